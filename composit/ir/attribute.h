@@ -1,0 +1,121 @@
+// What an operation is told besides its tensors: data that prints, parses, hashes and compares without code per op.
+//
+//   Attribute alpha = Scalar(1.5);   Attribute dims = int_list({0, -1});   alpha == Scalar(1.5);
+//
+// Doubles compare by their bits: NaN equals the same NaN, +0 differs from -0.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "composit/ir/array.h"
+#include "composit/ir/dim.h"
+#include "composit/ir/dtype.h"
+#include "composit/ir/hash.h"
+#include "composit/ir/symbol.h"
+
+namespace composit {
+
+class Attribute;
+class Graph;
+
+// A number with its kind, as `alpha` of `add`. `wrapped` is torch's bit of the same name: the number was written in
+// the program next to a tensor, and takes no part in type promotion beyond its category.
+struct Scalar {
+  using Value = std::variant<bool, int64_t, double, std::complex<double>>;
+  Value value = int64_t{0};
+  bool wrapped = false;
+
+  Scalar() = default;
+  explicit Scalar(Value value, bool wrapped = false) : value(value), wrapped(wrapped) {}
+  bool operator==(const Scalar& other) const;
+};
+
+// A random generator by its role: "default", or the name of an explicit one ("generator_0").
+struct Generator {
+  std::string role;
+  bool operator==(const Generator&) const = default;
+};
+
+// An object only the running process knows (a TorchBind class). Compared by address; it cannot be saved.
+struct Opaque {
+  std::string description;
+  std::shared_ptr<const void> object;
+  bool operator==(const Opaque& other) const { return object == other.object; }
+};
+
+using Region = std::shared_ptr<const Graph>;
+
+enum class AttributeKind : uint8_t {
+  none, boolean, dim, float_, complex, string, dtype, device, layout, memory_format, generator, scalar, list, array,
+  region, opaque
+};
+std::string_view name(AttributeKind kind);
+
+// A list knows the kind of its elements, so that an empty one is typed. Elements may be none (optional elements).
+struct List {
+  AttributeKind element = AttributeKind::none;
+  std::vector<Attribute> items;
+  bool operator==(const List& other) const;
+};
+
+class Attribute {
+ public:
+  // The alternatives stand in the order of AttributeKind.
+  using Value = std::variant<std::monostate, bool, Dim, double, std::complex<double>, std::string, DType, Device,
+                             Layout, MemoryFormat, Generator, Scalar, List, Array, Region, Opaque>;
+
+  Attribute() = default;
+  template <class T, class = std::enable_if_t<std::is_constructible_v<Value, std::in_place_type_t<T>, T>>>
+  Attribute(T value) : value_(std::in_place_type<T>, std::move(value)) {}  // NOLINT: every alternative is an Attribute
+  Attribute(const char* text) : value_(std::string(text)) {}               // NOLINT
+  Attribute(int value) : value_(Dim(value)) {}                             // NOLINT
+  Attribute(int64_t value) : value_(Dim(value)) {}                         // NOLINT
+
+  AttributeKind kind() const { return static_cast<AttributeKind>(value_.index()); }
+  const Value& value() const { return value_; }
+  bool is_none() const { return value_.index() == 0; }
+
+  // The value as T, one of the alternatives. Throws UserError naming both kinds when it is another.
+  template <class T>
+  const T& as() const {
+    if (const T* value = std::get_if<T>(&value_)) return *value;
+    throw_wrong_kind(Value(std::in_place_type<T>).index());
+  }
+  template <class T>
+  const T* get_if() const {
+    return std::get_if<T>(&value_);
+  }
+  int64_t as_int() const { return as<Dim>().value(); }
+
+  bool operator==(const Attribute& other) const;
+  void add_to(Hasher& hasher) const;
+
+ private:
+  [[noreturn]] void throw_wrong_kind(size_t expected) const;
+  Value value_;
+};
+
+struct NamedAttribute {
+  std::string_view key() const { return name.str(); }
+  Symbol name;
+  Attribute value;
+  bool operator==(const NamedAttribute&) const = default;
+};
+using Attributes = std::vector<NamedAttribute>;
+// nullptr where there is none of that name.
+const Attribute* find(const Attributes& attributes, Symbol name);
+
+List int_list(const std::vector<int64_t>& values);
+List dim_list(const Dims& values);
+List bool_list(const std::vector<bool>& values);
+List float_list(const std::vector<double>& values);
+// The integers of a list of Dims; UserError for other lists.
+std::vector<int64_t> to_ints(const Attribute& attribute);
+
+}  // namespace composit

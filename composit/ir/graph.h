@@ -1,0 +1,74 @@
+// A view of a graph: what goes in, what comes out, what must happen on the way.
+//
+//   Graph g({.inputs = {x}, .outputs = {y}});
+//   for (const NodePtr& node : g.nodes()) ...       // operands before users
+//   g == parse(print(g));
+//
+// Graphs share their nodes. The same class is the body of a region, whose inputs are then its block arguments.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "composit/ir/node.h"
+
+namespace composit {
+
+// After a run `target`, an input, holds `value`.
+struct Mutation {
+  LazyTensor target;
+  LazyTensor value;
+  bool operator==(const Mutation&) const = default;
+};
+
+// A user of a node's output: operand number `operand` of `node` is output `output`.
+struct Use {
+  const Node* node;
+  uint32_t operand;
+  uint32_t output;
+};
+
+class Graph {
+ public:
+  struct Parts {
+    std::vector<LazyTensor> inputs = {};   // declared order; inputs nobody uses may stand here too
+    std::vector<LazyTensor> outputs = {};  // may repeat; an empty one is an undefined tensor
+    std::vector<Mutation> mutations = {};
+    std::vector<NodePtr> effects = {};  // in effect order
+  };
+
+  Graph() : Graph(Parts{}) {}
+  explicit Graph(Parts parts);
+
+  const std::vector<LazyTensor>& inputs() const { return state_->parts.inputs; }
+  const std::vector<LazyTensor>& outputs() const { return state_->parts.outputs; }
+  const std::vector<Mutation>& mutations() const { return state_->parts.mutations; }
+  const std::vector<NodePtr>& effects() const { return state_->parts.effects; }
+  const Parts& parts() const { return state_->parts; }
+
+  // Every node that is needed, operands before users, in the order of creation; computed on first call.
+  const std::vector<NodePtr>& nodes() const;
+  size_t size() const { return nodes().size(); }
+  // Users of all outputs of `node` within this graph, in topological order. O(edges) on first call.
+  const std::vector<Use>& successors(const Node& node) const;
+
+  Hash hash() const;
+  bool operator==(const Graph& other) const { return hash() == other.hash(); }
+
+ private:
+  struct State {
+    Parts parts;
+    std::once_flag ordered, linked;
+    std::vector<NodePtr> nodes;
+    std::unordered_map<const Node*, std::vector<Use>> uses;
+  };
+  std::shared_ptr<State> state_;  // copies of a Graph share it
+};
+
+// All nodes the roots depend on, roots included, operands before users, in the order of creation. Iterative, O(n log n).
+std::vector<NodePtr> topological_order(const std::vector<NodePtr>& roots);
+
+}  // namespace composit

@@ -1,0 +1,149 @@
+// Nodes and the tensors they make: the immutable, persistent graph.
+//
+//   LazyTensor x = input("x", tensor_type(DType::float32, {2, 3}));
+//   LazyTensor y = NodeSpec("aten::relu").tensor(x).output(x.type()).make();
+//   y.graph().size() == 2;
+//
+// Meaning of the IR
+//   * A node is an operation applied to tensors (its operands) and attributes. It is pure: its outputs depend on nothing
+//     else. What is not pure (a random draw, a guard, an assert) carries its place in the effect order as `effect`, and
+//     runs exactly once, in that order, whether or not its outputs are used.
+//   * Evaluation order is free but for effects and operands. `Graph::nodes` uses the order of creation.
+//   * Element arithmetic is that of ATen's CPU kernels in the dtype of the output: IEEE 754 with NaN and signed zero kept,
+//     round to nearest; integers wrap; integer division rounds as the op's attribute says; promotion is torch's
+//     (https://pytorch.org/docs/stable/tensor_attributes.html) and has already happened: types are stored, not derived.
+//   * A tensor's type includes its strides. Two outputs never share memory as far as the graph can tell: a write through
+//     a view is a new value.
+//   * `execution` says how LibTorch ran a captured node (the in-place op it used, grad mode, place in the effect order,
+//     value a guard expects). It is data like the attributes and part of identity.
+//
+// Identity is structural: `hash()` covers operation, arguments, all attribute values, types and the operands' hashes.
+// Teardown and traversal are iterative: a chain of a million nodes is ordinary.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "composit/ir/attribute.h"
+#include "composit/ir/symbol.h"
+#include "composit/ir/type.h"
+
+namespace composit {
+
+class Node;
+class Graph;
+using NodePtr = std::shared_ptr<const Node>;
+
+// Output `index` of `node`: a value to be computed. Default-constructed: an absent optional tensor.
+struct LazyTensor {
+  NodePtr node;
+  uint32_t index = 0;
+
+  explicit operator bool() const { return node != nullptr; }
+  const Type& type() const;
+  const Dims& sizes() const { return type().sizes; }
+  DType dtype() const { return type().dtype; }
+  Graph graph() const;  // all that leads to this value
+  Hash hash() const;
+  bool operator==(const LazyTensor& other) const;  // structural
+};
+
+// One tensor-valued argument in the order of the schema: a tensor, an absent optional tensor, or a list of such.
+struct Argument {
+  enum class Kind : uint8_t { tensor, absent, list };
+  Kind kind = Kind::tensor;
+  uint32_t begin = 0;  // range of the node's operands
+  uint32_t size = 0;   // 1, 0, or the length of the list
+  bool operator==(const Argument&) const = default;
+};
+
+// A remark that is no part of identity: module scope, source line, whatever a user hangs on a node or on the edge that
+// brings operand `operand` (-1: on the node).
+struct Annotation {
+  Symbol key;
+  std::string value;
+  int operand = -1;
+  bool operator==(const Annotation&) const = default;
+};
+
+// A node under construction. Build mutably, publish immutably.
+struct NodeSpec {
+  explicit NodeSpec(Symbol op) : op(op) {}
+  explicit NodeSpec(std::string_view op) : op(op) {}
+
+  NodeSpec& tensor(LazyTensor operand);  // an absent one when `operand` is empty
+  NodeSpec& list(const std::vector<LazyTensor>& items);
+  NodeSpec& attribute(std::string_view name, Attribute value);
+  NodeSpec& run(std::string_view name, Attribute value);  // adds to `execution`
+  NodeSpec& annotate(std::string_view key, std::string value, int operand = -1);
+  NodeSpec& output(Type type);
+  LazyTensor make() &&;  // output 0; the node must have one
+  NodePtr make_node() &&;
+
+  Symbol op;
+  std::vector<Argument> arguments;
+  std::vector<LazyTensor> operands;
+  Attributes attributes;
+  Attributes execution;
+  std::vector<Type> outputs;
+  std::vector<Annotation> annotations;
+};
+
+class Node {
+ public:
+  explicit Node(NodeSpec&& spec);
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  Symbol op() const { return spec_.op; }
+  const std::vector<Argument>& arguments() const { return spec_.arguments; }
+  const std::vector<LazyTensor>& operands() const { return spec_.operands; }
+  const Attributes& attributes() const { return spec_.attributes; }
+  const Attributes& execution() const { return spec_.execution; }
+  const std::vector<Type>& outputs() const { return spec_.outputs; }
+  const std::vector<Annotation>& annotations() const { return spec_.annotations; }
+
+  // UserError naming the operation when there is no such attribute.
+  const Attribute& attribute(std::string_view name) const;
+  const Attribute* find_attribute(std::string_view name) const { return find(attributes(), Symbol(name)); }
+  const Attribute* find_run(std::string_view name) const { return find(execution(), Symbol(name)); }
+  // Value of the annotation `key` of the node itself; empty when there is none.
+  std::string_view annotation(std::string_view key) const;
+  // Place in the effect order, -1 for a pure node.
+  int64_t effect() const;
+
+  // A node is made after its operands: sorting by serial is a topological order, the one in which nodes were made.
+  uint64_t serial() const { return serial_; }
+  Hash hash() const;
+
+ private:
+  Hash compute_hash() const;
+
+  NodeSpec spec_;
+  uint64_t serial_;
+  mutable std::atomic<uint64_t> hash_low_{0}, hash_high_{0};
+  mutable std::atomic<bool> hashed_{false};
+};
+
+// Operations every graph has besides ATen's.
+namespace ops {
+extern const Symbol kInput;     // composit::input(name, kind)
+extern const Symbol kConstant;  // composit::constant(name, value)
+}  // namespace ops
+
+// torch.export's words. `block` is an argument of a region.
+enum class InputKind : uint8_t { user_input, parameter, buffer, block };
+std::string_view name(InputKind kind);
+
+LazyTensor input(std::string name, Type type, InputKind kind = InputKind::user_input);
+LazyTensor constant(Array value, std::string name = "");
+bool is_input(const Node& node);
+InputKind input_kind(const Node& node);
+const std::string& input_name(const Node& node);
+
+}  // namespace composit

@@ -1,0 +1,46 @@
+#include "composit/ir/symbol.h"
+
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_set>
+
+namespace composit {
+namespace {
+
+struct SymbolTable {
+  std::shared_mutex mutex;
+  std::unordered_set<std::string> texts;  // node based: addresses stay
+};
+
+SymbolTable& table() {
+  static auto* instance = new SymbolTable;  // never destroyed: static destructors may still compare symbols
+  return *instance;
+}
+
+const std::string* intern(std::string_view text) {
+  std::string key(text);
+  auto& symbols = table();
+  {
+    std::shared_lock lock(symbols.mutex);
+    if (auto it = symbols.texts.find(key); it != symbols.texts.end()) return &*it;
+  }
+  std::unique_lock lock(symbols.mutex);
+  return &*symbols.texts.insert(std::move(key)).first;
+}
+
+}  // namespace
+
+Symbol::Symbol(std::string_view text) : text_(intern(text)) {}
+
+std::string_view Symbol::domain() const {
+  auto end = text_->find("::");
+  return end == std::string::npos ? std::string_view() : std::string_view(*text_).substr(0, end);
+}
+
+std::string_view Symbol::base_name() const {
+  std::string_view name = *text_;
+  if (auto start = name.find("::"); start != std::string_view::npos) name.remove_prefix(start + 2);
+  return name.substr(0, name.find('.'));
+}
+
+}  // namespace composit

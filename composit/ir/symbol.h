@@ -1,0 +1,41 @@
+// An interned name: operation, attribute or annotation key.
+//
+//   Symbol op("aten::add.Tensor");
+//   op == Symbol("aten::add.Tensor");   // compares one pointer
+//
+// The text lives as long as the process. Only text is interned, never nodes.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace composit {
+
+class Symbol {
+ public:
+  Symbol() : Symbol(std::string_view()) {}
+  explicit Symbol(std::string_view text);
+
+  const std::string& str() const { return *text_; }
+  bool empty() const { return text_->empty(); }
+
+  // "aten" of "aten::add.Tensor"; empty without "::".
+  std::string_view domain() const;
+  // "add" of "aten::add.Tensor".
+  std::string_view base_name() const;
+
+  bool operator==(const Symbol& other) const { return text_ == other.text_; }
+
+ private:
+  const std::string* text_;
+};
+
+}  // namespace composit
+
+template <>
+struct std::hash<composit::Symbol> {
+  size_t operator()(const composit::Symbol& symbol) const noexcept {
+    return std::hash<const std::string*>()(&symbol.str());
+  }
+};

@@ -1,0 +1,43 @@
+// What is known of a tensor without its values.
+//
+//   Type t = tensor_type(DType::float32, {2, 3});      // contiguous
+//   t.numel() == 6;   is_contiguous(t);
+//
+// Strides belong to the type: they decide whether `view` succeeds, whether `contiguous` copies, and the last bit of a
+// sum. Strides are counted in elements. `conj` and `neg` are torch's lazy conjugation and negation bits.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "composit/ir/dim.h"
+#include "composit/ir/dtype.h"
+
+namespace composit {
+
+struct Type {
+  DType dtype = DType::float32;
+  Layout layout = Layout::strided;
+  Device device;
+  bool conj = false;
+  bool neg = false;
+  Dims sizes;
+  std::vector<int64_t> strides;  // one per size for strided layouts, empty for all others
+
+  size_t rank() const { return sizes.size(); }
+  int64_t numel() const;
+  int64_t nbytes() const { return numel() * static_cast<int64_t>(item_size(dtype)); }
+  bool operator==(const Type&) const = default;
+};
+
+// The type of an output that is an undefined tensor (a gradient nobody asked for).
+Type undefined_type();
+inline bool is_defined(const Type& type) { return type.dtype != DType::count_; }
+
+// A contiguous (row-major) strided tensor on the CPU.
+Type tensor_type(DType dtype, Dims sizes);
+std::vector<int64_t> contiguous_strides(const Dims& sizes);
+// Strides equal to the row-major ones, the form in which a type is printed without strides.
+bool is_contiguous(const Type& type);
+
+}  // namespace composit
