@@ -1,0 +1,17 @@
+# What the project needs from outside. `./dev setup` installs it all on Debian 12.
+
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+
+if(FLASHLIGHT_WITH_TORCH)
+  # LibTorch is found through Torch_DIR, CMAKE_PREFIX_PATH, or the .venv that `./dev setup` makes.
+  find_package(Torch 2.13 REQUIRED)
+  find_package(Boost 1.74 REQUIRED) # Hana: headers only
+endif()
+if(FLASHLIGHT_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(FLASHLIGHT_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,21 @@
+# The installed package: find_package(flashlight-torch CONFIG), then link flashlight::flashlight, or
+# composit::ir and composit::io alone. tests/install builds a project that does so.
+
+include(CMakePackageConfigHelpers)
+set(package_dir lib/cmake/flashlight-torch)
+
+install(EXPORT composit-targets NAMESPACE composit:: DESTINATION ${package_dir})
+if(FLASHLIGHT_WITH_TORCH)
+  install(EXPORT flashlight-targets NAMESPACE flashlight:: DESTINATION ${package_dir})
+endif()
+
+configure_package_config_file(
+  cmake/flashlight-torch-config.cmake.in ${PROJECT_BINARY_DIR}/flashlight-torch-config.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(
+  ${PROJECT_BINARY_DIR}/flashlight-torch-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/flashlight-torch-config.cmake
+              ${PROJECT_BINARY_DIR}/flashlight-torch-config-version.cmake
+        DESTINATION ${package_dir})
+
+install(TARGETS flashlight_cli RUNTIME DESTINATION bin)

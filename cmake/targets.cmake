@@ -1,0 +1,86 @@
+# How this project declares targets: compiler options as private interface targets, and one function
+# each for libraries, programs and tests, so that a folder's CMakeLists.txt only lists its sources.
+
+find_program(FLASHLIGHT_CCACHE ccache)
+if(is_top_level AND FLASHLIGHT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The sloppiness is what ccache's manual asks for with GCC's precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${FLASHLIGHT_CCACHE})
+endif()
+
+add_library(flashlight_warnings INTERFACE)
+target_compile_options(
+  flashlight_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+                                $<$<CXX_COMPILER_ID:GNU>:-Winvalid-pch -fpch-preprocess>)
+
+add_library(flashlight_sanitizers INTERFACE)
+foreach(sanitizer IN LISTS FLASHLIGHT_SANITIZE)
+  target_compile_options(
+    flashlight_sanitizers INTERFACE -fsanitize=${sanitizer} -fno-sanitize-recover=all
+                                    -fno-omit-frame-pointer)
+  target_link_options(flashlight_sanitizers INTERFACE -fsanitize=${sanitizer})
+endforeach()
+
+# Settings of every target of ours. BUILD_INTERFACE keeps them out of the installed package. All
+# targets are position independent in the same way: a precompiled header is shared between them.
+function(flashlight_target_defaults target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:flashlight_warnings>
+                                          $<BUILD_INTERFACE:flashlight_sanitizers>)
+endfunction()
+
+# flashlight_library(composit_ir ALIAS composit::ir SOURCES a.cpp b.cpp)
+#
+# A static library made of the current folder. Its headers are included by path from the project
+# root, and are installed under include/flashlight with the same path.
+function(flashlight_library target)
+  cmake_parse_arguments(arg "" "ALIAS" "SOURCES" ${ARGN})
+  string(REGEX MATCH "^(.+)::(.+)$" _ "${arg_ALIAS}")
+  set(namespace ${CMAKE_MATCH_1})
+  set(name ${CMAKE_MATCH_2})
+
+  if(NOT arg_SOURCES) # Until the folder has its first source.
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp "")
+    set(arg_SOURCES ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp)
+  endif()
+  add_library(${target} STATIC ${arg_SOURCES})
+  add_library(${arg_ALIAS} ALIAS ${target})
+  flashlight_target_defaults(${target})
+  target_include_directories(
+    ${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                     $<BUILD_INTERFACE:${FLASHLIGHT_GENERATED_DIR}>
+                     $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/flashlight>)
+
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  install(TARGETS ${target} EXPORT ${namespace}-targets ARCHIVE DESTINATION lib)
+  flashlight_install_headers(${CMAKE_CURRENT_SOURCE_DIR})
+endfunction()
+
+# <root>/flashlight goes to include/flashlight, every other <root>/folder to include/flashlight/folder.
+function(flashlight_install_headers folder)
+  file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${folder})
+  string(REGEX REPLACE "^flashlight(/|$)" "" path "${path}")
+  install(DIRECTORY ${folder}/ DESTINATION include/flashlight/${path}
+          FILES_MATCHING PATTERN "*.h")
+endfunction()
+
+# flashlight_program(demo SOURCES main.cpp LIBRARIES flashlight::flashlight)
+function(flashlight_program target)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${target} ${arg_SOURCES})
+  flashlight_target_defaults(${target})
+  target_link_libraries(${target} PRIVATE ${arg_LIBRARIES})
+endfunction()
+
+# flashlight_test(ir_tests SOURCES node_test.cpp LIBRARIES composit::ir)
+#
+# A GoogleTest program; every TEST becomes a CTest test named after the program and itself.
+function(flashlight_test target)
+  flashlight_program(${target} ${ARGN})
+  target_link_libraries(${target} PRIVATE GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(
+    ${target} TEST_PREFIX ${target}. WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+    DISCOVERY_MODE PRE_TEST)
+endfunction()
