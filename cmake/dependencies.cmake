@@ -6,6 +6,7 @@ find_package(CLI11 REQUIRED)
 
 if(FLASHLIGHT_WITH_TORCH)
   # LibTorch is found through Torch_DIR, CMAKE_PREFIX_PATH, or the .venv that `./dev setup` makes.
+  set(kineto_LIBRARY c10) # TorchConfig.cmake warns when no file is found; kineto is in libtorch_cpu.
   find_package(Torch 2.13 REQUIRED)
   find_package(Boost 1.74 REQUIRED) # Hana: headers only
 endif()

@@ -10,8 +10,8 @@ endif()
 
 add_library(flashlight_warnings INTERFACE)
 target_compile_options(
-  flashlight_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
-                                $<$<CXX_COMPILER_ID:GNU>:-Winvalid-pch -fpch-preprocess>)
+  flashlight_warnings INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor
+                                $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local -Winvalid-pch>)
 
 add_library(flashlight_sanitizers INTERFACE)
 foreach(sanitizer IN LISTS FLASHLIGHT_SANITIZE)

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Checks that the sources keep to the project's layers; prints file:line of each violation.
+
+    tools/check_layers.py [ROOT]
+
+A file may include its own folder and the folders that LAYERS lists for it, by path from the project
+root. Beyond that: LibTorch only where LAYERS says so, never a .cpp file, and at most 500 lines.
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import Iterator, NamedTuple
+
+MAX_LINES = 500
+SOURCES = {".h", ".cpp"}
+SCRIPTS = {".py"}
+
+
+class Layer(NamedTuple):
+    includes: tuple[str, ...]  # Folders of ours that a file of this layer may include.
+    torch: bool  # Whether it may include LibTorch.
+
+
+COMPOSIT = ("composit/ir", "composit/io")
+LIBRARY = (*COMPOSIT, "tracer", "flashlight")
+
+# Lowest first. A file belongs to the deepest folder that contains it.
+LAYERS = {
+    "composit/ir": Layer((), torch=False),
+    "composit/io": Layer(("composit/ir",), torch=False),
+    "tracer": Layer(COMPOSIT, torch=True),
+    "flashlight": Layer((*COMPOSIT, "tracer"), torch=True),
+    "frontends": Layer(LIBRARY, torch=True),
+    "examples/models": Layer((), torch=True),  # Plain LibTorch, as its users write it.
+    "examples": Layer((*LIBRARY, "examples/models"), torch=True),
+    "tests": Layer((*LIBRARY, "frontends", "examples/models"), torch=True),
+    "benchmarks": Layer((*LIBRARY, "examples/models"), torch=True),
+}
+
+TOP_FOLDERS = sorted({folder.split("/")[0] for folder in LAYERS} | {"tools"})
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
+
+
+def layer_of(path: str) -> str | None:
+    """The deepest folder of LAYERS that contains `path`."""
+    folders = [folder for folder in LAYERS if path.startswith(folder + "/")]
+    return max(folders, key=len, default=None)
+
+
+def include_problem(layer: str, quote: str, target: str) -> str | None:
+    """What is wrong with including `target` in a file of `layer`."""
+    if target.endswith((".cpp", ".cc", ".cxx")):
+        return f"includes {target}: no file may include a .cpp file"
+    if TORCH.match(target):
+        return None if LAYERS[layer].torch else f"includes LibTorch ({target}): {layer} is free of it"
+    if target.split("/")[0] not in TOP_FOLDERS:
+        return None if quote == "<" else f"includes {target}: not a path from the project root"
+    below = layer_of(target)
+    if below == layer or below in LAYERS[layer].includes:
+        return None
+    return f"includes {target}: {layer} must not depend on {below or 'a folder in no layer'}"
+
+
+def violations_of(root: Path, path: Path) -> Iterator[str]:
+    name = path.relative_to(root).as_posix()
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if len(lines) > MAX_LINES:
+        yield f"{name}:{len(lines)}: has {len(lines)} lines, at most {MAX_LINES} are allowed"
+    if path.suffix not in SOURCES:
+        return
+    layer = layer_of(name)
+    if layer is None:
+        yield f"{name}:1: lies in no layer; LAYERS in tools/check_layers.py lists them"
+        return
+    for number, line in enumerate(lines, start=1):
+        include = INCLUDE.match(line)
+        problem = include and include_problem(layer, *include.groups())
+        if problem:
+            yield f"{name}:{number}: {problem}"
+
+
+def violations(root: Path) -> Iterator[str]:
+    """All violations in the files below `root`, in the order of their names."""
+    for folder in TOP_FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in SOURCES | SCRIPTS and path.is_file():
+                yield from violations_of(root, path)
+
+
+def main() -> int:
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent
+    found = list(violations(root))
+    print(*found, sep="\n", end="\n" if found else "")
+    print(f"layers: {len(found)} violations")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
