@@ -1,0 +1,26 @@
+# cmake -DPROJECT_BINARY_DIR=... -DCONSUMER_DIR=... -DWORK_DIR=... -P run.cmake
+#
+# Installs the built project into WORK_DIR/prefix, then moves that folder, so that nothing can depend
+# on where it was; builds the consumer project against it; runs the consumer's programs.
+
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "failed with ${result}: ${ARGN}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK_DIR})
+run(${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${WORK_DIR}/installed)
+file(RENAME ${WORK_DIR}/installed ${WORK_DIR}/prefix)
+
+list(TRANSFORM SANITIZE PREPEND -fsanitize= OUTPUT_VARIABLE flags)
+list(JOIN flags " " flags)
+run(${CMAKE_COMMAND}
+    -S ${CONSUMER_DIR} -B ${WORK_DIR}/build -G ${GENERATOR}
+    -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix
+    -DCMAKE_CXX_COMPILER=${CXX_COMPILER}
+    -DCMAKE_EXE_LINKER_FLAGS=${flags}
+    -DTorch_DIR=${Torch_DIR})
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
+run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK_DIR}/build --output-on-failure --no-tests=error)
