@@ -76,11 +76,17 @@ endfunction()
 
 # flashlight_test(ir_tests SOURCES node_test.cpp LIBRARIES composit::ir)
 #
-# A GoogleTest program; every TEST becomes a CTest test named after the program and itself.
+# A GoogleTest program; every TEST becomes a CTest test named after the program and itself. With
+# ONE_PROCESS the program is one CTest test: right for many small tests that need LibTorch, which
+# takes half a second to load.
 function(flashlight_test target)
-  flashlight_program(${target} ${ARGN})
+  cmake_parse_arguments(arg "ONE_PROCESS" "" "SOURCES;LIBRARIES" ${ARGN})
+  flashlight_program(${target} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
   target_link_libraries(${target} PRIVATE GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(
-    ${target} TEST_PREFIX ${target}. WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
-    DISCOVERY_MODE PRE_TEST)
+  if(arg_ONE_PROCESS)
+    add_test(NAME ${target} COMMAND ${target})
+  else()
+    gtest_discover_tests(
+      ${target} TEST_PREFIX ${target}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120)
+  endif()
 endfunction()
