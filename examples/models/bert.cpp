@@ -1,0 +1,136 @@
+#include "examples/models/bert.h"
+
+#include <limits>
+
+#include "examples/models/attention.h"
+
+namespace models {
+namespace {
+
+using torch::nn::Dropout;
+using torch::nn::Embedding;
+using torch::nn::EmbeddingOptions;
+using torch::nn::LayerNorm;
+using torch::nn::LayerNormOptions;
+using torch::nn::Linear;
+
+LayerNorm make_layer_norm(const BertConfig& config) {
+  return LayerNorm(LayerNormOptions({config.hidden_size}).eps(config.layer_norm_eps));
+}
+
+/// (N, T) of ones and zeros -> (N, 1, T, T) to add to the scores: 0 for tokens, the lowest float
+/// for padding.
+torch::Tensor additive_mask(const torch::Tensor& attention_mask, torch::ScalarType dtype) {
+  const int64_t length = attention_mask.size(1);
+  const torch::Tensor padding = attention_mask.eq(0).unsqueeze(1).unsqueeze(1);
+  return torch::zeros({}, attention_mask.options().dtype(dtype))
+      .expand({attention_mask.size(0), 1, length, length})
+      .masked_fill(padding, dtype == torch::kFloat64 ? std::numeric_limits<double>::lowest()
+                                                     : std::numeric_limits<float>::lowest());
+}
+
+}  // namespace
+
+BertEmbeddingsImpl::BertEmbeddingsImpl(const BertConfig& config)
+    : word_embeddings(register_module(
+          "word_embeddings", Embedding(EmbeddingOptions(config.vocab_size, config.hidden_size)
+                                           .padding_idx(config.pad_token_id)))),
+      position_embeddings(register_module(
+          "position_embeddings", Embedding(config.max_position_embeddings, config.hidden_size))),
+      token_type_embeddings(register_module("token_type_embeddings",
+                                            Embedding(config.type_vocab_size, config.hidden_size))),
+      layer_norm(register_module("LayerNorm", make_layer_norm(config))),
+      dropout(register_module("dropout", Dropout(config.hidden_dropout))) {}
+
+torch::Tensor BertEmbeddingsImpl::forward(const torch::Tensor& input_ids,
+                                          const torch::Tensor& token_type_ids) {
+  const torch::Tensor positions = torch::arange(input_ids.size(1), input_ids.options());
+  torch::Tensor sum = word_embeddings(input_ids) + token_type_embeddings(token_type_ids);
+  sum += position_embeddings(positions);  // (N, T, C) += (T, C)
+  return dropout(layer_norm(sum));
+}
+
+BertSelfAttentionImpl::BertSelfAttentionImpl(const BertConfig& config)
+    : heads(config.num_attention_heads),
+      dropout(config.attention_dropout),
+      query(register_module("query", Linear(config.hidden_size, config.hidden_size))),
+      key(register_module("key", Linear(config.hidden_size, config.hidden_size))),
+      value(register_module("value", Linear(config.hidden_size, config.hidden_size))) {}
+
+torch::Tensor BertSelfAttentionImpl::forward(const torch::Tensor& hidden,
+                                             const torch::Tensor& mask) {
+  return multi_head_attention(query(hidden), key(hidden), value(hidden), heads, mask,
+                              is_training() ? dropout : 0.0);
+}
+
+BertResidualImpl::BertResidualImpl(int64_t in_features, const BertConfig& config)
+    : dense(register_module("dense", Linear(in_features, config.hidden_size))),
+      layer_norm(register_module("LayerNorm", make_layer_norm(config))),
+      dropout(register_module("dropout", Dropout(config.hidden_dropout))) {}
+
+torch::Tensor BertResidualImpl::forward(const torch::Tensor& hidden,
+                                        const torch::Tensor& residual) {
+  return layer_norm(dropout(dense(hidden)) + residual);
+}
+
+BertAttentionImpl::BertAttentionImpl(const BertConfig& config)
+    : self(register_module("self", BertSelfAttention(config))),
+      output(register_module("output", BertResidual(config.hidden_size, config))) {}
+
+torch::Tensor BertAttentionImpl::forward(const torch::Tensor& hidden, const torch::Tensor& mask) {
+  return output(self(hidden, mask), hidden);
+}
+
+BertIntermediateImpl::BertIntermediateImpl(const BertConfig& config)
+    : dense(register_module("dense", Linear(config.hidden_size, config.intermediate_size))) {}
+
+torch::Tensor BertIntermediateImpl::forward(const torch::Tensor& hidden) {
+  return torch::gelu(dense(hidden));
+}
+
+BertLayerImpl::BertLayerImpl(const BertConfig& config)
+    : attention(register_module("attention", BertAttention(config))),
+      intermediate(register_module("intermediate", BertIntermediate(config))),
+      output(register_module("output", BertResidual(config.intermediate_size, config))) {}
+
+torch::Tensor BertLayerImpl::forward(const torch::Tensor& hidden, const torch::Tensor& mask) {
+  const torch::Tensor attended = attention(hidden, mask);
+  return output(intermediate(attended), attended);
+}
+
+BertEncoderImpl::BertEncoderImpl(const BertConfig& config)
+    : layer(register_module("layer", torch::nn::ModuleList())) {
+  for (int64_t i = 0; i < config.num_hidden_layers; ++i) layer->push_back(BertLayer(config));
+}
+
+torch::Tensor BertEncoderImpl::forward(torch::Tensor hidden, const torch::Tensor& mask) {
+  for (const auto& module : *layer) hidden = module->as<BertLayer>()->forward(hidden, mask);
+  return hidden;
+}
+
+BertPoolerImpl::BertPoolerImpl(const BertConfig& config)
+    : dense(register_module("dense", Linear(config.hidden_size, config.hidden_size))) {}
+
+torch::Tensor BertPoolerImpl::forward(const torch::Tensor& hidden) {
+  return torch::tanh(dense(hidden.select(1, 0)));
+}
+
+BertModelImpl::BertModelImpl(const BertConfig& config)
+    : embeddings(register_module("embeddings", BertEmbeddings(config))),
+      encoder(register_module("encoder", BertEncoder(config))),
+      pooler(register_module("pooler", BertPooler(config))) {}
+
+BertOutput BertModelImpl::forward(const torch::Tensor& input_ids,
+                                  const torch::Tensor& attention_mask,
+                                  const torch::Tensor& token_type_ids) {
+  const torch::Tensor types =
+      token_type_ids.defined() ? token_type_ids : torch::zeros_like(input_ids);
+  const torch::Tensor embedded = embeddings(input_ids, types);
+  const torch::Tensor mask = attention_mask.defined()
+                                 ? additive_mask(attention_mask, embedded.scalar_type())
+                                 : torch::Tensor();
+  const torch::Tensor hidden = encoder(embedded, mask);
+  return {hidden, pooler(hidden)};
+}
+
+}  // namespace models

@@ -1,0 +1,96 @@
+#include "tests/models/reference.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <stdexcept>
+
+#include "examples/models/safetensors.h"
+
+namespace models {
+namespace {
+
+constexpr double kFloat32Factor = 4.0;
+const double kFloat64Factor = std::ldexp(1.0, -20);
+
+std::string reference_folder() {
+  const char* folder = std::getenv("FLASHLIGHT_MODELS_REFERENCE");
+  if (folder == nullptr) {
+    throw std::runtime_error("FLASHLIGHT_MODELS_REFERENCE must name what make_reference.py wrote");
+  }
+  return folder;
+}
+
+std::string prefix_of(torch::ScalarType dtype) {
+  return dtype == torch::kFloat64 ? "float64." : "float32.";
+}
+
+double max_difference(const torch::Tensor& left, const torch::Tensor& right) {
+  return (left.to(torch::kFloat64) - right.to(torch::kFloat64)).abs().max().item<double>();
+}
+
+void expect_within(const torch::Tensor& value, const torch::Tensor& exact, double bound,
+                   const std::string& what) {
+  ASSERT_EQ(value.sizes(), exact.sizes()) << what;
+  ASSERT_EQ(value.scalar_type() == torch::kFloat64, what.ends_with("float64")) << what;
+  const double difference = max_difference(value, exact);
+  EXPECT_LE(difference, bound) << what;
+  std::cout << what << ": difference " << difference << ", " << difference / bound
+            << " of what is allowed\n";
+}
+
+void expect_outputs(const Reference& reference, const Run& run, torch::ScalarType dtype,
+                    double factor) {
+  const torch::NoGradGuard no_grad;
+  const Tensors actual = run(reference.inputs(dtype));
+  const Tensors exact = reference.outputs(torch::kFloat64);
+  const Tensors rounded = reference.outputs(torch::kFloat32);
+  ASSERT_FALSE(exact.empty());
+  for (const auto& [name, value] : exact) {
+    ASSERT_EQ(actual.count(name), 1) << "nothing computed for " << name;
+    const double rounding = max_difference(rounded.at(name), value);
+    ASSERT_GT(rounding, 0.0) << name << " tells nothing: float32 is exact";
+    expect_within(actual.at(name), value, factor * rounding,
+                  name + (dtype == torch::kFloat64 ? " float64" : " float32"));
+  }
+}
+
+}  // namespace
+
+Reference::Reference(const std::string& name)
+    : folder_(reference_folder() + "/" + name),
+      tensors_(read_safetensors(folder_ + "/io.safetensors")) {}
+
+Tensors Reference::inputs(torch::ScalarType dtype) const {
+  Tensors inputs = with_prefix("input.");
+  for (auto& [name, tensor] : inputs) {
+    if (tensor.is_floating_point()) tensor = tensor.to(dtype);
+  }
+  return inputs;
+}
+
+Tensors Reference::outputs(torch::ScalarType dtype) const { return with_prefix(prefix_of(dtype)); }
+
+Tensors Reference::with_prefix(const std::string& prefix) const {
+  Tensors result;
+  for (const auto& [name, tensor] : tensors_) {
+    if (name.starts_with(prefix)) result.emplace(name.substr(prefix.size()), tensor);
+  }
+  return result;
+}
+
+void expect_agrees(const Reference& reference, torch::nn::Module& model, const Run& run) {
+  model.eval();
+  expect_outputs(reference, run, torch::kFloat32, kFloat32Factor);
+  model.to(torch::kFloat64);
+  expect_outputs(reference, run, torch::kFloat64, kFloat64Factor);
+}
+
+void expect_agrees(const Reference& reference, const Run& run) {
+  expect_outputs(reference, run, torch::kFloat32, kFloat32Factor);
+  expect_outputs(reference, run, torch::kFloat64, kFloat64Factor);
+}
+
+}  // namespace models
