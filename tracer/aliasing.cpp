@@ -1,0 +1,422 @@
+#include "tracer/aliasing.h"
+
+#include <algorithm>
+
+#include "composit/ir/error.h"
+#include "tracer/view_chain.h"
+
+namespace flashlight::tracer {
+namespace {
+
+int64_t storage_bytes(const at::Tensor& tensor) {
+  return static_cast<int64_t>(tensor.unsafeGetTensorImpl()->unsafe_storage().nbytes());
+}
+
+const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
+  return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+}
+
+WeakTensor weak(const at::Tensor& tensor) { return WeakTensor(tensor.getIntrusivePtr()); }
+
+Geometry flat_bytes(int64_t nbytes, c10::Device device) {
+  Geometry geometry;
+  geometry.sizes = {nbytes};
+  geometry.strides = {1};
+  geometry.dtype = c10::ScalarType::Byte;
+  geometry.device = device;
+  return geometry;
+}
+
+}  // namespace
+
+Aliasing::Aliasing(Recording& recording, bool chains, FromOutside from_outside)
+    : recording_(recording), chains_(chains), from_outside_(std::move(from_outside)) {}
+
+// ---- storages ---------------------------------------------------------------------------------------------------
+
+Aliasing::Place Aliasing::find(const at::Tensor& tensor) const {
+  const auto found = places_.find(storage_of(tensor));
+  return found == places_.end() ? Place() : found->second;
+}
+
+StorageState& Aliasing::add(const at::Tensor& tensor, bool outside) {
+  if (places_.size() >= sweep_at_) sweep();
+  StorageState* state;
+  if (free_states_.empty()) {
+    state = &states_.emplace_back(StorageState{
+        c10::weak_intrusive_ptr<c10::StorageImpl>(tensor.storage().getWeakStorageImpl()), 0, 0, false, 0, kNone,
+        kNone, 0, kNone, {}, {}});
+  } else {
+    state = free_states_.back();
+    free_states_.pop_back();
+    state->storage = tensor.storage().getWeakStorageImpl();
+  }
+  state->nbytes = storage_bytes(tensor);
+  state->outside = outside;
+  state->birth = outside ? 0 : recording_.records.size();
+  places_[storage_of(tensor)] = {state, 0};
+  return *state;
+}
+
+// The weak reference keeps the address of a dead storage from being used again, so a lookup needs no test of life; here
+// the dead ones go.
+void Aliasing::sweep() {
+  for (auto it = places_.begin(); it != places_.end();) {
+    StorageState* state = it->second.state;
+    if (state->outside || !state->storage.expired()) {
+      ++it;
+      continue;
+    }
+    it = places_.erase(it);
+    state->storage.reset();
+    state->version = state->base_version = 0;
+    state->base = state->base_geometry = state->owner = kNone;
+    state->aliases.clear();
+    state->pending.clear();
+    free_states_.push_back(state);
+  }
+  sweep_at_ = std::max<size_t>(1024, 2 * places_.size());
+}
+
+// Two storages over one memory (`from_blob` twice) are one as far as values go.
+Aliasing::Place Aliasing::place_outside(const at::Tensor& tensor) {
+  const auto begin = reinterpret_cast<uintptr_t>(storage_of(tensor)->data());
+  const auto end = begin + static_cast<uintptr_t>(storage_bytes(tensor));
+  if (begin == end) return {&add(tensor, true), 0};
+  auto next = outside_by_address_.lower_bound(end);
+  if (next != outside_by_address_.begin()) {
+    const auto& [other_begin, other] = *std::prev(next);
+    const auto other_end = other_begin + static_cast<uintptr_t>(other->nbytes);
+    if (other_end > begin) {
+      if (other_begin > begin || other_end < end)
+        throw composit::UserError(
+            "[trace] two tensors were made over memory that overlaps in part; pass views of one tensor instead");
+      const Place place{other, static_cast<int64_t>(begin - other_begin)};
+      places_[storage_of(tensor)] = place;
+      return place;
+    }
+  }
+  StorageState& state = add(tensor, true);
+  outside_by_address_[begin] = &state;
+  return {&state, 0};
+}
+
+bool Aliasing::knows(const at::Tensor& tensor) const {
+  if (!tensor.has_storage()) return without_storage_.count(tensor.unsafeGetTensorImpl()) > 0;
+  return find(tensor).state != nullptr;
+}
+
+bool Aliasing::same_storage(const at::Tensor& a, const at::Tensor& b) const {
+  return a.has_storage() && b.has_storage() && find(a).state == find(b).state;
+}
+
+GeometryId Aliasing::geometry(const at::Tensor& tensor) {
+  return recording_.geometries.intern(tensor, tensor.has_storage() ? find(tensor).shift : 0);
+}
+
+bool Aliasing::was_written(const at::Tensor& tensor) const {
+  if (!tensor.has_storage()) return false;
+  const Place place = find(tensor);
+  return place.state != nullptr && place.state->version > 0;
+}
+
+// ---- aliases ----------------------------------------------------------------------------------------------------
+
+// Values made inside a composite that has ended are seen outside only as its results: another value of the same
+// geometry is preferred, so that composites stay closed.
+bool Aliasing::visible(ValueId value) const {
+  uint32_t composite = recording_.records[recording_.values[value].record].composite;
+  while (composite != kNone && recording_.composites[composite].ended) {
+    const auto& results = recording_.composites[composite].results;
+    if (std::find(results.begin(), results.end(), value) == results.end()) return false;
+    composite = recording_.composites[composite].parent;
+  }
+  return true;
+}
+
+bool Aliasing::valid(const StorageState& state, const Alias& alias) const {
+  if (alias.value == kNone) return false;
+  if (alias.version == state.version) return true;
+  if (alias.version < state.base_version) return false;
+  const ByteRange range = byte_range(recording_.geometries[alias.geometry]);
+  return std::none_of(state.pending.begin(), state.pending.end(), [&](const PendingWrite& write) {
+    return write.version > alias.version && byte_range(recording_.geometries[write.geometry]).intersects(range);
+  });
+}
+
+Alias* Aliasing::find_alias(StorageState& state, const at::Tensor& tensor, int64_t shift) {
+  Alias* found = nullptr;
+  for (Alias& alias : state.aliases) {
+    if (!matches(recording_.geometries[alias.geometry], tensor, shift) || !valid(state, alias)) continue;
+    if (visible(alias.value)) return &alias;
+    found = &alias;
+  }
+  return found;
+}
+
+Alias* Aliasing::find_alias(StorageState& state, GeometryId geometry) {
+  for (Alias& alias : state.aliases)
+    if (alias.geometry == geometry) return &alias;
+  return nullptr;
+}
+
+// Replaces a stale entry of the same geometry; keeps how the view was made where the new entry does not know.
+void Aliasing::set_alias(StorageState& state, const Alias& alias) {
+  for (Alias& old : state.aliases) {
+    if (old.geometry != alias.geometry || valid(state, old)) continue;
+    old.value = alias.value;
+    old.version = alias.version;
+    if (alias.view != kNone) {
+      old.parent = alias.parent;
+      old.view = alias.view;
+      old.view_output = alias.view_output;
+    }
+    return;
+  }
+  state.aliases.push_back(alias);
+}
+
+ValueId Aliasing::read(const at::Tensor& tensor) {
+  if (!tensor.defined()) return kNone;
+  if (!tensor.has_storage()) {
+    const auto found = without_storage_.find(tensor.unsafeGetTensorImpl());
+    return found != without_storage_.end() ? found->second.value : from_outside_(tensor);
+  }
+  const Place place = find(tensor);
+  if (place.state == nullptr) return from_outside_(tensor);
+  StorageState& state = *place.state;
+  if (!detached_.empty()) {
+    const auto found = detached_.find(tensor.unsafeGetTensorImpl());
+    if (found != detached_.end() && found->second.version == state.version &&
+        matches(recording_.geometries[recording_.values[found->second.value].geometry], tensor, place.shift))
+      return found->second.value;
+  }
+  resize_if_changed(state, tensor);
+  if (const Alias* alias = find_alias(state, tensor, place.shift)) return alias->value;
+  return regenerate(state, tensor, place.shift);
+}
+
+void Aliasing::bind(const at::Tensor& tensor, ValueId value, ValueId operand) {
+  if (!tensor.has_storage()) {
+    without_storage_.insert_or_assign(tensor.unsafeGetTensorImpl(), Weak{weak(tensor), value, 0});
+    return;
+  }
+  const Place place = find(tensor);
+  const GeometryId geometry = recording_.values[value].geometry;
+  if (place.state == nullptr) {
+    StorageState& state = add(tensor, false);
+    state.aliases.push_back({geometry, value, 0, kNone, kNone, 0});
+    recording_.values[value].birth = state.birth;
+    if (covers(recording_.geometries[geometry], state.nbytes)) {
+      state.base = value;
+      state.base_geometry = geometry;
+    } else {
+      state.pending.push_back({geometry, value, 0});
+    }
+    return;
+  }
+  StorageState& state = *place.state;
+  recording_.values[value].birth = state.birth;
+  resize_if_changed(state, tensor);
+  const Alias* known = find_alias(state, tensor, place.shift);
+  if (known != nullptr && visible(known->value)) return;  // the operator returned what was there
+  const Value& made = recording_.values[value];
+  Alias alias{geometry, value, state.version, kNone, kNone, 0};
+  if (operand != kNone && is_view_operator(*recording_.records[made.record].info)) {
+    alias.parent = recording_.values[operand].geometry;
+    alias.view = made.record;
+    alias.view_output = made.output;
+  }
+  set_alias(state, alias);
+}
+
+void Aliasing::bind_outside(const at::Tensor& tensor, ValueId value) {
+  if (!tensor.has_storage()) {
+    without_storage_.insert_or_assign(tensor.unsafeGetTensorImpl(), Weak{weak(tensor), value, 0});
+    return;
+  }
+  Place place = find(tensor);
+  if (place.state == nullptr) place = place_outside(tensor);
+  StorageState& state = *place.state;
+  const GeometryId geometry = recording_.geometries.intern(tensor, place.shift);
+  recording_.values[value].geometry = geometry;
+  state.aliases.push_back({geometry, value, 0, kNone, kNone, 0});
+  if (state.owner == kNone) state.owner = value;
+  if (state.base == kNone && place.shift == 0 && covers(recording_.geometries[geometry], state.nbytes)) {
+    state.base = value;
+    state.base_geometry = geometry;
+  }
+}
+
+void Aliasing::bind_detached(const at::Tensor& tensor, ValueId value) {
+  if (!tensor.has_storage()) return bind(tensor, value, kNone);
+  const StorageState* state = find(tensor).state;
+  recording_.values[value].birth = state->birth;
+  detached_.insert_or_assign(tensor.unsafeGetTensorImpl(), Weak{weak(tensor), value, state->version});
+}
+
+// ---- writes -----------------------------------------------------------------------------------------------------
+
+void Aliasing::write(const at::Tensor& tensor, ValueId value) {
+  if (!tensor.has_storage()) return bind(tensor, value, kNone);
+  const Place place = find(tensor);
+  COMPOSIT_ASSERT(place.state != nullptr, "a write into memory that was never read");
+  StorageState& state = *place.state;
+  resize_if_changed(state, tensor);
+  const GeometryId id = recording_.geometries.intern(tensor, place.shift);
+  const Geometry& geometry = recording_.geometries[id];
+  recording_.values[value].birth = state.birth;
+  ++state.version;
+  if (covers(geometry, state.nbytes)) {
+    state.base = value;
+    state.base_geometry = id;
+    state.base_version = state.version;
+    state.pending.clear();
+  } else if (!state.pending.empty() && state.pending.back().geometry == id) {
+    state.pending.back() = {id, value, state.version};
+  } else {
+    state.pending.push_back({id, value, state.version});
+  }
+  if (geometry.conj || geometry.neg || overlaps_itself(geometry)) return;  // to be read back
+  set_alias(state, {id, value, state.version, kNone, kNone, 0});
+}
+
+ValueId Aliasing::base_of(const at::Tensor& tensor) {
+  const Place place = find(tensor);
+  if (place.state == nullptr) return kNone;
+  resize_if_changed(*place.state, tensor);
+  flush(*place.state);
+  ensure_base(*place.state);
+  return place.state->base;
+}
+
+void Aliasing::write_base(const at::Tensor& tensor, ValueId value) {
+  StorageState& state = *find(tensor).state;
+  recording_.values[value].birth = state.birth;
+  state.base = value;
+  state.base_version = ++state.version;
+  state.pending.clear();
+  set_alias(state, {state.base_geometry, value, state.version, kNone, kNone, 0});
+}
+
+// resize_ and out= may let a storage grow: the base then is bytes.
+void Aliasing::resize_if_changed(StorageState& state, const at::Tensor& tensor) {
+  const int64_t nbytes = storage_bytes(tensor);
+  if (find(tensor).shift != 0 || nbytes == state.nbytes) return;
+  flush(state);
+  ensure_base(state);
+  const GeometryId bytes = recording_.geometries.intern(flat_bytes(nbytes, tensor.device()));
+  state.base = emit(RecordKind::storage_resize, 0, {state.base}, bytes, state.birth);
+  state.base_geometry = bytes;
+  state.base_version = ++state.version;
+  state.nbytes = nbytes;
+}
+
+void Aliasing::ensure_base(StorageState& state) {
+  if (state.base != kNone) return;
+  const Geometry bytes = flat_bytes(state.nbytes, recording_.geometries[state.aliases.front().geometry].device);
+  state.base_geometry = recording_.geometries.intern(bytes);
+  if (state.outside)
+    state.base = emit(RecordKind::storage_of, 0, {state.owner}, state.base_geometry, 0);
+  else
+    state.base = emit(RecordKind::storage_zeros, 0, {}, state.base_geometry, state.birth);
+}
+
+void Aliasing::flush(StorageState& state) {
+  if (state.pending.empty()) return;
+  ensure_base(state);
+  const auto pending = std::move(state.pending);
+  state.pending.clear();
+  for (const PendingWrite& write : pending) state.base = scatter(state, write);
+  state.base_version = state.version;
+  set_alias(state, {state.base_geometry, state.base, state.version, kNone, kNone, 0});
+}
+
+// ---- views ------------------------------------------------------------------------------------------------------
+
+std::vector<Alias> Aliasing::path_to_base(StorageState& state, GeometryId geometry, bool with_inverse) {
+  constexpr size_t kLongest = 32;
+  std::vector<Alias> path;
+  if (!chains_) return path;
+  while (geometry != state.base_geometry) {
+    const Alias* alias = find_alias(state, geometry);
+    if (alias == nullptr || alias->view == kNone || path.size() == kLongest) return {};
+    const Record& record = recording_.records[alias->view];
+    if (with_inverse && !inverse_of(recording_, record, alias->view_output, recording_.geometries[alias->parent]))
+      return {};
+    path.push_back(*alias);
+    geometry = alias->parent;
+  }
+  return path;
+}
+
+ValueId Aliasing::repeat_view(const Alias& link, ValueId operand, RecordId birth) {
+  Record record = recording_.records[link.view];
+  const ValueId first = record.values;
+  record.replays = true;
+  record.composite = recording_.current_composite;
+  record.operands = recording_.operands.push(operand);
+  const ValueId values = recording_.values.size();
+  for (uint32_t i = 0; i < record.value_count; ++i) {
+    Value value = recording_.values[first + i];
+    value.record = recording_.records.size();
+    value.birth = birth;
+    recording_.values.push(value);
+  }
+  record.values = values;
+  recording_.records.push(record);
+  return values + link.view_output;
+}
+
+ValueId Aliasing::regenerate(StorageState& state, const at::Tensor& tensor, int64_t shift) {
+  flush(state);
+  ensure_base(state);
+  const GeometryId geometry = recording_.geometries.intern(tensor, shift);
+  ValueId value = state.base;
+  if (geometry != state.base_geometry) {
+    const std::vector<Alias> path = path_to_base(state, geometry, false);
+    if (path.empty()) {
+      value = emit(RecordKind::storage_view, 0, {state.base}, geometry, state.birth);
+    } else {
+      for (auto link = path.rbegin(); link != path.rend(); ++link) value = repeat_view(*link, value, state.birth);
+    }
+  }
+  set_alias(state, {geometry, value, state.version, kNone, kNone, 0});
+  return value;
+}
+
+ValueId Aliasing::scatter(StorageState& state, const PendingWrite& write) {
+  const std::vector<Alias> path = path_to_base(state, write.geometry, true);
+  if (path.empty())
+    return emit(RecordKind::storage_scatter, write.geometry, {state.base, write.value}, state.base_geometry,
+                state.birth);
+  std::vector<ValueId> parents{state.base};  // from the base down to the parent of the written view
+  for (size_t i = path.size() - 1; i > 0; --i) parents.push_back(repeat_view(path[i], parents.back(), state.birth));
+  ValueId value = write.value;
+  for (const Alias& link : path) {
+    const Geometry& parent = recording_.geometries[link.parent];
+    const Inverse inverse = *inverse_of(recording_, recording_.records[link.view], link.view_output, parent);
+    const ValueId old = parents.back();
+    parents.pop_back();
+    if (inverse.op == nullptr) continue;
+    Record record;
+    record.info = inverse.op;
+    record.attributes = recording_.attributes.size();
+    for (const c10::IValue& attribute : inverse.attributes) recording_.attributes.push(attribute);
+    record.attribute_count = static_cast<uint32_t>(inverse.attributes.size());
+    const ValueId operands[] = {old, value};
+    value = recording_.push(record, inverse.takes_parent ? c10::ArrayRef<ValueId>(operands, 2) : value, link.parent,
+                            state.birth);
+  }
+  return value;
+}
+
+ValueId Aliasing::emit(RecordKind kind, uint32_t index, std::initializer_list<ValueId> operands, GeometryId geometry,
+                       RecordId birth) {
+  Record record;
+  record.kind = kind;
+  record.index = index;
+  return recording_.push(record, operands, geometry, birth);
+}
+
+}  // namespace flashlight::tracer

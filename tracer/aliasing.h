@@ -1,0 +1,129 @@
+// Which value does a tensor hold now? The recorder's model of memory.
+//
+// The identity of a value is (storage, version of the storage, geometry), never the tensor object: `.data()`,
+// `set_data` and autograd's saved variables make new tensor objects that no dispatcher sees.
+//
+// A storage has a *base*, the value of all its bytes at some version, and the writes since then. A write that covers the
+// storage is the new base. Reading a view that no later write touched finds its value; another read first puts the
+// pending writes into the base, then takes the view from it. Where each link from a view to the base is a view operator
+// with an inverse, this is written with those operators (`select`, `select_scatter`, …); where not, with the bytes
+// (`storage_view`, `storage_scatter`), which is always right. A storage that is never written through a view costs
+// nothing.
+#pragma once
+
+#include <c10/core/StorageImpl.h>
+#include <c10/util/flat_hash_map.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+
+#include "tracer/recording.h"
+
+namespace flashlight::tracer {
+
+using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+
+struct Alias {
+  GeometryId geometry = kNone;
+  ValueId value = kNone;
+  uint32_t version = 0;
+  // The view operator that made it: output `view_output` of record `view`, from the alias of geometry `parent`.
+  GeometryId parent = kNone;
+  RecordId view = kNone;
+  uint32_t view_output = 0;
+};
+
+struct PendingWrite {
+  GeometryId geometry = kNone;
+  ValueId value = kNone;
+  uint32_t version = 0;
+};
+
+struct StorageState {
+  c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+  int64_t nbytes = 0;
+  uint32_t version = 0;
+  bool outside = false;      // existed before the scope
+  RecordId birth = 0;        // 0 for storages from outside
+  ValueId base = kNone;      // kNone: not needed so far
+  GeometryId base_geometry = kNone;
+  uint32_t base_version = 0;
+  ValueId owner = kNone;     // outside: the input or constant whose storage this is
+  c10::SmallVector<Alias, 2> aliases;
+  c10::SmallVector<PendingWrite, 1> pending;
+};
+
+class Aliasing {
+ public:
+  // `from_outside` is asked for the value of a tensor in memory never met before.
+  using FromOutside = std::function<ValueId(const at::Tensor&)>;
+  Aliasing(Recording& recording, bool chains, FromOutside from_outside);
+
+  // The value `tensor` holds; kNone for an undefined tensor. May add records.
+  ValueId read(const at::Tensor& tensor);
+  // `tensor` is output `value` of the newest record: in fresh memory, or a view of `operand` (kNone: not known).
+  void bind(const at::Tensor& tensor, ValueId value, ValueId operand);
+  // The newest record left `value` in `tensor`.
+  void write(const at::Tensor& tensor, ValueId value);
+  // `tensor` is input or constant `value`, in memory from outside.
+  void bind_outside(const at::Tensor& tensor, ValueId value);
+  // `tensor` shares memory and geometry with its origin, but is another value: the result of `detach`.
+  void bind_detached(const at::Tensor& tensor, ValueId value);
+
+  bool knows(const at::Tensor& tensor) const;
+  bool same_storage(const at::Tensor& a, const at::Tensor& b) const;
+  // Was a byte of the tensor written since it came in from outside?
+  bool was_written(const at::Tensor& tensor) const;
+  GeometryId geometry(const at::Tensor& tensor);
+  // All bytes of the storage `tensor` lies in, up to date; kNone for memory the tracer cannot address.
+  ValueId base_of(const at::Tensor& tensor);
+  // The newest record left `value` in all bytes of the storage of `tensor`.
+  void write_base(const at::Tensor& tensor, ValueId value);
+
+ private:
+  struct Place {
+    StorageState* state = nullptr;
+    int64_t shift = 0;  // bytes from the begin of `state` to the begin of the tensor's own storage
+  };
+  struct Weak {
+    WeakTensor tensor;  // keeps the address from being used again
+    ValueId value;
+    uint32_t version;
+  };
+
+  Place find(const at::Tensor& tensor) const;
+  Place place_outside(const at::Tensor& tensor);
+  StorageState& add(const at::Tensor& tensor, bool outside);
+  void sweep();
+
+  Alias* find_alias(StorageState& state, const at::Tensor& tensor, int64_t shift);
+  Alias* find_alias(StorageState& state, GeometryId geometry);
+  bool valid(const StorageState& state, const Alias& alias) const;
+  bool visible(ValueId value) const;
+  void set_alias(StorageState& state, const Alias& alias);
+
+  void resize_if_changed(StorageState& state, const at::Tensor& tensor);
+  void ensure_base(StorageState& state);
+  void flush(StorageState& state);
+  ValueId regenerate(StorageState& state, const at::Tensor& tensor, int64_t shift);
+  ValueId scatter(StorageState& state, const PendingWrite& write);
+  ValueId repeat_view(const Alias& link, ValueId operand, RecordId birth);
+  // The links from `geometry` to the base, leaf first; empty where one of them is not a recorded view operator.
+  std::vector<Alias> path_to_base(StorageState& state, GeometryId geometry, bool with_inverse);
+  ValueId emit(RecordKind kind, uint32_t index, std::initializer_list<ValueId> operands, GeometryId geometry,
+               RecordId birth);
+
+  Recording& recording_;
+  const bool chains_;
+  FromOutside from_outside_;
+  std::deque<StorageState> states_;
+  std::vector<StorageState*> free_states_;
+  ska::flat_hash_map<const c10::StorageImpl*, Place> places_;
+  size_t sweep_at_ = 1024;
+  std::map<uintptr_t, StorageState*> outside_by_address_;
+  ska::flat_hash_map<const c10::TensorImpl*, Weak> detached_;
+  ska::flat_hash_map<const c10::TensorImpl*, Weak> without_storage_;
+};
+
+}  // namespace flashlight::tracer

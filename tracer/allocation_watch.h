@@ -1,0 +1,36 @@
+// Which memory was allocated inside the scope: a "constant" that lies in it was made by something the tracer did not
+// see, and is an error instead of a constant.
+//
+// LibTorch reports every allocation of the thread to the profiler's slot; the watch stands there as a profiler that is
+// disabled, which is what other users of the slot take it for, and hands on to one that was there before.
+#pragma once
+
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <c10/util/flat_hash_map.h>
+#include <torch/csrc/profiler/orchestration/observer.h>
+
+#include <memory>
+#include <mutex>
+
+namespace flashlight::tracer {
+
+class AllocationWatch : public torch::profiler::impl::ProfilerStateBase {
+ public:
+  explicit AllocationWatch(c10::DebugInfoBase* previous);
+
+  // Does `data` begin memory that was allocated since the watch stands, and is still alive?
+  bool contains(const void* data) const;
+
+  void reportMemoryUsage(void* data, int64_t bytes, size_t allocated, size_t reserved, c10::Device device) override;
+  bool memoryProfilingEnabled() const override { return true; }
+  torch::profiler::impl::ActiveProfilerType profilerType() override {
+    return torch::profiler::impl::ActiveProfilerType::NONE;
+  }
+
+ private:
+  c10::MemoryReportingInfoBase* previous_;
+  mutable std::mutex mutex_;  // pool threads report too
+  ska::flat_hash_set<const void*> live_;
+};
+
+}  // namespace flashlight::tracer

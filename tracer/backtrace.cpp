@@ -1,0 +1,72 @@
+#include "tracer/backtrace.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+namespace flashlight::tracer {
+namespace {
+
+std::string demangle(const char* symbol) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
+  return status == 0 ? name.get() : symbol;
+}
+
+bool is_library(std::string_view object) {
+  for (const char* part : {"libtorch", "libc10", "libc.so", "libstdc++", "libgomp", "libpthread", "libpython"})
+    if (object.find(part) != std::string_view::npos) return true;
+  return false;
+}
+
+bool is_tracer(std::string_view function) {
+  for (const char* part : {"flashlight::", "c10::", "at::", "torch::", "std::", "boost::"})
+    if (function.substr(0, std::strlen(part)) == part) return true;
+  return function.find("flashlight::tracer") != std::string_view::npos ||
+         function.find("(anonymous namespace)::record_operator") != std::string_view::npos;
+}
+
+// What `addr2line` of binutils says, or nothing when it is not installed or knows no line.
+std::string line_from_debug_information(const char* object, uintptr_t offset) {
+  std::string quoted = "'";
+  for (const char* c = object; *c != 0; ++c) quoted += *c == '\'' ? std::string("'\\''") : std::string(1, *c);
+  char command[64];
+  std::snprintf(command, sizeof command, "' 0x%zx 2>/dev/null", static_cast<size_t>(offset));
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("addr2line -s -e " + quoted + command).c_str(), "r"), pclose);
+  char line[512] = {};
+  if (!pipe || std::fgets(line, sizeof line, pipe.get()) == nullptr || std::strchr(line, '?') != nullptr) return {};
+  line[std::strcspn(line, " \n")] = 0;
+  return line;
+}
+
+}  // namespace
+
+const std::string& SourceLines::symbolize(void* address) {
+  const auto [it, is_new] = lines_.emplace(address, std::string());
+  Dl_info info;
+  // The address is the one to return to: the call is before it.
+  if (!is_new || dladdr(static_cast<char*>(address) - 1, &info) == 0 || info.dli_fname == nullptr) return it->second;
+  if (is_library(info.dli_fname)) return it->second;
+  const std::string function = info.dli_sname != nullptr ? demangle(info.dli_sname) : std::string();
+  if (is_tracer(function)) return it->second;
+  const auto offset = reinterpret_cast<uintptr_t>(address) - 1 - reinterpret_cast<uintptr_t>(info.dli_fbase);
+  std::string line = line_from_debug_information(info.dli_fname, offset);
+  if (!line.empty() && !function.empty()) line += " in ";
+  it->second = line + function;
+  return it->second;
+}
+
+std::string SourceLines::user_line(uint32_t backtrace) {
+  for (void* frame : backtraces_[backtrace]) {
+    if (frame == nullptr) break;
+    if (const std::string& line = symbolize(frame); !line.empty()) return line;
+  }
+  return {};
+}
+
+}  // namespace flashlight::tracer

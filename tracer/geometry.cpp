@@ -1,0 +1,127 @@
+#include "tracer/geometry.h"
+
+#include <algorithm>
+
+#include "tracer/convert.h"
+
+namespace flashlight::tracer {
+namespace {
+
+size_t mix(size_t seed, int64_t value) {
+  return (seed ^ static_cast<size_t>(value)) * 0x9e3779b97f4a7c15ULL + (seed >> 29);
+}
+
+size_t hash_of(const Geometry& geometry) {
+  size_t seed = static_cast<size_t>(geometry.dtype) | static_cast<size_t>(geometry.layout) << 8 |
+                static_cast<size_t>(geometry.conj) << 16 | static_cast<size_t>(geometry.neg) << 17 |
+                geometry.sizes.size() << 24;
+  seed = mix(seed, geometry.offset);
+  for (int64_t size : geometry.sizes) seed = mix(seed, size);
+  for (int64_t stride : geometry.strides) seed = mix(seed, stride);
+  return seed;
+}
+
+// Axes of size 1 removed, sorted by stride: the order in which memory is walked.
+std::vector<std::pair<int64_t, int64_t>> strides_and_sizes(const Geometry& geometry) {
+  std::vector<std::pair<int64_t, int64_t>> axes;
+  for (size_t i = 0; i < geometry.strides.size(); ++i)
+    if (geometry.sizes[i] != 1) axes.emplace_back(geometry.strides[i], geometry.sizes[i]);
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+}  // namespace
+
+int64_t Geometry::numel() const {
+  int64_t count = 1;
+  for (int64_t size : sizes) count *= size;
+  return count;
+}
+
+ByteRange byte_range(const Geometry& geometry) {
+  if (geometry.numel() == 0) return {};
+  int64_t last = geometry.offset;
+  for (size_t i = 0; i < geometry.strides.size(); ++i) last += (geometry.sizes[i] - 1) * geometry.strides[i];
+  return {geometry.offset * geometry.item_size(), (last + 1) * geometry.item_size()};
+}
+
+Geometry geometry_of(const at::Tensor& tensor, int64_t shift) {
+  Geometry geometry;
+  const auto sizes = tensor.sizes();
+  geometry.sizes.assign(sizes.begin(), sizes.end());
+  geometry.dtype = tensor.scalar_type();
+  geometry.layout = tensor.layout();
+  geometry.device = tensor.device();
+  geometry.conj = tensor.is_conj();
+  geometry.neg = tensor.is_neg();
+  if (geometry.layout == c10::Layout::Strided) {
+    const auto strides = tensor.strides();
+    geometry.strides.assign(strides.begin(), strides.end());
+    geometry.offset = tensor.storage_offset() + shift / geometry.item_size();
+  }
+  return geometry;
+}
+
+bool matches(const Geometry& geometry, const at::Tensor& tensor, int64_t shift) {
+  return geometry.dtype == tensor.scalar_type() && geometry.layout == tensor.layout() &&
+         geometry.offset == tensor.storage_offset() + shift / geometry.item_size() &&
+         tensor.sizes() == geometry.sizes && tensor.strides() == geometry.strides &&
+         geometry.conj == tensor.is_conj() && geometry.neg == tensor.is_neg() && geometry.device == tensor.device();
+}
+
+bool is_dense(const Geometry& geometry) {
+  if (geometry.numel() == 0) return true;
+  int64_t expected = 1;
+  for (const auto& [stride, size] : strides_and_sizes(geometry)) {
+    if (stride != expected) return false;
+    expected *= size;
+  }
+  return true;
+}
+
+bool covers(const Geometry& geometry, int64_t nbytes) {
+  return geometry.offset == 0 && geometry.numel() * geometry.item_size() == nbytes && is_dense(geometry);
+}
+
+bool overlaps_itself(const Geometry& geometry) {
+  if (geometry.numel() <= 1) return false;
+  int64_t reach = 0;  // last element reached by the axes before
+  for (const auto& [stride, size] : strides_and_sizes(geometry)) {
+    if (stride <= reach) return true;
+    reach += stride * (size - 1);
+  }
+  return false;
+}
+
+composit::Type type_of(const Geometry& geometry) {
+  composit::Type type;
+  type.dtype = to_composit(geometry.dtype);
+  type.layout = to_composit(geometry.layout);
+  type.device = to_composit(geometry.device);
+  type.conj = geometry.conj;
+  type.neg = geometry.neg;
+  type.sizes.assign(geometry.sizes.begin(), geometry.sizes.end());
+  type.strides.assign(geometry.strides.begin(), geometry.strides.end());
+  return type;
+}
+
+composit::Type type_of(const at::Tensor& tensor) {
+  return tensor.defined() ? type_of(geometry_of(tensor)) : composit::undefined_type();
+}
+
+GeometryId GeometryTable::intern(const at::Tensor& tensor, int64_t shift) {
+  return intern(geometry_of(tensor, shift));
+}
+
+GeometryId GeometryTable::intern(Geometry geometry) {
+  const size_t hash = hash_of(geometry);
+  const auto [begin, end] = ids_.equal_range(hash);
+  for (auto it = begin; it != end; ++it)
+    if (geometries_[it->second] == geometry) return it->second;
+  const auto id = size();
+  geometries_.push_back(std::move(geometry));
+  ids_.emplace(hash, id);
+  return id;
+}
+
+}  // namespace flashlight::tracer

@@ -1,0 +1,67 @@
+#include "tracer/memory_view.h"
+
+#include <ATen/ops/empty_strided.h>
+#include <c10/core/TensorImpl.h>
+
+#include "composit/ir/error.h"
+#include "tracer/convert.h"
+
+namespace flashlight::tracer {
+
+at::Tensor view_memory(const at::Tensor& base, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                       int64_t offset, bool conj, bool neg) {
+  const auto keys = base.key_set().remove(c10::DispatchKey::Conjugate).remove(c10::DispatchKey::Negative);
+  const auto item = static_cast<int64_t>(c10::elementSize(dtype));
+  const int64_t begin = base.storage_offset() * static_cast<int64_t>(base.itemsize());
+  COMPOSIT_ASSERT(begin % item == 0, "a view whose begin is not a multiple of its element size");
+  at::Tensor view = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(base.storage()), keys,
+                                                             c10::scalarTypeToTypeMeta(dtype));
+  view.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, begin / item + offset);
+  if (conj) view._set_conj(true);
+  if (neg) view._set_neg(true);
+  return view;
+}
+
+at::Tensor all_bytes(const at::Tensor& tensor) {
+  const auto nbytes = static_cast<int64_t>(tensor.storage().nbytes());
+  const auto keys = tensor.key_set().remove(c10::DispatchKey::Conjugate).remove(c10::DispatchKey::Negative);
+  at::Tensor bytes = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(tensor.storage()),
+                                                              keys, c10::scalarTypeToTypeMeta(c10::kByte));
+  bytes.unsafeGetTensorImpl()->set_sizes_and_strides(c10::IntArrayRef{nbytes}, c10::IntArrayRef{1}, 0);
+  return bytes;
+}
+
+at::Tensor copy_keeping_strides(const at::Tensor& tensor) {
+  if (!tensor.has_storage() || tensor.layout() != c10::Layout::Strided) return tensor.clone();
+  at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
+  if (tensor.is_conj()) copy._set_conj(true);
+  if (tensor.is_neg()) copy._set_neg(true);
+  copy.copy_(tensor);
+  return copy;
+}
+
+at::Tensor with_strides(const at::Tensor& tensor, const composit::Type& type) {
+  if (type.layout != composit::Layout::strided || tensor.strides() == type.strides) return tensor;
+  bool same_memory = true;  // strides of axes of size 1 and of empty tensors reach nothing
+  for (size_t i = 0; i < type.rank(); ++i)
+    same_memory = same_memory && (type.sizes[i].value() <= 1 || tensor.stride(static_cast<int64_t>(i)) == type.strides[i]);
+  if (same_memory || tensor.numel() == 0)
+    return view_memory(tensor, tensor.scalar_type(), tensor.sizes(), type.strides, 0, tensor.is_conj(), tensor.is_neg());
+  at::Tensor copy = at::empty_strided(tensor.sizes(), type.strides, tensor.options());
+  copy.copy_(tensor);
+  return copy;
+}
+
+at::Tensor empty_of(const composit::Type& type) {
+  const auto options = at::TensorOptions().dtype(to_c10(type.dtype)).device(to_c10(type.device));
+  return at::empty_strided(sizes_of(type), type.strides, options);
+}
+
+std::vector<int64_t> sizes_of(const composit::Type& type) {
+  std::vector<int64_t> sizes;
+  sizes.reserve(type.rank());
+  for (composit::Dim size : type.sizes) sizes.push_back(size.value());
+  return sizes;
+}
+
+}  // namespace flashlight::tracer

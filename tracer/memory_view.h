@@ -1,0 +1,25 @@
+// Tensors over a given piece of a storage, made without the dispatcher, and copies that keep strides.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "composit/ir/type.h"
+
+namespace flashlight::tracer {
+
+// The bytes of `base`'s storage read as `dtype` with these strides; `offset` in elements of `dtype` from the first
+// element of `base`. Shares memory.
+at::Tensor view_memory(const at::Tensor& base, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                       int64_t offset, bool conj = false, bool neg = false);
+// All bytes of the storage, as uint8. Shares memory.
+at::Tensor all_bytes(const at::Tensor& tensor);
+// A copy with the same strides, gaps included (their content is arbitrary), and the same conj and neg bits.
+at::Tensor copy_keeping_strides(const at::Tensor& tensor);
+// `tensor` with the strides of `type`: itself where they agree, a copy otherwise.
+at::Tensor with_strides(const at::Tensor& tensor, const composit::Type& type);
+at::Tensor empty_of(const composit::Type& type);
+
+// Sizes and strides as LibTorch takes them.
+std::vector<int64_t> sizes_of(const composit::Type& type);
+
+}  // namespace flashlight::tracer

@@ -1,0 +1,185 @@
+#include "tracer/op_info.h"
+
+#include <ATen/core/enum_tag.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace flashlight::tracer {
+namespace {
+
+using c10::DispatchKey;
+
+// Answers that depend on a tensor's type alone, or calls that change no value: they leave no node.
+const std::unordered_set<std::string_view>& metadata_ops() {
+  static const std::unordered_set<std::string_view> names = {
+      "aten::size", "aten::stride", "aten::dim", "aten::numel", "aten::len", "aten::is_leaf", "aten::output_nr",
+      "aten::_version", "aten::requires_grad_", "aten::retain_grad", "aten::retains_grad", "aten::set_data",
+      "aten::is_floating_point", "aten::is_complex", "aten::is_signed", "aten::is_conj", "aten::is_neg",
+      "aten::_is_zerotensor", "aten::is_inference", "aten::is_same_size", "aten::is_pinned", "aten::is_distributed",
+      "aten::is_coalesced", "aten::_nnz", "aten::dense_dim", "aten::sparse_dim", "aten::_dimI", "aten::_dimV",
+      "aten::q_scale", "aten::q_zero_point", "aten::q_per_channel_axis", "aten::qscheme", "aten::result_type",
+      "aten::_has_compatible_shallow_copy_type", "aten::is_set_to", "aten::_has_same_storage_numel",
+      "aten::sym_size", "aten::sym_stride", "aten::sym_numel", "aten::sym_storage_offset",
+      "aten::sym_is_contiguous", "aten::storage_offset", "aten::_debug_has_internal_overlap", 
+      "aten::_nested_tensor_size", "aten::_use_cudnn_ctc_loss", "aten::_cudnn_rnn_cast_reflatten", "aten::can_cast",
+      "aten::_cufft_get_plan_cache_size", "aten::cudnn_is_acceptable", "aten::_fused_sdp_choice",
+      "aten::is_vulkan_available", "aten::get_device",
+      "aten::is_undefined"};
+  return names;
+}
+
+// Composite in the dispatcher's tables, but their output sizes depend on values and they carry no tag for it.
+const std::unordered_set<std::string_view>& untagged_dynamic_shapes() {
+  static const std::unordered_set<std::string_view> names = {"aten::nonzero_numpy", "aten::argwhere"};
+  return names;
+}
+
+bool is_tensor(const c10::TypePtr& type) { return type->isSubtypeOf(*c10::OptionalType::ofTensor()); }
+
+ArgumentKind kind_of(const c10::TypePtr& declared) {
+  if (is_tensor(declared)) return ArgumentKind::tensor;
+  c10::TypePtr type = declared;
+  if (auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
+  const auto list = type->cast<c10::ListType>();
+  return list && is_tensor(list->getElementType()) ? ArgumentKind::tensor_list : ArgumentKind::other;
+}
+
+bool conceals_write(const std::string& op, const std::string& argument) {
+  const auto& table = concealed_writes();
+  return std::any_of(table.begin(), table.end(),
+                     [&](const auto& row) { return row.first == op && row.second == argument; });
+}
+
+bool written(const c10::Argument& argument) {
+  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+}
+
+// A composite's kernel calls other operators, which are recorded inside it. An operator that has both kinds of kernel
+// ("linear") runs the composite one on the CPU unless it also has one of its own there.
+bool runs_composite(const c10::OperatorHandle& op) {
+  return op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&
+         !op.hasKernelForDispatchKey(DispatchKey::CPU) && !op.hasKernelForDispatchKey(DispatchKey::AutogradCPU);
+}
+
+bool returns_no_tensor(const c10::FunctionSchema& schema) {
+  return !schema.returns().empty() &&
+         std::all_of(schema.returns().begin(), schema.returns().end(), [](const c10::Argument& result) {
+           return kind_of(result.real_type()) == ArgumentKind::other;
+         });
+}
+
+std::string base_name(const c10::OperatorName& name) { return name.name.substr(name.name.find("::") + 2); }
+
+bool same_arguments(const c10::FunctionSchema& a, const c10::FunctionSchema& b, bool drop_out_of_a) {
+  size_t i = 0;
+  for (const c10::Argument& argument : a.arguments()) {
+    if (drop_out_of_a && argument.is_out()) continue;
+    if (i == b.arguments().size()) return false;
+    const c10::Argument& other = b.arguments()[i++];
+    if (argument.name() != other.name() || *argument.real_type() != *other.real_type() || written(other)) return false;
+  }
+  return i == b.arguments().size();
+}
+
+// `add_` has `add`, `normal_` has `normal_functional`, `add.out` has `add.Tensor`: found by name and arguments, so that
+// a new operator finds its own.
+const OpInfo* find_twin(const OpInfo& info) {
+  const c10::OperatorName name = info.schema->operator_name();
+  const bool has_out = std::find(info.out.begin(), info.out.end(), true) != info.out.end();
+  std::string base = base_name(name);
+  if (!has_out) {
+    if (base.size() < 2 || base.back() != '_' || base.substr(base.size() - 2) == "__") return nullptr;
+    base.pop_back();
+  }
+  static const auto* overloads = [] {
+    auto* map = new std::unordered_multimap<std::string, c10::OperatorName>;
+    for (const auto& op : c10::Dispatcher::singleton().getAllOpNames()) map->emplace(op.name, op);
+    return map;
+  }();
+  const std::string domain = name.name.substr(0, name.name.find("::") + 2);
+  for (const std::string& candidate : {domain + base, domain + base + "_functional", domain + base + "_copy"}) {
+    const auto [begin, end] = overloads->equal_range(candidate);
+    for (auto it = begin; it != end; ++it) {
+      const auto handle = c10::Dispatcher::singleton().findSchema(it->second);
+      if (handle && same_arguments(*info.schema, handle->schema(), has_out)) return &op_info(*handle);
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const std::vector<std::pair<std::string_view, std::string_view>>& concealed_writes() {
+  static const std::vector<std::pair<std::string_view, std::string_view>> table = {
+      {"aten::_batch_norm_impl_index", "running_mean"}, {"aten::_batch_norm_impl_index", "running_var"},
+      {"aten::batch_norm", "running_mean"},             {"aten::batch_norm", "running_var"},
+      {"aten::cudnn_batch_norm", "running_mean"},       {"aten::cudnn_batch_norm", "running_var"},
+      {"aten::instance_norm", "running_mean"},          {"aten::instance_norm", "running_var"},
+      {"aten::miopen_batch_norm", "running_mean"},      {"aten::miopen_batch_norm", "running_var"},
+      {"aten::native_batch_norm", "running_mean"},      {"aten::native_batch_norm", "running_var"},
+  };
+  return table;
+}
+
+OpInfo::OpInfo(const c10::OperatorHandle& op)
+    : handle(op), schema(&op.schema()), name(c10::toString(op.operator_name())) {
+  const std::string base = schema->name();
+  for (const c10::Argument& argument : schema->arguments()) {
+    arguments.push_back(kind_of(argument.real_type()));
+    writes.push_back(written(argument) || conceals_write(name.str(), argument.name()));
+    out.push_back(argument.is_out());
+    writes_any = writes_any || writes.back();
+  }
+  for (const c10::Argument& result : schema->returns()) returns_written.push_back(written(result));
+  inplace_view = op.hasTag(at::Tag::inplace_view);
+  metadata = inplace_view || metadata_ops().count(base) > 0;
+  composite = !metadata && runs_composite(op);
+  value_query = !metadata && !composite && returns_no_tensor(*schema);
+  dynamic_shape = op.hasTag(at::Tag::dynamic_output_shape) || untagged_dynamic_shapes().count(base) > 0;
+  const bool foreign = base.compare(0, 6, "aten::") != 0;
+  may_draw = op.hasTag(at::Tag::nondeterministic_seeded) || foreign;
+  as_strided = name == composit::Symbol("aten::as_strided");
+  detach = name == composit::Symbol("aten::detach");
+  if (writes_any && !metadata) twin = find_twin(*this);
+}
+
+const OpInfo& op_info(const c10::OperatorHandle& handle) {
+  // Keyed by the address of the operator's own schema; a small direct-mapped cache per thread in front.
+  static auto* mutex = new std::shared_mutex;
+  static auto* table = new std::unordered_map<const void*, std::unique_ptr<OpInfo>>;
+  struct Entry {
+    const void* key;
+    const OpInfo* info;
+  };
+  thread_local Entry cache[256] = {};
+  const void* key = &handle.schema();
+  Entry& entry = cache[(reinterpret_cast<uintptr_t>(key) >> 6) & 255];
+  if (entry.key == key) return *entry.info;
+  const OpInfo* found = nullptr;
+  {
+    std::shared_lock lock(*mutex);
+    if (auto it = table->find(key); it != table->end()) found = it->second.get();
+  }
+  if (found == nullptr) {
+    auto fresh = std::make_unique<OpInfo>(handle);  // outside the lock: it looks up its twin
+    std::unique_lock lock(*mutex);
+    found = table->emplace(key, std::move(fresh)).first->second.get();
+  }
+  entry = {key, found};
+  return *found;
+}
+
+const OpInfo* find_op(std::string_view name) {
+  const auto dot = name.find('.');
+  const std::string base(name.substr(0, dot));
+  const std::string overload(dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1));
+  const auto handle = c10::Dispatcher::singleton().findSchema({base, overload});
+  return handle ? &op_info(*handle) : nullptr;
+}
+
+}  // namespace flashlight::tracer

@@ -1,0 +1,55 @@
+// What the tracer asks of an operator, worked out once per operator from its schema, kernels and tags.
+//
+//   const OpInfo& info = op_info(handle);     if (info.composite) ...
+//
+// Run time decides what aliases what; the schema says only which arguments are written. Ops whose schema conceals a
+// write, and queries whose answer depends on values, are the two tables in op_info.cpp; tests derive both from torch's
+// operator database.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "composit/ir/symbol.h"
+
+namespace flashlight::tracer {
+
+enum class ArgumentKind : uint8_t { tensor, tensor_list, other };
+
+struct OpInfo {
+  explicit OpInfo(const c10::OperatorHandle& handle);
+
+  c10::OperatorHandle handle;
+  const c10::FunctionSchema* schema;
+  composit::Symbol name;                // "aten::add_.Tensor"
+  std::vector<ArgumentKind> arguments;  // one per schema argument
+  std::vector<bool> writes;             // declared or concealed
+  std::vector<bool> out;                // `out=` arguments: their old values do not matter
+  std::vector<bool> returns_written;    // per return: is one of the written arguments
+  bool writes_any = false;
+  bool composite = false;      // its kernel only calls other operators: recorded as a region
+  bool metadata = false;       // asks or changes what a tensor is, not what it holds: no node
+  bool inplace_view = false;   // changes the geometry of its argument
+  bool value_query = false;    // tensor in, number out: the number is guarded
+  bool dynamic_shape = false;  // output sizes depend on values
+  bool may_draw = false;       // may draw random numbers
+  bool as_strided = false;     // its result is found by geometry
+  bool detach = false;         // a gradient boundary that shares memory
+  const OpInfo* twin = nullptr;  // functional form of an in-place or out= operator, by name and arguments
+
+  size_t number_of_arguments() const { return arguments.size(); }
+};
+
+// Valid for the life of the process. Thread-safe.
+const OpInfo& op_info(const c10::OperatorHandle& handle);
+// nullptr when LibTorch has no such operator. `name` includes the overload: "aten::add.Tensor".
+const OpInfo* find_op(std::string_view name);
+
+// Operators that write an argument their schema does not mark, with the argument's name.
+const std::vector<std::pair<std::string_view, std::string_view>>& concealed_writes();
+
+}  // namespace flashlight::tracer

@@ -1,0 +1,272 @@
+#include "tracer/plan.h"
+
+#include <ATen/Context.h>
+
+#include <unordered_map>
+
+#include "composit/ir/error.h"
+#include "tracer/convert.h"
+
+namespace flashlight::tracer {
+namespace {
+
+using composit::Attribute;
+using composit::LazyTensor;
+using composit::Node;
+using composit::NodePtr;
+using composit::Symbol;
+using composit::UserError;
+
+bool flag(const Node& node, const char* name, bool otherwise) {
+  const Attribute* value = node.find_run(name);
+  return value ? value->as<bool>() : otherwise;
+}
+
+class Planner {
+ public:
+  Planner(Plan::Impl& plan, const PlanOptions& options) : plan_(plan), options_(options) {
+    Frame root;
+    for (const NodePtr& node : plan.graph.nodes()) add(root, node);
+    for (const LazyTensor& input : plan.graph.inputs()) plan.inputs.push_back(slot(root, input));
+    for (const LazyTensor& output : plan.graph.outputs()) plan.outputs.push_back(slot(root, output));
+    for (const composit::Mutation& mutation : plan.graph.mutations())
+      plan.mutations.push_back({index_of_input(mutation.target), slot(root, mutation.value)});
+    find_last_uses();
+  }
+
+ private:
+  // Slots of the nodes of one region; a region runs inline.
+  using Frame = std::unordered_map<const Node*, std::vector<Slot>>;
+
+  Slot fresh() {
+    plan_.initial.emplace_back();
+    return static_cast<Slot>(plan_.initial.size() - 1);
+  }
+  static Slot slot(const Frame& frame, const LazyTensor& value) {
+    return value ? frame.at(value.node.get())[value.index] : kNoSlot;
+  }
+  size_t index_of_input(const LazyTensor& target) const {
+    const auto& inputs = plan_.graph.inputs();
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i].node == target.node) return i;
+    throw UserError("[replay] the graph writes '" + input_name(*target.node) + "', which is not one of its inputs");
+  }
+
+  void add(Frame& frame, const NodePtr& node) {
+    auto& slots = frame[node.get()];
+    if (const Attribute* body = node->find_run("body")) {
+      slots = add_region(frame, *node, *body->as<composit::Region>());
+      return;
+    }
+    for (size_t i = 0; i < node->outputs().size(); ++i) slots.push_back(fresh());
+    if (is_input(*node)) return;
+    if (node->op() == composit::ops::kConstant) {
+      plan_.initial[slots[0]] = constant(*node);
+      return;
+    }
+    Step step;
+    step.node = node;
+    step.outputs = slots;
+    step.grad = flag(*node, "grad", options_.grad);
+    step.throws = flag(*node, "throws", false);
+    if (!add_memory_operation(frame, step)) add_operator(frame, step);
+    plan_.steps.push_back(std::move(step));
+  }
+
+  std::vector<Slot> add_region(const Frame& outer, const Node& node, const composit::Graph& body) {
+    if (body.inputs().size() != present_operands(node))
+      throw UserError("[" + node.op().str() + "] its region has another number of inputs than the node has operands");
+    Frame inner;
+    size_t block = 0;
+    for (const LazyTensor& operand : node.operands())
+      if (operand && block < body.inputs().size()) inner[body.inputs()[block++].node.get()] = {slot(outer, operand)};
+    for (const NodePtr& inside : body.nodes())
+      if (!is_input(*inside)) add(inner, inside);
+    std::vector<Slot> results;
+    for (const LazyTensor& output : body.outputs()) results.push_back(output ? slot(inner, output) : fresh());
+    return results;
+  }
+  static size_t present_operands(const Node& node) {
+    size_t count = 0;
+    for (const LazyTensor& operand : node.operands()) count += operand ? 1 : 0;
+    return count;
+  }
+
+  static at::Tensor constant(const Node& node) {
+    const Attribute& value = node.attribute("value");
+    if (const auto* opaque = value.get_if<composit::Opaque>())
+      return static_cast<const c10::IValue*>(opaque->object.get())->toTensor();
+    at::Tensor tensor = to_tensor(value.as<composit::Array>());
+    if (node.find_attribute("wrapped")) tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+    return tensor;
+  }
+
+  // ---- operations on memory ---------------------------------------------------------------------------------------
+
+  // What this project adds to ATen to write down memory, and ATen's scatters, which are done in place where possible.
+  bool add_memory_operation(const Frame& frame, Step& step) {
+    const Node& node = *step.node;
+    static const std::unordered_map<std::string, StepKind> kinds = {
+        {"aten::as_strided", StepKind::memory_view},
+        {"composit::storage_view", StepKind::memory_view},
+        {"aten::as_strided_scatter", StepKind::memory_scatter},
+        {"composit::storage_scatter", StepKind::memory_scatter},
+        {"aten::select_scatter", StepKind::scatter},
+        {"aten::slice_scatter", StepKind::scatter},
+        {"aten::diagonal_scatter", StepKind::scatter},
+        {"composit::storage", StepKind::storage},
+        {"composit::storage_zeros", StepKind::storage_zeros},
+        {"composit::storage_resize", StepKind::storage_resize},
+        {"composit::set_generator_state", StepKind::set_generator}};
+    const auto kind = kinds.find(node.op().str());
+    if (kind == kinds.end() || node.find_run("via")) return false;
+    step.kind = kind->second;
+    for (const LazyTensor& operand : node.operands()) {
+      StepArgument argument;
+      argument.kind = StepArgument::Kind::tensor;
+      argument.slots = {slot(frame, operand)};
+      step.arguments.push_back(std::move(argument));
+    }
+    if (step.kind == StepKind::memory_view || step.kind == StepKind::memory_scatter) {
+      const composit::Type& type =
+          step.kind == StepKind::memory_view ? node.outputs()[0] : node.operands().at(1).type();
+      step.view = {0, to_c10(type.dtype), to_ints(node.attribute("size")), to_ints(node.attribute("stride")),
+                   node.attribute("storage_offset").as_int(), type.conj, type.neg};
+    }
+    if (step.kind == StepKind::scatter) add_view_of_scatter(step);
+    if (step.kind == StepKind::set_generator) {
+      step.generator = generator(node.attribute("generator").as<composit::Generator>().role);
+      step.state = to_tensor(node.attribute("state").as<composit::Array>());
+    }
+    return true;
+  }
+
+  // `select_scatter(x, v, dim, index)` is done as `select(x, dim, index).copy_(v)`.
+  void add_view_of_scatter(Step& step) {
+    static const std::unordered_map<std::string, const char*> views = {{"aten::select_scatter", "aten::select.int"},
+                                                                       {"aten::slice_scatter", "aten::slice.Tensor"},
+                                                                       {"aten::diagonal_scatter", "aten::diagonal"}};
+    step.op = &find(views.at(step.node->op().str()));
+    const auto& arguments = step.op->schema->arguments();
+    for (size_t i = 1; i < arguments.size(); ++i)
+      step.attributes.push_back(to_ivalue(step.node->attribute(arguments[i].name()), arguments[i].real_type(), nullptr));
+  }
+
+  at::Generator generator(const std::string& role) const {
+    if (role == "default") return at::globalContext().defaultGenerator(c10::kCPU);
+    const auto found = options_.generators.find(role);
+    if (found == options_.generators.end()) throw UserError("[replay] no generator is given for '" + role + "'");
+    return found->second;
+  }
+
+  // ---- operators --------------------------------------------------------------------------------------------------
+
+  static const OpInfo& find(const std::string& name) {
+    if (const OpInfo* op = find_op(name)) return *op;
+    throw UserError("[replay] this LibTorch has no operator '" + name +
+                    "'; load the library that defines it before the capture");
+  }
+
+  void add_operator(const Frame& frame, Step& step) {
+    const Node& node = *step.node;
+    const Attribute* via = node.find_run("via");
+    step.op = &find(via ? via->as<std::string>() : node.op().str());
+    const auto& arguments = step.op->schema->arguments();
+    size_t next = 0;  // of the node's tensor arguments
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      StepArgument argument;
+      argument.written = step.op->writes[i];
+      if (step.op->arguments[i] == ArgumentKind::other)
+        argument.value = attribute_value(node, arguments[i]);
+      else if (via && step.op->out[i])
+        argument.kind = StepArgument::Kind::out;
+      else
+        take_operands(frame, node, next++, argument);
+      argument.optional_list = is_optional_list(*arguments[i].type());
+      step.arguments.push_back(std::move(argument));
+    }
+    if (next != node.arguments().size())
+      throw UserError("[replay] " + place_of(node) + " has " + std::to_string(node.arguments().size()) +
+                      " tensor arguments; LibTorch's " + step.op->name.str() + " takes " + std::to_string(next));
+    if (const Attribute* views = node.find_run("views")) add_views(step, views->as<composit::List>());
+    if (const Attribute* expected = node.find_run("expected")) {
+      step.guards = true;
+      for (const Attribute& number : expected->as<composit::List>().items)
+        step.expected.push_back(to_c10(number.as<composit::Scalar>()));
+    }
+  }
+
+  c10::IValue attribute_value(const Node& node, const c10::Argument& argument) const {
+    const Attribute* value = node.find_attribute(argument.name());
+    if (value == nullptr)
+      throw UserError("[replay] " + place_of(node) + " lacks the argument '" + argument.name() + "'");
+    return to_ivalue(*value, argument.real_type(), [this](const std::string& role) { return generator(role); });
+  }
+
+  static bool is_optional_list(const c10::Type& type) {
+    const auto list = type.cast<c10::ListType>();
+    return list && list->getElementType()->kind() == c10::TypeKind::OptionalType;
+  }
+
+  static void take_operands(const Frame& frame, const Node& node, size_t index, StepArgument& argument) {
+    if (index >= node.arguments().size()) throw UserError("[replay] " + place_of(node) + " has too few tensor arguments");
+    const composit::Argument& from = node.arguments()[index];
+    const bool list = from.kind == composit::Argument::Kind::list;
+    argument.kind = list ? StepArgument::Kind::list : StepArgument::Kind::tensor;
+    argument.position = from.begin;
+    for (uint32_t i = from.begin; i < from.begin + from.size; ++i)
+      argument.slots.push_back(slot(frame, node.operands()[i]));
+    if (from.kind == composit::Argument::Kind::absent) argument.kind = StepArgument::Kind::value;
+  }
+
+  static void add_views(Step& step, const composit::List& views) {
+    for (const Attribute& view : views.items) {
+      const auto& fields = view.as<composit::List>().items;
+      if (fields.size() != 7) throw UserError("[replay] " + place_of(*step.node) + ": 'views' expects seven fields");
+      step.views.push_back({static_cast<uint32_t>(fields[0].as_int()), to_c10(fields[1].as<composit::DType>()),
+                            to_ints(fields[2]), to_ints(fields[3]), fields[4].as_int(), fields[5].as<bool>(),
+                            fields[6].as<bool>()});
+    }
+  }
+
+  // ---- lifetimes --------------------------------------------------------------------------------------------------
+
+  void find_last_uses() {
+    std::vector<bool> needed(plan_.initial.size(), false);
+    for (Slot output : plan_.outputs)
+      if (output != kNoSlot) needed[output] = true;
+    for (const auto& mutation : plan_.mutations) needed[mutation.value] = true;
+    for (auto step = plan_.steps.rbegin(); step != plan_.steps.rend(); ++step) {
+      for (Slot output : step->outputs)
+        if (!needed[output]) step->unused.push_back(output);
+      for (const StepArgument& argument : step->arguments)
+        for (Slot operand : argument.slots) {
+          if (operand == kNoSlot || needed[operand]) continue;
+          needed[operand] = true;
+          step->last_uses.push_back(operand);
+        }
+    }
+  }
+
+  Plan::Impl& plan_;
+  const PlanOptions& options_;
+};
+
+}  // namespace
+
+Plan::Plan(const composit::Graph& graph, PlanOptions options) : impl_(std::make_unique<Impl>()) {
+  impl_->graph = graph;
+  Planner(*impl_, options);
+}
+Plan::~Plan() = default;
+Plan::Plan(Plan&&) noexcept = default;
+size_t Plan::size() const { return impl_->steps.size(); }
+
+std::string place_of(const Node& node) {
+  std::string place = node.op().str();
+  if (const auto scope = node.annotation("scope"); !scope.empty()) place += " in " + std::string(scope);
+  if (const auto source = node.annotation("source"); !source.empty()) place += " (" + std::string(source) + ")";
+  return place;
+}
+
+}  // namespace flashlight::tracer

@@ -1,0 +1,71 @@
+// The steps a graph is replayed by. Made by plan.cpp, run by replay.cpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tracer/memory_view.h"
+#include "tracer/op_info.h"
+#include "tracer/replay.h"
+
+namespace flashlight::tracer {
+
+using Slot = uint32_t;
+constexpr Slot kNoSlot = ~0u;
+
+enum class StepKind : uint8_t {
+  op, memory_view, memory_scatter, scatter, storage, storage_zeros, storage_resize, set_generator
+};
+
+// Where an argument of the operator comes from.
+struct StepArgument {
+  enum class Kind : uint8_t { value, tensor, list, out };
+  Kind kind = Kind::value;
+  bool written = false;
+  bool optional_list = false;
+  c10::IValue value;         // Kind::value: the argument itself
+  std::vector<Slot> slots;   // Kind::tensor: one (kNoSlot: absent); Kind::list: the elements
+  uint32_t position = 0;     // of the first slot among the node's operands
+};
+
+// An operand that the operator sees as a view of another one's storage.
+struct StepView {
+  uint32_t position = 0;
+  c10::ScalarType dtype = c10::kFloat;
+  std::vector<int64_t> sizes, strides;
+  int64_t offset = 0;
+  bool conj = false, neg = false;
+};
+
+struct Step {
+  StepKind kind = StepKind::op;
+  bool grad = false;
+  bool throws = false;
+  const OpInfo* op = nullptr;
+  composit::NodePtr node;
+  std::vector<StepArgument> arguments;
+  std::vector<StepView> views;
+  std::vector<Slot> outputs;
+  std::vector<Slot> last_uses;  // operands nobody reads later
+  std::vector<Slot> unused;     // outputs nobody reads
+  std::vector<c10::Scalar> expected;
+  bool guards = false;          // compare numbers with `expected`
+  at::Generator generator;      // set_generator
+  at::Tensor state;             // set_generator
+  StepView view;                // memory_view, memory_scatter
+  std::vector<c10::IValue> attributes;  // scatter: the view operator's further arguments
+};
+
+struct Plan::Impl {
+  composit::Graph graph;
+  std::vector<Step> steps;
+  std::vector<at::Tensor> initial;  // slots at the begin: constants
+  std::vector<Slot> inputs, outputs;
+  struct Mutation {
+    size_t input;  // index into graph.inputs()
+    Slot value;
+  };
+  std::vector<Mutation> mutations;
+};
+
+}  // namespace flashlight::tracer

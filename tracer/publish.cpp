@@ -1,0 +1,351 @@
+#include "tracer/publish.h"
+
+#include <optional>
+#include <unordered_map>
+
+#include "composit/ir/error.h"
+#include "tracer/backtrace.h"
+#include "tracer/convert.h"
+#include "tracer/liveness.h"
+#include "tracer/module_scopes.h"
+#include "tracer/twin.h"
+#include "tracer/view_chain.h"
+
+namespace flashlight::tracer {
+namespace {
+
+using composit::Attribute;
+using composit::LazyTensor;
+using composit::NodeSpec;
+
+class Publisher {
+ public:
+  Publisher(Recording& recording, std::vector<ValueId> roots, bool effects)
+      : recording_(recording),
+        live_(find_live(recording, roots, effects)),
+        scopes_(recording),
+        sources_(recording.backtraces),
+        types_(recording.geometries.size()) {
+    place_all();
+    build_frame(root_, items_[kNone]);
+  }
+
+  LazyTensor value(ValueId id) { return resolve(root_, id); }
+  const std::vector<composit::NodePtr>& effects() const { return root_.effects; }
+  bool is_live(RecordId id) const { return live_.record[id]; }
+
+ private:
+  struct Item {
+    bool composite;
+    uint32_t id;
+  };
+  // The nodes of one region under construction.
+  struct Frame {
+    Frame* parent = nullptr;
+    std::unordered_map<ValueId, LazyTensor> values;
+    std::vector<LazyTensor> blocks;        // the region's inputs
+    std::vector<ValueId> captured;         // values from outside beyond the operator's own operands
+    std::vector<composit::NodePtr> effects;
+  };
+
+  // ---- the order of nodes -----------------------------------------------------------------------------------------
+
+  uint32_t closed_parent(uint32_t composite) const {
+    while (composite != kNone && live_.open[composite]) composite = recording_.composites[composite].parent;
+    return composite;
+  }
+  // Puts records into their innermost closed composite, and a composite, behind its last record, into the one around it.
+  void place_all() {
+    std::unordered_map<uint32_t, RecordId> last;
+    const auto for_each_composite = [&](RecordId id, auto visit) {
+      for (uint32_t c = closed_parent(recording_.records[id].composite); c != kNone;
+           c = closed_parent(recording_.composites[c].parent))
+        visit(c);
+    };
+    for (RecordId id = 0; id < recording_.records.size(); ++id)
+      if (live_.record[id]) for_each_composite(id, [&](uint32_t c) { last[c] = id; });
+    for (RecordId id = 0; id < recording_.records.size(); ++id) {
+      if (!live_.record[id]) continue;
+      items_[closed_parent(recording_.records[id].composite)].push_back({false, id});
+      for_each_composite(id, [&](uint32_t c) {
+        if (last[c] == id) items_[closed_parent(recording_.composites[c].parent)].push_back({true, c});
+      });
+    }
+  }
+  void build_frame(Frame& frame, const std::vector<Item>& items) {
+    for (const Item& item : items) item.composite ? build_composite(frame, item.id) : build_record(frame, item.id);
+  }
+
+  LazyTensor resolve(Frame& frame, ValueId id) {
+    if (id == kNone) return {};
+    if (const auto found = frame.values.find(id); found != frame.values.end()) return found->second;
+    COMPOSIT_ASSERT(frame.parent != nullptr, "a value is used before it is made");
+    return frame.values[id] = add_block(frame, type(id), id);
+  }
+  LazyTensor add_block(Frame& frame, const composit::Type& type, ValueId captured) {
+    const std::string name = std::to_string(frame.blocks.size());
+    frame.blocks.push_back(composit::input(name, type, composit::InputKind::block));
+    if (captured != kNone) frame.captured.push_back(captured);
+    return frame.blocks.back();
+  }
+  const composit::Type& type(ValueId id) {
+    const GeometryId geometry = recording_.values[id].geometry;
+    static const composit::Type undefined = composit::undefined_type();
+    if (geometry == kNone) return undefined;
+    if (geometry >= types_.size()) types_.resize(recording_.geometries.size());
+    auto& type = types_[geometry];
+    if (!type) type = type_of(recording_.geometries[geometry]);
+    return *type;
+  }
+
+  // ---- composites -------------------------------------------------------------------------------------------------
+
+  void build_composite(Frame& frame, uint32_t c) {
+    const Composite& composite = recording_.composites[c];
+    const std::string scope = scopes_.of(composite.operands, composite.operand_count);
+    Frame inner;
+    inner.parent = &frame;
+    for_each_operand(recording_, composite.operands, composite.operand_count, [&](ValueId id) {
+      if (id != kNone) inner.values.emplace(id, add_block(inner, type(id), kNone));
+    });
+    scopes_.enter(scope);
+    build_frame(inner, items_[c]);
+    scopes_.leave();
+    std::vector<ValueId> results = composite.results;
+    results.insert(results.end(), live_.exports[c].begin(), live_.exports[c].end());
+
+    NodeSpec spec(composite.info->name);
+    composit::Graph::Parts body;
+    for (ValueId id : results) {
+      body.outputs.push_back(resolve(inner, id));
+      spec.output(id == kNone ? composit::undefined_type() : type(id));
+    }
+    body.inputs = inner.blocks;
+    body.effects = inner.effects;
+    add_operands(frame, spec, *composite.info, composite.operands, composite.operand_count, {});
+    if (!inner.captured.empty()) {
+      std::vector<LazyTensor> captured;
+      for (ValueId id : inner.captured) captured.push_back(resolve(frame, id));
+      spec.list(captured);
+    }
+    add_attributes(spec, *composite.info, composite.attributes);
+    spec.run("body", std::make_shared<const composit::Graph>(std::move(body)));
+    if (!inner.effects.empty()) add_effect(frame, spec);
+    add_grad(spec, composite.grad);
+    finish_node(frame, std::move(spec), scope, composite.frames, results, !inner.effects.empty());
+  }
+
+  // ---- records ----------------------------------------------------------------------------------------------------
+
+  void build_record(Frame& frame, RecordId id) {
+    const Record& record = recording_.records[id];
+    std::vector<ValueId> values(record.value_count);
+    for (uint32_t i = 0; i < record.value_count; ++i) values[i] = record.values + i;
+    if (record.kind == RecordKind::input || record.kind == RecordKind::constant) {
+      root_.values.emplace(record.values, source_node(record));
+      return;
+    }
+    const std::string scope = scopes_.of(record.operands, record.operand_count);
+    NodeSpec spec = record.kind == RecordKind::op ? op_node(frame, record) : memory_node(frame, record);
+    for (ValueId value : values) spec.output(type(value));
+    if (record.effect) add_effect(frame, spec);
+    finish_node(frame, std::move(spec), scope, record.frames, values, record.effect);
+    if (record.kind != RecordKind::op || record.value_count != 1) return;
+    const ValueId first = record.operand_count > 0 ? recording_.operands[record.operands] : kNone;
+    if (first < kListMark && (is_view_operator(*record.info))) scopes_.derive(first, record.values);
+  }
+
+  LazyTensor source_node(const Record& record) {
+    if (record.kind == RecordKind::constant) {
+      const RecordedConstant& constant = recording_.constants[record.index];
+      NodeSpec spec(composit::ops::kConstant);
+      spec.attribute("value", constant_value(constant.tensor));
+      if (constant.tensor.unsafeGetTensorImpl()->is_wrapped_number()) spec.attribute("wrapped", true);
+      spec.annotate("name", "constant_" + std::to_string(record.index)).output(type(record.values));
+      return std::move(spec).make();
+    }
+    const RecordedInput& input = recording_.inputs[record.index];
+    NodeSpec spec(composit::ops::kInput);
+    spec.attribute("name", input.name).attribute("kind", std::string(composit::name(input.kind)));
+    if (input.requires_grad) spec.attribute("requires_grad", true);
+    return std::move(spec.output(type(record.values))).make();
+  }
+  static Attribute constant_value(const at::Tensor& tensor) {
+    if (tensor.layout() == c10::Layout::Strided && tensor.device().is_cpu()) return to_array(tensor);
+    return composit::Opaque{tensor.toString(), std::make_shared<c10::IValue>(tensor)};
+  }
+
+  NodeSpec op_node(Frame& frame, const Record& record) {
+    const OpInfo& info = *record.info;
+    const OpInfo* twin = record.joint == kNone && !record.throws ? functional_twin(recording_, record) : nullptr;
+    NodeSpec spec(twin ? twin->name : info.name);
+    add_operands(frame, spec, info, record.operands, record.operand_count, twin ? info.out : std::vector<bool>());
+    add_attributes(spec, info, record.attributes);
+    if (twin) spec.run("via", info.name.str());
+    if (record.joint != kNone) spec.run("views", views(recording_.joints[record.joint]));
+    if (record.throws) spec.run("throws", true);
+    if (record.expected != kNone) spec.run("expected", expected(recording_.expected[record.expected]));
+    add_grad(spec, record.grad);
+    return spec;
+  }
+
+  NodeSpec memory_node(Frame& frame, const Record& record) {
+    const auto operand = [&](uint32_t i) { return recording_.operands[record.operands + i]; };
+    const auto geometry_of_value = [&](ValueId id) -> const Geometry& { return recording_.geometries[recording_.values[id].geometry]; };
+    NodeSpec spec(memory_op(record, record.operand_count > 0 ? &geometry_of_value(operand(0)) : nullptr));
+    for (uint32_t i = 0; i < record.operand_count; ++i) spec.tensor(resolve(frame, operand(i)));
+    const auto add_geometry = [&](const Geometry& geometry) {
+      spec.attribute("size", composit::int_list({geometry.sizes.begin(), geometry.sizes.end()}));
+      spec.attribute("stride", composit::int_list({geometry.strides.begin(), geometry.strides.end()}));
+      spec.attribute("storage_offset", geometry.offset);
+    };
+    if (record.kind == RecordKind::storage_view) add_geometry(geometry_of_value(record.values));
+    if (record.kind == RecordKind::storage_scatter) add_geometry(recording_.geometries[record.index]);
+    if (record.kind == RecordKind::set_generator) {
+      const GeneratorState& state = recording_.generator_states[record.index];
+      spec.attribute("generator", composit::Generator{state.role}).attribute("state", to_array(state.state));
+    }
+    return spec;
+  }
+  // ATen's word where the storage is read with its own dtype, which is nearly always.
+  std::string memory_op(const Record& record, const Geometry* base) const {
+    const auto plain = [&](const Geometry& view) {
+      return view.dtype == base->dtype && base->offset == 0 && !view.conj && !view.neg;
+    };
+    switch (record.kind) {
+      case RecordKind::storage_view:
+        return plain(recording_.geometries[recording_.values[record.values].geometry]) ? "aten::as_strided"
+                                                                                        : "composit::storage_view";
+      case RecordKind::storage_scatter:
+        return plain(recording_.geometries[record.index]) ? "aten::as_strided_scatter" : "composit::storage_scatter";
+      case RecordKind::storage_of:
+        return "composit::storage";
+      case RecordKind::storage_zeros:
+        return "composit::storage_zeros";
+      case RecordKind::storage_resize:
+        return "composit::storage_resize";
+      default:
+        return "composit::set_generator_state";
+    }
+  }
+
+  // ---- parts of nodes ---------------------------------------------------------------------------------------------
+
+  void add_operands(Frame& frame, NodeSpec& spec, const OpInfo& info, uint32_t begin, uint32_t count,
+                    const std::vector<bool>& dropped) {
+    uint32_t i = begin;
+    for (size_t argument = 0; argument < info.arguments.size() && i < begin + count; ++argument) {
+      if (info.arguments[argument] == ArgumentKind::other) continue;
+      const uint32_t operand = recording_.operands[i++];
+      if (info.arguments[argument] == ArgumentKind::tensor) {
+        if (dropped.empty() || !dropped[argument]) spec.tensor(resolve(frame, operand));
+        continue;
+      }
+      if (operand == kAbsentList) {
+        spec.tensor({});
+        continue;
+      }
+      std::vector<LazyTensor> list;
+      for (uint32_t n = operand & ~kListMark; n > 0; --n) list.push_back(resolve(frame, recording_.operands[i++]));
+      spec.list(list);
+    }
+  }
+  void add_attributes(NodeSpec& spec, const OpInfo& info, uint32_t attribute) {
+    const auto role = [this](const at::Generator& generator) { return role_of(generator); };
+    for (size_t i = 0; i < info.arguments.size(); ++i) {
+      if (info.arguments[i] != ArgumentKind::other) continue;
+      const c10::Argument& argument = info.schema->arguments()[i];
+      spec.attribute(argument.name(),
+                     to_attribute(recording_.attributes[attribute++], argument.real_type(), role));
+    }
+  }
+  std::string role_of(const at::Generator& generator) const {
+    for (const RecordedGenerator& known : recording_.generators)
+      if (known.live._unsafe_get_target() == generator.unsafeGetGeneratorImpl()) return known.role;
+    return "default";
+  }
+  Attribute views(const std::vector<JointView>& joint) const {
+    composit::List list{composit::AttributeKind::list, {}};
+    for (const JointView& view : joint) {
+      const Geometry& geometry = recording_.geometries[view.geometry];
+      composit::List item{composit::AttributeKind::none, {}};
+      item.items = {Attribute(composit::Dim(view.position)), Attribute(to_composit(geometry.dtype)),
+                    Attribute(composit::int_list({geometry.sizes.begin(), geometry.sizes.end()})),
+                    Attribute(composit::int_list({geometry.strides.begin(), geometry.strides.end()})),
+                    Attribute(composit::Dim(geometry.offset)), Attribute(geometry.conj), Attribute(geometry.neg)};
+      list.items.emplace_back(std::move(item));
+    }
+    return list;
+  }
+  static Attribute expected(const std::vector<c10::IValue>& numbers) {
+    composit::List list{composit::AttributeKind::scalar, {}};
+    for (const c10::IValue& number : numbers)
+      list.items.push_back(to_attribute(number, c10::NumberType::get(), [](const at::Generator&) { return ""; }));
+    return list;
+  }
+  void add_grad(NodeSpec& spec, bool grad) const {
+    if (grad != recording_.grad) spec.run("grad", grad);
+  }
+  static void add_effect(Frame& frame, NodeSpec& spec) {
+    spec.run("effect", static_cast<int64_t>(frame.effects.size()));
+  }
+  void finish_node(Frame& frame, NodeSpec&& spec, const std::string& scope, uint32_t frames,
+                   const std::vector<ValueId>& values, bool effect) {
+    if (!scope.empty()) spec.annotate("scope", scope);
+    if (frames != kNone) {
+      if (std::string line = sources_.user_line(frames); !line.empty()) spec.annotate("source", std::move(line));
+    }
+    const composit::NodePtr node = std::move(spec).make_node();
+    for (uint32_t i = 0; i < values.size(); ++i)
+      if (values[i] != kNone) frame.values.insert_or_assign(values[i], LazyTensor{node, i});
+    if (effect) frame.effects.push_back(node);
+  }
+
+  Recording& recording_;
+  Liveness live_;
+  ModuleScopes scopes_;
+  SourceLines sources_;
+  std::vector<std::optional<composit::Type>> types_;  // by geometry
+  std::unordered_map<uint32_t, std::vector<Item>> items_;
+  Frame root_;
+};
+
+}  // namespace
+
+Published publish(Recording& recording) {
+  std::vector<ValueId> roots = recording.outputs;
+  for (const auto& mutation : recording.mutations) {
+    roots.push_back(mutation.value);
+    roots.push_back(recording.inputs[mutation.input].value);
+  }
+  for (const RecordedInput& input : recording.inputs)
+    if (input.kind == composit::InputKind::user_input) roots.push_back(input.value);
+  Publisher publisher(recording, roots, true);
+
+  Published published;
+  composit::Graph::Parts parts;
+  for (RecordedInput& input : recording.inputs) {
+    if (!publisher.is_live(recording.values[input.value].record)) continue;
+    parts.inputs.push_back(publisher.value(input.value));
+    published.inputs.push_back(input);
+  }
+  for (ValueId output : recording.outputs) parts.outputs.push_back(publisher.value(output));
+  for (const auto& mutation : recording.mutations)
+    parts.mutations.push_back(
+        {publisher.value(recording.inputs[mutation.input].value), publisher.value(mutation.value)});
+  parts.effects = publisher.effects();
+  published.graph = composit::Graph(std::move(parts));
+  published.generators = std::move(recording.generators);
+  published.remarks = std::move(recording.remarks);
+  published.grad = recording.grad;
+  for (RecordId id = 0; id < recording.records.size(); ++id)
+    if (recording.records[id].kind == RecordKind::constant && publisher.is_live(id))
+      published.constants.push_back(recording.constants[recording.records[id].index]);
+  return published;
+}
+
+composit::LazyTensor publish_value(Recording& recording, ValueId value) {
+  return Publisher(recording, {value}, false).value(value);
+}
+
+}  // namespace flashlight::tracer

@@ -1,0 +1,33 @@
+// Turns a recording into a graph: dead records go, composite operators become nodes with a region or are opened, module
+// scopes and source lines are attached.
+//
+// A composite operator stays closed, so that a reader sees `layer_norm`, unless a value made inside it is used outside
+// (autograd reads batch-norm statistics, dropout masks, pool indices): then its records stand in its place.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "composit/ir/graph.h"
+#include "tracer/recording.h"
+
+namespace flashlight::tracer {
+
+// A graph and the LibTorch objects its inputs stand for.
+struct Published {
+  composit::Graph graph;
+  // In the order of graph.inputs(). User inputs hold the example's tensors.
+  std::vector<RecordedInput> inputs;
+  std::vector<RecordedConstant> constants;
+  std::vector<RecordedGenerator> generators;
+  std::vector<std::string> remarks;
+  bool grad = false;  // grad mode of nodes that do not say otherwise
+};
+
+Published publish(Recording& recording);
+
+// The graph that leads to `value`, while the recording goes on.
+composit::LazyTensor publish_value(Recording& recording, ValueId value);
+
+}  // namespace flashlight::tracer

@@ -1,0 +1,432 @@
+#include "tracer/recorder.h"
+
+#include <ATen/Context.h>
+#include <execinfo.h>
+
+#include <algorithm>
+
+#include "composit/ir/error.h"
+#include "tracer/publish.h"
+
+namespace flashlight::tracer {
+namespace {
+
+// Calls `visit` with every tensor of a result, undefined ones included, and `other` with everything else.
+template <class Visit, class Other>
+void flatten(const c10::IValue& value, const c10::TypePtr& type, Visit visit, Other other) {
+  if (value.isTensor()) return visit(value.toTensor());
+  if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) visit(tensor);
+    return;
+  }
+  if (value.isNone() && type->isSubtypeOf(*c10::OptionalType::ofTensor())) return visit(at::Tensor());
+  if (value.isTuple()) {
+    for (const c10::IValue& element : value.toTupleRef().elements()) flatten(element, type, visit, other);
+    return;
+  }
+  other(value);
+}
+
+// Tensors of one argument in order, absent ones as undefined tensors.
+c10::SmallVector<at::Tensor, 4> tensors_of(const c10::IValue& value) {
+  c10::SmallVector<at::Tensor, 4> tensors;
+  if (value.isTensor()) {
+    tensors.push_back(value.toTensor());
+  } else if (value.isList()) {
+    for (const c10::IValue& item : value.toListRef()) tensors.push_back(item.isTensor() ? item.toTensor() : at::Tensor());
+  }
+  return tensors;
+}
+
+
+}  // namespace
+
+Recorder::Recorder(RecorderOptions options, std::shared_ptr<AllocationWatch> allocations)
+    : options_(options),
+      allocations_(std::move(allocations)),
+      recording_(std::make_unique<Recording>()),
+      aliasing_(*recording_, options.chains, [this](const at::Tensor& tensor) { return from_outside(tensor); }),
+      owner_(std::this_thread::get_id()) {
+  generator_watch(at::globalContext().defaultGenerator(c10::kCPU));
+}
+
+// ---- what comes in ------------------------------------------------------------------------------------------------
+
+void Recorder::add_input(const at::Tensor& tensor, const std::string& name, composit::InputKind kind) {
+  std::lock_guard lock(mutex_);
+  for (RecordedInput& known : recording_->inputs) {
+    if (!known.tensor.is_same(tensor)) continue;
+    if (kind == composit::InputKind::user_input || known.kind == composit::InputKind::user_input) continue;
+    known.tied.push_back(name);
+    return;
+  }
+  const auto index = static_cast<uint32_t>(recording_->inputs.size());
+  recording_->inputs.push_back({name, kind, tensor, kNone, tensor.requires_grad(), {}});
+  recording_->inputs[index].value = add_source(RecordKind::input, index, tensor);
+}
+
+ValueId Recorder::add_source(RecordKind kind, uint32_t index, const at::Tensor& tensor) {
+  Record record;
+  record.kind = kind;
+  record.index = index;
+  const uint32_t composite = std::exchange(recording_->current_composite, kNone);
+  const ValueId value = recording_->push(record, {}, recording_->geometries.intern(tensor), 0);
+  recording_->current_composite = composite;
+  aliasing_.bind_outside(tensor, value);
+  return value;
+}
+
+ValueId Recorder::from_outside(const at::Tensor& tensor) {
+  const bool inside = tensor.has_storage() && allocations_->contains(tensor.storage().data());
+  // A number the program wrote becomes a tensor behind the dispatcher's back (`x[0] = 5.`).
+  const bool number = tensor.dim() == 0;
+  if (inside && !number)
+    throw composit::UserError("[trace] " + *current_op_ + ": an argument of sizes " + c10::str(tensor.sizes()) +
+                              " was made inside the scope by code that no dispatcher sees; it would be a false constant");
+  if (tensor.is_leaf() && tensor.requires_grad()) {
+    const auto index = static_cast<uint32_t>(recording_->inputs.size());
+    const std::string name = "parameter_" + std::to_string(unnamed_parameters_++);
+    recording_->inputs.push_back({name, composit::InputKind::parameter, tensor, kNone, true, {}});
+    return recording_->inputs[index].value = add_source(RecordKind::input, index, tensor);
+  }
+  const auto index = static_cast<uint32_t>(recording_->constants.size());
+  recording_->constants.push_back({tensor, inside});
+  return add_source(RecordKind::constant, index, tensor);
+}
+
+composit::LazyTensor Recorder::lazy(const at::Tensor& tensor) {
+  std::lock_guard lock(mutex_);
+  if (finished()) throw composit::UserError("[trace] this scope was finished before");
+  static const std::string here = "TraceScope::lazy";
+  current_op_ = &here;
+  return publish_value(*recording_, aliasing_.read(tensor));
+}
+
+// ---- before a call ------------------------------------------------------------------------------------------------
+
+Recorder::Pending Recorder::before(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments) {
+  std::lock_guard lock(mutex_);
+  Pending pending;
+  if (finished()) return pending;
+  const OwnThread thread(*this);
+  pending.info = &info;
+  pending.grad = c10::GradMode::is_enabled();
+  current_op_ = &info.name.str();
+  read_arguments(pending, arguments);
+  if (info.metadata || info.as_strided) return pending;
+  if (info.composite) {
+    if (!thread.own) pending.info = nullptr;
+    else begin_composite(pending);
+    return pending;
+  }
+  if (info.writes_any) join_shared(pending, arguments);
+  if (info.may_draw) watch_generator(pending, arguments);
+  return pending;
+}
+
+void Recorder::read_arguments(Pending& pending, c10::ArrayRef<c10::IValue> arguments) {
+  const OpInfo& info = *pending.info;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::IValue& argument = arguments[i];
+    if (info.arguments[i] == ArgumentKind::other) continue;
+    if (info.arguments[i] == ArgumentKind::tensor) {
+      pending.operands.push_back(argument.isTensor() ? aliasing_.read(argument.toTensor()) : kNone);
+      continue;
+    }
+    const auto tensors = tensors_of(argument);
+    // An optional list that is none differs from an empty one.
+    pending.operands.push_back(argument.isNone() ? kAbsentList : kListMark | static_cast<uint32_t>(tensors.size()));
+    for (const at::Tensor& tensor : tensors) pending.operands.push_back(aliasing_.read(tensor));
+  }
+  pending.attributes = recording_->attributes.size();
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (info.arguments[i] == ArgumentKind::other) recording_->attributes.push(arguments[i]);
+  pending.attribute_count = recording_->attributes.size() - pending.attributes;
+}
+
+void Recorder::begin_composite(Pending& pending) {
+  Composite composite;
+  composite.info = pending.info;
+  composite.parent = recording_->current_composite;
+  composite.begin = recording_->records.size();
+  composite.attributes = pending.attributes;
+  composite.attribute_count = pending.attribute_count;
+  composite.grad = pending.grad;
+  composite.frames = backtrace_here();
+  composite.operands = recording_->operands.size();
+  composite.operand_count = static_cast<uint32_t>(pending.operands.size());
+  for (uint32_t operand : pending.operands) recording_->operands.push(operand);
+  pending.parent = composite.parent;
+  pending.composite = static_cast<uint32_t>(recording_->composites.size());
+  recording_->composites.push_back(std::move(composite));
+  recording_->current_composite = pending.composite;
+}
+
+// Arguments that share memory with a written one, but not its geometry, are executed as views of one copy of the
+// storage: the operator then sees the same overlap as it did when it was recorded.
+void Recorder::join_shared(Pending& pending, c10::ArrayRef<c10::IValue> arguments) {
+  struct Operand {
+    at::Tensor tensor;
+    uint32_t position;
+    bool written;
+    Geometry geometry;
+    bool joined = false;
+  };
+  const OpInfo& info = *pending.info;
+  std::vector<Operand> operands;
+  uint32_t position = 0;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (info.arguments[i] == ArgumentKind::other) continue;
+    if (info.arguments[i] == ArgumentKind::tensor_list) ++position;
+    auto tensors = tensors_of(arguments[i]);
+    if (info.arguments[i] == ArgumentKind::tensor && tensors.empty()) tensors.emplace_back();
+    for (const at::Tensor& tensor : tensors) {
+      if (tensor.defined() && info.writes[i]) pending.written.push_back(tensor);
+      if (tensor.defined() && tensor.has_storage())
+        operands.push_back({tensor, position, info.writes[i], recording_->geometries[aliasing_.geometry(tensor)]});
+      ++position;
+    }
+  }
+  for (const Operand& written : operands) {
+    if (!written.written) continue;
+    const ByteRange range = byte_range(written.geometry);
+    const bool complex = c10::isComplexType(written.geometry.dtype);
+    bool join = overlaps_itself(written.geometry);
+    for (const Operand& other : operands) {
+      if (&other == &written || !aliasing_.same_storage(written.tensor, other.tensor)) continue;
+      const bool same = other.geometry == written.geometry && !other.written;
+      join = join || other.written || complex || (!same && range.intersects(byte_range(other.geometry)));
+    }
+    if (!join) continue;
+    for (Operand& other : operands)
+      other.joined = other.joined || aliasing_.same_storage(written.tensor, other.tensor);
+  }
+  for (const Operand& operand : operands) {
+    if (!operand.joined) continue;
+    pending.operands[operand.position] = aliasing_.base_of(operand.tensor);
+    pending.joint.push_back({operand.position, aliasing_.geometry(operand.tensor)});
+  }
+  for (const at::Tensor& tensor : pending.written) {
+    const bool joined = std::any_of(operands.begin(), operands.end(), [&](const Operand& operand) {
+      return operand.joined && operand.written && operand.tensor.is_same(tensor);
+    });
+    pending.written_joined.push_back(joined);
+  }
+}
+
+// ---- random numbers -----------------------------------------------------------------------------------------------
+
+std::optional<GeneratorWatch>& Recorder::generator_watch(const at::Generator& generator) {
+  auto& watch = generators_[generator.unsafeGetGeneratorImpl()];
+  if (watch) return watch;
+  watch.emplace(generator);
+  const bool is_default = recording_->generators.empty();
+  const std::string role = is_default ? "default" : "generator_" + std::to_string(recording_->generators.size() - 1);
+  // The default generator's state at the begin of the scope is the caller's business, as in eager mode.
+  recording_->generators.push_back({role, c10::weak_intrusive_ptr<c10::GeneratorImpl>(generator.getIntrusivePtr()),
+                                    is_default ? at::Tensor() : generator.get_state()});
+  return watch;
+}
+
+std::string Recorder::generator_role(const at::Generator& generator) const {
+  for (const RecordedGenerator& known : recording_->generators)
+    if (known.live.lock().get() == generator.unsafeGetGeneratorImpl()) return known.role;
+  return "default";
+}
+
+void Recorder::watch_generator(Pending& pending, c10::ArrayRef<c10::IValue> arguments) {
+  at::Generator generator = at::globalContext().defaultGenerator(c10::kCPU);
+  for (const c10::IValue& argument : arguments)
+    if (argument.isGenerator()) generator = argument.toGenerator();
+  auto& watch = generator_watch(generator);
+  pending.generator = &watch;
+  if (!watch->moved()) return;
+  Record record;
+  record.kind = RecordKind::set_generator;
+  record.index = static_cast<uint32_t>(recording_->generator_states.size());
+  record.effect = true;
+  recording_->generator_states.push_back({generator_role(generator), generator.get_state()});
+  recording_->push_effect(record);
+  watch->follow();
+}
+
+// ---- after a call -------------------------------------------------------------------------------------------------
+
+Record Recorder::make_record(const Pending& pending) {
+  Record record;
+  record.info = pending.info;
+  record.grad = pending.grad;
+  record.operands = recording_->operands.size();
+  record.operand_count = static_cast<uint32_t>(pending.operands.size());
+  for (uint32_t operand : pending.operands) recording_->operands.push(operand);
+  record.attributes = pending.attributes;
+  record.attribute_count = pending.attribute_count;
+  record.composite = recording_->current_composite;
+  record.values = recording_->values.size();
+  record.frames = backtrace_here();
+  if (!pending.joint.empty()) {
+    record.joint = static_cast<uint32_t>(recording_->joints.size());
+    recording_->joints.emplace_back(pending.joint.begin(), pending.joint.end());
+  }
+  if (pending.generator != nullptr && (*pending.generator)->moved()) {
+    record.effect = true;
+    (*pending.generator)->follow();
+  }
+  return record;
+}
+
+void Recorder::after(Pending& pending, c10::ArrayRef<c10::IValue> results) {
+  std::lock_guard lock(mutex_);
+  if (pending.info == nullptr || finished()) return;
+  const OwnThread thread(*this);
+  current_op_ = &pending.info->name.str();
+  const OpInfo& info = *pending.info;
+  if (info.metadata || info.as_strided) return;
+  if (pending.composite != kNone) return end_composite(pending, results);
+  record_leaf(pending, results);
+}
+
+void Recorder::record_leaf(Pending& pending, c10::ArrayRef<c10::IValue> results) {
+  const OpInfo& info = *pending.info;
+  Record record = make_record(pending);
+  Results fresh;
+  std::vector<c10::IValue> numbers;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (info.returns_written[i]) continue;
+    flatten(
+        results[i], info.schema->returns()[i].type(), [&](const at::Tensor& tensor) { fresh.push_back(tensor); },
+        [&](const c10::IValue& number) { numbers.push_back(number); });
+  }
+  if (info.value_query) {
+    record.expected = static_cast<uint32_t>(recording_->expected.size());
+    recording_->expected.push_back(std::move(numbers));
+  }
+  record.effect = record.effect || info.value_query || info.dynamic_shape || (fresh.empty() && !info.writes_any);
+  push_leaf(pending, record, fresh);
+}
+
+void Recorder::failed(Pending& pending) {
+  std::lock_guard lock(mutex_);
+  if (pending.info == nullptr || finished()) return;
+  const OwnThread thread(*this);
+  if (pending.composite != kNone) {
+    recording_->composites[pending.composite].ended = true;
+    recording_->current_composite = pending.parent;
+    return;
+  }
+  if (pending.info->metadata || pending.info->composite || pending.info->as_strided) return;
+  // It may have written or drawn before it threw. Replay lets it throw again, on copies of the same values.
+  Record record = make_record(pending);
+  if (!pending.info->writes_any && !record.effect) return;
+  record.throws = true;
+  push_leaf(pending, record, {});
+}
+
+void Recorder::push_leaf(Pending& pending, Record record, const Results& fresh) {
+  const RecordId id = recording_->records.size();
+  const auto add_value = [&](GeometryId geometry) {
+    recording_->values.push({id, geometry, record.value_count++, 0});
+  };
+  for (const at::Tensor& tensor : fresh) add_value(tensor.defined() ? aliasing_.geometry(tensor) : kNone);
+  const auto written = outputs_written(pending);
+  for (const auto& [tensor, joined] : written)
+    add_value(joined ? recording_->values[aliasing_.base_of(tensor)].geometry : aliasing_.geometry(tensor));
+  recording_->records.push(record);
+
+  ValueId value = record.values;
+  const ValueId operand = pending.operands.empty() ? kNone : pending.operands.front();
+  for (const at::Tensor& tensor : fresh) {
+    if (tensor.defined() && pending.info->detach && aliasing_.knows(tensor))
+      aliasing_.bind_detached(tensor, value);
+    else if (tensor.defined())
+      aliasing_.bind(tensor, value, operand);
+    ++value;
+  }
+  for (const auto& [tensor, joined] : written) {
+    if (joined)
+      aliasing_.write_base(tensor, value++);
+    else
+      aliasing_.write(tensor, value++);
+  }
+  if (!observer_) return;
+  Results seen = fresh;
+  for (const auto& [tensor, joined] : written) seen.push_back(tensor);
+  observer_(id, seen);
+}
+
+// One output per written argument; arguments that were executed as views of one storage have one together.
+std::vector<std::pair<at::Tensor, bool>> Recorder::outputs_written(const Pending& pending) const {
+  std::vector<std::pair<at::Tensor, bool>> outputs;
+  for (size_t i = 0; i < pending.written.size(); ++i) {
+    const at::Tensor& tensor = pending.written[i];
+    const bool joined = pending.written_joined[i];
+    const bool repeated = joined && std::any_of(outputs.begin(), outputs.end(), [&](const auto& output) {
+      return output.second && aliasing_.same_storage(output.first, tensor);
+    });
+    if (!repeated) outputs.emplace_back(tensor, joined);
+  }
+  return outputs;
+}
+
+void Recorder::end_composite(Pending& pending, c10::ArrayRef<c10::IValue> results) {
+  Results tensors;
+  for (size_t i = 0; i < results.size(); ++i)
+    flatten(
+        results[i], pending.info->schema->returns()[i].type(),
+        [&](const at::Tensor& tensor) { tensors.push_back(tensor); }, [](const c10::IValue&) {});
+  const bool known = std::all_of(tensors.begin(), tensors.end(), [&](const at::Tensor& tensor) {
+    return !tensor.defined() || aliasing_.knows(tensor);
+  });
+  if (known) {
+    std::vector<ValueId> values;
+    for (const at::Tensor& tensor : tensors) values.push_back(aliasing_.read(tensor));
+    recording_->composites[pending.composite].results = std::move(values);
+  }
+  recording_->composites[pending.composite].end = recording_->records.size();
+  recording_->composites[pending.composite].ended = true;
+  recording_->current_composite = pending.parent;
+  // Its kernel made a result without calling an operator: then it is a leaf after all.
+  if (!known) push_leaf(pending, make_record(pending), tensors);
+}
+
+uint32_t Recorder::backtrace_here() {
+  if (!options_.source_lines) return kNone;
+  Backtrace frames{};
+  ::backtrace(frames.data(), static_cast<int>(frames.size()));
+  recording_->backtraces.push_back(frames);
+  return static_cast<uint32_t>(recording_->backtraces.size() - 1);
+}
+
+// ---- the end ------------------------------------------------------------------------------------------------------
+
+std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outputs) {
+  std::lock_guard lock(mutex_);
+  if (finished()) throw composit::UserError("[trace] this scope was finished before");
+  static const std::string at_the_end = "the end of the scope";
+  current_op_ = &at_the_end;
+  for (const at::Tensor& output : outputs) recording_->outputs.push_back(aliasing_.read(output));
+  promote_written_constants();
+  for (uint32_t i = 0; i < recording_->inputs.size(); ++i) {
+    const RecordedInput input = recording_->inputs[i];  // a copy: reading may add inputs
+    if (!aliasing_.was_written(input.tensor)) continue;
+    const ValueId value = aliasing_.read(input.tensor);
+    if (value != input.value) recording_->mutations.push_back({i, value});
+  }
+  return std::move(recording_);
+}
+
+// A tensor from outside that the program writes is state: a buffer nobody named.
+void Recorder::promote_written_constants() {
+  for (RecordId id = 0; id < recording_->records.size(); ++id) {
+    Record& record = recording_->records[id];
+    if (record.kind != RecordKind::constant) continue;
+    const at::Tensor tensor = recording_->constants[record.index].tensor;
+    if (!aliasing_.was_written(tensor)) continue;
+    record.kind = RecordKind::input;
+    record.index = static_cast<uint32_t>(recording_->inputs.size());
+    const std::string name = "buffer_" + std::to_string(unnamed_buffers_++);
+    recording_->inputs.push_back({name, composit::InputKind::buffer, tensor, record.values, false, {}});
+  }
+}
+
+}  // namespace flashlight::tracer

@@ -1,0 +1,116 @@
+// Writes down what runs: told of every operator before and after its call, it keeps a Recording and a model of memory.
+//
+//   Recorder recorder(options);  recorder.add_input(x, "x", InputKind::user_input);
+//   auto pending = recorder.before(info, arguments);  ... the call ...  recorder.after(pending, results);
+//
+// It never calls an operator itself, so several recorders (nested scopes) can watch one call. Calls may come from pool
+// threads: every entry takes the lock, which is never held while an operator runs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+
+#include "tracer/aliasing.h"
+#include "tracer/allocation_watch.h"
+#include "tracer/generator_watch.h"
+#include "tracer/recording.h"
+
+namespace flashlight::tracer {
+
+struct RecorderOptions {
+  bool chains = true;         // write through views as view operators where they have inverses
+  bool source_lines = false;  // keep a backtrace per operator
+};
+
+class Recorder {
+ public:
+  // What is known of an operator's call before it runs.
+  struct Pending {
+    const OpInfo* info = nullptr;
+    c10::SmallVector<uint32_t, 8> operands;  // values and list marks, in the order of the schema
+    c10::SmallVector<JointView, 2> joint;
+    c10::SmallVector<at::Tensor, 2> written;
+    c10::SmallVector<bool, 2> written_joined;  // per written tensor: is one of `joint`
+    uint32_t attributes = 0, attribute_count = 0;
+    uint32_t composite = kNone;  // the composite this call opens
+    uint32_t parent = kNone;
+    std::optional<GeneratorWatch>* generator = nullptr;
+    bool grad = false;
+  };
+  // Called with each new leaf and the tensors it returned or wrote, in the order of its values.
+  using Observer = std::function<void(RecordId, c10::ArrayRef<at::Tensor>)>;
+
+  Recorder(RecorderOptions options, std::shared_ptr<AllocationWatch> allocations);
+
+  // Before the first operator. Parameters, buffers and arguments under the names a user knows them by.
+  void add_input(const at::Tensor& tensor, const std::string& name, composit::InputKind kind);
+  void observe(Observer observer) { observer_ = std::move(observer); }
+
+  Pending before(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments);
+  void after(Pending& pending, c10::ArrayRef<c10::IValue> results);
+  void failed(Pending& pending);  // the call threw
+
+  // After the last operator: what the tensors hold, and which inputs were written. The recorder is spent then.
+  std::unique_ptr<Recording> finish(const std::vector<at::Tensor>& outputs);
+  bool finished() const { return recording_ == nullptr; }
+
+  // The value a tensor holds now, as a graph.
+  composit::LazyTensor lazy(const at::Tensor& tensor);
+  const Recording& recording() const { return *recording_; }
+
+ private:
+  using Results = c10::SmallVector<at::Tensor, 4>;
+
+  // Composites are followed on the thread that made the recorder; leaves of other threads stand outside of them.
+  struct OwnThread {
+    explicit OwnThread(Recorder& recorder)
+        : own(std::this_thread::get_id() == recorder.owner_),
+          recording(*recorder.recording_),
+          composite(recording.current_composite) {
+      if (!own) recording.current_composite = kNone;
+    }
+    ~OwnThread() {
+      if (!own) recording.current_composite = composite;
+    }
+    const bool own;
+    Recording& recording;
+    const uint32_t composite;
+  };
+
+  void read_arguments(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
+  void begin_composite(Pending& pending);
+  void join_shared(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
+
+  std::optional<GeneratorWatch>& generator_watch(const at::Generator& generator);
+  std::string generator_role(const at::Generator& generator) const;
+  void watch_generator(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
+
+  Record make_record(const Pending& pending);
+  void record_leaf(Pending& pending, c10::ArrayRef<c10::IValue> results);
+  void end_composite(Pending& pending, c10::ArrayRef<c10::IValue> results);
+  void push_leaf(Pending& pending, Record record, const Results& fresh);
+  std::vector<std::pair<at::Tensor, bool>> outputs_written(const Pending& pending) const;
+
+  ValueId from_outside(const at::Tensor& tensor);
+  ValueId add_source(RecordKind kind, uint32_t index, const at::Tensor& tensor);
+  void promote_written_constants();
+  uint32_t backtrace_here();
+
+  const RecorderOptions options_;
+  std::shared_ptr<AllocationWatch> allocations_;
+  std::unique_ptr<Recording> recording_;
+  Aliasing aliasing_;
+  const std::thread::id owner_;
+  std::unordered_map<const c10::GeneratorImpl*, std::optional<GeneratorWatch>> generators_;
+  int unnamed_parameters_ = 0;
+  int unnamed_buffers_ = 0;
+  Observer observer_;
+  std::recursive_mutex mutex_;
+  const std::string* current_op_ = nullptr;  // for messages
+};
+
+}  // namespace flashlight::tracer

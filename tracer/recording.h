@@ -1,0 +1,162 @@
+// What a scope writes down while the program runs: plain records in arenas, turned into a graph once at the end.
+//
+// Every record is a *leaf*: an operator that LibTorch executed in one piece, or one the recorder needs to express a
+// write through a view. Composite operators lie over the leaves as ranges: whether one becomes a node with a region or
+// is opened is decided when the whole program is known (publish.h).
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <c10/core/GradMode.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "composit/ir/graph.h"
+#include "tracer/chunked_vector.h"
+#include "tracer/geometry.h"
+#include "tracer/op_info.h"
+
+namespace flashlight::tracer {
+
+using ValueId = uint32_t;
+using RecordId = uint32_t;
+constexpr uint32_t kNone = ~0u;
+
+// Output `output` of record `record`.
+struct Value {
+  RecordId record = kNone;
+  GeometryId geometry = kNone;  // kNone: an undefined tensor
+  uint32_t output = 0;
+  RecordId birth = 0;  // record count when the storage it lies in was first seen; 0 for storages from outside
+};
+
+enum class RecordKind : uint8_t {
+  op,          // `info` was run, or stands for a run of itself on other operands
+  input,       // index into Recording::inputs
+  constant,    // index into Recording::constants
+  storage_of,  // all bytes of the operand's storage, as uint8
+  storage_view,     // the bytes of the operand read with another geometry
+  storage_scatter,  // operand 0's storage with operand 1 written at a geometry
+  storage_zeros,    // a storage of `geometry` bytes whose content is unknown
+  storage_resize,   // operand's storage grown
+  set_generator     // index into Recording::generator_states
+};
+
+// An operand that the operator sees as a view of another: operands that share storage with a written one.
+struct JointView {
+  uint32_t position = 0;  // among the record's operands
+  GeometryId geometry = kNone;
+};
+
+struct Record {
+  RecordKind kind = RecordKind::op;
+  bool grad = false;
+  bool effect = false;   // keeps its place, also when nobody uses it
+  bool throws = false;   // threw, after it may have written
+  bool replays = false;  // repeats a view operator recorded before, to regenerate a view
+  const OpInfo* info = nullptr;
+  uint32_t index = 0;  // see RecordKind
+  uint32_t operands = 0, operand_count = 0;  // into Recording::operands
+  uint32_t attributes = 0, attribute_count = 0;  // into Recording::attributes: the non-tensor arguments in order
+  ValueId values = 0;
+  uint32_t value_count = 0;
+  uint32_t composite = kNone;  // innermost composite around it
+  uint32_t joint = kNone;      // into Recording::joints
+  uint32_t expected = kNone;   // into Recording::expected
+  uint32_t frames = kNone;     // into Recording::backtraces
+};
+
+// A composite operator: its arguments at entry, the records its kernel caused, its results.
+struct Composite {
+  const OpInfo* info = nullptr;
+  uint32_t parent = kNone;
+  RecordId begin = 0, end = 0;
+  uint32_t operands = 0, operand_count = 0;
+  uint32_t attributes = 0, attribute_count = 0;
+  std::vector<ValueId> results;
+  bool grad = false;
+  bool ended = false;
+  uint32_t frames = kNone;
+};
+
+struct RecordedInput {
+  std::string name;
+  composit::InputKind kind = composit::InputKind::user_input;
+  at::Tensor tensor;
+  ValueId value = kNone;
+  bool requires_grad = false;
+  std::vector<std::string> tied;  // further names of the same tensor
+};
+
+struct RecordedConstant {
+  at::Tensor tensor;
+  bool number = false;  // a number of the program that became a tensor inside the scope
+};
+
+// State of a generator before a draw that did not follow from the draws before it.
+struct GeneratorState {
+  std::string role;
+  at::Tensor state;
+};
+
+struct RecordedGenerator {
+  std::string role;
+  c10::weak_intrusive_ptr<c10::GeneratorImpl> live;
+  at::Tensor initial_state;  // at first use in the scope
+};
+
+// In `operands`: a list of the low bits' length follows; an optional list that is absent.
+constexpr uint32_t kListMark = 0x80000000u;
+constexpr uint32_t kAbsentList = kNone - 1;
+constexpr size_t kMaxFrames = 24;
+using Backtrace = std::array<void*, kMaxFrames>;
+
+struct Recording {
+  ChunkedVector<Record> records;
+  ChunkedVector<Value> values;
+  ChunkedVector<uint32_t> operands;
+  ChunkedVector<c10::IValue> attributes;
+  std::vector<Composite> composites;
+  std::vector<std::vector<JointView>> joints;
+  std::vector<std::vector<c10::IValue>> expected;
+  std::vector<RecordedInput> inputs;
+  std::vector<RecordedConstant> constants;
+  std::vector<GeneratorState> generator_states;
+  std::vector<RecordedGenerator> generators;
+  std::vector<Backtrace> backtraces;
+  GeometryTable geometries;
+  std::vector<std::string> remarks;  // for Capture::assumptions()
+  uint32_t current_composite = kNone;
+  bool grad = c10::GradMode::is_enabled();  // at the begin of the scope
+
+  // Adds `record` with these operands and one output of geometry `geometry`; returns the output.
+  ValueId push(Record record, c10::ArrayRef<ValueId> record_operands, GeometryId geometry, RecordId birth) {
+    record.operand_count = static_cast<uint32_t>(record_operands.size());
+    record.operands = operands.size();
+    for (ValueId operand : record_operands) operands.push(operand);
+    record.composite = current_composite;
+    record.grad = c10::GradMode::is_enabled();
+    record.values = values.push({records.size(), geometry, 0, birth});
+    record.value_count = 1;
+    records.push(record);
+    return record.values;
+  }
+  // Adds a record without operands and outputs.
+  void push_effect(Record record) {
+    record.composite = current_composite;
+    records.push(record);
+  }
+
+  // Filled at the end of the scope.
+  std::vector<ValueId> outputs;
+  struct Mutation {
+    uint32_t input;
+    ValueId value;
+  };
+  std::vector<Mutation> mutations;
+};
+
+}  // namespace flashlight::tracer

@@ -1,0 +1,347 @@
+#include "tracer/replay.h"
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/stack.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "composit/ir/error.h"
+#include "tracer/convert.h"
+#include "tracer/geometry.h"
+#include "tracer/plan.h"
+
+namespace flashlight::tracer {
+namespace {
+
+using composit::UserError;
+
+constexpr const char* kCaptureAgain = "; capture again for these inputs: flashlight::trace(model, inputs…)";
+
+std::string describe(const at::Tensor& tensor) {
+  if (!tensor.defined()) return "an undefined tensor";
+  std::string text = c10::str(composit::name(to_composit(tensor.scalar_type())), " ", tensor.sizes());
+  if (tensor.layout() == c10::Layout::Strided) text += " with strides " + c10::str(tensor.strides());
+  return text + " on " + tensor.device().str();
+}
+
+std::string describe(const composit::Type& type) {
+  if (!is_defined(type)) return "an undefined tensor";
+  std::string text = c10::str(composit::name(type.dtype), " ", c10::IntArrayRef(sizes_of(type)));
+  if (type.layout == composit::Layout::strided) text += " with strides " + c10::str(c10::IntArrayRef(type.strides));
+  return text + " on " + composit::name(type.device);
+}
+
+bool same_sizes(const at::Tensor& tensor, const composit::Type& type) {
+  const auto sizes = tensor.sizes();
+  if (sizes.size() != type.rank()) return false;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] != type.sizes[i].value()) return false;
+  return true;
+}
+
+bool is_of_type(const at::Tensor& tensor, const composit::Type& type) {
+  return tensor.defined() && to_composit(tensor.scalar_type()) == type.dtype && same_sizes(tensor, type) &&
+         tensor.device().type() == to_c10(type.device).type() && tensor.is_conj() == type.conj &&
+         tensor.is_neg() == type.neg &&
+         (type.layout != composit::Layout::strided || tensor.strides() == type.strides);
+}
+
+// Numbers are equal when their bits are: NaN equals NaN.
+bool same_number(const c10::IValue& value, const c10::Scalar& expected) {
+  if (value.isBool()) return expected.isBoolean() && value.toBool() == expected.toBool();
+  if (value.isInt()) return expected.isIntegral(false) && value.toInt() == expected.toLong();
+  if (value.isDouble())
+    return expected.isFloatingPoint() &&
+           std::bit_cast<uint64_t>(value.toDouble()) == std::bit_cast<uint64_t>(expected.toDouble());
+  return value.isComplexDouble() && expected.isComplex() && value.toComplexDouble() == expected.toComplexDouble();
+}
+
+class Run {
+ public:
+  Run(const Plan::Impl& plan, const std::vector<at::Tensor>& inputs, const Plan::Observer& observer)
+      : plan_(plan), observer_(observer), slots_(plan.initial) {
+    check_inputs(inputs);
+    for (size_t i = 0; i < inputs.size(); ++i) slots_[plan.inputs[i]] = inputs[i];
+  }
+
+  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) {
+    {
+      const at::AutoDispatchBelowADInplaceOrView below_autograd;
+      const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+      const c10::AutoGradMode restore_grad_mode(c10::GradMode::is_enabled());
+      for (const Step& step : plan_.steps) run(step);
+      c10::GradMode::set_enabled(false);
+      write_inputs(inputs);
+    }
+    std::vector<at::Tensor> outputs;
+    for (Slot output : plan_.outputs) outputs.push_back(output == kNoSlot ? at::Tensor() : slots_[output]);
+    return outputs;
+  }
+
+ private:
+  void check_inputs(const std::vector<at::Tensor>& inputs) const {
+    const auto& expected = plan_.graph.inputs();
+    if (inputs.size() != expected.size())
+      throw UserError(c10::str("[replay] expected ", expected.size(), " inputs, received ", inputs.size()));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (!is_of_type(inputs[i], expected[i].type()))
+        throw UserError(c10::str("[replay] input '", input_name(*expected[i].node), "': expected ",
+                                 describe(expected[i].type()), ", received ", describe(inputs[i]), kCaptureAgain));
+  }
+
+  void run(const Step& step) {
+    if (c10::GradMode::is_enabled() != step.grad) c10::GradMode::set_enabled(step.grad);
+    if (step.kind == StepKind::op)
+      run_operator(step);
+    else
+      run_memory_operation(step);
+    if (observer_) observe(step);
+    for (Slot slot : step.last_uses) slots_[slot].reset();
+    for (Slot slot : step.unused) slots_[slot].reset();
+  }
+
+  void observe(const Step& step) const {
+    std::vector<at::Tensor> outputs;
+    for (Slot slot : step.outputs) outputs.push_back(slots_[slot]);
+    observer_(*step.node, outputs);
+  }
+
+  // ---- buffers ----------------------------------------------------------------------------------------------------
+
+  // A buffer that holds the value of `slot` and may be written: its own where nobody needs it any more and nobody else
+  // holds the memory, a copy otherwise.
+  at::Tensor writable(const Step& step, Slot slot) {
+    const at::Tensor& tensor = slots_[slot];
+    const bool dies = std::find(step.last_uses.begin(), step.last_uses.end(), slot) != step.last_uses.end();
+    const bool alone = tensor.has_storage() && tensor.use_count() == 1 && tensor.storage().use_count() == 1;
+    return dies && alone ? tensor : copy_keeping_strides(tensor);
+  }
+
+  // ---- operators --------------------------------------------------------------------------------------------------
+
+  void run_operator(const Step& step) {
+    buffers_.clear();
+    written_.clear();
+    stack_.clear();
+    prepare_bases(step);
+    size_t next_out = 0;
+    for (const StepArgument& argument : step.arguments) push(step, argument, next_out);
+    const bool threw = call(step);
+    if (threw != step.throws)
+      throw UserError("[replay] guard: " + place_of(*step.node) + " threw when it was captured and does not now");
+    size_t next = 0;
+    if (!threw) take_results(step, next);
+    for (const at::Tensor& buffer : written_) store(step, next++, buffer);
+  }
+
+  // One writable copy per storage that several arguments share.
+  void prepare_bases(const Step& step) {
+    if (step.views.empty()) return;
+    for (const StepArgument& argument : step.arguments)
+      for (size_t i = 0; i < argument.slots.size(); ++i) {
+        const bool viewed = find_view(step, argument.position + static_cast<uint32_t>(i)) != nullptr;
+        if (viewed && buffer_of(argument.slots[i]) == nullptr)
+          buffers_.emplace_back(argument.slots[i], writable(step, argument.slots[i]));
+      }
+  }
+  static const StepView* find_view(const Step& step, uint32_t position) {
+    for (const StepView& view : step.views)
+      if (view.position == position) return &view;
+    return nullptr;
+  }
+  const at::Tensor* buffer_of(Slot slot) const {
+    for (const auto& [from, buffer] : buffers_)
+      if (from == slot) return &buffer;
+    return nullptr;
+  }
+
+  // What the operator is given for one operand; remembers buffers it writes in the order of the node's outputs.
+  at::Tensor operand(const Step& step, Slot slot, uint32_t position, bool written) {
+    if (slot == kNoSlot) return {};
+    if (const StepView* view = find_view(step, position)) {
+      const at::Tensor& base = *buffer_of(slot);
+      const bool first = std::none_of(written_.begin(), written_.end(),
+                                      [&](const at::Tensor& other) { return other.is_same(base); });
+      if (written && first) written_.push_back(base);
+      return view_memory(base, view->dtype, view->sizes, view->strides, view->offset, view->conj, view->neg);
+    }
+    const at::Tensor* buffer = buffer_of(slot);
+    if (buffer == nullptr && written) {
+      buffers_.emplace_back(slot, writable(step, slot));
+      buffer = &buffers_.back().second;
+    }
+    if (written) written_.push_back(*buffer);
+    return buffer ? *buffer : slots_[slot];
+  }
+
+  void push(const Step& step, const StepArgument& argument, size_t& next_out) {
+    switch (argument.kind) {
+      case StepArgument::Kind::value:
+        stack_.push_back(argument.value);
+        break;
+      case StepArgument::Kind::tensor:
+        stack_.emplace_back(operand(step, argument.slots[0], argument.position, argument.written));
+        break;
+      case StepArgument::Kind::out: {
+        const size_t fresh_results = step.outputs.size() - count_out(step);
+        written_.push_back(empty_of(step.node->outputs()[fresh_results + next_out++]));
+        stack_.emplace_back(written_.back());
+        break;
+      }
+      case StepArgument::Kind::list:
+        push_list(step, argument);
+    }
+  }
+  static size_t count_out(const Step& step) {
+    size_t count = 0;
+    for (const StepArgument& argument : step.arguments) count += argument.kind == StepArgument::Kind::out ? 1 : 0;
+    return count;
+  }
+  void push_list(const Step& step, const StepArgument& argument) {
+    const auto element = [&](size_t i) {
+      return operand(step, argument.slots[i], argument.position + static_cast<uint32_t>(i), argument.written);
+    };
+    if (argument.optional_list) {
+      c10::List<std::optional<at::Tensor>> list;
+      list.reserve(argument.slots.size());
+      for (size_t i = 0; i < argument.slots.size(); ++i)
+        list.push_back(argument.slots[i] == kNoSlot ? std::optional<at::Tensor>() : element(i));
+      stack_.emplace_back(std::move(list));
+      return;
+    }
+    c10::List<at::Tensor> list;
+    list.reserve(argument.slots.size());
+    for (size_t i = 0; i < argument.slots.size(); ++i) list.push_back(element(i));
+    stack_.emplace_back(std::move(list));
+  }
+
+  bool call(const Step& step) {
+    if (!step.throws) {
+      step.op->handle.callBoxed(&stack_);
+      return false;
+    }
+    try {
+      step.op->handle.callBoxed(&stack_);
+    } catch (const std::exception&) {
+      return true;
+    }
+    return false;
+  }
+
+  void take_results(const Step& step, size_t& next) {
+    size_t number = 0;
+    for (size_t i = 0; i < stack_.size(); ++i) {
+      if (step.op->returns_written[i]) continue;
+      take(step, stack_[i], next, number);
+    }
+    stack_.clear();  // results must not look shared
+  }
+  void take(const Step& step, const c10::IValue& result, size_t& next, size_t& number) {
+    if (result.isTensor()) return store(step, next++, result.toTensor());
+    if (result.isTensorList()) {
+      for (const at::Tensor& tensor : result.toTensorVector()) store(step, next++, tensor);
+      return;
+    }
+    if (result.isNone() && next < step.outputs.size()) return store(step, next++, at::Tensor());
+    if (!step.guards) return;
+    const size_t i = number++;
+    if (i >= step.expected.size() || !same_number(result, step.expected[i])) fail_guard(step, i, result);
+  }
+  [[noreturn]] static void fail_guard(const Step& step, size_t i, const c10::IValue& received) {
+    const std::string expected = i < step.expected.size() ? c10::str(step.expected[i]) : "nothing";
+    throw UserError(c10::str("[replay] guard: ", place_of(*step.node), " gave ", expected,
+                             " when it was captured and gives ", received, " now", kCaptureAgain));
+  }
+
+  // Pins the output's type: sizes that depend on values are guards, strides are restored.
+  void store(const Step& step, size_t index, const at::Tensor& tensor) {
+    if (index >= step.outputs.size())
+      throw UserError("[replay] guard: " + place_of(*step.node) + " gives more tensors than when it was captured");
+    const composit::Type& type = step.node->outputs()[index];
+    if (is_defined(type) != tensor.defined() ||
+        (tensor.defined() && (!same_sizes(tensor, type) || to_composit(tensor.scalar_type()) != type.dtype)))
+      throw UserError(c10::str("[replay] guard: output ", index, " of ", place_of(*step.node), " was ", describe(type),
+                               " when it was captured and is ", describe(tensor), " now", kCaptureAgain));
+    slots_[step.outputs[index]] = tensor.defined() ? with_strides(tensor, type) : tensor;
+  }
+
+  // ---- operations on memory ---------------------------------------------------------------------------------------
+
+  void run_memory_operation(const Step& step) {
+    const auto operand = [&](size_t i) -> const at::Tensor& { return slots_[step.arguments[i].slots[0]]; };
+    const StepView& view = step.view;
+    switch (step.kind) {
+      case StepKind::memory_view:
+        return store(step, 0, view_memory(operand(0), view.dtype, view.sizes, view.strides, view.offset, view.conj,
+                                          view.neg));
+      case StepKind::memory_scatter: {
+        const at::Tensor base = take_writable(step);
+        view_memory(base, view.dtype, view.sizes, view.strides, view.offset, view.conj, view.neg).copy_(operand(1));
+        return store(step, 0, base);
+      }
+      case StepKind::scatter: {
+        const at::Tensor base = take_writable(step);
+        stack_.clear();
+        stack_.emplace_back(base);
+        for (const c10::IValue& attribute : step.attributes) stack_.push_back(attribute);
+        step.op->handle.callBoxed(&stack_);
+        stack_[0].toTensor().copy_(operand(1));
+        stack_.clear();
+        return store(step, 0, base);
+      }
+      case StepKind::storage:
+        return store(step, 0, all_bytes(operand(0)));
+      case StepKind::storage_zeros:
+        return store(step, 0, at::zeros(sizes_of(step.node->outputs()[0]), c10::kByte));
+      case StepKind::storage_resize: {
+        const at::Tensor bytes = at::zeros(sizes_of(step.node->outputs()[0]), c10::kByte);
+        const at::Tensor old = all_bytes(operand(0));
+        const int64_t kept = std::min(old.numel(), bytes.numel());
+        bytes.narrow(0, 0, kept).copy_(old.narrow(0, 0, kept));
+        return store(step, 0, bytes);
+      }
+      default: {
+        at::Generator generator = step.generator;
+        generator.set_state(step.state);
+      }
+    }
+  }
+  at::Tensor take_writable(const Step& step) { return writable(step, step.arguments[0].slots[0]); }
+
+  // ---- the end ----------------------------------------------------------------------------------------------------
+
+  void write_inputs(const std::vector<at::Tensor>& inputs) {
+    std::vector<at::Tensor> values;
+    for (const auto& mutation : plan_.mutations) {
+      at::Tensor value = slots_[mutation.value];
+      // The new value of one input may lie in the memory of another one.
+      for (const auto& other : plan_.mutations)
+        if (value.has_storage() && value.is_alias_of(inputs[other.input])) value = copy_keeping_strides(value);
+      values.push_back(std::move(value));
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+      const at::Tensor& target = inputs[plan_.mutations[i].input];
+      target.copy_(values[i]);
+      if (!target.is_inference()) target.unsafeGetTensorImpl()->bump_version();
+    }
+  }
+
+  const Plan::Impl& plan_;
+  const Plan::Observer& observer_;
+  std::vector<at::Tensor> slots_;
+  torch::jit::Stack stack_;
+  std::vector<std::pair<Slot, at::Tensor>> buffers_;
+  std::vector<at::Tensor> written_;
+};
+
+}  // namespace
+
+std::vector<at::Tensor> Plan::run(const std::vector<at::Tensor>& inputs, const Observer& observer) const {
+  return Run(*impl_, inputs, observer)(inputs);
+}
+
+}  // namespace flashlight::tracer

@@ -1,0 +1,56 @@
+// Runs a graph through LibTorch's dispatcher: the same kernels on the same layouts as when it was recorded, so the same
+// bits.
+//
+//   Plan plan(graph, options);
+//   std::vector<at::Tensor> outputs = plan.run(inputs);    // in the order of graph.inputs()
+//
+// Composite operators run as their regions. Operators run below autograd, each with the grad mode it was recorded with.
+// In-place operators run in place: on the operand's own buffer where nobody else holds it, on a copy with the same
+// strides otherwise. Inputs are written last, when every guard has held.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "composit/ir/graph.h"
+
+namespace flashlight::tracer {
+
+struct PlanOptions {
+  bool grad = false;                                // of nodes that do not say otherwise
+  std::map<std::string, at::Generator> generators;  // explicit generators by role
+};
+
+class Plan {
+ public:
+  // UserError naming the node when LibTorch has no such operator or its schema has other arguments.
+  Plan(const composit::Graph& graph, PlanOptions options);
+  ~Plan();
+  Plan(Plan&&) noexcept;
+
+  // Called after each node that ran (regions' nodes, not the composite around them) with its outputs.
+  using Observer = std::function<void(const composit::Node&, const std::vector<at::Tensor>&)>;
+
+  // UserError when a guard fails, with the place it came from; no input is written then. Thread-safe but for what the
+  // graph itself shares (generators, mutated inputs).
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs, const Observer& observer = nullptr) const;
+
+  // Number of operator calls of one run.
+  size_t size() const;
+
+  struct Impl;  // plan.h
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// Where a node comes from, for messages: "aten::item in encoder.layer.3 (model.cpp:42)".
+std::string place_of(const composit::Node& node);
+
+}  // namespace flashlight::tracer

@@ -1,0 +1,126 @@
+#include "tracer/trace_scope.h"
+
+#include <ATen/autocast_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/library.h>
+
+#include "composit/ir/error.h"
+#include "tracer/dispatch_key.h"
+
+namespace flashlight {
+namespace {
+
+using tracer::kBelowTraceKey;
+using tracer::kTraceKey;
+using tracer::Recorder;
+
+constexpr std::string_view kScopeInfoName = "FLASHLIGHT_TRACE_SCOPE";
+const c10::DebugInfoKind kScopeInfo(&kScopeInfoName);
+
+// The recorders of all scopes around the running code. LibTorch carries it to its pool threads together with the
+// dispatch key.
+struct ScopeInfo : c10::DebugInfoBase {
+  std::vector<std::shared_ptr<Recorder>> recorders;
+};
+
+const ScopeInfo* scopes_here() { return static_cast<const ScopeInfo*>(c10::ThreadLocalDebugInfo::get(kScopeInfo)); }
+
+void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack,
+                   const ScopeInfo& scopes) {
+  const tracer::OpInfo& info = tracer::op_info(op);
+  c10::SmallVector<Recorder::Pending, 1> pending;
+  const auto arguments = torch::jit::last(*stack, info.number_of_arguments());
+  {
+    const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
+    for (const auto& recorder : scopes.recorders) pending.push_back(recorder->before(info, arguments));
+  }
+  const size_t below = stack->size() - info.number_of_arguments();
+  try {
+    if (info.composite) {
+      op.redispatchBoxed(keys & kBelowTraceKey, stack);
+    } else {
+      const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
+      op.redispatchBoxed(keys & kBelowTraceKey, stack);
+    }
+  } catch (...) {
+    const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
+    for (size_t i = 0; i < pending.size(); ++i) scopes.recorders[i]->failed(pending[i]);
+    throw;
+  }
+  const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
+  const auto results = torch::jit::last(*stack, stack->size() - below);
+  for (size_t i = 0; i < pending.size(); ++i) scopes.recorders[i]->after(pending[i], results);
+}
+
+void record_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  const ScopeInfo* scopes = scopes_here();
+  // Autocast calls the operator again on casted arguments, without its own key: that call is recorded.
+  if (scopes == nullptr || keys.has_any(c10::autocast_dispatch_keyset))
+    op.redispatchBoxed(keys & kBelowTraceKey, stack);
+  else
+    call_recorded(op, keys, stack, *scopes);
+}
+
+// One registration per process, at the first scope: at load time an error could not be caught.
+void register_fallback() {
+  static const torch::Library* library = [] {
+    try {
+      auto* fresh = new torch::Library(torch::Library::IMPL, "_", kTraceKey, __FILE__, __LINE__);
+      fresh->fallback(torch::CppFunction::makeFromBoxedFunction<&record_operator>());
+      return fresh;
+    } catch (const c10::Error& error) {
+      throw composit::UserError("[trace] another library has registered a fallback on the dispatch key " +
+                                std::string(c10::toString(kTraceKey)) + ": " + error.what_without_backtrace());
+    }
+  }();
+  (void)library;
+}
+
+std::shared_ptr<ScopeInfo> with_outer_scopes(const std::shared_ptr<Recorder>& recorder) {
+  auto info = std::make_shared<ScopeInfo>();
+  if (const ScopeInfo* outer = scopes_here()) info->recorders = outer->recorders;
+  info->recorders.push_back(recorder);
+  return info;
+}
+
+}  // namespace
+
+struct TraceScope::Guards {
+  Guards(const std::shared_ptr<Recorder>& recorder, const std::shared_ptr<tracer::AllocationWatch>& watch)
+      : allocations(c10::DebugInfoKind::PROFILER_STATE, watch),
+        scope(kScopeInfo, with_outer_scopes(recorder)),
+        key(kTraceKey) {}
+  c10::DebugInfoGuard allocations;
+  c10::DebugInfoGuard scope;
+  c10::impl::IncludeDispatchKeyGuard key;
+};
+
+TraceScope::TraceScope(const TraceOptions& options) {
+  register_fallback();
+  // Casts of weights that were cached before the scope would be constants.
+  at::autocast::clear_cache();
+  auto watch = std::make_shared<tracer::AllocationWatch>(
+      c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE));
+  recorder_ = std::make_shared<Recorder>(tracer::RecorderOptions{options.chains, options.source_lines}, watch);
+  guards_ = std::make_unique<Guards>(recorder_, watch);
+}
+
+TraceScope::~TraceScope() = default;
+
+void TraceScope::name(const at::Tensor& tensor, const std::string& name, composit::InputKind kind) {
+  recorder_->add_input(tensor, name, kind);
+}
+
+composit::LazyTensor TraceScope::lazy(const at::Tensor& tensor) {
+  const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
+  return recorder_->lazy(tensor);
+}
+
+std::unique_ptr<tracer::Recording> TraceScope::finish(const std::vector<at::Tensor>& outputs) {
+  const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
+  auto recording = recorder_->finish(outputs);
+  guards_.reset();
+  return recording;
+}
+
+}  // namespace flashlight

@@ -1,0 +1,47 @@
+// Records every operator that runs on this thread while the scope lives.
+//
+//   flashlight::TraceScope scope;
+//   at::Tensor y = model->forward(x);
+//   composit::LazyTensor lazy = scope.lazy(y);
+//
+// Scopes nest (each records), restore the dispatcher on exceptions, and follow work that LibTorch hands to its own pool
+// threads. A thread the scope does not cover is not recorded. Destroy a scope on the thread that made it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tracer/recorder.h"
+
+namespace flashlight {
+
+struct TraceOptions {
+  bool chains = true;         // show writes through views as view operators (`select_scatter`) where possible
+  bool source_lines = false;  // note the user's source line for each node: some 5 µs per operator
+  bool strict = false;        // an access to a tensor's memory that no operator makes is an error: some 0.2 µs per operator
+};
+
+class TraceScope {
+ public:
+  explicit TraceScope(const TraceOptions& options = {});
+  ~TraceScope();
+  TraceScope(const TraceScope&) = delete;
+  TraceScope& operator=(const TraceScope&) = delete;
+
+  // Names a tensor from outside; before the first operator reads it. `kind` as in torch.export.
+  void name(const at::Tensor& tensor, const std::string& name, composit::InputKind kind);
+  // The value `tensor` holds now, as a graph. The scope goes on recording.
+  composit::LazyTensor lazy(const at::Tensor& tensor);
+  // Ends the recording: nothing after this is seen.
+  std::unique_ptr<tracer::Recording> finish(const std::vector<at::Tensor>& outputs);
+
+  tracer::Recorder& recorder() { return *recorder_; }
+
+ private:
+  struct Guards;
+  std::shared_ptr<tracer::Recorder> recorder_;
+  std::unique_ptr<Guards> guards_;
+};
+
+}  // namespace flashlight
