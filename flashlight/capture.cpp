@@ -1,0 +1,133 @@
+#include "flashlight/capture.h"
+
+#include "composit/ir/error.h"
+#include "flashlight/capture_state.h"
+#include "tracer/convert.h"
+#include "tracer/memory_view.h"
+
+namespace flashlight {
+namespace {
+
+using composit::InputKind;
+using composit::Node;
+using composit::UserError;
+
+bool is_user_input(const NamedTensor& input) { return input.kind == InputKind::user_input; }
+
+size_t bytes_of(const at::Tensor& tensor) { return tensor.defined() ? tensor.nbytes() : 0; }
+
+// Copies that alias each other as the originals do are not worth it: an example is for looking at and for tests.
+std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> result;
+  for (const at::Tensor& tensor : tensors) result.push_back(tracer::copy_keeping_strides(tensor.detach()));
+  return result;
+}
+
+}  // namespace
+
+const tracer::Plan& CaptureBase::State::plan() const {
+  std::call_once(planned_, [this] { plan_.emplace(graph, tracer::PlanOptions{grad, generators}); });
+  return *plan_;
+}
+
+std::vector<at::Tensor> CaptureBase::State::bind(const std::vector<at::Tensor>& arguments) const {
+  std::vector<at::Tensor> bound;
+  bound.reserve(inputs.size());
+  size_t next = 0;
+  for (const NamedTensor& input : inputs) {
+    if (is_user_input(input) && next == arguments.size())
+      throw UserError("[capture] expected more than " + std::to_string(arguments.size()) + " tensors as arguments: " +
+                      str(this->arguments));
+    bound.push_back(is_user_input(input) ? arguments[next++] : input.tensor);
+  }
+  if (next != arguments.size())
+    throw UserError("[capture] expected " + std::to_string(next) + " tensors as arguments, received " +
+                    std::to_string(arguments.size()) + "; they are " + str(this->arguments));
+  return bound;
+}
+
+ProgramRun run_recorded(const Program& program, const FlatValues& arguments, const std::vector<NamedTensor>& named,
+                        const TraceOptions& options, const tracer::Recorder::Observer& observer) {
+  ProgramRun run;
+  TraceScope scope(options);
+  if (observer) scope.recorder().observe(observer);
+  for (const NamedTensor& tensor : named) scope.name(tensor.tensor, tensor.name, tensor.kind);
+  const std::vector<std::string> names = tensor_names(arguments.structure, "input");
+  for (size_t i = 0; i < arguments.tensors.size(); ++i)
+    scope.name(arguments.tensors[i], names[i], InputKind::user_input);
+  run.results = program(arguments.tensors);
+  run.recording = scope.finish(run.results.tensors);
+  return run;
+}
+
+CaptureBase::CaptureBase(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+CaptureBase CaptureBase::capture(Program program, FlatValues arguments, std::vector<NamedTensor> named,
+                                 const TraceOptions& options) {
+  auto state = std::make_shared<State>();
+  state->example_arguments = copies(arguments.tensors);
+  ProgramRun run = run_recorded(program, arguments, named, options);
+  tracer::Published published = tracer::publish(*run.recording);
+  state->graph = published.graph;
+  state->grad = published.grad;
+  state->arguments = std::move(arguments.structure);
+  state->results = std::move(run.results.structure);
+  state->example_results = std::move(run.results.tensors);
+  for (tracer::RecordedInput& input : published.inputs) {
+    if (!input.tied.empty()) state->tied[input.name] = input.tied;
+    const bool user = input.kind == InputKind::user_input;
+    state->inputs.push_back({input.name, user ? at::Tensor() : input.tensor, input.kind});
+  }
+  for (const tracer::RecordedGenerator& generator : published.generators)
+    if (auto live = generator.live.lock()) state->generators.emplace(generator.role, at::Generator(std::move(live)));
+  state->remarks = std::move(published.remarks);
+  state->program = std::move(program);
+  state->named = std::move(named);
+  state->options = options;
+  return CaptureBase(std::move(state));
+}
+
+const composit::Graph& CaptureBase::graph() const { return state_->graph; }
+const Structure& CaptureBase::argument_structure() const { return state_->arguments; }
+const Structure& CaptureBase::result_structure() const { return state_->results; }
+const std::vector<at::Tensor>& CaptureBase::example_arguments() const { return state_->example_arguments; }
+const std::vector<at::Tensor>& CaptureBase::example_results() const { return state_->example_results; }
+
+std::vector<at::Tensor> CaptureBase::replay(const std::vector<at::Tensor>& arguments) const {
+  return state_->plan().run(state_->bind(arguments));
+}
+
+void CaptureBase::expect_structure(const Structure& arguments) const {
+  if (arguments == state_->arguments) return;
+  throw UserError("[capture] expected arguments " + str(state_->arguments) + ", received " + str(arguments) +
+                  "; numbers and the number of tensors are part of a capture: capture again for these with "
+                  "flashlight::trace(model, inputs…)");
+}
+
+std::vector<NamedTensor> CaptureBase::state() const {
+  std::vector<NamedTensor> result;
+  for (const NamedTensor& input : state_->inputs)
+    if (!is_user_input(input)) result.push_back(input);
+  for_each_node(state_->graph, [&](const Node& node) {
+    if (node.op() != composit::ops::kConstant) return;
+    if (const auto* array = node.attribute("value").get_if<composit::Array>())
+      result.push_back({std::string(node.annotation("name")), tracer::to_tensor(*array), InputKind::buffer});
+  });
+  return result;
+}
+
+Statistics CaptureBase::statistics() const {
+  Statistics statistics;
+  statistics.nodes = state_->graph.size();
+  statistics.calls = state_->plan().size();
+  for_each_node(state_->graph, [&](const Node& node) {
+    if (!is_input(node) && node.op() != composit::ops::kConstant) ++statistics.calls_by_op[node.op().str()];
+    if (node.find_run("expected")) ++statistics.guards;
+  });
+  for (const NamedTensor& input : state_->inputs)
+    if (!is_user_input(input)) statistics.parameters += static_cast<size_t>(input.tensor.numel());
+  for (const NamedTensor& tensor : state()) statistics.bytes += bytes_of(tensor.tensor);
+  return statistics;
+}
+
+}  // namespace flashlight

@@ -1,0 +1,152 @@
+// A captured program: its graph, what its inputs are called and bound to, and what must hold for it to be right.
+//
+//   auto captured = flashlight::trace(model, x);     // trace.h
+//   at::Tensor y = captured(x2);                     // replay: the same bits as model(x2)
+//   for (const std::string& line : captured.assumptions()) std::cout << line << '\n';
+//   captured.save("resnet50");
+//   auto again = flashlight::load("resnet50");       // Capture<>: tensors in, tensors out
+//
+// A replay computes no autograd graph. It writes what the program writes: buffers, parameters and arguments.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "composit/ir/graph.h"
+#include "flashlight/check_report.h"
+#include "flashlight/structure.h"
+#include "tracer/trace_scope.h"
+
+namespace flashlight {
+
+struct Statistics {
+  size_t nodes = 0;        // of the graph; a closed composite operator is one
+  size_t calls = 0;        // operator calls of a replay, the insides of composites included
+  std::map<std::string, size_t> calls_by_op;
+  size_t parameters = 0;   // elements of parameters and buffers
+  size_t bytes = 0;        // of parameters, buffers and constants
+  size_t guards = 0;       // values and data-dependent sizes that are compared during replay
+};
+
+// Tensors of a call, and how they lie in the C++ values.
+struct FlatValues {
+  std::vector<at::Tensor> tensors;
+  Structure structure;
+};
+
+// The eager program on flat arguments.
+using Program = std::function<FlatValues(const std::vector<at::Tensor>&)>;
+
+// Tensors known by name before the program runs.
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;
+  composit::InputKind kind = composit::InputKind::parameter;
+};
+
+class CaptureBase {
+ public:
+  // Runs `program` once inside a scope.
+  static CaptureBase capture(Program program, FlatValues arguments, std::vector<NamedTensor> named,
+                             const TraceOptions& options);
+
+  const composit::Graph& graph() const;
+  // How arguments and results are made of tensors.
+  const Structure& argument_structure() const;
+  const Structure& result_structure() const;
+
+  // Results of the program for these tensors. UserError when one has another type than its example, when a guard fails,
+  // or a number among the arguments is another; nothing is written then.
+  std::vector<at::Tensor> replay(const std::vector<at::Tensor>& arguments) const;
+
+  // What the capture holds for, one line each: pinned types, guards, constants, random draws, what it writes.
+  std::vector<std::string> assumptions() const;
+  Statistics statistics() const;
+
+  // Parameters, buffers and constants by name, sharing memory with the model's.
+  std::vector<NamedTensor> state() const;
+  // The tensors the capture was made with, and what the program gave for them.
+  const std::vector<at::Tensor>& example_arguments() const;
+  const std::vector<at::Tensor>& example_results() const;
+
+  // Writes a folder (see composit/io/saved_capture.h), replacing a capture that is there atomically.
+  void save(const std::filesystem::path& folder) const;
+  static CaptureBase load(const std::filesystem::path& folder);
+
+  // Runs the program again on `arguments` and compares with this capture, graph first, then every value. See check.h.
+  CheckReport check_flat(const std::vector<at::Tensor>& arguments, const CheckOptions& options) const;
+
+ protected:
+  void expect_structure(const Structure& arguments) const;
+
+ private:
+  struct State;
+  explicit CaptureBase(std::shared_ptr<State> state);
+  friend class Checker;
+  std::shared_ptr<State> state_;
+};
+
+template <class Signature = void>
+class Capture;
+
+// A capture whose types are known: called and checked like the program.
+template <class Result, class... Arguments>
+class Capture<Result(Arguments...)> : public CaptureBase {
+ public:
+  explicit Capture(CaptureBase base) : CaptureBase(std::move(base)) {}
+
+  template <class... Values>
+  Result operator()(Values&&... values) const {
+    const FlatValues flat = flatten_arguments(std::forward<Values>(values)...);
+    if constexpr (std::is_void_v<Result>)
+      replay(flat.tensors);
+    else
+      return unflatten<Result>(result_structure(), replay(flat.tensors));
+  }
+
+  template <class... Values>
+  CheckReport check(Values&&... values) const {
+    return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors, {});
+  }
+  template <class... Values>
+  CheckReport check(const CheckOptions& options, Values&&... values) const {
+    return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors, options);
+  }
+
+ private:
+  template <class... Values>
+  FlatValues flatten_arguments(Values&&... values) const {
+    FlatValues flat;
+    const std::tuple<std::decay_t<Arguments>...> tuple(std::forward<Values>(values)...);
+    flat.structure = flatten(tuple, flat.tensors);
+    expect_structure(flat.structure);
+    return flat;
+  }
+};
+
+// Tensors in, tensors out, in the order of the structure.
+template <>
+class Capture<void> : public CaptureBase {
+ public:
+  explicit Capture(CaptureBase base) : CaptureBase(std::move(base)) {}
+
+  template <class... Tensors>
+  std::vector<at::Tensor> operator()(const Tensors&... tensors) const {
+    return replay(std::vector<at::Tensor>{tensors...});
+  }
+};
+
+// `load<Result(Arguments...)>` gives back the types the capture was made with; UserError when they do not fit.
+template <class Signature = void>
+Capture<Signature> load(const std::filesystem::path& folder) {
+  return Capture<Signature>(CaptureBase::load(folder));
+}
+
+}  // namespace flashlight

@@ -1,0 +1,104 @@
+#include "flashlight/structure.h"
+
+#include <nlohmann/json.hpp>
+
+namespace flashlight {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Kind = Structure::Kind;
+using composit::UserError;
+
+// A tensor is "tensor", an absent one null, a value {"value": text}, a list an array, a tuple {"tuple": […]}, a map
+// {"map": [[key, child], …]}.
+Json to_json(const Structure& structure) {
+  Json children = Json::array();
+  for (size_t i = 0; i < structure.children.size(); ++i) {
+    Json child = to_json(structure.children[i]);
+    children.push_back(structure.kind == Kind::map ? Json::array({structure.keys[i], child}) : child);
+  }
+  switch (structure.kind) {
+    case Kind::tensor:
+      return "tensor";
+    case Kind::absent:
+      return nullptr;
+    case Kind::value:
+      return {{"value", structure.text}};
+    case Kind::list:
+      return children;
+    case Kind::tuple:
+      return {{"tuple", children}};
+    case Kind::map:
+      return {{"map", children}};
+  }
+  return nullptr;
+}
+
+constexpr int kDeepest = 64;
+
+Structure from_json(const Json& json, int depth = 0);
+
+std::vector<Structure> all_from_json(const Json& json, int depth) {
+  std::vector<Structure> structures;
+  for (const Json& child : json) structures.push_back(from_json(child, depth));
+  return structures;
+}
+
+Structure from_json(const Json& json, int depth) {
+  if (depth > kDeepest) throw UserError("[structure] nested more than 64 levels deep");
+  if (json.is_null()) return {Kind::absent, {}, {}, {}};
+  if (json == "tensor") return {};
+  if (json.is_array()) return {Kind::list, {}, {}, all_from_json(json, depth + 1)};
+  if (json.is_object() && json.size() == 1) {
+    const auto& [key, content] = *json.items().begin();
+    if (key == "value" && content.is_string()) return {Kind::value, content.get<std::string>(), {}, {}};
+    if (key == "tuple" && content.is_array()) return {Kind::tuple, {}, {}, all_from_json(content, depth + 1)};
+    if (key == "map" && content.is_array()) {
+      Structure map{Kind::map, {}, {}, {}};
+      for (const Json& entry : content) {
+        if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string())
+          throw UserError("[structure] expected [key, child] in a map, received " + entry.dump());
+        map.keys.push_back(entry[0].get<std::string>());
+        map.children.push_back(from_json(entry[1], depth + 1));
+      }
+      return map;
+    }
+  }
+  throw UserError("[structure] expected a structure, received " + json.dump().substr(0, 80));
+}
+
+void collect_names(const Structure& structure, const std::string& path, std::vector<std::string>& names) {
+  if (structure.kind == Kind::tensor) names.push_back(path);
+  // An optional that is there is a tuple of one, which its reader does not think of as a level.
+  const bool optional = structure.kind == Kind::tuple && structure.children.size() == 1;
+  for (size_t i = 0; i < structure.children.size(); ++i) {
+    const std::string step = structure.kind == Kind::map ? structure.keys[i] : std::to_string(i);
+    collect_names(structure.children[i], optional ? path : path + "." + step, names);
+  }
+}
+
+}  // namespace
+
+std::string str(const Structure& structure) { return to_json(structure).dump(); }
+
+Structure parse_structure(std::string_view text) {
+  try {
+    return from_json(Json::parse(text));
+  } catch (const Json::parse_error& error) {
+    throw UserError(std::string("[structure] ") + error.what());
+  }
+}
+
+std::vector<std::string> tensor_names(const Structure& structure, const std::string& prefix) {
+  std::vector<std::string> names;
+  if (structure.kind != Kind::tuple) {
+    collect_names(structure, prefix, names);
+    return names;
+  }
+  // The arguments of a call: "input_0", "input_1".
+  for (size_t i = 0; i < structure.children.size(); ++i)
+    collect_names(structure.children[i], prefix + "_" + std::to_string(i), names);
+  return names;
+}
+
+}  // namespace flashlight
