@@ -51,10 +51,10 @@ ProgramRun run_recorded(const Program& program, const FlatValues& arguments, con
   ProgramRun run;
   TraceScope scope(options);
   if (observer) scope.recorder().observe(observer);
-  for (const NamedTensor& tensor : named) scope.name(tensor.tensor, tensor.name, tensor.kind);
   const std::vector<std::string> names = tensor_names(arguments.structure, "input");
   for (size_t i = 0; i < arguments.tensors.size(); ++i)
     scope.name(arguments.tensors[i], names[i], InputKind::user_input);
+  for (const NamedTensor& tensor : named) scope.name(tensor.tensor, tensor.name, tensor.kind);
   run.results = program(arguments.tensors);
   run.recording = scope.finish(run.results.tensors);
   return run;

@@ -32,6 +32,9 @@ class Planner {
     for (const composit::Mutation& mutation : plan.graph.mutations())
       plan.mutations.push_back({index_of_input(mutation.target), slot(root, mutation.value)});
     find_last_uses();
+    plan.made_by.assign(plan.initial.size(), {plan.steps.size(), 0});
+    for (size_t step = 0; step < plan.steps.size(); ++step)
+      for (size_t i = 0; i < plan.steps[step].outputs.size(); ++i) plan.made_by[plan.steps[step].outputs[i]] = {step, i};
   }
 
  private:
@@ -261,6 +264,14 @@ Plan::Plan(const composit::Graph& graph, PlanOptions options) : impl_(std::make_
 Plan::~Plan() = default;
 Plan::Plan(Plan&&) noexcept = default;
 size_t Plan::size() const { return impl_->steps.size(); }
+
+std::vector<Plan::Source> Plan::sources(size_t step) const {
+  std::vector<Source> sources;
+  for (const StepArgument& argument : impl_->steps.at(step).arguments)
+    for (Slot slot : argument.slots)
+      if (slot != kNoSlot && impl_->made_by[slot].step < step) sources.push_back(impl_->made_by[slot]);
+  return sources;
+}
 
 std::string place_of(const Node& node) {
   std::string place = node.op().str();

@@ -66,6 +66,7 @@ struct Plan::Impl {
     Slot value;
   };
   std::vector<Mutation> mutations;
+  std::vector<Plan::Source> made_by;  // per slot; a step beyond the last for inputs and constants
 };
 
 }  // namespace flashlight::tracer

@@ -32,6 +32,7 @@ class Publisher {
 
   LazyTensor value(ValueId id) { return resolve(root_, id); }
   const std::vector<composit::NodePtr>& effects() const { return root_.effects; }
+  std::vector<RecordId> take_steps() { return std::move(steps_); }
   bool is_live(RecordId id) const { return live_.record[id]; }
 
  private:
@@ -145,6 +146,7 @@ class Publisher {
       root_.values.emplace(record.values, source_node(record));
       return;
     }
+    steps_.push_back(id);
     const std::string scope = scopes_.of(record.operands, record.operand_count);
     NodeSpec spec = record.kind == RecordKind::op ? op_node(frame, record) : memory_node(frame, record);
     for (ValueId value : values) spec.output(type(value));
@@ -307,6 +309,7 @@ class Publisher {
   SourceLines sources_;
   std::vector<std::optional<composit::Type>> types_;  // by geometry
   std::unordered_map<uint32_t, std::vector<Item>> items_;
+  std::vector<RecordId> steps_;
   Frame root_;
 };
 
@@ -338,6 +341,7 @@ Published publish(Recording& recording) {
   published.generators = std::move(recording.generators);
   published.remarks = std::move(recording.remarks);
   published.grad = recording.grad;
+  published.steps = publisher.take_steps();
   for (RecordId id = 0; id < recording.records.size(); ++id)
     if (recording.records[id].kind == RecordKind::constant && publisher.is_live(id))
       published.constants.push_back(recording.constants[recording.records[id].index]);

@@ -23,6 +23,8 @@ struct Published {
   std::vector<RecordedGenerator> generators;
   std::vector<std::string> remarks;
   bool grad = false;  // grad mode of nodes that do not say otherwise
+  // The record behind each step of a Plan of this graph, in the order of execution.
+  std::vector<RecordId> steps;
 };
 
 Published publish(Recording& recording);

@@ -107,7 +107,7 @@ class Run {
   void observe(const Step& step) const {
     std::vector<at::Tensor> outputs;
     for (Slot slot : step.outputs) outputs.push_back(slots_[slot]);
-    observer_(*step.node, outputs);
+    observer_(static_cast<size_t>(&step - plan_.steps.data()), *step.node, outputs);
   }
 
   // ---- buffers ----------------------------------------------------------------------------------------------------

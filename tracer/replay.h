@@ -34,8 +34,8 @@ class Plan {
   ~Plan();
   Plan(Plan&&) noexcept;
 
-  // Called after each node that ran (regions' nodes, not the composite around them) with its outputs.
-  using Observer = std::function<void(const composit::Node&, const std::vector<at::Tensor>&)>;
+  // Called after each operator call, in order (regions' nodes, not the composite around them), with its outputs.
+  using Observer = std::function<void(size_t step, const composit::Node&, const std::vector<at::Tensor>&)>;
 
   // UserError when a guard fails, with the place it came from; no input is written then. Thread-safe but for what the
   // graph itself shares (generators, mutated inputs).
@@ -43,6 +43,12 @@ class Plan {
 
   // Number of operator calls of one run.
   size_t size() const;
+  // Where the operands of call `step` come from: output `output` of call `step`. Inputs and constants are left out.
+  struct Source {
+    size_t step;
+    size_t output;
+  };
+  std::vector<Source> sources(size_t step) const;
 
   struct Impl;  // plan.h
 

@@ -1,0 +1,42 @@
+#include "flashlight/check_report.h"
+
+#include <cstdio>
+
+namespace flashlight {
+namespace {
+
+std::string number(const char* format, double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+std::string line(const NodeDifference& difference) {
+  return difference.place + ", output " + std::to_string(difference.output) + ": absolute " +
+         number("%.3g", difference.absolute) + ", relative " + number("%.3g", difference.relative) + ", " +
+         std::to_string(difference.ulp) + " ULP";
+}
+
+}  // namespace
+
+std::string str(const CheckReport& report) {
+  std::string text;
+  if (!report.error.empty()) text += "failed: " + report.error + "\n";
+  if (!report.graph_differences.empty())
+    text += "the program took another path; what changed is baked into the capture:\n";
+  for (const std::string& difference : report.graph_differences) text += "  " + difference + "\n";
+  if (!report.differences.empty())
+    text += "first difference: " + line(report.differences.front()) + "\n" +
+            std::to_string(report.differences.size()) + " values differ:\n";
+  for (const NodeDifference& difference : report.differences) text += "  " + line(difference) + "\n";
+  if (report.ok())
+    text += "equal: " + std::to_string(report.compared) + " values compared, largest difference of a result " +
+            number("%.3g", report.largest) + "\n";
+  if (!report.ranking.empty()) text += "error amplification (relative error against float64, eager / its operands):\n";
+  for (const NodeDifference& difference : report.ranking)
+    text += "  " + number("%8.1f", difference.amplification) + "x  " + difference.place + ": eager " +
+            number("%.3g", difference.float64_eager) + ", replay " + number("%.3g", difference.float64_replay) + "\n";
+  return text;
+}
+
+}  // namespace flashlight

@@ -1,0 +1,11 @@
+// The same program in double precision, as a yardstick for rounding errors.
+#pragma once
+
+#include "composit/ir/graph.h"
+
+namespace flashlight {
+
+// The graph with every float32 type, dtype attribute and constant turned into float64.
+composit::Graph in_float64(const composit::Graph& graph);
+
+}  // namespace flashlight
