@@ -38,7 +38,7 @@ flashlight::Capture<Tensors(Tensors)> capture(const Subject& subject, const Tens
 
 bool same_bits(const at::Tensor& a, const at::Tensor& b) {
   return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
-         at::equal(a.contiguous().view(at::kByte), b.contiguous().view(at::kByte));
+         at::equal(a.contiguous().view(-1).view(at::kByte), b.contiguous().view(-1).view(at::kByte));
 }
 
 // All tensors of the model, for comparing what a run has written.

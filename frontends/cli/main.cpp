@@ -1,8 +1,11 @@
-// The command line: `flashlight --version`, `flashlight show FOLDER`.
+// The command line: `flashlight show|list|diff|check FOLDER`. See `flashlight --help`.
 #include <CLI/CLI.hpp>
+#include <iostream>
 #include <string>
 
+#include "composit/ir/error.h"
 #include "flashlight/version.h"
+#include "frontends/cli/commands.h"
 
 namespace {
 
@@ -12,11 +15,45 @@ std::string version_text() {
   return text + ", LibTorch " + std::string(flashlight::kTorchVersion);
 }
 
+struct Arguments {
+  std::string folder, other;
+  std::string svg;
+  bool float64 = false;
+  bool weights = false;
+};
+
+CLI::App* add_command(CLI::App& app, const char* name, const char* help, Arguments& arguments) {
+  CLI::App* command = app.add_subcommand(name, help);
+  command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
+  return command;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Graphs captured from LibTorch models");
   app.set_version_flag("--version", version_text());
+  app.require_subcommand(1);
+  Arguments arguments;
+  CLI::App* show = add_command(app, "show", "print the graph", arguments);
+  show->add_option("--svg", arguments.svg, "draw it into this file instead");
+  CLI::App* list = add_command(app, "list", "what the capture holds: inputs, weights, operators", arguments);
+  list->add_flag("--weights", arguments.weights, "every parameter and buffer");
+  CLI::App* diff = add_command(app, "diff", "compare two captures: nodes added, removed, changed", arguments);
+  diff->add_option("OTHER", arguments.other, "the capture to compare with")->required();
+  CLI::App* check = add_command(app, "check", "replay the saved example and compare with the saved results", arguments);
   CLI11_PARSE(app, argc, argv);
+  try {
+    if (*show) return cli::show(arguments.folder, arguments.svg, std::cout);
+    if (*list) return cli::list(arguments.folder, arguments.weights, std::cout);
+    if (*diff) return cli::diff(arguments.folder, arguments.other, std::cout);
+    if (*check) return cli::check(arguments.folder, std::cout);
+  } catch (const composit::UserError& error) {
+    std::cerr << "flashlight: " << error.what() << '\n';
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << "flashlight: " << error.what() << '\n';
+    return 3;
+  }
   return 0;
 }

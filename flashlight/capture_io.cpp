@@ -1,0 +1,149 @@
+// Captures on disk: see composit/io/saved_capture.h for the folder.
+#include <ATen/Context.h>
+#include <c10/util/StringUtil.h>
+#include <torch/version.h>
+
+#include <set>
+
+#include "composit/io/saved_capture.h"
+#include "composit/ir/error.h"
+#include "flashlight/capture_state.h"
+#include "tracer/convert.h"
+#include "tracer/op_info.h"
+
+namespace flashlight {
+namespace {
+
+using composit::InputKind;
+using composit::Node;
+using composit::SavedCapture;
+using composit::UserError;
+
+std::string producer() { return std::string("torch ") + TORCH_VERSION; }
+
+std::string schema_of(const std::string& op) {
+  const tracer::OpInfo* info = tracer::find_op(op);
+  return info ? c10::str(*info->schema) : std::string();
+}
+
+// The operators LibTorch is called with, in-place originals included.
+std::set<std::string> operators_of(const composit::Graph& graph) {
+  std::set<std::string> names;
+  for_each_node(graph, [&](const Node& node) {
+    if (node.op().domain() != "composit") names.insert(node.op().str());
+    if (const composit::Attribute* via = node.find_run("via")) names.insert(via->as<std::string>());
+  });
+  return names;
+}
+
+// Compared for the operators in use only: another LibTorch is welcome as long as these mean the same.
+void expect_same_schemas(const SavedCapture& saved, const std::filesystem::path& folder) {
+  std::string differing;
+  for (const std::string& schema : saved.schemas) {
+    const std::string op = schema.substr(0, schema.find('('));
+    const std::string now = schema_of(op);
+    if (now == schema) continue;
+    differing += "\n  saved:        " + schema + "\n  this LibTorch: " + (now.empty() ? "no such operator" : now);
+  }
+  if (!differing.empty())
+    throw UserError("[load] " + folder.string() + " was captured with " + saved.producer + ", this is " + producer() +
+                    "; operators it uses have other schemas, so capture again:" + differing);
+}
+
+const std::string& property(const SavedCapture& saved, const char* name, const std::filesystem::path& folder) {
+  const auto found = saved.properties.find(name);
+  if (found == saved.properties.end())
+    throw UserError("[load] " + (folder / "graph.txt").string() + " lacks the property '" + name +
+                    "'; it was not saved by flashlight::Capture");
+  return found->second;
+}
+
+std::string to_hex(const at::Tensor& bytes) {
+  static const char* digits = "0123456789abcdef";
+  std::string text;
+  const auto* data = bytes.const_data_ptr<uint8_t>();
+  for (int64_t i = 0; i < bytes.numel(); ++i) {
+    text += digits[data[i] >> 4];
+    text += digits[data[i] & 15];
+  }
+  return text;
+}
+
+at::Tensor from_hex(const std::string& text) {
+  at::Tensor bytes = at::empty({static_cast<int64_t>(text.size() / 2)}, at::kByte);
+  auto* data = bytes.mutable_data_ptr<uint8_t>();
+  for (size_t i = 0; i + 1 < text.size(); i += 2)
+    data[i / 2] = static_cast<uint8_t>(std::stoi(text.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+constexpr const char* kGenerator = "generator ";
+
+std::vector<composit::Array> to_arrays(const std::vector<at::Tensor>& tensors) {
+  std::vector<composit::Array> arrays;
+  for (const at::Tensor& tensor : tensors) arrays.push_back(tracer::to_array(tensor.detach()));
+  return arrays;
+}
+
+std::vector<at::Tensor> to_tensors(const std::vector<composit::Array>& arrays) {
+  std::vector<at::Tensor> tensors;
+  for (const composit::Array& array : arrays) tensors.push_back(tracer::to_tensor(array));
+  return tensors;
+}
+
+}  // namespace
+
+void CaptureBase::save(const std::filesystem::path& folder) const {
+  SavedCapture saved;
+  saved.graph = state_->graph;
+  saved.producer = producer();
+  for (const std::string& op : operators_of(state_->graph)) saved.schemas.push_back(schema_of(op));
+  for (const NamedTensor& input : state_->inputs) {
+    if (input.kind == InputKind::user_input) continue;
+    const composit::Array array = tracer::to_array(input.tensor.detach());
+    saved.weights.emplace(input.name, array);
+    if (const auto tied = state_->tied.find(input.name); tied != state_->tied.end())
+      for (const std::string& name : tied->second) saved.weights.emplace(name, array);
+  }
+  saved.properties["arguments"] = str(state_->arguments);
+  saved.properties["results"] = str(state_->results);
+  saved.properties["grad"] = state_->grad ? "true" : "false";
+  for (const auto& [role, generator] : state_->generators)
+    if (role != "default") saved.properties[kGenerator + role] = to_hex(generator.get_state());
+  saved.example_inputs = to_arrays(state_->example_arguments);
+  saved.example_outputs = to_arrays(state_->example_results);
+  composit::save(saved, folder);
+}
+
+CaptureBase CaptureBase::load(const std::filesystem::path& folder) {
+  SavedCapture saved = composit::load(folder);
+  expect_same_schemas(saved, folder);
+  auto state = std::make_shared<State>();
+  state->graph = saved.graph;
+  state->arguments = parse_structure(property(saved, "arguments", folder));
+  state->results = parse_structure(property(saved, "results", folder));
+  state->grad = property(saved, "grad", folder) == "true";
+  std::set<std::string> written;
+  for (const composit::Mutation& mutation : saved.graph.mutations()) written.insert(input_name(*mutation.target.node));
+  for (const composit::LazyTensor& input : saved.graph.inputs()) {
+    const std::string& name = input_name(*input.node);
+    const InputKind kind = input_kind(*input.node);
+    at::Tensor tensor;
+    if (kind != InputKind::user_input) {
+      tensor = tracer::to_tensor(saved.weights.at(name));
+      if (written.count(name)) tensor = tensor.clone();  // the file stays as it is
+    }
+    state->inputs.push_back({name, tensor, kind});
+  }
+  for (const auto& [name, value] : saved.properties) {
+    if (name.rfind(kGenerator, 0) != 0) continue;
+    at::Generator generator = at::globalContext().defaultGenerator(c10::kCPU).clone();
+    generator.set_state(from_hex(value));
+    state->generators.emplace(name.substr(std::string(kGenerator).size()), generator);
+  }
+  state->example_arguments = to_tensors(saved.example_inputs);
+  state->example_results = to_tensors(saved.example_outputs);
+  return CaptureBase(std::move(state));
+}
+
+}  // namespace flashlight

@@ -1,0 +1,23 @@
+#include <ostream>
+
+#include "flashlight/capture.h"
+#include "flashlight/difference.h"
+#include "frontends/cli/commands.h"
+
+namespace cli {
+
+int check(const std::string& folder, std::ostream& out) {
+  const auto captured = flashlight::CaptureBase::load(folder);
+  const auto results = captured.replay(captured.example_arguments());
+  const auto& expected = captured.example_results();
+  bool equal = results.size() == expected.size();
+  for (size_t i = 0; i < results.size() && i < expected.size(); ++i) {
+    const flashlight::Distance apart = flashlight::distance(results[i], expected[i]);
+    out << "result " << i << ": " << (apart.equal ? "equal" : "different") << ", largest difference " << apart.absolute
+        << " (" << apart.ulp << " ULP)\n";
+    equal = equal && apart.equal;
+  }
+  return equal ? 0 : 1;
+}
+
+}  // namespace cli

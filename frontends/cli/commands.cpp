@@ -1,0 +1,78 @@
+#include "frontends/cli/commands.h"
+
+#include <map>
+#include <ostream>
+
+#include "composit/io/saved_capture.h"
+#include "composit/io/visualize.h"
+#include "composit/ir/compare.h"
+#include "composit/ir/print.h"
+
+namespace cli {
+namespace {
+
+using composit::Graph;
+using composit::InputKind;
+using composit::SavedCapture;
+
+// Operators by name, those inside of composite ones too.
+void count_operators(const Graph& graph, std::map<std::string, size_t>& counts) {
+  for (const composit::NodePtr& node : graph.nodes()) {
+    if (!is_input(*node) && node->op() != composit::ops::kConstant) ++counts[node->op().str()];
+    if (const composit::Attribute* body = node->find_run("body")) count_operators(*body->as<composit::Region>(), counts);
+  }
+}
+
+void print_inputs(const SavedCapture& capture, bool weights, std::ostream& out) {
+  size_t elements = 0, tensors = 0;
+  for (const composit::LazyTensor& input : capture.graph.inputs()) {
+    const InputKind kind = input_kind(*input.node);
+    const bool user = kind == InputKind::user_input;
+    if (!user) {
+      ++tensors;
+      elements += static_cast<size_t>(input.type().numel());
+    }
+    if (user || weights)
+      out << "  " << name(kind) << " " << input_name(*input.node) << ": " << print(input.type()) << '\n';
+  }
+  out << "  " << tensors << " parameters and buffers, " << elements << " elements\n";
+}
+
+}  // namespace
+
+int show(const std::string& folder, const std::string& svg, std::ostream& out) {
+  const SavedCapture capture = composit::load(folder);
+  composit::PrintOptions options;
+  options.brief = true;
+  if (svg.empty())
+    composit::print(out, capture.graph, options);
+  else
+    composit::visualize(capture.graph, svg);
+  return 0;
+}
+
+int list(const std::string& folder, bool weights, std::ostream& out) {
+  const SavedCapture capture = composit::load(folder);
+  out << folder << ": " << capture.graph.size() << " nodes, captured with " << capture.producer << "\ninputs\n";
+  print_inputs(capture, weights, out);
+  out << "writes\n";
+  for (const composit::Mutation& mutation : capture.graph.mutations())
+    out << "  " << input_name(*mutation.target.node) << '\n';
+  out << "results\n";
+  for (const composit::LazyTensor& output : capture.graph.outputs())
+    out << "  " << (output ? print(output.type()) : "none") << '\n';
+  std::map<std::string, size_t> counts;
+  count_operators(capture.graph, counts);
+  out << "operators\n";
+  for (const auto& [op, count] : counts) out << "  " << count << " × " << op << '\n';
+  return 0;
+}
+
+int diff(const std::string& folder, const std::string& other, std::ostream& out) {
+  const auto differences = composit::compare(composit::load(folder).graph, composit::load(other).graph);
+  for (const composit::Difference& difference : differences) out << str(difference) << '\n';
+  if (differences.empty()) out << "equal\n";
+  return differences.empty() ? 0 : 1;
+}
+
+}  // namespace cli

@@ -1,0 +1,98 @@
+// check finds what no dispatcher sees, and measures what differs.
+#include "flashlight/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "flashlight/difference.h"
+#include "flashlight/trace.h"
+
+namespace {
+
+using flashlight::trace;
+using ::testing::HasSubstr;
+
+TEST(Check, EqualProgramPasses) {
+  torch::nn::Sequential net(torch::nn::Linear(4, 8), torch::nn::ReLU(), torch::nn::Linear(8, 2));
+  auto captured = trace(net, torch::randn({3, 4}));
+  const auto report = captured.check(torch::randn({3, 4}));
+  EXPECT_TRUE(report.ok()) << str(report);
+  EXPECT_GE(report.compared, 3u);
+}
+
+TEST(Check, TrainingModeDrawsTheSameNumbersAndLeavesBuffersAlone) {
+  torch::nn::Sequential net(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8), torch::nn::Dropout(0.5));
+  net->train();
+  auto captured = trace(net, torch::randn({6, 4}));
+  const at::Tensor before = net->named_buffers()["1.running_mean"].clone();
+  const auto report = captured.check(torch::randn({6, 4}));
+  EXPECT_TRUE(report.ok()) << str(report);
+  EXPECT_TRUE(torch::equal(net->named_buffers()["1.running_mean"], before));
+}
+
+TEST(Check, HostNumberThatChangesIsNamed) {
+  auto calls = std::make_shared<int>(0);
+  auto captured = trace([calls](at::Tensor x) { return x * static_cast<double>(++*calls); }, torch::randn({3}));
+  const auto report = captured.check(torch::randn({3}));
+  ASSERT_EQ(report.graph_differences.size(), 1u) << str(report);
+  EXPECT_THAT(report.graph_differences[0], HasSubstr("aten::mul"));
+  EXPECT_EQ(report.exit_code(), 1);
+}
+
+TEST(Check, BranchOnSizeOrHostStateIsNamed) {
+  auto flip = std::make_shared<bool>(false);
+  auto captured = trace([flip](at::Tensor x) { return (*flip = !*flip) ? x.sin() : x.cos(); }, torch::randn({3}));
+  EXPECT_FALSE(captured.check(torch::randn({3})).graph_differences.empty());
+}
+
+TEST(Check, RawReadIsCaughtByStrictMode) {
+  auto captured = trace(
+      [](at::Tensor x) {
+        const float first = *x.sin().const_data_ptr<float>();
+        return x * static_cast<double>(first);
+      },
+      torch::randn({3}));
+  const auto report = captured.check(torch::randn({3}));
+  EXPECT_FALSE(report.error.empty()) << str(report);
+}
+
+TEST(Check, AdamsStepCountIsAHostValue) {
+  torch::nn::Linear model(4, 1);
+  torch::optim::Adam optimizer(model->parameters(), torch::optim::AdamOptions(0.01));
+  const auto step = [&](at::Tensor x) {
+    optimizer.zero_grad();
+    at::Tensor loss = model->forward(x).pow(2).mean();
+    loss.backward();
+    optimizer.step();
+    return loss.detach();
+  };
+  const at::Tensor x = torch::rand({8, 4});
+  step(x);
+  auto captured = trace(step, x);
+  EXPECT_FALSE(captured.check(x).graph_differences.empty());
+}
+
+TEST(Check, Float64RanksTheNodeThatAmplifies) {
+  auto captured = trace([](at::Tensor x) { return ((x + 1000.0) - 1000.0).exp(); }, torch::rand({64}));
+  flashlight::CheckOptions options;
+  options.float64 = true;
+  const auto report = captured.check(options, torch::rand({64}));
+  ASSERT_TRUE(report.ok()) << str(report);
+  ASSERT_FALSE(report.ranking.empty());
+  EXPECT_THAT(report.ranking[0].place, HasSubstr("aten::sub"));
+  EXPECT_GT(report.ranking[0].amplification, 10);
+}
+
+TEST(Distance, CountsUnitsInTheLastPlace) {
+  const at::Tensor a = torch::tensor({1.0f, -1.0f, 0.0f}), b = a.clone();
+  EXPECT_TRUE(flashlight::distance(a, b).equal);
+  b[0] = std::nextafter(1.0f, 2.0f);
+  EXPECT_EQ(flashlight::distance(a, b).ulp, 1u);
+  b[2] = -0.0f;
+  EXPECT_FALSE(flashlight::distance(a, b).equal);
+  b[1] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isinf(flashlight::distance(a, b).absolute));
+}
+
+}  // namespace
