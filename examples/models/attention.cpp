@@ -1,5 +1,7 @@
 #include "examples/models/attention.h"
 
+#include <optional>
+
 namespace models {
 namespace {
 
@@ -16,10 +18,11 @@ torch::Tensor merge_heads(const torch::Tensor& x) { return x.transpose(1, 2).fla
 torch::Tensor multi_head_attention(const torch::Tensor& query, const torch::Tensor& key,
                                    const torch::Tensor& value, int64_t heads,
                                    const torch::Tensor& mask, double dropout) {
-  const std::optional<torch::Tensor> bias = mask.defined() ? std::optional(mask) : std::nullopt;
-  return merge_heads(torch::scaled_dot_product_attention(split_heads(query, heads),
-                                                         split_heads(key, heads),
-                                                         split_heads(value, heads), bias, dropout));
+  const auto optional_mask = mask.defined() ? std::optional(mask) : std::nullopt;
+  const torch::Tensor attended =
+      torch::scaled_dot_product_attention(split_heads(query, heads), split_heads(key, heads),
+                                          split_heads(value, heads), optional_mask, dropout);
+  return merge_heads(attended);
 }
 
 }  // namespace models

@@ -11,10 +11,10 @@
 
 namespace models {
 
-/// softmax(q k^T / sqrt(C / heads) + mask) v in each of `heads` heads.
-/// `query` (N, T, C), `key` and `value` (N, S, C) -> (N, T, C). `mask`, when defined, is added to
-/// the scores and broadcasts to (N, heads, T, S). `dropout` is the probability of dropping an
-/// attention weight.
+/// softmax(q k^T / sqrt(C / heads)) v in each of `heads` heads.
+/// `query` (N, T, C), `key` and `value` (N, S, C) -> (N, T, C). `mask`, when defined, is true where
+/// a query sees a key and broadcasts to (N, heads, T, S). `dropout` is the probability that an
+/// attention weight is dropped.
 torch::Tensor multi_head_attention(const torch::Tensor& query, const torch::Tensor& key,
                                    const torch::Tensor& value, int64_t heads,
                                    const torch::Tensor& mask = {}, double dropout = 0.0);

@@ -1,7 +1,5 @@
 #include "examples/models/bert.h"
 
-#include <limits>
-
 #include "examples/models/attention.h"
 
 namespace models {
@@ -18,15 +16,9 @@ LayerNorm make_layer_norm(const BertConfig& config) {
   return LayerNorm(LayerNormOptions({config.hidden_size}).eps(config.layer_norm_eps));
 }
 
-/// (N, T) of ones and zeros -> (N, 1, T, T) to add to the scores: 0 for tokens, the lowest float
-/// for padding.
-torch::Tensor additive_mask(const torch::Tensor& attention_mask, torch::ScalarType dtype) {
-  const int64_t length = attention_mask.size(1);
-  const torch::Tensor padding = attention_mask.eq(0).unsqueeze(1).unsqueeze(1);
-  return torch::zeros({}, attention_mask.options().dtype(dtype))
-      .expand({attention_mask.size(0), 1, length, length})
-      .masked_fill(padding, dtype == torch::kFloat64 ? std::numeric_limits<double>::lowest()
-                                                     : std::numeric_limits<float>::lowest());
+/// (N, T) of ones and zeros -> (N, 1, 1, T), true for tokens: every query sees every token.
+torch::Tensor visible_keys(const torch::Tensor& attention_mask) {
+  return attention_mask.to(torch::kBool).unsqueeze(1).unsqueeze(1);
 }
 
 }  // namespace
@@ -125,11 +117,9 @@ BertOutput BertModelImpl::forward(const torch::Tensor& input_ids,
                                   const torch::Tensor& token_type_ids) {
   const torch::Tensor types =
       token_type_ids.defined() ? token_type_ids : torch::zeros_like(input_ids);
-  const torch::Tensor embedded = embeddings(input_ids, types);
-  const torch::Tensor mask = attention_mask.defined()
-                                 ? additive_mask(attention_mask, embedded.scalar_type())
-                                 : torch::Tensor();
-  const torch::Tensor hidden = encoder(embedded, mask);
+  const torch::Tensor mask =
+      attention_mask.defined() ? visible_keys(attention_mask) : torch::Tensor();
+  const torch::Tensor hidden = encoder(embeddings(input_ids, types), mask);
   return {hidden, pooler(hidden)};
 }
 

@@ -1,7 +1,5 @@
 #include "examples/models/clip_text.h"
 
-#include <limits>
-
 #include "examples/models/attention.h"
 
 namespace models {
@@ -19,11 +17,9 @@ LayerNorm make_layer_norm(const ClipTextConfig& config) {
 /// The sigmoid approximation of GELU that CLIP was trained with.
 torch::Tensor quick_gelu(const torch::Tensor& x) { return x * torch::sigmoid(1.702 * x); }
 
-/// (T, T) to add to the scores: the lowest float above the diagonal, 0 elsewhere.
-torch::Tensor causal_mask(int64_t length, const torch::TensorOptions& options) {
-  const double lowest = options.dtype() == torch::kFloat64 ? std::numeric_limits<double>::lowest()
-                                                           : std::numeric_limits<float>::lowest();
-  return torch::full({length, length}, lowest, options).triu(1);
+/// (T, T), true on and below the diagonal: a token sees itself and what precedes it.
+torch::Tensor causal_mask(int64_t length, torch::Device device) {
+  return torch::ones({length, length}, torch::dtype(torch::kBool).device(device)).tril();
 }
 
 }  // namespace
@@ -88,9 +84,8 @@ ClipTextTransformerImpl::ClipTextTransformerImpl(const ClipTextConfig& config)
       final_layer_norm(register_module("final_layer_norm", make_layer_norm(config))) {}
 
 ClipTextOutput ClipTextTransformerImpl::forward(const torch::Tensor& input_ids) {
-  const torch::Tensor embedded = embeddings(input_ids);
-  const torch::Tensor mask = causal_mask(input_ids.size(1), embedded.options());
-  const torch::Tensor hidden = final_layer_norm(encoder(embedded, mask));
+  const torch::Tensor mask = causal_mask(input_ids.size(1), input_ids.device());
+  const torch::Tensor hidden = final_layer_norm(encoder(embeddings(input_ids), mask));
   const torch::Tensor batch = torch::arange(input_ids.size(0), input_ids.options());
   return {hidden, hidden.index({batch, input_ids.argmax(-1)})};
 }

@@ -1,13 +1,13 @@
 #pragma once
 
-// The DDIM sampler (Song et al., "Denoising Diffusion Implicit Models", 2020), deterministic (eta =
-// 0), for models that predict the noise. The defaults are Stable Diffusion's: diffusers'
-// `DDIMScheduler` with beta_schedule "scaled_linear", clip_sample false and "leading" timestep
-// spacing.
+// The DDIM sampler (Song et al., "Denoising Diffusion Implicit Models", 2020), deterministic
+// (eta = 0), for models that predict the noise. The defaults are Stable Diffusion's: diffusers'
+// `DDIMScheduler` with "scaled_linear" betas, "leading" timesteps and without clipping.
 //
 //   models::DdimScheduler scheduler(/*steps=*/50);
-//   for (int64_t t : scheduler.timesteps()) sample = scheduler.step(predict_noise(sample, t), t,
-//   sample);
+//   for (int64_t t : scheduler.timesteps()) {
+//     sample = scheduler.step(predict_noise(sample, t), t, sample);
+//   }
 
 #include <torch/torch.h>
 
@@ -21,13 +21,12 @@ struct DdimConfig {
   double beta_start = 0.00085;
   double beta_end = 0.012;
   int64_t steps_offset = 1;
-  bool set_alpha_to_one =
-      false;  // what precedes the first timestep: no noise, or that of timestep 0
+  bool set_alpha_to_one = false;  // the last step ends without noise, or with that of timestep 0
 };
 
 class DdimScheduler {
  public:
-  /// For a loop of `steps` steps; more than the training timesteps allow is an error.
+  /// For a loop of `steps` steps; more than fit into the training timesteps are an error.
   explicit DdimScheduler(int64_t steps, const DdimConfig& config = {});
 
   /// The timesteps of the loop, from noisy to clean.
@@ -44,8 +43,7 @@ class DdimScheduler {
   DdimConfig config_;
   int64_t stride_;
   std::vector<int64_t> timesteps_;
-  torch::Tensor
-      alphas_cumprod_;  // (train_timesteps), float32: the share of signal at each timestep
+  torch::Tensor alphas_cumprod_;  // (train_timesteps), float32: the share of signal at each
 };
 
 }  // namespace models

@@ -1,8 +1,7 @@
 #pragma once
 
 // Building blocks that the UNet and the VAE of Stable Diffusion share, with diffusers' parameter
-// names. Feature maps are (N, C, H, W); token sequences are (N, T, C); `temb` is the time embedding
-// (N, E).
+// names. Feature maps are (N, C, H, W), tokens (N, T, C), the embedding of the time `temb` (N, E).
 //
 //   models::ResnetBlock2D block(models::ResnetBlock2DOptions{320, 640, /*temb_channels=*/1280});
 //   torch::Tensor y = block->forward(x, temb);  // (N, 320, H, W) -> (N, 640, H, W)
@@ -68,8 +67,7 @@ struct AttentionImpl : torch::nn::Module {
 };
 TORCH_MODULE(Attention);
 
-/// Normalised self-attention with one head over the pixels of a feature map, plus a skip
-/// connection.
+/// Normalised self-attention of the pixels of a feature map, with one head and a skip connection.
 struct SpatialAttentionImpl : AttentionImpl {
   SpatialAttentionImpl(int64_t channels, int64_t groups, double eps);
 

@@ -1,10 +1,11 @@
 #pragma once
 
-// Random weights for models without a file of trained ones: cheap (memory speed, not that of a
-// random generator), equal on every run, and scaled so that activations stay finite.
+// Random weights for models without a file of trained ones: equal on every run, whatever the state
+// of the global generator, and scaled so that activations stay finite. The 860 million parameters
+// of Stable Diffusion's UNet take a few seconds.
 //
-//   auto unet =
-//   models::make_with_random_weights<models::UNet2DConditionModel>(models::UnetConfig{});
+//   models::UnetConfig config;
+//   auto unet = models::make_with_random_weights<models::UNet2DConditionModel>(config);
 
 #include <torch/torch.h>
 
@@ -12,8 +13,8 @@
 
 namespace models {
 
-/// Overwrites all floating-point parameters and buffers: matrices and kernels with variance 1 /
-/// fan_in, the scales and variances of normalisations around 1, biases and means around 0.
+/// Overwrites all floating-point parameters and buffers: matrices and kernels with variance
+/// 1 / fan_in, scales and variances of normalisations around 1, biases and means around 0.
 void fill_random_weights(torch::nn::Module& module, uint64_t seed = 0);
 
 /// A model for inference: constructed from `config`, filled, and in evaluation mode.

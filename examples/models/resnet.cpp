@@ -9,8 +9,7 @@ using torch::nn::Conv2d;
 using torch::nn::Conv2dOptions;
 using torch::nn::Sequential;
 
-/// A convolution without bias that keeps the resolution up to its stride, initialised as in
-/// torchvision.
+/// A convolution without bias that keeps the resolution up to its stride.
 Conv2d convolution(int64_t in_channels, int64_t out_channels, int64_t kernel, int64_t stride = 1) {
   Conv2d conv(Conv2dOptions(in_channels, out_channels, kernel)
                   .stride(stride)
@@ -35,20 +34,23 @@ Sequential make_stage(int64_t in_channels, int64_t width, int64_t depth, int64_t
   return stage;
 }
 
-/// Stage 0 to 3 of a network. All but the first halve the resolution.
-Sequential make_stage(const ResNetConfig& config, int64_t index) {
+int64_t stage_width(const ResNetConfig& config, int64_t stage) { return config.width << stage; }
+
+int64_t output_channels(const ResNetConfig& config, int64_t stage) {
   const bool basic = config.block == ResNetConfig::Block::kBasic;
   const int64_t expansion = basic ? BasicBlockImpl::kExpansion : BottleneckImpl::kExpansion;
-  const int64_t width = config.width << index;
-  const int64_t in_channels = index == 0 ? config.width : width / 2 * expansion;
-  const int64_t stride = index == 0 ? 1 : 2;
-  return basic ? make_stage<BasicBlock>(in_channels, width, config.depths[index], stride)
-               : make_stage<Bottleneck>(in_channels, width, config.depths[index], stride);
+  return stage_width(config, stage) * expansion;
 }
 
-int64_t feature_count(const ResNetConfig& config) {
-  const bool basic = config.block == ResNetConfig::Block::kBasic;
-  return 8 * config.width * (basic ? BasicBlockImpl::kExpansion : BottleneckImpl::kExpansion);
+/// Stage 0 to 3 of a network. All but the first halve the resolution.
+Sequential make_stage(const ResNetConfig& config, int64_t stage) {
+  const int64_t in_channels = stage == 0 ? config.width : output_channels(config, stage - 1);
+  const int64_t width = stage_width(config, stage);
+  const int64_t depth = config.depths[stage];
+  const int64_t stride = stage == 0 ? 1 : 2;
+  return config.block == ResNetConfig::Block::kBasic
+             ? make_stage<BasicBlock>(in_channels, width, depth, stride)
+             : make_stage<Bottleneck>(in_channels, width, depth, stride);
 }
 
 ResNet make_resnet(ResNetConfig::Block block, std::array<int64_t, 4> depths, int64_t num_classes) {
@@ -103,7 +105,8 @@ ResNetImpl::ResNetImpl(const ResNetConfig& config)
       layer2(register_module("layer2", make_stage(config, 1))),
       layer3(register_module("layer3", make_stage(config, 2))),
       layer4(register_module("layer4", make_stage(config, 3))),
-      fc(register_module("fc", torch::nn::Linear(feature_count(config), config.num_classes))) {}
+      fc(register_module("fc", torch::nn::Linear(output_channels(config, 3), config.num_classes))) {
+}
 
 torch::Tensor ResNetImpl::forward(const torch::Tensor& images) {
   torch::Tensor x = bn1(conv1(images)).relu_();                           // (N, w, H/2, W/2)

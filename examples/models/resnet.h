@@ -16,7 +16,8 @@
 
 namespace models {
 
-/// Two 3x3 convolutions and a skip connection. (N, in_channels, H, W) -> (N, width, H/s, W/s).
+/// Two 3x3 convolutions, the first with stride s, and a skip connection.
+/// (N, in_channels, H, W) -> (N, width, H/s, W/s).
 struct BasicBlockImpl : torch::nn::Module {
   static constexpr int64_t kExpansion = 1;
 
@@ -31,8 +32,8 @@ struct BasicBlockImpl : torch::nn::Module {
 };
 TORCH_MODULE(BasicBlock);
 
-/// 1x1, 3x3, 1x1 convolutions and a skip connection. (N, in_channels, H, W) -> (N, 4 width, H/s,
-/// W/s).
+/// 1x1, 3x3 and 1x1 convolutions, the second with stride s, and a skip connection.
+/// (N, in_channels, H, W) -> (N, 4 width, H/s, W/s).
 struct BottleneckImpl : torch::nn::Module {
   static constexpr int64_t kExpansion = 4;
 

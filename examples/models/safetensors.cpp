@@ -51,16 +51,17 @@ uint64_t parse_unsigned(const json& value) {
   return value.get<uint64_t>();
 }
 
-/// The bytes a tensor occupies; more than `limit` is an error, so that no product overflows.
-uint64_t byte_size(const Entry& entry, uint64_t limit) {
+/// The bytes a tensor occupies. Sizes whose product overflows are an error even beside a size of 0.
+uint64_t byte_size(const Entry& entry) {
   uint64_t bytes = c10::elementSize(entry.dtype);
-  for (const int64_t size : entry.shape) {
-    if (size != 0 && bytes > limit / static_cast<uint64_t>(size)) {
-      throw std::runtime_error("the shape needs more bytes than the file has");
-    }
-    bytes *= static_cast<uint64_t>(size);
+  bool empty = false;
+  for (const uint64_t size : entry.shape) {
+    empty |= size == 0;
+    if (size == 0) continue;
+    if (bytes > INT64_MAX / size) throw std::runtime_error("the shape is too large");
+    bytes *= size;
   }
-  return bytes;
+  return empty ? 0 : bytes;
 }
 
 Entry parse_entry(const json& value, uint64_t data_size) {
@@ -75,7 +76,7 @@ Entry parse_entry(const json& value, uint64_t data_size) {
     throw std::runtime_error("data_offsets " + value.at("data_offsets").dump() +
                              " lie outside the data of " + std::to_string(data_size) + " bytes");
   }
-  if (entry.end - entry.begin != byte_size(entry, data_size)) {
+  if (entry.end - entry.begin != byte_size(entry)) {
     throw std::runtime_error("data_offsets and shape disagree");
   }
   return entry;
@@ -118,7 +119,7 @@ class SafetensorsFile {
     const uint64_t file_size = std::filesystem::file_size(path, error);
     if (!stream_ || error) fail(path, "cannot be opened");
     const uint64_t header_size = read_header_size();
-    if (file_size < 8 || header_size > std::min(file_size - 8, kMaxHeaderSize)) {
+    if (header_size > kMaxHeaderSize || header_size > file_size - 8) {
       fail(path, "is truncated or not a safetensors file");
     }
     data_begin_ = 8 + header_size;
@@ -180,8 +181,7 @@ Entries renamed(const SafetensorsFile& file, const RenameTensor& rename) {
   return result;
 }
 
-/// "missing: a, b, c and 7 more" for the keys of `left` that `right` lacks; empty if there are
-/// none.
+/// "title: a, b and 7 more" for the keys of `left` that `right` lacks; empty if there are none.
 template <typename Left, typename Right>
 std::string difference(const char* title, const Left& left, const Right& right) {
   constexpr int kShown = 5;

@@ -1,8 +1,7 @@
 #pragma once
 
-// Reads weights from safetensors files (https://github.com/huggingface/safetensors, "Format"):
-// eight bytes with the size of the header, a JSON header with type, shape and place of each tensor,
-// then the data.
+// Reads weights from safetensors files (https://github.com/huggingface/safetensors, "Format"): the
+// size of the header, a JSON header with type, shape and place of each tensor, and the data.
 //
 //   models::ResNet model = models::resnet50();
 //   models::load_safetensors(*model, "resnet50.safetensors");
@@ -20,9 +19,8 @@ namespace models {
 /// Gives the name in the module for a name in the file; an empty result leaves the tensor out.
 using RenameTensor = std::function<std::string(const std::string& name)>;
 
-/// Fills the parameters and buffers of `module` by name. The file must hold exactly these names,
-/// with equal shapes and types; otherwise the error lists what differs, and the module keeps its
-/// values.
+/// Fills the parameters and buffers of `module` by name. The file must hold exactly these names, in
+/// equal shapes and types. Otherwise the error says what differs, and the module stays as it was.
 void load_safetensors(torch::nn::Module& module, const std::string& path,
                       const RenameTensor& rename = nullptr);
 

@@ -13,8 +13,7 @@ std::string text_encoder_name(const std::string& published) {
   return published.ends_with("position_ids") ? "" : published;
 }
 
-/// The published VAE calls the projections of its two attentions as early versions of diffusers
-/// did.
+/// The published VAE names the projections of its attentions as early versions of diffusers did.
 std::string vae_name(const std::string& published) {
   static const std::array<std::pair<std::string, std::string>, 4> kRenamed = {{
       {".attentions.0.query.", ".attentions.0.to_q."},
@@ -64,10 +63,9 @@ torch::Tensor StableDiffusionImpl::denoise(const torch::Tensor& noise, const tor
 
 torch::Tensor StableDiffusionImpl::predict_noise(const torch::Tensor& latents, int64_t timestep,
                                                  const torch::Tensor& text, double guidance) {
-  const torch::Tensor both =
-      unet(torch::cat({latents, latents}), torch::tensor(timestep, latents.device()),
-           text);  // (2N, 4, h, w)
-  const auto noise = both.chunk(2);
+  const torch::Tensor twice = torch::cat({latents, latents});
+  const torch::Tensor time = torch::tensor(timestep, latents.device());
+  const auto noise = unet(twice, time, text).chunk(2);  // without and with the prompt
   return noise[0] + guidance * (noise[1] - noise[0]);
 }
 

@@ -1,16 +1,15 @@
 #pragma once
 
 // Stable Diffusion 1.5: text to image by denoising latents under classifier-free guidance, and
-// images to latents. The submodules carry the folder names of the published model; prompts come as
-// token ids.
+// images to latents. Submodules are named like the folders of the published model; prompts are
+// token ids, 77 each, as CLIP's tokenizer gives them.
 //
 //   models::StableDiffusion pipeline;
 //   models::load_stable_diffusion(*pipeline, "stable-diffusion-v1-5");
 //   pipeline->eval();
 //   torch::NoGradGuard no_grad;
 //   torch::Tensor noise = torch::randn({1, 4, 64, 64});
-//   torch::Tensor image = pipeline->generate(prompt_ids, empty_prompt_ids, noise);  // (1, 3, 512,
-//   512)
+//   torch::Tensor image = pipeline->generate(ids, negative_ids, noise);  // (1, 3, 512, 512)
 
 #include <torch/torch.h>
 
@@ -44,8 +43,7 @@ struct StableDiffusionImpl : torch::nn::Module {
   torch::Tensor generate(const torch::Tensor& prompt_ids, const torch::Tensor& negative_prompt_ids,
                          const torch::Tensor& noise, const SamplingOptions& options = {});
 
-  /// Text embeddings (2N, T, C) for guidance: those of the negative prompts, then those of the
-  /// prompts.
+  /// Text embeddings (2N, T, C): those of the negative prompts, then those of the prompts.
   torch::Tensor encode_prompts(const torch::Tensor& prompt_ids,
                                const torch::Tensor& negative_prompt_ids);
 
@@ -68,9 +66,8 @@ struct StableDiffusionImpl : torch::nn::Module {
 };
 TORCH_MODULE(StableDiffusion);
 
-/// Loads the folder of the published model: text_encoder/model.safetensors,
-/// unet/diffusion_pytorch_model.safetensors and vae/diffusion_pytorch_model.safetensors, in
-/// float32.
+/// Loads the folder of the published model: model.safetensors below text_encoder, and
+/// diffusion_pytorch_model.safetensors below unet and vae. Their type must be that of the module.
 void load_stable_diffusion(StableDiffusionImpl& pipeline, const std::string& folder);
 
 }  // namespace models

@@ -1,5 +1,6 @@
 #include "examples/models/unet.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -18,8 +19,8 @@ Transformer2DModel transformer(int64_t channels, const UnetConfig& config) {
                                                  config.attention_heads, config.norm_groups});
 }
 
-/// cos and sin of the timestep at `channels / 2` frequencies from 1 down to 1/10000: (N) -> (N,
-/// channels). In float32 whatever the model's type, as in diffusers.
+/// cos and sin of the timesteps at channels / 2 frequencies from 1 down to 1/10000. In float32
+/// whatever the type of the model, as in diffusers. (N) -> (N, channels).
 torch::Tensor timestep_sinusoids(const torch::Tensor& timesteps, int64_t channels) {
   const int64_t half = channels / 2;
   const torch::Tensor exponents =
@@ -27,6 +28,37 @@ torch::Tensor timestep_sinusoids(const torch::Tensor& timesteps, int64_t channel
   const torch::Tensor angles =
       timesteps.unsqueeze(1).to(torch::kFloat32) * torch::exp(exponents).unsqueeze(0);
   return torch::cat({torch::cos(angles), torch::sin(angles)}, -1);
+}
+
+ModuleList make_down_blocks(const UnetConfig& config) {
+  const std::vector<int64_t>& widths = config.block_out_channels;
+  ModuleList blocks;
+  for (size_t level = 0; level < widths.size(); ++level) {
+    const bool lowest = level + 1 == widths.size();
+    UnetDownBlockImpl::Options options;
+    options.in_channels = widths[level == 0 ? 0 : level - 1];
+    options.out_channels = widths[level];
+    options.attend = !lowest;
+    options.downsample = !lowest;
+    blocks->push_back(UnetDownBlock(options, config));
+  }
+  return blocks;
+}
+
+ModuleList make_up_blocks(const UnetConfig& config) {
+  const std::vector<int64_t>& widths = config.block_out_channels;
+  ModuleList blocks;
+  for (size_t level = widths.size(); level-- > 0;) {
+    const bool lowest = level + 1 == widths.size();
+    UnetUpBlockImpl::Options options;
+    options.in_channels = widths[std::min(level + 1, widths.size() - 1)];
+    options.out_channels = widths[level];
+    options.skip_channels = widths[level == 0 ? 0 : level - 1];
+    options.attend = !lowest;
+    options.upsample = level > 0;
+    blocks->push_back(UnetUpBlock(options, config));
+  }
+  return blocks;
 }
 
 /// Residual block `i` of a block and, where the block has them, the transformer behind it.
@@ -127,32 +159,14 @@ UNet2DConditionModelImpl::UNet2DConditionModelImpl(const UnetConfig& config)
       time_embedding(register_module(
           "time_embedding",
           TimestepEmbedding(config.block_out_channels.front(), config.time_embedding_dim()))),
-      down_blocks(register_module("down_blocks", ModuleList())),
-      up_blocks(register_module("up_blocks", ModuleList())),
+      down_blocks(register_module("down_blocks", make_down_blocks(config))),
+      up_blocks(register_module("up_blocks", make_up_blocks(config))),
       mid_block(register_module("mid_block", UnetMidBlock(config))),
       conv_norm_out(register_module(
           "conv_norm_out",
           make_group_norm(config.norm_groups, config.block_out_channels.front(), config.norm_eps))),
       conv_out(register_module("conv_out",
-                               conv3x3(config.block_out_channels.front(), config.out_channels))) {
-  const std::vector<int64_t>& widths = config.block_out_channels;
-  const size_t levels = widths.size();
-  for (size_t i = 0; i < levels; ++i) {
-    const bool lowest = i + 1 == levels;
-    const int64_t above = widths[i == 0 ? 0 : i - 1];
-    down_blocks->push_back(UnetDownBlock(
-        UnetDownBlockImpl::Options{above, widths[i], /*attend=*/!lowest, /*downsample=*/!lowest},
-        config));
-  }
-  for (size_t i = levels; i-- > 0;) {
-    const bool lowest = i + 1 == levels;
-    const int64_t above = widths[i == 0 ? 0 : i - 1];
-    const int64_t below = widths[lowest ? i : i + 1];
-    up_blocks->push_back(UnetUpBlock(
-        UnetUpBlockImpl::Options{below, widths[i], above, /*attend=*/!lowest, /*upsample=*/i > 0},
-        config));
-  }
-}
+                               conv3x3(config.block_out_channels.front(), config.out_channels))) {}
 
 torch::Tensor UNet2DConditionModelImpl::forward(const torch::Tensor& sample,
                                                 const torch::Tensor& timestep,

@@ -1,12 +1,10 @@
 #pragma once
 
 // The denoising UNet of Stable Diffusion 1.5 with the architecture and the parameter names of
-// diffusers' `UNet2DConditionModel`. The defaults are the real sizes (860 million parameters); all
-// can be reduced.
+// diffusers' `UNet2DConditionModel`. The defaults are the real sizes, 860 million parameters.
 //
 //   models::UNet2DConditionModel unet;
-//   torch::Tensor noise = unet->forward(latents, timestep, text);  // (N, 4, 64, 64) -> (N, 4, 64,
-//   64)
+//   torch::Tensor noise = unet->forward(latents, timestep, text);  // of the shape of `latents`
 
 #include <torch/torch.h>
 
@@ -21,8 +19,7 @@ namespace models {
 struct UnetConfig {
   int64_t in_channels = 4;
   int64_t out_channels = 4;
-  std::vector<int64_t> block_out_channels = {320, 640, 1280,
-                                             1280};  // all but the last level attend
+  std::vector<int64_t> block_out_channels = {320, 640, 1280, 1280};  // the last does not attend
   int64_t layers_per_block = 2;
   int64_t cross_attention_dim = 768;  // channels of the text embeddings
   int64_t attention_heads = 8;        // at every level ("attention_head_dim" in diffusers' config)
@@ -107,9 +104,8 @@ TORCH_MODULE(UnetUpBlock);
 struct UNet2DConditionModelImpl : torch::nn::Module {
   explicit UNet2DConditionModelImpl(const UnetConfig& config = {});
 
-  /// Predicts the noise in `sample` (N, in_channels, H, W).
-  /// `timestep` of int64, () or (N). `text` (N, T, cross_attention_dim). Returns (N, out_channels,
-  /// H, W).
+  /// The noise (N, out_channels, H, W) in `sample` (N, in_channels, H, W).
+  /// `timestep` of int64, () or (N). `text` (N, T, cross_attention_dim).
   torch::Tensor forward(const torch::Tensor& sample, const torch::Tensor& timestep,
                         const torch::Tensor& text);
 

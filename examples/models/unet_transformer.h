@@ -3,9 +3,9 @@
 // The transformer inside the UNet of Stable Diffusion: the pixels of a feature map attend to each
 // other and to the text, with the parameter names of diffusers' `Transformer2DModel`.
 //
-//   models::Transformer2DModel transformer(models::Transformer2DOptions{320,
-//   /*context_channels=*/768, 8, 32}); torch::Tensor y = transformer->forward(x, text);  // (N,
-//   320, H, W) -> (N, 320, H, W)
+//   models::Transformer2DOptions options{.channels = 320, .context_channels = 768, .heads = 8};
+//   models::Transformer2DModel transformer(options);
+//   torch::Tensor y = transformer->forward(x, text);  // (N, 320, H, W) -> (N, 320, H, W)
 
 #include <torch/torch.h>
 
@@ -19,7 +19,7 @@ struct Transformer2DOptions {
   int64_t channels;
   int64_t context_channels;
   int64_t heads;
-  int64_t norm_groups;
+  int64_t norm_groups = 32;
 };
 
 /// A linear layer, half of whose output gates the other half through GELU (Shazeer, 2020).
@@ -40,8 +40,7 @@ struct FeedForwardImpl : torch::nn::Module {
 };
 TORCH_MODULE(FeedForward);
 
-/// Self-attention, attention to the text, feed-forward; each normalised before and added to its
-/// input.
+/// Self-attention, attention to the text, feed-forward: each of its normalised input, added to it.
 struct BasicTransformerBlockImpl : torch::nn::Module {
   explicit BasicTransformerBlockImpl(const Transformer2DOptions& options);
 

@@ -1,5 +1,7 @@
 #include "examples/models/vae.h"
 
+#include <algorithm>
+
 namespace models {
 namespace {
 
@@ -15,6 +17,28 @@ torch::nn::ModuleList resnets_of_block(int64_t in_channels, int64_t out_channels
   torch::nn::ModuleList blocks;
   for (int64_t i = 0; i < count; ++i) {
     blocks->push_back(resnet(i == 0 ? in_channels : out_channels, out_channels, config));
+  }
+  return blocks;
+}
+
+torch::nn::ModuleList make_down_blocks(const VaeConfig& config) {
+  const std::vector<int64_t>& widths = config.block_out_channels;
+  torch::nn::ModuleList blocks;
+  for (size_t level = 0; level < widths.size(); ++level) {
+    const int64_t in_channels = widths[level == 0 ? 0 : level - 1];
+    const bool downsample = level + 1 < widths.size();
+    blocks->push_back(DownEncoderBlock2D(in_channels, widths[level], downsample, config));
+  }
+  return blocks;
+}
+
+torch::nn::ModuleList make_up_blocks(const VaeConfig& config) {
+  const std::vector<int64_t>& widths = config.block_out_channels;
+  torch::nn::ModuleList blocks;
+  for (size_t level = widths.size(); level-- > 0;) {
+    const int64_t in_channels = widths[std::min(level + 1, widths.size() - 1)];
+    const bool upsample = level > 0;
+    blocks->push_back(UpDecoderBlock2D(in_channels, widths[level], upsample, config));
   }
   return blocks;
 }
@@ -74,21 +98,13 @@ torch::Tensor VaeMidBlock2DImpl::forward(const torch::Tensor& x) {
 VaeEncoderImpl::VaeEncoderImpl(const VaeConfig& config)
     : conv_in(register_module("conv_in",
                               conv3x3(config.image_channels, config.block_out_channels.front()))),
-      down_blocks(register_module("down_blocks", torch::nn::ModuleList())),
+      down_blocks(register_module("down_blocks", make_down_blocks(config))),
       mid_block(register_module("mid_block", VaeMidBlock2D(config))),
       conv_norm_out(register_module(
           "conv_norm_out",
           make_group_norm(config.norm_groups, config.block_out_channels.back(), kNormEps))),
       conv_out(register_module(
-          "conv_out", conv3x3(config.block_out_channels.back(), 2 * config.latent_channels))) {
-  int64_t in_channels = config.block_out_channels.front();
-  for (size_t i = 0; i < config.block_out_channels.size(); ++i) {
-    const int64_t out_channels = config.block_out_channels[i];
-    const bool last = i + 1 == config.block_out_channels.size();
-    down_blocks->push_back(DownEncoderBlock2D(in_channels, out_channels, !last, config));
-    in_channels = out_channels;
-  }
-}
+          "conv_out", conv3x3(config.block_out_channels.back(), 2 * config.latent_channels))) {}
 
 torch::Tensor VaeEncoderImpl::forward(const torch::Tensor& image) {
   torch::Tensor x = conv_in(image);
@@ -100,19 +116,12 @@ VaeDecoderImpl::VaeDecoderImpl(const VaeConfig& config)
     : conv_in(register_module("conv_in",
                               conv3x3(config.latent_channels, config.block_out_channels.back()))),
       mid_block(register_module("mid_block", VaeMidBlock2D(config))),
-      up_blocks(register_module("up_blocks", torch::nn::ModuleList())),
+      up_blocks(register_module("up_blocks", make_up_blocks(config))),
       conv_norm_out(register_module(
           "conv_norm_out",
           make_group_norm(config.norm_groups, config.block_out_channels.front(), kNormEps))),
-      conv_out(register_module("conv_out",
-                               conv3x3(config.block_out_channels.front(), config.image_channels))) {
-  int64_t in_channels = config.block_out_channels.back();
-  for (size_t i = config.block_out_channels.size(); i-- > 0;) {
-    const int64_t out_channels = config.block_out_channels[i];
-    up_blocks->push_back(UpDecoderBlock2D(in_channels, out_channels, /*upsample=*/i > 0, config));
-    in_channels = out_channels;
-  }
-}
+      conv_out(register_module(
+          "conv_out", conv3x3(config.block_out_channels.front(), config.image_channels))) {}
 
 torch::Tensor VaeDecoderImpl::forward(const torch::Tensor& latents) {
   torch::Tensor x = mid_block(conv_in(latents));

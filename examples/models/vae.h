@@ -1,8 +1,7 @@
 #pragma once
 
-// The variational autoencoder of Stable Diffusion, which maps images to latents of an eighth of
-// their resolution and back, with the architecture and the parameter names of diffusers'
-// `AutoencoderKL`.
+// The variational autoencoder of Stable Diffusion, with the architecture and the parameter names of
+// diffusers' `AutoencoderKL`: images to latents of an eighth of their resolution, and back.
 //
 //   models::AutoencoderKL vae;
 //   torch::Tensor latents = vae->encode(images).mode();  // (N, 3, 512, 512) -> (N, 4, 64, 64)
@@ -70,8 +69,7 @@ TORCH_MODULE(VaeMidBlock2D);
 struct VaeEncoderImpl : torch::nn::Module {
   explicit VaeEncoderImpl(const VaeConfig& config);
 
-  /// (N, image_channels, H, W) -> (N, 2 latent_channels, H/8, W/8): mean and logarithm of the
-  /// variance.
+  /// (N, image_channels, H, W) -> (N, 2 latent_channels, H/8, W/8): means, then log variances.
   torch::Tensor forward(const torch::Tensor& image);
 
   torch::nn::Conv2d conv_in;

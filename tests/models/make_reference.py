@@ -1,15 +1,14 @@
-"""Writes what the Python originals compute, for models_test to compare with.
+"""Writes what the Python originals compute, for the tests to compare with.
 
     python make_reference.py OUTPUT_FOLDER
 
-Every model is built by `transformers` or `diffusers` from a configuration, gets random weights from a fixed
-seed (normalisation statistics included, so that nothing cancels), and runs in evaluation mode in float32 and
-again in float64. The folder receives, per case, NAME/weights.safetensors and NAME/io.safetensors with the
-tensors `input.*`, `float32.*` and `float64.*`. ResNets are full size; the others keep their architecture at a
-reduced width.
+Every model is built by `transformers` or `diffusers` from a configuration, gets random weights from
+a fixed seed (normalisation statistics included, so that nothing cancels), and runs in evaluation
+mode in float32 and again in float64. The folder receives, per case, NAME/weights.safetensors and
+NAME/io.safetensors, which holds the tensors `input.*`, `float32.*` and `float64.*`. ResNets are
+full size; the others keep their architecture at a reduced width.
 """
 
-import math
 import os
 import re
 import shutil
@@ -45,12 +44,12 @@ class Random:
         return torch.randint(limit, shape, generator=self.generator)
 
     def fill(self, model):
-        """Matrices and kernels with variance 1 / fan_in; scales and variances between 0.5 and 1.5."""
+        """Kernels with variance 1 / fan_in; scales and variances between 0.5 and 1.5."""
         for name, tensor in sorted(model.state_dict().items()):
             if not tensor.is_floating_point():
                 continue
             if tensor.dim() > 1:
-                tensor.copy_(self.normal(*tensor.shape, scale=1 / math.sqrt(tensor[0].numel())))
+                tensor.copy_(self.normal(*tensor.shape, scale=tensor[0].numel() ** -0.5))
             elif name.endswith(("weight", "running_var")):
                 tensor.copy_(self.uniform(*tensor.shape, low=0.5, high=1.5))
             else:
@@ -96,19 +95,23 @@ def write_resnet(folder, depths, layer_type):
     random = Random(sum(depths))
     widths = [64, 128, 256, 512] if layer_type == "basic" else [256, 512, 1024, 2048]
     # downsample_in_bottleneck=False puts the stride into the 3x3 convolution, as torchvision does.
-    config = ResNetConfig(depths=depths, layer_type=layer_type, hidden_sizes=widths, num_labels=1000,
-                          downsample_in_bottleneck=False, downsample_in_first_stage=False)
+    config = ResNetConfig(depths=depths, layer_type=layer_type, hidden_sizes=widths,
+                          num_labels=1000, downsample_in_bottleneck=False,
+                          downsample_in_first_stage=False)
     model = random.fill(ResNetForImageClassification(config))
     weights = {torchvision_name(name): tensor for name, tensor in model.state_dict().items()}
     save(folder / "weights.safetensors", weights)
-    inputs = {"images": random.normal(2, 3, 64, 96)}
-    save_io(folder, inputs, lambda dtype, given: {"logits": model.to(dtype)(given["images"]).logits})
+
+    def run(dtype, given):
+        return {"logits": model.to(dtype)(given["images"]).logits}
+
+    save_io(folder, {"images": random.normal(2, 3, 64, 96)}, run)
 
 
 def write_bert(folder):
     random = Random(1)
-    config = BertConfig(vocab_size=1000, hidden_size=192, num_hidden_layers=12, num_attention_heads=12,
-                        intermediate_size=768, max_position_embeddings=64)
+    config = BertConfig(vocab_size=1000, hidden_size=192, num_hidden_layers=12,
+                        num_attention_heads=12, intermediate_size=768, max_position_embeddings=64)
     model = random.fill(BertModel(config))
     save(folder / "weights.safetensors", model.state_dict())
     lengths = torch.tensor([[24], [17], [5]])
@@ -129,7 +132,7 @@ def write_bert(folder):
 
 
 def prompt_ids(random, vocab_size, lengths, total):
-    """Token ids as CLIP's tokenizer gives them: the end-of-text token, the largest id, fills the rest."""
+    """Token ids as of CLIP's tokenizer: the end-of-text token, the largest id, fills the rest."""
     ids = random.integers(vocab_size - 1, len(lengths), total)
     return torch.where(torch.arange(total) < torch.tensor(lengths)[:, None], ids, vocab_size - 1)
 
@@ -137,8 +140,8 @@ def prompt_ids(random, vocab_size, lengths, total):
 def make_clip(random):
     # eos_token_id=2 is what the published Stable Diffusion 1.5 says; it selects the largest id.
     return random.fill(CLIPTextModel(CLIPTextConfig(
-        vocab_size=1000, hidden_size=96, num_hidden_layers=12, num_attention_heads=12,
-        intermediate_size=384, max_position_embeddings=77, hidden_act="quick_gelu", eos_token_id=2)))
+        vocab_size=1000, hidden_size=96, intermediate_size=384, num_hidden_layers=12,
+        num_attention_heads=12, hidden_act="quick_gelu", eos_token_id=2)))
 
 
 def make_unet(random):
@@ -177,7 +180,7 @@ def write_unet(folder):
     save(folder / "weights.safetensors", model.state_dict())
     inputs = {
         "sample": random.normal(2, 4, 16, 24),
-        "odd_sample": random.normal(2, 4, 13, 18),  # sizes that halving and doubling does not restore
+        "odd_sample": random.normal(2, 4, 13, 18),  # halving and doubling do not restore it
         "timesteps": torch.tensor([981, 21]),
         "timestep": torch.tensor(500),
         "text": random.normal(2, 77, 96),
@@ -195,7 +198,10 @@ def write_vae(folder):
     random = Random(4)
     model = make_vae(random)
     save(folder / "weights.safetensors", model.state_dict())
-    inputs = {"images": random.uniform(2, 3, 64, 96, low=-1.0), "latents": random.normal(2, 4, 8, 12)}
+    inputs = {
+        "images": random.uniform(2, 3, 64, 96, low=-1.0),
+        "latents": random.normal(2, 4, 8, 12),
+    }
 
     def run(dtype, given):
         model.to(dtype)
@@ -225,9 +231,12 @@ def write_ddim(folder, steps):
     save_io(folder, inputs, run)
 
 
+EARLY_NAMES = {"to_q": "query", "to_k": "key", "to_v": "value", "to_out.0": "proj_attn"}
+
+
 def published_vae_name(name):
     """The published VAE still has the attention names of early versions of diffusers."""
-    for current, early in {"to_q": "query", "to_k": "key", "to_v": "value", "to_out.0": "proj_attn"}.items():
+    for current, early in EARLY_NAMES.items():
         name = name.replace(f"attentions.0.{current}.", f"attentions.0.{early}.")
     return name
 

@@ -31,14 +31,14 @@ double max_difference(const torch::Tensor& left, const torch::Tensor& right) {
   return (left.to(torch::kFloat64) - right.to(torch::kFloat64)).abs().max().item<double>();
 }
 
-void expect_within(const torch::Tensor& value, const torch::Tensor& exact, double bound,
-                   const std::string& what) {
+/// `rounding` is the error of the original in float32, by which the error of `value` is measured.
+void expect_close(const torch::Tensor& value, const torch::Tensor& exact, double rounding,
+                  double factor, const std::string& what) {
   ASSERT_EQ(value.sizes(), exact.sizes()) << what;
-  ASSERT_EQ(value.scalar_type() == torch::kFloat64, what.ends_with("float64")) << what;
-  const double difference = max_difference(value, exact);
-  EXPECT_LE(difference, bound) << what;
-  std::cout << what << ": difference " << difference << ", " << difference / bound
-            << " of what is allowed\n";
+  const double ratio = max_difference(value, exact) / rounding;
+  std::cout << what << ": error " << ratio << " times the original's in float32, at most " << factor
+            << "\n";
+  EXPECT_LE(ratio, factor) << what;
 }
 
 void expect_outputs(const Reference& reference, const Run& run, torch::ScalarType dtype,
@@ -50,10 +50,10 @@ void expect_outputs(const Reference& reference, const Run& run, torch::ScalarTyp
   ASSERT_FALSE(exact.empty());
   for (const auto& [name, value] : exact) {
     ASSERT_EQ(actual.count(name), 1) << "nothing computed for " << name;
+    ASSERT_EQ(actual.at(name).scalar_type(), dtype) << name;
     const double rounding = max_difference(rounded.at(name), value);
     ASSERT_GT(rounding, 0.0) << name << " tells nothing: float32 is exact";
-    expect_within(actual.at(name), value, factor * rounding,
-                  name + (dtype == torch::kFloat64 ? " float64" : " float32"));
+    expect_close(actual.at(name), value, rounding, factor, prefix_of(dtype) + name);
   }
 }
 

@@ -43,12 +43,11 @@ using Run = std::function<Tensors(const Tensors& inputs)>;
 
 /// Expects every output of the reference from `run`, in float32 and in float64.
 ///
-/// float32: max|C++ float32 - Python float64| <= 4 max|Python float32 - Python float64|, the C++
-/// model is as close to the exact result as the original is, within a factor for another order of
-/// summation.
+/// float32: max|C++ float32 - Python float64| <= 4 max|Python float32 - Python float64|. The C++
+/// model is as close to the exact result as the original is, but for another order of summation.
 ///
 /// float64: max|C++ float64 - Python float64| <= 2^-20 max|Python float32 - Python float64|.
-/// Float64 resolves 2^-29 of what float32 does, so this catches what hides in float32's rounding: a
+/// Float64 resolves 2^-29 of what float32 does, so this catches what float32's rounding hides: a
 /// wrong epsilon, another approximation of GELU.
 void expect_agrees(const Reference& reference, torch::nn::Module& model, const Run& run);
 
