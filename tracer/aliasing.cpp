@@ -43,9 +43,7 @@ StorageState& Aliasing::add(const at::Tensor& tensor, bool outside) {
   if (places_.size() >= sweep_at_) sweep();
   StorageState* state;
   if (free_states_.empty()) {
-    state = &states_.emplace_back(StorageState{
-        c10::weak_intrusive_ptr<c10::StorageImpl>(tensor.storage().getWeakStorageImpl()), 0, 0, false, 0, kNone,
-        kNone, 0, kNone, {}, {}});
+    state = &states_.emplace_back(StorageState{tensor.storage().getWeakStorageImpl()});
   } else {
     state = free_states_.back();
     free_states_.pop_back();
@@ -70,7 +68,7 @@ void Aliasing::sweep() {
     it = places_.erase(it);
     state->storage.reset();
     state->version = state->base_version = 0;
-    state->base = state->base_geometry = state->owner = kNone;
+    state->base = state->base_geometry = kNone;
     state->aliases.clear();
     state->pending.clear();
     free_states_.push_back(state);
@@ -114,10 +112,16 @@ GeometryId Aliasing::geometry(const at::Tensor& tensor) {
   return recording_.geometries.intern(tensor, tensor.has_storage() ? find(tensor).shift : 0);
 }
 
-bool Aliasing::was_written(const at::Tensor& tensor) const {
-  if (!tensor.has_storage()) return false;
+bool Aliasing::was_changed(const at::Tensor& tensor, ValueId value) const {
+  if (!tensor.has_storage()) {
+    const auto found = without_storage_.find(tensor.unsafeGetTensorImpl());
+    return found == without_storage_.end() || found->second.value != value;
+  }
   const Place place = find(tensor);
-  return place.state != nullptr && place.state->version > 0;
+  if (place.state == nullptr || place.state->version > 0) return true;
+  const auto& owners = place.state->owners;
+  return std::find(owners.begin(), owners.end(), value) == owners.end() ||
+         !matches(recording_.geometries[recording_.values[value].geometry], tensor, place.shift);
 }
 
 // ---- aliases ----------------------------------------------------------------------------------------------------
@@ -241,7 +245,7 @@ void Aliasing::bind_outside(const at::Tensor& tensor, ValueId value) {
   const GeometryId geometry = recording_.geometries.intern(tensor, place.shift);
   recording_.values[value].geometry = geometry;
   state.aliases.push_back({geometry, value, 0, kNone, kNone, 0});
-  if (state.owner == kNone) state.owner = value;
+  state.owners.push_back(value);
   if (state.base == kNone && place.shift == 0 && covers(recording_.geometries[geometry], state.nbytes)) {
     state.base = value;
     state.base_geometry = geometry;
@@ -317,7 +321,7 @@ void Aliasing::ensure_base(StorageState& state) {
   const Geometry bytes = flat_bytes(state.nbytes, recording_.geometries[state.aliases.front().geometry].device);
   state.base_geometry = recording_.geometries.intern(bytes);
   if (state.outside)
-    state.base = emit(RecordKind::storage_of, 0, {state.owner}, state.base_geometry, 0);
+    state.base = emit(RecordKind::storage_of, 0, {state.owners.front()}, state.base_geometry, 0);
   else
     state.base = emit(RecordKind::storage_zeros, 0, {}, state.base_geometry, state.birth);
 }

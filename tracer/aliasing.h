@@ -45,11 +45,11 @@ struct StorageState {
   int64_t nbytes = 0;
   uint32_t version = 0;
   bool outside = false;      // existed before the scope
+  c10::SmallVector<ValueId, 1> owners;  // outside: the inputs and constants that came in with this storage
   RecordId birth = 0;        // 0 for storages from outside
   ValueId base = kNone;      // kNone: not needed so far
   GeometryId base_geometry = kNone;
   uint32_t base_version = 0;
-  ValueId owner = kNone;     // outside: the input or constant whose storage this is
   c10::SmallVector<Alias, 2> aliases;
   c10::SmallVector<PendingWrite, 1> pending;
 };
@@ -73,8 +73,9 @@ class Aliasing {
 
   bool knows(const at::Tensor& tensor) const;
   bool same_storage(const at::Tensor& a, const at::Tensor& b) const;
-  // Was a byte of the tensor written since it came in from outside?
-  bool was_written(const at::Tensor& tensor) const;
+  // Does input or constant `value`, which came in as `tensor`, hold something else now? Its memory may have been written,
+  // or the tensor may lie elsewhere (`set_data`, `resize_`).
+  bool was_changed(const at::Tensor& tensor, ValueId value) const;
   GeometryId geometry(const at::Tensor& tensor);
   // All bytes of the storage `tensor` lies in, up to date; kNone for memory the tracer cannot address.
   ValueId base_of(const at::Tensor& tensor);

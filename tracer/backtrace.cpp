@@ -31,17 +31,29 @@ bool is_tracer(std::string_view function) {
          function.find("(anonymous namespace)::record_operator") != std::string_view::npos;
 }
 
-// What `addr2line` of binutils says, or nothing when it is not installed or knows no line.
+// A header of LibTorch or of the standard library, inlined into the user's function.
+bool is_library_header(std::string_view file) {
+  for (const char* part : {"/include/ATen/", "/include/torch/", "/include/c10/", "/include/c++/"})
+    if (file.find(part) != std::string_view::npos) return true;
+  return false;
+}
+
+// The innermost inlined frame of the user's, as `addr2line` of binutils says; nothing when it is not installed or knows
+// no line.
 std::string line_from_debug_information(const char* object, uintptr_t offset) {
   std::string quoted = "'";
   for (const char* c = object; *c != 0; ++c) quoted += *c == '\'' ? std::string("'\\''") : std::string(1, *c);
   char command[64];
   std::snprintf(command, sizeof command, "' 0x%zx 2>/dev/null", static_cast<size_t>(offset));
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("addr2line -s -e " + quoted + command).c_str(), "r"), pclose);
-  char line[512] = {};
-  if (!pipe || std::fgets(line, sizeof line, pipe.get()) == nullptr || std::strchr(line, '?') != nullptr) return {};
-  line[std::strcspn(line, " \n")] = 0;
-  return line;
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("addr2line -i -e " + quoted + command).c_str(), "r"), pclose);
+  char line[1024] = {};
+  while (pipe && std::fgets(line, sizeof line, pipe.get()) != nullptr) {
+    line[std::strcspn(line, " \n")] = 0;
+    if (std::strchr(line, '?') != nullptr || is_library_header(line)) continue;
+    const char* slash = std::strrchr(line, '/');
+    return slash ? slash + 1 : line;
+  }
+  return {};
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ class Planner {
     if (step.kind == StepKind::memory_view || step.kind == StepKind::memory_scatter) {
       const composit::Type& type =
           step.kind == StepKind::memory_view ? node.outputs()[0] : node.operands().at(1).type();
-      step.view = {0, to_c10(type.dtype), to_ints(node.attribute("size")), to_ints(node.attribute("stride")),
+      step.view = {0, 0, to_c10(type.dtype), to_ints(node.attribute("size")), to_ints(node.attribute("stride")),
                    node.attribute("storage_offset").as_int(), type.conj, type.neg};
     }
     if (step.kind == StepKind::scatter) add_view_of_scatter(step);
@@ -225,10 +225,10 @@ class Planner {
   static void add_views(Step& step, const composit::List& views) {
     for (const Attribute& view : views.items) {
       const auto& fields = view.as<composit::List>().items;
-      if (fields.size() != 7) throw UserError("[replay] " + place_of(*step.node) + ": 'views' expects seven fields");
-      step.views.push_back({static_cast<uint32_t>(fields[0].as_int()), to_c10(fields[1].as<composit::DType>()),
-                            to_ints(fields[2]), to_ints(fields[3]), fields[4].as_int(), fields[5].as<bool>(),
-                            fields[6].as<bool>()});
+      if (fields.size() != 8) throw UserError("[replay] " + place_of(*step.node) + ": 'views' expects eight fields");
+      step.views.push_back({static_cast<uint32_t>(fields[0].as_int()), static_cast<uint32_t>(fields[1].as_int()),
+                            to_c10(fields[2].as<composit::DType>()), to_ints(fields[3]), to_ints(fields[4]),
+                            fields[5].as_int(), fields[6].as<bool>(), fields[7].as<bool>()});
     }
   }
 

@@ -31,6 +31,7 @@ struct StepArgument {
 // An operand that the operator sees as a view of another one's storage.
 struct StepView {
   uint32_t position = 0;
+  uint32_t object = 0;  // position of the first operand that was the same tensor object
   c10::ScalarType dtype = c10::kFloat;
   std::vector<int64_t> sizes, strides;
   int64_t offset = 0;

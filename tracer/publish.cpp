@@ -184,7 +184,7 @@ class Publisher {
     add_operands(frame, spec, info, record.operands, record.operand_count, twin ? info.out : std::vector<bool>());
     add_attributes(spec, info, record.attributes);
     if (twin) spec.run("via", info.name.str());
-    if (record.joint != kNone) spec.run("views", views(recording_.joints[record.joint]));
+    if (record.joint != kNone) spec.run("views", views(record));
     if (record.throws) spec.run("throws", true);
     if (record.expected != kNone) spec.run("expected", expected(recording_.expected[record.expected]));
     add_grad(spec, record.grad);
@@ -266,12 +266,27 @@ class Publisher {
       if (known.live._unsafe_get_target() == generator.unsafeGetGeneratorImpl()) return known.role;
     return "default";
   }
-  Attribute views(const std::vector<JointView>& joint) const {
+  // Marks of lists and absent tensors take no place among a node's operands.
+  uint32_t node_operand(const Record& record, uint32_t position) const {
+    uint32_t absent = 0, in_list = 0;
+    for (uint32_t i = record.operands; i < record.operands + position; ++i) {
+      const uint32_t operand = recording_.operands[i];
+      const bool mark = operand != kNone && operand >= kListMark;
+      if (mark || (operand == kNone && in_list == 0)) ++absent;
+      if (mark)
+        in_list = operand == kAbsentList ? 0 : operand & ~kListMark;
+      else if (in_list > 0)
+        --in_list;
+    }
+    return position - absent;
+  }
+  Attribute views(const Record& record) const {
     composit::List list{composit::AttributeKind::list, {}};
-    for (const JointView& view : joint) {
+    for (const JointView& view : recording_.joints[record.joint]) {
       const Geometry& geometry = recording_.geometries[view.geometry];
       composit::List item{composit::AttributeKind::none, {}};
-      item.items = {Attribute(composit::Dim(view.position)), Attribute(to_composit(geometry.dtype)),
+      item.items = {Attribute(composit::Dim(node_operand(record, view.position))),
+                    Attribute(composit::Dim(node_operand(record, view.object))), Attribute(to_composit(geometry.dtype)),
                     Attribute(composit::int_list({geometry.sizes.begin(), geometry.sizes.end()})),
                     Attribute(composit::int_list({geometry.strides.begin(), geometry.strides.end()})),
                     Attribute(composit::Dim(geometry.offset)), Attribute(geometry.conj), Attribute(geometry.neg)};

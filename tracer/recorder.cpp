@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "composit/ir/error.h"
+#include "tracer/autograd_refusal.h"
 #include "tracer/publish.h"
 
 namespace flashlight::tracer {
@@ -119,7 +120,10 @@ Recorder::Pending Recorder::before(const OpInfo& info, c10::ArrayRef<c10::IValue
     else begin_composite(pending);
     return pending;
   }
-  if (info.writes_any) join_shared(pending, arguments);
+  if (info.writes_any) {
+    pending.requires_grad = pending.grad && any_requires_grad(arguments);
+    join_shared(pending, arguments);
+  }
   if (info.may_draw) watch_generator(pending, arguments);
   return pending;
 }
@@ -194,7 +198,7 @@ void Recorder::join_shared(Pending& pending, c10::ArrayRef<c10::IValue> argument
     bool join = overlaps_itself(written.geometry);
     for (const Operand& other : operands) {
       if (&other == &written || !aliasing_.same_storage(written.tensor, other.tensor)) continue;
-      const bool same = other.geometry == written.geometry && !other.written;
+      const bool same = other.tensor.is_same(written.tensor) && !other.written;
       join = join || other.written || complex || (!same && range.intersects(byte_range(other.geometry)));
     }
     if (!join) continue;
@@ -204,7 +208,9 @@ void Recorder::join_shared(Pending& pending, c10::ArrayRef<c10::IValue> argument
   for (const Operand& operand : operands) {
     if (!operand.joined) continue;
     pending.operands[operand.position] = aliasing_.base_of(operand.tensor);
-    pending.joint.push_back({operand.position, aliasing_.geometry(operand.tensor)});
+    const auto first = std::find_if(operands.begin(), operands.end(),
+                                    [&](const Operand& other) { return other.tensor.is_same(operand.tensor); });
+    pending.joint.push_back({operand.position, aliasing_.geometry(operand.tensor), first->position});
   }
   for (const at::Tensor& tensor : pending.written) {
     const bool joined = std::any_of(operands.begin(), operands.end(), [&](const Operand& operand) {
@@ -315,6 +321,7 @@ void Recorder::failed(Pending& pending) {
     return;
   }
   if (pending.info->metadata || pending.info->composite || pending.info->as_strided) return;
+  if (autograd_refuses(*pending.info, pending.written, pending.requires_grad)) return;
   // It may have written or drawn before it threw. Replay lets it throw again, on copies of the same values.
   Record record = make_record(pending);
   if (!pending.info->writes_any && !record.effect) return;
@@ -408,7 +415,7 @@ std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outpu
   promote_written_constants();
   for (uint32_t i = 0; i < recording_->inputs.size(); ++i) {
     const RecordedInput input = recording_->inputs[i];  // a copy: reading may add inputs
-    if (!aliasing_.was_written(input.tensor)) continue;
+    if (!aliasing_.was_changed(input.tensor, input.value)) continue;
     const ValueId value = aliasing_.read(input.tensor);
     if (value != input.value) recording_->mutations.push_back({i, value});
   }
@@ -421,7 +428,7 @@ void Recorder::promote_written_constants() {
     Record& record = recording_->records[id];
     if (record.kind != RecordKind::constant) continue;
     const at::Tensor tensor = recording_->constants[record.index].tensor;
-    if (!aliasing_.was_written(tensor)) continue;
+    if (!aliasing_.was_changed(tensor, record.values)) continue;
     record.kind = RecordKind::input;
     record.index = static_cast<uint32_t>(recording_->inputs.size());
     const std::string name = "buffer_" + std::to_string(unnamed_buffers_++);

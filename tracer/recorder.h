@@ -40,6 +40,7 @@ class Recorder {
     uint32_t parent = kNone;
     std::optional<GeneratorWatch>* generator = nullptr;
     bool grad = false;
+    bool requires_grad = false;  // grad mode is on and an argument requires grad
   };
   // Called with each new leaf and the tensors it returned or wrote, in the order of its values.
   using Observer = std::function<void(RecordId, c10::ArrayRef<at::Tensor>)>;

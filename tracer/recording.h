@@ -49,6 +49,7 @@ enum class RecordKind : uint8_t {
 struct JointView {
   uint32_t position = 0;  // among the record's operands
   GeometryId geometry = kNone;
+  uint32_t object = 0;  // position of the first operand that is the same tensor object
 };
 
 struct Record {

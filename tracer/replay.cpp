@@ -126,6 +126,7 @@ class Run {
   void run_operator(const Step& step) {
     buffers_.clear();
     written_.clear();
+    objects_.clear();
     stack_.clear();
     prepare_bases(step);
     size_t next_out = 0;
@@ -167,7 +168,7 @@ class Run {
       const bool first = std::none_of(written_.begin(), written_.end(),
                                       [&](const at::Tensor& other) { return other.is_same(base); });
       if (written && first) written_.push_back(base);
-      return view_memory(base, view->dtype, view->sizes, view->strides, view->offset, view->conj, view->neg);
+      return view_object(base, *view);
     }
     const at::Tensor* buffer = buffer_of(slot);
     if (buffer == nullptr && written) {
@@ -176,6 +177,15 @@ class Run {
     }
     if (written) written_.push_back(*buffer);
     return buffer ? *buffer : slots_[slot];
+  }
+
+  // Operators ask whether two arguments are one tensor, and then allow them to overlap.
+  at::Tensor view_object(const at::Tensor& base, const StepView& view) {
+    for (const auto& [object, tensor] : objects_)
+      if (object == view.object) return tensor;
+    objects_.emplace_back(view.object, view_memory(base, view.dtype, view.sizes, view.strides, view.offset, view.conj,
+                                                   view.neg));
+    return objects_.back().second;
   }
 
   void push(const Step& step, const StepArgument& argument, size_t& next_out) {
@@ -325,9 +335,15 @@ class Run {
     }
     for (size_t i = 0; i < values.size(); ++i) {
       const at::Tensor& target = inputs[plan_.mutations[i].input];
-      target.copy_(values[i]);
-      if (!target.is_inference()) target.unsafeGetTensorImpl()->bump_version();
+      write_input(target, values[i]);
     }
+  }
+
+  static void write_input(const at::Tensor& target, const at::Tensor& value) {
+    // An input that got another geometry inside (`x.resize_()`, `p.set_data(q)`) lies in memory of its own afterwards.
+    if (type_of(target) != type_of(value)) return at::Tensor(target).set_data(value.clone());
+    target.copy_(value);
+    if (!target.is_inference()) target.unsafeGetTensorImpl()->bump_version();
   }
 
   const Plan::Impl& plan_;
@@ -336,6 +352,7 @@ class Run {
   torch::jit::Stack stack_;
   std::vector<std::pair<Slot, at::Tensor>> buffers_;
   std::vector<at::Tensor> written_;
+  std::vector<std::pair<uint32_t, at::Tensor>> objects_;  // by the first operand that is this tensor
 };
 
 }  // namespace

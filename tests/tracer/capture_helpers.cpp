@@ -1,0 +1,96 @@
+#include "tests/tracer/capture_helpers.h"
+
+#include <ATen/ATen.h>
+
+#include <cstring>
+#include <unordered_map>
+
+#include "tracer/memory_view.h"
+
+namespace flashlight::testing {
+namespace {
+
+// The elements in row-major order, without lazy bits.
+at::Tensor plain_bytes(const at::Tensor& tensor) {
+  at::Tensor plain = tensor.detach();
+  if (plain.layout() != c10::Layout::Strided) plain = plain.to_dense();
+  return plain.resolve_conj().resolve_neg().contiguous();
+}
+
+std::string type_text(const at::Tensor& tensor) {
+  std::string text = c10::str(tensor.scalar_type(), " ", tensor.sizes());
+  if (tensor.layout() == c10::Layout::Strided) text += c10::str(" strides ", tensor.strides());
+  if (tensor.is_conj()) text += " conj";
+  if (tensor.is_neg()) text += " neg";
+  return text;
+}
+
+}  // namespace
+
+Tensors Captured::replay(const Tensors& inputs) const {
+  Tensors all;
+  size_t next = 0;
+  for (const tracer::RecordedInput& input : published.inputs)
+    all.push_back(input.kind == composit::InputKind::user_input ? inputs.at(next++) : input.tensor);
+  return plan.run(all);
+}
+
+size_t Captured::count(const std::string& op) const {
+  size_t count = 0;
+  for (const auto& node : published.graph.nodes()) count += node->op().str() == op ? 1 : 0;
+  return count;
+}
+
+Captured captured_from(tracer::Recording& recording) {
+  tracer::Published published = tracer::publish(recording);
+  tracer::Plan plan(published.graph, {published.grad, {}});
+  return {std::move(published), std::move(plan)};
+}
+
+Captured capture(const Function& function, Tensors inputs, const TraceOptions& options,
+                 const std::vector<std::pair<std::string, at::Tensor>>& named) {
+  TraceScope scope(options);
+  for (const auto& [name, tensor] : named)
+    scope.name(tensor, name,
+               tensor.requires_grad() ? composit::InputKind::parameter : composit::InputKind::buffer);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    scope.name(inputs[i], std::to_string(i), composit::InputKind::user_input);
+  const Tensors outputs = function(inputs);
+  const auto recording = scope.finish(outputs);
+  return captured_from(*recording);
+}
+
+std::string difference(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.defined() || !b.defined())
+    return a.defined() == b.defined() ? "" : "one of the tensors is undefined";
+  if (type_text(a) != type_text(b)) return type_text(a) + " against " + type_text(b);
+  const at::Tensor x = plain_bytes(a), y = plain_bytes(b);
+  if (x.nbytes() == 0 || std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0) return "";
+  return c10::str("other values: ", x, "\nagainst ", y);
+}
+
+std::string difference(const Tensors& a, const Tensors& b) {
+  if (a.size() != b.size()) return c10::str(a.size(), " tensors against ", b.size());
+  for (size_t i = 0; i < a.size(); ++i)
+    if (const std::string text = difference(a[i], b[i]); !text.empty()) return c10::str("tensor ", i, ": ", text);
+  return "";
+}
+
+Tensors copies(const Tensors& tensors) {
+  std::unordered_map<const c10::StorageImpl*, at::Tensor> bytes;
+  Tensors result;
+  for (const at::Tensor& tensor : tensors) {
+    if (!tensor.has_storage()) {
+      result.push_back(tensor.detach().clone());
+      continue;
+    }
+    at::Tensor& copy = bytes[tensor.storage().unsafeGetStorageImpl()];
+    if (!copy.defined()) copy = tracer::all_bytes(tensor).clone();
+    at::Tensor view = tracer::view_memory(copy, tensor.scalar_type(), tensor.sizes(), tensor.strides(),
+                                          tensor.storage_offset(), tensor.is_conj(), tensor.is_neg());
+    result.push_back(view);
+  }
+  return result;
+}
+
+}  // namespace flashlight::testing
