@@ -41,10 +41,6 @@ function(flashlight_library target)
   set(namespace ${CMAKE_MATCH_1})
   set(name ${CMAKE_MATCH_2})
 
-  if(NOT arg_SOURCES) # Until the folder has its first source.
-    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp "")
-    set(arg_SOURCES ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp)
-  endif()
   add_library(${target} STATIC ${arg_SOURCES})
   add_library(${arg_ALIAS} ALIAS ${target})
   flashlight_target_defaults(${target})

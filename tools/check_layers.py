@@ -33,9 +33,10 @@ LAYERS = {
     "flashlight": Layer((*COMPOSIT, "tracer"), torch=True),
     "frontends": Layer(LIBRARY, torch=True),
     "examples/models": Layer((), torch=True),  # Plain LibTorch, as its users write it.
-    "examples": Layer((*LIBRARY, "examples/models"), torch=True),
-    "tests": Layer((*LIBRARY, "frontends", "examples/models"), torch=True),
-    "benchmarks": Layer((*LIBRARY, "examples/models"), torch=True),
+    "examples/zoo": Layer((*LIBRARY, "examples/models"), torch=True),
+    "examples": Layer((*LIBRARY, "examples/models", "examples/zoo"), torch=True),
+    "tests": Layer((*LIBRARY, "frontends", "examples/models", "examples/zoo"), torch=True),
+    "benchmarks": Layer((*LIBRARY, "examples/models", "examples/zoo"), torch=True),
 }
 
 TOP_FOLDERS = sorted({folder.split("/")[0] for folder in LAYERS} | {"tools"})
