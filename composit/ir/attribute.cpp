@@ -5,16 +5,10 @@
 
 #include "composit/ir/error.h"
 #include "composit/ir/graph.h"
+#include "composit/ir/overload.h"
 
 namespace composit {
 namespace {
-
-template <class... F>
-struct Overload : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overload(F...) -> Overload<F...>;
 
 constexpr std::array<std::string_view, std::variant_size_v<Attribute::Value>> kKindNames = {
     "none",   "bool",          "int",       "float",  "complex", "string", "dtype",  "device",
@@ -60,26 +54,41 @@ List make_list(AttributeKind element, const std::vector<T>& values) {
 
 std::string_view name(AttributeKind kind) { return kKindNames.at(static_cast<size_t>(kind)); }
 
-bool Scalar::operator==(const Scalar& other) const { return hash_of(Attribute(*this)) == hash_of(Attribute(other)); }
+bool Scalar::operator==(const Scalar& other) const {
+  return hash_of(Attribute(*this)) == hash_of(Attribute(other));
+}
 
-bool List::operator==(const List& other) const { return element == other.element && items == other.items; }
+bool List::operator==(const List& other) const {
+  return element == other.element && items == other.items;
+}
+
+AttributeKind common_kind(const List& list) {
+  AttributeKind kind = AttributeKind::none;
+  for (const Attribute& item : list.items) {
+    if (item.is_none() || item.kind() == kind) continue;
+    if (kind != AttributeKind::none) return AttributeKind::none;
+    kind = item.kind();
+  }
+  return kind;
+}
 
 void Attribute::add_to(Hasher& hasher) const {
   hasher.add(value_.index());
   const auto add = [&](auto word) { hasher.add(static_cast<uint64_t>(word)); };
-  std::visit(Overload{[](std::monostate) {}, [&](bool value) { add(value); }, [&](Dim dim) { add(dim.value()); },
-                      [&](double value) { add(bits(value)); },
-                      [&](std::complex<double> value) { add_complex(hasher, value); },
-                      [&](const std::string& text) { hasher.add(std::string_view(text)); },
-                      [&](Device device) { add(device.type << 8 | (device.index & 0xff)); },
-                      [&](const Generator& generator) { hasher.add(std::string_view(generator.role)); },
-                      [&](const Scalar& scalar) { add_scalar(hasher, scalar); },
-                      [&](const List& list) { add_list(hasher, list); },
-                      [&](const Array& array) { hasher.add(array.content_hash()); },
-                      [&](const Region& region) { hasher.add(region->hash()); },
-                      [&](const Opaque& opaque) { add(reinterpret_cast<uintptr_t>(opaque.object.get())); },
-                      [&](auto enumerator) { add(enumerator); }},  // dtype, layout, memory format
-             value_);
+  std::visit(
+      Overload{[](std::monostate) {}, [&](bool value) { add(value); },
+               [&](Dim dim) { add(dim.value()); }, [&](double value) { add(bits(value)); },
+               [&](std::complex<double> value) { add_complex(hasher, value); },
+               [&](const std::string& text) { hasher.add(std::string_view(text)); },
+               [&](Device device) { add(device.type << 8 | (device.index & 0xff)); },
+               [&](const Generator& generator) { hasher.add(std::string_view(generator.role)); },
+               [&](const Scalar& scalar) { add_scalar(hasher, scalar); },
+               [&](const List& list) { add_list(hasher, list); },
+               [&](const Array& array) { hasher.add(array.content_hash()); },
+               [&](const Region& region) { hasher.add(region->hash()); },
+               [&](const Opaque& opaque) { add(reinterpret_cast<uintptr_t>(opaque.object.get())); },
+               [&](auto enumerator) { add(enumerator); }},  // dtype, layout, memory format
+      value_);
 }
 
 bool Attribute::operator==(const Attribute& other) const {
@@ -97,10 +106,16 @@ const Attribute* find(const Attributes& attributes, Symbol name) {
   return nullptr;
 }
 
-List int_list(const std::vector<int64_t>& values) { return make_list(AttributeKind::dim, Dims(values.begin(), values.end())); }
+List int_list(const std::vector<int64_t>& values) {
+  return make_list(AttributeKind::dim, Dims(values.begin(), values.end()));
+}
 List dim_list(const Dims& values) { return make_list(AttributeKind::dim, values); }
-List bool_list(const std::vector<bool>& values) { return make_list(AttributeKind::boolean, values); }
-List float_list(const std::vector<double>& values) { return make_list(AttributeKind::float_, values); }
+List bool_list(const std::vector<bool>& values) {
+  return make_list(AttributeKind::boolean, values);
+}
+List float_list(const std::vector<double>& values) {
+  return make_list(AttributeKind::float_, values);
+}
 
 std::vector<int64_t> to_ints(const Attribute& attribute) {
   const List& list = attribute.as<List>();

@@ -1,4 +1,5 @@
-// What an operation is told besides its tensors: data that prints, parses, hashes and compares without code per op.
+// What an operation is told besides its tensors: data that prints, parses, hashes and compares
+// without code per op.
 //
 //   Attribute alpha = Scalar(1.5);   Attribute dims = int_list({0, -1});   alpha == Scalar(1.5);
 //
@@ -24,8 +25,9 @@ namespace composit {
 class Attribute;
 class Graph;
 
-// A number with its kind, as `alpha` of `add`. `wrapped` is torch's bit of the same name: the number was written in
-// the program next to a tensor, and takes no part in type promotion beyond its category.
+// A number with its kind, as `alpha` of `add`. `wrapped` is torch's bit of the same name: the
+// number was written in the program next to a tensor, and takes no part in type promotion beyond
+// its category.
 struct Scalar {
   using Value = std::variant<bool, int64_t, double, std::complex<double>>;
   Value value = int64_t{0};
@@ -42,7 +44,8 @@ struct Generator {
   bool operator==(const Generator&) const = default;
 };
 
-// An object only the running process knows (a TorchBind class). Compared by address; it cannot be saved.
+// An object only the running process knows (a TorchBind class). Compared by address; it cannot be
+// saved.
 struct Opaque {
   std::string description;
   std::shared_ptr<const void> object;
@@ -52,30 +55,51 @@ struct Opaque {
 using Region = std::shared_ptr<const Graph>;
 
 enum class AttributeKind : uint8_t {
-  none, boolean, dim, float_, complex, string, dtype, device, layout, memory_format, generator, scalar, list, array,
-  region, opaque
+  none,
+  boolean,
+  dim,
+  float_,
+  complex,
+  string,
+  dtype,
+  device,
+  layout,
+  memory_format,
+  generator,
+  scalar,
+  list,
+  array,
+  region,
+  opaque
 };
 std::string_view name(AttributeKind kind);
 
-// A list knows the kind of its elements, so that an empty one is typed. Elements may be none (optional elements).
+// A list knows the kind of its elements, so that an empty one is typed. Elements may be none
+// (optional elements).
 struct List {
   AttributeKind element = AttributeKind::none;
   std::vector<Attribute> items;
   bool operator==(const List& other) const;
 };
+// The kind of all elements that are not none; none where there is no element, or several kinds.
+AttributeKind common_kind(const List& list);
 
 class Attribute {
  public:
   // The alternatives stand in the order of AttributeKind.
-  using Value = std::variant<std::monostate, bool, Dim, double, std::complex<double>, std::string, DType, Device,
-                             Layout, MemoryFormat, Generator, Scalar, List, Array, Region, Opaque>;
+  using Value =
+      std::variant<std::monostate, bool, Dim, double, std::complex<double>, std::string, DType,
+                   Device, Layout, MemoryFormat, Generator, Scalar, List, Array, Region, Opaque>;
 
   Attribute() = default;
-  template <class T, class = std::enable_if_t<std::is_constructible_v<Value, std::in_place_type_t<T>, T>>>
-  Attribute(T value) : value_(std::in_place_type<T>, std::move(value)) {}  // NOLINT: every alternative is an Attribute
-  Attribute(const char* text) : value_(std::string(text)) {}               // NOLINT
-  Attribute(int value) : value_(Dim(value)) {}                             // NOLINT
-  Attribute(int64_t value) : value_(Dim(value)) {}                         // NOLINT
+  template <class T,
+            class = std::enable_if_t<std::is_constructible_v<Value, std::in_place_type_t<T>, T>>>
+  Attribute(T value)
+      : value_(std::in_place_type<T>, std::move(value)) {
+  }  // NOLINT: every alternative is an Attribute
+  Attribute(const char* text) : value_(std::string(text)) {}  // NOLINT
+  Attribute(int value) : value_(Dim(value)) {}                // NOLINT
+  Attribute(int64_t value) : value_(Dim(value)) {}            // NOLINT
 
   AttributeKind kind() const { return static_cast<AttributeKind>(value_.index()); }
   const Value& value() const { return value_; }

@@ -1,4 +1,5 @@
-// A size, or an integer attribute that is a size: an integer today, an affine expression of input sizes tomorrow.
+// A size, or an integer attribute that is a size: an integer today, an affine expression of input
+// sizes tomorrow.
 //
 //   Dim rows = 32;   rows == Dim(32);   rows.value() == 32;
 //

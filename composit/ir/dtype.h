@@ -14,21 +14,25 @@
 namespace composit {
 
 // Order and numbers are c10::ScalarType's; the tracer asserts it at compile time.
+// clang-format off
 enum class DType : int8_t {
-  uint8, int8, int16, int32, int64, float16, float32, float64, complex32, complex64, complex128, bool_,
-  qint8, quint8, qint32, bfloat16, quint4x2, quint2x4, bits1x8, bits2x4, bits4x2, bits8, bits16,
-  float8_e5m2, float8_e4m3fn, float8_e5m2fnuz, float8_e4m3fnuz, uint16, uint32, uint64,
+  uint8, int8, int16, int32, int64, float16, float32, float64, complex32, complex64, complex128,
+  bool_, qint8, quint8, qint32, bfloat16, quint4x2, quint2x4, bits1x8, bits2x4, bits4x2, bits8,
+  bits16, float8_e5m2, float8_e4m3fn, float8_e5m2fnuz, float8_e4m3fnuz, uint16, uint32, uint64,
   uint1, uint2, uint3, uint4, uint5, uint6, uint7, int1, int2, int3, int4, int5, int6, int7,
   float8_e8m0fnu, float4_e2m1fn_x2,
   count_
 };
+// clang-format on
 
 std::string_view name(DType dtype);                           // "float32", "bool", "bfloat16"
 std::optional<DType> dtype_from_name(std::string_view name);  // inverse of `name`
 size_t item_size(DType dtype);                                // bytes per element
-bool is_computable(DType dtype);                              // not quantised, bits, sub-byte or float8
-bool is_floating_point(DType dtype);                          // real floating point, complex excluded
+bool is_computable(DType dtype);      // not quantised, bits, sub-byte or float8
+bool is_floating_point(DType dtype);  // real floating point, complex excluded
 bool is_complex(DType dtype);
+
+bool is_valid(DType dtype);  // one of the above, `count_` excluded
 
 // Numbers are c10::DeviceType's. Index -1: the current device of that type.
 struct Device {
@@ -36,17 +40,24 @@ struct Device {
   int8_t index = -1;
   bool operator==(const Device&) const = default;
 };
-std::string name(Device device);                          // "cpu", "cuda:0"
+std::string name(Device device);  // "cpu", "cuda:0"
 std::optional<Device> device_from_name(std::string_view name);
+bool is_valid(Device device);
 
 // Numbers are c10::Layout's.
-enum class Layout : int8_t { strided, sparse, sparse_csr, mkldnn, sparse_csc, sparse_bsr, sparse_bsc, jagged, count_ };
+// clang-format off
+enum class Layout : int8_t {
+  strided, sparse, sparse_csr, mkldnn, sparse_csc, sparse_bsr, sparse_bsc, jagged, count_
+};
+// clang-format on
 std::string_view name(Layout layout);
 std::optional<Layout> layout_from_name(std::string_view name);
+bool is_valid(Layout layout);
 
 // Numbers are c10::MemoryFormat's.
 enum class MemoryFormat : int8_t { contiguous, preserve, channels_last, channels_last_3d, count_ };
 std::string_view name(MemoryFormat format);
 std::optional<MemoryFormat> memory_format_from_name(std::string_view name);
+bool is_valid(MemoryFormat format);
 
 }  // namespace composit

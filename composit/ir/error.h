@@ -2,8 +2,8 @@
 //
 //   throw UserError("[load] graph.txt:12: expected ')', received '%'");
 //
-// A UserError says what its reader did and can mend: the operation, what was expected, what was received, and where.
-// An InternalError says what we did wrong and where in our sources.
+// A UserError says what its reader did and can mend: the operation, what was expected, what was
+// received, and where. An InternalError says what we did wrong and where in our sources.
 #pragma once
 
 #include <stdexcept>
@@ -19,13 +19,14 @@ class UserError : public std::runtime_error {
 class InternalError : public std::logic_error {
  public:
   InternalError(const std::string& what, const char* file, int line)
-      : std::logic_error("internal error at " + std::string(file) + ":" + std::to_string(line) + ": " + what) {}
+      : std::logic_error("internal error at " + std::string(file) + ":" + std::to_string(line) +
+                         ": " + what) {}
 };
 
 }  // namespace composit
 
 // Checks what we promise ourselves. Never for what a user may get wrong.
-#define COMPOSIT_ASSERT(condition, message) \
-  do {                                      \
+#define COMPOSIT_ASSERT(condition, message)                                           \
+  do {                                                                                \
     if (!(condition)) throw ::composit::InternalError((message), __FILE__, __LINE__); \
   } while (false)

@@ -4,15 +4,17 @@
 //   for (const NodePtr& node : g.nodes()) ...       // operands before users
 //   g == parse(print(g));
 //
-// Graphs share their nodes. The same class is the body of a region, whose inputs are then its block arguments.
+// Graphs share their nodes. The same class is the body of a region, whose inputs are then its block
+// arguments.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "composit/ir/flat_map.h"
 #include "composit/ir/node.h"
 
 namespace composit {
@@ -49,7 +51,8 @@ class Graph {
   const std::vector<NodePtr>& effects() const { return state_->parts.effects; }
   const Parts& parts() const { return state_->parts; }
 
-  // Every node that is needed, operands before users, in the order of creation; computed on first call.
+  // Every node that is needed, operands before users, in the order of creation (Node::place);
+  // computed on first call.
   const std::vector<NodePtr>& nodes() const;
   size_t size() const { return nodes().size(); }
   // Users of all outputs of `node` within this graph, in topological order. O(edges) on first call.
@@ -63,12 +66,16 @@ class Graph {
     Parts parts;
     std::once_flag ordered, linked;
     std::vector<NodePtr> nodes;
-    std::unordered_map<const Node*, std::vector<Use>> uses;
+    FlatMap<const Node*, std::vector<Use>> uses;
   };
   std::shared_ptr<State> state_;  // copies of a Graph share it
 };
 
-// All nodes the roots depend on, roots included, operands before users, in the order of creation. Iterative, O(n log n).
+// All nodes the roots depend on, roots included, operands before users, ordered by Node::place.
+// Iterative, O(n log n).
 std::vector<NodePtr> topological_order(const std::vector<NodePtr>& roots);
+
+// Calls `visit` with every region among the attributes of `node`, but not with those within them.
+void for_each_region(const Node& node, const std::function<void(const Region&)>& visit);
 
 }  // namespace composit

@@ -1,5 +1,6 @@
 #include "composit/ir/node.h"
 
+#include <algorithm>
 #include <array>
 
 #include "composit/ir/error.h"
@@ -9,16 +10,6 @@ namespace composit {
 namespace {
 
 std::atomic<uint64_t> next_serial{1};
-
-void add_type(Hasher& hasher, const Type& type) {
-  hasher.add(static_cast<uint8_t>(type.dtype) | static_cast<uint64_t>(type.layout) << 8 |
-             static_cast<uint64_t>(static_cast<uint8_t>(type.device.type)) << 16 |
-             static_cast<uint64_t>(static_cast<uint8_t>(type.device.index)) << 24 |
-             static_cast<uint64_t>(type.conj) << 32 | static_cast<uint64_t>(type.neg) << 33 |
-             static_cast<uint64_t>(type.rank()) << 34);
-  for (Dim size : type.sizes) hasher.add(static_cast<uint64_t>(size.value()));
-  for (int64_t stride : type.strides) hasher.add(static_cast<uint64_t>(stride));
-}
 
 void add_attributes(Hasher& hasher, const Attributes& attributes) {
   hasher.add(static_cast<uint64_t>(attributes.size()));
@@ -32,9 +23,6 @@ void add_attributes(Hasher& hasher, const Attributes& attributes) {
 thread_local std::vector<LazyTensor>* dying_operands = nullptr;
 
 }  // namespace
-
-const Symbol ops::kInput("composit::input");
-const Symbol ops::kConstant("composit::constant");
 
 const Type& LazyTensor::type() const {
   COMPOSIT_ASSERT(node && index < node->outputs().size(), "type of an absent tensor");
@@ -66,8 +54,8 @@ NodeSpec& NodeSpec::tensor(LazyTensor operand) {
 }
 
 NodeSpec& NodeSpec::list(const std::vector<LazyTensor>& items) {
-  arguments.push_back(
-      {Argument::Kind::list, static_cast<uint32_t>(operands.size()), static_cast<uint32_t>(items.size())});
+  arguments.push_back({Argument::Kind::list, static_cast<uint32_t>(operands.size()),
+                       static_cast<uint32_t>(items.size())});
   operands.insert(operands.end(), items.begin(), items.end());
   return *this;
 }
@@ -99,7 +87,16 @@ LazyTensor NodeSpec::make() && {
   return {std::move(*this).make_node(), 0};
 }
 
-Node::Node(NodeSpec&& spec) : spec_(std::move(spec)), serial_(next_serial.fetch_add(1, std::memory_order_relaxed)) {}
+Node::Node(NodeSpec&& spec)
+    : spec_(std::move(spec)), serial_(next_serial.fetch_add(1, std::memory_order_relaxed)) {
+  uint64_t& place = spec_.place;
+  if (place == 0) {
+    place = serial_;
+    return;
+  }
+  for (const LazyTensor& operand : spec_.operands)
+    if (operand) place = std::max(place, operand.node->place());
+}
 
 Node::~Node() {
   auto& operands = spec_.operands;
@@ -141,7 +138,8 @@ Hash Node::hash() const {
     const size_t depth = stack.size();
     if (!node->hashed_.load(std::memory_order_acquire)) {
       for (const LazyTensor& operand : node->operands())
-        if (operand.node && !operand.node->hashed_.load(std::memory_order_acquire)) stack.push_back(operand.node.get());
+        if (operand.node && !operand.node->hashed_.load(std::memory_order_acquire))
+          stack.push_back(operand.node.get());
       if (stack.size() > depth) continue;  // operands first
       const Hash hash = node->compute_hash();
       node->hash_low_.store(hash.low, std::memory_order_relaxed);
@@ -164,19 +162,28 @@ Hash Node::compute_hash() const {
   add_attributes(hasher, attributes());
   add_attributes(hasher, execution());
   hasher.add(static_cast<uint64_t>(outputs().size()));
-  for (const Type& type : outputs()) add_type(hasher, type);
+  for (const Type& type : outputs()) type.add_to(hasher);
   return hasher.finish();
 }
 
 namespace {
-constexpr std::array<std::string_view, 4> kInputKinds = {"user_input", "parameter", "buffer", "block"};
+constexpr std::array<std::string_view, 4> kInputKinds = {"user_input", "parameter", "buffer",
+                                                         "block"};
 }
 
 std::string_view name(InputKind kind) { return kInputKinds.at(static_cast<size_t>(kind)); }
 
+std::optional<InputKind> input_kind_from_name(std::string_view name) {
+  for (size_t i = 0; i < kInputKinds.size(); ++i)
+    if (kInputKinds[i] == name) return static_cast<InputKind>(i);
+  return std::nullopt;
+}
+
 LazyTensor input(std::string name, Type type, InputKind kind) {
   NodeSpec spec(ops::kInput);
-  spec.attribute("name", std::move(name)).attribute("kind", std::string(composit::name(kind))).output(std::move(type));
+  spec.attribute("name", std::move(name))
+      .attribute("kind", std::string(composit::name(kind)))
+      .output(std::move(type));
   return std::move(spec).make();
 }
 
@@ -192,8 +199,7 @@ bool is_input(const Node& node) { return node.op() == ops::kInput; }
 
 InputKind input_kind(const Node& node) {
   const auto& text = node.attribute("kind").as<std::string>();
-  for (size_t i = 0; i < kInputKinds.size(); ++i)
-    if (kInputKinds[i] == text) return static_cast<InputKind>(i);
+  if (const auto kind = input_kind_from_name(text)) return *kind;
   throw UserError("[composit::input] unknown kind '" + text + "'");
 }
 

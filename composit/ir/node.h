@@ -5,25 +5,32 @@
 //   y.graph().size() == 2;
 //
 // Meaning of the IR
-//   * A node is an operation applied to tensors (its operands) and attributes. It is pure: its outputs depend on nothing
-//     else. What is not pure (a random draw, a guard, an assert) carries its place in the effect order as `effect`, and
-//     runs exactly once, in that order, whether or not its outputs are used.
-//   * Evaluation order is free but for effects and operands. `Graph::nodes` uses the order of creation.
-//   * Element arithmetic is that of ATen's CPU kernels in the dtype of the output: IEEE 754 with NaN and signed zero kept,
-//     round to nearest; integers wrap; integer division rounds as the op's attribute says; promotion is torch's
-//     (https://pytorch.org/docs/stable/tensor_attributes.html) and has already happened: types are stored, not derived.
-//   * A tensor's type includes its strides. Two outputs never share memory as far as the graph can tell: a write through
+//   * A node is an operation applied to tensors (its operands) and attributes. It is pure: its
+//   outputs depend on nothing
+//     else. What is not pure (a random draw, a guard, an assert) carries its place in the effect
+//     order as `effect`, and runs exactly once, in that order, whether or not its outputs are used.
+//   * Evaluation order is free but for effects and operands. `Graph::nodes` uses the order of
+//   creation.
+//   * Element arithmetic is that of ATen's CPU kernels in the dtype of the output: IEEE 754 with
+//   NaN and signed zero kept,
+//     round to nearest; integers wrap; integer division rounds as the op's attribute says;
+//     promotion is torch's (https://pytorch.org/docs/stable/tensor_attributes.html) and has already
+//     happened: types are stored, not derived.
+//   * A tensor's type includes its strides. Two outputs never share memory as far as the graph can
+//   tell: a write through
 //     a view is a new value.
-//   * `execution` says how LibTorch ran a captured node (the in-place op it used, grad mode, place in the effect order,
+//   * `execution` says how LibTorch ran a captured node (the in-place op it used, grad mode, place
+//   in the effect order,
 //     value a guard expects). It is data like the attributes and part of identity.
 //
-// Identity is structural: `hash()` covers operation, arguments, all attribute values, types and the operands' hashes.
-// Teardown and traversal are iterative: a chain of a million nodes is ordinary.
+// Identity is structural: `hash()` covers operation, arguments, all attribute values, types and the
+// operands' hashes. Teardown and traversal are iterative: a chain of a million nodes is ordinary.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,7 +59,8 @@ struct LazyTensor {
   bool operator==(const LazyTensor& other) const;  // structural
 };
 
-// One tensor-valued argument in the order of the schema: a tensor, an absent optional tensor, or a list of such.
+// One tensor-valued argument in the order of the schema: a tensor, an absent optional tensor, or a
+// list of such.
 struct Argument {
   enum class Kind : uint8_t { tensor, absent, list };
   Kind kind = Kind::tensor;
@@ -61,8 +69,8 @@ struct Argument {
   bool operator==(const Argument&) const = default;
 };
 
-// A remark that is no part of identity: module scope, source line, whatever a user hangs on a node or on the edge that
-// brings operand `operand` (-1: on the node).
+// A remark that is no part of identity: module scope, source line, whatever a user hangs on a node
+// or on the edge that brings operand `operand` (-1: on the node).
 struct Annotation {
   Symbol key;
   std::string value;
@@ -91,6 +99,9 @@ struct NodeSpec {
   Attributes execution;
   std::vector<Type> outputs;
   std::vector<Annotation> annotations;
+  // Where the node stands among others: 0 is behind all nodes made before; `node.place()` is the
+  // place of an existing node, for one that replaces it.
+  uint64_t place = 0;
 };
 
 class Node {
@@ -110,15 +121,20 @@ class Node {
 
   // UserError naming the operation when there is no such attribute.
   const Attribute& attribute(std::string_view name) const;
-  const Attribute* find_attribute(std::string_view name) const { return find(attributes(), Symbol(name)); }
+  const Attribute* find_attribute(std::string_view name) const {
+    return find(attributes(), Symbol(name));
+  }
   const Attribute* find_run(std::string_view name) const { return find(execution(), Symbol(name)); }
   // Value of the annotation `key` of the node itself; empty when there is none.
   std::string_view annotation(std::string_view key) const;
   // Place in the effect order, -1 for a pure node.
   int64_t effect() const;
 
-  // A node is made after its operands: sorting by serial is a topological order, the one in which nodes were made.
+  // Unique, and growing in the order in which nodes are made.
   uint64_t serial() const { return serial_; }
+  // The serial of a node made afresh; what replaces a node takes over its place, or that of an
+  // operand where one stands further behind. Sorting by place, then serial, is a topological order.
+  uint64_t place() const { return spec_.place; }
   Hash hash() const;
 
  private:
@@ -132,13 +148,14 @@ class Node {
 
 // Operations every graph has besides ATen's.
 namespace ops {
-extern const Symbol kInput;     // composit::input(name, kind)
-extern const Symbol kConstant;  // composit::constant(name, value)
+inline const Symbol kInput("composit::input");        // attributes: name, kind
+inline const Symbol kConstant("composit::constant");  // attribute: value
 }  // namespace ops
 
 // torch.export's words. `block` is an argument of a region.
 enum class InputKind : uint8_t { user_input, parameter, buffer, block };
 std::string_view name(InputKind kind);
+std::optional<InputKind> input_kind_from_name(std::string_view name);
 
 LazyTensor input(std::string name, Type type, InputKind kind = InputKind::user_input);
 LazyTensor constant(Array value, std::string name = "");

@@ -7,25 +7,29 @@
 namespace composit {
 namespace {
 
+struct TextHash : std::hash<std::string_view> {
+  using is_transparent = void;  // so that a string_view is looked up without making a string
+};
+
 struct SymbolTable {
   std::shared_mutex mutex;
-  std::unordered_set<std::string> texts;  // node based: addresses stay
+  std::unordered_set<std::string, TextHash, std::equal_to<>> texts;  // node based: addresses stay
 };
 
 SymbolTable& table() {
-  static auto* instance = new SymbolTable;  // never destroyed: static destructors may still compare symbols
+  // Never destroyed: static destructors may still compare symbols.
+  static auto* instance = new SymbolTable;
   return *instance;
 }
 
 const std::string* intern(std::string_view text) {
-  std::string key(text);
   auto& symbols = table();
   {
     std::shared_lock lock(symbols.mutex);
-    if (auto it = symbols.texts.find(key); it != symbols.texts.end()) return &*it;
+    if (auto it = symbols.texts.find(text); it != symbols.texts.end()) return &*it;
   }
   std::unique_lock lock(symbols.mutex);
-  return &*symbols.texts.insert(std::move(key)).first;
+  return &*symbols.texts.emplace(text).first;
 }
 
 }  // namespace

@@ -2,12 +2,34 @@
 
 #include <algorithm>
 
+#include "composit/ir/hash.h"
+
 namespace composit {
 
 int64_t Type::numel() const {
-  int64_t count = 1;
-  for (Dim size : sizes) count *= size.value();
-  return count;
+  uint64_t count = 1;  // unsigned, here and below: an illegal type wraps, until verify finds it
+  for (Dim size : sizes) count *= static_cast<uint64_t>(size.value());
+  return static_cast<int64_t>(count);
+}
+
+int64_t Type::extent() const {
+  int64_t last = 0;
+  for (size_t axis = 0; axis < rank(); ++axis) {
+    if (sizes[axis].value() == 0) return 0;
+    last += (sizes[axis].value() - 1) * strides[axis];
+  }
+  return last + 1;
+}
+
+void Type::add_to(Hasher& hasher) const {
+  const auto byte = [](auto value, int place) {
+    return static_cast<uint64_t>(static_cast<uint8_t>(value)) << (8 * place);
+  };
+  hasher.add(byte(dtype, 0) | byte(layout, 1) | byte(device.type, 2) | byte(device.index, 3) |
+             byte(conj, 4) | byte(neg, 5));
+  hasher.add(static_cast<uint64_t>(rank()));
+  for (Dim size : sizes) hasher.add(static_cast<uint64_t>(size.value()));
+  for (int64_t stride : strides) hasher.add(static_cast<uint64_t>(stride));
 }
 
 Type tensor_type(DType dtype, Dims sizes) {
@@ -20,16 +42,28 @@ Type tensor_type(DType dtype, Dims sizes) {
 
 std::vector<int64_t> contiguous_strides(const Dims& sizes) {
   std::vector<int64_t> strides(sizes.size());
-  int64_t stride = 1;
+  uint64_t stride = 1;
   for (size_t axis = sizes.size(); axis-- > 0;) {
-    strides[axis] = stride;
-    stride *= std::max<int64_t>(sizes[axis].value(), 1);
+    strides[axis] = static_cast<int64_t>(stride);
+    stride *= static_cast<uint64_t>(std::max<int64_t>(sizes[axis].value(), 1));
   }
   return strides;
 }
 
 bool is_contiguous(const Type& type) {
-  return type.layout == Layout::strided && type.strides == contiguous_strides(type.sizes);
+  if (type.layout != Layout::strided || type.strides.size() != type.rank()) return false;
+  uint64_t stride = 1;
+  for (size_t axis = type.rank(); axis-- > 0;) {
+    if (static_cast<uint64_t>(type.strides[axis]) != stride) return false;
+    stride *= static_cast<uint64_t>(std::max<int64_t>(type.sizes[axis].value(), 1));
+  }
+  return true;
+}
+
+Type without_repeats(Type type) {
+  for (size_t axis = 0; axis < type.rank(); ++axis)
+    if (type.strides[axis] == 0 && type.sizes[axis].value() > 1) type.sizes[axis] = 1;
+  return type;
 }
 
 Type undefined_type() {

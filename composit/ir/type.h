@@ -3,8 +3,9 @@
 //   Type t = tensor_type(DType::float32, {2, 3});      // contiguous
 //   t.numel() == 6;   is_contiguous(t);
 //
-// Strides belong to the type: they decide whether `view` succeeds, whether `contiguous` copies, and the last bit of a
-// sum. Strides are counted in elements. `conj` and `neg` are torch's lazy conjugation and negation bits.
+// Strides belong to the type: they decide whether `view` succeeds, whether `contiguous` copies, and
+// the last bit of a sum. Strides are counted in elements. `conj` and `neg` are torch's lazy
+// conjugation and negation bits.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,8 @@
 #include "composit/ir/dtype.h"
 
 namespace composit {
+
+class Hasher;
 
 struct Type {
   DType dtype = DType::float32;
@@ -26,8 +29,11 @@ struct Type {
 
   size_t rank() const { return sizes.size(); }
   int64_t numel() const;
+  // Elements from the first to the last in memory, both included. For strided layouts.
+  int64_t extent() const;
   int64_t nbytes() const { return numel() * static_cast<int64_t>(item_size(dtype)); }
   bool operator==(const Type&) const = default;
+  void add_to(Hasher& hasher) const;
 };
 
 // The type of an output that is an undefined tensor (a gradient nobody asked for).
@@ -39,5 +45,7 @@ Type tensor_type(DType dtype, Dims sizes);
 std::vector<int64_t> contiguous_strides(const Dims& sizes);
 // Strides equal to the row-major ones, the form in which a type is printed without strides.
 bool is_contiguous(const Type& type);
+// Axes of stride 0 shortened to one element: what is left when repeats are left out.
+Type without_repeats(Type type);
 
 }  // namespace composit

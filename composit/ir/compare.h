@@ -1,0 +1,56 @@
+// What differs between two graphs, for people and for `check`.
+//
+//   for (const Difference& difference : compare(before, after)) std::cout << str(difference) <<
+//   '\n';
+//
+// Nodes are aligned by what they are themselves (operation, attributes, scope, where their operands
+// come from), step by step less strictly, and in order. Aligned nodes are then compared part by
+// part; an operand is the same if it is the aligned one. So one changed attribute is one
+// difference, whatever depends on it. Inputs are aligned by name. Near linear where the graphs are
+// alike.
+//
+// No difference means equal graphs, and equal graphs have none.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "composit/ir/graph.h"
+
+namespace composit {
+
+enum class DifferenceKind : uint8_t {
+  added,      // a node, or an input
+  removed,    //
+  attribute,  // `key`: its name. The value of a constant is its attribute "value"
+  execution,  // `key`: the name of an execution attribute
+  type,       // `key`: "output 0"
+  operand,    // `key`: "operand 0"
+  effect,     // the node runs at another place among the effects
+  signature   // no node; `key`: "output 0", "mutation of w", "order of inputs", "number of outputs"
+};
+std::string_view name(DifferenceKind kind);
+
+struct Difference {
+  DifferenceKind kind;
+  std::string key = {};
+  std::string old_value = {},
+              new_value = {};  // printed; the whole node where it was added or removed
+  NodePtr before = nullptr, after = nullptr;
+  std::string node_name = {};  // in the text of `after`, or where there is none, of `before`
+  std::string region = {};     // "%layer_norm.body/%cond.then" for a node of a region
+
+  const Node* node() const { return after ? after.get() : before.get(); }
+  std::string_view scope() const;  // annotations of the node; empty where there is none
+  std::string_view source() const;
+};
+
+std::vector<Difference> compare(const Graph& before, const Graph& after);
+
+// One line: "~ %sum = aten::sum.dim_IntList: attribute dim: [0] -> [1]  # scope=fc1
+// source=main.cpp:12"
+std::string str(const Difference& difference);
+
+}  // namespace composit

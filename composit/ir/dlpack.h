@@ -1,0 +1,63 @@
+// Arrays in and out of other libraries without a copy, as DLPack 0.8 tensors
+// (https://github.com/dmlc/dlpack).
+//
+//   Array array = from_dlpack(reinterpret_cast<dlpack::DLManagedTensor*>(at::toDLPack(tensor)));
+//   DLManagedTensor* managed = to_dlpack(array);   // the receiver calls managed->deleter(managed)
+//
+// The declarations are DLPack's, in a namespace of ours, so that they meet no other copy of them.
+#pragma once
+
+#include <cstdint>
+
+#include "composit/ir/array.h"
+
+namespace composit::dlpack {
+
+enum DLDeviceType : int32_t { kDLCPU = 1 };
+
+struct DLDevice {
+  DLDeviceType device_type;
+  int32_t device_id;
+};
+
+enum DLDataTypeCode : uint8_t {
+  kDLInt = 0,
+  kDLUInt = 1,
+  kDLFloat = 2,
+  kDLBfloat = 4,
+  kDLComplex = 5,
+  kDLBool = 6
+};
+
+struct DLDataType {
+  uint8_t code;  // DLDataTypeCode
+  uint8_t bits;
+  uint16_t lanes;
+};
+
+struct DLTensor {
+  void* data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t* shape;
+  int64_t* strides;  // in elements; null: row-major
+  uint64_t byte_offset;
+};
+
+struct DLManagedTensor {
+  DLTensor dl_tensor;
+  void* manager_ctx;
+  void (*deleter)(DLManagedTensor* self);
+};
+
+// Takes ownership of `managed`; its memory lives as long as the Array. UserError, and `managed`
+// stays the caller's, when it is null, not on the CPU, of a dtype composit does not have, or
+// malformed.
+Array from_dlpack(DLManagedTensor* managed);
+
+// A view that keeps the Array alive until its deleter is called. Receivers must not write to it.
+// UserError for dtypes DLPack does not have, and for lazily conjugated or negated arrays.
+DLManagedTensor* to_dlpack(const Array& array);
+
+}  // namespace composit::dlpack

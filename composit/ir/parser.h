@@ -1,0 +1,71 @@
+// The state of parsing. For parse.cpp and parse_value.cpp only.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "composit/ir/flat_map.h"
+#include "composit/ir/lexer.h"
+#include "composit/ir/parse.h"
+
+namespace composit {
+
+class Parser {
+ public:
+  Parser(std::string_view text, const ParseOptions& options)
+      : lexer_(text, options.file, options.first_line), arrays_(options.arrays) {}
+
+  Graph run();
+
+ private:
+  // A body that is being read.
+  struct Frame {
+    FlatMap<std::string_view, LazyTensor> names;
+    Graph::Parts parts;
+  };
+
+  // ---- graphs and nodes (parse.cpp)
+  Graph body(InputKind unmarked);
+  void input(InputKind unmarked);
+  void statement();
+  void mutation();
+  void node();
+  void argument(NodeSpec& spec);
+  NamedAttribute attribute();
+  void attributes(Attributes& attributes, std::string_view end);
+  void remark(NodeSpec& spec) const;
+  LazyTensor value();
+  std::vector<LazyTensor> values(std::string_view end);
+  NodePtr publish(NodeSpec&& spec, size_t offset);
+  void define(const Token& name, LazyTensor value);
+  Symbol key(std::string_view expected);
+
+  // ---- types and attributes (parse_value.cpp)
+  Type type();
+  void type_property(Type& type, bool& has_strides);
+  int64_t integer();
+  double real();
+  Attribute constant();
+  Attribute word_constant();
+  Attribute number_constant();
+  Attribute list(AttributeKind element, bool infer);
+  Attribute call(const Token& function);
+  Device device();
+  std::complex<double> complex();
+  Scalar scalar();
+  Array array();
+  Array stored_array(const Type& type);
+  Array inline_array(const Type& type, size_t offset);
+  void element(DType dtype, std::vector<std::byte>& bytes);
+  void part(DType dtype, std::vector<std::byte>& bytes);
+  Region region();
+  [[noreturn]] void fail_at(const Token& token, std::string_view expected) const;
+
+  Lexer lexer_;
+  const ArrayStore* arrays_;
+  Frame* frame_ = nullptr;
+  size_t region_depth_ = 0, list_depth_ = 0;
+  int64_t gaps_ = 0;  // bytes between elements of inline arrays
+};
+
+}  // namespace composit

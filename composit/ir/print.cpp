@@ -1,0 +1,313 @@
+#include "composit/ir/print.h"
+
+#include <variant>
+
+#include "composit/ir/error.h"
+#include "composit/ir/literal.h"
+#include "composit/ir/printer.h"
+
+namespace composit {
+namespace {
+
+constexpr size_t kLineLength = 100;
+constexpr ptrdiff_t kInputAttributes = 2;  // name and kind, printed in a form of their own
+constexpr size_t kFlushSize = 1 << 16;
+
+// `text` with everything else than letters, digits and underscores replaced.
+std::string make_word(std::string_view text) {
+  std::string word(text.empty() ? "value" : text);
+  for (char& c : word)
+    if (c == '.' || c == ':' || !(is_word_char(c))) c = '_';
+  return word;
+}
+
+std::string numbered(std::string word, uint32_t number) {
+  if (number > 0) word.append("_").append(std::to_string(number));
+  return word;
+}
+
+// Of illegal inputs too: a fault is printed with names.
+std::string_view name_of_input(const Node& node) {
+  const Attribute* name = node.find_attribute("name");
+  const auto* text = name != nullptr ? name->get_if<std::string>() : nullptr;
+  return text != nullptr ? std::string_view(*text) : "input";
+}
+
+bool is_keyword(std::string_view text) {
+  return text == "mutate" || text == "return" || text == "none";
+}
+
+// Whether an annotation's value needs no quotes.
+bool is_bare(std::string_view text) {
+  for (const char c : text)
+    if (c <= ' ' || c > '~' || c == '"' || c == '\\') return false;
+  return !text.empty();
+}
+
+}  // namespace
+
+// Of all words the first user gets the word itself, the others get it with numbers that make no
+// other word.
+class Names::Maker {
+ public:
+  explicit Maker(Names& names) : names_(names) {}
+
+  uint32_t word(std::string_view text) {
+    std::string made = make_word(text);
+    const auto id = static_cast<uint32_t>(names_.words_.size());
+    if (!ids_.insert(made, id)) return *ids_.find(made);
+    names_.words_.push_back(std::move(made));
+    return id;
+  }
+  uint32_t word(Symbol op) {
+    if (const uint32_t* known = of_op_.find(op)) return *known;
+    const uint32_t id = word(op.base_name());
+    of_op_.insert(op, id);
+    return id;
+  }
+  // When all words are known.
+  void number_names() {
+    std::vector<uint32_t> next(names_.words_.size(), 0);
+    for (Name& name : names_.names_) {
+      uint32_t& number = next[name.word];
+      while (number > 0 && ids_.contains(numbered(names_.words_[name.word], number))) ++number;
+      name.number = number++;
+    }
+  }
+
+ private:
+  Names& names_;
+  FlatMap<std::string, uint32_t> ids_;
+  FlatMap<Symbol, uint32_t> of_op_;
+};
+
+Names::Names(const Graph& graph) {
+  Maker maker(*this);
+  for (const LazyTensor& input : graph.inputs())
+    if (input && first_.insert(input.node.get(), names_.size()))
+      names_.push_back({maker.word(name_of_input(*input.node)), 0});
+  for (const NodePtr& node : graph.nodes()) {
+    if (!first_.insert(node.get(), names_.size())) continue;
+    names_.insert(names_.end(), node->outputs().size(), {maker.word(node->op()), 0});
+  }
+  maker.number_names();
+}
+
+std::string Names::of(const LazyTensor& tensor) const {
+  return tensor ? of(*tensor.node, tensor.index) : "none";
+}
+
+std::string Names::of(const Node& node, size_t output) const {
+  const size_t* first = first_.find(&node);
+  if (first == nullptr || output >= node.outputs().size()) return "%?";
+  const auto [word, number] = names_[*first + output];
+  return numbered("%" + words_[word], number);
+}
+
+// ---- graphs -------------------------------------------------------------------------------------
+
+void Printer::flush() {
+  if (sink_ == nullptr) return;
+  *sink_ << text_;
+  text_.clear();
+}
+
+void Printer::separate(bool& first) {
+  if (!first) text_ += ", ";
+  first = false;
+}
+
+void Printer::graph(const Graph& graph, std::string_view keyword) {
+  const Names names(graph);
+  header(graph, names, keyword);
+  ++indent_;
+  statements(graph, names);
+  --indent_;
+  new_line();
+  text_ += '}';
+}
+
+// On one line where it fits and no input has a remark.
+void Printer::header(const Graph& graph, const Names& names, std::string_view keyword) {
+  const InputKind unmarked = keyword == "region" ? InputKind::block : InputKind::user_input;
+  std::vector<std::string> texts;
+  size_t length = 2 * indent_ + keyword.size();
+  bool remarks = false;
+  for (const LazyTensor& tensor : graph.inputs()) {
+    COMPOSIT_ASSERT(tensor && is_input(*tensor.node), "a graph's input is not an input");
+    Printer part(options_);
+    part.input(*tensor.node, names, unmarked);
+    texts.push_back(part.take());
+    length += texts.back().size() + 2;
+    remarks |= options_.annotations && !tensor.node->annotations().empty();
+  }
+  const bool one_line = !remarks && length <= kLineLength;
+  text_.append(keyword).append("(");
+  ++indent_;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (!one_line) new_line();
+    text_ += texts[i];
+    if (i + 1 < texts.size()) text_ += one_line ? ", " : ",";
+    annotations(*graph.inputs()[i].node);
+  }
+  --indent_;
+  if (!one_line) new_line();
+  text_ += ") {";
+}
+
+void Printer::input(const Node& node, const Names& names, InputKind unmarked) {
+  const std::string name = names.of(node, 0);
+  text_ += name + ": ";
+  type(node.outputs().at(0));
+  if (input_kind(node) != unmarked) text_.append(" ").append(composit::name(input_kind(node)));
+  if (name.substr(1) != input_name(node)) {
+    text_ += ' ';
+    append_quoted(text_, input_name(node));
+  }
+  const Attributes more(node.attributes().begin() + kInputAttributes, node.attributes().end());
+  if (more.empty()) return;
+  text_ += " (";
+  bool first = true;
+  attributes(more, input_name(node), first);
+  text_ += ')';
+}
+
+void Printer::statements(const Graph& graph, const Names& names) {
+  FlatMap<const Node*, std::monostate> in_header;
+  for (const LazyTensor& input : graph.inputs()) in_header.insert(input.node.get(), {});
+  for (const NodePtr& each : graph.nodes()) {
+    if (in_header.contains(each.get())) continue;
+    new_line();
+    node(*each, names);
+    if (text_.size() > kFlushSize) flush();
+  }
+  for (const auto& [target, value] : graph.mutations()) {
+    new_line();
+    text_ += "mutate " + names.of(target) + " = " + names.of(value);
+  }
+  new_line();
+  text_ += graph.outputs().empty() ? "return" : "return ";
+  bool first = true;
+  for (const LazyTensor& output : graph.outputs()) {
+    separate(first);
+    text_ += names.of(output);
+  }
+}
+
+// ---- nodes --------------------------------------------------------------------------------------
+
+void Printer::node(const Node& node, const Names& names) {
+  bool first = true;
+  for (size_t i = 0; i < node.outputs().size(); ++i) {
+    separate(first);
+    text_ += names.of(node, i);
+  }
+  if (!first) text_ += ": ";
+  first = true;
+  for (const Type& output : node.outputs()) {
+    separate(first);
+    type(output);
+  }
+  if (!first) text_ += " = ";
+  key(node.op().str());
+  text_ += '(';
+  first = true;
+  operands(node, names, first);
+  std::string hint(node.annotation("name"));
+  if (hint.empty()) hint = names.of(node, 0).substr(1);
+  attributes(node.attributes(), hint, first);
+  text_ += ')';
+  if (!node.execution().empty()) {
+    text_ += " {";
+    first = true;
+    attributes(node.execution(), hint, first);
+    text_ += '}';
+  }
+  annotations(node);
+}
+
+void Printer::operands(const Node& node, const Names& names, bool& first) {
+  for (const Argument& argument : node.arguments()) {
+    separate(first);
+    if (argument.kind == Argument::Kind::absent) {
+      text_ += "none";
+      continue;
+    }
+    const bool list = argument.kind == Argument::Kind::list;
+    if (list) text_ += '[';
+    bool first_item = true;
+    for (uint32_t i = argument.begin; i - argument.begin < argument.size; ++i) {
+      separate(first_item);
+      text_ += i < node.operands().size() ? names.of(node.operands()[i]) : "%?";
+    }
+    if (list) text_ += ']';
+  }
+}
+
+void Printer::attributes(const Attributes& attributes, std::string_view array_hint, bool& first) {
+  for (const NamedAttribute& attribute : attributes) {
+    separate(first);
+    key(attribute.name.str());
+    text_ += '=';
+    array_hint_ = array_hint;
+    value(attribute.value);
+  }
+}
+
+void Printer::annotations(const Node& node) {
+  if (!options_.annotations || node.annotations().empty()) return;
+  text_ += "  #";
+  for (const Annotation& annotation : node.annotations()) {
+    text_ += ' ';
+    if (annotation.operand >= 0) text_ += std::to_string(annotation.operand) + ".";
+    key(annotation.key.str());
+    text_ += '=';
+    if (is_bare(annotation.value))
+      text_ += annotation.value;
+    else
+      append_quoted(text_, annotation.value);
+  }
+}
+
+void Printer::key(std::string_view key) {
+  if (is_word(key) && !is_keyword(key))
+    text_ += key;
+  else
+    append_quoted(text_, key);
+}
+
+// ---- entry points -------------------------------------------------------------------------------
+
+void print(std::ostream& out, const Graph& graph, const PrintOptions& options) {
+  Printer printer(options, &out);
+  printer.graph(graph, "graph");
+  printer.flush();
+  out << '\n';
+}
+
+std::string print(const Graph& graph, const PrintOptions& options) {
+  Printer printer(options);
+  printer.graph(graph, "graph");
+  return printer.take() + '\n';
+}
+
+std::string print(const Node& node, const Names& names, const PrintOptions& options) {
+  Printer printer(options);
+  printer.node(node, names);
+  return printer.take();
+}
+
+std::string print(const Type& type) {
+  const PrintOptions options;
+  Printer printer(options);
+  printer.type(type);
+  return printer.take();
+}
+
+std::string print(const Attribute& attribute, const PrintOptions& options) {
+  Printer printer(options);
+  printer.value(attribute);
+  return printer.take();
+}
+
+}  // namespace composit

@@ -1,0 +1,58 @@
+// Passes: a graph from a graph, sharing what stays as it was.
+//
+//   Graph relu6 = rebuild(graph, [](const Node& node, const std::vector<LazyTensor>& operands) {
+//     std::optional<Replacement> replacement;  // nothing: keep it
+//     if (node.op() == Symbol("aten::relu")) {
+//       NodeSpec spec = copy_of(node, operands);
+//       spec.op = Symbol("aten::relu6");
+//       replacement = replace_by(std::move(spec).make_node());
+//     }
+//     return replacement;
+//   });
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "composit/ir/graph.h"
+
+namespace composit {
+
+// What stands for a node in the new graph.
+struct Replacement {
+  std::vector<LazyTensor> outputs = {};  // one per output of the node; absent where nobody uses it
+  std::vector<NodePtr> effects = {};     // the nodes that take the node's place in the effect order
+};
+
+// `node` for another one with the same outputs.
+Replacement replace_by(const NodePtr& node);
+
+// The start of a node that stands in for `node`: the same but for its operands (as many as it has),
+// at its place in the order of nodes.
+NodeSpec copy_of(const Node& node, std::vector<LazyTensor> operands);
+
+// Gets a node of the old graph and its operands in the new one, absent where they were left out.
+// Nothing: keep the node.
+using Rewrite = std::function<std::optional<Replacement>(const Node& node,
+                                                         const std::vector<LazyTensor>& operands)>;
+
+// Calls `rewrite` for every node but those within regions, operands first. A node that is kept is
+// shared if its operands are what they were, and copied with the new ones otherwise. An input that
+// becomes something else than an input stays in the list as it was. InternalError where a value
+// that was left out is needed after all. New effects must keep to the order of places (`verify`).
+// Linear, not recursive.
+Graph rebuild(const Graph& graph, const Rewrite& rewrite);
+
+// A remark for a node of a graph or of its regions.
+struct NodeAnnotation {
+  const Node* node;
+  Annotation annotation;
+};
+
+// The graph with these remarks. One of the same key and operand is replaced. UserError for a node
+// that is not in the graph.
+Graph annotate(const Graph& graph, const std::vector<NodeAnnotation>& annotations);
+
+}  // namespace composit
