@@ -1,0 +1,39 @@
+// What saving and loading a capture agree on: names, and the head of graph.txt.
+//
+//   flashlight capture 1
+//   producer "torch 2.13.0"
+//   schema "aten::relu(Tensor self) -> Tensor"
+//   property "note" "value"
+//   tied "decoder.weight" "encoder.weight"        the first is stored under the name of the second
+//   example_input float32[2, 3]
+//   example_output float32[2, 4]
+//   graph(...) {
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "composit/ir/graph.h"
+
+namespace composit::io {
+
+inline constexpr const char* kGraphFile = "graph.txt";
+inline constexpr const char* kWeightsFile = "weights.safetensors";
+inline constexpr const char* kExampleFile = "example.safetensors";
+inline constexpr std::string_view kMagic = "flashlight capture ";
+inline constexpr int64_t kVersion = 1;
+
+std::string example_name(std::string_view role, size_t index);  // "input.0"
+
+// Inputs whose values are saved.
+bool is_weight(const Node& node);
+
+// What of an array stands in a file: where an axis repeats one element, that element once; lazy
+// conjugation and negation not applied. The type in graph.txt has the rest.
+Array stored_form(const Array& array);
+// An array of `type` from its stored form, row-major; UserError that starts with `place` if it is
+// not that.
+Array restored(const Array& stored, const Type& type, const std::string& place);
+
+}  // namespace composit::io

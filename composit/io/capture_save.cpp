@@ -1,0 +1,211 @@
+#include <spdlog/spdlog.h>
+
+#include <set>
+#include <tuple>
+
+#include "composit/io/capture_format.h"
+#include "composit/io/log.h"
+#include "composit/io/replacement_folder.h"
+#include "composit/io/safetensors.h"
+#include "composit/io/saved_capture.h"
+#include "composit/ir/array_store.h"
+#include "composit/ir/error.h"
+#include "composit/ir/literal.h"
+#include "composit/ir/print.h"
+
+namespace composit {
+namespace {
+
+namespace fs = std::filesystem;
+
+// ---- what can be saved --------------------------------------------------------------------------
+
+// The first part of an attribute that cannot be written down; regions are looked at elsewhere.
+const Opaque* find_opaque(const Attribute& attribute) {
+  if (const Opaque* opaque = attribute.get_if<Opaque>()) return opaque;
+  if (const List* list = attribute.get_if<List>())
+    for (const Attribute& item : list->items)
+      if (const Opaque* opaque = find_opaque(item)) return opaque;
+  return nullptr;
+}
+
+void add_regions(const Attribute& attribute, std::vector<const Graph*>& regions) {
+  if (const Region* region = attribute.get_if<Region>(); region && *region)
+    regions.push_back(region->get());
+  if (const List* list = attribute.get_if<List>())
+    for (const Attribute& item : list->items) add_regions(item, regions);
+}
+
+void check_attributes(const Graph& graph) {
+  std::vector<const Graph*> pending{&graph};
+  while (!pending.empty()) {
+    const Graph& next = *pending.back();
+    pending.pop_back();
+    for (const NodePtr& node : next.nodes()) {
+      for (const auto* attributes : {&node->attributes(), &node->execution()}) {
+        for (const NamedAttribute& attribute : *attributes) {
+          if (find_opaque(attribute.value))
+            throw UserError(
+                fmt::format("attribute '{}' holds an object that only this process knows and that "
+                            "cannot be saved: {}",
+                            attribute.key(), print(*node, Names(next), {.brief = true})));
+          add_regions(attribute.value, pending);
+        }
+      }
+    }
+  }
+}
+
+void check_weights(const SavedCapture& capture) {
+  std::set<std::string> names;
+  for (const LazyTensor& input : capture.graph.inputs()) {
+    if (!io::is_weight(*input.node)) continue;
+    const std::string& name = input_name(*input.node);
+    const std::string_view kind = composit::name(input_kind(*input.node));
+    const auto weight = capture.weights.find(name);
+    if (weight == capture.weights.end() || !weight->second.defined())
+      throw UserError(fmt::format("{} '{}' has no value", kind, name));
+    if (weight->second.type() != input.type())
+      throw UserError(fmt::format("{} '{}': the graph expects {}, its value is {}", kind, name,
+                                  print(input.type()), print(weight->second.type())));
+    names.insert(name);
+  }
+  for (const auto& [name, value] : capture.weights)
+    if (!names.contains(name))
+      throw UserError(fmt::format("weight '{}' is no parameter or buffer of the graph", name));
+}
+
+void check_example(const std::vector<Array>& arrays, std::string_view role) {
+  for (size_t i = 0; i < arrays.size(); ++i)
+    if (!arrays[i].defined()) throw UserError(fmt::format("example {} {} has no value", role, i));
+}
+
+// An empty folder has nothing to lose; anything else must be a capture and nothing but a capture.
+void check_replaceable(const fs::path& folder) {
+  if (!fs::exists(folder)) return;
+  if (!fs::is_directory(folder)) throw UserError("there is a file of this name");
+  if (fs::is_empty(folder)) return;
+  const fs::path graph = folder / io::kGraphFile;
+  if (!fs::is_regular_file(graph) || !io::MappedFile::open(graph)->text().starts_with(io::kMagic))
+    throw UserError("there is a folder of this name that holds no capture; it is left as it is");
+  const std::set<std::string> ours = {io::kGraphFile, io::kWeightsFile, io::kExampleFile};
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (!ours.contains(entry.path().filename().string()))
+      throw UserError(fmt::format("'{}' in it is no part of a capture, and would be lost",
+                                  entry.path().filename().string()));
+}
+
+// ---- files --------------------------------------------------------------------------------------
+
+// The arrays of weights.safetensors. What lies in the same memory is stored once, under the first
+// name it comes with.
+class WeightStore : public ArrayStore {
+ public:
+  // The name under which `array` is stored: `name`, or the one that it has already.
+  std::string add(const std::string& name, const Array& array) {
+    const Array stored = io::stored_form(array);
+    const auto [known, added] =
+        names_.try_emplace({stored.data(), stored.type().dtype,
+                            to_ints(dim_list(stored.type().sizes)), stored.type().strides},
+                           name);
+    if (added) contents_.tensors.emplace(name, stored);
+    return known->second;
+  }
+
+  std::string put(const Array& array, std::string_view hint) override {
+    const std::string_view wanted = hint.empty() ? "constant" : hint;
+    std::string name(wanted);
+    for (int number = 1; contents_.tensors.contains(name); ++number)
+      name = fmt::format("{}_{}", wanted, number);
+    return add(name, array);
+  }
+  Array get(std::string_view name, const Type&) const override {
+    throw UserError(fmt::format("array '{}' is being written", name));
+  }
+
+  const Safetensors& contents() const { return contents_; }
+
+ private:
+  std::map<std::tuple<const std::byte*, DType, std::vector<int64_t>, std::vector<int64_t>>,
+           std::string>
+      names_;
+  Safetensors contents_;
+};
+
+void add_line(std::string& text, std::string_view key,
+              std::initializer_list<std::string_view> values) {
+  text += key;
+  for (std::string_view value : values) {
+    text += ' ';
+    append_quoted(text, value);
+  }
+  text += '\n';
+}
+
+// Puts weights and large constants into `store`.
+std::string graph_text(const SavedCapture& capture, WeightStore& store) {
+  std::string text = fmt::format("{}{}\n", io::kMagic, io::kVersion);
+  add_line(text, "producer", {capture.producer});
+  for (const std::string& schema : capture.schemas) add_line(text, "schema", {schema});
+  for (const auto& [key, value] : capture.properties) add_line(text, "property", {key, value});
+  for (const auto& [name, value] : capture.weights)
+    if (const std::string stored = store.add(name, value); stored != name)
+      add_line(text, "tied", {name, stored});
+  for (const Array& array : capture.example_inputs)
+    text += fmt::format("example_input {}\n", print(array.type()));
+  for (const Array& array : capture.example_outputs)
+    text += fmt::format("example_output {}\n", print(array.type()));
+  return text + print(capture.graph, {.arrays = &store}) + "\n";
+}
+
+Safetensors example_of(const SavedCapture& capture) {
+  Safetensors contents;
+  const auto add = [&](std::string_view role, const std::vector<Array>& arrays) {
+    for (size_t i = 0; i < arrays.size(); ++i)
+      contents.tensors.emplace(io::example_name(role, i), io::stored_form(arrays[i]));
+  };
+  add("input", capture.example_inputs);
+  add("output", capture.example_outputs);
+  return contents;
+}
+
+void write_files(const SavedCapture& capture, const fs::path& folder) {
+  WeightStore store;
+  const std::string text = graph_text(capture, store);
+  write_safetensors(store.contents(), folder / io::kWeightsFile);
+  write_safetensors(example_of(capture), folder / io::kExampleFile);
+  io::OutputFile file(folder / io::kGraphFile);
+  file.write(text);
+  file.sync();
+  file.commit();
+}
+
+uint64_t size_of(const fs::path& folder) {
+  uint64_t size = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) size += entry.file_size();
+  return size;
+}
+
+}  // namespace
+
+void save(const SavedCapture& capture, const fs::path& folder) {
+  const Progress progress("saving " + folder.string(), 1);
+  try {
+    check_attributes(capture.graph);
+    check_weights(capture);
+    check_example(capture.example_inputs, "input");
+    check_example(capture.example_outputs, "output");
+    check_replaceable(folder);
+    io::ReplacementFolder replacement(folder);
+    write_files(capture, replacement.path());
+    replacement.commit();
+    log().info("saved {}: {} nodes, {} in {:.1f} s", folder.string(), capture.graph.size(),
+               format_bytes(size_of(replacement.target())), progress.seconds());
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("[save] {}: {}", folder.string(), error.what()));
+  } catch (const fs::filesystem_error& error) {
+    throw UserError(fmt::format("[save] {}: {}", folder.string(), error.what()));
+  }
+}
+
+}  // namespace composit

@@ -1,0 +1,43 @@
+// Where this library says what it does: one spdlog logger named "flashlight".
+//
+//   composit::log().info("saved {}", folder.string());        // with <spdlog/spdlog.h>
+//
+// A host silences it with `log().set_level(spdlog::level::off)`, or registers a logger of its own
+// named "flashlight" with spdlog before the first message; otherwise messages go to standard error.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace spdlog {
+class logger;
+}
+
+namespace composit {
+
+spdlog::logger& log();
+
+// Reports on long work once a second, and not at all on work shorter than that.
+//
+//   Progress progress("saving resnet50", total_bytes);
+//   while (...) progress.advance(chunk);
+class Progress {
+ public:
+  Progress(std::string what, uint64_t total);
+  void advance(uint64_t amount);
+  double seconds() const;  // since construction
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string what_;
+  uint64_t total_;
+  uint64_t done_ = 0;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point last_report_ = start_;
+};
+
+// "12 bytes", "97.8 MB"; a megabyte is a million bytes.
+std::string format_bytes(uint64_t bytes);
+
+}  // namespace composit

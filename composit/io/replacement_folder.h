@@ -1,0 +1,40 @@
+// A folder that takes the place of another at once, or not at all.
+//
+//   ReplacementFolder replacement("resnet50");     // makes ".resnet50.saving-..." beside it
+//   ... write files into replacement.path() ...
+//   replacement.commit();                          // swaps the two and removes the old one
+//
+// Without commit(), as after an exception, nothing remains. What a killed process left behind is
+// removed by the next replacement of the same folder.
+#pragma once
+
+#include <filesystem>
+
+#include "composit/io/file.h"
+
+namespace composit::io {
+
+class ReplacementFolder {
+ public:
+  // The folder around `target` must exist.
+  explicit ReplacementFolder(const std::filesystem::path& target);
+  ~ReplacementFolder();
+  ReplacementFolder(const ReplacementFolder&) = delete;
+  ReplacementFolder& operator=(const ReplacementFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  // What is to be replaced: absolute, symbolic links followed.
+  const std::filesystem::path& target() const { return target_; }
+  void commit();
+
+ private:
+  void create();
+  void remove_leftovers() const;
+  void replace();
+
+  std::filesystem::path target_;
+  std::filesystem::path path_;
+  Descriptor lock_;  // held as long as this process works in `path_`
+};
+
+}  // namespace composit::io
