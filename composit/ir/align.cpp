@@ -1,13 +1,8 @@
 #include "composit/ir/align.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdlib>
-#include <optional>
-#include <variant>
-
-#include "composit/ir/flat_map.h"
 
 namespace composit {
 namespace {
@@ -30,7 +25,8 @@ struct Box {
 // began.
 class Frontier {
  public:
-  explicit Frontier(size_t length) : center_(static_cast<Index>(length) + 1), x_(2 * length + 3) {}
+  explicit Frontier(size_t max_cost)
+      : center_(static_cast<Index>(max_cost) + 1), x_(2 * max_cost + 3) {}
 
   void start() {
     x_at(-1) = -1;
@@ -73,8 +69,8 @@ class Aligner {
   Aligner(const Keys& before, const Keys& after)
       : before_(before),
         after_(after),
-        forward_(before.size() + after.size()),
-        backward_(before.size() + after.size()) {}
+        forward_(std::min<size_t>(before.size() + after.size(), kMaxCost)),
+        backward_(std::min<size_t>(before.size() + after.size(), kMaxCost)) {}
 
   std::vector<Match> run() {
     std::vector<Box> boxes{{{0, 0}, {to_index(before_), to_index(after_)}}};
@@ -153,33 +149,10 @@ class Aligner {
   std::vector<Match> matches_;
 };
 
-// Positions of the keys that occur in `other` too.
-std::vector<uint32_t> positions_in(const Keys& keys, const Keys& other) {
-  FlatMap<uint64_t, std::monostate> known;
-  known.reserve(other.size());
-  for (uint64_t key : other) known.insert(key, {});
-  std::vector<uint32_t> positions;
-  for (uint32_t i = 0; i < keys.size(); ++i)
-    if (known.contains(keys[i])) positions.push_back(i);
-  return positions;
-}
-
-Keys select(const Keys& keys, const std::vector<uint32_t>& positions) {
-  Keys selected;
-  selected.reserve(positions.size());
-  for (uint32_t position : positions) selected.push_back(keys[position]);
-  return selected;
-}
-
 }  // namespace
 
 std::vector<Match> align(const Keys& before, const Keys& after) {
-  if (before.empty() || after.empty()) return {};
-  const auto in_before = positions_in(before, after), in_after = positions_in(after, before);
-  const Keys a = select(before, in_before), b = select(after, in_after);
-  std::vector<Match> matches = Aligner(a, b).run();
-  for (Match& match : matches) match = {in_before[match.before], in_after[match.after]};
-  return matches;
+  return Aligner(before, after).run();
 }
 
 }  // namespace composit

@@ -246,18 +246,23 @@ class Comparison {
   // ---- attributes ----
   void compare_attributes(DifferenceKind kind, const Pair& pair, const Attributes& before,
                           const Attributes& after) {
-    const size_t found = differences_.size();
-    for (const auto& [name, value] : before)
-      if (!(name == kEffect)) compare_values(kind, pair, name, &value, find(after, name));
-    for (const auto& [name, value] : after)
-      if (find(before, name) == nullptr && !(name == kEffect))
-        compare_values(kind, pair, name, nullptr, &value);
-    const auto same_name = [](const NamedAttribute& a, const NamedAttribute& b) {
-      return a.name == b.name;
+    std::string order_before, order_after;  // of the names in both
+    const auto add = [](std::string& order, Symbol name) {
+      order += (order.empty() ? "" : ", ") + name.str();
     };
-    if (differences_.size() == found &&
-        !std::equal(before.begin(), before.end(), after.begin(), after.end(), same_name))
-      report(kind, pair, "order of attributes", "", "");
+    for (const auto& [name, value] : before) {
+      if (name == kEffect) continue;
+      const Attribute* other = find(after, name);
+      compare_values(kind, pair, name, &value, other);
+      if (other != nullptr) add(order_before, name);
+    }
+    for (const auto& [name, value] : after) {
+      if (name == kEffect) continue;
+      const bool added = find(before, name) == nullptr;
+      if (added) compare_values(kind, pair, name, nullptr, &value);
+      if (!added) add(order_after, name);
+    }
+    if (order_before != order_after) report(kind, pair, "(order)", order_before, order_after);
   }
 
   void compare_values(DifferenceKind kind, const Pair& pair, Symbol name, const Attribute* before,

@@ -211,7 +211,7 @@ std::optional<double> parse_float(std::string_view text) {
 }
 
 bool looks_like_float(std::string_view text) {
-  return text.find_first_of(".eExX") != std::string_view::npos;
+  return text.starts_with(kHexPrefix) || text.find_first_of(".eE") != std::string_view::npos;
 }
 
 void append_quoted(std::string& text, std::string_view value) {

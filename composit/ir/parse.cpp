@@ -120,7 +120,7 @@ void Parser::input(InputKind unmarked) {
   NodeSpec spec(ops::kInput);
   spec.attribute("name", std::move(name)).attribute("kind", std::string(composit::name(kind)));
   if (lexer_.accept("(")) attributes(spec.attributes, ")");
-  if (!lexer_.at(")")) lexer_.expect(",");
+  separator(")");
   remark(spec);
   spec.output(std::move(input_type));
   const NodePtr node = publish(std::move(spec), token.offset);
@@ -158,7 +158,7 @@ void Parser::node() {
   lexer_.expect("(");
   while (!lexer_.accept(")")) {
     argument(spec);
-    if (!lexer_.at(")")) lexer_.expect(",");
+    separator(")");
   }
   if (lexer_.accept("{")) attributes(spec.execution, "}");
   remark(spec);
@@ -186,7 +186,7 @@ NamedAttribute Parser::attribute() {
 void Parser::attributes(Attributes& attributes, std::string_view end) {
   while (!lexer_.accept(end)) {
     attributes.push_back(attribute());
-    if (!lexer_.at(end)) lexer_.expect(",");
+    separator(end);
   }
 }
 
@@ -210,9 +210,14 @@ std::vector<LazyTensor> Parser::values(std::string_view end) {
   std::vector<LazyTensor> values;
   while (!lexer_.accept(end)) {
     values.push_back(value());
-    if (!lexer_.at(end)) lexer_.expect(",");
+    separator(end);
   }
   return values;
+}
+
+void Parser::separator(std::string_view end) {
+  if (!lexer_.at(end) && !lexer_.accept(","))
+    lexer_.fail_expected("',' or '" + std::string(end) + "'");
 }
 
 Symbol Parser::key(std::string_view expected) {

@@ -36,7 +36,7 @@ Type Parser::type() {
   lexer_.expect("[");
   while (!lexer_.accept("]")) {
     result.sizes.emplace_back(integer());
-    if (!lexer_.at("]")) lexer_.expect(",");
+    separator("]");
   }
   bool has_strides = false;
   while (lexer_.at("strides") || lexer_.at("layout") || lexer_.at("device") || lexer_.at("conj") ||
@@ -65,7 +65,7 @@ void Parser::type_property(Type& type, bool& has_strides) {
     lexer_.expect("[");
     while (!lexer_.accept("]")) {
       type.strides.push_back(integer());
-      if (!lexer_.at("]")) lexer_.expect(",");
+      separator("]");
     }
     return;
   }
@@ -150,7 +150,7 @@ Attribute Parser::list(AttributeKind element, bool infer) {
   lexer_.expect("[");
   while (!lexer_.accept("]")) {
     result.items.push_back(constant());
-    if (!lexer_.at("]")) lexer_.expect(",");
+    separator("]");
   }
   --list_depth_;
   if (!infer) return result;

@@ -38,6 +38,7 @@ class Parser {
   std::vector<LazyTensor> values(std::string_view end);
   NodePtr publish(NodeSpec&& spec, size_t offset);
   void define(const Token& name, LazyTensor value);
+  void separator(std::string_view end);  // a comma, unless `end` follows
   Symbol key(std::string_view expected);
 
   // ---- types and attributes (parse_value.cpp)

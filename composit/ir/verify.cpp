@@ -284,7 +284,7 @@ Fault fault_of(const Type& type) {
     return type == undefined_type() ? Fault() : "an undefined type has properties";
   if (!is_valid(type.dtype) || !is_valid(type.device) || !is_valid(type.layout))
     return "a type has a dtype, device or layout out of range";
-  if (type.rank() > kMaxRank) return "a type has more than " + numbered("axes:", kMaxRank);
+  if (type.rank() > kMaxRank) return "a type has more than " + std::to_string(kMaxRank) + " axes";
   if (type.strides.size() != (type.layout == Layout::strided ? type.rank() : 0))
     return "a type has another number of strides than of sizes";
   const auto negative = [](Dim size) { return size.value() < 0; };
