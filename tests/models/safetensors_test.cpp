@@ -135,6 +135,20 @@ TEST(SafetensorsTest, EveryTruncationIsAnError) {
   }
 }
 
+// Any other exception, or a sanitizer's report, would fail the test.
+TEST(SafetensorsTest, EveryChangedByteIsReadOrRefused) {
+  const std::string whole = file_bytes(kLinearHeader, float_bytes({1, 2, 3}));
+  int refused = 0;
+  for (size_t position = 0; position < whole.size(); ++position) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string changed = whole;
+      changed[position] = static_cast<char>(changed[position] ^ 1 << bit);
+      if (error_of_reading(changed) != "no error") ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0);
+}
+
 TEST(SafetensorsTest, RefusesImpossibleHeaderSizes) {
   expect_mentions(error_of_reading(little_endian(UINT64_MAX) + "{}"), "truncated");
   expect_mentions(error_of_reading(little_endian(3) + "{}"), "truncated");
