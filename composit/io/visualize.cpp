@@ -43,18 +43,20 @@ void make_folder(const fs::path& folder) {
 
 // Where the files of a picture go.
 struct Layout {
+  std::string title;
   fs::path overview;
   fs::path pages;     // folder
   fs::path contents;  // index.html; empty: none is written
 };
 
 Layout layout_of(const fs::path& path, bool is_folder, bool one_page) {
-  if (is_folder) return {path / "overview.svg", path, path / "index.html"};
-  if (one_page) return {path, {}, {}};
+  const std::string title = path.stem().string();
+  if (is_folder) return {title, path / "overview.svg", path, path / "index.html"};
+  if (one_page) return {title, path, {}, {}};
   fs::path pages = path;
   pages.replace_extension();
   pages += "_pages";
-  return {path, pages, pages / "index.html"};
+  return {title, path, pages, pages / "index.html"};
 }
 
 Links links_from(const fs::path& folder, const Layout& layout) {
@@ -82,8 +84,8 @@ void draw(const Diagram& diagram, const Plan& plan, const Layout& layout,
   if (!layout.pages.empty()) make_folder(layout.pages);
   for (size_t page = 0; page < files.size(); ++page) write_text(files[page], pictures[page]);
   if (!layout.contents.empty())
-    write_text(layout.contents,
-               index_html(diagram, plan, links_from(layout.contents.parent_path(), layout)));
+    write_text(layout.contents, index_html(layout.title, diagram, plan,
+                                           links_from(layout.contents.parent_path(), layout)));
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ class ModelGraph {
 Graph perceptron_graph();
 Graph bert_graph(int layers, int64_t width = 768);
 Graph resnet50_graph();
-Graph unet_graph(int blocks_per_level = 7,
-                 int transformer_depth = 2);  // the defaults make about 3,000 nodes
+Graph unet_graph(int blocks_per_level = 3,
+                 int transformer_depth = 2);  // more than 3,000 nodes
 Graph chain_graph(int length);                // without scopes
 
 }  // namespace composit::test

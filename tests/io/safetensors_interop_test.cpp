@@ -2,32 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <complex>
-#include <cstdio>
-#include <cstdlib>
 
 #include "composit/io/safetensors.h"
 #include "tests/io/arrays.h"
+#include "tests/io/command.h"
 #include "tests/io/temporary_folder.h"
 
 namespace composit::test {
 namespace {
 
-const std::string kPython = FLASHLIGHT_PYTHON;
-
 bool python_has_safetensors() {
-  return std::system(("'" + kPython + "' -c 'import torch, safetensors' 2>/dev/null").c_str()) == 0;
-}
-
-std::string output_of(const std::string& command, int& status) {
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string output;
-  std::array<char, 4096> buffer;
-  while (const size_t count = fread(buffer.data(), 1, buffer.size(), pipe))
-    output.append(buffer.data(), count);
-  status = pclose(pipe);
-  return output;
+  return run({FLASHLIGHT_PYTHON, "-c", "import torch, safetensors"}).status == 0;
 }
 
 template <class T>
@@ -38,7 +24,7 @@ Array counting(DType dtype, const Dims& sizes) {
 }
 
 TEST(safetensors_interop, python_reads_what_we_write_and_we_what_python_writes) {
-  if (!python_has_safetensors()) GTEST_SKIP() << kPython << " has no safetensors";
+  if (!python_has_safetensors()) GTEST_SKIP() << FLASHLIGHT_PYTHON << " has no safetensors";
   Safetensors contents;
   contents.metadata = {{"format", "pt"}, {"note", "ü \"quoted\""}};
   auto& tensors = contents.tensors;
@@ -60,16 +46,13 @@ TEST(safetensors_interop, python_reads_what_we_write_and_we_what_python_writes) 
 
   const TemporaryFolder folder;
   write_safetensors(contents, folder / "ours.safetensors");
-  int status = 0;
-  const std::string shapes =
-      output_of("'" + kPython + "' '" + FLASHLIGHT_SOURCE_DIR +
-                    "/tests/io/safetensors_interop.py' '" + (folder / "ours.safetensors").string() +
-                    "' '" + (folder / "theirs.safetensors").string() + "'",
-                status);
-  ASSERT_EQ(status, 0);
+  const CommandResult result =
+      run({FLASHLIGHT_PYTHON, FLASHLIGHT_SOURCE_DIR "/tests/io/safetensors_interop.py",
+           (folder / "ours.safetensors").string(), (folder / "theirs.safetensors").string()});
+  ASSERT_EQ(result.status, 0) << result.output;
   for (const char* shape : {"float32: ", "float32/2/3:2x3 ", "float32/3/0:3x0 ",
                             "float32/strided:3x4 ", "bytes/25:25x4 "})
-    EXPECT_NE(shapes.find(shape), std::string::npos) << shape << " in " << shapes;
+    EXPECT_NE(result.output.find(shape), std::string::npos) << result.output;
 
   const Safetensors theirs = read_safetensors(folder / "theirs.safetensors");
   EXPECT_EQ(theirs.metadata, contents.metadata);

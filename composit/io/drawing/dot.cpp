@@ -18,14 +18,16 @@ constexpr std::string_view kDark = "#24292f";
 constexpr std::string_view kRed = "#b5483f";
 constexpr std::string_view kBrown = "#85611c";
 
-std::string font(std::string_view text, int size, std::string_view colour) {
-  return fmt::format(R"(<FONT POINT-SIZE="{}" COLOR="{}">{}</FONT>)", size, colour,
-                     html(shortened(text, kMaxText)));
+// For labels in angle brackets, where graphviz wants no element without text.
+std::string label(std::string_view text) {
+  return text.empty() ? "(unnamed)" : html(shortened(text, kMaxText));
 }
 
-std::string bold(std::string_view text) {
-  return fmt::format("<B>{}</B>", html(shortened(text, kMaxText)));
+std::string font(std::string_view text, int size, std::string_view colour) {
+  return fmt::format(R"(<FONT POINT-SIZE="{}" COLOR="{}">{}</FONT>)", size, colour, label(text));
 }
+
+std::string bold(std::string_view text) { return fmt::format("<B>{}</B>", label(text)); }
 
 // Lines for a label, the last of them "and 3 more" where there are too many.
 void add_lines(std::vector<std::string>& lines, const std::vector<std::string>& texts,
@@ -87,7 +89,7 @@ class PageWriter {
   }
 
   void open_page() {
-    text_ = fmt::format(R"(digraph {{
+    text_ = fmt::format(R"(digraph page {{
   graph [fontname="{0}", fontsize=11, fontcolor="{1}", bgcolor=white, pad=0.3, nodesep=0.25,
     ranksep=0.3, labelloc=t, labeljust=l, target="_top", tooltip=" ", label=<{2}>];
   node [shape=box, style="rounded,filled", fontname="{0}", fontsize=12, fontcolor="{1}",
@@ -115,7 +117,7 @@ class PageWriter {
   static std::string cell(const std::string& text, const std::string& link) {
     if (link.empty()) return fmt::format("<TD>{}</TD>", bold(text));
     return fmt::format(R"(<TD HREF="{}"><FONT COLOR="#2f63a8"><U>{}</U></FONT></TD>)", html(link),
-                       html(shortened(text, kMaxText)));
+                       label(text));
   }
 
   std::string page_link(uint32_t box) const {
@@ -144,8 +146,8 @@ class PageWriter {
   void write_cluster(uint32_t index, int depth) {
     const Box& box = diagram_.boxes[index];
     line(depth, "subgraph cluster_{} {{", index);
-    line(depth + 1, R"(label=<{}{}>; tooltip={};)", html(shortened(title_of(box), kMaxText)),
-         badge(box), quoted(shortened(box.path, 500)));
+    line(depth + 1, R"(label=<{}{}>; tooltip={};)", label(title_of(box)), badge(box),
+         quoted(shortened(box.path, 500)));
     line(depth + 1, R"(style="rounded,filled"; fillcolor="{}"; color="{}"; penwidth={};)",
          depth % 2 == 1 ? "#f8f9fb" : "#ffffff", box.repeats > 1 ? kRed : "#c8cfd8",
          box.repeats > 1 ? 1.4 : 1.0);

@@ -2,23 +2,21 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+
 #include "composit/io/drawing/text.h"
 
 namespace composit::drawing {
 namespace {
 
-constexpr std::string_view kHead = R"(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>Graph</title>
-<style>
+constexpr std::string_view kStyle = R"(<style>
   body { font: 14px/1.5 Helvetica, Arial, sans-serif; color: #24292f; margin: 2em; }
+  h1 { font-size: 20px; }
   main { display: flex; flex-wrap: wrap; gap: 2em; align-items: flex-start; }
   nav { flex: 0 0 22em; }
-  figure { flex: 1 1 30em; margin: 0; overflow: auto; max-height: 90vh; border: 1px solid #d0d7de; }
-  ul { list-style: none; padding-left: 1.2em; margin: 0; }
-  nav > ul { padding-left: 0; }
+  figure { flex: 1 1 30em; margin: 0; overflow: auto; max-height: 90vh; }
+  figure { border: 1px solid #d0d7de; }
+  nav ul { list-style: none; padding-left: 1.2em; margin: 0; }
   a { color: #2f63a8; text-decoration: none; }
   a:hover { text-decoration: underline; }
   .count { color: #6b7280; font-size: 12px; }
@@ -26,8 +24,6 @@ constexpr std::string_view kHead = R"(<!DOCTYPE html>
   .key { border: 1px solid; border-radius: 4px; padding: 0 .5em; margin: 0 .3em .3em 0; }
   .key { font-size: 12px; display: inline-block; }
 </style>
-</head>
-<body>
 )";
 
 class IndexWriter {
@@ -35,27 +31,33 @@ class IndexWriter {
   IndexWriter(const Diagram& diagram, const Plan& plan, const Links& links)
       : diagram_(diagram), plan_(plan), links_(links) {}
 
-  std::string write() {
-    text_ = kHead;
-    text_ += fmt::format("<p>{} nodes on {} pages.</p>\n<p>", diagram_.boxes[0].nodes,
-                         plan_.pages.size());
-    for (uint8_t kind = 0; kind < static_cast<uint8_t>(OpKind::count_); ++kind) {
-      const Colours& paint = colours(static_cast<OpKind>(kind));
-      text_ +=
-          fmt::format(R"(<span class="key" style="background: {}; border-color: {}">{}</span>)",
-                      paint.fill, paint.line, paint.name);
-    }
+  std::string write(const std::string& title) {
+    const std::string name = html(shortened(title, 80));
+    const std::string overview = html(links_.overview);
+    text_ = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
+    text_ += fmt::format("<title>{}</title>\n{}</head>\n<body>\n<h1>{}</h1>\n", name, kStyle, name);
     text_ +=
-        fmt::format("</p>\n<main>\n<nav>\n<a href=\"{}\">overview</a>\n", html(links_.overview));
+        fmt::format("<p>{} nodes on {} pages</p>\n<main>\n<nav>\n<a href=\"{}\">overview</a>\n",
+                    diagram_.boxes[0].nodes, plan_.pages.size(), overview);
     write_boxes(0);
-    text_ += fmt::format(
-        "</nav>\n<figure><object type=\"image/svg+xml\" "
-        "data=\"{}\"></object></figure>\n</main>\n</body>\n</html>\n",
-        html(links_.overview));
+    text_ += "</nav>\n<figure>";
+    text_ += fmt::format(R"(<object type="image/svg+xml" data="{}"></object>)", overview);
+    text_ += "</figure>\n</main>\n<p>Colours:\n";
+    write_legend();
+    text_ += "</p>\n</body>\n</html>\n";
     return std::move(text_);
   }
 
  private:
+  void write_legend() {
+    for (uint8_t kind = 0; kind < static_cast<uint8_t>(OpKind::count_); ++kind) {
+      const Colours& paint = colours(static_cast<OpKind>(kind));
+      text_ +=
+          fmt::format("<span class=\"key\" style=\"background: {}; border-color: {}\">{}</span>\n",
+                      paint.fill, paint.line, paint.name);
+    }
+  }
+
   void write_boxes(uint32_t parent) {
     text_ += "<ul>\n";
     for (const Member& member : diagram_.boxes[parent].members)
@@ -63,20 +65,31 @@ class IndexWriter {
     text_ += "</ul>\n";
   }
 
+  // What has boxes inside can be folded away, and is but for the outermost.
   void write_box(uint32_t index) {
+    const Box& box = diagram_.boxes[index];
+    const bool has_boxes = std::any_of(box.members.begin(), box.members.end(),
+                                       [](const Member& member) { return member.is_box; });
+    text_ += "<li>";
+    if (has_boxes) text_ += box.parent == 0 ? "<details open><summary>" : "<details><summary>";
+    write_title(index);
+    if (has_boxes) {
+      text_ += "</summary>\n";
+      write_boxes(index);
+      text_ += "</details>";
+    }
+    text_ += "</li>\n";
+  }
+
+  void write_title(uint32_t index) {
     const Box& box = diagram_.boxes[index];
     const std::string title = html(shortened(title_of(box), 80));
     const uint32_t page = plan_.page_of_box[index];
-    text_ += "<li>";
     text_ += page == kNone ? title
                            : fmt::format(R"(<a href="{}">{}</a>)",
                                          html(links_.pages + url(plan_.pages[page].file)), title);
     if (box.repeats > 1) text_ += fmt::format(R"( <span class="badge">×{}</span>)", box.repeats);
-    text_ += fmt::format(" <span class=\"count\">{}</span>", box.nodes);
-    bool has_boxes = false;
-    for (const Member& member : box.members) has_boxes = has_boxes || member.is_box;
-    if (has_boxes) write_boxes(index);
-    text_ += "</li>\n";
+    text_ += fmt::format(R"( <span class="count">{}</span>)", box.nodes);
   }
 
   const Diagram& diagram_;
@@ -87,8 +100,9 @@ class IndexWriter {
 
 }  // namespace
 
-std::string index_html(const Diagram& diagram, const Plan& plan, const Links& links) {
-  return IndexWriter(diagram, plan, links).write();
+std::string index_html(const std::string& title, const Diagram& diagram, const Plan& plan,
+                       const Links& links) {
+  return IndexWriter(diagram, plan, links).write(title);
 }
 
 }  // namespace composit::drawing

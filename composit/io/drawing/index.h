@@ -8,6 +8,7 @@
 namespace composit::drawing {
 
 // The tree of scopes with counts and links, what the colours mean, and the overview.
-std::string index_html(const Diagram& diagram, const Plan& plan, const Links& links);
+std::string index_html(const std::string& title, const Diagram& diagram, const Plan& plan,
+                       const Links& links);
 
 }  // namespace composit::drawing

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <deque>
@@ -44,16 +45,19 @@ class Scratch {
   std::string path_;
 };
 
-// `program` at work on pages `begin` to `end`. What it says goes to a file named after the first.
+// `program` at work on one page. It gets a process of its own because what graphviz 2.43 draws
+// depends on what it drew before.
 class Job {
  public:
-  Job(const Scratch& scratch, const std::string& program, size_t begin, size_t end)
-      : program_(program), messages_(scratch.file(begin, ".messages")), end_(end) {
-    std::vector<std::string> words{program, "-Tsvg", "-O"};
-    for (size_t page = begin; page < end; ++page) words.push_back(scratch.file(page, ".dot"));
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
+  Job(const Scratch& scratch, const std::string& program, size_t page)
+      : program_(program),
+        messages_(scratch.file(page, ".messages")),
+        picture_(scratch.file(page, ".svg")) {
+    std::array<std::string, 5> words = {program, "-Tsvg", "-o", picture_,
+                                        scratch.file(page, ".dot")};
+    std::array<char*, 6> arguments = {};
+    std::transform(words.begin(), words.end(), arguments.begin(),
+                   [](auto& word) { return word.data(); });
 
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -63,22 +67,26 @@ class Job {
         ::posix_spawnp(&process_, program.c_str(), &actions, nullptr, arguments.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0)
-      throw UserError(
-          fmt::format("[visualize] cannot run graphviz's '{}': {}. Install graphviz (Debian: "
-                      "apt-get install graphviz), or write a .dot file",
-                      program, std::generic_category().message(error)));
+      throw UserError(fmt::format(
+          "[visualize] cannot run graphviz's '{}': {}. Install graphviz (Debian: apt-get install "
+          "graphviz), or write a .dot file",
+          program, std::generic_category().message(error)));
   }
   ~Job() { wait(); }
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  void finish() {
-    if (wait() == 0) return;
-    const auto said = io::MappedFile::open(messages_);
-    throw UserError(fmt::format("[visualize] graphviz's '{}' failed: {}", program_,
-                                said->text().substr(0, 500)));
+  // The picture.
+  std::string finish() {
+    if (wait() != 0)
+      throw UserError(fmt::format("[visualize] graphviz's '{}' failed: {}", program_,
+                                  io::MappedFile::open(messages_)->text().substr(0, 500)));
+    std::string svg(io::MappedFile::open(picture_)->text());
+    if (svg.find("</svg>") == std::string::npos)
+      throw UserError(fmt::format(
+          "[visualize] {}: graphviz wrote half a picture; is the disk full?", picture_));
+    return svg;
   }
-  size_t end() const { return end_; }
 
  private:
   int wait() {
@@ -91,45 +99,30 @@ class Job {
 
   std::string program_;
   std::string messages_;
-  size_t end_;
+  std::string picture_;
   pid_t process_ = -1;
 };
-
-std::string read_svg(const std::string& path) {
-  std::string svg(io::MappedFile::open(path)->text());
-  if (svg.find("</svg>") == std::string::npos)
-    throw UserError(
-        fmt::format("[visualize] {}: graphviz wrote half a picture; is the disk full?", path));
-  return svg;
-}
 
 }  // namespace
 
 std::vector<std::string> render_svg(const std::vector<std::string>& pages,
                                     const std::string& program, size_t processes) {
-  constexpr size_t kPagesPerJob = 4;  // starting a process costs as much as a small page
   const Scratch scratch;
-  for (size_t page = 0; page < pages.size(); ++page) {
-    io::OutputFile file(scratch.file(page, ".dot"));
-    file.write(pages[page]);
-    file.commit();
-  }
   Progress progress("drawing", pages.size());
   std::deque<Job> jobs;
-  const size_t step = std::clamp<size_t>(pages.size() / processes, 1, kPagesPerJob);
-  for (size_t page = 0; page < pages.size() || !jobs.empty();) {
+  std::vector<std::string> pictures;
+  for (size_t page = 0; pictures.size() < pages.size();) {
     if (page < pages.size() && jobs.size() < processes) {
-      jobs.emplace_back(scratch, program, page, std::min(page + step, pages.size()));
-      page = jobs.back().end();
+      io::OutputFile file(scratch.file(page, ".dot"));
+      file.write(pages[page]);
+      file.commit();
+      jobs.emplace_back(scratch, program, page++);
       continue;
     }
-    jobs.front().finish();
+    pictures.push_back(jobs.front().finish());
     jobs.pop_front();
-    progress.advance(step);
+    progress.advance(1);
   }
-  std::vector<std::string> pictures;
-  for (size_t page = 0; page < pages.size(); ++page)
-    pictures.push_back(read_svg(scratch.file(page, ".dot.svg")));
   return pictures;
 }
 
