@@ -83,13 +83,13 @@ class Names::Maker {
 
 Names::Names(const Graph& graph) {
   Maker maker(*this);
+  const auto add = [&](const Node& node, auto text) {
+    if (first_.insert(&node, names_.size()))
+      names_.insert(names_.end(), node.outputs().size(), {maker.word(text), 0});
+  };
   for (const LazyTensor& input : graph.inputs())
-    if (input && first_.insert(input.node.get(), names_.size()))
-      names_.push_back({maker.word(name_of_input(*input.node)), 0});
-  for (const NodePtr& node : graph.nodes()) {
-    if (!first_.insert(node.get(), names_.size())) continue;
-    names_.insert(names_.end(), node->outputs().size(), {maker.word(node->op()), 0});
-  }
+    if (input) add(*input.node, name_of_input(*input.node));
+  for (const NodePtr& node : graph.nodes()) add(*node, node->op());
   maker.number_names();
 }
 
