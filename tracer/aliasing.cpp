@@ -50,6 +50,7 @@ StorageState& Aliasing::add(const at::Tensor& tensor, bool outside) {
     state->storage = tensor.storage().getWeakStorageImpl();
   }
   state->nbytes = storage_bytes(tensor);
+  state->device = tensor.device();
   state->outside = outside;
   state->birth = outside ? 0 : recording_.records.size();
   places_[storage_of(tensor)] = {state, 0};
@@ -252,6 +253,8 @@ void Aliasing::bind_outside(const at::Tensor& tensor, ValueId value) {
   }
 }
 
+void Aliasing::bind_unwritten(const at::Tensor& tensor) { add(tensor, false); }
+
 void Aliasing::bind_detached(const at::Tensor& tensor, ValueId value) {
   if (!tensor.has_storage()) return bind(tensor, value, kNone);
   const StorageState* state = find(tensor).state;
@@ -294,8 +297,18 @@ ValueId Aliasing::base_of(const at::Tensor& tensor) {
   return place.state->base;
 }
 
+GeometryId Aliasing::base_geometry(const at::Tensor& tensor) {
+  const Place place = find(tensor);
+  const int64_t nbytes = storage_bytes(tensor);
+  if (place.shift != 0 || nbytes == place.state->nbytes) return place.state->base_geometry;
+  return recording_.geometries.intern(flat_bytes(nbytes, tensor.device()));
+}
+
 void Aliasing::write_base(const at::Tensor& tensor, ValueId value) {
+  const GeometryId geometry = base_geometry(tensor);
   StorageState& state = *find(tensor).state;
+  if (geometry != state.base_geometry) state.nbytes = storage_bytes(tensor);
+  state.base_geometry = geometry;
   recording_.values[value].birth = state.birth;
   state.base = value;
   state.base_version = ++state.version;
@@ -318,7 +331,7 @@ void Aliasing::resize_if_changed(StorageState& state, const at::Tensor& tensor) 
 
 void Aliasing::ensure_base(StorageState& state) {
   if (state.base != kNone) return;
-  const Geometry bytes = flat_bytes(state.nbytes, recording_.geometries[state.aliases.front().geometry].device);
+  const Geometry bytes = flat_bytes(state.nbytes, state.device);
   state.base_geometry = recording_.geometries.intern(bytes);
   if (state.outside)
     state.base = emit(RecordKind::storage_of, 0, {state.owners.front()}, state.base_geometry, 0);

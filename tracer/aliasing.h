@@ -42,6 +42,7 @@ struct PendingWrite {
 
 struct StorageState {
   c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+  c10::Device device = c10::kCPU;
   int64_t nbytes = 0;
   uint32_t version = 0;
   bool outside = false;      // existed before the scope
@@ -68,6 +69,8 @@ class Aliasing {
   void write(const at::Tensor& tensor, ValueId value);
   // `tensor` is input or constant `value`, in memory from outside.
   void bind_outside(const at::Tensor& tensor, ValueId value);
+  // `tensor` was given memory of its own that no operator made (`x.set_()`).
+  void bind_unwritten(const at::Tensor& tensor);
   // `tensor` shares memory and geometry with its origin, but is another value: the result of `detach`.
   void bind_detached(const at::Tensor& tensor, ValueId value);
 
@@ -79,6 +82,8 @@ class Aliasing {
   GeometryId geometry(const at::Tensor& tensor);
   // All bytes of the storage `tensor` lies in, up to date; kNone for memory the tracer cannot address.
   ValueId base_of(const at::Tensor& tensor);
+  // The geometry of those bytes now that an operator may have let the storage grow. Adds no record.
+  GeometryId base_geometry(const at::Tensor& tensor);
   // The newest record left `value` in all bytes of the storage of `tensor`.
   void write_base(const at::Tensor& tensor, ValueId value);
 

@@ -19,7 +19,8 @@ class AllocationWatch : public torch::profiler::impl::ProfilerStateBase {
   explicit AllocationWatch(c10::DebugInfoBase* previous);
 
   // Does `data` begin memory that was allocated since the watch stands, and is still alive?
-  bool contains(const void* data) const;
+  enum class Origin { outside, between_operators, inside_operator };
+  Origin origin(const void* data) const;
 
   void reportMemoryUsage(void* data, int64_t bytes, size_t allocated, size_t reserved, c10::Device device) override;
   bool memoryProfilingEnabled() const override { return true; }
@@ -30,7 +31,15 @@ class AllocationWatch : public torch::profiler::impl::ProfilerStateBase {
  private:
   c10::MemoryReportingInfoBase* previous_;
   mutable std::mutex mutex_;  // pool threads report too
-  ska::flat_hash_set<const void*> live_;
+  ska::flat_hash_map<const void*, Origin> live_;
+};
+
+// Stands while an operator runs on this thread.
+class InsideOperator {
+ public:
+  InsideOperator();
+  ~InsideOperator();
+  InsideOperator(const InsideOperator&) = delete;
 };
 
 }  // namespace flashlight::tracer

@@ -7,8 +7,9 @@ namespace {
 
 class Marker {
  public:
-  explicit Marker(const Recording& recording)
+  Marker(const Recording& recording, const std::vector<bool>& open)
       : recording_(recording),
+        open_(open),
         record_(recording.records.size(), false),
         composite_(recording.composites.size(), false) {}
 
@@ -32,13 +33,17 @@ class Marker {
   std::vector<bool>& composites() { return composite_; }
 
  private:
-  // A composite that is needed is needed with all its results: a node has the outputs of its schema.
+  // A closed composite is needed with all its operands and results: a node has what its schema says.
   void touch(uint32_t c) {
     composite_[c] = true;
-    for (ValueId result : recording_.composites[c].results) need(result);
+    if (open_[c]) return;
+    const Composite& composite = recording_.composites[c];
+    for (ValueId result : composite.results) need(result);
+    for_each_operand(recording_, composite.operands, composite.operand_count, [&](ValueId value) { need(value); });
   }
 
   const Recording& recording_;
+  const std::vector<bool>& open_;
   std::vector<bool> record_, composite_;
   std::vector<RecordId> work_;
 };
@@ -82,14 +87,17 @@ class Escapes {
 
 }  // namespace
 
-Liveness find_live(const Recording& recording, const std::vector<ValueId>& roots, bool effects) {
-  Marker marker(recording);
+namespace {
+
+// What is needed when the composites of `open` are open, and which others cannot stay closed then.
+Liveness find_live(const Recording& recording, const std::vector<ValueId>& roots, bool effects,
+                   const std::vector<bool>& open) {
+  Marker marker(recording, open);
   for (ValueId root : roots) marker.need(root);
   for (RecordId id = 0; effects && id < recording.records.size(); ++id)
     if (recording.records[id].effect) marker.need_record(id);
   marker.run();
-  Liveness live{std::move(marker.records()), std::move(marker.composites()),
-                std::vector<bool>(recording.composites.size(), false),
+  Liveness live{std::move(marker.records()), std::move(marker.composites()), open,
                 std::vector<std::vector<ValueId>>(recording.composites.size())};
   Escapes escapes(recording, live);
   for (RecordId id = 0; id < recording.records.size(); ++id) {
@@ -100,11 +108,28 @@ Liveness find_live(const Recording& recording, const std::vector<ValueId>& roots
   }
   for (ValueId root : roots) escapes.use(root, kNone);
   for (uint32_t c = 0; c < recording.composites.size(); ++c) {
-    if (!recording.composites[c].ended) live.open[c] = true;  // `lazy` while its kernel runs
-    for (ValueId result : recording.composites[c].results)
-      if (live.composite[c]) escapes.use(result, c);  // a result made inside an inner composite
+    if (!live.composite[c] || open[c]) continue;
+    const Composite& composite = recording.composites[c];
+    for (ValueId result : composite.results) escapes.use(result, c);  // made inside an inner composite
+    for_each_operand(recording, composite.operands, composite.operand_count,
+                     [&](ValueId value) { escapes.use(value, composite.parent); });
   }
   return live;
+}
+
+}  // namespace
+
+// What keeps a composite open may itself be needed by a closed one only: what is opened stays open, and the rest is
+// looked at again.
+Liveness find_live(const Recording& recording, const std::vector<ValueId>& roots, bool effects) {
+  std::vector<bool> open(recording.composites.size());
+  for (uint32_t c = 0; c < recording.composites.size(); ++c)
+    open[c] = !recording.composites[c].ended;  // `lazy` while its kernel runs
+  for (;;) {
+    Liveness live = find_live(recording, roots, effects, open);
+    if (live.open == open) return live;
+    open = live.open;
+  }
 }
 
 }  // namespace flashlight::tracer

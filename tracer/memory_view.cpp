@@ -1,7 +1,10 @@
 #include "tracer/memory_view.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/TensorImpl.h>
+
+#include <cstring>
 
 #include "composit/ir/error.h"
 #include "tracer/convert.h"
@@ -36,8 +39,23 @@ at::Tensor copy_keeping_strides(const at::Tensor& tensor) {
   at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
   if (tensor.is_conj()) copy._set_conj(true);
   if (tensor.is_neg()) copy._set_neg(true);
-  copy.copy_(tensor);
+  // Elements that lie on each other cannot be written one by one.
+  const bool in_one_piece = tensor.is_non_overlapping_and_dense() || at::has_internal_overlap(tensor) == at::MemOverlap::Yes;
+  if (in_one_piece && tensor.device().is_cpu() && tensor.numel() > 0)
+    std::memcpy(copy.data_ptr(), tensor.const_data_ptr(), copy.storage().nbytes());
+  else
+    copy_bits(copy, tensor);
   return copy;
+}
+
+void copy_bits(const at::Tensor& to, const at::Tensor& from) {
+  const auto bytes = [](const at::Tensor& tensor) {
+    return view_memory(tensor, c10::kByte, tensor.sizes(), tensor.strides(), 0);
+  };
+  if (to.scalar_type() == c10::kBool && from.scalar_type() == c10::kBool && to.has_storage() && from.has_storage())
+    bytes(to).copy_(bytes(from));
+  else
+    to.copy_(from);
 }
 
 at::Tensor with_strides(const at::Tensor& tensor, const composit::Type& type) {
@@ -47,14 +65,17 @@ at::Tensor with_strides(const at::Tensor& tensor, const composit::Type& type) {
     same_memory = same_memory && (type.sizes[i].value() <= 1 || tensor.stride(static_cast<int64_t>(i)) == type.strides[i]);
   if (same_memory || tensor.numel() == 0)
     return view_memory(tensor, tensor.scalar_type(), tensor.sizes(), type.strides, 0, tensor.is_conj(), tensor.is_neg());
-  at::Tensor copy = at::empty_strided(tensor.sizes(), type.strides, tensor.options());
-  copy.copy_(tensor);
+  at::Tensor copy = empty_of(type);
+  copy_bits(copy, tensor);
   return copy;
 }
 
 at::Tensor empty_of(const composit::Type& type) {
   const auto options = at::TensorOptions().dtype(to_c10(type.dtype)).device(to_c10(type.device));
-  return at::empty_strided(sizes_of(type), type.strides, options);
+  at::Tensor tensor = at::empty_strided(sizes_of(type), type.strides, options);
+  if (type.conj) tensor._set_conj(true);
+  if (type.neg) tensor._set_neg(true);
+  return tensor;
 }
 
 std::vector<int64_t> sizes_of(const composit::Type& type) {

@@ -15,6 +15,8 @@ at::Tensor view_memory(const at::Tensor& base, c10::ScalarType dtype, c10::IntAr
 at::Tensor all_bytes(const at::Tensor& tensor);
 // A copy with the same strides, gaps included (their content is arbitrary), and the same conj and neg bits.
 at::Tensor copy_keeping_strides(const at::Tensor& tensor);
+// Copies elements of the same dtype as they are: LibTorch's copy makes every bool 0 or 1.
+void copy_bits(const at::Tensor& to, const at::Tensor& from);
 // `tensor` with the strides of `type`: itself where they agree, a copy otherwise.
 at::Tensor with_strides(const at::Tensor& tensor, const composit::Type& type);
 at::Tensor empty_of(const composit::Type& type);

@@ -131,6 +131,7 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   const std::string base = schema->name();
   for (const c10::Argument& argument : schema->arguments()) {
     arguments.push_back(kind_of(argument.real_type()));
+    argument_names.emplace_back(argument.name());
     writes.push_back(written(argument) || conceals_write(name.str(), argument.name()));
     out.push_back(argument.is_out());
     writes_any = writes_any || writes.back();
@@ -144,6 +145,8 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   const bool foreign = base.compare(0, 6, "aten::") != 0;
   may_draw = op.hasTag(at::Tag::nondeterministic_seeded) || foreign;
   as_strided = name == composit::Symbol("aten::as_strided");
+  reads_storage = base == "aten::as_strided_scatter" || base == "aten::as_strided_copy";
+  clone = name == composit::Symbol("aten::clone");
   detach = name == composit::Symbol("aten::detach");
   if (writes_any && !metadata) twin = find_twin(*this);
 }

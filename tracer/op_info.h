@@ -27,6 +27,7 @@ struct OpInfo {
   const c10::FunctionSchema* schema;
   composit::Symbol name;                // "aten::add_.Tensor"
   std::vector<ArgumentKind> arguments;  // one per schema argument
+  std::vector<composit::Symbol> argument_names;
   std::vector<bool> writes;             // declared or concealed
   std::vector<bool> out;                // `out=` arguments: their old values do not matter
   std::vector<bool> returns_written;    // per return: is one of the written arguments
@@ -38,6 +39,8 @@ struct OpInfo {
   bool dynamic_shape = false;  // output sizes depend on values
   bool may_draw = false;       // may draw random numbers
   bool as_strided = false;     // its result is found by geometry
+  bool reads_storage = false;  // reads what lies around its first argument, too
+  bool clone = false;
   bool detach = false;         // a gradient boundary that shares memory
   const OpInfo* twin = nullptr;  // functional form of an in-place or out= operator, by name and arguments
 

@@ -25,7 +25,9 @@ class Publisher {
         live_(find_live(recording, roots, effects)),
         scopes_(recording),
         sources_(recording.backtraces),
-        types_(recording.geometries.size()) {
+        types_(recording.geometries.size()),
+        values_(recording.values.size()),
+        frames_(recording.values.size(), 0) {
     place_all();
     build_frame(root_, items_[kNone]);
   }
@@ -40,13 +42,15 @@ class Publisher {
     bool composite;
     uint32_t id;
   };
-  // The nodes of one region under construction.
+  // The nodes of one region under construction; number 0 is the graph itself.
   struct Frame {
+    uint32_t number = 0;
     Frame* parent = nullptr;
-    std::unordered_map<ValueId, LazyTensor> values;
-    std::vector<LazyTensor> blocks;        // the region's inputs
-    std::vector<ValueId> captured;         // values from outside beyond the operator's own operands
+    std::vector<LazyTensor> blocks;  // the region's inputs
+    std::vector<ValueId> captured;   // values from outside beyond the operator's own operands
     std::vector<composit::NodePtr> effects;
+    std::vector<std::pair<ValueId, LazyTensor>> shadowed;  // bindings of the frames around
+    std::vector<uint32_t> shadowed_frames;
   };
 
   // ---- the order of nodes -----------------------------------------------------------------------------------------
@@ -77,11 +81,27 @@ class Publisher {
     for (const Item& item : items) item.composite ? build_composite(frame, item.id) : build_record(frame, item.id);
   }
 
+  // One table serves all frames: the innermost binding of a value shadows those of the frames around it.
+  void bind(Frame& frame, ValueId id, LazyTensor value) {
+    if (frame.parent != nullptr && frames_[id] != frame.number) {
+      frame.shadowed.emplace_back(id, std::move(values_[id]));
+      frame.shadowed_frames.push_back(frames_[id]);
+    }
+    values_[id] = std::move(value);
+    frames_[id] = frame.number;
+  }
+  void leave(Frame& frame) {
+    for (size_t i = frame.shadowed.size(); i-- > 0;) {
+      auto& [id, value] = frame.shadowed[i];
+      values_[id] = std::move(value);
+      frames_[id] = frame.shadowed_frames[i];
+    }
+  }
   LazyTensor resolve(Frame& frame, ValueId id) {
     if (id == kNone) return {};
-    if (const auto found = frame.values.find(id); found != frame.values.end()) return found->second;
-    COMPOSIT_ASSERT(frame.parent != nullptr, "a value is used before it is made");
-    return frame.values[id] = add_block(frame, type(id), id);
+    COMPOSIT_ASSERT(values_[id], "a value is used before it is made");
+    if (frames_[id] != frame.number) bind(frame, id, add_block(frame, type(id), id));
+    return values_[id];
   }
   LazyTensor add_block(Frame& frame, const composit::Type& type, ValueId captured) {
     const std::string name = std::to_string(frame.blocks.size());
@@ -105,9 +125,12 @@ class Publisher {
     const Composite& composite = recording_.composites[c];
     const std::string scope = scopes_.of(composite.operands, composite.operand_count);
     Frame inner;
+    inner.number = ++last_frame_;
     inner.parent = &frame;
     for_each_operand(recording_, composite.operands, composite.operand_count, [&](ValueId id) {
-      if (id != kNone) inner.values.emplace(id, add_block(inner, type(id), kNone));
+      if (id == kNone) return;
+      LazyTensor block = add_block(inner, type(id), kNone);
+      if (frames_[id] != inner.number) bind(inner, id, std::move(block));
     });
     scopes_.enter(scope);
     build_frame(inner, items_[c]);
@@ -121,8 +144,9 @@ class Publisher {
       body.outputs.push_back(resolve(inner, id));
       spec.output(id == kNone ? composit::undefined_type() : type(id));
     }
-    body.inputs = inner.blocks;
+    body.inputs = std::move(inner.blocks);
     body.effects = inner.effects;
+    leave(inner);
     add_operands(frame, spec, *composite.info, composite.operands, composite.operand_count, {});
     if (!inner.captured.empty()) {
       std::vector<LazyTensor> captured;
@@ -143,7 +167,7 @@ class Publisher {
     std::vector<ValueId> values(record.value_count);
     for (uint32_t i = 0; i < record.value_count; ++i) values[i] = record.values + i;
     if (record.kind == RecordKind::input || record.kind == RecordKind::constant) {
-      root_.values.emplace(record.values, source_node(record));
+      bind(root_, record.values, source_node(record));
       return;
     }
     steps_.push_back(id);
@@ -235,6 +259,8 @@ class Publisher {
 
   void add_operands(Frame& frame, NodeSpec& spec, const OpInfo& info, uint32_t begin, uint32_t count,
                     const std::vector<bool>& dropped) {
+    spec.arguments.reserve(info.arguments.size());
+    spec.operands.reserve(count);
     uint32_t i = begin;
     for (size_t argument = 0; argument < info.arguments.size() && i < begin + count; ++argument) {
       if (info.arguments[argument] == ArgumentKind::other) continue;
@@ -253,12 +279,11 @@ class Publisher {
     }
   }
   void add_attributes(NodeSpec& spec, const OpInfo& info, uint32_t attribute) {
-    const auto role = [this](const at::Generator& generator) { return role_of(generator); };
+    spec.attributes.reserve(info.arguments.size());
     for (size_t i = 0; i < info.arguments.size(); ++i) {
       if (info.arguments[i] != ArgumentKind::other) continue;
-      const c10::Argument& argument = info.schema->arguments()[i];
-      spec.attribute(argument.name(),
-                     to_attribute(recording_.attributes[attribute++], argument.real_type(), role));
+      const c10::TypePtr& type = info.schema->arguments()[i].real_type();
+      spec.attributes.push_back({info.argument_names[i], to_attribute(recording_.attributes[attribute++], type, role_)});
     }
   }
   std::string role_of(const at::Generator& generator) const {
@@ -314,17 +339,21 @@ class Publisher {
     }
     const composit::NodePtr node = std::move(spec).make_node();
     for (uint32_t i = 0; i < values.size(); ++i)
-      if (values[i] != kNone) frame.values.insert_or_assign(values[i], LazyTensor{node, i});
+      if (values[i] != kNone) bind(frame, values[i], LazyTensor{node, i});
     if (effect) frame.effects.push_back(node);
   }
 
   Recording& recording_;
+  const GeneratorRole role_ = [this](const at::Generator& generator) { return role_of(generator); };
   Liveness live_;
   ModuleScopes scopes_;
   SourceLines sources_;
   std::vector<std::optional<composit::Type>> types_;  // by geometry
   std::unordered_map<uint32_t, std::vector<Item>> items_;
   std::vector<RecordId> steps_;
+  std::vector<LazyTensor> values_;  // by value: its innermost binding, and the frame that made it
+  std::vector<uint32_t> frames_;
+  uint32_t last_frame_ = 0;
   Frame root_;
 };
 

@@ -78,10 +78,11 @@ ValueId Recorder::add_source(RecordKind kind, uint32_t index, const at::Tensor& 
 }
 
 ValueId Recorder::from_outside(const at::Tensor& tensor) {
-  const bool inside = tensor.has_storage() && allocations_->contains(tensor.storage().data());
+  using Origin = AllocationWatch::Origin;
+  const Origin origin = tensor.has_storage() ? allocations_->origin(tensor.storage().data()) : Origin::outside;
   // A number the program wrote becomes a tensor behind the dispatcher's back (`x[0] = 5.`).
-  const bool number = tensor.dim() == 0;
-  if (inside && !number)
+  const bool number = origin == Origin::between_operators && tensor.dim() == 0;
+  if (origin != Origin::outside && !number)
     throw composit::UserError("[trace] " + *current_op_ + ": an argument of sizes " + c10::str(tensor.sizes()) +
                               " was made inside the scope by code that no dispatcher sees; it would be a false constant");
   if (tensor.is_leaf() && tensor.requires_grad()) {
@@ -91,7 +92,7 @@ ValueId Recorder::from_outside(const at::Tensor& tensor) {
     return recording_->inputs[index].value = add_source(RecordKind::input, index, tensor);
   }
   const auto index = static_cast<uint32_t>(recording_->constants.size());
-  recording_->constants.push_back({tensor, inside});
+  recording_->constants.push_back({tensor, number});
   return add_source(RecordKind::constant, index, tensor);
 }
 
@@ -122,8 +123,8 @@ Recorder::Pending Recorder::before(const OpInfo& info, c10::ArrayRef<c10::IValue
   }
   if (info.writes_any) {
     pending.requires_grad = pending.grad && any_requires_grad(arguments);
-    join_shared(pending, arguments);
   }
+  if (info.writes_any || info.reads_storage) join_shared(pending, arguments);
   if (info.may_draw) watch_generator(pending, arguments);
   return pending;
 }
@@ -173,6 +174,7 @@ void Recorder::join_shared(Pending& pending, c10::ArrayRef<c10::IValue> argument
     at::Tensor tensor;
     uint32_t position;
     bool written;
+    bool out;
     Geometry geometry;
     bool joined = false;
   };
@@ -187,7 +189,7 @@ void Recorder::join_shared(Pending& pending, c10::ArrayRef<c10::IValue> argument
     for (const at::Tensor& tensor : tensors) {
       if (tensor.defined() && info.writes[i]) pending.written.push_back(tensor);
       if (tensor.defined() && tensor.has_storage())
-        operands.push_back({tensor, position, info.writes[i], recording_->geometries[aliasing_.geometry(tensor)]});
+        operands.push_back({tensor, position, info.writes[i], info.out[i], recording_->geometries[aliasing_.geometry(tensor)]});
       ++position;
     }
   }
@@ -198,13 +200,15 @@ void Recorder::join_shared(Pending& pending, c10::ArrayRef<c10::IValue> argument
     bool join = overlaps_itself(written.geometry);
     for (const Operand& other : operands) {
       if (&other == &written || !aliasing_.same_storage(written.tensor, other.tensor)) continue;
-      const bool same = other.tensor.is_same(written.tensor) && !other.written;
+      const bool same = other.tensor.is_same(written.tensor) && !other.written && !written.out &&
+                        written.position < other.position;
       join = join || other.written || complex || (!same && range.intersects(byte_range(other.geometry)));
     }
     if (!join) continue;
     for (Operand& other : operands)
       other.joined = other.joined || aliasing_.same_storage(written.tensor, other.tensor);
   }
+  if (info.reads_storage && !operands.empty()) operands.front().joined = true;
   for (const Operand& operand : operands) {
     if (!operand.joined) continue;
     pending.operands[operand.position] = aliasing_.base_of(operand.tensor);
@@ -287,9 +291,18 @@ void Recorder::after(Pending& pending, c10::ArrayRef<c10::IValue> results) {
   const OwnThread thread(*this);
   current_op_ = &pending.info->name.str();
   const OpInfo& info = *pending.info;
+  if (info.inplace_view) return moved(results);
   if (info.metadata || info.as_strided) return;
   if (pending.composite != kNone) return end_composite(pending, results);
   record_leaf(pending, results);
+}
+
+// `x.set_()` leaves a tensor in memory that nobody allocated yet.
+void Recorder::moved(c10::ArrayRef<c10::IValue> results) {
+  for (const c10::IValue& result : results) {
+    if (!result.isTensor() || !result.toTensor().has_storage() || aliasing_.knows(result.toTensor())) continue;
+    if (result.toTensor().storage().nbytes() == 0) aliasing_.bind_unwritten(result.toTensor());
+  }
 }
 
 void Recorder::record_leaf(Pending& pending, c10::ArrayRef<c10::IValue> results) {
@@ -337,7 +350,7 @@ void Recorder::push_leaf(Pending& pending, Record record, const Results& fresh) 
   for (const at::Tensor& tensor : fresh) add_value(tensor.defined() ? aliasing_.geometry(tensor) : kNone);
   const auto written = outputs_written(pending);
   for (const auto& [tensor, joined] : written)
-    add_value(joined ? recording_->values[aliasing_.base_of(tensor)].geometry : aliasing_.geometry(tensor));
+    add_value(joined ? aliasing_.base_geometry(tensor) : aliasing_.geometry(tensor));
   recording_->records.push(record);
 
   ValueId value = record.values;

@@ -91,6 +91,7 @@ class Recorder {
   void watch_generator(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
 
   Record make_record(const Pending& pending);
+  void moved(c10::ArrayRef<c10::IValue> results);
   void record_leaf(Pending& pending, c10::ArrayRef<c10::IValue> results);
   void end_composite(Pending& pending, c10::ArrayRef<c10::IValue> results);
   void push_leaf(Pending& pending, Record record, const Results& fresh);

@@ -69,16 +69,16 @@ class Run {
   }
 
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) {
+    std::vector<at::Tensor> outputs;
     {
       const at::AutoDispatchBelowADInplaceOrView below_autograd;
       const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
       const c10::AutoGradMode restore_grad_mode(c10::GradMode::is_enabled());
       for (const Step& step : plan_.steps) run(step);
       c10::GradMode::set_enabled(false);
+      outputs = take_outputs(inputs);
       write_inputs(inputs);
     }
-    std::vector<at::Tensor> outputs;
-    for (Slot output : plan_.outputs) outputs.push_back(output == kNoSlot ? at::Tensor() : slots_[output]);
     return outputs;
   }
 
@@ -136,7 +136,7 @@ class Run {
       throw UserError("[replay] guard: " + place_of(*step.node) + " threw when it was captured and does not now");
     size_t next = 0;
     if (!threw) take_results(step, next);
-    for (const at::Tensor& buffer : written_) store(step, next++, buffer);
+    for (const at::Tensor& buffer : written_) store_written(step, next++, buffer);
   }
 
   // One writable copy per storage that several arguments share.
@@ -145,7 +145,7 @@ class Run {
     for (const StepArgument& argument : step.arguments)
       for (size_t i = 0; i < argument.slots.size(); ++i) {
         const bool viewed = find_view(step, argument.position + static_cast<uint32_t>(i)) != nullptr;
-        if (viewed && buffer_of(argument.slots[i]) == nullptr)
+        if (viewed && argument.written && buffer_of(argument.slots[i]) == nullptr)
           buffers_.emplace_back(argument.slots[i], writable(step, argument.slots[i]));
       }
   }
@@ -164,7 +164,8 @@ class Run {
   at::Tensor operand(const Step& step, Slot slot, uint32_t position, bool written) {
     if (slot == kNoSlot) return {};
     if (const StepView* view = find_view(step, position)) {
-      const at::Tensor& base = *buffer_of(slot);
+      const at::Tensor* buffer = buffer_of(slot);
+      const at::Tensor& base = buffer ? *buffer : slots_[slot];
       const bool first = std::none_of(written_.begin(), written_.end(),
                                       [&](const at::Tensor& other) { return other.is_same(base); });
       if (written && first) written_.push_back(base);
@@ -267,6 +268,13 @@ class Run {
                              " when it was captured and gives ", received, " now", kCaptureAgain));
   }
 
+  // A storage that several arguments shared may have grown: it is bytes then.
+  void store_written(const Step& step, size_t index, const at::Tensor& buffer) {
+    const bool grown = !step.views.empty() && index < step.outputs.size() &&
+                       !same_sizes(buffer, step.node->outputs()[index]);
+    store(step, index, grown ? all_bytes(buffer) : buffer);
+  }
+
   // Pins the output's type: sizes that depend on values are guards, strides are restored.
   void store(const Step& step, size_t index, const at::Tensor& tensor) {
     if (index >= step.outputs.size())
@@ -294,7 +302,8 @@ class Run {
         return store(step, 0, base);
       }
       case StepKind::scatter: {
-        const at::Tensor base = take_writable(step);
+        at::Tensor base = take_writable(step);
+        if (base.strides() != step.node->outputs()[0].strides) base = with_strides(base, step.node->outputs()[0]);
         stack_.clear();
         stack_.emplace_back(base);
         for (const c10::IValue& attribute : step.attributes) stack_.push_back(attribute);
@@ -324,13 +333,27 @@ class Run {
 
   // ---- the end ----------------------------------------------------------------------------------------------------
 
+  bool in_written_input(const at::Tensor& tensor, const std::vector<at::Tensor>& inputs) const {
+    return tensor.has_storage() && std::any_of(plan_.mutations.begin(), plan_.mutations.end(), [&](const auto& mutation) {
+             return tensor.is_alias_of(inputs[mutation.input]);
+           });
+  }
+  // Outputs that lie in an input must not change with it.
+  std::vector<at::Tensor> take_outputs(const std::vector<at::Tensor>& inputs) const {
+    std::vector<at::Tensor> outputs;
+    for (Slot output : plan_.outputs) {
+      outputs.push_back(output == kNoSlot ? at::Tensor() : slots_[output]);
+      if (outputs.back().defined() && in_written_input(outputs.back(), inputs))
+        outputs.back() = copy_keeping_strides(outputs.back());
+    }
+    return outputs;
+  }
   void write_inputs(const std::vector<at::Tensor>& inputs) {
     std::vector<at::Tensor> values;
     for (const auto& mutation : plan_.mutations) {
       at::Tensor value = slots_[mutation.value];
       // The new value of one input may lie in the memory of another one.
-      for (const auto& other : plan_.mutations)
-        if (value.has_storage() && value.is_alias_of(inputs[other.input])) value = copy_keeping_strides(value);
+      if (in_written_input(value, inputs)) value = copy_keeping_strides(value);
       values.push_back(std::move(value));
     }
     for (size_t i = 0; i < values.size(); ++i) {
@@ -341,8 +364,8 @@ class Run {
 
   static void write_input(const at::Tensor& target, const at::Tensor& value) {
     // An input that got another geometry inside (`x.resize_()`, `p.set_data(q)`) lies in memory of its own afterwards.
-    if (type_of(target) != type_of(value)) return at::Tensor(target).set_data(value.clone());
-    target.copy_(value);
+    if (type_of(target) != type_of(value)) return at::Tensor(target).set_data(copy_keeping_strides(value));
+    copy_bits(target, value);
     if (!target.is_inference()) target.unsafeGetTensorImpl()->bump_version();
   }
 

@@ -25,6 +25,27 @@ struct ScopeInfo : c10::DebugInfoBase {
 
 const ScopeInfo* scopes_here() { return static_cast<const ScopeInfo*>(c10::ThreadLocalDebugInfo::get(kScopeInfo)); }
 
+// Set while an operator runs that overwrites what autograd may need: of the calls it makes in turn, only copies are
+// recorded, since autograd keeps one and reads it in the backward pass.
+thread_local bool only_copies = false;
+struct OnlyCopies {
+  explicit OnlyCopies(bool now) : before(std::exchange(only_copies, now)) {}
+  ~OnlyCopies() { only_copies = before; }
+  const bool before;
+};
+
+// Calls the kernels below the tracer. What they call in turn is recorded for composite operators alone.
+void call_below(const tracer::OpInfo& info, c10::DispatchKeySet keys, torch::jit::Stack* stack, bool autograd_copies) {
+  if (info.composite) return info.handle.redispatchBoxed(keys & kBelowTraceKey, stack);
+  const tracer::InsideOperator inside;
+  if (autograd_copies) {
+    const OnlyCopies copies(true);
+    return info.handle.redispatchBoxed(keys & kBelowTraceKey, stack);
+  }
+  const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
+  info.handle.redispatchBoxed(keys & kBelowTraceKey, stack);
+}
+
 void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack,
                    const ScopeInfo& scopes) {
   const tracer::OpInfo& info = tracer::op_info(op);
@@ -35,13 +56,9 @@ void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torc
     for (const auto& recorder : scopes.recorders) pending.push_back(recorder->before(info, arguments));
   }
   const size_t below = stack->size() - info.number_of_arguments();
+  const bool autograd_copies = std::any_of(pending.begin(), pending.end(), [](const auto& p) { return p.requires_grad; });
   try {
-    if (info.composite) {
-      op.redispatchBoxed(keys & kBelowTraceKey, stack);
-    } else {
-      const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
-      op.redispatchBoxed(keys & kBelowTraceKey, stack);
-    }
+    call_below(info, keys, stack, autograd_copies);
   } catch (...) {
     const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
     for (size_t i = 0; i < pending.size(); ++i) scopes.recorders[i]->failed(pending[i]);
@@ -54,6 +71,10 @@ void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torc
 
 void record_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const ScopeInfo* scopes = scopes_here();
+  if (only_copies && !tracer::op_info(op).clone) {
+    const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
+    return op.redispatchBoxed(keys & kBelowTraceKey, stack);
+  }
   // Autocast calls the operator again on casted arguments, without its own key: that call is recorded.
   if (scopes == nullptr || keys.has_any(c10::autocast_dispatch_keyset))
     op.redispatchBoxed(keys & kBelowTraceKey, stack);

@@ -10,11 +10,12 @@
 namespace flashlight::testing {
 namespace {
 
-// The elements in row-major order, without lazy bits.
+// The elements as they lie in memory (a bool may be other than 0 and 1), in row-major order.
 at::Tensor plain_bytes(const at::Tensor& tensor) {
   at::Tensor plain = tensor.detach();
   if (plain.layout() != c10::Layout::Strided) plain = plain.to_dense();
-  return plain.resolve_conj().resolve_neg().contiguous();
+  const auto dtype = plain.scalar_type() == at::kBool ? at::kByte : plain.scalar_type();
+  return tracer::view_memory(plain, dtype, plain.sizes(), plain.strides(), 0).contiguous();
 }
 
 std::string type_text(const at::Tensor& tensor) {
