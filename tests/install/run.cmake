@@ -1,7 +1,8 @@
 # cmake -DPROJECT_BINARY_DIR=... -DCONSUMER_DIR=... -DWORK_DIR=... -P run.cmake
 #
 # Installs the built project into WORK_DIR/prefix, then moves that folder, so that nothing can depend
-# on where it was; builds the consumer project against it; runs the consumer's programs.
+# on where it was; runs the installed command line; builds the consumer project against the package;
+# runs the consumer's programs.
 
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT RESULT_VARIABLE result)
@@ -13,6 +14,7 @@ endfunction()
 file(REMOVE_RECURSE ${WORK_DIR})
 run(${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${WORK_DIR}/installed)
 file(RENAME ${WORK_DIR}/installed ${WORK_DIR}/prefix)
+run(${WORK_DIR}/prefix/bin/flashlight --version)
 
 list(TRANSFORM SANITIZE PREPEND -fsanitize= OUTPUT_VARIABLE flags)
 list(JOIN flags " " flags)
