@@ -33,6 +33,8 @@ std::string_view name_of_input(const Node& node) {
   return text != nullptr ? std::string_view(*text) : "input";
 }
 
+size_t end_of(const Argument& argument) { return size_t{argument.begin} + argument.size; }
+
 bool is_keyword(std::string_view text) {
   return text == "mutate" || text == "return" || text == "none";
 }
@@ -236,9 +238,10 @@ void Printer::operands(const Node& node, const Names& names, bool& first) {
     const bool list = argument.kind == Argument::Kind::list;
     if (list) text_ += '[';
     bool first_item = true;
-    for (uint32_t i = argument.begin; i - argument.begin < argument.size; ++i) {
+    // An illegal argument ends where the operands do.
+    for (size_t i = argument.begin; i < node.operands().size() && i < end_of(argument); ++i) {
       separate(first_item);
-      text_ += i < node.operands().size() ? names.of(node.operands()[i]) : "%?";
+      text_ += names.of(node.operands()[i]);
     }
     if (list) text_ += ']';
   }

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "composit/ir/parse.h"
+#include "composit/ir/print.h"
+#include "composit/ir/transform.h"
+#include "composit/ir/verify.h"
 #include "random_graph.h"
 
 namespace composit {
@@ -201,6 +204,51 @@ TEST(Compare, AlignsByAttributes) {
 
 TEST(Compare, LargeGraphs) {
   EXPECT_EQ(compare(chain(100000), chain(100000, {10, 50000, 99999})).size(), 3U + 2U + 1U);
+}
+
+// `graph` with one more attribute on one of its nodes, perhaps one in a region.
+Graph with_attribute_somewhere(const Graph& graph, std::mt19937_64& random) {
+  std::vector<NodePtr> nodes;
+  for (const NodePtr& node : graph.nodes())
+    if (!is_input(*node)) nodes.push_back(node);
+  if (nodes.empty()) return graph;
+  const NodePtr chosen = nodes[random() % nodes.size()];
+  return rebuild(graph, [&](const Node& node, const std::vector<LazyTensor>& operands) {
+    std::optional<Replacement> replacement;
+    if (&node != chosen.get()) return replacement;
+    NodeSpec spec = copy_of(node, operands);
+    bool inside = false;
+    for (NamedAttribute& attribute : spec.execution)
+      if (const auto* region = attribute.value.get_if<Region>()) {
+        const Graph changed = with_attribute_somewhere(**region, random);
+        inside = inside || !(changed == **region);
+        attribute.value = std::make_shared<const Graph>(changed);
+      }
+    if (!inside) spec.attribute("added", true);
+    replacement = replace_by(std::move(spec).make_node());
+    return replacement;
+  });
+}
+
+TEST(Compare, OneChangeInRandomGraphsIsOneDifference) {
+  std::mt19937_64 random(1);
+  size_t changed = 0, inside = 0;
+  for (uint64_t seed = 0; seed < testing::fuzz_runs(2000); ++seed) {
+    const Graph before = testing::RandomGraph(seed).make();
+    const Graph after = with_attribute_somewhere(before, random);
+    ASSERT_NO_THROW(verify(after)) << "seed " << seed;
+    const auto found = compare(before, after);
+    if (before == after) continue;
+    ++changed;
+    ASSERT_EQ(found.size(), 1U) << "seed " << seed << "\n"
+                                << str(found.at(0)) << "\n"
+                                << print(before);
+    ASSERT_EQ(found[0].key, "added");
+    ASSERT_EQ(found[0].kind, DifferenceKind::attribute);
+    inside += found[0].region.empty() ? 0 : 1;
+  }
+  EXPECT_GT(changed, 0U);
+  EXPECT_GT(inside, 0U);
 }
 
 // No difference stands for equality, whatever the graphs.
