@@ -194,6 +194,8 @@ class Publisher {
     NodeSpec spec(composit::ops::kInput);
     spec.attribute("name", input.name).attribute("kind", std::string(composit::name(input.kind)));
     if (input.requires_grad) spec.attribute("requires_grad", true);
+    if (input.shares != kNone)
+      spec.attribute("shares", recording_.inputs[input.shares].name).attribute("shift", input.shift);
     return std::move(spec.output(type(record.values))).make();
   }
   static Attribute constant_value(const at::Tensor& tensor) {
