@@ -105,7 +105,7 @@ void visualize(const Graph& graph, const fs::path& path, const VisualizeOptions&
         path.string()));
 
   Diagram diagram = arranged(graph, options);
-  const bool one_page = count_items(diagram, 0) <= options.max_nodes;
+  const bool one_page = items_in(diagram, 0).size() <= options.max_nodes;
   const size_t limit = one_page ? options.max_nodes : std::max<size_t>(options.max_nodes / 2, 2);
   if (!one_page) split(diagram, limit);
   const Plan plan = plan_pages(diagram, limit);

@@ -198,6 +198,22 @@ TEST(visualize, folds_only_what_is_equal_numbered_and_chained) {
   EXPECT_THAT(dot_of_layers({"a.0", "a.1", "a.2"}, "", false), Not(HasSubstr("<B>×")));
 }
 
+TEST(visualize, folds_layers_although_the_last_ends_with_more) {
+  LazyTensor x = input("x", kPair);
+  const LazyTensor first = x;
+  for (const char* scope : {"layer.0", "layer.1", "layer.2"})
+    for (int i = 0; i < 4; ++i) x = op("aten::relu", x, scope);
+  const auto dot = [&](const LazyTensor& output) {
+    return to_dot(Graph({.inputs = {first}, .outputs = {output}}));
+  };
+  const LazyTensor more = op("aten::tanh", x, "layer.2");
+  const std::string folded = dot(more);
+  EXPECT_THAT(folded, HasSubstr("0 … 2 <"));
+  EXPECT_EQ(nodes_in(folded), 7U);       // x, four times relu, tanh, output
+  EXPECT_EQ(count(folded, " -> "), 6U);  // the tanh follows the last relu
+  EXPECT_THAT(dot(op("aten::tanh", more, "layer.2")), HasSubstr("0 … 1 <"));  // too much
+}
+
 TEST(visualize, does_not_fold_layers_that_differ_in_an_attribute) {
   const auto dot = [](int second) {
     LazyTensor x = input("x", kPair);

@@ -7,20 +7,6 @@
 namespace composit::drawing {
 namespace {
 
-// All items in `box` and the boxes inside it, in topological order.
-std::vector<uint32_t> items_in(const Diagram& diagram, uint32_t box) {
-  std::vector<uint32_t> items;
-  std::vector<uint32_t> pending{box};
-  while (!pending.empty()) {
-    const uint32_t next = pending.back();
-    pending.pop_back();
-    for (const Member& member : diagram.boxes[next].members)
-      (member.is_box ? pending : items).push_back(member.index);
-  }
-  std::sort(items.begin(), items.end());
-  return items;
-}
-
 bool has_items(const Box& box) {
   return std::any_of(box.members.begin(), box.members.end(),
                      [](const Member& member) { return !member.is_box; });
@@ -109,6 +95,12 @@ class Folder {
     uint32_t original = kNone;  // its counterpart in copy 0
   };
 
+  // Boxes to be drawn as one, and what the last of them has beyond the others.
+  struct Run {
+    std::vector<uint32_t> boxes;
+    std::vector<uint32_t> extras;
+  };
+
   // Folds runs among the boxes that stand directly in `box`.
   void fold(uint32_t box) {
     link_predecessors();
@@ -116,32 +108,44 @@ class Folder {
     bool folded = false;
     const std::vector<Member> members = diagram_.boxes[box].members;
     for (size_t begin = 0; begin < members.size();) {
-      const std::vector<uint32_t> run = run_at(members, begin);
+      const Run run = run_at(members, begin);
       kept.push_back(members[begin]);
-      if (run.size() > 1) {
-        fold_run(run, static_cast<uint32_t>(begin));
+      if (run.boxes.size() > 1) {
+        fold_run(run.boxes, static_cast<uint32_t>(begin));
         folded = true;
       }
-      begin += std::max<size_t>(run.size(), 1);
+      for (uint32_t item : run.extras) {
+        kept.push_back({item, false});
+        diagram_.items[item].box = box;
+      }
+      begin += std::max<size_t>(run.boxes.size(), 1);
     }
     if (!folded) return;
     diagram_.boxes[box].members = std::move(kept);
     redirect_edges();
   }
 
-  std::vector<uint32_t> run_at(const std::vector<Member>& members, size_t begin) const {
-    std::vector<uint32_t> run;
-    for (size_t i = begin; i < members.size() && members[i].is_box; ++i) {
+  Run run_at(const std::vector<Member>& members, size_t begin) const {
+    Run run;
+    for (size_t i = begin; i < members.size() && members[i].is_box && run.extras.empty(); ++i) {
       const uint32_t next = members[i].index;
-      if (!run.empty() && !continues(run.back(), next)) break;
-      run.push_back(next);
+      if (!run.boxes.empty() && !continues(run.boxes.back(), next)) break;
+      run.boxes.push_back(next);
+      const std::vector<uint32_t> items = items_in(diagram_, next);
+      const size_t size = items_in(diagram_, run.boxes[0]).size();
+      run.extras.assign(items.begin() + static_cast<std::ptrdiff_t>(size), items.end());
     }
     return run;
   }
 
+  // `next` may end with a little more: operations that read no parameter count as part of the
+  // module before them, so that the last layer has what follows the layers.
   bool continues(uint32_t previous, uint32_t next) const {
-    return follows(diagram_.boxes[previous], diagram_.boxes[next]) &&
-           signature(previous) == signature(next) && feeds(previous, next);
+    if (!follows(diagram_.boxes[previous], diagram_.boxes[next])) return false;
+    const size_t size = items_in(diagram_, previous).size();
+    const size_t next_size = items_in(diagram_, next).size();
+    return size <= next_size && next_size - size <= size / 4 &&
+           signature(previous, size) == signature(next, size) && feeds(previous, next);
   }
 
   bool feeds(uint32_t from, uint32_t to) const {
@@ -152,10 +156,12 @@ class Folder {
     return false;
   }
 
-  Hash signature(uint32_t box) const {
+  // Of the first `size` items of `box`.
+  Hash signature(uint32_t box, size_t size) const {
     Hasher hasher;
     const std::string& base = diagram_.boxes[box].path;
-    const std::vector<uint32_t> items = items_in(diagram_, box);
+    std::vector<uint32_t> items = items_in(diagram_, box);
+    items.resize(size);
     for (uint32_t index : items) {
       const Item& item = diagram_.items[index];
       hasher.add(item.signature);
@@ -177,7 +183,7 @@ class Folder {
     const std::vector<uint32_t> originals = items_in(diagram_, run[0]);
     for (uint32_t number = 0; number < run.size(); ++number) {
       const std::vector<uint32_t> copies = items_in(diagram_, run[number]);
-      for (size_t i = 0; i < copies.size(); ++i)
+      for (size_t i = 0; i < originals.size(); ++i)
         original_[copies[i]] = {run_number, number, originals[i]};
     }
     Box& first = diagram_.boxes[run[0]];
@@ -257,7 +263,7 @@ void dissolve_interleaved(Diagram& diagram) {
       pending.insert(pending.end(), lifted.begin(), lifted.end());
       diagram.boxes[member.index].members.clear();
     }
-    if (members.size() != diagram.boxes[box].members.size()) sort_members(diagram, members);
+    if (pending.size() > diagram.boxes[box].members.size()) sort_members(diagram, members);
     diagram.boxes[box].members = std::move(members);
   }
 }

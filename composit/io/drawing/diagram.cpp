@@ -185,12 +185,11 @@ class Builder {
   void add_mutations(const Graph& graph, const Sources& sources) {
     for (const Mutation& mutation : graph.mutations()) {
       const Source& value = sources.at(mutation.value.node.get()).at(mutation.value.index);
-      const std::string remark =
-          "writes " + (is_input(*mutation.target.node) ? input_name(*mutation.target.node) : "?");
+      const std::string& name = input_name(*mutation.target.node);
       if (value.item != kNone)
-        diagram_.items[value.item].remarks.push_back(remark);
+        diagram_.items[value.item].writes.push_back(name);
       else
-        add_sink(remark, OpKind::effect, mutation.value, sources);
+        add_sink("writes " + name, OpKind::effect, mutation.value, sources);
     }
   }
 
@@ -234,6 +233,19 @@ class Builder {
 
 Diagram make_diagram(const Graph& graph, bool open_bodies) {
   return Builder(open_bodies).build(graph);
+}
+
+std::vector<uint32_t> items_in(const Diagram& diagram, uint32_t box) {
+  std::vector<uint32_t> items;
+  std::vector<uint32_t> pending{box};
+  while (!pending.empty()) {
+    const uint32_t next = pending.back();
+    pending.pop_back();
+    for (const Member& member : diagram.boxes[next].members)
+      (member.is_box ? pending : items).push_back(member.index);
+  }
+  std::sort(items.begin(), items.end());
+  return items;
 }
 
 }  // namespace composit::drawing

@@ -31,7 +31,8 @@ struct Item {
   std::string caption;  // name of the scope that holds nothing but this item
   std::vector<std::string> types;
   std::vector<Satellite> satellites;
-  std::vector<std::string> remarks;  // effects and mutations
+  std::vector<std::string> remarks;  // "effect 3"
+  std::vector<std::string> writes;   // names of the inputs that hold its outputs afterwards
   std::string tooltip;
   uint32_t box = 0;
   Hash signature;  // operation, attributes and types; equal for items that a reader may take for
@@ -65,6 +66,9 @@ struct Diagram {
   std::vector<Edge> edges;  // sorted, each once
   std::vector<Box> boxes;   // boxes[0] is the whole picture
 };
+
+// All items in `box` and the boxes inside it, in topological order.
+std::vector<uint32_t> items_in(const Diagram& diagram, uint32_t box);
 
 // `open_bodies`: nodes with a `body` become boxes that show it.
 Diagram make_diagram(const Graph& graph, bool open_bodies);

@@ -6,62 +6,11 @@
 #include <map>
 #include <set>
 
+#include "composit/io/drawing/label.h"
 #include "composit/io/drawing/text.h"
 
 namespace composit::drawing {
 namespace {
-
-constexpr size_t kMaxText = 60;
-constexpr size_t kMaxLines = 8;  // of one sort in a node
-constexpr std::string_view kGrey = "#6b7280";
-constexpr std::string_view kDark = "#24292f";
-constexpr std::string_view kRed = "#b5483f";
-constexpr std::string_view kBrown = "#85611c";
-
-// For labels in angle brackets, where graphviz wants no element without text.
-std::string label(std::string_view text) {
-  return text.empty() ? "(unnamed)" : html(shortened(text, kMaxText));
-}
-
-std::string font(std::string_view text, int size, std::string_view colour) {
-  return fmt::format(R"(<FONT POINT-SIZE="{}" COLOR="{}">{}</FONT>)", size, colour, label(text));
-}
-
-std::string bold(std::string_view text) { return fmt::format("<B>{}</B>", label(text)); }
-
-// Lines for a label, the last of them "and 3 more" where there are too many.
-void add_lines(std::vector<std::string>& lines, const std::vector<std::string>& texts,
-               std::string_view colour) {
-  for (size_t i = 0; i < texts.size(); ++i) {
-    if (i + 1 == kMaxLines && texts.size() > kMaxLines) {
-      lines.push_back(font(fmt::format("and {} more", texts.size() - i), 9, colour));
-      return;
-    }
-    lines.push_back(font(texts[i], 9, colour));
-  }
-}
-
-// A label of several lines. A table, because graphviz sets plain lines of different size too close.
-std::string stacked(const std::vector<std::string>& lines) {
-  std::string rows;
-  for (const std::string& line : lines) rows += fmt::format("<TR><TD>{}</TD></TR>", line);
-  return fmt::format(R"(<TABLE BORDER="0" CELLSPACING="0" CELLPADDING="1">{}</TABLE>)", rows);
-}
-
-std::string title_with_repeats(const Box& box) {
-  return box.repeats == 1 ? title_of(box) : fmt::format("{} ×{}", title_of(box), box.repeats);
-}
-
-std::string badge(const Box& box) {
-  if (box.repeats == 1) return "";
-  return fmt::format(R"( <FONT POINT-SIZE="11" COLOR="{}"><B>×{}</B></FONT>)", kRed, box.repeats);
-}
-
-// "×12, 14 nodes each"
-std::string size_text(const Box& box) {
-  const std::string nodes = box.nodes == 1 ? "1 node" : fmt::format("{} nodes", box.nodes);
-  return box.repeats == 1 ? nodes : nodes + " each";
-}
 
 // Writes one page.
 class PageWriter {
@@ -146,7 +95,7 @@ class PageWriter {
   void write_cluster(uint32_t index, int depth) {
     const Box& box = diagram_.boxes[index];
     line(depth, "subgraph cluster_{} {{", index);
-    line(depth + 1, R"(label=<{}{}>; tooltip={};)", label(title_of(box)), badge(box),
+    line(depth + 1, R"(label=<{}>; tooltip={};)", cluster_label(box),
          quoted(shortened(box.path, 500)));
     line(depth + 1, R"(style="rounded,filled"; fillcolor="{}"; color="{}"; penwidth={};)",
          depth % 2 == 1 ? "#f8f9fb" : "#ffffff", box.repeats > 1 ? kRed : "#c8cfd8",
@@ -157,88 +106,39 @@ class PageWriter {
 
   void write_item(uint32_t index, int depth) {
     const Item& item = diagram_.items[index];
-    std::vector<std::string> lines;
-    if (!item.caption.empty()) lines.push_back(font(item.caption, 9, kGrey));
-    lines.push_back(bold(item.title));
-    add_lines(lines, item.types, kGrey);
-    add_lines(lines, satellite_lines(item), kBrown);
-    add_lines(lines, item.remarks, kRed);
     const Colours& paint = colours(item.kind);
     line(depth, R"(n{} [label=<{}>, fillcolor="{}", color="{}", tooltip={}];)", index,
-         stacked(lines), paint.fill,
-         item.remarks.empty() ? paint.line : colours(OpKind::effect).line,
+         item_label(item, diagram_.boxes[item.box].path), paint.fill,
+         item.remarks.empty() && item.writes.empty() ? paint.line : kRed,
          quoted(shortened(item.tooltip, 800)));
     items_.push_back(index);
   }
 
-  // "weight, bias  64": neighbours of one type share a line.
-  std::vector<std::string> satellite_lines(const Item& item) const {
-    std::vector<std::string> lines;
-    std::string_view type;
-    for (const Satellite& satellite : item.satellites) {
-      const std::string name = satellite_name(satellite.name, item);
-      const bool shares = !lines.empty() && satellite.type == type &&
-                          lines.back().size() + name.size() < 2 * kMaxText / 3;
-      if (shares) {
-        lines.back().insert(lines.back().size() - type_suffix(satellite, item).size(), ", " + name);
-      } else {
-        lines.push_back(name + type_suffix(satellite, item));
-        type = satellite.type;
-      }
-    }
-    return lines;
-  }
-
-  // As seen from the item's scope.
-  std::string satellite_name(std::string_view name, const Item& item) const {
-    for (const std::string& scope : {diagram_.boxes[item.box].path, item.caption})
-      if (!scope.empty() && name.starts_with(scope + ".")) name.remove_prefix(scope.size() + 1);
-    return shortened(name, kMaxText / 2);
-  }
-
-  // The dtype only where it is not the item's own.
-  static std::string type_suffix(const Satellite& satellite, const Item& item) {
-    std::string_view type = satellite.type;
-    const std::string_view own = item.types.empty() ? std::string_view() : item.types[0];
-    const size_t dtype = own.find(' ');
-    if (dtype != std::string_view::npos && type.starts_with(own.substr(0, dtype + 1)))
-      type.remove_prefix(dtype + 1);
-    return fmt::format("  {}", type);
-  }
-
   void write_closed(uint32_t index, int depth) {
     const Box& box = diagram_.boxes[index];
-    std::vector<uint32_t> inner;
-    const std::vector<std::string> summary = summarise(index, inner);
-    for (uint32_t item : inner) {
+    for (uint32_t item : items_in(diagram_, index)) {
       shown_as_[item] = index;
       items_.push_back(item);
     }
-    std::vector<std::string> lines{bold(title_of(box)) + badge(box),
-                                   font(size_text(box), 10, kDark)};
-    add_lines(lines, summary, kGrey);
     line(depth,
          R"(b{} [label=<{}>, fillcolor="#ffffff", color="{}", penwidth=1.6, URL={}, tooltip={}];)",
-         index, stacked(lines), box.repeats > 1 ? kRed : "#57606a", quoted(page_link(index)),
-         quoted(shortened(box.path, 500)));
+         index, closed_label(box, summary_of(index)), box.repeats > 1 ? kRed : "#57606a",
+         quoted(page_link(index)), quoted(shortened(box.path, 500)));
   }
 
-  // The most frequent operations in `box`: "12 conv2d". All its items go into `inner`.
-  std::vector<std::string> summarise(uint32_t box, std::vector<uint32_t>& inner) const {
+  // The most frequent operations: "12 conv2d".
+  std::vector<std::string> summary_of(uint32_t box) const {
     std::map<std::string, size_t> counts;
-    std::vector<std::pair<uint32_t, size_t>> pending{
-        {box, 1}};  // boxes, and how often they stand in `box`
+    std::vector<std::pair<uint32_t, size_t>> pending{{box, 1}};  // boxes, and how often they occur
     while (!pending.empty()) {
       const auto [next, times] = pending.back();
       pending.pop_back();
       for (const Member& member : diagram_.boxes[next].members) {
-        if (member.is_box) {
+        const Item* item = member.is_box ? nullptr : &diagram_.items[member.index];
+        if (member.is_box)
           pending.emplace_back(member.index, times * diagram_.boxes[member.index].repeats);
-          continue;
-        }
-        inner.push_back(member.index);
-        const Item& item = diagram_.items[member.index];
-        if (item.kind != OpKind::input && item.kind != OpKind::output) counts[item.title] += times;
+        else if (item->kind != OpKind::input && item->kind != OpKind::output)
+          counts[item->title] += times;
       }
     }
     std::vector<std::pair<size_t, std::string>> order;
@@ -324,12 +224,6 @@ class PageWriter {
 };
 
 }  // namespace
-
-std::string title_of(const Box& box) {
-  if (box.repeats == 1) return box.name;
-  const size_t digits = box.last_name.find_last_not_of("0123456789") + 1;
-  return box.name + " … " + box.last_name.substr(digits);
-}
 
 DotWriter::DotWriter(const Diagram& diagram, const Plan& plan)
     : diagram_(diagram),

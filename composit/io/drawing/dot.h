@@ -27,7 +27,4 @@ class DotWriter {
   std::vector<std::vector<uint32_t>> targets_;
 };
 
-// "encoder.layer.0 … 11"
-std::string title_of(const Box& box);
-
 }  // namespace composit::drawing

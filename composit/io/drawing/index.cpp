@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "composit/io/drawing/label.h"
 #include "composit/io/drawing/text.h"
 
 namespace composit::drawing {

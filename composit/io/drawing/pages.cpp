@@ -14,7 +14,7 @@ class Planner {
       : diagram_(diagram), limit_(limit), sizes_(diagram.boxes.size()) {
     plan_.page_of_box.assign(diagram.boxes.size(), kNone);
     plan_.page_of_item.assign(diagram.items.size(), kNone);
-    for (uint32_t box = 0; box < sizes_.size(); ++box) sizes_[box] = count_items(diagram, box);
+    for (uint32_t box = 0; box < sizes_.size(); ++box) sizes_[box] = items_in(diagram, box).size();
   }
 
   Plan plan() && {
@@ -120,22 +120,6 @@ class Planner {
 };
 
 }  // namespace
-
-size_t count_items(const Diagram& diagram, uint32_t box) {
-  size_t count = 0;
-  std::vector<uint32_t> pending{box};
-  while (!pending.empty()) {
-    const uint32_t next = pending.back();
-    pending.pop_back();
-    for (const Member& member : diagram.boxes[next].members) {
-      if (member.is_box)
-        pending.push_back(member.index);
-      else
-        ++count;
-    }
-  }
-  return count;
-}
 
 Plan plan_pages(const Diagram& diagram, size_t limit) { return Planner(diagram, limit).plan(); }
 

@@ -30,7 +30,4 @@ struct Plan {
 // Pages of `limit` items at most; `split` must have been applied with the same limit.
 Plan plan_pages(const Diagram& diagram, size_t limit);
 
-// Items drawn when `box` and all in it are open.
-size_t count_items(const Diagram& diagram, uint32_t box);
-
 }  // namespace composit::drawing
