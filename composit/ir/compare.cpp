@@ -57,6 +57,11 @@ uint64_t key_of(const Node& node, Strictness strictness) {
   return hasher.finish().low;
 }
 
+bool same_form(const Node& before, const Node& after) {
+  return before.op() == after.op() && before.arguments() == after.arguments() &&
+         before.outputs().size() == after.outputs().size();
+}
+
 using Nodes = std::vector<NodePtr>;
 
 // Aligns [begin, end) of both; what lies between two pairs is aligned once more, less strictly.
@@ -83,6 +88,7 @@ void align_nodes(const Nodes& before, const Nodes& after, Range in_before, Range
   for (const auto& [i, j] :
        align(keys_of(before, in_before, strictness), keys_of(after, in_after, strictness))) {
     const Match match{in_before.begin + i, in_after.begin + j};
+    if (!same_form(*before[match.before], *after[match.after])) continue;  // one hash for two keys
     loosen({gap_before.begin, match.before}, {gap_after.begin, match.after});
     matches.push_back(match);
     gap_before.begin = match.before + 1;
@@ -327,22 +333,24 @@ class Comparison {
   }
 
   void compare_mutations() {
-    const auto find_target = [](const Graph& graph, const std::string& name) -> const Mutation* {
-      for (const Mutation& mutation : graph.mutations())
-        if (input_name(*mutation.target.node) == name) return &mutation;
-      return nullptr;
-    };
-    for (const auto& [target, value] : before_.mutations()) {
-      const std::string& name = input_name(*target.node);
-      const Mutation* other = find_target(after_, name);
-      if (other == nullptr || !same(value, other->value))
-        report_signature("mutation of " + name, names_before_.of(value),
-                         other == nullptr ? std::string(kAbsent) : names_after_.of(other->value));
-    }
+    FlatMap<std::string, LazyTensor> old_values, new_values;
+    for (const auto& [target, value] : before_.mutations())
+      old_values.insert(input_name(*target.node), value);
     for (const auto& [target, value] : after_.mutations())
-      if (find_target(before_, input_name(*target.node)) == nullptr)
-        report_signature("mutation of " + input_name(*target.node), std::string(kAbsent),
-                         names_after_.of(value));
+      new_values.insert(input_name(*target.node), value);
+    for (const auto& mutation : before_.mutations()) {
+      const std::string& name = input_name(*mutation.target.node);
+      const LazyTensor* now = new_values.find(name);
+      if (now == nullptr || !same(mutation.value, *now))
+        report_signature("mutation of " + name, names_before_.of(mutation.value),
+                         now == nullptr ? std::string(kAbsent) : names_after_.of(*now));
+    }
+    for (const auto& mutation : after_.mutations()) {
+      const std::string& name = input_name(*mutation.target.node);
+      if (!old_values.contains(name))
+        report_signature("mutation of " + name, std::string(kAbsent),
+                         names_after_.of(mutation.value));
+    }
   }
 
   void compare_input_order() {

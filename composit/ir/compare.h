@@ -22,8 +22,8 @@
 namespace composit {
 
 enum class DifferenceKind : uint8_t {
-  added,      // a node, or an input
-  removed,    //
+  added,      // a node or an input that only `after` has
+  removed,    // one that only `before` has
   attribute,  // `key`: its name. The value of a constant is its attribute "value"
   execution,  // `key`: the name of an execution attribute
   type,       // `key`: "output 0"

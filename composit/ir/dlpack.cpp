@@ -90,11 +90,9 @@ DLManagedTensor* to_dlpack(const Array& array) {
   tensor.ndim = static_cast<int32_t>(type.rank());
   tensor.shape = kept->shape.data();
   tensor.strides = kept->strides.data();
-  DLManagedTensor& managed = kept->managed;
-  managed = {tensor, kept.get(),
-             [](DLManagedTensor* self) { delete static_cast<Export*>(self->manager_ctx); }};
-  kept.release();
-  return &managed;
+  kept->managed = {tensor, kept.get(),
+                   [](DLManagedTensor* self) { delete static_cast<Export*>(self->manager_ctx); }};
+  return &kept.release()->managed;
 }
 
 }  // namespace composit::dlpack

@@ -143,7 +143,7 @@ std::optional<Device> device_from_name(std::string_view name) {
 }
 
 bool is_valid(Device device) {
-  return static_cast<size_t>(device.type) < kDevices.size() && device.index >= -1;
+  return static_cast<uint8_t>(device.type) < kDevices.size() && device.index >= -1;
 }
 bool is_valid(Layout layout) { return static_cast<size_t>(layout) < kLayouts.size(); }
 bool is_valid(MemoryFormat format) { return static_cast<size_t>(format) < kMemoryFormats.size(); }

@@ -7,8 +7,9 @@
 namespace composit {
 namespace {
 
+// Transparent: a string_view is looked up without making a string.
 struct TextHash : std::hash<std::string_view> {
-  using is_transparent = void;  // so that a string_view is looked up without making a string
+  using is_transparent = void;  // NOLINT(readability-identifier-naming)
 };
 
 struct SymbolTable {

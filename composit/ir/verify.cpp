@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 #include <unordered_set>
+#include <utility>
+#include <variant>
 
 #include "composit/ir/error.h"
 #include "composit/ir/overload.h"
@@ -209,12 +211,14 @@ Fault fault_of_inputs(const std::vector<LazyTensor>& inputs) {
   return {};
 }
 
-Fault fault_of_mutation(const Mutation& mutation, const std::vector<LazyTensor>& inputs) {
-  const auto is_target = [&](const LazyTensor& input) {
-    return input.node == mutation.target.node && mutation.target.index == 0;
-  };
-  if (!mutation.target || std::none_of(inputs.begin(), inputs.end(), is_target))
+// `mutated` tells for every input whether it was a target before.
+Fault fault_of_mutation(const Mutation& mutation, FlatMap<const Node*, bool>& mutated) {
+  const Node* input = mutation.target.node.get();
+  bool* before = mutated.find(input);
+  if (before == nullptr || mutation.target.index != 0)
     return "the target of a mutation is not an input";
+  if (std::exchange(*before, true))
+    return "input " + quoted(input_name(*input)) + " is mutated twice";
   if (!mutation.value || fault_of_operand(mutation.value, 0)) return "a mutation has no value";
   const Type &target = mutation.target.type(), &value = mutation.value.type();
   if (target.dtype == value.dtype && target.device == value.device && target.sizes == value.sizes)
@@ -316,8 +320,10 @@ Fault fault_of(const Graph::Parts& parts) {
   for (size_t i = 0; i < parts.outputs.size(); ++i)
     if (parts.outputs[i] && fault_of_operand(parts.outputs[i], 0))
       return numbered("output", i) + " is an output its node does not have";
+  FlatMap<const Node*, bool> mutated;
+  for (const LazyTensor& input : parts.inputs) mutated.insert(input.node.get(), false);
   for (const Mutation& mutation : parts.mutations)
-    if (Fault fault = fault_of_mutation(mutation, parts.inputs)) return fault;
+    if (Fault fault = fault_of_mutation(mutation, mutated)) return fault;
   int64_t last = -1;
   for (const NodePtr& node : parts.effects) {
     const int64_t place = node ? place_of_effect(*node) : -1;

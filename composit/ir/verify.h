@@ -9,7 +9,7 @@
 //   * A node's arguments cover its operands in order; an operand is an output its node has.
 //     Attributes have unique names, enumerators are in range, arrays and regions have values.
 //   * Inputs have unique names, and every input a node needs is listed. A mutation's target is an
-//     input; its value has the same dtype, device and sizes.
+//     input, and of no other mutation; its value has the same dtype, device and sizes.
 //   * Nodes with an effect have unique places, and are listed in their order.
 //   * A region is closed: its inputs are blocks, and it needs nothing else. One with effects
 //   belongs

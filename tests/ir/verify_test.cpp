@@ -145,6 +145,7 @@ TEST(Verify, OutputsAndMutations) {
   expect_fault(Graph({.inputs = {x}, .mutations = {{y, x}}}), "is not an input");
   expect_fault(Graph({.inputs = {x}, .mutations = {{{}, x}}}), "is not an input");
   expect_fault(Graph({.inputs = {x}, .mutations = {{x, {}}}}), "a mutation has no value");
+  expect_fault(Graph({.inputs = {x}, .mutations = {{x, y}, {x, x}}}), "input 'x' is mutated twice");
   const LazyTensor other = input("y", tensor_type(DType::float32, {3}));
   expect_fault(Graph({.inputs = {x, other}, .mutations = {{x, other}}}),
                "input 'x' is float32[2], its new value float32[3]");
