@@ -69,6 +69,8 @@ void Aliasing::sweep() {
     it = places_.erase(it);
     state->storage.reset();
     state->version = state->base_version = 0;
+    state->has_gaps = false;
+    state->owners.clear();
     state->base = state->base_geometry = kNone;
     state->aliases.clear();
     state->pending.clear();
@@ -119,10 +121,16 @@ bool Aliasing::was_changed(const at::Tensor& tensor, ValueId value) const {
     return found == without_storage_.end() || found->second.value != value;
   }
   const Place place = find(tensor);
-  if (place.state == nullptr || place.state->version > 0) return true;
-  const auto& owners = place.state->owners;
-  return std::find(owners.begin(), owners.end(), value) == owners.end() ||
+  return was_moved(tensor, value) || place.state->version > 0 ||
          !matches(recording_.geometries[recording_.values[value].geometry], tensor, place.shift);
+}
+
+bool Aliasing::was_moved(const at::Tensor& tensor, ValueId value) const {
+  if (!tensor.has_storage()) return false;
+  const Place place = find(tensor);
+  if (place.state == nullptr) return true;
+  const auto& owners = place.state->owners;
+  return std::find(owners.begin(), owners.end(), value) == owners.end();
 }
 
 // ---- aliases ----------------------------------------------------------------------------------------------------
@@ -192,7 +200,8 @@ ValueId Aliasing::read(const at::Tensor& tensor) {
   StorageState& state = *place.state;
   if (!detached_.empty()) {
     const auto found = detached_.find(tensor.unsafeGetTensorImpl());
-    if (found != detached_.end() && found->second.version == state.version &&
+    if (found != detached_.end() && found->second.version == state.version && found->second.state == &state &&
+        recording_.values[found->second.value].birth == state.birth &&
         matches(recording_.geometries[recording_.values[found->second.value].geometry], tensor, place.shift))
       return found->second.value;
   }
@@ -235,10 +244,10 @@ void Aliasing::bind(const at::Tensor& tensor, ValueId value, ValueId operand) {
   set_alias(state, alias);
 }
 
-void Aliasing::bind_outside(const at::Tensor& tensor, ValueId value) {
+ValueId Aliasing::bind_outside(const at::Tensor& tensor, ValueId value) {
   if (!tensor.has_storage()) {
     without_storage_.insert_or_assign(tensor.unsafeGetTensorImpl(), Weak{weak(tensor), value, 0});
-    return;
+    return kNone;
   }
   Place place = find(tensor);
   if (place.state == nullptr) place = place_outside(tensor);
@@ -246,11 +255,13 @@ void Aliasing::bind_outside(const at::Tensor& tensor, ValueId value) {
   const GeometryId geometry = recording_.geometries.intern(tensor, place.shift);
   recording_.values[value].geometry = geometry;
   state.aliases.push_back({geometry, value, 0, kNone, kNone, 0});
+  const ValueId first = state.owners.empty() ? kNone : state.owners.front();
   state.owners.push_back(value);
   if (state.base == kNone && place.shift == 0 && covers(recording_.geometries[geometry], state.nbytes)) {
     state.base = value;
     state.base_geometry = geometry;
   }
+  return first;
 }
 
 void Aliasing::bind_unwritten(const at::Tensor& tensor) { add(tensor, false); }
@@ -259,7 +270,7 @@ void Aliasing::bind_detached(const at::Tensor& tensor, ValueId value) {
   if (!tensor.has_storage()) return bind(tensor, value, kNone);
   const StorageState* state = find(tensor).state;
   recording_.values[value].birth = state->birth;
-  detached_.insert_or_assign(tensor.unsafeGetTensorImpl(), Weak{weak(tensor), value, state->version});
+  detached_.insert_or_assign(tensor.unsafeGetTensorImpl(), Weak{weak(tensor), value, state->version, state});
 }
 
 // ---- writes -----------------------------------------------------------------------------------------------------
@@ -337,6 +348,7 @@ void Aliasing::ensure_base(StorageState& state) {
     state.base = emit(RecordKind::storage_of, 0, {state.owners.front()}, state.base_geometry, 0);
   else
     state.base = emit(RecordKind::storage_zeros, 0, {}, state.base_geometry, state.birth);
+  state.has_gaps = !state.outside;
 }
 
 void Aliasing::flush(StorageState& state) {
@@ -390,6 +402,8 @@ ValueId Aliasing::regenerate(StorageState& state, const at::Tensor& tensor, int6
   ensure_base(state);
   const GeometryId geometry = recording_.geometries.intern(tensor, shift);
   ValueId value = state.base;
+  if (state.has_gaps && !lies_in_alias(state, geometry))
+    recording_.remark("reads memory that no operator wrote, at sizes " + c10::str(tensor.sizes()));
   if (geometry != state.base_geometry) {
     const std::vector<Alias> path = path_to_base(state, geometry, false);
     if (path.empty()) {
@@ -400,6 +414,15 @@ ValueId Aliasing::regenerate(StorageState& state, const at::Tensor& tensor, int6
   }
   set_alias(state, {geometry, value, state.version, kNone, kNone, 0});
   return value;
+}
+
+// Is the geometry part of a tensor that some operator made or wrote?
+bool Aliasing::lies_in_alias(const StorageState& state, GeometryId geometry) const {
+  const ByteRange range = byte_range(recording_.geometries[geometry]);
+  return std::any_of(state.aliases.begin(), state.aliases.end(), [&](const Alias& alias) {
+    const ByteRange known = byte_range(recording_.geometries[alias.geometry]);
+    return alias.geometry != state.base_geometry && known.begin <= range.begin && range.end <= known.end;
+  });
 }
 
 ValueId Aliasing::scatter(StorageState& state, const PendingWrite& write) {

@@ -46,6 +46,7 @@ struct StorageState {
   int64_t nbytes = 0;
   uint32_t version = 0;
   bool outside = false;      // existed before the scope
+  bool has_gaps = false;     // bytes that no operator wrote
   c10::SmallVector<ValueId, 1> owners;  // outside: the inputs and constants that came in with this storage
   RecordId birth = 0;        // 0 for storages from outside
   ValueId base = kNone;      // kNone: not needed so far
@@ -67,8 +68,9 @@ class Aliasing {
   void bind(const at::Tensor& tensor, ValueId value, ValueId operand);
   // The newest record left `value` in `tensor`.
   void write(const at::Tensor& tensor, ValueId value);
-  // `tensor` is input or constant `value`, in memory from outside.
-  void bind_outside(const at::Tensor& tensor, ValueId value);
+  // `tensor` is input or constant `value`, in memory from outside. The value that came in with this memory before, or
+  // kNone.
+  ValueId bind_outside(const at::Tensor& tensor, ValueId value);
   // `tensor` was given memory of its own that no operator made (`x.set_()`).
   void bind_unwritten(const at::Tensor& tensor);
   // `tensor` shares memory and geometry with its origin, but is another value: the result of `detach`.
@@ -79,6 +81,8 @@ class Aliasing {
   // Does input or constant `value`, which came in as `tensor`, hold something else now? Its memory may have been written,
   // or the tensor may lie elsewhere (`set_data`, `resize_`).
   bool was_changed(const at::Tensor& tensor, ValueId value) const;
+  // Does it lie in other memory than it came with?
+  bool was_moved(const at::Tensor& tensor, ValueId value) const;
   GeometryId geometry(const at::Tensor& tensor);
   // All bytes of the storage `tensor` lies in, up to date; kNone for memory the tracer cannot address.
   ValueId base_of(const at::Tensor& tensor);
@@ -96,6 +100,7 @@ class Aliasing {
     WeakTensor tensor;  // keeps the address from being used again
     ValueId value;
     uint32_t version;
+    const StorageState* state = nullptr;
   };
 
   Place find(const at::Tensor& tensor) const;
@@ -113,6 +118,7 @@ class Aliasing {
   void ensure_base(StorageState& state);
   void flush(StorageState& state);
   ValueId regenerate(StorageState& state, const at::Tensor& tensor, int64_t shift);
+  bool lies_in_alias(const StorageState& state, GeometryId geometry) const;
   ValueId scatter(StorageState& state, const PendingWrite& write);
   ValueId repeat_view(const Alias& link, ValueId operand, RecordId birth);
   // The links from `geometry` to the base, leaf first; empty where one of them is not a recorded view operator.

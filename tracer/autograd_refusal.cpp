@@ -7,9 +7,10 @@
 namespace flashlight::tracer {
 namespace {
 
-bool refuses_to_write(const at::Tensor& tensor, bool requires_grad) {
+template <class Check>
+bool throws(Check check) {
   try {
-    torch::autograd::check_inplace(tensor, requires_grad);
+    check();
     return false;
   } catch (const c10::Error&) {
     return true;
@@ -18,20 +19,28 @@ bool refuses_to_write(const at::Tensor& tensor, bool requires_grad) {
 
 }  // namespace
 
-bool any_requires_grad(c10::ArrayRef<c10::IValue> arguments) {
-  const auto requires_grad = [](const c10::IValue& value) { return value.isTensor() && value.toTensor().requires_grad(); };
-  return std::any_of(arguments.begin(), arguments.end(), [&](const c10::IValue& argument) {
-    if (!argument.isTensorList()) return requires_grad(argument);
-    const auto list = argument.toListRef();
-    return std::any_of(list.begin(), list.end(), requires_grad);
-  });
+void add_differentiated(c10::SmallVectorImpl<at::Tensor>& tensors, c10::ArrayRef<c10::IValue> arguments) {
+  const auto add = [&](const c10::IValue& value) {
+    if (value.isTensor() && value.toTensor().requires_grad()) tensors.push_back(value.toTensor());
+  };
+  for (const c10::IValue& argument : arguments) {
+    if (!argument.isTensorList()) {
+      add(argument);
+      continue;
+    }
+    for (const c10::IValue& item : argument.toListRef()) add(item);
+  }
 }
 
-bool autograd_refuses(const OpInfo& info, c10::ArrayRef<at::Tensor> written, bool requires_grad) {
-  if (!requires_grad) return false;
+bool autograd_refuses(const OpInfo& info, c10::ArrayRef<at::Tensor> written, c10::ArrayRef<at::Tensor> differentiated) {
+  if (differentiated.empty()) return false;
   if (std::find(info.out.begin(), info.out.end(), true) != info.out.end()) return true;
-  return std::any_of(written.begin(), written.end(),
-                     [](const at::Tensor& tensor) { return refuses_to_write(tensor, true); });
+  // A view whose base was written in a way autograd does not allow is turned down when it is read.
+  return std::any_of(differentiated.begin(), differentiated.end(),
+                     [](const at::Tensor& tensor) { return throws([&] { (void)tensor.grad_fn(); }); }) ||
+         std::any_of(written.begin(), written.end(), [](const at::Tensor& tensor) {
+           return throws([&] { torch::autograd::check_inplace(tensor, true); });
+         });
 }
 
 }  // namespace flashlight::tracer

@@ -68,13 +68,13 @@ Attribute opaque(const c10::IValue& value) {
   return composit::Opaque{value.tagKind(), std::make_shared<c10::IValue>(value)};
 }
 
-Attribute list_attribute(const c10::IValue& value, const c10::TypePtr& type, const GeneratorRole& role) {
+Attribute list_attribute(const c10::IValue& value, const c10::TypePtr& type) {
   const c10::List<c10::IValue> items = value.toList();
   const auto list_type = type->cast<c10::ListType>();
   const c10::TypePtr element = list_type ? list_type->getElementType() : items.elementType();
   composit::List list{element_kind(element), {}};
   list.items.reserve(items.size());
-  for (const c10::IValue& item : items) list.items.push_back(to_attribute(item, element, role));
+  for (const c10::IValue& item : items) list.items.push_back(to_attribute(item, element));
   return list;
 }
 
@@ -143,7 +143,7 @@ c10::Scalar to_c10(const composit::Scalar& scalar) {
       scalar.value);
 }
 
-Attribute to_attribute(const c10::IValue& value, const c10::TypePtr& declared, const GeneratorRole& role) {
+Attribute to_attribute(const c10::IValue& value, const c10::TypePtr& declared) {
   const c10::TypePtr type = without_optional(declared);
   const bool number = type->kind() == c10::TypeKind::NumberType;
   if (value.isNone()) return {};
@@ -155,10 +155,10 @@ Attribute to_attribute(const c10::IValue& value, const c10::TypePtr& declared, c
     const std::complex<double> plain(number_value.real(), number_value.imag());
     return number ? Attribute(composit::Scalar(plain)) : Attribute(plain);
   }
+  if (value.isString() && type->kind() == c10::TypeKind::GeneratorType) return composit::Generator{value.toStringRef()};
   if (value.isString()) return value.toStringRef();
   if (value.isDevice()) return to_composit(value.toDevice());
-  if (value.isGenerator()) return composit::Generator{role(value.toGenerator())};
-  if (value.isList()) return list_attribute(value, type, role);
+  if (value.isList()) return list_attribute(value, type);
   return opaque(value);
 }
 

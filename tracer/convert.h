@@ -26,12 +26,11 @@ composit::Array to_array(const at::Tensor& tensor);
 // Memory is written to when the tensor is: an Array over a read-only mapping must not be written.
 at::Tensor to_tensor(const composit::Array& array);
 
-// How a generator is called in a graph, and back.
-using GeneratorRole = std::function<std::string(const at::Generator&)>;
+// The generator of that role.
 using GeneratorOf = std::function<at::Generator(const std::string& role)>;
 
-// A non-tensor argument of type `type` (as in the schema). `value` holds no tensor.
-composit::Attribute to_attribute(const c10::IValue& value, const c10::TypePtr& type, const GeneratorRole& role);
+// A non-tensor argument of type `type` (as in the schema). `value` holds no tensor, and the role in place of a generator.
+composit::Attribute to_attribute(const c10::IValue& value, const c10::TypePtr& type);
 c10::IValue to_ivalue(const composit::Attribute& attribute, const c10::TypePtr& type, const GeneratorOf& generator);
 
 composit::Scalar to_composit(const c10::Scalar& scalar);

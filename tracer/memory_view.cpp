@@ -25,6 +25,19 @@ at::Tensor view_memory(const at::Tensor& base, c10::ScalarType dtype, c10::IntAr
   return view;
 }
 
+int64_t address_of(const at::Tensor& tensor) {
+  auto* storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  return static_cast<int64_t>(reinterpret_cast<intptr_t>(storage->_mutable_data_ptr_no_checks().get())) +
+         tensor.storage_offset() * static_cast<int64_t>(tensor.itemsize());
+}
+
+int64_t span_of(const at::Tensor& tensor) {
+  int64_t elements = tensor.numel() == 0 ? 0 : 1;
+  for (int64_t axis = 0; elements > 0 && axis < tensor.dim(); ++axis)
+    elements += (tensor.size(axis) - 1) * tensor.stride(axis);
+  return elements * static_cast<int64_t>(tensor.itemsize());
+}
+
 at::Tensor all_bytes(const at::Tensor& tensor) {
   const auto nbytes = static_cast<int64_t>(tensor.storage().nbytes());
   const auto keys = tensor.key_set().remove(c10::DispatchKey::Conjugate).remove(c10::DispatchKey::Negative);

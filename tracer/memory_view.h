@@ -11,6 +11,10 @@ namespace flashlight::tracer {
 // element of `base`. Shares memory.
 at::Tensor view_memory(const at::Tensor& base, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                        int64_t offset, bool conj = false, bool neg = false);
+// Of the element with all indices 0. Also where a guard on the storage forbids to ask the tensor.
+int64_t address_of(const at::Tensor& tensor);
+// Bytes from the first element to the end of the last one.
+int64_t span_of(const at::Tensor& tensor);
 // All bytes of the storage, as uint8. Shares memory.
 at::Tensor all_bytes(const at::Tensor& tensor);
 // A copy with the same strides, gaps included (their content is arbitrary), and the same conj and neg bits.

@@ -1,7 +1,9 @@
 #include "tracer/plan.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "composit/ir/error.h"
@@ -31,6 +33,7 @@ class Planner {
     for (const LazyTensor& output : plan.graph.outputs()) plan.outputs.push_back(slot(root, output));
     for (const composit::Mutation& mutation : plan.graph.mutations())
       plan.mutations.push_back({index_of_input(mutation.target), slot(root, mutation.value)});
+    find_shared_memory();
     find_last_uses();
     plan.made_by.assign(plan.initial.size(), {plan.steps.size(), 0});
     for (size_t step = 0; step < plan.steps.size(); ++step)
@@ -53,6 +56,20 @@ class Planner {
     for (size_t i = 0; i < inputs.size(); ++i)
       if (inputs[i].node == target.node) return i;
     throw UserError("[replay] the graph writes '" + input_name(*target.node) + "', which is not one of its inputs");
+  }
+
+  void find_shared_memory() {
+    const auto& inputs = plan_.graph.inputs();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      plan_.group.push_back(i);
+      const Attribute* shares = inputs[i].node->find_attribute("shares");
+      if (shares == nullptr) continue;
+      const auto is_named = [&](const LazyTensor& other) { return input_name(*other.node) == shares->as<std::string>(); };
+      const auto found = std::find_if(inputs.begin(), inputs.end(), is_named);
+      if (found == inputs.end()) continue;
+      plan_.group.back() = static_cast<size_t>(found - inputs.begin());
+      plan_.shared.push_back({i, plan_.group.back(), inputs[i].node->attribute("shift").as_int()});
+    }
   }
 
   void add(Frame& frame, const NodePtr& node) {
@@ -138,7 +155,10 @@ class Planner {
     }
     if (step.kind == StepKind::scatter) add_view_of_scatter(step);
     if (step.kind == StepKind::set_generator) {
-      step.generator = generator(node.attribute("generator").as<composit::Generator>().role);
+      const std::string& role = node.attribute("generator").as<composit::Generator>().role;
+      if (role != "default" && options_.generators.count(role) == 0)
+        own_generators_.emplace(role, at::make_generator<at::CPUGeneratorImpl>());
+      step.generator = generator(role);
       step.state = to_tensor(node.attribute("state").as<composit::Array>());
     }
     return true;
@@ -157,9 +177,10 @@ class Planner {
 
   at::Generator generator(const std::string& role) const {
     if (role == "default") return at::globalContext().defaultGenerator(c10::kCPU);
-    const auto found = options_.generators.find(role);
-    if (found == options_.generators.end()) throw UserError("[replay] no generator is given for '" + role + "'");
-    return found->second;
+    if (const auto given = options_.generators.find(role); given != options_.generators.end()) return given->second;
+    // One that died in the scope: the graph sets its state before the first draw.
+    if (const auto own = own_generators_.find(role); own != own_generators_.end()) return own->second;
+    throw UserError("[replay] no generator is given for '" + role + "'");
   }
 
   // ---- operators --------------------------------------------------------------------------------------------------
@@ -253,6 +274,7 @@ class Planner {
 
   Plan::Impl& plan_;
   const PlanOptions& options_;
+  std::map<std::string, at::Generator> own_generators_;
 };
 
 }  // namespace

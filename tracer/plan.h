@@ -62,6 +62,13 @@ struct Plan::Impl {
   std::vector<Step> steps;
   std::vector<at::Tensor> initial;  // slots at the begin: constants
   std::vector<Slot> inputs, outputs;
+  // Inputs in one storage: index into graph.inputs(), and the distance of the first elements in bytes.
+  struct SharedMemory {
+    size_t input, with;
+    int64_t shift;
+  };
+  std::vector<SharedMemory> shared;
+  std::vector<size_t> group;  // per input: the first one of those it shares memory with; itself
   struct Mutation {
     size_t input;  // index into graph.inputs()
     Slot value;

@@ -285,13 +285,8 @@ class Publisher {
     for (size_t i = 0; i < info.arguments.size(); ++i) {
       if (info.arguments[i] != ArgumentKind::other) continue;
       const c10::TypePtr& type = info.schema->arguments()[i].real_type();
-      spec.attributes.push_back({info.argument_names[i], to_attribute(recording_.attributes[attribute++], type, role_)});
+      spec.attributes.push_back({info.argument_names[i], to_attribute(recording_.attributes[attribute++], type)});
     }
-  }
-  std::string role_of(const at::Generator& generator) const {
-    for (const RecordedGenerator& known : recording_.generators)
-      if (known.live._unsafe_get_target() == generator.unsafeGetGeneratorImpl()) return known.role;
-    return "default";
   }
   // Marks of lists and absent tensors take no place among a node's operands.
   uint32_t node_operand(const Record& record, uint32_t position) const {
@@ -324,7 +319,7 @@ class Publisher {
   static Attribute expected(const std::vector<c10::IValue>& numbers) {
     composit::List list{composit::AttributeKind::scalar, {}};
     for (const c10::IValue& number : numbers)
-      list.items.push_back(to_attribute(number, c10::NumberType::get(), [](const at::Generator&) { return ""; }));
+      list.items.push_back(to_attribute(number, c10::NumberType::get()));
     return list;
   }
   void add_grad(NodeSpec& spec, bool grad) const {
@@ -346,7 +341,6 @@ class Publisher {
   }
 
   Recording& recording_;
-  const GeneratorRole role_ = [this](const at::Generator& generator) { return role_of(generator); };
   Liveness live_;
   ModuleScopes scopes_;
   SourceLines sources_;

@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "composit/ir/error.h"
+#include "composit/ir/print.h"
 #include "tracer/autograd_refusal.h"
+#include "tracer/memory_view.h"
 #include "tracer/publish.h"
 
 namespace flashlight::tracer {
@@ -73,8 +75,18 @@ ValueId Recorder::add_source(RecordKind kind, uint32_t index, const at::Tensor& 
   const uint32_t composite = std::exchange(recording_->current_composite, kNone);
   const ValueId value = recording_->push(record, {}, recording_->geometries.intern(tensor), 0);
   recording_->current_composite = composite;
-  aliasing_.bind_outside(tensor, value);
+  const ValueId first = aliasing_.bind_outside(tensor, value);
+  if (kind == RecordKind::input && first != kNone) note_shared_memory(index, first);
   return value;
+}
+
+// Replay expects inputs that lie in one storage to do so again.
+void Recorder::note_shared_memory(uint32_t index, ValueId first) {
+  const Record& record = recording_->records[recording_->values[first].record];
+  if (record.kind != RecordKind::input) return;
+  RecordedInput& input = recording_->inputs[index];
+  input.shares = record.index;
+  input.shift = address_of(input.tensor) - address_of(recording_->inputs[record.index].tensor);
 }
 
 ValueId Recorder::from_outside(const at::Tensor& tensor) {
@@ -122,7 +134,8 @@ Recorder::Pending Recorder::before(const OpInfo& info, c10::ArrayRef<c10::IValue
     return pending;
   }
   if (info.writes_any) {
-    pending.requires_grad = pending.grad && any_requires_grad(arguments);
+    if (pending.grad) add_differentiated(pending.differentiated, arguments);
+    pending.requires_grad = !pending.differentiated.empty();
   }
   if (info.writes_any || info.reads_storage) join_shared(pending, arguments);
   if (info.may_draw) watch_generator(pending, arguments);
@@ -145,8 +158,15 @@ void Recorder::read_arguments(Pending& pending, c10::ArrayRef<c10::IValue> argum
   }
   pending.attributes = recording_->attributes.size();
   for (size_t i = 0; i < arguments.size(); ++i)
-    if (info.arguments[i] == ArgumentKind::other) recording_->attributes.push(arguments[i]);
+    if (info.arguments[i] == ArgumentKind::other) recording_->attributes.push(attribute(arguments[i]));
   pending.attribute_count = recording_->attributes.size() - pending.attributes;
+}
+
+// A generator by its role: the recording must not keep it alive.
+c10::IValue Recorder::attribute(const c10::IValue& argument) {
+  if (!argument.isGenerator()) return argument;
+  generator_watch(argument.toGenerator());
+  return generator_role(argument.toGenerator());
 }
 
 void Recorder::begin_composite(Pending& pending) {
@@ -200,9 +220,10 @@ void Recorder::join_shared(Pending& pending, c10::ArrayRef<c10::IValue> argument
     bool join = overlaps_itself(written.geometry);
     for (const Operand& other : operands) {
       if (&other == &written || !aliasing_.same_storage(written.tensor, other.tensor)) continue;
-      const bool same = other.tensor.is_same(written.tensor) && !other.written && !written.out &&
-                        written.position < other.position;
-      join = join || other.written || complex || (!same && range.intersects(byte_range(other.geometry)));
+      const bool same = other.tensor.is_same(written.tensor);
+      if (same && !other.written && !written.out && written.position < other.position) continue;
+      // An `out` argument may grow over what lies behind it.
+      join = join || same || other.written || written.out || complex || range.intersects(byte_range(other.geometry));
     }
     if (!join) continue;
     for (Operand& other : operands)
@@ -234,7 +255,7 @@ std::optional<GeneratorWatch>& Recorder::generator_watch(const at::Generator& ge
   const std::string role = is_default ? "default" : "generator_" + std::to_string(recording_->generators.size() - 1);
   // The default generator's state at the begin of the scope is the caller's business, as in eager mode.
   recording_->generators.push_back({role, c10::weak_intrusive_ptr<c10::GeneratorImpl>(generator.getIntrusivePtr()),
-                                    is_default ? at::Tensor() : generator.get_state()});
+                                    is_default ? kNone : set_generator_state(role, generator)});
   return watch;
 }
 
@@ -251,13 +272,18 @@ void Recorder::watch_generator(Pending& pending, c10::ArrayRef<c10::IValue> argu
   auto& watch = generator_watch(generator);
   pending.generator = &watch;
   if (!watch->moved()) return;
+  set_generator_state(generator_role(generator), generator);
+  watch->follow();
+}
+
+RecordId Recorder::set_generator_state(const std::string& role, const at::Generator& generator) {
   Record record;
   record.kind = RecordKind::set_generator;
   record.index = static_cast<uint32_t>(recording_->generator_states.size());
   record.effect = true;
-  recording_->generator_states.push_back({generator_role(generator), generator.get_state()});
+  recording_->generator_states.push_back({role, generator.get_state()});
   recording_->push_effect(record);
-  watch->follow();
+  return recording_->records.size() - 1;
 }
 
 // ---- after a call -------------------------------------------------------------------------------------------------
@@ -334,11 +360,15 @@ void Recorder::failed(Pending& pending) {
     return;
   }
   if (pending.info->metadata || pending.info->composite || pending.info->as_strided) return;
-  if (autograd_refuses(*pending.info, pending.written, pending.requires_grad)) return;
-  // It may have written or drawn before it threw. Replay lets it throw again, on copies of the same values.
+  if (autograd_refuses(*pending.info, pending.written, pending.differentiated)) return;
+  // It may have written or drawn before it threw, and the program may go another way than it would have otherwise.
+  // Replay lets it throw again, on copies of the same values.
   Record record = make_record(pending);
-  if (!pending.info->writes_any && !record.effect) return;
-  record.throws = true;
+  if (!pending.info->writes_any && !record.effect && pending.grad) {
+    recording_->remark(pending.info->name.str() + " threw, and the program went on; a replay goes on in the same way");
+    return;
+  }
+  record.throws = record.effect = true;
   push_leaf(pending, record, {});
 }
 
@@ -426,13 +456,45 @@ std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outpu
   current_op_ = &at_the_end;
   for (const at::Tensor& output : outputs) recording_->outputs.push_back(aliasing_.read(output));
   promote_written_constants();
+  for (const RecordedGenerator& generator : recording_->generators)
+    if (generator.first_state != kNone && generator.live.use_count() > 0)
+      recording_->records[generator.first_state].effect = false;
   for (uint32_t i = 0; i < recording_->inputs.size(); ++i) {
     const RecordedInput input = recording_->inputs[i];  // a copy: reading may add inputs
     if (!aliasing_.was_changed(input.tensor, input.value)) continue;
     const ValueId value = aliasing_.read(input.tensor);
-    if (value != input.value) recording_->mutations.push_back({i, value});
+    if (value == input.value) continue;
+    expect_same_type(input, value);
+    expect_own_memory(i);
+    recording_->mutations.push_back({i, value});
   }
   return std::move(recording_);
+}
+
+void Recorder::expect_same_type(const RecordedInput& input, ValueId now) const {
+  const auto type = [this](ValueId value) {
+    const GeometryId geometry = recording_->values[value].geometry;
+    return geometry == kNone ? composit::undefined_type() : type_of(recording_->geometries[geometry]);
+  };
+  const composit::Type before = type(input.value), after = type(now);
+  if (before.dtype == after.dtype && before.sizes == after.sizes && before.device == after.device) return;
+  throw composit::UserError("[trace] input '" + input.name + "' was " + print(before) + " and is " + print(after) +
+                            " at the end of the scope; a captured program cannot change what its inputs are: return "
+                            "the new tensor instead");
+}
+
+// Replay writes a moved input's new value into its old memory.
+void Recorder::expect_own_memory(uint32_t index) const {
+  const RecordedInput& input = recording_->inputs[index];
+  if (!aliasing_.was_moved(input.tensor, input.value)) return;
+  for (uint32_t i = 0; i < recording_->inputs.size(); ++i) {
+    const RecordedInput& other = recording_->inputs[i];
+    if (i == index || (other.shares != index && (input.shares == kNone || (input.shares != i && input.shares != other.shares))))
+      continue;
+    throw composit::UserError("[trace] input '" + input.name + "' was given other memory (`set_data`), while '" +
+                              other.name + "' lies in its old one; a captured program cannot change what its inputs "
+                              "share");
+  }
 }
 
 // A tensor from outside that the program writes is state: a buffer nobody named.

@@ -41,6 +41,7 @@ class Recorder {
     std::optional<GeneratorWatch>* generator = nullptr;
     bool grad = false;
     bool requires_grad = false;  // grad mode is on and an argument requires grad
+    c10::SmallVector<at::Tensor, 2> differentiated;  // those of a call that writes
   };
   // Called with each new leaf and the tensors it returned or wrote, in the order of its values.
   using Observer = std::function<void(RecordId, c10::ArrayRef<at::Tensor>)>;
@@ -83,10 +84,12 @@ class Recorder {
   };
 
   void read_arguments(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
+  c10::IValue attribute(const c10::IValue& argument);
   void begin_composite(Pending& pending);
   void join_shared(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
 
   std::optional<GeneratorWatch>& generator_watch(const at::Generator& generator);
+  RecordId set_generator_state(const std::string& role, const at::Generator& generator);
   std::string generator_role(const at::Generator& generator) const;
   void watch_generator(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
 
@@ -99,7 +102,10 @@ class Recorder {
 
   ValueId from_outside(const at::Tensor& tensor);
   ValueId add_source(RecordKind kind, uint32_t index, const at::Tensor& tensor);
+  void note_shared_memory(uint32_t index, ValueId first);
   void promote_written_constants();
+  void expect_own_memory(uint32_t index) const;
+  void expect_same_type(const RecordedInput& input, ValueId now) const;
   uint32_t backtrace_here();
 
   const RecorderOptions options_;

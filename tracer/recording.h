@@ -10,6 +10,7 @@
 #include <ATen/core/ivalue.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -90,6 +91,8 @@ struct RecordedInput {
   ValueId value = kNone;
   bool requires_grad = false;
   std::vector<std::string> tied;  // further names of the same tensor
+  uint32_t shares = kNone;        // an input before it that lies in the same storage
+  int64_t shift = 0;              // bytes from the first element of that one to the first of this one
 };
 
 struct RecordedConstant {
@@ -103,10 +106,12 @@ struct GeneratorState {
   at::Tensor state;
 };
 
+// A generator that lives on after the scope is the caller's, as an input is: replay draws from it. One that died in the
+// scope starts each replay in the state it had at first use.
 struct RecordedGenerator {
   std::string role;
   c10::weak_intrusive_ptr<c10::GeneratorImpl> live;
-  at::Tensor initial_state;  // at first use in the scope
+  RecordId first_state = kNone;  // sets that state; kNone for the default generator
 };
 
 // In `operands`: a list of the low bits' length follows; an optional list that is absent.
@@ -144,6 +149,10 @@ struct Recording {
     record.value_count = 1;
     records.push(record);
     return record.values;
+  }
+  // Once.
+  void remark(const std::string& text) {
+    if (std::find(remarks.begin(), remarks.end(), text) == remarks.end()) remarks.push_back(text);
   }
   // Adds a record without operands and outputs.
   void push_effect(Record record) {

@@ -91,6 +91,45 @@ class Run {
       if (!is_of_type(inputs[i], expected[i].type()))
         throw UserError(c10::str("[replay] input '", input_name(*expected[i].node), "': expected ",
                                  describe(expected[i].type()), ", received ", describe(inputs[i]), kCaptureAgain));
+    check_shared_memory(inputs);
+    if (!plan_.mutations.empty()) check_separate_memory(inputs);
+  }
+
+  const std::string& name_of(size_t input) const { return input_name(*plan_.graph.inputs()[input].node); }
+
+  void check_shared_memory(const std::vector<at::Tensor>& inputs) const {
+    for (const auto& [input, with, shift] : plan_.shared) {
+      if (inputs[input].is_alias_of(inputs[with]) && address_of(inputs[input]) - address_of(inputs[with]) == shift) continue;
+      throw UserError(c10::str("[replay] inputs '", name_of(with), "' and '", name_of(input),
+                               "' lay in the same memory when they were captured, ", shift, " bytes apart, and do not now",
+                               kCaptureAgain));
+    }
+  }
+
+  // A written input and any other one must not overlap where they did not when they were captured.
+  void check_separate_memory(const std::vector<at::Tensor>& inputs) const {
+    struct Range {
+      int64_t begin, end;
+      size_t input;
+    };
+    std::vector<Range> ranges;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].has_storage() || inputs[i].numel() == 0) continue;
+      const int64_t begin = address_of(inputs[i]);
+      ranges.push_back({begin, begin + span_of(inputs[i]), i});
+    }
+    std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    const auto written = [&](size_t input) {
+      return std::any_of(plan_.mutations.begin(), plan_.mutations.end(), [&](const auto& m) { return m.input == input; });
+    };
+    for (size_t i = 0; i < ranges.size(); ++i)
+      for (size_t j = i + 1; j < ranges.size() && ranges[j].begin < ranges[i].end; ++j) {
+        const size_t a = ranges[i].input, b = ranges[j].input;
+        if (plan_.group[a] == plan_.group[b] || (!written(a) && !written(b))) continue;
+        throw UserError(c10::str("[replay] inputs '", name_of(std::min(a, b)), "' and '", name_of(std::max(a, b)),
+                                 "' overlap in memory, one of them is written, and they did not when they were captured",
+                                 kCaptureAgain));
+      }
   }
 
   void run(const Step& step) {
@@ -303,7 +342,11 @@ class Run {
       }
       case StepKind::scatter: {
         at::Tensor base = take_writable(step);
-        if (base.strides() != step.node->outputs()[0].strides) base = with_strides(base, step.node->outputs()[0]);
+        const composit::Type& type = step.node->outputs()[0];
+        if (base.strides() != type.strides || base.is_conj() != type.conj || base.is_neg() != type.neg) {
+          base = empty_of(type);
+          base.copy_(operand(0));
+        }
         stack_.clear();
         stack_.emplace_back(base);
         for (const c10::IValue& attribute : step.attributes) stack_.push_back(attribute);
@@ -363,7 +406,7 @@ class Run {
   }
 
   static void write_input(const at::Tensor& target, const at::Tensor& value) {
-    // An input that got another geometry inside (`x.resize_()`, `p.set_data(q)`) lies in memory of its own afterwards.
+    // An input that got another geometry inside (`x.t_()`, `p.set_data(q)`) lies in memory of its own afterwards.
     if (type_of(target) != type_of(value)) return at::Tensor(target).set_data(copy_keeping_strides(value));
     copy_bits(target, value);
     if (!target.is_inference()) target.unsafeGetTensorImpl()->bump_version();

@@ -1,10 +1,17 @@
 #include "tests/tracer/capture_helpers.h"
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <gtest/gtest.h>
 
 #include <cstring>
 #include <unordered_map>
 
+#include "composit/ir/error.h"
+#include "composit/ir/parse.h"
+#include "composit/ir/print.h"
+#include "composit/ir/verify.h"
+#include "tracer/allocation_watch.h"
 #include "tracer/memory_view.h"
 
 namespace flashlight::testing {
@@ -44,12 +51,18 @@ size_t Captured::count(const std::string& op) const {
 
 Captured captured_from(tracer::Recording& recording) {
   tracer::Published published = tracer::publish(recording);
-  tracer::Plan plan(published.graph, {published.grad, {}});
+  std::map<std::string, at::Generator> generators;
+  for (const tracer::RecordedGenerator& generator : published.generators)
+    if (auto live = generator.live.lock()) generators.emplace(generator.role, at::Generator(std::move(live)));
+  tracer::Plan plan(published.graph, {published.grad, std::move(generators)});
   return {std::move(published), std::move(plan)};
 }
 
 Captured capture(const Function& function, Tensors inputs, const TraceOptions& options,
                  const std::vector<std::pair<std::string, at::Tensor>>& named) {
+  // Watches on its own: the scope passes on what it is told.
+  const auto watch = std::make_shared<tracer::AllocationWatch>(nullptr);
+  const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, watch);
   TraceScope scope(options);
   for (const auto& [name, tensor] : named)
     scope.name(tensor, name,
@@ -58,7 +71,55 @@ Captured capture(const Function& function, Tensors inputs, const TraceOptions& o
     scope.name(inputs[i], std::to_string(i), composit::InputKind::user_input);
   const Tensors outputs = function(inputs);
   const auto recording = scope.finish(outputs);
-  return captured_from(*recording);
+  Captured captured = captured_from(*recording);
+  for (const tracer::RecordedConstant& constant : captured.published.constants) {
+    if (constant.number || !constant.tensor.has_storage()) continue;
+    EXPECT_EQ(watch->origin(constant.tensor.storage().data()), tracer::AllocationWatch::Origin::outside)
+        << "a constant was allocated inside the scope: " << constant.tensor.toString();
+  }
+  return captured;
+}
+
+Captured expect_replays(const Function& function, const Tensors& inputs, const Tensors& fresh, const Check& check) {
+  at::manual_seed(check.seed);
+  Captured captured = capture(function, copies(inputs), check.options);
+  composit::verify(captured.published.graph);
+  EXPECT_TRUE(composit::parse(composit::print(captured.published.graph)) == captured.published.graph)
+      << composit::print(captured.published.graph);
+  Tensors eager = copies(fresh), replayed = copies(fresh);
+  at::manual_seed(check.seed + 1);
+  const Tensors expected = function(eager);
+  at::manual_seed(check.seed + 1);
+  const Tensors received = captured.replay(replayed);
+  EXPECT_EQ(difference(received, expected), "") << composit::print(captured.published.graph);
+  EXPECT_EQ(difference(replayed, eager), "") << "inputs afterwards\n" << composit::print(captured.published.graph);
+  return captured;
+}
+
+Captured expect_replays(const Function& function, const Tensors& inputs, const Check& check) {
+  return expect_replays(function, inputs, random_like(inputs, check.seed + 2), check);
+}
+
+Tensors random_like(const Tensors& tensors, uint64_t seed) {
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+  Tensors result = copies(tensors);
+  for (at::Tensor& tensor : result) {
+    if (tensor.is_floating_point() || tensor.is_complex())
+      tensor.copy_(at::randn(tensor.sizes(), generator, tensor.scalar_type()));
+    else
+      tensor.copy_(at::randint(0, tensor.scalar_type() == at::kBool ? 2 : 3, tensor.sizes(), generator, at::kLong));
+  }
+  return result;
+}
+
+std::string user_error(const std::function<void()>& function) {
+  try {
+    function();
+  } catch (const composit::UserError& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "expected a UserError";
+  return {};
 }
 
 std::string difference(const at::Tensor& a, const at::Tensor& b) {

@@ -34,8 +34,23 @@ struct Captured {
 // Names the arguments "0", "1", …; `named` are parameters (leaves that require grad) and buffers.
 Captured capture(const Function& function, Tensors inputs, const TraceOptions& options = {},
                  const std::vector<std::pair<std::string, at::Tensor>>& named = {});
-// The same for what was recorded by hand.
+// The same for what was recorded by hand. No constant may lie in memory that was allocated while the scope was recorded,
+// but for numbers of the program.
 Captured captured_from(tracer::Recording& recording);
+
+// Captures `function` on `inputs`, replays it on `fresh` and runs it eagerly on `fresh`, with the same seed: results and
+// inputs must be the same bits afterwards. The inputs themselves stay as they are.
+struct Check {
+  TraceOptions options = {};
+  uint64_t seed = 7;
+};
+Captured expect_replays(const Function& function, const Tensors& inputs, const Tensors& fresh, const Check& check = {});
+// On inputs of the same types with other values.
+Captured expect_replays(const Function& function, const Tensors& inputs, const Check& check = {});
+// The same types and memory layout, random values (integers from 0 to 2).
+Tensors random_like(const Tensors& tensors, uint64_t seed);
+// The message of the UserError that `function` throws; fails when it throws none.
+std::string user_error(const std::function<void()>& function);
 
 // What differs first: definedness, dtype, sizes, strides, conj and neg bits, bits of the elements. Empty: nothing.
 std::string difference(const at::Tensor& a, const at::Tensor& b);

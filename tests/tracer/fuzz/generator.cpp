@@ -304,6 +304,7 @@ class Generator {
   Program operator()() {
     add_inputs();
     tensors_ = make_inputs(program_, 1);
+    for (const at::Tensor& input : tensors_) originals_.push_back(input.data());
     const at::AutoGradMode mode(options_.grad);
     for (int tries = 0; static_cast<int>(program_.calls.size()) < options_.length && tries < 20 * options_.length; ++tries)
       add_call();
@@ -363,6 +364,7 @@ class Generator {
     std::optional<Call> call = draw_call();
     if (!call) return;
     const bool ran = execute(*call, tensors_);
+    if (undo_changed_inputs() && !random_.chance(0.02)) return;
     if (!ran && !random_.chance(0.1)) return;
     call->count = static_cast<int>(tensors_.size()) - call->first;
     // Growing shows memory nobody wrote: not comparable.
@@ -370,6 +372,17 @@ class Generator {
     const Var resized = grown ? std::get<Var>(call->arguments[0]) : Var{};
     program_.calls.push_back(std::move(*call));
     if (grown) add_fill(resized);
+  }
+  // A capture refuses to change the sizes or the dtype of an input.
+  bool undo_changed_inputs() {
+    bool changed = false;
+    for (size_t i = 0; i < originals_.size(); ++i) {
+      at::Tensor& input = tensors_[i];
+      if (!input.defined() || (input.sizes() == originals_[i].sizes() && input.dtype() == originals_[i].dtype())) continue;
+      input.set_data(originals_[i]);
+      changed = true;
+    }
+    return changed;
   }
   void add_fill(Var var) {
     Call fill{"aten::fill_.Scalar", {var, c10::IValue(1 + random_.below(3))}, static_cast<int>(tensors_.size()), 0};
@@ -382,6 +395,7 @@ class Generator {
   const Options options_;
   Program program_;
   std::vector<at::Tensor> tensors_;
+  std::vector<at::Tensor> originals_;  // the inputs as they came
 };
 
 }  // namespace

@@ -177,8 +177,12 @@ bool execute(const Call& call, std::vector<at::Tensor>& tensors) {
 
 Run execute(const Program& program, const std::vector<at::Tensor>& inputs) {
   const at::AutoGradMode mode(program.grad);
-  Run run{inputs, {}};
-  for (const Call& call : program.calls) run.threw.push_back(!execute(call, run.tensors));
+  Run run{inputs, {}, {}};
+  for (const Call& call : program.calls) {
+    run.threw.push_back(!execute(call, run.tensors));
+    for (auto i = static_cast<size_t>(call.first); i < run.tensors.size(); ++i)
+      run.sizes.push_back(run.tensors[i].defined() ? run.tensors[i].sizes().vec() : std::vector<int64_t>{-1});
+  }
   return run;
 }
 

@@ -54,6 +54,8 @@ std::vector<at::Tensor> make_inputs(const Program& program, uint64_t seed);
 struct Run {
   std::vector<at::Tensor> tensors;
   std::vector<bool> threw;
+  using Sizes = std::vector<std::vector<int64_t>>;
+  Sizes sizes;  // of all that was made, when it was made
   std::vector<at::Tensor> defined() const;
 };
 Run execute(const Program& program, const std::vector<at::Tensor>& inputs);
