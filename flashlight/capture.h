@@ -112,10 +112,12 @@ class Capture<Result(Arguments...)> : public CaptureBase {
   }
 
   template <class... Values>
+    requires(sizeof...(Values) == sizeof...(Arguments))
   CheckReport check(Values&&... values) const {
     return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors, {});
   }
   template <class... Values>
+    requires(sizeof...(Values) == sizeof...(Arguments))
   CheckReport check(const CheckOptions& options, Values&&... values) const {
     return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors, options);
   }

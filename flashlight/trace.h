@@ -55,12 +55,13 @@ void add_module(T& module, const std::string& prefix, std::vector<NamedTensor>& 
 
 template <class T, class... Arguments>
 decltype(auto) call(T& program, Arguments&&... arguments) {
-  if constexpr (std::is_invocable_v<T&, Arguments&&...>)
-    return std::invoke(program, std::forward<Arguments>(arguments)...);
+  // `forward` first: a holder's call operator does not know the result of a templated one (Sequential's).
+  if constexpr (requires { program->forward(std::forward<Arguments>(arguments)...); })
+    return program->forward(std::forward<Arguments>(arguments)...);
   else if constexpr (requires { program.forward(std::forward<Arguments>(arguments)...); })
     return program.forward(std::forward<Arguments>(arguments)...);
   else
-    return program->forward(std::forward<Arguments>(arguments)...);
+    return std::invoke(program, std::forward<Arguments>(arguments)...);
 }
 
 template <class T, class... Arguments>

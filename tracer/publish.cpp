@@ -335,8 +335,9 @@ class Publisher {
       if (std::string line = sources_.user_line(frames); !line.empty()) spec.annotate("source", std::move(line));
     }
     const composit::NodePtr node = std::move(spec).make_node();
+    // A composite may return what it was given: that stays what it was.
     for (uint32_t i = 0; i < values.size(); ++i)
-      if (values[i] != kNone) bind(frame, values[i], LazyTensor{node, i});
+      if (values[i] != kNone && !values_[values[i]]) bind(frame, values[i], LazyTensor{node, i});
     if (effect) frame.effects.push_back(node);
   }
 
