@@ -34,6 +34,7 @@
 //   one
 //     on operand 2. Other comments are ignored.
 //   * Names hold from their statement to the end of the body. A region sees none of those outside.
+//     A node that neither has an effect nor leads to what is returned is no part of the graph.
 //
 //   constant   = "none" | "true" | "false" | integer | float | string
 //              | dtype | layout | memory_format              by its name

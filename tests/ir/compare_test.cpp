@@ -7,7 +7,7 @@
 #include "composit/ir/print.h"
 #include "composit/ir/transform.h"
 #include "composit/ir/verify.h"
-#include "random_graph.h"
+#include "tests/ir/random_graph.h"
 
 namespace composit {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "composit/ir/error.h"
 #include "composit/ir/parse.h"
-#include "random_graph.h"
+#include "tests/ir/random_graph.h"
 
 namespace composit {
 namespace {

@@ -1,4 +1,4 @@
-#include "random_graph.h"
+#include "tests/ir/random_graph.h"
 
 #include <bit>
 #include <cstdlib>

@@ -5,7 +5,7 @@
 #include "composit/ir/parse.h"
 #include "composit/ir/print.h"
 #include "composit/ir/verify.h"
-#include "random_graph.h"
+#include "tests/ir/random_graph.h"
 
 namespace composit {
 namespace {

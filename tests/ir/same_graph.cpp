@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "composit/ir/overload.h"
-#include "random_graph.h"
+#include "tests/ir/random_graph.h"
 
 namespace composit::testing {
 namespace {
