@@ -35,7 +35,12 @@ bool is_tracer(std::string_view function) {
 bool is_library_header(std::string_view file) {
   for (const char* part : {"/include/ATen/", "/include/torch/", "/include/c10/", "/include/c++/"})
     if (file.find(part) != std::string_view::npos) return true;
-  return false;
+  // Our own sources, in a program that links them statically and exports no symbols.
+  const std::string_view here = __FILE__;
+  const std::string_view root = here.substr(0, here.rfind("tracer/"));
+  if (file.substr(0, root.size()) != root) return false;
+  const std::string_view rest = file.substr(root.size());
+  return rest.rfind("tracer/", 0) == 0 || rest.rfind("flashlight/", 0) == 0;
 }
 
 // The innermost inlined frame of the user's, as `addr2line` of binutils says; nothing when it is not installed or knows
