@@ -64,7 +64,7 @@ ModuleList make_up_blocks(const UnetConfig& config) {
 /// Residual block `i` of a block and, where the block has them, the transformer behind it.
 torch::Tensor apply_layer(ModuleList& resnets, ModuleList& attentions, size_t i,
                           const torch::Tensor& x, const UnetCondition& condition) {
-  const torch::Tensor hidden = resnets[i]->as<ResnetBlock2D>()->forward(x, condition.temb);
+  torch::Tensor hidden = resnets[i]->as<ResnetBlock2D>()->forward(x, condition.temb);
   if (attentions->is_empty()) return hidden;
   return attentions[i]->as<Transformer2DModel>()->forward(hidden, condition.text);
 }
