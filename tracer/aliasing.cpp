@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "composit/ir/error.h"
+#include "tracer/memory_view.h"
 #include "tracer/view_chain.h"
 
 namespace flashlight::tracer {
@@ -31,8 +32,6 @@ Geometry flat_bytes(int64_t nbytes, c10::Device device) {
 
 Aliasing::Aliasing(Recording& recording, bool chains, FromOutside from_outside)
     : recording_(recording), chains_(chains), from_outside_(std::move(from_outside)) {}
-
-// ---- storages ---------------------------------------------------------------------------------------------------
 
 Aliasing::Place Aliasing::find(const at::Tensor& tensor) const {
   const auto found = places_.find(storage_of(tensor));
@@ -70,6 +69,8 @@ void Aliasing::sweep() {
     state->storage.reset();
     state->version = state->base_version = 0;
     state->has_gaps = false;
+    state->unwritten = kNone;
+    state->filled = false;
     state->owners.clear();
     state->base = state->base_geometry = kNone;
     state->aliases.clear();
@@ -189,7 +190,7 @@ void Aliasing::set_alias(StorageState& state, const Alias& alias) {
   state.aliases.push_back(alias);
 }
 
-ValueId Aliasing::read(const at::Tensor& tensor) {
+ValueId Aliasing::read(const at::Tensor& tensor, bool content) {
   if (!tensor.defined()) return kNone;
   if (!tensor.has_storage()) {
     const auto found = without_storage_.find(tensor.unsafeGetTensorImpl());
@@ -198,6 +199,7 @@ ValueId Aliasing::read(const at::Tensor& tensor) {
   const Place place = find(tensor);
   if (place.state == nullptr) return from_outside_(tensor);
   StorageState& state = *place.state;
+  if (content && state.unwritten != kNone) make_constant(state, tensor);
   if (!detached_.empty()) {
     const auto found = detached_.find(tensor.unsafeGetTensorImpl());
     if (found != detached_.end() && found->second.version == state.version && found->second.state == &state &&
@@ -244,6 +246,37 @@ void Aliasing::bind(const at::Tensor& tensor, ValueId value, ValueId operand) {
   set_alias(state, alias);
 }
 
+void Aliasing::mark_unwritten(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.has_storage()) return;
+  const Place place = find(tensor);
+  if (place.state != nullptr && !place.state->outside) place.state->unwritten = recording_.records.size() - 1;
+}
+
+bool Aliasing::fill_on_host(const at::Tensor& tensor) {
+  constexpr int64_t kSmall = 4096;
+  if (!tensor.has_storage()) return false;
+  const Place place = find(tensor);
+  if (place.state == nullptr || place.state->unwritten == kNone || place.state->nbytes > kSmall) return false;
+  return place.state->filled = true;
+}
+
+void Aliasing::make_constant(StorageState& state, const at::Tensor& tensor) {
+  state.filled = false;
+  Record& record = recording_.records[std::exchange(state.unwritten, kNone)];
+  if (state.version > 0 || state.nbytes != storage_bytes(tensor)) return;
+  const Geometry& geometry = recording_.geometries[recording_.values[record.values].geometry];
+  const int64_t begin = tensor.storage_offset() * static_cast<int64_t>(tensor.itemsize());
+  const at::Tensor made = view_memory(tensor, geometry.dtype, geometry.sizes, geometry.strides,
+                                      geometry.offset - begin / geometry.item_size());
+  record.kind = RecordKind::constant;
+  record.index = static_cast<uint32_t>(recording_.constants.size());
+  record.info = nullptr;
+  record.operand_count = record.attribute_count = 0;
+  record.composite = kNone;
+  recording_.values[record.values].birth = 0;
+  recording_.constants.push_back({copy_keeping_strides(made), true});
+}
+
 ValueId Aliasing::bind_outside(const at::Tensor& tensor, ValueId value) {
   if (!tensor.has_storage()) {
     without_storage_.insert_or_assign(tensor.unsafeGetTensorImpl(), Weak{weak(tensor), value, 0});
@@ -284,8 +317,12 @@ void Aliasing::write(const at::Tensor& tensor, ValueId value) {
   const GeometryId id = recording_.geometries.intern(tensor, place.shift);
   const Geometry& geometry = recording_.geometries[id];
   recording_.values[value].birth = state.birth;
+  const bool covering = covers(geometry, state.nbytes);
+  const bool readable = !geometry.conj && !geometry.neg && !overlaps_itself(geometry);
+  if (state.filled && !covering) make_constant(state, tensor);
   ++state.version;
-  if (covers(geometry, state.nbytes)) {
+  state.unwritten = kNone;
+  if (covering) {
     state.base = value;
     state.base_geometry = id;
     state.base_version = state.version;
@@ -295,8 +332,7 @@ void Aliasing::write(const at::Tensor& tensor, ValueId value) {
   } else {
     state.pending.push_back({id, value, state.version});
   }
-  if (geometry.conj || geometry.neg || overlaps_itself(geometry)) return;  // to be read back
-  set_alias(state, {id, value, state.version, kNone, kNone, 0});
+  if (readable) set_alias(state, {id, value, state.version, kNone, kNone, 0});
 }
 
 ValueId Aliasing::base_of(const at::Tensor& tensor) {
@@ -321,8 +357,10 @@ void Aliasing::write_base(const at::Tensor& tensor, ValueId value) {
   if (geometry != state.base_geometry) state.nbytes = storage_bytes(tensor);
   state.base_geometry = geometry;
   recording_.values[value].birth = state.birth;
+  if (state.filled) make_constant(state, tensor);
   state.base = value;
   state.base_version = ++state.version;
+  state.unwritten = kNone;
   state.pending.clear();
   set_alias(state, {state.base_geometry, value, state.version, kNone, kNone, 0});
 }
@@ -402,7 +440,7 @@ ValueId Aliasing::regenerate(StorageState& state, const at::Tensor& tensor, int6
   ensure_base(state);
   const GeometryId geometry = recording_.geometries.intern(tensor, shift);
   ValueId value = state.base;
-  if (state.has_gaps && !lies_in_alias(state, geometry))
+  if (state.has_gaps && tensor.numel() > 0 && !lies_in_alias(state, geometry))
     recording_.remark("reads memory that no operator wrote, at sizes " + c10::str(tensor.sizes()));
   if (geometry != state.base_geometry) {
     const std::vector<Alias> path = path_to_base(state, geometry, false);

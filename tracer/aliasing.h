@@ -47,6 +47,8 @@ struct StorageState {
   uint32_t version = 0;
   bool outside = false;      // existed before the scope
   bool has_gaps = false;     // bytes that no operator wrote
+  RecordId unwritten = kNone;  // made the storage, which only the host may have written since
+  bool filled = false;         // and has
   c10::SmallVector<ValueId, 1> owners;  // outside: the inputs and constants that came in with this storage
   RecordId birth = 0;        // 0 for storages from outside
   ValueId base = kNone;      // kNone: not needed so far
@@ -62,8 +64,14 @@ class Aliasing {
   using FromOutside = std::function<ValueId(const at::Tensor&)>;
   Aliasing(Recording& recording, bool chains, FromOutside from_outside);
 
-  // The value `tensor` holds; kNone for an undefined tensor. May add records.
-  ValueId read(const at::Tensor& tensor);
+  // The value `tensor` holds; kNone for an undefined tensor. May add records. `content`: the reader looks at the elements.
+  ValueId read(const at::Tensor& tensor, bool content = true);
+  // `tensor` was made without content (`empty`) by the newest record: what it holds, the host writes (`at::tensor({1, 2})`
+  // does). When it is read before an operator wrote it, its content is a constant.
+  void mark_unwritten(const at::Tensor& tensor);
+  // The newest operator wrote a number into `tensor`; true: its memory is small and the host's so far, and the number is
+  // taken for the host's, too.
+  bool fill_on_host(const at::Tensor& tensor);
   // `tensor` is output `value` of the newest record: in fresh memory, or a view of `operand` (kNone: not known).
   void bind(const at::Tensor& tensor, ValueId value, ValueId operand);
   // The newest record left `value` in `tensor`.
@@ -114,6 +122,7 @@ class Aliasing {
   bool visible(ValueId value) const;
   void set_alias(StorageState& state, const Alias& alias);
 
+  void make_constant(StorageState& state, const at::Tensor& tensor);
   void resize_if_changed(StorageState& state, const at::Tensor& tensor);
   void ensure_base(StorageState& state);
   void flush(StorageState& state);

@@ -1,46 +1,120 @@
 #include "tracer/autograd_refusal.h"
 
+#include <ATen/Context.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/stack.h>
+#include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/VariableTypeUtils.h>
 
-#include <algorithm>
+#include <unordered_map>
+
+#include "tracer/memory_view.h"
 
 namespace flashlight::tracer {
 namespace {
+
+// Copies that lie on each other as the originals do: a kernel may turn down an overlap half way.
+class Copies {
+ public:
+  c10::IValue operator()(const c10::IValue& argument) {
+    if (argument.isTensor()) return copy(argument.toTensor());
+    if (argument.isGenerator()) return argument.toGenerator().clone();
+    if (argument.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const at::Tensor& tensor : argument.toTensorVector()) list.push_back(copy(tensor));
+      return list;
+    }
+    if (argument.isOptionalTensorList()) {
+      c10::List<std::optional<at::Tensor>> list;
+      for (const auto& tensor : argument.toOptionalTensorVector())
+        list.push_back(tensor ? std::optional(copy(*tensor)) : std::nullopt);
+      return list;
+    }
+    return argument;
+  }
+
+ private:
+  at::Tensor copy(const at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.has_storage()) return tensor;
+    at::Tensor& bytes = bytes_[tensor.storage().unsafeGetStorageImpl()];
+    if (!bytes.defined()) bytes = copy_keeping_strides(all_bytes(tensor));
+    return view_memory(bytes, tensor.scalar_type(), tensor.sizes(), tensor.strides(), tensor.storage_offset(),
+                       tensor.is_conj(), tensor.is_neg());
+  }
+
+  std::unordered_map<const c10::StorageImpl*, at::Tensor> bytes_;
+};
 
 template <class Check>
 bool throws(Check check) {
   try {
     check();
     return false;
-  } catch (const c10::Error&) {
+  } catch (const std::exception&) {
     return true;
   }
 }
 
-}  // namespace
-
-void add_differentiated(c10::SmallVectorImpl<at::Tensor>& tensors, c10::ArrayRef<c10::IValue> arguments) {
-  const auto add = [&](const c10::IValue& value) {
-    if (value.isTensor() && value.toTensor().requires_grad()) tensors.push_back(value.toTensor());
-  };
-  for (const c10::IValue& argument : arguments) {
-    if (!argument.isTensorList()) {
-      add(argument);
-      continue;
-    }
-    for (const c10::IValue& item : argument.toListRef()) add(item);
-  }
+template <class Visit>
+void for_each_tensor(const c10::IValue& argument, Visit visit) {
+  if (argument.isTensor()) return visit(argument.toTensor());
+  if (!argument.isTensorList() && !argument.isOptionalTensorList()) return;
+  for (const c10::IValue& item : argument.toListRef())
+    if (item.isTensor()) visit(item.toTensor());
 }
 
-bool autograd_refuses(const OpInfo& info, c10::ArrayRef<at::Tensor> written, c10::ArrayRef<at::Tensor> differentiated) {
-  if (differentiated.empty()) return false;
-  if (std::find(info.out.begin(), info.out.end(), true) != info.out.end()) return true;
-  // A view whose base was written in a way autograd does not allow is turned down when it is read.
-  return std::any_of(differentiated.begin(), differentiated.end(),
-                     [](const at::Tensor& tensor) { return throws([&] { (void)tensor.grad_fn(); }); }) ||
-         std::any_of(written.begin(), written.end(), [](const at::Tensor& tensor) {
-           return throws([&] { torch::autograd::check_inplace(tensor, true); });
-         });
+// Autograd looks at the arguments before it calls the kernel.
+bool autograd_checks_fail(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments) {
+  const bool any = any_requires_grad(arguments);
+  bool fail = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (any && info.out[i]) return true;
+    for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+      if (!tensor.defined()) return;
+      // A view whose base was written in a way autograd does not allow is turned down when it is read.
+      fail = fail || throws([&] { (void)tensor.grad_fn(); });
+      fail = fail || (info.writes[i] && throws([&] { torch::autograd::check_inplace(tensor, any); }));
+    });
+  }
+  return fail;
+}
+
+// Draws of a trial must not be seen.
+class KeepGenerator {
+ public:
+  KeepGenerator() : generator_(at::globalContext().defaultGenerator(c10::kCPU)), state_(generator_.get_state()) {}
+  ~KeepGenerator() { generator_.set_state(state_); }
+  KeepGenerator(const KeepGenerator&) = delete;
+  KeepGenerator& operator=(const KeepGenerator&) = delete;
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+}  // namespace
+
+bool any_requires_grad(c10::ArrayRef<c10::IValue> arguments) {
+  bool any = false;
+  for (const c10::IValue& argument : arguments)
+    for_each_tensor(argument, [&](const at::Tensor& tensor) { any = any || tensor.requires_grad(); });
+  return any;
+}
+
+bool autograd_refused(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments) {
+  if (autograd_checks_fail(info, arguments)) return true;
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const c10::AutoGradMode no_grad(false);
+  const KeepGenerator keep;
+  try {
+    torch::jit::Stack stack;
+    Copies copy;
+    for (const c10::IValue& argument : arguments) stack.push_back(copy(argument));
+    info.handle.callBoxed(&stack);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 }  // namespace flashlight::tracer

@@ -1,6 +1,6 @@
 // Calls that autograd turned down before their kernel ran, and which therefore wrote nothing.
 //
-//   if (autograd_refuses(info, written, differentiated)) return;   // nothing happened
+//   if (autograd_refused(info, arguments)) return;   // nothing happened
 //
 // Replay runs below autograd, where such a call would go through.
 #pragma once
@@ -12,10 +12,10 @@
 
 namespace flashlight::tracer {
 
-// Appends the tensors that require grad.
-void add_differentiated(c10::SmallVectorImpl<at::Tensor>& tensors, c10::ArrayRef<c10::IValue> arguments);
+// Does autograd keep what this call is given?
+bool any_requires_grad(c10::ArrayRef<c10::IValue> arguments);
 
-// Is the call refused that writes `written`? `differentiated`: its arguments that require grad, if grad mode is on.
-bool autograd_refuses(const OpInfo& info, c10::ArrayRef<at::Tensor> written, c10::ArrayRef<at::Tensor> differentiated);
+// The call threw: was it autograd that did, by its own rules or since the kernel alone goes through on copies?
+bool autograd_refused(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments);
 
 }  // namespace flashlight::tracer

@@ -39,6 +39,28 @@ const std::unordered_set<std::string_view>& untagged_dynamic_shapes() {
   return names;
 }
 
+const std::unordered_set<std::string_view>& makes_no_content() {
+  static const std::unordered_set<std::string_view> names = {
+      "aten::empty", "aten::empty_like", "aten::empty_strided", "aten::empty_permuted", "aten::new_empty",
+      "aten::new_empty_strided"};
+  return names;
+}
+
+// The old content of the tensors they write does not matter, or is never a tensor the host made.
+const std::unordered_set<std::string_view>& overwriting_ops() {
+  static const std::unordered_set<std::string_view> names = {
+      "aten::copy_", "aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::random_",
+      "aten::bernoulli_", "aten::exponential_", "aten::geometric_", "aten::cauchy_", "aten::log_normal_",
+      "aten::_foreach_zero_", "aten::_foreach_copy_", "aten::rrelu_with_noise", "aten::rrelu_with_noise_"};
+  return names;
+}
+
+// Composites whose kernel reads elements on the host, unseen, and whose output sizes depend on them: run in one piece.
+const std::unordered_set<std::string_view>& reads_on_host() {
+  static const std::unordered_set<std::string_view> names = {"aten::tensor_split.tensor_indices_or_sections"};
+  return names;
+}
+
 bool is_tensor(const c10::TypePtr& type) { return type->isSubtypeOf(*c10::OptionalType::ofTensor()); }
 
 ArgumentKind kind_of(const c10::TypePtr& declared) {
@@ -139,13 +161,21 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   for (const c10::Argument& result : schema->returns()) returns_written.push_back(written(result));
   inplace_view = op.hasTag(at::Tag::inplace_view);
   metadata = inplace_view || metadata_ops().count(base) > 0;
-  composite = !metadata && runs_composite(op);
+  const bool on_host = reads_on_host().count(name.str()) > 0;
+  composite = !metadata && !on_host && runs_composite(op);
   value_query = !metadata && !composite && returns_no_tensor(*schema);
-  dynamic_shape = op.hasTag(at::Tag::dynamic_output_shape) || untagged_dynamic_shapes().count(base) > 0;
+  dynamic_shape = on_host || op.hasTag(at::Tag::dynamic_output_shape) || untagged_dynamic_shapes().count(base) > 0;
   const bool foreign = base.compare(0, 6, "aten::") != 0;
   may_draw = op.hasTag(at::Tag::nondeterministic_seeded) || foreign;
   as_strided = name == composit::Symbol("aten::as_strided");
   reads_storage = base == "aten::as_strided_scatter" || base == "aten::as_strided_copy";
+  unwritten = makes_no_content().count(base) > 0;
+  fills = name == composit::Symbol("aten::fill_.Scalar");
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const bool may_return_view = schema->arguments()[i].alias_info() != nullptr && !writes[i];
+    const bool overwrites = out[i] || (writes[i] && overwriting_ops().count(base) > 0);
+    reads.push_back(!metadata && !composite && !unwritten && !may_return_view && !overwrites);
+  }
   clone = name == composit::Symbol("aten::clone");
   detach = name == composit::Symbol("aten::detach");
   if (writes_any && !metadata) twin = find_twin(*this);

@@ -29,6 +29,7 @@ struct OpInfo {
   std::vector<ArgumentKind> arguments;  // one per schema argument
   std::vector<composit::Symbol> argument_names;
   std::vector<bool> writes;             // declared or concealed
+  std::vector<bool> reads;              // looks at the elements (a view does not, nor does `fill_`)
   std::vector<bool> out;                // `out=` arguments: their old values do not matter
   std::vector<bool> returns_written;    // per return: is one of the written arguments
   bool writes_any = false;
@@ -40,6 +41,8 @@ struct OpInfo {
   bool may_draw = false;       // may draw random numbers
   bool as_strided = false;     // its result is found by geometry
   bool reads_storage = false;  // reads what lies around its first argument, too
+  bool unwritten = false;      // its result has no content
+  bool fills = false;          // `fill_` with a number
   bool clone = false;
   bool detach = false;         // a gradient boundary that shares memory
   const OpInfo* twin = nullptr;  // functional form of an in-place or out= operator, by name and arguments

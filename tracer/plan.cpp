@@ -139,7 +139,7 @@ class Planner {
         {"composit::storage_resize", StepKind::storage_resize},
         {"composit::set_generator_state", StepKind::set_generator}};
     const auto kind = kinds.find(node.op().str());
-    if (kind == kinds.end() || node.find_run("via") || node.find_run("views")) return false;
+    if (kind == kinds.end() || step.throws || node.find_run("via") || node.find_run("views")) return false;
     step.kind = kind->second;
     for (const LazyTensor& operand : node.operands()) {
       StepArgument argument;

@@ -76,12 +76,14 @@ ValueId Recorder::add_source(RecordKind kind, uint32_t index, const at::Tensor& 
   const ValueId value = recording_->push(record, {}, recording_->geometries.intern(tensor), 0);
   recording_->current_composite = composite;
   const ValueId first = aliasing_.bind_outside(tensor, value);
-  if (kind == RecordKind::input && first != kNone) note_shared_memory(index, first);
+  if (kind == RecordKind::constant) recording_->constants[index].shares = first;
+  if (kind == RecordKind::input) note_shared_memory(index, first);
   return value;
 }
 
 // Replay expects inputs that lie in one storage to do so again.
 void Recorder::note_shared_memory(uint32_t index, ValueId first) {
+  if (first == kNone) return;
   const Record& record = recording_->records[recording_->values[first].record];
   if (record.kind != RecordKind::input) return;
   RecordedInput& input = recording_->inputs[index];
@@ -134,8 +136,8 @@ Recorder::Pending Recorder::before(const OpInfo& info, c10::ArrayRef<c10::IValue
     return pending;
   }
   if (info.writes_any) {
-    if (pending.grad) add_differentiated(pending.differentiated, arguments);
-    pending.requires_grad = !pending.differentiated.empty();
+    pending.requires_grad = pending.grad && any_requires_grad(arguments);
+    if (pending.grad) pending.arguments = arguments.vec();
   }
   if (info.writes_any || info.reads_storage) join_shared(pending, arguments);
   if (info.may_draw) watch_generator(pending, arguments);
@@ -148,13 +150,13 @@ void Recorder::read_arguments(Pending& pending, c10::ArrayRef<c10::IValue> argum
     const c10::IValue& argument = arguments[i];
     if (info.arguments[i] == ArgumentKind::other) continue;
     if (info.arguments[i] == ArgumentKind::tensor) {
-      pending.operands.push_back(argument.isTensor() ? aliasing_.read(argument.toTensor()) : kNone);
+      pending.operands.push_back(argument.isTensor() ? aliasing_.read(argument.toTensor(), info.reads[i]) : kNone);
       continue;
     }
     const auto tensors = tensors_of(argument);
     // An optional list that is none differs from an empty one.
     pending.operands.push_back(argument.isNone() ? kAbsentList : kListMark | static_cast<uint32_t>(tensors.size()));
-    for (const at::Tensor& tensor : tensors) pending.operands.push_back(aliasing_.read(tensor));
+    for (const at::Tensor& tensor : tensors) pending.operands.push_back(aliasing_.read(tensor, info.reads[i]));
   }
   pending.attributes = recording_->attributes.size();
   for (size_t i = 0; i < arguments.size(); ++i)
@@ -292,6 +294,8 @@ void Recorder::moved(c10::ArrayRef<c10::IValue> results) {
 
 void Recorder::record_leaf(Pending& pending, c10::ArrayRef<c10::IValue> results) {
   const OpInfo& info = *pending.info;
+  // `torch::tensor({1, 2, 3})` fills its elements one by one.
+  if (info.fills && aliasing_.fill_on_host(pending.written[0])) return;
   Record record = make_record(pending);
   Results fresh;
   std::vector<c10::IValue> numbers;
@@ -307,6 +311,7 @@ void Recorder::record_leaf(Pending& pending, c10::ArrayRef<c10::IValue> results)
   }
   record.effect = record.effect || info.value_query || info.dynamic_shape || (fresh.empty() && !info.writes_any);
   push_leaf(pending, record, fresh);
+  if (info.unwritten) aliasing_.mark_unwritten(fresh[0]);
 }
 
 void Recorder::failed(Pending& pending) {
@@ -319,7 +324,7 @@ void Recorder::failed(Pending& pending) {
     return;
   }
   if (pending.info->metadata || pending.info->composite || pending.info->as_strided) return;
-  if (autograd_refuses(*pending.info, pending.written, pending.differentiated)) return;
+  if (!pending.arguments.empty() && autograd_refused(*pending.info, pending.arguments)) return;
   // It may have written or drawn before it threw, and the program may go another way than it would have otherwise.
   // Replay lets it throw again, on copies of the same values.
   Record record = make_record(pending);
@@ -388,7 +393,7 @@ void Recorder::end_composite(Pending& pending, c10::ArrayRef<c10::IValue> result
   });
   if (known) {
     std::vector<ValueId> values;
-    for (const at::Tensor& tensor : tensors) values.push_back(aliasing_.read(tensor));
+    for (const at::Tensor& tensor : tensors) values.push_back(aliasing_.read(tensor, false));
     recording_->composites[pending.composite].results = std::move(values);
   }
   recording_->composites[pending.composite].end = recording_->records.size();
@@ -461,12 +466,16 @@ void Recorder::promote_written_constants() {
   for (RecordId id = 0; id < recording_->records.size(); ++id) {
     Record& record = recording_->records[id];
     if (record.kind != RecordKind::constant) continue;
-    const at::Tensor tensor = recording_->constants[record.index].tensor;
+    const RecordedConstant& constant = recording_->constants[record.index];
+    const at::Tensor tensor = constant.tensor;
+    const ValueId shares = constant.shares;
+    if (constant.number) continue;
     if (!aliasing_.was_changed(tensor, record.values)) continue;
     record.kind = RecordKind::input;
     record.index = static_cast<uint32_t>(recording_->inputs.size());
     const std::string name = "buffer_" + std::to_string(unnamed_buffers_++);
     recording_->inputs.push_back({name, composit::InputKind::buffer, tensor, record.values, false, {}});
+    note_shared_memory(record.index, shares);
   }
 }
 

@@ -41,7 +41,7 @@ class Recorder {
     std::optional<GeneratorWatch>* generator = nullptr;
     bool grad = false;
     bool requires_grad = false;  // grad mode is on and an argument requires grad
-    c10::SmallVector<at::Tensor, 2> differentiated;  // those of a call that writes
+    std::vector<c10::IValue> arguments;  // of a call that writes in grad mode
   };
   // Called with each new leaf and the tensors it returned or wrote, in the order of its values.
   using Observer = std::function<void(RecordId, c10::ArrayRef<at::Tensor>)>;

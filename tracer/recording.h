@@ -97,7 +97,8 @@ struct RecordedInput {
 
 struct RecordedConstant {
   at::Tensor tensor;
-  bool number = false;  // a number of the program that became a tensor inside the scope
+  bool number = false;  // numbers of the program that became a tensor inside the scope
+  ValueId shares = kNone;  // a value that came in with the same memory before
 };
 
 // State of a generator before a draw that did not follow from the draws before it.

@@ -1,5 +1,6 @@
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <set>
 #include <tuple>
 
@@ -20,13 +21,11 @@ namespace fs = std::filesystem;
 
 // ---- what can be saved --------------------------------------------------------------------------
 
-// The first part of an attribute that cannot be written down; regions are looked at elsewhere.
-const Opaque* find_opaque(const Attribute& attribute) {
-  if (const Opaque* opaque = attribute.get_if<Opaque>()) return opaque;
-  if (const List* list = attribute.get_if<List>())
-    for (const Attribute& item : list->items)
-      if (const Opaque* opaque = find_opaque(item)) return opaque;
-  return nullptr;
+// Whether an attribute cannot be written down; regions are looked at elsewhere.
+bool holds_opaque(const Attribute& attribute) {
+  const List* list = attribute.get_if<List>();
+  return attribute.get_if<Opaque>() != nullptr ||
+         (list != nullptr && std::any_of(list->items.begin(), list->items.end(), holds_opaque));
 }
 
 void add_regions(const Attribute& attribute, std::vector<const Graph*>& regions) {
@@ -44,7 +43,7 @@ void check_attributes(const Graph& graph) {
     for (const NodePtr& node : next.nodes()) {
       for (const auto* attributes : {&node->attributes(), &node->execution()}) {
         for (const NamedAttribute& attribute : *attributes) {
-          if (find_opaque(attribute.value))
+          if (holds_opaque(attribute.value))
             throw UserError(
                 fmt::format("attribute '{}' holds an object that only this process knows and that "
                             "cannot be saved: {}",
@@ -113,10 +112,10 @@ class WeightStore : public ArrayStore {
   }
 
   std::string put(const Array& array, std::string_view hint) override {
-    const std::string_view wanted = hint.empty() ? "constant" : hint;
-    std::string name(wanted);
-    for (int number = 1; contents_.tensors.contains(name); ++number)
-      name = fmt::format("{}_{}", wanted, number);
+    const std::string wanted(hint.empty() ? "constant" : hint);
+    std::string name = wanted;
+    while (contents_.tensors.contains(name))
+      name = fmt::format("{}_{}", wanted, ++last_number_[wanted]);
     return add(name, array);
   }
   Array get(std::string_view name, const Type&) const override {
@@ -129,6 +128,7 @@ class WeightStore : public ArrayStore {
   std::map<std::tuple<const std::byte*, DType, std::vector<int64_t>, std::vector<int64_t>>,
            std::string>
       names_;
+  std::map<std::string, int> last_number_;  // by hint
   Safetensors contents_;
 };
 

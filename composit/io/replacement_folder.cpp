@@ -95,8 +95,8 @@ void ReplacementFolder::commit() {
   fs::exists(target_, error) ? replace() : rename_or_throw(path_, target_);
   try {
     sync_folder(target_.parent_path());
-  } catch (const UserError&
-               problem) {  // the new folder is in place, and there is no way back that cannot fail
+  } catch (const UserError& problem) {
+    // The new folder is in place, and there is no way back that cannot fail.
     log().warn("{} may not survive a power failure: {}", target_.string(), problem.what());
   }
 }

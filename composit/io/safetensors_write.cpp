@@ -24,8 +24,8 @@ struct Piece {
 };
 
 uint64_t alignment_of(uint64_t size) {
-  return size >= io::kAlignment || size == 0 ? io::kAlignment
-                                             : size & ~(size - 1);  // lowest bit set
+  const uint64_t lowest_bit = size & ~(size - 1);
+  return size >= io::kAlignment || size == 0 ? io::kAlignment : lowest_bit;
 }
 
 void check_writable(const std::string& name, const Array& array) {
@@ -39,8 +39,8 @@ void check_writable(const std::string& name, const Array& array) {
         name));
 }
 
-// Sizes that keep the next array aligned first, then the large ones, then the small ones by falling
-// alignment: only large ones of odd size can need padding.
+// Those first after which any other is aligned, then the others by falling alignment: only large
+// ones of odd size can need padding.
 std::vector<Piece> arrange(const std::map<std::string, Array>& tensors) {
   std::vector<Piece> pieces;
   for (const auto& [name, array] : tensors) {
@@ -48,8 +48,7 @@ std::vector<Piece> arrange(const std::map<std::string, Array>& tensors) {
     pieces.push_back({name, array, 0, static_cast<uint64_t>(array.type().nbytes())});
   }
   const auto rank = [](const Piece& piece) {
-    if (piece.size % io::kAlignment == 0) return 2 * io::kAlignment;
-    return piece.size > io::kAlignment ? io::kAlignment : alignment_of(piece.size) - 1;
+    return piece.size % io::kAlignment == 0 ? 2 * io::kAlignment : alignment_of(piece.size);
   };
   std::stable_sort(pieces.begin(), pieces.end(),
                    [&](const Piece& a, const Piece& b) { return rank(a) > rank(b); });

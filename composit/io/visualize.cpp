@@ -98,7 +98,8 @@ void visualize(const Graph& graph, const fs::path& path, const VisualizeOptions&
     log().info("drew {}", path.string());
     return;
   }
-  const bool is_folder = fs::is_directory(path) || extension.empty();
+  std::error_code ignored;
+  const bool is_folder = fs::is_directory(path, ignored) || extension.empty();
   if (!is_folder && extension != ".svg")
     throw UserError(fmt::format(
         "[visualize] expected a file that ends in .svg, .dot or .gv, or a folder, received '{}'",

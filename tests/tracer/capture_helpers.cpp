@@ -64,11 +64,11 @@ Captured capture(const Function& function, Tensors inputs, const TraceOptions& o
   const auto watch = std::make_shared<tracer::AllocationWatch>(nullptr);
   const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, watch);
   TraceScope scope(options);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    scope.name(inputs[i], std::to_string(i), composit::InputKind::user_input);
   for (const auto& [name, tensor] : named)
     scope.name(tensor, name,
                tensor.requires_grad() ? composit::InputKind::parameter : composit::InputKind::buffer);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    scope.name(inputs[i], std::to_string(i), composit::InputKind::user_input);
   const Tensors outputs = function(inputs);
   const auto recording = scope.finish(outputs);
   Captured captured = captured_from(*recording);

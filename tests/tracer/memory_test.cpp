@@ -25,12 +25,12 @@ TEST(Memory, one_tensor_twice_in_a_list_is_written_twice) {
 TEST(Memory, a_written_tensor_is_read_through_another_view) {
   expect_replays(
       [](Tensors& in) -> Tensors {
-        at::Tensor x = in[0];
+        at::Tensor x = in[0].slice(1, 0, 6, 2);  // LibTorch cannot tell whether it overlaps its rows
         x.add_(x[0]);
         x.addcmul_(x.select(1, 1).unsqueeze(1), x);
         return {x};
       },
-      {values({3, 3})});
+      {values({3, 6})});
 }
 
 TEST(Memory, elements_that_lie_on_each_other) {
@@ -40,7 +40,7 @@ TEST(Memory, elements_that_lie_on_each_other) {
         windows.masked_fill_(in[1], 5.0);
         return {windows, in[0] + 1};
       },
-      {values({4}), at::tensor({true, false})});
+      {values({4}), at::ones({2}, at::kBool)});
 }
 
 TEST(Memory, as_strided_reads_the_whole_storage) {
@@ -59,7 +59,8 @@ TEST(Memory, complex_numbers_as_pairs) {
       [](Tensors& in) -> Tensors {
         at::Tensor z = in[0].clone(), pairs = at::view_as_real(z);
         pairs.select(-1, 1).mul_(2);
-        z.mul_(z.transpose(0, 1));
+        at::Tensor part = z.slice(1, 0, 3, 2);
+        part.mul_(part[1]);
         z.conj().add_(1);
         at::imag(z).neg_();
         return {z, pairs, z.conj(), at::_neg_view(pairs)};
@@ -158,6 +159,7 @@ TEST(Memory, two_tensors_over_one_buffer_of_the_host) {
   float buffer[6] = {0, 1, 2, 3, 4, 5};
   const auto program = [&](Tensors& in) -> Tensors {
     at::Tensor all = at::from_blob(buffer, {6}), tail = at::from_blob(buffer + 2, {4});
+    all.mul_(1);
     tail.add_(in[0]);
     return {all * 1, tail.sum()};
   };

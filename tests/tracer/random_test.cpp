@@ -21,7 +21,7 @@ TEST(Random, a_draw_nobody_uses_still_moves_the_generator) {
       [](Tensors& in) -> Tensors {
         at::rand({5});
         at::Tensor x = at::empty({3, 4}).t().normal_();
-        return {x, at::bernoulli(in[0] * 0.5), at::randperm(5), at::multinomial(at::ones({4}), 2)};
+        return {x, at::bernoulli(at::sigmoid(in[0])), at::randperm(5), at::multinomial(at::ones({4}), 2)};
       },
       {ones()});
 }

@@ -26,8 +26,7 @@ Hash signature_of(const Node& node) {
   hasher.add(std::string_view(node.op().str()));
   for (const auto* attributes : {&node.attributes(), &node.execution()}) {
     for (const NamedAttribute& attribute : *attributes) {
-      if (attribute.name == effect)
-        continue;  // its place in the order differs from one repetition to the next
+      if (attribute.name == effect) continue;  // differs from one repetition to the next
       hasher.add(attribute.key());
       attribute.value.add_to(hasher);
     }

@@ -27,7 +27,10 @@ namespace {
 class Scratch {
  public:
   Scratch() {
-    path_ = (std::filesystem::temp_directory_path() / "flashlight-dot-XXXXXX").string();
+    std::error_code error;
+    const auto parent = std::filesystem::temp_directory_path(error);
+    if (error) io::throw_system_error("visualize", "folder for temporary files", error.value());
+    path_ = (parent / "flashlight-dot-XXXXXX").string();
     if (::mkdtemp(path_.data()) == nullptr) io::throw_system_error("visualize", path_, errno);
   }
   ~Scratch() {

@@ -24,10 +24,9 @@ size_t character_length(std::string_view text) {
   if (length == 0 || length > text.size()) return 0;
   for (size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
-  if (length == 3 && byte(0) == 0xe0 && byte(1) < 0xa0) return 0;  // overlong
-  if (length == 3 && byte(0) == 0xed && byte(1) > 0x9f) return 0;  // surrogate
-  if (length == 3 && byte(0) == 0xef && byte(1) == 0xbf && byte(2) > 0xbd)
-    return 0;  // no XML character
+  if (length == 3 && byte(0) == 0xe0 && byte(1) < 0xa0) return 0;                  // overlong
+  if (length == 3 && byte(0) == 0xed && byte(1) > 0x9f) return 0;                  // surrogate
+  if (length == 3 && text.substr(0, 2) == "\xef\xbf" && byte(2) > 0xbd) return 0;  // not in XML
   if (length == 4 && (byte(0) == 0xf0 ? byte(1) < 0x90 : byte(0) == 0xf4 && byte(1) > 0x8f))
     return 0;
   return length;

@@ -379,7 +379,10 @@ class Generator {
     for (size_t i = 0; i < originals_.size(); ++i) {
       at::Tensor& input = tensors_[i];
       if (!input.defined() || (input.sizes() == originals_[i].sizes() && input.dtype() == originals_[i].dtype())) continue;
-      input.set_data(originals_[i]);
+      if (input.requires_grad())
+        input = originals_[i];  // LibTorch allows no data of another kind here
+      else
+        input.set_data(originals_[i]);
       changed = true;
     }
     return changed;

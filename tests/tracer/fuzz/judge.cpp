@@ -114,7 +114,7 @@ Verdict judge_recorded(const Program& program, const Recorded& recorded) {
   }
   if (fault.empty()) return {};
   if (const std::string reason = excuse(program); !reason.empty()) return {Verdict::Kind::set_aside, reason};
-  return {Verdict::Kind::wrong, fault};
+  return {Verdict::Kind::wrong, fault + "\nreplayed:\n" + composit::print(recorded.captured.published.graph)};
 }
 
 Program without(const Program& program, size_t call) {

@@ -6,6 +6,8 @@
 
 #include <sstream>
 
+#include "composit/ir/error.h"
+
 namespace flashlight::fuzz {
 namespace {
 
@@ -170,7 +172,11 @@ bool execute(const Call& call, std::vector<at::Tensor>& tensors) {
     tensors.resize(std::max(tensors.size(), begin + results.size()));
     std::copy(results.begin(), results.end(), tensors.begin() + call.first);
     return true;
-  } catch (const c10::Error&) {
+  } catch (const composit::UserError&) {
+    throw;  // the recorder's, not the program's
+  } catch (const composit::InternalError&) {
+    throw;
+  } catch (const std::exception&) {  // LibTorch throws more than c10::Error
     return false;
   }
 }
