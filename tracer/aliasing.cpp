@@ -456,10 +456,9 @@ ValueId Aliasing::regenerate(StorageState& state, const at::Tensor& tensor, int6
 
 // Is the geometry part of a tensor that some operator made or wrote?
 bool Aliasing::lies_in_alias(const StorageState& state, GeometryId geometry) const {
-  const ByteRange range = byte_range(recording_.geometries[geometry]);
   return std::any_of(state.aliases.begin(), state.aliases.end(), [&](const Alias& alias) {
-    const ByteRange known = byte_range(recording_.geometries[alias.geometry]);
-    return alias.geometry != state.base_geometry && known.begin <= range.begin && range.end <= known.end;
+    return alias.geometry != state.base_geometry &&
+           lies_in(recording_.geometries[geometry], recording_.geometries[alias.geometry]);
   });
 }
 

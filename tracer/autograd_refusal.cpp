@@ -36,12 +36,15 @@ class Copies {
  private:
   at::Tensor copy(const at::Tensor& tensor) {
     if (!tensor.defined() || !tensor.has_storage()) return tensor;
+    at::Tensor& known = copies_[tensor.unsafeGetTensorImpl()];
+    if (known.defined()) return known;
     at::Tensor& bytes = bytes_[tensor.storage().unsafeGetStorageImpl()];
     if (!bytes.defined()) bytes = copy_keeping_strides(all_bytes(tensor));
-    return view_memory(bytes, tensor.scalar_type(), tensor.sizes(), tensor.strides(), tensor.storage_offset(),
-                       tensor.is_conj(), tensor.is_neg());
+    return known = view_memory(bytes, tensor.scalar_type(), tensor.sizes(), tensor.strides(), tensor.storage_offset(),
+                               tensor.is_conj(), tensor.is_neg());
   }
 
+  std::unordered_map<const c10::TensorImpl*, at::Tensor> copies_;
   std::unordered_map<const c10::StorageImpl*, at::Tensor> bytes_;
 };
 

@@ -30,6 +30,31 @@ std::vector<std::pair<int64_t, int64_t>> strides_and_sizes(const Geometry& geome
   return axes;
 }
 
+// Is there an element at `offset`? `axes` by rising stride, none on another.
+bool has_element(const std::vector<std::pair<int64_t, int64_t>>& axes, int64_t offset) {
+  if (offset < 0) return false;
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis)
+    offset -= std::min(offset / axis->first, axis->second - 1) * axis->first;
+  return offset == 0;
+}
+
+// Calls `visit` with the offset of each element until it returns false; true: it never did.
+template <class Visit>
+bool all_elements(const Geometry& geometry, Visit visit) {
+  c10::SmallVector<int64_t, 5> index(geometry.sizes.size(), 0);
+  int64_t offset = geometry.offset;
+  for (int64_t left = geometry.numel(); left > 0; --left) {
+    if (!visit(offset)) return false;
+    for (size_t axis = index.size(); axis-- > 0;) {
+      offset += geometry.strides[axis];
+      if (++index[axis] < geometry.sizes[axis]) break;
+      offset -= geometry.strides[axis] * geometry.sizes[axis];
+      index[axis] = 0;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 int64_t Geometry::numel() const {
@@ -91,6 +116,20 @@ bool overlaps_itself(const Geometry& geometry) {
     reach += stride * (size - 1);
   }
   return false;
+}
+
+bool lies_in(const Geometry& inner, const Geometry& outer) {
+  constexpr int64_t kQuick = 1 << 16;
+  const ByteRange small = byte_range(inner), large = byte_range(outer);
+  if (small.begin < large.begin || small.end > large.end) return false;
+  if (inner.numel() > kQuick || overlaps_itself(outer)) return true;
+  const auto axes = strides_and_sizes(outer);
+  const int64_t item = inner.item_size(), step = std::min(item, outer.item_size());
+  return all_elements(inner, [&](int64_t offset) {
+    for (int64_t byte = offset * item; byte < (offset + 1) * item; byte += step)
+      if (!has_element(axes, (byte - large.begin) / outer.item_size())) return false;
+    return true;
+  });
 }
 
 composit::Type type_of(const Geometry& geometry) {

@@ -48,6 +48,9 @@ bool is_dense(const Geometry& geometry);
 // Dense, from the first byte to the last of `nbytes`.
 bool covers(const Geometry& geometry, int64_t nbytes);
 bool overlaps_itself(const Geometry& geometry);
+// Is each byte of `inner` one of an element of `outer`? Where it would take long to tell: does it lie between the first
+// and the last one?
+bool lies_in(const Geometry& inner, const Geometry& outer);
 
 composit::Type type_of(const Geometry& geometry);
 composit::Type type_of(const at::Tensor& tensor);

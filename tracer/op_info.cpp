@@ -46,6 +46,14 @@ const std::unordered_set<std::string_view>& makes_no_content() {
   return names;
 }
 
+// How many numbers they draw, if any, depends on the elements they are given.
+const std::unordered_set<std::string_view>& draws_by_value() {
+  static const std::unordered_set<std::string_view> names = {
+      "aten::rrelu_with_noise", "aten::rrelu_with_noise_", "aten::poisson", "aten::binomial", "aten::_standard_gamma",
+      "aten::_sample_dirichlet"};
+  return names;
+}
+
 // The old content of the tensors they write does not matter, or is never a tensor the host made.
 const std::unordered_set<std::string_view>& overwriting_ops() {
   static const std::unordered_set<std::string_view> names = {
@@ -167,6 +175,7 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   dynamic_shape = on_host || op.hasTag(at::Tag::dynamic_output_shape) || untagged_dynamic_shapes().count(base) > 0;
   const bool foreign = base.compare(0, 6, "aten::") != 0;
   may_draw = op.hasTag(at::Tag::nondeterministic_seeded) || foreign;
+  always_draws = draws_by_value().count(base) > 0;
   as_strided = name == composit::Symbol("aten::as_strided");
   reads_storage = base == "aten::as_strided_scatter" || base == "aten::as_strided_copy";
   unwritten = makes_no_content().count(base) > 0;

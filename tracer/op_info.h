@@ -39,6 +39,7 @@ struct OpInfo {
   bool value_query = false;    // tensor in, number out: the number is guarded
   bool dynamic_shape = false;  // output sizes depend on values
   bool may_draw = false;       // may draw random numbers
+  bool always_draws = false;   // keeps its place also when it drew nothing
   bool as_strided = false;     // its result is found by geometry
   bool reads_storage = false;  // reads what lies around its first argument, too
   bool unwritten = false;      // its result has no content

@@ -265,7 +265,7 @@ Record Recorder::make_record(const Pending& pending) {
     record.joint = static_cast<uint32_t>(recording_->joints.size());
     recording_->joints.emplace_back(pending.joint.begin(), pending.joint.end());
   }
-  if (pending.generator != nullptr && (*pending.generator)->moved()) {
+  if (pending.generator != nullptr && (pending.info->always_draws || (*pending.generator)->moved())) {
     record.effect = true;
     (*pending.generator)->follow();
   }
@@ -332,8 +332,18 @@ void Recorder::failed(Pending& pending) {
     recording_->remark(pending.info->name.str() + " threw, and the program went on; a replay goes on in the same way");
     return;
   }
+  if (std::any_of(pending.written.begin(), pending.written.end(), [&](const auto& t) { return was_resized(pending, t); }))
+    recording_->remark("reads memory that no operator wrote: " + pending.info->name.str() + " threw after it resized its output");
   record.throws = record.effect = true;
   push_leaf(pending, record, {});
+}
+
+bool Recorder::was_resized(const Pending& pending, const at::Tensor& written) const {
+  return std::none_of(pending.operands.begin(), pending.operands.end(), [&](uint32_t operand) {
+    if (operand == kAbsentList || (operand & kListMark) != 0) return false;
+    const GeometryId geometry = recording_->values[operand].geometry;
+    return geometry != kNone && written.sizes() == recording_->geometries[geometry].sizes;
+  });
 }
 
 void Recorder::push_leaf(Pending& pending, Record record, const Results& fresh) {

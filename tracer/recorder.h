@@ -97,6 +97,7 @@ class Recorder {
   void moved(c10::ArrayRef<c10::IValue> results);
   void record_leaf(Pending& pending, c10::ArrayRef<c10::IValue> results);
   void end_composite(Pending& pending, c10::ArrayRef<c10::IValue> results);
+  bool was_resized(const Pending& pending, const at::Tensor& written) const;
   void push_leaf(Pending& pending, Record record, const Results& fresh);
   std::vector<std::pair<at::Tensor, bool>> outputs_written(const Pending& pending) const;
 

@@ -110,6 +110,8 @@ class Drawer {
     switch (letter) {
       case 'T':
         return add(other());
+      case 'U':
+        return add(tensor([](const Tensor& t) { return std::count(t.strides().begin(), t.strides().end(), 0) == 0; }));
       case 'F':
         return add(tensor([&](const Tensor& t) { return t.is_floating_point(); }));
       case 'C':
@@ -163,7 +165,7 @@ class Drawer {
       case 'p':
         return add(c10::IValue(0.5));
       case 'h':
-        return add(c10::IValue(random_.below(4)));
+        return add(c10::IValue(random_.below(1000000)));
       case 'k':
         return add(c10::IValue(1 + random_.below(4)));
       case 'd':
@@ -278,7 +280,7 @@ class Drawer {
   }
 
   void draw(char letter) {
-    static const std::string tensors = "TFCRIB=12@LMNO", numbers = "savphkdDxbewj", shapes = "zqyAPGYZ";
+    static const std::string tensors = "TUFCRIB=12@LMNO", numbers = "savphkdDxbewj", shapes = "zqyAPGYZ";
     if (tensors.find(letter) != std::string::npos) return draw_tensor(letter);
     if (numbers.find(letter) != std::string::npos) return draw_number(letter);
     if (shapes.find(letter) != std::string::npos) return draw_shape(letter);

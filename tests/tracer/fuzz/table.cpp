@@ -143,7 +143,7 @@ const std::vector<Row>& rows() {
       {"aten::mul.out", "TTT", 3},
       {"aten::mul.out", "TT@", 1},
       {"aten::sum.IntList_out", "TAfnT", 1},
-      {"aten::cat.out", "LdT", 2},
+      {"aten::cat.out", "LdU", 2},
       {"aten::exp.out", "FF", 1},
       {"aten::max.dim_max", "RdfRI", 1},
       {"aten::mm.out", "222", 1},
@@ -151,7 +151,7 @@ const std::vector<Row>& rows() {
       {"aten::cumsum.out", "TdnT", 1},
       {"aten::index_select.out", "TdIT", 1},
       {"aten::eq.Tensor_out", "TTT", 1},
-      {"aten::stack.out", "MdT", 1},
+      {"aten::stack.out", "MdU", 1},
       // Lists.
       {"aten::_foreach_add_.Scalar", "Ls", 2},
       {"aten::_foreach_add_.Scalar", "Ns", 1},

@@ -8,6 +8,7 @@ namespace flashlight::fuzz {
 // One letter per argument, in the order of the schema; arguments without a letter take the schema's default.
 //   tensors   T any   F floating   C complex   R real (not complex)   I integers   B bool   = of the first's sizes
 //             1 of one axis   2 of two axes   @ the first one again or any
+//             U any without strides of 0: LibTorch's `cat.out` writes nothing into those
 //   lists     L any tensors   M tensors of one size   N the same tensors again or others of their sizes
 //             O optional index tensors
 //   numbers   s a number   a a small integer scalar   v a double   p a probability   k an axis extent below 4
