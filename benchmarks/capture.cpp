@@ -1,4 +1,5 @@
-// What capturing and replaying cost, beside an eager run of the same model in the same round: `./dev bench capture`.
+// What capturing and replaying cost, beside an eager run of the same model in the same round:
+// `./dev bench capture`.
 //
 // Options: --rounds N (default 7), --only NAME.
 #include <ATen/Context.h>
@@ -38,7 +39,8 @@ flashlight::Capture<Tensors(Tensors)> capture(const Subject& subject, const Tens
 
 bool same_bits(const at::Tensor& a, const at::Tensor& b) {
   return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
-         at::equal(a.contiguous().view(-1).view(at::kByte), b.contiguous().view(-1).view(at::kByte));
+         at::equal(a.contiguous().view(-1).view(at::kByte),
+                   b.contiguous().view(-1).view(at::kByte));
 }
 
 // All tensors of the model, for comparing what a run has written.
@@ -71,7 +73,8 @@ void measure_bits(const Subject& subject, Report& report) {
     for (size_t i = 0; i < expected_state.size(); ++i)
       differing += !same_bits(subject.named[i].tensor.detach(), expected_state[i]);
   }
-  report.target("7.1 tensors that differ in a bit, " + subject.name, "==", 0, static_cast<double>(differing));
+  report.target("7.1 tensors that differ in a bit, " + subject.name, "==", 0,
+                static_cast<double>(differing));
 }
 
 // 7.2: eager, capture and replay in turn, every round.
@@ -87,7 +90,8 @@ void measure_times(const Subject& subject, int rounds, bool capture_target, Repo
     });
   };
   for (int round = -1; round < rounds; ++round) {
-    const double times[] = {repeated([&] { subject.run(inputs); }), repeated([&] { capture(subject, inputs); }),
+    const double times[] = {repeated([&] { subject.run(inputs); }),
+                            repeated([&] { capture(subject, inputs); }),
                             repeated([&] { captured(inputs); })};
     if (round < 0) continue;  // warm-up
     eager.push_back(times[0]);
@@ -98,8 +102,10 @@ void measure_times(const Subject& subject, int rounds, bool capture_target, Repo
   report.raw(subject.name, "capture", capturing);
   report.raw(subject.name, "replay", replay);
   if (capture_target)
-    report.target("7.2 capture / eager, " + subject.name, "<=", 1.05, benchmarks::median_ratio(capturing, eager));
-  report.target("7.2 replay / eager, " + subject.name, "<=", 1.0, benchmarks::median_ratio(replay, eager));
+    report.target("7.2 capture / eager, " + subject.name, "<=", 1.05,
+                  benchmarks::median_ratio(capturing, eager));
+  report.target("7.2 replay / eager, " + subject.name, "<=", 1.0,
+                benchmarks::median_ratio(replay, eager));
 }
 
 // 7.2: an operator on one element, as it is and inside a scope.
@@ -123,7 +129,8 @@ void measure_recording(int rounds, Report& report) {
   }
   report.raw("add of one element", "eager", eager);
   report.raw("add of one element", "recorded", recorded);
-  report.target("7.2 recording an operator, microseconds", "<=", 1.0, benchmarks::median(difference));
+  report.target("7.2 recording an operator, microseconds", "<=", 1.0,
+                benchmarks::median(difference));
 }
 
 // 7.3: peak memory of a child process that only runs, against one that captures.
@@ -161,7 +168,8 @@ const Subject& made() {
 
 template <Subject (*make)()>
 void measure_memory(const std::string& name, Report& report) {
-  const double eager = peak_megabytes(made<make>, false), captured = peak_megabytes(made<make>, true);
+  const double eager = peak_megabytes(made<make>, false),
+               captured = peak_megabytes(made<make>, true);
   report.raw(name, "peak memory of eager and capture, MB", {eager, captured});
   report.target("7.3 peak memory capture / eager, " + name, "<=", 1.05, captured / eager);
 }

@@ -18,7 +18,9 @@ std::string cpu_model() {
 
 }  // namespace
 
-double minimum(const std::vector<double>& values) { return *std::min_element(values.begin(), values.end()); }
+double minimum(const std::vector<double>& values) {
+  return *std::min_element(values.begin(), values.end());
+}
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -32,15 +34,19 @@ double median_ratio(const std::vector<double>& a, const std::vector<double>& b) 
   return median(std::move(ratios));
 }
 
-void Report::raw(const std::string& subject, const std::string& what, const std::vector<double>& rounds) {
+void Report::raw(const std::string& subject, const std::string& what,
+                 const std::vector<double>& rounds) {
   raw_.push_back({subject, what, rounds});
 }
 
-void Report::target(const std::string& what, const std::string& relation, double target, double measured) {
-  const bool reached = relation == "<=" ? measured <= target : relation == ">=" ? measured >= target : measured == target;
+void Report::target(const std::string& what, const std::string& relation, double target,
+                    double measured) {
+  const bool reached = relation == "<="   ? measured <= target
+                       : relation == ">=" ? measured >= target
+                                          : measured == target;
   targets_.push_back({what, relation, target, measured, reached});
-  std::printf("%-52s target %s %-8.4g measured %-10.4g %s\n", what.c_str(), relation.c_str(), target, measured,
-              reached ? "reached" : "MISSED");
+  std::printf("%-52s target %s %-8.4g measured %-10.4g %s\n", what.c_str(), relation.c_str(),
+              target, measured, reached ? "reached" : "MISSED");
   std::fflush(stdout);
 }
 
@@ -50,13 +56,19 @@ int Report::finish() const {
   json["cpu"] = cpu_model();
   for (const Raw& raw : raw_) json["rounds"][raw.subject][raw.what] = raw.rounds;
   for (const Target& target : targets_)
-    json["targets"].push_back({{"what", target.what}, {"relation", target.relation}, {"target", target.target},
-                               {"measured", target.measured}, {"reached", target.reached}});
+    json["targets"].push_back({{"what", target.what},
+                               {"relation", target.relation},
+                               {"target", target.target},
+                               {"measured", target.measured},
+                               {"reached", target.reached}});
   std::filesystem::create_directories("benchmarks/results");
   const std::string path = "benchmarks/results/" + name_ + ".json";
   std::ofstream(path) << json.dump(1) << '\n';
   std::printf("raw timings: %s\n", path.c_str());
-  return std::all_of(targets_.begin(), targets_.end(), [](const Target& target) { return target.reached; }) ? 0 : 1;
+  return std::all_of(targets_.begin(), targets_.end(),
+                     [](const Target& target) { return target.reached; })
+             ? 0
+             : 1;
 }
 
 }  // namespace benchmarks

@@ -22,13 +22,15 @@ int main() {
   std::cout << composit::print(captured.graph());
 
   const at::Tensor x = torch::rand({3, 4});
-  std::cout << (torch::equal(captured(x), model->forward(x)) ? "replay equals eager\n" : "replay differs\n");
+  std::cout << (torch::equal(captured(x), model->forward(x)) ? "replay equals eager\n"
+                                                             : "replay differs\n");
   const flashlight::CheckReport report = captured.check(x);
   std::cout << str(report);
 
   captured.save("perceptron");
   auto again = flashlight::load<at::Tensor(at::Tensor)>("perceptron");
-  std::cout << (torch::equal(again(x), captured(x)) ? "the saved capture is the same\n" : "the saved capture differs\n");
+  std::cout << (torch::equal(again(x), captured(x)) ? "the saved capture is the same\n"
+                                                    : "the saved capture differs\n");
   composit::visualize(captured.graph(), "perceptron.svg");
   return report.exit_code();
 }

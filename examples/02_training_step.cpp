@@ -6,7 +6,8 @@
 #include <iostream>
 
 int main() {
-  torch::nn::Sequential model(torch::nn::Linear(4, 16), torch::nn::Tanh(), torch::nn::Linear(16, 1));
+  torch::nn::Sequential model(torch::nn::Linear(4, 16), torch::nn::Tanh(),
+                              torch::nn::Linear(16, 1));
   torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.05));
   auto step = [&](at::Tensor x, at::Tensor target) {
     optimizer.zero_grad();
@@ -18,7 +19,8 @@ int main() {
 
   const at::Tensor x = torch::rand({32, 4}), target = x.sum(1, true).sin();
   flashlight::TraceSettings settings;
-  settings.named = flashlight::named_tensors(model, "model");  // a lambda has no names for what it uses
+  settings.named =
+      flashlight::named_tensors(model, "model");  // a lambda has no names for what it uses
   auto captured = flashlight::trace(settings, step, x, target);
   for (const std::string& line : captured.assumptions()) std::cout << line << '\n';
 

@@ -13,13 +13,17 @@ using composit::Node;
 
 std::string describe(const composit::Type& type) {
   std::string text = std::string(composit::name(type.dtype)) + "[";
-  for (size_t i = 0; i < type.rank(); ++i) text += (i ? ", " : "") + std::to_string(type.sizes[i].value());
+  for (size_t i = 0; i < type.rank(); ++i)
+    text += (i ? ", " : "") + std::to_string(type.sizes[i].value());
   text += "]";
-  if (!is_contiguous(type) && type.layout == composit::Layout::strided) text += " with strides " + c10::str(type.strides);
+  if (!is_contiguous(type) && type.layout == composit::Layout::strided)
+    text += " with strides " + c10::str(type.strides);
   return text;
 }
 
-bool is_random(const Node& node) { return node.op() == composit::Symbol("composit::set_generator_state"); }
+bool is_random(const Node& node) {
+  return node.op() == composit::Symbol("composit::set_generator_state");
+}
 
 class Assumptions {
  public:
@@ -32,7 +36,8 @@ class Assumptions {
         lines.push_back("argument '" + name + "' is " + describe(input.type()));
       if (name.rfind("parameter_", 0) == 0 || name.rfind("buffer_", 0) == 0)
         lines.push_back("'" + name + "', " + describe(input.type()) +
-                        ", is a tensor from outside that no module names; give its module in TraceSettings::named");
+                        ", is a tensor from outside that no module names; give its module in "
+                        "TraceSettings::named");
     }
     for (const composit::Mutation& mutation : graph.mutations())
       lines.push_back("writes " + std::string(name(input_kind(*mutation.target.node))) + " '" +
@@ -42,14 +47,15 @@ class Assumptions {
   void add(const Node& node) {
     const std::string place = tracer::place_of(node);
     if (node.op() == composit::ops::kConstant)
-      lines.push_back("constant '" + std::string(node.annotation("name")) + "', " + describe(node.outputs()[0]) +
-                      ", is baked in");
+      lines.push_back("constant '" + std::string(node.annotation("name")) + "', " +
+                      describe(node.outputs()[0]) + ", is baked in");
     else if (const Attribute* expected = node.find_run("expected"))
       lines.push_back("guard: " + place + " gives " + numbers(*expected));
     else if (node.find_run("throws"))
       lines.push_back("guard: " + place + " throws");
     else if (is_random(node))
-      lines.push_back("sets the random generator '" + node.attribute("generator").as<composit::Generator>().role +
+      lines.push_back("sets the random generator '" +
+                      node.attribute("generator").as<composit::Generator>().role +
                       "' to the state it had: the program seeded it");
     else if (node.effect() >= 0 && !node.find_run("body"))
       lines.push_back("keeps its place: " + place);

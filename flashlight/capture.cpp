@@ -16,10 +16,12 @@ bool is_user_input(const NamedTensor& input) { return input.kind == InputKind::u
 
 size_t bytes_of(const at::Tensor& tensor) { return tensor.defined() ? tensor.nbytes() : 0; }
 
-// Copies that alias each other as the originals do are not worth it: an example is for looking at and for tests.
+// Copies that alias each other as the originals do are not worth it: an example is for looking at
+// and for tests.
 std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> result;
-  for (const at::Tensor& tensor : tensors) result.push_back(tracer::copy_keeping_strides(tensor.detach()));
+  for (const at::Tensor& tensor : tensors)
+    result.push_back(tracer::copy_keeping_strides(tensor.detach()));
   return result;
 }
 
@@ -36,18 +38,20 @@ std::vector<at::Tensor> CaptureBase::State::bind(const std::vector<at::Tensor>& 
   size_t next = 0;
   for (const NamedTensor& input : inputs) {
     if (is_user_input(input) && next == arguments.size())
-      throw UserError("[capture] expected more than " + std::to_string(arguments.size()) + " tensors as arguments: " +
-                      str(this->arguments));
+      throw UserError("[capture] expected more than " + std::to_string(arguments.size()) +
+                      " tensors as arguments: " + str(this->arguments));
     bound.push_back(is_user_input(input) ? arguments[next++] : input.tensor);
   }
   if (next != arguments.size())
-    throw UserError("[capture] expected " + std::to_string(next) + " tensors as arguments, received " +
-                    std::to_string(arguments.size()) + "; they are " + str(this->arguments));
+    throw UserError("[capture] expected " + std::to_string(next) +
+                    " tensors as arguments, received " + std::to_string(arguments.size()) +
+                    "; they are " + str(this->arguments));
   return bound;
 }
 
-ProgramRun run_recorded(const Program& program, const FlatValues& arguments, const std::vector<NamedTensor>& named,
-                        const TraceOptions& options, const tracer::Recorder::Observer& observer) {
+ProgramRun run_recorded(const Program& program, const FlatValues& arguments,
+                        const std::vector<NamedTensor>& named, const TraceOptions& options,
+                        const tracer::Recorder::Observer& observer) {
   ProgramRun run;
   TraceScope scope(options);
   if (observer) scope.recorder().observe(observer);
@@ -62,8 +66,8 @@ ProgramRun run_recorded(const Program& program, const FlatValues& arguments, con
 
 CaptureBase::CaptureBase(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-CaptureBase CaptureBase::capture(Program program, FlatValues arguments, std::vector<NamedTensor> named,
-                                 const TraceOptions& options) {
+CaptureBase CaptureBase::capture(Program program, FlatValues arguments,
+                                 std::vector<NamedTensor> named, const TraceOptions& options) {
   auto state = std::make_shared<State>();
   state->example_arguments = copies(arguments.tensors);
   ProgramRun run = run_recorded(program, arguments, named, options);
@@ -79,7 +83,8 @@ CaptureBase CaptureBase::capture(Program program, FlatValues arguments, std::vec
     state->inputs.push_back({input.name, user ? at::Tensor() : input.tensor, input.kind});
   }
   for (const tracer::RecordedGenerator& generator : published.generators)
-    if (auto live = generator.live.lock()) state->generators.emplace(generator.role, at::Generator(std::move(live)));
+    if (auto live = generator.live.lock())
+      state->generators.emplace(generator.role, at::Generator(std::move(live)));
   state->remarks = std::move(published.remarks);
   state->program = std::move(program);
   state->named = std::move(named);
@@ -90,8 +95,12 @@ CaptureBase CaptureBase::capture(Program program, FlatValues arguments, std::vec
 const composit::Graph& CaptureBase::graph() const { return state_->graph; }
 const Structure& CaptureBase::argument_structure() const { return state_->arguments; }
 const Structure& CaptureBase::result_structure() const { return state_->results; }
-const std::vector<at::Tensor>& CaptureBase::example_arguments() const { return state_->example_arguments; }
-const std::vector<at::Tensor>& CaptureBase::example_results() const { return state_->example_results; }
+const std::vector<at::Tensor>& CaptureBase::example_arguments() const {
+  return state_->example_arguments;
+}
+const std::vector<at::Tensor>& CaptureBase::example_results() const {
+  return state_->example_results;
+}
 
 std::vector<at::Tensor> CaptureBase::replay(const std::vector<at::Tensor>& arguments) const {
   return state_->plan().run(state_->bind(arguments));
@@ -99,9 +108,10 @@ std::vector<at::Tensor> CaptureBase::replay(const std::vector<at::Tensor>& argum
 
 void CaptureBase::expect_structure(const Structure& arguments) const {
   if (arguments == state_->arguments) return;
-  throw UserError("[capture] expected arguments " + str(state_->arguments) + ", received " + str(arguments) +
-                  "; numbers and the number of tensors are part of a capture: capture again for these with "
-                  "flashlight::trace(model, inputs…)");
+  throw UserError(
+      "[capture] expected arguments " + str(state_->arguments) + ", received " + str(arguments) +
+      "; numbers and the number of tensors are part of a capture: capture again for these with "
+      "flashlight::trace(model, inputs…)");
 }
 
 std::vector<NamedTensor> CaptureBase::state() const {
@@ -111,7 +121,8 @@ std::vector<NamedTensor> CaptureBase::state() const {
   for_each_node(state_->graph, [&](const Node& node) {
     if (node.op() != composit::ops::kConstant) return;
     if (const auto* array = node.attribute("value").get_if<composit::Array>())
-      result.push_back({std::string(node.annotation("name")), tracer::to_tensor(*array), InputKind::buffer});
+      result.push_back(
+          {std::string(node.annotation("name")), tracer::to_tensor(*array), InputKind::buffer});
   });
   return result;
 }
@@ -121,7 +132,8 @@ Statistics CaptureBase::statistics() const {
   statistics.nodes = state_->graph.size();
   statistics.calls = state_->plan().size();
   for_each_node(state_->graph, [&](const Node& node) {
-    if (!is_input(node) && node.op() != composit::ops::kConstant) ++statistics.calls_by_op[node.op().str()];
+    if (!is_input(node) && node.op() != composit::ops::kConstant)
+      ++statistics.calls_by_op[node.op().str()];
     if (node.find_run("expected")) ++statistics.guards;
   });
   for (const NamedTensor& input : state_->inputs)

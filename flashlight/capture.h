@@ -1,4 +1,5 @@
-// A captured program: its graph, what its inputs are called and bound to, and what must hold for it to be right.
+// A captured program: its graph, what its inputs are called and bound to, and what must hold for it
+// to be right.
 //
 //   auto captured = flashlight::trace(model, x);     // trace.h
 //   at::Tensor y = captured(x2);                     // replay: the same bits as model(x2)
@@ -6,7 +7,8 @@
 //   captured.save("resnet50");
 //   auto again = flashlight::load("resnet50");       // Capture<>: tensors in, tensors out
 //
-// A replay computes no autograd graph. It writes what the program writes: buffers, parameters and arguments.
+// A replay computes no autograd graph. It writes what the program writes: buffers, parameters and
+// arguments.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,12 +29,12 @@
 namespace flashlight {
 
 struct Statistics {
-  size_t nodes = 0;        // of the graph; a closed composite operator is one
-  size_t calls = 0;        // operator calls of a replay, the insides of composites included
+  size_t nodes = 0;  // of the graph; a closed composite operator is one
+  size_t calls = 0;  // operator calls of a replay, the insides of composites included
   std::map<std::string, size_t> calls_by_op;
-  size_t parameters = 0;   // elements of parameters and buffers
-  size_t bytes = 0;        // of parameters, buffers and constants
-  size_t guards = 0;       // values and data-dependent sizes that are compared during replay
+  size_t parameters = 0;  // elements of parameters and buffers
+  size_t bytes = 0;       // of parameters, buffers and constants
+  size_t guards = 0;      // values and data-dependent sizes that are compared during replay
 };
 
 // Tensors of a call, and how they lie in the C++ values.
@@ -62,11 +64,12 @@ class CaptureBase {
   const Structure& argument_structure() const;
   const Structure& result_structure() const;
 
-  // Results of the program for these tensors. UserError when one has another type than its example, when a guard fails,
-  // or a number among the arguments is another; nothing is written then.
+  // Results of the program for these tensors. UserError when one has another type than its example,
+  // when a guard fails, or a number among the arguments is another; nothing is written then.
   std::vector<at::Tensor> replay(const std::vector<at::Tensor>& arguments) const;
 
-  // What the capture holds for, one line each: pinned types, guards, constants, random draws, what it writes.
+  // What the capture holds for, one line each: pinned types, guards, constants, random draws, what
+  // it writes.
   std::vector<std::string> assumptions() const;
   Statistics statistics() const;
 
@@ -76,12 +79,15 @@ class CaptureBase {
   const std::vector<at::Tensor>& example_arguments() const;
   const std::vector<at::Tensor>& example_results() const;
 
-  // Writes a folder (see composit/io/saved_capture.h), replacing a capture that is there atomically.
+  // Writes a folder (see composit/io/saved_capture.h), replacing a capture that is there
+  // atomically.
   void save(const std::filesystem::path& folder) const;
   static CaptureBase load(const std::filesystem::path& folder);
 
-  // Runs the program again on `arguments` and compares with this capture, graph first, then every value. See check.h.
-  CheckReport check_flat(const std::vector<at::Tensor>& arguments, const CheckOptions& options) const;
+  // Runs the program again on `arguments` and compares with this capture, graph first, then every
+  // value. See check.h.
+  CheckReport check_flat(const std::vector<at::Tensor>& arguments,
+                         const CheckOptions& options) const;
 
  protected:
   void expect_structure(const Structure& arguments) const;
@@ -112,15 +118,12 @@ class Capture<Result(Arguments...)> : public CaptureBase {
   }
 
   template <class... Values>
-    requires(sizeof...(Values) == sizeof...(Arguments))
-  CheckReport check(Values&&... values) const {
-    return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors, {});
-  }
+  requires(sizeof...(Values) == sizeof...(Arguments)) CheckReport check(Values&&... values)
+  const { return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors, {}); }
   template <class... Values>
-    requires(sizeof...(Values) == sizeof...(Arguments))
-  CheckReport check(const CheckOptions& options, Values&&... values) const {
-    return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors, options);
-  }
+  requires(sizeof...(Values) == sizeof...(Arguments)) CheckReport
+      check(const CheckOptions& options, Values&&... values)
+  const { return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors, options); }
 
  private:
   template <class... Values>
@@ -145,7 +148,8 @@ class Capture<void> : public CaptureBase {
   }
 };
 
-// `load<Result(Arguments...)>` gives back the types the capture was made with; UserError when they do not fit.
+// `load<Result(Arguments...)>` gives back the types the capture was made with; UserError when they
+// do not fit.
 template <class Signature = void>
 Capture<Signature> load(const std::filesystem::path& folder) {
   return Capture<Signature>(CaptureBase::load(folder));

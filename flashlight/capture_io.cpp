@@ -36,21 +36,25 @@ std::set<std::string> operators_of(const composit::Graph& graph) {
   return names;
 }
 
-// Compared for the operators in use only: another LibTorch is welcome as long as these mean the same.
+// Compared for the operators in use only: another LibTorch is welcome as long as these mean the
+// same.
 void expect_same_schemas(const SavedCapture& saved, const std::filesystem::path& folder) {
   std::string differing;
   for (const std::string& schema : saved.schemas) {
     const std::string op = schema.substr(0, schema.find('('));
     const std::string now = schema_of(op);
     if (now == schema) continue;
-    differing += "\n  saved:        " + schema + "\n  this LibTorch: " + (now.empty() ? "no such operator" : now);
+    differing += "\n  saved:        " + schema +
+                 "\n  this LibTorch: " + (now.empty() ? "no such operator" : now);
   }
   if (!differing.empty())
-    throw UserError("[load] " + folder.string() + " was captured with " + saved.producer + ", this is " + producer() +
+    throw UserError("[load] " + folder.string() + " was captured with " + saved.producer +
+                    ", this is " + producer() +
                     "; operators it uses have other schemas, so capture again:" + differing);
 }
 
-const std::string& property(const SavedCapture& saved, const char* name, const std::filesystem::path& folder) {
+const std::string& property(const SavedCapture& saved, const char* name,
+                            const std::filesystem::path& folder) {
   const auto found = saved.properties.find(name);
   if (found == saved.properties.end())
     throw UserError("[load] " + (folder / "graph.txt").string() + " lacks the property '" + name +
@@ -124,7 +128,8 @@ CaptureBase CaptureBase::load(const std::filesystem::path& folder) {
   state->results = parse_structure(property(saved, "results", folder));
   state->grad = property(saved, "grad", folder) == "true";
   std::set<std::string> written;
-  for (const composit::Mutation& mutation : saved.graph.mutations()) written.insert(input_name(*mutation.target.node));
+  for (const composit::Mutation& mutation : saved.graph.mutations())
+    written.insert(input_name(*mutation.target.node));
   for (const composit::LazyTensor& input : saved.graph.inputs()) {
     const std::string& name = input_name(*input.node);
     const InputKind kind = input_kind(*input.node);

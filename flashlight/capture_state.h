@@ -39,15 +39,17 @@ struct ProgramRun {
   FlatValues results;
   std::unique_ptr<tracer::Recording> recording;
 };
-ProgramRun run_recorded(const Program& program, const FlatValues& arguments, const std::vector<NamedTensor>& named,
-                        const TraceOptions& options, const tracer::Recorder::Observer& observer = nullptr);
+ProgramRun run_recorded(const Program& program, const FlatValues& arguments,
+                        const std::vector<NamedTensor>& named, const TraceOptions& options,
+                        const tracer::Recorder::Observer& observer = nullptr);
 
 // Calls `visit` with every node of the graph, those of regions included.
 template <class Visit>
 void for_each_node(const composit::Graph& graph, Visit visit) {
   for (const composit::NodePtr& node : graph.nodes()) {
     visit(*node);
-    if (const composit::Attribute* body = node->find_run("body")) for_each_node(*body->as<composit::Region>(), visit);
+    if (const composit::Attribute* body = node->find_run("body"))
+      for_each_node(*body->as<composit::Region>(), visit);
   }
 }
 

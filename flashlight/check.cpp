@@ -20,8 +20,11 @@ using tracer::RecordId;
 // Runs the program and its replay in turn, each from the same state.
 class Checker {
  public:
-  Checker(const CaptureBase::State& state, const std::vector<at::Tensor>& arguments, const CheckOptions& options)
-      : state_(state), options_(options), generator_(at::globalContext().defaultGenerator(c10::kCPU)) {
+  Checker(const CaptureBase::State& state, const std::vector<at::Tensor>& arguments,
+          const CheckOptions& options)
+      : state_(state),
+        options_(options),
+        generator_(at::globalContext().defaultGenerator(c10::kCPU)) {
     arguments_.structure = state.arguments;
     arguments_.tensors = arguments;
     random_state_ = generator_.get_state();
@@ -50,10 +53,12 @@ class Checker {
     const auto inputs = state_.bind(arguments_.tensors);
     for (size_t i = 0; i < inputs.size(); ++i)
       if (state_.graph.inputs()[i].node.get() == &input) return inputs[i];
-    throw composit::UserError("[check] the capture writes '" + input_name(input) + "', which is not among its inputs");
+    throw composit::UserError("[check] the capture writes '" + input_name(input) +
+                              "', which is not among its inputs");
   }
 
-  // Every run begins with the same buffers, parameters, arguments and random state, and leaves them so.
+  // Every run begins with the same buffers, parameters, arguments and random state, and leaves them
+  // so.
   void restore() {
     const c10::AutoGradMode no_grad(false);
     for (auto& [target, value] : saved_) target.copy_(value);
@@ -72,11 +77,12 @@ class Checker {
     return state_.plan().run(state_.bind(arguments_.tensors), observer);
   }
 
-  // ---- the graphs -------------------------------------------------------------------------------------------------
+  // ---- the graphs -------------------------------------------------------------------------------
 
   void compare_programs() {
     if (!state_.program)
-      throw composit::UserError("[check] a loaded capture does not know its program: trace the program and check that");
+      throw composit::UserError(
+          "[check] a loaded capture does not know its program: trace the program and check that");
     ProgramRun run = run_program([&](RecordId id, c10::ArrayRef<at::Tensor> values) {
       for (const at::Tensor& value : values) digests_[id].push_back(digest(value));
     });
@@ -88,12 +94,14 @@ class Checker {
       report_.graph_differences.push_back(composit::str(difference));
   }
 
-  // ---- the values -------------------------------------------------------------------------------------------------
+  // ---- the values -------------------------------------------------------------------------------
 
-  // The record of the second capture whose values step `step` of the replay should have; nothing for steps the recorder
-  // added, and for those that were run as views of one storage: their outputs are the whole storage.
+  // The record of the second capture whose values step `step` of the replay should have; nothing
+  // for steps the recorder added, and for those that were run as views of one storage: their
+  // outputs are the whole storage.
   const std::vector<composit::Hash>* eager_digests(size_t step) const {
-    if (step >= records_.size() || recording_->records[records_[step]].joint != tracer::kNone) return nullptr;
+    if (step >= records_.size() || recording_->records[records_[step]].joint != tracer::kNone)
+      return nullptr;
     if (is_uninitialised(recording_->records[records_[step]])) return nullptr;
     const auto found = digests_.find(records_[step]);
     return found == digests_.end() ? nullptr : &found->second;
@@ -108,15 +116,18 @@ class Checker {
 
   void compare_values() {
     std::vector<size_t> differing;
-    const Values results = run_replay([&](size_t step, const composit::Node&, const Values& values) {
-      const auto* expected = eager_digests(step);
-      bool equal = true;
-      for (size_t i = 0; expected != nullptr && i < std::min(values.size(), expected->size()); ++i, ++report_.compared)
-        equal = equal && digest(values[i]) == (*expected)[i];
-      if (!equal || (options_.float64 && expected != nullptr)) differing.push_back(step);
-    });
+    const Values results =
+        run_replay([&](size_t step, const composit::Node&, const Values& values) {
+          const auto* expected = eager_digests(step);
+          bool equal = true;
+          for (size_t i = 0; expected != nullptr && i < std::min(values.size(), expected->size());
+               ++i, ++report_.compared)
+            equal = equal && digest(values[i]) == (*expected)[i];
+          if (!equal || (options_.float64 && expected != nullptr)) differing.push_back(step);
+        });
     for (size_t i = 0; i < results.size() && i < results_.size(); ++i)
-      if (results[i].defined()) report_.largest = std::max(report_.largest, distance(results[i], results_[i]).absolute);
+      if (results[i].defined())
+        report_.largest = std::max(report_.largest, distance(results[i], results_[i]).absolute);
     measure(differing);
     rank();
   }
@@ -133,7 +144,8 @@ class Checker {
         bytes += bytes_of(records_[steps[end]]);
       }
       run_program([&](RecordId id, c10::ArrayRef<at::Tensor> values) {
-        if (const auto found = chunk.find(id); found != chunk.end()) eager[found->second] = copies(values);
+        if (const auto found = chunk.find(id); found != chunk.end())
+          eager[found->second] = copies(values);
       });
       run_replay([&](size_t step, const composit::Node& node, const Values& values) {
         if (eager.count(step)) compare(step, node, values, eager[step]);
@@ -149,7 +161,8 @@ class Checker {
     for (uint32_t i = 0; i < record.value_count; ++i) {
       const auto geometry = recording_->values[record.values + i].geometry;
       if (geometry != tracer::kNone)
-        bytes += recording_->geometries[geometry].numel() * recording_->geometries[geometry].item_size();
+        bytes +=
+            recording_->geometries[geometry].numel() * recording_->geometries[geometry].item_size();
     }
     return bytes;
   }
@@ -160,7 +173,8 @@ class Checker {
     return result;
   }
 
-  void compare(size_t step, const composit::Node& node, const Values& actual, const Values& expected) {
+  void compare(size_t step, const composit::Node& node, const Values& actual,
+               const Values& expected) {
     for (size_t i = 0; i < std::min(actual.size(), expected.size()); ++i) {
       if (!actual[i].defined() || !expected[i].defined()) continue;
       const Distance apart = distance(actual[i], expected[i]);
@@ -177,22 +191,26 @@ class Checker {
     }
   }
 
-  // ---- against double precision -----------------------------------------------------------------------------------
+  // ---- against double precision -----------------------------------------------------------------
 
   void measure_float64(const Kept& eager, const Kept& replayed) {
     if (!float64_plan_)
-      float64_plan_.emplace(in_float64(state_.graph), tracer::PlanOptions{state_.grad, state_.generators});
+      float64_plan_.emplace(in_float64(state_.graph),
+                            tracer::PlanOptions{state_.grad, state_.generators});
     restore();
     Values inputs;
     for (const at::Tensor& input : state_.bind(arguments_.tensors))
-      inputs.push_back(input.scalar_type() == c10::kFloat ? tracer::copy_keeping_strides(input.detach().to(c10::kDouble))
-                                                          : input);
+      inputs.push_back(input.scalar_type() == c10::kFloat
+                           ? tracer::copy_keeping_strides(input.detach().to(c10::kDouble))
+                           : input);
     float64_plan_->run(inputs, [&](size_t step, const composit::Node&, const Values& exact) {
       if (!eager.count(step)) return;
       for (NodeDifference& difference : report_.ranking) {
         if (difference.node != step || difference.output >= exact.size()) continue;
-        difference.float64_eager = error(eager.at(step)[difference.output], exact[difference.output]);
-        difference.float64_replay = error(replayed.at(step)[difference.output], exact[difference.output]);
+        difference.float64_eager =
+            error(eager.at(step)[difference.output], exact[difference.output]);
+        difference.float64_replay =
+            error(replayed.at(step)[difference.output], exact[difference.output]);
       }
     });
   }
@@ -206,13 +224,15 @@ class Checker {
     for (const NodeDifference& difference : report_.ranking)
       errors[difference.node] = std::max(errors[difference.node], difference.float64_eager);
     for (NodeDifference& difference : report_.ranking) {
-      double before = 6e-8;  // half a unit in the last place of float32: inputs are exact up to rounding
+      double before =
+          6e-8;  // half a unit in the last place of float32: inputs are exact up to rounding
       for (const auto& source : state_.plan().sources(difference.node))
         if (errors.count(source.step)) before = std::max(before, errors[source.step]);
       difference.amplification = difference.float64_eager / before;
     }
-    std::stable_sort(report_.ranking.begin(), report_.ranking.end(),
-                     [](const auto& a, const auto& b) { return a.amplification > b.amplification; });
+    std::stable_sort(
+        report_.ranking.begin(), report_.ranking.end(),
+        [](const auto& a, const auto& b) { return a.amplification > b.amplification; });
     if (report_.ranking.size() > options_.ranked) report_.ranking.resize(options_.ranked);
   }
 
@@ -230,7 +250,8 @@ class Checker {
   CheckReport report_;
 };
 
-CheckReport CaptureBase::check_flat(const std::vector<at::Tensor>& arguments, const CheckOptions& options) const {
+CheckReport CaptureBase::check_flat(const std::vector<at::Tensor>& arguments,
+                                    const CheckOptions& options) const {
   return Checker(*state_, arguments, options).run();
 }
 

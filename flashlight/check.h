@@ -3,10 +3,10 @@
 //   flashlight::CheckReport report = captured.check(x2);
 //   if (!report) std::cerr << str(report);      return report.exit_code();
 //
-// `check` captures the program again on the new arguments, in strict mode, and compares the two graphs: what changed is
-// a value of the host that the capture has baked in. Then it replays the first capture and compares every intermediate
-// value with the eager one, bit for bit unless told otherwise, and names the first node that differs. Buffers and
-// parameters are left as they were.
+// `check` captures the program again on the new arguments, in strict mode, and compares the two
+// graphs: what changed is a value of the host that the capture has baked in. Then it replays the
+// first capture and compares every intermediate value with the eager one, bit for bit unless told
+// otherwise, and names the first node that differs. Buffers and parameters are left as they were.
 #pragma once
 
 #include "flashlight/capture.h"

@@ -13,8 +13,8 @@ std::string number(const char* format, double value) {
 
 std::string line(const NodeDifference& difference) {
   return difference.place + ", output " + std::to_string(difference.output) + ": absolute " +
-         number("%.3g", difference.absolute) + ", relative " + number("%.3g", difference.relative) + ", " +
-         std::to_string(difference.ulp) + " ULP";
+         number("%.3g", difference.absolute) + ", relative " + number("%.3g", difference.relative) +
+         ", " + std::to_string(difference.ulp) + " ULP";
 }
 
 }  // namespace
@@ -28,14 +28,18 @@ std::string str(const CheckReport& report) {
   if (!report.differences.empty())
     text += "first difference: " + line(report.differences.front()) + "\n" +
             std::to_string(report.differences.size()) + " values differ:\n";
-  for (const NodeDifference& difference : report.differences) text += "  " + line(difference) + "\n";
+  for (const NodeDifference& difference : report.differences)
+    text += "  " + line(difference) + "\n";
   if (report.ok())
-    text += "equal: " + std::to_string(report.compared) + " values compared, largest difference of a result " +
-            number("%.3g", report.largest) + "\n";
-  if (!report.ranking.empty()) text += "error amplification (relative error against float64, eager / its operands):\n";
+    text += "equal: " + std::to_string(report.compared) +
+            " values compared, largest difference of a result " + number("%.3g", report.largest) +
+            "\n";
+  if (!report.ranking.empty())
+    text += "error amplification (relative error against float64, eager / its operands):\n";
   for (const NodeDifference& difference : report.ranking)
-    text += "  " + number("%8.1f", difference.amplification) + "x  " + difference.place + ": eager " +
-            number("%.3g", difference.float64_eager) + ", replay " + number("%.3g", difference.float64_replay) + "\n";
+    text += "  " + number("%8.1f", difference.amplification) + "x  " + difference.place +
+            ": eager " + number("%.3g", difference.float64_eager) + ", replay " +
+            number("%.3g", difference.float64_replay) + "\n";
   return text;
 }
 

@@ -8,35 +8,36 @@
 namespace flashlight {
 
 struct CheckOptions {
-  bool strict = true;      // an access to a tensor's memory that no operator makes is an error
-  bool float64 = false;    // compare every value with a run in float64 too
-  double tolerance = 0;    // largest relative difference that passes; 0: bit for bit
-  size_t ranked = 10;      // length of the ranking by error amplification
-  int64_t memory = int64_t{2} << 30;  // bytes of intermediate values held at once while differences are measured
+  bool strict = true;    // an access to a tensor's memory that no operator makes is an error
+  bool float64 = false;  // compare every value with a run in float64 too
+  double tolerance = 0;  // largest relative difference that passes; 0: bit for bit
+  size_t ranked = 10;    // length of the ranking by error amplification
+  int64_t memory =
+      int64_t{2} << 30;  // bytes of intermediate values held at once while differences are measured
 };
 
 // How far the replay's value of one output of a node is from the eager one.
 struct NodeDifference {
-  std::string place;        // operator, scope and source line
-  size_t node = 0;          // position among the replay's operator calls
+  std::string place;  // operator, scope and source line
+  size_t node = 0;    // position among the replay's operator calls
   size_t output = 0;
-  double absolute = 0;      // largest difference
-  double relative = 0;      // largest difference over the largest magnitude
-  uint64_t ulp = 0;         // largest distance in units in the last place
+  double absolute = 0;        // largest difference
+  double relative = 0;        // largest difference over the largest magnitude
+  uint64_t ulp = 0;           // largest distance in units in the last place
   double float64_replay = 0;  // relative error of the replay against float64, when asked for
   double float64_eager = 0;   // the same of the eager program
   double amplification = 0;   // float64_eager over the largest one among the node's operands
 };
 
 struct CheckReport {
-  // The program took another path on these arguments: attributes, constants or operators that changed. Each is a host
-  // value or a branch the capture has baked in.
+  // The program took another path on these arguments: attributes, constants or operators that
+  // changed. Each is a host value or a branch the capture has baked in.
   std::vector<std::string> graph_differences;
   std::vector<NodeDifference> differences;  // of the values, in the order of execution
   std::vector<NodeDifference> ranking;      // by error amplification, worst first
-  std::string error;                        // a guard that failed, an access strict mode caught; empty otherwise
-  size_t compared = 0;                      // values compared
-  double largest = 0;                       // largest absolute difference of a result of the program
+  std::string error;    // a guard that failed, an access strict mode caught; empty otherwise
+  size_t compared = 0;  // values compared
+  double largest = 0;   // largest absolute difference of a result of the program
 
   bool ok() const { return error.empty() && graph_differences.empty() && differences.empty(); }
   explicit operator bool() const { return ok(); }

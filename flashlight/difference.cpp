@@ -30,13 +30,19 @@ void measure(const at::Tensor& actual, const at::Tensor& expected, Distance& res
   double largest = 0;
   for (int64_t i = 0; i < actual.numel(); ++i) {
     if (std::isfinite(b[i])) largest = std::max(largest, std::abs(static_cast<double>(b[i])));
-    if (std::bit_cast<std::array<char, sizeof(T)>>(a[i]) == std::bit_cast<std::array<char, sizeof(T)>>(b[i])) continue;
+    if (std::bit_cast<std::array<char, sizeof(T)>>(a[i]) ==
+        std::bit_cast<std::array<char, sizeof(T)>>(b[i]))
+      continue;
     result.equal = false;
-    const double gap = a[i] == b[i] ? 0 : std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    const double gap =
+        a[i] == b[i] ? 0 : std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
     const bool not_a_number = std::isnan(a[i]) != std::isnan(b[i]);
-    result.absolute = std::max(result.absolute, std::isnan(gap) && !not_a_number ? 0 : not_a_number ? HUGE_VAL : gap);
+    result.absolute = std::max(result.absolute, std::isnan(gap) && !not_a_number ? 0
+                                                : not_a_number                   ? HUGE_VAL
+                                                                                 : gap);
     if (!std::isnan(a[i]) && !std::isnan(b[i]))
-      result.ulp = std::max(result.ulp, static_cast<uint64_t>(std::abs(ordered(a[i]) - ordered(b[i]))));
+      result.ulp =
+          std::max(result.ulp, static_cast<uint64_t>(std::abs(ordered(a[i]) - ordered(b[i]))));
   }
   result.relative = largest > 0 ? result.absolute / largest : result.absolute;
 }
@@ -45,8 +51,9 @@ void measure(const at::Tensor& actual, const at::Tensor& expected, Distance& res
 
 Distance distance(const at::Tensor& actual, const at::Tensor& expected) {
   if (actual.sizes() != expected.sizes() || actual.scalar_type() != expected.scalar_type())
-    throw composit::UserError(c10::str("[check] expected ", expected.scalar_type(), " ", expected.sizes(),
-                                       ", received ", actual.scalar_type(), " ", actual.sizes()));
+    throw composit::UserError(c10::str("[check] expected ", expected.scalar_type(), " ",
+                                       expected.sizes(), ", received ", actual.scalar_type(), " ",
+                                       actual.sizes()));
   const auto plain = [](const at::Tensor& tensor) {
     at::Tensor dense = tensor.detach().resolve_conj().resolve_neg();
     return (dense.is_complex() ? at::view_as_real(dense) : dense).contiguous();
@@ -66,7 +73,8 @@ Distance distance(const at::Tensor& actual, const at::Tensor& expected) {
 }
 
 composit::Hash digest(const at::Tensor& tensor) {
-  if (!tensor.defined() || !tensor.has_storage() || tensor.layout() != c10::Layout::Strided || !tensor.is_cpu())
+  if (!tensor.defined() || !tensor.has_storage() || tensor.layout() != c10::Layout::Strided ||
+      !tensor.is_cpu())
     return {};
   return tracer::to_array(tensor).content_hash();
 }

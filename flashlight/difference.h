@@ -11,13 +11,15 @@ struct Distance {
   bool equal = true;    // bit for bit
   double absolute = 0;  // largest difference; infinite where NaN meets a number
   double relative = 0;  // `absolute` over the largest finite magnitude of `expected`
-  uint64_t ulp = 0;     // floating point only: largest number of representable values between two elements
+  uint64_t ulp =
+      0;  // floating point only: largest number of representable values between two elements
 };
 
 // Both of the same sizes and dtype; UserError otherwise.
 Distance distance(const at::Tensor& actual, const at::Tensor& expected);
 
-// Type and content of a tensor; equal digests stand for equal bits. Zero for tensors without CPU memory.
+// Type and content of a tensor; equal digests stand for equal bits. Zero for tensors without CPU
+// memory.
 composit::Hash digest(const at::Tensor& tensor);
 
 }  // namespace flashlight

@@ -16,7 +16,8 @@ using composit::Node;
 using composit::NodeSpec;
 
 Attribute widened(const Attribute& attribute) {
-  if (const DType* dtype = attribute.get_if<DType>()) return *dtype == DType::float32 ? DType::float64 : *dtype;
+  if (const DType* dtype = attribute.get_if<DType>())
+    return *dtype == DType::float32 ? DType::float64 : *dtype;
   if (const auto* list = attribute.get_if<composit::List>()) {
     composit::List result{list->element, {}};
     for (const Attribute& item : list->items) result.items.push_back(widened(item));
@@ -41,15 +42,19 @@ class Widening {
   LazyTensor operator()(const LazyTensor& value) const {
     return value ? LazyTensor{nodes_.at(value.node.get()), value.index} : LazyTensor();
   }
-  const composit::NodePtr& operator()(const composit::NodePtr& node) const { return nodes_.at(node.get()); }
+  const composit::NodePtr& operator()(const composit::NodePtr& node) const {
+    return nodes_.at(node.get());
+  }
 
   void add(const Node& node) {
     NodeSpec spec(node.op());
     spec.arguments = node.arguments();
     spec.annotations = node.annotations();
     for (const LazyTensor& operand : node.operands()) spec.operands.push_back((*this)(operand));
-    for (const auto& [name, value] : node.attributes()) spec.attributes.push_back({name, widened(value)});
-    for (const auto& [name, value] : node.execution()) spec.execution.push_back({name, widened(value)});
+    for (const auto& [name, value] : node.attributes())
+      spec.attributes.push_back({name, widened(value)});
+    for (const auto& [name, value] : node.execution())
+      spec.execution.push_back({name, widened(value)});
     for (const composit::Type& type : node.outputs()) spec.outputs.push_back(widened(type));
     nodes_.emplace(&node, std::move(spec).make_node());
   }
@@ -66,7 +71,8 @@ composit::Graph in_float64(const composit::Graph& graph) {
   composit::Graph::Parts parts;
   for (const LazyTensor& input : graph.inputs()) parts.inputs.push_back(widen(input));
   for (const LazyTensor& output : graph.outputs()) parts.outputs.push_back(widen(output));
-  for (const auto& [target, value] : graph.mutations()) parts.mutations.push_back({widen(target), widen(value)});
+  for (const auto& [target, value] : graph.mutations())
+    parts.mutations.push_back({widen(target), widen(value)});
   for (const composit::NodePtr& effect : graph.effects()) parts.effects.push_back(widen(effect));
   return composit::Graph(std::move(parts));
 }

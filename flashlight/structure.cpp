@@ -9,13 +9,15 @@ using Json = nlohmann::ordered_json;
 using Kind = Structure::Kind;
 using composit::UserError;
 
-// A tensor is "tensor", an absent one null, a value {"value": text}, a list an array, a tuple {"tuple": […]}, a map
+// A tensor is "tensor", an absent one null, a value {"value": text}, a list an array, a tuple
+// {"tuple": […]}, a map
 // {"map": [[key, child], …]}.
 Json to_json(const Structure& structure) {
   Json children = Json::array();
   for (size_t i = 0; i < structure.children.size(); ++i) {
     Json child = to_json(structure.children[i]);
-    children.push_back(structure.kind == Kind::map ? Json::array({structure.keys[i], child}) : child);
+    children.push_back(structure.kind == Kind::map ? Json::array({structure.keys[i], child})
+                                                   : child);
   }
   switch (structure.kind) {
     case Kind::tensor:
@@ -51,8 +53,10 @@ Structure from_json(const Json& json, int depth) {
   if (json.is_array()) return {Kind::list, {}, {}, all_from_json(json, depth + 1)};
   if (json.is_object() && json.size() == 1) {
     const auto& [key, content] = *json.items().begin();
-    if (key == "value" && content.is_string()) return {Kind::value, content.get<std::string>(), {}, {}};
-    if (key == "tuple" && content.is_array()) return {Kind::tuple, {}, {}, all_from_json(content, depth + 1)};
+    if (key == "value" && content.is_string())
+      return {Kind::value, content.get<std::string>(), {}, {}};
+    if (key == "tuple" && content.is_array())
+      return {Kind::tuple, {}, {}, all_from_json(content, depth + 1)};
     if (key == "map" && content.is_array()) {
       Structure map{Kind::map, {}, {}, {}};
       for (const Json& entry : content) {
@@ -67,7 +71,8 @@ Structure from_json(const Json& json, int depth) {
   throw UserError("[structure] expected a structure, received " + json.dump().substr(0, 80));
 }
 
-void collect_names(const Structure& structure, const std::string& path, std::vector<std::string>& names) {
+void collect_names(const Structure& structure, const std::string& path,
+                   std::vector<std::string>& names) {
   if (structure.kind == Kind::tensor) names.push_back(path);
   // An optional that is there is a tuple of one, which its reader does not think of as a level.
   const bool optional = structure.kind == Kind::tuple && structure.children.size() == 1;

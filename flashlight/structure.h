@@ -1,12 +1,13 @@
-// How a value of C++ (a tuple, a map, a user's struct) is made of tensors: taken apart before a call, put together after.
+// How a value of C++ (a tuple, a map, a user's struct) is made of tensors: taken apart before a
+// call, put together after.
 //
 //   std::vector<at::Tensor> tensors;
-//   Structure s = flatten(value, tensors);        str(s) == "(tensor, [tensor, none], {mask: tensor}, 3)"
-//   auto again = unflatten<decltype(value)>(s, tensors);
+//   Structure s = flatten(value, tensors);        str(s) == "(tensor, [tensor, none], {mask:
+//   tensor}, 3)" auto again = unflatten<decltype(value)>(s, tensors);
 //
-// Tensors, optionals, vectors, arrays, pairs, tuples, maps, numbers, strings, and structs adapted with
-// BOOST_HANA_ADAPT_STRUCT or BOOST_HANA_DEFINE_STRUCT, nested at will. Numbers and strings are part of the structure: a
-// capture holds for the ones it was made with.
+// Tensors, optionals, vectors, arrays, pairs, tuples, maps, numbers, strings, and structs adapted
+// with BOOST_HANA_ADAPT_STRUCT or BOOST_HANA_DEFINE_STRUCT, nested at will. Numbers and strings are
+// part of the structure: a capture holds for the ones it was made with.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,8 +31,8 @@ namespace flashlight {
 struct Structure {
   enum class Kind { tensor, absent, value, list, tuple, map };
   Kind kind = Kind::tensor;
-  std::string text;                 // Kind::value: the number or string as text
-  std::vector<std::string> keys;    // Kind::map: of the children (members of a struct too)
+  std::string text;               // Kind::value: the number or string as text
+  std::vector<std::string> keys;  // Kind::map: of the children (members of a struct too)
   std::vector<Structure> children;
   bool operator==(const Structure&) const = default;
 };
@@ -58,14 +59,16 @@ struct Reader {
   const std::vector<at::Tensor>& tensors;
   size_t next = 0;
   at::Tensor take() {
-    if (next == tensors.size()) throw composit::UserError("[structure] fewer tensors than the structure names");
+    if (next == tensors.size())
+      throw composit::UserError("[structure] fewer tensors than the structure names");
     return tensors[next++];
   }
 };
 
 inline void expect(const Structure& structure, Structure::Kind kind, size_t children) {
   if (structure.kind != kind || structure.children.size() != children)
-    throw composit::UserError("[structure] the value has another structure than the type: " + str(structure));
+    throw composit::UserError("[structure] the value has another structure than the type: " +
+                              str(structure));
 }
 
 template <class T>
@@ -116,7 +119,8 @@ struct Codec<T> {
   }
   static T unflatten(const Structure& structure, Reader&) {
     expect(structure, Structure::Kind::value, 0);
-    if constexpr (std::is_floating_point_v<T>) return static_cast<T>(std::strtod(structure.text.c_str(), nullptr));
+    if constexpr (std::is_floating_point_v<T>)
+      return static_cast<T>(std::strtod(structure.text.c_str(), nullptr));
     return static_cast<T>(std::strtoll(structure.text.c_str(), nullptr, 10));
   }
 };
@@ -136,13 +140,15 @@ template <class T>
 struct Codec<std::vector<T>> {
   static Structure flatten(const std::vector<T>& value, std::vector<at::Tensor>& tensors) {
     Structure structure{Structure::Kind::list, {}, {}, {}};
-    for (const auto& element : value) structure.children.push_back(detail::flatten<T>(element, tensors));
+    for (const auto& element : value)
+      structure.children.push_back(detail::flatten<T>(element, tensors));
     return structure;
   }
   static std::vector<T> unflatten(const Structure& structure, Reader& reader) {
     expect(structure, Structure::Kind::list, structure.children.size());
     std::vector<T> value;
-    for (const Structure& child : structure.children) value.push_back(detail::unflatten<T>(child, reader));
+    for (const Structure& child : structure.children)
+      value.push_back(detail::unflatten<T>(child, reader));
     return value;
   }
 };
@@ -152,8 +158,11 @@ template <class T>
 struct TupleCodec {
   static Structure flatten(const T& value, std::vector<at::Tensor>& tensors) {
     Structure structure{Structure::Kind::tuple, {}, {}, {}};
-    std::apply([&](const auto&... element) { (structure.children.push_back(detail::flatten(element, tensors)), ...); },
-               value);
+    std::apply(
+        [&](const auto&... element) {
+          (structure.children.push_back(detail::flatten(element, tensors)), ...);
+        },
+        value);
     return structure;
   }
   static T unflatten(const Structure& structure, Reader& reader) {
@@ -165,7 +174,8 @@ struct TupleCodec {
   template <size_t... I>
   static T elements([[maybe_unused]] const Structure& structure, [[maybe_unused]] Reader& reader,
                     std::index_sequence<I...>) {
-    return T{detail::unflatten<std::decay_t<std::tuple_element_t<I, T>>>(structure.children[I], reader)...};
+    return T{detail::unflatten<std::decay_t<std::tuple_element_t<I, T>>>(structure.children[I],
+                                                                         reader)...};
   }
 };
 template <class... T>
@@ -177,13 +187,17 @@ struct Codec<std::array<T, N>> : TupleCodec<std::array<T, N>> {};
 
 template <class Key>
 std::string key_text(const Key& key) {
-  if constexpr (std::is_arithmetic_v<Key>) return std::to_string(key);
-  else return std::string(key);
+  if constexpr (std::is_arithmetic_v<Key>)
+    return std::to_string(key);
+  else
+    return std::string(key);
 }
 template <class Key>
 Key key_from_text(const std::string& text) {
-  if constexpr (std::is_arithmetic_v<Key>) return static_cast<Key>(std::stoll(text));
-  else return Key(text);
+  if constexpr (std::is_arithmetic_v<Key>)
+    return static_cast<Key>(std::stoll(text));
+  else
+    return Key(text);
 }
 
 // In the order of the keys, also for a hash map.
@@ -205,7 +219,8 @@ struct MapCodec {
     expect(structure, Structure::Kind::map, structure.keys.size());
     Map value;
     for (size_t i = 0; i < structure.keys.size(); ++i)
-      value.emplace(key_from_text<Key>(structure.keys[i]), detail::unflatten<Mapped>(structure.children[i], reader));
+      value.emplace(key_from_text<Key>(structure.keys[i]),
+                    detail::unflatten<Mapped>(structure.children[i], reader));
     return value;
   }
 };
@@ -231,7 +246,8 @@ struct Codec<T> {
       auto& member = boost::hana::second(accessor)(value);
       expect(structure, Structure::Kind::map, structure.keys.size());
       if (i == structure.children.size())
-        throw composit::UserError("[structure] fewer members than the struct has: " + str(structure));
+        throw composit::UserError("[structure] fewer members than the struct has: " +
+                                  str(structure));
       member = detail::unflatten<std::decay_t<decltype(member)>>(structure.children[i++], reader);
     });
     return value;

@@ -3,10 +3,12 @@
 //   auto captured = flashlight::trace(model, x);                 // a module, or any callable
 //   at::Tensor y = captured(x2);
 //
-//   auto typed = flashlight::trace<Output(Input, at::Tensor)>(step, in, t);    // fixes the signature
+//   auto typed = flashlight::trace<Output(Input, at::Tensor)>(step, in, t);    // fixes the
+//   signature
 //
-// Arguments and results are whatever structure.h takes apart. Parameters and buffers of a module are inputs under their
-// names; give `modules` for those that a lambda uses. The program runs once, for real.
+// Arguments and results are whatever structure.h takes apart. Parameters and buffers of a module
+// are inputs under their names; give `modules` for those that a lambda uses. The program runs once,
+// for real.
 #pragma once
 
 #include <functional>
@@ -34,7 +36,8 @@ concept HoldsModule = requires(T& holder) {
 
 // OrderedDict's items have key() and value(), TorchScript's name and value.
 template <class Items>
-void add_named(const Items& items, const std::string& prefix, composit::InputKind kind, std::vector<NamedTensor>& named) {
+void add_named(const Items& items, const std::string& prefix, composit::InputKind kind,
+               std::vector<NamedTensor>& named) {
   for (const auto& item : items) {
     if constexpr (requires { item.key(); })
       named.push_back({prefix + item.key(), item.value(), kind});
@@ -55,7 +58,8 @@ void add_module(T& module, const std::string& prefix, std::vector<NamedTensor>& 
 
 template <class T, class... Arguments>
 decltype(auto) call(T& program, Arguments&&... arguments) {
-  // `forward` first: a holder's call operator does not know the result of a templated one (Sequential's).
+  // `forward` first: a holder's call operator does not know the result of a templated one
+  // (Sequential's).
   if constexpr (requires { program->forward(std::forward<Arguments>(arguments)...); })
     return program->forward(std::forward<Arguments>(arguments)...);
   else if constexpr (requires { program.forward(std::forward<Arguments>(arguments)...); })
@@ -67,11 +71,13 @@ decltype(auto) call(T& program, Arguments&&... arguments) {
 template <class T, class... Arguments>
 using ResultOf = std::decay_t<decltype(call(std::declval<T&>(), std::declval<Arguments>()...))>;
 
-// A module given by reference stays where it is; holders and callables are copied, so that the capture can run them again.
+// A module given by reference stays where it is; holders and callables are copied, so that the
+// capture can run them again.
 template <class T>
 auto keep(T&& program) {
   using Plain = std::remove_reference_t<T>;
-  if constexpr (std::is_lvalue_reference_v<T> && (!std::is_copy_constructible_v<Plain> || HasNamedParameters<Plain>))
+  if constexpr (std::is_lvalue_reference_v<T> &&
+                (!std::is_copy_constructible_v<Plain> || HasNamedParameters<Plain>))
     return std::shared_ptr<Plain>(&program, [](Plain*) {});
   else
     return std::make_shared<std::decay_t<T>>(std::forward<T>(program));
@@ -130,22 +136,23 @@ Capture<Signature> trace_with(const TraceSettings& settings, T&& program, Values
 }
 
 template <class Signature, class T, class... Values>
-  requires std::is_function_v<Signature>
-Capture<Signature> trace(T&& program, Values&&... values) {
+requires std::is_function_v<Signature> Capture<Signature> trace(T&& program, Values&&... values) {
   return trace_with<Signature>({}, std::forward<T>(program), std::forward<Values>(values)...);
 }
 
 // The signature is that of the call as written.
 template <class T, class... Values>
-  requires(!std::is_base_of_v<TraceSettings, std::decay_t<T>> && !std::is_function_v<T>)
-auto trace(T&& program, Values&&... values) {
-  using Signature = detail::ResultOf<std::remove_reference_t<T>, std::decay_t<Values>&...>(std::decay_t<Values>...);
+requires(!std::is_base_of_v<TraceSettings, std::decay_t<T>> &&
+         !std::is_function_v<T>) auto trace(T&& program, Values&&... values) {
+  using Signature = detail::ResultOf<std::remove_reference_t<T>, std::decay_t<Values>&...>(
+      std::decay_t<Values>...);
   return trace_with<Signature>({}, std::forward<T>(program), std::forward<Values>(values)...);
 }
 
 template <class T, class... Values>
 auto trace(const TraceSettings& settings, T&& program, Values&&... values) {
-  using Signature = detail::ResultOf<std::remove_reference_t<T>, std::decay_t<Values>&...>(std::decay_t<Values>...);
+  using Signature = detail::ResultOf<std::remove_reference_t<T>, std::decay_t<Values>&...>(
+      std::decay_t<Values>...);
   return trace_with<Signature>(settings, std::forward<T>(program), std::forward<Values>(values)...);
 }
 

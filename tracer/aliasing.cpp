@@ -56,8 +56,8 @@ StorageState& Aliasing::add(const at::Tensor& tensor, bool outside) {
   return *state;
 }
 
-// The weak reference keeps the address of a dead storage from being used again, so a lookup needs no test of life; here
-// the dead ones go.
+// The weak reference keeps the address of a dead storage from being used again, so a lookup needs
+// no test of life; here the dead ones go.
 void Aliasing::sweep() {
   for (auto it = places_.begin(); it != places_.end();) {
     StorageState* state = it->second.state;
@@ -92,7 +92,8 @@ Aliasing::Place Aliasing::place_outside(const at::Tensor& tensor) {
     if (other_end > begin) {
       if (other_begin > begin || other_end < end)
         throw composit::UserError(
-            "[trace] two tensors were made over memory that overlaps in part; pass views of one tensor instead");
+            "[trace] two tensors were made over memory that overlaps in part; pass views of one "
+            "tensor instead");
       const Place place{other, static_cast<int64_t>(begin - other_begin)};
       places_[storage_of(tensor)] = place;
       return place;
@@ -134,10 +135,10 @@ bool Aliasing::was_moved(const at::Tensor& tensor, ValueId value) const {
   return std::find(owners.begin(), owners.end(), value) == owners.end();
 }
 
-// ---- aliases ----------------------------------------------------------------------------------------------------
+// ---- aliases ------------------------------------------------------------------------------------
 
-// Values made inside a composite that has ended are seen outside only as its results: another value of the same
-// geometry is preferred, so that composites stay closed.
+// Values made inside a composite that has ended are seen outside only as its results: another value
+// of the same geometry is preferred, so that composites stay closed.
 bool Aliasing::visible(ValueId value) const {
   uint32_t composite = recording_.records[recording_.values[value].record].composite;
   while (composite != kNone && recording_.composites[composite].ended) {
@@ -154,14 +155,16 @@ bool Aliasing::valid(const StorageState& state, const Alias& alias) const {
   if (alias.version < state.base_version) return false;
   const ByteRange range = byte_range(recording_.geometries[alias.geometry]);
   return std::none_of(state.pending.begin(), state.pending.end(), [&](const PendingWrite& write) {
-    return write.version > alias.version && byte_range(recording_.geometries[write.geometry]).intersects(range);
+    return write.version > alias.version &&
+           byte_range(recording_.geometries[write.geometry]).intersects(range);
   });
 }
 
 Alias* Aliasing::find_alias(StorageState& state, const at::Tensor& tensor, int64_t shift) {
   Alias* found = nullptr;
   for (Alias& alias : state.aliases) {
-    if (!matches(recording_.geometries[alias.geometry], tensor, shift) || !valid(state, alias)) continue;
+    if (!matches(recording_.geometries[alias.geometry], tensor, shift) || !valid(state, alias))
+      continue;
     if (visible(alias.value)) return &alias;
     found = &alias;
   }
@@ -174,7 +177,8 @@ Alias* Aliasing::find_alias(StorageState& state, GeometryId geometry) {
   return nullptr;
 }
 
-// Replaces a stale entry of the same geometry; keeps how the view was made where the new entry does not know.
+// Replaces a stale entry of the same geometry; keeps how the view was made where the new entry does
+// not know.
 void Aliasing::set_alias(StorageState& state, const Alias& alias) {
   for (Alias& old : state.aliases) {
     if (old.geometry != alias.geometry || valid(state, old)) continue;
@@ -202,9 +206,11 @@ ValueId Aliasing::read(const at::Tensor& tensor, bool content) {
   if (content && state.unwritten != kNone) make_constant(state, tensor);
   if (!detached_.empty()) {
     const auto found = detached_.find(tensor.unsafeGetTensorImpl());
-    if (found != detached_.end() && found->second.version == state.version && found->second.state == &state &&
+    if (found != detached_.end() && found->second.version == state.version &&
+        found->second.state == &state &&
         recording_.values[found->second.value].birth == state.birth &&
-        matches(recording_.geometries[recording_.values[found->second.value].geometry], tensor, place.shift))
+        matches(recording_.geometries[recording_.values[found->second.value].geometry], tensor,
+                place.shift))
       return found->second.value;
   }
   resize_if_changed(state, tensor);
@@ -249,14 +255,16 @@ void Aliasing::bind(const at::Tensor& tensor, ValueId value, ValueId operand) {
 void Aliasing::mark_unwritten(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.has_storage()) return;
   const Place place = find(tensor);
-  if (place.state != nullptr && !place.state->outside) place.state->unwritten = recording_.records.size() - 1;
+  if (place.state != nullptr && !place.state->outside)
+    place.state->unwritten = recording_.records.size() - 1;
 }
 
 bool Aliasing::fill_on_host(const at::Tensor& tensor) {
   constexpr int64_t kSmall = 4096;
   if (!tensor.has_storage()) return false;
   const Place place = find(tensor);
-  if (place.state == nullptr || place.state->unwritten == kNone || place.state->nbytes > kSmall) return false;
+  if (place.state == nullptr || place.state->unwritten == kNone || place.state->nbytes > kSmall)
+    return false;
   return place.state->filled = true;
 }
 
@@ -290,7 +298,8 @@ ValueId Aliasing::bind_outside(const at::Tensor& tensor, ValueId value) {
   state.aliases.push_back({geometry, value, 0, kNone, kNone, 0});
   const ValueId first = state.owners.empty() ? kNone : state.owners.front();
   state.owners.push_back(value);
-  if (state.base == kNone && place.shift == 0 && covers(recording_.geometries[geometry], state.nbytes)) {
+  if (state.base == kNone && place.shift == 0 &&
+      covers(recording_.geometries[geometry], state.nbytes)) {
     state.base = value;
     state.base_geometry = geometry;
   }
@@ -303,10 +312,11 @@ void Aliasing::bind_detached(const at::Tensor& tensor, ValueId value) {
   if (!tensor.has_storage()) return bind(tensor, value, kNone);
   const StorageState* state = find(tensor).state;
   recording_.values[value].birth = state->birth;
-  detached_.insert_or_assign(tensor.unsafeGetTensorImpl(), Weak{weak(tensor), value, state->version, state});
+  detached_.insert_or_assign(tensor.unsafeGetTensorImpl(),
+                             Weak{weak(tensor), value, state->version, state});
 }
 
-// ---- writes -----------------------------------------------------------------------------------------------------
+// ---- writes -------------------------------------------------------------------------------------
 
 void Aliasing::write(const at::Tensor& tensor, ValueId value) {
   if (!tensor.has_storage()) return bind(tensor, value, kNone);
@@ -397,103 +407,6 @@ void Aliasing::flush(StorageState& state) {
   for (const PendingWrite& write : pending) state.base = scatter(state, write);
   state.base_version = state.version;
   set_alias(state, {state.base_geometry, state.base, state.version, kNone, kNone, 0});
-}
-
-// ---- views ------------------------------------------------------------------------------------------------------
-
-std::vector<Alias> Aliasing::path_to_base(StorageState& state, GeometryId geometry, bool with_inverse) {
-  constexpr size_t kLongest = 32;
-  std::vector<Alias> path;
-  if (!chains_) return path;
-  while (geometry != state.base_geometry) {
-    const Alias* alias = find_alias(state, geometry);
-    if (alias == nullptr || alias->view == kNone || path.size() == kLongest) return {};
-    const Record& record = recording_.records[alias->view];
-    if (with_inverse && !inverse_of(recording_, record, alias->view_output, recording_.geometries[alias->parent]))
-      return {};
-    path.push_back(*alias);
-    geometry = alias->parent;
-  }
-  return path;
-}
-
-ValueId Aliasing::repeat_view(const Alias& link, ValueId operand, RecordId birth) {
-  Record record = recording_.records[link.view];
-  const ValueId first = record.values;
-  record.replays = true;
-  record.composite = recording_.current_composite;
-  record.operands = recording_.operands.push(operand);
-  const ValueId values = recording_.values.size();
-  for (uint32_t i = 0; i < record.value_count; ++i) {
-    Value value = recording_.values[first + i];
-    value.record = recording_.records.size();
-    value.birth = birth;
-    recording_.values.push(value);
-  }
-  record.values = values;
-  recording_.records.push(record);
-  return values + link.view_output;
-}
-
-ValueId Aliasing::regenerate(StorageState& state, const at::Tensor& tensor, int64_t shift) {
-  flush(state);
-  ensure_base(state);
-  const GeometryId geometry = recording_.geometries.intern(tensor, shift);
-  ValueId value = state.base;
-  if (state.has_gaps && tensor.numel() > 0 && !lies_in_alias(state, geometry))
-    recording_.remark("reads memory that no operator wrote, at sizes " + c10::str(tensor.sizes()));
-  if (geometry != state.base_geometry) {
-    const std::vector<Alias> path = path_to_base(state, geometry, false);
-    if (path.empty()) {
-      value = emit(RecordKind::storage_view, 0, {state.base}, geometry, state.birth);
-    } else {
-      for (auto link = path.rbegin(); link != path.rend(); ++link) value = repeat_view(*link, value, state.birth);
-    }
-  }
-  set_alias(state, {geometry, value, state.version, kNone, kNone, 0});
-  return value;
-}
-
-// Is the geometry part of a tensor that some operator made or wrote?
-bool Aliasing::lies_in_alias(const StorageState& state, GeometryId geometry) const {
-  return std::any_of(state.aliases.begin(), state.aliases.end(), [&](const Alias& alias) {
-    return alias.geometry != state.base_geometry &&
-           lies_in(recording_.geometries[geometry], recording_.geometries[alias.geometry]);
-  });
-}
-
-ValueId Aliasing::scatter(StorageState& state, const PendingWrite& write) {
-  const std::vector<Alias> path = path_to_base(state, write.geometry, true);
-  if (path.empty())
-    return emit(RecordKind::storage_scatter, write.geometry, {state.base, write.value}, state.base_geometry,
-                state.birth);
-  std::vector<ValueId> parents{state.base};  // from the base down to the parent of the written view
-  for (size_t i = path.size() - 1; i > 0; --i) parents.push_back(repeat_view(path[i], parents.back(), state.birth));
-  ValueId value = write.value;
-  for (const Alias& link : path) {
-    const Geometry& parent = recording_.geometries[link.parent];
-    const Inverse inverse = *inverse_of(recording_, recording_.records[link.view], link.view_output, parent);
-    const ValueId old = parents.back();
-    parents.pop_back();
-    if (inverse.op == nullptr) continue;
-    Record record;
-    record.info = inverse.op;
-    record.attributes = recording_.attributes.size();
-    for (const c10::IValue& attribute : inverse.attributes) recording_.attributes.push(attribute);
-    record.attribute_count = static_cast<uint32_t>(inverse.attributes.size());
-    const ValueId operands[] = {old, value};
-    value = recording_.push(record, inverse.takes_parent ? c10::ArrayRef<ValueId>(operands, 2) : value, link.parent,
-                            state.birth);
-  }
-  return value;
-}
-
-ValueId Aliasing::emit(RecordKind kind, uint32_t index, std::initializer_list<ValueId> operands, GeometryId geometry,
-                       RecordId birth) {
-  Record record;
-  record.kind = kind;
-  record.index = index;
-  return recording_.push(record, operands, geometry, birth);
 }
 
 }  // namespace flashlight::tracer

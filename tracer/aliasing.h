@@ -1,14 +1,16 @@
 // Which value does a tensor hold now? The recorder's model of memory.
 //
-// The identity of a value is (storage, version of the storage, geometry), never the tensor object: `.data()`,
-// `set_data` and autograd's saved variables make new tensor objects that no dispatcher sees.
+// The identity of a value is (storage, version of the storage, geometry), never the tensor object:
+// `.data()`, `set_data` and autograd's saved variables make new tensor objects that no dispatcher
+// sees.
 //
-// A storage has a *base*, the value of all its bytes at some version, and the writes since then. A write that covers the
-// storage is the new base. Reading a view that no later write touched finds its value; another read first puts the
-// pending writes into the base, then takes the view from it. Where each link from a view to the base is a view operator
-// with an inverse, this is written with those operators (`select`, `select_scatter`, …); where not, with the bytes
-// (`storage_view`, `storage_scatter`), which is always right. A storage that is never written through a view costs
-// nothing.
+// A storage has a *base*, the value of all its bytes at some version, and the writes since then. A
+// write that covers the storage is the new base. Reading a view that no later write touched finds
+// its value; another read first puts the pending writes into the base, then takes the view from it.
+// Where each link from a view to the base is a view operator with an inverse, this is written with
+// those operators (`select`, `select_scatter`, …); where not, with the bytes
+// (`storage_view`, `storage_scatter`), which is always right. A storage that is never written
+// through a view costs nothing.
 #pragma once
 
 #include <c10/core/StorageImpl.h>
@@ -28,7 +30,8 @@ struct Alias {
   GeometryId geometry = kNone;
   ValueId value = kNone;
   uint32_t version = 0;
-  // The view operator that made it: output `view_output` of record `view`, from the alias of geometry `parent`.
+  // The view operator that made it: output `view_output` of record `view`, from the alias of
+  // geometry `parent`.
   GeometryId parent = kNone;
   RecordId view = kNone;
   uint32_t view_output = 0;
@@ -45,13 +48,14 @@ struct StorageState {
   c10::Device device = c10::kCPU;
   int64_t nbytes = 0;
   uint32_t version = 0;
-  bool outside = false;      // existed before the scope
-  bool has_gaps = false;     // bytes that no operator wrote
+  bool outside = false;        // existed before the scope
+  bool has_gaps = false;       // bytes that no operator wrote
   RecordId unwritten = kNone;  // made the storage, which only the host may have written since
   bool filled = false;         // and has
-  c10::SmallVector<ValueId, 1> owners;  // outside: the inputs and constants that came in with this storage
-  RecordId birth = 0;        // 0 for storages from outside
-  ValueId base = kNone;      // kNone: not needed so far
+  c10::SmallVector<ValueId, 1>
+      owners;            // outside: the inputs and constants that came in with this storage
+  RecordId birth = 0;    // 0 for storages from outside
+  ValueId base = kNone;  // kNone: not needed so far
   GeometryId base_geometry = kNone;
   uint32_t base_version = 0;
   c10::SmallVector<Alias, 2> aliases;
@@ -64,35 +68,40 @@ class Aliasing {
   using FromOutside = std::function<ValueId(const at::Tensor&)>;
   Aliasing(Recording& recording, bool chains, FromOutside from_outside);
 
-  // The value `tensor` holds; kNone for an undefined tensor. May add records. `content`: the reader looks at the elements.
+  // The value `tensor` holds; kNone for an undefined tensor. May add records. `content`: the reader
+  // looks at the elements.
   ValueId read(const at::Tensor& tensor, bool content = true);
-  // `tensor` was made without content (`empty`) by the newest record: what it holds, the host writes (`at::tensor({1, 2})`
-  // does). When it is read before an operator wrote it, its content is a constant.
+  // `tensor` was made without content (`empty`) by the newest record: what it holds, the host
+  // writes (`at::tensor({1, 2})` does). When it is read before an operator wrote it, its content is
+  // a constant.
   void mark_unwritten(const at::Tensor& tensor);
-  // The newest operator wrote a number into `tensor`; true: its memory is small and the host's so far, and the number is
-  // taken for the host's, too.
+  // The newest operator wrote a number into `tensor`; true: its memory is small and the host's so
+  // far, and the number is taken for the host's, too.
   bool fill_on_host(const at::Tensor& tensor);
-  // `tensor` is output `value` of the newest record: in fresh memory, or a view of `operand` (kNone: not known).
+  // `tensor` is output `value` of the newest record: in fresh memory, or a view of `operand`
+  // (kNone: not known).
   void bind(const at::Tensor& tensor, ValueId value, ValueId operand);
   // The newest record left `value` in `tensor`.
   void write(const at::Tensor& tensor, ValueId value);
-  // `tensor` is input or constant `value`, in memory from outside. The value that came in with this memory before, or
-  // kNone.
+  // `tensor` is input or constant `value`, in memory from outside. The value that came in with this
+  // memory before, or kNone.
   ValueId bind_outside(const at::Tensor& tensor, ValueId value);
   // `tensor` was given memory of its own that no operator made (`x.set_()`).
   void bind_unwritten(const at::Tensor& tensor);
-  // `tensor` shares memory and geometry with its origin, but is another value: the result of `detach`.
+  // `tensor` shares memory and geometry with its origin, but is another value: the result of
+  // `detach`.
   void bind_detached(const at::Tensor& tensor, ValueId value);
 
   bool knows(const at::Tensor& tensor) const;
   bool same_storage(const at::Tensor& a, const at::Tensor& b) const;
-  // Does input or constant `value`, which came in as `tensor`, hold something else now? Its memory may have been written,
-  // or the tensor may lie elsewhere (`set_data`, `resize_`).
+  // Does input or constant `value`, which came in as `tensor`, hold something else now? Its memory
+  // may have been written, or the tensor may lie elsewhere (`set_data`, `resize_`).
   bool was_changed(const at::Tensor& tensor, ValueId value) const;
   // Does it lie in other memory than it came with?
   bool was_moved(const at::Tensor& tensor, ValueId value) const;
   GeometryId geometry(const at::Tensor& tensor);
-  // All bytes of the storage `tensor` lies in, up to date; kNone for memory the tracer cannot address.
+  // All bytes of the storage `tensor` lies in, up to date; kNone for memory the tracer cannot
+  // address.
   ValueId base_of(const at::Tensor& tensor);
   // The geometry of those bytes now that an operator may have let the storage grow. Adds no record.
   GeometryId base_geometry(const at::Tensor& tensor);
@@ -130,10 +139,11 @@ class Aliasing {
   bool lies_in_alias(const StorageState& state, GeometryId geometry) const;
   ValueId scatter(StorageState& state, const PendingWrite& write);
   ValueId repeat_view(const Alias& link, ValueId operand, RecordId birth);
-  // The links from `geometry` to the base, leaf first; empty where one of them is not a recorded view operator.
+  // The links from `geometry` to the base, leaf first; empty where one of them is not a recorded
+  // view operator.
   std::vector<Alias> path_to_base(StorageState& state, GeometryId geometry, bool with_inverse);
-  ValueId emit(RecordKind kind, uint32_t index, std::initializer_list<ValueId> operands, GeometryId geometry,
-               RecordId birth);
+  ValueId emit(RecordKind kind, uint32_t index, std::initializer_list<ValueId> operands,
+               GeometryId geometry, RecordId birth);
 
   Recording& recording_;
   const bool chains_;

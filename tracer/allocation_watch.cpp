@@ -20,8 +20,8 @@ AllocationWatch::Origin AllocationWatch::origin(const void* data) const {
   return found == live_.end() ? Origin::outside : found->second;
 }
 
-void AllocationWatch::reportMemoryUsage(void* data, int64_t bytes, size_t allocated, size_t reserved,
-                                        c10::Device device) {
+void AllocationWatch::reportMemoryUsage(void* data, int64_t bytes, size_t allocated,
+                                        size_t reserved, c10::Device device) {
   if (previous_ != nullptr) previous_->reportMemoryUsage(data, bytes, allocated, reserved, device);
   std::lock_guard lock(mutex_);
   if (bytes > 0)

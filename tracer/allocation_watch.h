@@ -1,8 +1,9 @@
-// Which memory was allocated inside the scope: a "constant" that lies in it was made by something the tracer did not
-// see, and is an error instead of a constant.
+// Which memory was allocated inside the scope: a "constant" that lies in it was made by something
+// the tracer did not see, and is an error instead of a constant.
 //
-// LibTorch reports every allocation of the thread to the profiler's slot; the watch stands there as a profiler that is
-// disabled, which is what other users of the slot take it for, and hands on to one that was there before.
+// LibTorch reports every allocation of the thread to the profiler's slot; the watch stands there as
+// a profiler that is disabled, which is what other users of the slot take it for, and hands on to
+// one that was there before.
 #pragma once
 
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -22,7 +23,8 @@ class AllocationWatch : public torch::profiler::impl::ProfilerStateBase {
   enum class Origin { outside, between_operators, inside_operator };
   Origin origin(const void* data) const;
 
-  void reportMemoryUsage(void* data, int64_t bytes, size_t allocated, size_t reserved, c10::Device device) override;
+  void reportMemoryUsage(void* data, int64_t bytes, size_t allocated, size_t reserved,
+                         c10::Device device) override;
   bool memoryProfilingEnabled() const override { return true; }
   torch::profiler::impl::ActiveProfilerType profilerType() override {
     return torch::profiler::impl::ActiveProfilerType::NONE;

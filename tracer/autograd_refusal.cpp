@@ -40,8 +40,8 @@ class Copies {
     if (known.defined()) return known;
     at::Tensor& bytes = bytes_[tensor.storage().unsafeGetStorageImpl()];
     if (!bytes.defined()) bytes = copy_keeping_strides(all_bytes(tensor));
-    return known = view_memory(bytes, tensor.scalar_type(), tensor.sizes(), tensor.strides(), tensor.storage_offset(),
-                               tensor.is_conj(), tensor.is_neg());
+    return known = view_memory(bytes, tensor.scalar_type(), tensor.sizes(), tensor.strides(),
+                               tensor.storage_offset(), tensor.is_conj(), tensor.is_neg());
   }
 
   std::unordered_map<const c10::TensorImpl*, at::Tensor> copies_;
@@ -74,9 +74,11 @@ bool autograd_checks_fail(const OpInfo& info, c10::ArrayRef<c10::IValue> argumen
     if (any && info.out[i]) return true;
     for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
       if (!tensor.defined()) return;
-      // A view whose base was written in a way autograd does not allow is turned down when it is read.
+      // A view whose base was written in a way autograd does not allow is turned down when it is
+      // read.
       fail = fail || throws([&] { (void)tensor.grad_fn(); });
-      fail = fail || (info.writes[i] && throws([&] { torch::autograd::check_inplace(tensor, any); }));
+      fail =
+          fail || (info.writes[i] && throws([&] { torch::autograd::check_inplace(tensor, any); }));
     });
   }
   return fail;
@@ -85,7 +87,9 @@ bool autograd_checks_fail(const OpInfo& info, c10::ArrayRef<c10::IValue> argumen
 // Draws of a trial must not be seen.
 class KeepGenerator {
  public:
-  KeepGenerator() : generator_(at::globalContext().defaultGenerator(c10::kCPU)), state_(generator_.get_state()) {}
+  KeepGenerator()
+      : generator_(at::globalContext().defaultGenerator(c10::kCPU)),
+        state_(generator_.get_state()) {}
   ~KeepGenerator() { generator_.set_state(state_); }
   KeepGenerator(const KeepGenerator&) = delete;
   KeepGenerator& operator=(const KeepGenerator&) = delete;
@@ -100,7 +104,8 @@ class KeepGenerator {
 bool any_requires_grad(c10::ArrayRef<c10::IValue> arguments) {
   bool any = false;
   for (const c10::IValue& argument : arguments)
-    for_each_tensor(argument, [&](const at::Tensor& tensor) { any = any || tensor.requires_grad(); });
+    for_each_tensor(argument,
+                    [&](const at::Tensor& tensor) { any = any || tensor.requires_grad(); });
   return any;
 }
 

@@ -15,7 +15,8 @@ namespace flashlight::tracer {
 // Does autograd keep what this call is given?
 bool any_requires_grad(c10::ArrayRef<c10::IValue> arguments);
 
-// The call threw: was it autograd that did, by its own rules or since the kernel alone goes through on copies?
+// The call threw: was it autograd that did, by its own rules or since the kernel alone goes through
+// on copies?
 bool autograd_refused(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments);
 
 }  // namespace flashlight::tracer

@@ -14,12 +14,14 @@ namespace {
 
 std::string demangle(const char* symbol) {
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
+  const std::unique_ptr<char, void (*)(void*)> name(
+      abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
   return status == 0 ? name.get() : symbol;
 }
 
 bool is_library(std::string_view object) {
-  for (const char* part : {"libtorch", "libc10", "libc.so", "libstdc++", "libgomp", "libpthread", "libpython"})
+  for (const char* part :
+       {"libtorch", "libc10", "libc.so", "libstdc++", "libgomp", "libpthread", "libpython"})
     if (object.find(part) != std::string_view::npos) return true;
   return false;
 }
@@ -43,14 +45,16 @@ bool is_library_header(std::string_view file) {
   return rest.rfind("tracer/", 0) == 0 || rest.rfind("flashlight/", 0) == 0;
 }
 
-// The innermost inlined frame of the user's, as `addr2line` of binutils says; nothing when it is not installed or knows
-// no line.
+// The innermost inlined frame of the user's, as `addr2line` of binutils says; nothing when it is
+// not installed or knows no line.
 std::string line_from_debug_information(const char* object, uintptr_t offset) {
   std::string quoted = "'";
-  for (const char* c = object; *c != 0; ++c) quoted += *c == '\'' ? std::string("'\\''") : std::string(1, *c);
+  for (const char* c = object; *c != 0; ++c)
+    quoted += *c == '\'' ? std::string("'\\''") : std::string(1, *c);
   char command[64];
   std::snprintf(command, sizeof command, "' 0x%zx 2>/dev/null", static_cast<size_t>(offset));
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("addr2line -i -e " + quoted + command).c_str(), "r"), pclose);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
+      popen(("addr2line -i -e " + quoted + command).c_str(), "r"), pclose);
   char line[1024] = {};
   while (pipe && std::fgets(line, sizeof line, pipe.get()) != nullptr) {
     line[std::strcspn(line, " \n")] = 0;
@@ -67,11 +71,13 @@ const std::string& SourceLines::symbolize(void* address) {
   const auto [it, is_new] = lines_.emplace(address, std::string());
   Dl_info info;
   // The address is the one to return to: the call is before it.
-  if (!is_new || dladdr(static_cast<char*>(address) - 1, &info) == 0 || info.dli_fname == nullptr) return it->second;
+  if (!is_new || dladdr(static_cast<char*>(address) - 1, &info) == 0 || info.dli_fname == nullptr)
+    return it->second;
   if (is_library(info.dli_fname)) return it->second;
   const std::string function = info.dli_sname != nullptr ? demangle(info.dli_sname) : std::string();
   if (is_tracer(function)) return it->second;
-  const auto offset = reinterpret_cast<uintptr_t>(address) - 1 - reinterpret_cast<uintptr_t>(info.dli_fbase);
+  const auto offset =
+      reinterpret_cast<uintptr_t>(address) - 1 - reinterpret_cast<uintptr_t>(info.dli_fbase);
   std::string line = line_from_debug_information(info.dli_fname, offset);
   if (!line.empty() && !function.empty()) line += " in ";
   it->second = line + function;

@@ -13,8 +13,9 @@ class SourceLines {
  public:
   explicit SourceLines(const std::vector<Backtrace>& backtraces) : backtraces_(backtraces) {}
 
-  // The innermost frame that is neither LibTorch's nor ours: "model.cpp:42 in Net::forward(at::Tensor)", or the
-  // function alone where there is no debug information. Empty when every frame is inside the libraries.
+  // The innermost frame that is neither LibTorch's nor ours: "model.cpp:42 in
+  // Net::forward(at::Tensor)", or the function alone where there is no debug information. Empty
+  // when every frame is inside the libraries.
   std::string user_line(uint32_t backtrace);
 
  private:

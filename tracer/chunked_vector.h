@@ -14,7 +14,8 @@ template <class T, uint32_t kLogChunk = 10>
 class ChunkedVector {
  public:
   uint32_t push(T value) {
-    if ((size_ & kMask) == 0 && (size_ >> kLogChunk) == chunks_.size()) chunks_.emplace_back(new T[kMask + 1]);
+    if ((size_ & kMask) == 0 && (size_ >> kLogChunk) == chunks_.size())
+      chunks_.emplace_back(new T[kMask + 1]);
     (*this)[size_] = std::move(value);
     return size_++;
   }

@@ -11,10 +11,12 @@ namespace {
 using composit::Attribute;
 using composit::AttributeKind;
 
-static_assert(static_cast<int>(composit::DType::bfloat16) == static_cast<int>(c10::ScalarType::BFloat16));
+static_assert(static_cast<int>(composit::DType::bfloat16) ==
+              static_cast<int>(c10::ScalarType::BFloat16));
 static_assert(static_cast<int>(composit::DType::float4_e2m1fn_x2) ==
               static_cast<int>(c10::ScalarType::Float4_e2m1fn_x2));
-static_assert(static_cast<int>(composit::DType::count_) == static_cast<int>(c10::ScalarType::Undefined));
+static_assert(static_cast<int>(composit::DType::count_) ==
+              static_cast<int>(c10::ScalarType::Undefined));
 static_assert(static_cast<int>(composit::Layout::jagged) == static_cast<int>(c10::Layout::Jagged));
 static_assert(static_cast<int>(composit::MemoryFormat::channels_last_3d) ==
               static_cast<int>(c10::MemoryFormat::ChannelsLast3d));
@@ -24,7 +26,8 @@ c10::TypePtr without_optional(const c10::TypePtr& type) {
   return type;
 }
 
-// Schemas spell dtype, layout and memory format as enumerations of their own, but carry them as int.
+// Schemas spell dtype, layout and memory format as enumerations of their own, but carry them as
+// int.
 Attribute int_attribute(int64_t value, const c10::TypePtr& type) {
   switch (type->kind()) {
     case c10::TypeKind::ScalarTypeType:
@@ -78,7 +81,8 @@ Attribute list_attribute(const c10::IValue& value, const c10::TypePtr& type) {
   return list;
 }
 
-c10::IValue list_ivalue(const composit::List& list, const c10::TypePtr& type, const GeneratorOf& generator) {
+c10::IValue list_ivalue(const composit::List& list, const c10::TypePtr& type,
+                        const GeneratorOf& generator) {
   const auto list_type = type->cast<c10::ListType>();
   COMPOSIT_ASSERT(list_type, "a list attribute where the schema has " + type->str());
   const c10::TypePtr element = list_type->getElementType();
@@ -106,7 +110,8 @@ c10::Device to_c10(composit::Device device) {
 
 composit::Array to_array(const at::Tensor& tensor) {
   if (!tensor.has_storage() || tensor.layout() != c10::Layout::Strided || !tensor.device().is_cpu())
-    throw composit::UserError("[array] expected a strided tensor on the CPU, received " + tensor.toString());
+    throw composit::UserError("[array] expected a strided tensor on the CPU, received " +
+                              tensor.toString());
   auto owner = std::make_shared<at::Tensor>(tensor);
   const void* data = tensor.const_data_ptr();
   return composit::Array(type_of(tensor), std::move(owner), data);
@@ -118,7 +123,8 @@ at::Tensor to_tensor(const composit::Array& array) {
   for (composit::Dim size : type.sizes) sizes.push_back(size.value());
   const auto options = at::TensorOptions().dtype(to_c10(type.dtype));
   auto* data = const_cast<std::byte*>(array.data());  // from_blob has no const form
-  at::Tensor tensor = at::from_blob(data, sizes, type.strides, [owner = array.owner()](void*) {}, options);
+  at::Tensor tensor = at::from_blob(
+      data, sizes, type.strides, [owner = array.owner()](void*) {}, options);
   if (type.conj) tensor._set_conj(true);
   if (type.neg) tensor._set_neg(true);
   return tensor;
@@ -147,22 +153,26 @@ Attribute to_attribute(const c10::IValue& value, const c10::TypePtr& declared) {
   const c10::TypePtr type = without_optional(declared);
   const bool number = type->kind() == c10::TypeKind::NumberType;
   if (value.isNone()) return {};
-  if (value.isBool()) return number ? Attribute(composit::Scalar(value.toBool())) : Attribute(value.toBool());
+  if (value.isBool())
+    return number ? Attribute(composit::Scalar(value.toBool())) : Attribute(value.toBool());
   if (value.isInt()) return int_attribute(value.toInt(), type);
-  if (value.isDouble()) return number ? Attribute(composit::Scalar(value.toDouble())) : Attribute(value.toDouble());
+  if (value.isDouble())
+    return number ? Attribute(composit::Scalar(value.toDouble())) : Attribute(value.toDouble());
   if (value.isComplexDouble()) {
     const auto number_value = value.toComplexDouble();
     const std::complex<double> plain(number_value.real(), number_value.imag());
     return number ? Attribute(composit::Scalar(plain)) : Attribute(plain);
   }
-  if (value.isString() && type->kind() == c10::TypeKind::GeneratorType) return composit::Generator{value.toStringRef()};
+  if (value.isString() && type->kind() == c10::TypeKind::GeneratorType)
+    return composit::Generator{value.toStringRef()};
   if (value.isString()) return value.toStringRef();
   if (value.isDevice()) return to_composit(value.toDevice());
   if (value.isList()) return list_attribute(value, type);
   return opaque(value);
 }
 
-c10::IValue to_ivalue(const Attribute& attribute, const c10::TypePtr& declared, const GeneratorOf& generator) {
+c10::IValue to_ivalue(const Attribute& attribute, const c10::TypePtr& declared,
+                      const GeneratorOf& generator) {
   const c10::TypePtr type = without_optional(declared);
   switch (attribute.kind()) {
     case AttributeKind::none:
@@ -199,7 +209,8 @@ c10::IValue to_ivalue(const Attribute& attribute, const c10::TypePtr& declared, 
     case AttributeKind::region:
       break;
   }
-  throw composit::UserError("an attribute of kind " + std::string(composit::name(attribute.kind())) +
+  throw composit::UserError("an attribute of kind " +
+                            std::string(composit::name(attribute.kind())) +
                             " cannot be passed to LibTorch as " + type->str());
 }
 

@@ -1,6 +1,7 @@
 // Between c10 and composit: enumerations, attributes, arrays.
 //
-//   composit::Attribute alpha = to_attribute(ivalue);     c10::IValue back = to_ivalue(alpha, argument.type());
+//   composit::Attribute alpha = to_attribute(ivalue);     c10::IValue back = to_ivalue(alpha,
+//   argument.type());
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,7 +22,8 @@ c10::ScalarType to_c10(composit::DType dtype);
 c10::Layout to_c10(composit::Layout layout);
 c10::Device to_c10(composit::Device device);
 
-// Zero-copy both ways; the result keeps the other alive. Strided tensors with memory only (UserError otherwise).
+// Zero-copy both ways; the result keeps the other alive. Strided tensors with memory only
+// (UserError otherwise).
 composit::Array to_array(const at::Tensor& tensor);
 // Memory is written to when the tensor is: an Array over a read-only mapping must not be written.
 at::Tensor to_tensor(const composit::Array& array);
@@ -29,9 +31,11 @@ at::Tensor to_tensor(const composit::Array& array);
 // The generator of that role.
 using GeneratorOf = std::function<at::Generator(const std::string& role)>;
 
-// A non-tensor argument of type `type` (as in the schema). `value` holds no tensor, and the role in place of a generator.
+// A non-tensor argument of type `type` (as in the schema). `value` holds no tensor, and the role in
+// place of a generator.
 composit::Attribute to_attribute(const c10::IValue& value, const c10::TypePtr& type);
-c10::IValue to_ivalue(const composit::Attribute& attribute, const c10::TypePtr& type, const GeneratorOf& generator);
+c10::IValue to_ivalue(const composit::Attribute& attribute, const c10::TypePtr& type,
+                      const GeneratorOf& generator);
 
 composit::Scalar to_composit(const c10::Scalar& scalar);
 c10::Scalar to_c10(const composit::Scalar& scalar);

@@ -1,4 +1,5 @@
-// The dispatch key the tracer lives on: above Autocast and Autograd, below Python's modes, and free in LibTorch 2.13.
+// The dispatch key the tracer lives on: above Autocast and Autograd, below Python's modes, and free
+// in LibTorch 2.13.
 #pragma once
 
 #include <c10/core/DispatchKey.h>

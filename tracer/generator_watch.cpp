@@ -9,7 +9,8 @@ GeneratorWatch::GeneratorWatch(const at::Generator& generator)
 
 GeneratorWatch::State GeneratorWatch::state_of(const c10::GeneratorImpl* impl) {
   if (!impl->device().is_cpu())
-    throw composit::UserError("[trace] expected a CPU generator, received one on " + impl->device().str());
+    throw composit::UserError("[trace] expected a CPU generator, received one on " +
+                              impl->device().str());
   // The accessors are not const; they do not change the generator.
   auto* cpu = static_cast<at::CPUGeneratorImpl*>(const_cast<c10::GeneratorImpl*>(impl));
   return {cpu->engine().data(), cpu->next_float_normal_sample(), cpu->next_double_normal_sample()};

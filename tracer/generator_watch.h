@@ -2,7 +2,8 @@
 //
 //   GeneratorWatch watch(generator);  ...  if (watch.moved()) record the new state
 //
-// `manual_seed` reaches no dispatcher; comparing the engine's state before each draw costs some 20 ns.
+// `manual_seed` reaches no dispatcher; comparing the engine's state before each draw costs some 20
+// ns.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>

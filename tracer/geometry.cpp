@@ -66,7 +66,8 @@ int64_t Geometry::numel() const {
 ByteRange byte_range(const Geometry& geometry) {
   if (geometry.numel() == 0) return {};
   int64_t last = geometry.offset;
-  for (size_t i = 0; i < geometry.strides.size(); ++i) last += (geometry.sizes[i] - 1) * geometry.strides[i];
+  for (size_t i = 0; i < geometry.strides.size(); ++i)
+    last += (geometry.sizes[i] - 1) * geometry.strides[i];
   return {geometry.offset * geometry.item_size(), (last + 1) * geometry.item_size()};
 }
 
@@ -91,7 +92,8 @@ bool matches(const Geometry& geometry, const at::Tensor& tensor, int64_t shift) 
   return geometry.dtype == tensor.scalar_type() && geometry.layout == tensor.layout() &&
          geometry.offset == tensor.storage_offset() + shift / geometry.item_size() &&
          tensor.sizes() == geometry.sizes && tensor.strides() == geometry.strides &&
-         geometry.conj == tensor.is_conj() && geometry.neg == tensor.is_neg() && geometry.device == tensor.device();
+         geometry.conj == tensor.is_conj() && geometry.neg == tensor.is_neg() &&
+         geometry.device == tensor.device();
 }
 
 bool is_dense(const Geometry& geometry) {
@@ -105,7 +107,8 @@ bool is_dense(const Geometry& geometry) {
 }
 
 bool covers(const Geometry& geometry, int64_t nbytes) {
-  return geometry.offset == 0 && geometry.numel() * geometry.item_size() == nbytes && is_dense(geometry);
+  return geometry.offset == 0 && geometry.numel() * geometry.item_size() == nbytes &&
+         is_dense(geometry);
 }
 
 bool overlaps_itself(const Geometry& geometry) {

@@ -1,8 +1,10 @@
-// Where a tensor lies in its storage and how its bytes are read. Interned: most tensors of a program repeat a few.
+// Where a tensor lies in its storage and how its bytes are read. Interned: most tensors of a
+// program repeat a few.
 //
 //   GeometryId id = table.intern(tensor);     table[id].sizes
 //
-// Two tensors over one storage with equal geometry hold the same value; that is the recorder's notion of identity.
+// Two tensors over one storage with equal geometry hold the same value; that is the recorder's
+// notion of identity.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -39,7 +41,8 @@ struct ByteRange {
 };
 ByteRange byte_range(const Geometry& geometry);
 
-// `shift` is added to the tensor's offset, in bytes: its storage may begin within another one's memory.
+// `shift` is added to the tensor's offset, in bytes: its storage may begin within another one's
+// memory.
 Geometry geometry_of(const at::Tensor& tensor, int64_t shift = 0);
 bool matches(const Geometry& geometry, const at::Tensor& tensor, int64_t shift);
 
@@ -48,8 +51,8 @@ bool is_dense(const Geometry& geometry);
 // Dense, from the first byte to the last of `nbytes`.
 bool covers(const Geometry& geometry, int64_t nbytes);
 bool overlaps_itself(const Geometry& geometry);
-// Is each byte of `inner` one of an element of `outer`? Where it would take long to tell: does it lie between the first
-// and the last one?
+// Is each byte of `inner` one of an element of `outer`? Where it would take long to tell: does it
+// lie between the first and the last one?
 bool lies_in(const Geometry& inner, const Geometry& outer);
 
 composit::Type type_of(const Geometry& geometry);

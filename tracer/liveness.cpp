@@ -25,21 +25,26 @@ class Marker {
     while (!work_.empty()) {
       const Record& record = recording_.records[work_.back()];
       work_.pop_back();
-      for_each_operand(recording_, record.operands, record.operand_count, [&](ValueId value) { need(value); });
-      for (uint32_t c = record.composite; c != kNone && !composite_[c]; c = recording_.composites[c].parent) touch(c);
+      for_each_operand(recording_, record.operands, record.operand_count,
+                       [&](ValueId value) { need(value); });
+      for (uint32_t c = record.composite; c != kNone && !composite_[c];
+           c = recording_.composites[c].parent)
+        touch(c);
     }
   }
   std::vector<bool>& records() { return record_; }
   std::vector<bool>& composites() { return composite_; }
 
  private:
-  // A closed composite is needed with all its operands and results: a node has what its schema says.
+  // A closed composite is needed with all its operands and results: a node has what its schema
+  // says.
   void touch(uint32_t c) {
     composite_[c] = true;
     if (open_[c]) return;
     const Composite& composite = recording_.composites[c];
     for (ValueId result : composite.results) need(result);
-    for_each_operand(recording_, composite.operands, composite.operand_count, [&](ValueId value) { need(value); });
+    for_each_operand(recording_, composite.operands, composite.operand_count,
+                     [&](ValueId value) { need(value); });
   }
 
   const Recording& recording_;
@@ -60,18 +65,22 @@ class Escapes {
   void use(ValueId value, uint32_t user) {
     if (value == kNone) return;
     uint32_t made_in = recording_.records[recording_.values[value].record].composite;
-    for (; made_in != kNone && !contains(made_in, user); made_in = recording_.composites[made_in].parent)
+    for (; made_in != kNone && !contains(made_in, user);
+         made_in = recording_.composites[made_in].parent)
       escape(made_in, value);
   }
 
  private:
   bool contains(uint32_t outer, uint32_t inner) const {
-    while (inner != kNone && depth_[inner] > depth_[outer]) inner = recording_.composites[inner].parent;
+    while (inner != kNone && depth_[inner] > depth_[outer])
+      inner = recording_.composites[inner].parent;
     return inner == outer;
   }
   void escape(uint32_t c, ValueId value) {
     const Composite& composite = recording_.composites[c];
-    if (std::find(composite.results.begin(), composite.results.end(), value) != composite.results.end()) return;
+    if (std::find(composite.results.begin(), composite.results.end(), value) !=
+        composite.results.end())
+      return;
     auto& exports = live_.exports[c];
     if (std::find(exports.begin(), exports.end(), value) != exports.end()) return;
     if (recording_.values[value].birth <= composite.begin)
@@ -110,7 +119,8 @@ Liveness find_live(const Recording& recording, const std::vector<ValueId>& roots
   for (uint32_t c = 0; c < recording.composites.size(); ++c) {
     if (!live.composite[c] || open[c]) continue;
     const Composite& composite = recording.composites[c];
-    for (ValueId result : composite.results) escapes.use(result, c);  // made inside an inner composite
+    for (ValueId result : composite.results)
+      escapes.use(result, c);  // made inside an inner composite
     for_each_operand(recording, composite.operands, composite.operand_count,
                      [&](ValueId value) { escapes.use(value, composite.parent); });
   }
@@ -119,8 +129,8 @@ Liveness find_live(const Recording& recording, const std::vector<ValueId>& roots
 
 }  // namespace
 
-// What keeps a composite open may itself be needed by a closed one only: what is opened stays open, and the rest is
-// looked at again.
+// What keeps a composite open may itself be needed by a closed one only: what is opened stays open,
+// and the rest is looked at again.
 Liveness find_live(const Recording& recording, const std::vector<ValueId>& roots, bool effects) {
   std::vector<bool> open(recording.composites.size());
   for (uint32_t c = 0; c < recording.composites.size(); ++c)

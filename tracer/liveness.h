@@ -10,7 +10,8 @@ namespace flashlight::tracer {
 struct Liveness {
   std::vector<bool> record;     // is needed
   std::vector<bool> composite;  // contains a needed record
-  std::vector<bool> open;       // a value made inside is used outside, and is neither its result nor a mutation
+  std::vector<bool>
+      open;  // a value made inside is used outside, and is neither its result nor a mutation
   // Values of memory that existed before the composite: further results of it.
   std::vector<std::vector<ValueId>> exports;
 };

@@ -11,14 +11,15 @@
 
 namespace flashlight::tracer {
 
-at::Tensor view_memory(const at::Tensor& base, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,
-                       int64_t offset, bool conj, bool neg) {
-  const auto keys = base.key_set().remove(c10::DispatchKey::Conjugate).remove(c10::DispatchKey::Negative);
+at::Tensor view_memory(const at::Tensor& base, c10::ScalarType dtype, c10::IntArrayRef sizes,
+                       c10::IntArrayRef strides, int64_t offset, bool conj, bool neg) {
+  const auto keys =
+      base.key_set().remove(c10::DispatchKey::Conjugate).remove(c10::DispatchKey::Negative);
   const auto item = static_cast<int64_t>(c10::elementSize(dtype));
   const int64_t begin = base.storage_offset() * static_cast<int64_t>(base.itemsize());
   COMPOSIT_ASSERT(begin % item == 0, "a view whose begin is not a multiple of its element size");
-  at::Tensor view = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(base.storage()), keys,
-                                                             c10::scalarTypeToTypeMeta(dtype));
+  at::Tensor view = at::detail::make_tensor<c10::TensorImpl>(
+      c10::TensorImpl::VIEW, c10::Storage(base.storage()), keys, c10::scalarTypeToTypeMeta(dtype));
   view.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, begin / item + offset);
   if (conj) view._set_conj(true);
   if (neg) view._set_neg(true);
@@ -27,7 +28,8 @@ at::Tensor view_memory(const at::Tensor& base, c10::ScalarType dtype, c10::IntAr
 
 int64_t address_of(const at::Tensor& tensor) {
   auto* storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
-  return static_cast<int64_t>(reinterpret_cast<intptr_t>(storage->_mutable_data_ptr_no_checks().get())) +
+  return static_cast<int64_t>(
+             reinterpret_cast<intptr_t>(storage->_mutable_data_ptr_no_checks().get())) +
          tensor.storage_offset() * static_cast<int64_t>(tensor.itemsize());
 }
 
@@ -40,10 +42,13 @@ int64_t span_of(const at::Tensor& tensor) {
 
 at::Tensor all_bytes(const at::Tensor& tensor) {
   const auto nbytes = static_cast<int64_t>(tensor.storage().nbytes());
-  const auto keys = tensor.key_set().remove(c10::DispatchKey::Conjugate).remove(c10::DispatchKey::Negative);
-  at::Tensor bytes = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(tensor.storage()),
-                                                              keys, c10::scalarTypeToTypeMeta(c10::kByte));
-  bytes.unsafeGetTensorImpl()->set_sizes_and_strides(c10::IntArrayRef{nbytes}, c10::IntArrayRef{1}, 0);
+  const auto keys =
+      tensor.key_set().remove(c10::DispatchKey::Conjugate).remove(c10::DispatchKey::Negative);
+  at::Tensor bytes = at::detail::make_tensor<c10::TensorImpl>(
+      c10::TensorImpl::VIEW, c10::Storage(tensor.storage()), keys,
+      c10::scalarTypeToTypeMeta(c10::kByte));
+  bytes.unsafeGetTensorImpl()->set_sizes_and_strides(c10::IntArrayRef{nbytes}, c10::IntArrayRef{1},
+                                                     0);
   return bytes;
 }
 
@@ -53,7 +58,8 @@ at::Tensor copy_keeping_strides(const at::Tensor& tensor) {
   if (tensor.is_conj()) copy._set_conj(true);
   if (tensor.is_neg()) copy._set_neg(true);
   // Elements that lie on each other cannot be written one by one.
-  const bool in_one_piece = tensor.is_non_overlapping_and_dense() || at::has_internal_overlap(tensor) == at::MemOverlap::Yes;
+  const bool in_one_piece = tensor.is_non_overlapping_and_dense() ||
+                            at::has_internal_overlap(tensor) == at::MemOverlap::Yes;
   if (in_one_piece && tensor.device().is_cpu() && tensor.numel() > 0)
     std::memcpy(copy.data_ptr(), tensor.const_data_ptr(), copy.storage().nbytes());
   else
@@ -65,7 +71,8 @@ void copy_bits(const at::Tensor& to, const at::Tensor& from) {
   const auto bytes = [](const at::Tensor& tensor) {
     return view_memory(tensor, c10::kByte, tensor.sizes(), tensor.strides(), 0);
   };
-  if (to.scalar_type() == c10::kBool && from.scalar_type() == c10::kBool && to.has_storage() && from.has_storage())
+  if (to.scalar_type() == c10::kBool && from.scalar_type() == c10::kBool && to.has_storage() &&
+      from.has_storage())
     bytes(to).copy_(bytes(from));
   else
     to.copy_(from);
@@ -75,9 +82,11 @@ at::Tensor with_strides(const at::Tensor& tensor, const composit::Type& type) {
   if (type.layout != composit::Layout::strided || tensor.strides() == type.strides) return tensor;
   bool same_memory = true;  // strides of axes of size 1 and of empty tensors reach nothing
   for (size_t i = 0; i < type.rank(); ++i)
-    same_memory = same_memory && (type.sizes[i].value() <= 1 || tensor.stride(static_cast<int64_t>(i)) == type.strides[i]);
+    same_memory = same_memory && (type.sizes[i].value() <= 1 ||
+                                  tensor.stride(static_cast<int64_t>(i)) == type.strides[i]);
   if (same_memory || tensor.numel() == 0)
-    return view_memory(tensor, tensor.scalar_type(), tensor.sizes(), type.strides, 0, tensor.is_conj(), tensor.is_neg());
+    return view_memory(tensor, tensor.scalar_type(), tensor.sizes(), type.strides, 0,
+                       tensor.is_conj(), tensor.is_neg());
   at::Tensor copy = empty_of(type);
   copy_bits(copy, tensor);
   return copy;

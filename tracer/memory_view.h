@@ -1,4 +1,5 @@
-// Tensors over a given piece of a storage, made without the dispatcher, and copies that keep strides.
+// Tensors over a given piece of a storage, made without the dispatcher, and copies that keep
+// strides.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,17 +8,19 @@
 
 namespace flashlight::tracer {
 
-// The bytes of `base`'s storage read as `dtype` with these strides; `offset` in elements of `dtype` from the first
-// element of `base`. Shares memory.
-at::Tensor view_memory(const at::Tensor& base, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides,
-                       int64_t offset, bool conj = false, bool neg = false);
+// The bytes of `base`'s storage read as `dtype` with these strides; `offset` in elements of `dtype`
+// from the first element of `base`. Shares memory.
+at::Tensor view_memory(const at::Tensor& base, c10::ScalarType dtype, c10::IntArrayRef sizes,
+                       c10::IntArrayRef strides, int64_t offset, bool conj = false,
+                       bool neg = false);
 // Of the element with all indices 0. Also where a guard on the storage forbids to ask the tensor.
 int64_t address_of(const at::Tensor& tensor);
 // Bytes from the first element to the end of the last one.
 int64_t span_of(const at::Tensor& tensor);
 // All bytes of the storage, as uint8. Shares memory.
 at::Tensor all_bytes(const at::Tensor& tensor);
-// A copy with the same strides, gaps included (their content is arbitrary), and the same conj and neg bits.
+// A copy with the same strides, gaps included (their content is arbitrary), and the same conj and
+// neg bits.
 at::Tensor copy_keeping_strides(const at::Tensor& tensor);
 // Copies elements of the same dtype as they are: LibTorch's copy makes every bool 0 or 1.
 void copy_bits(const at::Tensor& to, const at::Tensor& from);

@@ -23,7 +23,8 @@ std::string common(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-ModuleScopes::ModuleScopes(const Recording& recording) : recording_(recording), origin_(recording.values.size(), -1) {
+ModuleScopes::ModuleScopes(const Recording& recording)
+    : recording_(recording), origin_(recording.values.size(), -1) {
   for (const RecordedInput& input : recording.inputs) {
     if (input.kind == composit::InputKind::user_input || input.value == kNone) continue;
     origin_[input.value] = static_cast<int>(prefixes_.size());

@@ -12,10 +12,12 @@ class ModuleScopes {
  public:
   explicit ModuleScopes(const Recording& recording);
 
-  // To be asked in the order of recording. An operator that reads "layer1.0.conv1.weight" belongs to "layer1.0.conv1";
-  // one that reads no parameter belongs to the module around the last one, "layer1.0".
+  // To be asked in the order of recording. An operator that reads "layer1.0.conv1.weight" belongs
+  // to "layer1.0.conv1"; one that reads no parameter belongs to the module around the last one,
+  // "layer1.0".
   std::string of(uint32_t operands, uint32_t operand_count);
-  // Makes all answers `scope` until `leave`: the inside of a composite belongs where the composite does.
+  // Makes all answers `scope` until `leave`: the inside of a composite belongs where the composite
+  // does.
   void enter(const std::string& scope) { inside_.push_back(scope); }
   void leave() { inside_.pop_back(); }
   // Value `to` is a view or a cast of `from`: reading it reads the same parameter.

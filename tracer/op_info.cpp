@@ -17,66 +17,124 @@ using c10::DispatchKey;
 // Answers that depend on a tensor's type alone, or calls that change no value: they leave no node.
 const std::unordered_set<std::string_view>& metadata_ops() {
   static const std::unordered_set<std::string_view> names = {
-      "aten::size", "aten::stride", "aten::dim", "aten::numel", "aten::len", "aten::is_leaf", "aten::output_nr",
-      "aten::_version", "aten::requires_grad_", "aten::retain_grad", "aten::retains_grad", "aten::set_data",
-      "aten::is_floating_point", "aten::is_complex", "aten::is_signed", "aten::is_conj", "aten::is_neg",
-      "aten::_is_zerotensor", "aten::is_inference", "aten::is_same_size", "aten::is_pinned", "aten::is_distributed",
-      "aten::is_coalesced", "aten::_nnz", "aten::dense_dim", "aten::sparse_dim", "aten::_dimI", "aten::_dimV",
-      "aten::q_scale", "aten::q_zero_point", "aten::q_per_channel_axis", "aten::qscheme", "aten::result_type",
-      "aten::_has_compatible_shallow_copy_type", "aten::is_set_to", "aten::_has_same_storage_numel",
-      "aten::sym_size", "aten::sym_stride", "aten::sym_numel", "aten::sym_storage_offset",
-      "aten::sym_is_contiguous", "aten::storage_offset", "aten::_debug_has_internal_overlap", 
-      "aten::_nested_tensor_size", "aten::_use_cudnn_ctc_loss", "aten::_cudnn_rnn_cast_reflatten", "aten::can_cast",
-      "aten::_cufft_get_plan_cache_size", "aten::cudnn_is_acceptable", "aten::_fused_sdp_choice",
-      "aten::is_vulkan_available", "aten::get_device",
+      "aten::size",
+      "aten::stride",
+      "aten::dim",
+      "aten::numel",
+      "aten::len",
+      "aten::is_leaf",
+      "aten::output_nr",
+      "aten::_version",
+      "aten::requires_grad_",
+      "aten::retain_grad",
+      "aten::retains_grad",
+      "aten::set_data",
+      "aten::is_floating_point",
+      "aten::is_complex",
+      "aten::is_signed",
+      "aten::is_conj",
+      "aten::is_neg",
+      "aten::_is_zerotensor",
+      "aten::is_inference",
+      "aten::is_same_size",
+      "aten::is_pinned",
+      "aten::is_distributed",
+      "aten::is_coalesced",
+      "aten::_nnz",
+      "aten::dense_dim",
+      "aten::sparse_dim",
+      "aten::_dimI",
+      "aten::_dimV",
+      "aten::q_scale",
+      "aten::q_zero_point",
+      "aten::q_per_channel_axis",
+      "aten::qscheme",
+      "aten::result_type",
+      "aten::_has_compatible_shallow_copy_type",
+      "aten::is_set_to",
+      "aten::_has_same_storage_numel",
+      "aten::sym_size",
+      "aten::sym_stride",
+      "aten::sym_numel",
+      "aten::sym_storage_offset",
+      "aten::sym_is_contiguous",
+      "aten::storage_offset",
+      "aten::_debug_has_internal_overlap",
+      "aten::_nested_tensor_size",
+      "aten::_use_cudnn_ctc_loss",
+      "aten::_cudnn_rnn_cast_reflatten",
+      "aten::can_cast",
+      "aten::_cufft_get_plan_cache_size",
+      "aten::cudnn_is_acceptable",
+      "aten::_fused_sdp_choice",
+      "aten::is_vulkan_available",
+      "aten::get_device",
       "aten::is_undefined"};
   return names;
 }
 
-// Composite in the dispatcher's tables, but their output sizes depend on values and they carry no tag for it.
+// Composite in the dispatcher's tables, but their output sizes depend on values and they carry no
+// tag for it.
 const std::unordered_set<std::string_view>& untagged_dynamic_shapes() {
-  static const std::unordered_set<std::string_view> names = {"aten::nonzero_numpy", "aten::argwhere"};
+  static const std::unordered_set<std::string_view> names = {"aten::nonzero_numpy",
+                                                             "aten::argwhere"};
   return names;
 }
 
 const std::unordered_set<std::string_view>& makes_no_content() {
   static const std::unordered_set<std::string_view> names = {
-      "aten::empty", "aten::empty_like", "aten::empty_strided", "aten::empty_permuted", "aten::new_empty",
-      "aten::new_empty_strided"};
+      "aten::empty",          "aten::empty_like", "aten::empty_strided",
+      "aten::empty_permuted", "aten::new_empty",  "aten::new_empty_strided"};
   return names;
 }
 
 // How many numbers they draw, if any, depends on the elements they are given.
 const std::unordered_set<std::string_view>& draws_by_value() {
   static const std::unordered_set<std::string_view> names = {
-      "aten::rrelu_with_noise", "aten::rrelu_with_noise_", "aten::poisson", "aten::binomial", "aten::_standard_gamma",
-      "aten::_sample_dirichlet"};
+      "aten::rrelu_with_noise", "aten::rrelu_with_noise_", "aten::poisson",
+      "aten::binomial",         "aten::_standard_gamma",   "aten::_sample_dirichlet"};
   return names;
 }
 
 // The old content of the tensors they write does not matter, or is never a tensor the host made.
 const std::unordered_set<std::string_view>& overwriting_ops() {
-  static const std::unordered_set<std::string_view> names = {
-      "aten::copy_", "aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::random_",
-      "aten::bernoulli_", "aten::exponential_", "aten::geometric_", "aten::cauchy_", "aten::log_normal_",
-      "aten::_foreach_zero_", "aten::_foreach_copy_", "aten::rrelu_with_noise", "aten::rrelu_with_noise_"};
+  static const std::unordered_set<std::string_view> names = {"aten::copy_",
+                                                             "aten::fill_",
+                                                             "aten::zero_",
+                                                             "aten::normal_",
+                                                             "aten::uniform_",
+                                                             "aten::random_",
+                                                             "aten::bernoulli_",
+                                                             "aten::exponential_",
+                                                             "aten::geometric_",
+                                                             "aten::cauchy_",
+                                                             "aten::log_normal_",
+                                                             "aten::_foreach_zero_",
+                                                             "aten::_foreach_copy_",
+                                                             "aten::rrelu_with_noise",
+                                                             "aten::rrelu_with_noise_"};
   return names;
 }
 
-// Composites whose kernel reads elements on the host, unseen, and whose output sizes depend on them: run in one piece.
+// Composites whose kernel reads elements on the host, unseen, and whose output sizes depend on
+// them: run in one piece.
 const std::unordered_set<std::string_view>& reads_on_host() {
-  static const std::unordered_set<std::string_view> names = {"aten::tensor_split.tensor_indices_or_sections"};
+  static const std::unordered_set<std::string_view> names = {
+      "aten::tensor_split.tensor_indices_or_sections"};
   return names;
 }
 
-bool is_tensor(const c10::TypePtr& type) { return type->isSubtypeOf(*c10::OptionalType::ofTensor()); }
+bool is_tensor(const c10::TypePtr& type) {
+  return type->isSubtypeOf(*c10::OptionalType::ofTensor());
+}
 
 ArgumentKind kind_of(const c10::TypePtr& declared) {
   if (is_tensor(declared)) return ArgumentKind::tensor;
   c10::TypePtr type = declared;
   if (auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
   const auto list = type->cast<c10::ListType>();
-  return list && is_tensor(list->getElementType()) ? ArgumentKind::tensor_list : ArgumentKind::other;
+  return list && is_tensor(list->getElementType()) ? ArgumentKind::tensor_list
+                                                   : ArgumentKind::other;
 }
 
 bool conceals_write(const std::string& op, const std::string& argument) {
@@ -89,41 +147,50 @@ bool written(const c10::Argument& argument) {
   return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
 }
 
-// A composite's kernel calls other operators, which are recorded inside it. An operator that has both kinds of kernel
+// A composite's kernel calls other operators, which are recorded inside it. An operator that has
+// both kinds of kernel
 // ("linear") runs the composite one on the CPU unless it also has one of its own there.
 bool runs_composite(const c10::OperatorHandle& op) {
   return op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&
-         !op.hasKernelForDispatchKey(DispatchKey::CPU) && !op.hasKernelForDispatchKey(DispatchKey::AutogradCPU);
+         !op.hasKernelForDispatchKey(DispatchKey::CPU) &&
+         !op.hasKernelForDispatchKey(DispatchKey::AutogradCPU);
 }
 
 bool returns_no_tensor(const c10::FunctionSchema& schema) {
   return !schema.returns().empty() &&
-         std::all_of(schema.returns().begin(), schema.returns().end(), [](const c10::Argument& result) {
-           return kind_of(result.real_type()) == ArgumentKind::other;
-         });
+         std::all_of(schema.returns().begin(), schema.returns().end(),
+                     [](const c10::Argument& result) {
+                       return kind_of(result.real_type()) == ArgumentKind::other;
+                     });
 }
 
-std::string base_name(const c10::OperatorName& name) { return name.name.substr(name.name.find("::") + 2); }
+std::string base_name(const c10::OperatorName& name) {
+  return name.name.substr(name.name.find("::") + 2);
+}
 
-bool same_arguments(const c10::FunctionSchema& a, const c10::FunctionSchema& b, bool drop_out_of_a) {
+bool same_arguments(const c10::FunctionSchema& a, const c10::FunctionSchema& b,
+                    bool drop_out_of_a) {
   size_t i = 0;
   for (const c10::Argument& argument : a.arguments()) {
     if (drop_out_of_a && argument.is_out()) continue;
     if (i == b.arguments().size()) return false;
     const c10::Argument& other = b.arguments()[i++];
-    if (argument.name() != other.name() || *argument.real_type() != *other.real_type() || written(other)) return false;
+    if (argument.name() != other.name() || *argument.real_type() != *other.real_type() ||
+        written(other))
+      return false;
   }
   return i == b.arguments().size();
 }
 
-// `add_` has `add`, `normal_` has `normal_functional`, `add.out` has `add.Tensor`: found by name and arguments, so that
-// a new operator finds its own.
+// `add_` has `add`, `normal_` has `normal_functional`, `add.out` has `add.Tensor`: found by name
+// and arguments, so that a new operator finds its own.
 const OpInfo* find_twin(const OpInfo& info) {
   const c10::OperatorName name = info.schema->operator_name();
   const bool has_out = std::find(info.out.begin(), info.out.end(), true) != info.out.end();
   std::string base = base_name(name);
   if (!has_out) {
-    if (base.size() < 2 || base.back() != '_' || base.substr(base.size() - 2) == "__") return nullptr;
+    if (base.size() < 2 || base.back() != '_' || base.substr(base.size() - 2) == "__")
+      return nullptr;
     base.pop_back();
   }
   static const auto* overloads = [] {
@@ -132,11 +199,13 @@ const OpInfo* find_twin(const OpInfo& info) {
     return map;
   }();
   const std::string domain = name.name.substr(0, name.name.find("::") + 2);
-  for (const std::string& candidate : {domain + base, domain + base + "_functional", domain + base + "_copy"}) {
+  for (const std::string& candidate :
+       {domain + base, domain + base + "_functional", domain + base + "_copy"}) {
     const auto [begin, end] = overloads->equal_range(candidate);
     for (auto it = begin; it != end; ++it) {
       const auto handle = c10::Dispatcher::singleton().findSchema(it->second);
-      if (handle && same_arguments(*info.schema, handle->schema(), has_out)) return &op_info(*handle);
+      if (handle && same_arguments(*info.schema, handle->schema(), has_out))
+        return &op_info(*handle);
     }
   }
   return nullptr;
@@ -146,12 +215,18 @@ const OpInfo* find_twin(const OpInfo& info) {
 
 const std::vector<std::pair<std::string_view, std::string_view>>& concealed_writes() {
   static const std::vector<std::pair<std::string_view, std::string_view>> table = {
-      {"aten::_batch_norm_impl_index", "running_mean"}, {"aten::_batch_norm_impl_index", "running_var"},
-      {"aten::batch_norm", "running_mean"},             {"aten::batch_norm", "running_var"},
-      {"aten::cudnn_batch_norm", "running_mean"},       {"aten::cudnn_batch_norm", "running_var"},
-      {"aten::instance_norm", "running_mean"},          {"aten::instance_norm", "running_var"},
-      {"aten::miopen_batch_norm", "running_mean"},      {"aten::miopen_batch_norm", "running_var"},
-      {"aten::native_batch_norm", "running_mean"},      {"aten::native_batch_norm", "running_var"},
+      {"aten::_batch_norm_impl_index", "running_mean"},
+      {"aten::_batch_norm_impl_index", "running_var"},
+      {"aten::batch_norm", "running_mean"},
+      {"aten::batch_norm", "running_var"},
+      {"aten::cudnn_batch_norm", "running_mean"},
+      {"aten::cudnn_batch_norm", "running_var"},
+      {"aten::instance_norm", "running_mean"},
+      {"aten::instance_norm", "running_var"},
+      {"aten::miopen_batch_norm", "running_mean"},
+      {"aten::miopen_batch_norm", "running_var"},
+      {"aten::native_batch_norm", "running_mean"},
+      {"aten::native_batch_norm", "running_var"},
   };
   return table;
 }
@@ -172,7 +247,8 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   const bool on_host = reads_on_host().count(name.str()) > 0;
   composite = !metadata && !on_host && runs_composite(op);
   value_query = !metadata && !composite && returns_no_tensor(*schema);
-  dynamic_shape = on_host || op.hasTag(at::Tag::dynamic_output_shape) || untagged_dynamic_shapes().count(base) > 0;
+  dynamic_shape = on_host || op.hasTag(at::Tag::dynamic_output_shape) ||
+                  untagged_dynamic_shapes().count(base) > 0;
   const bool foreign = base.compare(0, 6, "aten::") != 0;
   may_draw = op.hasTag(at::Tag::nondeterministic_seeded) || foreign;
   always_draws = draws_by_value().count(base) > 0;
@@ -191,7 +267,8 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
 }
 
 const OpInfo& op_info(const c10::OperatorHandle& handle) {
-  // Keyed by the address of the operator's own schema; a small direct-mapped cache per thread in front.
+  // Keyed by the address of the operator's own schema; a small direct-mapped cache per thread in
+  // front.
   static auto* mutex = new std::shared_mutex;
   static auto* table = new std::unordered_map<const void*, std::unique_ptr<OpInfo>>;
   struct Entry {
@@ -219,7 +296,8 @@ const OpInfo& op_info(const c10::OperatorHandle& handle) {
 const OpInfo* find_op(std::string_view name) {
   const auto dot = name.find('.');
   const std::string base(name.substr(0, dot));
-  const std::string overload(dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1));
+  const std::string overload(dot == std::string_view::npos ? std::string_view()
+                                                           : name.substr(dot + 1));
   const auto handle = c10::Dispatcher::singleton().findSchema({base, overload});
   return handle ? &op_info(*handle) : nullptr;
 }

@@ -1,10 +1,11 @@
-// What the tracer asks of an operator, worked out once per operator from its schema, kernels and tags.
+// What the tracer asks of an operator, worked out once per operator from its schema, kernels and
+// tags.
 //
 //   const OpInfo& info = op_info(handle);     if (info.composite) ...
 //
-// Run time decides what aliases what; the schema says only which arguments are written. Ops whose schema conceals a
-// write, and queries whose answer depends on values, are the two tables in op_info.cpp; tests derive both from torch's
-// operator database.
+// Run time decides what aliases what; the schema says only which arguments are written. Ops whose
+// schema conceals a write, and queries whose answer depends on values, are the two tables in
+// op_info.cpp; tests derive both from torch's operator database.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -28,10 +29,10 @@ struct OpInfo {
   composit::Symbol name;                // "aten::add_.Tensor"
   std::vector<ArgumentKind> arguments;  // one per schema argument
   std::vector<composit::Symbol> argument_names;
-  std::vector<bool> writes;             // declared or concealed
-  std::vector<bool> reads;              // looks at the elements (a view does not, nor does `fill_`)
-  std::vector<bool> out;                // `out=` arguments: their old values do not matter
-  std::vector<bool> returns_written;    // per return: is one of the written arguments
+  std::vector<bool> writes;           // declared or concealed
+  std::vector<bool> reads;            // looks at the elements (a view does not, nor does `fill_`)
+  std::vector<bool> out;              // `out=` arguments: their old values do not matter
+  std::vector<bool> returns_written;  // per return: is one of the written arguments
   bool writes_any = false;
   bool composite = false;      // its kernel only calls other operators: recorded as a region
   bool metadata = false;       // asks or changes what a tensor is, not what it holds: no node
@@ -45,8 +46,9 @@ struct OpInfo {
   bool unwritten = false;      // its result has no content
   bool fills = false;          // `fill_` with a number
   bool clone = false;
-  bool detach = false;         // a gradient boundary that shares memory
-  const OpInfo* twin = nullptr;  // functional form of an in-place or out= operator, by name and arguments
+  bool detach = false;  // a gradient boundary that shares memory
+  const OpInfo* twin =
+      nullptr;  // functional form of an in-place or out= operator, by name and arguments
 
   size_t number_of_arguments() const { return arguments.size(); }
 };

@@ -30,14 +30,16 @@ class Planner {
     Frame root;
     for (const NodePtr& node : plan.graph.nodes()) add(root, node);
     for (const LazyTensor& input : plan.graph.inputs()) plan.inputs.push_back(slot(root, input));
-    for (const LazyTensor& output : plan.graph.outputs()) plan.outputs.push_back(slot(root, output));
+    for (const LazyTensor& output : plan.graph.outputs())
+      plan.outputs.push_back(slot(root, output));
     for (const composit::Mutation& mutation : plan.graph.mutations())
       plan.mutations.push_back({index_of_input(mutation.target), slot(root, mutation.value)});
     find_shared_memory();
     find_last_uses();
     plan.made_by.assign(plan.initial.size(), {plan.steps.size(), 0});
     for (size_t step = 0; step < plan.steps.size(); ++step)
-      for (size_t i = 0; i < plan.steps[step].outputs.size(); ++i) plan.made_by[plan.steps[step].outputs[i]] = {step, i};
+      for (size_t i = 0; i < plan.steps[step].outputs.size(); ++i)
+        plan.made_by[plan.steps[step].outputs[i]] = {step, i};
   }
 
  private:
@@ -55,7 +57,8 @@ class Planner {
     const auto& inputs = plan_.graph.inputs();
     for (size_t i = 0; i < inputs.size(); ++i)
       if (inputs[i].node == target.node) return i;
-    throw UserError("[replay] the graph writes '" + input_name(*target.node) + "', which is not one of its inputs");
+    throw UserError("[replay] the graph writes '" + input_name(*target.node) +
+                    "', which is not one of its inputs");
   }
 
   void find_shared_memory() {
@@ -64,7 +67,9 @@ class Planner {
       plan_.group.push_back(i);
       const Attribute* shares = inputs[i].node->find_attribute("shares");
       if (shares == nullptr) continue;
-      const auto is_named = [&](const LazyTensor& other) { return input_name(*other.node) == shares->as<std::string>(); };
+      const auto is_named = [&](const LazyTensor& other) {
+        return input_name(*other.node) == shares->as<std::string>();
+      };
       const auto found = std::find_if(inputs.begin(), inputs.end(), is_named);
       if (found == inputs.end()) continue;
       plan_.group.back() = static_cast<size_t>(found - inputs.begin());
@@ -95,15 +100,18 @@ class Planner {
 
   std::vector<Slot> add_region(const Frame& outer, const Node& node, const composit::Graph& body) {
     if (body.inputs().size() != present_operands(node))
-      throw UserError("[" + node.op().str() + "] its region has another number of inputs than the node has operands");
+      throw UserError("[" + node.op().str() +
+                      "] its region has another number of inputs than the node has operands");
     Frame inner;
     size_t block = 0;
     for (const LazyTensor& operand : node.operands())
-      if (operand && block < body.inputs().size()) inner[body.inputs()[block++].node.get()] = {slot(outer, operand)};
+      if (operand && block < body.inputs().size())
+        inner[body.inputs()[block++].node.get()] = {slot(outer, operand)};
     for (const NodePtr& inside : body.nodes())
       if (!is_input(*inside)) add(inner, inside);
     std::vector<Slot> results;
-    for (const LazyTensor& output : body.outputs()) results.push_back(output ? slot(inner, output) : fresh());
+    for (const LazyTensor& output : body.outputs())
+      results.push_back(output ? slot(inner, output) : fresh());
     return results;
   }
   static size_t present_operands(const Node& node) {
@@ -121,9 +129,10 @@ class Planner {
     return tensor;
   }
 
-  // ---- operations on memory ---------------------------------------------------------------------------------------
+  // ---- operations on memory ---------------------------------------------------------------------
 
-  // What this project adds to ATen to write down memory, and ATen's scatters, which are done in place where possible.
+  // What this project adds to ATen to write down memory, and ATen's scatters, which are done in
+  // place where possible.
   bool add_memory_operation(const Frame& frame, Step& step) {
     const Node& node = *step.node;
     static const std::unordered_map<std::string, StepKind> kinds = {
@@ -139,7 +148,8 @@ class Planner {
         {"composit::storage_resize", StepKind::storage_resize},
         {"composit::set_generator_state", StepKind::set_generator}};
     const auto kind = kinds.find(node.op().str());
-    if (kind == kinds.end() || step.throws || node.find_run("via") || node.find_run("views")) return false;
+    if (kind == kinds.end() || step.throws || node.find_run("via") || node.find_run("views"))
+      return false;
     step.kind = kind->second;
     for (const LazyTensor& operand : node.operands()) {
       StepArgument argument;
@@ -150,8 +160,14 @@ class Planner {
     if (step.kind == StepKind::memory_view || step.kind == StepKind::memory_scatter) {
       const composit::Type& type =
           step.kind == StepKind::memory_view ? node.outputs()[0] : node.operands().at(1).type();
-      step.view = {0, 0, to_c10(type.dtype), to_ints(node.attribute("size")), to_ints(node.attribute("stride")),
-                   node.attribute("storage_offset").as_int(), type.conj, type.neg};
+      step.view = {0,
+                   0,
+                   to_c10(type.dtype),
+                   to_ints(node.attribute("size")),
+                   to_ints(node.attribute("stride")),
+                   node.attribute("storage_offset").as_int(),
+                   type.conj,
+                   type.neg};
     }
     if (step.kind == StepKind::scatter) add_view_of_scatter(step);
     if (step.kind == StepKind::set_generator) {
@@ -166,24 +182,28 @@ class Planner {
 
   // `select_scatter(x, v, dim, index)` is done as `select(x, dim, index).copy_(v)`.
   void add_view_of_scatter(Step& step) {
-    static const std::unordered_map<std::string, const char*> views = {{"aten::select_scatter", "aten::select.int"},
-                                                                       {"aten::slice_scatter", "aten::slice.Tensor"},
-                                                                       {"aten::diagonal_scatter", "aten::diagonal"}};
+    static const std::unordered_map<std::string, const char*> views = {
+        {"aten::select_scatter", "aten::select.int"},
+        {"aten::slice_scatter", "aten::slice.Tensor"},
+        {"aten::diagonal_scatter", "aten::diagonal"}};
     step.op = &find(views.at(step.node->op().str()));
     const auto& arguments = step.op->schema->arguments();
     for (size_t i = 1; i < arguments.size(); ++i)
-      step.attributes.push_back(to_ivalue(step.node->attribute(arguments[i].name()), arguments[i].real_type(), nullptr));
+      step.attributes.push_back(
+          to_ivalue(step.node->attribute(arguments[i].name()), arguments[i].real_type(), nullptr));
   }
 
   at::Generator generator(const std::string& role) const {
     if (role == "default") return at::globalContext().defaultGenerator(c10::kCPU);
-    if (const auto given = options_.generators.find(role); given != options_.generators.end()) return given->second;
+    if (const auto given = options_.generators.find(role); given != options_.generators.end())
+      return given->second;
     // One that died in the scope: the graph sets its state before the first draw.
-    if (const auto own = own_generators_.find(role); own != own_generators_.end()) return own->second;
+    if (const auto own = own_generators_.find(role); own != own_generators_.end())
+      return own->second;
     throw UserError("[replay] no generator is given for '" + role + "'");
   }
 
-  // ---- operators --------------------------------------------------------------------------------------------------
+  // ---- operators --------------------------------------------------------------------------------
 
   static const OpInfo& find(const std::string& name) {
     if (const OpInfo* op = find_op(name)) return *op;
@@ -210,9 +230,11 @@ class Planner {
       step.arguments.push_back(std::move(argument));
     }
     if (next != node.arguments().size())
-      throw UserError("[replay] " + place_of(node) + " has " + std::to_string(node.arguments().size()) +
-                      " tensor arguments; LibTorch's " + step.op->name.str() + " takes " + std::to_string(next));
-    if (const Attribute* views = node.find_run("views")) add_views(step, views->as<composit::List>());
+      throw UserError("[replay] " + place_of(node) + " has " +
+                      std::to_string(node.arguments().size()) + " tensor arguments; LibTorch's " +
+                      step.op->name.str() + " takes " + std::to_string(next));
+    if (const Attribute* views = node.find_run("views"))
+      add_views(step, views->as<composit::List>());
     if (const Attribute* expected = node.find_run("expected")) {
       step.guards = true;
       for (const Attribute& number : expected->as<composit::List>().items)
@@ -223,8 +245,10 @@ class Planner {
   c10::IValue attribute_value(const Node& node, const c10::Argument& argument) const {
     const Attribute* value = node.find_attribute(argument.name());
     if (value == nullptr)
-      throw UserError("[replay] " + place_of(node) + " lacks the argument '" + argument.name() + "'");
-    return to_ivalue(*value, argument.real_type(), [this](const std::string& role) { return generator(role); });
+      throw UserError("[replay] " + place_of(node) + " lacks the argument '" + argument.name() +
+                      "'");
+    return to_ivalue(*value, argument.real_type(),
+                     [this](const std::string& role) { return generator(role); });
   }
 
   static bool is_optional_list(const c10::Type& type) {
@@ -232,8 +256,10 @@ class Planner {
     return list && list->getElementType()->kind() == c10::TypeKind::OptionalType;
   }
 
-  static void take_operands(const Frame& frame, const Node& node, size_t index, StepArgument& argument) {
-    if (index >= node.arguments().size()) throw UserError("[replay] " + place_of(node) + " has too few tensor arguments");
+  static void take_operands(const Frame& frame, const Node& node, size_t index,
+                            StepArgument& argument) {
+    if (index >= node.arguments().size())
+      throw UserError("[replay] " + place_of(node) + " has too few tensor arguments");
     const composit::Argument& from = node.arguments()[index];
     const bool list = from.kind == composit::Argument::Kind::list;
     argument.kind = list ? StepArgument::Kind::list : StepArgument::Kind::tensor;
@@ -246,14 +272,16 @@ class Planner {
   static void add_views(Step& step, const composit::List& views) {
     for (const Attribute& view : views.items) {
       const auto& fields = view.as<composit::List>().items;
-      if (fields.size() != 8) throw UserError("[replay] " + place_of(*step.node) + ": 'views' expects eight fields");
-      step.views.push_back({static_cast<uint32_t>(fields[0].as_int()), static_cast<uint32_t>(fields[1].as_int()),
-                            to_c10(fields[2].as<composit::DType>()), to_ints(fields[3]), to_ints(fields[4]),
-                            fields[5].as_int(), fields[6].as<bool>(), fields[7].as<bool>()});
+      if (fields.size() != 8)
+        throw UserError("[replay] " + place_of(*step.node) + ": 'views' expects eight fields");
+      step.views.push_back(
+          {static_cast<uint32_t>(fields[0].as_int()), static_cast<uint32_t>(fields[1].as_int()),
+           to_c10(fields[2].as<composit::DType>()), to_ints(fields[3]), to_ints(fields[4]),
+           fields[5].as_int(), fields[6].as<bool>(), fields[7].as<bool>()});
     }
   }
 
-  // ---- lifetimes --------------------------------------------------------------------------------------------------
+  // ---- lifetimes --------------------------------------------------------------------------------
 
   void find_last_uses() {
     std::vector<bool> needed(plan_.initial.size(), false);
@@ -291,14 +319,17 @@ std::vector<Plan::Source> Plan::sources(size_t step) const {
   std::vector<Source> sources;
   for (const StepArgument& argument : impl_->steps.at(step).arguments)
     for (Slot slot : argument.slots)
-      if (slot != kNoSlot && impl_->made_by[slot].step < step) sources.push_back(impl_->made_by[slot]);
+      if (slot != kNoSlot && impl_->made_by[slot].step < step)
+        sources.push_back(impl_->made_by[slot]);
   return sources;
 }
 
 std::string place_of(const Node& node) {
   std::string place = node.op().str();
-  if (const auto scope = node.annotation("scope"); !scope.empty()) place += " in " + std::string(scope);
-  if (const auto source = node.annotation("source"); !source.empty()) place += " (" + std::string(source) + ")";
+  if (const auto scope = node.annotation("scope"); !scope.empty())
+    place += " in " + std::string(scope);
+  if (const auto source = node.annotation("source"); !source.empty())
+    place += " (" + std::string(source) + ")";
   return place;
 }
 

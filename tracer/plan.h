@@ -14,7 +14,14 @@ using Slot = uint32_t;
 constexpr Slot kNoSlot = ~0u;
 
 enum class StepKind : uint8_t {
-  op, memory_view, memory_scatter, scatter, storage, storage_zeros, storage_resize, set_generator
+  op,
+  memory_view,
+  memory_scatter,
+  scatter,
+  storage,
+  storage_zeros,
+  storage_resize,
+  set_generator
 };
 
 // Where an argument of the operator comes from.
@@ -23,9 +30,9 @@ struct StepArgument {
   Kind kind = Kind::value;
   bool written = false;
   bool optional_list = false;
-  c10::IValue value;         // Kind::value: the argument itself
-  std::vector<Slot> slots;   // Kind::tensor: one (kNoSlot: absent); Kind::list: the elements
-  uint32_t position = 0;     // of the first slot among the node's operands
+  c10::IValue value;        // Kind::value: the argument itself
+  std::vector<Slot> slots;  // Kind::tensor: one (kNoSlot: absent); Kind::list: the elements
+  uint32_t position = 0;    // of the first slot among the node's operands
 };
 
 // An operand that the operator sees as a view of another one's storage.
@@ -50,10 +57,10 @@ struct Step {
   std::vector<Slot> last_uses;  // operands nobody reads later
   std::vector<Slot> unused;     // outputs nobody reads
   std::vector<c10::Scalar> expected;
-  bool guards = false;          // compare numbers with `expected`
-  at::Generator generator;      // set_generator
-  at::Tensor state;             // set_generator
-  StepView view;                // memory_view, memory_scatter
+  bool guards = false;                  // compare numbers with `expected`
+  at::Generator generator;              // set_generator
+  at::Tensor state;                     // set_generator
+  StepView view;                        // memory_view, memory_scatter
   std::vector<c10::IValue> attributes;  // scatter: the view operator's further arguments
 };
 
@@ -62,7 +69,8 @@ struct Plan::Impl {
   std::vector<Step> steps;
   std::vector<at::Tensor> initial;  // slots at the begin: constants
   std::vector<Slot> inputs, outputs;
-  // Inputs in one storage: index into graph.inputs(), and the distance of the first elements in bytes.
+  // Inputs in one storage: index into graph.inputs(), and the distance of the first elements in
+  // bytes.
   struct SharedMemory {
     size_t input, with;
     int64_t shift;

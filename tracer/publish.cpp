@@ -53,13 +53,15 @@ class Publisher {
     std::vector<uint32_t> shadowed_frames;
   };
 
-  // ---- the order of nodes -----------------------------------------------------------------------------------------
+  // ---- the order of nodes -----------------------------------------------------------------------
 
   uint32_t closed_parent(uint32_t composite) const {
-    while (composite != kNone && live_.open[composite]) composite = recording_.composites[composite].parent;
+    while (composite != kNone && live_.open[composite])
+      composite = recording_.composites[composite].parent;
     return composite;
   }
-  // Puts records into their innermost closed composite, and a composite, behind its last record, into the one around it.
+  // Puts records into their innermost closed composite, and a composite, behind its last record,
+  // into the one around it.
   void place_all() {
     std::unordered_map<uint32_t, RecordId> last;
     const auto for_each_composite = [&](RecordId id, auto visit) {
@@ -73,15 +75,18 @@ class Publisher {
       if (!live_.record[id]) continue;
       items_[closed_parent(recording_.records[id].composite)].push_back({false, id});
       for_each_composite(id, [&](uint32_t c) {
-        if (last[c] == id) items_[closed_parent(recording_.composites[c].parent)].push_back({true, c});
+        if (last[c] == id)
+          items_[closed_parent(recording_.composites[c].parent)].push_back({true, c});
       });
     }
   }
   void build_frame(Frame& frame, const std::vector<Item>& items) {
-    for (const Item& item : items) item.composite ? build_composite(frame, item.id) : build_record(frame, item.id);
+    for (const Item& item : items)
+      item.composite ? build_composite(frame, item.id) : build_record(frame, item.id);
   }
 
-  // One table serves all frames: the innermost binding of a value shadows those of the frames around it.
+  // One table serves all frames: the innermost binding of a value shadows those of the frames
+  // around it.
   void bind(Frame& frame, ValueId id, LazyTensor value) {
     if (frame.parent != nullptr && frames_[id] != frame.number) {
       frame.shadowed.emplace_back(id, std::move(values_[id]));
@@ -119,7 +124,7 @@ class Publisher {
     return *type;
   }
 
-  // ---- composites -------------------------------------------------------------------------------------------------
+  // ---- composites -------------------------------------------------------------------------------
 
   void build_composite(Frame& frame, uint32_t c) {
     const Composite& composite = recording_.composites[c];
@@ -160,7 +165,7 @@ class Publisher {
     finish_node(frame, std::move(spec), scope, composite.frames, results, !inner.effects.empty());
   }
 
-  // ---- records ----------------------------------------------------------------------------------------------------
+  // ---- records ----------------------------------------------------------------------------------
 
   void build_record(Frame& frame, RecordId id) {
     const Record& record = recording_.records[id];
@@ -172,7 +177,8 @@ class Publisher {
     }
     steps_.push_back(id);
     const std::string scope = scopes_.of(record.operands, record.operand_count);
-    NodeSpec spec = record.kind == RecordKind::op ? op_node(frame, record) : memory_node(frame, record);
+    NodeSpec spec =
+        record.kind == RecordKind::op ? op_node(frame, record) : memory_node(frame, record);
     for (ValueId value : values) spec.output(type(value));
     if (record.effect) add_effect(frame, spec);
     finish_node(frame, std::move(spec), scope, record.frames, values, record.effect);
@@ -186,7 +192,8 @@ class Publisher {
       const RecordedConstant& constant = recording_.constants[record.index];
       NodeSpec spec(composit::ops::kConstant);
       spec.attribute("value", constant_value(constant.tensor));
-      if (constant.tensor.unsafeGetTensorImpl()->is_wrapped_number()) spec.attribute("wrapped", true);
+      if (constant.tensor.unsafeGetTensorImpl()->is_wrapped_number())
+        spec.attribute("wrapped", true);
       spec.annotate("name", "constant_" + std::to_string(record.index)).output(type(record.values));
       return std::move(spec).make();
     }
@@ -195,43 +202,54 @@ class Publisher {
     spec.attribute("name", input.name).attribute("kind", std::string(composit::name(input.kind)));
     if (input.requires_grad) spec.attribute("requires_grad", true);
     if (input.shares != kNone)
-      spec.attribute("shares", recording_.inputs[input.shares].name).attribute("shift", input.shift);
+      spec.attribute("shares", recording_.inputs[input.shares].name)
+          .attribute("shift", input.shift);
     return std::move(spec.output(type(record.values))).make();
   }
   static Attribute constant_value(const at::Tensor& tensor) {
-    if (tensor.layout() == c10::Layout::Strided && tensor.device().is_cpu()) return to_array(tensor);
+    if (tensor.layout() == c10::Layout::Strided && tensor.device().is_cpu())
+      return to_array(tensor);
     return composit::Opaque{tensor.toString(), std::make_shared<c10::IValue>(tensor)};
   }
 
   NodeSpec op_node(Frame& frame, const Record& record) {
     const OpInfo& info = *record.info;
-    const OpInfo* twin = record.joint == kNone && !record.throws ? functional_twin(recording_, record) : nullptr;
+    const OpInfo* twin =
+        record.joint == kNone && !record.throws ? functional_twin(recording_, record) : nullptr;
     NodeSpec spec(twin ? twin->name : info.name);
-    add_operands(frame, spec, info, record.operands, record.operand_count, twin ? info.out : std::vector<bool>());
+    add_operands(frame, spec, info, record.operands, record.operand_count,
+                 twin ? info.out : std::vector<bool>());
     add_attributes(spec, info, record.attributes);
     if (twin) spec.run("via", info.name.str());
     if (record.joint != kNone) spec.run("views", views(record));
     if (record.throws) spec.run("throws", true);
-    if (record.expected != kNone) spec.run("expected", expected(recording_.expected[record.expected]));
+    if (record.expected != kNone)
+      spec.run("expected", expected(recording_.expected[record.expected]));
     add_grad(spec, record.grad);
     return spec;
   }
 
   NodeSpec memory_node(Frame& frame, const Record& record) {
     const auto operand = [&](uint32_t i) { return recording_.operands[record.operands + i]; };
-    const auto geometry_of_value = [&](ValueId id) -> const Geometry& { return recording_.geometries[recording_.values[id].geometry]; };
-    NodeSpec spec(memory_op(record, record.operand_count > 0 ? &geometry_of_value(operand(0)) : nullptr));
+    const auto geometry_of_value = [&](ValueId id) -> const Geometry& {
+      return recording_.geometries[recording_.values[id].geometry];
+    };
+    NodeSpec spec(
+        memory_op(record, record.operand_count > 0 ? &geometry_of_value(operand(0)) : nullptr));
     for (uint32_t i = 0; i < record.operand_count; ++i) spec.tensor(resolve(frame, operand(i)));
     const auto add_geometry = [&](const Geometry& geometry) {
       spec.attribute("size", composit::int_list({geometry.sizes.begin(), geometry.sizes.end()}));
-      spec.attribute("stride", composit::int_list({geometry.strides.begin(), geometry.strides.end()}));
+      spec.attribute("stride",
+                     composit::int_list({geometry.strides.begin(), geometry.strides.end()}));
       spec.attribute("storage_offset", geometry.offset);
     };
     if (record.kind == RecordKind::storage_view) add_geometry(geometry_of_value(record.values));
-    if (record.kind == RecordKind::storage_scatter) add_geometry(recording_.geometries[record.index]);
+    if (record.kind == RecordKind::storage_scatter)
+      add_geometry(recording_.geometries[record.index]);
     if (record.kind == RecordKind::set_generator) {
       const GeneratorState& state = recording_.generator_states[record.index];
-      spec.attribute("generator", composit::Generator{state.role}).attribute("state", to_array(state.state));
+      spec.attribute("generator", composit::Generator{state.role})
+          .attribute("state", to_array(state.state));
     }
     return spec;
   }
@@ -242,10 +260,12 @@ class Publisher {
     };
     switch (record.kind) {
       case RecordKind::storage_view:
-        return plain(recording_.geometries[recording_.values[record.values].geometry]) ? "aten::as_strided"
-                                                                                        : "composit::storage_view";
+        return plain(recording_.geometries[recording_.values[record.values].geometry])
+                   ? "aten::as_strided"
+                   : "composit::storage_view";
       case RecordKind::storage_scatter:
-        return plain(recording_.geometries[record.index]) ? "aten::as_strided_scatter" : "composit::storage_scatter";
+        return plain(recording_.geometries[record.index]) ? "aten::as_strided_scatter"
+                                                          : "composit::storage_scatter";
       case RecordKind::storage_of:
         return "composit::storage";
       case RecordKind::storage_zeros:
@@ -257,10 +277,10 @@ class Publisher {
     }
   }
 
-  // ---- parts of nodes ---------------------------------------------------------------------------------------------
+  // ---- parts of nodes ---------------------------------------------------------------------------
 
-  void add_operands(Frame& frame, NodeSpec& spec, const OpInfo& info, uint32_t begin, uint32_t count,
-                    const std::vector<bool>& dropped) {
+  void add_operands(Frame& frame, NodeSpec& spec, const OpInfo& info, uint32_t begin,
+                    uint32_t count, const std::vector<bool>& dropped) {
     spec.arguments.reserve(info.arguments.size());
     spec.operands.reserve(count);
     uint32_t i = begin;
@@ -276,7 +296,8 @@ class Publisher {
         continue;
       }
       std::vector<LazyTensor> list;
-      for (uint32_t n = operand & ~kListMark; n > 0; --n) list.push_back(resolve(frame, recording_.operands[i++]));
+      for (uint32_t n = operand & ~kListMark; n > 0; --n)
+        list.push_back(resolve(frame, recording_.operands[i++]));
       spec.list(list);
     }
   }
@@ -285,7 +306,8 @@ class Publisher {
     for (size_t i = 0; i < info.arguments.size(); ++i) {
       if (info.arguments[i] != ArgumentKind::other) continue;
       const c10::TypePtr& type = info.schema->arguments()[i].real_type();
-      spec.attributes.push_back({info.argument_names[i], to_attribute(recording_.attributes[attribute++], type)});
+      spec.attributes.push_back(
+          {info.argument_names[i], to_attribute(recording_.attributes[attribute++], type)});
     }
   }
   // Marks of lists and absent tensors take no place among a node's operands.
@@ -307,11 +329,15 @@ class Publisher {
     for (const JointView& view : recording_.joints[record.joint]) {
       const Geometry& geometry = recording_.geometries[view.geometry];
       composit::List item{composit::AttributeKind::none, {}};
-      item.items = {Attribute(composit::Dim(node_operand(record, view.position))),
-                    Attribute(composit::Dim(node_operand(record, view.object))), Attribute(to_composit(geometry.dtype)),
-                    Attribute(composit::int_list({geometry.sizes.begin(), geometry.sizes.end()})),
-                    Attribute(composit::int_list({geometry.strides.begin(), geometry.strides.end()})),
-                    Attribute(composit::Dim(geometry.offset)), Attribute(geometry.conj), Attribute(geometry.neg)};
+      item.items = {
+          Attribute(composit::Dim(node_operand(record, view.position))),
+          Attribute(composit::Dim(node_operand(record, view.object))),
+          Attribute(to_composit(geometry.dtype)),
+          Attribute(composit::int_list({geometry.sizes.begin(), geometry.sizes.end()})),
+          Attribute(composit::int_list({geometry.strides.begin(), geometry.strides.end()})),
+          Attribute(composit::Dim(geometry.offset)),
+          Attribute(geometry.conj),
+          Attribute(geometry.neg)};
       list.items.emplace_back(std::move(item));
     }
     return list;
@@ -332,7 +358,8 @@ class Publisher {
                    const std::vector<ValueId>& values, bool effect) {
     if (!scope.empty()) spec.annotate("scope", scope);
     if (frames != kNone) {
-      if (std::string line = sources_.user_line(frames); !line.empty()) spec.annotate("source", std::move(line));
+      if (std::string line = sources_.user_line(frames); !line.empty())
+        spec.annotate("source", std::move(line));
     }
     const composit::NodePtr node = std::move(spec).make_node();
     // A composite may return what it was given: that stays what it was.

@@ -1,8 +1,9 @@
-// Turns a recording into a graph: dead records go, composite operators become nodes with a region or are opened, module
-// scopes and source lines are attached.
+// Turns a recording into a graph: dead records go, composite operators become nodes with a region
+// or are opened, module scopes and source lines are attached.
 //
-// A composite operator stays closed, so that a reader sees `layer_norm`, unless a value made inside it is used outside
-// (autograd reads batch-norm statistics, dropout masks, pool indices): then its records stand in its place.
+// A composite operator stays closed, so that a reader sees `layer_norm`, unless a value made inside
+// it is used outside (autograd reads batch-norm statistics, dropout masks, pool indices): then its
+// records stand in its place.
 #pragma once
 
 #include <memory>

@@ -14,7 +14,8 @@
 namespace flashlight::tracer {
 namespace {
 
-// Calls `visit` with every tensor of a result, undefined ones included, and `other` with everything else.
+// Calls `visit` with every tensor of a result, undefined ones included, and `other` with everything
+// else.
 template <class Visit, class Other>
 void flatten(const c10::IValue& value, const c10::TypePtr& type, Visit visit, Other other) {
   if (value.isTensor()) return visit(value.toTensor());
@@ -22,9 +23,11 @@ void flatten(const c10::IValue& value, const c10::TypePtr& type, Visit visit, Ot
     for (const at::Tensor& tensor : value.toTensorVector()) visit(tensor);
     return;
   }
-  if (value.isNone() && type->isSubtypeOf(*c10::OptionalType::ofTensor())) return visit(at::Tensor());
+  if (value.isNone() && type->isSubtypeOf(*c10::OptionalType::ofTensor()))
+    return visit(at::Tensor());
   if (value.isTuple()) {
-    for (const c10::IValue& element : value.toTupleRef().elements()) flatten(element, type, visit, other);
+    for (const c10::IValue& element : value.toTupleRef().elements())
+      flatten(element, type, visit, other);
     return;
   }
   other(value);
@@ -36,11 +39,11 @@ c10::SmallVector<at::Tensor, 4> tensors_of(const c10::IValue& value) {
   if (value.isTensor()) {
     tensors.push_back(value.toTensor());
   } else if (value.isList()) {
-    for (const c10::IValue& item : value.toListRef()) tensors.push_back(item.isTensor() ? item.toTensor() : at::Tensor());
+    for (const c10::IValue& item : value.toListRef())
+      tensors.push_back(item.isTensor() ? item.toTensor() : at::Tensor());
   }
   return tensors;
 }
-
 
 }  // namespace
 
@@ -48,18 +51,21 @@ Recorder::Recorder(RecorderOptions options, std::shared_ptr<AllocationWatch> all
     : options_(options),
       allocations_(std::move(allocations)),
       recording_(std::make_unique<Recording>()),
-      aliasing_(*recording_, options.chains, [this](const at::Tensor& tensor) { return from_outside(tensor); }),
+      aliasing_(*recording_, options.chains,
+                [this](const at::Tensor& tensor) { return from_outside(tensor); }),
       owner_(std::this_thread::get_id()) {
   generator_watch(at::globalContext().defaultGenerator(c10::kCPU));
 }
 
-// ---- what comes in ------------------------------------------------------------------------------------------------
+// ---- what comes in ------------------------------------------------------------------------------
 
-void Recorder::add_input(const at::Tensor& tensor, const std::string& name, composit::InputKind kind) {
+void Recorder::add_input(const at::Tensor& tensor, const std::string& name,
+                         composit::InputKind kind) {
   std::lock_guard lock(mutex_);
   for (RecordedInput& known : recording_->inputs) {
     if (!known.tensor.is_same(tensor)) continue;
-    if (kind == composit::InputKind::user_input || known.kind == composit::InputKind::user_input) continue;
+    if (kind == composit::InputKind::user_input || known.kind == composit::InputKind::user_input)
+      continue;
     known.tied.push_back(name);
     return;
   }
@@ -93,12 +99,14 @@ void Recorder::note_shared_memory(uint32_t index, ValueId first) {
 
 ValueId Recorder::from_outside(const at::Tensor& tensor) {
   using Origin = AllocationWatch::Origin;
-  const Origin origin = tensor.has_storage() ? allocations_->origin(tensor.storage().data()) : Origin::outside;
+  const Origin origin =
+      tensor.has_storage() ? allocations_->origin(tensor.storage().data()) : Origin::outside;
   // A number the program wrote becomes a tensor behind the dispatcher's back (`x[0] = 5.`).
   const bool number = origin == Origin::between_operators && tensor.dim() == 0;
   if (origin != Origin::outside && !number)
-    throw composit::UserError("[trace] " + *current_op_ + ": an argument of sizes " + c10::str(tensor.sizes()) +
-                              " was made inside the scope by code that no dispatcher sees; it would be a false constant");
+    throw composit::UserError(
+        "[trace] " + *current_op_ + ": an argument of sizes " + c10::str(tensor.sizes()) +
+        " was made inside the scope by code that no dispatcher sees; it would be a false constant");
   if (tensor.is_leaf() && tensor.requires_grad()) {
     const auto index = static_cast<uint32_t>(recording_->inputs.size());
     const std::string name = "parameter_" + std::to_string(unnamed_parameters_++);
@@ -118,7 +126,7 @@ composit::LazyTensor Recorder::lazy(const at::Tensor& tensor) {
   return publish_value(*recording_, aliasing_.read(tensor));
 }
 
-// ---- before a call ------------------------------------------------------------------------------------------------
+// ---- before a call ------------------------------------------------------------------------------
 
 Recorder::Pending Recorder::before(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments) {
   std::lock_guard lock(mutex_);
@@ -131,8 +139,10 @@ Recorder::Pending Recorder::before(const OpInfo& info, c10::ArrayRef<c10::IValue
   read_arguments(pending, arguments);
   if (info.metadata || info.as_strided) return pending;
   if (info.composite) {
-    if (!thread.own) pending.info = nullptr;
-    else begin_composite(pending);
+    if (!thread.own)
+      pending.info = nullptr;
+    else
+      begin_composite(pending);
     return pending;
   }
   if (info.writes_any) {
@@ -150,17 +160,21 @@ void Recorder::read_arguments(Pending& pending, c10::ArrayRef<c10::IValue> argum
     const c10::IValue& argument = arguments[i];
     if (info.arguments[i] == ArgumentKind::other) continue;
     if (info.arguments[i] == ArgumentKind::tensor) {
-      pending.operands.push_back(argument.isTensor() ? aliasing_.read(argument.toTensor(), info.reads[i]) : kNone);
+      pending.operands.push_back(
+          argument.isTensor() ? aliasing_.read(argument.toTensor(), info.reads[i]) : kNone);
       continue;
     }
     const auto tensors = tensors_of(argument);
     // An optional list that is none differs from an empty one.
-    pending.operands.push_back(argument.isNone() ? kAbsentList : kListMark | static_cast<uint32_t>(tensors.size()));
-    for (const at::Tensor& tensor : tensors) pending.operands.push_back(aliasing_.read(tensor, info.reads[i]));
+    pending.operands.push_back(
+        argument.isNone() ? kAbsentList : kListMark | static_cast<uint32_t>(tensors.size()));
+    for (const at::Tensor& tensor : tensors)
+      pending.operands.push_back(aliasing_.read(tensor, info.reads[i]));
   }
   pending.attributes = recording_->attributes.size();
   for (size_t i = 0; i < arguments.size(); ++i)
-    if (info.arguments[i] == ArgumentKind::other) recording_->attributes.push(attribute(arguments[i]));
+    if (info.arguments[i] == ArgumentKind::other)
+      recording_->attributes.push(attribute(arguments[i]));
   pending.attribute_count = recording_->attributes.size() - pending.attributes;
 }
 
@@ -189,8 +203,8 @@ void Recorder::begin_composite(Pending& pending) {
   recording_->current_composite = pending.composite;
 }
 
-// Arguments that share memory with a written one, but not its geometry, are executed as views of one copy of the
-// storage: the operator then sees the same overlap as it did when it was recorded.
+// Arguments that share memory with a written one, but not its geometry, are executed as views of
+// one copy of the storage: the operator then sees the same overlap as it did when it was recorded.
 void Recorder::join_shared(Pending& pending, c10::ArrayRef<c10::IValue> arguments) {
   struct Operand {
     at::Tensor tensor;
@@ -211,7 +225,8 @@ void Recorder::join_shared(Pending& pending, c10::ArrayRef<c10::IValue> argument
     for (const at::Tensor& tensor : tensors) {
       if (tensor.defined() && info.writes[i]) pending.written.push_back(tensor);
       if (tensor.defined() && tensor.has_storage())
-        operands.push_back({tensor, position, info.writes[i], info.out[i], recording_->geometries[aliasing_.geometry(tensor)]});
+        operands.push_back({tensor, position, info.writes[i], info.out[i],
+                            recording_->geometries[aliasing_.geometry(tensor)]});
       ++position;
     }
   }
@@ -225,7 +240,8 @@ void Recorder::join_shared(Pending& pending, c10::ArrayRef<c10::IValue> argument
       const bool same = other.tensor.is_same(written.tensor);
       if (same && !other.written && !written.out && written.position < other.position) continue;
       // An `out` argument may grow over what lies behind it.
-      join = join || same || other.written || written.out || complex || range.intersects(byte_range(other.geometry));
+      join = join || same || other.written || written.out || complex ||
+             range.intersects(byte_range(other.geometry));
     }
     if (!join) continue;
     for (Operand& other : operands)
@@ -235,9 +251,11 @@ void Recorder::join_shared(Pending& pending, c10::ArrayRef<c10::IValue> argument
   for (const Operand& operand : operands) {
     if (!operand.joined) continue;
     pending.operands[operand.position] = aliasing_.base_of(operand.tensor);
-    const auto first = std::find_if(operands.begin(), operands.end(),
-                                    [&](const Operand& other) { return other.tensor.is_same(operand.tensor); });
-    pending.joint.push_back({operand.position, aliasing_.geometry(operand.tensor), first->position});
+    const auto first = std::find_if(operands.begin(), operands.end(), [&](const Operand& other) {
+      return other.tensor.is_same(operand.tensor);
+    });
+    pending.joint.push_back(
+        {operand.position, aliasing_.geometry(operand.tensor), first->position});
   }
   for (const at::Tensor& tensor : pending.written) {
     const bool joined = std::any_of(operands.begin(), operands.end(), [&](const Operand& operand) {
@@ -247,7 +265,7 @@ void Recorder::join_shared(Pending& pending, c10::ArrayRef<c10::IValue> argument
   }
 }
 
-// ---- after a call -------------------------------------------------------------------------------------------------
+// ---- after a call -------------------------------------------------------------------------------
 
 Record Recorder::make_record(const Pending& pending) {
   Record record;
@@ -265,7 +283,8 @@ Record Recorder::make_record(const Pending& pending) {
     record.joint = static_cast<uint32_t>(recording_->joints.size());
     recording_->joints.emplace_back(pending.joint.begin(), pending.joint.end());
   }
-  if (pending.generator != nullptr && (pending.info->always_draws || (*pending.generator)->moved())) {
+  if (pending.generator != nullptr &&
+      (pending.info->always_draws || (*pending.generator)->moved())) {
     record.effect = true;
     (*pending.generator)->follow();
   }
@@ -287,7 +306,9 @@ void Recorder::after(Pending& pending, c10::ArrayRef<c10::IValue> results) {
 // `x.set_()` leaves a tensor in memory that nobody allocated yet.
 void Recorder::moved(c10::ArrayRef<c10::IValue> results) {
   for (const c10::IValue& result : results) {
-    if (!result.isTensor() || !result.toTensor().has_storage() || aliasing_.knows(result.toTensor())) continue;
+    if (!result.isTensor() || !result.toTensor().has_storage() ||
+        aliasing_.knows(result.toTensor()))
+      continue;
     if (result.toTensor().storage().nbytes() == 0) aliasing_.bind_unwritten(result.toTensor());
   }
 }
@@ -302,14 +323,16 @@ void Recorder::record_leaf(Pending& pending, c10::ArrayRef<c10::IValue> results)
   for (size_t i = 0; i < results.size(); ++i) {
     if (info.returns_written[i]) continue;
     flatten(
-        results[i], info.schema->returns()[i].type(), [&](const at::Tensor& tensor) { fresh.push_back(tensor); },
+        results[i], info.schema->returns()[i].type(),
+        [&](const at::Tensor& tensor) { fresh.push_back(tensor); },
         [&](const c10::IValue& number) { numbers.push_back(number); });
   }
   if (info.value_query) {
     record.expected = static_cast<uint32_t>(recording_->expected.size());
     recording_->expected.push_back(std::move(numbers));
   }
-  record.effect = record.effect || info.value_query || info.dynamic_shape || (fresh.empty() && !info.writes_any);
+  record.effect = record.effect || info.value_query || info.dynamic_shape ||
+                  (fresh.empty() && !info.writes_any);
   push_leaf(pending, record, fresh);
   if (info.unwritten) aliasing_.mark_unwritten(fresh[0]);
 }
@@ -325,15 +348,18 @@ void Recorder::failed(Pending& pending) {
   }
   if (pending.info->metadata || pending.info->composite || pending.info->as_strided) return;
   if (!pending.arguments.empty() && autograd_refused(*pending.info, pending.arguments)) return;
-  // It may have written or drawn before it threw, and the program may go another way than it would have otherwise.
-  // Replay lets it throw again, on copies of the same values.
+  // It may have written or drawn before it threw, and the program may go another way than it would
+  // have otherwise. Replay lets it throw again, on copies of the same values.
   Record record = make_record(pending);
   if (!pending.info->writes_any && !record.effect && pending.grad) {
-    recording_->remark(pending.info->name.str() + " threw, and the program went on; a replay goes on in the same way");
+    recording_->remark(pending.info->name.str() +
+                       " threw, and the program went on; a replay goes on in the same way");
     return;
   }
-  if (std::any_of(pending.written.begin(), pending.written.end(), [&](const auto& t) { return was_resized(pending, t); }))
-    recording_->remark("reads memory that no operator wrote: " + pending.info->name.str() + " threw after it resized its output");
+  if (std::any_of(pending.written.begin(), pending.written.end(),
+                  [&](const auto& t) { return was_resized(pending, t); }))
+    recording_->remark("reads memory that no operator wrote: " + pending.info->name.str() +
+                       " threw after it resized its output");
   record.throws = record.effect = true;
   push_leaf(pending, record, {});
 }
@@ -351,7 +377,8 @@ void Recorder::push_leaf(Pending& pending, Record record, const Results& fresh) 
   const auto add_value = [&](GeometryId geometry) {
     recording_->values.push({id, geometry, record.value_count++, 0});
   };
-  for (const at::Tensor& tensor : fresh) add_value(tensor.defined() ? aliasing_.geometry(tensor) : kNone);
+  for (const at::Tensor& tensor : fresh)
+    add_value(tensor.defined() ? aliasing_.geometry(tensor) : kNone);
   const auto written = outputs_written(pending);
   for (const auto& [tensor, joined] : written)
     add_value(joined ? aliasing_.base_geometry(tensor) : aliasing_.geometry(tensor));
@@ -378,15 +405,17 @@ void Recorder::push_leaf(Pending& pending, Record record, const Results& fresh) 
   observer_(id, seen);
 }
 
-// One output per written argument; arguments that were executed as views of one storage have one together.
+// One output per written argument; arguments that were executed as views of one storage have one
+// together.
 std::vector<std::pair<at::Tensor, bool>> Recorder::outputs_written(const Pending& pending) const {
   std::vector<std::pair<at::Tensor, bool>> outputs;
   for (size_t i = 0; i < pending.written.size(); ++i) {
     const at::Tensor& tensor = pending.written[i];
     const bool joined = pending.written_joined[i];
-    const bool repeated = joined && std::any_of(outputs.begin(), outputs.end(), [&](const auto& output) {
-      return output.second && aliasing_.same_storage(output.first, tensor);
-    });
+    const bool repeated =
+        joined && std::any_of(outputs.begin(), outputs.end(), [&](const auto& output) {
+          return output.second && aliasing_.same_storage(output.first, tensor);
+        });
     if (!repeated) outputs.emplace_back(tensor, joined);
   }
   return outputs;
@@ -419,74 +448,6 @@ uint32_t Recorder::backtrace_here() {
   ::backtrace(frames.data(), static_cast<int>(frames.size()));
   recording_->backtraces.push_back(frames);
   return static_cast<uint32_t>(recording_->backtraces.size() - 1);
-}
-
-// ---- the end ------------------------------------------------------------------------------------------------------
-
-std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outputs) {
-  std::lock_guard lock(mutex_);
-  if (finished()) throw composit::UserError("[trace] this scope was finished before");
-  static const std::string at_the_end = "the end of the scope";
-  current_op_ = &at_the_end;
-  for (const at::Tensor& output : outputs) recording_->outputs.push_back(aliasing_.read(output));
-  promote_written_constants();
-  for (const RecordedGenerator& generator : recording_->generators)
-    if (generator.first_state != kNone && generator.live.use_count() > 0)
-      recording_->records[generator.first_state].effect = false;
-  for (uint32_t i = 0; i < recording_->inputs.size(); ++i) {
-    const RecordedInput input = recording_->inputs[i];  // a copy: reading may add inputs
-    if (!aliasing_.was_changed(input.tensor, input.value)) continue;
-    const ValueId value = aliasing_.read(input.tensor);
-    if (value == input.value) continue;
-    expect_same_type(input, value);
-    expect_own_memory(i);
-    recording_->mutations.push_back({i, value});
-  }
-  return std::move(recording_);
-}
-
-void Recorder::expect_same_type(const RecordedInput& input, ValueId now) const {
-  const auto type = [this](ValueId value) {
-    const GeometryId geometry = recording_->values[value].geometry;
-    return geometry == kNone ? composit::undefined_type() : type_of(recording_->geometries[geometry]);
-  };
-  const composit::Type before = type(input.value), after = type(now);
-  if (before.dtype == after.dtype && before.sizes == after.sizes && before.device == after.device) return;
-  throw composit::UserError("[trace] input '" + input.name + "' was " + print(before) + " and is " + print(after) +
-                            " at the end of the scope; a captured program cannot change what its inputs are: return "
-                            "the new tensor instead");
-}
-
-// Replay writes a moved input's new value into its old memory.
-void Recorder::expect_own_memory(uint32_t index) const {
-  const RecordedInput& input = recording_->inputs[index];
-  if (!aliasing_.was_moved(input.tensor, input.value)) return;
-  for (uint32_t i = 0; i < recording_->inputs.size(); ++i) {
-    const RecordedInput& other = recording_->inputs[i];
-    if (i == index || (other.shares != index && (input.shares == kNone || (input.shares != i && input.shares != other.shares))))
-      continue;
-    throw composit::UserError("[trace] input '" + input.name + "' was given other memory (`set_data`), while '" +
-                              other.name + "' lies in its old one; a captured program cannot change what its inputs "
-                              "share");
-  }
-}
-
-// A tensor from outside that the program writes is state: a buffer nobody named.
-void Recorder::promote_written_constants() {
-  for (RecordId id = 0; id < recording_->records.size(); ++id) {
-    Record& record = recording_->records[id];
-    if (record.kind != RecordKind::constant) continue;
-    const RecordedConstant& constant = recording_->constants[record.index];
-    const at::Tensor tensor = constant.tensor;
-    const ValueId shares = constant.shares;
-    if (constant.number) continue;
-    if (!aliasing_.was_changed(tensor, record.values)) continue;
-    record.kind = RecordKind::input;
-    record.index = static_cast<uint32_t>(recording_->inputs.size());
-    const std::string name = "buffer_" + std::to_string(unnamed_buffers_++);
-    recording_->inputs.push_back({name, composit::InputKind::buffer, tensor, record.values, false, {}});
-    note_shared_memory(record.index, shares);
-  }
 }
 
 }  // namespace flashlight::tracer

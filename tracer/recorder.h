@@ -1,10 +1,13 @@
-// Writes down what runs: told of every operator before and after its call, it keeps a Recording and a model of memory.
+// Writes down what runs: told of every operator before and after its call, it keeps a Recording and
+// a model of memory.
 //
 //   Recorder recorder(options);  recorder.add_input(x, "x", InputKind::user_input);
-//   auto pending = recorder.before(info, arguments);  ... the call ...  recorder.after(pending, results);
+//   auto pending = recorder.before(info, arguments);  ... the call ...  recorder.after(pending,
+//   results);
 //
-// It never calls an operator itself, so several recorders (nested scopes) can watch one call. Calls may come from pool
-// threads: every entry takes the lock, which is never held while an operator runs.
+// It never calls an operator itself, so several recorders (nested scopes) can watch one call. Calls
+// may come from pool threads: every entry takes the lock, which is never held while an operator
+// runs.
 #pragma once
 
 #include <functional>
@@ -40,7 +43,7 @@ class Recorder {
     uint32_t parent = kNone;
     std::optional<GeneratorWatch>* generator = nullptr;
     bool grad = false;
-    bool requires_grad = false;  // grad mode is on and an argument requires grad
+    bool requires_grad = false;          // grad mode is on and an argument requires grad
     std::vector<c10::IValue> arguments;  // of a call that writes in grad mode
   };
   // Called with each new leaf and the tensors it returned or wrote, in the order of its values.
@@ -48,7 +51,8 @@ class Recorder {
 
   Recorder(RecorderOptions options, std::shared_ptr<AllocationWatch> allocations);
 
-  // Before the first operator. Parameters, buffers and arguments under the names a user knows them by.
+  // Before the first operator. Parameters, buffers and arguments under the names a user knows them
+  // by.
   void add_input(const at::Tensor& tensor, const std::string& name, composit::InputKind kind);
   void observe(Observer observer) { observer_ = std::move(observer); }
 
@@ -56,7 +60,8 @@ class Recorder {
   void after(Pending& pending, c10::ArrayRef<c10::IValue> results);
   void failed(Pending& pending);  // the call threw
 
-  // After the last operator: what the tensors hold, and which inputs were written. The recorder is spent then.
+  // After the last operator: what the tensors hold, and which inputs were written. The recorder is
+  // spent then.
   std::unique_ptr<Recording> finish(const std::vector<at::Tensor>& outputs);
   bool finished() const { return recording_ == nullptr; }
 
@@ -67,7 +72,8 @@ class Recorder {
  private:
   using Results = c10::SmallVector<at::Tensor, 4>;
 
-  // Composites are followed on the thread that made the recorder; leaves of other threads stand outside of them.
+  // Composites are followed on the thread that made the recorder; leaves of other threads stand
+  // outside of them.
   struct OwnThread {
     explicit OwnThread(Recorder& recorder)
         : own(std::this_thread::get_id() == recorder.owner_),

@@ -1,4 +1,5 @@
-// Random numbers: which generators a program uses, and when it seeds one behind the dispatcher's back.
+// Random numbers: which generators a program uses, and when it seeds one behind the dispatcher's
+// back.
 #include <ATen/Context.h>
 
 #include "composit/ir/error.h"
@@ -11,10 +12,13 @@ std::optional<GeneratorWatch>& Recorder::generator_watch(const at::Generator& ge
   if (watch) return watch;
   watch.emplace(generator);
   const bool is_default = recording_->generators.empty();
-  const std::string role = is_default ? "default" : "generator_" + std::to_string(recording_->generators.size() - 1);
-  // The default generator's state at the begin of the scope is the caller's business, as in eager mode.
-  recording_->generators.push_back({role, c10::weak_intrusive_ptr<c10::GeneratorImpl>(generator.getIntrusivePtr()),
-                                    is_default ? kNone : set_generator_state(role, generator)});
+  const std::string role =
+      is_default ? "default" : "generator_" + std::to_string(recording_->generators.size() - 1);
+  // The default generator's state at the begin of the scope is the caller's business, as in eager
+  // mode.
+  recording_->generators.push_back(
+      {role, c10::weak_intrusive_ptr<c10::GeneratorImpl>(generator.getIntrusivePtr()),
+       is_default ? kNone : set_generator_state(role, generator)});
   return watch;
 }
 

@@ -1,8 +1,10 @@
-// What a scope writes down while the program runs: plain records in arenas, turned into a graph once at the end.
+// What a scope writes down while the program runs: plain records in arenas, turned into a graph
+// once at the end.
 //
-// Every record is a *leaf*: an operator that LibTorch executed in one piece, or one the recorder needs to express a
-// write through a view. Composite operators lie over the leaves as ranges: whether one becomes a node with a region or
-// is opened is decided when the whole program is known (publish.h).
+// Every record is a *leaf*: an operator that LibTorch executed in one piece, or one the recorder
+// needs to express a write through a view. Composite operators lie over the leaves as ranges:
+// whether one becomes a node with a region or is opened is decided when the whole program is known
+// (publish.h).
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -31,14 +33,15 @@ struct Value {
   RecordId record = kNone;
   GeometryId geometry = kNone;  // kNone: an undefined tensor
   uint32_t output = 0;
-  RecordId birth = 0;  // record count when the storage it lies in was first seen; 0 for storages from outside
+  RecordId birth =
+      0;  // record count when the storage it lies in was first seen; 0 for storages from outside
 };
 
 enum class RecordKind : uint8_t {
-  op,          // `info` was run, or stands for a run of itself on other operands
-  input,       // index into Recording::inputs
-  constant,    // index into Recording::constants
-  storage_of,  // all bytes of the operand's storage, as uint8
+  op,               // `info` was run, or stands for a run of itself on other operands
+  input,            // index into Recording::inputs
+  constant,         // index into Recording::constants
+  storage_of,       // all bytes of the operand's storage, as uint8
   storage_view,     // the bytes of the operand read with another geometry
   storage_scatter,  // operand 0's storage with operand 1 written at a geometry
   storage_zeros,    // a storage of `geometry` bytes whose content is unknown
@@ -46,7 +49,8 @@ enum class RecordKind : uint8_t {
   set_generator     // index into Recording::generator_states
 };
 
-// An operand that the operator sees as a view of another: operands that share storage with a written one.
+// An operand that the operator sees as a view of another: operands that share storage with a
+// written one.
 struct JointView {
   uint32_t position = 0;  // among the record's operands
   GeometryId geometry = kNone;
@@ -60,9 +64,10 @@ struct Record {
   bool throws = false;   // threw, after it may have written
   bool replays = false;  // repeats a view operator recorded before, to regenerate a view
   const OpInfo* info = nullptr;
-  uint32_t index = 0;  // see RecordKind
+  uint32_t index = 0;                        // see RecordKind
   uint32_t operands = 0, operand_count = 0;  // into Recording::operands
-  uint32_t attributes = 0, attribute_count = 0;  // into Recording::attributes: the non-tensor arguments in order
+  uint32_t attributes = 0,
+           attribute_count = 0;  // into Recording::attributes: the non-tensor arguments in order
   ValueId values = 0;
   uint32_t value_count = 0;
   uint32_t composite = kNone;  // innermost composite around it
@@ -92,12 +97,12 @@ struct RecordedInput {
   bool requires_grad = false;
   std::vector<std::string> tied;  // further names of the same tensor
   uint32_t shares = kNone;        // an input before it that lies in the same storage
-  int64_t shift = 0;              // bytes from the first element of that one to the first of this one
+  int64_t shift = 0;  // bytes from the first element of that one to the first of this one
 };
 
 struct RecordedConstant {
   at::Tensor tensor;
-  bool number = false;  // numbers of the program that became a tensor inside the scope
+  bool number = false;     // numbers of the program that became a tensor inside the scope
   ValueId shares = kNone;  // a value that came in with the same memory before
 };
 
@@ -107,8 +112,8 @@ struct GeneratorState {
   at::Tensor state;
 };
 
-// A generator that lives on after the scope is the caller's, as an input is: replay draws from it. One that died in the
-// scope starts each replay in the state it had at first use.
+// A generator that lives on after the scope is the caller's, as an input is: replay draws from it.
+// One that died in the scope starts each replay in the state it had at first use.
 struct RecordedGenerator {
   std::string role;
   c10::weak_intrusive_ptr<c10::GeneratorImpl> live;
@@ -140,7 +145,8 @@ struct Recording {
   bool grad = c10::GradMode::is_enabled();  // at the begin of the scope
 
   // Adds `record` with these operands and one output of geometry `geometry`; returns the output.
-  ValueId push(Record record, c10::ArrayRef<ValueId> record_operands, GeometryId geometry, RecordId birth) {
+  ValueId push(Record record, c10::ArrayRef<ValueId> record_operands, GeometryId geometry,
+               RecordId birth) {
     record.operand_count = static_cast<uint32_t>(record_operands.size());
     record.operands = operands.size();
     for (ValueId operand : record_operands) operands.push(operand);

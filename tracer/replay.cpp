@@ -19,19 +19,23 @@ namespace {
 
 using composit::UserError;
 
-constexpr const char* kCaptureAgain = "; capture again for these inputs: flashlight::trace(model, inputs…)";
+constexpr const char* kCaptureAgain =
+    "; capture again for these inputs: flashlight::trace(model, inputs…)";
 
 std::string describe(const at::Tensor& tensor) {
   if (!tensor.defined()) return "an undefined tensor";
-  std::string text = c10::str(composit::name(to_composit(tensor.scalar_type())), " ", tensor.sizes());
-  if (tensor.layout() == c10::Layout::Strided) text += " with strides " + c10::str(tensor.strides());
+  std::string text =
+      c10::str(composit::name(to_composit(tensor.scalar_type())), " ", tensor.sizes());
+  if (tensor.layout() == c10::Layout::Strided)
+    text += " with strides " + c10::str(tensor.strides());
   return text + " on " + tensor.device().str();
 }
 
 std::string describe(const composit::Type& type) {
   if (!is_defined(type)) return "an undefined tensor";
   std::string text = c10::str(composit::name(type.dtype), " ", c10::IntArrayRef(sizes_of(type)));
-  if (type.layout == composit::Layout::strided) text += " with strides " + c10::str(c10::IntArrayRef(type.strides));
+  if (type.layout == composit::Layout::strided)
+    text += " with strides " + c10::str(c10::IntArrayRef(type.strides));
   return text + " on " + composit::name(type.device);
 }
 
@@ -44,9 +48,9 @@ bool same_sizes(const at::Tensor& tensor, const composit::Type& type) {
 }
 
 bool is_of_type(const at::Tensor& tensor, const composit::Type& type) {
-  return tensor.defined() && to_composit(tensor.scalar_type()) == type.dtype && same_sizes(tensor, type) &&
-         tensor.device().type() == to_c10(type.device).type() && tensor.is_conj() == type.conj &&
-         tensor.is_neg() == type.neg &&
+  return tensor.defined() && to_composit(tensor.scalar_type()) == type.dtype &&
+         same_sizes(tensor, type) && tensor.device().type() == to_c10(type.device).type() &&
+         tensor.is_conj() == type.conj && tensor.is_neg() == type.neg &&
          (type.layout != composit::Layout::strided || tensor.strides() == type.strides);
 }
 
@@ -55,9 +59,10 @@ bool same_number(const c10::IValue& value, const c10::Scalar& expected) {
   if (value.isBool()) return expected.isBoolean() && value.toBool() == expected.toBool();
   if (value.isInt()) return expected.isIntegral(false) && value.toInt() == expected.toLong();
   if (value.isDouble())
-    return expected.isFloatingPoint() &&
-           std::bit_cast<uint64_t>(value.toDouble()) == std::bit_cast<uint64_t>(expected.toDouble());
-  return value.isComplexDouble() && expected.isComplex() && value.toComplexDouble() == expected.toComplexDouble();
+    return expected.isFloatingPoint() && std::bit_cast<uint64_t>(value.toDouble()) ==
+                                             std::bit_cast<uint64_t>(expected.toDouble());
+  return value.isComplexDouble() && expected.isComplex() &&
+         value.toComplexDouble() == expected.toComplexDouble();
 }
 
 class Run {
@@ -86,23 +91,27 @@ class Run {
   void check_inputs(const std::vector<at::Tensor>& inputs) const {
     const auto& expected = plan_.graph.inputs();
     if (inputs.size() != expected.size())
-      throw UserError(c10::str("[replay] expected ", expected.size(), " inputs, received ", inputs.size()));
+      throw UserError(
+          c10::str("[replay] expected ", expected.size(), " inputs, received ", inputs.size()));
     for (size_t i = 0; i < inputs.size(); ++i)
       if (!is_of_type(inputs[i], expected[i].type()))
         throw UserError(c10::str("[replay] input '", input_name(*expected[i].node), "': expected ",
-                                 describe(expected[i].type()), ", received ", describe(inputs[i]), kCaptureAgain));
+                                 describe(expected[i].type()), ", received ", describe(inputs[i]),
+                                 kCaptureAgain));
     check_shared_memory(inputs);
     if (!plan_.mutations.empty()) check_separate_memory(inputs);
   }
 
-  const std::string& name_of(size_t input) const { return input_name(*plan_.graph.inputs()[input].node); }
+  const std::string& name_of(size_t input) const {
+    return input_name(*plan_.graph.inputs()[input].node);
+  }
 
   void check_shared_memory(const std::vector<at::Tensor>& inputs) const {
     for (const auto& [input, with, shift] : plan_.shared) {
       if (address_of(inputs[input]) - address_of(inputs[with]) == shift) continue;
       throw UserError(c10::str("[replay] inputs '", name_of(with), "' and '", name_of(input),
-                               "' lay in the same memory when they were captured, ", shift, " bytes apart, and do not now",
-                               kCaptureAgain));
+                               "' lay in the same memory when they were captured, ", shift,
+                               " bytes apart, and do not now", kCaptureAgain));
     }
   }
 
@@ -118,17 +127,20 @@ class Run {
       const int64_t begin = address_of(inputs[i]);
       ranges.push_back({begin, begin + span_of(inputs[i]), i});
     }
-    std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    std::sort(ranges.begin(), ranges.end(),
+              [](const Range& a, const Range& b) { return a.begin < b.begin; });
     const auto written = [&](size_t input) {
-      return std::any_of(plan_.mutations.begin(), plan_.mutations.end(), [&](const auto& m) { return m.input == input; });
+      return std::any_of(plan_.mutations.begin(), plan_.mutations.end(),
+                         [&](const auto& m) { return m.input == input; });
     };
     for (size_t i = 0; i < ranges.size(); ++i)
       for (size_t j = i + 1; j < ranges.size() && ranges[j].begin < ranges[i].end; ++j) {
         const size_t a = ranges[i].input, b = ranges[j].input;
         if (plan_.group[a] == plan_.group[b] || (!written(a) && !written(b))) continue;
-        throw UserError(c10::str("[replay] inputs '", name_of(std::min(a, b)), "' and '", name_of(std::max(a, b)),
-                                 "' overlap in memory, one of them is written, and they did not when they were captured",
-                                 kCaptureAgain));
+        throw UserError(c10::str(
+            "[replay] inputs '", name_of(std::min(a, b)), "' and '", name_of(std::max(a, b)),
+            "' overlap in memory, one of them is written, and they did not when they were captured",
+            kCaptureAgain));
       }
   }
 
@@ -149,18 +161,20 @@ class Run {
     observer_(static_cast<size_t>(&step - plan_.steps.data()), *step.node, outputs);
   }
 
-  // ---- buffers ----------------------------------------------------------------------------------------------------
+  // ---- buffers ----------------------------------------------------------------------------------
 
-  // A buffer that holds the value of `slot` and may be written: its own where nobody needs it any more and nobody else
-  // holds the memory, a copy otherwise.
+  // A buffer that holds the value of `slot` and may be written: its own where nobody needs it any
+  // more and nobody else holds the memory, a copy otherwise.
   at::Tensor writable(const Step& step, Slot slot) {
     const at::Tensor& tensor = slots_[slot];
-    const bool dies = std::find(step.last_uses.begin(), step.last_uses.end(), slot) != step.last_uses.end();
-    const bool alone = tensor.has_storage() && tensor.use_count() == 1 && tensor.storage().use_count() == 1;
+    const bool dies =
+        std::find(step.last_uses.begin(), step.last_uses.end(), slot) != step.last_uses.end();
+    const bool alone =
+        tensor.has_storage() && tensor.use_count() == 1 && tensor.storage().use_count() == 1;
     return dies && alone ? tensor : copy_keeping_strides(tensor);
   }
 
-  // ---- operators --------------------------------------------------------------------------------------------------
+  // ---- operators --------------------------------------------------------------------------------
 
   void run_operator(const Step& step) {
     buffers_.clear();
@@ -172,7 +186,8 @@ class Run {
     for (const StepArgument& argument : step.arguments) push(step, argument, next_out);
     const bool threw = call(step);
     if (threw != step.throws)
-      throw UserError("[replay] guard: " + place_of(*step.node) + " threw when it was captured and does not now");
+      throw UserError("[replay] guard: " + place_of(*step.node) +
+                      " threw when it was captured and does not now");
     size_t next = 0;
     if (!threw) take_results(step, next);
     for (const at::Tensor& buffer : written_) store_written(step, next++, buffer);
@@ -183,7 +198,8 @@ class Run {
     if (step.views.empty()) return;
     for (const StepArgument& argument : step.arguments)
       for (size_t i = 0; i < argument.slots.size(); ++i) {
-        const bool viewed = find_view(step, argument.position + static_cast<uint32_t>(i)) != nullptr;
+        const bool viewed =
+            find_view(step, argument.position + static_cast<uint32_t>(i)) != nullptr;
         if (viewed && argument.written && buffer_of(argument.slots[i]) == nullptr)
           buffers_.emplace_back(argument.slots[i], writable(step, argument.slots[i]));
       }
@@ -199,7 +215,8 @@ class Run {
     return nullptr;
   }
 
-  // What the operator is given for one operand; remembers buffers it writes in the order of the node's outputs.
+  // What the operator is given for one operand; remembers buffers it writes in the order of the
+  // node's outputs.
   at::Tensor operand(const Step& step, Slot slot, uint32_t position, bool written) {
     if (slot == kNoSlot) return {};
     if (const StepView* view = find_view(step, position)) {
@@ -228,8 +245,8 @@ class Run {
   at::Tensor view_object(const at::Tensor& base, const StepView& view) {
     for (const auto& [object, tensor] : objects_)
       if (object == view.object) return tensor;
-    objects_.emplace_back(view.object, view_memory(base, view.dtype, view.sizes, view.strides, view.offset, view.conj,
-                                                   view.neg));
+    objects_.emplace_back(view.object, view_memory(base, view.dtype, view.sizes, view.strides,
+                                                   view.offset, view.conj, view.neg));
     return objects_.back().second;
   }
 
@@ -253,12 +270,14 @@ class Run {
   }
   static size_t count_out(const Step& step) {
     size_t count = 0;
-    for (const StepArgument& argument : step.arguments) count += argument.kind == StepArgument::Kind::out ? 1 : 0;
+    for (const StepArgument& argument : step.arguments)
+      count += argument.kind == StepArgument::Kind::out ? 1 : 0;
     return count;
   }
   void push_list(const Step& step, const StepArgument& argument) {
     const auto element = [&](size_t i) {
-      return operand(step, argument.slots[i], argument.position + static_cast<uint32_t>(i), argument.written);
+      return operand(step, argument.slots[i], argument.position + static_cast<uint32_t>(i),
+                     argument.written);
     };
     if (argument.optional_list) {
       c10::List<std::optional<at::Tensor>> list;
@@ -304,7 +323,8 @@ class Run {
     if (result.isNone() && next < step.outputs.size()) return store(step, next++, at::Tensor());
     if (!step.guards) return;
     const size_t i = number++;
-    if (i >= step.expected.size() || !same_number(result, step.expected[i])) fail_guard(step, i, result);
+    if (i >= step.expected.size() || !same_number(result, step.expected[i]))
+      fail_guard(step, i, result);
   }
   [[noreturn]] static void fail_guard(const Step& step, size_t i, const c10::IValue& received) {
     const std::string expected = i < step.expected.size() ? c10::str(step.expected[i]) : "nothing";
@@ -322,33 +342,41 @@ class Run {
   // Pins the output's type: sizes that depend on values are guards, strides are restored.
   void store(const Step& step, size_t index, const at::Tensor& tensor) {
     if (index >= step.outputs.size())
-      throw UserError("[replay] guard: " + place_of(*step.node) + " gives more tensors than when it was captured");
+      throw UserError("[replay] guard: " + place_of(*step.node) +
+                      " gives more tensors than when it was captured");
     const composit::Type& type = step.node->outputs()[index];
     if (is_defined(type) != tensor.defined() ||
-        (tensor.defined() && (!same_sizes(tensor, type) || to_composit(tensor.scalar_type()) != type.dtype)))
-      throw UserError(c10::str("[replay] guard: output ", index, " of ", place_of(*step.node), " was ", describe(type),
-                               " when it was captured and is ", describe(tensor), " now", kCaptureAgain));
+        (tensor.defined() &&
+         (!same_sizes(tensor, type) || to_composit(tensor.scalar_type()) != type.dtype)))
+      throw UserError(c10::str("[replay] guard: output ", index, " of ", place_of(*step.node),
+                               " was ", describe(type), " when it was captured and is ",
+                               describe(tensor), " now", kCaptureAgain));
     slots_[step.outputs[index]] = tensor.defined() ? with_strides(tensor, type) : tensor;
   }
 
-  // ---- operations on memory ---------------------------------------------------------------------------------------
+  // ---- operations on memory ---------------------------------------------------------------------
 
   void run_memory_operation(const Step& step) {
-    const auto operand = [&](size_t i) -> const at::Tensor& { return slots_[step.arguments[i].slots[0]]; };
+    const auto operand = [&](size_t i) -> const at::Tensor& {
+      return slots_[step.arguments[i].slots[0]];
+    };
     const StepView& view = step.view;
     switch (step.kind) {
       case StepKind::memory_view:
-        return store(step, 0, view_memory(operand(0), view.dtype, view.sizes, view.strides, view.offset, view.conj,
-                                          view.neg));
+        return store(step, 0,
+                     view_memory(operand(0), view.dtype, view.sizes, view.strides, view.offset,
+                                 view.conj, view.neg));
       case StepKind::memory_scatter: {
         const at::Tensor base = take_writable(step);
-        view_memory(base, view.dtype, view.sizes, view.strides, view.offset, view.conj, view.neg).copy_(operand(1));
+        view_memory(base, view.dtype, view.sizes, view.strides, view.offset, view.conj, view.neg)
+            .copy_(operand(1));
         return store(step, 0, base);
       }
       case StepKind::scatter: {
         at::Tensor base = take_writable(step);
         const composit::Type& type = step.node->outputs()[0];
-        if (base.strides() != type.strides || base.is_conj() != type.conj || base.is_neg() != type.neg) {
+        if (base.strides() != type.strides || base.is_conj() != type.conj ||
+            base.is_neg() != type.neg) {
           base = empty_of(type);
           base.copy_(operand(0));
         }
@@ -379,10 +407,11 @@ class Run {
   }
   at::Tensor take_writable(const Step& step) { return writable(step, step.arguments[0].slots[0]); }
 
-  // ---- the end ----------------------------------------------------------------------------------------------------
+  // ---- the end ----------------------------------------------------------------------------------
 
   bool in_written_input(const at::Tensor& tensor, const std::vector<at::Tensor>& inputs) const {
-    return tensor.has_storage() && std::any_of(plan_.mutations.begin(), plan_.mutations.end(), [&](const auto& mutation) {
+    return tensor.has_storage() &&
+           std::any_of(plan_.mutations.begin(), plan_.mutations.end(), [&](const auto& mutation) {
              return tensor.is_alias_of(inputs[mutation.input]);
            });
   }
@@ -411,8 +440,10 @@ class Run {
   }
 
   static void write_input(const at::Tensor& target, const at::Tensor& value) {
-    // An input that got another geometry inside (`x.t_()`, `p.set_data(q)`) lies in memory of its own afterwards.
-    if (type_of(target) != type_of(value)) return at::Tensor(target).set_data(copy_keeping_strides(value));
+    // An input that got another geometry inside (`x.t_()`, `p.set_data(q)`) lies in memory of its
+    // own afterwards.
+    if (type_of(target) != type_of(value))
+      return at::Tensor(target).set_data(copy_keeping_strides(value));
     copy_bits(target, value);
     if (!target.is_inference()) target.unsafeGetTensorImpl()->bump_version();
   }
@@ -423,12 +454,14 @@ class Run {
   torch::jit::Stack stack_;
   std::vector<std::pair<Slot, at::Tensor>> buffers_;
   std::vector<at::Tensor> written_;
-  std::vector<std::pair<uint32_t, at::Tensor>> objects_;  // by the first operand that is this tensor
+  std::vector<std::pair<uint32_t, at::Tensor>>
+      objects_;  // by the first operand that is this tensor
 };
 
 }  // namespace
 
-std::vector<at::Tensor> Plan::run(const std::vector<at::Tensor>& inputs, const Observer& observer) const {
+std::vector<at::Tensor> Plan::run(const std::vector<at::Tensor>& inputs,
+                                  const Observer& observer) const {
   return Run(*impl_, inputs, observer)(inputs);
 }
 

@@ -1,12 +1,13 @@
-// Runs a graph through LibTorch's dispatcher: the same kernels on the same layouts as when it was recorded, so the same
-// bits.
+// Runs a graph through LibTorch's dispatcher: the same kernels on the same layouts as when it was
+// recorded, so the same bits.
 //
 //   Plan plan(graph, options);
 //   std::vector<at::Tensor> outputs = plan.run(inputs);    // in the order of graph.inputs()
 //
-// Composite operators run as their regions. Operators run below autograd, each with the grad mode it was recorded with.
-// In-place operators run in place: on the operand's own buffer where nobody else holds it, on a copy with the same
-// strides otherwise. Inputs are written last, when every guard has held.
+// Composite operators run as their regions. Operators run below autograd, each with the grad mode
+// it was recorded with. In-place operators run in place: on the operand's own buffer where nobody
+// else holds it, on a copy with the same strides otherwise. Inputs are written last, when every
+// guard has held.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -34,16 +35,20 @@ class Plan {
   ~Plan();
   Plan(Plan&&) noexcept;
 
-  // Called after each operator call, in order (regions' nodes, not the composite around them), with its outputs.
-  using Observer = std::function<void(size_t step, const composit::Node&, const std::vector<at::Tensor>&)>;
+  // Called after each operator call, in order (regions' nodes, not the composite around them), with
+  // its outputs.
+  using Observer =
+      std::function<void(size_t step, const composit::Node&, const std::vector<at::Tensor>&)>;
 
-  // UserError when a guard fails, with the place it came from; no input is written then. Thread-safe but for what the
-  // graph itself shares (generators, mutated inputs).
-  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs, const Observer& observer = nullptr) const;
+  // UserError when a guard fails, with the place it came from; no input is written then.
+  // Thread-safe but for what the graph itself shares (generators, mutated inputs).
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs,
+                              const Observer& observer = nullptr) const;
 
   // Number of operator calls of one run.
   size_t size() const;
-  // Where the operands of call `step` come from: output `output` of call `step`. Inputs and constants are left out.
+  // Where the operands of call `step` come from: output `output` of call `step`. Inputs and
+  // constants are left out.
   struct Source {
     size_t step;
     size_t output;

@@ -17,16 +17,18 @@ using tracer::Recorder;
 constexpr std::string_view kScopeInfoName = "FLASHLIGHT_TRACE_SCOPE";
 const c10::DebugInfoKind kScopeInfo(&kScopeInfoName);
 
-// The recorders of all scopes around the running code. LibTorch carries it to its pool threads together with the
-// dispatch key.
+// The recorders of all scopes around the running code. LibTorch carries it to its pool threads
+// together with the dispatch key.
 struct ScopeInfo : c10::DebugInfoBase {
   std::vector<std::shared_ptr<Recorder>> recorders;
 };
 
-const ScopeInfo* scopes_here() { return static_cast<const ScopeInfo*>(c10::ThreadLocalDebugInfo::get(kScopeInfo)); }
+const ScopeInfo* scopes_here() {
+  return static_cast<const ScopeInfo*>(c10::ThreadLocalDebugInfo::get(kScopeInfo));
+}
 
-// Set while an operator runs that overwrites what autograd may need: of the calls it makes in turn, only copies are
-// recorded, since autograd keeps one and reads it in the backward pass.
+// Set while an operator runs that overwrites what autograd may need: of the calls it makes in turn,
+// only copies are recorded, since autograd keeps one and reads it in the backward pass.
 thread_local bool only_copies = false;
 struct OnlyCopies {
   explicit OnlyCopies(bool now) : before(std::exchange(only_copies, now)) {}
@@ -34,8 +36,10 @@ struct OnlyCopies {
   const bool before;
 };
 
-// Calls the kernels below the tracer. What they call in turn is recorded for composite operators alone.
-void call_below(const tracer::OpInfo& info, c10::DispatchKeySet keys, torch::jit::Stack* stack, bool autograd_copies) {
+// Calls the kernels below the tracer. What they call in turn is recorded for composite operators
+// alone.
+void call_below(const tracer::OpInfo& info, c10::DispatchKeySet keys, torch::jit::Stack* stack,
+                bool autograd_copies) {
   if (info.composite) return info.handle.redispatchBoxed(keys & kBelowTraceKey, stack);
   const tracer::InsideOperator inside;
   if (autograd_copies) {
@@ -46,17 +50,19 @@ void call_below(const tracer::OpInfo& info, c10::DispatchKeySet keys, torch::jit
   info.handle.redispatchBoxed(keys & kBelowTraceKey, stack);
 }
 
-void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack,
-                   const ScopeInfo& scopes) {
+void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                   torch::jit::Stack* stack, const ScopeInfo& scopes) {
   const tracer::OpInfo& info = tracer::op_info(op);
   c10::SmallVector<Recorder::Pending, 1> pending;
   const auto arguments = torch::jit::last(*stack, info.number_of_arguments());
   {
     const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
-    for (const auto& recorder : scopes.recorders) pending.push_back(recorder->before(info, arguments));
+    for (const auto& recorder : scopes.recorders)
+      pending.push_back(recorder->before(info, arguments));
   }
   const size_t below = stack->size() - info.number_of_arguments();
-  const bool autograd_copies = std::any_of(pending.begin(), pending.end(), [](const auto& p) { return p.requires_grad; });
+  const bool autograd_copies =
+      std::any_of(pending.begin(), pending.end(), [](const auto& p) { return p.requires_grad; });
   try {
     call_below(info, keys, stack, autograd_copies);
   } catch (...) {
@@ -69,13 +75,15 @@ void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torc
   for (size_t i = 0; i < pending.size(); ++i) scopes.recorders[i]->after(pending[i], results);
 }
 
-void record_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+void record_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                     torch::jit::Stack* stack) {
   const ScopeInfo* scopes = scopes_here();
   if (only_copies && !tracer::op_info(op).clone) {
     const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
     return op.redispatchBoxed(keys & kBelowTraceKey, stack);
   }
-  // Autocast calls the operator again on casted arguments, without its own key: that call is recorded.
+  // Autocast calls the operator again on casted arguments, without its own key: that call is
+  // recorded.
   if (scopes == nullptr || keys.has_any(c10::autocast_dispatch_keyset))
     op.redispatchBoxed(keys & kBelowTraceKey, stack);
   else
@@ -90,8 +98,9 @@ void register_fallback() {
       fresh->fallback(torch::CppFunction::makeFromBoxedFunction<&record_operator>());
       return fresh;
     } catch (const c10::Error& error) {
-      throw composit::UserError("[trace] another library has registered a fallback on the dispatch key " +
-                                std::string(c10::toString(kTraceKey)) + ": " + error.what_without_backtrace());
+      throw composit::UserError(
+          "[trace] another library has registered a fallback on the dispatch key " +
+          std::string(c10::toString(kTraceKey)) + ": " + error.what_without_backtrace());
     }
   }();
   (void)library;
@@ -107,7 +116,8 @@ std::shared_ptr<ScopeInfo> with_outer_scopes(const std::shared_ptr<Recorder>& re
 }  // namespace
 
 struct TraceScope::Guards {
-  Guards(const std::shared_ptr<Recorder>& recorder, const std::shared_ptr<tracer::AllocationWatch>& watch)
+  Guards(const std::shared_ptr<Recorder>& recorder,
+         const std::shared_ptr<tracer::AllocationWatch>& watch)
       : allocations(c10::DebugInfoKind::PROFILER_STATE, watch),
         scope(kScopeInfo, with_outer_scopes(recorder)),
         key(kTraceKey) {}
@@ -122,7 +132,8 @@ TraceScope::TraceScope(const TraceOptions& options) {
   at::autocast::clear_cache();
   auto watch = std::make_shared<tracer::AllocationWatch>(
       c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE));
-  recorder_ = std::make_shared<Recorder>(tracer::RecorderOptions{options.chains, options.source_lines}, watch);
+  recorder_ = std::make_shared<Recorder>(
+      tracer::RecorderOptions{options.chains, options.source_lines}, watch);
   guards_ = std::make_unique<Guards>(recorder_, watch);
 }
 

@@ -4,8 +4,9 @@
 //   at::Tensor y = model->forward(x);
 //   composit::LazyTensor lazy = scope.lazy(y);
 //
-// Scopes nest (each records), restore the dispatcher on exceptions, and follow work that LibTorch hands to its own pool
-// threads. A thread the scope does not cover is not recorded. Destroy a scope on the thread that made it.
+// Scopes nest (each records), restore the dispatcher on exceptions, and follow work that LibTorch
+// hands to its own pool threads. A thread the scope does not cover is not recorded. Destroy a scope
+// on the thread that made it.
 #pragma once
 
 #include <memory>
@@ -17,9 +18,11 @@
 namespace flashlight {
 
 struct TraceOptions {
-  bool chains = true;         // show writes through views as view operators (`select_scatter`) where possible
+  bool chains =
+      true;  // show writes through views as view operators (`select_scatter`) where possible
   bool source_lines = false;  // note the user's source line for each node: some 5 µs per operator
-  bool strict = false;        // an access to a tensor's memory that no operator makes is an error: some 0.2 µs per operator
+  bool strict = false;  // an access to a tensor's memory that no operator makes is an error: some
+                        // 0.2 µs per operator
 };
 
 class TraceScope {

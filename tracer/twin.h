@@ -5,8 +5,9 @@
 
 namespace flashlight::tracer {
 
-// `add` for a record of `add_`, where the twin gives the very type that was recorded (`eq_` on floats stays float, `eq`
-// gives bool: no twin). nullptr where there is none: the in-place name then stands for its functional form.
+// `add` for a record of `add_`, where the twin gives the very type that was recorded (`eq_` on
+// floats stays float, `eq` gives bool: no twin). nullptr where there is none: the in-place name
+// then stands for its functional form.
 const OpInfo* functional_twin(const Recording& recording, const Record& record);
 
 }  // namespace flashlight::tracer

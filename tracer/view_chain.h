@@ -1,4 +1,5 @@
-// View operators that can be undone: how a write through `x.select(0, 1)` becomes a new value of `x`.
+// View operators that can be undone: how a write through `x.select(0, 1)` becomes a new value of
+// `x`.
 #pragma once
 
 #include <c10/util/SmallVector.h>
@@ -9,15 +10,16 @@
 
 namespace flashlight::tracer {
 
-// The operator that gives the parent of a view its new value, from the view's new value (and from the parent's old one
-// where the view shows only a part).
+// The operator that gives the parent of a view its new value, from the view's new value (and from
+// the parent's old one where the view shows only a part).
 struct Inverse {
   const OpInfo* op;  // nullptr: the new value itself
   bool takes_parent;
   c10::SmallVector<c10::IValue, 4> attributes;
 };
 
-// Of output `output` of the view operator in `record`, whose operand has geometry `parent`. Nothing where there is none.
+// Of output `output` of the view operator in `record`, whose operand has geometry `parent`. Nothing
+// where there is none.
 std::optional<Inverse> inverse_of(const Recording& recording, const Record& record, uint32_t output,
                                   const Geometry& parent);
 // Does the operator take one tensor and return views of it?

@@ -1,5 +1,6 @@
-// Captures ResNet-50, BERT-base and Stable Diffusion's UNet and VAE decoder, replays and checks each on inputs it has not
-// seen, saves and draws them: `./dev demo`. Folders and pictures are written to ./demo, or to the folder given.
+// Captures ResNet-50, BERT-base and Stable Diffusion's UNet and VAE decoder, replays and checks
+// each on inputs it has not seen, saves and draws them: `./dev demo`. Folders and pictures are
+// written to ./demo, or to the folder given.
 #include <torch/torch.h>
 
 #include <chrono>
@@ -28,7 +29,8 @@ struct Times {
 };
 
 template <class Capture>
-Times measure(const Subject& subject, const Tensors& inputs, const Capture& captured, const std::function<void()>& capture) {
+Times measure(const Subject& subject, const Tensors& inputs, const Capture& captured,
+              const std::function<void()>& capture) {
   Times best;
   for (int round = 0; round < 4; ++round) {
     best.eager = std::min(best.eager, seconds([&] { subject.run(inputs); }));
@@ -44,7 +46,9 @@ bool show(const Subject& subject, const std::filesystem::path& folder) {
   flashlight::TraceSettings settings;
   settings.named = subject.named;
   const Tensors inputs = subject.inputs(1);
-  const auto trace = [&] { return flashlight::trace_with<Tensors(Tensors)>(settings, subject.run, inputs); };
+  const auto trace = [&] {
+    return flashlight::trace_with<Tensors(Tensors)>(settings, subject.run, inputs);
+  };
   const auto captured = trace();
   const Times times = measure(subject, inputs, captured, [&] { trace(); });
   const flashlight::CheckReport report = captured.check(subject.inputs(2));
@@ -53,8 +57,8 @@ bool show(const Subject& subject, const std::filesystem::path& folder) {
   const flashlight::Statistics statistics = captured.statistics();
   std::printf("%-16s %10.1f M %7zu %7zu %11.3f %11.3f %12.3g %7zu  %s\n", subject.name.c_str(),
               static_cast<double>(statistics.parameters) / 1e6, statistics.nodes, statistics.calls,
-              times.capture / times.eager, times.replay / times.eager, report.largest, statistics.guards,
-              report.ok() ? "equal" : "DIFFERENT");
+              times.capture / times.eager, times.replay / times.eager, report.largest,
+              statistics.guards, report.ok() ? "equal" : "DIFFERENT");
   std::fflush(stdout);
   if (!report) std::fputs(str(report).c_str(), stderr);
   return report.ok();
@@ -65,10 +69,11 @@ bool show(const Subject& subject, const std::filesystem::path& folder) {
 int main(int argc, char** argv) {
   const std::filesystem::path folder = argc > 1 ? argv[1] : "demo";
   std::filesystem::create_directories(folder);
-  std::printf("%-16s %12s %7s %7s %11s %11s %12s %7s\n", "model", "parameters", "nodes", "calls", "capture/eag.",
-              "replay/eag.", "largest diff.", "guards");
+  std::printf("%-16s %12s %7s %7s %11s %11s %12s %7s\n", "model", "parameters", "nodes", "calls",
+              "capture/eag.", "replay/eag.", "largest diff.", "guards");
   bool equal = true;
-  for (Subject (*make)() : {zoo::resnet50, zoo::bert_base, zoo::unet, zoo::vae_decoder}) equal &= show(make(), folder);
+  for (Subject (*make)() : {zoo::resnet50, zoo::bert_base, zoo::unet, zoo::vae_decoder})
+    equal &= show(make(), folder);
   std::printf("folders and pictures: %s\n", std::filesystem::absolute(folder).c_str());
   return equal ? 0 : 1;
 }

@@ -17,7 +17,9 @@ using models::make_with_random_weights;
 
 at::Generator generator(uint64_t seed) { return at::make_generator<at::CPUGeneratorImpl>(seed); }
 
-at::Tensor noise(at::IntArrayRef sizes, uint64_t seed) { return torch::randn(sizes, generator(seed)); }
+at::Tensor noise(at::IntArrayRef sizes, uint64_t seed) {
+  return torch::randn(sizes, generator(seed));
+}
 
 at::Tensor tokens(at::IntArrayRef sizes, int64_t vocabulary, uint64_t seed) {
   return torch::randint(0, vocabulary, sizes, generator(seed), torch::kLong);
@@ -46,24 +48,30 @@ Subject subject(std::string name, Model model, std::function<Tensors(Model&, con
   Subject result;
   result.name = std::move(name);
   result.named = flashlight::named_tensors(model);
-  result.run = [model, run = std::move(run)](const Tensors& tensors) mutable { return run(model, tensors); };
+  result.run = [model, run = std::move(run)](const Tensors& tensors) mutable {
+    return run(model, tensors);
+  };
   result.inputs = std::move(inputs);
   result.grad = grad;
   return result;
 }
 
-Tensors image_batch(uint64_t seed) { return {noise({4, 3, 64, 64}, seed), tokens({4}, 1000, seed + 1)}; }
+Tensors image_batch(uint64_t seed) {
+  return {noise({4, 3, 64, 64}, seed), tokens({4}, 1000, seed + 1)};
+}
 
 Tensors token_batch(uint64_t seed) {
   return {tokens({2, 32}, 1000, seed), padding_mask(2, 32), noise({2, 256}, seed + 1)};
 }
 
-// A model with an optimizer that has made its first step: momentum buffers exist, as in the middle of a training.
+// A model with an optimizer that has made its first step: momentum buffers exist, as in the middle
+// of a training.
 template <class Model>
-Subject training_step(std::string name, Model model, std::function<at::Tensor(Model&, const Tensors&)> loss,
+Subject training_step(std::string name, Model model,
+                      std::function<at::Tensor(Model&, const Tensors&)> loss,
                       std::function<Tensors(uint64_t)> inputs) {
-  auto optimizer =
-      std::make_shared<torch::optim::SGD>(model->parameters(), torch::optim::SGDOptions(0.01).momentum(0.9));
+  auto optimizer = std::make_shared<torch::optim::SGD>(
+      model->parameters(), torch::optim::SGDOptions(0.01).momentum(0.9));
   const auto step = [optimizer, loss](Model& trained, const Tensors& tensors) -> Tensors {
     optimizer->zero_grad();
     at::Tensor value = loss(trained, tensors);
@@ -76,7 +84,8 @@ Subject training_step(std::string name, Model model, std::function<at::Tensor(Mo
   Subject result = subject<Model>(std::move(name), model, step, inputs, true);
   for (const auto& parameter : model->named_parameters()) {
     const auto& state = optimizer->state().at(parameter.value().unsafeGetTensorImpl());
-    const auto& momentum = static_cast<const torch::optim::SGDParamState&>(*state).momentum_buffer();
+    const auto& momentum =
+        static_cast<const torch::optim::SGDParamState&>(*state).momentum_buffer();
     result.named.push_back({parameter.key() + ".momentum", momentum, composit::InputKind::buffer});
   }
   return result;
@@ -88,7 +97,9 @@ Subject resnet50() {
   return subject<models::ResNet>(
       "resnet50", make_with_random_weights<models::ResNet>(models::ResNetConfig()),
       [](models::ResNet& model, const Tensors& x) -> Tensors { return {model->forward(x[0])}; },
-      [](uint64_t seed) -> Tensors { return {noise({1, 3, 224, 224}, seed)}; });
+      [](uint64_t seed) -> Tensors {
+        return {noise({1, 3, 224, 224}, seed)};
+      });
 }
 
 Subject bert_base() {
@@ -98,7 +109,9 @@ Subject bert_base() {
         const auto out = model->forward(x[0], x[1]);
         return {out.last_hidden_state, out.pooler_output};
       },
-      [](uint64_t seed) -> Tensors { return {tokens({1, 128}, 30522, seed), padding_mask(1, 128)}; });
+      [](uint64_t seed) -> Tensors {
+        return {tokens({1, 128}, 30522, seed), padding_mask(1, 128)};
+      });
 }
 
 Subject unet() {
@@ -116,15 +129,21 @@ Subject vae_decoder() {
   return subject<Model>(
       "sd_vae_decoder", make_with_random_weights<Model>(models::VaeConfig()),
       [](Model& model, const Tensors& x) -> Tensors { return {model->decode(x[0])}; },
-      [](uint64_t seed) -> Tensors { return {noise({1, 4, 32, 32}, seed)}; });
+      [](uint64_t seed) -> Tensors {
+        return {noise({1, 4, 32, 32}, seed)};
+      });
 }
 
 Subject clip_text() {
   using Model = models::ClipTextModel;
   return subject<Model>(
       "clip_text", make_with_random_weights<Model>(models::ClipTextConfig()),
-      [](Model& model, const Tensors& x) -> Tensors { return {model->forward(x[0]).last_hidden_state}; },
-      [](uint64_t seed) -> Tensors { return {tokens({1, 77}, 49408, seed)}; });
+      [](Model& model, const Tensors& x) -> Tensors {
+        return {model->forward(x[0]).last_hidden_state};
+      },
+      [](uint64_t seed) -> Tensors {
+        return {tokens({1, 77}, 49408, seed)};
+      });
 }
 
 Subject small_encoder() {
@@ -134,8 +153,12 @@ Subject small_encoder() {
   config.num_hidden_layers = 2;
   return subject<models::BertModel>(
       "small_encoder", make_with_random_weights<models::BertModel>(config),
-      [](models::BertModel& model, const Tensors& x) -> Tensors { return {model->forward(x[0], x[1]).pooler_output}; },
-      [](uint64_t seed) -> Tensors { return {tokens({1, 16}, 1000, seed), padding_mask(1, 16)}; });
+      [](models::BertModel& model, const Tensors& x) -> Tensors {
+        return {model->forward(x[0], x[1]).pooler_output};
+      },
+      [](uint64_t seed) -> Tensors {
+        return {tokens({1, 16}, 1000, seed), padding_mask(1, 16)};
+      });
 }
 
 Subject resnet18_train() {
@@ -144,7 +167,8 @@ Subject resnet18_train() {
   model->train();
   return subject<models::ResNet>(
       "resnet18_train", model,
-      [](models::ResNet& resnet, const Tensors& x) -> Tensors { return {resnet->forward(x[0])}; }, image_batch);
+      [](models::ResNet& resnet, const Tensors& x) -> Tensors { return {resnet->forward(x[0])}; },
+      image_batch);
 }
 
 Subject bert_train() {
@@ -153,7 +177,9 @@ Subject bert_train() {
   model->train();
   return subject<models::BertModel>(
       "bert_train", model,
-      [](models::BertModel& bert, const Tensors& x) -> Tensors { return {bert->forward(x[0], x[1]).pooler_output}; },
+      [](models::BertModel& bert, const Tensors& x) -> Tensors {
+        return {bert->forward(x[0], x[1]).pooler_output};
+      },
       token_batch);
 }
 

@@ -1,5 +1,5 @@
-// The models of examples/models at full size with random weights, each as one program on a list of tensors: what the
-// demo shows and the benchmarks measure.
+// The models of examples/models at full size with random weights, each as one program on a list of
+// tensors: what the demo shows and the benchmarks measure.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,10 +16,10 @@ using Tensors = std::vector<at::Tensor>;
 
 struct Subject {
   std::string name;
-  std::function<Tensors(const Tensors&)> run;       // one eager run
-  std::function<Tensors(uint64_t seed)> inputs;     // fresh ones of the same sizes
-  std::vector<flashlight::NamedTensor> named;       // parameters and buffers
-  bool grad = false;                                // run with grad mode on
+  std::function<Tensors(const Tensors&)> run;    // one eager run
+  std::function<Tensors(uint64_t seed)> inputs;  // fresh ones of the same sizes
+  std::vector<flashlight::NamedTensor> named;    // parameters and buffers
+  bool grad = false;                             // run with grad mode on
 };
 
 Subject resnet50();       // 1×3×224×224, evaluation
@@ -31,7 +31,7 @@ Subject small_encoder();  // one transformer layer of width 64
 
 // In training mode: batch norm updates its statistics, dropout draws.
 Subject resnet18_train();
-Subject bert_train();     // 4 layers of width 256
+Subject bert_train();  // 4 layers of width 256
 // One whole step: forward, backward, SGD with momentum.
 Subject resnet18_step();
 Subject bert_step();

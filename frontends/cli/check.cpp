@@ -13,8 +13,8 @@ int check(const std::string& folder, std::ostream& out) {
   bool equal = results.size() == expected.size();
   for (size_t i = 0; i < results.size() && i < expected.size(); ++i) {
     const flashlight::Distance apart = flashlight::distance(results[i], expected[i]);
-    out << "result " << i << ": " << (apart.equal ? "equal" : "different") << ", largest difference " << apart.absolute
-        << " (" << apart.ulp << " ULP)\n";
+    out << "result " << i << ": " << (apart.equal ? "equal" : "different")
+        << ", largest difference " << apart.absolute << " (" << apart.ulp << " ULP)\n";
     equal = equal && apart.equal;
   }
   return equal ? 0 : 1;

@@ -4,7 +4,8 @@
 namespace cli {
 
 int check(const std::string&, std::ostream&) {
-  throw composit::UserError("[check] runs the capture through LibTorch, and this build has none; all else works");
+  throw composit::UserError(
+      "[check] runs the capture through LibTorch, and this build has none; all else works");
 }
 
 }  // namespace cli

@@ -19,7 +19,8 @@ using composit::SavedCapture;
 void count_operators(const Graph& graph, std::map<std::string, size_t>& counts) {
   for (const composit::NodePtr& node : graph.nodes()) {
     if (!is_input(*node) && node->op() != composit::ops::kConstant) ++counts[node->op().str()];
-    if (const composit::Attribute* body = node->find_run("body")) count_operators(*body->as<composit::Region>(), counts);
+    if (const composit::Attribute* body = node->find_run("body"))
+      count_operators(*body->as<composit::Region>(), counts);
   }
 }
 
@@ -33,7 +34,8 @@ void print_inputs(const SavedCapture& capture, bool weights, std::ostream& out) 
       elements += static_cast<size_t>(input.type().numel());
     }
     if (user || weights)
-      out << "  " << name(kind) << " " << input_name(*input.node) << ": " << print(input.type()) << '\n';
+      out << "  " << name(kind) << " " << input_name(*input.node) << ": " << print(input.type())
+          << '\n';
   }
   out << "  " << tensors << " parameters and buffers, " << elements << " elements\n";
 }
@@ -53,7 +55,8 @@ int show(const std::string& folder, const std::string& svg, std::ostream& out) {
 
 int list(const std::string& folder, bool weights, std::ostream& out) {
   const SavedCapture capture = composit::load(folder);
-  out << folder << ": " << capture.graph.size() << " nodes, captured with " << capture.producer << "\ninputs\n";
+  out << folder << ": " << capture.graph.size() << " nodes, captured with " << capture.producer
+      << "\ninputs\n";
   print_inputs(capture, weights, out);
   out << "writes\n";
   for (const composit::Mutation& mutation : capture.graph.mutations())
@@ -69,7 +72,8 @@ int list(const std::string& folder, bool weights, std::ostream& out) {
 }
 
 int diff(const std::string& folder, const std::string& other, std::ostream& out) {
-  const auto differences = composit::compare(composit::load(folder).graph, composit::load(other).graph);
+  const auto differences =
+      composit::compare(composit::load(folder).graph, composit::load(other).graph);
   for (const composit::Difference& difference : differences) out << str(difference) << '\n';
   if (differences.empty()) out << "equal\n";
   return differences.empty() ? 0 : 1;

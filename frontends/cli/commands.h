@@ -1,4 +1,5 @@
-// What the command line does. Each returns the exit code: 0, or 1 where a comparison found a difference.
+// What the command line does. Each returns the exit code: 0, or 1 where a comparison found a
+// difference.
 #pragma once
 
 #include <iosfwd>

@@ -37,11 +37,14 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App* show = add_command(app, "show", "print the graph", arguments);
   show->add_option("--svg", arguments.svg, "draw it into this file instead");
-  CLI::App* list = add_command(app, "list", "what the capture holds: inputs, weights, operators", arguments);
+  CLI::App* list =
+      add_command(app, "list", "what the capture holds: inputs, weights, operators", arguments);
   list->add_flag("--weights", arguments.weights, "every parameter and buffer");
-  CLI::App* diff = add_command(app, "diff", "compare two captures: nodes added, removed, changed", arguments);
+  CLI::App* diff =
+      add_command(app, "diff", "compare two captures: nodes added, removed, changed", arguments);
   diff->add_option("OTHER", arguments.other, "the capture to compare with")->required();
-  CLI::App* check = add_command(app, "check", "replay the saved example and compare with the saved results", arguments);
+  CLI::App* check = add_command(
+      app, "check", "replay the saved example and compare with the saved results", arguments);
   CLI11_PARSE(app, argc, argv);
   try {
     if (*show) return cli::show(arguments.folder, arguments.svg, std::cout);

@@ -22,7 +22,8 @@ TEST(Check, EqualProgramPasses) {
 }
 
 TEST(Check, TrainingModeDrawsTheSameNumbersAndLeavesBuffersAlone) {
-  torch::nn::Sequential net(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8), torch::nn::Dropout(0.5));
+  torch::nn::Sequential net(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8),
+                            torch::nn::Dropout(0.5));
   net->train();
   auto captured = trace(net, torch::randn({6, 4}));
   const at::Tensor before = net->named_buffers()["1.running_mean"].clone();
@@ -33,7 +34,8 @@ TEST(Check, TrainingModeDrawsTheSameNumbersAndLeavesBuffersAlone) {
 
 TEST(Check, HostNumberThatChangesIsNamed) {
   auto calls = std::make_shared<int>(0);
-  auto captured = trace([calls](at::Tensor x) { return x * static_cast<double>(++*calls); }, torch::randn({3}));
+  auto captured =
+      trace([calls](at::Tensor x) { return x * static_cast<double>(++*calls); }, torch::randn({3}));
   const auto report = captured.check(torch::randn({3}));
   ASSERT_EQ(report.graph_differences.size(), 1u) << str(report);
   EXPECT_THAT(report.graph_differences[0], HasSubstr("aten::mul"));
@@ -42,7 +44,8 @@ TEST(Check, HostNumberThatChangesIsNamed) {
 
 TEST(Check, BranchOnSizeOrHostStateIsNamed) {
   auto flip = std::make_shared<bool>(false);
-  auto captured = trace([flip](at::Tensor x) { return (*flip = !*flip) ? x.sin() : x.cos(); }, torch::randn({3}));
+  auto captured = trace([flip](at::Tensor x) { return (*flip = !*flip) ? x.sin() : x.cos(); },
+                        torch::randn({3}));
   EXPECT_FALSE(captured.check(torch::randn({3})).graph_differences.empty());
 }
 
@@ -63,7 +66,8 @@ TEST(Check, AdamsStepCountIsAHostValue) {
 }
 
 TEST(Check, Float64RanksTheNodeThatAmplifies) {
-  auto captured = trace([](at::Tensor x) { return ((x + 1000.0) - 1000.0).exp(); }, torch::rand({64}));
+  auto captured =
+      trace([](at::Tensor x) { return ((x + 1000.0) - 1000.0).exp(); }, torch::rand({64}));
   flashlight::CheckOptions options;
   options.float64 = true;
   const auto report = captured.check(options, torch::rand({64}));

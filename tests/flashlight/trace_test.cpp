@@ -1,4 +1,5 @@
-// flashlight::trace over every kind of argument and result, and the errors of a capture that is called wrong.
+// flashlight::trace over every kind of argument and result, and the errors of a capture that is
+// called wrong.
 #include "flashlight/trace.h"
 
 #include <gmock/gmock.h>
@@ -77,7 +78,8 @@ TEST(Trace, ParametersAndBuffersHaveTheirNames) {
   auto captured = trace(net, torch::randn({3, 4}));
   std::vector<std::string> names;
   for (const auto& input : captured.graph().inputs()) names.push_back(input_name(*input.node));
-  EXPECT_THAT(names, ::testing::IsSupersetOf({"input_0", "hidden.weight", "norm.running_mean", "output.bias"}));
+  EXPECT_THAT(names, ::testing::IsSupersetOf(
+                         {"input_0", "hidden.weight", "norm.running_mean", "output.bias"}));
 }
 
 TEST(Trace, BufferMutationsAreReplayed) {
@@ -112,7 +114,8 @@ TEST(Trace, UserStructs) {
 
 TEST(Trace, TuplesMapsOptionalsAndNumbers) {
   using Result = std::tuple<at::Tensor, std::pair<at::Tensor, double>, std::optional<at::Tensor>>;
-  const auto step = [](std::map<std::string, at::Tensor> in, std::array<at::Tensor, 2> pair, int64_t n) {
+  const auto step = [](std::map<std::string, at::Tensor> in, std::array<at::Tensor, 2> pair,
+                       int64_t n) {
     return Result(in.at("a") * n, {pair[0] - pair[1], 0.1 * static_cast<double>(n)}, std::nullopt);
   };
   const std::map<std::string, at::Tensor> in{{"a", torch::randn({2})}, {"b", torch::randn({3})}};
@@ -123,7 +126,8 @@ TEST(Trace, TuplesMapsOptionalsAndNumbers) {
   EXPECT_TRUE(torch::equal(std::get<1>(replayed).first, std::get<1>(eager).first));
   EXPECT_EQ(std::get<1>(replayed).second, std::get<1>(eager).second);  // exact
   EXPECT_FALSE(std::get<2>(replayed).has_value());
-  EXPECT_THAT(error_of([&] { captured(in, pair, int64_t{4}); }), HasSubstr("numbers and the number of tensors"));
+  EXPECT_THAT(error_of([&] { captured(in, pair, int64_t{4}); }),
+              HasSubstr("numbers and the number of tensors"));
 }
 
 TEST(Trace, WrongShapeNamesBothAndTheWayOut) {
@@ -138,13 +142,19 @@ TEST(Trace, WrongShapeNamesBothAndTheWayOut) {
 TEST(Trace, WrongDtype) {
   user::Net net;
   auto captured = trace(net, torch::randn({3, 4}));
-  EXPECT_THAT(error_of([&] { captured(torch::randn({3, 4}, torch::kDouble)); }), HasSubstr("received float64 [3, 4]"));
+  EXPECT_THAT(error_of([&] {
+                captured(torch::randn({3, 4}, torch::kDouble));
+              }),
+              HasSubstr("received float64 [3, 4]"));
 }
 
 TEST(Trace, WrongStrides) {
   user::Net net;
   auto captured = trace(net, torch::randn({3, 4}));
-  EXPECT_THAT(error_of([&] { captured(torch::randn({4, 3}).t()); }), HasSubstr("received float32 [3, 4] with strides [1, 3]"));
+  EXPECT_THAT(error_of([&] {
+                captured(torch::randn({4, 3}).t());
+              }),
+              HasSubstr("received float32 [3, 4] with strides [1, 3]"));
 }
 
 TEST(Trace, GuardFiresAndNothingIsWritten) {
@@ -155,7 +165,8 @@ TEST(Trace, GuardFiresAndNothingIsWritten) {
   at::Tensor state = torch::zeros({2});
   auto captured = trace(step, state, torch::ones({2}));
   const at::Tensor fresh = torch::zeros({2});
-  EXPECT_THAT(error_of([&] { captured(fresh, torch::full({2}, 5.f)); }), HasSubstr("guard: aten::_local_scalar_dense"));
+  EXPECT_THAT(error_of([&] { captured(fresh, torch::full({2}, 5.f)); }),
+              HasSubstr("guard: aten::_local_scalar_dense"));
   EXPECT_TRUE(torch::equal(fresh, torch::zeros({2})));
   captured(fresh, torch::ones({2}));
   EXPECT_TRUE(torch::equal(fresh, torch::ones({2})));
@@ -164,7 +175,8 @@ TEST(Trace, GuardFiresAndNothingIsWritten) {
 TEST(Trace, AssumptionsNameGuardsAndUnnamedTensors) {
   user::Net net;
   const at::Tensor constant = torch::randn({2});
-  auto captured = trace([&](at::Tensor x) { return net(x) + constant * x.max().item<double>(); }, torch::randn({3, 4}));
+  auto captured = trace([&](at::Tensor x) { return net(x) + constant * x.max().item<double>(); },
+                        torch::randn({3, 4}));
   const auto lines = captured.assumptions();
   EXPECT_THAT(lines, ::testing::Contains(HasSubstr("guard: aten::_local_scalar_dense")));
   EXPECT_THAT(lines, ::testing::Contains(HasSubstr("'parameter_0'")));
@@ -174,7 +186,8 @@ TEST(Trace, AssumptionsNameGuardsAndUnnamedTensors) {
 TEST(Trace, SourceLinesPointAtTheProgram) {
   flashlight::TraceSettings settings;
   settings.source_lines = true;
-  auto captured = trace(settings, [](at::Tensor x) { return x.sin().cos(); }, torch::randn({3}));
+  auto captured = trace(
+      settings, [](at::Tensor x) { return x.sin().cos(); }, torch::randn({3}));
   std::vector<std::string> sources;
   for (const auto& node : captured.graph().nodes())
     if (!is_input(*node)) sources.emplace_back(node->annotation("source"));
@@ -191,16 +204,19 @@ TEST(Trace, StatisticsCount) {
 
 TEST(Structure, ReadsBack) {
   std::vector<at::Tensor> tensors;
-  const std::tuple<user::Batch, std::vector<double>> value{{torch::ones({1}), std::nullopt}, {0.1, -2}};
+  const std::tuple<user::Batch, std::vector<double>> value{{torch::ones({1}), std::nullopt},
+                                                           {0.1, -2}};
   const auto structure = flashlight::flatten(value, tensors);
   EXPECT_EQ(flashlight::parse_structure(str(structure)), structure);
   EXPECT_EQ(tensors.size(), 1u);
 }
 
 TEST(Structure, HostileTextIsAnError) {
-  for (const std::string text : {"", "{", "[1]", R"({"map":[["a"]]})", R"({"tuple":3})", R"({"value":3})"})
+  for (const std::string text :
+       {"", "{", "[1]", R"({"map":[["a"]]})", R"({"tuple":3})", R"({"value":3})"})
     EXPECT_THROW(flashlight::parse_structure(text), composit::UserError) << text;
-  EXPECT_THROW(flashlight::parse_structure(std::string(1000, '[') + std::string(1000, ']')), composit::UserError);
+  EXPECT_THROW(flashlight::parse_structure(std::string(1000, '[') + std::string(1000, ']')),
+               composit::UserError);
 }
 
 }  // namespace

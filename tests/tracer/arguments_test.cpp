@@ -1,4 +1,5 @@
-// Arguments of every kind a schema can have, tensors of every kind, operators the tracer has never met.
+// Arguments of every kind a schema can have, tensors of every kind, operators the tracer has never
+// met.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/library.h>
@@ -17,23 +18,24 @@ TEST(Arguments, of_every_kind) {
         const at::Tensor x = in[0];
         c10::List<std::optional<at::Tensor>> indices({std::nullopt, at::tensor({0, 2})});
         return {
-            at::add(x, x, 1.5),                                       // Scalar
-            at::add(x, 2),                                            // wrapped number
-            at::sum(x, at::IntArrayRef{0, -1}, true, at::kDouble),    // int[], bool, ScalarType
-            at::mean(x, at::OptionalIntArrayRef(), false),            // absent int[]
-            at::clamp(x, c10::nullopt, 1),                            // optional Scalar
-            at::gelu(x, "tanh"),                                      // string
-            at::index(x, indices),                                    // Tensor?[]
-            at::cat({x, x}, -1),                                      // Tensor[]
-            at::linear(x, in[1], {}),                                 // Tensor?
-            at::upsample_nearest2d(in[2], {4, 4}, 2.0, c10::nullopt), // float
+            at::add(x, x, 1.5),                                        // Scalar
+            at::add(x, 2),                                             // wrapped number
+            at::sum(x, at::IntArrayRef{0, -1}, true, at::kDouble),     // int[], bool, ScalarType
+            at::mean(x, at::OptionalIntArrayRef(), false),             // absent int[]
+            at::clamp(x, c10::nullopt, 1),                             // optional Scalar
+            at::gelu(x, "tanh"),                                       // string
+            at::index(x, indices),                                     // Tensor?[]
+            at::cat({x, x}, -1),                                       // Tensor[]
+            at::linear(x, in[1], {}),                                  // Tensor?
+            at::upsample_nearest2d(in[2], {4, 4}, 2.0, c10::nullopt),  // float
             at::einsum("ij,kj->ik", {x, in[1]}, at::OptionalIntArrayRef()),
-            at::full({2, 2}, c10::complex<double>(1, -2)),            // complex
+            at::full({2, 2}, c10::complex<double>(1, -2)),  // complex
             at::quantile(x, 0.25, 1, false, "linear"),
-            at::empty_like(x, at::kLong).fill_(7),                    // dtype, layout, device
-            x.to(at::kCPU, at::kHalf, false, true),                   // Device
-            in[2].contiguous(at::MemoryFormat::ChannelsLast),         // MemoryFormat
-            std::get<0>(at::histogramdd(x.slice(1, 0, 2), {2, 2}, c10::ArrayRef<double>{-3, 3, -3, 3})),
+            at::empty_like(x, at::kLong).fill_(7),             // dtype, layout, device
+            x.to(at::kCPU, at::kHalf, false, true),            // Device
+            in[2].contiguous(at::MemoryFormat::ChannelsLast),  // MemoryFormat
+            std::get<0>(
+                at::histogramdd(x.slice(1, 0, 2), {2, 2}, c10::ArrayRef<double>{-3, 3, -3, 3})),
             at::pad(x, {1, 1}, "constant", 0.5),
             std::get<0>(at::native_layer_norm(x, {3}, {}, {}, 1e-5)),  // several results
         };
@@ -44,20 +46,23 @@ TEST(Arguments, of_every_kind) {
 TEST(Arguments, numbers_promote_as_they_were_written) {
   expect_replays(
       [](Tensors& in) -> Tensors {
-        return {in[0] + 1, in[0] * 2.5, 1 - in[0], at::mul(in[1], 0.5), at::add(in[1], true), in[1] / 3};
+        return {in[0] + 1,           in[0] * 2.5,          1 - in[0],
+                at::mul(in[1], 0.5), at::add(in[1], true), in[1] / 3};
       },
       {at::randn({2}).to(at::kBFloat16), at::arange(3)});
 }
 
 TEST(Arguments, tensors_of_every_kind) {
-  for (at::ScalarType dtype : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort, at::kChar,
-                               at::kByte, at::kBool, at::kComplexFloat, at::kComplexDouble}) {
+  for (at::ScalarType dtype :
+       {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort,
+        at::kChar, at::kByte, at::kBool, at::kComplexFloat, at::kComplexDouble}) {
     SCOPED_TRACE(dtype);
     expect_replays(
         [](Tensors& in) -> Tensors {
           at::Tensor x = in[0].clone();
           x.select(0, 1).copy_(x.select(0, 0));
-          return {x, in[0].t(), at::cat({x, in[0]}), in[0].slice(1, 0, 0), in[0].select(0, 0).select(0, 0)};
+          return {x, in[0].t(), at::cat({x, in[0]}), in[0].slice(1, 0, 0),
+                  in[0].select(0, 0).select(0, 0)};
         },
         {at::ones({3, 2}).to(dtype)});
   }
@@ -65,7 +70,9 @@ TEST(Arguments, tensors_of_every_kind) {
 
 TEST(Arguments, inputs_with_lazy_bits_and_layouts) {
   const at::Tensor z = at::randn({2, 3}, at::kComplexFloat), image = at::randn({2, 3, 4, 4});
-  const auto program = [](Tensors& in) -> Tensors { return {in[0] + 1, at::abs(in[0]), in[0].resolve_conj().resolve_neg()}; };
+  const auto program = [](Tensors& in) -> Tensors {
+    return {in[0] + 1, at::abs(in[0]), in[0].resolve_conj().resolve_neg()};
+  };
   expect_replays(program, {z.conj()});
   expect_replays(program, {at::_neg_view(image)});
   expect_replays(program, {image.contiguous(at::MemoryFormat::ChannelsLast)});
@@ -83,7 +90,7 @@ TEST(Arguments, sparse_tensors) {
   expect_replays(program, {x}, {x * 2});
 }
 
-// ---- operators from elsewhere -------------------------------------------------------------------------------------
+// ---- operators from elsewhere -------------------------------------------------------------------
 
 at::Tensor scale_and_count(const at::Tensor& x, at::Tensor& counter, double factor) {
   counter.add_(1);
@@ -93,15 +100,19 @@ at::Tensor scale_and_count(const at::Tensor& x, at::Tensor& counter, double fact
 TORCH_LIBRARY(flashlight_test, library) {
   library.def("scale_and_count(Tensor x, Tensor(a!) counter, float factor=2.0) -> Tensor");
 }
-TORCH_LIBRARY_IMPL(flashlight_test, CPU, library) { library.impl("scale_and_count", &scale_and_count); }
+TORCH_LIBRARY_IMPL(flashlight_test, CPU, library) {
+  library.impl("scale_and_count", &scale_and_count);
+}
 
 TEST(Operators, of_a_users_library_are_replayed) {
   const auto op = c10::Dispatcher::singleton()
                       .findSchemaOrThrow("flashlight_test::scale_and_count", "")
                       .typed<at::Tensor(const at::Tensor&, at::Tensor&, double)>();
-  const Captured captured =
-      expect_replays([&](Tensors& in) -> Tensors { return {op.call(in[0], in[1], 3.0), op.call(in[1], in[1], 0.5)}; },
-                     {at::randn({3}), at::zeros({})});
+  const Captured captured = expect_replays(
+      [&](Tensors& in) -> Tensors {
+        return {op.call(in[0], in[1], 3.0), op.call(in[1], in[1], 0.5)};
+      },
+      {at::randn({3}), at::zeros({})});
   EXPECT_EQ(captured.count("flashlight_test::scale_and_count"), 2u);
 }
 

@@ -53,7 +53,8 @@ Captured captured_from(tracer::Recording& recording) {
   tracer::Published published = tracer::publish(recording);
   std::map<std::string, at::Generator> generators;
   for (const tracer::RecordedGenerator& generator : published.generators)
-    if (auto live = generator.live.lock()) generators.emplace(generator.role, at::Generator(std::move(live)));
+    if (auto live = generator.live.lock())
+      generators.emplace(generator.role, at::Generator(std::move(live)));
   tracer::Plan plan(published.graph, {published.grad, std::move(generators)});
   return {std::move(published), std::move(plan)};
 }
@@ -67,24 +68,28 @@ Captured capture(const Function& function, Tensors inputs, const TraceOptions& o
   for (size_t i = 0; i < inputs.size(); ++i)
     scope.name(inputs[i], std::to_string(i), composit::InputKind::user_input);
   for (const auto& [name, tensor] : named)
-    scope.name(tensor, name,
-               tensor.requires_grad() ? composit::InputKind::parameter : composit::InputKind::buffer);
+    scope.name(
+        tensor, name,
+        tensor.requires_grad() ? composit::InputKind::parameter : composit::InputKind::buffer);
   const Tensors outputs = function(inputs);
   const auto recording = scope.finish(outputs);
   Captured captured = captured_from(*recording);
   for (const tracer::RecordedConstant& constant : captured.published.constants) {
     if (constant.number || !constant.tensor.has_storage()) continue;
-    EXPECT_EQ(watch->origin(constant.tensor.storage().data()), tracer::AllocationWatch::Origin::outside)
+    EXPECT_EQ(watch->origin(constant.tensor.storage().data()),
+              tracer::AllocationWatch::Origin::outside)
         << "a constant was allocated inside the scope: " << constant.tensor.toString();
   }
   return captured;
 }
 
-Captured expect_replays(const Function& function, const Tensors& inputs, const Tensors& fresh, const Check& check) {
+Captured expect_replays(const Function& function, const Tensors& inputs, const Tensors& fresh,
+                        const Check& check) {
   at::manual_seed(check.seed);
   Captured captured = capture(function, copies(inputs), check.options);
   composit::verify(captured.published.graph);
-  EXPECT_TRUE(composit::parse(composit::print(captured.published.graph)) == captured.published.graph)
+  EXPECT_TRUE(composit::parse(composit::print(captured.published.graph)) ==
+              captured.published.graph)
       << composit::print(captured.published.graph);
   Tensors eager = copies(fresh), replayed = copies(fresh);
   at::manual_seed(check.seed + 1);
@@ -92,7 +97,8 @@ Captured expect_replays(const Function& function, const Tensors& inputs, const T
   at::manual_seed(check.seed + 1);
   const Tensors received = captured.replay(replayed);
   EXPECT_EQ(difference(received, expected), "") << composit::print(captured.published.graph);
-  EXPECT_EQ(difference(replayed, eager), "") << "inputs afterwards\n" << composit::print(captured.published.graph);
+  EXPECT_EQ(difference(replayed, eager), "") << "inputs afterwards\n"
+                                             << composit::print(captured.published.graph);
   return captured;
 }
 
@@ -107,7 +113,8 @@ Tensors random_like(const Tensors& tensors, uint64_t seed) {
     if (tensor.is_floating_point() || tensor.is_complex())
       tensor.copy_(at::randn(tensor.sizes(), generator, tensor.scalar_type()));
     else
-      tensor.copy_(at::randint(0, tensor.scalar_type() == at::kBool ? 2 : 3, tensor.sizes(), generator, at::kLong));
+      tensor.copy_(at::randint(0, tensor.scalar_type() == at::kBool ? 2 : 3, tensor.sizes(),
+                               generator, at::kLong));
   }
   return result;
 }
@@ -127,14 +134,16 @@ std::string difference(const at::Tensor& a, const at::Tensor& b) {
     return a.defined() == b.defined() ? "" : "one of the tensors is undefined";
   if (type_text(a) != type_text(b)) return type_text(a) + " against " + type_text(b);
   const at::Tensor x = plain_bytes(a), y = plain_bytes(b);
-  if (x.nbytes() == 0 || std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0) return "";
+  if (x.nbytes() == 0 || std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0)
+    return "";
   return c10::str("other values: ", x, "\nagainst ", y);
 }
 
 std::string difference(const Tensors& a, const Tensors& b) {
   if (a.size() != b.size()) return c10::str(a.size(), " tensors against ", b.size());
   for (size_t i = 0; i < a.size(); ++i)
-    if (const std::string text = difference(a[i], b[i]); !text.empty()) return c10::str("tensor ", i, ": ", text);
+    if (const std::string text = difference(a[i], b[i]); !text.empty())
+      return c10::str("tensor ", i, ": ", text);
   return "";
 }
 
@@ -148,8 +157,9 @@ Tensors copies(const Tensors& tensors) {
     }
     at::Tensor& copy = bytes[tensor.storage().unsafeGetStorageImpl()];
     if (!copy.defined()) copy = tracer::all_bytes(tensor).clone();
-    at::Tensor view = tracer::view_memory(copy, tensor.scalar_type(), tensor.sizes(), tensor.strides(),
-                                          tensor.storage_offset(), tensor.is_conj(), tensor.is_neg());
+    at::Tensor view =
+        tracer::view_memory(copy, tensor.scalar_type(), tensor.sizes(), tensor.strides(),
+                            tensor.storage_offset(), tensor.is_conj(), tensor.is_neg());
     result.push_back(view);
   }
   return result;

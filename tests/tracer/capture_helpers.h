@@ -24,8 +24,8 @@ struct Captured {
   tracer::Published published;
   tracer::Plan plan;
 
-  // `inputs` stand for the user inputs of the capture, in their order; those the graph dropped are skipped. Parameters
-  // and buffers are the ones of the capture.
+  // `inputs` stand for the user inputs of the capture, in their order; those the graph dropped are
+  // skipped. Parameters and buffers are the ones of the capture.
   Tensors replay(const Tensors& inputs) const;
   // Nodes of this operation, those in regions not counted.
   size_t count(const std::string& op) const;
@@ -34,17 +34,19 @@ struct Captured {
 // Names the arguments "0", "1", …; `named` are parameters (leaves that require grad) and buffers.
 Captured capture(const Function& function, Tensors inputs, const TraceOptions& options = {},
                  const std::vector<std::pair<std::string, at::Tensor>>& named = {});
-// The same for what was recorded by hand. No constant may lie in memory that was allocated while the scope was recorded,
-// but for numbers of the program.
+// The same for what was recorded by hand. No constant may lie in memory that was allocated while
+// the scope was recorded, but for numbers of the program.
 Captured captured_from(tracer::Recording& recording);
 
-// Captures `function` on `inputs`, replays it on `fresh` and runs it eagerly on `fresh`, with the same seed: results and
-// inputs must be the same bits afterwards. The inputs themselves stay as they are.
+// Captures `function` on `inputs`, replays it on `fresh` and runs it eagerly on `fresh`, with the
+// same seed: results and inputs must be the same bits afterwards. The inputs themselves stay as
+// they are.
 struct Check {
   TraceOptions options = {};
   uint64_t seed = 7;
 };
-Captured expect_replays(const Function& function, const Tensors& inputs, const Tensors& fresh, const Check& check = {});
+Captured expect_replays(const Function& function, const Tensors& inputs, const Tensors& fresh,
+                        const Check& check = {});
 // On inputs of the same types with other values.
 Captured expect_replays(const Function& function, const Tensors& inputs, const Check& check = {});
 // The same types and memory layout, random values (integers from 0 to 2).
@@ -52,7 +54,8 @@ Tensors random_like(const Tensors& tensors, uint64_t seed);
 // The message of the UserError that `function` throws; fails when it throws none.
 std::string user_error(const std::function<void()>& function);
 
-// What differs first: definedness, dtype, sizes, strides, conj and neg bits, bits of the elements. Empty: nothing.
+// What differs first: definedness, dtype, sizes, strides, conj and neg bits, bits of the elements.
+// Empty: nothing.
 std::string difference(const at::Tensor& a, const at::Tensor& b);
 std::string difference(const Tensors& a, const Tensors& b);
 

@@ -25,7 +25,8 @@ TEST(Memory, one_tensor_twice_in_a_list_is_written_twice) {
 TEST(Memory, a_written_tensor_is_read_through_another_view) {
   expect_replays(
       [](Tensors& in) -> Tensors {
-        at::Tensor x = in[0].slice(1, 0, 6, 2);  // LibTorch cannot tell whether it overlaps its rows
+        at::Tensor x =
+            in[0].slice(1, 0, 6, 2);  // LibTorch cannot tell whether it overlaps its rows
         x.add_(x[0]);
         x.addcmul_(x.select(1, 1).unsqueeze(1), x);
         return {x};
@@ -138,7 +139,8 @@ TEST(Memory, inputs_that_share_memory) {
   const Captured captured = expect_replays(program, {x, x.t()}, {y, y.t()});
   Tensors apart = {values({3, 4}), values({3, 4}).t()};
   const std::string message = user_error([&] { captured.replay(apart); });
-  EXPECT_NE(message.find("inputs '0' and '1' lay in the same memory when they were captured, 0 bytes apart"),
+  EXPECT_NE(message.find(
+                "inputs '0' and '1' lay in the same memory when they were captured, 0 bytes apart"),
             std::string::npos)
       << message;
   EXPECT_EQ(difference(apart[1], values({3, 4}).t()), "");
@@ -148,10 +150,14 @@ TEST(Memory, a_written_input_must_not_overlap_another_one_later) {
   const auto program = [](Tensors& in) -> Tensors { return {in[0].add_(1) + in[1]}; };
   const Captured captured = expect_replays(program, {values({4}), values({4})});
   const at::Tensor both = values({4});
-  EXPECT_NE(user_error([&] { captured.replay({both, both}); }).find("overlap in memory"), std::string::npos);
+  EXPECT_NE(user_error([&] {
+              captured.replay({both, both});
+            }).find("overlap in memory"),
+            std::string::npos);
   EXPECT_EQ(difference(both, values({4})), "");
   // Nobody writes: they may.
-  const Captured pure = expect_replays([](Tensors& in) -> Tensors { return {in[0] + in[1]}; }, {values({4}), both});
+  const Captured pure =
+      expect_replays([](Tensors& in) -> Tensors { return {in[0] + in[1]}; }, {values({4}), both});
   EXPECT_EQ(difference(pure.replay({both, both}), {both + both}), "");
 }
 
@@ -203,8 +209,11 @@ TEST(Memory, a_cache_is_filled_in_a_loop) {
 
 TEST(Memory, tied_weights_are_one_input) {
   at::Tensor weight = values({3, 3}).requires_grad_();
-  const auto program = [&](Tensors& in) -> Tensors { return {at::linear(at::linear(in[0], weight), weight.t())}; };
-  const Captured captured = capture(program, {values({2, 3})}, {}, {{"in.weight", weight}, {"out.weight", weight}});
+  const auto program = [&](Tensors& in) -> Tensors {
+    return {at::linear(at::linear(in[0], weight), weight.t())};
+  };
+  const Captured captured =
+      capture(program, {values({2, 3})}, {}, {{"in.weight", weight}, {"out.weight", weight}});
   ASSERT_EQ(captured.published.inputs.size(), 2u);
   const auto& parameter = captured.published.inputs[1];
   EXPECT_EQ(parameter.name, "in.weight");
@@ -216,7 +225,9 @@ TEST(Memory, tied_weights_are_one_input) {
 
 TEST(Memory, a_storage_nobody_writes_through_a_view_costs_nothing) {
   const Captured captured = expect_replays(
-      [](Tensors& in) -> Tensors { return {in[0].t().select(0, 1).unsqueeze(0) + in[0].view(-1).slice(0, 0, 3)}; },
+      [](Tensors& in) -> Tensors {
+        return {in[0].t().select(0, 1).unsqueeze(0) + in[0].view(-1).slice(0, 0, 3)};
+      },
       {values({3, 3})});
   for (const char* op : {"aten::as_strided", "composit::storage", "composit::storage_view"})
     EXPECT_EQ(captured.count(op), 0u) << op;
@@ -237,7 +248,8 @@ TEST(Memory, layouts) {
   expect_replays(
       [](Tensors& in) -> Tensors {
         at::Tensor x = in[0].contiguous(at::MemoryFormat::ChannelsLast);
-        return {at::relu(x), x.sum({2}), at::gelu(x.permute({0, 3, 1, 2})), x.add_(in[0]), at::empty_like(x).normal_()};
+        return {at::relu(x), x.sum({2}), at::gelu(x.permute({0, 3, 1, 2})), x.add_(in[0]),
+                at::empty_like(x).normal_()};
       },
       {values({2, 3, 4, 4})});
 }

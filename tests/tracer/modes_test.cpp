@@ -18,7 +18,8 @@ namespace {
 at::Tensor ones() { return at::ones({3}); }
 
 bool is_recording() {
-  return c10::impl::tls_local_dispatch_key_set().included_.has(c10::DispatchKey::TESTING_ONLY_GenericMode);
+  return c10::impl::tls_local_dispatch_key_set().included_.has(
+      c10::DispatchKey::TESTING_ONLY_GenericMode);
 }
 
 TEST(Scope, nests) {
@@ -40,7 +41,8 @@ TEST(Scope, nests) {
   const auto recording = outer.finish({y * 3});
   EXPECT_FALSE(is_recording());
   const Captured captured = captured_from(*recording);
-  EXPECT_EQ(captured.count("aten::mul.Scalar"), 1u) << "what only the inner scope's results need is not needed";
+  EXPECT_EQ(captured.count("aten::mul.Scalar"), 1u)
+      << "what only the inner scope's results need is not needed";
   EXPECT_EQ(difference(captured.replay({ones() * 2}), {ones() * 9}), "");
   EXPECT_EQ(difference(inner_results, {ones() * 10}), "");
 }
@@ -166,11 +168,13 @@ std::vector<std::string> composites(const Captured& captured) {
 }
 
 TEST(Modes, a_forward_pass_has_the_same_composite_operators_with_and_without_grad) {
-  at::Tensor weight = at::randn({8, 3, 3, 3}).requires_grad_(), bias = at::randn({8}).requires_grad_();
+  at::Tensor weight = at::randn({8, 3, 3, 3}).requires_grad_(),
+             bias = at::randn({8}).requires_grad_();
   const auto program = [&](Tensors& in) -> Tensors {
     at::Tensor y = at::conv2d(in[0], weight, bias, 1, 1);
     y = at::max_pool2d(at::group_norm(y, 2), 2);
-    return {at::layer_norm(at::dropout(y, 0.5, true), {4, 4}), at::linear(y, y.select(0, 0).select(0, 0))};
+    return {at::layer_norm(at::dropout(y, 0.5, true), {4, 4}),
+            at::linear(y, y.select(0, 0).select(0, 0))};
   };
   const Tensors inputs = {at::randn({2, 3, 8, 8})};
   const Captured with_grad = capture(program, inputs);

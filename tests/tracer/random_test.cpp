@@ -11,8 +11,11 @@ namespace {
 at::Tensor ones() { return at::ones({3}); }
 
 TEST(Random, equal_draws_stay_two_draws) {
-  const Captured captured =
-      expect_replays([](Tensors& in) -> Tensors { return {at::randn({3}) + in[0], at::randn({3})}; }, {ones()});
+  const Captured captured = expect_replays(
+      [](Tensors& in) -> Tensors {
+        return {at::randn({3}) + in[0], at::randn({3})};
+      },
+      {ones()});
   EXPECT_EQ(captured.count("aten::randn"), 2u);
 }
 
@@ -21,7 +24,8 @@ TEST(Random, a_draw_nobody_uses_still_moves_the_generator) {
       [](Tensors& in) -> Tensors {
         at::rand({5});
         at::Tensor x = at::empty({3, 4}).t().normal_();
-        return {x, at::bernoulli(at::sigmoid(in[0])), at::randperm(5), at::multinomial(at::ones({4}), 2)};
+        return {x, at::bernoulli(at::sigmoid(in[0])), at::randperm(5),
+                at::multinomial(at::ones({4}), 2)};
       },
       {ones()});
 }
@@ -80,11 +84,13 @@ TEST(Random, a_generator_that_dies_in_the_scope_starts_each_replay_anew) {
   };
   const Captured captured = expect_replays(program, {ones()});
   Tensors in = {ones()};
-  for (int round = 0; round < 2; ++round) EXPECT_EQ(difference(captured.replay(in), program(in)), "");
+  for (int round = 0; round < 2; ++round)
+    EXPECT_EQ(difference(captured.replay(in), program(in)), "");
 }
 
 TEST(Random, two_generators) {
-  at::Generator a = at::make_generator<at::CPUGeneratorImpl>(1), b = at::make_generator<at::CPUGeneratorImpl>(2);
+  at::Generator a = at::make_generator<at::CPUGeneratorImpl>(1),
+                b = at::make_generator<at::CPUGeneratorImpl>(2);
   const auto program = [&](Tensors& in) -> Tensors {
     return {at::rand({2}, a), at::rand({2}, b), at::rand({2}, a), at::rand({2}), in[0]};
   };

@@ -1,8 +1,8 @@
 // Whole training steps: forward, backward and the optimizer's step, replayed bit for bit.
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
-#include <torch/nn.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/nn.h>
 #include <torch/optim.h>
 
 #include "tests/tracer/capture_helpers.h"
@@ -12,7 +12,7 @@ namespace {
 
 using torch::nn::AnyModule;
 
-// ---- models -------------------------------------------------------------------------------------------------------
+// ---- models -------------------------------------------------------------------------------------
 
 struct Convolutional : torch::nn::Module {
   Convolutional() {
@@ -29,7 +29,8 @@ struct Convolutional : torch::nn::Module {
   }
   torch::nn::Conv2d conv{torch::nn::Conv2dOptions(3, 8, 3).padding(1)};
   torch::nn::BatchNorm2d norm{8};
-  torch::nn::InstanceNorm2d instance{torch::nn::InstanceNorm2dOptions(8).affine(true).track_running_stats(true)};
+  torch::nn::InstanceNorm2d instance{
+      torch::nn::InstanceNorm2dOptions(8).affine(true).track_running_stats(true)};
   torch::nn::Linear out{8 * 4 * 4, 4};
 };
 
@@ -38,8 +39,11 @@ struct Encoder : torch::nn::Module {
     register_module("layer", layer);
     register_module("out", out);
   }
-  at::Tensor forward(const at::Tensor& x) { return out(layer(x.flatten(2).transpose(1, 2)).mean(1)); }
-  torch::nn::TransformerEncoderLayer layer{torch::nn::TransformerEncoderLayerOptions(3, 1).dim_feedforward(8)};
+  at::Tensor forward(const at::Tensor& x) {
+    return out(layer(x.flatten(2).transpose(1, 2)).mean(1));
+  }
+  torch::nn::TransformerEncoderLayer layer{
+      torch::nn::TransformerEncoderLayerOptions(3, 1).dim_feedforward(8)};
   torch::nn::Linear out{3, 4};
 };
 
@@ -70,11 +74,12 @@ struct Attention : torch::nn::Module {
   torch::nn::Linear in{3, 8}, out{8, 4};
 };
 
-// ---- variants -----------------------------------------------------------------------------------------------------
+// ---- variants -----------------------------------------------------------------------------------
 
 // Runs the model once without a graph, and again in the backward pass.
 struct Recompute : torch::autograd::Function<Recompute> {
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, AnyModule* model) {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                            AnyModule* model) {
     context->save_for_backward({x});
     context->saved_data["model"] = reinterpret_cast<int64_t>(model);
     const at::NoGradGuard no_grad;
@@ -111,12 +116,16 @@ at::Tensor forward(AnyModule& model, at::Tensor x, Variant variant) {
   }
 }
 
-// ---- the step -----------------------------------------------------------------------------------------------------
+// ---- the step -----------------------------------------------------------------------------------
 
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name, const Tensors& parameters) {
-  if (name == "Adam") return std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(0.01));
-  if (name == "AdamW") return std::make_unique<torch::optim::AdamW>(parameters, torch::optim::AdamWOptions(0.01));
-  return std::make_unique<torch::optim::SGD>(parameters, torch::optim::SGDOptions(0.01).momentum(0.9));
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name,
+                                                        const Tensors& parameters) {
+  if (name == "Adam")
+    return std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(0.01));
+  if (name == "AdamW")
+    return std::make_unique<torch::optim::AdamW>(parameters, torch::optim::AdamWOptions(0.01));
+  return std::make_unique<torch::optim::SGD>(parameters,
+                                             torch::optim::SGDOptions(0.01).momentum(0.9));
 }
 
 // Adam counts its steps on the host: replay repeats the captured step's number.
@@ -130,13 +139,16 @@ bool set_step(torch::optim::OptimizerParamState& state, int64_t step) {
 class Training {
  public:
   Training(AnyModule model, const std::string& optimizer, Variant variant)
-      : model_(std::move(model)), optimizer_(make_optimizer(optimizer, model_.ptr()->parameters())), variant_(variant) {
+      : model_(std::move(model)),
+        optimizer_(make_optimizer(optimizer, model_.ptr()->parameters())),
+        variant_(variant) {
     model_.ptr()->train();
   }
 
   Tensors step(Tensors& in) {
     optimizer_->zero_grad();
-    at::Tensor loss = at::cross_entropy_loss(forward(model_, in[0], variant_).to(at::kFloat), in[1]);
+    at::Tensor loss =
+        at::cross_entropy_loss(forward(model_, in[0], variant_).to(at::kFloat), in[1]);
     loss.backward();
     optimizer_->step();
     return {loss.detach()};
@@ -146,7 +158,8 @@ class Training {
   Tensors state() const {
     Tensors tensors = model_.ptr()->parameters();
     for (const at::Tensor& buffer : model_.ptr()->buffers()) tensors.push_back(buffer);
-    for (const at::Tensor& parameter : model_.ptr()->parameters()) add_optimizer_state(parameter, tensors);
+    for (const at::Tensor& parameter : model_.ptr()->parameters())
+      add_optimizer_state(parameter, tensors);
     return tensors;
   }
   Tensors saved_state() const {
@@ -159,12 +172,15 @@ class Training {
     const Tensors tensors = state();
     for (size_t i = 0; i < tensors.size(); ++i) tensors[i].copy_(saved[i]);
     for (auto& [key, state] : optimizer_->state())
-      set_step<torch::optim::AdamParamState>(*state, steps) || set_step<torch::optim::AdamWParamState>(*state, steps);
+      set_step<torch::optim::AdamParamState>(*state, steps) ||
+          set_step<torch::optim::AdamWParamState>(*state, steps);
   }
   std::vector<std::pair<std::string, at::Tensor>> named() const {
     std::vector<std::pair<std::string, at::Tensor>> named;
-    for (const auto& item : model_.ptr()->named_parameters()) named.emplace_back(item.key(), item.value());
-    for (const auto& item : model_.ptr()->named_buffers()) named.emplace_back(item.key(), item.value());
+    for (const auto& item : model_.ptr()->named_parameters())
+      named.emplace_back(item.key(), item.value());
+    for (const auto& item : model_.ptr()->named_buffers())
+      named.emplace_back(item.key(), item.value());
     return named;
   }
 
@@ -210,7 +226,8 @@ TEST_P(TrainingStep, replays_bit_for_bit) {
   const Tensors begin = training.saved_state();
 
   at::manual_seed(3);
-  const Captured captured = capture([&](Tensors& in) { return training.step(in); }, batch(4), {}, training.named());
+  const Captured captured =
+      capture([&](Tensors& in) { return training.step(in); }, batch(4), {}, training.named());
 
   const Tensors fresh = batch(5);
   training.restore(begin, 1);
@@ -234,12 +251,13 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return model + "_" + optimizer + "_" + variants[static_cast<int>(variant)];
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, TrainingStep,
-                         ::testing::Combine(::testing::Values("cnn", "encoder", "lstm", "sdpa"),
-                                            ::testing::Values("Adam", "SGD", "AdamW"),
-                                            ::testing::Values(Variant::plain, Variant::channels_last,
-                                                              Variant::autocast, Variant::checkpoint)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Models, TrainingStep,
+    ::testing::Combine(::testing::Values("cnn", "encoder", "lstm", "sdpa"),
+                       ::testing::Values("Adam", "SGD", "AdamW"),
+                       ::testing::Values(Variant::plain, Variant::channels_last, Variant::autocast,
+                                         Variant::checkpoint)),
+    name_of);
 
 }  // namespace
 }  // namespace flashlight::testing

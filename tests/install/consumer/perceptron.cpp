@@ -5,7 +5,9 @@
 #include <iostream>
 
 struct PerceptronImpl : torch::nn::Module {
-  at::Tensor forward(const at::Tensor& x) { return output->forward(torch::relu(hidden->forward(x))); }
+  at::Tensor forward(const at::Tensor& x) {
+    return output->forward(torch::relu(hidden->forward(x)));
+  }
 
   torch::nn::Linear hidden = register_module("hidden", torch::nn::Linear(4, 8));
   torch::nn::Linear output = register_module("output", torch::nn::Linear(8, 2));

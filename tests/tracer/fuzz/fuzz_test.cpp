@@ -1,4 +1,5 @@
-// Random programs, captured on one input and replayed on another one (the count: FLASHLIGHT_FUZZ_PROGRAMS).
+// Random programs, captured on one input and replayed on another one (the count:
+// FLASHLIGHT_FUZZ_PROGRAMS).
 #include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
@@ -29,7 +30,8 @@ class NoWarnings : public c10::WarningHandler {
 };
 
 TEST(Fuzz, random_programs_replay_like_eager_mode) {
-  const int count = number("FLASHLIGHT_FUZZ_PROGRAMS", 10000), first = number("FLASHLIGHT_FUZZ_FIRST", 0);
+  const int count = number("FLASHLIGHT_FUZZ_PROGRAMS", 10000),
+            first = number("FLASHLIGHT_FUZZ_FIRST", 0);
   constexpr int kShown = 5;
   at::set_num_threads(1);  // operators that write elements lying on each other are a race otherwise
   NoWarnings no_warnings;
@@ -49,7 +51,8 @@ TEST(Fuzz, random_programs_replay_like_eager_mode) {
   }
   const int judged = equal + wrong;
   std::cout << judged << " of " << count << " programs judged, " << wrong << " wrong\n";
-  for (const auto& [reason, times] : set_aside) std::cout << "  " << times << " set aside: " << reason << "\n";
+  for (const auto& [reason, times] : set_aside)
+    std::cout << "  " << times << " set aside: " << reason << "\n";
   if (wrong < kShown) {
     EXPECT_GT(judged, count * 9 / 10);
   }

@@ -20,7 +20,9 @@ struct Failed {};  // no fitting argument
 class Random {
  public:
   explicit Random(uint64_t seed) : engine_(seed) {}
-  int64_t below(int64_t n) { return n <= 0 ? 0 : static_cast<int64_t>(engine_() % static_cast<uint64_t>(n)); }
+  int64_t below(int64_t n) {
+    return n <= 0 ? 0 : static_cast<int64_t>(engine_() % static_cast<uint64_t>(n));
+  }
   bool chance(double p) { return static_cast<double>(engine_() >> 11) * 0x1p-53 < p; }
   template <class Items>
   auto pick(const Items& items) {
@@ -28,7 +30,8 @@ class Random {
   }
   template <class Items>
   void shuffle(Items& items) {
-    for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[static_cast<size_t>(below(static_cast<int64_t>(i)))]);
+    for (size_t i = items.size(); i > 1; --i)
+      std::swap(items[i - 1], items[static_cast<size_t>(below(static_cast<int64_t>(i)))]);
   }
 
  private:
@@ -37,7 +40,8 @@ class Random {
 
 class Drawer {
  public:
-  Drawer(Random& random, const std::vector<at::Tensor>& tensors) : random_(random), tensors_(tensors) {}
+  Drawer(Random& random, const std::vector<at::Tensor>& tensors)
+      : random_(random), tensors_(tensors) {}
 
   std::vector<Argument> draw(const Row& row) {
     for (const char* letter = row.arguments; *letter != 0; ++letter) draw(*letter);
@@ -48,7 +52,7 @@ class Drawer {
   void add(Argument argument) { arguments_.push_back(std::move(argument)); }
   void add(c10::IValue value) { arguments_.emplace_back(std::move(value)); }
 
-  // ---- tensors ----------------------------------------------------------------------------------------------------
+  // ---- tensors ----------------------------------------------------------------------------------
 
   template <class Fits>
   Var tensor(Fits fits) {
@@ -58,21 +62,26 @@ class Drawer {
     if (found.empty()) throw Failed();
     // Younger tensors are views of views, and written ones.
     const size_t half = found.size() / 2;
-    const Var var{random_.chance(0.5) ? found[half + static_cast<size_t>(random_.below(static_cast<int64_t>(found.size() - half)))]
-                                      : random_.pick(found)};
+    const Var var{random_.chance(0.5)
+                      ? found[half + static_cast<size_t>(
+                                         random_.below(static_cast<int64_t>(found.size() - half)))]
+                      : random_.pick(found)};
     if (!self_) self_ = var;
     return var;
   }
   const at::Tensor& self() const { return tensors_[static_cast<size_t>(self_->index)]; }
   static bool any(const at::Tensor&) { return true; }
-  bool same_size(const at::Tensor& tensor) const { return !self_ || tensor.sizes() == self().sizes(); }
+  bool same_size(const at::Tensor& tensor) const {
+    return !self_ || tensor.sizes() == self().sizes();
+  }
   // Sizes that broadcast with the first one's are wanted mostly.
   Var other() {
     if (!self_ || random_.chance(0.15)) return tensor(any);
     try {
       return tensor([&](const at::Tensor& candidate) {
         return candidate.dim() <= self().dim() &&
-               std::equal(candidate.sizes().rbegin(), candidate.sizes().rend(), self().sizes().rbegin(),
+               std::equal(candidate.sizes().rbegin(), candidate.sizes().rend(),
+                          self().sizes().rbegin(),
                           [](int64_t a, int64_t b) { return a == b || a == 1; });
       });
     } catch (Failed) {
@@ -82,9 +91,10 @@ class Drawer {
   Vars list(bool one_size) {
     Vars vars{one_size && !self_ ? tensor(any) : other()};
     for (int64_t n = 1 + random_.below(3); n > 1; --n)
-      vars.push_back(random_.chance(0.2)
-                         ? vars.front()
-                         : one_size ? tensor([&](const at::Tensor& candidate) { return same_size(candidate); }) : other());
+      vars.push_back(random_.chance(0.2) ? vars.front()
+                     : one_size
+                         ? tensor([&](const at::Tensor& candidate) { return same_size(candidate); })
+                         : other());
     length_ = vars.size();
     return vars;
   }
@@ -99,9 +109,10 @@ class Drawer {
     const int64_t count = std::min<int64_t>(self().dim(), 1 + random_.below(2));
     if (count == 0) throw Failed();
     for (int64_t i = 0; i < count; ++i)
-      vars.push_back(random_.chance(0.3) && i + 1 < count ? Var{} : tensor([](const at::Tensor& candidate) {
-        return candidate.scalar_type() == at::kLong || candidate.scalar_type() == at::kBool;
-      }));
+      vars.push_back(
+          random_.chance(0.3) && i + 1 < count ? Var{} : tensor([](const at::Tensor& candidate) {
+            return candidate.scalar_type() == at::kLong || candidate.scalar_type() == at::kBool;
+          }));
     return vars;
   }
 
@@ -111,17 +122,22 @@ class Drawer {
       case 'T':
         return add(other());
       case 'U':
-        return add(tensor([](const Tensor& t) { return std::count(t.strides().begin(), t.strides().end(), 0) == 0; }));
+        return add(tensor([](const Tensor& t) {
+          return std::count(t.strides().begin(), t.strides().end(), 0) == 0;
+        }));
       case 'F':
         return add(tensor([&](const Tensor& t) { return t.is_floating_point(); }));
       case 'C':
         return add(tensor([](const Tensor& t) { return t.is_complex(); }));
       case 'R':
-        return add(tensor([](const Tensor& t) { return !t.is_complex() && t.scalar_type() != at::kBool; }));
+        return add(tensor(
+            [](const Tensor& t) { return !t.is_complex() && t.scalar_type() != at::kBool; }));
       case 'I':
         return add(tensor([](const Tensor& t) { return t.scalar_type() == at::kLong; }));
       case 'B':
-        return add(tensor([&](const Tensor& t) { return t.scalar_type() == at::kBool && (!self_ || fits_self(t)); }));
+        return add(tensor([&](const Tensor& t) {
+          return t.scalar_type() == at::kBool && (!self_ || fits_self(t));
+        }));
       case '=':
         return add(tensor([&](const Tensor& t) { return t.numel() == 1 || same_size(t); }));
       case '1':
@@ -141,11 +157,12 @@ class Drawer {
     }
   }
   bool fits_self(const at::Tensor& mask) const {
-    return mask.dim() <= self().dim() && std::equal(mask.sizes().rbegin(), mask.sizes().rend(), self().sizes().rbegin(),
-                                                    [](int64_t a, int64_t b) { return a == b || a == 1; });
+    return mask.dim() <= self().dim() &&
+           std::equal(mask.sizes().rbegin(), mask.sizes().rend(), self().sizes().rbegin(),
+                      [](int64_t a, int64_t b) { return a == b || a == 1; });
   }
 
-  // ---- numbers ----------------------------------------------------------------------------------------------------
+  // ---- numbers ----------------------------------------------------------------------------------
 
   int64_t draw_axis() {
     if (self().dim() == 0) throw Failed();
@@ -157,7 +174,8 @@ class Drawer {
   void draw_number(char letter) {
     switch (letter) {
       case 's':
-        return random_.chance(0.5) ? add(c10::IValue(random_.below(3))) : add(c10::IValue(0.5 + static_cast<double>(random_.below(3))));
+        return random_.chance(0.5) ? add(c10::IValue(random_.below(3)))
+                                   : add(c10::IValue(0.5 + static_cast<double>(random_.below(3))));
       case 'a':
         return add(c10::IValue(1 + random_.below(2)));
       case 'v':
@@ -178,7 +196,9 @@ class Drawer {
         begin_ = random_.below(extent());
         return add(c10::IValue(begin_));
       case 'e':
-        return random_.chance(0.3) ? add(c10::IValue()) : add(c10::IValue(begin_ + 1 + random_.below(extent() - begin_)));
+        return random_.chance(0.3)
+                   ? add(c10::IValue())
+                   : add(c10::IValue(begin_ + 1 + random_.below(extent() - begin_)));
       case 'w':
         return add(c10::IValue(1 + random_.below(std::max<int64_t>(1, extent() - begin_))));
       default:
@@ -186,7 +206,7 @@ class Drawer {
     }
   }
 
-  // ---- shapes -----------------------------------------------------------------------------------------------------
+  // ---- shapes -----------------------------------------------------------------------------------
 
   Sizes same_numel() {
     int64_t left = self().numel();
@@ -210,7 +230,8 @@ class Drawer {
   }
   Sizes any_sizes() {
     Sizes sizes;
-    for (int64_t n = random_.below(4); n > 0; --n) sizes.push_back(random_.chance(0.05) ? 0 : 1 + random_.below(4));
+    for (int64_t n = random_.below(4); n > 0; --n)
+      sizes.push_back(random_.chance(0.05) ? 0 : 1 + random_.below(4));
     return sizes;
   }
   Sizes some_axes() {
@@ -251,9 +272,11 @@ class Drawer {
       case 2:
         return random_.pick(Sizes{code(at::kHalf), code(at::kShort), code(at::kByte)});
       case 4:
-        return random_.pick(Sizes{code(at::kInt), code(at::kFloat), code(at::kShort), code(at::kDouble)});
+        return random_.pick(
+            Sizes{code(at::kInt), code(at::kFloat), code(at::kShort), code(at::kDouble)});
       default:
-        return random_.pick(Sizes{code(at::kLong), code(at::kDouble), code(at::kInt), code(at::kComplexFloat), code(at::kFloat)});
+        return random_.pick(Sizes{code(at::kLong), code(at::kDouble), code(at::kInt),
+                                  code(at::kComplexFloat), code(at::kFloat)});
     }
   }
 
@@ -274,13 +297,15 @@ class Drawer {
       case 'Y':
         return add(dtype_as_wide());
       default:  // Z
-        return add(c10::IValue(random_.pick(Sizes{code(at::kFloat), code(at::kDouble), code(at::kLong), code(at::kBool),
-                                                  code(at::kComplexFloat), code(at::kBFloat16)})));
+        return add(c10::IValue(
+            random_.pick(Sizes{code(at::kFloat), code(at::kDouble), code(at::kLong),
+                               code(at::kBool), code(at::kComplexFloat), code(at::kBFloat16)})));
     }
   }
 
   void draw(char letter) {
-    static const std::string tensors = "TUFCRIB=12@LMNO", numbers = "savphkdDxbewj", shapes = "zqyAPGYZ";
+    static const std::string tensors = "TUFCRIB=12@LMNO", numbers = "savphkdDxbewj",
+                             shapes = "zqyAPGYZ";
     if (tensors.find(letter) != std::string::npos) return draw_tensor(letter);
     if (numbers.find(letter) != std::string::npos) return draw_number(letter);
     if (shapes.find(letter) != std::string::npos) return draw_shape(letter);
@@ -308,24 +333,33 @@ class Generator {
     tensors_ = make_inputs(program_, 1);
     for (const at::Tensor& input : tensors_) originals_.push_back(input.data());
     const at::AutoGradMode mode(options_.grad);
-    for (int tries = 0; static_cast<int>(program_.calls.size()) < options_.length && tries < 20 * options_.length; ++tries)
+    for (int tries = 0;
+         static_cast<int>(program_.calls.size()) < options_.length && tries < 20 * options_.length;
+         ++tries)
       add_call();
     return std::move(program_);
   }
 
  private:
   void add_inputs() {
-    static const std::vector<Sizes> sizes = {{2, 3}, {3, 4}, {4}, {2, 3, 4}, {3}, {1, 4}, {}, {3, 3}, {2, 1, 3}, {4, 4}};
-    static const std::vector<at::ScalarType> others = {at::kDouble, at::kLong, at::kComplexFloat, at::kBFloat16, at::kInt};
-    const auto layout = [&] { return random_.chance(0.5) ? Layout::contiguous : static_cast<Layout>(random_.below(4)); };
+    static const std::vector<Sizes> sizes = {{2, 3}, {3, 4}, {4},    {2, 3, 4}, {3},
+                                             {1, 4}, {},     {3, 3}, {2, 1, 3}, {4, 4}};
+    static const std::vector<at::ScalarType> others = {at::kDouble, at::kLong, at::kComplexFloat,
+                                                       at::kBFloat16, at::kInt};
+    const auto layout = [&] {
+      return random_.chance(0.5) ? Layout::contiguous : static_cast<Layout>(random_.below(4));
+    };
     program_.inputs.push_back({random_.pick(sizes), at::kFloat, layout(), options_.grad});
     program_.inputs.push_back({random_.pick(sizes), at::kFloat, layout(), false});
     program_.inputs.push_back({random_.pick(sizes), random_.pick(others), layout(), false});
     program_.inputs.push_back({random_.pick(sizes), at::kLong, Layout::contiguous, false});
     program_.inputs.push_back({random_.pick(sizes), at::kBool, Layout::contiguous, false});
-    if (random_.chance(0.5)) program_.inputs.push_back({random_.pick(sizes), at::kFloat, layout(), options_.grad});
+    if (random_.chance(0.5))
+      program_.inputs.push_back({random_.pick(sizes), at::kFloat, layout(), options_.grad});
     if (random_.chance(0.3)) {
-      program_.inputs.push_back({random_.pick(sizes), random_.chance(0.5) ? at::kComplexFloat : at::kFloat, layout(), false});
+      program_.inputs.push_back({random_.pick(sizes),
+                                 random_.chance(0.5) ? at::kComplexFloat : at::kFloat, layout(),
+                                 false});
       program_.inputs.push_back({{}, program_.inputs.back().dtype, Layout::alias, false});
     }
   }
@@ -346,7 +380,8 @@ class Generator {
     const Row& row = pick_row();
     try {
       Call call{row.op, {}, static_cast<int>(tensors_.size()), 0};
-      call.arguments = call.op == "cpp::grad" ? gradient_arguments() : Drawer(random_, tensors_).draw(row);
+      call.arguments =
+          call.op == "cpp::grad" ? gradient_arguments() : Drawer(random_, tensors_).draw(row);
       return call;
     } catch (Failed) {
       return std::nullopt;
@@ -380,7 +415,9 @@ class Generator {
     bool changed = false;
     for (size_t i = 0; i < originals_.size(); ++i) {
       at::Tensor& input = tensors_[i];
-      if (!input.defined() || (input.sizes() == originals_[i].sizes() && input.dtype() == originals_[i].dtype())) continue;
+      if (!input.defined() ||
+          (input.sizes() == originals_[i].sizes() && input.dtype() == originals_[i].dtype()))
+        continue;
       if (input.requires_grad())
         input = originals_[i];  // LibTorch allows no data of another kind here
       else
@@ -390,7 +427,10 @@ class Generator {
     return changed;
   }
   void add_fill(Var var) {
-    Call fill{"aten::fill_.Scalar", {var, c10::IValue(1 + random_.below(3))}, static_cast<int>(tensors_.size()), 0};
+    Call fill{"aten::fill_.Scalar",
+              {var, c10::IValue(1 + random_.below(3))},
+              static_cast<int>(tensors_.size()),
+              0};
     execute(fill, tensors_);
     fill.count = static_cast<int>(tensors_.size()) - fill.first;
     program_.calls.push_back(std::move(fill));

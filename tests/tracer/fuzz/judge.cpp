@@ -58,7 +58,8 @@ Recorded record(const Program& program) {
 }
 
 std::string compare(const Outcome& expected, const Outcome& received) {
-  if (const std::string text = testing::difference(received.tensors, expected.tensors); !text.empty())
+  if (const std::string text = testing::difference(received.tensors, expected.tensors);
+      !text.empty())
     return "result: " + text;
   if (const std::string text = testing::difference(received.inputs, expected.inputs); !text.empty())
     return "input afterwards: " + text;
@@ -69,7 +70,8 @@ std::string compare(const Outcome& expected, const Outcome& received) {
 bool has_odd_bools(const std::vector<at::Tensor>& tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor& tensor) {
     if (tensor.scalar_type() != at::kBool) return false;
-    const at::Tensor bytes = tracer::view_memory(tensor, at::kByte, tensor.sizes(), tensor.strides(), 0);
+    const at::Tensor bytes =
+        tracer::view_memory(tensor, at::kByte, tensor.sizes(), tensor.strides(), 0);
     return bytes.gt(1).any().item<bool>();
   });
 }
@@ -102,8 +104,10 @@ std::string fault_of_graph(const composit::Graph& graph) {
 Verdict judge_recorded(const Program& program, const Recorded& recorded) {
   const Outcome expected = run_eagerly(program, 0x5a);
   for (const std::string& remark : recorded.captured.published.remarks)
-    if (remark.find("memory that no operator wrote") != std::string::npos) return {Verdict::Kind::set_aside, remark};
-  if (expected.threw != recorded.threw) return {Verdict::Kind::set_aside, "another call throws on the other inputs"};
+    if (remark.find("memory that no operator wrote") != std::string::npos)
+      return {Verdict::Kind::set_aside, remark};
+  if (expected.threw != recorded.threw)
+    return {Verdict::Kind::set_aside, "another call throws on the other inputs"};
   if (expected.sizes != recorded.sizes) return {Verdict::Kind::set_aside, "sizes depend on values"};
   std::string fault;
   try {
@@ -113,8 +117,10 @@ Verdict judge_recorded(const Program& program, const Recorded& recorded) {
     fault = std::string("replay threw: ") + error.what();
   }
   if (fault.empty()) return {};
-  if (const std::string reason = excuse(program); !reason.empty()) return {Verdict::Kind::set_aside, reason};
-  return {Verdict::Kind::wrong, fault + "\nreplayed:\n" + composit::print(recorded.captured.published.graph)};
+  if (const std::string reason = excuse(program); !reason.empty())
+    return {Verdict::Kind::set_aside, reason};
+  return {Verdict::Kind::wrong,
+          fault + "\nreplayed:\n" + composit::print(recorded.captured.published.graph)};
 }
 
 Program without(const Program& program, size_t call) {

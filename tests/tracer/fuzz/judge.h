@@ -1,7 +1,8 @@
 // Does a capture of a random program, replayed on other inputs, do what the program does?
 //
 //   Verdict verdict = judge(program);
-//   if (verdict.kind == Verdict::Kind::wrong) std::cout << verdict.text << to_cpp(minimised(program));
+//   if (verdict.kind == Verdict::Kind::wrong) std::cout << verdict.text <<
+//   to_cpp(minimised(program));
 #pragma once
 
 #include "tests/tracer/fuzz/program.h"
@@ -11,7 +12,8 @@ namespace flashlight::fuzz {
 struct Verdict {
   enum class Kind {
     equal,      // all tensors and all inputs, bit for bit
-    set_aside,  // nothing to compare: uninitialised memory, or another path was taken on the other inputs
+    set_aside,  // nothing to compare: uninitialised memory, or another path was taken on the other
+                // inputs
     wrong
   };
   Kind kind = Kind::equal;

@@ -11,11 +11,12 @@
 namespace flashlight::fuzz {
 namespace {
 
-// ---- inputs -------------------------------------------------------------------------------------------------------
+// ---- inputs -------------------------------------------------------------------------------------
 
 at::Tensor random_values(c10::IntArrayRef sizes, c10::ScalarType dtype, at::Generator generator) {
   if (dtype == at::kBool) return at::randint(0, 2, sizes, generator, at::kLong).to(at::kBool);
-  if (c10::isIntegralType(dtype, false)) return at::randint(0, 3, sizes, generator, at::kLong).to(dtype);
+  if (c10::isIntegralType(dtype, false))
+    return at::randint(0, 3, sizes, generator, at::kLong).to(dtype);
   return at::randn(sizes, generator, c10::isComplexType(dtype) ? dtype : at::kFloat).to(dtype);
 }
 
@@ -48,17 +49,20 @@ at::Tensor with_layout(const InputSpec& spec, const at::Tensor& previous, at::Ge
   return random_values(sizes, spec.dtype, generator);
 }
 
-// ---- calls --------------------------------------------------------------------------------------------------------
+// ---- calls --------------------------------------------------------------------------------------
 
-c10::IValue to_ivalue(const Argument& argument, const c10::TypePtr& type, const std::vector<at::Tensor>& tensors) {
+c10::IValue to_ivalue(const Argument& argument, const c10::TypePtr& type,
+                      const std::vector<at::Tensor>& tensors) {
   const auto tensor = [&](Var var) { return tensors.at(static_cast<size_t>(var.index)); };
   if (const auto* value = std::get_if<c10::IValue>(&argument)) return *value;
-  if (const auto* var = std::get_if<Var>(&argument)) return var->index < 0 ? c10::IValue() : c10::IValue(tensor(*var));
+  if (const auto* var = std::get_if<Var>(&argument))
+    return var->index < 0 ? c10::IValue() : c10::IValue(tensor(*var));
   const auto list = type->cast<c10::ListType>();
   const Vars& vars = std::get<Vars>(argument);
   if (list && list->getElementType()->kind() == c10::TypeKind::OptionalType) {
     c10::List<std::optional<at::Tensor>> items;
-    for (Var var : vars) items.push_back(var.index < 0 ? std::nullopt : std::make_optional(tensor(var)));
+    for (Var var : vars)
+      items.push_back(var.index < 0 ? std::nullopt : std::make_optional(tensor(var)));
     return items;
   }
   c10::List<at::Tensor> items;
@@ -75,12 +79,14 @@ void add_results(const c10::IValue& value, std::vector<at::Tensor>& results) {
 std::vector<at::Tensor> call_operator(const Call& call, const std::vector<at::Tensor>& tensors) {
   const auto dot = call.op.find('.');
   const std::string overload = dot == std::string::npos ? "" : call.op.substr(dot + 1);
-  const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(call.op.substr(0, dot).c_str(), overload.c_str());
+  const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(call.op.substr(0, dot).c_str(),
+                                                                     overload.c_str());
   torch::jit::Stack stack;
   const auto& declared = handle.schema().arguments();
   for (size_t i = 0; i < declared.size(); ++i)
-    stack.push_back(i < call.arguments.size() ? to_ivalue(call.arguments[i], declared[i].real_type(), tensors)
-                                              : declared[i].default_value().value_or(c10::IValue()));
+    stack.push_back(i < call.arguments.size()
+                        ? to_ivalue(call.arguments[i], declared[i].real_type(), tensors)
+                        : declared[i].default_value().value_or(c10::IValue()));
   handle.callBoxed(stack);
   std::vector<at::Tensor> results;
   for (const c10::IValue& value : stack) add_results(value, results);
@@ -90,7 +96,8 @@ std::vector<at::Tensor> call_operator(const Call& call, const std::vector<at::Te
 std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& tensors, const Call& call) {
   const at::Tensor& from = tensors.at(static_cast<size_t>(std::get<Var>(call.arguments[0]).index));
   std::vector<at::Tensor> sources;
-  for (Var var : std::get<Vars>(call.arguments[1])) sources.push_back(tensors.at(static_cast<size_t>(var.index)));
+  for (Var var : std::get<Vars>(call.arguments[1]))
+    sources.push_back(tensors.at(static_cast<size_t>(var.index)));
   return torch::autograd::grad({at::sum(from)}, sources, {}, true, false, true);
 }
 
@@ -113,13 +120,16 @@ std::vector<at::Tensor> run_call(const Call& call, std::vector<at::Tensor>& tens
 }
 
 bool is_defined(const Argument& argument, const std::vector<at::Tensor>& tensors) {
-  const auto defined = [&](Var var) { return var.index < 0 || tensors.at(static_cast<size_t>(var.index)).defined(); };
+  const auto defined = [&](Var var) {
+    return var.index < 0 || tensors.at(static_cast<size_t>(var.index)).defined();
+  };
   if (const auto* var = std::get_if<Var>(&argument)) return defined(*var);
-  if (const auto* vars = std::get_if<Vars>(&argument)) return std::all_of(vars->begin(), vars->end(), defined);
+  if (const auto* vars = std::get_if<Vars>(&argument))
+    return std::all_of(vars->begin(), vars->end(), defined);
   return true;
 }
 
-// ---- text ---------------------------------------------------------------------------------------------------------
+// ---- text ---------------------------------------------------------------------------------------
 
 template <class Items, class Print>
 std::string join(const Items& items, Print print) {
@@ -145,7 +155,8 @@ std::string print_argument(const Argument& argument) {
   if (value.isBool()) return value.toBool() ? "c10::IValue(true)" : "c10::IValue(false)";
   if (value.isInt()) return "c10::IValue(" + integer(value.toInt()) + ")";
   if (value.isDouble()) return number(value.toDouble());
-  if (value.isIntList()) return "c10::IValue(std::vector<int64_t>{" + join(value.toIntVector(), integer) + "})";
+  if (value.isIntList())
+    return "c10::IValue(std::vector<int64_t>{" + join(value.toIntVector(), integer) + "})";
   return c10::str("c10::IValue(", value, ")");
 }
 
@@ -187,7 +198,8 @@ Run execute(const Program& program, const std::vector<at::Tensor>& inputs) {
   for (const Call& call : program.calls) {
     run.threw.push_back(!execute(call, run.tensors));
     for (auto i = static_cast<size_t>(call.first); i < run.tensors.size(); ++i)
-      run.sizes.push_back(run.tensors[i].defined() ? run.tensors[i].sizes().vec() : std::vector<int64_t>{-1});
+      run.sizes.push_back(run.tensors[i].defined() ? run.tensors[i].sizes().vec()
+                                                   : std::vector<int64_t>{-1});
   }
   return run;
 }
@@ -200,19 +212,21 @@ std::vector<at::Tensor> Run::defined() const {
 }
 
 std::string to_cpp(const Program& program) {
-  static const char* const layouts[] = {"contiguous", "transposed", "every_second", "offset", "alias"};
+  static const char* const layouts[] = {"contiguous", "transposed", "every_second", "offset",
+                                        "alias"};
   std::ostringstream text;
   text << "  Program program;\n  program.inputs = {\n";
   for (const InputSpec& input : program.inputs)
-    text << "      {{" << join(input.sizes, [](int64_t i) { return std::to_string(i); }) << "}, at::k" << input.dtype
-         << ", Layout::" << layouts[static_cast<int>(input.layout)] << (input.requires_grad ? ", true" : ", false")
-         << "},\n";
+    text << "      {{" << join(input.sizes, [](int64_t i) { return std::to_string(i); })
+         << "}, at::k" << input.dtype << ", Layout::" << layouts[static_cast<int>(input.layout)]
+         << (input.requires_grad ? ", true" : ", false") << "},\n";
   text << "  };\n  program.calls = {\n";
   for (const Call& call : program.calls)
-    text << "      {\"" << call.op << "\", {" << join(call.arguments, print_argument) << "}, " << call.first << ", "
-         << call.count << "},\n";
+    text << "      {\"" << call.op << "\", {" << join(call.arguments, print_argument) << "}, "
+         << call.first << ", " << call.count << "},\n";
   text << "  };\n  program.grad = " << (program.grad ? "true" : "false")
-       << ";\n  program.chains = " << (program.chains ? "true" : "false") << ";\n  expect_replays(program);\n";
+       << ";\n  program.chains = " << (program.chains ? "true" : "false")
+       << ";\n  expect_replays(program);\n";
   return text.str();
 }
 

@@ -1,4 +1,5 @@
-// A random program as data: calls of operators on numbered tensors, which runs, prints as C++, and shrinks.
+// A random program as data: calls of operators on numbered tensors, which runs, prints as C++, and
+// shrinks.
 //
 //   Program program = generate(seed, options);
 //   Run run = execute(program, make_inputs(program, 1));
@@ -23,8 +24,9 @@ using Vars = std::vector<Var>;
 // What an operator is given: a tensor, a list of tensors, anything else.
 using Argument = std::variant<Var, Vars, c10::IValue>;
 
-// Calls `op` of the dispatcher, or one of the things a program does without it: `cpp::data` (x.data()),
-// `cpp::set_data`, `cpp::drop` (ends the tensor's life), `cpp::manual_seed`, `cpp::grad` (gradients of the sum of a tensor with respect to others).
+// Calls `op` of the dispatcher, or one of the things a program does without it: `cpp::data`
+// (x.data()), `cpp::set_data`, `cpp::drop` (ends the tensor's life), `cpp::manual_seed`,
+// `cpp::grad` (gradients of the sum of a tensor with respect to others).
 struct Call {
   std::string op;
   std::vector<Argument> arguments;
@@ -59,7 +61,8 @@ struct Run {
   std::vector<at::Tensor> defined() const;
 };
 Run execute(const Program& program, const std::vector<at::Tensor>& inputs);
-// Appends what the call makes; false when it threw. A call of an undefined tensor makes undefined tensors.
+// Appends what the call makes; false when it threw. A call of an undefined tensor makes undefined
+// tensors.
 bool execute(const Call& call, std::vector<at::Tensor>& tensors);
 
 // A test body: `expect_replays(Program{…})`.

@@ -1,0 +1,83 @@
+// The end of a scope: what the outputs hold, which inputs were written.
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
+#include "tracer/convert.h"
+#include "tracer/recorder.h"
+
+namespace flashlight::tracer {
+
+std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outputs) {
+  std::lock_guard lock(mutex_);
+  if (finished()) throw composit::UserError("[trace] this scope was finished before");
+  static const std::string at_the_end = "the end of the scope";
+  current_op_ = &at_the_end;
+  for (const at::Tensor& output : outputs) recording_->outputs.push_back(aliasing_.read(output));
+  promote_written_constants();
+  for (const RecordedGenerator& generator : recording_->generators)
+    if (generator.first_state != kNone && generator.live.use_count() > 0)
+      recording_->records[generator.first_state].effect = false;
+  for (uint32_t i = 0; i < recording_->inputs.size(); ++i) {
+    const RecordedInput input = recording_->inputs[i];  // a copy: reading may add inputs
+    if (!aliasing_.was_changed(input.tensor, input.value)) continue;
+    const ValueId value = aliasing_.read(input.tensor);
+    if (value == input.value) continue;
+    expect_same_type(input, value);
+    expect_own_memory(i);
+    recording_->mutations.push_back({i, value});
+  }
+  return std::move(recording_);
+}
+
+void Recorder::expect_same_type(const RecordedInput& input, ValueId now) const {
+  const auto type = [this](ValueId value) {
+    const GeometryId geometry = recording_->values[value].geometry;
+    return geometry == kNone ? composit::undefined_type()
+                             : type_of(recording_->geometries[geometry]);
+  };
+  const composit::Type before = type(input.value), after = type(now);
+  if (before.dtype == after.dtype && before.sizes == after.sizes && before.device == after.device)
+    return;
+  throw composit::UserError(
+      "[trace] input '" + input.name + "' was " + print(before) + " and is " + print(after) +
+      " at the end of the scope; a captured program cannot change what its inputs are: return "
+      "the new tensor instead");
+}
+
+// Replay writes a moved input's new value into its old memory.
+void Recorder::expect_own_memory(uint32_t index) const {
+  const RecordedInput& input = recording_->inputs[index];
+  if (!aliasing_.was_moved(input.tensor, input.value)) return;
+  for (uint32_t i = 0; i < recording_->inputs.size(); ++i) {
+    const RecordedInput& other = recording_->inputs[i];
+    if (i == index ||
+        (other.shares != index &&
+         (input.shares == kNone || (input.shares != i && input.shares != other.shares))))
+      continue;
+    throw composit::UserError(
+        "[trace] input '" + input.name + "' was given other memory (`set_data`), while '" +
+        other.name +
+        "' lies in its old one; a captured program cannot change what its inputs "
+        "share");
+  }
+}
+
+// A tensor from outside that the program writes is state: a buffer nobody named.
+void Recorder::promote_written_constants() {
+  for (RecordId id = 0; id < recording_->records.size(); ++id) {
+    Record& record = recording_->records[id];
+    if (record.kind != RecordKind::constant) continue;
+    const RecordedConstant& constant = recording_->constants[record.index];
+    const at::Tensor tensor = constant.tensor;
+    const ValueId shares = constant.shares;
+    if (constant.number) continue;
+    if (!aliasing_.was_changed(tensor, record.values)) continue;
+    record.kind = RecordKind::input;
+    record.index = static_cast<uint32_t>(recording_->inputs.size());
+    const std::string name = "buffer_" + std::to_string(unnamed_buffers_++);
+    recording_->inputs.push_back(
+        {name, composit::InputKind::buffer, tensor, record.values, false, {}});
+    note_shared_memory(record.index, shares);
+  }
+}
+
+}  // namespace flashlight::tracer
