@@ -132,7 +132,9 @@ bool Aliasing::was_moved(const at::Tensor& tensor, ValueId value) const {
   const Place place = find(tensor);
   if (place.state == nullptr) return true;
   const auto& owners = place.state->owners;
-  return std::find(owners.begin(), owners.end(), value) == owners.end();
+  const Geometry before = recording_.geometries[recording_.values[value].geometry];
+  return std::find(owners.begin(), owners.end(), value) == owners.end() ||
+         geometry_of(tensor, place.shift).offset != before.offset;
 }
 
 // ---- aliases ------------------------------------------------------------------------------------
@@ -385,6 +387,7 @@ void Aliasing::resize_if_changed(StorageState& state, const at::Tensor& tensor) 
   state.base = emit(RecordKind::storage_resize, 0, {state.base}, bytes, state.birth);
   state.base_geometry = bytes;
   state.base_version = ++state.version;
+  state.has_gaps = state.has_gaps || nbytes > state.nbytes;
   state.nbytes = nbytes;
 }
 

@@ -97,7 +97,7 @@ class Aliasing {
   // Does input or constant `value`, which came in as `tensor`, hold something else now? Its memory
   // may have been written, or the tensor may lie elsewhere (`set_data`, `resize_`).
   bool was_changed(const at::Tensor& tensor, ValueId value) const;
-  // Does it lie in other memory than it came with?
+  // Does it begin in another place than it came with?
   bool was_moved(const at::Tensor& tensor, ValueId value) const;
   GeometryId geometry(const at::Tensor& tensor);
   // All bytes of the storage `tensor` lies in, up to date; kNone for memory the tracer cannot

@@ -33,7 +33,8 @@ void flatten(const c10::IValue& value, const c10::TypePtr& type, Visit visit, Ot
   other(value);
 }
 
-// Tensors of one argument in order, absent ones as undefined tensors.
+}  // namespace
+
 c10::SmallVector<at::Tensor, 4> tensors_of(const c10::IValue& value) {
   c10::SmallVector<at::Tensor, 4> tensors;
   if (value.isTensor()) {
@@ -44,8 +45,6 @@ c10::SmallVector<at::Tensor, 4> tensors_of(const c10::IValue& value) {
   }
   return tensors;
 }
-
-}  // namespace
 
 Recorder::Recorder(RecorderOptions options, std::shared_ptr<AllocationWatch> allocations)
     : options_(options),
@@ -203,68 +202,6 @@ void Recorder::begin_composite(Pending& pending) {
   recording_->current_composite = pending.composite;
 }
 
-// Arguments that share memory with a written one, but not its geometry, are executed as views of
-// one copy of the storage: the operator then sees the same overlap as it did when it was recorded.
-void Recorder::join_shared(Pending& pending, c10::ArrayRef<c10::IValue> arguments) {
-  struct Operand {
-    at::Tensor tensor;
-    uint32_t position;
-    bool written;
-    bool out;
-    Geometry geometry;
-    bool joined = false;
-  };
-  const OpInfo& info = *pending.info;
-  std::vector<Operand> operands;
-  uint32_t position = 0;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (info.arguments[i] == ArgumentKind::other) continue;
-    if (info.arguments[i] == ArgumentKind::tensor_list) ++position;
-    auto tensors = tensors_of(arguments[i]);
-    if (info.arguments[i] == ArgumentKind::tensor && tensors.empty()) tensors.emplace_back();
-    for (const at::Tensor& tensor : tensors) {
-      if (tensor.defined() && info.writes[i]) pending.written.push_back(tensor);
-      if (tensor.defined() && tensor.has_storage())
-        operands.push_back({tensor, position, info.writes[i], info.out[i],
-                            recording_->geometries[aliasing_.geometry(tensor)]});
-      ++position;
-    }
-  }
-  for (const Operand& written : operands) {
-    if (!written.written) continue;
-    const ByteRange range = byte_range(written.geometry);
-    const bool complex = c10::isComplexType(written.geometry.dtype);
-    bool join = overlaps_itself(written.geometry);
-    for (const Operand& other : operands) {
-      if (&other == &written || !aliasing_.same_storage(written.tensor, other.tensor)) continue;
-      const bool same = other.tensor.is_same(written.tensor);
-      if (same && !other.written && !written.out && written.position < other.position) continue;
-      // An `out` argument may grow over what lies behind it.
-      join = join || same || other.written || written.out || complex ||
-             range.intersects(byte_range(other.geometry));
-    }
-    if (!join) continue;
-    for (Operand& other : operands)
-      other.joined = other.joined || aliasing_.same_storage(written.tensor, other.tensor);
-  }
-  if (info.reads_storage && !operands.empty()) operands.front().joined = true;
-  for (const Operand& operand : operands) {
-    if (!operand.joined) continue;
-    pending.operands[operand.position] = aliasing_.base_of(operand.tensor);
-    const auto first = std::find_if(operands.begin(), operands.end(), [&](const Operand& other) {
-      return other.tensor.is_same(operand.tensor);
-    });
-    pending.joint.push_back(
-        {operand.position, aliasing_.geometry(operand.tensor), first->position});
-  }
-  for (const at::Tensor& tensor : pending.written) {
-    const bool joined = std::any_of(operands.begin(), operands.end(), [&](const Operand& operand) {
-      return operand.joined && operand.written && operand.tensor.is_same(tensor);
-    });
-    pending.written_joined.push_back(joined);
-  }
-}
-
 // ---- after a call -------------------------------------------------------------------------------
 
 Record Recorder::make_record(const Pending& pending) {
@@ -356,20 +293,12 @@ void Recorder::failed(Pending& pending) {
                        " threw, and the program went on; a replay goes on in the same way");
     return;
   }
-  if (std::any_of(pending.written.begin(), pending.written.end(),
-                  [&](const auto& t) { return was_resized(pending, t); }))
-    recording_->remark("reads memory that no operator wrote: " + pending.info->name.str() +
-                       " threw after it resized its output");
+  for (size_t i = 0; i < pending.written.size(); ++i)
+    if (pending.written[i].numel() != pending.written_sizes[i])
+      recording_->remark("reads memory that no operator wrote: " + pending.info->name.str() +
+                         " threw after it resized its output");
   record.throws = record.effect = true;
   push_leaf(pending, record, {});
-}
-
-bool Recorder::was_resized(const Pending& pending, const at::Tensor& written) const {
-  return std::none_of(pending.operands.begin(), pending.operands.end(), [&](uint32_t operand) {
-    if (operand == kAbsentList || (operand & kListMark) != 0) return false;
-    const GeometryId geometry = recording_->values[operand].geometry;
-    return geometry != kNone && written.sizes() == recording_->geometries[geometry].sizes;
-  });
 }
 
 void Recorder::push_leaf(Pending& pending, Record record, const Results& fresh) {

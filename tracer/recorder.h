@@ -29,6 +29,9 @@ struct RecorderOptions {
   bool source_lines = false;  // keep a backtrace per operator
 };
 
+// Tensors of one argument in order, absent ones as undefined tensors.
+c10::SmallVector<at::Tensor, 4> tensors_of(const c10::IValue& value);
+
 class Recorder {
  public:
   // What is known of an operator's call before it runs.
@@ -37,6 +40,7 @@ class Recorder {
     c10::SmallVector<uint32_t, 8> operands;  // values and list marks, in the order of the schema
     c10::SmallVector<JointView, 2> joint;
     c10::SmallVector<at::Tensor, 2> written;
+    c10::SmallVector<int64_t, 2> written_sizes;  // number of elements before the call
     c10::SmallVector<bool, 2> written_joined;  // per written tensor: is one of `joint`
     uint32_t attributes = 0, attribute_count = 0;
     uint32_t composite = kNone;  // the composite this call opens
@@ -92,6 +96,11 @@ class Recorder {
   void read_arguments(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
   c10::IValue attribute(const c10::IValue& argument);
   void begin_composite(Pending& pending);
+
+  struct Operand;
+  std::vector<Operand> operands_of(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
+  bool shares(const Pending& pending, const Operand& written,
+              const std::vector<Operand>& operands) const;
   void join_shared(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
 
   std::optional<GeneratorWatch>& generator_watch(const at::Generator& generator);
@@ -103,7 +112,6 @@ class Recorder {
   void moved(c10::ArrayRef<c10::IValue> results);
   void record_leaf(Pending& pending, c10::ArrayRef<c10::IValue> results);
   void end_composite(Pending& pending, c10::ArrayRef<c10::IValue> results);
-  bool was_resized(const Pending& pending, const at::Tensor& written) const;
   void push_leaf(Pending& pending, Record record, const Results& fresh);
   std::vector<std::pair<at::Tensor, bool>> outputs_written(const Pending& pending) const;
 

@@ -228,11 +228,6 @@ class Run {
       return view_object(base, *view);
     }
     const at::Tensor* buffer = buffer_of(slot);
-    if (written && slots_[slot].numel() == 0) {
-      // Several tensors without elements are one value, and do not overlap.
-      written_.push_back(copy_keeping_strides(slots_[slot]));
-      return written_.back();
-    }
     if (buffer == nullptr && written) {
       buffers_.emplace_back(slot, writable(step, slot));
       buffer = &buffers_.back().second;
