@@ -128,6 +128,23 @@ bool is_tensor(const c10::TypePtr& type) {
   return type->isSubtypeOf(*c10::OptionalType::ofTensor());
 }
 
+// Views and arithmetic element by element, but for what fails on an integer 0.
+bool never_fails(const c10::OperatorHandle& op) {
+  const std::string& name = op.operator_name().name;
+  const auto contains = [&](const char* part) { return name.find(part) != name.npos; };
+  if (contains("remainder") || contains("fmod") || contains("floor_divide") ||
+      op.operator_name().overload_name.find("mode") != name.npos)
+    return false;
+  static const std::unordered_set<std::string_view> copies = {"aten::clone", "aten::copy_",
+                                                              "aten::zero_", "aten::fill_"};
+  const auto& returns = op.schema().returns();
+  const bool view = std::any_of(returns.begin(), returns.end(), [](const c10::Argument& result) {
+    return result.alias_info() != nullptr && !result.alias_info()->isWrite();
+  });
+  return view || op.hasTag(at::Tag::pointwise) || contains("::_foreach_") ||
+         contains("::_fused_") || copies.count(name) > 0;
+}
+
 ArgumentKind kind_of(const c10::TypePtr& declared) {
   if (is_tensor(declared)) return ArgumentKind::tensor;
   c10::TypePtr type = declared;
@@ -261,6 +278,7 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
     const bool overwrites = out[i] || (writes[i] && overwriting_ops().count(base) > 0);
     reads.push_back(!metadata && !composite && !unwritten && !may_return_view && !overwrites);
   }
+  steady = !metadata && never_fails(op);
   clone = name == composit::Symbol("aten::clone");
   detach = name == composit::Symbol("aten::detach");
   if (writes_any && !metadata) twin = find_twin(*this);

@@ -47,6 +47,7 @@ struct OpInfo {
   bool fills = false;          // `fill_` with a number
   bool clone = false;
   bool detach = false;  // a gradient boundary that shares memory
+  bool steady = false;  // does not fail, whatever the elements of its arguments
   const OpInfo* twin =
       nullptr;  // functional form of an in-place or out= operator, by name and arguments
 

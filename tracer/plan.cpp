@@ -33,9 +33,10 @@ class Planner {
     for (const LazyTensor& output : plan.graph.outputs())
       plan.outputs.push_back(slot(root, output));
     for (const composit::Mutation& mutation : plan.graph.mutations())
-      plan.mutations.push_back({index_of_input(mutation.target), slot(root, mutation.value)});
+      plan.mutations.push_back({index_of_input(mutation.target), slot(root, mutation.value), true});
     find_shared_memory();
     find_last_uses();
+    find_steady_steps();
     plan.made_by.assign(plan.initial.size(), {plan.steps.size(), 0});
     for (size_t step = 0; step < plan.steps.size(); ++step)
       for (size_t i = 0; i < plan.steps[step].outputs.size(); ++i)
@@ -298,6 +299,21 @@ class Planner {
           step->last_uses.push_back(operand);
         }
     }
+  }
+
+  static bool is_steady(const Step& step) {
+    if (step.kind != StepKind::op) return true;
+    return step.op->steady && !step.guards && !step.throws;
+  }
+  void find_steady_steps() {
+    for (auto& mutation : plan_.mutations)
+      mutation.alone = std::none_of(
+          plan_.shared.begin(), plan_.shared.end(), [&](const Plan::Impl::SharedMemory& shared) {
+            return shared.input == mutation.input || shared.with == mutation.input;
+          });
+    plan_.steady_from = plan_.steps.size();
+    while (plan_.steady_from > 0 && is_steady(plan_.steps[plan_.steady_from - 1]))
+      --plan_.steady_from;
   }
 
   Plan::Impl& plan_;

@@ -80,8 +80,11 @@ struct Plan::Impl {
   struct Mutation {
     size_t input;  // index into graph.inputs()
     Slot value;
+    bool alone;  // no other input lies in its memory
   };
   std::vector<Mutation> mutations;
+  // From this step on no call can fail, whatever the values: inputs may be written in place.
+  size_t steady_from = 0;
   std::vector<Plan::Source> made_by;  // per slot; a step beyond the last for inputs and constants
 };
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <unordered_map>
 
 #include "composit/ir/error.h"
 #include "tracer/convert.h"
@@ -71,6 +72,9 @@ class Run {
       : plan_(plan), observer_(observer), slots_(plan.initial) {
     check_inputs(inputs);
     for (size_t i = 0; i < inputs.size(); ++i) slots_[plan.inputs[i]] = inputs[i];
+    for (const auto& mutation : plan.mutations)
+      if (const at::Tensor& input = inputs[mutation.input]; input.has_storage())
+        written_inputs_.emplace(input.storage().unsafeGetStorageImpl(), uses_of(input, mutation));
   }
 
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) {
@@ -81,7 +85,7 @@ class Run {
       const c10::AutoGradMode restore_grad_mode(c10::GradMode::is_enabled());
       for (const Step& step : plan_.steps) run(step);
       c10::GradMode::set_enabled(false);
-      outputs = take_outputs(inputs);
+      outputs = take_outputs();
       write_inputs(inputs);
     }
     return outputs;
@@ -145,6 +149,10 @@ class Run {
   }
 
   void run(const Step& step) {
+    buffers_.clear();
+    written_.clear();
+    objects_.clear();
+    stack_.clear();
     if (c10::GradMode::is_enabled() != step.grad) c10::GradMode::set_enabled(step.grad);
     if (step.kind == StepKind::op)
       run_operator(step);
@@ -163,24 +171,40 @@ class Run {
 
   // ---- buffers ----------------------------------------------------------------------------------
 
+  // Who holds a written input from outside of this run.
+  struct Uses {
+    const c10::TensorImpl* tensor = nullptr;  // may be written in place
+    size_t of_tensor = 0, of_storage = 0;
+  };
+  static Uses uses_of(const at::Tensor& input, const Plan::Impl::Mutation& mutation) {
+    return {mutation.alone ? input.unsafeGetTensorImpl() : nullptr, input.use_count(),
+            input.storage().use_count()};
+  }
+
   // A buffer that holds the value of `slot` and may be written: its own where nobody needs it any
-  // more and nobody else holds the memory, a copy otherwise.
+  // more and nobody else in this run holds the memory, a copy otherwise. Memory of an input only
+  // when nothing can fail any more.
   at::Tensor writable(const Step& step, Slot slot) {
     const at::Tensor& tensor = slots_[slot];
     const bool dies =
         std::find(step.last_uses.begin(), step.last_uses.end(), slot) != step.last_uses.end();
-    const bool alone =
-        tensor.has_storage() && tensor.use_count() == 1 && tensor.storage().use_count() == 1;
-    return dies && alone ? tensor : copy_keeping_strides(tensor);
+    const bool own = dies && tensor.has_storage() && (is_alone(tensor) || is_own(step, tensor));
+    return own ? tensor : copy_keeping_strides(tensor);
+  }
+  static bool is_alone(const at::Tensor& tensor) {
+    return tensor.use_count() == 1 && tensor.storage().use_count() == 1;
+  }
+  bool is_own(const Step& step, const at::Tensor& tensor) const {
+    if (&step < &plan_.steps[0] + plan_.steady_from || observer_) return false;
+    const auto input = written_inputs_.find(tensor.storage().unsafeGetStorageImpl());
+    return input != written_inputs_.end() && input->second.tensor == tensor.unsafeGetTensorImpl() &&
+           input->second.of_tensor == tensor.use_count() &&
+           input->second.of_storage == tensor.storage().use_count();
   }
 
   // ---- operators --------------------------------------------------------------------------------
 
   void run_operator(const Step& step) {
-    buffers_.clear();
-    written_.clear();
-    objects_.clear();
-    stack_.clear();
     prepare_bases(step);
     size_t next_out = 0;
     for (const StepArgument& argument : step.arguments) push(step, argument, next_out);
@@ -404,18 +428,16 @@ class Run {
 
   // ---- the end ----------------------------------------------------------------------------------
 
-  bool in_written_input(const at::Tensor& tensor, const std::vector<at::Tensor>& inputs) const {
+  bool in_written_input(const at::Tensor& tensor) const {
     return tensor.has_storage() &&
-           std::any_of(plan_.mutations.begin(), plan_.mutations.end(), [&](const auto& mutation) {
-             return tensor.is_alias_of(inputs[mutation.input]);
-           });
+           written_inputs_.count(tensor.storage().unsafeGetStorageImpl()) > 0;
   }
   // Outputs that lie in an input must not change with it.
-  std::vector<at::Tensor> take_outputs(const std::vector<at::Tensor>& inputs) const {
+  std::vector<at::Tensor> take_outputs() const {
     std::vector<at::Tensor> outputs;
     for (Slot output : plan_.outputs) {
       outputs.push_back(output == kNoSlot ? at::Tensor() : slots_[output]);
-      if (outputs.back().defined() && in_written_input(outputs.back(), inputs))
+      if (outputs.back().defined() && in_written_input(outputs.back()))
         outputs.back() = copy_keeping_strides(outputs.back());
     }
     return outputs;
@@ -425,13 +447,12 @@ class Run {
     for (const auto& mutation : plan_.mutations) {
       at::Tensor value = slots_[mutation.value];
       // The new value of one input may lie in the memory of another one.
-      if (in_written_input(value, inputs)) value = copy_keeping_strides(value);
+      if (!value.is_same(inputs[mutation.input]) && in_written_input(value))
+        value = copy_keeping_strides(value);
       values.push_back(std::move(value));
     }
-    for (size_t i = 0; i < values.size(); ++i) {
-      const at::Tensor& target = inputs[plan_.mutations[i].input];
-      write_input(target, values[i]);
-    }
+    for (size_t i = 0; i < values.size(); ++i)
+      write_input(inputs[plan_.mutations[i].input], values[i]);
   }
 
   static void write_input(const at::Tensor& target, const at::Tensor& value) {
@@ -439,13 +460,14 @@ class Run {
     // own afterwards.
     if (type_of(target) != type_of(value))
       return at::Tensor(target).set_data(copy_keeping_strides(value));
-    copy_bits(target, value);
+    if (!value.is_same(target)) copy_bits(target, value);
     if (!target.is_inference()) target.unsafeGetTensorImpl()->bump_version();
   }
 
   const Plan::Impl& plan_;
   const Plan::Observer& observer_;
   std::vector<at::Tensor> slots_;
+  std::unordered_map<const c10::StorageImpl*, Uses> written_inputs_;
   torch::jit::Stack stack_;
   std::vector<std::pair<Slot, at::Tensor>> buffers_;
   std::vector<at::Tensor> written_;
