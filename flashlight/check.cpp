@@ -35,6 +35,9 @@ class Checker {
   }
 
   CheckReport run() {
+    if (!state_.program)
+      throw composit::UserError(
+          "[check] a loaded capture does not know its program: trace the program and check that");
     try {
       compare_programs();
       if (report_.graph_differences.empty()) compare_values();
@@ -80,9 +83,6 @@ class Checker {
   // ---- the graphs -------------------------------------------------------------------------------
 
   void compare_programs() {
-    if (!state_.program)
-      throw composit::UserError(
-          "[check] a loaded capture does not know its program: trace the program and check that");
     ProgramRun run = run_program([&](RecordId id, c10::ArrayRef<at::Tensor> values) {
       for (const at::Tensor& value : values) digests_[id].push_back(digest(value));
     });

@@ -1,0 +1,321 @@
+// Every error a user can meet: caused here, and listed with its message in docs/errors.md.
+//
+// The first column of a table in that file is the message; `…` stands for any text.
+#include <ATen/EmptyTensor.h>
+#include <gtest/gtest.h>
+#include <torch/library.h>
+#include <torch/torch.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "composit/io/visualize.h"
+#include "composit/ir/error.h"
+#include "composit/ir/parse.h"
+#include "flashlight/trace.h"
+#include "tracer/dispatch_key.h"
+#include "tracer/replay.h"
+
+namespace {
+
+using flashlight::trace;
+namespace fs = std::filesystem;
+
+const at::Tensor& ones() {
+  static const at::Tensor tensor = at::ones({3});
+  return tensor;
+}
+
+fs::path fresh_folder(const std::string& name) {
+  const fs::path folder = fs::temp_directory_path() / ("flashlight_errors_test_" + name);
+  fs::remove_all(folder);
+  return folder;
+}
+
+std::string text_of(const fs::path& file) {
+  std::ifstream stream(file);
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+// ---- causes -------------------------------------------------------------------------------------
+
+void unseen_memory() {
+  trace(
+      [](const at::Tensor& x) {
+        at::Tensor made = at::detail::empty_cpu({3}, at::kFloat);  // asks no dispatcher
+        std::fill_n(made.mutable_data_ptr<float>(), 3, 2.f);
+        return x + made;
+      },
+      ones());
+}
+
+void partial_overlap() {
+  float buffer[6] = {};
+  const at::Tensor first = at::from_blob(buffer, {4}), second = at::from_blob(buffer + 2, {4});
+  trace([&](const at::Tensor& x) { return x.sum() + first.sum() + second.sum(); }, ones());
+}
+
+struct GeneratorElsewhere : c10::GeneratorImpl {
+  GeneratorElsewhere() : GeneratorImpl(at::kMeta, c10::DispatchKeySet(c10::DispatchKey::CPU)) {}
+  void set_current_seed(uint64_t) override {}
+  void set_offset(uint64_t) override {}
+  uint64_t get_offset() const override { return 0; }
+  uint64_t current_seed() const override { return 0; }
+  uint64_t seed() override { return 0; }
+  void set_state(const c10::TensorImpl&) override {}
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override { return {}; }
+  GeneratorElsewhere* clone_impl() const override { return new GeneratorElsewhere; }
+};
+void generator_elsewhere() {
+  const at::Generator generator = at::make_generator<GeneratorElsewhere>();
+  trace([&](const at::Tensor& x) { return x + at::rand({3}, generator); }, ones());
+}
+
+void finished_twice() {
+  flashlight::TraceScope scope;
+  scope.finish({});
+  scope.finish({});
+}
+
+void input_changes_its_sizes() {
+  trace([](at::Tensor x) { return x.unsqueeze_(0) + 1; }, at::ones({3}));
+}
+
+void input_leaves_shared_memory() {
+  const at::Tensor x = at::ones({4});
+  trace(
+      [](at::Tensor a, at::Tensor b) {
+        a.set_data(at::zeros({4}));
+        return a + b;
+      },
+      x, x.view({4}));
+}
+
+void other_strides() {
+  trace([](const at::Tensor& x) { return x * 2; }, at::ones({3, 4}))(at::ones({4, 3}).t());
+}
+void other_number() {
+  trace([](const at::Tensor& x, double factor) { return x * factor; }, ones(), 2.0)(ones(), 3.0);
+}
+void item_differs() {
+  trace([](const at::Tensor& x) { return x * x.sum().item<double>(); }, ones())(ones() * 2);
+}
+void size_differs() {
+  trace([](const at::Tensor& x) { return x.nonzero(); }, ones())(at::zeros({3}));
+}
+void throws_no_more() {
+  const auto captured = trace(
+      [](at::Tensor x, const at::Tensor& index) {
+        try {
+          x.index_fill_(0, index, 0);
+        } catch (const c10::Error&) {
+        }
+        return x + 1;
+      },
+      at::ones({3}), at::tensor({7}, at::kLong));
+  captured(at::ones({3}), at::tensor({1}, at::kLong));
+}
+void memory_no_longer_shared() {
+  const at::Tensor x = at::ones({4});
+  trace([](at::Tensor a, at::Tensor b) { return a.add_(1) + b; }, x, x.view({4}))(at::ones({4}),
+                                                                                  at::ones({4}));
+}
+void memory_newly_shared() {
+  const at::Tensor x = at::ones({4});
+  trace([](at::Tensor a, at::Tensor b) { return a.add_(1) + b; }, at::ones({4}), at::ones({4}))(
+      x, x.view({4}));
+}
+void no_such_operator() {
+  const auto graph = composit::parse(
+      "graph(%x: float32[3]) {\n  %y: float32[3] = nowhere::op(%x)\n  return %y\n}");
+  flashlight::tracer::Plan plan(graph, {});
+}
+void no_generator() {
+  const auto graph = composit::parse(
+      "graph(%x: float32[3]) {\n"
+      "  %y: float32[3] = aten::bernoulli(%x, generator=generator(\"mine\")) {effect=0}\n"
+      "  return %y\n}");
+  flashlight::tracer::Plan plan(graph, {});
+}
+
+fs::path saved(const std::string& name) {
+  torch::nn::Linear linear(3, 2);
+  const fs::path folder = fresh_folder(name);
+  trace(linear, at::ones({1, 3})).save(folder);
+  return folder;
+}
+void load_after(const std::string& name, const std::function<void(const fs::path&)>& damage) {
+  const fs::path folder = saved(name);
+  damage(folder);
+  flashlight::load(folder);
+}
+void edit(const fs::path& folder, const std::string& from, const std::string& to) {
+  std::string text = text_of(folder / "graph.txt");
+  const size_t at = text.find(from);
+  ASSERT_NE(at, std::string::npos) << text.substr(0, 500);
+  std::ofstream(folder / "graph.txt") << text.replace(at, from.size(), to);
+}
+void other_schema() {
+  load_after("schema", [](const fs::path& folder) {
+    edit(folder, "aten::addmm(Tensor self", "aten::addmm(Tensor another");
+  });
+}
+void damaged_graph() {
+  load_after("graph", [](const fs::path& folder) { edit(folder, "return", "retrun"); });
+}
+void no_property() {
+  load_after("property", [](const fs::path& folder) { edit(folder, "grad", "grat"); });
+}
+void truncated_weights() {
+  load_after("weights", [](const fs::path& folder) {
+    fs::resize_file(folder / "weights.safetensors",
+                    fs::file_size(folder / "weights.safetensors") - 1);
+  });
+}
+void missing_weight() {
+  load_after("missing", [](const fs::path& folder) {
+    const fs::path other = fresh_folder("empty");
+    trace([](const at::Tensor& x) { return x + 1; }, ones()).save(other);
+    fs::copy_file(other / "weights.safetensors", folder / "weights.safetensors",
+                  fs::copy_options::overwrite_existing);
+  });
+}
+void save_over_something_else() {
+  const fs::path folder = fresh_folder("other");
+  fs::create_directories(folder);
+  std::ofstream(folder / "thesis.tex") << "42";
+  trace([](const at::Tensor& x) { return x + 1; }, ones()).save(folder);
+}
+void no_graphviz() {
+  const auto captured = trace([](const at::Tensor& x) { return x + 1; }, ones());
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", "/nonexistent", 1);
+  try {
+    composit::visualize(captured.graph(), fs::temp_directory_path() / "flashlight_errors_test.svg");
+  } catch (...) {
+    setenv("PATH", path.c_str(), 1);
+    throw;
+  }
+}
+void check_without_program() {
+  flashlight::load(saved("check")).check_flat({at::ones({1, 3})}, {});
+}
+
+const std::map<std::string, void (*)()>& causes() {
+  static const std::map<std::string, void (*)()> table = {
+      {"[trace] …: an argument of sizes … was made inside the scope by code that no dispatcher "
+       "sees; it would be a false constant",
+       unseen_memory},
+      {"[trace] two tensors were made over memory that overlaps in part; pass views of one tensor "
+       "instead",
+       partial_overlap},
+      {"[trace] expected a CPU generator, received one on …", generator_elsewhere},
+      {"[trace] this scope was finished before", finished_twice},
+      {"[trace] input '…' was … and is … at the end of the scope; a captured program cannot change "
+       "what its inputs are: return the new tensor instead",
+       input_changes_its_sizes},
+      {"[trace] input '…' was given other memory (set_data, as_strided_), while '…' lies in its "
+       "old one; a captured program cannot change what its inputs share",
+       input_leaves_shared_memory},
+      {"[replay] input '…': expected …, received …; capture again for these inputs: "
+       "flashlight::trace(model, inputs…)",
+       other_strides},
+      {"[capture] expected arguments …, received …; numbers and the number of tensors are part of "
+       "a capture: capture again for these with flashlight::trace(model, inputs…)",
+       other_number},
+      {"[replay] guard: … gave … when it was captured and gives … now; capture again …",
+       item_differs},
+      {"[replay] guard: output … of … was … when it was captured and is … now; capture again …",
+       size_differs},
+      {"[replay] guard: … threw when it was captured and does not now", throws_no_more},
+      {"[replay] inputs '…' and '…' lay in the same memory when they were captured, … bytes apart, "
+       "and do not now; capture again …",
+       memory_no_longer_shared},
+      {"[replay] inputs '…' and '…' overlap in memory, one of them is written, and they did not "
+       "when they were captured; capture again …",
+       memory_newly_shared},
+      {"[replay] this LibTorch has no operator '…'; load the library that defines it before the "
+       "capture",
+       no_such_operator},
+      {"[replay] no generator is given for '…'", no_generator},
+      {"[load] … was captured with torch …, this is torch …; operators it uses have other schemas, "
+       "so capture again:…",
+       other_schema},
+      {"[parse] …graph.txt:…: …", damaged_graph},
+      {"[load] …graph.txt lacks the property '…'; it was not saved by flashlight::Capture",
+       no_property},
+      {"[read] …weights.safetensors: …", truncated_weights},
+      {"[load] …: there is no array '…'", missing_weight},
+      {"[save] …: …", save_over_something_else},
+      {"[visualize] cannot run graphviz's 'dot': …", no_graphviz},
+      {"[check] a loaded capture does not know its program: trace the program and check that",
+       check_without_program}};
+  return table;
+}
+
+bool matches(std::string_view pattern, std::string_view text) {
+  static const std::string any = "…";
+  const size_t at = pattern.find(any);
+  if (at == pattern.npos) return pattern == text;
+  if (text.substr(0, at) != pattern.substr(0, at)) return false;
+  pattern.remove_prefix(at + any.size());
+  for (size_t skip = at; skip <= text.size(); ++skip)
+    if (matches(pattern, text.substr(skip))) return true;
+  return false;
+}
+
+std::set<std::string> documented() {
+  std::istringstream lines(text_of(FLASHLIGHT_SOURCE_DIR "/docs/errors.md"));
+  std::set<std::string> messages;
+  for (std::string line; std::getline(lines, line);)
+    if (line.rfind("| `[", 0) == 0) messages.insert(line.substr(3, line.find("` |") - 3));
+  return messages;
+}
+
+TEST(Errors, SayWhatTheDocumentsSay) {
+  const std::set<std::string> messages = documented();
+  for (const auto& [message, cause] : causes()) {
+    EXPECT_TRUE(messages.count(message)) << "not in docs/errors.md: " << message;
+    try {
+      cause();
+      ADD_FAILURE() << "no error: " << message;
+    } catch (const composit::UserError& error) {
+      EXPECT_TRUE(matches(message, error.what())) << message << "\n" << error.what();
+    }
+  }
+}
+
+// In a process of its own: the key is taken for good.
+const char* const kKeyTaken =
+    "[trace] another library has registered a fallback on the dispatch key …";
+TEST(Errors, TakenDispatchKeyDeathTest) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        torch::Library other(torch::Library::IMPL, "_", flashlight::tracer::kTraceKey, __FILE__,
+                             __LINE__);
+        other.fallback(torch::CppFunction::makeFallthrough());
+        try {
+          flashlight::TraceScope scope;
+        } catch (const composit::UserError& error) {
+          std::_Exit(matches(kKeyTaken, error.what()) ? 0 : 1);
+        }
+        std::_Exit(2);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(Errors, DocumentsListNoOther) {
+  for (const std::string& message : documented())
+    EXPECT_TRUE(causes().count(message) || message == kKeyTaken)
+        << "in docs/errors.md, but nothing here causes it: " << message;
+}
+
+}  // namespace
