@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "composit/io/log.h"
 #include "composit/ir/compare.h"
 #include "composit/ir/error.h"
 #include "flashlight/capture_state.h"
@@ -85,6 +86,7 @@ class Checker {
   void compare_programs() {
     ProgramRun run = run_program([&](RecordId id, c10::ArrayRef<at::Tensor> values) {
       for (const at::Tensor& value : values) digests_[id].push_back(digest(value));
+      progress_.advance(1);
     });
     recording_ = std::move(run.recording);
     results_ = run.results.tensors;
@@ -124,6 +126,7 @@ class Checker {
                ++i, ++report_.compared)
             equal = equal && digest(values[i]) == (*expected)[i];
           if (!equal || (options_.float64 && expected != nullptr)) differing.push_back(step);
+          progress_.advance(1);
         });
     for (size_t i = 0; i < results.size() && i < results_.size(); ++i)
       if (results[i].defined())
@@ -247,6 +250,7 @@ class Checker {
   std::unordered_map<RecordId, std::vector<composit::Hash>> digests_;
   Values results_;
   std::optional<tracer::Plan> float64_plan_;
+  composit::Progress progress_{"checking", 2 * state_.plan().size()};
   CheckReport report_;
 };
 

@@ -16,6 +16,8 @@ spdlog::logger& log() {
   return *logger;
 }
 
+void log_debug(const std::string& message) { log().debug("{}", message); }
+
 Progress::Progress(std::string what, uint64_t total) : what_(std::move(what)), total_(total) {}
 
 void Progress::advance(uint64_t amount) {

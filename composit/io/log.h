@@ -17,6 +17,8 @@ class logger;
 namespace composit {
 
 spdlog::logger& log();
+// For code that cannot include spdlog: LibTorch brings another version of fmt.
+void log_debug(const std::string& message);
 
 // Reports on long work once a second, and not at all on work shorter than that.
 //
