@@ -4,6 +4,7 @@
 #include "flashlight/capture_state.h"
 #include "tracer/convert.h"
 #include "tracer/memory_view.h"
+#include "tracer/storage_lock.h"
 
 namespace flashlight {
 namespace {
@@ -23,6 +24,39 @@ std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
   for (const at::Tensor& tensor : tensors)
     result.push_back(tracer::copy_keeping_strides(tensor.detach()));
   return result;
+}
+
+// Where the program was when it left the scope: the last operator that gave a tensor or has an
+// effect. Empty before the first one.
+std::string last_operator(TraceScope& scope) {
+  const auto recording = scope.finish({});
+  recording->mutations.clear();
+  for (uint32_t id = recording->records.size(); id-- > 0 && recording->outputs.empty();) {
+    const tracer::Record& record = recording->records[id];
+    if (record.kind != tracer::RecordKind::op || record.replays) continue;
+    for (uint32_t i = 0; i < record.value_count; ++i)
+      recording->outputs.push_back(record.values + i);
+  }
+  const composit::Graph graph = tracer::publish(*recording).graph;
+  const Node* last = graph.nodes().empty() ? nullptr : graph.nodes().back().get();
+  return last == nullptr || composit::is_input(*last) ? "" : tracer::place_of(*last);
+}
+
+// Runs the program, and says where it accessed memory that strict mode guards.
+FlatValues run_in(TraceScope& scope, const Program& program,
+                  const std::vector<at::Tensor>& arguments) {
+  try {
+    return program(arguments);
+  } catch (const std::exception& error) {
+    const auto refused = tracer::refused_access(error);
+    if (!refused) throw;
+    std::string place;
+    try {
+      place = last_operator(scope);
+    } catch (const std::exception&) {  // must not hide what went wrong first
+    }
+    throw UserError(*refused + (place.empty() ? "" : "; the last operator was " + place));
+  }
 }
 
 }  // namespace
@@ -59,7 +93,7 @@ ProgramRun run_recorded(const Program& program, const FlatValues& arguments,
   for (size_t i = 0; i < arguments.tensors.size(); ++i)
     scope.name(arguments.tensors[i], names[i], InputKind::user_input);
   for (const NamedTensor& tensor : named) scope.name(tensor.tensor, tensor.name, tensor.kind);
-  run.results = program(arguments.tensors);
+  run.results = run_in(scope, program, arguments.tensors);
   run.recording = scope.finish(run.results.tensors);
   return run;
 }

@@ -4,8 +4,11 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
+#include <optional>
+
 #include "composit/ir/error.h"
 #include "tracer/dispatch_key.h"
+#include "tracer/storage_lock.h"
 
 namespace flashlight {
 namespace {
@@ -21,6 +24,7 @@ const c10::DebugInfoKind kScopeInfo(&kScopeInfoName);
 // together with the dispatch key.
 struct ScopeInfo : c10::DebugInfoBase {
   std::vector<std::shared_ptr<Recorder>> recorders;
+  tracer::StorageLocks locks;  // of those that are strict
 };
 
 const ScopeInfo* scopes_here() {
@@ -55,11 +59,15 @@ void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   const tracer::OpInfo& info = tracer::op_info(op);
   c10::SmallVector<Recorder::Pending, 1> pending;
   const auto arguments = torch::jit::last(*stack, info.number_of_arguments());
+  const bool strict = !scopes.locks.empty();
+  std::optional<tracer::OpenStorages> open;
+  if (strict) open.emplace(scopes.locks, info, arguments);
   {
     const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
     for (const auto& recorder : scopes.recorders)
       pending.push_back(recorder->before(info, arguments));
   }
+  if (info.composite) open.reset();  // its kernel is to call operators, like the program
   const size_t below = stack->size() - info.number_of_arguments();
   const bool autograd_copies =
       std::any_of(pending.begin(), pending.end(), [](const auto& p) { return p.requires_grad; });
@@ -68,11 +76,15 @@ void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   } catch (...) {
     const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
     for (size_t i = 0; i < pending.size(); ++i) scopes.recorders[i]->failed(pending[i]);
+    if (strict) tracer::blame_kernel(info);
     throw;
   }
   const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
   const auto results = torch::jit::last(*stack, stack->size() - below);
   for (size_t i = 0; i < pending.size(); ++i) scopes.recorders[i]->after(pending[i], results);
+  if (!strict) return;
+  if (!open) open.emplace(scopes.locks, info, c10::ArrayRef<c10::IValue>());
+  open->add_results(results);
 }
 
 void record_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
@@ -106,20 +118,34 @@ void register_fallback() {
   (void)library;
 }
 
-std::shared_ptr<ScopeInfo> with_outer_scopes(const std::shared_ptr<Recorder>& recorder) {
+std::shared_ptr<ScopeInfo> with_outer_scopes(const std::shared_ptr<Recorder>& recorder,
+                                             const std::shared_ptr<tracer::StorageLock>& lock) {
   auto info = std::make_shared<ScopeInfo>();
-  if (const ScopeInfo* outer = scopes_here()) info->recorders = outer->recorders;
+  if (const ScopeInfo* outer = scopes_here()) {
+    info->recorders = outer->recorders;
+    info->locks = outer->locks;
+  }
   info->recorders.push_back(recorder);
+  if (lock != nullptr) info->locks.push_back(lock);
   return info;
+}
+
+// For what the tracer reads itself; nothing where no scope is strict.
+template <class... Which>
+std::optional<tracer::OpenStorages> open_storages(const Which&... which) {
+  const ScopeInfo* scopes = scopes_here();
+  if (scopes == nullptr || scopes->locks.empty()) return std::nullopt;
+  return std::optional<tracer::OpenStorages>(std::in_place, scopes->locks, which...);
 }
 
 }  // namespace
 
 struct TraceScope::Guards {
   Guards(const std::shared_ptr<Recorder>& recorder,
+         const std::shared_ptr<tracer::StorageLock>& lock,
          const std::shared_ptr<tracer::AllocationWatch>& watch)
       : allocations(c10::DebugInfoKind::PROFILER_STATE, watch),
-        scope(kScopeInfo, with_outer_scopes(recorder)),
+        scope(kScopeInfo, with_outer_scopes(recorder, lock)),
         key(kTraceKey) {}
   c10::DebugInfoGuard allocations;
   c10::DebugInfoGuard scope;
@@ -134,23 +160,34 @@ TraceScope::TraceScope(const TraceOptions& options) {
       c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE));
   recorder_ = std::make_shared<Recorder>(
       tracer::RecorderOptions{options.chains, options.source_lines}, watch);
-  guards_ = std::make_unique<Guards>(recorder_, watch);
+  if (options.strict) lock_ = std::make_shared<tracer::StorageLock>();
+  guards_ = std::make_unique<Guards>(recorder_, lock_, watch);
 }
 
-TraceScope::~TraceScope() = default;
+TraceScope::~TraceScope() { unlock(); }
+
+// Threads of the pool may still know the lock.
+void TraceScope::unlock() {
+  if (lock_ != nullptr) lock_->release();
+}
 
 void TraceScope::name(const at::Tensor& tensor, const std::string& name, composit::InputKind kind) {
+  const auto open = open_storages(tensor, name);
   recorder_->add_input(tensor, name, kind);
 }
 
 composit::LazyTensor TraceScope::lazy(const at::Tensor& tensor) {
+  const auto open = open_storages();
   const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
   return recorder_->lazy(tensor);
 }
 
 std::unique_ptr<tracer::Recording> TraceScope::finish(const std::vector<at::Tensor>& outputs) {
+  auto open = open_storages();
   const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
   auto recording = recorder_->finish(outputs);
+  unlock();
+  open.reset();
   guards_.reset();
   return recording;
 }

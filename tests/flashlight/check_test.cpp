@@ -11,6 +11,7 @@
 namespace {
 
 using flashlight::trace;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(Check, EqualProgramPasses) {
@@ -40,6 +41,47 @@ TEST(Check, HostNumberThatChangesIsNamed) {
   ASSERT_EQ(report.graph_differences.size(), 1u) << str(report);
   EXPECT_THAT(report.graph_differences[0], HasSubstr("aten::mul"));
   EXPECT_EQ(report.exit_code(), 1);
+}
+
+// A number that no operator read is a constant of the capture, and of each capture on other inputs
+// another one; a branch on it is a branch nobody sees.
+TEST(Check, RawReadIsCaughtByStrictMode) {
+  struct Gate : torch::nn::Module {
+    at::Tensor forward(const at::Tensor& x) {
+      const at::Tensor y = gate(x);
+      return y.data_ptr<float>()[0] > 0 ? y * 2 : y * 3;
+    }
+    torch::nn::Linear gate = register_module("gate", torch::nn::Linear(2, 2));
+  };
+  const at::NoGradGuard no_grad;
+  auto model = std::make_shared<Gate>();
+  model->gate->weight.fill_(1);
+  model->gate->bias.zero_();
+  auto captured = trace(model, torch::ones({1, 2}));
+  EXPECT_FALSE(torch::equal(captured(-torch::ones({1, 2})), model->forward(-torch::ones({1, 2}))))
+      << "a replay cannot know";
+  const auto report = captured.check(torch::ones({1, 2}));
+  EXPECT_EQ(report.exit_code(), 1);
+  EXPECT_THAT(str(report),
+              AllOf(HasSubstr("failed: [trace] strict mode: the memory of a tensor that "
+                              "aten::addmm used last"),
+                    HasSubstr("the last operator was aten::addmm in gate\n")));
+  flashlight::CheckOptions lenient;
+  lenient.strict = false;
+  EXPECT_TRUE(captured.check(lenient, torch::ones({1, 2})).ok());
+}
+
+TEST(Check, RawWriteIsCaughtByStrictMode) {
+  auto captured = trace(
+      [](at::Tensor x) {
+        at::Tensor y = x + 1;
+        y.accessor<float, 1>()[0] = 7;
+        return y * 2;
+      },
+      torch::zeros({3}));
+  EXPECT_THAT(str(captured.check(torch::zeros({3}))),
+              AllOf(HasSubstr("a tensor that aten::add.Scalar used last"),
+                    HasSubstr("the last operator was aten::add")));
 }
 
 TEST(Check, BranchOnSizeOrHostStateIsNamed) {

@@ -84,6 +84,18 @@ void finished_twice() {
   scope.finish({});
 }
 
+void raw_read() {
+  flashlight::TraceSettings settings;
+  settings.strict = true;
+  trace(
+      settings,
+      [](const at::Tensor& x) {
+        const at::Tensor y = x.sin();
+        return y * y.const_data_ptr<float>()[0];
+      },
+      ones());
+}
+
 void input_changes_its_sizes() {
   trace([](at::Tensor x) { return x.unsqueeze_(0) + 1; }, at::ones({3}));
 }
@@ -218,6 +230,13 @@ const std::map<std::string, void (*)()>& causes() {
        partial_overlap},
       {"[trace] expected a CPU generator, received one on …", generator_elsewhere},
       {"[trace] this scope was finished before", finished_twice},
+      {"[trace] strict mode: the memory of … was accessed without an operator (data_ptr, an "
+       "accessor, memcpy, printing); such a read is baked into the capture, such a write is "
+       "missing "
+       "in it: use an operator (item, index, copy_), or turn strict mode off; the last operator "
+       "was "
+       "…",
+       raw_read},
       {"[trace] input '…' was … and is … at the end of the scope; a captured program cannot change "
        "what its inputs are: return the new tensor instead",
        input_changes_its_sizes},
