@@ -1,5 +1,6 @@
 #include "flashlight/capture.h"
 
+#include "composit/io/log.h"
 #include "composit/ir/error.h"
 #include "flashlight/capture_state.h"
 #include "tracer/convert.h"
@@ -120,6 +121,8 @@ CaptureBase CaptureBase::capture(Program program, FlatValues arguments,
     if (auto live = generator.live.lock())
       state->generators.emplace(generator.role, at::Generator(std::move(live)));
   state->remarks = std::move(published.remarks);
+  composit::log_debug(c10::str("captured ", state->graph.size(), " nodes, ", state->inputs.size(),
+                               " inputs, ", state->remarks.size(), " remarks"));
   state->program = std::move(program);
   state->named = std::move(named);
   state->options = options;

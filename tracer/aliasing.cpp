@@ -39,7 +39,7 @@ Aliasing::Place Aliasing::find(const at::Tensor& tensor) const {
 }
 
 StorageState& Aliasing::add(const at::Tensor& tensor, bool outside) {
-  if (places_.size() >= sweep_at_) sweep();
+  if (!outside) release_some();
   StorageState* state;
   if (free_states_.empty()) {
     state = &states_.emplace_back(StorageState{tensor.storage().getWeakStorageImpl()});
@@ -52,20 +52,27 @@ StorageState& Aliasing::add(const at::Tensor& tensor, bool outside) {
   state->device = tensor.device();
   state->outside = outside;
   state->birth = outside ? 0 : recording_.records.size();
-  places_[storage_of(tensor)] = {state, 0};
+  const c10::StorageImpl* storage = storage_of(tensor);
+  if (!outside) made_.emplace_back(storage, state);
+  places_[storage] = {state, 0};
   return *state;
 }
 
 // The weak reference keeps the address of a dead storage from being used again, so a lookup needs
-// no test of life; here the dead ones go.
-void Aliasing::sweep() {
-  for (auto it = places_.begin(); it != places_.end();) {
-    StorageState* state = it->second.state;
-    if (state->outside || !state->storage.expired()) {
-      ++it;
+// no test of life. Here dead ones go, soon after their end: what is left of them lies between large
+// blocks of memory, and would keep those from being used for still larger ones.
+void Aliasing::release_some() {
+  constexpr int kAtATime = 8;
+  for (int i = 0; i < kAtATime && !made_.empty(); ++i) {
+    if (next_made_ >= made_.size()) next_made_ = 0;
+    const auto [storage, state] = made_[next_made_];
+    if (!state->storage.expired()) {
+      ++next_made_;
       continue;
     }
-    it = places_.erase(it);
+    made_[next_made_] = made_.back();
+    made_.pop_back();
+    places_.erase(storage);
     state->storage.reset();
     state->version = state->base_version = 0;
     state->has_gaps = false;
@@ -77,7 +84,6 @@ void Aliasing::sweep() {
     state->pending.clear();
     free_states_.push_back(state);
   }
-  sweep_at_ = std::max<size_t>(1024, 2 * places_.size());
 }
 
 // Two storages over one memory (`from_blob` twice) are one as far as values go.

@@ -123,7 +123,7 @@ class Aliasing {
   Place find(const at::Tensor& tensor) const;
   Place place_outside(const at::Tensor& tensor);
   StorageState& add(const at::Tensor& tensor, bool outside);
-  void sweep();
+  void release_some();
 
   Alias* find_alias(StorageState& state, const at::Tensor& tensor, int64_t shift);
   Alias* find_alias(StorageState& state, GeometryId geometry);
@@ -150,8 +150,9 @@ class Aliasing {
   FromOutside from_outside_;
   std::deque<StorageState> states_;
   std::vector<StorageState*> free_states_;
+  std::vector<std::pair<const c10::StorageImpl*, StorageState*>> made_;  // in the scope
+  size_t next_made_ = 0;  // to look at
   ska::flat_hash_map<const c10::StorageImpl*, Place> places_;
-  size_t sweep_at_ = 1024;
   std::map<uintptr_t, StorageState*> outside_by_address_;
   ska::flat_hash_map<const c10::TensorImpl*, Weak> detached_;
   ska::flat_hash_map<const c10::TensorImpl*, Weak> without_storage_;

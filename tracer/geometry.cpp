@@ -7,6 +7,8 @@
 namespace flashlight::tracer {
 namespace {
 
+constexpr GeometryId kFree = ~0u;
+
 size_t mix(size_t seed, int64_t value) {
   return (seed ^ static_cast<size_t>(value)) * 0x9e3779b97f4a7c15ULL + (seed >> 29);
 }
@@ -156,14 +158,23 @@ GeometryId GeometryTable::intern(const at::Tensor& tensor, int64_t shift) {
 }
 
 GeometryId GeometryTable::intern(Geometry geometry) {
-  const size_t hash = hash_of(geometry);
-  const auto [begin, end] = ids_.equal_range(hash);
-  for (auto it = begin; it != end; ++it)
-    if (geometries_[it->second] == geometry) return it->second;
-  const auto id = size();
+  if (2 * (geometries_.size() + 1) > ids_.size()) grow();
+  size_t place = hash_of(geometry) & (ids_.size() - 1);
+  for (; ids_[place] != kFree; place = (place + 1) & (ids_.size() - 1))
+    if (geometries_[ids_[place]] == geometry) return ids_[place];
+  ids_[place] = size();
   geometries_.push_back(std::move(geometry));
-  ids_.emplace(hash, id);
-  return id;
+  return ids_[place];
+}
+
+void GeometryTable::grow() {
+  constexpr size_t kSmallest = 1024;
+  ids_.assign(std::max(kSmallest, 2 * ids_.size()), kFree);
+  for (GeometryId id = 0; id < size(); ++id) {
+    size_t place = hash_of(geometries_[id]) & (ids_.size() - 1);
+    while (ids_[place] != kFree) place = (place + 1) & (ids_.size() - 1);
+    ids_[place] = id;
+  }
 }
 
 }  // namespace flashlight::tracer

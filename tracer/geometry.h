@@ -10,7 +10,6 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
-#include <unordered_map>
 #include <vector>
 
 #include "composit/ir/type.h"
@@ -66,8 +65,10 @@ class GeometryTable {
   GeometryId size() const { return static_cast<GeometryId>(geometries_.size()); }
 
  private:
+  void grow();
+
   std::vector<Geometry> geometries_;
-  std::unordered_multimap<size_t, GeometryId> ids_;  // by hash
+  std::vector<GeometryId> ids_;  // by hash, the next free place where that is taken
 };
 
 }  // namespace flashlight::tracer

@@ -140,7 +140,7 @@ class Publisher {
     scopes_.enter(scope);
     build_frame(inner, items_[c]);
     scopes_.leave();
-    std::vector<ValueId> results = composite.results;
+    std::vector<ValueId> results(composite.results.begin(), composite.results.end());
     results.insert(results.end(), live_.exports[c].begin(), live_.exports[c].end());
 
     NodeSpec spec(composite.info->name);

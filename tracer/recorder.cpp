@@ -177,8 +177,20 @@ void Recorder::read_arguments(Pending& pending, c10::ArrayRef<c10::IValue> argum
   pending.attribute_count = recording_->attributes.size() - pending.attributes;
 }
 
-// A generator by its role: the recording must not keep it alive.
+// A generator by its role: the recording must not keep it alive. Lists and strings as one copy for
+// all calls: the program may change its own, and small pieces that stay between the large blocks of
+// activations would cost much more memory than they take.
 c10::IValue Recorder::attribute(const c10::IValue& argument) {
+  if (argument.isIntList()) {
+    c10::IValue& known = int_lists_[argument.toIntVector()];
+    if (known.isNone()) known = argument.toIntVector();
+    return known;
+  }
+  if (argument.isString()) {
+    c10::IValue& known = strings_[argument.toStringRef()];
+    if (known.isNone()) known = argument.toStringRef();
+    return known;
+  }
   if (!argument.isGenerator()) return argument;
   generator_watch(argument.toGenerator());
   return generator_role(argument.toGenerator());
@@ -360,7 +372,7 @@ void Recorder::end_composite(Pending& pending, c10::ArrayRef<c10::IValue> result
     return !tensor.defined() || aliasing_.knows(tensor);
   });
   if (known) {
-    std::vector<ValueId> values;
+    c10::SmallVector<ValueId, 2> values;
     for (const at::Tensor& tensor : tensors) values.push_back(aliasing_.read(tensor, false));
     recording_->composites[pending.composite].results = std::move(values);
   }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -41,7 +42,7 @@ class Recorder {
     c10::SmallVector<JointView, 2> joint;
     c10::SmallVector<at::Tensor, 2> written;
     c10::SmallVector<int64_t, 2> written_sizes;  // number of elements before the call
-    c10::SmallVector<bool, 2> written_joined;  // per written tensor: is one of `joint`
+    c10::SmallVector<bool, 2> written_joined;    // per written tensor: is one of `joint`
     uint32_t attributes = 0, attribute_count = 0;
     uint32_t composite = kNone;  // the composite this call opens
     uint32_t parent = kNone;
@@ -129,6 +130,8 @@ class Recorder {
   Aliasing aliasing_;
   const std::thread::id owner_;
   std::unordered_map<const c10::GeneratorImpl*, std::optional<GeneratorWatch>> generators_;
+  std::map<std::vector<int64_t>, c10::IValue> int_lists_;
+  std::map<std::string, c10::IValue> strings_;
   int unnamed_parameters_ = 0;
   int unnamed_buffers_ = 0;
   Observer observer_;

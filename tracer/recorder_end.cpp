@@ -54,8 +54,8 @@ void Recorder::expect_own_memory(uint32_t index) const {
          (input.shares == kNone || (input.shares != i && input.shares != other.shares))))
       continue;
     throw composit::UserError(
-        "[trace] input '" + input.name + "' was given other memory (`set_data`, `as_strided_`), while '" +
-        other.name +
+        "[trace] input '" + input.name +
+        "' was given other memory (set_data, as_strided_), while '" + other.name +
         "' lies in its old one; a captured program cannot change what its inputs "
         "share");
   }

@@ -1,5 +1,6 @@
-// Arguments that share memory with a written one, but not its geometry: they are executed as views of
-// one copy of the storage, and the operator sees the same overlap as it did when it was recorded.
+// Arguments that share memory with a written one, but not its geometry: they are executed as views
+// of one copy of the storage, and the operator sees the same overlap as it did when it was
+// recorded.
 #include <algorithm>
 
 #include "tracer/recorder.h"
@@ -73,9 +74,9 @@ void Recorder::join_shared(Pending& pending, c10::ArrayRef<c10::IValue> argument
   for (const Operand& operand : operands) {
     if (!operand.joined) continue;
     pending.operands[operand.position] = aliasing_.base_of(operand.tensor);
-    const auto first =
-        std::find_if(operands.begin(), operands.end(),
-                     [&](const Operand& other) { return other.tensor.is_same(operand.tensor); });
+    const auto first = std::find_if(operands.begin(), operands.end(), [&](const Operand& other) {
+      return other.tensor.is_same(operand.tensor);
+    });
     pending.joint.push_back({operand.position, operand.geometry, first->position});
   }
   for (const at::Tensor& tensor : pending.written)

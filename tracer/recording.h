@@ -83,7 +83,7 @@ struct Composite {
   RecordId begin = 0, end = 0;
   uint32_t operands = 0, operand_count = 0;
   uint32_t attributes = 0, attribute_count = 0;
-  std::vector<ValueId> results;
+  c10::SmallVector<ValueId, 2> results;
   bool grad = false;
   bool ended = false;
   uint32_t frames = kNone;

@@ -80,9 +80,9 @@ NodeSpec& NodeSpec::output(Type type) {
   return *this;
 }
 
-NodePtr NodeSpec::make_node() && { return std::make_shared<const Node>(std::move(*this)); }
+NodePtr NodeSpec::make_node() { return std::make_shared<const Node>(std::move(*this)); }
 
-LazyTensor NodeSpec::make() && {
+LazyTensor NodeSpec::make() {
   COMPOSIT_ASSERT(!outputs.empty(), "'" + op.str() + "' has no output");
   return {std::move(*this).make_node(), 0};
 }

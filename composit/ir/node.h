@@ -6,22 +6,21 @@
 //
 // Meaning of the IR
 //   * A node is an operation applied to tensors (its operands) and attributes. It is pure: its
-//   outputs depend on nothing
-//     else. What is not pure (a random draw, a guard, an assert) carries its place in the effect
-//     order as `effect`, and runs exactly once, in that order, whether or not its outputs are used.
+//     outputs depend on nothing else. What is not pure (a random draw, a guard, an assert) carries
+//     its place in the effect order as `effect`, and runs exactly once, in that order, whether or
+//     not its outputs are used.
 //   * Evaluation order is free but for effects and operands. `Graph::nodes` uses the order of
-//   creation.
+//     creation.
 //   * Element arithmetic is that of ATen's CPU kernels in the dtype of the output: IEEE 754 with
-//   NaN and signed zero kept,
-//     round to nearest; integers wrap; integer division rounds as the op's attribute says;
-//     promotion is torch's (https://pytorch.org/docs/stable/tensor_attributes.html) and has already
-//     happened: types are stored, not derived.
+//     NaN and signed zero kept, round to nearest; integers wrap; integer division rounds as the
+//     op's attribute says; promotion is torch's
+//     (https://pytorch.org/docs/stable/tensor_attributes.html) and has already happened: types are
+//     stored, not derived.
 //   * A tensor's type includes its strides. Two outputs never share memory as far as the graph can
-//   tell: a write through
-//     a view is a new value.
+//     tell: a write through a view is a new value.
 //   * `execution` says how LibTorch ran a captured node (the in-place op it used, grad mode, place
-//   in the effect order,
-//     value a guard expects). It is data like the attributes and part of identity.
+//     in the effect order, value a guard expects). It is data like the attributes and part of
+//     identity.
 //
 // Identity is structural: `hash()` covers operation, arguments, all attribute values, types and the
 // operands' hashes. Teardown and traversal are iterative: a chain of a million nodes is ordinary.
@@ -89,8 +88,9 @@ struct NodeSpec {
   NodeSpec& run(std::string_view name, Attribute value);  // adds to `execution`
   NodeSpec& annotate(std::string_view key, std::string value, int operand = -1);
   NodeSpec& output(Type type);
-  LazyTensor make() &&;  // output 0; the node must have one
-  NodePtr make_node() &&;
+  // Once: the node takes what was gathered. Output 0; the node must have one.
+  LazyTensor make();
+  NodePtr make_node();
 
   Symbol op;
   std::vector<Argument> arguments;
