@@ -119,6 +119,11 @@ bool Aliasing::same_storage(const at::Tensor& a, const at::Tensor& b) const {
   return a.has_storage() && b.has_storage() && find(a).state == find(b).state;
 }
 
+bool Aliasing::made_inside(const at::Tensor& tensor) const {
+  const Place place = tensor.has_storage() ? find(tensor) : Place();
+  return place.state != nullptr && !place.state->outside;
+}
+
 GeometryId Aliasing::geometry(const at::Tensor& tensor) {
   return recording_.geometries.intern(tensor, tensor.has_storage() ? find(tensor).shift : 0);
 }

@@ -99,6 +99,8 @@ class Aliasing {
   bool was_changed(const at::Tensor& tensor, ValueId value) const;
   // Does it begin in another place than it came with?
   bool was_moved(const at::Tensor& tensor, ValueId value) const;
+  // Is it in memory that came to be in the scope?
+  bool made_inside(const at::Tensor& tensor) const;
   GeometryId geometry(const at::Tensor& tensor);
   // All bytes of the storage `tensor` lies in, up to date; kNone for memory the tracer cannot
   // address.
@@ -151,7 +153,7 @@ class Aliasing {
   std::deque<StorageState> states_;
   std::vector<StorageState*> free_states_;
   std::vector<std::pair<const c10::StorageImpl*, StorageState*>> made_;  // in the scope
-  size_t next_made_ = 0;  // to look at
+  size_t next_made_ = 0;                                                 // to look at
   ska::flat_hash_map<const c10::StorageImpl*, Place> places_;
   std::map<uintptr_t, StorageState*> outside_by_address_;
   ska::flat_hash_map<const c10::TensorImpl*, Weak> detached_;

@@ -120,6 +120,16 @@ const std::unordered_set<std::string_view>& overwriting_ops() {
 // them: run in one piece.
 const std::unordered_set<std::string_view>& reads_on_host() {
   static const std::unordered_set<std::string_view> names = {
+      "aten::_pad_packed_sequence",
+      "aten::_reshape_from_tensor",
+      "aten::choose_qparams_optimized",
+      "aten::ctc_loss.Tensor",
+      "aten::fbgemm_linear_quantize_weight",
+      "aten::gru.data",
+      "aten::lstm.data",
+      "aten::rnn_relu.data",
+      "aten::rnn_tanh.data",
+      "aten::sparse_coo_tensor.indices",
       "aten::tensor_split.tensor_indices_or_sections"};
   return names;
 }
@@ -278,7 +288,7 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
     const bool overwrites = out[i] || (writes[i] && overwriting_ops().count(base) > 0);
     reads.push_back(!metadata && !composite && !unwritten && !may_return_view && !overwrites);
   }
-  steady = !metadata && never_fails(op);
+  steady = !metadata && !dynamic_shape && !value_query && never_fails(op);
   clone = name == composit::Symbol("aten::clone");
   detach = name == composit::Symbol("aten::detach");
   if (writes_any && !metadata) twin = find_twin(*this);

@@ -120,6 +120,7 @@ class Recorder {
   ValueId add_source(RecordKind kind, uint32_t index, const at::Tensor& tensor);
   void note_shared_memory(uint32_t index, ValueId first);
   void promote_written_constants();
+  void note_gradients();
   void expect_own_memory(uint32_t index) const;
   void expect_same_type(const RecordedInput& input, ValueId now) const;
   uint32_t backtrace_here();

@@ -13,6 +13,7 @@ std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outpu
   current_op_ = &at_the_end;
   for (const at::Tensor& output : outputs) recording_->outputs.push_back(aliasing_.read(output));
   promote_written_constants();
+  note_gradients();
   for (const RecordedGenerator& generator : recording_->generators)
     if (generator.first_state != kNone && generator.live.use_count() > 0)
       recording_->records[generator.first_state].effect = false;
@@ -26,6 +27,18 @@ std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outpu
     recording_->mutations.push_back({i, value});
   }
   return std::move(recording_);
+}
+
+void Recorder::note_gradients() {
+  for (const RecordedInput& input : recording_->inputs) {
+    if (!input.requires_grad || !input.tensor.is_leaf()) continue;
+    if (const at::Tensor& grad = input.tensor.grad();
+        !grad.defined() || !aliasing_.made_inside(grad))
+      continue;
+    recording_->remark("the program leaves gradients in `.grad` ('" + input.name +
+                       "'); a replay does not: return them");
+    return;
+  }
 }
 
 void Recorder::expect_same_type(const RecordedInput& input, ValueId now) const {

@@ -215,6 +215,18 @@ TEST(Modes, backward_twice_and_own_functions) {
       {ones()});
 }
 
+TEST(Modes, gradients_left_behind_are_told) {
+  const at::Tensor weight = at::ones({3}).requires_grad_();
+  const auto program = [&](Tensors& in) -> Tensors {
+    const at::Tensor loss = (in[0] * weight).sum();
+    torch::autograd::backward({loss}, {});
+    return {loss};
+  };
+  const Captured captured = capture(program, {at::ones({3})});
+  ASSERT_EQ(captured.published.remarks.size(), 1u);
+  EXPECT_NE(captured.published.remarks[0].find("`.grad`"), std::string::npos);
+}
+
 TEST(Modes, gradients_of_what_composites_kept) {
   expect_replays(
       [](Tensors& in) -> Tensors {
