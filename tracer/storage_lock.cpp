@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace flashlight::tracer {
 
@@ -66,9 +67,9 @@ struct GuardedStorages {
   }
 
   void sweep() {
-    for (auto it = entries.begin(); it != entries.end();)
-      it =
-          it->second.users == 0 && it->second.storage.expired() ? entries.erase(it) : std::next(it);
+    std::erase_if(entries, [](const auto& entry) {
+      return entry.second.users == 0 && entry.second.storage.expired();
+    });
     sweep_at = std::max<size_t>(1024, 2 * entries.size());
   }
 };

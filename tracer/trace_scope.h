@@ -25,8 +25,9 @@ struct TraceOptions {
   bool chains =
       true;  // show writes through views as view operators (`select_scatter`) where possible
   bool source_lines = false;  // note the user's source line for each node: some 5 µs per operator
-  bool strict = false;  // an access to a tensor's memory that no operator makes is an error, also on
-                        // other threads (storage_lock.h): some 0.3 µs per operator
+  // An access to a tensor's memory that no operator makes is an error, also on other threads
+  // (storage_lock.h): some 0.3 µs per operator.
+  bool strict = false;
 };
 
 class TraceScope {
