@@ -1,13 +1,17 @@
-"""Calls with arguments made up from the schema alone, for ops that no sample reaches.
+"""Calls to try on an overload that no sample reaches: first those recorded of its out=, in-place,
+functional or copying siblings, then calls made up from the schema alone.
 
-    for call in invented_calls(op): ...     # many do not suit the op, which then refuses them
+    for call in Candidates(recorded).of(op): ...     # many do not suit the op, which refuses them
 """
 
 import itertools
+from collections import defaultdict
 
 import torch
 
-from opdb_watch import Call
+from facts import seed
+from tensors import clone, tensors_in
+from watch import Call
 
 _SHAPES = ((4, 4), (4,), (2, 4, 4), (2, 4, 4, 4), (1, 2, 4, 4, 4))
 _VALUES = {
@@ -22,19 +26,85 @@ _VALUES = {
     "Layout": torch.strided,
     "MemoryFormat": torch.contiguous_format,
 }
+_TENSORS = (
+    torch.rand,
+    lambda shape: torch.randint(0, 3, shape),
+    lambda shape: torch.rand(shape) > 0.5,
+    lambda shape: torch.quantize_per_tensor(torch.rand(shape), 0.1, 0, torch.quint8),
+    lambda shape: torch.rand(shape).to_sparse(),
+    lambda shape: torch.rand(shape).to_sparse_csr(),
+)
 
 
-def invented_calls(op):
-    """One call per kind of tensor and shape, all tensors of a call being alike."""
+class Candidates:
+    def __init__(self, recorded):
+        """`recorded`: op -> its calls."""
+        self._families = defaultdict(list)
+        for op, calls in recorded.items():
+            self._families[_family(op)] += calls
+
+    def of(self, op):
+        for call in self._families[_family(op)]:
+            bound = _bound_by_name(call, op)
+            if bound is not None:
+                yield bound
+        yield from _made_up(op)
+
+
+def _family(op):
+    base = op._schema.name
+    for suffix in ("_functional", "_copy", "_"):
+        if not base.endswith("__"):
+            base = base.removesuffix(suffix)
+    return base
+
+
+def _bound_by_name(call, target):
+    """The arguments of a call as those of `target`, results of the call as its out arguments; None
+    if some argument is missing or of another type."""
+    types = {a.name: _main_type(a) for a in call.op._schema.arguments}
+    values = call.bound()
+    arguments = target._schema.arguments
+    if any(types.get(a.name, _main_type(a)) != _main_type(a) for a in arguments):
+        return None
+    try:
+        values.update(zip((a.name for a in arguments if a.is_out), _out_values(call, arguments)))
+    except Exception:  # the call cannot be repeated
+        return None
+    if any(a.name not in values and not a.has_default_value() for a in arguments):
+        return None
+    return _call(target, {a.name: values.get(a.name, a.default_value) for a in arguments})
+
+
+def _main_type(argument):
+    return str(argument.type).removeprefix("Optional[").rstrip("]")
+
+
+def _out_values(call, arguments):
+    """Tensors of the right types for out arguments: those the call returns."""
+    outs = [a for a in arguments if a.is_out]
+    if not outs:
+        return []
+    with torch.no_grad():
+        results = list(tensors_in(call.map(clone).run()))
+    return [results] if "List" in str(outs[0].type) else results
+
+
+def _call(op, values):
     arguments = op._schema.arguments
-    for make, shape in itertools.product(_MAKERS, _SHAPES):
-        torch.manual_seed(0)
+    args = [values[a.name] for a in arguments if not a.kwarg_only]
+    return Call(op, args, {a.name: values[a.name] for a in arguments if a.kwarg_only})
+
+
+def _made_up(op):
+    """One call per kind of tensor and shape, all tensors of a call being alike."""
+    for make, shape in itertools.product(_TENSORS, _SHAPES):
+        seed()
         try:
-            values = {a.name: _value(a, lambda: make(shape), len(shape)) for a in arguments}
+            arguments = op._schema.arguments
+            yield _call(op, {a.name: _value(a, lambda: make(shape), len(shape)) for a in arguments})
         except (KeyError, IndexError, RuntimeError):  # no such value, or no such tensor
-            continue
-        args = [values[a.name] for a in arguments if not a.kwarg_only]
-        yield Call(op, args, {a.name: values[a.name] for a in arguments if a.kwarg_only})
+            pass
 
 
 def _value(argument, make_tensor, rank):
@@ -49,22 +119,3 @@ def _value(argument, make_tensor, rank):
     if name.startswith("List["):
         return [_VALUES[name[5:-1]]] * (argument.N or rank)
     return _VALUES[name]
-
-
-def _indices(shape):
-    return torch.randint(0, 3, shape)
-
-
-def _quantized(shape):
-    return torch.quantize_per_tensor(torch.rand(shape), 0.1, 0, torch.quint8)
-
-
-def _sparse(shape):
-    return torch.rand(shape).to_sparse()
-
-
-def _sparse_rows(shape):
-    return torch.rand(shape).to_sparse_csr()
-
-
-_MAKERS = (torch.rand, _indices, _quantized, _sparse, _sparse_rows)

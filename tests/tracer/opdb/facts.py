@@ -1,189 +1,126 @@
-"""More calls made from recorded ones: sibling overloads, and the same call on other data.
+"""What one call tells about its op, beyond the schema.
 
-    derived = Derived(watch)
-    derived.undeclared         # undeclared writes of out=, in-place ... overloads no sample called
-    derived.shape_dependent    # names of ops whose result sizes changed with their tensors' data
-    derived.value_dependent    # names of ops whose numbers, bools ... did
+    for fact in facts_about(call): ...
+
+Facts are pairs of a kind and a text:
+
+    called        OP             the op accepted the call
+    writes        OP ARGUMENT    it, or an op it called, changed an argument not declared as written
+    data_sizes    OP             with other data in the same tensors, results have other sizes
+    data_numbers  OP             ... or a result that is no tensor is another one
+    host_reads    OP             ... or the kernel of a composite op goes another way, although no
+                                 op that it calls gave another answer: it reads data on its own
 """
 
+import functools
 import itertools
-from collections import defaultdict
 
 import torch
 
-from opdb_invented import invented_calls
-from opdb_isolate import isolated
-from opdb_watch import (
-    Call,
-    Watch,
-    bind,
-    clone,
-    map_tensors,
-    parts,
-    qualified_name,
-    tensors_in,
-    unwatched,
-)
+from tensors import clone, map_tensors, parts, tensors_in
+from watch import Watch, WriteWatch, unwatched
 
-_TENSORS_PERTURBED = 6
-_INVENTED_CALLS = 2
-_KERNELS = (
-    "CPU",
-    "SparseCPU",
-    "SparseCsrCPU",
-    "QuantizedCPU",
-    "CompositeImplicitAutograd",
-    "CompositeExplicitAutograd",
-    "CompositeExplicitAutogradNonFunctional",
-)
+_TENSORS_CHANGED = 4
 
 
-def every_overload(namespace="aten"):
-    """All overloads the dispatcher has under a namespace, sorted by name."""
-    prefix = namespace + "::"
-    for name in sorted(torch._C._dispatch_get_all_op_names()):
-        if name.startswith(prefix):
-            base, _, overload = name[len(prefix) :].partition(".")
-            yield getattr(getattr(getattr(torch.ops, namespace), base), overload or "default")
+def seed():
+    """Without torch.manual_seed, which takes longer than most calls."""
+    torch.default_generator.manual_seed(0)
 
 
-class Derived:
-    def __init__(self, watch):
-        self.undeclared, self.shape_dependent, self.value_dependent = set(), set(), set()
-        self.ran = {qualified_name(op) for op, calls in watch.calls.items() if calls}
-        calls = [call for kept in watch.calls.values() for call in kept]
-        for found in isolated(_perturb, calls):
-            self._add(found)
-        for found in isolated(_run_sibling, list(_siblings(watch.calls))):
-            self._add(found)
-        unseen = [op for op in every_overload() if qualified_name(op) not in self.ran]
-        for found in isolated(_run_invented, [op for op in unseen if _runs_on_tensors(op)]):
-            self._add(found)
-
-    def _add(self, found):
-        for name, values in (found or {}).items():
-            getattr(self, name).update(values)
-
-
-def _siblings(calls):
-    """(recorded call, overload to call likewise): its out=, in-place, functional or copying twins,
-    if they were recorded less often than the op itself."""
-    families = defaultdict(list)
-    for op in every_overload():
-        families[_family(op)].append(op)
-    for op in [op for op in calls if op.namespace == "aten"]:
-        for target in families[_family(op)]:
-            if target is not op and len(calls.get(target, ())) < len(calls[op]):
-                for call in calls[op]:
-                    yield call, target
-
-
-def _family(op):
-    base = op._schema.name.split("::")[1]
-    for suffix in ("_functional", "_copy", "_"):
-        if not base.endswith("__"):
-            base = base.removesuffix(suffix)
-    return base
-
-
-def _run_sibling(item):
-    """What an overload did, called with the arguments of another; None if they do not suit it."""
+def facts_about(call):
+    watch = WriteWatch()
+    accepted = True
     try:
-        sibling = _bound_by_name(*item)
-    except Exception:
-        return None
-    return _run(sibling) if sibling is not None else None
-
-
-def _runs_on_tensors(op):
-    kernels = torch._C._dispatch_has_kernel_for_dispatch_key
-    takes_tensors = any("Tensor" in str(a.type) for a in op._schema.arguments)
-    return takes_tensors and any(kernels(op.name(), key) for key in _KERNELS)
-
-
-def _run_invented(op):
-    """What the first made-up calls did that the op has not refused."""
-    accepted = (found for found in map(_run, invented_calls(op)) if "ran" in found)
-    total = defaultdict(set)
-    for found in itertools.islice(accepted, _INVENTED_CALLS):
-        for name, values in found.items():
-            total[name] |= values
-    return total
-def _run(call):
-    """What the call did; it may be one that the op refuses."""
-    torch.manual_seed(0)
-    watch = Watch()
-    try:
+        seed()
+        fresh = call.map(clone)
         with watch, torch.no_grad():
-            call.map(clone).run()
+            fresh.run()
     except Exception:
-        return {"undeclared": watch.undeclared}
-    return {"undeclared": watch.undeclared, "ran": {qualified_name(call.op)}, **_perturb(call)}
+        accepted = False
+    yield from (("writes", write) for write in watch.undeclared)
+    if accepted:
+        yield "called", call.op.name()
+        yield from ((kind, call.op.name()) for kind in _reactions(call))
 
 
-def _bound_by_name(call, target):
-    """The arguments of a call as those of `target`, results of the call as its out arguments; None
-    if some argument is missing or of another type."""
-    types = {a.name: _main_type(a) for a in call.op._schema.arguments}
-    values = bind(call.op._schema, call.args, call.kwargs)
-    arguments = target._schema.arguments
-    if any(types.get(a.name, _main_type(a)) != _main_type(a) for a in arguments):
-        return None
-    values.update(zip((a.name for a in arguments if a.is_out), _out_values(call, arguments)))
-    if any(a.name not in values and not a.has_default_value() for a in arguments):
-        return None
-    given = {a.name: values.get(a.name, a.default_value) for a in arguments}
-    args = [given[a.name] for a in arguments if not a.kwarg_only]
-    return Call(target, args, {a.name: given[a.name] for a in arguments if a.kwarg_only})
+def _reactions(call):
+    """Kinds of fact, from calls with other data in the same tensors."""
+    base = _answer_and_steps(call)
+    if base is None:
+        return
+    others = [_answer_and_steps(other) for other in _on_other_data(call)]
+    others = [other for other in others if other not in (None, base)]
+    if not others or base != _answer_and_steps(call):
+        return
+    for other in others:
+        yield from (kind for kind in base[0] if other[0][kind] != base[0][kind])
+        if _is_composite(call.op) and _goes_another_way(base, other):
+            yield "host_reads"
 
 
-def _main_type(argument):
-    return str(argument.type).removeprefix("Optional[").rstrip("]")
+@functools.cache
+def _is_composite(op):
+    """Whether its CPU kernel only calls other ops, as far as the dispatcher knows."""
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    return has_kernel(op.name(), "CompositeImplicitAutograd") and not (
+        has_kernel(op.name(), "CPU") or has_kernel(op.name(), "AutogradCPU")
+    )
 
 
-def _out_values(call, arguments):
-    """Tensors of the right types for out arguments: those the call returns."""
-    outs = [a for a in arguments if a.is_out]
-    if not outs:
-        return []
-    with unwatched():
-        results = list(tensors_in(call.map(clone).run()))
-    return [results] if "List" in str(outs[0].type) else results
-
-
-def _perturb(call):
-    """Whether the call's result sizes or numbers change when only its tensors' data change."""
-    found = {"shape_dependent": set(), "value_dependent": set()}
-    base = _describe(call)
-    if base is not None and base == _describe(call):
-        for other in filter(None, map(_describe, _on_other_data(call))):
-            for kind, before, after in zip(found, base, other):
-                if before != after:
-                    found[kind].add(qualified_name(call.op))
-    return found
-
-
-def _describe(call):
-    """(sizes of all result tensors, repr of all other results), or None if the call fails."""
-    torch.manual_seed(0)
+def _answer_and_steps(call):
+    """None if the call is refused."""
+    steps = _Steps()
     try:
-        with unwatched():
-            result = call.map(clone).run()
-            sizes = [tuple(tensor.shape) for tensor in tensors_in(result)]
-            return repr(sizes), repr(map_tensors(lambda t: None, [result]))
+        seed()
+        fresh = call.map(clone)
+        with torch.no_grad(), steps if _is_composite(call.op) else unwatched():
+            return _answer(fresh.run()), steps.steps
     except Exception:
         return None
+
+
+def _answer(result):
+    """All of a result but the data of its tensors."""
+    return {
+        "data_sizes": [t.is_nested or tuple(t.shape) for t in tensors_in(result)],
+        "data_numbers": repr(map_tensors(lambda tensor: None, [result])),
+    }
+
+
+class _Steps(Watch):
+    """The calls that a composite's kernel makes, down to ops that are no composites, and what those
+    answer."""
+
+    def __init__(self):
+        self.steps = []
+
+    def run(self, call, proceed):
+        self.steps.append(("calls", call.text()))
+        if _is_composite(call.op):
+            return proceed()
+        with unwatched():
+            result = proceed()
+        self.steps.append(("answers", _answer(result)))
+        return result
+
+
+def _goes_another_way(base, other):
+    """Whether something differs that does not follow from an inner op's answer."""
+    for before, after in itertools.zip_longest(base[1], other[1]):
+        if before != after:
+            return "answers" not in (before or after)
+    return base[0] != other[0]
 
 
 def _on_other_data(call):
     """The call with other data in one tensor or in all, mostly data that are legal indices."""
     count = len(list(tensors_in([call.args, list(call.kwargs.values())])))
-    selections = [range(count)] + [[i] for i in range(min(count, _TENSORS_PERTURBED))]
+    selections = [range(count)] + [[i] for i in range(min(count, _TENSORS_CHANGED)) if count > 1]
     for change, selection in itertools.product(_CHANGES, selections):
         numbers = itertools.count()
         try:
-            with unwatched():
-                yield call.map(lambda t: _changed(t, change) if next(numbers) in selection else t)
+            yield call.map(lambda t: _changed(t, change) if next(numbers) in selection else t)
         except RuntimeError:  # data that cannot be rewritten
             pass
 
@@ -199,7 +136,6 @@ def _changed(tensor, change):
 
 _CHANGES = (
     torch.zeros_like,
-    torch.ones_like,
     lambda data: data.reshape(-1)[-1],
     lambda data: data.reshape(-1).flip(0).reshape(data.shape),
 )

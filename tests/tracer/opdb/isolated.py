@@ -1,16 +1,17 @@
 """Runs calls that may crash the process (an internal op checks little of what it is given).
 
-    for result in isolated(function, items):   # function(item), or None where the process died
+    for fact in isolated(function, items): ...    # all that function(item) yields, item by item
 """
 
 import os
 import pickle
+import traceback
 
 
 def isolated(function, items):
-    """Yields function(item) for each item, run one after the other in forked processes.
+    """What function(item) yields for each item, run one after the other in a forked process.
 
-    A process that dies is replaced by one that goes on after the item it died of."""
+    When the process dies, another one goes on after the item it died of."""
     done = 0
     while done < len(items):
         read_end, write_end = os.pipe()
@@ -20,21 +21,24 @@ def isolated(function, items):
             _serve(function, items[done:], write_end)
         os.close(write_end)
         with os.fdopen(read_end, "rb") as results:
-            for result in _received(results):
-                done += 1
-                yield result
+            for is_last, fact in _received(results):
+                done += is_last
+                if not is_last:
+                    yield fact
         os.waitpid(child, 0)
-        if done < len(items):
-            done += 1
-            yield None
+        done += done < len(items)
 
 
 def _serve(function, items, write_end):
     try:
         with os.fdopen(write_end, "wb") as results:
             for item in items:
-                pickle.dump(function(item), results)
-                results.flush()
+                for fact in function(item):
+                    pickle.dump((False, fact), results)
+                    results.flush()
+                pickle.dump((True, None), results)
+    except BaseException:  # of ours: what a call raises is a fact
+        traceback.print_exc()
     finally:
         os._exit(0)
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 import torch.utils.mkldnn
 from torch.nn.utils import rnn
 
-from opdb_watch import unwatched
+from watch import unwatched
 
 aten = torch.ops.aten
 
@@ -51,25 +51,15 @@ def loss_scaling():
 
 
 def packed_sequences():
-    x = torch.randn(2, 5, 3)
-    packed = rnn.pack_padded_sequence(x, torch.tensor([5, 3]), batch_first=True)
-    with unwatched():
+    x = torch.randn(2, 5, 3, requires_grad=True)
+    with unwatched():  # a Parameter can be made only where nothing watches
         kinds = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
         layers = [kind(3, 4, batch_first=True) for kind in kinds]
         layers.append(torch.nn.RNN(3, 4, nonlinearity="relu", batch_first=True))
         layers.append(torch.nn.LSTM(3, 4, 2, dropout=0.5, bidirectional=True, batch_first=True))
     for layer in layers:
-        output, _ = layer(packed)
+        output, _ = layer(rnn.pack_padded_sequence(x, torch.tensor([5, 3]), batch_first=True))
         rnn.pad_packed_sequence(output, batch_first=True)[0].sum().backward()
-
-
-def repeated_backward():
-    x = torch.randn(5, 2, 3, requires_grad=True)
-    with unwatched():
-        lstm = torch.nn.LSTM(3, 4)
-    output, _ = lstm(x)
-    output.sum().backward(retain_graph=True)
-    output.sum().backward()
 
 
 def masks_and_indices():
@@ -83,10 +73,18 @@ def masks_and_indices():
     torch.masked.sum(x, mask=mask)
     F.embedding(torch.tensor([0, 2]), x, max_norm=0.1)
     F.embedding_bag(torch.tensor([0, 2, 1]), x, torch.tensor([0, 1]))
+    torch._rowwise_prune(x, mask[0], torch.int32)
     torch.tensor_split(x, torch.tensor([1, 3]))
     torch.repeat_interleave(x, torch.tensor([1, 2, 1, 1]), dim=0)
     torch.nested.nested_tensor([x, x[:2]]).to_padded_tensor(0.0)
     aten._nested_tensor_from_mask_left_aligned(torch.randn(2, 3, 4), torch.ones(2, 3).tril() > 0)
+
+
+def sparse_gradients():
+    weight = torch.randn(4, 3, requires_grad=True)
+    F.embedding(torch.tensor([0, 2]), weight, sparse=True).sum().backward()
+    bags = torch.tensor([0, 2, 1]), weight, torch.tensor([0, 1])
+    F.embedding_bag(*bags, sparse=True, mode="sum").sum().backward()
 
 
 def losses():
@@ -95,6 +93,7 @@ def losses():
     targets = torch.tensor([[1, 2, 3], [1, 4, 0]])
     F.ctc_loss(logs, targets, *lengths).backward()
     aten.ctc_loss.Tensor(logs, targets, *lengths)
+    aten._ctc_loss.Tensor(logs, targets, *lengths)
 
 
 def inference():
@@ -117,6 +116,9 @@ def quantised():
     torch.ao.nn.quantized.dynamic.Linear(3, 2)(x)
     torch.ao.nn.quantized.dynamic.LSTM(3, 2)(x[None])
     torch.ao.nn.quantized.dynamic.GRU(3, 2)(x[None])
+    packed = rnn.pack_padded_sequence(x[:, None], torch.tensor([4]))
+    torch.ao.nn.quantized.dynamic.LSTM(3, 2)(packed)
+    torch.ao.nn.quantized.dynamic.GRU(3, 2)(packed)
 
 
 def fake_quantised():
@@ -139,13 +141,13 @@ def sparse_products():
     torch.sparse.softmax(x.to_sparse(), 1)
 
 
-EXTRA_SAMPLES = (
+PROGRAMS = (
     running_statistics,
     mkldnn_tensors,
     loss_scaling,
     packed_sequences,
-    repeated_backward,
     masks_and_indices,
+    sparse_gradients,
     losses,
     inference,
     quantised,

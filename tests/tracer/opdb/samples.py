@@ -14,10 +14,11 @@ from torch.testing._internal.common_optimizers import (
 )
 from torch.testing._internal.common_optimizers import optim_db
 
-import opdb_watch
+from facts import seed
+from tensors import tensors_in
 
-_DTYPES = (torch.float32, torch.bfloat16, torch.int64, torch.complex64, torch.bool)
-_SAMPLES_PER_DTYPE = 12
+_DTYPES = (torch.float32, torch.int64, torch.complex64)  # others reach no further op
+_SAMPLES = 4  # per op and dtype
 _LARGEST_SAMPLE = 1 << 16  # elements of one tensor
 _SPARSE_LAYOUTS = ("coo", "csr", "csc", "bsr", "bsc")
 _FOREACH_DBS = ("unary", "binary", "pointwise", "reduce", "other")
@@ -36,15 +37,11 @@ def database_samples():
 def _operator_samples(database):
     for info in database:
         for dtype in [d for d in _DTYPES if d in info.dtypes] or sorted(info.dtypes, key=str):
+            seed()
             needs_grad = info.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
-            for sample in _spread(info.sample_inputs("cpu", dtype, requires_grad=needs_grad)):
-                yield from _variants(info, sample)
-
-
-def _spread(samples):
-    """A few of the samples, from the whole range."""
-    samples = list(samples)
-    return samples[:: len(samples) // _SAMPLES_PER_DTYPE + 1]
+            yield from _some(
+                info, info.sample_inputs("cpu", dtype, requires_grad=needs_grad, set_seed=False)
+            )
 
 
 def _sparse_samples(database):
@@ -52,36 +49,33 @@ def _sparse_samples(database):
         for layout in _SPARSE_LAYOUTS:
             if not getattr(info, f"supports_sparse{'' if layout == 'coo' else '_' + layout}"):
                 continue
+            seed()
             try:
                 make = getattr(info, f"sample_inputs_sparse_{layout}")
-                samples = list(make("cpu", torch.float32))
+                yield from _some(info, make("cpu", torch.float32))
             except NotImplementedError:  # supported, but the database has no samples
-                continue
-            for sample in samples:
-                yield from _variants(info, sample)
+                pass
 
 
-def _variants(info, sample):
-    """The sample by function and in place."""
-    if any(t.numel() > _LARGEST_SAMPLE for t in opdb_watch.tensors_in([sample.input, sample.args])):
-        return
-    yield functools.partial(_run, info.op, sample)
-    if info.inplace_variant is not None:
-        yield functools.partial(_run_in_place, info.inplace_variant, sample)
+def _some(info, samples):
+    for sample in _spread(samples):
+        if all(t.numel() <= _LARGEST_SAMPLE for t in tensors_in([sample.input, sample.args])):
+            yield functools.partial(_run, info.op, sample)
+
+
+def _spread(samples):
+    """A few of the samples, from the whole range."""
+    samples = list(samples)
+    return samples[:: len(samples) // _SAMPLES + 1]
 
 
 def _run(op, sample):
     _backward(op(sample.input, *sample.args, **sample.kwargs))
 
 
-def _run_in_place(op, sample):
-    with torch.no_grad():
-        op(opdb_watch.map_tensors(opdb_watch.clone, sample.input), *sample.args, **sample.kwargs)
-
-
 def _backward(result):
     """Differentiates all outputs at once, as far as they can be."""
-    outputs = [t for t in opdb_watch.tensors_in(result) if t.requires_grad]
+    outputs = [t for t in tensors_in(result) if t.requires_grad]
     if outputs:
         torch.autograd.backward(outputs, [torch.ones_like(t) for t in outputs])
 
@@ -89,6 +83,7 @@ def _backward(result):
 def _module_samples():
     for info in module_db:
         for training in (True, False):
+            seed()
             inputs = info.module_inputs_func(
                 info, device="cpu", dtype=torch.float32, requires_grad=True, training=training
             )
@@ -106,6 +101,7 @@ def _run_module(module, given):
 def _optimizer_samples():
     for info in optim_db:
         for config in optimizer_inputs("cpu", torch.float32, info):
+            seed()
             parameters = [torch.nn.Parameter(torch.randn(3, 4)) for _ in range(2)]
             yield functools.partial(_run_optimizer, info, parameters, config.kwargs)
 
