@@ -73,11 +73,11 @@ const std::unordered_set<std::string_view>& metadata_ops() {
   return names;
 }
 
-// Composite in the dispatcher's tables, but their output sizes depend on values and they carry no
-// tag for it.
+// Their output sizes depend on values, and they carry no tag for it. Composites need none: what
+// they call is tagged. `out=` forms go by their functional form.
 const std::unordered_set<std::string_view>& untagged_dynamic_shapes() {
-  static const std::unordered_set<std::string_view> names = {"aten::nonzero_numpy",
-                                                             "aten::argwhere"};
+  static const std::unordered_set<std::string_view> names = {
+      "aten::_pack_padded_sequence", "aten::sparse_compressed_tensor.comp_plain_value"};
   return names;
 }
 
@@ -116,12 +116,14 @@ const std::unordered_set<std::string_view>& overwriting_ops() {
   return names;
 }
 
-// Composites whose kernel reads elements on the host, unseen, and whose output sizes depend on
-// them: run in one piece.
+// Composites whose kernel reads elements on the host, unseen, so that what it calls, their sizes or
+// numbers depend on them: run in one piece.
 const std::unordered_set<std::string_view>& reads_on_host() {
   static const std::unordered_set<std::string_view> names = {
+      "aten::_pack_padded_sequence_backward",
       "aten::_pad_packed_sequence",
       "aten::_reshape_from_tensor",
+      "aten::_rowwise_prune",
       "aten::choose_qparams_optimized",
       "aten::ctc_loss.Tensor",
       "aten::fbgemm_linear_quantize_weight",
@@ -164,10 +166,10 @@ ArgumentKind kind_of(const c10::TypePtr& declared) {
                                                    : ArgumentKind::other;
 }
 
-bool conceals_write(const std::string& op, const std::string& argument) {
+bool conceals_write(const std::string& base, const std::string& argument) {
   const auto& table = concealed_writes();
   return std::any_of(table.begin(), table.end(),
-                     [&](const auto& row) { return row.first == op && row.second == argument; });
+                     [&](const auto& row) { return row.first == base && row.second == argument; });
 }
 
 bool written(const c10::Argument& argument) {
@@ -183,12 +185,18 @@ bool runs_composite(const c10::OperatorHandle& op) {
          !op.hasKernelForDispatchKey(DispatchKey::AutogradCPU);
 }
 
-bool returns_no_tensor(const c10::FunctionSchema& schema) {
-  return !schema.returns().empty() &&
-         std::all_of(schema.returns().begin(), schema.returns().end(),
-                     [](const c10::Argument& result) {
-                       return kind_of(result.real_type()) == ArgumentKind::other;
-                     });
+// It tells the program something other than tensors. (An object beside tensors is no answer.)
+bool answers_host(const c10::FunctionSchema& schema) {
+  const auto is_number = [](const c10::Argument& result) {
+    return result.type()->isSubtypeOf(*c10::NumberType::get()) ||
+           result.type()->kind() == c10::TypeKind::BoolType;
+  };
+  const auto is_no_tensor = [](const c10::Argument& result) {
+    return kind_of(result.real_type()) == ArgumentKind::other;
+  };
+  const auto& results = schema.returns();
+  return !results.empty() && (std::any_of(results.begin(), results.end(), is_number) ||
+                              std::all_of(results.begin(), results.end(), is_no_tensor));
 }
 
 std::string base_name(const c10::OperatorName& name) {
@@ -244,14 +252,24 @@ const std::vector<std::pair<std::string_view, std::string_view>>& concealed_writ
   static const std::vector<std::pair<std::string_view, std::string_view>> table = {
       {"aten::_batch_norm_impl_index", "running_mean"},
       {"aten::_batch_norm_impl_index", "running_var"},
+      {"aten::_cudnn_rnn_backward", "reserve"},
       {"aten::batch_norm", "running_mean"},
       {"aten::batch_norm", "running_var"},
+      {"aten::batch_norm_gather_stats", "running_mean"},
+      {"aten::batch_norm_gather_stats", "running_var"},
+      {"aten::batch_norm_gather_stats_with_counts", "running_mean"},
+      {"aten::batch_norm_gather_stats_with_counts", "running_var"},
+      {"aten::batch_norm_update_stats", "running_mean"},
+      {"aten::batch_norm_update_stats", "running_var"},
       {"aten::cudnn_batch_norm", "running_mean"},
       {"aten::cudnn_batch_norm", "running_var"},
+      {"aten::cudnn_batch_norm_backward", "reserveSpace"},
       {"aten::instance_norm", "running_mean"},
       {"aten::instance_norm", "running_var"},
       {"aten::miopen_batch_norm", "running_mean"},
       {"aten::miopen_batch_norm", "running_var"},
+      {"aten::miopen_rnn_backward", "reserve"},
+      {"aten::mkldnn_rnn_layer_backward", "workspace"},
       {"aten::native_batch_norm", "running_mean"},
       {"aten::native_batch_norm", "running_var"},
   };
@@ -264,7 +282,7 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   for (const c10::Argument& argument : schema->arguments()) {
     arguments.push_back(kind_of(argument.real_type()));
     argument_names.emplace_back(argument.name());
-    writes.push_back(written(argument) || conceals_write(name.str(), argument.name()));
+    writes.push_back(written(argument) || conceals_write(base, argument.name()));
     out.push_back(argument.is_out());
     writes_any = writes_any || writes.back();
   }
@@ -273,9 +291,11 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   metadata = inplace_view || metadata_ops().count(base) > 0;
   const bool on_host = reads_on_host().count(name.str()) > 0;
   composite = !metadata && !on_host && runs_composite(op);
-  value_query = !metadata && !composite && returns_no_tensor(*schema);
+  value_query = !metadata && !composite && answers_host(*schema);
+  if (writes_any && !metadata) twin = find_twin(*this);
   dynamic_shape = on_host || op.hasTag(at::Tag::dynamic_output_shape) ||
-                  untagged_dynamic_shapes().count(base) > 0;
+                  untagged_dynamic_shapes().count(name.str()) > 0 ||
+                  (twin != nullptr && twin->dynamic_shape);
   const bool foreign = base.compare(0, 6, "aten::") != 0;
   may_draw = op.hasTag(at::Tag::nondeterministic_seeded) || foreign;
   always_draws = draws_by_value().count(base) > 0;
@@ -291,7 +311,6 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   steady = !metadata && !dynamic_shape && !value_query && never_fails(op);
   clone = name == composit::Symbol("aten::clone");
   detach = name == composit::Symbol("aten::detach");
-  if (writes_any && !metadata) twin = find_twin(*this);
 }
 
 const OpInfo& op_info(const c10::OperatorHandle& handle) {

@@ -3,9 +3,9 @@
 //
 //   const OpInfo& info = op_info(handle);     if (info.composite) ...
 //
-// Run time decides what aliases what; the schema says only which arguments are written. Ops whose
-// schema conceals a write, and queries whose answer depends on values, are the two tables in
-// op_info.cpp; tests derive both from torch's operator database.
+// Run time decides what aliases what; the schema says only which arguments are written. What a
+// schema conceals (writes, reads on the host, whether sizes and numbers depend on values) is in
+// tables in op_info.cpp; a test compares them with what torch's operators were seen to do.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -37,7 +37,7 @@ struct OpInfo {
   bool composite = false;      // its kernel only calls other operators: recorded as a region
   bool metadata = false;       // asks or changes what a tensor is, not what it holds: no node
   bool inplace_view = false;   // changes the geometry of its argument
-  bool value_query = false;    // tensor in, number out: the number is guarded
+  bool value_query = false;    // gives a number, which is guarded
   bool dynamic_shape = false;  // output sizes depend on values
   bool may_draw = false;       // may draw random numbers
   bool always_draws = false;   // keeps its place also when it drew nothing
@@ -59,7 +59,8 @@ const OpInfo& op_info(const c10::OperatorHandle& handle);
 // nullptr when LibTorch has no such operator. `name` includes the overload: "aten::add.Tensor".
 const OpInfo* find_op(std::string_view name);
 
-// Operators that write an argument their schema does not mark, with the argument's name.
+// Operators, without overload names, that write an argument their schema does not mark, and that
+// argument's name.
 const std::vector<std::pair<std::string_view, std::string_view>>& concealed_writes();
 
 }  // namespace flashlight::tracer

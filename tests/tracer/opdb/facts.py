@@ -121,7 +121,7 @@ def _on_other_data(call):
         numbers = itertools.count()
         try:
             yield call.map(lambda t: _changed(t, change) if next(numbers) in selection else t)
-        except RuntimeError:  # data that cannot be rewritten
+        except (IndexError, RuntimeError):  # data that cannot be rewritten
             pass
 
 
