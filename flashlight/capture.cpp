@@ -115,7 +115,8 @@ CaptureBase CaptureBase::capture(Program program, FlatValues arguments,
   for (tracer::RecordedInput& input : published.inputs) {
     if (!input.tied.empty()) state->tied[input.name] = input.tied;
     const bool user = input.kind == InputKind::user_input;
-    state->inputs.push_back({input.name, user ? at::Tensor() : input.tensor, input.kind});
+    state->inputs.push_back(
+        {std::move(input.name), user ? at::Tensor() : std::move(input.tensor), input.kind});
   }
   for (const tracer::RecordedGenerator& generator : published.generators)
     if (auto live = generator.live.lock())

@@ -22,7 +22,7 @@ static_assert(static_cast<int>(composit::MemoryFormat::channels_last_3d) ==
               static_cast<int>(c10::MemoryFormat::ChannelsLast3d));
 
 c10::TypePtr without_optional(const c10::TypePtr& type) {
-  if (auto optional = type->cast<c10::OptionalType>()) return optional->getElementType();
+  if (const auto* optional = type->castRaw<c10::OptionalType>()) return optional->getElementType();
   return type;
 }
 
@@ -73,7 +73,7 @@ Attribute opaque(const c10::IValue& value) {
 
 Attribute list_attribute(const c10::IValue& value, const c10::TypePtr& type) {
   const c10::List<c10::IValue> items = value.toList();
-  const auto list_type = type->cast<c10::ListType>();
+  const auto* list_type = type->castRaw<c10::ListType>();
   const c10::TypePtr element = list_type ? list_type->getElementType() : items.elementType();
   composit::List list{element_kind(element), {}};
   list.items.reserve(items.size());

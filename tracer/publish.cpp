@@ -105,14 +105,19 @@ class Publisher {
   LazyTensor resolve(Frame& frame, ValueId id) {
     if (id == kNone) return {};
     COMPOSIT_ASSERT(values_[id], "a value is used before it is made");
-    if (frames_[id] != frame.number) bind(frame, id, add_block(frame, type(id), id));
+    if (frames_[id] != frame.number) bind(frame, id, add_block(frame, id, true));
     return values_[id];
   }
-  LazyTensor add_block(Frame& frame, const composit::Type& type, ValueId captured) {
-    const std::string name = std::to_string(frame.blocks.size());
-    frame.blocks.push_back(composit::input(name, type, composit::InputKind::block));
-    if (captured != kNone) frame.captured.push_back(captured);
-    return frame.blocks.back();
+  // Regions share their blocks: an input is its name and type, and half of a captured ResNet's
+  // nodes would be such. `captured`: the region reads `id` from outside.
+  LazyTensor add_block(Frame& frame, ValueId id, bool captured) {
+    const uint64_t place = frame.blocks.size();
+    LazyTensor& block = blocks_[place << 32 | recording_.values[id].geometry];
+    if (!block)
+      block = composit::input(std::to_string(place), type(id), composit::InputKind::block);
+    frame.blocks.push_back(block);
+    if (captured) frame.captured.push_back(id);
+    return block;
   }
   const composit::Type& type(ValueId id) {
     const GeometryId geometry = recording_.values[id].geometry;
@@ -134,7 +139,7 @@ class Publisher {
     inner.parent = &frame;
     for_each_operand(recording_, composite.operands, composite.operand_count, [&](ValueId id) {
       if (id == kNone) return;
-      LazyTensor block = add_block(inner, type(id), kNone);
+      LazyTensor block = add_block(inner, id, false);
       if (frames_[id] != inner.number) bind(inner, id, std::move(block));
     });
     scopes_.enter(scope);
@@ -176,12 +181,12 @@ class Publisher {
       return;
     }
     steps_.push_back(id);
-    const std::string scope = scopes_.of(record.operands, record.operand_count);
+    std::string scope = scopes_.of(record.operands, record.operand_count);
     NodeSpec spec =
         record.kind == RecordKind::op ? op_node(frame, record) : memory_node(frame, record);
     for (ValueId value : values) spec.output(type(value));
     if (record.effect) add_effect(frame, spec);
-    finish_node(frame, std::move(spec), scope, record.frames, values, record.effect);
+    finish_node(frame, std::move(spec), std::move(scope), record.frames, values, record.effect);
     if (record.kind != RecordKind::op || record.value_count != 1) return;
     const ValueId first = record.operand_count > 0 ? recording_.operands[record.operands] : kNone;
     if (first < kListMark && (is_view_operator(*record.info))) scopes_.derive(first, record.values);
@@ -354,9 +359,9 @@ class Publisher {
   static void add_effect(Frame& frame, NodeSpec& spec) {
     spec.run("effect", static_cast<int64_t>(frame.effects.size()));
   }
-  void finish_node(Frame& frame, NodeSpec&& spec, const std::string& scope, uint32_t frames,
-                   const std::vector<ValueId>& values, bool effect) {
-    if (!scope.empty()) spec.annotate("scope", scope);
+  void finish_node(Frame& frame, NodeSpec&& spec, std::string scope, uint32_t frames,
+                   c10::ArrayRef<ValueId> values, bool effect) {
+    if (!scope.empty()) spec.annotate("scope", std::move(scope));
     if (frames != kNone) {
       if (std::string line = sources_.user_line(frames); !line.empty())
         spec.annotate("source", std::move(line));
@@ -374,6 +379,7 @@ class Publisher {
   SourceLines sources_;
   std::vector<std::optional<composit::Type>> types_;  // by geometry
   std::unordered_map<uint32_t, std::vector<Item>> items_;
+  std::unordered_map<uint64_t, LazyTensor> blocks_;  // by place and geometry
   std::vector<RecordId> steps_;
   std::vector<LazyTensor> values_;  // by value: its innermost binding, and the frame that made it
   std::vector<uint32_t> frames_;
@@ -398,12 +404,14 @@ Published publish(Recording& recording) {
   for (RecordedInput& input : recording.inputs) {
     if (!publisher.is_live(recording.values[input.value].record)) continue;
     parts.inputs.push_back(publisher.value(input.value));
-    published.inputs.push_back(input);
   }
   for (ValueId output : recording.outputs) parts.outputs.push_back(publisher.value(output));
   for (const auto& mutation : recording.mutations)
     parts.mutations.push_back(
         {publisher.value(recording.inputs[mutation.input].value), publisher.value(mutation.value)});
+  for (RecordedInput& input : recording.inputs)
+    if (publisher.is_live(recording.values[input.value].record))
+      published.inputs.push_back(std::move(input));
   parts.effects = publisher.effects();
   published.graph = composit::Graph(std::move(parts));
   published.generators = std::move(recording.generators);

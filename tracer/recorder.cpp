@@ -61,14 +61,14 @@ Recorder::Recorder(RecorderOptions options, std::shared_ptr<AllocationWatch> all
 void Recorder::add_input(const at::Tensor& tensor, const std::string& name,
                          composit::InputKind kind) {
   std::lock_guard lock(mutex_);
-  for (RecordedInput& known : recording_->inputs) {
-    if (!known.tensor.is_same(tensor)) continue;
-    if (kind == composit::InputKind::user_input || known.kind == composit::InputKind::user_input)
-      continue;
-    known.tied.push_back(name);
-    return;
-  }
   const auto index = static_cast<uint32_t>(recording_->inputs.size());
+  if (kind != composit::InputKind::user_input) {
+    const auto [known, fresh] = named_.try_emplace(tensor.unsafeGetTensorImpl(), index);
+    if (!fresh) {
+      recording_->inputs[known->second].tied.push_back(name);
+      return;
+    }
+  }
   recording_->inputs.push_back({name, kind, tensor, kNone, tensor.requires_grad(), {}});
   recording_->inputs[index].value = add_source(RecordKind::input, index, tensor);
 }
@@ -109,6 +109,7 @@ ValueId Recorder::from_outside(const at::Tensor& tensor) {
   if (tensor.is_leaf() && tensor.requires_grad()) {
     const auto index = static_cast<uint32_t>(recording_->inputs.size());
     const std::string name = "parameter_" + std::to_string(unnamed_parameters_++);
+    named_.emplace(tensor.unsafeGetTensorImpl(), index);
     recording_->inputs.push_back({name, composit::InputKind::parameter, tensor, kNone, true, {}});
     return recording_->inputs[index].value = add_source(RecordKind::input, index, tensor);
   }

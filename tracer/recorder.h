@@ -130,6 +130,7 @@ class Recorder {
   std::unique_ptr<Recording> recording_;
   Aliasing aliasing_;
   const std::thread::id owner_;
+  std::unordered_map<const c10::TensorImpl*, uint32_t> named_;  // parameters and buffers: the input
   std::unordered_map<const c10::GeneratorImpl*, std::optional<GeneratorWatch>> generators_;
   std::map<std::vector<int64_t>, c10::IValue> int_lists_;
   std::map<std::string, c10::IValue> strings_;

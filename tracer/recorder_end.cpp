@@ -18,8 +18,10 @@ std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outpu
     if (generator.first_state != kNone && generator.live.use_count() > 0)
       recording_->records[generator.first_state].effect = false;
   for (uint32_t i = 0; i < recording_->inputs.size(); ++i) {
+    if (const RecordedInput& input = recording_->inputs[i];
+        !aliasing_.was_changed(input.tensor, input.value))
+      continue;
     const RecordedInput input = recording_->inputs[i];  // a copy: reading may add inputs
-    if (!aliasing_.was_changed(input.tensor, input.value)) continue;
     const ValueId value = aliasing_.read(input.tensor);
     if (value == input.value) continue;
     expect_same_type(input, value);

@@ -180,11 +180,12 @@ std::optional<InputKind> input_kind_from_name(std::string_view name) {
 }
 
 LazyTensor input(std::string name, Type type, InputKind kind) {
+  static const Symbol name_key("name"), kind_key("kind");
   NodeSpec spec(ops::kInput);
-  spec.attribute("name", std::move(name))
-      .attribute("kind", std::string(composit::name(kind)))
-      .output(std::move(type));
-  return std::move(spec).make();
+  spec.attributes.reserve(2);
+  spec.attributes.push_back({name_key, std::move(name)});
+  spec.attributes.push_back({kind_key, std::string(composit::name(kind))});
+  return std::move(spec.output(std::move(type))).make();
 }
 
 LazyTensor constant(Array value, std::string name) {
