@@ -1,0 +1,92 @@
+// One application of an operation: its arguments in the order of the schema, defaults filled in.
+//
+//   Call call = call_of(node, schema);           // from a node of a graph
+//   Call call(schema, {x, Ints{1}, true});       // from values, in order; trailing ones may miss
+//   NodePtr node = call.node(types);
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "composit/ir/node.h"
+#include "composit/op/schema.h"
+#include "composit/op/tensor.h"
+
+namespace composit {
+
+// A value for an argument: a tensor (absent for an optional one that is missing), a list of
+// tensors, or data.
+class ArgumentValue {
+ public:
+  ArgumentValue() = default;  // none
+  ArgumentValue(Tensor tensor) : value_(std::move(tensor)) {}      // NOLINT: any of these is one
+  ArgumentValue(LazyTensor tensor) : value_(Tensor(std::move(tensor))) {}  // NOLINT
+  ArgumentValue(std::optional<Tensor> tensor) : value_(tensor.value_or(Tensor())) {}  // NOLINT
+  ArgumentValue(Tensors tensors) : value_(std::move(tensors)) {}   // NOLINT
+  ArgumentValue(Attribute data) : value_(std::move(data)) {}       // NOLINT
+  ArgumentValue(bool data) : value_(Attribute(data)) {}            // NOLINT
+  ArgumentValue(int data) : value_(Attribute(data)) {}             // NOLINT
+  ArgumentValue(int64_t data) : value_(Attribute(data)) {}         // NOLINT
+  ArgumentValue(double data) : value_(Attribute(data)) {}          // NOLINT
+  ArgumentValue(const char* data) : value_(Attribute(data)) {}     // NOLINT
+  ArgumentValue(std::string data) : value_(Attribute(std::move(data))) {}  // NOLINT
+  ArgumentValue(DType data) : value_(Attribute(data)) {}           // NOLINT
+  ArgumentValue(std::optional<DType> data) {                       // NOLINT
+    if (data) value_ = Attribute(*data);
+  }
+  ArgumentValue(Scalar data) : value_(Attribute(std::move(data))) {}  // NOLINT
+  ArgumentValue(const std::vector<int64_t>& data) : value_(Attribute(int_list(data))) {}  // NOLINT
+  ArgumentValue(const std::vector<bool>& data) : value_(Attribute(bool_list(data))) {}    // NOLINT
+
+  bool is_tensor() const { return std::holds_alternative<Tensor>(value_); }
+  bool is_list() const { return std::holds_alternative<Tensors>(value_); }
+  bool is_none() const;
+  const Tensor& tensor() const { return std::get<Tensor>(value_); }
+  const Tensors& tensors() const { return std::get<Tensors>(value_); }
+  const Attribute& data() const { return std::get<Attribute>(value_); }
+
+ private:
+  std::variant<Attribute, Tensor, Tensors> value_;
+};
+
+class Call {
+ public:
+  // Brings data to the kind the schema says: an integer for a Scalar becomes a Scalar, one number
+  // for "int[2]" a list of two, a number for a Tensor a wrapped zero-dimensional constant.
+  // UserError naming operation and argument: too many, one without default missing, another kind.
+  Call(const Schema& schema, std::vector<ArgumentValue> values);
+
+  const Schema& schema() const { return *schema_; }
+  const ArgumentValue& operator[](size_t argument) const { return arguments_[argument]; }
+  const ArgumentValue& operator[](std::string_view name) const;
+  size_t size() const { return arguments_.size(); }
+
+  // Tensors in the order of the schema: one place per tensor argument (absent where it is missing)
+  // and per item of a list.
+  const Tensors& tensors() const { return tensors_; }
+  // For a tensor argument: its first place among `tensors`, and its operand number in the node and
+  // in the loop form, which count present tensors only.
+  size_t first_tensor(size_t argument) const { return first_tensor_[argument]; }
+  size_t operand(size_t tensor) const { return operands_[tensor]; }
+  std::vector<Type> operand_types() const;
+
+  NodePtr node(std::vector<Type> results) const;
+
+ private:
+  friend Call call_of(const Node& node, const Schema& schema);
+  explicit Call(const Schema& schema) : schema_(&schema) {}
+  void number_tensors();
+
+  const Schema* schema_;
+  std::vector<ArgumentValue> arguments_;
+  Tensors tensors_;
+  std::vector<size_t> first_tensor_, operands_;
+};
+
+// `schema` must outlive the result. Operands beyond the schema's (what a closed composite takes
+// from outside) are left out.
+Call call_of(const Node& node, const Schema& schema);
+
+}  // namespace composit

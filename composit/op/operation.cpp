@@ -1,0 +1,144 @@
+#include "composit/op/operation.h"
+
+#include <algorithm>
+
+#include "composit/op/promotion.h"
+
+namespace composit {
+namespace {
+
+void check(const Row& row, const Schema& schema) {
+  row.scalar.check(schema);
+  row.loops.check(schema);
+  row.decompose.check(schema);
+  row.infer.check(schema);
+  row.native.check(schema);
+  row.vjp.check(schema);
+  const int forms = int{bool(row.scalar)} + int{bool(row.loops)} + int{bool(row.decompose)} +
+                    int{bool(row.native)};
+  COMPOSIT_ASSERT(forms == 1, schema.name.str() + ": a row has one form of scalar, loops, "
+                                                  "decompose and native, this one has " +
+                                  std::to_string(forms));
+  COMPOSIT_ASSERT(bool(row.native) == bool(row.infer),
+                  schema.name.str() + ": a native row, and no other, says its results' types");
+}
+
+bool is_wrapped(const Tensor& tensor) {
+  const Node& node = *tensor.lazy().node;
+  return node.op() == ops::kConstant && node.find_attribute("wrapped") != nullptr;
+}
+
+DType dtype_of(const Scalar& scalar) {
+  constexpr DType dtypes[] = {DType::bool_, DType::int64, DType::float64, DType::complex128};
+  return dtypes[scalar.value.index()];
+}
+
+void add(Promotion& promotion, const Tensor& tensor) {
+  if (!tensor.defined()) return;
+  if (is_wrapped(tensor))
+    promotion.add_number(tensor.dtype());
+  else
+    promotion.add(tensor.type());
+}
+
+DType common_dtype(const Row& row, const Call& call) {
+  Promotion promotion;
+  const std::vector<bool> promoted = row.scalar.promoted();
+  for (size_t i = 0; i < promoted.size(); ++i) {
+    if (!promoted[i]) continue;
+    const ArgumentValue& value = call[i];
+    if (value.is_tensor()) add(promotion, value.tensor());
+    else if (value.is_list())
+      for (const Tensor& item : value.tensors()) add(promotion, item);
+    else if (!value.data().is_none())
+      promotion.add_number(dtype_of(value.data().as<Scalar>()));
+  }
+  const DType common = promotion.result();
+  return row.promote == Promote::to_float ? to_float(common) : common;
+}
+
+Loops pointwise_loops(const Row& row, const Call& call) {
+  Nest nest;
+  std::vector<Ints> sizes;
+  for (const Tensor& tensor : call.tensors())
+    if (tensor.defined()) sizes.push_back(tensor.sizes());
+  const Index index = nest.parallel(broadcast_sizes(sizes));
+  std::vector<Expr> elements;
+  for (size_t place = 0; place < call.tensors().size(); ++place) {
+    const Tensor& tensor = call.tensors()[place];
+    elements.push_back(tensor.defined()
+                           ? In(call.operand(place), tensor.type()).broadcast(index)
+                           : Expr());
+  }
+  const RuleContext context{.call = &call, .common = common_dtype(row, call), .elements = &elements};
+  return nest.store(with_dtype(row.scalar(context), context.common)).loops();
+}
+
+}  // namespace
+
+std::string within(const Schema& schema, std::string_view message) {
+  const std::string name = schema.name.str();
+  std::string text(message);
+  if (text.starts_with("[")) {
+    const size_t end = text.find("] ");
+    if (end != std::string::npos) {
+      const std::string inner = text.substr(1, end - 1);
+      if (inner == name) return text;
+      text = text.substr(end + 2);
+      if (inner.find("::") != std::string::npos) text = "in " + inner + ": " + text;
+    }
+  }
+  return "[" + name + "] " + text;
+}
+
+void OperationTable::add(Row row) {
+  Schema schema = parse_schema(row.schema);
+  check(row, schema);
+  const std::string name = schema.name.str();
+  auto operation = std::make_unique<Operation>(Operation{std::move(row), std::move(schema)});
+  const auto add_name = [&](std::string_view name) {
+    COMPOSIT_ASSERT(names_.emplace(name, operation.get()).second,
+                    "there are two rows for " + std::string(name));
+  };
+  add_name(name);
+  for (std::string_view other : operation->row.also) add_name(other);
+  operations_.emplace(name, std::move(operation));
+}
+
+const Operation* OperationTable::find(Symbol name) const {
+  const auto found = names_.find(name.str());
+  return found == names_.end() ? nullptr : found->second;
+}
+
+std::vector<const Operation*> OperationTable::all() const {
+  std::vector<const Operation*> all;
+  for (const auto& [name, operation] : operations_) all.push_back(operation.get());
+  return all;
+}
+
+std::optional<Loops> loops_of(const Operation& operation, const Call& call) {
+  const Row& row = operation.row;
+  if (!row.scalar && !row.loops) return std::nullopt;
+  return in_operation(operation.schema, [&] {
+    Loops loops = row.scalar ? pointwise_loops(row, call) : row.loops({.call = &call});
+    loops.operands = call.operand_types();
+    return loops;
+  });
+}
+
+std::vector<Type> infer(const Operation& operation, const Call& call) {
+  if (auto loops = loops_of(operation, call)) return std::move(loops->results);
+  if (operation.row.infer)
+    return in_operation(operation.schema, [&] { return operation.row.infer({.call = &call}); });
+  std::vector<Type> types;
+  for (const Tensor& result : decompose(operation, call))
+    types.push_back(result.defined() ? tensor_type(result.dtype(), result.type().sizes)
+                                     : undefined_type());
+  return types;
+}
+
+Tensors decompose(const Operation& operation, const Call& call) {
+  return in_operation(operation.schema, [&] { return operation.row.decompose({.call = &call}); });
+}
+
+}  // namespace composit

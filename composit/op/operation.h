@@ -1,0 +1,98 @@
+// What an operation is: one row per operation, in composit/ops or in a program of your own.
+//
+//   rows.add({.schema = "aten::sigmoid(Tensor self) -> Tensor",
+//             .promote = Promote::to_float,
+//             .scalar = [](Expr x) { return 1 / (1 + exp(-x)); },
+//             .vjp = [](Vjp v, Tensor x) { ... },
+//             .samples = "f32[2,3] | f64[5]=-120..120"});
+//
+// A row has its semantics in one of four forms; the types of results follow from it:
+//
+//   scalar     an expression of one element of each operand: broadcasting and promotion as torch's
+//   loops      a nest of loops
+//   decompose  a composition of other operations
+//   native     a function on arrays, and `infer` for its results' types
+//
+// and, where transposing the loops or differentiating the decomposition does not do, a vjp.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "composit/ir/error.h"
+#include "composit/op/rule.h"
+
+namespace composit {
+
+// How the operands' dtypes become the common one of a scalar expression.
+enum class Promote : uint8_t { common, to_float };
+
+// One per place of Call::tensors(): what flows back to it; absent: nothing.
+using Gradients = Tensors;
+
+struct Row {
+  std::string_view schema;
+  Promote promote = Promote::common;
+  Rule<Expr> scalar = {};
+  Rule<Loops> loops = {};
+  Rule<Tensors> decompose = {};
+  Rule<std::vector<Type>> infer = {};
+  Rule<std::vector<Array>> native = {};
+  Rule<Gradients> vjp = {};
+  // Calls that must work, and calls that must not with a fragment of the message:
+  // "f32[2,3] f32[3] 2 | i64[2,3]<5 2.5", "f32[2] f32[3]: broadcast". See composit/op/samples.h.
+  std::string_view samples = {}, bad = {};
+  // Names of float arguments that no gradient flows to.
+  std::string_view nondifferentiable = {};
+  // In-place, out and functional spellings need no row: they are found by the schema. These are
+  // other names of the same meaning and the same arguments.
+  std::vector<std::string_view> also = {};
+};
+
+struct Operation {
+  Row row;
+  Schema schema;
+};
+
+class OperationTable {
+ public:
+  // InternalError where rule and schema do not fit, where a form is missing or there are two, or
+  // where the name is taken.
+  void add(Row row);
+  // nullptr: no row.
+  const Operation* find(Symbol name) const;
+  // In alphabetical order.
+  std::vector<const Operation*> all() const;
+
+ private:
+  std::map<std::string, std::unique_ptr<Operation>, std::less<>> operations_;
+  std::map<std::string, const Operation*, std::less<>> names_;
+};
+
+// The loop form of a call: the row's, or that of its scalar expression; nothing for a decomposition
+// or a native operation. UserError as in `infer`.
+std::optional<Loops> loops_of(const Operation& operation, const Call& call);
+
+// Types of the results, contiguous. Tensors of a call may be any with the right types: no value is
+// looked at. UserError for operands that do not fit:
+// "[aten::mm] expected …, received …".
+std::vector<Type> infer(const Operation& operation, const Call& call);
+
+// The results in terms of other operations; the row must have a decomposition.
+Tensors decompose(const Operation& operation, const Call& call);
+
+// Runs `work`; a UserError in it gets the operation's name in front:
+// "[aten::linear] in aten::mm: expected …".
+std::string within(const Schema& schema, std::string_view message);
+template <class Work>
+auto in_operation(const Schema& schema, Work work) {
+  try {
+    return work();
+  } catch (const UserError& error) {
+    throw UserError(within(schema, error.what()));
+  }
+}
+
+}  // namespace composit

@@ -1,0 +1,191 @@
+#include "composit/op/rule.h"
+
+#include "composit/ir/error.h"
+
+namespace composit::detail {
+namespace {
+
+template <class T>
+inline constexpr bool kIsElement = std::is_same_v<T, Expr> || std::is_same_v<T, Coefficient> ||
+                                   std::is_same_v<T, Condition>;
+template <class T>
+inline constexpr bool kIsTensor =
+    std::is_same_v<T, In> || std::is_same_v<T, Tensor> || std::is_same_v<T, Array>;
+
+// The tensor at `place` of Call::tensors() as the role P.
+template <class P>
+P tensor_as(const RuleContext& context, size_t place) {
+  const Call& call = *context.call;
+  if constexpr (std::is_same_v<P, In>) return In(call.operand(place), call.tensors()[place].type());
+  if constexpr (std::is_same_v<P, Tensor>) return call.tensors()[place];
+  if constexpr (std::is_same_v<P, Array>) return context.values->at(place);
+  if constexpr (std::is_same_v<P, Condition>) return Condition(context.elements->at(place));
+  if constexpr (std::is_same_v<P, Expr>) return cast(context.elements->at(place), context.common);
+  if constexpr (std::is_same_v<P, Coefficient>)
+    return Coefficient(cast(context.elements->at(place), context.common));
+}
+
+// Data as P; the kinds were brought to those of the schema when the call was made.
+template <class P>
+P data_as(const RuleContext& context, const Attribute& data) {
+  if constexpr (std::is_same_v<P, Expr>) return cast(Expr(data.as<Scalar>()), context.common);
+  else if constexpr (std::is_same_v<P, Coefficient>)
+    return Coefficient(cast(Expr(data.as<Scalar>()), context.common));
+  else if constexpr (std::is_same_v<P, int64_t>) return data.as_int();
+  else if constexpr (IsVector<P>::value) {
+    P items;
+    for (const Attribute& item : data.as<List>().items)
+      items.push_back(data_as<typename P::value_type>(context, item));
+    return items;
+  } else {
+    return data.as<P>();
+  }
+}
+
+template <class P>
+P list_of_tensors(const RuleContext& context, size_t i) {
+  using Item = typename P::value_type;
+  const Call& call = *context.call;
+  P items;
+  if (!call[i].is_list()) return items;
+  for (size_t k = 0; k < call[i].tensors().size(); ++k) {
+    const size_t place = call.first_tensor(i) + k;
+    if constexpr (IsOptional<Item>::value)
+      items.push_back(call.tensors()[place].defined()
+                          ? Item(tensor_as<typename Item::value_type>(context, place))
+                          : std::nullopt);
+    else
+      items.push_back(tensor_as<Item>(context, place));
+  }
+  return items;
+}
+
+template <class P>
+constexpr bool is_tensor_list() {
+  if constexpr (!IsVector<P>::value) return false;
+  else {
+    using Item = typename P::value_type;
+    if constexpr (IsOptional<Item>::value)
+      return kIsTensor<typename Item::value_type> || kIsElement<typename Item::value_type>;
+    else
+      return kIsTensor<Item> || kIsElement<Item>;
+  }
+}
+
+// ---- parameters against the schema --------------------------------------------------------------
+
+template <class P>
+constexpr const char* name_of() {
+  if constexpr (kIsTensor<P>) return "a tensor";
+  else if constexpr (kIsElement<P>) return "an element";
+  else if constexpr (std::is_same_v<P, bool>) return "a bool";
+  else if constexpr (std::is_same_v<P, int64_t>) return "an integer";
+  else if constexpr (std::is_same_v<P, double>) return "a float";
+  else if constexpr (std::is_same_v<P, Scalar>) return "a number";
+  else if constexpr (std::is_same_v<P, std::string>) return "a string";
+  else if constexpr (std::is_same_v<P, DType>) return "a dtype";
+  else return "a list";
+}
+
+template <class P>
+bool fits(const SchemaArgument& argument) {
+  using enum ArgumentType;
+  if constexpr (std::is_same_v<P, Expr> || std::is_same_v<P, Coefficient>)
+    return argument.type == tensor || argument.type == scalar;
+  else if constexpr (std::is_same_v<P, Condition> || kIsTensor<P>) return argument.type == tensor;
+  else if constexpr (std::is_same_v<P, bool>) return argument.type == boolean;
+  else if constexpr (std::is_same_v<P, int64_t>)
+    return argument.type == integer || argument.type == symint;
+  else if constexpr (std::is_same_v<P, double>) return argument.type == floating;
+  else if constexpr (std::is_same_v<P, Scalar>) return argument.type == scalar;
+  else if constexpr (std::is_same_v<P, std::string>) return argument.type == string;
+  else if constexpr (std::is_same_v<P, DType>) return argument.type == dtype;
+  else return argument.type == generator;
+}
+
+template <class P>
+const char* mismatch_of(const SchemaArgument& argument) {
+  if constexpr (IsVector<P>::value) {
+    using Item = typename P::value_type;
+    if constexpr (IsOptional<Item>::value)
+      return argument.list && argument.optional_items && fits<typename Item::value_type>(argument)
+                 ? nullptr
+                 : "a list with missing items";
+    else
+      return argument.list && !argument.optional_items && fits<Item>(argument) ? nullptr : "a list";
+  } else {
+    return !argument.list && fits<P>(argument) ? nullptr : name_of<P>();
+  }
+}
+
+}  // namespace
+
+template <class P>
+P argument(const RuleContext& context, size_t i) {
+  const ArgumentValue& value = (*context.call)[i];
+  if constexpr (IsOptional<P>::value) {
+    if (value.is_none()) return std::nullopt;
+    return argument<typename P::value_type>(context, i);
+  } else if constexpr (IsVector<P>::value && !is_tensor_list<P>()) {
+    return value.is_none() ? P() : data_as<P>(context, value.data());  // torch: none is all axes
+  } else if constexpr (is_tensor_list<P>()) {
+    return list_of_tensors<P>(context, i);
+  } else if constexpr (kIsTensor<P> || std::is_same_v<P, Condition>) {
+    return tensor_as<P>(context, context.call->first_tensor(i));
+  } else if constexpr (kIsElement<P>) {
+    return value.is_tensor() ? tensor_as<P>(context, context.call->first_tensor(i))
+                             : data_as<P>(context, value.data());
+  } else {
+    return data_as<P>(context, value.data());
+  }
+}
+
+template <class P>
+const char* mismatch(const SchemaArgument& argument) {
+  if constexpr (IsOptional<P>::value)
+    return argument.optional ? mismatch_of<typename P::value_type>(argument) : "optional";
+  else
+    return argument.optional && !argument.list ? "always there" : mismatch_of<P>(argument);
+}
+
+#define COMPOSIT_ROLE(...)                                                \
+  template __VA_ARGS__ argument<__VA_ARGS__>(const RuleContext&, size_t); \
+  template const char* mismatch<__VA_ARGS__>(const SchemaArgument&);
+#define COMPOSIT_ROLES(...)                \
+  COMPOSIT_ROLE(__VA_ARGS__)               \
+  COMPOSIT_ROLE(std::optional<__VA_ARGS__>)
+#define COMPOSIT_TENSOR_ROLES(...)         \
+  COMPOSIT_ROLES(__VA_ARGS__)              \
+  COMPOSIT_ROLES(std::vector<__VA_ARGS__>) \
+  COMPOSIT_ROLE(std::vector<std::optional<__VA_ARGS__>>)
+COMPOSIT_TENSOR_ROLES(In)
+COMPOSIT_TENSOR_ROLES(Tensor)
+COMPOSIT_TENSOR_ROLES(Array)
+COMPOSIT_TENSOR_ROLES(Expr)
+COMPOSIT_ROLES(Coefficient)
+COMPOSIT_ROLES(Condition)
+COMPOSIT_ROLES(bool)
+COMPOSIT_ROLES(int64_t)
+COMPOSIT_ROLES(double)
+COMPOSIT_ROLES(Scalar)
+COMPOSIT_ROLES(std::string)
+COMPOSIT_ROLES(DType)
+COMPOSIT_ROLES(Generator)
+COMPOSIT_ROLES(std::vector<bool>)
+COMPOSIT_ROLES(std::vector<int64_t>)
+COMPOSIT_ROLES(std::vector<double>)
+COMPOSIT_ROLES(std::vector<Scalar>)
+
+void check_parameter(const Schema& schema, size_t i,
+                     const char* (*mismatch)(const SchemaArgument&)) {
+  const auto fail = [&](const std::string& what) {
+    throw InternalError(schema.name.str() + ": " + what, __FILE__, __LINE__);
+  };
+  if (i >= schema.arguments.size()) fail("a rule has more parameters than the schema arguments");
+  const SchemaArgument& argument = schema.arguments[i];
+  if (const char* as = mismatch(argument))
+    fail("argument '" + argument.name + "' (" + argument.type_name + (argument.list ? "[]" : "") +
+         (argument.optional ? "?" : "") + ") is read as " + as);
+}
+
+}  // namespace composit::detail

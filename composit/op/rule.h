@@ -1,0 +1,149 @@
+// A rule is a captureless lambda whose parameters mirror the arguments of the schema:
+//
+//   Rule<Loops> rule = [](In x, std::vector<int64_t> dim, bool keepdim) { ... };
+//   Loops loops = rule(context);
+//
+// Parameter types say the role of an argument:
+//
+//   Expr             an element of a tensor, broadcast and cast to the common dtype; or a Scalar
+//   Coefficient      a Scalar that takes no part in promotion, cast to the common dtype (alpha)
+//   Condition        an element of a tensor, broadcast, that takes no part in promotion (where's)
+//   In, Tensor       a tensor operand: in the loop form, in graphs
+//   Array            its value, in native evaluation
+//   std::optional<…> of these, std::vector<…> of these, std::vector<std::optional<…>>
+//   bool, int64_t, double, Scalar, std::string, DType, std::vector<int64_t>, std::vector<bool>,
+//   std::vector<double>, and std::optional<…> of these
+//   Vjp              first parameter of a vjp: cotangents and results; stands for no argument
+//
+// Trailing arguments may be left out of the parameters. `Rule::check` compares the parameters with
+// a schema; the table of operations does so when a row is added.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "composit/ir/array.h"
+#include "composit/op/call.h"
+#include "composit/op/nest.h"
+
+namespace composit {
+
+struct Coefficient : Expr {
+  explicit Coefficient(Expr x) : Expr(std::move(x)) {}
+};
+struct Condition : Expr {
+  explicit Condition(Expr x) : Expr(std::move(x)) {}
+};
+
+// What a vjp rule is given beside the arguments.
+struct Vjp {
+  Tensors cotangents;        // per result; absent: nobody asked
+  Tensors results;           // of the forward call
+  std::vector<bool> wanted;  // per place of Call::tensors(): whether its gradient is used
+};
+
+// What a rule runs on. Members are set as far as the form needs them.
+struct RuleContext {
+  const Call* call = nullptr;
+  DType common = DType::count_;             // scalar form: what Expr parameters are cast to
+  const std::vector<Expr>* elements = nullptr;  // scalar form: per place of Call::tensors(), the load
+  const std::vector<Array>* values = nullptr;   // native: per place of Call::tensors()
+  const Vjp* vjp = nullptr;
+};
+
+namespace detail {
+
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+
+// Argument `i` as P; defined in rule.cpp for every P listed above.
+template <class P>
+P argument(const RuleContext& context, size_t i);
+// Whether P may stand for the argument: empty, or what P is ("a tensor").
+template <class P>
+const char* mismatch(const SchemaArgument& argument);
+
+// InternalError: "aten::sum.dim_IntList: argument 'dim' (int[1]?) is read as a tensor".
+void check_parameter(const Schema& schema, size_t i, const char* (*mismatch)(const SchemaArgument&));
+
+template <class... P>
+struct Parameters {
+  static constexpr size_t kSkipped = (size_t{std::is_same_v<P, Vjp>} + ... + 0);
+
+  template <class F, size_t... I>
+  static auto apply(F f, const RuleContext& context, std::index_sequence<I...>) {
+    return f(get<P>(context, I)...);
+  }
+  template <class Q>
+  static Q get(const RuleContext& context, size_t i) {
+    if constexpr (std::is_same_v<Q, Vjp>)
+      return *context.vjp;
+    else
+      return argument<Q>(context, i - kSkipped);
+  }
+  // Per parameter that stands for an argument: whether it takes part in promotion.
+  static std::vector<bool> promoted() {
+    std::vector<bool> result;
+    ((std::is_same_v<P, Vjp> ? void()
+                             : result.push_back(std::is_same_v<P, Expr> ||
+                                                std::is_same_v<P, std::optional<Expr>> ||
+                                                std::is_same_v<P, std::vector<Expr>>)),
+     ...);
+    return result;
+  }
+  static void check(const Schema& schema) {
+    size_t i = 0;
+    (check_one<P>(schema, i), ...);
+  }
+  template <class Q>
+  static void check_one(const Schema& schema, size_t& i) {
+    if constexpr (!std::is_same_v<Q, Vjp>) check_parameter(schema, i++, &mismatch<Q>);
+  }
+};
+template <class F>
+struct ParametersOf : ParametersOf<decltype(&F::operator())> {};
+template <class F, class R, class... P>
+struct ParametersOf<R (F::*)(P...) const> : Parameters<std::decay_t<P>...> {
+  static constexpr size_t kCount = sizeof...(P);
+};
+
+}  // namespace detail
+
+template <class Result>
+class Rule {
+ public:
+  Rule() = default;
+  template <class F>
+  requires std::is_empty_v<F> && std::is_default_constructible_v<F>
+  Rule(F)  // NOLINT: a lambda is a rule
+      : run_([](const RuleContext& context) -> Result {
+          using P = detail::ParametersOf<F>;
+          return P::apply(F{}, context, std::make_index_sequence<P::kCount>());
+        }),
+        check_(&detail::ParametersOf<F>::check),
+        promoted_(&detail::ParametersOf<F>::promoted) {}
+
+  explicit operator bool() const { return run_ != nullptr; }
+  Result operator()(const RuleContext& context) const { return run_(context); }
+  void check(const Schema& schema) const {
+    if (check_ != nullptr) check_(schema);
+  }
+  // Per argument, as far as the rule reads them: whether its dtype counts in promotion.
+  std::vector<bool> promoted() const { return promoted_(); }
+
+ private:
+  Result (*run_)(const RuleContext&) = nullptr;
+  void (*check_)(const Schema&) = nullptr;
+  std::vector<bool> (*promoted_)() = nullptr;
+};
+
+}  // namespace composit

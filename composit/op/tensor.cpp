@@ -1,0 +1,17 @@
+#include "composit/op/tensor.h"
+
+#include "composit/op/nest.h"
+
+namespace composit {
+
+int64_t Tensor::size(int64_t axis) const {
+  return type().sizes.at(static_cast<size_t>(wrap_axis(axis, rank()))).value();
+}
+
+std::vector<int64_t> Tensor::sizes() const {
+  std::vector<int64_t> sizes;
+  for (Dim size : type().sizes) sizes.push_back(size.value());
+  return sizes;
+}
+
+}  // namespace composit
