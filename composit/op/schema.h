@@ -19,23 +19,40 @@
 namespace composit {
 
 enum class ArgumentType : uint8_t {
-  tensor, scalar, integer, symint, floating, boolean, complex, string, dtype, layout, device,
-  memory_format, generator, dimname, stream, storage, other  // other: a class, by its name
+  tensor,
+  scalar,
+  integer,
+  symint,
+  floating,
+  boolean,
+  complex,
+  string,
+  dtype,
+  layout,
+  device,
+  memory_format,
+  generator,
+  dimname,
+  stream,
+  storage,
+  other  // other: a class, by its name
 };
 
 struct SchemaArgument {
   ArgumentType type = ArgumentType::tensor;
-  std::string type_name;        // as written: "Tensor", "SymInt", "__torch__.Stack"
-  bool optional = false;        // "Tensor?", and of a list: the list may be missing ("int[]?")
+  std::string type_name;  // as written: "Tensor", "SymInt", "__torch__.Stack"
+  bool optional = false;  // "Tensor?", and of a list: the list may be missing ("int[]?")
   bool list = false;
-  bool optional_items = false;  // "Tensor?[]"
-  std::optional<int64_t> length;  // "int[2]": also accepts one number for all
-  std::string alias;            // "a", "a!", "a! -> b"; empty
-  std::string name;             // empty for a result without one
+  bool optional_items = false;              // "Tensor?[]"
+  std::optional<int64_t> length;            // "int[2]": also accepts one number for all
+  std::string alias;                        // of a tensor: "a", "a!", "a! -> b"; empty
+  std::string list_alias;                   // of the list itself: "Tensor[](a!)"
+  std::string name;                         // empty for a result without one
   std::optional<std::string> default_text;  // as written: "1", "None", "[]", "Mean"
   bool keyword_only = false;
 
   bool is_tensor() const { return type == ArgumentType::tensor; }
+  // Whether a tensor, or what the list holds, is written.
   bool written() const { return alias.find('!') != std::string::npos; }
 };
 
