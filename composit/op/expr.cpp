@@ -42,6 +42,11 @@ DType dtype_of(const Scalar::Value& value) {
   return dtypes[value.index()];
 }
 
+DType widest(DType dtype) {
+  if (is_complex(dtype)) return DType::complex128;
+  return is_floating_point(dtype) ? DType::float64 : dtype;
+}
+
 // The dtype that operands of one function are cast to: torch's promotion among those that have a
 // dtype, and literals where their category is higher.
 DType common_dtype(const std::vector<Expr>& arguments, size_t first) {
@@ -197,11 +202,13 @@ Expr Expr::call(Function function, std::vector<Expr> arguments) {
     DType operand;
     std::tie(operand, result) = dtypes_of(info, common_dtype(arguments, 0));
     if (function == Function::complex) result = complex_dtype(operand = to_float(operand));
-    for (Expr& argument : arguments) argument = cast(std::move(argument), operand);
-    if (both_weak) {
-      const Expr folded = fold(function, arguments, result);
-      return make({.dtype = result, .weak = true, .value = folded.value()});
+    if (both_weak) {  // the result is rounded when it meets a dtype, and not before
+      std::vector<Expr> wide;
+      for (const Expr& argument : arguments) wide.push_back(cast(argument, widest(operand)));
+      if (const Expr folded = fold(function, wide, widest(result)); folded.defined())
+        return make({.dtype = result, .weak = true, .value = folded.value()});
     }
+    for (Expr& argument : arguments) argument = cast(std::move(argument), operand);
   }
   if (Expr known = fold(function, arguments, result); known.defined()) return known;
   return make({.kind = ExprKind::call,
