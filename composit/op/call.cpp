@@ -23,8 +23,8 @@ std::string describe(const ArgumentValue& value) {
 
 [[noreturn]] void refuse(const Schema& schema, const SchemaArgument& argument,
                          const ArgumentValue& value) {
-  throw UserError("[" + schema.name.str() + "] argument " + describe(argument) +
-                  ": received " + describe(value));
+  throw UserError("[" + schema.name.str() + "] argument " + describe(argument) + ": received " +
+                  describe(value));
 }
 
 std::optional<Scalar::Value> number_of(const Attribute& data) {
@@ -143,8 +143,8 @@ ArgumentValue as_data(const Schema& schema, const SchemaArgument& argument, Argu
     refuse(schema, argument, value);
   }
   if (value.is_tensor() || value.is_list()) refuse(schema, argument, value);
-  const auto converted = argument.list ? as_list(value.data(), argument)
-                                       : as_kind(value.data(), kind_of(argument));
+  const auto converted =
+      argument.list ? as_list(value.data(), argument) : as_kind(value.data(), kind_of(argument));
   if (!converted) refuse(schema, argument, value);
   return *converted;
 }
@@ -165,9 +165,8 @@ Call::Call(const Schema& schema, std::vector<ArgumentValue> values) : schema_(&s
   for (size_t i = 0; i < arguments.size(); ++i) {
     const SchemaArgument& argument = arguments[i];
     if (i < values.size()) {
-      arguments_.push_back(argument.is_tensor()
-                               ? as_tensor(schema, argument, std::move(values[i]))
-                               : as_data(schema, argument, std::move(values[i])));
+      arguments_.push_back(argument.is_tensor() ? as_tensor(schema, argument, std::move(values[i]))
+                                                : as_data(schema, argument, std::move(values[i])));
       continue;
     }
     const auto fallback = default_of(argument);

@@ -20,23 +20,23 @@ namespace composit {
 // tensors, or data.
 class ArgumentValue {
  public:
-  ArgumentValue() = default;  // none
-  ArgumentValue(Tensor tensor) : value_(std::move(tensor)) {}      // NOLINT: any of these is one
-  ArgumentValue(LazyTensor tensor) : value_(Tensor(std::move(tensor))) {}  // NOLINT
+  ArgumentValue() = default;                                   // none
+  ArgumentValue(Tensor tensor) : value_(std::move(tensor)) {}  // NOLINT: any of these is one
+  ArgumentValue(LazyTensor tensor) : value_(Tensor(std::move(tensor))) {}             // NOLINT
   ArgumentValue(std::optional<Tensor> tensor) : value_(tensor.value_or(Tensor())) {}  // NOLINT
-  ArgumentValue(Tensors tensors) : value_(std::move(tensors)) {}   // NOLINT
-  ArgumentValue(Attribute data) : value_(std::move(data)) {}       // NOLINT
-  ArgumentValue(bool data) : value_(Attribute(data)) {}            // NOLINT
-  ArgumentValue(int data) : value_(Attribute(data)) {}             // NOLINT
-  ArgumentValue(int64_t data) : value_(Attribute(data)) {}         // NOLINT
-  ArgumentValue(double data) : value_(Attribute(data)) {}          // NOLINT
-  ArgumentValue(const char* data) : value_(Attribute(data)) {}     // NOLINT
-  ArgumentValue(std::string data) : value_(Attribute(std::move(data))) {}  // NOLINT
-  ArgumentValue(DType data) : value_(Attribute(data)) {}           // NOLINT
-  ArgumentValue(std::optional<DType> data) {                       // NOLINT
+  ArgumentValue(Tensors tensors) : value_(std::move(tensors)) {}                      // NOLINT
+  ArgumentValue(Attribute data) : value_(std::move(data)) {}                          // NOLINT
+  ArgumentValue(bool data) : value_(Attribute(data)) {}                               // NOLINT
+  ArgumentValue(int data) : value_(Attribute(data)) {}                                // NOLINT
+  ArgumentValue(int64_t data) : value_(Attribute(data)) {}                            // NOLINT
+  ArgumentValue(double data) : value_(Attribute(data)) {}                             // NOLINT
+  ArgumentValue(const char* data) : value_(Attribute(data)) {}                        // NOLINT
+  ArgumentValue(std::string data) : value_(Attribute(std::move(data))) {}             // NOLINT
+  ArgumentValue(DType data) : value_(Attribute(data)) {}                              // NOLINT
+  ArgumentValue(std::optional<DType> data) {                                          // NOLINT
     if (data) value_ = Attribute(*data);
   }
-  ArgumentValue(Scalar data) : value_(Attribute(std::move(data))) {}  // NOLINT
+  ArgumentValue(Scalar data) : value_(Attribute(std::move(data))) {}                      // NOLINT
   ArgumentValue(const std::vector<int64_t>& data) : value_(Attribute(int_list(data))) {}  // NOLINT
   ArgumentValue(const std::vector<bool>& data) : value_(Attribute(bool_list(data))) {}    // NOLINT
 

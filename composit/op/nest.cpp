@@ -28,8 +28,7 @@ std::vector<bool> wrap_axes(const Ints& axes, int64_t rank) {
 
 std::string str(const Ints& sizes) {
   std::string text = "[";
-  for (size_t i = 0; i < sizes.size(); ++i)
-    text += (i > 0 ? ", " : "") + std::to_string(sizes[i]);
+  for (size_t i = 0; i < sizes.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(sizes[i]);
   return text + "]";
 }
 
@@ -87,8 +86,7 @@ Expr In::broadcast(const Index& index) const {
 
 Expr Nest::add_axis(int64_t extent, AxisKind kind, std::string name) {
   const size_t number = statement_.axes.size();
-  if (name.empty())
-    name = (kind == AxisKind::reduction ? "r" : "i") + std::to_string(number);
+  if (name.empty()) name = (kind == AxisKind::reduction ? "r" : "i") + std::to_string(number);
   statement_.axes.push_back({std::move(name), extent, kind});
   const Expr axis = Expr::axis(number);
   if (kind != AxisKind::reduction) {
@@ -185,6 +183,11 @@ Nest& Nest::store_into(size_t result, Index at, Expr value, bool add) {
   return *this;
 }
 
+Nest& Nest::no_result() {
+  results_.push_back(undefined_type());
+  return *this;
+}
+
 // Axes were added in any order: parallel ones go first, reductions last. Own results are counted
 // from `first_result` on.
 Statement Nest::ordered(size_t first_result) const {
@@ -223,7 +226,8 @@ Loops Nest::loops() const { return sequence({*this}); }
 Loops sequence(const std::vector<Nest>& nests) {
   Loops loops;
   for (const Nest& nest : nests) {
-    loops.statements.push_back(nest.ordered(loops.results.size()));
+    if (!nest.statement_.stores.empty())
+      loops.statements.push_back(nest.ordered(loops.results.size()));
     loops.results.insert(loops.results.end(), nest.results().begin(), nest.results().end());
   }
   // What is stored into the result of another statement is of that result's dtype.

@@ -74,7 +74,7 @@ class Nest {
                                         const std::vector<Expr>& right);
   std::vector<Expr> fold(const std::vector<Expr>& init, const std::vector<Expr>& body,
                          Combine combine);
-  Expr sum(Expr body);   // in the dtype of `body`
+  Expr sum(Expr body);  // in the dtype of `body`
   Expr fold(Expr init, Expr body, Expr (*combine)(Expr left, Expr right));
 
   // A result of the shape of the parallel (and scan) axes, with one store at their indices; after
@@ -83,6 +83,8 @@ class Nest {
   // A result of these sizes, dtype that of `value`; or a further store into result `result`.
   Nest& store(const Ints& sizes, Index at, Expr value, bool add = false);
   Nest& store_into(size_t result, Index at, Expr value, bool add = false);
+  // An undefined result in place of one nobody asked for.
+  Nest& no_result();
 
   const std::vector<Type>& results() const { return results_; }
   // This statement alone; the operands are added by the framework.

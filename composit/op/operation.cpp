@@ -16,8 +16,9 @@ void check(const Row& row, const Schema& schema) {
   row.vjp.check(schema);
   const int forms = int{bool(row.scalar)} + int{bool(row.loops)} + int{bool(row.decompose)} +
                     int{bool(row.native)};
-  COMPOSIT_ASSERT(forms == 1, schema.name.str() + ": a row has one form of scalar, loops, "
-                                                  "decompose and native, this one has " +
+  COMPOSIT_ASSERT(forms == 1, schema.name.str() +
+                                  ": a row has one form of scalar, loops, "
+                                  "decompose and native, this one has " +
                                   std::to_string(forms));
   COMPOSIT_ASSERT(bool(row.native) == bool(row.infer),
                   schema.name.str() + ": a native row, and no other, says its results' types");
@@ -47,7 +48,8 @@ DType common_dtype(const Row& row, const Call& call) {
   for (size_t i = 0; i < promoted.size(); ++i) {
     if (!promoted[i]) continue;
     const ArgumentValue& value = call[i];
-    if (value.is_tensor()) add(promotion, value.tensor());
+    if (value.is_tensor())
+      add(promotion, value.tensor());
     else if (value.is_list())
       for (const Tensor& item : value.tensors()) add(promotion, item);
     else if (!value.data().is_none())
@@ -66,11 +68,11 @@ Loops pointwise_loops(const Row& row, const Call& call) {
   std::vector<Expr> elements;
   for (size_t place = 0; place < call.tensors().size(); ++place) {
     const Tensor& tensor = call.tensors()[place];
-    elements.push_back(tensor.defined()
-                           ? In(call.operand(place), tensor.type()).broadcast(index)
-                           : Expr());
+    elements.push_back(tensor.defined() ? In(call.operand(place), tensor.type()).broadcast(index)
+                                        : Expr());
   }
-  const RuleContext context{.call = &call, .common = common_dtype(row, call), .elements = &elements};
+  const RuleContext context{
+      .call = &call, .common = common_dtype(row, call), .elements = &elements};
   return nest.store(with_dtype(row.scalar(context), context.common)).loops();
 }
 
@@ -96,9 +98,9 @@ void OperationTable::add(Row row) {
   check(row, schema);
   const std::string name = schema.name.str();
   auto operation = std::make_unique<Operation>(Operation{std::move(row), std::move(schema)});
-  const auto add_name = [&](std::string_view name) {
-    COMPOSIT_ASSERT(names_.emplace(name, operation.get()).second,
-                    "there are two rows for " + std::string(name));
+  const auto add_name = [&](std::string_view one) {
+    COMPOSIT_ASSERT(names_.emplace(one, operation.get()).second,
+                    "there are two rows for " + std::string(one));
   };
   add_name(name);
   for (std::string_view other : operation->row.also) add_name(other);

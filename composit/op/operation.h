@@ -29,7 +29,8 @@ namespace composit {
 // How the operands' dtypes become the common one of a scalar expression.
 enum class Promote : uint8_t { common, to_float };
 
-// One per place of Call::tensors(): what flows back to it; absent: nothing.
+// One per place of Call::tensors(): what flows back to it; absent: nothing. None at all: the rule
+// does not know this case, and the derivative is worked out from the form.
 using Gradients = Tensors;
 
 struct Row {

@@ -6,8 +6,8 @@ namespace composit::detail {
 namespace {
 
 template <class T>
-inline constexpr bool kIsElement = std::is_same_v<T, Expr> || std::is_same_v<T, Coefficient> ||
-                                   std::is_same_v<T, Condition>;
+inline constexpr bool kIsElement =
+    std::is_same_v<T, Expr> || std::is_same_v<T, Coefficient> || std::is_same_v<T, Condition>;
 template <class T>
 inline constexpr bool kIsTensor =
     std::is_same_v<T, In> || std::is_same_v<T, Tensor> || std::is_same_v<T, Array>;
@@ -28,10 +28,12 @@ P tensor_as(const RuleContext& context, size_t place) {
 // Data as P; the kinds were brought to those of the schema when the call was made.
 template <class P>
 P data_as(const RuleContext& context, const Attribute& data) {
-  if constexpr (std::is_same_v<P, Expr>) return cast(Expr(data.as<Scalar>()), context.common);
+  if constexpr (std::is_same_v<P, Expr>)
+    return cast(Expr(data.as<Scalar>()), context.common);
   else if constexpr (std::is_same_v<P, Coefficient>)
     return Coefficient(cast(Expr(data.as<Scalar>()), context.common));
-  else if constexpr (std::is_same_v<P, int64_t>) return data.as_int();
+  else if constexpr (std::is_same_v<P, int64_t>)
+    return data.as_int();
   else if constexpr (IsVector<P>::value) {
     P items;
     for (const Attribute& item : data.as<List>().items)
@@ -62,7 +64,8 @@ P list_of_tensors(const RuleContext& context, size_t i) {
 
 template <class P>
 constexpr bool is_tensor_list() {
-  if constexpr (!IsVector<P>::value) return false;
+  if constexpr (!IsVector<P>::value)
+    return false;
   else {
     using Item = typename P::value_type;
     if constexpr (IsOptional<Item>::value)
@@ -76,15 +79,24 @@ constexpr bool is_tensor_list() {
 
 template <class P>
 constexpr const char* name_of() {
-  if constexpr (kIsTensor<P>) return "a tensor";
-  else if constexpr (kIsElement<P>) return "an element";
-  else if constexpr (std::is_same_v<P, bool>) return "a bool";
-  else if constexpr (std::is_same_v<P, int64_t>) return "an integer";
-  else if constexpr (std::is_same_v<P, double>) return "a float";
-  else if constexpr (std::is_same_v<P, Scalar>) return "a number";
-  else if constexpr (std::is_same_v<P, std::string>) return "a string";
-  else if constexpr (std::is_same_v<P, DType>) return "a dtype";
-  else return "a list";
+  if constexpr (kIsTensor<P>)
+    return "a tensor";
+  else if constexpr (kIsElement<P>)
+    return "an element";
+  else if constexpr (std::is_same_v<P, bool>)
+    return "a bool";
+  else if constexpr (std::is_same_v<P, int64_t>)
+    return "an integer";
+  else if constexpr (std::is_same_v<P, double>)
+    return "a float";
+  else if constexpr (std::is_same_v<P, Scalar>)
+    return "a number";
+  else if constexpr (std::is_same_v<P, std::string>)
+    return "a string";
+  else if constexpr (std::is_same_v<P, DType>)
+    return "a dtype";
+  else
+    return "a list";
 }
 
 template <class P>
@@ -92,15 +104,22 @@ bool fits(const SchemaArgument& argument) {
   using enum ArgumentType;
   if constexpr (std::is_same_v<P, Expr> || std::is_same_v<P, Coefficient>)
     return argument.type == tensor || argument.type == scalar;
-  else if constexpr (std::is_same_v<P, Condition> || kIsTensor<P>) return argument.type == tensor;
-  else if constexpr (std::is_same_v<P, bool>) return argument.type == boolean;
+  else if constexpr (std::is_same_v<P, Condition> || kIsTensor<P>)
+    return argument.type == tensor;
+  else if constexpr (std::is_same_v<P, bool>)
+    return argument.type == boolean;
   else if constexpr (std::is_same_v<P, int64_t>)
     return argument.type == integer || argument.type == symint;
-  else if constexpr (std::is_same_v<P, double>) return argument.type == floating;
-  else if constexpr (std::is_same_v<P, Scalar>) return argument.type == scalar;
-  else if constexpr (std::is_same_v<P, std::string>) return argument.type == string;
-  else if constexpr (std::is_same_v<P, DType>) return argument.type == dtype;
-  else return argument.type == generator;
+  else if constexpr (std::is_same_v<P, double>)
+    return argument.type == floating;
+  else if constexpr (std::is_same_v<P, Scalar>)
+    return argument.type == scalar;
+  else if constexpr (std::is_same_v<P, std::string>)
+    return argument.type == string;
+  else if constexpr (std::is_same_v<P, DType>)
+    return argument.type == dtype;
+  else
+    return argument.type == generator;
 }
 
 template <class P>
@@ -151,8 +170,8 @@ const char* mismatch(const SchemaArgument& argument) {
 #define COMPOSIT_ROLE(...)                                                \
   template __VA_ARGS__ argument<__VA_ARGS__>(const RuleContext&, size_t); \
   template const char* mismatch<__VA_ARGS__>(const SchemaArgument&);
-#define COMPOSIT_ROLES(...)                \
-  COMPOSIT_ROLE(__VA_ARGS__)               \
+#define COMPOSIT_ROLES(...)  \
+  COMPOSIT_ROLE(__VA_ARGS__) \
   COMPOSIT_ROLE(std::optional<__VA_ARGS__>)
 #define COMPOSIT_TENSOR_ROLES(...)         \
   COMPOSIT_ROLES(__VA_ARGS__)              \

@@ -48,9 +48,10 @@ struct Vjp {
 // What a rule runs on. Members are set as far as the form needs them.
 struct RuleContext {
   const Call* call = nullptr;
-  DType common = DType::count_;             // scalar form: what Expr parameters are cast to
-  const std::vector<Expr>* elements = nullptr;  // scalar form: per place of Call::tensors(), the load
-  const std::vector<Array>* values = nullptr;   // native: per place of Call::tensors()
+  DType common = DType::count_;  // scalar form: what Expr parameters are cast to
+  const std::vector<Expr>* elements =
+      nullptr;  // scalar form: per place of Call::tensors(), the load
+  const std::vector<Array>* values = nullptr;  // native: per place of Call::tensors()
   const Vjp* vjp = nullptr;
 };
 
@@ -73,7 +74,8 @@ template <class P>
 const char* mismatch(const SchemaArgument& argument);
 
 // InternalError: "aten::sum.dim_IntList: argument 'dim' (int[1]?) is read as a tensor".
-void check_parameter(const Schema& schema, size_t i, const char* (*mismatch)(const SchemaArgument&));
+void check_parameter(const Schema& schema, size_t i,
+                     const char* (*mismatch)(const SchemaArgument&));
 
 template <class... P>
 struct Parameters {
@@ -93,10 +95,10 @@ struct Parameters {
   // Per parameter that stands for an argument: whether it takes part in promotion.
   static std::vector<bool> promoted() {
     std::vector<bool> result;
-    ((std::is_same_v<P, Vjp> ? void()
-                             : result.push_back(std::is_same_v<P, Expr> ||
-                                                std::is_same_v<P, std::optional<Expr>> ||
-                                                std::is_same_v<P, std::vector<Expr>>)),
+    ((std::is_same_v<P, Vjp>
+          ? void()
+          : result.push_back(std::is_same_v<P, Expr> || std::is_same_v<P, std::optional<Expr>> ||
+                             std::is_same_v<P, std::vector<Expr>>)),
      ...);
     return result;
   }
@@ -123,8 +125,8 @@ class Rule {
  public:
   Rule() = default;
   template <class F>
-  requires std::is_empty_v<F> && std::is_default_constructible_v<F>
-  Rule(F)  // NOLINT: a lambda is a rule
+  requires std::is_empty_v<F> && std::is_default_constructible_v<F> Rule(
+      F)  // NOLINT: a lambda is a rule
       : run_([](const RuleContext& context) -> Result {
           using P = detail::ParametersOf<F>;
           return P::apply(F{}, context, std::make_index_sequence<P::kCount>());

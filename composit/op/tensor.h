@@ -10,9 +10,9 @@ namespace composit {
 
 class Tensor {
  public:
-  Tensor() = default;                                             // absent
-  Tensor(LazyTensor value) : value_(std::move(value)) {}          // NOLINT
-  operator const LazyTensor&() const { return value_; }           // NOLINT
+  Tensor() = default;                                     // absent
+  Tensor(LazyTensor value) : value_(std::move(value)) {}  // NOLINT
+  operator const LazyTensor&() const { return value_; }   // NOLINT
   const LazyTensor& lazy() const { return value_; }
 
   bool defined() const { return static_cast<bool>(value_); }

@@ -1,0 +1,19 @@
+// For native rows: the elements of arrays as numbers of one type.
+//
+//   std::vector<double> x = elements<double>(array);     Array y = array_of(type, x);
+#pragma once
+
+#include <vector>
+
+#include "composit/ir/array.h"
+
+namespace composit {
+
+// All elements in row-major order. T: double or int64_t; of complex numbers, the real part.
+template <class T>
+std::vector<T> elements(const Array& array);
+// A contiguous array of `type.dtype`; as many values as `type` has elements.
+template <class T>
+Array array_of(const Type& type, const std::vector<T>& values);
+
+}  // namespace composit

@@ -1,0 +1,30 @@
+// All operations composit knows, and calls of them that make nodes.
+//
+//   Tensor y = apply("aten::relu", {x})[0];
+//   add_operation({.schema = "mine::twice(Tensor x) -> Tensor", .scalar = [](Expr x) { return 2 *
+//   x; }});
+//
+// Rows are in composit/ops/rows, one file per family; each adds its rows in a function that CMake
+// lists, so that nothing depends on static initialisation.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "composit/op/operation.h"
+
+namespace composit {
+
+// Built on first use. What is found stays valid and unchanged for the life of the process.
+const Operation* find_operation(Symbol name);
+std::vector<const Operation*> all_operations();
+// A row of your own. UserError where the name is taken. Thread-safe.
+void add_operation(Row row);
+
+// The operation of `name`. UserError: "composit has no operation 'aten::foo'; …".
+const Operation& operation_named(std::string_view name);
+
+// Results of a new node, its types inferred. UserError as in `infer`, or for a name without row.
+Tensors apply(std::string_view name, std::vector<ArgumentValue> arguments);
+
+}  // namespace composit

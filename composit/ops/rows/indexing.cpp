@@ -1,0 +1,303 @@
+// Elements chosen by indices that are data.
+#include <algorithm>
+
+#include "composit/ops/functions.h"
+
+namespace composit {
+
+static void expect_index(const In& index) {
+  if (index.dtype() != DType::int64 && index.dtype() != DType::int32)
+    throw UserError("expected an index of int64 or int32, received " +
+                    std::string(name(index.dtype())));
+}
+
+// An index that counts from the end where it is negative.
+static Expr wrapped_index(const Expr& index, int64_t size) {
+  const Expr wide = cast(index, DType::int64);
+  return select(wide < 0, wide + size, wide);
+}
+
+static Loops copied(const In& x) {
+  Nest nest;
+  return nest.store(x(nest.parallel(x.sizes()))).loops();
+}
+
+static Nest copy_of(const In& x) {
+  Nest nest;
+  nest.store(x(nest.parallel(x.sizes())));
+  return nest;
+}
+
+// ---- one index per axis: index.Tensor -----------------------------------------------------------
+
+// How the axes of `self[indices]` come about: those of the indices, broadcast, stand where the
+// indexed axes stood, or in front where these do not lie side by side.
+struct Indexing {
+  std::vector<bool> indexed;  // per axis of self
+  Ints index_sizes;
+  size_t place = 0;  // of the index axes among the axes that stay
+};
+
+static Indexing indexing(const In& self, const std::vector<std::optional<In>>& indices) {
+  if (static_cast<int64_t>(indices.size()) > self.rank())
+    throw UserError("expected at most " + std::to_string(self.rank()) + " indices for sizes " +
+                    str(self.sizes()) + ", received " + std::to_string(indices.size()));
+  Indexing result{.indexed = std::vector<bool>(static_cast<size_t>(self.rank())),
+                  .index_sizes = {}};
+  std::vector<Ints> sizes;
+  size_t first = 0, last = 0;
+  for (size_t axis = 0; axis < indices.size(); ++axis) {
+    if (!indices[axis]) continue;
+    if (indices[axis]->dtype() == DType::bool_ || indices[axis]->dtype() == DType::uint8)
+      throw UserError(
+          "an index of bool gives sizes that depend on values, which composit does not have; use "
+          "where or masked_fill");
+    expect_index(*indices[axis]);
+    if (sizes.empty()) first = axis;
+    last = axis;
+    result.indexed[axis] = true;
+    sizes.push_back(indices[axis]->sizes());
+  }
+  if (sizes.empty()) throw UserError("expected an index at least, received none");
+  result.index_sizes = broadcast_sizes(sizes);
+  if (last - first + 1 == sizes.size()) result.place = first;
+  return result;
+}
+
+// Parallel axes for all elements of `self[indices]`: where they are in it, and in self.
+static std::pair<Index, Index> indexed_places(Nest& nest, const In& self,
+                                              const std::vector<std::optional<In>>& indices) {
+  const Indexing how = indexing(self, indices);
+  Index at, from(how.indexed.size()), chosen;
+  bool added = false;
+  const auto add_index_axes = [&] {
+    chosen = nest.parallel(how.index_sizes);
+    at.insert(at.end(), chosen.begin(), chosen.end());
+    added = true;
+  };
+  for (size_t axis = 0; axis < how.indexed.size(); ++axis) {
+    if (how.indexed[axis]) continue;
+    if (at.size() == how.place && !added) add_index_axes();
+    from[axis] = nest.parallel(self.sizes()[axis]);
+    at.push_back(from[axis]);
+  }
+  if (!added) add_index_axes();
+  for (size_t axis = 0; axis < how.indexed.size(); ++axis)
+    if (how.indexed[axis])
+      from[axis] = wrapped_index(indices[axis]->broadcast(chosen), self.sizes()[axis]);
+  return {at, from};
+}
+
+static Tensors present(const std::vector<std::optional<Tensor>>& indices) {
+  Tensors list;
+  for (const auto& index : indices) list.push_back(index.value_or(Tensor()));
+  return list;
+}
+
+static void add_advanced_indexing(OperationTable& rows) {
+  rows.add(
+      {.schema = "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+       .loops =
+           [](In self, std::vector<std::optional<In>> indices) {
+             Nest nest;
+             const auto [at, from] = indexed_places(nest, self, indices);
+             return nest.store(self(from)).loops();
+           },
+       .vjp =
+           [](Vjp v, Tensor self, std::vector<std::optional<Tensor>> indices) {
+             Gradients gradients(1 + indices.size());
+             gradients[0] = apply_one("aten::index_put",
+                                      {zeros_like(self), present(indices), v.cotangents[0], true});
+             return gradients;
+           },
+       .samples = "f32[4,5] [i64[3]<4] | f32[4,5] [i64[3]<4,i64[3]<5] | f32[4,5,2] "
+                  "[None,i64[2,3]<5] | f32[3,4,5] [i64[2]<3,None,i64[2]<5] | f32[4] [i64[2]=-4..3]",
+       .bad = "f32[4] [bool[4]]: depend on values | f32[4] [i64[2]<4,i64[2]<4]: at most 1"});
+  rows.add(
+      {.schema = "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
+                 "accumulate=False) -> Tensor",
+       .loops =
+           [](In self, std::vector<std::optional<In>> indices, In values, bool accumulate) {
+             Nest nest;
+             const auto [at, to] = indexed_places(nest, self, indices);
+             if (self.dtype() != values.dtype())
+               throw UserError("expected values of " + std::string(name(self.dtype())) +
+                               ", received " + std::string(name(values.dtype())));
+             if (values.rank() > static_cast<int64_t>(at.size()))
+               throw UserError("values of sizes " + str(values.sizes()) +
+                               " do not broadcast to the places");
+             nest.store_into(0, to, values.broadcast(at), accumulate);
+             return sequence({copy_of(self), nest});
+           },
+       .vjp =
+           [](Vjp v, Tensor, std::vector<std::optional<Tensor>> indices, Tensor values,
+              bool accumulate) {
+             const Tensor& g = v.cotangents[0];
+             Gradients gradients(2 + indices.size());
+             const Tensors list = present(indices);
+             gradients[0] =
+                 accumulate ? g
+                            : apply_one("aten::index_put", {g, list, zeros({}, g.dtype()), false});
+             gradients.back() =
+                 sum_to_size(apply_one("aten::index.Tensor", {g, list}), values.sizes());
+             return gradients;
+           },
+       .samples = "f32[4,5] [i64[3]=distinct<4] f32[3,5] | f32[4,5] [i64[3]<4] f32[5] True | "
+                  "f32[4,5] [None,i64[2]=distinct<5] f32[4,2] | f32[4] [i64[2]=distinct<4] f32[]",
+       .bad = "f32[4] [i64[2]<4] f64[2]: expected values of"});
+}
+
+// ---- one index for one axis ---------------------------------------------------------------------
+
+static void expect_same_rank(const In& x, const In& index) {
+  expect_index(index);
+  if (std::max<int64_t>(x.rank(), 1) != std::max<int64_t>(index.rank(), 1))
+    throw UserError("expected an index of as many axes as " + str(x.sizes()) + ", received sizes " +
+                    str(index.sizes()));
+}
+
+// The places of x that index names along `axis`, one for each of its elements.
+static Index places(const In& x, int64_t dim, const In& index, const Index& at) {
+  const auto axis = static_cast<size_t>(wrap_axis(dim, x.rank()));
+  Index place = at;
+  const Expr chosen = cast(index(at), DType::int64);
+  place.resize(static_cast<size_t>(x.rank()), Expr(0));
+  if (x.rank() > 0) place[axis] = chosen;
+  return place;
+}
+
+static Loops scattered(const In& x, int64_t dim, const In& index, const In& source, bool add) {
+  expect_same_rank(x, index);
+  if (x.dtype() != source.dtype())
+    throw UserError("expected values of " + std::string(name(x.dtype())) + ", received " +
+                    std::string(name(source.dtype())));
+  Nest nest;
+  const Index at = nest.parallel(index.sizes());
+  nest.store_into(0, places(x, dim, index, at), source(at), add);
+  return sequence({copy_of(x), nest});
+}
+
+static void add_gather_and_scatter(OperationTable& rows) {
+  rows.add({.schema =
+                "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> "
+                "Tensor",
+            .loops =
+                [](In x, int64_t dim, In index) {
+                  expect_same_rank(x, index);
+                  Nest nest;
+                  return nest.store(x(places(x, dim, index, nest.parallel(index.sizes())))).loops();
+                },
+            .vjp =
+                [](Vjp v, Tensor x, int64_t dim, Tensor index) {
+                  return Gradients{
+                      apply_one("aten::scatter_add", {zeros_like(x), dim, index, v.cotangents[0]}),
+                      Tensor()};
+                },
+            .samples = "f32[3,4] 1 i64[3,2]<4 | f32[3,4] 0 i64[2,4]<3 | f32[5] -1 i64[3]<5",
+            .bad = "f32[3,4] 1 i64[3]<4: as many axes | f32[3] 0 f32[3]: an index of"});
+  rows.add({.schema = "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+            .loops = [](In x, int64_t dim, In index,
+                        In source) { return scattered(x, dim, index, source, true); },
+            .vjp =
+                [](Vjp v, Tensor, int64_t dim, Tensor index) {
+                  const Tensor& g = v.cotangents[0];
+                  return Gradients{g, Tensor(), apply_one("aten::gather", {g, dim, index})};
+                },
+            .samples = "f32[3,4] 1 i64[3,2]<4 f32[3,2] | f32[3,4] 0 i64[2,4]<3 f32[2,4] | f32[5] 0 "
+                       "i64[3]<5 f32[3]",
+            .bad = "f32[3,4] 1 i64[3,2]<4 f64[3,2]: expected values"});
+  rows.add(
+      {.schema = "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+       .loops = [](In x, int64_t dim, In index,
+                   In source) { return scattered(x, dim, index, source, false); },
+       .vjp =
+           [](Vjp v, Tensor, int64_t dim, Tensor index) {
+             const Tensor& g = v.cotangents[0];
+             return Gradients{apply_one("aten::scatter.value", {g, dim, index, 0}), Tensor(),
+                              apply_one("aten::gather", {g, dim, index})};
+           },
+       .samples = "f32[3,4] 1 i64[3,4]=distinct<4 f32[3,4] | f32[5] 0 i64[3]=distinct<5 f32[3]"});
+  rows.add(
+      {.schema = "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+       .loops =
+           [](In x, int64_t dim, In index, Scalar value) {
+             expect_same_rank(x, index);
+             Nest nest;
+             const Index at = nest.parallel(index.sizes());
+             nest.store_into(0, places(x, dim, index, at), cast(Expr(value), x.dtype()));
+             return sequence({copy_of(x), nest});
+           },
+       .vjp =
+           [](Vjp v, Tensor, int64_t dim, Tensor index) {
+             return Gradients{apply_one("aten::scatter.value", {v.cotangents[0], dim, index, 0}),
+                              Tensor()};
+           },
+       .samples = "f32[3,4] 1 i64[3,2]<4 0.5"});
+  rows.add({.schema = "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
+            .loops =
+                [](In x, int64_t dim, In index) {
+                  expect_index(index);
+                  if (index.rank() > 1)
+                    throw UserError("expected an index of one axis, received sizes " +
+                                    str(index.sizes()));
+                  const auto axis = static_cast<size_t>(wrap_axis(dim, x.rank()));
+                  if (x.rank() == 0) return copied(x);
+                  Ints sizes = x.sizes();
+                  sizes[axis] = index.numel();
+                  Nest nest;
+                  Index at = nest.parallel(sizes);
+                  at[axis] =
+                      cast(index.rank() == 0 ? index(Index{}) : index(at[axis]), DType::int64);
+                  return nest.store(x(at)).loops();
+                },
+            .samples = "f32[3,4] 1 i64[5]<4 | f32[3,4] 0 i64[2]<3",
+            .bad = "f32[3,4] 0 i64[2,2]<3: of one axis"});
+}
+
+static void add_embedding(OperationTable& rows) {
+  rows.add({.schema = "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool "
+                      "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+            .loops =
+                [](In weight, In indices) {
+                  expect_index(indices);
+                  if (weight.rank() != 2)
+                    throw UserError("expected a weight of 2 axes, received sizes " +
+                                    str(weight.sizes()));
+                  Nest nest;
+                  const Expr row = indices(nest.parallel(indices.sizes()));
+                  return nest.store(weight(cast(row, DType::int64), nest.parallel(weight.size(1))))
+                      .loops();
+                },
+            .vjp =
+                [](Vjp v, Tensor weight, Tensor indices, int64_t padding, bool by_frequency) {
+                  return Gradients{
+                      apply_one("aten::embedding_dense_backward",
+                                {v.cotangents[0], indices, weight.size(0), padding, by_frequency}),
+                      Tensor()};
+                },
+            .samples = "f32[5,3] i64[2,4]<5 | f32[5,3] i32[4]<5 1 | f32[5,3] i64[]<5",
+            .bad = "f32[5] i64[2]<5: of 2 axes | f32[5,3] f32[2]: an index of"});
+  rows.add({.schema = "aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt "
+                      "num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
+            .loops =
+                [](In gradient, In indices, int64_t count, int64_t padding, bool by_frequency) {
+                  if (by_frequency)
+                    throw UserError("scale_grad_by_freq is not differentiated by composit");
+                  Nest nest;
+                  const Index at = nest.parallel(gradient.sizes());
+                  const Expr row = cast(indices(Index(at.begin(), at.end() - 1)), DType::int64);
+                  if (padding >= 0) nest.where(ne(row, padding));
+                  return nest
+                      .store({count, gradient.size(-1)}, {row, at.back()}, gradient(at), true)
+                      .loops();
+                },
+            .samples = "f32[2,4,3] i64[2,4]<5 5 -1 False | f32[4,3] i64[4]<5 5 2 False"});
+}
+
+void add_indexing_rows(OperationTable& rows) {
+  add_advanced_indexing(rows);
+  add_gather_and_scatter(rows);
+  add_embedding(rows);
+}
+
+}  // namespace composit

@@ -1,0 +1,138 @@
+// Order: native code, for which no loops are written.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "composit/op/promotion.h"
+#include "composit/ops/functions.h"
+#include "composit/ops/native.h"
+
+namespace composit {
+namespace {
+
+// Walks the lines of x along one axis: `line(offset, stride, length)` counts in elements of a
+// contiguous tensor.
+template <class Line>
+void for_each_line(const Type& type, int64_t dim, Line line) {
+  if (type.rank() == 0) return line(0, 1, 1);
+  const auto axis = static_cast<size_t>(wrap_axis(dim, static_cast<int64_t>(type.rank())));
+  int64_t inner = 1, outer = 1;
+  for (size_t i = 0; i < type.rank(); ++i)
+    (i < axis ? outer : inner) *= i == axis ? 1 : type.sizes[i].value();
+  const int64_t length = type.sizes[axis].value();
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < inner; ++i) line(o * length * inner + i, inner, length);
+}
+
+template <class T>
+bool is_nan(T x) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
+  return false;
+}
+
+// torch takes NaN for the greatest value.
+template <class T>
+bool comes_first(T a, T b, bool largest) {
+  if (is_nan(a) || is_nan(b)) return is_nan(a) != is_nan(b) && is_nan(a) == largest;
+  return largest ? a > b : a < b;
+}
+
+Ints shortened(const Type& type, int64_t dim, int64_t k) {
+  Ints sizes;
+  for (Dim size : type.sizes) sizes.push_back(size.value());
+  const int64_t rank = static_cast<int64_t>(type.rank());
+  const auto axis = static_cast<size_t>(wrap_axis(dim, rank));
+  const int64_t length = rank == 0 ? 1 : sizes[axis];
+  if (k < 0 || k > length)
+    throw UserError("expected k from 0 to " + std::to_string(length) + ", received " +
+                    std::to_string(k));
+  if (rank > 0) sizes[axis] = k;
+  return sizes;
+}
+
+// The first k of each line in order, and where they stood. Equal elements keep their order.
+std::vector<Array> first_of_lines(const Array& x, int64_t k, int64_t dim, bool largest) {
+  const Type type = x.type();
+  const Ints sizes = shortened(type, dim, k);
+  const Type values = tensor_type(type.dtype, Dims(sizes.begin(), sizes.end()));
+  const Type indices = tensor_type(DType::int64, values.sizes);
+  const auto sorted = [&](auto zero) {
+    using T = decltype(zero);
+    const std::vector<T> in = elements<T>(x);
+    std::vector<T> best(static_cast<size_t>(values.numel()));
+    std::vector<int64_t> places(best.size());
+    size_t line_number = 0;
+    const int64_t inner =
+        type.rank() == 0
+            ? 1
+            : contiguous_strides(
+                  type.sizes)[static_cast<size_t>(wrap_axis(dim, int64_t(type.rank())))];
+    for_each_line(type, dim, [&](int64_t offset, int64_t stride, int64_t length) {
+      std::vector<int64_t> order(static_cast<size_t>(length));
+      std::iota(order.begin(), order.end(), int64_t{0});
+      const auto at = [&](int64_t i) { return in[static_cast<size_t>(offset + i * stride)]; };
+      std::stable_sort(order.begin(), order.end(),
+                       [&](int64_t a, int64_t b) { return comes_first(at(a), at(b), largest); });
+      const int64_t out = static_cast<int64_t>(line_number) / inner * inner * k +
+                          static_cast<int64_t>(line_number) % inner;
+      for (int64_t i = 0; i < k; ++i) {
+        const auto to = static_cast<size_t>(out + i * stride);
+        best[to] = at(order[static_cast<size_t>(i)]);
+        places[to] = order[static_cast<size_t>(i)];
+      }
+      ++line_number;
+    });
+    return std::vector<Array>{array_of(values, best), array_of(indices, places)};
+  };
+  return category(type.dtype) == DTypeCategory::floating ? sorted(0.0) : sorted(int64_t{0});
+}
+
+void expect_real(const Tensor& x) {
+  if (category(x.dtype()) == DTypeCategory::complex)
+    throw UserError("expected real numbers, received " + std::string(name(x.dtype())));
+}
+
+std::vector<Type> first_types(const Tensor& x, int64_t k, int64_t dim) {
+  expect_real(x);
+  const Ints sizes = shortened(x.type(), dim, k);
+  const Dims dims(sizes.begin(), sizes.end());
+  return {tensor_type(x.dtype(), dims), tensor_type(DType::int64, dims)};
+}
+
+int64_t length_of(const Tensor& x, int64_t dim) { return x.rank() == 0 ? 1 : x.size(dim); }
+
+Gradients to_places(const Vjp& v, const Tensor& x, int64_t dim) {
+  return {apply_one("aten::scatter_add", {zeros_like(x), dim, v.results[1], v.cotangents[0]})};
+}
+
+}  // namespace
+
+void add_sorting_rows(OperationTable& rows) {
+  rows.add(
+      {.schema =
+           "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) "
+           "-> (Tensor values, Tensor indices)",
+       .infer = [](Tensor x, int64_t k, int64_t dim) { return first_types(x, k, dim); },
+       .native = [](Array x, int64_t k, int64_t dim,
+                    bool largest) { return first_of_lines(x, k, dim, largest); },
+       .vjp = [](Vjp v, Tensor x, int64_t, int64_t dim) { return to_places(v, x, dim); },
+       .samples = "f32[2,5] 2 | f32[3,4] 3 0 False | i64[5]=distinct<9 2 | f32[2,3,4] 2 1",
+       .bad = "f32[2,3] 4: k from 0 to 3"});
+  rows.add({.schema =
+                "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, "
+                "Tensor indices)",
+            .infer = [](Tensor x, int64_t dim) { return first_types(x, length_of(x, dim), dim); },
+            .native =
+                [](Array x, int64_t dim, bool descending) {
+                  const Type& type = x.type();
+                  const int64_t rank = static_cast<int64_t>(type.rank());
+                  const int64_t length =
+                      rank == 0 ? 1 : type.sizes[static_cast<size_t>(wrap_axis(dim, rank))].value();
+                  return first_of_lines(x, length, dim, descending);
+                },
+            .vjp = [](Vjp v, Tensor x, int64_t dim) { return to_places(v, x, dim); },
+            .samples = "f32[2,5] | f32[3,4] 0 True | i64[5]=distinct<9"});
+}
+
+}  // namespace composit
