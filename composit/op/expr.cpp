@@ -12,6 +12,37 @@
 
 namespace composit {
 
+namespace {
+
+// Arguments free their own ones after the other: freed within each other, a long chain would
+// overflow the stack.
+struct Arguments {
+  std::vector<Expr> items;
+
+  Arguments(std::vector<Expr> items = {}) : items(std::move(items)) {}  // NOLINT
+  Arguments(Arguments&&) = default;
+  ~Arguments();
+};
+
+thread_local std::vector<Expr>* dying_arguments = nullptr;
+
+Arguments::~Arguments() {
+  if (items.empty()) return;
+  if (dying_arguments != nullptr) {
+    for (Expr& item : items) dying_arguments->push_back(std::move(item));
+    return;
+  }
+  std::vector<Expr> pending = std::move(items);
+  dying_arguments = &pending;
+  while (!pending.empty()) {
+    const Expr last = std::move(pending.back());
+    pending.pop_back();
+  }
+  dying_arguments = nullptr;
+}
+
+}  // namespace
+
 struct Expr::Node {
   ExprKind kind = ExprKind::literal;
   Function function = Function::count_;
@@ -19,7 +50,7 @@ struct Expr::Node {
   bool weak = false;
   size_t number = 0;
   Scalar::Value value = {};
-  std::vector<Expr> arguments = {};
+  Arguments arguments = {};
   Hash hash = {};
 };
 
@@ -106,7 +137,7 @@ Expr Expr::make(Node node) {
              static_cast<uint64_t>(node.dtype) << 16 | uint64_t{node.weak} << 24);
   hasher.add(uint64_t{node.number});
   if (node.kind == ExprKind::literal) add_to(hasher, node.value);
-  for (const Expr& argument : node.arguments) {
+  for (const Expr& argument : node.arguments.items) {
     COMPOSIT_ASSERT(argument.defined(), "an absent argument");
     hasher.add(argument.hash());
   }
@@ -150,7 +181,7 @@ const Scalar::Value& Expr::value() const {
 }
 const std::vector<Expr>& Expr::arguments() const {
   COMPOSIT_ASSERT(node_, kAbsent);
-  return node_->arguments;
+  return node_->arguments.items;
 }
 const Hash& Expr::hash() const {
   COMPOSIT_ASSERT(node_, kAbsent);
@@ -227,7 +258,7 @@ Expr Expr::make_cast(Expr x, DType dtype) {
   return make({.kind = ExprKind::call,
                .function = Function::cast,
                .dtype = dtype,
-               .arguments = {std::move(x)}});
+               .arguments = std::vector{std::move(x)}});
 }
 
 Expr with_dtype(Expr x, DType dtype) { return x.weak() ? cast(std::move(x), dtype) : x; }
