@@ -1,6 +1,7 @@
 #include "composit/ir/lexer.h"
 
 #include <algorithm>
+#include <array>
 
 #include "composit/ir/error.h"
 
@@ -12,10 +13,13 @@ bool is_name_char(char c) { return is_word_start(c) || is_digit(c); }
 
 constexpr size_t kShownLength = 40;
 
+constexpr std::array<std::string_view, 10> kOperators = {"<=", ">=", "==", "!=", "&&",
+                                                         "||", "<<", ">>", "->", "+="};
+
 }  // namespace
 
-Lexer::Lexer(std::string_view text, std::string_view file, int first_line)
-    : text_(text), file_(file), first_line_(first_line) {
+Lexer::Lexer(std::string_view text, std::string_view file, int first_line, LexerStyle style)
+    : text_(text), file_(file), first_line_(first_line), style_(style) {
   advance();
 }
 
@@ -108,6 +112,7 @@ size_t Lexer::end_of_run(size_t begin, Predicate predicate) const {
 Token Lexer::scan() const {
   const size_t begin = position_;
   if (begin >= text_.size()) return {TokenKind::end, {}, text_.size()};
+  if (style_ == LexerStyle::expression) return scan_expression(begin);
   const char c = text_[begin];
   const char next = begin + 1 < text_.size() ? text_[begin + 1] : '\0';
   if (c == '%') {
@@ -122,6 +127,15 @@ Token Lexer::scan() const {
   if (is_word_start(c) || (c == '-' && is_word_start(next)))
     return token(TokenKind::word, begin, end_of_run(begin + 1, is_word_char));
   return token(TokenKind::symbol, begin, begin + 1);
+}
+
+Token Lexer::scan_expression(size_t begin) const {
+  const char c = text_[begin];
+  if (is_digit(c)) return token(TokenKind::number, begin, end_of_number(begin));
+  if (is_word_start(c)) return token(TokenKind::word, begin, end_of_run(begin, is_name_char));
+  const bool pair =
+      std::find(kOperators.begin(), kOperators.end(), text_.substr(begin, 2)) != kOperators.end();
+  return token(TokenKind::symbol, begin, begin + (pair ? 2 : 1));
 }
 
 // Anything that may belong to a number; whether it is one is decided where it is used.

@@ -1,4 +1,4 @@
-// Splits a graph's text into tokens. For the parser only.
+// Splits text into tokens. For parsers only.
 //
 //   Lexer lexer(text, file, 1);
 //   if (lexer.accept("(")) name = lexer.take(TokenKind::name, "a name").text;
@@ -19,10 +19,17 @@ struct Token {
   size_t offset = 0;      // in the text
 };
 
+// How words and operators are told apart.
+enum class LexerStyle : uint8_t {
+  graph,      // words as in `is_word`, "-inf" among them; symbols of one character
+  expression  // words without '.' and ':', "-" never part of a token but "->"; operators as in C++
+};
+
 class Lexer {
  public:
   // Errors call the text `file`, and its first line `first_line`.
-  Lexer(std::string_view text, std::string_view file, int first_line);
+  Lexer(std::string_view text, std::string_view file, int first_line,
+        LexerStyle style = LexerStyle::graph);
 
   const Token& peek() const { return token_; }
   bool at(std::string_view text) const;  // a symbol or word
@@ -43,6 +50,7 @@ class Lexer {
   void advance();
   void skip_space();
   Token scan() const;
+  Token scan_expression(size_t begin) const;
   Token scan_string() const;
   Token token(TokenKind kind, size_t begin, size_t end) const;
   template <class Predicate>
@@ -51,6 +59,7 @@ class Lexer {
 
   std::string_view text_, file_;
   int first_line_;
+  LexerStyle style_;
   size_t position_ = 0;  // behind `token_`
   Token token_;
   std::string_view comment_;

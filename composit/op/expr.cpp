@@ -123,10 +123,11 @@ std::pair<DType, DType> dtypes_of(const FunctionInfo& info, DType common) {
       return {common, DType::bool_};
     case FunctionDType::logical:
       return {DType::bool_, DType::bool_};
-    case FunctionDType::special:
-      break;
+    case FunctionDType::special:  // complex; the others never come here
+      if (complex) refuse(info, "real numbers", common);
+      return {to_float(common), complex_dtype(to_float(common))};
   }
-  COMPOSIT_ASSERT(false, "a special function among the others");
+  COMPOSIT_ASSERT(false, "no such kind of function");
 }
 
 }  // namespace
@@ -232,7 +233,6 @@ Expr Expr::call(Function function, std::vector<Expr> arguments) {
         std::all_of(arguments.begin(), arguments.end(), [](const Expr& x) { return x.weak(); });
     DType operand;
     std::tie(operand, result) = dtypes_of(info, common_dtype(arguments, 0));
-    if (function == Function::complex) result = complex_dtype(operand = to_float(operand));
     if (both_weak) {  // the result is rounded when it meets a dtype, and not before
       std::vector<Expr> wide;
       for (const Expr& argument : arguments) wide.push_back(cast(argument, widest(operand)));

@@ -24,8 +24,23 @@
 //     happen, and may use only parallel axes and accumulators.
 //     `result[at] = value`, or `+=` where `add`. Two stores of a statement that hit the same place
 //     without `add` leave one of their values.
+//   * A literal takes the dtype of what it is assigned to. Names are for readers: equality looks at
+//     neither.
+//
+// As text, whose grammar stands in loops_parse.cpp:
+//
+//   loops(x0: float32[32, 64]) -> (y0: float32[32]) {
+//     for i < 32 {
+//       var s0: float32 = 0
+//       reduce r < 64 {
+//         s0 += x0[i, r]
+//       }
+//       y0[i] = s0
+//     }
+//   }
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,7 +68,7 @@ struct Store {
 
 struct Statement {
   std::vector<Axis> axes;
-  Expr domain = {};  // bool; absent: everywhere
+  Expr domain = {};                                      // bool; absent: everywhere
   std::vector<Expr> init = {}, body = {}, combine = {};  // one of each per accumulator
   std::vector<Store> stores = {};
 };
@@ -67,16 +82,23 @@ struct Loops {
   bool operator==(const Loops& other) const { return hash() == other.hash(); }
 };
 
-// The text of `loops`, as parse_loops reads it. For readers: a loop nest with C++'s expressions.
+// The same with every literal in the dtype of what it is assigned to: what equality compares.
+Loops canonical(Loops loops);
+
+// The text of `loops`, as parse_loops reads it: loop nests with C++'s expressions. What is used
+// more than once has a name, so that text is linear in the size of the expressions.
 std::string print(const Loops& loops);
-// UserError with line, column, expected and received.
+// UserError with line, column, expected and received, whatever the text.
 Loops parse_loops(std::string_view text);
-// The same for an expression: axes, operands and so on by the given names, or i0, x0, … .
+// The same for an expression: leaves are called i0, x0, s0, left0, right0, p0; parts that are used
+// more than once stand on lines of their own before it.
 std::string print(const Expr& x);
 
-// InternalError that says what is wrong and prints the statement: an axis out of range, a dtype
-// that does not fit, a load or store with another number of indices than the tensor has axes,
-// axes out of order, accumulators where there are none.
+// What is wrong with a statement of `loops`: an axis out of range, a dtype that does not fit, a
+// load or store with another number of indices than the tensor has axes, axes out of order,
+// accumulators where there are none. Nothing if it is legal.
+std::optional<std::string> fault_of(const Loops& loops, const Statement& statement);
+// InternalError that says what is wrong, and prints the statement.
 void verify(const Loops& loops);
 
 }  // namespace composit
