@@ -1,6 +1,7 @@
 #include "composit/eval/block.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "composit/op/compute_type.h"
 #include "composit/op/scalar_templates.h"
@@ -71,10 +72,10 @@ void put(DType dtype, size_t count, const void* from, const int64_t* positions, 
 }
 
 void repeat(DType dtype, size_t count, void* block) {
-  with_compute(dtype, [&]<class T>(std::type_identity<T>) {
-    T* values = static_cast<T*>(block);
-    std::fill_n(values, count, T(*values));
-  });
+  auto* bytes = static_cast<std::byte*>(block);
+  const size_t size = compute_size(dtype), total = count * size;
+  for (size_t done = size; done < total; done *= 2)
+    std::memcpy(bytes + done, bytes, std::min(done, total - done));
 }
 
 void split(DType dtype, size_t count, const void* from, void* left, void* right) {

@@ -67,7 +67,9 @@ size_t Program::number_of(const Expr& expr) {
 void Program::add_part(const Expr& expr) {
   Part part;
   part.expr = expr;
-  switch (expr.kind()) {
+  part.kind = expr.kind();
+  part.dtype = expr.dtype();
+  switch (part.kind) {
     case ExprKind::literal:
       break;
     case ExprKind::axis:
@@ -79,6 +81,7 @@ void Program::add_part(const Expr& expr) {
       for (const Index& index : places_.back().indices) part.arguments.push_back(index.part);
       break;
     case ExprKind::call:
+      part.function = expr.function();
       for (const Expr& argument : expr.arguments())
         part.arguments.push_back(*numbers_.find(argument.hash()));
       break;
@@ -96,15 +99,15 @@ void Program::add_part(const Expr& expr) {
 
 std::optional<int64_t> Program::step_of(const Part& part) const {
   if ((part.axes & varying_) == 0) return 0;
-  if (part.expr.kind() == ExprKind::axis) return 1;
-  if (part.expr.kind() != ExprKind::call || part.expr.dtype() != DType::int64) return std::nullopt;
+  if (part.kind == ExprKind::axis) return 1;
+  if (part.kind != ExprKind::call || part.dtype != DType::int64) return std::nullopt;
   std::array<int64_t, 2> steps = {};
   for (size_t i = 0; i < part.arguments.size() && i < 2; ++i) {
     const std::optional<int64_t> step = parts_[part.arguments[i]].step;
     if (!step) return std::nullopt;
     steps[i] = *step;
   }
-  switch (part.expr.function()) {
+  switch (part.function) {
     case Function::neg:
       return -steps[0];
     case Function::add:
@@ -151,11 +154,11 @@ void Program::finish() {
   for (size_t i = parts_.size(); i-- > 0;) {
     Part& part = parts_[i];
     if (!part.needed) continue;
-    const bool load = part.expr.kind() == ExprKind::load;
+    const bool load = part.kind == ExprKind::load;
     for (const size_t argument : part.arguments) need(argument, !load && depends_on_run(i));
     const size_t elements = depends_on_run(i) || part.repeated ? capacity_ : 1;
-    if ((part.axes & kFromOutside) == 0 || part.expr.kind() == ExprKind::call)
-      part.own = std::make_unique<std::byte[]>(elements * compute_size(part.expr.dtype()));
+    if ((part.axes & kFromOutside) == 0 || part.kind == ExprKind::call)
+      part.own = std::make_unique<std::byte[]>(elements * compute_size(part.dtype));
     order_.push_back(i);
   }
   std::reverse(order_.begin(), order_.end());
@@ -167,7 +170,7 @@ double Program::cost(double points_per_run) const {
     sum += 15 / points_per_run;
     if (!depends_on_run(i)) continue;
     sum += 0.3;
-    if (parts_[i].expr.kind() != ExprKind::load) continue;
+    if (parts_[i].kind != ExprKind::load) continue;
     const Place& place = places_[parts_[i].place];
     for (size_t axis = 0; axis < place.indices.size(); ++axis) {
       const std::optional<int64_t> step = place.indices[axis].step;
@@ -208,12 +211,12 @@ uint64_t Program::moved(const Points& points) {
 void Program::evaluate(Part& part) {
   part.data = part.own.get();
   part.faults.clear();
-  const size_t number = part.expr.kind() == ExprKind::call ? 0 : part.expr.number();
+  const size_t number = part.kind == ExprKind::call ? 0 : part.expr.number();
   const auto from = [&](const std::vector<const void*>& blocks) {
     part.data = static_cast<const std::byte*>(blocks.at(number));
   };
   auto* integers = reinterpret_cast<int64_t*>(part.own.get());
-  switch (part.expr.kind()) {
+  switch (part.kind) {
     case ExprKind::literal:
       write_literal(part.expr, part.own.get());
       break;
@@ -237,7 +240,7 @@ void Program::evaluate(Part& part) {
     default:
       evaluate_call(part);
   }
-  if (part.repeated) repeat(part.expr.dtype(), capacity_, part.own.get());
+  if (part.repeated) repeat(part.dtype, capacity_, part.own.get());
 }
 
 void Program::evaluate_load(Part& part) {
@@ -254,20 +257,26 @@ void Program::evaluate_load(Part& part) {
     read(array.type().dtype, points.count, array.data(), from, part.own.get());
 }
 
-// Elements at a fixed distance, all in range; nothing where they are not.
-std::optional<Elements> Program::affine_elements(const Place& place, const Points& points) const {
+// Where all indices are affine and in range; else nothing.
+std::optional<Elements> Program::affine_elements(Place& place, const Points& points) const {
   Elements elements;
   for (size_t axis = 0; axis < place.indices.size(); ++axis) {
     const auto& [part, step] = place.indices[axis];
     if (!step || !parts_[part].faults.empty()) return std::nullopt;
     const int64_t start = integer(parts_[part].data);
-    const auto [low, high] =
-        std::minmax(start + *step * points.first, start + *step * points.last());
-    if (low < 0 || high >= place.sizes[axis]) return std::nullopt;
-    elements.first += (start + *step * points.first) * place.strides[axis];
+    const int64_t one = start + *step * points.first, other = start + *step * points.last();
+    if (std::min(one, other) < 0 || std::max(one, other) >= place.sizes[axis]) return std::nullopt;
+    elements.first += start * place.strides[axis];
     elements.step += *step * place.strides[axis];
   }
-  if (points.list != nullptr && elements.step != 0) return std::nullopt;
+  if (points.list == nullptr) {
+    elements.first += elements.step * points.first;
+  } else {
+    place.offsets.resize(points.count);
+    for (size_t i = 0; i < points.count; ++i)
+      place.offsets[i] = elements.first + elements.step * points.list[i];
+    elements.offsets = place.offsets.data();
+  }
   return elements;
 }
 
@@ -302,18 +311,18 @@ void Program::evaluate_call(Part& part) {
   const size_t n = count(part);
   std::array<const void*, 3> data = {};
   for (size_t i = 0; i < arguments.size(); ++i) data[i] = parts_[arguments[i]].data;
-  const DType operand = parts_[arguments[0]].expr.dtype();
+  const DType operand = parts_[arguments[0]].dtype;
   std::byte* result = part.own.get();
-  if (part.expr.is(Function::select)) {
-    apply_select(part.expr.dtype(), n, static_cast<const bool*>(data[0]), data[1], data[2], result);
+  if (part.function == Function::select) {
+    apply_select(part.dtype, n, static_cast<const bool*>(data[0]), data[1], data[2], result);
     return inherit_chosen_faults(part);
   }
-  if (part.expr.is(Function::cast))
-    apply_cast(operand, part.expr.dtype(), n, data[0], result);
+  if (part.function == Function::cast)
+    apply_cast(operand, part.dtype, n, data[0], result);
   else
-    apply(part.expr.function(), operand, n, data.data(), result);
+    apply(part.function, operand, n, data.data(), result);
   inherit_faults(part);
-  if (divides_integers(part.expr.function(), operand)) find_zero_divisors(part);
+  if (divides_integers(part.function, operand)) find_zero_divisors(part);
 }
 
 void Program::inherit_faults(Part& part) const {
@@ -347,14 +356,14 @@ void Program::inherit_chosen_faults(Part& part) const {
 }
 
 void Program::find_zero_divisors(Part& part) const {
-  with_compute(part.expr.dtype(), [&]<class T>(std::type_identity<T>) {
+  with_compute(part.dtype, [&]<class T>(std::type_identity<T>) {
     const T* divisors = reinterpret_cast<const T*>(parts_[part.arguments[1]].data);
     const size_t n = count(part);
     if (std::find(divisors, divisors + n, T(0)) == divisors + n) return;
     part.faults.resize(n);
     for (size_t i = 0; i < n; ++i)
       if (divisors[i] == T(0) && part.faults[i].kind == Fault::none)
-        part.faults[i] = {.kind = Fault::division, .function = part.expr.function()};
+        part.faults[i] = {.kind = Fault::division, .function = part.function};
   });
 }
 

@@ -77,6 +77,9 @@ class Program {
   };
   struct Part {
     Expr expr;
+    ExprKind kind = ExprKind::literal;
+    Function function = Function::count_;
+    DType dtype = DType::count_;
     std::vector<size_t> arguments;  // for a load, of its place
     uint64_t axes = 0;              // that it depends on, as bits
     std::optional<int64_t> step;    // per point of the run, where it is affine
@@ -99,7 +102,7 @@ class Program {
   void evaluate_load(Part& part);
   void evaluate_call(Part& part);
   size_t count(const Part& part) const { return part.axes & varying_ ? points_.count : 1; }
-  std::optional<Elements> affine_elements(const Place& place, const Points& points) const;
+  std::optional<Elements> affine_elements(Place& place, const Points& points) const;
   Elements listed_elements(Place& place, const Points& points, std::vector<Fault>& faults) const;
   void inherit_faults(Part& part) const;
   void inherit_chosen_faults(Part& part) const;

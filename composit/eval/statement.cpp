@@ -34,6 +34,11 @@ Expr narrow_again(const Expr& part, const std::vector<DType>& wide) {
   return cast(Expr::accumulator(part.number(), wide[part.number()]), part.dtype());
 }
 
+// In bytes, of the first of contiguous points.
+size_t offset(const Points& points, const Points& lanes, DType dtype) {
+  return static_cast<size_t>(points.first - lanes.first) * compute_size(dtype);
+}
+
 }  // namespace
 
 DType wide_dtype(DType dtype) {
@@ -116,14 +121,20 @@ double StatementRun::cost_along(size_t axis) const {
 }
 
 StatementRun::Block StatementRun::block(size_t run_axis, const std::vector<Expr>& values) const {
-  Block block{Program(environment_, run_axis, kBlock), {}, {}};
+  Block block{Program(environment_, run_axis, capacity(run_axis)), {}, {}};
   for (const Expr& value : values) block.values.push_back(block.program.add(value));
   block.program.finish();
   return block;
 }
 
+size_t StatementRun::capacity(size_t run_axis) const {
+  if (run_axis == Program::kNoAxis) return kBlock;  // combine_pairs
+  const int64_t extent = statement_.axes[run_axis].extent.value();
+  return static_cast<size_t>(std::clamp<int64_t>(extent, 1, kBlock));
+}
+
 StatementRun::Block StatementRun::store_block(size_t run_axis) const {
-  Block block{Program(environment_, run_axis, kBlock), {}, {}};
+  Block block{Program(environment_, run_axis, capacity(run_axis)), {}, {}};
   for (const Store& store : statement_.stores) {
     const Result& result = results_.at(store.result);
     const Expr value = cast(cast(store.value, result.dtype), result.type.dtype);
@@ -222,8 +233,9 @@ Points StatementRun::inside(const Points& points) {
   inside_.clear();
   for (size_t i = 0; i < points.count; ++i)
     if (mask[i]) inside_.push_back(points.at(i));
-  if (inside_.size() == points.count) return points;
-  return {.first = 0, .count = inside_.size(), .list = inside_.data()};
+  if (inside_.empty()) return {.count = 0};
+  const bool gaps = inside_.back() - inside_.front() >= static_cast<int64_t>(inside_.size());
+  return {inside_.front(), inside_.size(), gaps ? inside_.data() : nullptr};
 }
 
 // --- Accumulators and stores ------------------------------------------------------------------
@@ -248,7 +260,7 @@ void StatementRun::select_lanes(const Points& points, const Points& lanes,
   for (size_t k = 0; k < accumulators_.size(); ++k) {
     auto& [dtype, value, left, right, folded] = accumulators_[k];
     if (chosen != nullptr) take(dtype, points.count, value.data(), chosen, left.data());
-    values[k] = chosen != nullptr ? left.data() : value.data();
+    values[k] = chosen != nullptr ? left.data() : &value[offset(points, lanes, dtype)];
   }
 }
 
@@ -265,7 +277,8 @@ void StatementRun::combine_lanes(const Points& active, const Points& lanes) {
     if (active.list != nullptr)
       put(dtype, active.count, combined, positions(active, lanes), value.data());
     else
-      std::memcpy(value.data(), combined, active.count * compute_size(dtype));
+      std::memcpy(&value[offset(active, lanes, dtype)], combined,
+                  active.count * compute_size(dtype));
   }
 }
 

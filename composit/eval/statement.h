@@ -52,6 +52,7 @@ class StatementRun {
   bool may_run_along(size_t axis) const;
   double cost_along(size_t axis) const;
   Block block(size_t run_axis, const std::vector<Expr>& values) const;
+  size_t capacity(size_t run_axis) const;
   Block store_block(size_t run_axis) const;
 
   bool has(AxisKind kind) const;

@@ -10,27 +10,25 @@
 namespace composit {
 namespace {
 
-// In groups of a fixed size, which compilers turn into vector instructions also where they do not
-// for a count that is unknown.
-template <class F>
-void for_each(size_t count, F f) {
+// result[i] = f(x[i]...). In groups of a fixed size, which compilers turn into vector instructions
+// also where they do not for a count that is unknown.
+template <class F, class R, class... X>
+void map(size_t count, F f, R* __restrict result, const X* __restrict... x) {
   constexpr size_t kGroup = 16;
   size_t i = 0;
   for (; i + kGroup <= count; i += kGroup)
-    for (size_t j = 0; j < kGroup; ++j) f(i + j);
-  for (; i < count; ++i) f(i);
+    for (size_t j = 0; j < kGroup; ++j) result[i + j] = f(x[i + j]...);
+  for (; i < count; ++i) result[i] = f(x[i]...);
 }
 
 template <class T, class F>
-void map(size_t count, const void* const* arguments, void* result, F f) {
+void map_function(size_t count, const void* const* arguments, void* result, F f) {
   if constexpr (std::is_invocable_v<F, T>) {
-    const T* __restrict x = static_cast<const T*>(arguments[0]);
-    auto* __restrict to = static_cast<std::invoke_result_t<F, T>*>(result);
-    for_each(count, [=](size_t i) { to[i] = f(x[i]); });
+    map(count, f, static_cast<std::invoke_result_t<F, T>*>(result),
+        static_cast<const T*>(arguments[0]));
   } else if constexpr (std::is_invocable_v<F, T, T>) {
-    const T *x = static_cast<const T*>(arguments[0]), *y = static_cast<const T*>(arguments[1]);
-    auto* __restrict to = static_cast<std::invoke_result_t<F, T, T>*>(result);
-    for_each(count, [=](size_t i) { to[i] = f(x[i], y[i]); });
+    map(count, f, static_cast<std::invoke_result_t<F, T, T>*>(result),
+        static_cast<const T*>(arguments[0]), static_cast<const T*>(arguments[1]));
   } else {
     COMPOSIT_ASSERT(false, "a function of a dtype that has none");
   }
@@ -41,7 +39,7 @@ void apply_to(Function function, size_t count, const void* const* arguments, voi
   // The lambda exists for those T only that the function has a template for.
 #define COMPOSIT_CASE(name)       \
   case Function::name:            \
-    return map<T>(                \
+    return map_function<T>(       \
         count, arguments, result, \
         [](auto... x) requires requires { scalar::name(x...); } { return scalar::name(x...); });
   switch (function) {
@@ -83,14 +81,14 @@ S next_after(S x, S y) {
 
 template <class S>
 void apply_next_after(size_t count, const void* const* arguments, void* result) {
-  map<float>(count, arguments, result,
-             [](float x, float y) { return static_cast<float>(next_after(S(x), S(y))); });
+  map_function<float>(count, arguments, result,
+                      [](float x, float y) { return static_cast<float>(next_after(S(x), S(y))); });
 }
 
 void wrap(DType dtype, size_t count, int64_t* x) {
   with_storage(dtype, [&]<class S>(std::type_identity<S>) {
     if constexpr (std::is_integral_v<S> && sizeof(S) < sizeof(int64_t))
-      for_each(count, [=](size_t i) { x[i] = static_cast<S>(x[i]); });
+      for (size_t i = 0; i < count; ++i) x[i] = static_cast<S>(x[i]);
   });
 }
 
@@ -123,9 +121,9 @@ void apply(Function function, DType operand, size_t count, const void* const* ar
 void apply_cast(DType from, DType to, size_t count, const void* argument, void* result) {
   with_compute(from, [&]<class T>(std::type_identity<T>) {
     with_storage(to, [&]<class S>(std::type_identity<S>) {
-      const T* __restrict x = static_cast<const T*>(argument);
-      auto* __restrict y = static_cast<Compute<S>*>(result);
-      for_each(count, [=](size_t i) { y[i] = to_compute(convert<S>(x[i])); });
+      map(
+          count, [](T x) { return to_compute(convert<S>(x)); }, static_cast<Compute<S>*>(result),
+          static_cast<const T*>(argument));
     });
   });
 }
@@ -133,9 +131,9 @@ void apply_cast(DType from, DType to, size_t count, const void* argument, void* 
 void apply_select(DType dtype, size_t count, const bool* condition, const void* x, const void* y,
                   void* result) {
   with_compute(dtype, [&]<class T>(std::type_identity<T>) {
-    const T *first = static_cast<const T*>(x), *second = static_cast<const T*>(y);
-    T* __restrict to = static_cast<T*>(result);
-    for_each(count, [=](size_t i) { to[i] = condition[i] ? first[i] : second[i]; });
+    map(
+        count, [](bool taken, T yes, T no) { return taken ? yes : no; }, static_cast<T*>(result),
+        condition, static_cast<const T*>(x), static_cast<const T*>(y));
   });
 }
 

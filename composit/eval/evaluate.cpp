@@ -1,0 +1,229 @@
+#include "composit/eval/evaluate.h"
+
+#include "composit/eval/loops.h"
+#include "composit/ir/print.h"
+#include "composit/ops/operations.h"
+
+namespace composit {
+
+Values::Values(std::initializer_list<std::pair<LazyTensor, Array>> values) {
+  for (const auto& [tensor, value] : values) set(tensor, value);
+}
+
+void Values::set(const LazyTensor& tensor, Array value) {
+  values_[tensor.hash()] = std::move(value);
+}
+
+const Array& Values::operator[](const LazyTensor& tensor) const {
+  if (const Array* value = find(tensor)) return *value;
+  throw UserError("[evaluate] there is no value for a tensor of '" + tensor.node->op().str() + "'");
+}
+
+namespace {
+
+using Arrays = std::vector<Array>;
+
+// The arrays of one run, by node.
+class Interpreter {
+ public:
+  Interpreter(const Graph& graph, Values* keep) : graph_(graph), keep_(keep) { count_uses(); }
+
+  Arrays run(const Arrays& inputs) {
+    bind(inputs);
+    for (const NodePtr& node : graph_.nodes()) {
+      if (is_input(*node)) {
+        expect_bound(*node);
+      } else {
+        arrays_[node.get()] = results_of(*node);
+      }
+      if (keep_ != nullptr) keep_all(node);
+      for (const LazyTensor& operand : node->operands())
+        if (operand) release(operand);
+    }
+    Arrays results;
+    for (const LazyTensor& output : graph_.outputs()) results.push_back(value(output));
+    for (const Mutation& mutation : graph_.mutations()) results.push_back(value(mutation.value));
+    return results;
+  }
+
+ private:
+  void count_uses() {
+    const auto use = [&](const LazyTensor& tensor) {
+      if (tensor) ++uses_[tensor.node.get()];
+    };
+    for (const NodePtr& node : graph_.nodes())
+      for (const LazyTensor& operand : node->operands()) use(operand);
+    for (const LazyTensor& output : graph_.outputs()) use(output);
+    for (const Mutation& mutation : graph_.mutations()) use(mutation.value);
+  }
+  void release(const LazyTensor& operand) {
+    if (--uses_[operand.node.get()] == 0) arrays_[operand.node.get()].clear();
+  }
+  Array value(const LazyTensor& tensor) {
+    return tensor ? arrays_[tensor.node.get()].at(tensor.index) : Array();
+  }
+  void keep_all(const NodePtr& node) {
+    const Arrays& arrays = arrays_[node.get()];
+    for (uint32_t i = 0; i < arrays.size(); ++i) keep_->set(LazyTensor{node, i}, arrays[i]);
+  }
+
+  void bind(const Arrays& inputs) {
+    const auto& expected = graph_.inputs();
+    if (inputs.size() != expected.size())
+      throw UserError("[evaluate] expected " + std::to_string(expected.size()) +
+                      " inputs, received " + std::to_string(inputs.size()));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Type& type = expected[i].type();
+      if (!inputs[i].defined()) continue;  // an input that nobody uses may miss
+      const Type& received = inputs[i].type();
+      if (received.dtype != type.dtype || received.sizes != type.sizes)
+        throw UserError("[evaluate] input '" + input_name(*expected[i].node) + "': expected " +
+                        print(type) + ", received " + print(received));
+      arrays_[expected[i].node.get()] = {inputs[i]};
+    }
+  }
+  void expect_bound(const Node& node) {
+    if (arrays_[&node].empty())
+      throw UserError("[evaluate] input '" + input_name(node) + "' has no value");
+  }
+
+  Arrays results_of(const Node& node) {
+    if (node.op() == ops::kConstant) return {node.attribute("value").as<Array>()};
+    Arrays operands;
+    for (const LazyTensor& operand : node.operands()) operands.push_back(value(operand));
+    const Operation* operation = find_operation(node.op());
+    if (operation != nullptr) {
+      const Call call = call_of(node, operation->schema);
+      Arrays results = evaluate(*operation, call, places(call, operands));
+      if (results.size() == node.outputs().size()) return results;
+    }
+    if (const Attribute* body = node.find_run("body"))
+      return evaluate(*body->as<Region>(), operands);
+    throw UserError("[evaluate] composit has no definition of '" + node.op().str() + "'");
+  }
+  // Operands are the call's tensors that are there.
+  static Arrays places(const Call& call, const Arrays& operands) {
+    Arrays values(call.tensors().size());
+    for (size_t i = 0; i < values.size(); ++i)
+      if (call.tensors()[i].defined()) values[i] = operands.at(call.operand(i));
+    return values;
+  }
+
+  const Graph& graph_;
+  Values* keep_;
+  FlatMap<const Node*, size_t> uses_;
+  FlatMap<const Node*, Arrays> arrays_;
+};
+
+class Reference : public Backend {
+ public:
+  std::string name() const override { return "reference"; }
+  Callable compile(const Graph& graph) const override {
+    expect_definitions(graph);
+    return [graph](const Arrays& inputs) { return Interpreter(graph, nullptr).run(inputs); };
+  }
+
+ private:
+  static void expect_definitions(const Graph& graph) {
+    std::string missing;
+    for (const NodePtr& node : graph.nodes()) {
+      const bool defined = is_input(*node) || node->op() == ops::kConstant ||
+                           node->find_run("body") != nullptr ||
+                           find_operation(node->op()) != nullptr;
+      if (!defined && missing.find("'" + node->op().str() + "'") == std::string::npos)
+        missing += (missing.empty() ? "'" : ", '") + node->op().str() + "'";
+    }
+    if (!missing.empty()) throw UserError("[evaluate] composit has no definition of " + missing);
+    if (!graph.effects().empty())
+      throw UserError("[evaluate] the graph has effects, '" + graph.effects()[0]->op().str() +
+                      "' the first of them; the reference computes values only");
+  }
+};
+
+// The inputs that `outputs` depend on, and their values.
+std::pair<Graph, Arrays> bound(const std::vector<LazyTensor>& outputs, const Values& values) {
+  const Graph graph({.outputs = outputs});
+  Graph::Parts parts = graph.parts();
+  Arrays inputs;
+  for (const NodePtr& node : graph.nodes()) {
+    if (!is_input(*node)) continue;
+    const LazyTensor tensor{node, 0};
+    const Array* found = values.find(tensor);
+    parts.inputs.push_back(tensor);
+    inputs.push_back(found == nullptr ? Array() : *found);
+  }
+  return {Graph(std::move(parts)), std::move(inputs)};
+}
+
+// A number the program wrote stays one: it counts little in promotion.
+bool is_number(const Tensor& tensor) {
+  const Node& node = *tensor.lazy().node;
+  return node.op() == ops::kConstant && node.find_attribute("wrapped") != nullptr;
+}
+
+Arrays evaluate_decomposition(const Operation& operation, const Call& call, const Arrays& values) {
+  Values inputs;
+  std::vector<ArgumentValue> arguments;
+  size_t place = 0;
+  const auto fresh = [&](const Tensor& tensor) {
+    const size_t here = place++;
+    if (!tensor.defined() || is_number(tensor)) return tensor;
+    const Tensor block = input(std::to_string(here),
+                               tensor_type(tensor.dtype(), tensor.type().sizes), InputKind::block);
+    inputs.set(block, values[here]);
+    return block;
+  };
+  for (size_t i = 0; i < call.size(); ++i) {
+    arguments.push_back(call[i]);
+    if (call[i].is_tensor()) arguments.back() = fresh(call[i].tensor());
+    if (!call[i].is_list()) continue;
+    Tensors items;
+    for (const Tensor& item : call[i].tensors()) items.push_back(fresh(item));
+    arguments.back() = items;
+  }
+  std::vector<LazyTensor> outputs;
+  for (const Tensor& result : decompose(operation, Call(operation.schema, std::move(arguments))))
+    outputs.push_back(result.lazy());
+  return evaluate(outputs, inputs);
+}
+
+}  // namespace
+
+const Backend& reference() {
+  static const Reference backend;
+  return backend;
+}
+
+std::vector<Array> evaluate(const Graph& graph, const std::vector<Array>& inputs,
+                            const Backend& backend) {
+  return backend.compile(graph)(inputs);
+}
+
+std::vector<Array> evaluate(const std::vector<LazyTensor>& outputs, const Values& inputs,
+                            const Backend& backend) {
+  const auto [graph, arrays] = bound(outputs, inputs);
+  return evaluate(graph, arrays, backend);
+}
+
+Values evaluate_all(const std::vector<LazyTensor>& outputs, const Values& inputs) {
+  const auto [graph, arrays] = bound(outputs, inputs);
+  Values all;
+  Interpreter(graph, &all).run(arrays);
+  return all;
+}
+
+std::vector<Array> evaluate(const Operation& operation, const Call& call,
+                            const std::vector<Array>& values) {
+  return in_operation(operation.schema, [&]() -> Arrays {
+    if (const auto loops = loops_of(operation, call)) {
+      Arrays operands;
+      for (size_t i = 0; i < values.size(); ++i)
+        if (call.tensors()[i].defined()) operands.push_back(values[i]);
+      return evaluate(*loops, operands);
+    }
+    if (operation.row.native) return operation.row.native({.call = &call, .values = &values});
+    return evaluate_decomposition(operation, call, values);
+  });
+}
+
+}  // namespace composit
