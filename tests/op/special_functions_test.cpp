@@ -1,0 +1,102 @@
+// Special functions against mpmath 1.3 at 250 digits.
+#include "composit/op/special_functions.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace composit {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// Within four units in the last place.
+void expect_close(double x, double expected) {
+  EXPECT_LE(std::abs(x - expected), 8.9e-16 * std::abs(expected)) << x << ", not " << expected;
+}
+
+TEST(SpecialFunctions, InverseOfErf) {
+  const double table[][2] = {
+      {1e-300, 8.86226925452758e-301}, {1e-10, 8.862269254527581e-11},
+      {0.1, 0.08885599049425769},      {0.4999, 0.4768250236254278},
+      {0.5, 0.4769362762044699},       {0.7, 0.7328690779592167},
+      {-0.9, -1.1630871536766743},     {0.99, 1.8213863677184494},
+      {0.999999, 3.458910737275499},   {0.9999999999999999, 5.8635847487551676}};
+  for (const auto& [x, expected] : table) expect_close(erfinv(x), expected);
+  for (double x = -0.999; x < 1; x += 0.013) EXPECT_NEAR(std::erf(erfinv(x)), x, 2.3e-16);
+  EXPECT_EQ(erfinv(1), kInf);
+  EXPECT_EQ(erfinv(-1), -kInf);
+  EXPECT_TRUE(std::isnan(erfinv(1.01)) && std::isnan(erfinv(kNaN)));
+  EXPECT_TRUE(erfinv(-0.0) == 0 && std::signbit(erfinv(-0.0)));
+}
+
+TEST(SpecialFunctions, Digamma) {
+  const double table[][2] = {{1e-300, -1e300},
+                             {1e-05, -100000.57719921567},
+                             {0.1, -10.423754940411076},
+                             {0.5, -1.9635100260214235},
+                             {1.0, -0.5772156649015329},
+                             {1.25, -0.22745353337626542},
+                             {1.5, 0.03648997397857652},
+                             {2.0, 0.42278433509846713},
+                             {3.7, 1.1671535393615113},
+                             {10.0, 2.251752589066721},
+                             {20.0, 2.970523992242149},
+                             {1000.0, 6.907255195648812},
+                             {1e17, 39.14394658089878},
+                             {-0.5, 0.03648997397857652},
+                             {-0.1, 9.245073050052948},
+                             {-1.75, -2.322691628614361},
+                             {-10.3, 4.662403493582087},
+                             {-100.001, 1004.6068819277821},
+                             {-1000000.25, 16.957103961553827}};
+  for (const auto& [x, expected] : table) expect_close(digamma(x), expected);
+  EXPECT_NEAR(digamma(1.4616321), -4.3514636958769774e-08, 1e-18);  // next to its zero
+  EXPECT_EQ(digamma(0.0), -kInf);
+  EXPECT_EQ(digamma(-0.0), kInf);
+  EXPECT_EQ(digamma(kInf), kInf);
+  EXPECT_TRUE(std::isnan(digamma(-3)) && std::isnan(digamma(-kInf)) && std::isnan(digamma(kNaN)));
+}
+
+TEST(SpecialFunctions, Polygamma) {
+  const double table[][3] = {{1, 1e-05, 10000000001.644909},     {1, 0.5, 4.934802200544679},
+                             {1, 1, 1.6449340668482264},         {1, 3.5, 0.3303577561002349},
+                             {1, 100, 0.010050166663333571},     {1, 1e10, 1.00000000005e-10},
+                             {1, -0.5, 8.934802200544679},       {1, -10.3, 14.986887065722637},
+                             {2, 0.1, -2001.8614573783436},      {2, 1, -2.4041138063191885},
+                             {2, 25, -0.001665279318422468},     {2, -0.5, -0.82879664423432},
+                             {3, 2, 0.49393940226682914},        {4, 7.5, -0.002457482989368555},
+                             {10, 1, -3630593.311606629},        {10, 0.01, -3.628799999999999e+28},
+                             {30, 3.3, -2.2379312199361276e+16}, {100, 50, -2.7391048021902828e-14},
+                             {0, 3.7, 1.1671535393615113}};
+  for (const auto& [n, x, expected] : table) expect_close(polygamma(n, x), expected);
+  EXPECT_EQ(polygamma(1, -1), kInf);
+  EXPECT_EQ(polygamma(2, 0), -kInf);
+  EXPECT_EQ(polygamma(1, kInf), 0);
+  EXPECT_TRUE(std::isnan(polygamma(-1, 2)) && std::isnan(polygamma(1.5, 2)));
+  EXPECT_TRUE(std::isnan(polygamma(1, kNaN)));
+}
+
+TEST(SpecialFunctions, Zeta) {
+  const double table[][3] = {{2, 1, 1.6449340668482264},       {2, 0.5, 4.934802200544679},
+                             {3, 1, 1.2020569031595942},       {1.0001, 1, 10000.577222947539},
+                             {1.5, 0.01, 1002.5924620202128},  {1.5, 1e6, 0.002000000500000125},
+                             {2, 1e10, 1.00000000005e-10},     {4.5, 12, 5.5124664534443555e-05},
+                             {10, 3, 1.8012627818085337e-05},  {50, 1, 1.0000000000000009},
+                             {50, 20, 9.741288743603644e-66},  {50, 100, 2.58230007191163e-100},
+                             {300.5, 0.9, 56250438648419.484}, {3, -1.5, 0.1181020258208637},
+                             {2, -0.5, 8.934802200544679},     {7, -9.25, -16376.701057088092},
+                             {1.25, 33, 1.6752660923788623}};
+  for (const auto& [s, q, expected] : table) expect_close(zeta(s, q), expected);
+  EXPECT_EQ(zeta(1, 2), kInf);
+  EXPECT_EQ(zeta(2, 0), kInf);
+  EXPECT_EQ(zeta(2.5, -2), kInf);
+  EXPECT_EQ(zeta(2, -kInf), kInf);
+  EXPECT_TRUE(std::isnan(zeta(0.5, 2)) && std::isnan(zeta(2.5, -1.5)));
+  EXPECT_TRUE(std::isnan(zeta(kNaN, 2)) && std::isnan(zeta(2, kNaN)));
+}
+
+}  // namespace
+}  // namespace composit
