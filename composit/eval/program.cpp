@@ -157,7 +157,7 @@ void Program::finish() {
     const bool load = part.kind == ExprKind::load;
     for (const size_t argument : part.arguments) need(argument, !load && depends_on_run(i));
     const size_t elements = depends_on_run(i) || part.repeated ? capacity_ : 1;
-    if ((part.axes & kFromOutside) == 0 || part.kind == ExprKind::call)
+    if ((part.axes & kFromOutside) == 0 || part.kind == ExprKind::call || load)
       part.own = std::make_unique<std::byte[]>(elements * compute_size(part.dtype));
     order_.push_back(i);
   }
