@@ -216,9 +216,9 @@ std::vector<Array> evaluate(const Operation& operation, const Call& call,
                             const std::vector<Array>& values) {
   return in_operation(operation.schema, [&]() -> Arrays {
     if (const auto loops = loops_of(operation, call)) {
-      Arrays operands;
+      Arrays operands(call.operand_types().size());
       for (size_t i = 0; i < values.size(); ++i)
-        if (call.tensors()[i].defined()) operands.push_back(values[i]);
+        if (call.tensors()[i].defined()) operands[call.operand(i)] = values[i];
       return evaluate(*loops, operands);
     }
     if (operation.row.native) return operation.row.native({.call = &call, .values = &values});

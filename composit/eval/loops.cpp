@@ -14,6 +14,7 @@ namespace {
 void check_operands(const Loops& loops, const std::vector<Array>& operands) {
   COMPOSIT_ASSERT(operands.size() == loops.operands.size(), "another number of operands");
   for (size_t i = 0; i < operands.size(); ++i) {
+    if (!is_defined(loops.operands[i])) continue;
     const Type &expected = loops.operands[i], &received = operands[i].type();
     COMPOSIT_ASSERT(expected.dtype == received.dtype && expected.sizes == received.sizes,
                     "operand " + std::to_string(i) + " is of another type");
@@ -29,6 +30,7 @@ std::shared_ptr<std::byte> zeros(const Type& type) {
 
 eval::Result make_result(const Loops& loops, size_t number) {
   const Type& type = loops.results[number];
+  if (!is_defined(type)) return {type, type.dtype, nullptr};
   bool sums = false;
   for (const Statement& statement : loops.statements)
     for (const Store& store : statement.stores) sums |= store.add && store.result == number;
@@ -38,6 +40,7 @@ eval::Result make_result(const Loops& loops, size_t number) {
 }
 
 Array rounded(const eval::Result& result) {
+  if (result.data == nullptr) return {};
   if (result.type.dtype == result.dtype) return Array(result.type, result.data, result.data.get());
   const Type type = tensor_type(result.dtype, result.type.sizes);
   const std::shared_ptr<std::byte> data = zeros(type);

@@ -180,16 +180,18 @@ Call::Call(const Schema& schema, std::vector<ArgumentValue> values) : schema_(&s
 
 void Call::number_tensors() {
   size_t operand = 0;
-  const auto add = [&](const Tensor& tensor) {
+  const auto add = [&](const Tensor& tensor, bool in_list) {
     tensors_.push_back(tensor);
     operands_.push_back(operand);
-    operand += tensor.defined() ? 1 : 0;
+    if (!in_list && !tensor.defined()) return;
+    operand_types_.push_back(tensor.defined() ? tensor.type() : undefined_type());
+    ++operand;
   };
   for (const ArgumentValue& value : arguments_) {
     first_tensor_.push_back(tensors_.size());
-    if (value.is_tensor()) add(value.tensor());
+    if (value.is_tensor()) add(value.tensor(), false);
     if (value.is_list())
-      for (const Tensor& item : value.tensors()) add(item);
+      for (const Tensor& item : value.tensors()) add(item, true);
   }
 }
 
@@ -198,13 +200,6 @@ const ArgumentValue& Call::operator[](std::string_view name) const {
     if (schema_->arguments[i].name == name) return arguments_[i];
   throw InternalError(schema_->name.str() + " has no argument '" + std::string(name) + "'",
                       __FILE__, __LINE__);
-}
-
-std::vector<Type> Call::operand_types() const {
-  std::vector<Type> types;
-  for (const Tensor& tensor : tensors_)
-    if (tensor.defined()) types.push_back(tensor.type());
-  return types;
 }
 
 NodePtr Call::node(std::vector<Type> results) const {

@@ -67,10 +67,11 @@ class Call {
   // and per item of a list.
   const Tensors& tensors() const { return tensors_; }
   // For a tensor argument: its first place among `tensors`, and its operand number in the node and
-  // in the loop form, which count present tensors only.
+  // in the loop form: those count the tensors that are there, and every item of a list.
   size_t first_tensor(size_t argument) const { return first_tensor_[argument]; }
   size_t operand(size_t tensor) const { return operands_[tensor]; }
-  std::vector<Type> operand_types() const;
+  // By operand number; undefined_type for an item of a list that is missing.
+  const std::vector<Type>& operand_types() const { return operand_types_; }
 
   NodePtr node(std::vector<Type> results) const;
 
@@ -83,6 +84,7 @@ class Call {
   std::vector<ArgumentValue> arguments_;
   Tensors tensors_;
   std::vector<size_t> first_tensor_, operands_;
+  std::vector<Type> operand_types_;
 };
 
 // `schema` must outlive the result. Operands beyond the schema's (what a closed composite takes

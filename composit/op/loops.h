@@ -74,7 +74,9 @@ struct Statement {
 };
 
 struct Loops {
-  std::vector<Type> operands;  // dtype and sizes; strides do not matter
+  // Dtype and sizes; strides do not matter. Undefined: an operand that is missing, or a result that
+  // nobody asked for.
+  std::vector<Type> operands;
   std::vector<Type> results;
   std::vector<Statement> statements;
 

@@ -1,7 +1,7 @@
 // Grammar of loops. White space separates, '#' begins a comment.
 //
 //   loops     = "loops" "(" [ tensors ] ")" "->" "(" [ tensors ] ")" "{" { statement } "}"
-//   tensors   = name ":" dtype "[" [ integer { "," integer } ] "]" { "," tensors }
+//   tensors   = name ":" ( "none" | dtype "[" [ integer { "," integer } ] "]" ) { "," tensors }
 //   statement = [ "for" axes ] "{" { let | var } scanned "}"
 //   scanned   = "scan" axes "{" reduced "}" | reduced
 //   reduced   = ( "reduce" axes "{" point "}" | point ) { let | store }
@@ -117,6 +117,7 @@ std::vector<Type> LoopsParser::tensors(std::vector<std::string_view>& names) {
 
 Type LoopsParser::type() {
   const Token word = lexer_.take(TokenKind::word, "a dtype");
+  if (word.text == "none") return undefined_type();
   const DType dtype = expressions_.dtype(word);
   Dims sizes;
   lexer_.expect("[");

@@ -104,7 +104,11 @@ void LoopsPrinter::choose_prefixes() {
 void LoopsPrinter::tensors(const std::string& prefix, const std::vector<Type>& types) {
   for (size_t i = 0; i < types.size(); ++i) {
     text_ += (i > 0 ? ", " : "") + numbered(prefix, i) + ": ";
-    text_.append(is_valid(types[i].dtype) ? name(types[i].dtype) : "none").append("[");
+    if (!is_defined(types[i])) {
+      text_ += "none";
+      continue;
+    }
+    text_.append(name(types[i].dtype)).append("[");
     for (size_t axis = 0; axis < types[i].rank(); ++axis) {
       if (axis > 0) text_ += ", ";
       append_int(text_, types[i].sizes[axis].value());

@@ -1,6 +1,7 @@
 #include "composit/op/rule.h"
 
 #include "composit/ir/error.h"
+#include "composit/op/promotion.h"
 
 namespace composit::detail {
 namespace {
@@ -12,6 +13,19 @@ template <class T>
 inline constexpr bool kIsTensor =
     std::is_same_v<T, In> || std::is_same_v<T, Tensor> || std::is_same_v<T, Array>;
 
+Condition condition(const Expr& element) {
+  if (element.dtype() == DType::bool_) return Condition(element);
+  throw UserError("expected a condition of bool, received " + std::string(name(element.dtype())));
+}
+
+// A number beside operands of dtype `common`. An integer fits everything, as in torch.
+Coefficient coefficient(const Expr& number, DType common) {
+  if (category(number.dtype()) > std::max(category(common), DTypeCategory::integer))
+    throw UserError("expected a coefficient (alpha) that fits " + std::string(name(common)) +
+                    ", received " + std::string(name(number.dtype())));
+  return Coefficient(cast(number, common));
+}
+
 // The tensor at `place` of Call::tensors() as the role P.
 template <class P>
 P tensor_as(const RuleContext& context, size_t place) {
@@ -19,10 +33,10 @@ P tensor_as(const RuleContext& context, size_t place) {
   if constexpr (std::is_same_v<P, In>) return In(call.operand(place), call.tensors()[place].type());
   if constexpr (std::is_same_v<P, Tensor>) return call.tensors()[place];
   if constexpr (std::is_same_v<P, Array>) return context.values->at(place);
-  if constexpr (std::is_same_v<P, Condition>) return Condition(context.elements->at(place));
+  if constexpr (std::is_same_v<P, Condition>) return condition(context.elements->at(place));
   if constexpr (std::is_same_v<P, Expr>) return cast(context.elements->at(place), context.common);
   if constexpr (std::is_same_v<P, Coefficient>)
-    return Coefficient(cast(context.elements->at(place), context.common));
+    return coefficient(context.elements->at(place), context.common);
 }
 
 // Data as P; the kinds were brought to those of the schema when the call was made.
@@ -31,7 +45,7 @@ P data_as(const RuleContext& context, const Attribute& data) {
   if constexpr (std::is_same_v<P, Expr>)
     return cast(Expr(data.as<Scalar>()), context.common);
   else if constexpr (std::is_same_v<P, Coefficient>)
-    return Coefficient(cast(Expr(data.as<Scalar>()), context.common));
+    return coefficient(Expr(data.as<Scalar>()), context.common);
   else if constexpr (std::is_same_v<P, int64_t>)
     return data.as_int();
   else if constexpr (IsVector<P>::value) {

@@ -90,7 +90,8 @@ Values random_values(std::mt19937& random, DType dtype, size_t count) {
     if (category(dtype) == DTypeCategory::boolean)
       values.emplace_back(random() % 2);
     else if (category(dtype) == DTypeCategory::integer)
-      values.emplace_back(dtype == DType::uint8 ? random() % 6 : int64_t(random() % 11) - 5);
+      values.emplace_back(static_cast<double>(random() % (dtype == DType::uint8 ? 6 : 11)) -
+                          (dtype == DType::uint8 ? 0 : 5));
     else
       values.emplace_back(one(), category(dtype) == DTypeCategory::complex ? one() : 0.0);
   }
@@ -115,8 +116,10 @@ Values distinct_values(std::mt19937& random, const Type& type, int64_t end) {
 }
 
 Values values_of(std::string_view how, const Type& type) {
-  std::mt19937 random(static_cast<uint32_t>(std::hash<std::string_view>()(how) % 1000 +
-                                            static_cast<uint64_t>(type.numel())));
+  Hasher seed;
+  seed.add(how);
+  seed.add(static_cast<uint64_t>(type.numel()));
+  std::mt19937 random(static_cast<uint32_t>(seed.finish().low));
   const auto count = static_cast<size_t>(type.numel());
   if (how.empty() || how == "=nan") {
     Values values = random_values(random, type.dtype, count);

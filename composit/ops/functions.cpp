@@ -36,6 +36,9 @@ Tensor pow(const Tensor& x, double exponent) {
 Tensor to(const Tensor& x, DType dtype) {
   return x.dtype() == dtype ? x : apply_one("aten::to.dtype", {x, dtype});
 }
+Tensor conj(const Tensor& x) {
+  return is_complex(x.dtype()) ? apply_one("aten::conj_physical", {x}) : x;
+}
 
 Tensor sum(const Tensor& x, const Ints& axes, bool keepdim) {
   return apply_one("aten::sum.dim_IntList", {x, axes, keepdim});

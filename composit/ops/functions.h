@@ -35,7 +35,7 @@ struct Number {
   f(sqrt, "aten::sqrt") f(rsqrt, "aten::rsqrt") f(sin, "aten::sin") f(cos, "aten::cos")             \
   f(tanh, "aten::tanh") f(erf, "aten::erf") f(sigmoid, "aten::sigmoid") f(relu, "aten::relu")       \
   f(sign, "aten::sign") f(square, "aten::square") f(reciprocal, "aten::reciprocal")                 \
-  f(logical_not, "aten::logical_not") f(conj, "aten::conj_physical") f(floor, "aten::floor")        \
+  f(logical_not, "aten::logical_not") f(floor, "aten::floor")        \
   f(isnan, "aten::isnan") f(log1p, "aten::log1p") f(expm1, "aten::expm1")
 #define COMPOSIT_DECLARE(name, op)            \
   Tensor name(const Tensor& a, const Tensor& b); \
@@ -56,6 +56,7 @@ Tensor where(const Tensor& condition, const Tensor& x, const Number& y);
 Tensor where(const Tensor& condition, const Number& x, const Tensor& y);
 Tensor pow(const Tensor& x, double exponent);
 Tensor to(const Tensor& x, DType dtype);  // x itself where it has the dtype
+Tensor conj(const Tensor& x);             // x itself where it is real
 
 Tensor sum(const Tensor& x, const Ints& axes = {}, bool keepdim = false);
 Tensor mean(const Tensor& x, const Ints& axes = {}, bool keepdim = false);

@@ -275,7 +275,7 @@ static void add_embedding(OperationTable& rows) {
                                 {v.cotangents[0], indices, weight.size(0), padding, by_frequency}),
                       Tensor()};
                 },
-            .samples = "f32[5,3] i64[2,4]<5 | f32[5,3] i32[4]<5 1 | f32[5,3] i64[]<5",
+            .samples = "f32[5,3] i64[2,4]<5 | f32[5,3] i32[4]<5 | f32[5,3] i64[]<5",
             .bad = "f32[5] i64[2]<5: of 2 axes | f32[5,3] f32[2]: an index of"});
   rows.add({.schema = "aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt "
                       "num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
