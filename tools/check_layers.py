@@ -22,13 +22,25 @@ class Layer(NamedTuple):
     torch: bool  # Whether it may include LibTorch.
 
 
-COMPOSIT = ("composit/ir", "composit/io")
+COMPOSIT = (
+    "composit/ir",
+    "composit/op",
+    "composit/ops",
+    "composit/eval",
+    "composit/io",
+    "composit/passes",
+    "composit/ad",
+)
 LIBRARY = (*COMPOSIT, "tracer", "flashlight")
 
 # Lowest first. A file belongs to the deepest folder that contains it.
 LAYERS = {
     "composit/ir": Layer((), torch=False),
+    "composit/op": Layer(("composit/ir",), torch=False),
+    "composit/ops": Layer(("composit/ir", "composit/op"), torch=False),
+    "composit/eval": Layer(("composit/ir", "composit/op", "composit/ops"), torch=False),
     "composit/io": Layer(("composit/ir",), torch=False),
+    "composit/ad": Layer(("composit/ir", "composit/op", "composit/ops"), torch=False),
     "tracer": Layer(COMPOSIT, torch=True),
     "flashlight": Layer((*COMPOSIT, "tracer"), torch=True),
     "frontends": Layer(LIBRARY, torch=True),

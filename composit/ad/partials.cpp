@@ -56,6 +56,12 @@ Expr share(const Expr& loses, const Expr& mine, const Expr& other) {
 Expr d_max(const Expr& mine, const Expr& other) { return share(mine < other, mine, other); }
 Expr d_min(const Expr& mine, const Expr& other) { return share(mine > other, mine, other); }
 
+// 0 at the origin, as in torch.
+Expr d_atan2(Of f, const Expr& across) {
+  const Expr square = f.x * f.x + f.y * f.y;
+  return select(eq(square, 0), 0, across / square);
+}
+
 Expr d_copysign(Of f) { return select(eq(f.x, 0), 0, f.result / f.x); }
 
 struct Row {
@@ -113,8 +119,7 @@ constexpr std::array kTable = {
         .y = [](Of f) { return -f.x * zeta(f.x + 1, f.y); }, .unknown_x = true},
     Row{Function::min, [](Of f) { return d_min(f.x, f.y); }, [](Of f) { return d_min(f.y, f.x); }},
     Row{Function::max, [](Of f) { return d_max(f.x, f.y); }, [](Of f) { return d_max(f.y, f.x); }},
-    Row{Function::atan2, [](Of f) { return f.y / (f.x * f.x + f.y * f.y); },
-                         [](Of f) { return -f.x / (f.x * f.x + f.y * f.y); }},
+    Row{Function::atan2, [](Of f) { return d_atan2(f, f.y); }, [](Of f) { return d_atan2(f, -f.x); }},
     Row{Function::hypot, [](Of f) { return f.x / f.result; }, [](Of f) { return f.y / f.result; }},
     Row{Function::remainder, one, [](Of f) { return -floor(f.x / f.y); }},
     Row{Function::fmod, one, [](Of f) { return -trunc(f.x / f.y); }},

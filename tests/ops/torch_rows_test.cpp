@@ -1,91 +1,189 @@
-// Walks all rows of the table and compares with LibTorch: schemas, values, dtypes, sizes, and
-// first and second derivatives in float64.
-#include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/ops/allclose.h>
+// Walks all rows of the table and compares with LibTorch: schemas, values, dtypes, sizes, and first
+// and second derivatives in float64.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cos.h>
+#include <ATen/ops/isclose.h>
 #include <ATen/ops/sin.h>
-#include <c10/core/GradMode.h>
-#include <gmock/gmock.h>
+#include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/variable.h>
 
-#include <cmath>
+#include <cctype>
 
 #include "composit/ad/chain_rule.h"
 #include "composit/ad/vjp.h"
 #include "composit/eval/evaluate.h"
-#include "composit/ir/print.h"
-#include "composit/op/samples.h"
 #include "composit/ops/functions.h"
-#include "tests/ops/tolerance.h"
+#include "tests/ops/torch_call.h"
 #include "tracer/convert.h"
 
 namespace composit {
 namespace {
 
 using Row = const Operation*;
-using flashlight::tracer::to_ivalue;
-using flashlight::tracer::to_tensor;
 
-std::optional<c10::OperatorHandle> torch_operator(const Schema& schema) {
-  const std::string& name = schema.name.str();
-  const size_t dot = name.find('.');
-  const c10::OperatorName key(name.substr(0, dot),
-                              dot == std::string::npos ? "" : name.substr(dot + 1));
-  return c10::Dispatcher::singleton().findSchema(key);
+// Relative and absolute tolerance of one operation, by dtype: a few units in the last place, and
+// what sums in another order make of it.
+struct Tolerance {
+  double relative, absolute;
+};
+Tolerance tolerance(c10::ScalarType dtype) {
+  switch (dtype) {
+    case c10::ScalarType::Float:
+    case c10::ScalarType::ComplexFloat:
+      return {2e-6, 1e-6};
+    case c10::ScalarType::Double:
+    case c10::ScalarType::ComplexDouble:
+      return {1e-11, 1e-12};
+    default:
+      return {0, 0};
+  }
 }
 
-// A sample in LibTorch: results, with autograd's graph where `leaves` (the float inputs, by place)
-// require a gradient.
-struct TorchCall {
-  std::vector<at::Tensor> places, results;
-};
+std::string difference(const at::Tensor& ours, const at::Tensor& torch) {
+  const auto text = [](const at::Tensor& tensor) {
+    return c10::str(tensor.scalar_type(), tensor.sizes());
+  };
+  if (ours.scalar_type() != torch.scalar_type() || ours.sizes() != torch.sizes())
+    return "ours is " + text(ours) + ", torch's " + text(torch);
+  const auto [relative, absolute] = tolerance(torch.scalar_type());
+  if (at::isclose(ours, torch, relative, absolute, true).all().item<bool>()) return "";
+  return c10::str("ours:\n", ours, "\ntorch's:\n", torch);
+}
 
-TorchCall torch_call(const c10::OperatorHandle& op, const SampleCall& sample, bool grad,
-                     std::string_view fixed) {
-  TorchCall call;
-  for (const Array& value : sample.values)
-    call.places.push_back(value.defined() ? to_tensor(value).clone() : at::Tensor());
-  const Call& ours = sample.call;
-  torch::jit::Stack stack;
-  for (size_t i = 0; i < ours.size(); ++i) {
-    const size_t place = ours.first_tensor(i);
-    const bool leaf = grad && fixed.find(ours.schema().arguments[i].name) == std::string_view::npos;
-    const auto tensor = [&](size_t at) {
-      at::Tensor& value = call.places[at];
-      if (value.defined() && is_input(*ours.tensors()[at].lazy().node)) {
-        if (leaf && value.is_floating_point()) value.requires_grad_(true);
-      } else if (value.defined()) {
-        value.unsafeGetTensorImpl()->set_wrapped_number(true);
+at::Tensor to_torch(const Array& array) { return flashlight::tracer::to_tensor(array); }
+
+class TorchRows : public testing::TestWithParam<Row> {
+ protected:
+  void for_each_sample(
+      DType floats,
+      const std::function<void(const c10::OperatorHandle&, const SampleCall&)>& check) {
+    const Operation& operation = *GetParam();
+    const auto op = torch_operator(operation.schema);
+    if (!op) return;
+    for (const std::string& text : split_samples(operation.row.samples)) {
+      SCOPED_TRACE(operation.schema.name.str() + ": " + text);
+      try {
+        check(*op, parse_sample(operation.schema, text, floats));
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
       }
-      return value;
-    };
-    if (ours[i].is_list()) {
-      const auto& type = op.schema().arguments()[i].real_type();
-      c10::List<c10::IValue> items(type->expectRef<c10::ListType>().getElementType());
-      for (size_t k = 0; k < ours[i].tensors().size(); ++k) {
-        const at::Tensor item = tensor(place + k);
-        items.push_back(item.defined() ? c10::IValue(item) : c10::IValue());
-      }
-      stack.emplace_back(c10::impl::toTypedList<at::Tensor>, items);
-    } else if (ours[i].is_tensor()) {
-      const at::Tensor value = tensor(place);
-      stack.push_back(value.defined() ? c10::IValue(value) : c10::IValue());
-    } else {
-      stack.push_back(to_ivalue(ours[i].data(), op.schema().arguments()[i].real_type(), {}));
     }
   }
-  op.callBoxed(stack);
-  for (const c10::IValue& value : stack) {
-    if (value.isTensorList())
-      for (const at::Tensor& item : value.toTensorVector()) call.results.push_back(item);
-    else
-      call.results.push_back(value.isTensor() ? value.toTensor() : at::Tensor());
-  }
-  return call;
+};
+
+TEST_P(TorchRows, schema_is_the_dispatchers) {
+  const Schema& schema = GetParam()->schema;
+  if (schema.name.domain() != "aten") return;
+  const auto op = torch_operator(schema);
+  ASSERT_TRUE(op) << "LibTorch has no " << schema.name.str();
+  EXPECT_EQ(print(schema), print(parse_schema(c10::toString(op->schema()))));
 }
+
+void expect_values(const c10::OperatorHandle& op, const SampleCall& sample) {
+  const Operation& operation = *find_operation(sample.call.schema().name);
+  const c10::AutoGradMode no_grad(false);
+  const TorchCall torch = torch_call(op, sample, false, {});
+  const auto ours = evaluate(operation, sample.call, sample.values);
+  ASSERT_GE(ours.size(), torch.results.size());
+  for (size_t i = 0; i < torch.results.size(); ++i) {
+    ASSERT_EQ(ours[i].defined(), torch.results[i].defined()) << "result " << i;
+    if (ours[i].defined()) {
+      EXPECT_EQ(difference(to_torch(ours[i]), torch.results[i].resolve_conj()), "")
+          << "result " << i;
+    }
+  }
+}
+
+TEST_P(TorchRows, values_are_torchs_in_float32) { for_each_sample(DType::float32, expect_values); }
+TEST_P(TorchRows, values_are_torchs_in_float64) { for_each_sample(DType::float64, expect_values); }
+
+// ---- derivatives --------------------------------------------------------------------------------
+
+at::Tensor torch_weights(const at::Tensor& like, double phase) {
+  return at::sin(at::arange(like.numel(), like.options()) * 0.7 + 1.0 + phase).view(like.sizes());
+}
+Tensor weights(const Tensor& like, double phase) {
+  return reshape(sin(arange(like.numel(), like.dtype()) * 0.7 + 1.0 + phase), like.sizes());
+}
+
+// The float64 inputs of a sample: as our tensors and as torch's leaves.
+struct Leaves {
+  std::vector<LazyTensor> ours;
+  std::vector<at::Tensor> torch;
+  Values values;
+};
+
+Leaves leaves_of(const SampleCall& sample, const TorchCall& torch) {
+  Leaves leaves;
+  for (size_t place = 0; place < torch.places.size(); ++place) {
+    if (!torch.places[place].defined()) continue;
+    const LazyTensor& tensor = sample.call.tensors()[place];
+    if (is_input(*tensor.node)) leaves.values.set(tensor, sample.values[place]);
+    if (!torch.places[place].requires_grad()) continue;
+    leaves.ours.push_back(tensor);
+    leaves.torch.push_back(torch.places[place]);
+  }
+  return leaves;
+}
+
+void expect_gradients(const Leaves& leaves, const std::vector<LazyTensor>& ours,
+                      const std::vector<at::Tensor>& torch, const char* what) {
+  const auto values = evaluate(ours, leaves.values);
+  for (size_t i = 0; i < ours.size(); ++i) {
+    const at::Tensor expected =
+        torch[i].defined() ? torch[i].detach() : at::zeros_like(leaves.torch[i]);
+    EXPECT_EQ(difference(to_torch(values[i]), expected), "") << what << ", input " << i;
+  }
+}
+
+void expect_derivatives(const c10::OperatorHandle& op, const SampleCall& sample) {
+  const Operation& operation = *find_operation(sample.call.schema().name);
+  const TorchCall torch = torch_call(op, sample, true, operation.row.nondifferentiable);
+  const Leaves leaves = leaves_of(sample, torch);
+  const NodePtr node = sample.call.node(infer(operation, sample.call));
+  Tensor loss;
+  at::Tensor torch_loss;
+  for (uint32_t i = 0; i < torch.results.size(); ++i) {
+    const at::Tensor& y = torch.results[i];
+    if (!y.defined() || !y.is_floating_point() || !y.requires_grad()) continue;
+    const Tensor our_y = LazyTensor{node, i};
+    const Tensor part = sum(our_y * weights(our_y, i));
+    const at::Tensor torch_part = (y * torch_weights(y, i)).sum();
+    loss = loss.defined() ? loss + part : part;
+    torch_loss = torch_loss.defined() ? torch_loss + torch_part : torch_part;
+  }
+  if (!loss.defined() || leaves.ours.empty()) return;
+  const auto first = grad(loss, leaves.ours);
+  const auto torch_first =
+      torch::autograd::grad({torch_loss}, leaves.torch, {}, true, true, /*allow_unused=*/true);
+  expect_gradients(leaves, first, torch_first, "first derivative");
+  Tensor second;
+  at::Tensor torch_second;
+  for (size_t i = 0; i < first.size(); ++i) {
+    if (!torch_first[i].defined() || !torch_first[i].requires_grad()) continue;
+    const Tensor part = sum(Tensor(first[i]) * weights(Tensor(first[i]), 0.3));
+    const at::Tensor torch_part = (torch_first[i] * torch_weights(torch_first[i], 0.3)).sum();
+    second = second.defined() ? second + part : part;
+    torch_second = torch_second.defined() ? torch_second + torch_part : torch_part;
+  }
+  if (!second.defined()) return;
+  const auto torch_grads =
+      torch::autograd::grad({torch_second}, leaves.torch, {}, false, false, /*allow_unused=*/true);
+  expect_gradients(leaves, grad(second, leaves.ours), torch_grads, "second derivative");
+}
+
+TEST_P(TorchRows, derivatives_are_autograds) {
+  for_each_sample(DType::float64, expect_derivatives);
+}
+
+std::string test_name(const testing::TestParamInfo<Row>& info) {
+  std::string name = info.param->schema.name.str();
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(All, TorchRows, testing::ValuesIn(all_operations()), test_name);
 
 }  // namespace
 }  // namespace composit

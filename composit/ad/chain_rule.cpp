@@ -1,0 +1,86 @@
+#include "composit/ad/chain_rule.h"
+
+#include <algorithm>
+
+#include "composit/ad/vjp.h"
+#include "composit/ad/walk.h"
+#include "composit/ir/print.h"
+#include "composit/ops/functions.h"
+
+namespace composit {
+namespace {
+
+void expect_differentiable(const char* what, const LazyTensor& tensor) {
+  if (!tensor) throw UserError("[chain_rule] an " + std::string(what) + " is absent");
+  if (!is_differentiable(tensor.dtype()))
+    throw UserError("[chain_rule] an " + std::string(what) +
+                    " must be of a floating point or complex dtype, received " +
+                    print(tensor.type()));
+}
+
+void expect_cotangent(const Seed& seed) {
+  expect_differentiable("output", seed.output);
+  if (!seed.cotangent || seed.cotangent.sizes() != seed.output.sizes() ||
+      seed.cotangent.dtype() != seed.output.dtype())
+    throw UserError("[chain_rule] the cotangent of " + print(seed.output.type()) + " is " +
+                    (seed.cotangent ? print(seed.cotangent.type()) : "absent"));
+}
+
+}  // namespace
+
+std::vector<LazyTensor> chain_rule(const std::vector<Seed>& seeds,
+                                   const std::vector<LazyTensor>& inputs) {
+  for (const LazyTensor& input : inputs) expect_differentiable("input", input);
+  std::vector<LazyTensor> outputs;
+  for (const Seed& seed : seeds) {
+    expect_cotangent(seed);
+    outputs.push_back(seed.output);
+  }
+  const Tensors gradients =
+      walk_back(outputs, inputs, inputs, [&](size_t i) { return Tensor(seeds[i].cotangent); });
+  std::vector<LazyTensor> results;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    results.push_back(gradients[i].defined() ? gradients[i].lazy()
+                                             : zeros_like(Tensor(inputs[i])).lazy());
+  return results;
+}
+
+std::vector<LazyTensor> grad(const LazyTensor& loss, const std::vector<LazyTensor>& inputs) {
+  if (!loss || loss.type().numel() != 1)
+    throw UserError("[grad] expected a loss of one element, received " +
+                    (loss ? print(loss.type()) : "none"));
+  return chain_rule({{loss, ones_like(Tensor(loss)).lazy()}}, inputs);
+}
+
+// The vjp is linear in its cotangents; transposing it once more gives the jvp.
+std::vector<LazyTensor> jvp(const std::vector<LazyTensor>& outputs,
+                            const std::vector<LazyTensor>& inputs,
+                            const std::vector<LazyTensor>& tangents) {
+  if (tangents.size() != inputs.size())
+    throw UserError("[jvp] expected " + std::to_string(inputs.size()) + " tangents, received " +
+                    std::to_string(tangents.size()));
+  std::vector<Seed> seeds, back;
+  std::vector<LazyTensor> cotangents;
+  for (const LazyTensor& output : outputs) {
+    cotangents.push_back(input("jvp cotangent " + std::to_string(cotangents.size()), output.type(),
+                               InputKind::block));
+    seeds.push_back({output, cotangents.back()});
+  }
+  const auto gradients = chain_rule(seeds, inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) back.push_back({gradients[i], tangents[i]});
+  return chain_rule(back, cotangents);
+}
+
+std::vector<LazyTensor> hessian_vector_product(const LazyTensor& loss,
+                                               const std::vector<LazyTensor>& inputs,
+                                               const std::vector<LazyTensor>& vectors) {
+  if (vectors.size() != inputs.size())
+    throw UserError("[hessian_vector_product] expected " + std::to_string(inputs.size()) +
+                    " vectors, received " + std::to_string(vectors.size()));
+  const auto gradients = grad(loss, inputs);
+  std::vector<Seed> seeds;
+  for (size_t i = 0; i < inputs.size(); ++i) seeds.push_back({gradients[i], vectors[i]});
+  return chain_rule(seeds, inputs);
+}
+
+}  // namespace composit

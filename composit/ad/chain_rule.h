@@ -1,0 +1,49 @@
+// Reverse mode differentiation of graphs: gradients are graphs, too, so they can be differentiated
+// again, printed, optimised and compiled like any other.
+//
+//   auto [dw, db] = two(grad(loss, {w, b}));
+//   auto gradients = chain_rule({{loss, loss}}, {w});           // a loss may map to itself
+//
+// The derivative of an operation is, in this order: its row's vjp; the derivative of its
+// decomposition; the transposition of its loop form (a `composit::loops` node); the derivative of
+// its region, for a composite without a row. An operation with none of these is an error that names
+// its schema. Work and nodes are linear in the size of the graph.
+//
+// Gradients of complex tensors are torch's: conjugate Wirtinger derivatives.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "composit/ir/node.h"
+
+namespace composit {
+
+// A tensor and the cotangent that flows into it: the derivative of the final result by it.
+struct Seed {
+  LazyTensor output;
+  LazyTensor cotangent;  // of the output's sizes and dtype
+};
+
+// One gradient per input, of its sizes and dtype: the sum over all seeds of
+// cotangent * d output / d input. Zeros where no seed depends on the input. `inputs` may be any
+// tensors, inner ones included, whose own origin is not looked at then.
+// UserError for an input or an output that is not of a floating point or complex dtype, a cotangent
+// of another type than its output, and an operation without a derivative.
+std::vector<LazyTensor> chain_rule(const std::vector<Seed>& seeds,
+                                   const std::vector<LazyTensor>& inputs);
+
+// The gradients of `loss`, a tensor of one element.
+std::vector<LazyTensor> grad(const LazyTensor& loss, const std::vector<LazyTensor>& inputs);
+
+// Forward mode: how `outputs` change along `tangents`, one per input.
+std::vector<LazyTensor> jvp(const std::vector<LazyTensor>& outputs,
+                            const std::vector<LazyTensor>& inputs,
+                            const std::vector<LazyTensor>& tangents);
+
+// The second derivatives of `loss` by `inputs` times `vectors`, one per input.
+std::vector<LazyTensor> hessian_vector_product(const LazyTensor& loss,
+                                               const std::vector<LazyTensor>& inputs,
+                                               const std::vector<LazyTensor>& vectors);
+
+}  // namespace composit

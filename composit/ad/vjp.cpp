@@ -1,0 +1,166 @@
+#include "composit/ad/vjp.h"
+
+#include <algorithm>
+
+#include "composit/ad/transpose.h"
+#include "composit/ad/walk.h"
+#include "composit/ir/graph.h"
+#include "composit/ir/transform.h"
+#include "composit/op/promotion.h"
+#include "composit/ops/functions.h"
+
+namespace composit {
+namespace {
+
+std::vector<LazyTensor> lazy(const Tensors& tensors) {
+  std::vector<LazyTensor> result;
+  for (const Tensor& tensor : tensors) result.push_back(tensor.lazy());
+  return result;
+}
+
+// Places of a call that its row says carry no gradient.
+std::vector<bool> differentiable_places(const Operation& operation, const Call& call) {
+  std::vector<bool> result(call.tensors().size(), true);
+  const std::string_view names = operation.row.nondifferentiable;
+  for (size_t i = 0; i < call.size(); ++i) {
+    const std::string& name = call.schema().arguments[i].name;
+    const size_t found = names.find(name);
+    if (found == std::string_view::npos || name.empty()) continue;
+    const size_t end = i + 1 < call.size() ? call.first_tensor(i + 1) : result.size();
+    for (size_t place = call.first_tensor(i); place < end; ++place) result[place] = false;
+  }
+  return result;
+}
+
+// A `composit::loops` node for each wanted operand.
+Tensors transposed(const Loops& loops, const Tensors& operands, const Tensors& cotangents,
+                   const std::vector<bool>& wanted) {
+  std::vector<bool> has;
+  for (const Tensor& cotangent : cotangents) has.push_back(cotangent.defined());
+  has.resize(loops.results.size());
+  Tensors all = operands, gradients(operands.size());
+  all.insert(all.end(), cotangents.begin(), cotangents.end());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!wanted[i]) continue;
+    const Transposed back = transpose(loops, i, has);
+    Tensors read;
+    for (size_t number : back.operands) read.push_back(all[number]);
+    gradients[i] = apply_one("composit::loops", {read, print(back.loops)});
+  }
+  return gradients;
+}
+
+// The operands of `node` among the places of `call`: values per place, put at operands.
+template <class T>
+std::vector<T> by_operand(const Call& call, size_t operands, const std::vector<T>& by_place) {
+  std::vector<T> result(operands);
+  for (size_t place = 0; place < by_place.size(); ++place)
+    if (call.tensors()[place].defined()) result[call.operand(place)] = by_place[place];
+  return result;
+}
+
+// Back through `results`, which were worked out from the operands of a node.
+Tensors through(const Tensors& results, const Node& node, const Tensors& cotangents,
+                const std::vector<bool>& wanted) {
+  std::vector<LazyTensor> inputs = node.operands();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!wanted[i]) inputs[i] = LazyTensor();
+  return walk_back(lazy(results), inputs, node.operands(), [&](size_t i) { return cotangents[i]; });
+}
+
+// The nodes of a region on the operands of its node.
+Tensors inlined(const Node& node, const Graph& body) {
+  FlatMap<const Node*, std::vector<LazyTensor>> now;
+  size_t next = 0;
+  for (const LazyTensor& operand : node.operands())
+    if (operand && next < body.inputs().size()) now[body.inputs()[next++].node.get()] = {operand};
+  const auto value = [&](const LazyTensor& old) {
+    return old ? now[old.node.get()].at(old.index) : LazyTensor();
+  };
+  for (const NodePtr& inner : body.nodes()) {
+    if (is_input(*inner)) continue;
+    std::vector<LazyTensor> operands;
+    for (const LazyTensor& operand : inner->operands()) operands.push_back(value(operand));
+    NodeSpec spec = copy_of(*inner, std::move(operands));
+    spec.place = 0;
+    const NodePtr copy = std::move(spec).make_node();
+    for (uint32_t i = 0; i < copy->outputs().size(); ++i)
+      now[inner.get()].push_back(LazyTensor{copy, i});
+  }
+  Tensors outputs;
+  for (const LazyTensor& output : body.outputs()) outputs.emplace_back(value(output));
+  return outputs;
+}
+
+// A row that gives as many results as the node has speaks for it.
+std::optional<Tensors> by_row(const Operation& operation, const NodePtr& node,
+                              const Tensors& cotangents, const std::vector<bool>& wanted) {
+  const Row& row = operation.row;
+  const Call call = call_of(*node, operation.schema);
+  const std::vector<bool> open = differentiable_places(operation, call);
+  Vjp v{.cotangents = cotangents, .results = {}, .wanted = {}};
+  for (uint32_t i = 0; i < node->outputs().size(); ++i) v.results.emplace_back(LazyTensor{node, i});
+  for (size_t place = 0; place < call.tensors().size(); ++place)
+    v.wanted.push_back(open[place] && call.tensors()[place].defined() &&
+                       wanted.at(call.operand(place)));
+  const std::vector<bool> of_operands = by_operand(call, node->operands().size(), v.wanted);
+  if (row.vjp) {
+    Tensors gradients =
+        in_operation(operation.schema, [&] { return row.vjp({.call = &call, .vjp = &v}); });
+    gradients.resize(gradients.empty() ? 0 : call.tensors().size());
+    if (!gradients.empty()) return by_operand(call, node->operands().size(), gradients);
+  }
+  if (row.decompose) {
+    Tensors results = decompose(operation, call);
+    if (results.size() != node->outputs().size()) return std::nullopt;
+    return through(results, *node, cotangents, of_operands);
+  }
+  if (const auto loops = loops_of(operation, call)) {
+    Tensors operands(node->operands().begin(), node->operands().end());
+    return in_operation(operation.schema,
+                        [&] { return transposed(*loops, operands, cotangents, of_operands); });
+  }
+  return std::nullopt;
+}
+
+std::string where(const Node& node) {
+  std::string text;
+  for (const char* key : {"scope", "source"})
+    if (const auto value = node.annotation(key); !value.empty())
+      text += ", " + std::string(key) + " " + std::string(value);
+  return text;
+}
+
+}  // namespace
+
+bool is_differentiable(DType dtype) {
+  return dtype != DType::count_ && is_computable(dtype) &&
+         category(dtype) >= DTypeCategory::floating;
+}
+
+Tensors vjp_of(const NodePtr& node, const Tensors& cotangents, const std::vector<bool>& wanted) {
+  if (std::none_of(cotangents.begin(), cotangents.end(),
+                   [](const Tensor& tensor) { return tensor.defined(); }))
+    return Tensors(node->operands().size());
+  const Operation* operation = find_operation(node->op());
+  if (operation != nullptr)
+    if (auto gradients = by_row(*operation, node, cotangents, wanted)) return *gradients;
+  if (const Attribute* body = node->find_run("body")) {
+    return through(inlined(*node, *body->as<Region>()), *node, cotangents, wanted);
+  }
+  throw UserError("no vjp rule for " +
+                  (operation != nullptr ? print(operation->schema) : node->op().str()) +
+                  where(*node));
+}
+
+std::optional<Tensors> vjp_by_transposition(const NodePtr& node, const Tensors& cotangents,
+                                            const std::vector<bool>& wanted) {
+  const Operation* operation = find_operation(node->op());
+  if (operation == nullptr) return std::nullopt;
+  const auto loops = loops_of(*operation, call_of(*node, operation->schema));
+  if (!loops) return std::nullopt;
+  return transposed(*loops, Tensors(node->operands().begin(), node->operands().end()), cotangents,
+                    wanted);
+}
+
+}  // namespace composit
