@@ -12,13 +12,15 @@ bool is_unsigned(DType dtype) {
 }
 
 // torch's table for integers: the wider wins; uint8 beside a signed one gives the next wider
-// signed dtype. The unsigned dtypes above 8 bits have no partner but themselves and bool.
+// signed dtype. The unsigned dtypes above 8 bits have no partner but themselves.
 DType promote_integers(DType a, DType b) {
+  const bool wide = (is_unsigned(a) && a != DType::uint8) || (is_unsigned(b) && b != DType::uint8);
+  if (wide)
+    throw UserError("[promote] " + std::string(name(a)) + " and " + std::string(name(b)) +
+                    " have no common dtype; cast one of them");
   if (is_unsigned(a) == is_unsigned(b)) return item_size(a) >= item_size(b) ? a : b;
-  const DType plain = is_unsigned(a) ? b : a, without_sign = is_unsigned(a) ? a : b;
-  if (without_sign == DType::uint8) return plain == DType::int8 ? DType::int16 : plain;
-  throw UserError("[promote] " + std::string(name(a)) + " and " + std::string(name(b)) +
-                  " have no common dtype; cast one of them");
+  const DType other = is_unsigned(a) ? b : a;
+  return other == DType::int8 ? DType::int16 : other;
 }
 
 DType promote_floats(DType a, DType b) {
