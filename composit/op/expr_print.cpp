@@ -16,6 +16,7 @@ constexpr size_t kMaxOperations = 16;
 constexpr size_t kMaxPartOperations = kMaxOperations / 4;
 constexpr double kMaxPlainInteger = 1e15;
 
+bool is_number(const Expr& x) { return x.kind() == ExprKind::literal; }
 bool is_leaf(const Expr& x) { return x.arguments().empty(); }
 bool is_load_of_leaves(const Expr& x) {
   return x.kind() == ExprKind::load &&
@@ -188,7 +189,7 @@ void ExprPrinter::typed_literal(const Expr& x) {
 }
 
 void ExprPrinter::argument(const Expr& x, bool bare, int precedence) {
-  if (bare && x.defined() && x.kind() == ExprKind::literal)
+  if (bare && x.defined() && is_number(x))
     append_bare(text_, x.value(), x.dtype());
   else
     write(x, precedence);
@@ -196,13 +197,13 @@ void ExprPrinter::argument(const Expr& x, bool bare, int precedence) {
 
 // Literals take the dtype of other arguments; an index is an int64 by itself.
 void ExprPrinter::arguments(const Expr& x, char open, char close) {
-  const auto is_literal = [](const Expr& argument) { return argument.kind() == ExprKind::literal; };
   const auto& all = x.arguments();
-  const bool bare = x.kind() == ExprKind::load || !std::all_of(all.begin(), all.end(), is_literal);
+  const bool dtype_known = !std::all_of(all.begin(), all.end(), is_number);
   text_ += open;
   for (size_t i = 0; i < all.size(); ++i) {
     if (i > 0) text_ += ", ";
-    argument(all[i], bare, 0);
+    const bool index = x.kind() == ExprKind::load;
+    argument(all[i], index ? all[i].dtype() == DType::int64 : dtype_known, 0);
   }
   text_ += close;
 }
@@ -225,9 +226,8 @@ void ExprPrinter::call(const Expr& x, int precedence) {
 }
 
 void ExprPrinter::operation(const Expr& x, const FunctionInfo& info) {
-  const auto is_literal = [](const Expr& argument) { return argument.kind() == ExprKind::literal; };
   if (x.is(Function::select)) {
-    const bool bare = !is_literal(x[1]) || !is_literal(x[2]);
+    const bool bare = !is_number(x[1]) || !is_number(x[2]);
     argument(x[0], true, kLowestOperator);
     text_ += " ? ";
     argument(x[1], bare, kLowestOperator);
@@ -238,7 +238,7 @@ void ExprPrinter::operation(const Expr& x, const FunctionInfo& info) {
     text_ += info.op;
     return write(x[0], info.precedence + 1);
   }
-  const bool bare = !is_literal(x[0]) || !is_literal(x[1]);
+  const bool bare = !is_number(x[0]) || !is_number(x[1]);
   argument(x[0], bare, info.precedence);
   text_.append(" ").append(info.op).append(" ");
   argument(x[1], bare, info.precedence + 1);
