@@ -40,13 +40,21 @@ Tolerance tolerance(c10::ScalarType dtype) {
   }
 }
 
-std::string difference(const at::Tensor& ours, const at::Tensor& torch) {
+// torch's trigamma and polygamma for the CPU are accurate to about 1e-8 only, so are the
+// derivatives that are made of them.
+std::optional<Tolerance> looser_for(std::string_view op) {
+  const bool gamma = op.find("gamma") != std::string_view::npos;
+  return gamma ? std::optional(Tolerance{1e-6, 1e-6}) : std::nullopt;
+}
+
+std::string difference(const at::Tensor& ours, const at::Tensor& torch,
+                       std::optional<Tolerance> looser = std::nullopt) {
   const auto text = [](const at::Tensor& tensor) {
     return c10::str(tensor.scalar_type(), tensor.sizes());
   };
   if (ours.scalar_type() != torch.scalar_type() || ours.sizes() != torch.sizes())
     return "ours is " + text(ours) + ", torch's " + text(torch);
-  const auto [relative, absolute] = tolerance(torch.scalar_type());
+  const auto [relative, absolute] = looser.value_or(tolerance(torch.scalar_type()));
   if (at::isclose(ours, torch, relative, absolute, true).all().item<bool>()) return "";
   return c10::str("ours:\n", ours, "\ntorch's:\n", torch);
 }
@@ -72,12 +80,32 @@ class TorchRows : public testing::TestWithParam<Row> {
   }
 };
 
+// Defaults may be written in another way: `1` and `[1, 1]`, `1e-05` and `1.0000000000000001e-05`.
+void expect_same(const SchemaArgument& ours, const SchemaArgument& torch) {
+  EXPECT_EQ(ours.name, torch.name);
+  EXPECT_EQ(ours.type_name, torch.type_name) << ours.name;
+  EXPECT_EQ(ours.list, torch.list) << ours.name;
+  EXPECT_EQ(ours.optional, torch.optional) << ours.name;
+  EXPECT_EQ(ours.optional_items, torch.optional_items) << ours.name;
+  EXPECT_EQ(ours.keyword_only, torch.keyword_only) << ours.name;
+  ASSERT_EQ(ours.default_text.has_value(), torch.default_text.has_value()) << ours.name;
+  // Operators that are compiled in print enumerations as their numbers.
+  if (ours.default_text && ours.type != ArgumentType::memory_format) {
+    EXPECT_EQ(*default_of(ours), *default_of(torch)) << ours.name;
+  }
+}
+
 TEST_P(TorchRows, schema_is_the_dispatchers) {
-  const Schema& schema = GetParam()->schema;
-  if (schema.name.domain() != "aten") return;
-  const auto op = torch_operator(schema);
-  ASSERT_TRUE(op) << "LibTorch has no " << schema.name.str();
-  EXPECT_EQ(print(schema), print(parse_schema(c10::toString(op->schema()))));
+  const Schema& ours = GetParam()->schema;
+  if (ours.name.domain() != "aten") return;
+  const auto op = torch_operator(ours);
+  ASSERT_TRUE(op) << "LibTorch has no " << ours.name.str();
+  const Schema torch = parse_schema(c10::toString(op->schema()));
+  ASSERT_EQ(ours.arguments.size(), torch.arguments.size()) << print(torch);
+  for (size_t i = 0; i < ours.arguments.size(); ++i)
+    expect_same(ours.arguments[i], torch.arguments[i]);
+  ASSERT_EQ(ours.results.size(), torch.results.size()) << print(torch);
+  for (size_t i = 0; i < ours.results.size(); ++i) expect_same(ours.results[i], torch.results[i]);
 }
 
 void expect_values(const c10::OperatorHandle& op, const SampleCall& sample) {
@@ -127,13 +155,30 @@ Leaves leaves_of(const SampleCall& sample, const TorchCall& torch) {
   return leaves;
 }
 
-void expect_gradients(const Leaves& leaves, const std::vector<LazyTensor>& ours,
-                      const std::vector<at::Tensor>& torch, const char* what) {
+void expect_gradients(const Operation& operation, const Leaves& leaves,
+                      const std::vector<LazyTensor>& ours, const std::vector<at::Tensor>& torch,
+                      const char* what) {
   const auto values = evaluate(ours, leaves.values);
   for (size_t i = 0; i < ours.size(); ++i) {
     const at::Tensor expected =
         torch[i].defined() ? torch[i].detach() : at::zeros_like(leaves.torch[i]);
-    EXPECT_EQ(difference(to_torch(values[i]), expected), "") << what << ", input " << i;
+    EXPECT_EQ(difference(to_torch(values[i]), expected, looser_for(operation.schema.name.str())),
+              "")
+        << what << ", input " << i;
+  }
+}
+
+// Nothing where torch has no such derivative.
+std::optional<std::vector<at::Tensor>> torch_grad(const at::Tensor& loss, const Leaves& leaves,
+                                                  bool again) {
+  try {
+    return torch::autograd::grad({loss}, leaves.torch, {}, again, again, /*allow_unused=*/true);
+  } catch (const c10::Error& error) {
+    const std::string what = error.what_without_backtrace();
+    if (what.find("not implemented") == std::string::npos &&
+        what.find("not supported") == std::string::npos)
+      throw;
+    return std::nullopt;
   }
 }
 
@@ -155,22 +200,22 @@ void expect_derivatives(const c10::OperatorHandle& op, const SampleCall& sample)
   }
   if (!loss.defined() || leaves.ours.empty()) return;
   const auto first = grad(loss, leaves.ours);
-  const auto torch_first =
-      torch::autograd::grad({torch_loss}, leaves.torch, {}, true, true, /*allow_unused=*/true);
-  expect_gradients(leaves, first, torch_first, "first derivative");
+  const auto torch_first = torch_grad(torch_loss, leaves, true);
+  if (!torch_first) return;
+  expect_gradients(operation, leaves, first, *torch_first, "first derivative");
   Tensor second;
   at::Tensor torch_second;
   for (size_t i = 0; i < first.size(); ++i) {
-    if (!torch_first[i].defined() || !torch_first[i].requires_grad()) continue;
+    const at::Tensor& gradient = (*torch_first)[i];
+    if (!gradient.defined() || !gradient.requires_grad()) continue;
     const Tensor part = sum(Tensor(first[i]) * weights(Tensor(first[i]), 0.3));
-    const at::Tensor torch_part = (torch_first[i] * torch_weights(torch_first[i], 0.3)).sum();
+    const at::Tensor torch_part = (gradient * torch_weights(gradient, 0.3)).sum();
     second = second.defined() ? second + part : part;
     torch_second = torch_second.defined() ? torch_second + torch_part : torch_part;
   }
   if (!second.defined()) return;
-  const auto torch_grads =
-      torch::autograd::grad({torch_second}, leaves.torch, {}, false, false, /*allow_unused=*/true);
-  expect_gradients(leaves, grad(second, leaves.ours), torch_grads, "second derivative");
+  if (const auto expected = torch_grad(torch_second, leaves, false))
+    expect_gradients(operation, leaves, grad(second, leaves.ours), *expected, "second derivative");
 }
 
 TEST_P(TorchRows, derivatives_are_autograds) {
