@@ -52,7 +52,9 @@ Structure from_json(const Json& json, int depth) {
   if (json == "tensor") return {};
   if (json.is_array()) return {Kind::list, {}, {}, all_from_json(json, depth + 1)};
   if (json.is_object() && json.size() == 1) {
-    const auto& [key, content] = *json.items().begin();
+    const auto member = json.begin();
+    const std::string& key = member.key();
+    const Json& content = member.value();
     if (key == "value" && content.is_string())
       return {Kind::value, content.get<std::string>(), {}, {}};
     if (key == "tuple" && content.is_array())

@@ -104,9 +104,10 @@ void record_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
 
 // One registration per process, at the first scope: at load time an error could not be caught.
 void register_fallback() {
-  static const torch::Library* library = [] {
+  static const auto library = [] {
     try {
-      auto* fresh = new torch::Library(torch::Library::IMPL, "_", kTraceKey, __FILE__, __LINE__);
+      auto fresh = std::make_unique<torch::Library>(torch::Library::IMPL, "_", kTraceKey, __FILE__,
+                                                    __LINE__);
       fresh->fallback(torch::CppFunction::makeFromBoxedFunction<&record_operator>());
       return fresh;
     } catch (const c10::Error& error) {
