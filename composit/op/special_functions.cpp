@@ -62,6 +62,16 @@ Real zeta_sum(Real s, Real q) {
   return sum + zeta_tail(s, q);
 }
 
+// Terms of a large negative q, with an integer s: those below zero are the difference of two sums
+// above it, so that no q takes more time than others.
+Real zeta_of_negative(Real s, Real q) {
+  const Real above = q - std::floor(q), below = 1 - above;
+  const Real sum = zeta_sum(s, below) - zeta_sum(s, 1 - q);
+  return zeta_sum(s, above) + (std::fmod(s, 2.0L) == 0 ? sum : -sum);
+}
+
+Real any_zeta_sum(Real s, Real q) { return q < -kLarge ? zeta_of_negative(s, q) : zeta_sum(s, q); }
+
 }  // namespace
 
 double erfinv(double x) {
@@ -98,7 +108,7 @@ double polygamma(double n, double x) {
   if (x <= 0 && x == std::floor(x)) return sign * kInfinity;
   if (x == kInfinity) return sign * 0.0;
   const Real factorial = std::tgamma(static_cast<Real>(n) + 1);
-  return static_cast<double>(sign * factorial * zeta_sum(static_cast<Real>(n) + 1, x));
+  return static_cast<double>(sign * factorial * any_zeta_sum(static_cast<Real>(n) + 1, x));
 }
 
 double zeta(double s, double q) {
@@ -107,7 +117,7 @@ double zeta(double s, double q) {
   if (q <= 0 && q == std::floor(q)) return kInfinity;
   if (q < 0 && s != std::floor(s)) return kNaN;
   if (q == kInfinity) return 0;
-  return static_cast<double>(zeta_sum(s, q));
+  return static_cast<double>(any_zeta_sum(s, q));
 }
 
 }  // namespace composit
