@@ -51,12 +51,10 @@ Expr under_masks(Expr x, const F& f) {
   return result;
 }
 
-// The product of a derivative and a factor, zero where one is absent or masked. Selects in a factor
-// that is a value of the user's (`plain`) are no masks: its zeros are numbers to multiply with.
-Expr chain(const Expr& x, const Expr& factor, bool plain = false) {
+// The product of two derivatives, zero where one is absent or masked.
+Expr chain(const Expr& x, const Expr& factor) {
   if (!x.defined() || !factor.defined() || is_number(x, 0) || is_number(factor, 0)) return {};
   return under_masks(x, [&](const Expr& y) {
-    if (plain) return product(y, factor);
     return under_masks(factor, [&](const Expr& z) { return product(y, z); });
   });
 }
@@ -81,7 +79,6 @@ Expr real_part(const Expr& x) {
 // The partial derivatives of one application; absent: zero.
 struct Partials {
   Expr d, d_conj;
-  bool plain = false;  // `d` is an argument
 };
 
 Partials partials(const Expr& call, size_t argument) {
@@ -94,7 +91,6 @@ Partials partials(const Expr& call, size_t argument) {
   // Numbers take the dtype they will be multiplied in.
   const DType dtype = promote(call.dtype(), call[argument].dtype());
   Partials result;
-  result.plain = call.is(Function::mul);
   if (rule.d != nullptr) result.d = with_dtype(rule.d(application), dtype);
   if (rule.d_conj != nullptr && is_complex(call[argument].dtype()))
     result.d_conj = with_dtype(rule.d_conj(application), dtype);
@@ -135,10 +131,10 @@ class Structural {
   }
 
   void add_chain(Derivative& total, const Derivative& inner, const Partials& outer) const {
-    total.d = sum(total.d, chain(inner.d, outer.d, outer.plain));
+    total.d = sum(total.d, chain(inner.d, outer.d));
     total.d = sum(total.d, chain(conjugate(complex_ ? inner.d_conj : inner.d), outer.d_conj));
     if (!complex_) return;
-    total.d_conj = sum(total.d_conj, chain(inner.d_conj, outer.d, outer.plain));
+    total.d_conj = sum(total.d_conj, chain(inner.d_conj, outer.d));
     total.d_conj = sum(total.d_conj, chain(conjugate(inner.d), outer.d_conj));
   }
 
@@ -241,7 +237,7 @@ class Reverse {
 
   void flow_to(const Expr& part, size_t i, const Flow& flow) {
     const Partials outer = partials(part, i);
-    const Expr total = sum(chain(flow.cotangent, conjugate(outer.d), outer.plain),
+    const Expr total = sum(chain(flow.cotangent, conjugate(outer.d)),
                            chain(conjugate(flow.cotangent), outer.d_conj));
     add(part[i], flow.condition, to_argument(total, part[i].dtype()));
   }

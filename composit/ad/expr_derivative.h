@@ -13,7 +13,8 @@
 //     has a kink the value is torch's: abs'(0) = 0, min and max share equally between equals.
 //   * What the derivative evaluates is what the expression evaluates: nothing of a branch that
 //     `select` does not take, which may load out of range.
-//   * Zero is an absent expression.
+//   * Zero is an absent expression. Where a derivative is a product, a factor that a select makes
+//     zero makes the product zero, be the others infinite or NaN.
 //   * UserError for a function that has no derivative we know, where the leaf reaches it:
 //     "[nextafter] has no derivative with respect to its first argument".
 #pragma once

@@ -254,7 +254,6 @@ class Transposer {
       }
       const Expr gradient = structural(body, leaf, cotangent);
       if (!gradient.defined()) continue;
-      if (has_kind(gradient, ExprKind::accumulator)) refuse_nonlinear();
       contribute({statement().axes, statement().domain, leaf.arguments(), gradient},
                  reached(body, leaf));
     }
@@ -265,7 +264,6 @@ class Transposer {
     const DType dtype = cotangent.dtype();
     Expr gradient = structural(body, leaf, Expr::accumulator(0, dtype));
     if (!gradient.defined()) return;
-    if (has_kind(body, ExprKind::accumulator)) refuse_nonlinear();
     // Axes that were reduced run in parallel, each with a scan of its own.
     Statement reversed;
     std::vector<Expr> axes(statement().axes.size());

@@ -100,6 +100,16 @@ Array integers(const In& operand, const std::vector<int64_t>& values) {
   return Array::copy_of(operand.type(), values.data());
 }
 
+std::string loops_of_statement(const Statement& statement) {
+  std::string parallel, others;
+  for (const Axis& axis : statement.axes) {
+    const std::string text =
+        (axis.kind == AxisKind::scan ? "scan " : "") + std::to_string(axis.extent.value()) + " ";
+    (axis.kind == AxisKind::parallel ? parallel : others) += text;
+  }
+  return parallel + "| " + others;
+}
+
 std::vector<double> numbers(const Array& array) {
   EXPECT_TRUE(has_gradient(array.type()));
   const Array plain = array.contiguous();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "composit/ad/transpose.h"
@@ -22,6 +23,8 @@ Loops loops_of(const std::vector<Nest>& nests, const std::vector<In>& operands);
 Array random(const Type& type, unsigned seed);
 Array random(const In& operand, unsigned seed = 1);
 Array integers(const In& operand, const std::vector<int64_t>& values);
+// "2 6 28 | 5 3": extents of parallel axes, and of those that are summed or scanned over.
+std::string loops_of_statement(const Statement& statement);
 // Elements of float64 and complex128; the latter as pairs.
 std::vector<double> numbers(const Array& array);
 double dot(const Array& a, const Array& b);  // of all those numbers

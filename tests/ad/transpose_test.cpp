@@ -221,6 +221,23 @@ TEST(Transpose, InitialValueOfASum) {
       {x, bias}, {});
 }
 
+TEST(Transpose, InitialValueOfAScan) {
+  const In x = operand(0, {3, 4}), start = operand(1, {3});
+  Nest nest;
+  const Expr i = nest.parallel(3), t = nest.scan(4);
+  const auto add = [](Expr left, Expr right) { return left + right; };
+  check_random(nest.store(nest.fold(exp(start(i)), x(i, t), add)), {x, start});
+}
+
+// With a reduction the store happens outside of the domain, too.
+TEST(Transpose, DomainOfASumDoesNotGuardItsStore) {
+  const In x = operand(0, {3, 4}), bias = operand(1, {3});
+  Nest nest;
+  const Expr i = nest.parallel(3), r = nest.reduction(4);
+  nest.where(i >= 1 && r >= i);
+  check_random(nest.store(nest.sum(x(i, r)) + bias(i)), {x, bias}, {});
+}
+
 TEST(Transpose, SumOverNothing) {
   const In x = operand(0, {3, 0}), bias = operand(1, {3});
   Nest nest;
@@ -353,9 +370,9 @@ TEST(Transpose, BilinearUpsample) {
   const In x = operand(0, {2, 3, 3});
   Nest nest;
   const Index i = nest.parallel({2, 5, 7});
-  // align_corners=False: source = (i + 0.5) * in / out - 0.5, not below 0.
-  const auto source = [](const Expr& i, double scale) {
-    return max((cast(i, DType::float64) + 0.5) * scale - 0.5, 0);
+  // align_corners=False: source = (place + 0.5) * in / out - 0.5, not below 0.
+  const auto source = [](const Expr& place, double scale) {
+    return max((cast(place, DType::float64) + 0.5) * scale - 0.5, 0);
   };
   Expr total;
   for (int corner = 0; corner < 4; ++corner) {
@@ -372,6 +389,21 @@ TEST(Transpose, BilinearUpsample) {
     total = corner == 0 ? x(at) * weight : total + x(at) * weight;
   }
   check_random(nest.store(total), {x}, {0});
+}
+
+TEST(Transpose, NearestUpsample) {
+  const In x = operand(0, {2, 3, 4});
+  Nest nest;
+  const Index i = nest.parallel({2, 6, 6});
+  // floor(place * in / out), for a whole and for another factor
+  check_random(nest.store(x(i[0], floor_divide(i[1] * 3, 6), floor_divide(i[2] * 4, 6))), {x}, {0});
+}
+
+TEST(Transpose, FlooredIndexOfAWindow) {  // floor((2 i + j - 3) / 4), partly out of range
+  const In x = operand(0, {3});
+  Nest nest;
+  const Expr i = nest.parallel(8), j = nest.reduction(3);
+  check_random(nest.store(nest.sum(x.padded({floor_divide(i * 2 + j - 3, 4)}, 0))), {x}, {0});
 }
 
 TEST(Transpose, ComplexProductAndMagnitude) {
@@ -436,14 +468,22 @@ std::string message_of(F f) {
 
 TEST(Transpose, RefusesWhatIsNotLinearInItsAccumulator) {
   const In x = operand(0, {3, 4});
-  Nest largest, norm, running;
+  Nest squares, largest, norm, running, decaying, sorted;
   Expr i = largest.parallel(3), r = largest.reduction(4);
   largest.store(largest.fold(-INFINITY, x(i, r), max));
   i = norm.parallel(3), r = norm.reduction(4);
   norm.store(sqrt(norm.sum(x(i, r) * x(i, r))));
   i = running.parallel(3), r = running.scan(4);
   running.store(running.fold(1, x(i, r), [](Expr a, Expr b) { return a * b; }));
-  for (const Nest& nest : {largest, norm, running}) {
+  i = decaying.parallel(3), r = decaying.scan(4);
+  decaying.store(decaying.fold(0, x(i, r), [](Expr a, Expr b) { return a * 0.5 + b; }));
+  i = sorted.parallel(3), r = sorted.reduction(4);
+  const auto by_sign = [](Expr a, Expr b) { return a + select(a < 0, b, b * 2); };
+  sorted.store(sorted.fold(0, x(i, r), by_sign));
+  i = squares.parallel(3), r = squares.scan(4);
+  const Expr sum = squares.sum(x(i, r));
+  squares.store(sum * sum);
+  for (const Nest& nest : {squares, largest, norm, running, decaying, sorted}) {
     const Loops loops = loops_of({nest}, {x});
     EXPECT_EQ(message_of([&] { transpose_all(loops, 0); }),
               "loop form is not linear in its accumulator");
