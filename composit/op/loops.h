@@ -21,11 +21,11 @@
 //     Combining reduction axes is associative: any order, any grouping.
 //   * Stores happen once for each point of the parallel axes (and scan axes, after combining) at
 //     which the body ran; without a reduction axis, `domain` guards them. With one, they always
-//     happen, and may use only parallel axes and accumulators.
+//     happen, and may use what does not depend on a reduction axis.
 //     `result[at] = value`, or `+=` where `add`. Two stores of a statement that hit the same place
 //     without `add` leave one of their values.
-//   * A literal takes the dtype of what it is assigned to. Names are for readers: equality looks at
-//     neither.
+//   * A literal takes the dtype of what it is assigned to; equality compares it in that dtype.
+//   * Names of axes are for readers: equality leaves them out.
 //
 // As text, whose grammar stands in loops_parse.cpp:
 //
