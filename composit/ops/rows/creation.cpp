@@ -43,7 +43,26 @@ static Loops range(const Scalar& begin, const Scalar& end, const Scalar& step,
   return nest.store(cast(value, result)).loops();
 }
 
-void add_creation_rows(OperationTable& rows) {
+// As torch, from both ends to the middle, so that both are exact.
+static Loops spaced(double begin, double end, int64_t steps, DType dtype) {
+  if (steps < 0) throw UserError("expected steps of at least 0, received " + std::to_string(steps));
+  const DType inner = category(dtype) == DTypeCategory::floating ? dtype : DType::float64;
+  const Expr step = cast(steps > 1 ? (end - begin) / static_cast<double>(steps - 1) : 0.0, inner);
+  Nest nest;
+  const Expr i = nest.parallel(steps);
+  const Expr from_begin = cast(begin, inner) + step * cast(i, inner);
+  const Expr from_end = cast(end, inner) - step * cast(steps - 1 - i, inner);
+  return nest.store(cast(select(i < (steps + 1) / 2, from_begin, from_end), dtype)).loops();
+}
+
+static Loops eye(int64_t n, int64_t m, std::optional<DType> dtype) {
+  if (n < 0 || m < 0) throw UserError("expected sizes of at least 0, received " + str({n, m}));
+  Nest nest;
+  const Expr i = nest.parallel(n), j = nest.parallel(m);
+  return nest.store(cast(eq(i, j), dtype.value_or(kDefaultFloat))).loops();
+}
+
+static void add_filled(OperationTable& rows) {
   rows.add({.schema = "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, "
                       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
             .loops = [](Ints size, Scalar value,
@@ -84,6 +103,78 @@ void add_creation_rows(OperationTable& rows) {
             .loops = [](In x, Scalar value,
                         std::optional<DType> dtype) { return filled_like(x, value, dtype); },
             .samples = "f32[2,3] 2 | i64[2] 2.5 float32"});
+}
+
+// Sizes given, dtype and device of another tensor. What torch leaves unset holds zeros here.
+static void add_new(OperationTable& rows) {
+  rows.add({.schema = "aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, "
+                      "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+            .loops =
+                [](In x, Ints size, std::optional<DType> dtype) {
+                  return filled(size, Scalar(int64_t{0}), dtype.value_or(x.dtype()));
+                },
+            .samples = "f32[2] [2,3] | i64[2] [3] float32",
+            .bad = "f32[2] [-1]: at least 0"});
+  rows.add({.schema = "aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, "
+                      "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+            .loops =
+                [](In x, Ints size, std::optional<DType> dtype) {
+                  return filled(size, Scalar(int64_t{1}), dtype.value_or(x.dtype()));
+                },
+            .samples = "f32[2] [2,3] | i64[2] [3] float32"});
+  rows.add({.schema = "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, "
+                      "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+                      "pin_memory=None) -> Tensor",
+            .loops =
+                [](In x, Ints size, Scalar value, std::optional<DType> dtype) {
+                  return filled(size, value, dtype.value_or(x.dtype()));
+                },
+            .samples = "f32[2] [2,3] 2 | i64[2] [3] 2.5 float32"});
+  rows.add({.schema = "aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, "
+                      "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+            .loops =
+                [](In x, Ints size, std::optional<DType> dtype) {
+                  return filled(size, Scalar(int64_t{0}), dtype.value_or(x.dtype()));
+                },
+            .samples = "f32[2] [0,3] | i64[2] [0] float32"});
+  rows.add({.schema = "aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, "
+                      "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+                      "pin_memory=None) -> Tensor",
+            .loops =
+                [](In x, Ints size, Ints, std::optional<DType> dtype) {
+                  return filled(size, Scalar(int64_t{0}), dtype.value_or(x.dtype()));
+                },
+            .samples = "f32[2] [0,3] [3,1]"});
+  rows.add({.schema = "aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, "
+                      "Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+                      "MemoryFormat? memory_format=None) -> Tensor",
+            .loops = [](Ints size,
+                        std::optional<DType> dtype) { return filled(size, Scalar(0.0), dtype); },
+            .samples = "[0,3] | [0] int64"});
+  rows.add({.schema = "aten::empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? "
+                      "dtype=None, Layout? layout=None, Device? device=None, bool? "
+                      "pin_memory=None) -> Tensor",
+            .loops = [](Ints size, Ints,
+                        std::optional<DType> dtype) { return filled(size, Scalar(0.0), dtype); },
+            .samples = "[0,3] [3,1] | [0] [1] int64"});
+  rows.add({.schema = "aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? "
+                      "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
+                      "memory_format=None) -> Tensor",
+            .loops =
+                [](In x, std::optional<DType> dtype) {
+                  return filled_like(x, Scalar(int64_t{0}), dtype);
+                },
+            .samples = "f32[0,3] | i64[0] float32"});
+  rows.add({.schema = "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? "
+                      "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+            .loops =
+                [](Scalar value, std::optional<DType> dtype) {
+                  return filled({}, value, dtype.value_or(kDefaultFloat));
+                },
+            .samples = "2.5 | 3 int64 | True"});
+}
+
+static void add_ranges(OperationTable& rows) {
   rows.add({.schema = "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, "
                       "Device? device=None, bool? pin_memory=None) -> Tensor",
             .loops =
@@ -100,29 +191,55 @@ void add_creation_rows(OperationTable& rows) {
                         std::optional<DType> dtype) { return range(begin, end, step, dtype); },
             .samples = "1 5 | 5 0 -2 | 0 1 0.25 | 1 4 1 float64",
             .bad = "1 5 -1: leads from"});
-  rows.add({.schema = "aten::tril(Tensor self, SymInt diagonal=0) -> Tensor",
+  rows.add({.schema = "aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, "
+                      "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
             .loops =
-                [](In x, int64_t diagonal) {
-                  if (x.rank() < 2)
-                    throw UserError("expected 2 axes at least, received sizes " + str(x.sizes()));
+                [](Scalar begin, Scalar end, std::optional<DType> dtype) {
+                  return range(begin, end, Scalar(int64_t{1}), dtype);
+                },
+            .samples = "1 5 | 0.5 3 | -2 2 float64",
+            .bad = "5 1: leads from"});
+  rows.add({.schema = "aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? "
+                      "dtype=None, Layout? layout=None, Device? device=None, bool? "
+                      "pin_memory=None) -> Tensor",
+            .loops =
+                [](Scalar begin, Scalar end, int64_t steps, std::optional<DType> dtype) {
+                  return spaced(number(begin), number(end), steps, dtype.value_or(kDefaultFloat));
+                },
+            .samples = "0 1 5 | -1 1 4 float64 | 3 3 1 | 2 8 0 | 5 -5 6",
+            .bad = "0 1 -1: at least 0"});
+  rows.add({.schema = "aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+                      "device=None, bool? pin_memory=None) -> Tensor",
+            .loops = [](int64_t n, std::optional<DType> dtype) { return eye(n, n, dtype); },
+            .samples = "3 | 2 int64 | 0",
+            .bad = "-1: at least 0"});
+  rows.add(
+      {.schema = "aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? "
+                 "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+       .loops = [](int64_t n, int64_t m, std::optional<DType> dtype) { return eye(n, m, dtype); },
+       .samples = "3 2 | 2 4 bool"});
+  rows.add({.schema = "aten::one_hot(Tensor self, int num_classes=-1) -> Tensor",
+            .loops =
+                [](In x, int64_t classes) {
+                  if (classes < 1)
+                    throw UserError(
+                        "expected the number of classes: without it the sizes of the result "
+                        "depend on values, which composit does not have");
+                  if (x.dtype() != DType::int64)
+                    throw UserError("expected classes of int64, received " +
+                                    std::string(name(x.dtype())));
                   Nest nest;
                   const Index at = nest.parallel(x.sizes());
-                  const Expr row = at[at.size() - 2], column = at.back();
-                  return nest.store(select(column - row <= diagonal, x(at), 0)).loops();
+                  return nest.store(cast(eq(x(at), nest.parallel(classes)), DType::int64)).loops();
                 },
-            .samples = "f32[3,3] | f32[2,3,4] 1 | f32[4,3] -1 | i64[3,3]",
-            .bad = "f32[3]: 2 axes"});
-  rows.add({.schema = "aten::triu(Tensor self, SymInt diagonal=0) -> Tensor",
-            .loops =
-                [](In x, int64_t diagonal) {
-                  if (x.rank() < 2)
-                    throw UserError("expected 2 axes at least, received sizes " + str(x.sizes()));
-                  Nest nest;
-                  const Index at = nest.parallel(x.sizes());
-                  const Expr row = at[at.size() - 2], column = at.back();
-                  return nest.store(select(column - row >= diagonal, x(at), 0)).loops();
-                },
-            .samples = "f32[3,3] | f32[2,3,4] 1 | f32[4,3] -1"});
+            .samples = "i64[2,3]<4 4 | i64[]<3 5",
+            .bad = "i64[3]<3: the number of classes | f32[2] 3: of int64"});
+}
+
+void add_creation_rows(OperationTable& rows) {
+  add_filled(rows);
+  add_new(rows);
+  add_ranges(rows);
 }
 
 }  // namespace composit

@@ -1,66 +1,25 @@
-// Sums, extrema and the like over axes.
-#include <limits>
+// Sums, products, norms and truth over axes.
+#include <cmath>
 
 #include "composit/op/promotion.h"
-#include "composit/ops/functions.h"
+#include "composit/ops/axes.h"
 
 namespace composit {
 
-// torch sums integers and bool in int64.
-static DType sum_dtype(DType dtype) {
-  return category(dtype) <= DTypeCategory::integer ? DType::int64 : dtype;
+static Expr plus(Expr x, Expr y) { return x + y; }
+static Expr times(Expr x, Expr y) { return x * y; }
+static Expr both(Expr x, Expr y) { return x && y; }
+static Expr either(Expr x, Expr y) { return x || y; }
+
+template <Expr (*kCombine)(Expr, Expr)>
+static Loops folded(const In& x, Expr init, const Ints& axes, bool keepdim, DType dtype) {
+  Nest nest;
+  const Index at = nest.reduce_over(x, axes, keepdim);
+  return nest.store(nest.fold(std::move(init), cast(x(at), dtype), kCombine)).loops();
 }
 
 static Loops sum_over(const In& x, const Ints& axes, bool keepdim, std::optional<DType> dtype) {
-  Nest nest;
-  const Index at = nest.reduce_over(x, axes, keepdim);
-  return nest.store(nest.sum(cast(x(at), dtype.value_or(sum_dtype(x.dtype()))))).loops();
-}
-
-// Number of elements reduced to one.
-static int64_t count_over(const Tensor& x, const Ints& axes) {
-  const std::vector<bool> reduced = wrap_axes(axes, x.rank());
-  int64_t count = 1;
-  for (size_t axis = 0; axis < reduced.size(); ++axis)
-    if (reduced[axis]) count *= x.size(static_cast<int64_t>(axis));
-  return count;
-}
-
-// A reduced tensor with its axes back, at size 1.
-static Tensor with_axes(const Tensor& y, const Tensor& x, const Ints& axes, bool keepdim) {
-  if (keepdim) return y;
-  const std::vector<bool> reduced = wrap_axes(axes, x.rank());
-  Ints sizes;
-  for (size_t axis = 0; axis < reduced.size(); ++axis)
-    sizes.push_back(reduced[axis] ? 1 : x.size(static_cast<int64_t>(axis)));
-  return reshape(y, sizes);
-}
-
-static Expr least(DType dtype) {
-  if (category(dtype) == DTypeCategory::floating)
-    return cast(-std::numeric_limits<double>::infinity(), dtype);
-  if (dtype == DType::bool_) return Expr::literal(false, dtype);
-  const int bits = 8 * static_cast<int>(item_size(dtype));
-  const bool is_unsigned = dtype == DType::uint8 || dtype >= DType::uint16;
-  return Expr::literal(
-      is_unsigned ? int64_t{0} : std::numeric_limits<int64_t>::min() >> (64 - bits), dtype);
-}
-static Expr greatest(DType dtype) {
-  if (category(dtype) == DTypeCategory::floating)
-    return cast(std::numeric_limits<double>::infinity(), dtype);
-  if (dtype == DType::bool_) return Expr::literal(true, dtype);
-  const int bits = 8 * static_cast<int>(item_size(dtype));
-  const bool is_unsigned = dtype == DType::uint8 || dtype >= DType::uint16;
-  return Expr::literal(std::numeric_limits<int64_t>::max() >> (64 - bits + (is_unsigned ? -1 : 0)),
-                       dtype);
-}
-
-static void expect_elements(const In& x, const Ints& axes) {
-  const std::vector<bool> reduced = wrap_axes(axes, x.rank());
-  for (size_t axis = 0; axis < reduced.size(); ++axis)
-    if (reduced[axis] && x.type().sizes[axis] == Dim(0))
-      throw UserError("expected an element at least along axis " + std::to_string(axis) +
-                      ", received sizes " + str(x.sizes()));
+  return folded<plus>(x, 0, axes, keepdim, dtype.value_or(sum_dtype(x.dtype())));
 }
 
 static void add_sums(OperationTable& rows) {
@@ -74,6 +33,16 @@ static void add_sums(OperationTable& rows) {
             .samples = "f32[2,3,4] [0,2] | f32[2,3] [-1] True | i64[2,3] [0] | f32[2,3] None | "
                        "f32[2,0] [1] | bool[2,3] [1] | f32[] [0]",
             .bad = "f32[2,3] [2]: expected an axis | f32[2,3] [0,0]: given twice"});
+  rows.add(
+      {.schema = "aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
+                 "ScalarType? dtype=None) -> Tensor",
+       .decompose =
+           [](Tensor x, Ints dim, bool keepdim, std::optional<DType> dtype) {
+             const bool floats = category(x.dtype()) == DTypeCategory::floating;
+             const Tensor numbers = floats ? where(isnan(x), 0, x) : x;
+             return Tensors{apply_one("aten::sum.dim_IntList", {numbers, dim, keepdim, dtype})};
+           },
+       .samples = "f32[2,3]=nan [1] | f32[4]=nan | i64[2,3] [0] True"});
   rows.add({.schema = "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
             .decompose =
                 [](Tensor x, std::optional<DType> dtype) {
@@ -81,137 +50,228 @@ static void add_sums(OperationTable& rows) {
                 },
             .samples = "f32[2,3] | f64[4]",
             .bad = "i64[3]: floating"});
-  rows.add({.schema = "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? "
+  rows.add(
+      {.schema = "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? "
+                 "dtype=None) -> Tensor",
+       .loops =
+           [](In x, Ints dim, bool keepdim, std::optional<DType> dtype) {
+             const DType result = dtype.value_or(x.dtype());
+             if (category(result) < DTypeCategory::floating)
+               throw UserError("expected a floating point or complex dtype, received " +
+                               std::string(name(result)));
+             Nest nest;
+             const Index at = nest.reduce_over(x, dim, keepdim);
+             return nest.store(nest.sum(cast(x(at), result)) / count_over(x.sizes(), dim)).loops();
+           },
+       .vjp =
+           [](Vjp v, Tensor x, Ints dim, bool keepdim) {
+             const Tensor g = with_axes(v.cotangents[0], x, dim, keepdim);
+             const auto count = static_cast<double>(count_over(x.sizes(), dim));
+             return Gradients{expand(to(g, x.dtype()) / count, x.sizes())};
+           },
+       .samples = "f32[2,3,4] [0,2] | f32[2,3] [-1] True | f32[2,3] None | f64[3] [0]",
+       .bad = "i64[2,3] [0]: floating"});
+}
+
+// ---- products -----------------------------------------------------------------------------------
+
+// Per element along `dim`, the product of those before it.
+static Tensor product_before(const Tensor& x, int64_t dim) {
+  const Tensor all = apply_one("aten::cumprod", {x, dim});
+  const Tensor one = ones_like(slice(all, dim, 0, 1));
+  return cat({one, slice(all, dim, 0, x.size(dim) - 1)}, dim);
+}
+
+// The gradient of an element is the product of all others: linear in their number, and right where
+// some are zero.
+static Tensor product_back(const Tensor& g, const Tensor& x, int64_t dim) {
+  if (x.size(dim) == 0) return zeros_like(x);
+  const Tensor after = flip(product_before(flip(x, {dim}), dim), {dim});
+  return g * product_before(x, dim) * after;
+}
+
+static void add_products(OperationTable& rows) {
+  rows.add({.schema = "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+            .loops =
+                [](In x, std::optional<DType> dtype) {
+                  return folded<times>(x, 1, {}, false, dtype.value_or(sum_dtype(x.dtype())));
+                },
+            .vjp =
+                [](Vjp v, Tensor x) {
+                  const Tensor flat = reshape(to(x, v.cotangents[0].dtype()), {-1});
+                  const Tensor back = product_back(v.cotangents[0], flat, 0);
+                  return Gradients{to(reshape(back, x.sizes()), x.dtype())};
+                },
+            .samples = "f32[2,3] | i32[4] | f32[] | bool[5] | f32[0] | f32[4]=[1,0,2,3] | "
+                       "f32[4]=[1,0,2,0]"});
+  rows.add({.schema = "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? "
                       "dtype=None) -> Tensor",
             .loops =
-                [](In x, Ints dim, bool keepdim, std::optional<DType> dtype) {
-                  const DType result = dtype.value_or(x.dtype());
-                  if (category(result) < DTypeCategory::floating)
-                    throw UserError("expected a floating point or complex dtype, received " +
-                                    std::string(name(result)));
-                  Nest nest;
-                  const Index at = nest.reduce_over(x, dim, keepdim);
-                  int64_t count = 1;
-                  const std::vector<bool> reduced = wrap_axes(dim, x.rank());
-                  for (size_t i = 0; i < reduced.size(); ++i)
-                    count *= reduced[i] ? x.sizes()[i] : 1;
-                  return nest.store(nest.sum(cast(x(at), result)) / count).loops();
+                [](In x, int64_t dim, bool keepdim, std::optional<DType> dtype) {
+                  return folded<times>(x, 1, {dim}, keepdim, dtype.value_or(sum_dtype(x.dtype())));
                 },
             .vjp =
-                [](Vjp v, Tensor x, Ints dim, bool keepdim) {
-                  const Tensor g = with_axes(v.cotangents[0], x, dim, keepdim);
-                  return Gradients{expand(g / static_cast<double>(count_over(x, dim)), x.sizes())};
+                [](Vjp v, Tensor x, int64_t dim, bool keepdim) {
+                  const Tensor g = with_axes(v.cotangents[0], x, {dim}, keepdim);
+                  if (x.rank() == 0) return Gradients{to(g, x.dtype())};
+                  return Gradients{to(product_back(g, to(x, g.dtype()), dim), x.dtype())};
                 },
-            .samples = "f32[2,3,4] [0,2] | f32[2,3] [-1] True | f32[2,3] None | f64[3] [0]",
-            .bad = "i64[2,3] [0]: floating"});
-}
-
-// Accumulators of a value and its index, -1: none yet. The first of equal values wins, and NaN
-// before everything, as in torch.
-template <bool kLargest>
-static std::vector<Expr> better(const std::vector<Expr>& l, const std::vector<Expr>& r) {
-  const Expr beats = !isnan(l[0]) && (isnan(r[0]) || (kLargest ? r[0] > l[0] : r[0] < l[0]));
-  const Expr ties = eq(r[0], l[0]) || (isnan(r[0]) && isnan(l[0]));
-  const Expr take = r[1] >= 0 && (l[1] < 0 || beats || (ties && r[1] < l[1]));
-  return {select(take, r[0], l[0]), select(take, r[1], l[1])};
-}
-
-template <bool kLargest>
-static std::vector<Expr> extremum(Nest& nest, const In& x, int64_t dim, bool keepdim) {
-  expect_elements(x, {dim});
-  const Index at = nest.reduce_over(x, {dim}, keepdim);
-  const Expr place = x.rank() == 0 ? Expr::literal(int64_t{0}, DType::int64)
-                                   : at[static_cast<size_t>(wrap_axis(dim, x.rank()))];
-  return nest.fold({0, -1}, {x(at), place}, better<kLargest>);
-}
-
-// The cotangent goes to the element that was chosen.
-static Gradients to_chosen(const Vjp& v, const Tensor& x, int64_t dim, bool keepdim) {
-  const Tensor g = with_axes(v.cotangents[0], x, {dim}, keepdim);
-  const Tensor index = with_axes(v.results[1], x, {dim}, keepdim);
-  return {apply_one("aten::scatter_add", {zeros_like(x), dim, index, g})};
-}
-
-static void add_extrema(OperationTable& rows) {
-  rows.add({.schema = "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "
-                      "Tensor indices)",
-            .loops =
-                [](In x, int64_t dim, bool keepdim) {
-                  Nest nest;
-                  const auto best = extremum<true>(nest, x, dim, keepdim);
-                  return nest.store(best[0]).store(best[1]).loops();
-                },
-            .vjp = [](Vjp v, Tensor x, int64_t dim,
-                      bool keepdim) { return to_chosen(v, x, dim, keepdim); },
-            .samples = "f32[2,3,4] 1 | f32[2,5] -1 True | i64[3,4]<3 0 | f32[5]=nan 0",
-            .bad = "f32[2,0] 1: expected an element | f32[2] 3: expected an axis"});
-  rows.add({.schema = "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "
-                      "Tensor indices)",
-            .loops =
-                [](In x, int64_t dim, bool keepdim) {
-                  Nest nest;
-                  const auto best = extremum<false>(nest, x, dim, keepdim);
-                  return nest.store(best[0]).store(best[1]).loops();
-                },
-            .vjp = [](Vjp v, Tensor x, int64_t dim,
-                      bool keepdim) { return to_chosen(v, x, dim, keepdim); },
-            .samples = "f32[2,3,4] 1 | f32[2,5] -1 True | i64[3,4]<3 0"});
-  rows.add({.schema = "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
-            .loops =
-                [](In x, Ints dim, bool keepdim) {
-                  expect_elements(x, dim);
-                  Nest nest;
-                  const Index at = nest.reduce_over(x, dim, keepdim);
-                  return nest.store(nest.fold(least(x.dtype()), x(at), max)).loops();
-                },
-            .vjp =
-                [](Vjp v, Tensor x, Ints dim, bool keepdim) {  // ties share it evenly
-                  const Tensor best = with_axes(v.results[0], x, dim, keepdim);
-                  const Tensor chosen = to(eq(x, best), x.dtype());
-                  const Tensor g = with_axes(v.cotangents[0], x, dim, keepdim);
-                  return Gradients{chosen * (g / sum(chosen, dim, true))};
-                },
-            .samples = "f32[2,3,4] [0,2] | f32[2,3] [] | f32[2,3] [-1] True | i64[2,3] [1]",
-            .bad = "f32[2,0] [1]: expected an element"});
-  rows.add({.schema = "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
-            .loops =
-                [](In x, Ints dim, bool keepdim) {
-                  expect_elements(x, dim);
-                  Nest nest;
-                  const Index at = nest.reduce_over(x, dim, keepdim);
-                  return nest.store(nest.fold(greatest(x.dtype()), x(at), min)).loops();
-                },
-            .vjp =
-                [](Vjp v, Tensor x, Ints dim, bool keepdim) {
-                  const Tensor best = with_axes(v.results[0], x, dim, keepdim);
-                  const Tensor chosen = to(eq(x, best), x.dtype());
-                  const Tensor g = with_axes(v.cotangents[0], x, dim, keepdim);
-                  return Gradients{chosen * (g / sum(chosen, dim, true))};
-                },
-            .samples = "f32[2,3,4] [0,2] | f32[2,3] [] | i64[2,3] [1]"});
-}
-
-static void add_scans(OperationTable& rows) {
-  rows.add({.schema = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-            .loops =
-                [](In x, int64_t dim, std::optional<DType> dtype) {
-                  dim = wrap_axis(dim, x.rank());
-                  Nest nest;
-                  Index at;
-                  for (int64_t axis = 0; axis < x.rank(); ++axis)
-                    at.push_back(axis == dim ? nest.scan(x.size(axis))
-                                             : nest.parallel(x.size(axis)));
-                  const DType result = dtype.value_or(sum_dtype(x.dtype()));
-                  return nest.store(nest.sum(cast(x(at), result))).loops();
-                },
-            .samples = "f32[2,3,4] 1 | i64[5] 0 | f32[3] 0 float64 | f32[] 0 | bool[4] 0",
+            .samples = "f32[2,3,4] 1 | f32[2,3] -1 True | i64[2,3] 0 | f32[3] 0 | bool[2,3] 1",
             .bad = "f32[2] 1: expected an axis"});
+}
+
+// ---- truth --------------------------------------------------------------------------------------
+
+// torch keeps uint8 as a kind of bool.
+static DType truth_dtype(const In& x) {
+  return x.dtype() == DType::uint8 ? DType::uint8 : DType::bool_;
+}
+
+template <bool kAll>
+static Loops truth(const In& x, const Ints& axes, bool keepdim) {
+  Nest nest;
+  const Index at = nest.reduce_over(x, axes, keepdim);
+  const Expr result = nest.fold(kAll, cast(x(at), DType::bool_), kAll ? both : either);
+  return nest.store(cast(result, truth_dtype(x))).loops();
+}
+
+template <bool kAll>
+static void add_truth(OperationTable& rows, std::string_view of_all, std::string_view of_axis,
+                      std::string_view of_axes) {
+  rows.add({.schema = of_all,
+            .loops = [](In x) { return truth<kAll>(x, {}, false); },
+            .samples = "bool[2,3] | f32[4] | i64[] | u8[3] | bool[0]"});
+  rows.add({.schema = of_axis,
+            .loops = [](In x, int64_t dim, bool keepdim) { return truth<kAll>(x, {dim}, keepdim); },
+            .samples = "bool[2,3] 1 | i64[2,3]<2 0 True | bool[2,0] 1 | bool[] 0",
+            .bad = "bool[2] 1: expected an axis"});
+  rows.add({.schema = of_axes,
+            .loops = [](In x, Ints dims, bool keepdim) { return truth<kAll>(x, dims, keepdim); },
+            .samples = "bool[2,3,4] [0,2] | i64[2,3]<2 None True"});
+}
+
+static Tensor count_nonzero(const Tensor& x, const Ints& axes) { return sum(ne(x, 0), axes); }
+
+static void add_truths(OperationTable& rows) {
+  add_truth<false>(rows, "aten::any(Tensor self) -> Tensor",
+                   "aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+                   "aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor");
+  add_truth<true>(rows, "aten::all(Tensor self) -> Tensor",
+                  "aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+                  "aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor");
+  rows.add({.schema = "aten::count_nonzero(Tensor self, int? dim=None) -> Tensor",
+            .decompose =
+                [](Tensor x, std::optional<int64_t> dim) {
+                  return Tensors{count_nonzero(x, dim ? Ints{*dim} : Ints{})};
+                },
+            .samples = "i64[2,3]<2 | f32[2,3] 1 | bool[4] 0"});
+  rows.add({.schema = "aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+            .decompose = [](Tensor x, Ints dim) { return Tensors{count_nonzero(x, dim)}; },
+            .samples = "i64[2,3,4]<2 [0,2]"});
+}
+
+// ---- norms --------------------------------------------------------------------------------------
+
+static Tensor to_floats(const Tensor& x) { return to(x, to_float(x.dtype())); }
+
+static Tensor zero_where(const Tensor& condition, const Tensor& x) {
+  return where(condition, 0, x);
+}
+
+static Tensor vector_norm(const Tensor& x, double p, const Ints& axes, bool keepdim) {
+  const Tensor size = abs(x);
+  if (p == 0) return to(sum(ne(size, 0), axes, keepdim), size.dtype());
+  if (p == 1) return sum(size, axes, keepdim);
+  if (p == 2) return sqrt(sum(square(size), axes, keepdim));
+  if (std::isinf(p)) return apply_one(p > 0 ? "aten::amax" : "aten::amin", {size, axes, keepdim});
+  return pow(sum(pow(size, p), axes, keepdim), 1 / p);
+}
+
+// g: of the norm, with its axes. No gradient flows where the norm has none.
+static Tensor norm_back(const Tensor& g, const Tensor& x, const Tensor& norm, double p,
+                        const Ints& axes) {
+  if (p == 0) return zeros_like(x);
+  if (p == 1) return g * sign(x);
+  if (std::isinf(p)) {
+    const Tensor chosen = to(eq(abs(x), norm), x.dtype());
+    return sign(x) * chosen * (g / sum(chosen, axes, true));
+  }
+  const Tensor per_norm = zero_where(eq(norm, 0), g * pow(norm, 1 - p));
+  if (p == 2) return x * zero_where(eq(norm, 0), g / norm);
+  return zero_where(eq(x, 0), x * pow(abs(x), p - 2)) * per_norm;
+}
+
+static double real_number(const Scalar& p) {
+  if (const auto* integer = std::get_if<int64_t>(&p.value)) return static_cast<double>(*integer);
+  if (const auto* real = std::get_if<double>(&p.value)) return *real;
+  throw UserError("expected a real order of the norm");
+}
+
+static void expect_floats(const Tensor& x) {
+  if (category(x.dtype()) < DTypeCategory::floating)
+    throw UserError("expected a floating point or complex dtype, received " +
+                    std::string(name(x.dtype())));
+}
+
+static Tensors norm_of(const Tensor& x, const Scalar& p, const Ints& axes, bool keepdim) {
+  return {apply_one("aten::linalg_vector_norm", {x, p, axes, keepdim})};
+}
+
+static void add_norms(OperationTable& rows) {
+  rows.add({.schema = "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool "
+                      "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+            .decompose =
+                [](Tensor x, Scalar p, Ints dim, bool keepdim, std::optional<DType> dtype) {
+                  expect_floats(x);
+                  return Tensors{
+                      vector_norm(to(x, dtype.value_or(x.dtype())), real_number(p), dim, keepdim)};
+                },
+            .vjp =
+                [](Vjp v, Tensor x, Scalar p, Ints dim, bool keepdim, std::optional<DType> dtype) {
+                  if (category(x.dtype()) == DTypeCategory::complex) return Gradients{};
+                  const Tensor wide = to(x, dtype.value_or(x.dtype()));
+                  const auto whole = [&](const Tensor& y) { return with_axes(y, x, dim, keepdim); };
+                  return Gradients{to(norm_back(whole(v.cotangents[0]), wide, whole(v.results[0]),
+                                                real_number(p), dim),
+                                      x.dtype())};
+                },
+            .samples = "f32[2,3,4] | f32[2,3] 1 [1] | f32[2,3] 3 [0] True | f32[2,3] inf [1] | "
+                       "f32[2,3] -inf | f32[2,3] 0 [1] | f32[5] 2.5 | f32[3]=[0,0,0] | f32[2,3] 2 "
+                       "[-1] True",
+            .bad = "i64[3]: floating | f32[2] 2 [1]: expected an axis"});
+  rows.add({.schema = "aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
+            .decompose = [](Tensor x, Scalar p) { return norm_of(x, p, {}, false); },
+            .samples = "f32[2,3] | f32[2,3] 1"});
+  rows.add({.schema = "aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool "
+                      "keepdim=False) -> Tensor",
+            .decompose =
+                [](Tensor x, std::optional<Scalar> p, Ints dim, bool keepdim) {
+                  return norm_of(x, p.value_or(Scalar(int64_t{2})), dim, keepdim);
+                },
+            .samples = "f32[2,3] None [1] | f32[2,3] 1 [0] True"});
+  rows.add({.schema = "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+            .decompose =
+                [](Tensor x, Ints dim, bool keepdim) {
+                  const Tensor wide = to_floats(x), most = amax(wide, dim, true);
+                  const Tensor shift = where(eq(abs(most), INFINITY), 0, most);
+                  const Tensor total = log(sum(exp(wide - shift), dim, true)) + shift;
+                  return Tensors{keepdim ? total : reshape(total, sum(x, dim).sizes())};
+                },
+            .vjp =
+                [](Vjp v, Tensor x, Ints dim, bool keepdim) {
+                  const Tensor g = with_axes(v.cotangents[0], x, dim, keepdim);
+                  return Gradients{g * exp(x - with_axes(v.results[0], x, dim, keepdim))};
+                },
+            .samples = "f32[2,3] [1] | f32[2,3,4] [0,2] True | f32[2,3]=-200..200 [1] | "
+                       "f32[3]=[-inf,0,1] [0] | i64[3]<4 [0]",
+            .bad = "f32[2] [1]: expected an axis"});
 }
 
 void add_reduction_rows(OperationTable& rows) {
   add_sums(rows);
-  add_extrema(rows);
-  add_scans(rows);
+  add_products(rows);
+  add_truths(rows);
+  add_norms(rows);
 }
 
 }  // namespace composit

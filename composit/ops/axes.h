@@ -1,0 +1,23 @@
+// What rows that reduce over axes share.
+//
+//   Tensor mean = sum(x, axes) / count_over(x, axes);
+//   Tensor centered = x - with_axes(mean, x, axes, /*keepdim=*/false);
+#pragma once
+
+#include "composit/ops/functions.h"
+
+namespace composit {
+
+// Number of elements of x that become one over `axes` (all, if empty).
+int64_t count_over(const Ints& sizes, const Ints& axes);
+// `y`, x reduced over `axes`, with these axes back at size 1; as it is where `keepdim`.
+Tensor with_axes(const Tensor& y, const Tensor& x, const Ints& axes, bool keepdim);
+// UserError where an axis that is reduced has no elements.
+void expect_elements(const In& x, const Ints& axes);
+// torch sums and multiplies integers and bool in int64.
+DType sum_dtype(DType dtype);
+// The first and the last number of a real dtype.
+Expr least(DType dtype);
+Expr greatest(DType dtype);
+
+}  // namespace composit

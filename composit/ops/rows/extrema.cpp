@@ -1,0 +1,141 @@
+// The largest and the smallest element over axes, and where it is.
+#include "composit/ops/axes.h"
+
+namespace composit {
+
+// Accumulators of a value and its index, -1: none yet. The first of equal values wins, and NaN
+// before everything, as in torch.
+template <bool kLargest>
+static std::vector<Expr> better(const std::vector<Expr>& l, const std::vector<Expr>& r) {
+  const Expr beats = !isnan(l[0]) && (isnan(r[0]) || (kLargest ? r[0] > l[0] : r[0] < l[0]));
+  const Expr ties = eq(r[0], l[0]) || (isnan(r[0]) && isnan(l[0]));
+  const Expr take = r[1] >= 0 && (l[1] < 0 || beats || (ties && r[1] < l[1]));
+  return {select(take, r[0], l[0]), select(take, r[1], l[1])};
+}
+
+// The best element over one axis, or over all, and its place: along the axis, or among all.
+template <bool kLargest>
+static std::vector<Expr> extremum(Nest& nest, const In& x, std::optional<int64_t> dim,
+                                  bool keepdim) {
+  const Ints axes = dim ? Ints{*dim} : Ints{};
+  expect_elements(x, axes);
+  const Index at = nest.reduce_over(x, axes, keepdim);
+  Expr place = Expr::literal(int64_t{0}, DType::int64);
+  if (dim && x.rank() > 0) {
+    place = at[static_cast<size_t>(wrap_axis(*dim, x.rank()))];
+  } else {
+    for (size_t axis = 0; axis < at.size(); ++axis) place = place * x.sizes()[axis] + at[axis];
+  }
+  return nest.fold({0, -1}, {x(at), place}, better<kLargest>);
+}
+
+template <bool kLargest>
+static Loops with_index(const In& x, int64_t dim, bool keepdim) {
+  Nest nest;
+  const auto best = extremum<kLargest>(nest, x, dim, keepdim);
+  return nest.store(best[0]).store(best[1]).loops();
+}
+
+template <bool kLargest>
+static Loops index_only(const In& x, std::optional<int64_t> dim, bool keepdim) {
+  Nest nest;
+  return nest.store(extremum<kLargest>(nest, x, dim, keepdim)[1]).loops();
+}
+
+// The cotangent goes to the element that was chosen.
+static Gradients to_chosen(const Vjp& v, const Tensor& x, int64_t dim, bool keepdim) {
+  const Tensor g = with_axes(v.cotangents[0], x, {dim}, keepdim);
+  const Tensor index = with_axes(v.results[1], x, {dim}, keepdim);
+  return {apply_one("aten::scatter_add", {zeros_like(x), dim, index, g})};
+}
+
+static void add_with_index(OperationTable& rows) {
+  rows.add(
+      {.schema = "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "
+                 "Tensor indices)",
+       .loops = [](In x, int64_t dim, bool keepdim) { return with_index<true>(x, dim, keepdim); },
+       .vjp = [](Vjp v, Tensor x, int64_t dim,
+                 bool keepdim) { return to_chosen(v, x, dim, keepdim); },
+       .samples = "f32[2,3,4] 1 | f32[2,5] -1 True | i64[3,4]<3 0 | f32[5]=nan 0 | f32[] 0",
+       .bad = "f32[2,0] 1: expected an element | f32[2] 3: expected an axis"});
+  rows.add(
+      {.schema = "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "
+                 "Tensor indices)",
+       .loops = [](In x, int64_t dim, bool keepdim) { return with_index<false>(x, dim, keepdim); },
+       .vjp = [](Vjp v, Tensor x, int64_t dim,
+                 bool keepdim) { return to_chosen(v, x, dim, keepdim); },
+       .samples = "f32[2,3,4] 1 | f32[2,5] -1 True | i64[3,4]<3 0"});
+  rows.add({.schema = "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+            .loops = [](In x, std::optional<int64_t> dim,
+                        bool keepdim) { return index_only<true>(x, dim, keepdim); },
+            .samples = "f32[2,3] | f32[2,3,4] 1 | i64[3,4]<3 0 True | f32[5]=nan | f32[2,3] None "
+                       "True | f32[] 0",
+            .bad = "f32[0]: expected an element | f32[2] 1: expected an axis"});
+  rows.add({.schema = "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+            .loops = [](In x, std::optional<int64_t> dim,
+                        bool keepdim) { return index_only<false>(x, dim, keepdim); },
+            .samples = "f32[2,3] | f32[2,3,4] 1 | i64[3,4]<3 0 True | f32[5]=nan",
+            .bad = "f32[0]: expected an element"});
+}
+
+// ---- values alone -------------------------------------------------------------------------------
+
+template <bool kLargest>
+static Loops value_only(const In& x, const Ints& dim, bool keepdim) {
+  expect_elements(x, dim);
+  Nest nest;
+  const Index at = nest.reduce_over(x, dim, keepdim);
+  const Expr worst = kLargest ? least(x.dtype()) : greatest(x.dtype());
+  return nest.store(nest.fold(worst, x(at), kLargest ? max : min)).loops();
+}
+
+// Equal elements share the cotangent evenly.
+static Gradients shared(const Vjp& v, const Tensor& x, const Ints& dim, bool keepdim) {
+  const Tensor best = with_axes(v.results[0], x, dim, keepdim);
+  const Tensor chosen = to(eq(x, best), x.dtype());
+  const Tensor g = with_axes(v.cotangents[0], x, dim, keepdim);
+  return {chosen * (g / sum(chosen, dim, true))};
+}
+
+static Tensor amin(const Tensor& x, const Ints& axes, bool keepdim = false) {
+  return apply_one("aten::amin", {x, axes, keepdim});
+}
+
+static void add_values(OperationTable& rows) {
+  rows.add(
+      {.schema = "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+       .loops = [](In x, Ints dim, bool keepdim) { return value_only<true>(x, dim, keepdim); },
+       .vjp = [](Vjp v, Tensor x, Ints dim, bool keepdim) { return shared(v, x, dim, keepdim); },
+       .samples = "f32[2,3,4] [0,2] | f32[2,3] [] | f32[2,3] [-1] True | i64[2,3] [1] | "
+                  "f32[4]=[1,3,3,2] | bool[2,3] [1]",
+       .bad = "f32[2,0] [1]: expected an element"});
+  rows.add(
+      {.schema = "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+       .loops = [](In x, Ints dim, bool keepdim) { return value_only<false>(x, dim, keepdim); },
+       .vjp = [](Vjp v, Tensor x, Ints dim, bool keepdim) { return shared(v, x, dim, keepdim); },
+       .samples = "f32[2,3,4] [0,2] | f32[2,3] [] | i64[2,3] [1] | u8[4] | i32[3]"});
+  rows.add({.schema = "aten::max(Tensor self) -> Tensor",
+            .decompose = [](Tensor x) { return Tensors{amax(x)}; },
+            .samples = "f32[2,3] | i64[3,4]<3 | f32[5]=nan | f32[]",
+            .bad = "f32[0]: expected an element"});
+  rows.add({.schema = "aten::min(Tensor self) -> Tensor",
+            .decompose = [](Tensor x) { return Tensors{amin(x, {})}; },
+            .samples = "f32[2,3] | i64[3,4]<3 | f32[5]=nan | f32[]",
+            .bad = "f32[0]: expected an element"});
+  rows.add({.schema = "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor "
+                      "min, Tensor max)",
+            .decompose =
+                [](Tensor x, std::optional<int64_t> dim, bool keepdim) {
+                  const Ints axes = dim ? Ints{*dim} : Ints{};
+                  return Tensors{amin(x, axes, keepdim), amax(x, axes, keepdim)};
+                },
+            .samples = "f32[2,3] | f32[2,3] 1 True | i64[4] 0",
+            .bad = "f32[0]: expected an element"});
+}
+
+void add_extrema_rows(OperationTable& rows) {
+  add_with_index(rows);
+  add_values(rows);
+}
+
+}  // namespace composit
