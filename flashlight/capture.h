@@ -23,6 +23,7 @@
 
 #include "composit/ir/graph.h"
 #include "flashlight/check_report.h"
+#include "flashlight/gradient.h"
 #include "flashlight/structure.h"
 #include "tracer/trace_scope.h"
 
@@ -78,6 +79,11 @@ class CaptureBase {
   // The tensors the capture was made with, and what the program gave for them.
   const std::vector<at::Tensor>& example_arguments() const;
   const std::vector<at::Tensor>& example_results() const;
+
+  // The derivative of result `loss`, one number, by the inputs named (parameters and arguments; all
+  // trainable parameters, if none is). UserError for an unknown name, an operation without a
+  // derivative, a result that is no single number.
+  Gradient grad(size_t loss = 0, const std::vector<std::string>& wrt = {}) const;
 
   // Writes a folder (see composit/io/saved_capture.h), replacing a capture that is there
   // atomically.

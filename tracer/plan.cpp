@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "composit/ir/error.h"
+#include "composit/ops/operations.h"
 #include "tracer/convert.h"
 
 namespace flashlight::tracer {
@@ -95,7 +96,8 @@ class Planner {
     step.outputs = slots;
     step.grad = flag(*node, "grad", options_.grad);
     step.throws = flag(*node, "throws", false);
-    if (!add_memory_operation(frame, step)) add_operator(frame, step);
+    if (!add_definition(frame, step) && !add_memory_operation(frame, step))
+      add_operator(frame, step);
     plan_.steps.push_back(std::move(step));
   }
 
@@ -206,6 +208,21 @@ class Planner {
 
   // ---- operators --------------------------------------------------------------------------------
 
+  bool add_definition(const Frame& frame, Step& step) {
+    const Node& node = *step.node;
+    if (node.op().domain() == "aten" || composit::find_operation(node.op()) == nullptr ||
+        find_op(node.op().str()) != nullptr)
+      return false;
+    step.kind = StepKind::definition;
+    for (const LazyTensor& operand : node.operands()) {
+      StepArgument argument;
+      argument.kind = StepArgument::Kind::tensor;
+      argument.slots = {slot(frame, operand)};
+      step.arguments.push_back(std::move(argument));
+    }
+    return true;
+  }
+
   static const OpInfo& find(const std::string& name) {
     if (const OpInfo* op = find_op(name)) return *op;
     throw UserError("[replay] this LibTorch has no operator '" + name +
@@ -302,6 +319,7 @@ class Planner {
   }
 
   static bool is_steady(const Step& step) {
+    if (step.kind == StepKind::definition) return false;
     if (step.kind != StepKind::op) return true;
     return step.op->steady && !step.guards && !step.throws;
   }
@@ -325,6 +343,7 @@ class Planner {
 
 Plan::Plan(const composit::Graph& graph, PlanOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->graph = graph;
+  impl_->pin_strides = options.pin_strides;
   Planner(*impl_, options);
 }
 Plan::~Plan() = default;

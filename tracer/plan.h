@@ -21,7 +21,8 @@ enum class StepKind : uint8_t {
   storage,
   storage_zeros,
   storage_resize,
-  set_generator
+  set_generator,
+  definition  // an operation LibTorch does not have, by composit's definition
 };
 
 // Where an argument of the operator comes from.
@@ -66,6 +67,7 @@ struct Step {
 
 struct Plan::Impl {
   composit::Graph graph;
+  bool pin_strides = true;
   std::vector<Step> steps;
   std::vector<at::Tensor> initial;  // slots at the begin: constants
   std::vector<Slot> inputs, outputs;

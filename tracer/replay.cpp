@@ -12,6 +12,7 @@
 
 #include "composit/ir/error.h"
 #include "tracer/convert.h"
+#include "tracer/definition.h"
 #include "tracer/geometry.h"
 #include "tracer/plan.h"
 
@@ -370,7 +371,8 @@ class Run {
       throw UserError(c10::str("[replay] guard: output ", index, " of ", place_of(*step.node),
                                " was ", describe(type), " when it was captured and is ",
                                describe(tensor), " now", kCaptureAgain));
-    slots_[step.outputs[index]] = tensor.defined() ? with_strides(tensor, type) : tensor;
+    const bool restore = plan_.pin_strides && tensor.defined();
+    slots_[step.outputs[index]] = restore ? with_strides(tensor, type) : tensor;
   }
 
   // ---- operations on memory ---------------------------------------------------------------------
@@ -417,6 +419,15 @@ class Run {
         const int64_t kept = std::min(old.numel(), bytes.numel());
         bytes.narrow(0, 0, kept).copy_(old.narrow(0, 0, kept));
         return store(step, 0, bytes);
+      }
+      case StepKind::definition: {
+        std::vector<at::Tensor> operands, results;
+        for (const StepArgument& argument : step.arguments)
+          operands.push_back(argument.slots[0] == kNoSlot ? at::Tensor()
+                                                          : slots_[argument.slots[0]]);
+        results = run_definition(*step.node, operands);
+        for (size_t i = 0; i < results.size(); ++i) store(step, i, results[i]);
+        return;
       }
       default: {
         at::Generator generator = step.generator;

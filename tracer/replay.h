@@ -4,7 +4,8 @@
 //   Plan plan(graph, options);
 //   std::vector<at::Tensor> outputs = plan.run(inputs);    // in the order of graph.inputs()
 //
-// Composite operators run as their regions. Operators run below autograd, each with the grad mode
+// Composite operators run as their regions, operations that LibTorch does not have
+// (composit::loops) by composit's definition. Operators run below autograd, each with the grad mode
 // it was recorded with. In-place operators run in place: on the operand's own buffer where nobody
 // else holds it, on a copy with the same strides otherwise. Inputs are written last, when every
 // guard has held.
@@ -26,6 +27,9 @@ namespace flashlight::tracer {
 struct PlanOptions {
   bool grad = false;                                // of nodes that do not say otherwise
   std::map<std::string, at::Generator> generators;  // explicit generators by role
+  // Outputs get the strides of their types, for the same bits. A graph that was not recorded says
+  // nothing about strides: LibTorch's choice is the faster one.
+  bool pin_strides = true;
 };
 
 class Plan {

@@ -72,8 +72,11 @@ class Walk {
       }
     }
   }
-  // Tensors that depend on an input and carry gradients.
+  // Tensors that depend on an input and carry gradients. What ran under no_grad carries none.
   void mark(const NodePtr& node) {
+    static const Symbol grad_mode("grad");
+    if (const Attribute* grad = find(node->execution(), grad_mode); grad && !grad->as<bool>())
+      return;
     const auto& operands = node->operands();
     if (std::none_of(operands.begin(), operands.end(),
                      [&](const LazyTensor& operand) { return is_active(operand); }))

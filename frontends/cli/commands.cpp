@@ -7,6 +7,7 @@
 #include "composit/io/visualize.h"
 #include "composit/ir/compare.h"
 #include "composit/ir/print.h"
+#include "composit/ops/operations.h"
 
 namespace cli {
 namespace {
@@ -21,6 +22,20 @@ void count_operators(const Graph& graph, std::map<std::string, size_t>& counts) 
     if (!is_input(*node) && node->op() != composit::ops::kConstant) ++counts[node->op().str()];
     if (const composit::Attribute* body = node->find_run("body"))
       count_operators(*body->as<composit::Region>(), counts);
+  }
+}
+
+// Operators that composit neither defines nor knows the inside of: they are captured and replayed,
+// but not differentiated or compiled.
+void find_opaque(const Graph& graph, std::map<std::string, size_t>& counts) {
+  for (const composit::NodePtr& node : graph.nodes()) {
+    if (is_input(*node) || node->op() == composit::ops::kConstant ||
+        composit::find_operation(node->op()) != nullptr)
+      continue;
+    if (const composit::Attribute* body = node->find_run("body"))
+      find_opaque(*body->as<composit::Region>(), counts);
+    else
+      ++counts[node->op().str()];
   }
 }
 
@@ -46,10 +61,14 @@ int show(const std::string& folder, const std::string& svg, std::ostream& out) {
   const SavedCapture capture = composit::load(folder);
   composit::PrintOptions options;
   options.brief = true;
-  if (svg.empty())
-    composit::print(out, capture.graph, options);
-  else
+  if (!svg.empty()) {
     composit::visualize(capture.graph, svg);
+    return 0;
+  }
+  composit::print(out, capture.graph, options);
+  std::map<std::string, size_t> opaque;
+  find_opaque(capture.graph, opaque);
+  for (const auto& [op, count] : opaque) out << "# opaque: " << count << " × " << op << '\n';
   return 0;
 }
 

@@ -1,4 +1,5 @@
-// The command line: `flashlight show|list|diff|check FOLDER`. See `flashlight --help`.
+// The command line: `flashlight show|list|diff|check FOLDER`, `flashlight ops`. See `flashlight
+// --help`.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
@@ -18,6 +19,7 @@ std::string version_text() {
 struct Arguments {
   std::string folder, other;
   std::string svg;
+  std::string filter;
   bool float64 = false;
   bool weights = false;
 };
@@ -45,11 +47,15 @@ int main(int argc, char** argv) {
   diff->add_option("OTHER", arguments.other, "the capture to compare with")->required();
   CLI::App* check = add_command(
       app, "check", "replay the saved example and compare with the saved results", arguments);
+  CLI::App* ops =
+      app.add_subcommand("ops", "the operations composit defines, and how it differentiates them");
+  ops->add_option("FILTER", arguments.filter, "only those whose names contain this");
   CLI11_PARSE(app, argc, argv);
   try {
     if (*show) return cli::show(arguments.folder, arguments.svg, std::cout);
     if (*list) return cli::list(arguments.folder, arguments.weights, std::cout);
     if (*diff) return cli::diff(arguments.folder, arguments.other, std::cout);
+    if (*ops) return cli::ops(arguments.filter, std::cout);
     if (*check) return cli::check(arguments.folder, std::cout);
   } catch (const composit::UserError& error) {
     std::cerr << "flashlight: " << error.what() << '\n';

@@ -1,0 +1,101 @@
+#include "flashlight/gradient.h"
+
+#include <algorithm>
+
+#include "composit/ad/chain_rule.h"
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
+#include "flashlight/capture_state.h"
+
+namespace flashlight {
+
+using composit::LazyTensor;
+using composit::UserError;
+
+struct Gradient::State {
+  composit::Graph graph;
+  std::vector<std::string> names;
+  std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)> run;
+};
+
+namespace {
+
+bool is_trainable(const LazyTensor& input) {
+  return composit::input_kind(*input.node) == composit::InputKind::parameter &&
+         composit::is_floating_point(input.dtype());
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < std::min<size_t>(names.size(), 8); ++i)
+    text += (i > 0 ? ", '" : "'") + names[i] + "'";
+  return names.size() > 8 ? text + ", …" : text;
+}
+
+class Names {
+ public:
+  Names(const composit::Graph& graph, const std::map<std::string, std::vector<std::string>>& tied)
+      : graph_(graph), tied_(tied) {}
+
+  // Inputs by name; all trainable parameters where `wanted` is empty.
+  std::vector<LazyTensor> find(const std::vector<std::string>& wanted) const {
+    std::vector<LazyTensor> found;
+    for (const std::string& name : wanted) found.push_back(find(name));
+    if (!wanted.empty()) return found;
+    for (const LazyTensor& input : graph_.inputs())
+      if (is_trainable(input)) found.push_back(input);
+    if (found.empty())
+      throw UserError("[grad] the capture has no parameter; name what to differentiate by");
+    return found;
+  }
+
+ private:
+  LazyTensor find(const std::string& name) const {
+    std::vector<std::string> known;
+    for (const LazyTensor& input : graph_.inputs()) {
+      known.push_back(composit::input_name(*input.node));
+      const auto others = tied_.find(known.back());
+      const bool tied = others != tied_.end() &&
+                        std::count(others->second.begin(), others->second.end(), name) > 0;
+      if (tied || known.back() == name) return input;
+    }
+    throw UserError("[grad] the capture has no input '" + name + "'; it has " + list_of(known));
+  }
+
+  const composit::Graph& graph_;
+  const std::map<std::string, std::vector<std::string>>& tied_;
+};
+
+}  // namespace
+
+const composit::Graph& Gradient::graph() const { return state_->graph; }
+const std::vector<std::string>& Gradient::names() const { return state_->names; }
+
+Gradient::Result Gradient::operator()(const std::vector<at::Tensor>& arguments) const {
+  std::vector<at::Tensor> outputs = state_->run(arguments);
+  return {outputs[0], {outputs.begin() + 1, outputs.end()}};
+}
+
+Gradient CaptureBase::grad(size_t loss, const std::vector<std::string>& wrt) const {
+  const composit::Graph& graph = state_->graph;
+  if (loss >= graph.outputs().size())
+    throw UserError("[grad] the capture has " + std::to_string(graph.outputs().size()) +
+                    " results, there is no result " + std::to_string(loss));
+  const std::vector<LazyTensor> inputs = Names(graph, state_->tied).find(wrt);
+  auto state = std::make_shared<Gradient::State>();
+  for (const LazyTensor& input : inputs) state->names.push_back(composit::input_name(*input.node));
+  composit::Graph::Parts parts = graph.parts();
+  const LazyTensor value = graph.outputs()[loss];
+  parts.outputs = {value};
+  for (LazyTensor& gradient : composit::grad(value, inputs))
+    parts.outputs.push_back(std::move(gradient));
+  state->graph = composit::Graph(std::move(parts));
+  auto plan = std::make_shared<const tracer::Plan>(
+      state->graph, tracer::PlanOptions{state_->grad, state_->generators, /*pin_strides=*/false});
+  state->run = [plan, capture = state_](const std::vector<at::Tensor>& arguments) {
+    return plan->run(capture->bind(arguments));
+  };
+  return Gradient(std::move(state));
+}
+
+}  // namespace flashlight

@@ -1,0 +1,45 @@
+// The derivative of a captured program, as another graph.
+//
+//   auto captured = flashlight::trace(loss_of, x, target);
+//   flashlight::Gradient gradient = captured.grad();            // of result 0, by all parameters
+//   auto [loss, gradients] = gradient({x, target});             // gradients[i] is of names()[i]
+//
+// Nothing of autograd takes part: the graph is differentiated by composit/ad and run by LibTorch's
+// kernels. What ran under no_grad when it was captured, and what was detached, passes on nothing.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "composit/ir/graph.h"
+
+namespace flashlight {
+
+class Gradient {
+ public:
+  struct Result {
+    at::Tensor loss;
+    std::vector<at::Tensor> gradients;  // in the order of names()
+  };
+
+  // Inputs of the capture; the loss, then the gradients. What the program writes, it writes here
+  // too.
+  const composit::Graph& graph() const;
+  // What was differentiated by: names of parameters and arguments.
+  const std::vector<std::string>& names() const;
+
+  // `arguments`: the tensors of the capture's arguments, in order; parameters are the model's.
+  // UserError as in Capture::replay.
+  Result operator()(const std::vector<at::Tensor>& arguments) const;
+
+  struct State;  // gradient.cpp
+  explicit Gradient(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace flashlight

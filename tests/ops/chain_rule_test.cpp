@@ -1,0 +1,135 @@
+// The chain rule over whole graphs.
+#include "composit/ad/chain_rule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "composit/eval/evaluate.h"
+#include "composit/ir/graph.h"
+#include "composit/ops/functions.h"
+#include "composit/ops/native.h"
+
+namespace composit {
+namespace {
+
+using testing::HasSubstr;
+
+LazyTensor number(const std::string& name) { return input(name, tensor_type(DType::float64, {})); }
+LazyTensor vector(const std::string& name, int64_t size) {
+  return input(name, tensor_type(DType::float64, {size}));
+}
+Array array(const LazyTensor& like, const std::vector<double>& values) {
+  return array_of(like.type(), values);
+}
+std::vector<double> values(const LazyTensor& tensor, const Values& inputs) {
+  return elements<double>(evaluate({tensor}, inputs)[0]);
+}
+std::string message(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+size_t nodes_of(const std::vector<LazyTensor>& outputs) {
+  return Graph({.outputs = outputs}).size();
+}
+
+TEST(ChainRule, unused_inputs_have_zeros) {
+  const LazyTensor x = vector("x", 2), y = vector("y", 3);
+  const auto gradients = grad(sum(Tensor(x)), {x, y});
+  EXPECT_EQ(values(gradients[1], {}), (std::vector<double>{0, 0, 0}));
+}
+
+TEST(ChainRule, a_loss_may_map_to_itself) {  // the seed is its value then
+  const LazyTensor x = number("x");
+  const LazyTensor loss = Tensor(x) * Tensor(x);
+  const auto gradient = chain_rule({{loss, loss}}, {x})[0];
+  EXPECT_EQ(values(gradient, {{x, array(x, {3})}})[0], 9 * 6);
+}
+
+TEST(ChainRule, several_seeds_and_consumers_add_up) {
+  const LazyTensor x = vector("x", 4);
+  const Tensors parts = apply("aten::split.Tensor", {x, 2});
+  const LazyTensor a = sum(parts[0] * parts[1]), b = sum(parts[1] * parts[1]);
+  const LazyTensor one = ones_like(Tensor(a));
+  const auto gradient = chain_rule({{a, one}, {b, one}}, {x})[0];
+  EXPECT_EQ(values(gradient, {{x, array(x, {1, 2, 3, 4})}}),
+            (std::vector<double>{3, 4, 1 + 6, 2 + 8}));
+}
+
+TEST(ChainRule, inner_tensors_may_be_inputs) {
+  const LazyTensor x = number("x");
+  const Tensor inner = exp(Tensor(x));
+  const auto gradient = grad(inner * inner, {inner})[0];
+  EXPECT_NEAR(values(gradient, {{x, array(x, {1})}})[0], 2 * std::exp(1), 1e-12);
+}
+
+TEST(ChainRule, equal_subgraphs_count_once) {  // tied weights: built twice, one tensor
+  const LazyTensor a = number("w"), b = number("w");
+  const auto gradient = grad(Tensor(a) * Tensor(b), {a})[0];
+  EXPECT_EQ(values(gradient, {{a, array(a, {5})}})[0], 10);
+}
+
+TEST(ChainRule, forward_mode_and_hessian_vector_products) {
+  const LazyTensor x = vector("x", 2), v = vector("v", 2);
+  const Tensor y = sin(Tensor(x)) * Tensor(x);
+  const Values at = {{x, array(x, {0.5, 2})}, {v, array(v, {1, -3})}};
+  const auto tangent = values(jvp({y}, {x}, {v})[0], at);
+  const auto product = values(hessian_vector_product(sum(y), {x}, {v})[0], at);
+  const double xs[] = {0.5, 2}, vs[] = {1, -3};
+  for (size_t i = 0; i < 2; ++i) {
+    const double c = std::cos(xs[i]), s = std::sin(xs[i]);
+    EXPECT_NEAR(tangent[i], vs[i] * (c * xs[i] + s), 1e-12);
+    EXPECT_NEAR(product[i], vs[i] * (2 * c - s * xs[i]), 1e-12);
+  }
+}
+
+// Nodes of the gradient of a product of n numbers.
+size_t product_nodes(int n, double* first) {
+  std::vector<LazyTensor> inputs;
+  Values at;
+  Tensor product;
+  for (int i = 0; i < n; ++i) {
+    inputs.push_back(number("x" + std::to_string(i)));
+    at.set(inputs.back(), array(inputs.back(), {i == 0 ? 4.0 : 1.0}));
+    product = product.defined() ? product * Tensor(inputs.back()) : Tensor(inputs.back());
+  }
+  const auto gradients = grad(product, inputs);
+  *first = values(gradients[static_cast<size_t>(n - 1)], at)[0];
+  return nodes_of(gradients);
+}
+
+TEST(ChainRule, of_a_product_of_numbers_is_linear) {
+  double last = 0;
+  const size_t small = product_nodes(1000, &last), large = product_nodes(10000, &last);
+  EXPECT_EQ(last, 4);
+  EXPECT_LT(static_cast<double>(large), 10.5 * static_cast<double>(small));
+}
+
+TEST(ChainRule, of_a_chain_of_layers_is_linear) {
+  const auto nodes = [](int n) {
+    const LazyTensor w = input("w", tensor_type(DType::float64, {2, 2}));
+    Tensor h = input("x", tensor_type(DType::float64, {1, 2}));
+    for (int i = 0; i < n; ++i) h = tanh(mm(h, w));
+    return nodes_of(grad(sum(h), {w}));
+  };
+  const size_t small = nodes(1000), large = nodes(10000);
+  EXPECT_LT(static_cast<double>(large), 10.5 * static_cast<double>(small));
+}
+
+TEST(ChainRule, says_what_is_wrong) {
+  const LazyTensor i = input("i", tensor_type(DType::int64, {2})), x = vector("x", 2);
+  const Tensor y = sum(Tensor(x));
+  EXPECT_THAT(message([&] { grad(y, {i}); }), HasSubstr("must be of a floating point"));
+  EXPECT_THAT(message([&] { grad(x, {x}); }), HasSubstr("a loss of one element, received"));
+  EXPECT_THAT(message([&] { chain_rule({{y, x}}, {x}); }), HasSubstr("the cotangent of float64[]"));
+  const LazyTensor unknown = NodeSpec("mine::secret").tensor(x).output(y.type()).make();
+  EXPECT_THAT(message([&] { grad(unknown, {x}); }), HasSubstr("no vjp rule for mine::secret"));
+}
+
+}  // namespace
+}  // namespace composit
