@@ -36,7 +36,7 @@ struct Half {
     uint32_t value;
     if (magnitude > 0x7f800000)
       value = 0x7e00;
-    else if (magnitude >= 0x477ff000)  // 65520, half way between the largest number and 2^16
+    else if (magnitude >= 0x47800000)  // 2^16; what is less may round to it
       value = 0x7c00;
     else if (magnitude < 0x38800000)  // below 2^-14: the last place of 0.5f is 2^-24
       value = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) -

@@ -141,6 +141,19 @@ TEST(Loops, RepeatedOperandsHaveStrideZero) {
             (std::vector<double>{2, 4, 6, 2, 4, 6}));
 }
 
+TEST(Loops, FlippedAndSteppedIndices) {
+  const int64_t n = 1100;
+  const Array x = waves<float>({n}, 1);
+  const Program flip{
+      {f32_type({n}), f32_type({n / 2})},
+      {{.axes = {{"i", n}}, .stores = {{0, {kI}, f32(0, {n - 1 - kI})}}},
+       {.axes = {{"i", n / 2}}, .stores = {{1, {n / 2 - 1 - kI}, f32(0, {-(-2 * kI)})}}}}};
+  const auto y = flip({x});
+  for (int64_t i = 0; i < n; ++i) ASSERT_EQ(values<float>(y[0])[i], values<float>(x)[n - 1 - i]);
+  for (int64_t i = 0; i < n / 2; ++i)
+    ASSERT_EQ(values<float>(y[1])[n / 2 - 1 - i], values<float>(x)[2 * i]);
+}
+
 struct Convolution {
   int64_t groups, in, out, kernel, stride, padding, dilation, size;
   int64_t result() const { return (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1; }
@@ -238,26 +251,28 @@ TEST(Loops, FirstMaximumAndItsIndex) {
     }
 }
 
-// Composition of x -> a x + b is associative, but the order counts.
+// Composition of x -> a x + b is associative, but the order counts: row-major, as axes stand.
 TEST(Loops, OrderOfPointsIsKept) {
+  const DType dtype = DType::float64;
+  const Expr la = Expr::left(0, dtype), lb = Expr::left(1, dtype), ra = Expr::right(0, dtype),
+             rb = Expr::right(1, dtype);
   for (const int64_t rows : {1, 600})
-    for (const int64_t n : {3, 100, 1025}) {
-      std::vector<double> a = waves(n, 1), b = waves(n, 2);
-      const DType dtype = DType::float64;
-      const Expr la = Expr::left(0, dtype), lb = Expr::left(1, dtype), ra = Expr::right(0, dtype),
-                 rb = Expr::right(1, dtype);
-      const Program compose{{tensor_type(dtype, dims({rows}))},
-                            {{.axes = {{"i", rows}, {"r", n, kReduction}},
-                              .init = {1.0, 0.0},
-                              .body = {load(0, dtype, {kJ}), load(1, dtype, {kJ})},
-                              .combine = {ra * la, ra * lb + rb},
-                              .stores = {{0, {kI}, Expr::accumulator(1, dtype)}}}}};
-      double x = 0;
-      for (int64_t i = 0; i < n; ++i) x = a[i] * x + b[i];
-      for (const double y :
-           values<double>(compose({array<double>({n}, a), array<double>({n}, b)})[0]))
-        ASSERT_NEAR(y, x, 1e-14);
-    }
+    for (const int64_t n : {3, 100, 1025})
+      for (const int64_t inner : {1, 2, 7}) {
+        const std::vector<double> a = waves(n * inner, 1), b = waves(n * inner, 2);
+        const Expr at = kJ * inner + kK;
+        const Program compose{
+            {tensor_type(dtype, dims({rows}))},
+            {{.axes = {{"i", rows}, {"r", n, kReduction}, {"s", inner, kReduction}},
+              .init = {1.0, 0.0},
+              .body = {load(0, dtype, {at}), load(1, dtype, {at})},
+              .combine = {ra * la, ra * lb + rb},
+              .stores = {{0, {kI}, Expr::accumulator(1, dtype)}}}}};
+        double x = 0;
+        for (int64_t i = 0; i < n * inner; ++i) x = a[i] * x + b[i];
+        const auto y = compose({array<double>({n * inner}, a), array<double>({n * inner}, b)});
+        for (const double found : values<double>(y[0])) ASSERT_NEAR(found, x, 1e-14);
+      }
 }
 
 TEST(Loops, MinimumKeepsNaN) {

@@ -64,7 +64,7 @@ class Generator {
   Expr affine() {
     Expr sum = below(5) - 2;
     for (size_t i = 0; i < statement_.axes.size(); ++i)
-      if (chance(0.5)) sum = sum + Expr::axis(i) * (below(5) - 2);
+      if (chance(0.5)) sum = Expr::axis(i) * (below(3) + 1) + (chance(0.5) ? sum : -sum);
     return sum;
   }
 
