@@ -23,10 +23,13 @@ class Walk {
     for (const NodePtr& node : nodes_) mark(node);
   }
 
+  // A gradient is of its tensor's dtype, also where promotion made the operation's another; a real
+  // tensor's is the real part.
   void add(const LazyTensor& tensor, const Tensor& gradient) {
     if (!gradient.defined()) return;
+    const Tensor typed = to(gradient, tensor.dtype());
     Tensor& sum = cotangents_[tensor.hash()];
-    sum = sum.defined() ? sum + gradient : gradient;
+    sum = sum.defined() ? sum + typed : typed;
   }
 
   void run() {

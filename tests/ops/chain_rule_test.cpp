@@ -68,6 +68,13 @@ TEST(ChainRule, inner_tensors_may_be_inputs) {
   EXPECT_NEAR(values(gradient, {{x, array(x, {1})}})[0], 2 * std::exp(1), 1e-12);
 }
 
+TEST(ChainRule, gradients_have_the_dtype_of_their_input) {
+  const LazyTensor x = input("x", tensor_type(DType::float32, {2})), y = vector("y", 2);
+  const auto gradients = grad(sum(Tensor(x) * Tensor(y)), {x, y});
+  EXPECT_EQ(gradients[0].dtype(), DType::float32);
+  EXPECT_EQ(gradients[1].dtype(), DType::float64);
+}
+
 TEST(ChainRule, equal_subgraphs_count_once) {  // tied weights: built twice, one tensor
   const LazyTensor a = number("w"), b = number("w");
   const auto gradient = grad(Tensor(a) * Tensor(b), {a})[0];
