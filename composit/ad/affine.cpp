@@ -11,33 +11,26 @@ namespace {
 
 constexpr int64_t kUnbounded = Range::kUnbounded;
 
-int64_t clamp(int64_t x) { return std::clamp(x, -kUnbounded, kUnbounded); }
+bool is_known(int64_t x) { return -kUnbounded < x && x < kUnbounded; }
+bool is_known(const Range& x) { return is_known(x.low) && is_known(x.high); }
 
-int64_t saturated_sum(int64_t a, int64_t b) {
-  // Neither is beyond 2^62, so that the sum fits.
-  if (a == -kUnbounded || b == -kUnbounded) return -kUnbounded;
-  return a == kUnbounded || b == kUnbounded ? kUnbounded : clamp(a + b);
-}
-
-int64_t saturated_product(int64_t a, int64_t b) {
-  int64_t product = 0;
-  if (!__builtin_mul_overflow(a, b, &product)) return clamp(product);
-  return (a < 0) == (b < 0) ? kUnbounded : -kUnbounded;
-}
-
+// Integers wrap: of a sum or a product that may leave the known range nothing is known.
 Range plus(const Range& a, const Range& b) {
-  // An unknown low stays unknown, whatever is added, and so does a high.
-  const int64_t high =
-      a.high == kUnbounded || b.high == kUnbounded ? kUnbounded : saturated_sum(a.high, b.high);
-  return {saturated_sum(a.low, b.low), high};
+  if (!is_known(a) || !is_known(b)) return {};
+  const Range sum{a.low + b.low, a.high + b.high};  // known numbers are below 2^62
+  return is_known(sum) ? sum : Range();
 }
 
 Range times(const Range& a, int64_t factor) {
-  const int64_t x = saturated_product(a.low, factor), y = saturated_product(a.high, factor);
-  return {std::min(x, y), std::max(x, y)};
+  int64_t x = 0, y = 0;
+  const bool overflows =
+      __builtin_mul_overflow(a.low, factor, &x) || __builtin_mul_overflow(a.high, factor, &y);
+  const Range product{std::min(x, y), std::max(x, y)};
+  return !is_known(a) || overflows || !is_known(product) ? Range() : product;
 }
 
 Range times(const Range& a, const Range& b) {
+  if (!is_known(b)) return {};
   const Range low = times(a, b.low), high = times(a, b.high);
   return {std::min(low.low, high.low), std::max(low.high, high.high)};
 }
@@ -74,7 +67,7 @@ std::optional<Affine> Affine::plus(const Affine& other, int64_t factor) const {
   const auto add = [factor](int64_t& to, int64_t what) {
     int64_t product = 0;
     return !__builtin_mul_overflow(what, factor, &product) &&
-           !__builtin_add_overflow(to, product, &to);
+           !__builtin_add_overflow(to, product, &to) && is_known(to);
   };
   bool fits = add(sum.constant, other.constant);
   for (size_t i = 0; i < other.coefficients.size(); ++i)
@@ -125,7 +118,7 @@ IndexAnalysis::Known IndexAnalysis::analyse(const Expr& part) {
   Known known;
   if (part.dtype() != DType::int64) return known;
   if (const auto value = integer_literal(part)) {
-    known.affine = Affine{.coefficients = {}, .constant = *value};
+    if (is_known(*value)) known.affine = Affine{.coefficients = {}, .constant = *value};
   } else if (part.kind() == ExprKind::axis) {
     COMPOSIT_ASSERT(part.number() < extents_.size(), "an axis out of range");
     known.affine = Affine();
@@ -176,7 +169,8 @@ std::optional<Affine> IndexAnalysis::divided(const Expr& call) {
   const std::optional<int64_t> divisor = integer_literal(call[1]);
   if (!x || !divisor || *divisor <= 0) return std::nullopt;
   const bool truncates = call.is(Function::trunc_divide) || call.is(Function::fmod);
-  if (truncates && range(*x).low < 0) return std::nullopt;
+  const Range all = range(*x);
+  if (!is_known(all) || (truncates && all.low < 0)) return std::nullopt;
   Affine quotient, rest = *x;
   quotient.coefficients.resize(x->coefficients.size());
   for (size_t axis : x->axes()) {
@@ -185,7 +179,7 @@ std::optional<Affine> IndexAnalysis::divided(const Expr& call) {
     rest.coefficients[axis] = 0;
   }
   const Range left = range(rest);
-  if (!left.inside(-kUnbounded + 1, kUnbounded - 1)) return std::nullopt;
+  if (!is_known(left)) return std::nullopt;
   const int64_t whole = floor_div(left.low, *divisor);
   if (floor_div(left.high, *divisor) != whole) return std::nullopt;
   quotient.constant = whole;
@@ -235,27 +229,32 @@ Range IndexAnalysis::range_of_call(const Expr& call) {
 std::optional<bool> IndexAnalysis::compare(const Expr& comparison) {
   const Expr &x = comparison[0], &y = comparison[1];
   if (x.dtype() != DType::int64) return std::nullopt;
-  const Known a = known(x), b = known(y);
-  Range difference = plus(a.range, times(b.range, -1));
-  if (a.affine && b.affine)
-    if (const auto exact = a.affine->plus(*b.affine, -1)) difference = range(*exact);
-  const auto [low, high] = difference;
+  const Known of_x = known(x), of_y = known(y);
+  Range a = of_x.range, b = of_y.range;
+  if (of_x.affine && of_y.affine && is_known(a) && is_known(b)) {  // their difference says more
+    if (const auto difference = of_x.affine->plus(*of_y.affine, -1)) {
+      a = range(*difference);
+      b = {0, 0};
+    }
+  }
   const auto decide = [](bool yes, bool no) {
     return yes || no ? std::optional(yes) : std::nullopt;
   };
+  const bool apart = a.high < b.low || b.high < a.low;
+  const bool same = a.low == b.high && a.high == b.low;
   switch (comparison.function()) {
     case Function::lt:
-      return decide(high < 0, low >= 0);
+      return decide(a.high < b.low, a.low >= b.high);
     case Function::le:
-      return decide(high <= 0, low > 0);
+      return decide(a.high <= b.low, a.low > b.high);
     case Function::gt:
-      return decide(low > 0, high <= 0);
+      return decide(a.low > b.high, a.high <= b.low);
     case Function::ge:
-      return decide(low >= 0, high < 0);
+      return decide(a.low >= b.high, a.high < b.low);
     case Function::eq:
-      return decide(low == 0 && high == 0, low > 0 || high < 0);
+      return decide(same, apart);
     default:
-      return decide(low > 0 || high < 0, low == 0 && high == 0);
+      return decide(apart, same);
   }
 }
 

@@ -18,21 +18,21 @@
 
 namespace composit {
 
-// constant + sum of coefficients[i] * axis i.
+// constant + sum of coefficients[i] * axis i; numbers are below 2^62.
 struct Affine {
   std::vector<int64_t> coefficients;
   int64_t constant = 0;
 
   bool operator==(const Affine&) const = default;
   std::vector<size_t> axes() const;  // those with a coefficient
-  // *this + factor * other; nothing where a number overflows.
+  // *this + factor * other; nothing where a number would be too large.
   std::optional<Affine> plus(const Affine& other, int64_t factor = 1) const;
 };
 
 // The form all equal affine expressions get: "y0 - k0 + 1".
 Expr to_expr(const Affine& x);
 
-// low <= value <= high; kUnbounded or more is not known.
+// low <= value <= high; a bound of kUnbounded is none.
 struct Range {
   static constexpr int64_t kUnbounded = int64_t{1} << 62;
   int64_t low = -kUnbounded;

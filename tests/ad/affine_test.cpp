@@ -50,11 +50,17 @@ TEST(Affine, WhatIsNot) {
   expect_affine(floor_divide(i * 8 - 8, 8), affine({1}, -1));
 }
 
+// Integers wrap, so that nothing is known where they may.
 TEST(Affine, NumbersThatOverflow) {
   const int64_t huge = INT64_MAX;
-  EXPECT_FALSE(analysis().affine((i + huge) + (j + huge)));
-  EXPECT_FALSE(analysis().affine(i * huge * 2));
-  EXPECT_TRUE(is_true(analysis().simplify(i < huge)));
+  for (const Expr& x : {(i + huge) + (j + huge), i * huge * 2, i - INT64_MIN, Expr(huge) - j}) {
+    EXPECT_FALSE(analysis().affine(x)) << print(x);
+    EXPECT_TRUE(analysis().simplify(x < k).is(Function::lt)) << print(x);
+  }
+  const Expr large = i * (int64_t{1} << 61);  // affine, but 3 * 2^61 is out of the known range
+  EXPECT_TRUE(analysis().simplify(large + 1 > 0).is(Function::gt));
+  EXPECT_FALSE(analysis().affine(floor_divide(large + j, 8)));
+  EXPECT_EQ(analysis().range(large * j), Range());
 }
 
 TEST(Affine, EqualFormsBecomeOneExpression) {
@@ -95,6 +101,13 @@ TEST(SimplifyDomain, ProvedPredicatesGo) {
 TEST(SimplifyDomain, GuardsOfABareAxisNeedItsExtent) {
   EXPECT_TRUE(simplify_domain(i >= 0 && i < 3, kAxes).same(i < 3));
   EXPECT_FALSE(simplify_domain(i >= 0 && i < 4, kAxes).defined());
+}
+
+TEST(SimplifyDomain, ClampedDataAreInRange) {
+  const Expr data = Expr::load(0, DType::int64, {i});
+  EXPECT_FALSE(simplify_domain(max(data, 0) >= 0 && min(data, 7) < 8, kAxes).defined());
+  EXPECT_TRUE(is_false(simplify_domain(max(data, 2) < i - 2, kAxes)));
+  EXPECT_TRUE(simplify_domain(max(data, 0) >= i, kAxes).same(max(data, 0) >= i));
 }
 
 TEST(SimplifyDomain, ImpliedBoundsGo) {

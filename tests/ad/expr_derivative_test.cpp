@@ -9,7 +9,7 @@
 #include "composit/ad/partials.h"
 #include "composit/eval/loops.h"
 #include "composit/ir/error.h"
-#include "gradient_check.h"
+#include "tests/ad/gradient_check.h"
 
 namespace composit::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "gradient_check.h"
+#include "tests/ad/gradient_check.h"
 
 #include <gtest/gtest.h>
 
@@ -95,6 +95,12 @@ Array random(const In& operand, unsigned seed) {
   return random(operand.type(), seed + 10 * static_cast<unsigned>(operand.operand()));
 }
 
+std::vector<Array> random_all(const std::vector<In>& operands) {
+  std::vector<Array> arrays;
+  for (const In& operand : operands) arrays.push_back(random(operand));
+  return arrays;
+}
+
 Array integers(const In& operand, const std::vector<int64_t>& values) {
   EXPECT_EQ(operand.numel(), static_cast<int64_t>(values.size()));
   return Array::copy_of(operand.type(), values.data());
@@ -157,6 +163,11 @@ void check_linear(const Loops& loops, const std::vector<Array>& operands,
                   const std::vector<size_t>& linear) {
   check_gradients(loops, operands);
   for (size_t operand : linear) check_dot_product(loops, operands, operand);
+}
+
+void check_random(const Nest& nest, const std::vector<In>& operands,
+                  const std::vector<size_t>& linear) {
+  check_linear(loops_of({nest}, operands), random_all(operands), linear);
 }
 
 }  // namespace composit::test

@@ -22,6 +22,7 @@ Loops loops_of(const std::vector<Nest>& nests, const std::vector<In>& operands);
 // float64 or complex128 with parts from -1 to 1, the same for the same seed.
 Array random(const Type& type, unsigned seed);
 Array random(const In& operand, unsigned seed = 1);
+std::vector<Array> random_all(const std::vector<In>& operands);
 Array integers(const In& operand, const std::vector<int64_t>& values);
 // "2 6 28 | 5 3": extents of parallel axes, and of those that are summed or scanned over.
 std::string loops_of_statement(const Statement& statement);
@@ -42,5 +43,9 @@ void check_dot_product(const Loops& loops, const std::vector<Array>& operands, s
 // Both for all operands that f is linear in.
 void check_linear(const Loops& loops, const std::vector<Array>& operands,
                   const std::vector<size_t>& linear);
+
+// Of one nest, with random operands.
+void check_random(const Nest& nest, const std::vector<In>& operands,
+                  const std::vector<size_t>& linear = {});
 
 }  // namespace composit::test

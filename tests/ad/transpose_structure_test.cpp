@@ -6,7 +6,7 @@
 
 #include "composit/ad/affine.h"
 #include "composit/eval/loops.h"
-#include "gradient_check.h"
+#include "tests/ad/gradient_check.h"
 
 namespace composit::test {
 namespace {
