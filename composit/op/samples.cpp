@@ -115,9 +115,11 @@ Values distinct_values(std::mt19937& random, const Type& type, int64_t end) {
   return values;
 }
 
-Values values_of(std::string_view how, const Type& type) {
+// `place` among the tensors of a call: two that are described alike differ.
+Values values_of(std::string_view how, const Type& type, size_t place) {
   Hasher seed;
   seed.add(how);
+  seed.add(static_cast<uint64_t>(place));
   seed.add(static_cast<uint64_t>(type.numel()));
   std::mt19937 random(static_cast<uint32_t>(seed.finish().low));
   const auto count = static_cast<size_t>(type.numel());
@@ -183,7 +185,7 @@ class Reader {
     if (*dtype == DType::complex64 && floats_ == DType::float64) dtype = DType::complex128;
     const auto sizes = integers(text.substr(open + 1, close - open - 1));
     const Type type = tensor_type(*dtype, Dims(sizes.begin(), sizes.end()));
-    values_.push_back(array_of(type, values_of(text.substr(close + 1), type)));
+    values_.push_back(array_of(type, values_of(text.substr(close + 1), type, values_.size())));
     return Tensor(input(name, type));
   }
 
