@@ -1,6 +1,7 @@
 #include "composit/ops/functions.h"
 
 #include "composit/ir/error.h"
+#include "composit/op/promotion.h"
 
 namespace composit {
 
@@ -82,6 +83,11 @@ Tensor cat(const Tensors& parts, int64_t axis) { return apply_one("aten::cat", {
 Tensor flip(const Tensor& x, const Ints& axes) { return apply_one("aten::flip", {x, axes}); }
 Tensor tril(const Tensor& x, int64_t diagonal) { return apply_one("aten::tril", {x, diagonal}); }
 
+void expect_floating(DType dtype) {
+  if (category(dtype) < DTypeCategory::floating)
+    throw UserError("expected a floating point dtype, received " + std::string(name(dtype)));
+}
+
 Tensor full(const Ints& sizes, const Number& value, DType dtype) {
   return apply_one("aten::full", {sizes, value.value, dtype});
 }
@@ -89,6 +95,17 @@ Tensor zeros(const Ints& sizes, DType dtype) { return full(sizes, 0, dtype); }
 Tensor zeros_like(const Tensor& x) { return full(x.sizes(), 0, x.dtype()); }
 Tensor ones_like(const Tensor& x) { return full(x.sizes(), 1, x.dtype()); }
 Tensor arange(int64_t end, DType dtype) { return apply_one("aten::arange", {end, dtype}); }
+
+Tensor reduced(const Tensor& loss, int64_t reduction) {
+  if (reduction < 0 || reduction > 2)
+    throw UserError("expected reduction 0 (none), 1 (mean) or 2 (sum), received " +
+                    std::to_string(reduction));
+  if (reduction == 0) return loss;
+  return reduction == 1 ? mean(loss) : sum(loss);
+}
+Tensor spread(const Tensor& cotangent, const Tensor& loss, int64_t reduction) {
+  return reduction == 1 ? cotangent / static_cast<double>(loss.numel()) : cotangent;
+}
 
 Tensor sum_to_size(const Tensor& x, const Ints& sizes) {
   const int64_t extra = x.rank() - static_cast<int64_t>(sizes.size());

@@ -80,12 +80,21 @@ Tensor cat(const Tensors& parts, int64_t axis);
 Tensor flip(const Tensor& x, const Ints& axes);
 Tensor tril(const Tensor& x, int64_t diagonal = 0);
 
+// UserError: "expected a floating point dtype, received int64"; complex numbers are let through.
+void expect_floating(DType dtype);
+
 // Filled tensors: of the given sizes; `_like`: sizes and dtype of x.
 Tensor full(const Ints& sizes, const Number& value, DType dtype);
 Tensor zeros(const Ints& sizes, DType dtype);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
 Tensor arange(int64_t end, DType dtype = DType::int64);
+
+// A loss as its `reduction` says: 0 the loss of each element, 1 their mean, 2 their sum. UserError
+// for another number.
+Tensor reduced(const Tensor& loss, int64_t reduction);
+// The cotangent of each of `loss`, from that of `reduced(loss, reduction)`.
+Tensor spread(const Tensor& cotangent, const Tensor& loss, int64_t reduction);
 
 // x summed over what broadcasting to its sizes from `sizes` repeated: the derivative of expand.
 Tensor sum_to_size(const Tensor& x, const Ints& sizes);

@@ -1,0 +1,124 @@
+// One of two values: by a condition, or the larger and the smaller one.
+#include "composit/ops/functions.h"
+
+namespace composit {
+
+static void add_where(OperationTable& rows) {
+  rows.add({.schema = "aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
+            .scalar = [](Condition c, Expr x, Expr y) { return select(c, x, y); },
+            .samples = "bool[2,3] f32[2,3] f32[3] | bool[3] f32[2,3] 1 | bool[2,1] i64[3] f32[] | "
+                       "bool[3] f64[3] 1.5",
+            .bad = "f32[3] f32[3] f32[3]: condition"});
+  rows.add({.schema = "aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> "
+                      "Tensor",
+            .scalar = [](Condition c, Expr x, Expr y) { return select(c, x, y); },
+            .samples = "bool[2,3] f32[2,3] -1.5 | bool[3] i64[2,3] 2.5 | bool[2,1] i64[3] 2"});
+  rows.add({.schema = "aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> "
+                      "Tensor",
+            .scalar = [](Condition c, Expr x, Expr y) { return select(c, x, y); },
+            .samples = "bool[2,3] -1.5 f32[2,3] | bool[3] 2.5 i64[2,3]"});
+  rows.add({.schema = "aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
+            .scalar = [](Condition c, Expr x, Expr y) { return select(c, x, y); },
+            .samples = "bool[2,3] 1 2 | bool[3] 1 2.5 | bool[] True False"});
+}
+
+static Loops masked_fill(const In& x, const In& mask, const Expr& value) {
+  if (mask.dtype() != DType::bool_)
+    throw UserError("expected a mask of bool, received " + std::string(name(mask.dtype())));
+  Nest nest;
+  const Index index = nest.parallel(broadcast_sizes({x.sizes(), mask.sizes()}));
+  const Expr fill = cast(value, x.dtype());
+  return nest.store(select(mask.broadcast(index), fill, x.broadcast(index))).loops();
+}
+
+static void add_masked_fill(OperationTable& rows) {
+  rows.add({.schema = "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+            .loops = [](In x, In mask, Scalar value) { return masked_fill(x, mask, Expr(value)); },
+            .samples = "f32[2,3] bool[2,3] 0.5 | f32[2,3] bool[3] -1 | i64[2,2] bool[2,2] 3 | "
+                       "f32[3] bool[2,1] -inf | i64[3] bool[3] 2.5",
+            .bad = "f32[2] i64[2] 1: mask of bool"});
+  rows.add({.schema = "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+            .loops =
+                [](In x, In mask, In value) {
+                  if (value.rank() > 0)
+                    throw UserError("expected a value without axes, received sizes " +
+                                    str(value.sizes()));
+                  return masked_fill(x, mask, value(Index{}));
+                },
+            .samples = "f32[2,3] bool[2,3] f32[] | f32[2,3] bool[3] -1.5 | i64[3] bool[3] f32[]",
+            .bad = "f32[2] bool[2] f32[2]: without axes"});
+}
+
+// The larger of x and a bound, the bound where they are not ordered: torch passes its NaN on.
+static Expr at_least(const Expr& x, const Expr& low) {
+  return select(x < low || isnan(low), low, x);
+}
+static Expr at_most(const Expr& x, const Expr& high) {
+  return select(x > high || isnan(high), high, x);
+}
+
+static Expr clamped(Expr x, const std::optional<Expr>& low, const std::optional<Expr>& high) {
+  if (!low && !high) throw UserError("expected min, max or both, received none");
+  if (low) x = at_least(x, *low);
+  return high ? at_most(x, *high) : x;
+}
+
+static void add_clamps(OperationTable& rows) {
+  rows.add({.schema = "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+            .scalar = [](Expr x, std::optional<Expr> low,
+                         std::optional<Expr> high) { return clamped(x, low, high); },
+            .samples = "f32[2,3] -0.5 0.5 | f32[3] None 0 | i64[4] 1 | f32[3]=nan 0 1 | i64[3] 0.5",
+            .bad = "f32[2]: expected min",
+            .also = {"aten::clip"}});
+  rows.add({.schema = "aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> "
+                      "Tensor",
+            .scalar = [](Expr x, std::optional<Expr> low,
+                         std::optional<Expr> high) { return clamped(x, low, high); },
+            .samples = "f32[2,3] f32[3]=-1..0 f32[2,1]=0..1 | f32[3] None f32[3] | i64[4] i64[] | "
+                       "f32[3]=nan f32[3] | f32[3] f32[3]=nan | i64[3] f32[3]",
+            .bad = "f32[2]: expected min",
+            .also = {"aten::clip.Tensor"}});
+  rows.add({.schema = "aten::clamp_min(Tensor self, Scalar min) -> Tensor",
+            .scalar = [](Expr x, Expr low) { return at_least(x, low); },
+            .samples = "f32[2,3] 0 | i64[4] 0.5 | f32[3]=nan 0"});
+  rows.add({.schema = "aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
+            .scalar = [](Expr x, Expr low) { return at_least(x, low); },
+            .samples = "f32[2,3] f32[3] | i64[4] i64[4] | f32[3]=nan f32[]"});
+  rows.add({.schema = "aten::clamp_max(Tensor self, Scalar max) -> Tensor",
+            .scalar = [](Expr x, Expr high) { return at_most(x, high); },
+            .samples = "f32[2,3] 0 | i64[4] 0.5 | f32[3]=nan 0"});
+  rows.add({.schema = "aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
+            .scalar = [](Expr x, Expr high) { return at_most(x, high); },
+            .samples = "f32[2,3] f32[3] | i64[4] i64[4] | f32[3]=nan f32[]"});
+}
+
+static void add_extrema(OperationTable& rows) {
+  rows.add({.schema = "aten::maximum(Tensor self, Tensor other) -> Tensor",
+            .scalar = [](Expr x, Expr y) { return max(x, y); },
+            .samples = "f32[2,3] f32[3] | i64[3] i64[3] | f32[3]=nan f32[3] | f32[3]=[1,2,3] "
+                       "f32[3]=[1,3,2] | bool[3] bool[3]",
+            .also = {"aten::max.other"}});
+  rows.add({.schema = "aten::minimum(Tensor self, Tensor other) -> Tensor",
+            .scalar = [](Expr x, Expr y) { return min(x, y); },
+            .samples = "f32[2,3] f32[3] | i64[3] i64[3] | f32[3]=nan f32[3] | f32[3]=[1,2,3] "
+                       "f32[3]=[1,3,2] | bool[3] bool[3]",
+            .also = {"aten::min.other"}});
+  // A number rather than NaN; of equal ones the first has the derivative.
+  rows.add({.schema = "aten::fmax(Tensor self, Tensor other) -> Tensor",
+            .scalar = [](Expr x, Expr y) { return select(x >= y || isnan(y), x, y); },
+            .samples = "f32[2,3] f32[3] | i64[3] i64[3] | f32[3]=nan f32[3] | f32[3] f32[3]=nan | "
+                       "f32[3]=[1,2,3] f32[3]=[1,3,2]"});
+  rows.add({.schema = "aten::fmin(Tensor self, Tensor other) -> Tensor",
+            .scalar = [](Expr x, Expr y) { return select(x <= y || isnan(y), x, y); },
+            .samples = "f32[2,3] f32[3] | i64[3] i64[3] | f32[3]=nan f32[3] | f32[3] f32[3]=nan | "
+                       "f32[3]=[1,2,3] f32[3]=[1,3,2]"});
+}
+
+void add_choice_rows(OperationTable& rows) {
+  add_where(rows);
+  add_masked_fill(rows);
+  add_clamps(rows);
+  add_extrema(rows);
+}
+
+}  // namespace composit
