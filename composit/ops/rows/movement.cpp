@@ -1,8 +1,7 @@
-// Elements that change place: views, slices, concatenation.
+// Views with other sizes, and axes in another order.
 #include <algorithm>
 #include <numeric>
 
-#include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
 
 namespace composit {
@@ -199,159 +198,112 @@ static void add_permutations(OperationTable& rows) {
             .samples = "f32[2,3] [0] | f32[2,3] [0,-1] | i64[3] [0] | f32[2] []"});
 }
 
-// torch clamps both ends to the axis.
-static std::pair<int64_t, int64_t> slice_of(int64_t size, std::optional<int64_t> begin,
-                                            std::optional<int64_t> end, int64_t step) {
-  if (step <= 0) throw UserError("expected a positive step, received " + std::to_string(step));
-  const auto clamp = [&](int64_t place) {
-    return std::clamp<int64_t>(place < 0 ? place + size : place, 0, size);
-  };
-  const int64_t first = clamp(begin.value_or(0)), last = clamp(end.value_or(size));
-  return {first, std::max<int64_t>(0, (last - first + step - 1) / step)};
-}
-
-static void add_slices(OperationTable& rows) {
-  rows.add({.schema = "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? "
-                      "end=None, SymInt step=1) -> Tensor(a)",
-            .loops =
-                [](In x, int64_t dim, std::optional<int64_t> begin, std::optional<int64_t> end,
-                   int64_t step) {
-                  const auto axis = static_cast<size_t>(wrap_axis(dim, x.rank()));
-                  Ints sizes = x.sizes();
-                  if (sizes.empty())
-                    throw UserError("expected an axis to slice, received a number");
-                  int64_t first = 0;
-                  std::tie(first, sizes[axis]) = slice_of(sizes[axis], begin, end, step);
-                  Nest nest;
-                  Index at = nest.parallel(sizes);
-                  at[axis] = at[axis] * step + first;
-                  return nest.store(x(at)).loops();
-                },
-            .samples = "f32[5,3] 0 1 4 | f32[5,3] 0 None -1 2 | f32[5,3] 1 2 100 | f32[4] 0 3 1",
-            .bad = "f32[5] 0 0 5 0: positive step | f32[] 0: an axis"});
-  rows.add({.schema = "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
-            .loops =
-                [](In x, int64_t dim, int64_t index) {
-                  const auto axis = static_cast<size_t>(wrap_axis(dim, x.rank()));
-                  Ints sizes = x.sizes();
-                  if (sizes.empty()) throw UserError("expected an axis, received a number");
-                  if (index < -sizes[axis] || index >= sizes[axis])
-                    throw UserError("index " + std::to_string(index) +
-                                    " is out of range for axis " + std::to_string(axis) +
-                                    " of size " + std::to_string(sizes[axis]));
-                  const int64_t place = index < 0 ? index + sizes[axis] : index;
-                  sizes.erase(sizes.begin() + static_cast<int64_t>(axis));
-                  Nest nest;
-                  Index at = nest.parallel(sizes);
-                  at.insert(at.begin() + static_cast<int64_t>(axis), Expr(place));
-                  return nest.store(x(at)).loops();
-                },
-            .samples = "f32[2,3] 0 1 | f32[2,3,4] -1 -2 | f32[3] 0 0",
-            .bad = "f32[2,3] 0 2: out of range"});
-  rows.add({.schema = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
-            .loops =
-                [](std::vector<In> all, int64_t dim) {
-                  if (all.empty()) throw UserError("expected a tensor at least, received none");
-                  Promotion promotion;
-                  for (const In& x : all) promotion.add(x.type());
-                  std::vector<In> parts;  // torch leaves out empty vectors
-                  for (const In& x : all)
-                    if (x.sizes() != Ints{0}) parts.push_back(x);
-                  if (parts.empty()) parts.push_back(all[0]);
-                  const auto axis = static_cast<size_t>(wrap_axis(dim, parts[0].rank()));
-                  Ints sizes = parts[0].sizes();
-                  if (sizes.empty()) throw UserError("zero-dimensional tensors do not concatenate");
-                  sizes[axis] = 0;
-                  for (const In& x : parts) {
-                    Ints expected = sizes, own = x.sizes();
-                    if (own.size() == sizes.size()) expected[axis] = own[axis];
-                    if (expected != own)
-                      throw UserError("expected sizes that agree but for axis " +
-                                      std::to_string(axis) + ", received " + str(parts[0].sizes()) +
-                                      " and " + str(own));
-                    sizes[axis] += own[axis];
-                  }
-                  std::vector<Nest> nests;
-                  int64_t begin = 0;
-                  for (const In& x : parts) {
-                    Nest nest;
-                    const Index from = nest.parallel(x.sizes());
-                    Index at = from;
-                    at[axis] = at[axis] + begin;
-                    begin += x.sizes()[axis];
-                    const Expr value = cast(x(from), promotion.result());
-                    nests.empty() ? nest.store(sizes, at, value) : nest.store_into(0, at, value);
-                    nests.push_back(std::move(nest));
-                  }
-                  return sequence(nests);
-                },
-            .samples = "[f32[2,3],f32[1,3]] | [f32[2,3],f32[2,2],f32[2,1]] 1 | [f32[2],i64[3]] | "
-                       "[f32[0],f32[2,3]] 1",
-            .bad = "[f32[2,3],f32[2,2]]: agree but"});
-}
-
-static Loops split(const In& x, const Ints& sizes, int64_t dim) {
-  const auto axis = static_cast<size_t>(wrap_axis(dim, x.rank()));
-  int64_t total = 0;
-  for (int64_t size : sizes) {
-    if (size < 0) throw UserError("expected sizes of at least 0, received " + str(sizes));
-    total += size;
-  }
-  if (x.rank() == 0 || total != x.sizes()[axis])
-    throw UserError("expected sizes that add up to axis " + std::to_string(axis) + " of " +
-                    str(x.sizes()) + ", received " + str(sizes));
-  std::vector<Nest> nests;
-  int64_t begin = 0;
-  for (int64_t size : sizes) {
-    Ints own = x.sizes();
-    own[axis] = size;
-    Nest nest;
-    Index at = nest.parallel(own);
-    at[axis] = at[axis] + begin;
-    nests.push_back(nest.store(x(at)));
-    begin += size;
-  }
-  return sequence(nests);
-}
-
-static void add_splits(OperationTable& rows) {
-  rows.add({.schema =
-                "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) "
-                "-> Tensor(a)[]",
-            .loops = [](In x, Ints sizes, int64_t dim) { return split(x, sizes, dim); },
-            .samples = "f32[5,3] [2,3] | f32[2,6] [1,2,3] 1 | f32[3] [0,3]",
-            .bad = "f32[5] [2,2]: add up"});
-  rows.add({.schema = "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> "
-                      "Tensor(a)[]",
-            .loops =
-                [](In x, int64_t size, int64_t dim) {
-                  const int64_t length = x.size(dim);
-                  if (size < 0 || (size == 0 && length > 0))
-                    throw UserError("expected a split size above 0, received " +
-                                    std::to_string(size));
-                  Ints sizes;
-                  for (int64_t begin = 0; begin < length; begin += size)
-                    sizes.push_back(std::min(size, length - begin));
-                  if (sizes.empty()) sizes.push_back(0);
-                  return split(x, sizes, dim);
-                },
-            .samples = "f32[5,3] 2 | f32[2,6] 3 1 | f32[4] 10",
-            .bad = "f32[5] 0: above 0"});
-  rows.add({.schema = "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+// Other spellings of the views above.
+static void add_view_spellings(OperationTable& rows) {
+  rows.add({.schema = "aten::squeeze(Tensor(a) self) -> Tensor(a)",
             .decompose =
-                [](Tensor x, int64_t dim) {
-                  Tensors parts;
-                  for (int64_t i = 0; i < x.size(dim); ++i) parts.push_back(select_at(x, dim, i));
-                  return parts;
+                [](Tensor x) {
+                  Ints sizes = x.sizes();
+                  std::erase(sizes, 1);
+                  return Tensors{reshape(x, sizes)};
                 },
-            .samples = "f32[3,2] | f32[2,3] 1"});
+            .samples = "f32[1,3,1] | f32[2,3] | f32[1]"});
+  rows.add({.schema = "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
+            .decompose =
+                [](Tensor x, int64_t dim, Ints sizes) {
+                  const int64_t axis = wrap_axis(dim, x.rank());
+                  if (x.rank() == 0)
+                    throw UserError("expected an axis at least, received a number");
+                  Ints whole = x.sizes();
+                  int64_t known = 1;
+                  for (int64_t size : sizes) known *= size == -1 ? 1 : size;
+                  for (int64_t& size : sizes)
+                    if (size == -1) size = known == 0 ? 0 : x.size(axis) / known;
+                  whole.erase(whole.begin() + axis);
+                  whole.insert(whole.begin() + axis, sizes.begin(), sizes.end());
+                  return Tensors{reshape(x, whole)};
+                },
+            .samples = "f32[2,6] 1 [2,3] | f32[6,2] 0 [-1,2] | f32[4] -1 [2,2]",
+            .bad = "f32[5] 0 [2,2]: do not hold | f32[] 0 [1]: an axis at least"});
+  rows.add({.schema = "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+            .decompose = [](Tensor x, Tensor other) { return Tensors{expand(x, other.sizes())}; },
+            .samples = "f32[3,1] f32[2,3,4] | f32[] i64[2]",
+            .bad = "f32[3] f32[2]: do not"});
+  rows.add({.schema = "aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+            .decompose = [](Tensor x, Tensor other) { return Tensors{reshape(x, other.sizes())}; },
+            .samples = "f32[2,6] f32[3,4] | f32[1] i64[]",
+            .bad = "f32[3] f32[2]: do not hold",
+            .also = {"aten::reshape_as"}});
+  rows.add({.schema = "aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+            .decompose =
+                [](Tensor x, Ints size) {
+                  return Tensors{apply_one("aten::expand", {x, size})};
+                },
+            .samples = "f32[3,1] [2,3,4] | f32[1,3] [-1,3]",
+            .bad = "f32[3] [2]: do not"});
+}
+
+// ---- axes in another order ----------------------------------------------------------------------
+
+// Axes `from` go to the places `to`; the others keep their order.
+static Tensor moved(const Tensor& x, const Ints& from, const Ints& to) {
+  if (from.size() != to.size())
+    throw UserError("expected as many axes as places, received " + str(from) + " and " + str(to));
+  if (from.empty()) return x;
+  const std::vector<bool> taken = wrap_axes(from, x.rank()), filled = wrap_axes(to, x.rank());
+  Ints order(static_cast<size_t>(x.rank()));
+  for (size_t i = 0; i < from.size() && x.rank() > 0; ++i)
+    order[static_cast<size_t>(wrap_axis(to[i], x.rank()))] = wrap_axis(from[i], x.rank());
+  size_t next = 0;
+  for (size_t place = 0; place < order.size(); ++place) {
+    if (filled[place]) continue;
+    while (taken[next]) ++next;
+    order[place] = static_cast<int64_t>(next++);
+  }
+  return permute(x, order);
+}
+
+static void add_axis_orders(OperationTable& rows) {
+  rows.add({.schema = "aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+            .decompose = [](Tensor x, int64_t from,
+                            int64_t to) { return Tensors{moved(x, {from}, {to})}; },
+            .samples = "f32[2,3,4] 0 2 | f32[2,3,4] -1 0 | f32[] 0 0",
+            .bad = "f32[2,3] 2 0: expected an axis"});
+  rows.add({.schema = "aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> "
+                      "Tensor(a)",
+            .decompose = [](Tensor x, Ints from, Ints to) { return Tensors{moved(x, from, to)}; },
+            .samples = "f32[2,3,4] [0,1] [2,0] | f32[2,3,4,2] [-1,1] [0,-1]",
+            .bad = "f32[2,3] [0] [0,1]: as many axes | f32[2,3] [0,0] [0,1]: given twice"});
+  rows.add({.schema = "aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)",
+            .decompose = [](Tensor x, int64_t a, int64_t b) { return Tensors{transpose(x, a, b)}; },
+            .samples = "f32[2,3,4] 0 2"});
+  rows.add({.schema = "aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+            .decompose = [](Tensor x, int64_t a, int64_t b) { return Tensors{transpose(x, a, b)}; },
+            .samples = "f32[2,3,4] 0 -1"});
+  rows.add({.schema = "aten::mT(Tensor(a) self) -> Tensor(a)",
+            .decompose =
+                [](Tensor x) {
+                  if (x.rank() < 2)
+                    throw UserError("expected 2 axes at least, received sizes " + str(x.sizes()));
+                  return Tensors{transpose(x, -2, -1)};
+                },
+            .samples = "f32[2,3,4] | f32[2,3]",
+            .bad = "f32[3]: 2 axes at least"});
+  rows.add({.schema = "aten::numpy_T(Tensor(a) self) -> Tensor(a)",
+            .decompose =
+                [](Tensor x) {
+                  Ints order(static_cast<size_t>(x.rank()));
+                  std::iota(order.rbegin(), order.rend(), int64_t{0});
+                  return Tensors{permute(x, order)};
+                },
+            .samples = "f32[2,3] | f32[3]"});
 }
 
 void add_movement_rows(OperationTable& rows) {
   add_views(rows);
   add_permutations(rows);
-  add_slices(rows);
-  add_splits(rows);
+  add_view_spellings(rows);
+  add_axis_orders(rows);
 }
 
 }  // namespace composit
