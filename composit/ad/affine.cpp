@@ -384,8 +384,8 @@ std::optional<Affine> bound_of(const Expr& predicate, IndexAnalysis& analysis) {
 Expr simplify_domain(const Expr& domain, IndexAnalysis& analysis) {
   std::vector<Expr> left;
   std::vector<std::optional<Affine>> bounds;
-  for (const Expr& predicate : conjuncts(domain)) {
-    for (const Expr& part : conjuncts(analysis.simplify(predicate))) {
+  for (const Expr& predicate : analysis.simplify(conjuncts(domain))) {
+    for (const Expr& part : conjuncts(predicate)) {
       left.push_back(part);
       bounds.push_back(bound_of(part, analysis));
     }

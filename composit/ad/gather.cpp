@@ -84,7 +84,8 @@ class Gather {
         at_(from.at),
         domain_(from.domain),
         value_(from.value),
-        own_(axes_.size()) {
+        own_(axes_.size()),
+        analysis_(axes_) {
     for (Dim size : sizes) sizes_.push_back(size.value());
     gone_.resize(own_);
   }
@@ -103,17 +104,15 @@ class Gather {
   }
 
  private:
-  IndexAnalysis analysis() const { return IndexAnalysis(axes_); }
-
   void simplify() {
-    IndexAnalysis now = analysis();
-    domain_ = simplify_domain(domain_, now);
-    at_ = now.simplify(at_);
-    value_ = assume(now.simplify(value_), domain_);
+    analysis_ = IndexAnalysis(axes_);
+    domain_ = simplify_domain(domain_, analysis_);
+    at_ = analysis_.simplify(at_);
+    value_ = assume(analysis_.simplify(value_), domain_);
   }
 
   // Some dimension whose index is to be solved, and can be.
-  std::optional<size_t> next_to_solve() const {
+  std::optional<size_t> next_to_solve() {
     for (size_t i = 0; i < at_.size(); ++i)
       if (!stays(i) && axis_to_eliminate(i)) return i;
     return std::nullopt;
@@ -126,11 +125,12 @@ class Gather {
     return std::any_of(axes.begin(), axes.end(), [&](size_t axis) { return is_own(axis); });
   }
 
-  std::optional<Equation> equation(size_t dimension, IndexAnalysis& now) const {
+  std::optional<Equation> equation(size_t dimension) {
     const Expr& index = at_[dimension];
-    if (const std::optional<Affine> form = now.affine(index)) return Equation{*form};
+    if (const std::optional<Affine> form = analysis_.affine(index)) return Equation{*form};
     if (!index.is(Function::floor_divide) || index[1].kind() != ExprKind::literal) return {};
-    const std::optional<Affine> form = now.affine(index[0]), divisor = now.affine(index[1]);
+    const std::optional<Affine> form = analysis_.affine(index[0]),
+                                divisor = analysis_.affine(index[1]);
     if (!form || !divisor || divisor->constant <= 0) return {};
     Equation found{*form, divisor->constant};
     const Expr divides = eq(remainder(index[0], index[1]), 0);
@@ -154,66 +154,61 @@ class Gather {
   }
 
   // Whether the index of a dimension is as it should be.
-  bool stays(size_t dimension) const {
-    IndexAnalysis now = analysis();
-    const std::optional<Equation> index = equation(dimension, now);
+  bool stays(size_t dimension) {
+    const std::optional<Equation> index = equation(dimension);
     if (!index || !has_own_axes(index->affine)) return true;
-    if (index->scale != 1 || !now.affine(at_[dimension])) return false;
-    return is_kept(index->affine, dimension, now) &&
-           (in_range(index->affine, dimension, now) || all_digits());
+    if (index->scale != 1 || !analysis_.affine(at_[dimension])) return false;
+    return is_kept(index->affine, dimension) &&
+           (in_range(index->affine, dimension) || all_digits());
   }
 
-  bool in_range(const Affine& index, size_t dimension, const IndexAnalysis& now) const {
-    return now.range(index).inside(0, sizes_[dimension] - 1);
+  bool in_range(const Affine& index, size_t dimension) const {
+    return analysis_.range(index).inside(0, sizes_[dimension] - 1);
   }
 
   // Digits stay, but for a single one, unless it runs over some of the dimension and no more.
-  bool is_kept(const Affine& index, size_t dimension, const IndexAnalysis& now) const {
-    if (!injective(index, now)) return false;
+  bool is_kept(const Affine& index, size_t dimension) const {
+    if (!injective(index, analysis_)) return false;
     const std::vector<size_t> axes = index.axes();
     if (axes.size() != 1 || std::abs(index.coefficients[axes[0]]) != 1) return true;
-    const Range range = now.range(index);
+    const Range range = analysis_.range(index);
     const bool everything = range.low <= 0 && range.high >= sizes_[dimension] - 1;
-    return in_range(index, dimension, now) && !everything;
+    return in_range(index, dimension) && !everything;
   }
 
   // Whether the axes of the contribution are digits of the indices, all of them: nothing is summed.
-  bool all_digits() const {
-    IndexAnalysis now = analysis();
+  bool all_digits() {
     std::vector<size_t> left;
     for (size_t i = 0; i < axes_.size(); ++i)
       if (!gone_[i]) left.push_back(i);
-    return injective(at_, left, now);
+    return injective(at_, left, analysis_);
   }
 
   // The axis with the largest extent that the index can be solved for: with a coefficient of 1, or
   // in no other index; and in none that stays.
-  std::optional<size_t> axis_to_eliminate(size_t dimension) const {
-    IndexAnalysis now = analysis();
-    const Affine index = equation(dimension, now)->affine;
+  std::optional<size_t> axis_to_eliminate(size_t dimension) {
+    const Affine index = equation(dimension)->affine;
     std::optional<size_t> best;
     for (size_t axis : index.axes()) {
       if (!is_own(axis) || !may_eliminate(axis, index, dimension)) continue;
-      if (!best || now.extent(axis) > now.extent(*best)) best = axis;
+      if (!best || analysis_.extent(axis) > analysis_.extent(*best)) best = axis;
     }
     return best;
   }
 
-  bool may_eliminate(size_t axis, const Affine& index, size_t dimension) const {
-    IndexAnalysis now = analysis();
+  bool may_eliminate(size_t axis, const Affine& index, size_t dimension) {
     bool alone = true;
     for (size_t i = 0; i < at_.size(); ++i) {
       if (i == dimension || !depends_on(at_[i], ExprKind::axis, axis)) continue;
       alone = false;
-      const std::optional<Affine> other = now.affine(at_[i]);
-      if (other && is_kept(*other, i, now) && in_range(*other, i, now)) return false;
+      const std::optional<Affine> other = analysis_.affine(at_[i]);
+      if (other && is_kept(*other, i) && in_range(*other, i)) return false;
     }
     return alone || std::abs(index.coefficients[axis]) == 1;
   }
 
   void eliminate(size_t dimension, size_t axis) {
-    IndexAnalysis now = analysis();
-    const Equation index = *equation(dimension, now);
+    const Equation index = *equation(dimension);
     const int64_t factor = index.affine.coefficients[axis];
     Affine place;  // place * scale + rest - (other axes) = factor * axis
     place.coefficients.resize(axes_.size());
@@ -225,15 +220,15 @@ class Gather {
     }
     Affine numerator = sum(place, without(index.affine, axis), -1);
     if (factor < 0) numerator = sum({}, numerator, -1);
-    solve({axis, numerator, std::abs(factor)}, now);
+    solve({axis, numerator, std::abs(factor)});
   }
 
   // Puts the solution in the axis's place.
-  void solve(const Solution& solution, IndexAnalysis& now) {
+  void solve(const Solution& solution) {
     std::vector<Expr> roots = at_;
     roots.push_back(value_);
     roots.push_back(domain_);
-    roots = substitute(roots, solution, now);
+    roots = substitute(roots, solution, analysis_);
     domain_ = roots.back();
     value_ = roots[roots.size() - 2];
     at_.assign(roots.begin(), roots.end() - 2);
@@ -249,23 +244,23 @@ class Gather {
     int64_t divisor, first, count;  // quotients
   };
 
-  std::optional<Step> next_step() const {
-    IndexAnalysis now = analysis();
+  std::optional<Step> next_step() {
     for (const Expr& predicate : conjuncts(domain_)) {
       const bool whole = predicate.is(Function::eq) && predicate[0].is(Function::remainder) &&
                          is_literal(predicate[1], 0);
       if (!whole) continue;
-      const auto index = now.affine(predicate[0][0]), divisor = now.affine(predicate[0][1]);
-      if (!index || !divisor || !divisor->axes().empty()) continue;
-      if (const auto step = step_for(*index, divisor->constant, now)) return step;
+      const auto index = analysis_.affine(predicate[0][0]),
+                 divisor = analysis_.affine(predicate[0][1]);
+      if (!index || !divisor || !divisor->axes().empty() || divisor->constant <= 1) continue;
+      if (const auto step = step_for(*index, divisor->constant)) return step;
     }
     return std::nullopt;
   }
 
-  std::optional<Step> step_for(const Affine& index, int64_t divisor, IndexAnalysis& now) const {
-    Range range = now.range(index);
+  std::optional<Step> step_for(const Affine& index, int64_t divisor) {
+    Range range = analysis_.range(index);
     for (const Expr& predicate : conjuncts(domain_)) {
-      const std::optional<Affine> bound = bound_of(predicate, now);
+      const std::optional<Affine> bound = bound_of(predicate, analysis_);
       if (!bound) continue;
       if (const auto from = bound->plus(index, -1); from && from->axes().empty())
         range.low = std::max(range.low, -from->constant);
@@ -277,13 +272,13 @@ class Gather {
     if (count <= 0) return std::nullopt;
     const std::vector<bool> in_place = axes_in(at_, axes_.size());
     for (size_t axis : index.axes())
-      if (!in_place[axis] && std::abs(index.coefficients[axis]) == 1 && count < now.extent(axis))
+      if (!in_place[axis] && std::abs(index.coefficients[axis]) == 1 &&
+          count < analysis_.extent(axis))
         return Step{axis, index, divisor, first, count};
     return std::nullopt;
   }
 
   void take(const Step& step) {
-    IndexAnalysis now = analysis();
     Affine index;  // divisor * (first + quotient)
     index.constant = step.divisor * step.first;
     index.coefficients.resize(axes_.size());
@@ -291,7 +286,7 @@ class Gather {
     axes_.push_back({axes_[step.axis].name, step.count});
     const Affine numerator = sum(index, without(step.index, step.axis), -1);
     const int64_t factor = step.index.coefficients[step.axis];
-    solve({step.axis, sum({}, numerator, factor), 1}, now);
+    solve({step.axis, sum({}, numerator, factor), 1});
     simplify();
   }
 
@@ -375,10 +370,9 @@ class Gather {
     return order;
   }
 
-  bool at_in_range() const {
-    IndexAnalysis now = analysis();
+  bool at_in_range() {
     for (size_t i = 0; i < at_.size(); ++i)
-      if (!now.range(at_[i]).inside(0, sizes_[i] - 1)) return false;
+      if (!analysis_.range(at_[i]).inside(0, sizes_[i] - 1)) return false;
     return true;
   }
 
@@ -388,6 +382,7 @@ class Gather {
   Expr domain_, value_;
   std::vector<int64_t> sizes_;
   size_t own_;  // axes of the contribution
+  IndexAnalysis analysis_;
 };
 
 }  // namespace
