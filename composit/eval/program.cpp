@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <cmath>
 
 #include "composit/ir/error.h"
 #include "composit/op/compute_type.h"
+#include "composit/op/scalar_templates.h"
 #include "composit/op/scalar_value.h"
 
 namespace composit::eval {
@@ -22,6 +23,8 @@ uint64_t bit(size_t axis) {
 int64_t integer(const std::byte* block, size_t i = 0) {
   return reinterpret_cast<const int64_t*>(block)[i];
 }
+
+bool within(int64_t x, int64_t limit) { return -limit <= x && x <= limit; }
 
 void write_literal(const Expr& literal, std::byte* to) {
   with_compute(literal.dtype(), [&]<class T>(std::type_identity<T>) {
@@ -109,15 +112,15 @@ std::optional<int64_t> Program::step_of(const Part& part) const {
   }
   switch (part.function) {
     case Function::neg:
-      return -steps[0];
+      return scalar::neg(steps[0]);
     case Function::add:
-      return steps[0] + steps[1];
+      return scalar::add(steps[0], steps[1]);
     case Function::sub:
-      return steps[0] - steps[1];
+      return scalar::sub(steps[0], steps[1]);
     case Function::mul:
       for (size_t i = 0; i < 2; ++i)
         if (part.expr[i].kind() == ExprKind::literal)
-          return std::get<int64_t>(part.expr[i].value()) * steps[1 - i];
+          return scalar::mul(std::get<int64_t>(part.expr[i].value()), steps[1 - i]);
       return std::nullopt;
     default:
       return std::nullopt;
@@ -176,7 +179,7 @@ double Program::cost(double points_per_run) const {
       const std::optional<int64_t> step = place.indices[axis].step;
       if (!step)
         sum += 3;
-      else if (std::abs(*step * place.strides[axis]) > 1)
+      else if (std::abs(static_cast<double>(*step) * static_cast<double>(place.strides[axis])) > 1)
         sum += 2;
     }
   }
@@ -259,22 +262,23 @@ void Program::evaluate_load(Part& part) {
 
 // Where all indices are affine and in range; else nothing.
 std::optional<Elements> Program::affine_elements(Place& place, const Points& points) const {
+  constexpr int64_t kFar = int64_t{1} << 60;  // from here on `start + step * point` might overflow
+  const int64_t first = points.at(0), last = points.last();
   Elements elements;
   for (size_t axis = 0; axis < place.indices.size(); ++axis) {
     const auto& [part, step] = place.indices[axis];
     if (!step || !parts_[part].faults.empty()) return std::nullopt;
     const int64_t start = integer(parts_[part].data);
-    const int64_t one = start + *step * points.first, other = start + *step * points.last();
+    if (!within(start, kFar) || !within(*step, kFar / (last + 1))) return std::nullopt;
+    const int64_t one = start + *step * first, other = start + *step * last;
     if (std::min(one, other) < 0 || std::max(one, other) >= place.sizes[axis]) return std::nullopt;
-    elements.first += start * place.strides[axis];
-    elements.step += *step * place.strides[axis];
+    elements.first += one * place.strides[axis];
+    if (last > first) elements.step += *step * place.strides[axis];
   }
-  if (points.list == nullptr) {
-    elements.first += elements.step * points.first;
-  } else {
+  if (points.list != nullptr) {
     place.offsets.resize(points.count);
     for (size_t i = 0; i < points.count; ++i)
-      place.offsets[i] = elements.first + elements.step * points.list[i];
+      place.offsets[i] = elements.first + elements.step * (points.list[i] - first);
     elements.offsets = place.offsets.data();
   }
   return elements;
@@ -289,8 +293,8 @@ Elements Program::listed_elements(Place& place, const Points& points,
     for (size_t i = 0; i < points.count; ++i) {
       int64_t& offset = place.offsets[i];
       if (offset == kNowhere) continue;
-      const int64_t index =
-          step ? integer(part.data) + *step * points.at(i) : integer(part.data, i);
+      const int64_t index = step ? scalar::add(integer(part.data), scalar::mul(*step, points.at(i)))
+                                 : integer(part.data, i);
       Fault fault = part.faults.empty() ? Fault() : part.fault(i);
       if (fault.kind == Fault::none && (index < 0 || index >= place.sizes[axis]))
         fault = {.kind = Fault::range, .axis = axis, .index = index, .size = place.sizes[axis]};

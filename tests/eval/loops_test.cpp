@@ -389,6 +389,18 @@ TEST(Loops, EmbeddingAndItsOutOfRangeIndex) {
             "index -1 is out of range for axis 0 of size 5");
 }
 
+// 2^62 * 4 is 0 again.
+TEST(Loops, IndicesThatOverflowAreOutOfRangeToo) {
+  const Array x = array<float>({5}, {1, 2, 3, 4, 5});
+  const auto at = [](const Expr& index) {
+    return Program{{f32_type({5})}, {{.axes = {{"i", 5}}, .stores = {{0, {kI}, f32(0, {index})}}}}};
+  };
+  EXPECT_EQ(error_of(at(kI * (int64_t{1} << 62)), {x}),
+            "index 4611686018427387904 is out of range for axis 0 of size 5");
+  EXPECT_EQ(error_of(at(kI + std::numeric_limits<int64_t>::max()), {x}),
+            "index 9223372036854775807 is out of range for axis 0 of size 5");
+}
+
 TEST(Loops, SelectGuardsLoadsAndDivisions) {
   for (const int64_t n : {1, 5, 1100}) {
     const Array x = waves<float>({n}, 1);
