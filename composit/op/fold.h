@@ -10,7 +10,8 @@ namespace composit {
 
 // `value` as a number of `dtype`: C++'s conversions, integers wrapped to the dtype's width, floats
 // rounded to it. Floats that an integer has no room for, and NaN, convert as on x86: to the least
-// int64, or to the low bits of the least int32 in dtypes of up to 32 bits with a sign or 16 without.
+// int64, or to the low bits of the least int32 in dtypes of up to 32 bits with a sign or 16
+// without.
 Scalar::Value converted(const Scalar::Value& value, DType dtype);
 
 // `function` of `arguments`, all cast to its operand dtype; absent where it stays a call.
