@@ -97,6 +97,14 @@ static Gradients shared(const Vjp& v, const Tensor& x, const Ints& dim, bool kee
   return {chosen * (g / sum(chosen, dim, true))};
 }
 
+// The same over all elements, where NaN is an extremum like others.
+static Gradients shared_by_all(const Vjp& v, const Tensor& x) {
+  const Tensor &g = v.cotangents[0], &best = v.results[0];
+  const Tensor both_nan = logical_and(isnan(x), isnan(best));
+  const Tensor chosen = to(logical_or(eq(x, best), both_nan), x.dtype());
+  return {chosen * (g / sum(chosen))};
+}
+
 static Tensor amin(const Tensor& x, const Ints& axes, bool keepdim = false) {
   return apply_one("aten::amin", {x, axes, keepdim});
 }
@@ -116,10 +124,12 @@ static void add_values(OperationTable& rows) {
        .samples = "f32[2,3,4] [0,2] | f32[2,3] [] | i64[2,3] [1] | u8[4] | i32[3]"});
   rows.add({.schema = "aten::max(Tensor self) -> Tensor",
             .decompose = [](Tensor x) { return Tensors{amax(x)}; },
+            .vjp = [](Vjp v, Tensor x) { return shared_by_all(v, x); },
             .samples = "f32[2,3] | i64[3,4]<3 | f32[5]=nan | f32[]",
             .bad = "f32[0]: expected an element"});
   rows.add({.schema = "aten::min(Tensor self) -> Tensor",
             .decompose = [](Tensor x) { return Tensors{amin(x, {})}; },
+            .vjp = [](Vjp v, Tensor x) { return shared_by_all(v, x); },
             .samples = "f32[2,3] | i64[3,4]<3 | f32[5]=nan | f32[]",
             .bad = "f32[0]: expected an element"});
   rows.add({.schema = "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor "

@@ -167,6 +167,9 @@ static Tensors grid(const Tensors& tensors, bool swapped) {
   for (const Tensor& x : tensors) {
     if (x.rank() > 1)
       throw UserError("expected tensors of at most 1 axis, received sizes " + str(x.sizes()));
+    if (x.dtype() != tensors[0].dtype())
+      throw UserError("expected one dtype, received " + std::string(name(tensors[0].dtype())) +
+                      " and " + std::string(name(x.dtype())));
     sizes.push_back(x.numel());
   }
   if (swapped && sizes.size() > 1) std::swap(sizes[0], sizes[1]);
@@ -248,8 +251,8 @@ static void add_splits(OperationTable& rows) {
             .samples = "f32[5,3] [2,3] | f32[2,6] [1,4] 1 | f32[4] [2,9] | f32[4] [-1]"});
   rows.add({.schema = "aten::meshgrid(Tensor[] tensors) -> Tensor[]",
             .decompose = [](Tensors axes) { return grid(axes, false); },
-            .samples = "[f32[2],f32[3]] | [f32[2],f32[],i64[2]]",
-            .bad = "[f32[2,2]]: at most 1"});
+            .samples = "[f32[2],f32[3]] | [f32[2],f32[],f32[2]]",
+            .bad = "[f32[2,2]]: at most 1 | [f32[2],i64[2]]: one dtype"});
   rows.add({.schema = "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]",
             .decompose =
                 [](Tensors axes, std::string indexing) {

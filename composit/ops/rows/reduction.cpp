@@ -236,7 +236,7 @@ static void add_norms(OperationTable& rows) {
                                       x.dtype())};
                 },
             .samples = "f32[2,3,4] | f32[2,3] 1 [1] | f32[2,3] 3 [0] True | f32[2,3] inf [1] | "
-                       "f32[2,3] -inf | f32[2,3] 0 [1] | f32[5] 2.5 | f32[3]=[0,0,0] | f32[2,3] 2 "
+                       "f32[2,3] -inf | f32[2,3] 0 [1] | f32[5] 2.5 | f32[2,3] 2 "
                        "[-1] True",
             .bad = "i64[3]: floating | f32[2] 2 [1]: expected an axis"});
   rows.add({.schema = "aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor",

@@ -1,0 +1,222 @@
+// Products of matrices and vectors that are made of those in contraction.cpp.
+#include <algorithm>
+
+#include "composit/ops/functions.h"
+
+namespace composit {
+namespace {
+
+void expect_rank(const Tensor& x, int64_t rank) {
+  if (x.rank() != rank)
+    throw UserError("expected " + std::to_string(rank) + (rank == 1 ? " axis" : " axes") +
+                    ", received sizes " + str(x.sizes()));
+}
+
+Tensor times(const Tensor& x, const Scalar& factor) {
+  return is_literal(Expr(factor), 1) ? x : x * Number(factor);
+}
+
+// beta * input + alpha * product; the input is not read where beta is 0.
+Tensors blended(const Tensor& input, const Tensor& product, const Scalar& beta,
+                const Scalar& alpha) {
+  const Ints sizes = product.sizes();
+  if (broadcast_sizes({input.sizes(), sizes}) != sizes)
+    throw UserError("sizes " + str(input.sizes()) + " do not broadcast to " + str(sizes));
+  const Tensor scaled = times(product, alpha);
+  return {is_literal(Expr(beta), 0) ? scaled : times(input, beta) + scaled};
+}
+
+Tensor outer(const Tensor& a, const Tensor& b) {
+  expect_rank(a, 1);
+  expect_rank(b, 1);
+  return unsqueeze(a, 1) * unsqueeze(b, 0);
+}
+
+Tensor dot(const Tensor& a, const Tensor& b) {
+  expect_rank(a, 1);
+  expect_rank(b, 1);
+  return matmul(a, b);
+}
+
+Tensor mv(const Tensor& a, const Tensor& x) {
+  expect_rank(a, 2);
+  expect_rank(x, 1);
+  return matmul(a, x);
+}
+
+void add_blends(OperationTable& rows) {
+  rows.add({.schema = "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
+                      "Scalar alpha=1) -> Tensor",
+            .decompose = [](Tensor input, Tensor a, Tensor b, Scalar beta,
+                            Scalar alpha) { return blended(input, bmm(a, b), beta, alpha); },
+            .samples = "f32[2,3,5] f32[2,3,4] f32[2,4,5] | f32[5] f32[2,3,4] f32[2,4,5] 0.5 2 | "
+                       "f32[1,1,1] f32[2,3,4] f32[2,4,5] 0",
+            .bad = "f32[2,3,4] f32[2,3,4] f32[2,4,5]: do not broadcast | f32[3] f32[3,4] "
+                   "f32[4,5]: of 3 axes"});
+  rows.add(
+      {.schema = "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
+                 "Scalar alpha=1) -> Tensor",
+       .decompose = [](Tensor input, Tensor a, Tensor b, Scalar beta,
+                       Scalar alpha) { return blended(input, sum(bmm(a, b), {0}), beta, alpha); },
+       .samples = "f32[3,5] f32[2,3,4] f32[2,4,5] | f32[5] f32[2,3,4] f32[2,4,5] 0.5 2"});
+  rows.add({.schema = "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar "
+                      "alpha=1) -> Tensor",
+            .decompose = [](Tensor input, Tensor a, Tensor x, Scalar beta,
+                            Scalar alpha) { return blended(input, mv(a, x), beta, alpha); },
+            .samples = "f32[2] f32[2,3] f32[3] | f32[] f32[2,3] f32[3] 2 0.5",
+            .bad = "f32[2] f32[2,3] f32[2]: do not multiply"});
+  rows.add({.schema = "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar "
+                      "alpha=1) -> Tensor",
+            .decompose = [](Tensor input, Tensor a, Tensor b, Scalar beta,
+                            Scalar alpha) { return blended(input, outer(a, b), beta, alpha); },
+            .samples = "f32[2,3] f32[2] f32[3] | f32[3] f32[2] f32[3] 2 0.5",
+            .bad = "f32[2,3] f32[2,1] f32[3]: 1 axis"});
+}
+
+void add_vector_products(OperationTable& rows) {
+  rows.add({.schema = "aten::mv(Tensor self, Tensor vec) -> Tensor",
+            .decompose = [](Tensor a, Tensor x) { return Tensors{mv(a, x)}; },
+            .samples = "f32[2,3] f32[3] | i64[2,2] i64[2]",
+            .bad = "f32[2,3] f32[2]: do not multiply | f32[3] f32[3]: 2 axes"});
+  rows.add({.schema = "aten::dot(Tensor self, Tensor tensor) -> Tensor",
+            .decompose = [](Tensor a, Tensor b) { return Tensors{dot(a, b)}; },
+            .samples = "f32[3] f32[3] | i64[3] i64[3] | f32[0] f32[0] | c64[2] c64[2]",
+            .bad = "f32[3] f32[2]: do not multiply | f32[1,3] f32[3]: 1 axis"});
+  rows.add({.schema = "aten::vdot(Tensor self, Tensor other) -> Tensor",
+            .decompose = [](Tensor a, Tensor b) { return Tensors{dot(conj(a), b)}; },
+            .samples = "f32[3] f32[3] | c64[2] c64[2]",
+            .bad = "f32[3] f32[2]: do not multiply"});
+  rows.add({.schema = "aten::outer(Tensor self, Tensor vec2) -> Tensor",
+            .decompose = [](Tensor a, Tensor b) { return Tensors{outer(a, b)}; },
+            .samples = "f32[2] f32[3] | i64[2] f32[3]",
+            .bad = "f32[2,1] f32[3]: 1 axis",
+            .also = {"aten::ger"}});
+  rows.add({.schema = "aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+            .decompose = [](Tensor a, Tensor b,
+                            int64_t dim) { return Tensors{sum(conj(a) * b, {dim})}; },
+            .samples = "f32[2,3] f32[2,3] | f32[2,3] f32[2,3] 0 | f32[3] f32[2,3]",
+            .bad = "f32[3] f32[2]: do not broadcast"});
+  rows.add({.schema = "aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+            .decompose =
+                [](Tensor a, Tensor b, int64_t dim) {
+                  if (a.rank() == 0 || b.rank() == 0 || a.size(dim) != 3 || b.size(dim) != 3)
+                    throw UserError("expected axes of size 3, received sizes " + str(a.sizes()) +
+                                    " and " + str(b.sizes()));
+                  const auto turned = [&](const Tensor& x, int64_t by) {
+                    return apply_one("aten::roll", {x, Ints{-by}, Ints{dim}});
+                  };
+                  return Tensors{turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)};
+                },
+            .samples = "f32[3] f32[3] | f32[2,3] f32[2,3] | f32[3,2] f32[3,2] 0",
+            .bad = "f32[2] f32[2]: axes of size 3"});
+  rows.add(
+      {.schema = "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> "
+                 "Tensor",
+       .decompose =
+           [](Tensor a, Tensor b, double p) {
+             if (a.rank() < 2 || b.rank() < 2 || a.size(-1) != b.size(-1))
+               throw UserError("expected rows of equal length, received sizes " + str(a.sizes()) +
+                               " and " + str(b.sizes()));
+             const Tensor apart = unsqueeze(a, -2) - unsqueeze(b, -3);
+             return Tensors{apply_one("aten::linalg_vector_norm", {apart, Scalar(p), Ints{-1}})};
+           },
+       .samples = "f32[2,3] f32[4,3] | f32[2,2,3] f32[3,3] 1.0",
+       .bad = "f32[2,3] f32[2,2]: of equal length"});
+}
+
+// ---- contractions over chosen axes --------------------------------------------------------------
+
+// x as a matrix: the axes of `rows` one after the other, then those of `columns`.
+Tensor as_matrix(const Tensor& x, const Ints& rows, const Ints& columns) {
+  Ints order = rows;
+  order.insert(order.end(), columns.begin(), columns.end());
+  int64_t height = 1, width = 1;
+  for (int64_t axis : rows) height *= x.size(axis);
+  for (int64_t axis : columns) width *= x.size(axis);
+  return reshape(permute(x, order), {height, width});
+}
+
+Ints others(const Tensor& x, const Ints& axes) {
+  const std::vector<bool> given =
+      axes.empty() ? std::vector<bool>(size_t(x.rank())) : wrap_axes(axes, x.rank());
+  Ints rest;
+  for (int64_t axis = 0; axis < x.rank(); ++axis)
+    if (!given[static_cast<size_t>(axis)]) rest.push_back(axis);
+  return rest;
+}
+
+Tensor tensordot(Tensor a, Tensor b, const Ints& axes_a, const Ints& axes_b) {
+  if (axes_a.size() != axes_b.size())
+    throw UserError("expected as many axes of both, received " + str(axes_a) + " and " +
+                    str(axes_b));
+  for (size_t i = 0; i < axes_a.size(); ++i) {  // an axis of size 1 stands for any
+    const int64_t n = a.size(axes_a[i]), m = b.size(axes_b[i]);
+    if (n == 1 && m != 1) b = sum(b, {axes_b[i]}, true);
+    if (m == 1 && n != 1) a = sum(a, {axes_a[i]}, true);
+    if (n != m && n != 1 && m != 1)
+      throw UserError("sizes " + str(a.sizes()) + " and " + str(b.sizes()) +
+                      " do not multiply over axes " + str(axes_a) + " and " + str(axes_b));
+  }
+  const Ints rows = others(a, axes_a), columns = others(b, axes_b);
+  Ints sizes;
+  for (int64_t axis : rows) sizes.push_back(a.size(axis));
+  for (int64_t axis : columns) sizes.push_back(b.size(axis));
+  return reshape(mm(as_matrix(a, rows, axes_a), as_matrix(b, axes_b, columns)), sizes);
+}
+
+void add_contractions(OperationTable& rows) {
+  rows.add({.schema = "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] "
+                      "dims_other) -> Tensor",
+            .decompose = [](Tensor a, Tensor b, Ints axes_a,
+                            Ints axes_b) { return Tensors{tensordot(a, b, axes_a, axes_b)}; },
+            .samples = "f32[2,3,4] f32[4,3,5] [1,2] [1,0] | f32[2,3] f32[3,2] [-1] [0] | f32[2] "
+                       "f32[3] [] [] | f32[2,3] f32[1,4] [1] [0]",
+            .bad = "f32[2,3] f32[2,3] [1] [0]: do not multiply | f32[2] f32[2] [0] []: as many"});
+  rows.add({.schema = "aten::inner(Tensor self, Tensor other) -> Tensor",
+            .decompose =
+                [](Tensor a, Tensor b) {
+                  if (a.rank() == 0 || b.rank() == 0) return Tensors{a * b};
+                  if (a.size(-1) != b.size(-1))
+                    throw UserError("sizes " + str(a.sizes()) + " and " + str(b.sizes()) +
+                                    " do not multiply");
+                  return Tensors{tensordot(a, b, {-1}, {-1})};
+                },
+            .samples = "f32[2,3] f32[4,3] | f32[3] f32[3] | f32[] f32[2]",
+            .bad = "f32[2,3] f32[2]: do not multiply"});
+  rows.add({.schema = "aten::kron(Tensor self, Tensor other) -> Tensor",
+            .decompose =
+                [](Tensor a, Tensor b) {
+                  const auto rank = static_cast<size_t>(std::max(a.rank(), b.rank()));
+                  Ints left = a.sizes(), right = b.sizes(), apart_a, apart_b, sizes;
+                  left.insert(left.begin(), rank - left.size(), 1);
+                  right.insert(right.begin(), rank - right.size(), 1);
+                  for (size_t axis = 0; axis < rank; ++axis) {
+                    apart_a.insert(apart_a.end(), {left[axis], 1});
+                    apart_b.insert(apart_b.end(), {1, right[axis]});
+                    sizes.push_back(left[axis] * right[axis]);
+                  }
+                  return Tensors{reshape(reshape(a, apart_a) * reshape(b, apart_b), sizes)};
+                },
+            .samples = "f32[2,3] f32[3,2] | f32[2] f32[2,2] | i64[2] i64[3]"});
+  rows.add({.schema = "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? "
+                      "bias=None) -> Tensor",
+            .decompose =
+                [](Tensor a, Tensor b, Tensor weight, std::optional<Tensor> bias) {
+                  expect_rank(weight, 3);
+                  const Tensor y =
+                      apply_one("aten::einsum", {"...i,kij,...j->...k", Tensors{a, weight, b}});
+                  return Tensors{bias ? y + *bias : y};
+                },
+            .samples = "f32[2,3] f32[2,4] f32[5,3,4] f32[5] | f32[2,2,3] f32[2,2,2] f32[3,3,2]",
+            .bad = "f32[2,3] f32[2,4] f32[5,4,3]: label 'i'"});
+}
+
+}  // namespace
+
+void add_products_rows(OperationTable& rows) {
+  add_blends(rows);
+  add_vector_products(rows);
+  add_contractions(rows);
+}
+
+}  // namespace composit
