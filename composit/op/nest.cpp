@@ -64,6 +64,16 @@ Expr In::operator()(const Index& index) const {
   return Expr::load(operand_, type_.dtype, index);
 }
 
+Expr In::padded(const Index& index, Expr fill) const {
+  Expr inside;
+  for (size_t axis = 0; axis < index.size(); ++axis) {
+    if (index[axis].kind() == ExprKind::literal) continue;
+    const Expr here = index[axis] >= 0 && index[axis] < type_.sizes[axis].value();
+    inside = inside.defined() ? inside && here : here;
+  }
+  return inside.defined() ? select(inside, (*this)(index), std::move(fill)) : (*this)(index);
+}
+
 Expr In::broadcast(const Index& index) const {
   COMPOSIT_ASSERT(index.size() >= type_.rank(), "broadcast to fewer axes");
   Index own(index.end() - rank(), index.end());

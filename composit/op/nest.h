@@ -37,6 +37,8 @@ class In {
   Expr operator()(Expr first, E... rest) const {
     return (*this)(Index{std::move(first), Expr(std::move(rest))...});
   }
+  // The same, and `fill` outside of the tensor: indices of the axes listed may be out of range.
+  Expr padded(const Index& index, Expr fill) const;
   // The element of the tensor broadcast to the axes of `index`, of which the last ones are its own.
   Expr broadcast(const Index& index) const;
 
