@@ -1,4 +1,7 @@
 // One of two values: by a condition, or the larger and the smaller one.
+#include <cmath>
+
+#include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
 
 namespace composit {
@@ -45,11 +48,11 @@ static void add_masked_fill(OperationTable& rows) {
                                     str(value.sizes()));
                   return masked_fill(x, mask, value(Index{}));
                 },
-            .samples = "f32[2,3] bool[2,3] f32[] | f32[2,3] bool[3] -1.5 | i64[3] bool[3] f32[]",
+            .samples = "f32[2,3] bool[2,3] f32[] | f32[2,3] bool[3] -1.5 | i64[3] bool[3] i64[]",
             .bad = "f32[2] bool[2] f32[2]: without axes"});
 }
 
-// The larger of x and a bound, the bound where they are not ordered: torch passes its NaN on.
+// The larger of x and a number, which is the result if it is NaN.
 static Expr at_least(const Expr& x, const Expr& low) {
   return select(x < low || isnan(low), low, x);
 }
@@ -57,38 +60,66 @@ static Expr at_most(const Expr& x, const Expr& high) {
   return select(x > high || isnan(high), high, x);
 }
 
-static Expr clamped(Expr x, const std::optional<Expr>& low, const std::optional<Expr>& high) {
+// The larger of two elements, and a NaN that nothing flows back from where they have no order.
+static Expr larger(const Expr& x, const Expr& low) {
+  if (category(x.dtype()) < DTypeCategory::floating) return max(x, low);
+  return select(x >= low, x, select(x < low, low, NAN));
+}
+static Expr smaller(const Expr& x, const Expr& high) {
+  if (category(x.dtype()) < DTypeCategory::floating) return min(x, high);
+  return select(x <= high, x, select(x > high, high, NAN));
+}
+
+using Bound = Expr (*)(const Expr& x, const Expr& bound);
+static Expr clamped(Expr x, const std::optional<Expr>& low, Bound above,
+                    const std::optional<Expr>& high, Bound below) {
   if (!low && !high) throw UserError("expected min, max or both, received none");
-  if (low) x = at_least(x, *low);
-  return high ? at_most(x, *high) : x;
+  if (low) x = above(x, *low);
+  return high ? below(x, *high) : x;
+}
+
+// The cotangent where x is within its bounds.
+static Gradients clamp_back(const Vjp& v, const Tensor& x, const std::optional<Scalar>& low,
+                            const std::optional<Scalar>& high) {
+  Tensor inside;
+  if (low) inside = x >= Number(*low);
+  if (high) inside = low ? logical_and(inside, x <= Number(*high)) : x <= Number(*high);
+  return {where(inside, v.cotangents[0], 0)};
 }
 
 static void add_clamps(OperationTable& rows) {
-  rows.add({.schema = "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
-            .scalar = [](Expr x, std::optional<Expr> low,
-                         std::optional<Expr> high) { return clamped(x, low, high); },
-            .samples = "f32[2,3] -0.5 0.5 | f32[3] None 0 | i64[4] 1 | f32[3]=nan 0 1 | i64[3] 0.5",
-            .bad = "f32[2]: expected min",
-            .also = {"aten::clip"}});
-  rows.add({.schema = "aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> "
-                      "Tensor",
-            .scalar = [](Expr x, std::optional<Expr> low,
-                         std::optional<Expr> high) { return clamped(x, low, high); },
-            .samples = "f32[2,3] f32[3]=-1..0 f32[2,1]=0..1 | f32[3] None f32[3] | i64[4] i64[] | "
-                       "f32[3]=nan f32[3] | f32[3] f32[3]=nan | i64[3] f32[3]",
-            .bad = "f32[2]: expected min",
-            .also = {"aten::clip.Tensor"}});
+  rows.add(
+      {.schema = "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+       .scalar = [](Expr x, std::optional<Expr> low,
+                    std::optional<Expr> high) { return clamped(x, low, at_least, high, at_most); },
+       .vjp = [](Vjp v, Tensor x, std::optional<Scalar> low,
+                 std::optional<Scalar> high) { return clamp_back(v, x, low, high); },
+       .samples = "f32[2,3] -0.5 0.5 | f32[3] None 0 | i64[4] 1 | f32[3]=nan 0 1 | i64[3] 0.5 "
+                  "| f32[3] nan | f32[3]=[0,1,2] 0 1",
+       .bad = "f32[2]: expected min",
+       .also = {"aten::clip"}});
+  rows.add(
+      {.schema = "aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> "
+                 "Tensor",
+       .scalar = [](Expr x, std::optional<Expr> low,
+                    std::optional<Expr> high) { return clamped(x, low, larger, high, smaller); },
+       .samples = "f32[2,3] f32[3]=-1..0 f32[2,1]=0..1 | f32[3] None f32[3] | i64[4] i64[] | "
+                  "f32[3]=nan f32[3] | f32[3] f32[3]=nan | i64[3] f32[3]",
+       .bad = "f32[2]: expected min",
+       .also = {"aten::clip.Tensor"}});
   rows.add({.schema = "aten::clamp_min(Tensor self, Scalar min) -> Tensor",
             .scalar = [](Expr x, Expr low) { return at_least(x, low); },
-            .samples = "f32[2,3] 0 | i64[4] 0.5 | f32[3]=nan 0"});
+            .vjp = [](Vjp v, Tensor x, Scalar low) { return clamp_back(v, x, low, {}); },
+            .samples = "f32[2,3] 0 | i64[4] 0.5 | f32[3]=nan 0 | f32[2]=[0,1] 0"});
   rows.add({.schema = "aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
-            .scalar = [](Expr x, Expr low) { return at_least(x, low); },
+            .scalar = [](Expr x, Expr low) { return larger(x, low); },
             .samples = "f32[2,3] f32[3] | i64[4] i64[4] | f32[3]=nan f32[]"});
   rows.add({.schema = "aten::clamp_max(Tensor self, Scalar max) -> Tensor",
             .scalar = [](Expr x, Expr high) { return at_most(x, high); },
-            .samples = "f32[2,3] 0 | i64[4] 0.5 | f32[3]=nan 0"});
+            .vjp = [](Vjp v, Tensor x, Scalar high) { return clamp_back(v, x, {}, high); },
+            .samples = "f32[2,3] 0 | i64[4] 0.5 | f32[3]=nan 0 | f32[2]=[0,-1] 0"});
   rows.add({.schema = "aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
-            .scalar = [](Expr x, Expr high) { return at_most(x, high); },
+            .scalar = [](Expr x, Expr high) { return smaller(x, high); },
             .samples = "f32[2,3] f32[3] | i64[4] i64[4] | f32[3]=nan f32[]"});
 }
 

@@ -49,22 +49,22 @@ static void add_casts(OperationTable& rows) {
 }
 
 // clang-format off
-#define COMPOSIT_CAST(name, dtype)                                                                \
+#define COMPOSIT_CAST(name, dtype, samples_)                                                      \
   rows.add({.schema = "aten::_cast_" name "(Tensor self, bool non_blocking=False) -> Tensor",     \
             .loops = [](In x) { return converted(x, DType::dtype); },                             \
             .vjp = [](Vjp v, Tensor x) { return converted_back(v, x); },                          \
-            .samples = "f32[3]=[0,1.1,4.5] | i64[3]<9"});
+            .samples = samples_});
 // clang-format on
 
 static void add_named_casts(OperationTable& rows) {
-  COMPOSIT_CAST("Byte", uint8)
-  COMPOSIT_CAST("Char", int8)
-  COMPOSIT_CAST("Short", int16)
-  COMPOSIT_CAST("Int", int32)
-  COMPOSIT_CAST("Long", int64)
-  COMPOSIT_CAST("Half", float16)
-  COMPOSIT_CAST("Float", float32)
-  COMPOSIT_CAST("Double", float64)
+  COMPOSIT_CAST("Byte", uint8, "f32[2,3]=0..9 | i64[3]<9")
+  COMPOSIT_CAST("Char", int8, "f32[2,3]=0..9 | i64[3]<9")
+  COMPOSIT_CAST("Short", int16, "f32[2,3]=-9..9 | i64[3]")
+  COMPOSIT_CAST("Int", int32, "f32[2,3]=-9..9 | i64[3]")
+  COMPOSIT_CAST("Long", int64, "f32[2,3]=-9..9 | i32[3]")
+  COMPOSIT_CAST("Half", float16, "i64[2,3] | bool[2]")
+  COMPOSIT_CAST("Float", float32, "i64[2,3] | bool[2]")
+  COMPOSIT_CAST("Double", float64, "f32[2,3] | i64[3]")
 }
 #undef COMPOSIT_CAST
 
@@ -132,7 +132,7 @@ static void add_fills(OperationTable& rows) {
                                     str(value.sizes()));
                   return filled(x, value(Index{}));
                 },
-            .samples = "f32[2,3] f32[] | i64[3] f32[] | f32[2] i64[]",
+            .samples = "f32[2,3] f32[] | i64[3] i64[] | f32[2] i64[]",
             .bad = "f32[2] f32[1]: without axes"});
   rows.add({.schema = "aten::zero(Tensor self) -> Tensor",
             .loops = [](In x) { return filled(x, 0); },
@@ -158,7 +158,10 @@ static void add_parts(OperationTable& rows) {
   rows.add({.schema = "aten::conj_physical(Tensor self) -> Tensor",
             .scalar = [](Expr x) { return conj(x); },
             .samples = "f32[2,3] | c64[3]",
-            .also = {"aten::conj", "aten::_conj", "aten::_conj_physical"}});
+            .also = {"aten::conj", "aten::_conj_physical"}});
+  rows.add({.schema = "aten::_conj(Tensor(a) self) -> Tensor(a)",
+            .scalar = [](Expr x) { return conj(x); },
+            .samples = "c64[3]"});
   rows.add({.schema = "aten::complex(Tensor real, Tensor imag) -> Tensor",
             .scalar = [](Expr x, Expr y) { return complex(x, y); },
             .samples = "f32[2,3] f32[3]"});

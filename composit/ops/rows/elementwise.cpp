@@ -56,7 +56,7 @@ static void add_trigonometry(OperationTable& rows) {
 // Of a real number: 0 or pi.
 static Expr angle(const Expr& x) {
   if (is_complex(x.dtype())) return atan2(imag(x), real(x));
-  return select(isnan(x), x, select(x < 0, std::numbers::pi, 0));
+  return select(isnan(x), NAN, select(x < 0, cast(std::numbers::pi, x.dtype()), 0));
 }
 
 static Expr sgn(const Expr& x) {
@@ -123,7 +123,7 @@ static void add_powers(OperationTable& rows) {
             .samples = "f32[2,3]=0.5..2 f32[3] | i64[3] i64[3]<4"});
   rows.add({.schema = "aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
             .scalar = [](Expr x, Expr y) { return pow(x, y); },
-            .samples = "2 f32[3] | 0.5 f32[2,3] | 2 i64[3]<4 | 2.5 i64[3] | 0 f32[2]=0.5..2"});
+            .samples = "2 f32[3] | 0.5 f32[2,3] | 2 i64[3]<4 | 2.5 i64[3] | 0 i64[2]=[0,2]"});
   rows.add({.schema = "aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
             .decompose =
                 [](Tensor x, Tensor y) {
@@ -151,7 +151,7 @@ static void add_functions_of_two(OperationTable& rows) {
   rows.add({.schema = "aten::atan2(Tensor self, Tensor other) -> Tensor",
             .promote = Promote::to_float,
             .scalar = [](Expr y, Expr x) { return atan2(y, x); },
-            .samples = "f32[2,3] f32[3] | i64[3] i64[3] | f32[2]=[0,-1] f32[2]=[0,0]",
+            .samples = "f32[2,3] f32[3] | i64[3] i64[3] | f32[2]=[0,-1] f32[2]=[1,0]",
             .also = {"aten::arctan2"}});
   rows.add({.schema = "aten::hypot(Tensor self, Tensor other) -> Tensor",
             .scalar =

@@ -190,7 +190,7 @@ static void add_binary_losses(OperationTable& rows) {
                   return Tensors{reduced(loss, reduction)};
                 },
             .samples =
-                "f32[2,3] f32[2,3]=0.1..1 | f32[2,3] f32[2,3] 0 True | f32[3] f32[3]=[0,1,2] "
+                "f32[2,3] f32[2,3]=0.1..1 | f32[2,3] f32[2,3] 0 True | f32[3] i64[3]=[0,1,2] "
                 "2"});
 }
 

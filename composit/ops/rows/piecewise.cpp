@@ -150,7 +150,7 @@ static void add_elus(OperationTable& rows) {
                   if (is_literal(alpha, 0)) throw UserError("expected an alpha other than 0");
                   return elu(x, alpha, 1, 1 / alpha);
                 },
-            .samples = "f32[2,3] | f32[2,3] 0.4 | f32[5]=-120..120",
+            .samples = "f32[2,3] | f32[2,3] 0.5 | f32[5]=-120..120",
             .bad = "f32[2] 0: other than 0 | i64[2] 1: floating point"});
 }
 
