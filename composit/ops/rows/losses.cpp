@@ -184,14 +184,17 @@ static void add_binary_losses(OperationTable& rows) {
                       "log_target=False) -> Tensor",
             .decompose =
                 [](Tensor x, Tensor target, int64_t reduction, bool log_target) {
+                  expect_floating(x.dtype());
+                  expect_floating(target.dtype());
                   const Tensor loss =
                       log_target ? exp(target) * (target - x)
                                  : apply_one("aten::xlogy.Tensor", {target, target}) - target * x;
                   return Tensors{reduced(loss, reduction)};
                 },
             .samples =
-                "f32[2,3] f32[2,3]=0.1..1 | f32[2,3] f32[2,3] 0 True | f32[3] i64[3]=[0,1,2] "
-                "2"});
+                "f32[2,3] f32[2,3]=0.1..1 | f32[2,3] f32[2,3] 0 True | f32[3] f32[3]=[0.5,1,2] "
+                "2",
+            .bad = "f32[2] i64[2]: floating point"});
 }
 
 // ---- pairs of samples ---------------------------------------------------------------------------
