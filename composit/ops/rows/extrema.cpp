@@ -1,17 +1,8 @@
 // The largest and the smallest element over axes, and where it is.
 #include "composit/ops/axes.h"
+#include "composit/ops/places.h"
 
 namespace composit {
-
-// Accumulators of a value and its index, -1: none yet. The first of equal values wins, and NaN
-// before everything, as in torch.
-template <bool kLargest>
-static std::vector<Expr> better(const std::vector<Expr>& l, const std::vector<Expr>& r) {
-  const Expr beats = !isnan(l[0]) && (isnan(r[0]) || (kLargest ? r[0] > l[0] : r[0] < l[0]));
-  const Expr ties = eq(r[0], l[0]) || (isnan(r[0]) && isnan(l[0]));
-  const Expr take = r[1] >= 0 && (l[1] < 0 || beats || (ties && r[1] < l[1]));
-  return {select(take, r[0], l[0]), select(take, r[1], l[1])};
-}
 
 // The best element over one axis, or over all, and its place: along the axis, or among all.
 template <bool kLargest>
@@ -20,13 +11,10 @@ static std::vector<Expr> extremum(Nest& nest, const In& x, std::optional<int64_t
   const Ints axes = dim ? Ints{*dim} : Ints{};
   expect_elements(x, axes);
   const Index at = nest.reduce_over(x, axes, keepdim);
-  Expr place = Expr::literal(int64_t{0}, DType::int64);
-  if (dim && x.rank() > 0) {
-    place = at[static_cast<size_t>(wrap_axis(*dim, x.rank()))];
-  } else {
-    for (size_t axis = 0; axis < at.size(); ++axis) place = place * x.sizes()[axis] + at[axis];
-  }
-  return nest.fold({0, -1}, {x(at), place}, better<kLargest>);
+  const bool along = dim && x.rank() > 0;
+  const Expr place =
+      along ? at[static_cast<size_t>(wrap_axis(*dim, x.rank()))] : flattened(at, x.sizes());
+  return nest.fold({0, -1}, {x(at), place}, kLargest ? first_largest : first_smallest);
 }
 
 template <bool kLargest>

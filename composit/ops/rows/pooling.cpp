@@ -1,39 +1,48 @@
-// Pools, and changes of resolution.
+// Pools over one to three axes: of the maximum, of the mean, and adaptive ones.
 #include <algorithm>
-#include <limits>
 
-#include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
+#include "composit/ops/places.h"
 
 namespace composit {
 namespace {
 
-Ints two(const Ints& values, const char* what) {
-  if (values.size() == 1) return {values[0], values[0]};
-  if (values.size() == 2) return values;
-  throw UserError("expected 1 or 2 values of " + std::string(what) + ", received " + str(values));
+Ints per_axis(const Ints& values, size_t axes, const char* what) {
+  if (values.size() == axes) return values;
+  if (values.size() == 1) return Ints(axes, values[0]);
+  throw UserError("expected 1 or " + std::to_string(axes) + " values of " + std::string(what) +
+                  ", received " + str(values));
 }
 
-// A window that moves over the last two axes.
-struct Window {
-  Ints kernel, stride, padding, dilation, in, out;
+void expect_axes(const Ints& sizes, size_t axes) {
+  if (sizes.size() != axes + 1 && sizes.size() != axes + 2)
+    throw UserError("expected an input of " + std::to_string(axes + 1) + " or " +
+                    std::to_string(axes + 2) + " axes, received sizes " + str(sizes));
+}
 
-  Expr place(size_t axis, const Expr& output, const Expr& k) const {
-    return output * stride[axis] + k * dilation[axis] - padding[axis];
-  }
+// A window that moves over the last axes.
+struct Window {
+  Ints lead, in,
+      out;  // sizes of the other axes; of the last ones, and how many places it stands at
+  Ints kernel, stride, padding, dilation;
+
+  size_t axes() const { return kernel.size(); }
+  Ints result() const { return joined(lead, out); }
+  Ints input() const { return joined(lead, in); }
 };
 
-Window window(const In& x, const Ints& kernel, const Ints& stride, const Ints& padding,
-              const Ints& dilation, bool ceil_mode) {
-  if (x.rank() != 3 && x.rank() != 4)
-    throw UserError("expected an input of 3 or 4 axes, received sizes " + str(x.sizes()));
-  Window w{.kernel = two(kernel, "kernel_size"),
-           .stride = stride.empty() ? two(kernel, "kernel_size") : two(stride, "stride"),
-           .padding = two(padding, "padding"),
-           .dilation = two(dilation, "dilation"),
-           .in = {x.size(-2), x.size(-1)},
-           .out = {}};
-  for (size_t i = 0; i < 2; ++i) {
+Window window(const Ints& sizes, size_t axes, const Ints& kernel, const Ints& stride,
+              const Ints& padding, const Ints& dilation, bool ceil_mode) {
+  expect_axes(sizes, axes);
+  const auto split = sizes.end() - static_cast<int64_t>(axes);
+  Window w{.lead = {sizes.begin(), split},
+           .in = {split, sizes.end()},
+           .out = {},
+           .kernel = per_axis(kernel, axes, "kernel_size"),
+           .stride = per_axis(stride.empty() ? kernel : stride, axes, "stride"),
+           .padding = per_axis(padding, axes, "padding"),
+           .dilation = per_axis(dilation, axes, "dilation")};
+  for (size_t i = 0; i < axes; ++i) {
     if (w.kernel[i] < 1 || w.stride[i] < 1 || w.dilation[i] < 1 || w.padding[i] < 0)
       throw UserError("expected a kernel, stride and dilation above 0 and padding of at least 0");
     if (2 * w.padding[i] > w.kernel[i])
@@ -44,79 +53,98 @@ Window window(const In& x, const Ints& kernel, const Ints& stride, const Ints& p
     if (ceil_mode && (out - 1) * w.stride[i] >= w.in[i] + w.padding[i]) --out;
     if (free < 0 || out < 1)
       throw UserError("the kernel " + str(w.kernel) + " is larger than the padded input " +
-                      str(x.sizes()));
+                      str(sizes));
     w.out.push_back(out);
   }
   return w;
 }
 
-Ints leading(const In& x) {
-  const Ints sizes = x.sizes();
-  return {sizes.begin(), sizes.end() - 2};
+// Where the window at `y` has its element `k`; only places inside of the input count.
+Index places(Nest& nest, const Window& w, const Index& y, const Index& k) {
+  Index x;
+  for (size_t i = 0; i < w.axes(); ++i) {
+    x.push_back(y[i] * w.stride[i] + k[i] * w.dilation[i] - w.padding[i]);
+    nest.where(x[i] >= 0 && x[i] < w.in[i]);
+  }
+  return x;
 }
 
-Index with(Index index, const Expr& a, const Expr& b) {
-  index.push_back(a);
-  index.push_back(b);
-  return index;
+Index reductions(Nest& nest, const Ints& extents) {
+  Index axes;
+  for (int64_t extent : extents)
+    axes.push_back(nest.reduction(extent, "k" + std::to_string(axes.size())));
+  return axes;
 }
 
-Expr inside(const Expr& place, int64_t size) { return place >= 0 && place < size; }
-
-std::vector<Expr> later_maximum(const std::vector<Expr>& l, const std::vector<Expr>& r) {
-  const Expr beats = r[0] > l[0] || isnan(r[0]);
-  const Expr earlier = eq(r[0], l[0]) && r[1] < l[1];
-  const Expr take = r[1] >= 0 && (l[1] < 0 || (!isnan(l[0]) && (beats || earlier)));
-  return {select(take, r[0], l[0]), select(take, r[1], l[1])};
-}
+// ---- maximum ------------------------------------------------------------------------------------
 
 Loops max_pool(const In& x, const Window& w) {
   Nest nest;
-  const Index lead = nest.parallel(leading(x));
-  const Expr y0 = nest.parallel(w.out[0]), y1 = nest.parallel(w.out[1]);
-  const Expr k0 = nest.reduction(w.kernel[0], "k0"), k1 = nest.reduction(w.kernel[1], "k1");
-  const Expr x0 = w.place(0, y0, k0), x1 = w.place(1, y1, k1);
-  nest.where(inside(x0, w.in[0]) && inside(x1, w.in[1]));
-  const auto best = nest.fold({0, -1}, {x(with(lead, x0, x1)), x0 * w.in[1] + x1}, later_maximum);
+  const Index lead = nest.parallel(w.lead), y = nest.parallel(w.out);
+  const Index at = places(nest, w, y, reductions(nest, w.kernel));
+  const auto best = nest.fold({0, -1}, {x(joined(lead, at)), flattened(at, w.in)}, first_largest);
   return nest.store(best[0]).store(best[1]).loops();
 }
 
-void add_max_pool(OperationTable& rows) {
-  rows.add(
-      {.schema = "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], "
-                 "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
-       .loops =
-           [](In x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
-             return max_pool(x, window(x, kernel, stride, padding, dilation, ceil_mode));
-           },
-       .vjp =
-           [](Vjp v, Tensor x, Ints kernel, Ints stride, Ints padding, Ints dilation,
-              bool ceil_mode) {
-             return Gradients{apply_one(
-                 "aten::max_pool2d_with_indices_backward",
-                 {v.cotangents[0], x, kernel, stride, padding, dilation, ceil_mode, v.results[1]})};
-           },
-       .samples =
-           "f32[2,3,6,5] [2,2] | f32[3,7,7] [3,3] [2,2] [1,1] | f32[1,2,8,8] [2,2] [2,1] 0 2 "
-           "| f32[1,1,5,5] 2 2 0 1 True | f32[1,1,4,4]=nan 2",
-       .bad = "f32[2,2] 2: 3 or 4 axes | f32[1,1,2,2] 4: larger than | f32[1,1,5,5] 2 1 2: half"});
-  rows.add(
-      {.schema = "aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] "
-                 "kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, "
-                 "Tensor indices) -> Tensor",
-       .loops =
-           [](In gradient, In x, Ints, Ints, Ints, Ints, bool, In indices) {
-             Nest nest;
-             const Index at = nest.parallel(gradient.sizes());
-             const Expr flat = indices(at);
-             const Index lead(at.begin(), at.end() - 2);
-             const int64_t width = x.size(-1);
-             return nest
-                 .store(x.sizes(), with(lead, floor_divide(flat, width), remainder(flat, width)),
-                        gradient(at), true)
-                 .loops();
-           },
-       .samples = "f32[1,2,2,2] f32[1,2,4,4] 2 2 0 1 False i64[1,2,2,2]<16"});
+// The gradient of each window goes to the place that `indices` names.
+Loops max_pool_back(const In& gradient, const In& indices, const In& x, size_t axes) {
+  expect_axes(x.sizes(), axes);
+  if (gradient.sizes() != indices.sizes())
+    throw UserError("expected a gradient per index, received sizes " + str(gradient.sizes()) +
+                    " and " + str(indices.sizes()));
+  const Ints sizes = x.sizes(), last(sizes.end() - static_cast<int64_t>(axes), sizes.end());
+  Nest nest;
+  const Index at = nest.parallel(gradient.sizes());
+  const Index lead(at.begin(), at.end() - static_cast<int64_t>(axes));
+  return nest.store(sizes, joined(lead, unflattened(indices(at), last)), gradient(at), true)
+      .loops();
+}
+
+template <size_t kAxes>
+void add_max_pool(OperationTable& rows, std::string_view schema, std::string_view backward,
+                  std::string_view samples, std::string_view backward_samples,
+                  std::string_view bad) {
+  static const std::string backward_name(backward.substr(0, backward.find('(')));
+  rows.add({.schema = schema,
+            .loops =
+                [](In x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
+                  return max_pool(
+                      x, window(x.sizes(), kAxes, kernel, stride, padding, dilation, ceil_mode));
+                },
+            .vjp =
+                [](Vjp v, Tensor x, Ints kernel, Ints stride, Ints padding, Ints dilation,
+                   bool ceil_mode) {
+                  return Gradients{apply_one(
+                      backward_name, {v.cotangents[0], x, kernel, stride.empty() ? kernel : stride,
+                                      padding, dilation, ceil_mode, v.results[1]})};
+                },
+            .samples = samples,
+            .bad = bad});
+  rows.add({.schema = backward,
+            .loops = [](In gradient, In x, Ints, Ints, Ints, Ints, bool,
+                        In indices) { return max_pool_back(gradient, indices, x, kAxes); },
+            .samples = backward_samples});
+}
+
+void add_max_pools(OperationTable& rows) {
+  add_max_pool<2>(
+      rows,
+      "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] "
+      "padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+      "aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, "
+      "int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+      "f32[2,3,6,5] [2,2] | f32[3,7,7] [3,3] [2,2] [1,1] | f32[1,2,8,8] [2,2] [2,1] 0 2 | "
+      "f32[1,1,5,5] 2 2 0 1 True | f32[1,1,4,4]=nan 2",
+      "f32[1,2,2,2] f32[1,2,4,4] 2 2 0 1 False i64[1,2,2,2]<16",
+      "f32[2,2] 2: 3 or 4 axes | f32[1,1,2,2] 4: larger than | f32[1,1,5,5] 2 1 2: half");
+  add_max_pool<3>(
+      rows,
+      "aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] "
+      "padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+      "aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, "
+      "int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+      "f32[1,2,4,4,5] 2 | f32[2,3,3,3] [2,3,2] 1 1 | f32[1,1,3,5,4] 2 2 0 1 True",
+      "f32[1,2,2,2,2] f32[1,2,4,4,4] 2 2 0 1 False i64[1,2,2,2,2]<64", "f32[2,2,2] 2: 4 or 5 axes");
   rows.add(
       {.schema = "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] "
                  "padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
@@ -126,171 +154,153 @@ void add_max_pool(OperationTable& rows) {
                                   {x, kernel, stride, padding, dilation, ceil_mode})[0]};
            },
        .samples = "f32[2,3,6,5] [2,2] | f32[3,7,7] 3 2 1"});
-}
-
-// Elements of the window that count along one axis: those of the input, or of the padded input.
-Expr counted(const Window& w, size_t axis, const Expr& output, bool include_pad) {
-  const int64_t padding = w.padding[axis];
-  const Expr begin = output * w.stride[axis] - padding;
-  const Expr end = min(begin + w.kernel[axis], w.in[axis] + padding);
-  return include_pad ? end - begin : min(end, w.in[axis]) - max(begin, 0);
-}
-
-void add_average_pool(OperationTable& rows) {
   rows.add(
-      {.schema =
-           "aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
-           "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> "
-           "Tensor",
-       .loops =
-           [](In x, Ints kernel, Ints stride, Ints padding, bool ceil_mode, bool include_pad,
-              std::optional<int64_t> divisor) {
-             const Window w = window(x, kernel, stride, padding, {1}, ceil_mode);
-             Nest nest;
-             const Index lead = nest.parallel(leading(x));
-             const Expr y0 = nest.parallel(w.out[0]), y1 = nest.parallel(w.out[1]);
-             const Expr k0 = nest.reduction(w.kernel[0], "k0"),
-                        k1 = nest.reduction(w.kernel[1], "k1");
-             const Expr x0 = w.place(0, y0, k0), x1 = w.place(1, y1, k1);
-             nest.where(inside(x0, w.in[0]) && inside(x1, w.in[1]));
-             const Expr total = nest.sum(x(with(lead, x0, x1)));
-             const Expr count =
-                 divisor ? Expr(*divisor)
-                         : counted(w, 0, y0, include_pad) * counted(w, 1, y1, include_pad);
-             return nest.store(total / cast(count, x.dtype())).loops();
+      {.schema = "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] "
+                 "padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor",
+       .decompose =
+           [](Tensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
+             return Tensors{apply("aten::max_pool3d_with_indices",
+                                  {x, kernel, stride, padding, dilation, ceil_mode})[0]};
            },
-       .samples =
-           "f32[2,3,6,5] [2,2] | f32[3,7,7] 3 2 1 | f32[1,1,5,5] 3 2 1 True False | f32[1,1,5,5] 2 "
-           "2 0 False True 3",
-       .bad = "f32[2,2] 2: 3 or 4 axes"});
-  rows.add({.schema = "aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
-            .loops =
-                [](In x, Ints output) {
-                  if (x.rank() != 3 && x.rank() != 4)
-                    throw UserError("expected an input of 3 or 4 axes, received sizes " +
-                                    str(x.sizes()));
-                  const Ints out = two(output, "output_size"), in{x.size(-2), x.size(-1)};
-                  Nest nest;
-                  const Index lead = nest.parallel(leading(x));
-                  Expr count = 1;
-                  Index place;
-                  for (size_t i = 0; i < 2;
-                       ++i) {  // from floor(y * in / out) to ceil((y + 1) * in / out)
-                    const Expr y = nest.parallel(out[i]);
-                    const Expr begin = floor_divide(y * in[i], out[i]);
-                    const Expr end = floor_divide((y + 1) * in[i] + (out[i] - 1), out[i]);
-                    const bool even = in[i] % out[i] == 0;
-                    const Expr k = nest.reduction(even ? in[i] / out[i] : in[i] / out[i] + 2);
-                    if (even) {
-                      place.push_back(y * (in[i] / out[i]) + k);
-                      count = count * (in[i] / out[i]);
-                    } else {
-                      place.push_back(begin + k);
-                      nest.where(place[i] < end);
-                      count = count * (end - begin);
-                    }
-                  }
-                  const Expr total = nest.sum(x(with(lead, place[0], place[1])));
-                  return nest.store(total / cast(count, x.dtype())).loops();
-                },
-            .samples =
-                "f32[2,3,4,6] [2,3] | f32[2,5,7] [3,2] | f32[1,2,3,3] [1,1] | f32[1,1,2,3] [4,4]"});
-  rows.add({.schema = "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
-            .decompose =
-                [](Tensor x, Ints output) {
-                  if (two(output, "output_size") == Ints{1, 1})
-                    return Tensors{mean(x, {-2, -1}, true)};
-                  return Tensors{apply_one("aten::_adaptive_avg_pool2d", {x, output})};
-                },
-            .samples = "f32[2,3,4,6] [2,3] | f32[1,2,3,3] [1,1]"});
+       .samples = "f32[1,2,4,4,5] 2"});
 }
 
-// ---- resolution ---------------------------------------------------------------------------------
-
-void expect_image(const In& x, const Ints& output) {
-  if (x.rank() != 4 || output.size() != 2 || output[0] < 1 || output[1] < 1)
-    throw UserError("expected an input of 4 axes and two output sizes above 0, received sizes " +
-                    str(x.sizes()) + " and " + str(output));
-}
-
-// torch works out source places in the input's own precision (float32 for the half ones).
-DType place_dtype(DType dtype) { return dtype == DType::float64 ? dtype : DType::float32; }
-
-Expr scale_of(int64_t in, int64_t out, std::optional<double> factor, DType dtype) {
-  const double scale = factor && *factor > 0 ? 1 / *factor : double(in) / double(out);
-  return Expr::literal(scale, dtype);
-}
-
-Expr nearest(const Expr& y, int64_t in, int64_t out, std::optional<double> factor) {
-  if (out % in == 0 && (!factor || *factor == double(out) / double(in)))
-    return out == in ? y : floor_divide(y, out / in);
-  const Expr place = floor(cast(y, DType::float32) * scale_of(in, out, factor, DType::float32));
-  return min(cast(place, DType::int64), in - 1);
-}
-
-// Two neighbours and the weight of the second.
-struct Neighbours {
-  Expr low, high, weight;
-};
-
-Neighbours neighbours(const Expr& y, int64_t in, int64_t out, bool align_corners,
-                      std::optional<double> factor, DType dtype) {
-  const DType work = place_dtype(dtype);
-  const Expr at = cast(y, work);
-  Expr place;
-  if (align_corners)
-    place = at * Expr::literal(out > 1 ? double(in - 1) / double(out - 1) : 0.0, work);
-  else
-    place = max((at + 0.5) * scale_of(in, out, factor, work) - 0.5, 0.0);
-  const Expr low = min(cast(place, DType::int64), in - 1);
-  return {low, min(low + 1, in - 1), cast(min(max(place - cast(low, work), 0.0), 1.0), dtype)};
-}
-
-void add_resolution(OperationTable& rows) {
-  rows.add({.schema = "aten::upsample_nearest2d(Tensor self, SymInt[2] output_size, float? "
-                      "scales_h=None, float? scales_w=None) -> Tensor",
-            .loops =
-                [](In x, Ints output, std::optional<double> height, std::optional<double> width) {
-                  expect_image(x, output);
-                  Nest nest;
-                  const Index lead = nest.parallel(leading(x));
-                  const Expr y0 = nest.parallel(output[0]), y1 = nest.parallel(output[1]);
-                  return nest
-                      .store(x(with(lead, nearest(y0, x.size(2), output[0], height),
-                                    nearest(y1, x.size(3), output[1], width))))
-                      .loops();
-                },
-            .samples = "f32[1,2,2,3] [4,6] | f32[1,1,3,5] [5,4] | f32[1,2,2,2] [4,4] 2.0 2.0",
-            .bad = "f32[2,2,2] [4,4]: 4 axes"});
+// Along one axis: as torch does, an image of height 1.
+void add_max_pool1d(OperationTable& rows) {
   rows.add(
-      {.schema = "aten::upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool "
-                 "align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-       .loops =
-           [](In x, Ints output, bool align_corners, std::optional<double> height,
-              std::optional<double> width) {
-             expect_image(x, output);
-             Nest nest;
-             const Index lead = nest.parallel(leading(x));
-             const Neighbours r = neighbours(nest.parallel(output[0]), x.size(2), output[0],
-                                             align_corners, height, x.dtype());
-             const Neighbours c = neighbours(nest.parallel(output[1]), x.size(3), output[1],
-                                             align_corners, width, x.dtype());
-             const auto row = [&](const Expr& at) {
-               return (1 - c.weight) * x(with(lead, at, c.low)) +
-                      c.weight * x(with(lead, at, c.high));
-             };
-             return nest.store((1 - r.weight) * row(r.low) + r.weight * row(r.high)).loops();
+      {.schema = "aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], "
+                 "int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, "
+                 "Tensor)",
+       .decompose =
+           [](Tensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
+             expect_axes(x.sizes(), 1);
+             const Window w = window(x.sizes(), 1, kernel, stride, padding, dilation, ceil_mode);
+             const Tensors both =
+                 apply("aten::max_pool2d_with_indices",
+                       {unsqueeze(x, -2), Ints{1, w.kernel[0]}, Ints{1, w.stride[0]},
+                        Ints{0, w.padding[0]}, Ints{1, w.dilation[0]}, ceil_mode});
+             return Tensors{squeeze(both[0], {-2}), squeeze(both[1], {-2})};
            },
-       .samples = "f32[1,2,2,3] [4,6] False | f32[1,1,3,5] [5,4] True | f32[1,1,4,4] [2,2] False",
-       .bad = "f32[2,2,2] [4,4] False: 4 axes"});
+       .samples = "f32[2,3,6] 2 | f32[3,7] 3 2 1 | f32[1,1,8] 2 2 0 2 True",
+       .bad = "f32[2] 2: 2 or 3 axes"});
+  rows.add(
+      {.schema = "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
+                 "padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor",
+       .decompose =
+           [](Tensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
+             return Tensors{apply("aten::max_pool1d_with_indices",
+                                  {x, kernel, stride, padding, dilation, ceil_mode})[0]};
+           },
+       .samples = "f32[2,3,6] 2 | f32[3,7] 3 2 1"});
+}
+
+// ---- mean ---------------------------------------------------------------------------------------
+
+// Elements that the window at `y` divides by: those of the input, or of the padded input.
+Expr counted(const Window& w, const Index& y, bool include_pad, std::optional<int64_t> divisor) {
+  if (divisor) return *divisor;
+  Expr count = 1;
+  for (size_t i = 0; i < w.axes(); ++i) {
+    const Expr begin = y[i] * w.stride[i] - w.padding[i];
+    const Expr end = min(begin + w.kernel[i], w.in[i] + w.padding[i]);
+    count = count * (include_pad ? end - begin : min(end, w.in[i]) - max(begin, 0));
+  }
+  return count;
+}
+
+Loops average_pool(const In& x, const Window& w, bool include_pad, std::optional<int64_t> divisor) {
+  Nest nest;
+  const Index lead = nest.parallel(w.lead), y = nest.parallel(w.out);
+  const Index at = places(nest, w, y, reductions(nest, w.kernel));
+  const Expr total = nest.sum(x(joined(lead, at)));
+  return nest.store(total / cast(counted(w, y, include_pad, divisor), x.dtype())).loops();
+}
+
+Loops average_pool_back(const In& g, const Window& w, bool include_pad,
+                        std::optional<int64_t> divisor) {
+  if (g.sizes() != w.result())
+    throw UserError("expected a gradient of sizes " + str(w.result()) + ", received " +
+                    str(g.sizes()));
+  Nest nest;
+  const Index lead = nest.parallel(w.lead), y = nest.parallel(w.out);
+  const Index at = places(nest, w, y, nest.parallel(w.kernel));
+  const Expr share = g(joined(lead, y)) / cast(counted(w, y, include_pad, divisor), g.dtype());
+  return nest.store(w.input(), joined(lead, at), share, true).loops();
+}
+
+template <size_t kAxes>
+void add_average_pool(OperationTable& rows, std::string_view schema, std::string_view backward,
+                      std::string_view samples, std::string_view backward_samples,
+                      std::string_view bad) {
+  static const std::string backward_name(backward.substr(0, backward.find('(')));
+  rows.add({.schema = schema,
+            .loops =
+                [](In x, Ints kernel, Ints stride, Ints padding, bool ceil_mode, bool include_pad,
+                   std::optional<int64_t> divisor) {
+                  const Window w =
+                      window(x.sizes(), kAxes, kernel, stride, padding, {1}, ceil_mode);
+                  return average_pool(x, w, include_pad, divisor);
+                },
+            .vjp =
+                [](Vjp v, Tensor x, Ints kernel, Ints stride, Ints padding, bool ceil_mode,
+                   bool include_pad, std::optional<int64_t> divisor) {
+                  return Gradients{apply_one(
+                      backward_name, {v.cotangents[0], x, kernel, stride.empty() ? kernel : stride,
+                                      padding, ceil_mode, include_pad,
+                                      divisor ? ArgumentValue(*divisor) : ArgumentValue()})};
+                },
+            .samples = samples,
+            .bad = bad});
+  rows.add({.schema = backward,
+            .loops =
+                [](In g, In x, Ints kernel, Ints stride, Ints padding, bool ceil_mode,
+                   bool include_pad, std::optional<int64_t> divisor) {
+                  const Window w =
+                      window(x.sizes(), kAxes, kernel, stride, padding, {1}, ceil_mode);
+                  return average_pool_back(g, w, include_pad, divisor);
+                },
+            .samples = backward_samples});
+}
+
+void add_average_pools(OperationTable& rows) {
+  rows.add({.schema = "aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
+                      "padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
+            .loops =
+                [](In x, Ints kernel, Ints stride, Ints padding, bool ceil_mode, bool include_pad) {
+                  const Window w = window(x.sizes(), 1, kernel, stride, padding, {1}, ceil_mode);
+                  return average_pool(x, w, include_pad, std::nullopt);
+                },
+            .samples = "f32[2,3,6] 2 | f32[3,7] 3 2 1 | f32[1,1,5] 3 2 1 True False",
+            .bad = "f32[2] 2: 2 or 3 axes"});
+  add_average_pool<2>(
+      rows,
+      "aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool "
+      "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+      "aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] "
+      "stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> "
+      "Tensor",
+      "f32[2,3,6,5] [2,2] | f32[3,7,7] 3 2 1 | f32[1,1,5,5] 3 2 1 True False | f32[1,1,5,5] 2 2 0 "
+      "False True 3",
+      "f32[1,2,3,2] f32[1,2,6,5] 2 2 0 False True None | f32[3,4,4] f32[3,7,7] 3 2 1 False False "
+      "None",
+      "f32[2,2] 2: 3 or 4 axes");
+  add_average_pool<3>(
+      rows,
+      "aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool "
+      "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+      "aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] "
+      "stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> "
+      "Tensor",
+      "f32[1,2,4,4,5] 2 | f32[2,3,3,3] [2,3,2] 1 1 True False",
+      "f32[1,2,2,2,2] f32[1,2,4,4,5] 2 2 0 False True None", "f32[2,2,2] 2: 4 or 5 axes");
 }
 
 }  // namespace
 
 void add_pooling_rows(OperationTable& rows) {
-  add_max_pool(rows);
-  add_average_pool(rows);
-  add_resolution(rows);
+  add_max_pools(rows);
+  add_max_pool1d(rows);
+  add_average_pools(rows);
 }
 
 }  // namespace composit

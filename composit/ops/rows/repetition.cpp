@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "composit/ops/functions.h"
+#include "composit/ops/places.h"
 
 namespace composit {
 namespace {
@@ -115,11 +116,6 @@ Ints leading(const Tensor& x) {
     throw UserError("expected channels, height and width, received sizes " + str(x.sizes()));
   const Ints sizes = x.sizes();
   return {sizes.begin(), sizes.end() - 3};
-}
-
-Ints joined(Ints sizes, const Ints& more) {
-  sizes.insert(sizes.end(), more.begin(), more.end());
-  return sizes;
 }
 
 // The last axes in the order `last`, which counts from the first of them.

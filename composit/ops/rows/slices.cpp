@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "composit/ops/functions.h"
+#include "composit/ops/places.h"
 
 namespace composit {
 
@@ -243,12 +244,7 @@ struct Strided {
   Index place(const Index& at) const {
     Expr flat = offset;
     for (size_t i = 0; i < at.size(); ++i) flat = flat + at[i] * strides[i];
-    Index index(whole.size());
-    for (size_t axis = whole.size(); axis-- > 0;) {
-      index[axis] = axis == 0 ? flat : remainder(flat, whole[axis]);
-      flat = axis == 0 ? flat : floor_divide(flat, whole[axis]);
-    }
-    return index;
+    return unflattened(flat, whole);
   }
 };
 

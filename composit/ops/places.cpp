@@ -1,0 +1,47 @@
+#include "composit/ops/places.h"
+
+namespace composit {
+
+Ints joined(Ints front, const Ints& back) {
+  front.insert(front.end(), back.begin(), back.end());
+  return front;
+}
+
+Index joined(Index front, const Index& back) {
+  front.insert(front.end(), back.begin(), back.end());
+  return front;
+}
+
+Expr flattened(const Index& at, const Ints& sizes) {
+  if (at.empty()) return Expr::literal(int64_t{0}, DType::int64);
+  Expr flat = at[0];
+  for (size_t axis = 1; axis < at.size(); ++axis) flat = flat * sizes[axis] + at[axis];
+  return flat;
+}
+
+Index unflattened(Expr flat, const Ints& sizes) {
+  Index at(sizes.size());
+  for (size_t axis = sizes.size(); axis-- > 0;) {
+    at[axis] = axis == 0 ? flat : remainder(flat, sizes[axis]);
+    if (axis > 0) flat = floor_divide(flat, sizes[axis]);
+  }
+  return at;
+}
+
+static std::vector<Expr> better(const std::vector<Expr>& l, const std::vector<Expr>& r,
+                                const Expr& beats) {
+  const Expr ties = eq(r[0], l[0]) || (isnan(r[0]) && isnan(l[0]));
+  const Expr wins = !isnan(l[0]) && (isnan(r[0]) || beats);
+  const Expr take = r[1] >= 0 && (l[1] < 0 || wins || (ties && r[1] < l[1]));
+  return {select(take, r[0], l[0]), select(take, r[1], l[1])};
+}
+
+std::vector<Expr> first_largest(const std::vector<Expr>& left, const std::vector<Expr>& right) {
+  return better(left, right, right[0] > left[0]);
+}
+
+std::vector<Expr> first_smallest(const std::vector<Expr>& left, const std::vector<Expr>& right) {
+  return better(left, right, right[0] < left[0]);
+}
+
+}  // namespace composit

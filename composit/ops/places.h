@@ -1,0 +1,22 @@
+// Indices into tensors, for rows that work out places themselves.
+//
+//   nest.store(x(joined(lead, unflattened(flat, {height, width}))));
+#pragma once
+
+#include "composit/op/nest.h"
+
+namespace composit {
+
+Ints joined(Ints front, const Ints& back);
+Index joined(Index front, const Index& back);
+
+// The place of `at` among the elements of a tensor of these sizes, row by row; and back.
+Expr flattened(const Index& at, const Ints& sizes);
+Index unflattened(Expr flat, const Ints& sizes);
+
+// Combines accumulators of a value and its place, -1: none yet. The first of equal values wins, and
+// NaN before everything, as in torch.
+std::vector<Expr> first_largest(const std::vector<Expr>& left, const std::vector<Expr>& right);
+std::vector<Expr> first_smallest(const std::vector<Expr>& left, const std::vector<Expr>& right);
+
+}  // namespace composit
