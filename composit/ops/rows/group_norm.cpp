@@ -1,0 +1,84 @@
+// Norms over groups of channels.
+#include "composit/ops/moments.h"
+
+namespace composit {
+
+static void expect_groups(const Tensor& x, int64_t groups) {
+  if (x.rank() < 2 || groups < 1 || x.size(1) % groups != 0)
+    throw UserError("expected channels that divide into " + std::to_string(groups) +
+                    " groups, received sizes " + str(x.sizes()));
+}
+
+static Tensor by_group(const Tensor& x, int64_t groups) {
+  return reshape(x, {x.size(0), groups, x.numel() / (x.size(0) * groups)});
+}
+
+// y, mean and rstd per group.
+static Tensors group_norm(const Tensor& x, const std::optional<Tensor>& weight,
+                          const std::optional<Tensor>& bias, int64_t groups, double eps) {
+  expect_groups(x, groups);
+  const Moments m = moments(by_group(x, groups), {2}, eps);
+  const Tensor y = reshape(m.centered * m.rstd, x.sizes());
+  return {affine(y, per_channel(weight, x), per_channel(bias, x)), squeeze(m.mean, {2}),
+          squeeze(m.rstd, {2})};
+}
+
+static Tensors group_norm_back(const Tensor& g, const Tensor& x, const Tensor& mean,
+                               const Tensor& rstd, const std::optional<Tensor>& weight,
+                               int64_t groups, const std::vector<bool>& mask) {
+  expect_groups(x, groups);
+  const Tensor scale = unsqueeze(rstd, 2);
+  const Tensor normalized = (by_group(x, groups) - unsqueeze(mean, 2)) * scale;
+  Tensors results(3);
+  if (mask[0]) {
+    const Tensor inner = by_group(affine(g, per_channel(weight, x), {}), groups);
+    results[0] = reshape(normalized_back(inner, normalized, scale, {2}), x.sizes());
+  }
+  if (mask[1]) results[1] = channel_sum(g * reshape(normalized, x.sizes()));
+  if (mask[2]) results[2] = channel_sum(g);
+  return results;
+}
+
+void add_group_norm_rows(OperationTable& rows) {
+  rows.add({.schema = "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? "
+                      "bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+            .decompose =
+                [](Tensor x, int64_t groups, std::optional<Tensor> weight,
+                   std::optional<Tensor> bias, double eps) {
+                  expect_groups(x, groups);
+                  const int64_t rest = x.numel() / (x.size(0) * x.size(1));
+                  return Tensors{
+                      apply("aten::native_group_norm",
+                            {x, weight, bias, x.size(0), x.size(1), rest, groups, eps})[0]};
+                },
+            .samples = "f32[2,4,3] 2 f32[4] f32[4] | f32[2,6,2,2] 3",
+            .bad = "f32[2,4,3] 3: divide into"});
+  rows.add(
+      {.schema = "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt "
+                 "N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
+       .decompose = [](Tensor x, std::optional<Tensor> weight, std::optional<Tensor> bias, int64_t,
+                       int64_t, int64_t, int64_t groups,
+                       double eps) { return group_norm(x, weight, bias, groups, eps); },
+       .vjp =
+           [](Vjp v, Tensor x, std::optional<Tensor> weight, std::optional<Tensor>, int64_t n,
+              int64_t c, int64_t rest, int64_t groups) {
+             if (v.cotangents[1].defined() || v.cotangents[2].defined()) return Gradients{};
+             return apply("aten::native_group_norm_backward",
+                          {v.cotangents[0], x, v.results[1], v.results[2], weight, n, c, rest,
+                           groups, v.wanted});
+           },
+       .samples = "f32[2,4,3] f32[4] f32[4] 2 4 3 2 1e-05 | f32[1,6,2,2] None None 1 6 4 3 0.1",
+       .bad = "f32[2,4,3] None None 2 4 3 3 0.1: divide into"});
+  rows.add({.schema = "aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor "
+                      "mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int "
+                      "group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+            .decompose =
+                [](Tensor g, Tensor x, Tensor mean, Tensor rstd, std::optional<Tensor> weight,
+                   int64_t, int64_t, int64_t, int64_t groups, std::vector<bool> mask) {
+                  return group_norm_back(g, x, mean, rstd, weight, groups, mask);
+                },
+            .samples = "f32[2,4,3] f32[2,4,3] f32[2,2] f32[2,2] f32[4] 2 4 3 2 [True,True,True] | "
+                       "f32[1,6,2] f32[1,6,2] f32[1,3] f32[1,3] None 1 6 2 3 [True,False,False]"});
+}
+
+}  // namespace composit
