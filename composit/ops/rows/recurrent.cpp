@@ -105,10 +105,9 @@ void expect_deterministic(double dropout, bool train) {
 // Outputs, then the last value of each state: [layers * directions, batch, features].
 Tensors recurrent(Cell cell, const Network& net, Tensor x, const Tensors& begin,
                   const std::vector<Weights>& weights) {
-  const bool batched = x.rank() == 3;
-  if (!batched && x.rank() != 2)
-    throw UserError("expected an input of 2 or 3 axes, received sizes " + str(x.sizes()));
-  if (batched && net.batch_first) x = transpose(x, 0, 1);
+  if (x.rank() != 3)
+    throw UserError("expected an input of 3 axes, received sizes " + str(x.sizes()));
+  if (net.batch_first) x = transpose(x, 0, 1);
   if (x.size(0) == 0) throw UserError("expected a step at least, received sizes " + str(x.sizes()));
   std::vector<Tensors> last(begin.size());
   for (int64_t layer = 0; layer < net.layers; ++layer) {
@@ -124,7 +123,7 @@ Tensors recurrent(Cell cell, const Network& net, Tensor x, const Tensors& begin,
     }
     x = outputs.size() == 1 ? outputs[0] : cat(outputs, -1);
   }
-  Tensors results{batched && net.batch_first ? transpose(x, 0, 1) : x};
+  Tensors results{net.batch_first ? transpose(x, 0, 1) : x};
   for (const Tensors& states : last) results.push_back(apply_one("aten::stack", {states, 0}));
   return results;
 }
@@ -155,9 +154,11 @@ void add_lstm(OperationTable& rows) {
            "False False False | f32[2,3,2] [f32[4,2,2],f32[4,2,2]] "
            "[f32[8,2],f32[8,2],f32[8,2],f32[8,2],f32[8,4],f32[8,2],f32[8,4],f32[8,2]] False 2 0.0 "
            "True True True | f32[2,1,2] [f32[1,1,2],f32[1,1,3]] "
-           "[f32[12,2],f32[12,2],f32[12],f32[12],f32[2,3]] True 1 0.0 False False False | f32[2,2] "
-           "[f32[1,2],f32[1,2]] [f32[8,2],f32[8,2]] False 1 0.5 False False False",
-       .bad = "f32[3,2,4] [f32[1,2,3]] [f32[12,4],f32[12,3]] False 1 0.0 False False False: h and "
+           "[f32[12,2],f32[12,2],f32[12],f32[12],f32[2,3]] True 1 0.0 False False False | "
+           "f32[2,1,2] [f32[1,1,2],f32[1,1,2]] [f32[8,2],f32[8,2]] False 1 0.5 False False False",
+       .bad = "f32[2,4] [f32[1,3],f32[1,3]] [f32[12,4],f32[12,3]] False 1 0.0 False False False: "
+              "of 3 axes | f32[3,2,4] [f32[1,2,3]] [f32[12,4],f32[12,3]] False 1 0.0 False False "
+              "False: h and "
               "c | f32[3,2,4] [f32[1,2,3],f32[1,2,3]] [f32[12,4]] False 1 0.0 False False False: 2 "
               "parameters | f32[3,2,4] [f32[1,2,3],f32[1,2,3]] [f32[12,4],f32[12,3]] False 1 0.5 "
               "True False False: dropout"});
