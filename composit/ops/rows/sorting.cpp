@@ -106,6 +106,86 @@ Gradients to_places(const Vjp& v, const Tensor& x, int64_t dim) {
   return {apply_one("aten::scatter_add", {zeros_like(x), dim, v.results[1], v.cotangents[0]})};
 }
 
+Tensors sorted(const Tensor& x, int64_t dim, bool descending) {
+  return apply("aten::sort", {x, dim, descending});
+}
+
+void add_sort_spellings(OperationTable& rows) {
+  rows.add({.schema = "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool "
+                      "descending=False) -> (Tensor values, Tensor indices)",
+            .decompose = [](Tensor x, std::optional<bool>, int64_t dim,
+                            bool descending) { return sorted(x, dim, descending); },
+            .samples = "f32[2,5] True | i64[6]<3 True 0 True | f32[3,4] False 0"});
+  rows.add({.schema = "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+            .decompose = [](Tensor x, int64_t dim,
+                            bool descending) { return Tensors{sorted(x, dim, descending)[1]}; },
+            .samples = "f32[2,5] | f32[3,4] 0 True"});
+  rows.add({.schema = "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool "
+                      "descending=False) -> Tensor",
+            .decompose = [](Tensor x, bool, int64_t dim,
+                            bool descending) { return Tensors{sorted(x, dim, descending)[1]}; },
+            .samples = "i64[6]<3 True | f32[3,4] True 0 True"});
+  rows.add({.schema = "aten::msort(Tensor self) -> Tensor",
+            .decompose = [](Tensor x) { return Tensors{sorted(x, 0, false)[0]}; },
+            .samples = "f32[4,2] | i64[5]"});
+}
+
+// ---- one element of the order -------------------------------------------------------------------
+
+// The element `k` of each line in ascending order, and where it stood.
+Tensors element_of_order(const Tensor& x, int64_t k, int64_t dim, bool keepdim) {
+  Tensors found;
+  for (const Tensor& all : sorted(x, dim, false)) {
+    if (x.rank() == 0)
+      found.push_back(all);
+    else
+      found.push_back(keepdim ? slice(all, dim, k, k + 1) : select_at(all, dim, k));
+  }
+  return found;
+}
+
+int64_t expect_line(const Tensor& x, int64_t dim) {
+  const int64_t length = length_of(x, dim);
+  if (length == 0)
+    throw UserError("expected an element at least along the axis, received sizes " +
+                    str(x.sizes()));
+  return length;
+}
+
+// The lower of the two in the middle; NaN, which sorts last, where there is one.
+Tensors median_of(const Tensor& x, int64_t dim, bool keepdim) {
+  const int64_t length = expect_line(x, dim);
+  const Tensors middle = element_of_order(x, (length - 1) / 2, dim, keepdim);
+  if (category(x.dtype()) != DTypeCategory::floating) return middle;
+  const Tensors first = apply("aten::max.dim", {x, dim, keepdim});  // NaN before everything
+  const Tensor is_nan = isnan(first[0]);
+  return {where(is_nan, first[0], middle[0]), where(is_nan, first[1], middle[1])};
+}
+
+void add_order_statistics(OperationTable& rows) {
+  rows.add({.schema = "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> "
+                      "(Tensor values, Tensor indices)",
+            .decompose =
+                [](Tensor x, int64_t k, int64_t dim, bool keepdim) {
+                  const int64_t length = expect_line(x, dim);
+                  if (k < 1 || k > length)
+                    throw UserError("expected k from 1 to " + std::to_string(length) +
+                                    ", received " + std::to_string(k));
+                  return element_of_order(x, k - 1, dim, keepdim);
+                },
+            .samples = "f32[2,5] 2 | f32[3,4] 3 0 True | i64[5]=distinct<9 1",
+            .bad = "f32[3] 4: k from 1 to 3 | f32[3] 0: k from 1 to 3"});
+  rows.add(
+      {.schema = "aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor "
+                 "values, Tensor indices)",
+       .decompose = [](Tensor x, int64_t dim, bool keepdim) { return median_of(x, dim, keepdim); },
+       .samples = "f32[2,5] 1 | f32[4,3] 0 True | i64[5]=distinct<9 0 | f32[5]=nan 0",
+       .bad = "f32[2,0] 1: an element at least"});
+  rows.add({.schema = "aten::median(Tensor self) -> Tensor",
+            .decompose = [](Tensor x) { return Tensors{median_of(reshape(x, {-1}), 0, false)[0]}; },
+            .samples = "f32[2,5] | f32[2,3] | i64[5]=distinct<9 | f32[5]=nan"});
+}
+
 }  // namespace
 
 void add_sorting_rows(OperationTable& rows) {
@@ -133,6 +213,8 @@ void add_sorting_rows(OperationTable& rows) {
                 },
             .vjp = [](Vjp v, Tensor x, int64_t dim) { return to_places(v, x, dim); },
             .samples = "f32[2,5] | f32[3,4] 0 True | i64[5]=distinct<9"});
+  add_sort_spellings(rows);
+  add_order_statistics(rows);
 }
 
 }  // namespace composit
