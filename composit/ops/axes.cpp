@@ -35,6 +35,12 @@ DType sum_dtype(DType dtype) {
   return category(dtype) <= DTypeCategory::integer ? DType::int64 : dtype;
 }
 
+Gradients to_chosen(const Vjp& v, const Tensor& x, int64_t dim, bool keepdim) {
+  const Tensor g = with_axes(v.cotangents[0], x, {dim}, keepdim);
+  const Tensor index = with_axes(v.results[1], x, {dim}, keepdim);
+  return {apply_one("aten::scatter_add", {zeros_like(x), dim, index, g})};
+}
+
 static bool is_unsigned(DType dtype) { return dtype == DType::uint8 || dtype >= DType::uint16; }
 
 Expr least(DType dtype) {

@@ -16,6 +16,9 @@ Tensor with_axes(const Tensor& y, const Tensor& x, const Ints& axes, bool keepdi
 void expect_elements(const In& x, const Ints& axes);
 // torch sums and multiplies integers and bool in int64.
 DType sum_dtype(DType dtype);
+// Where result 1 holds the indices along `dim` of the elements of x that result 0 is made of: the
+// cotangent goes to these. `keepdim`: the results have the axis.
+Gradients to_chosen(const Vjp& v, const Tensor& x, int64_t dim, bool keepdim);
 // The first and the last number of a real dtype.
 Expr least(DType dtype);
 Expr greatest(DType dtype);

@@ -264,14 +264,7 @@ void expect_derivatives(const c10::OperatorHandle& op, const SampleCall& sample)
     expect_gradients(operation, leaves, grad(second, leaves.ours), *expected, "second derivative");
 }
 
-// torch differentiates this one as if save_mean and save_invstd, which are arguments, were worked
-// out from the input once more. Finite differences check its derivatives as it is.
-bool has_other_arguments_in_torch(const Schema& schema) {
-  return schema.name == Symbol("aten::native_batch_norm_backward");
-}
-
 TEST_P(TorchRows, derivatives_are_autograds) {
-  if (has_other_arguments_in_torch(GetParam()->schema)) return;
   if (has_other_derivative(GetParam()->schema.name.str())) return;
   for_each_sample(DType::float64, expect_derivatives);
 }

@@ -30,13 +30,6 @@ static Loops index_only(const In& x, std::optional<int64_t> dim, bool keepdim) {
   return nest.store(extremum<kLargest>(nest, x, dim, keepdim)[1]).loops();
 }
 
-// The cotangent goes to the element that was chosen.
-static Gradients to_chosen(const Vjp& v, const Tensor& x, int64_t dim, bool keepdim) {
-  const Tensor g = with_axes(v.cotangents[0], x, {dim}, keepdim);
-  const Tensor index = with_axes(v.results[1], x, {dim}, keepdim);
-  return {apply_one("aten::scatter_add", {zeros_like(x), dim, index, g})};
-}
-
 static void add_with_index(OperationTable& rows) {
   rows.add(
       {.schema = "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "

@@ -7,16 +7,11 @@
 
 namespace composit {
 
-static void expect_float(const Tensor& x) {
-  if (category(x.dtype()) < DTypeCategory::floating)
-    throw UserError("expected a floating point dtype, received " + std::string(name(x.dtype())));
-}
-
 static void add_softmax(OperationTable& rows) {
   rows.add({.schema = "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
             .decompose =
                 [](Tensor x, int64_t dim, bool half_to_float) {
-                  expect_float(x);
+                  expect_floating(x.dtype());
                   if (half_to_float) x = to(x, DType::float32);
                   const Tensor e = exp(x - amax(x, {dim}, true));
                   return Tensors{e / sum(e, {dim}, true)};
@@ -39,7 +34,7 @@ static void add_softmax(OperationTable& rows) {
   rows.add({.schema = "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
             .decompose =
                 [](Tensor x, int64_t dim, bool half_to_float) {
-                  expect_float(x);
+                  expect_floating(x.dtype());
                   if (half_to_float) x = to(x, DType::float32);
                   const Tensor shifted = x - amax(x, {dim}, true);
                   return Tensors{shifted - log(sum(exp(shifted), {dim}, true))};
@@ -144,7 +139,7 @@ static void add_layer_norm(OperationTable& rows) {
 static Tensors rms_norm(const Tensor& x, const Ints& shape, const std::optional<Tensor>& weight,
                         std::optional<double> eps) {
   expect_normalized(x, shape);
-  expect_float(x);
+  expect_floating(x.dtype());
   const double least = x.dtype() == DType::float64 ? std::numeric_limits<double>::epsilon()
                                                    : std::numeric_limits<float>::epsilon();
   const Ints axes = last_axes(static_cast<int64_t>(shape.size()));

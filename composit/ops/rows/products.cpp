@@ -109,19 +109,6 @@ void add_vector_products(OperationTable& rows) {
                 },
             .samples = "f32[3] f32[3] | f32[2,3] f32[2,3] | f32[3,2] f32[3,2] 0",
             .bad = "f32[2] f32[2]: axes of size 3"});
-  rows.add(
-      {.schema = "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> "
-                 "Tensor",
-       .decompose =
-           [](Tensor a, Tensor b, double p) {
-             if (a.rank() < 2 || b.rank() < 2 || a.size(-1) != b.size(-1))
-               throw UserError("expected rows of equal length, received sizes " + str(a.sizes()) +
-                               " and " + str(b.sizes()));
-             const Tensor apart = unsqueeze(a, -2) - unsqueeze(b, -3);
-             return Tensors{apply_one("aten::linalg_vector_norm", {apart, Scalar(p), Ints{-1}})};
-           },
-       .samples = "f32[2,3] f32[4,3] | f32[2,2,3] f32[3,3] 1.0",
-       .bad = "f32[2,3] f32[2,2]: of equal length"});
 }
 
 // ---- contractions over chosen axes --------------------------------------------------------------
@@ -211,12 +198,52 @@ void add_contractions(OperationTable& rows) {
             .bad = "f32[2,3] f32[2,4] f32[5,4,3]: label 'i'"});
 }
 
+// ---- distances ----------------------------------------------------------------------------------
+
+Tensor distance(const Tensor& apart, double p) {
+  return apply_one("aten::linalg_vector_norm", {apart, Scalar(p), Ints{-1}});
+}
+
+// Of all pairs of rows.
+Tensors distances(const Tensor& a, const Tensor& b, double p) {
+  if (a.rank() < 2 || b.rank() < 2 || a.size(-1) != b.size(-1))
+    throw UserError("expected rows of equal length, received sizes " + str(a.sizes()) + " and " +
+                    str(b.sizes()));
+  return {distance(unsqueeze(a, -2) - unsqueeze(b, -3), p)};
+}
+
+void add_distances(OperationTable& rows) {
+  rows.add({.schema = "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> "
+                      "Tensor",
+            .decompose = [](Tensor a, Tensor b, double p) { return distances(a, b, p); },
+            .samples = "f32[2,3] f32[4,3] | f32[2,2,3] f32[3,3] 1.0",
+            .bad = "f32[2,3] f32[2,2]: of equal length"});
+  rows.add({.schema = "aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> "
+                      "Tensor",
+            .decompose = [](Tensor a, Tensor b, double p) { return distances(a, b, p); },
+            .samples = "f32[2,3] f32[4,3] 2.0 None | f32[2,3] f32[3,3] 3.0 None"});
+  rows.add({.schema = "aten::_pdist_forward(Tensor self, float p=2.) -> Tensor",
+            .decompose =
+                [](Tensor x, double p) {
+                  expect_rank(x, 2);
+                  const int64_t n = x.size(0);
+                  const Tensor pairs = apply_one("aten::triu_indices", {n, n, 1});
+                  const auto rows_of = [&](int64_t side) {
+                    return apply_one("aten::index_select", {x, 0, select_at(pairs, 0, side)});
+                  };
+                  return Tensors{distance(rows_of(0) - rows_of(1), p)};
+                },
+            .samples = "f32[4,3] | f32[3,2] 1.0",
+            .bad = "f32[3]: 2 axes"});
+}
+
 }  // namespace
 
 void add_products_rows(OperationTable& rows) {
   add_blends(rows);
   add_vector_products(rows);
   add_contractions(rows);
+  add_distances(rows);
 }
 
 }  // namespace composit

@@ -151,8 +151,8 @@ void add_lstm(OperationTable& rows) {
            },
        .samples =
            "f32[3,2,4] [f32[1,2,3],f32[1,2,3]] [f32[12,4],f32[12,3],f32[12],f32[12]] True 1 0.0 "
-           "False False False | f32[2,3,2] [f32[4,2,2],f32[4,2,2]] "
-           "[f32[8,2],f32[8,2],f32[8,2],f32[8,2],f32[8,4],f32[8,2],f32[8,4],f32[8,2]] False 2 0.0 "
+           "False False False | f32[2,3,1] [f32[4,2,1],f32[4,2,1]] "
+           "[f32[4,1],f32[4,1],f32[4,1],f32[4,1],f32[4,2],f32[4,1],f32[4,2],f32[4,1]] False 2 0.0 "
            "True True True | f32[2,1,2] [f32[1,1,2],f32[1,1,3]] "
            "[f32[12,2],f32[12,2],f32[12],f32[12],f32[2,3]] True 1 0.0 False False False | "
            "f32[2,1,2] [f32[1,1,2],f32[1,1,2]] [f32[8,2],f32[8,2]] False 1 0.5 False False False",
@@ -203,8 +203,8 @@ void add_plain(OperationTable& rows, std::string_view network, std::string_view 
 
 constexpr std::string_view kPlainSamples =
     "f32[3,2,4] f32[1,2,3] [f32[3,4],f32[3,3],f32[3],f32[3]] True 1 0.0 False False False | "
-    "f32[2,3,2] f32[4,2,2] "
-    "[f32[2,2],f32[2,2],f32[2,2],f32[2,2],f32[2,4],f32[2,2],f32[2,4],f32[2,2]] False 2 0.0 True "
+    "f32[2,3,1] f32[4,2,1] "
+    "[f32[1,1],f32[1,1],f32[1,1],f32[1,1],f32[1,2],f32[1,1],f32[1,2],f32[1,1]] False 2 0.0 True "
     "True True";
 constexpr std::string_view kPlainCellSamples =
     "f32[2,4] f32[2,3] f32[3,4] f32[3,3] f32[3] f32[3] | f32[2,4] f32[2,3] f32[3,4] f32[3,3]";
@@ -220,8 +220,8 @@ void add_recurrent_rows(OperationTable& rows) {
       "aten::gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
       "Tensor? b_hh=None) -> Tensor",
       "f32[3,2,4] f32[1,2,3] [f32[9,4],f32[9,3],f32[9],f32[9]] True 1 0.0 False False False | "
-      "f32[2,3,2] f32[4,2,2] "
-      "[f32[6,2],f32[6,2],f32[6,2],f32[6,2],f32[6,4],f32[6,2],f32[6,4],f32[6,2]] False 2 0.0 True "
+      "f32[2,3,1] f32[4,2,1] "
+      "[f32[3,1],f32[3,1],f32[3,1],f32[3,1],f32[3,2],f32[3,1],f32[3,2],f32[3,1]] False 2 0.0 True "
       "True True",
       "f32[2,4] f32[2,3] f32[9,4] f32[9,3] f32[9] f32[9] | f32[2,4] f32[2,3] f32[9,4] f32[9,3]");
   add_plain<tanh_step>(

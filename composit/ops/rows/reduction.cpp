@@ -56,9 +56,7 @@ static void add_sums(OperationTable& rows) {
        .loops =
            [](In x, Ints dim, bool keepdim, std::optional<DType> dtype) {
              const DType result = dtype.value_or(x.dtype());
-             if (category(result) < DTypeCategory::floating)
-               throw UserError("expected a floating point or complex dtype, received " +
-                               std::string(name(result)));
+             expect_floating(result);
              Nest nest;
              const Index at = nest.reduce_over(x, dim, keepdim);
              return nest.store(nest.sum(cast(x(at), result)) / count_over(x.sizes(), dim)).loops();
@@ -207,12 +205,6 @@ static double real_number(const Scalar& p) {
   throw UserError("expected a real order of the norm");
 }
 
-static void expect_floats(const Tensor& x) {
-  if (category(x.dtype()) < DTypeCategory::floating)
-    throw UserError("expected a floating point or complex dtype, received " +
-                    std::string(name(x.dtype())));
-}
-
 static Tensors norm_of(const Tensor& x, const Scalar& p, const Ints& axes, bool keepdim) {
   return {apply_one("aten::linalg_vector_norm", {x, p, axes, keepdim})};
 }
@@ -222,7 +214,7 @@ static void add_norms(OperationTable& rows) {
                       "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
             .decompose =
                 [](Tensor x, Scalar p, Ints dim, bool keepdim, std::optional<DType> dtype) {
-                  expect_floats(x);
+                  expect_floating(x.dtype());
                   return Tensors{
                       vector_norm(to(x, dtype.value_or(x.dtype())), real_number(p), dim, keepdim)};
                 },

@@ -135,19 +135,15 @@ static Loops running_extremum(const In& x, int64_t dim) {
   return nest.store(best[0]).store(best[1]).loops();
 }
 
-static Gradients to_chosen(const Vjp& v, const Tensor& x, int64_t dim) {
-  return {apply_one("aten::scatter_add", {zeros_like(x), dim, v.results[1], v.cotangents[0]})};
-}
-
 static void add_extrema(OperationTable& rows) {
   rows.add({.schema = "aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
             .loops = [](In x, int64_t dim) { return running_extremum<true>(x, dim); },
-            .vjp = [](Vjp v, Tensor x, int64_t dim) { return to_chosen(v, x, dim); },
+            .vjp = [](Vjp v, Tensor x, int64_t dim) { return to_chosen(v, x, dim, true); },
             .samples = "f32[2,3,4] 1 | i64[6]<3 0 | f32[5]=nan -1 | f32[] 0",
             .bad = "f32[2] 1: expected an axis"});
   rows.add({.schema = "aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
             .loops = [](In x, int64_t dim) { return running_extremum<false>(x, dim); },
-            .vjp = [](Vjp v, Tensor x, int64_t dim) { return to_chosen(v, x, dim); },
+            .vjp = [](Vjp v, Tensor x, int64_t dim) { return to_chosen(v, x, dim, true); },
             .samples = "f32[2,3,4] 1 | i64[6]<3 0 | f32[5]=nan -1 | f32[] 0"});
 }
 

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "composit/op/promotion.h"
-#include "composit/ops/functions.h"
+#include "composit/ops/axes.h"
 #include "composit/ops/native.h"
 
 namespace composit {
@@ -102,10 +102,6 @@ std::vector<Type> first_types(const Tensor& x, int64_t k, int64_t dim) {
 
 int64_t length_of(const Tensor& x, int64_t dim) { return x.rank() == 0 ? 1 : x.size(dim); }
 
-Gradients to_places(const Vjp& v, const Tensor& x, int64_t dim) {
-  return {apply_one("aten::scatter_add", {zeros_like(x), dim, v.results[1], v.cotangents[0]})};
-}
-
 Tensors sorted(const Tensor& x, int64_t dim, bool descending) {
   return apply("aten::sort", {x, dim, descending});
 }
@@ -196,7 +192,7 @@ void add_sorting_rows(OperationTable& rows) {
        .infer = [](Tensor x, int64_t k, int64_t dim) { return first_types(x, k, dim); },
        .native = [](Array x, int64_t k, int64_t dim,
                     bool largest) { return first_of_lines(x, k, dim, largest); },
-       .vjp = [](Vjp v, Tensor x, int64_t, int64_t dim) { return to_places(v, x, dim); },
+       .vjp = [](Vjp v, Tensor x, int64_t, int64_t dim) { return to_chosen(v, x, dim, true); },
        .samples = "f32[2,5] 2 | f32[3,4] 3 0 False | i64[5]=distinct<9 2 | f32[2,3,4] 2 1",
        .bad = "f32[2,3] 4: k from 0 to 3"});
   rows.add({.schema =
@@ -211,7 +207,7 @@ void add_sorting_rows(OperationTable& rows) {
                       rank == 0 ? 1 : type.sizes[static_cast<size_t>(wrap_axis(dim, rank))].value();
                   return first_of_lines(x, length, dim, descending);
                 },
-            .vjp = [](Vjp v, Tensor x, int64_t dim) { return to_places(v, x, dim); },
+            .vjp = [](Vjp v, Tensor x, int64_t dim) { return to_chosen(v, x, dim, true); },
             .samples = "f32[2,5] | f32[3,4] 0 True | i64[5]=distinct<9"});
   add_sort_spellings(rows);
   add_order_statistics(rows);

@@ -1,0 +1,122 @@
+// Images sampled at places that are data.
+#include <algorithm>
+
+#include "composit/ops/functions.h"
+
+namespace composit {
+namespace {
+
+enum Interpolation : int64_t { kBilinear, kNearest };
+enum Padding : int64_t { kZeros, kBorder, kReflection };
+
+// x between `low` and `high`, mirrored there as often as needed.
+Expr mirrored(const Expr& x, double low, double high) {
+  if (high <= low) return 0.0 * x;
+  const double span = high - low;
+  const Expr distance = abs(x - low), turns = floor(distance / span);
+  const Expr rest = distance - turns * span;
+  return select(eq(remainder(turns, 2.0), 0.0), rest + low, span - rest + low);
+}
+
+// From -1 … 1 to places among `size` elements, where -1 and 1 are the middles of the first and the
+// last, or the outer edges.
+Expr place(const Expr& x, int64_t size, Padding padding, bool align_corners) {
+  const double length = static_cast<double>(size);
+  const Expr at = align_corners ? (x + 1.0) * ((length - 1) / 2) : ((x + 1.0) * length - 1.0) * 0.5;
+  if (padding == kZeros) return at;
+  Expr inside = at;
+  if (padding == kReflection)
+    inside = align_corners ? mirrored(at, 0, length - 1) : mirrored(at, -0.5, length - 0.5);
+  return min(max(inside, 0.0), length - 1);
+}
+
+// The element at a place, zero outside of the image.
+Expr element(const In& x, const Expr& n, const Expr& c, const Expr& row, const Expr& column) {
+  const Expr i = cast(row, DType::int64), j = cast(column, DType::int64);
+  const Expr inside = i >= 0 && i < x.size(2) && j >= 0 && j < x.size(3);
+  return select(inside, x(n, c, i, j), Expr::literal(int64_t{0}, x.dtype()));
+}
+
+Loops sampled(const In& x, const In& grid, int64_t interpolation, int64_t padding,
+              bool align_corners) {
+  if (x.rank() != 4 || grid.rank() != 4 || grid.size(3) != 2 || x.size(0) != grid.size(0))
+    throw UserError("expected images [n, c, h, w] and a grid [n, h', w', 2], received sizes " +
+                    str(x.sizes()) + " and " + str(grid.sizes()));
+  if (x.dtype() != grid.dtype())
+    throw UserError("expected a grid of " + std::string(name(x.dtype())) + ", received " +
+                    std::string(name(grid.dtype())));
+  if (interpolation != kBilinear && interpolation != kNearest)
+    throw UserError("expected interpolation 0 (bilinear) or 1 (nearest), received " +
+                    std::to_string(interpolation));
+  Nest nest;
+  const Expr n = nest.parallel(x.size(0), "n"), c = nest.parallel(x.size(1), "c");
+  const Expr i = nest.parallel(grid.size(1)), j = nest.parallel(grid.size(2));
+  const auto mode = static_cast<Padding>(padding);
+  const Expr column = place(grid(n, i, j, 0), x.size(3), mode, align_corners);
+  const Expr row = place(grid(n, i, j, 1), x.size(2), mode, align_corners);
+  if (interpolation == kNearest)
+    return nest.store(element(x, n, c, round(row), round(column))).loops();
+  const Expr top = floor(row), left = floor(column);
+  const Expr down = row - top, right = column - left;
+  return nest
+      .store((1 - down) * ((1 - right) * element(x, n, c, top, left) +
+                           right * element(x, n, c, top, left + 1)) +
+             down * ((1 - right) * element(x, n, c, top + 1, left) +
+                     right * element(x, n, c, top + 1, left + 1)))
+      .loops();
+}
+
+// Coordinates -1 … 1 of the middles of `size` elements, or with the first and last at the ends.
+Tensor coordinates(int64_t size, bool align_corners, DType dtype) {
+  const double half =
+      align_corners ? 1 : (static_cast<double>(size) - 1) / static_cast<double>(size);
+  if (size == 1) return zeros({1}, dtype);
+  return apply_one("aten::linspace", {Scalar(-half), Scalar(half), size, dtype});
+}
+
+Tensor affine_grid(const Tensor& theta, const Ints& size, bool align_corners) {
+  if (size.size() != 4 || theta.sizes() != Ints{size[0], 2, 3})
+    throw UserError("expected theta of sizes [n, 2, 3] for images [n, c, h, w], received " +
+                    str(theta.sizes()) + " for " + str(size));
+  const Ints plane{size[2], size[3]};
+  const Tensor x = coordinates(size[3], align_corners, theta.dtype());
+  const Tensor y = unsqueeze(coordinates(size[2], align_corners, theta.dtype()), 1);
+  const Tensor base =
+      apply_one("aten::stack",
+                {Tensors{expand(x, plane), expand(y, plane), full(plane, 1, theta.dtype())}, -1});
+  const Tensor points =
+      expand(reshape(base, {1, size[2] * size[3], 3}), {size[0], size[2] * size[3], 3});
+  return reshape(bmm(points, transpose(theta, 1, 2)), {size[0], size[2], size[3], 2});
+}
+
+}  // namespace
+
+void add_grid_rows(OperationTable& rows) {
+  constexpr std::string_view kSamples =
+      "f32[2,2,3,4] f32[2,2,3,2]=-1.2..1.2 0 0 False | f32[1,2,3,4] f32[1,2,2,2]=-1..1 0 0 True | "
+      "f32[1,1,3,4] f32[1,2,2,2]=-1.5..1.5 0 1 False | f32[1,1,3,4] f32[1,2,2,2]=-2.1..2.1 0 2 "
+      "False | f32[1,1,3,4] f32[1,2,2,2]=-1.2..1.2 1 0 False";
+  rows.add({.schema = "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, "
+                      "int padding_mode, bool align_corners) -> Tensor",
+            .loops = [](In x, In grid, int64_t interpolation, int64_t padding,
+                        bool corners) { return sampled(x, grid, interpolation, padding, corners); },
+            .samples = kSamples,
+            .bad = "f32[1,1,2,2] f32[1,2,2] 0 0 False: a grid | f32[1,1,2,2] f32[1,2,2,2] 2 0 "
+                   "False: expected interpolation"});
+  rows.add({.schema = "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int "
+                      "padding_mode, bool align_corners) -> Tensor",
+            .decompose =
+                [](Tensor x, Tensor grid, int64_t interpolation, int64_t padding, bool corners) {
+                  return Tensors{apply_one("aten::grid_sampler_2d",
+                                           {x, grid, interpolation, padding, corners})};
+                },
+            .samples = kSamples});
+  rows.add({.schema = "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool "
+                      "align_corners) -> Tensor",
+            .decompose = [](Tensor theta, Ints size,
+                            bool corners) { return Tensors{affine_grid(theta, size, corners)}; },
+            .samples = "f32[2,2,3] [2,1,3,4] False | f32[1,2,3] [1,2,2,2] True",
+            .bad = "f32[1,2,2] [1,1,2,2] False: theta of sizes"});
+}
+
+}  // namespace composit
