@@ -28,7 +28,6 @@ COMPOSIT = (
     "composit/ops",
     "composit/eval",
     "composit/io",
-    "composit/passes",
     "composit/ad",
 )
 LIBRARY = (*COMPOSIT, "tracer", "flashlight")

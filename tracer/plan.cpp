@@ -96,7 +96,7 @@ class Planner {
     step.outputs = slots;
     step.grad = flag(*node, "grad", options_.grad);
     step.throws = flag(*node, "throws", false);
-    if (!add_definition(frame, step) && !add_memory_operation(frame, step))
+    if (!add_memory_operation(frame, step) && !add_definition(frame, step))
       add_operator(frame, step);
     plan_.steps.push_back(std::move(step));
   }
@@ -210,8 +210,8 @@ class Planner {
 
   bool add_definition(const Frame& frame, Step& step) {
     const Node& node = *step.node;
-    if (node.op().domain() == "aten" || composit::find_operation(node.op()) == nullptr ||
-        find_op(node.op().str()) != nullptr)
+    if (node.op().domain() == "aten" || find_op(node.op().str()) != nullptr ||
+        composit::find_operation(node.op()) == nullptr)
       return false;
     step.kind = StepKind::definition;
     for (const LazyTensor& operand : node.operands()) {

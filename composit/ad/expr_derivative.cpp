@@ -18,8 +18,6 @@ bool is_number(const Expr& x, double value) {
   return number != nullptr && *number == value;
 }
 
-bool is_differentiable(DType dtype) { return category(dtype) >= DTypeCategory::floating; }
-
 Expr sum(const Expr& x, const Expr& y) {
   if (!x.defined() || is_number(x, 0)) return y;
   return !y.defined() || is_number(y, 0) ? x : x + y;
@@ -252,6 +250,11 @@ class Reverse {
 };
 
 }  // namespace
+
+bool is_differentiable(DType dtype) {
+  return dtype != DType::count_ && is_computable(dtype) &&
+         category(dtype) >= DTypeCategory::floating;
+}
 
 Expr structural(const Expr& value, const Expr& leaf, const Expr& cotangent) {
   if (!is_differentiable(leaf.dtype())) return {};

@@ -26,6 +26,9 @@
 
 namespace composit {
 
+// Whether gradients flow through tensors of `dtype`.
+bool is_differentiable(DType dtype);
+
 // What flows back to `leaf` when `cotangent` flows back to `value`. Selects on the way stay
 // selects: d(c ? a : b) = c ? a' : b'. Defined wherever `value` is. Absent: nothing ever.
 Expr structural(const Expr& value, const Expr& leaf, const Expr& cotangent);

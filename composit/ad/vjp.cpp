@@ -6,7 +6,6 @@
 #include "composit/ad/walk.h"
 #include "composit/ir/graph.h"
 #include "composit/ir/transform.h"
-#include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
 
 namespace composit {
@@ -132,11 +131,6 @@ std::string where(const Node& node) {
 }
 
 }  // namespace
-
-bool is_differentiable(DType dtype) {
-  return dtype != DType::count_ && is_computable(dtype) &&
-         category(dtype) >= DTypeCategory::floating;
-}
 
 Tensors vjp_of(const NodePtr& node, const Tensors& cotangents, const std::vector<bool>& wanted) {
   if (std::none_of(cotangents.begin(), cotangents.end(),

@@ -16,7 +16,4 @@ Tensors vjp_of(const NodePtr& node, const Tensors& cotangents, const std::vector
 std::optional<Tensors> vjp_by_transposition(const NodePtr& node, const Tensors& cotangents,
                                             const std::vector<bool>& wanted);
 
-// Whether gradients flow through tensors of `dtype`.
-bool is_differentiable(DType dtype);
-
 }  // namespace composit

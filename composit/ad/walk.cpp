@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "composit/ad/expr_derivative.h"
 #include "composit/ad/vjp.h"
 #include "composit/ir/flat_map.h"
 #include "composit/ops/functions.h"

@@ -155,19 +155,14 @@ std::pair<Graph, Arrays> bound(const std::vector<LazyTensor>& outputs, const Val
   return {Graph(std::move(parts)), std::move(inputs)};
 }
 
-// A number the program wrote stays one: it counts little in promotion.
-bool is_number(const Tensor& tensor) {
-  const Node& node = *tensor.lazy().node;
-  return node.op() == ops::kConstant && node.find_attribute("wrapped") != nullptr;
-}
-
 Arrays evaluate_decomposition(const Operation& operation, const Call& call, const Arrays& values) {
   Values inputs;
   std::vector<ArgumentValue> arguments;
   size_t place = 0;
   const auto fresh = [&](const Tensor& tensor) {
     const size_t here = place++;
-    if (!tensor.defined() || is_number(tensor)) return tensor;
+    // A number the program wrote stays one: it counts little in promotion.
+    if (!tensor.defined() || is_wrapped_number(tensor)) return tensor;
     const Tensor block = input(std::to_string(here),
                                tensor_type(tensor.dtype(), tensor.type().sizes), InputKind::block);
     inputs.set(block, values[here]);

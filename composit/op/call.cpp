@@ -221,6 +221,11 @@ NodePtr Call::node(std::vector<Type> results) const {
   return std::move(spec).make_node();
 }
 
+bool is_wrapped_number(const Tensor& tensor) {
+  const Node& node = *tensor.lazy().node;
+  return node.op() == ops::kConstant && node.find_attribute("wrapped") != nullptr;
+}
+
 Call call_of(const Node& node, const Schema& schema) {
   Call call(schema);
   size_t next = 0;

@@ -87,6 +87,9 @@ class Call {
   std::vector<Type> operand_types_;
 };
 
+// Whether `tensor` is a number that the program wrote beside tensors: torch's wrapped number.
+bool is_wrapped_number(const Tensor& tensor);
+
 // `schema` must outlive the result. Operands beyond the schema's (what a closed composite takes
 // from outside) are left out.
 Call call_of(const Node& node, const Schema& schema);

@@ -24,19 +24,9 @@ void check(const Row& row, const Schema& schema) {
                   schema.name.str() + ": a native row, and no other, says its results' types");
 }
 
-bool is_wrapped(const Tensor& tensor) {
-  const Node& node = *tensor.lazy().node;
-  return node.op() == ops::kConstant && node.find_attribute("wrapped") != nullptr;
-}
-
-DType dtype_of(const Scalar& scalar) {
-  constexpr DType dtypes[] = {DType::bool_, DType::int64, DType::float64, DType::complex128};
-  return dtypes[scalar.value.index()];
-}
-
 void add(Promotion& promotion, const Tensor& tensor) {
   if (!tensor.defined()) return;
-  if (is_wrapped(tensor))
+  if (is_wrapped_number(tensor))
     promotion.add_number(tensor.dtype());
   else
     promotion.add(tensor.type());
@@ -53,7 +43,7 @@ DType common_dtype(const Row& row, const Call& call) {
     else if (value.is_list())
       for (const Tensor& item : value.tensors()) add(promotion, item);
     else if (!value.data().is_none())
-      promotion.add_number(dtype_of(value.data().as<Scalar>()));
+      promotion.add_number(Expr(value.data().as<Scalar>()).dtype());
   }
   const DType common = promotion.result();
   return row.promote == Promote::to_float ? to_float(common) : common;

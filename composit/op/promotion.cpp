@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "composit/ir/error.h"
+#include "composit/ir/literal.h"
 
 namespace composit {
 namespace {
@@ -66,18 +67,7 @@ DType to_float(DType dtype) {
   return category(dtype) >= DTypeCategory::floating ? dtype : kDefaultFloat;
 }
 
-DType real_dtype(DType dtype) {
-  switch (dtype) {
-    case DType::complex32:
-      return DType::float16;
-    case DType::complex64:
-      return DType::float32;
-    case DType::complex128:
-      return DType::float64;
-    default:
-      return dtype;
-  }
-}
+DType real_dtype(DType dtype) { return part_of_complex(dtype).value_or(dtype); }
 
 DType complex_dtype(DType dtype) {
   switch (dtype) {

@@ -1,6 +1,20 @@
 #include "composit/ops/places.h"
 
+#include "composit/ir/error.h"
+
 namespace composit {
+
+void expect_index(const In& index) {
+  if (index.dtype() != DType::int64 && index.dtype() != DType::int32)
+    throw UserError("expected an index of int64 or int32, received " +
+                    std::string(name(index.dtype())));
+}
+
+Nest copy_of(const In& x) {
+  Nest nest;
+  nest.store(x(nest.parallel(x.sizes())));
+  return nest;
+}
 
 Ints joined(Ints front, const Ints& back) {
   front.insert(front.end(), back.begin(), back.end());

@@ -7,6 +7,11 @@
 
 namespace composit {
 
+// UserError where `index` is of no dtype that names places: int64 or int32.
+void expect_index(const In& index);
+// All elements of x, where they are: what scatters start from.
+Nest copy_of(const In& x);
+
 Ints joined(Ints front, const Ints& back);
 Index joined(Index front, const Index& back);
 

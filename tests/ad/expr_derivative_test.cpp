@@ -10,6 +10,7 @@
 #include "composit/eval/loops.h"
 #include "composit/ir/error.h"
 #include "tests/ad/gradient_check.h"
+#include "tests/user_error.h"
 
 namespace composit::test {
 namespace {
@@ -242,13 +243,8 @@ TEST(ExprDerivative, StepsAndIntegersHaveNone) {
 
 TEST(ExprDerivative, FunctionsWithoutOneAreNamed) {
   const Expr x = element(0), g = element(1);
-  const auto message = [&](const Expr& value) -> std::string {
-    try {
-      structural(value, x, g);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "";
+  const auto message = [&](const Expr& value) {
+    return user_error([&] { structural(value, x, g); }).value_or("");
   };
   EXPECT_EQ(message(exp(nextafter(1.0, x))),
             "[nextafter] has no derivative with respect to its second argument");

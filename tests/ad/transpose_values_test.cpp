@@ -7,6 +7,7 @@
 #include "composit/ad/transpose.h"
 #include "composit/ir/error.h"
 #include "tests/ad/gradient_check.h"
+#include "tests/user_error.h"
 
 namespace composit::test {
 namespace {
@@ -187,12 +188,7 @@ TEST(Transpose, OverwrittenSum) {  // the cotangent of an accumulator is masked
 
 template <class F>
 std::string message_of(F f) {
-  try {
-    f();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
+  return user_error(f).value_or("no error");
 }
 
 TEST(Transpose, RefusesWhatIsNotLinearInItsAccumulator) {

@@ -11,6 +11,7 @@
 #include "composit/eval/loops.h"
 #include "composit/ir/error.h"
 #include "tests/eval/arrays.h"
+#include "tests/user_error.h"
 
 namespace composit {
 
@@ -54,12 +55,7 @@ inline Statement reduction(std::vector<Axis> axes, Expr init, Expr body, Functio
 }
 
 inline std::string error_of(const Program& program, const std::vector<Array>& operands) {
-  try {
-    program(operands);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
+  return user_error([&] { program(operands); }).value_or("nothing was thrown");
 }
 
 }  // namespace composit

@@ -7,6 +7,7 @@
 
 #include "composit/ir/error.h"
 #include "flashlight/trace.h"
+#include "tests/user_error.h"
 
 namespace flashlight {
 namespace {
@@ -93,13 +94,8 @@ TEST(Gradient, DetachedAndNoGradPartsPassNothing) {
 TEST(Gradient, SaysWhatIsWrong) {
   const at::Tensor x = torch::rand({3});
   const auto captured = trace([](at::Tensor v) { return v * v; }, x);
-  const auto message = [&](const std::vector<std::string>& wrt, size_t loss) -> std::string {
-    try {
-      captured.grad(loss, wrt);
-    } catch (const composit::UserError& error) {
-      return error.what();
-    }
-    return "";
+  const auto message = [&](const std::vector<std::string>& wrt, size_t loss) {
+    return composit::user_error([&] { captured.grad(loss, wrt); }).value_or("");
   };
   EXPECT_THAT(message({"input_0"}, 0), HasSubstr("a loss of one element, received float32[3]"));
   EXPECT_THAT(message({"weight"}, 0), HasSubstr("no input 'weight'; it has 'input_0'"));

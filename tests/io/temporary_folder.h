@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "composit/ir/error.h"
+#include "tests/user_error.h"
 
 namespace composit::test {
 
@@ -87,11 +88,7 @@ inline void write_file(const std::filesystem::path& path, std::string_view bytes
 // The message of the UserError that `action` throws.
 template <class Action>
 std::string message_of(Action action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.what();
-  }
+  if (const auto message = user_error(action)) return *message;
   ADD_FAILURE() << "expected a UserError";
   return "";
 }

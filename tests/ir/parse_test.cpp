@@ -6,17 +6,13 @@
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "composit/ir/verify.h"
+#include "tests/user_error.h"
 
 namespace composit {
 namespace {
 
 std::string message_of(std::string_view text, const ParseOptions& options = {}) {
-  try {
-    parse(text, options);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
+  return user_error([&] { parse(text, options); }).value_or("no error");
 }
 
 struct Case {

@@ -8,6 +8,7 @@
 
 #include "composit/ir/error.h"
 #include "composit/op/fold.h"
+#include "tests/user_error.h"
 
 namespace composit {
 namespace {
@@ -78,14 +79,7 @@ TEST(ExprType, FunctionsSayWhatTheyGive) {
 }
 
 TEST(ExprType, RefusesWhatThereIsNoFunctionOf) {
-  const auto message = [](auto make) -> std::string {
-    try {
-      make();
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
-  };
+  const auto message = [](auto make) { return user_error(make).value_or("nothing was thrown"); };
   EXPECT_EQ(message([] { floor(kComplex); }), "[floor] expected a real number, received complex64");
   EXPECT_EQ(message([] { bitwise_and(kFloat, 1); }),
             "[bitwise_and] expected an integer or bool, received float32");

@@ -4,6 +4,7 @@
 #include "composit/ir/error.h"
 #include "composit/op/loops.h"
 #include "tests/op/random_loops.h"
+#include "tests/user_error.h"
 
 namespace composit {
 namespace {
@@ -11,12 +12,7 @@ namespace {
 constexpr DType f32 = DType::float32, f64 = DType::float64;
 
 std::string message_of(std::string_view text) {
-  try {
-    parse_loops(text);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
+  return user_error([&] { parse_loops(text); }).value_or("no error");
 }
 
 struct Case {

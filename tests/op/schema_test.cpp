@@ -8,6 +8,7 @@
 #include <random>
 
 #include "composit/ir/error.h"
+#include "tests/user_error.h"
 
 namespace composit {
 namespace {
@@ -153,12 +154,7 @@ TEST(SchemaDefault, OfAnArgumentMadeByHand) {
 }
 
 std::string message_of(std::string_view text) {
-  try {
-    parse_schema(text);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
+  return user_error([&] { parse_schema(text); }).value_or("no error");
 }
 
 TEST(SchemaErrors, SayWhere) {

@@ -10,6 +10,7 @@
 #include "composit/ir/graph.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
+#include "tests/user_error.h"
 
 namespace composit {
 namespace {
@@ -27,12 +28,7 @@ std::vector<double> values(const LazyTensor& tensor, const Values& inputs) {
   return elements<double>(evaluate({tensor}, inputs)[0]);
 }
 std::string message(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
+  return user_error(work).value_or("no error");
 }
 size_t nodes_of(const std::vector<LazyTensor>& outputs) {
   return Graph({.outputs = outputs}).size();

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "composit/ad/chain_rule.h"
+#include "composit/ad/expr_derivative.h"
 #include "composit/ad/vjp.h"
 #include "composit/ir/graph.h"
 #include "composit/ir/parse.h"

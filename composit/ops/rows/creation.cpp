@@ -7,13 +7,11 @@
 namespace composit {
 
 static Loops filled(const Ints& sizes, const Scalar& value, std::optional<DType> dtype) {
-  constexpr DType dtypes[] = {DType::bool_, DType::int64, kDefaultFloat, DType::complex64};
   for (int64_t size : sizes)
     if (size < 0) throw UserError("expected sizes of at least 0, received " + str(sizes));
   Nest nest;
   nest.parallel(sizes);
-  return nest.store(Expr::literal(value.value, dtype.value_or(dtypes[value.value.index()])))
-      .loops();
+  return nest.store(Expr::literal(value.value, dtype.value_or(Expr(value).dtype()))).loops();
 }
 
 static Loops filled_like(const In& x, const Scalar& value, std::optional<DType> dtype) {

@@ -2,30 +2,14 @@
 #include <algorithm>
 
 #include "composit/ops/functions.h"
+#include "composit/ops/places.h"
 
 namespace composit {
-
-static void expect_index(const In& index) {
-  if (index.dtype() != DType::int64 && index.dtype() != DType::int32)
-    throw UserError("expected an index of int64 or int32, received " +
-                    std::string(name(index.dtype())));
-}
 
 // An index that counts from the end where it is negative.
 static Expr wrapped_index(const Expr& index, int64_t size) {
   const Expr wide = cast(index, DType::int64);
   return select(wide < 0, wide + size, wide);
-}
-
-static Loops copied(const In& x) {
-  Nest nest;
-  return nest.store(x(nest.parallel(x.sizes()))).loops();
-}
-
-static Nest copy_of(const In& x) {
-  Nest nest;
-  nest.store(x(nest.parallel(x.sizes())));
-  return nest;
 }
 
 // ---- one index per axis: index.Tensor -----------------------------------------------------------
@@ -241,7 +225,7 @@ static void add_gather_and_scatter(OperationTable& rows) {
                     throw UserError("expected an index of one axis, received sizes " +
                                     str(index.sizes()));
                   const auto axis = static_cast<size_t>(wrap_axis(dim, x.rank()));
-                  if (x.rank() == 0) return copied(x);
+                  if (x.rank() == 0) return copy_of(x).loops();
                   Ints sizes = x.sizes();
                   sizes[axis] = index.numel();
                   Nest nest;

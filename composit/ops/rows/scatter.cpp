@@ -3,14 +3,13 @@
 
 #include "composit/op/promotion.h"
 #include "composit/ops/axes.h"
+#include "composit/ops/places.h"
 
 namespace composit {
 namespace {
 
-void expect_index(const In& index) {
-  if (index.dtype() != DType::int64 && index.dtype() != DType::int32)
-    throw UserError("expected an index of int64 or int32, received " +
-                    std::string(name(index.dtype())));
+void expect_index_vector(const In& index) {
+  expect_index(index);
   if (index.rank() > 1)
     throw UserError("expected an index of one axis, received sizes " + str(index.sizes()));
 }
@@ -21,9 +20,8 @@ void expect_index(const In& index) {
 // gets the place in the source.
 template <class Value>
 Loops into_slices(const In& x, int64_t dim, const In& index, bool add, Value value) {
-  expect_index(index);
-  Nest copy, written;
-  copy.store(x(copy.parallel(x.sizes())));
+  expect_index_vector(index);
+  Nest written;
   Ints sizes = x.sizes();
   const auto axis = static_cast<size_t>(wrap_axis(dim, x.rank()));
   if (!sizes.empty()) sizes[axis] = index.numel();
@@ -32,7 +30,7 @@ Loops into_slices(const In& x, int64_t dim, const In& index, bool add, Value val
   if (!to.empty())
     to[axis] = cast(index.rank() == 0 ? index(Index{}) : index(from[axis]), DType::int64);
   written.store_into(0, to, value(from), add);
-  return sequence({copy, written});
+  return sequence({copy_of(x), written});
 }
 
 void expect_source(const In& x, int64_t dim, const In& index, const In& source) {

@@ -87,11 +87,10 @@ static Loops into_zeros(const In& x, const Ints& whole, const Part& part) {
 template <class Part>
 static Loops overwritten(const In& x, const In& source, const Part& part) {
   expect_sizes(source, part.sizes);
-  Nest copy, written;
-  copy.store(x(copy.parallel(x.sizes())));
+  Nest written;
   const Index at = written.parallel(part.sizes);
   written.store_into(0, part.place(at), source(at));
-  return sequence({copy, written});
+  return sequence({copy_of(x), written});
 }
 
 static void add_slices(OperationTable& rows) {

@@ -3,6 +3,7 @@
 
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
+#include "composit/ops/places.h"
 
 namespace composit {
 namespace {
@@ -175,11 +176,10 @@ void add_diagonals(OperationTable& rows) {
                   if (source.sizes() != diagonal.sizes)
                     throw UserError("expected diagonals of sizes " + str(diagonal.sizes) +
                                     ", received " + str(source.sizes()));
-                  Nest copy, written;
-                  copy.store(x(copy.parallel(x.sizes())));
+                  Nest written;
                   const Index at = written.parallel(diagonal.sizes);
                   written.store_into(0, diagonal.place(at), source(at));
-                  return sequence({copy, written});
+                  return sequence({copy_of(x), written});
                 },
             .vjp =
                 [](Vjp v, Tensor, Tensor source, int64_t offset, int64_t dim1, int64_t dim2) {
