@@ -140,17 +140,28 @@ class Reference : public Backend {
   }
 };
 
+// Equal inputs are one input, whatever they hold.
+void expect_same_value(const LazyTensor& input, const Array& held, Values& seen) {
+  const Array* before = seen.find(input);
+  if (before != nullptr && !(*before == held))
+    throw UserError("[evaluate] two inputs named '" + input_name(*input.node) +
+                    "' hold different values; an input is its name and type");
+  if (before == nullptr) seen.set(input, held);
+}
+
 // The inputs that `outputs` depend on, and their values.
 std::pair<Graph, Arrays> bound(const std::vector<LazyTensor>& outputs, const Values& values) {
   const Graph graph({.outputs = outputs});
   Graph::Parts parts = graph.parts();
   Arrays inputs;
+  Values seen;
   for (const NodePtr& node : graph.nodes()) {
     if (!is_input(*node)) continue;
     const LazyTensor tensor{node, 0};
     const Array* found = values.find(tensor);
+    if (found == nullptr && node->held().defined()) expect_same_value(tensor, node->held(), seen);
     parts.inputs.push_back(tensor);
-    inputs.push_back(found == nullptr ? Array() : *found);
+    inputs.push_back(found == nullptr ? node->held() : *found);
   }
   return {Graph(std::move(parts)), std::move(inputs)};
 }

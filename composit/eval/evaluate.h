@@ -36,7 +36,8 @@ class Values {
 // are refused.
 const Backend& reference();
 
-// UserError naming an input that has no value, or whose value has another dtype or other sizes.
+// Inputs that `inputs` leaves out have the value they hold (`held_input`). UserError naming an
+// input that has no value, or two, or whose value has another dtype or other sizes.
 std::vector<Array> evaluate(const std::vector<LazyTensor>& outputs, const Values& inputs = {},
                             const Backend& backend = reference());
 // The same for a graph, inputs in its order: outputs, then what is written to mutated inputs.

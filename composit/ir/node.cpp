@@ -179,13 +179,27 @@ std::optional<InputKind> input_kind_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-LazyTensor input(std::string name, Type type, InputKind kind) {
+namespace {
+NodeSpec input_spec(std::string name, Type type, InputKind kind) {
   static const Symbol name_key("name"), kind_key("kind");
   NodeSpec spec(ops::kInput);
   spec.attributes.reserve(2);
   spec.attributes.push_back({name_key, std::move(name)});
   spec.attributes.push_back({kind_key, std::string(composit::name(kind))});
-  return std::move(spec.output(std::move(type))).make();
+  spec.output(std::move(type));
+  return spec;
+}
+}  // namespace
+
+LazyTensor input(std::string name, Type type, InputKind kind) {
+  return input_spec(std::move(name), std::move(type), kind).make();
+}
+
+LazyTensor held_input(std::string name, Array value, InputKind kind) {
+  NodeSpec spec =
+      input_spec(std::move(name), tensor_type(value.type().dtype, value.type().sizes), kind);
+  spec.held = std::move(value);
+  return std::move(spec).make();
 }
 
 LazyTensor constant(Array value, std::string name) {

@@ -102,6 +102,9 @@ struct NodeSpec {
   // Where the node stands among others: 0 is behind all nodes made before; `node.place()` is the
   // place of an existing node, for one that replaces it.
   uint64_t place = 0;
+  // Of an input: its value where whoever runs the graph gives none. No part of identity, nor of the
+  // text of a graph: an input is its name and type.
+  Array held;
 };
 
 class Node {
@@ -127,6 +130,8 @@ class Node {
   const Attribute* find_run(std::string_view name) const { return find(execution(), Symbol(name)); }
   // Value of the annotation `key` of the node itself; empty when there is none.
   std::string_view annotation(std::string_view key) const;
+  // Of an input made by `held_input`; undefined otherwise.
+  const Array& held() const { return spec_.held; }
   // Place in the effect order, -1 for a pure node.
   int64_t effect() const;
 
@@ -158,6 +163,8 @@ std::string_view name(InputKind kind);
 std::optional<InputKind> input_kind_from_name(std::string_view name);
 
 LazyTensor input(std::string name, Type type, InputKind kind = InputKind::user_input);
+// An input that brings its value along; `evaluate` uses it where the caller gives no other.
+LazyTensor held_input(std::string name, Array value, InputKind kind = InputKind::user_input);
 LazyTensor constant(Array value, std::string name = "");
 bool is_input(const Node& node);
 InputKind input_kind(const Node& node);

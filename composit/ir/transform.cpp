@@ -148,6 +148,7 @@ NodeSpec copy_of(const Node& node, std::vector<LazyTensor> operands) {
   spec.execution = node.execution();
   spec.outputs = node.outputs();
   spec.annotations = node.annotations();
+  spec.held = node.held();
   spec.place = node.place();
   return spec;
 }
