@@ -58,37 +58,24 @@ std::vector<T> by_operand(const Call& call, size_t operands, const std::vector<T
   return result;
 }
 
-// Back through `results`, which were worked out from the operands of a node.
+// Back through `results`, which were worked out from the operands of a node. What flows to a tensor
+// that is several operands is their sum, and is given for the first.
 Tensors through(const Tensors& results, const Node& node, const Tensors& cotangents,
                 const std::vector<bool>& wanted) {
   std::vector<LazyTensor> inputs = node.operands();
+  FlatMap<Hash, std::monostate> seen;
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (!wanted[i]) inputs[i] = LazyTensor();
+    if (!wanted[i] || !seen.insert(inputs[i].hash(), {})) inputs[i] = LazyTensor();
   return walk_back(lazy(results), inputs, node.operands(), [&](size_t i) { return cotangents[i]; });
 }
 
-// The nodes of a region on the operands of its node.
-Tensors inlined(const Node& node, const Graph& body) {
-  FlatMap<const Node*, std::vector<LazyTensor>> now;
-  size_t next = 0;
+// What the region of a node gives for the operands of the node.
+Tensors outcome(const Node& node, const Graph& body) {
+  std::vector<LazyTensor> arguments;
   for (const LazyTensor& operand : node.operands())
-    if (operand && next < body.inputs().size()) now[body.inputs()[next++].node.get()] = {operand};
-  const auto value = [&](const LazyTensor& old) {
-    return old ? now[old.node.get()].at(old.index) : LazyTensor();
-  };
-  for (const NodePtr& inner : body.nodes()) {
-    if (is_input(*inner)) continue;
-    std::vector<LazyTensor> operands;
-    for (const LazyTensor& operand : inner->operands()) operands.push_back(value(operand));
-    NodeSpec spec = copy_of(*inner, std::move(operands));
-    spec.place = 0;
-    const NodePtr copy = std::move(spec).make_node();
-    for (uint32_t i = 0; i < copy->outputs().size(); ++i)
-      now[inner.get()].push_back(LazyTensor{copy, i});
-  }
-  Tensors outputs;
-  for (const LazyTensor& output : body.outputs()) outputs.emplace_back(value(output));
-  return outputs;
+    if (operand) arguments.push_back(operand);
+  const auto outputs = inlined(body, arguments, [](NodeSpec& spec) { spec.place = 0; });
+  return Tensors(outputs.begin(), outputs.end());
 }
 
 // A row that gives as many results as the node has speaks for it.
@@ -140,7 +127,7 @@ Tensors vjp_of(const NodePtr& node, const Tensors& cotangents, const std::vector
   if (operation != nullptr)
     if (auto gradients = by_row(*operation, node, cotangents, wanted)) return *gradients;
   if (const Attribute* body = node->find_run("body")) {
-    return through(inlined(*node, *body->as<Region>()), *node, cotangents, wanted);
+    return through(outcome(*node, *body->as<Region>()), *node, cotangents, wanted);
   }
   throw UserError("no vjp rule for " +
                   (operation != nullptr ? print(operation->schema) : node->op().str()) +

@@ -69,6 +69,46 @@ class Rebuilder {
   FlatMap<const Node*, Replacement> values_;
 };
 
+// One result per region, whoever holds it.
+class RegionRebuilder {
+ public:
+  explicit RegionRebuilder(const std::function<Graph(const Graph&)>& pass) : pass_(pass) {}
+
+  std::optional<Replacement> operator()(const Node& node, const std::vector<LazyTensor>& operands) {
+    bool any = false;
+    for_each_region(node, [&](const Region&) { any = true; });
+    if (!any) return std::nullopt;
+    NodeSpec spec = copy_of(node, operands);
+    const bool changed = update(spec.attributes) | update(spec.execution);
+    if (!changed) return std::nullopt;
+    return replace_by(std::move(spec).make_node());
+  }
+
+ private:
+  bool update(Attributes& attributes) {
+    bool changed = false;
+    for (NamedAttribute& attribute : attributes) {
+      const auto* region = attribute.value.get_if<Region>();
+      if (region == nullptr || !*region) continue;
+      const Region& now = result_for(*region);
+      changed = changed || now != *region;
+      attribute.value = now;
+    }
+    return changed;
+  }
+  const Region& result_for(const Region& region) {
+    if (const Region* known = results_.find(&region->parts())) return *known;
+    Graph now = pass_(*region);
+    const bool same = now.nodes() == region->nodes() && now == *region;
+    results_.insert(&region->parts(),
+                    same ? region : std::make_shared<const Graph>(std::move(now)));
+    return *results_.find(&region->parts());
+  }
+
+  const std::function<Graph(const Graph&)>& pass_;
+  FlatMap<const Graph::Parts*, Region> results_;
+};
+
 void add_annotation(NodeSpec& spec, const Annotation& added) {
   if (added.operand < -1 || added.operand >= static_cast<int>(spec.operands.size()))
     throw UserError("[annotate] expected an operand of '" + spec.op.str() + "', which has " +
@@ -155,6 +195,34 @@ NodeSpec copy_of(const Node& node, std::vector<LazyTensor> operands) {
 
 Graph rebuild(const Graph& graph, const Rewrite& rewrite) {
   return Rebuilder(graph, rewrite).run();
+}
+
+Graph rebuild_regions(const Graph& graph, const std::function<Graph(const Graph&)>& pass) {
+  RegionRebuilder rebuilder(pass);
+  return rebuild(graph, [&](const Node& node, const std::vector<LazyTensor>& operands) {
+    return rebuilder(node, operands);
+  });
+}
+
+std::vector<LazyTensor> inlined(const Graph& body, const std::vector<LazyTensor>& arguments,
+                                const std::function<void(NodeSpec&)>& edit) {
+  FlatMap<const Node*, std::vector<LazyTensor>> now;
+  for (size_t i = 0; i < body.inputs().size() && i < arguments.size(); ++i)
+    now[body.inputs()[i].node.get()] = {arguments[i]};
+  const auto value = [&](const LazyTensor& old) {
+    return old ? now[old.node.get()].at(old.index) : LazyTensor();
+  };
+  for (const NodePtr& node : body.nodes()) {
+    if (is_input(*node)) continue;
+    std::vector<LazyTensor> operands;
+    for (const LazyTensor& operand : node->operands()) operands.push_back(value(operand));
+    NodeSpec spec = copy_of(*node, std::move(operands));
+    if (edit) edit(spec);
+    now[node.get()] = replace_by(std::move(spec).make_node()).outputs;
+  }
+  std::vector<LazyTensor> outputs;
+  for (const LazyTensor& output : body.outputs()) outputs.push_back(value(output));
+  return outputs;
 }
 
 Graph annotate(const Graph& graph, const std::vector<NodeAnnotation>& annotations) {

@@ -45,6 +45,16 @@ using Rewrite = std::function<std::optional<Replacement>(const Node& node,
 // Linear, not recursive.
 Graph rebuild(const Graph& graph, const Rewrite& rewrite);
 
+// The graph with each region of its nodes replaced by pass(region), which must keep the types of
+// what goes in and comes out. Regions within regions are left to `pass`; one that several nodes
+// share is passed once and still shared.
+Graph rebuild_regions(const Graph& graph, const std::function<Graph(const Graph&)>& pass);
+
+// The nodes of `body` with `arguments`, one per input, in the place of its inputs; its outputs.
+// `edit`, where given, may change what it likes in a node before it is made.
+std::vector<LazyTensor> inlined(const Graph& body, const std::vector<LazyTensor>& arguments,
+                                const std::function<void(NodeSpec&)>& edit = {});
+
 // A remark for a node of a graph or of its regions.
 struct NodeAnnotation {
   const Node* node;

@@ -57,6 +57,12 @@ TEST(ChainRule, several_seeds_and_consumers_add_up) {
             (std::vector<double>{3, 4, 1 + 6, 2 + 8}));
 }
 
+TEST(ChainRule, one_tensor_as_two_operands_of_a_decomposition) {
+  const LazyTensor x = vector("x", 2);
+  const auto gradient = grad(apply_one("aten::dot", {x, x}), {x})[0];
+  EXPECT_EQ(values(gradient, {{x, array(x, {3, 4})}}), (std::vector<double>{6, 8}));
+}
+
 TEST(ChainRule, inner_tensors_may_be_inputs) {
   const LazyTensor x = number("x");
   const Tensor inner = exp(Tensor(x));
