@@ -29,6 +29,7 @@ COMPOSIT = (
     "composit/eval",
     "composit/io",
     "composit/ad",
+    "composit/nn",
 )
 LIBRARY = (*COMPOSIT, "tracer", "flashlight")
 
@@ -40,6 +41,9 @@ LAYERS = {
     "composit/eval": Layer(("composit/ir", "composit/op", "composit/ops"), torch=False),
     "composit/io": Layer(("composit/ir",), torch=False),
     "composit/ad": Layer(("composit/ir", "composit/op", "composit/ops"), torch=False),
+    "composit/nn": Layer(
+        ("composit/ir", "composit/op", "composit/ops", "composit/eval", "composit/ad"), torch=False
+    ),
     "tracer": Layer(COMPOSIT, torch=True),
     "flashlight": Layer((*COMPOSIT, "tracer"), torch=True),
     "frontends": Layer(LIBRARY, torch=True),

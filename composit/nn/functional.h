@@ -1,0 +1,15 @@
+// torch.nn.functional in composit: activations, convolutions, pools, norms, losses, and the rest.
+//
+//   Tensor h = nn::relu(nn::conv2d(x, w, {.bias = b, .padding = {1}}));
+//   Tensor loss = nn::cross_entropy(nn::linear(flatten(h), v), labels);
+//
+// Each call makes a node of an ATen operation (or a few): nothing is computed, everything can be
+// differentiated. Options are structs with torch's defaults.
+#pragma once
+
+#include "composit/nn/activations.h"
+#include "composit/nn/convolution.h"
+#include "composit/nn/losses.h"
+#include "composit/nn/normalization.h"
+#include "composit/nn/pooling.h"
+#include "composit/nn/transforms.h"

@@ -1,0 +1,56 @@
+// Parameters and their first values.
+//
+//   nn::Initializer init(/*seed=*/1);
+//   Tensor w = init.kaiming_uniform("conv.weight", {8, 1, 3, 3});
+//   Tensor b = init.zeros("conv.bias", {8});
+//   auto gradients = grad(loss, init.parameters());            // all of them, in this order
+//
+// A parameter is an input that holds its value (`held_input`): graphs know it by its name and type,
+// so that the graph of a step of training is that of the step before. The same seed and the same
+// calls give the same values everywhere.
+#pragma once
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "composit/ops/functions.h"
+
+namespace composit::nn {
+
+// How much an activation makes of the size of its input, after Kaiming He et al. 2015,
+// https://arxiv.org/abs/1502.01852.
+inline constexpr double kReluGain = 1.4142135623730951;
+
+class Initializer {
+ public:
+  explicit Initializer(uint64_t seed, DType dtype = DType::float32);
+
+  Tensor full(const std::string& name, const Ints& sizes, double value);
+  Tensor zeros(const std::string& name, const Ints& sizes) { return full(name, sizes, 0); }
+  Tensor ones(const std::string& name, const Ints& sizes) { return full(name, sizes, 1); }
+  Tensor uniform(const std::string& name, const Ints& sizes, double low, double high);
+  Tensor normal(const std::string& name, const Ints& sizes, double mean, double deviation);
+  // Of a weight [out, in, ...]; a row of it is what makes one result. Variance gain^2 / in.
+  Tensor kaiming_uniform(const std::string& name, const Ints& sizes, double gain = kReluGain);
+  Tensor kaiming_normal(const std::string& name, const Ints& sizes, double gain = kReluGain);
+  // Variance 2 gain^2 / (in + out), after Glorot and Bengio 2010.
+  Tensor xavier_uniform(const std::string& name, const Ints& sizes, double gain = 1);
+  Tensor xavier_normal(const std::string& name, const Ints& sizes, double gain = 1);
+
+  // Of all calls so far, in their order.
+  const std::vector<LazyTensor>& parameters() const { return parameters_; }
+
+ private:
+  double draw();         // from 0 to 1, 1 excluded
+  double draw_normal();  // mean 0, variance 1
+  // UserError where the name is taken.
+  template <class F>
+  Tensor add(const std::string& name, const Ints& sizes, F next);
+
+  std::mt19937_64 random_;
+  DType dtype_;
+  std::vector<LazyTensor> parameters_;
+};
+
+}  // namespace composit::nn

@@ -1,0 +1,72 @@
+// Norms: to mean 0 and variance 1 over some axes, then scaled by `weight` and moved by `bias`,
+// where these are given.
+//
+//   Tensor y = nn::layer_norm(x, {768}, {.weight = w, .bias = b});
+//   auto [y, mean, var] = nn::batch_norm(x, {.running_mean = m, .running_var = v, .training =
+//   true});
+//
+// As torch.nn.functional has them; channels are axis 1, or the last one where `channels_last`.
+#pragma once
+
+#include <optional>
+
+#include "composit/ops/functions.h"
+
+namespace composit::nn {
+
+struct LayerNormOptions {
+  Tensor weight = {}, bias = {};  // of sizes `normalized_shape`
+  double eps = 1e-5;
+};
+// Over the last axes, whose sizes are `normalized_shape`.
+Tensor layer_norm(const Tensor& x, const Ints& normalized_shape,
+                  const LayerNormOptions& options = {});
+
+struct RmsNormOptions {
+  Tensor weight = {};
+  std::optional<double> eps = {};  // absent: that of the dtype, the distance from 1 to the next
+};
+// Divides by the root of the mean square over the last axes.
+Tensor rms_norm(const Tensor& x, const Ints& normalized_shape, const RmsNormOptions& options = {});
+
+struct GroupNormOptions {
+  Tensor weight = {}, bias = {};  // one per channel
+  double eps = 1e-5;
+  bool channels_last = false;
+};
+// Each sample over `num_groups` groups of channels. UserError where they do not divide the
+// channels.
+Tensor group_norm(const Tensor& x, int64_t num_groups, const GroupNormOptions& options = {});
+
+struct BatchNormOptions {
+  Tensor running_mean = {}, running_var = {};  // one per channel; needed outside of training
+  Tensor weight = {}, bias = {};
+  bool training = false;
+  double momentum = 0.1;
+  double eps = 1e-5;
+  bool channels_last = false;
+};
+struct BatchNormResult {
+  Tensor y;
+  Tensor running_mean, running_var;  // new in training, as they were otherwise
+};
+// Over the batch and all axes but that of the channels.
+BatchNormResult batch_norm(const Tensor& x, const BatchNormOptions& options);
+
+struct InstanceNormOptions {
+  Tensor weight = {}, bias = {};
+  double eps = 1e-5;
+  bool channels_last = false;
+};
+// Each channel of each sample.
+Tensor instance_norm(const Tensor& x, const InstanceNormOptions& options = {});
+
+struct NormalizeOptions {
+  double p = 2;
+  int64_t dim = 1;
+  double eps = 1e-12;
+};
+// Divided by its p-norm along `dim`, or by eps where that is larger.
+Tensor normalize(const Tensor& x, const NormalizeOptions& options = {});
+
+}  // namespace composit::nn

@@ -1,0 +1,115 @@
+// torch.optim's formulas; https://pytorch.org/docs/stable/optim.html has them as algorithms.
+#include "composit/nn/optimize.h"
+
+namespace composit::nn {
+namespace {
+
+Tensor times(const Rate& rate, const Tensor& x) {
+  return apply_one("aten::mul.Tensor", {rate.value, x});
+}
+
+void expect_not_negative(const char* optimizer, const char* what, double value) {
+  if (!(value >= 0))
+    throw UserError("[" + std::string(optimizer) + "] expected a " + what +
+                    " of at least 0, received " + std::to_string(value));
+}
+
+void check(const SgdOptions& o) {
+  expect_not_negative("sgd", "momentum", o.momentum);
+  expect_not_negative("sgd", "weight_decay", o.weight_decay);
+  if (o.nesterov && (o.momentum == 0 || o.dampening != 0))
+    throw UserError("[sgd] nesterov is for a momentum above 0 without dampening");
+}
+
+// State: the momentum, and with dampening the count of steps: the first gradient is not dampened.
+Tensors sgd_update(const SgdOptions& o, const Tensor& parameter, Tensor gradient,
+                   const Tensors& state) {
+  if (o.weight_decay != 0) gradient = gradient + parameter * o.weight_decay;
+  if (o.momentum == 0) return {parameter - times(o.learning_rate, gradient)};
+  Tensor momentum = state[0] * o.momentum;
+  Tensors counts;
+  if (o.dampening == 0) {
+    momentum = momentum + gradient;
+  } else {
+    const Tensor dampened = momentum + gradient * (1 - o.dampening);
+    momentum = where(eq(state[1], 0), gradient, dampened);
+    counts.push_back(state[1] + 1);
+  }
+  const Tensor direction = o.nesterov ? gradient + momentum * o.momentum : momentum;
+  Tensors results{parameter - times(o.learning_rate, direction), momentum};
+  results.insert(results.end(), counts.begin(), counts.end());
+  return results;
+}
+
+// What Adam and AdamW have in common.
+template <class Options>
+Tensors adaptive_step(const Options& o, const Tensor& parameter, const Tensor& gradient,
+                      const Tensors& state) {
+  const Tensor step = state[0] + 1;
+  const Tensor mean = state[1] + (gradient - state[1]) * (1 - o.beta1);  // torch's lerp
+  const Tensor square_mean = state[2] * o.beta2 + gradient * gradient * (1 - o.beta2);
+  const Tensor correction1 = 1 - pow(o.beta1, step), correction2 = 1 - pow(o.beta2, step);
+  Tensors results{{}, step, mean, square_mean};
+  Tensor scale = square_mean;
+  if (o.amsgrad) {
+    scale = maximum(state[3], square_mean);
+    results.push_back(scale);
+  }
+  const Tensor denominator = sqrt(scale) / sqrt(correction2) + o.eps;
+  results[0] = parameter - times(o.learning_rate, reciprocal(correction1)) * (mean / denominator);
+  return results;
+}
+
+template <class Options>
+Optimizer adaptive(const char* name, const Options& o,
+                   Tensors (*update)(const Options&, const Tensor&, const Tensor&,
+                                     const Tensors&)) {
+  expect_not_negative(name, "weight_decay", o.weight_decay);
+  expect_not_negative(name, "eps", o.eps);
+  for (double beta : {o.beta1, o.beta2})
+    if (!(beta >= 0 && beta < 1))
+      throw UserError("[" + std::string(name) + "] expected a beta from 0 to 1, received " +
+                      std::to_string(beta));
+  Optimizer result{
+      {{"step", true}, {"exp_avg"}, {"exp_avg_sq"}},
+      [o, update](const Tensor& parameter, const Tensor& gradient, const Tensors& state) {
+        return update(o, parameter, gradient, state);
+      }};
+  if (o.amsgrad) result.state.push_back({"max_exp_avg_sq"});
+  return result;
+}
+
+Tensors adam_update(const AdamOptions& o, const Tensor& parameter, const Tensor& gradient,
+                    const Tensors& state) {
+  const bool decays = o.weight_decay != 0;
+  return adaptive_step(o, parameter, decays ? gradient + parameter * o.weight_decay : gradient,
+                       state);
+}
+
+Tensors adamw_update(const AdamwOptions& o, const Tensor& parameter, const Tensor& gradient,
+                     const Tensors& state) {
+  const bool decays = o.weight_decay != 0;
+  const auto kept = [&] {
+    const Tensor decay = times(o.learning_rate, full({}, o.weight_decay, DType::float64));
+    return parameter * (1 - decay);
+  };
+  return adaptive_step(o, decays ? kept() : parameter, gradient, state);
+}
+
+}  // namespace
+
+Optimizer sgd(const SgdOptions& options) {
+  check(options);
+  Optimizer result{
+      {}, [options](const Tensor& parameter, const Tensor& gradient, const Tensors& state) {
+        return sgd_update(options, parameter, gradient, state);
+      }};
+  if (options.momentum != 0) result.state.push_back({"momentum_buffer"});
+  if (options.momentum != 0 && options.dampening != 0) result.state.push_back({"step", true});
+  return result;
+}
+
+Optimizer adam(const AdamOptions& options) { return adaptive("adam", options, adam_update); }
+Optimizer adamw(const AdamwOptions& options) { return adaptive("adamw", options, adamw_update); }
+
+}  // namespace composit::nn

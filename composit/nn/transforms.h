@@ -1,0 +1,66 @@
+// The rest of torch.nn.functional: linear maps, attention, look-ups, dropout, padding, resizing.
+//
+//   Tensor y = nn::linear(x, weight, bias);
+//   Tensor y = nn::scaled_dot_product_attention(q, k, v, {.is_causal = true});
+//   Tensor y = nn::interpolate(x, {.scale_factor = {2}, .mode = "bilinear"});
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "composit/ops/functions.h"
+
+namespace composit::nn {
+
+// x [..., in] times weight [out, in], plus bias [out].
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+
+struct AttentionOptions {
+  Tensor attn_mask = {};  // bool: true where a query sees a key; floats: added to the scores
+  bool is_causal = false;
+  std::optional<double> scale = {};  // absent: 1 / sqrt(size of a query)
+  bool enable_gqa = false;           // each head of key and value serves several of query
+};
+// query [..., queries, size], key [..., keys, size], value [..., keys, size of a result].
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const AttentionOptions& options = {});
+
+struct EmbeddingOptions {
+  std::optional<int64_t> padding_idx = {};  // this row gets no gradient
+};
+// Rows of `weight` [rows, size] by number.
+Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingOptions& options = {});
+// int64 [..., num_classes].
+Tensor one_hot(const Tensor& x, int64_t num_classes);
+
+// `uniform`: random numbers from 0 to 1, 1 excluded, of the sizes of x; each below 1 - p keeps its
+// element, divided by 1 - p. Absent: x itself, as outside of training.
+Tensor dropout(const Tensor& x, double p = 0.5, const Tensor& uniform = {});
+
+struct PadOptions {
+  std::string mode = "constant";  // or "reflect", "replicate", "circular"
+  std::optional<double> value = {};
+};
+// `pad`: how much to add before and behind the last axis, then the one before, …
+Tensor pad(const Tensor& x, const Ints& pad, const PadOptions& options = {});
+
+struct InterpolateOptions {
+  Ints size = {};                         // of the result's last axes; or
+  std::vector<double> scale_factor = {};  // one for all of these axes, or one per axis
+  std::string mode = "nearest";  // nearest-exact, linear, bilinear, trilinear, bicubic, area
+  std::optional<bool> align_corners = {};  // for the modes that are linear or cubic
+};
+// x [batch, channels, ...] at another resolution.
+Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
+Tensor pixel_shuffle(const Tensor& x, int64_t upscale_factor);
+Tensor pixel_unshuffle(const Tensor& x, int64_t downscale_factor);
+
+struct CosineSimilarityOptions {
+  int64_t dim = 1;
+  double eps = 1e-8;
+};
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2,
+                         const CosineSimilarityOptions& options = {});
+
+}  // namespace composit::nn
