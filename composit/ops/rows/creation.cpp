@@ -25,8 +25,10 @@ static double number(const Scalar& scalar) {
   throw UserError("expected a real number");
 }
 
-static Loops range(const Scalar& begin, const Scalar& end, const Scalar& step,
-                   std::optional<DType> dtype) {
+static Loops range(Scalar begin, Scalar end, Scalar step, std::optional<DType> dtype) {
+  if (dtype == DType::int64)  // torch counts in the dtype of the result here, in float64 elsewhere
+    for (Scalar* value : {&begin, &end, &step})
+      *value = Scalar(static_cast<int64_t>(number(*value)));
   const double from = number(begin), to = number(end), by = number(step);
   if (by == 0 || (to - from) * by < 0)
     throw UserError("expected a step that leads from start to end, received " + std::to_string(by));
@@ -44,7 +46,12 @@ static Loops range(const Scalar& begin, const Scalar& end, const Scalar& step,
 // As torch, from both ends to the middle, so that both are exact.
 static Loops spaced(double begin, double end, int64_t steps, DType dtype) {
   if (steps < 0) throw UserError("expected steps of at least 0, received " + std::to_string(steps));
-  const DType inner = category(dtype) == DTypeCategory::floating ? dtype : DType::float64;
+  const bool integers = category(dtype) == DTypeCategory::integer;
+  if (integers) {
+    begin = std::trunc(begin);
+    end = std::trunc(end);
+  }
+  const DType inner = integers ? DType::float64 : dtype;
   const Expr step = cast(steps > 1 ? (end - begin) / static_cast<double>(steps - 1) : 0.0, inner);
   Nest nest;
   const Expr i = nest.parallel(steps);
@@ -187,7 +194,7 @@ static void add_ranges(OperationTable& rows) {
                 "pin_memory=None) -> Tensor",
             .loops = [](Scalar begin, Scalar end, Scalar step,
                         std::optional<DType> dtype) { return range(begin, end, step, dtype); },
-            .samples = "1 5 | 5 0 -2 | 0 1 0.25 | 1 4 1 float64",
+            .samples = "1 5 | 5 0 -2 | 0 1 0.25 | 1 4 1 float64 | -0.9 2.1 2.0 int64",
             .bad = "1 5 -1: leads from"});
   rows.add({.schema = "aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, "
                       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
@@ -204,7 +211,7 @@ static void add_ranges(OperationTable& rows) {
                 [](Scalar begin, Scalar end, int64_t steps, std::optional<DType> dtype) {
                   return spaced(number(begin), number(end), steps, dtype.value_or(kDefaultFloat));
                 },
-            .samples = "0 1 5 | -1 1 4 float64 | 3 3 1 | 2 8 0 | 5 -5 6",
+            .samples = "0 1 5 | -1 1 4 float64 | 3 3 1 | 2 8 0 | 4.3 -3 9 int64 | 5 -5 6",
             .bad = "0 1 -1: at least 0"});
   rows.add({.schema = "aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                       "device=None, bool? pin_memory=None) -> Tensor",

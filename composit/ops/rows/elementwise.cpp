@@ -88,7 +88,6 @@ static void add_rounding(OperationTable& rows) {
   COMPOSIT_UNARY(round, round(x), "f32[2,3] | f32[5]=[0.5,1.5,2.5,-0.5,-1.5]")
   COMPOSIT_UNARY(trunc, trunc(x), "f32[2,3] | i64[3]", "aten::fix")
   COMPOSIT_UNARY(frac, fraction(x), "f32[2,3] | f32[3]=[-1.5,2,0]")
-  COMPOSIT_UNARY(square, x * x, "f32[2,3] | i64[3]")
   rows.add({.schema = "aten::round.decimals(Tensor self, *, int decimals) -> Tensor",
             .scalar = [](Expr x, int64_t decimals) { return rounded(x, decimals); },
             .samples = "f32[2,3] 1 | f32[2,3]=-90..90 -1 | f32[3] 0"});
@@ -112,6 +111,13 @@ static DType double_dtype(const Scalar& number) {
 }
 
 static void add_powers(OperationTable& rows) {
+  rows.add({.schema = "aten::square(Tensor self) -> Tensor",
+            .scalar =
+                [](Expr x) {  // a power of bools is a number
+                  const Expr base = x.dtype() == DType::bool_ ? cast(x, DType::int64) : x;
+                  return base * base;
+                },
+            .samples = "f32[2,3] | i64[3] | bool[2]"});
   rows.add({.schema = "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
             .scalar = [](Expr x, Expr y) { return power(x, y); },
             .samples =
@@ -175,9 +181,13 @@ static void add_functions_of_two(OperationTable& rows) {
                   expect_floating(x.dtype());
                   return nextafter(x, y);
                 },
+            .vjp =
+                [](Vjp v, Tensor x, Tensor y) {
+                  const Tensor g = where(eq(x, y), 0, v.cotangents[0]);
+                  return Gradients{sum_to_size(g, x.sizes()), zeros_like(y)};
+                },
             .samples = "f32[2,3] f32[3] | f32[2]=[0,1] f32[2]=[1,1]",
-            .bad = "i64[2] i64[2]: floating point",
-            .nondifferentiable = "self other"});
+            .bad = "i64[2] i64[2]: floating point"});
 }
 
 void add_elementwise_rows(OperationTable& rows) {

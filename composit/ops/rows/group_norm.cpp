@@ -9,8 +9,15 @@ static void expect_groups(const Tensor& x, int64_t groups) {
                     " groups, received sizes " + str(x.sizes()));
 }
 
+// Elements of one channel; also where there are no channels or no samples.
+static int64_t per_channel_count(const Tensor& x) {
+  int64_t count = 1;
+  for (int64_t axis = 2; axis < x.rank(); ++axis) count *= x.size(axis);
+  return count;
+}
+
 static Tensor by_group(const Tensor& x, int64_t groups) {
-  return reshape(x, {x.size(0), groups, x.numel() / (x.size(0) * groups)});
+  return reshape(x, {x.size(0), groups, x.size(1) / groups * per_channel_count(x)});
 }
 
 // y, mean and rstd per group.
@@ -46,12 +53,11 @@ void add_group_norm_rows(OperationTable& rows) {
                 [](Tensor x, int64_t groups, std::optional<Tensor> weight,
                    std::optional<Tensor> bias, double eps) {
                   expect_groups(x, groups);
-                  const int64_t rest = x.numel() / (x.size(0) * x.size(1));
                   return Tensors{
-                      apply("aten::native_group_norm",
-                            {x, weight, bias, x.size(0), x.size(1), rest, groups, eps})[0]};
+                      apply("aten::native_group_norm", {x, weight, bias, x.size(0), x.size(1),
+                                                        per_channel_count(x), groups, eps})[0]};
                 },
-            .samples = "f32[2,4,3] 2 f32[4] f32[4] | f32[2,6,2,2] 3",
+            .samples = "f32[2,4,3] 2 f32[4] f32[4] | f32[2,6,2,2] 3 | f32[0,4,3] 2",
             .bad = "f32[2,4,3] 3: divide into"});
   rows.add(
       {.schema = "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt "

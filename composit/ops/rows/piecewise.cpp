@@ -155,18 +155,22 @@ static void add_elus(OperationTable& rows) {
 }
 
 static void add_hard_limits(OperationTable& rows) {
-  rows.add({.schema = "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
-            .scalar =
-                [](Expr x, Coefficient low, Coefficient high) {
-                  if (x.dtype() == DType::bool_) throw UserError("expected numbers, received bool");
-                  return select(x <= low, low, select(x >= high, high, x));
-                },
-            .vjp =
-                [](Vjp v, Tensor x, Scalar low, Scalar high) {
-                  return apply("aten::hardtanh_backward", {cotangent(v), x, low, high});
-                },
-            .samples = "f32[2,3] | f32[2,3] -0.5 0.7 | i64[4] | f32[3]=[-1,1,0] | f32[3]=nan",
-            .bad = "bool[2]: received bool"});
+  rows.add(
+      {.schema = "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+       .scalar =
+           [](Expr x, Scalar least, Scalar greatest) {
+             if (x.dtype() == DType::bool_) throw UserError("expected numbers, received bool");
+             const Expr low = cast(Expr(least), x.dtype());
+             const Expr high = cast(Expr(greatest), x.dtype());
+             return select(x <= low, low, select(x >= high, high, x));
+           },
+       .vjp =
+           [](Vjp v, Tensor x, Scalar low, Scalar high) {
+             return apply("aten::hardtanh_backward", {cotangent(v), x, low, high});
+           },
+       .samples =
+           "f32[2,3] | f32[2,3] -0.5 0.7 | i64[4] | i64[4] -0.5 2.5 | f32[3]=[-1,1,0] | f32[3]=nan",
+       .bad = "bool[2]: received bool"});
   rows.add({.schema = "aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, "
                       "Scalar max_val) -> Tensor",
             .scalar = [](Expr g, Expr x, Coefficient low,

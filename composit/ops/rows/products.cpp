@@ -1,6 +1,7 @@
 // Products of matrices and vectors that are made of those in contraction.cpp.
 #include <algorithm>
 
+#include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
 
 namespace composit {
@@ -12,8 +13,12 @@ void expect_rank(const Tensor& x, int64_t rank) {
                     ", received sizes " + str(x.sizes()));
 }
 
+// In the dtype of x: a factor of integers loses what stands behind its point.
 Tensor times(const Tensor& x, const Scalar& factor) {
-  return is_literal(Expr(factor), 1) ? x : x * Number(factor);
+  if (is_literal(Expr(factor), 1)) return x;
+  if (category(x.dtype()) > DTypeCategory::integer) return x * Number(factor);
+  const auto* real = std::get_if<double>(&factor.value);
+  return to(x * (real ? Number(static_cast<int64_t>(*real)) : Number(factor)), x.dtype());
 }
 
 // beta * input + alpha * product; the input is not read where beta is 0.
@@ -58,7 +63,8 @@ void add_blends(OperationTable& rows) {
                  "Scalar alpha=1) -> Tensor",
        .decompose = [](Tensor input, Tensor a, Tensor b, Scalar beta,
                        Scalar alpha) { return blended(input, sum(bmm(a, b), {0}), beta, alpha); },
-       .samples = "f32[3,5] f32[2,3,4] f32[2,4,5] | f32[5] f32[2,3,4] f32[2,4,5] 0.5 2"});
+       .samples = "f32[3,5] f32[2,3,4] f32[2,4,5] | f32[5] f32[2,3,4] f32[2,4,5] 0.5 2 | "
+                  "i64[3,5] i64[2,3,4] i64[2,4,5] 0.6 1.5"});
   rows.add({.schema = "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar "
                       "alpha=1) -> Tensor",
             .decompose = [](Tensor input, Tensor a, Tensor x, Scalar beta,
@@ -69,7 +75,8 @@ void add_blends(OperationTable& rows) {
                       "alpha=1) -> Tensor",
             .decompose = [](Tensor input, Tensor a, Tensor b, Scalar beta,
                             Scalar alpha) { return blended(input, outer(a, b), beta, alpha); },
-            .samples = "f32[2,3] f32[2] f32[3] | f32[3] f32[2] f32[3] 2 0.5",
+            .samples = "f32[2,3] f32[2] f32[3] | f32[3] f32[2] f32[3] 2 0.5 | "
+                       "bool[2,3] bool[2] bool[3] 3 2",
             .bad = "f32[2,3] f32[2,1] f32[3]: 1 axis"});
 }
 

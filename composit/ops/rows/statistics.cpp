@@ -21,15 +21,13 @@ double degrees_of_freedom(const Tensor& x, const Ints& axes,
   return std::max(0.0, static_cast<double>(count_over(x.sizes(), axes)) - number(correction));
 }
 
-void expect_real_floats(const Tensor& x) {
-  if (category(x.dtype()) != DTypeCategory::floating)
-    throw UserError("expected a floating point dtype, received " + std::string(name(x.dtype())));
-}
+// |x|^2: the variance of complex numbers is real.
+Tensor squared_magnitude(const Tensor& x) { return square(is_complex(x.dtype()) ? abs(x) : x); }
 
 Tensor variance(const Tensor& x, const Ints& axes, const std::optional<Scalar>& correction,
                 bool keepdim) {
-  expect_real_floats(x);
-  return sum(square(x - mean(x, axes, true)), axes, keepdim) /
+  expect_floating(x.dtype());
+  return sum(squared_magnitude(x - mean(x, axes, true)), axes, keepdim) /
          degrees_of_freedom(x, axes, correction);
 }
 
@@ -59,7 +57,7 @@ void add_spread(OperationTable& rows) {
              return Gradients{variance_back(g, x, dim, correction)};
            },
        .samples = "f32[2,3,4] [0,2] | f32[2,5] [1] 0 True | f32[2,3] None 0.5 | f32[6] | "
-                  "f32[1] [0] 1",
+                  "f32[1] [0] 1 | c64[2,3] [1]",
        .bad = "i64[3]: floating point | f32[2] [1]: expected an axis"});
   rows.add({.schema = "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? "
                       "correction=None, bool keepdim=False) -> Tensor",
