@@ -311,6 +311,23 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   steady = !metadata && !dynamic_shape && !value_query && never_fails(op);
   clone = name == composit::Symbol("aten::clone");
   detach = name == composit::Symbol("aten::detach");
+  if (writes_any) find_write_switch();
+}
+
+void OpInfo::find_write_switch() {
+  const auto is_concealed = [&](size_t i) { return writes[i] && !written(schema->arguments()[i]); };
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (writes[i] && !is_concealed(i)) return;
+    const std::string_view argument = argument_names[i].str();
+    if (argument == "training" || argument == "use_input_stats") write_switch = i;
+  }
+  if (!write_switch) return;
+  auto off = std::make_shared<OpInfo>(*this);
+  off->write_switch.reset();
+  off->writes.assign(arguments.size(), false);
+  off->writes_any = false;
+  off->twin = nullptr;
+  switched_off = std::move(off);
 }
 
 const OpInfo& op_info(const c10::OperatorHandle& handle) {

@@ -51,7 +51,18 @@ struct OpInfo {
   const OpInfo* twin =
       nullptr;  // functional form of an in-place or out= operator, by name and arguments
 
+  // Writes that are concealed happen where an argument says so (`training` of batch_norm): its
+  // number, and what the operator is in a call where it is false. None: in every call.
+  std::optional<size_t> write_switch;
+  std::shared_ptr<const OpInfo> switched_off;
+  const OpInfo& of_call(c10::ArrayRef<c10::IValue> arguments) const {
+    return write_switch && !arguments[*write_switch].toBool() ? *switched_off : *this;
+  }
+
   size_t number_of_arguments() const { return arguments.size(); }
+
+ private:
+  void find_write_switch();
 };
 
 // Valid for the life of the process. Thread-safe.

@@ -229,10 +229,17 @@ class Planner {
                     "'; load the library that defines it before the capture");
   }
 
+  // As OpInfo::of_call.
+  static const OpInfo& of_node(const OpInfo& op, const Node& node) {
+    if (!op.write_switch) return op;
+    const Attribute* on = node.find_attribute(op.argument_names[*op.write_switch].str());
+    return on != nullptr && !on->as<bool>() ? *op.switched_off : op;
+  }
+
   void add_operator(const Frame& frame, Step& step) {
     const Node& node = *step.node;
     const Attribute* via = node.find_run("via");
-    step.op = &find(via ? via->as<std::string>() : node.op().str());
+    step.op = &of_node(find(via ? via->as<std::string>() : node.op().str()), node);
     const auto& arguments = step.op->schema->arguments();
     size_t next = 0;  // of the node's tensor arguments
     for (size_t i = 0; i < arguments.size(); ++i) {

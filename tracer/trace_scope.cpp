@@ -56,9 +56,9 @@ void call_below(const tracer::OpInfo& info, c10::DispatchKeySet keys, torch::jit
 
 void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                    torch::jit::Stack* stack, const ScopeInfo& scopes) {
-  const tracer::OpInfo& info = tracer::op_info(op);
+  const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+  const tracer::OpInfo& info = tracer::op_info(op).of_call(arguments);
   c10::SmallVector<Recorder::Pending, 1> pending;
-  const auto arguments = torch::jit::last(*stack, info.number_of_arguments());
   const bool strict = !scopes.locks.empty();
   std::optional<tracer::OpenStorages> open;
   if (strict) open.emplace(scopes.locks, info, arguments);

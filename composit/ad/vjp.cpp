@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "composit/ad/pointwise.h"
 #include "composit/ad/transpose.h"
 #include "composit/ad/walk.h"
 #include "composit/ir/graph.h"
@@ -103,8 +104,11 @@ std::optional<Tensors> by_row(const Operation& operation, const NodePtr& node,
   }
   if (const auto loops = loops_of(operation, call)) {
     Tensors operands(node->operands().begin(), node->operands().end());
-    return in_operation(operation.schema,
-                        [&] { return transposed(*loops, operands, cotangents, of_operands); });
+    return in_operation(operation.schema, [&] {
+      if (auto named = pointwise_vjp(*loops, operands, v.results, cotangents, of_operands))
+        return *named;
+      return transposed(*loops, operands, cotangents, of_operands);
+    });
   }
   return std::nullopt;
 }

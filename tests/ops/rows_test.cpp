@@ -170,7 +170,8 @@ TEST_P(Rows, derivatives_are_finite_differences) {
 }
 
 TEST_P(Rows, explicit_rules_agree_with_transposition) {
-  if (!GetParam()->row.vjp || !GetParam()->row.loops) return;
+  const composit::Row& row = GetParam()->row;
+  if (row.vjp ? !row.loops : !row.scalar && !row.loops) return;
   for_each_sample(DType::float64, [](const Applied& call) {
     Tensors cotangents;
     std::vector<bool> wanted;
@@ -194,8 +195,10 @@ TEST_P(Rows, explicit_rules_agree_with_transposition) {
       if (is_complex(values[0].type().dtype)) continue;
       const auto a = elements<double>(values[0]), b = elements<double>(values[1]);
       ASSERT_EQ(a.size(), b.size());
-      for (size_t k = 0; k < a.size(); ++k)
+      for (size_t k = 0; k < a.size(); ++k) {
+        if (a[k] == b[k] || (std::isnan(a[k]) && std::isnan(b[k]))) continue;
         EXPECT_NEAR(a[k], b[k], 1e-9 * (1 + std::abs(b[k]))) << "operand " << i << " elem " << k;
+      }
     }
   });
 }

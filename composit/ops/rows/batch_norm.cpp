@@ -75,6 +75,21 @@ Tensors with_written(Tensors results, const BatchNorm& b) {
   return results;
 }
 
+// As one operation, from what the forward pass saved. Nothing where somebody uses what it saved.
+Gradients batch_norm_gradients(const Vjp& v, const Tensor& x, const Optional& weight,
+                               const Optional& mean, const Optional& var,
+                               const Optional& saved_mean, const Optional& saved_rstd,
+                               bool training, double eps) {
+  for (size_t i = 1; i < v.cotangents.size(); ++i)
+    if (v.cotangents[i].defined()) return {};
+  const std::vector<bool> mask(v.wanted.begin(), v.wanted.begin() + 3);
+  Gradients gradients =
+      apply("aten::native_batch_norm_backward",
+            {v.cotangents[0], x, weight, mean, var, saved_mean, saved_rstd, training, eps, mask});
+  gradients.resize(v.wanted.size());
+  return gradients;
+}
+
 void add_batch_norm(OperationTable& rows) {
   rows.add(
       {.schema =
@@ -86,6 +101,16 @@ void add_batch_norm(OperationTable& rows) {
               double momentum, double eps) {
              const BatchNorm b = batch_norm(x, weight, bias, mean, var, training, momentum, eps);
              return with_written({b.y}, b);
+           },
+       .vjp =
+           [](Vjp v, Tensor x, Optional weight, Optional, Optional mean, Optional var,
+              bool training, double, double eps) {
+             if (!training)
+               return batch_norm_gradients(v, x, weight, mean, var, {}, {}, false, eps);
+             const Optional none;
+             const Tensors again =
+                 apply("aten::native_batch_norm", {x, none, none, none, none, true, 0.0, eps});
+             return batch_norm_gradients(v, x, weight, mean, var, again[1], again[2], true, eps);
            },
        .samples =
            "f32[4,3] f32[3] f32[3] f32[3] f32[3]=0.5..2 False 0.1 1e-05 False | f32[4,3,2,2] "
@@ -123,6 +148,12 @@ void add_native_batch_norm(OperationTable& rows) {
                   const BatchNorm b =
                       batch_norm(x, weight, bias, mean, var, training, momentum, eps);
                   return with_written(saved(b, training), b);
+                },
+            .vjp =
+                [](Vjp v, Tensor x, Optional weight, Optional, Optional mean, Optional var,
+                   bool training, double, double eps) {
+                  return batch_norm_gradients(v, x, weight, mean, var, v.results[1], v.results[2],
+                                              training, eps);
                 },
             .samples =
                 "f32[4,3] f32[3] f32[3] f32[3] f32[3]=0.5..2 False 0.1 1e-05 | f32[4,3,2] f32[3] "
@@ -191,7 +222,7 @@ void add_backward(OperationTable& rows) {
                   "False 0.1 [True,True,True]",
        .bad = "f32[4,3] f32[4,3] None None None None None True 0.1 [True,False,False]: "
               "save_mean",
-       .nondifferentiable = "running_mean running_var save_mean save_invstd"});
+       .nondifferentiable = "running_mean running_var"});
 }
 
 // As torch: batch norm of an image whose channels are those of all samples.

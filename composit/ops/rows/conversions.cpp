@@ -178,6 +178,7 @@ static void add_parts(OperationTable& rows) {
                   const Expr z = x(nest.parallel(x.sizes())), part = nest.parallel(2);
                   return nest.store(select(eq(part, 0), real(z), imag(z))).loops();
                 },
+            .vjp = [](Vjp v) { return apply("aten::view_as_complex", {v.cotangents[0]}); },
             .samples = "c64[2,3] | c64[]",
             .bad = "f32[2]: a complex dtype"});
   rows.add({.schema = "aten::view_as_complex(Tensor(a) self) -> Tensor(a)",
@@ -194,6 +195,7 @@ static void add_parts(OperationTable& rows) {
                   second.emplace_back(1);
                   return nest.store(complex(x(first), x(second))).loops();
                 },
+            .vjp = [](Vjp v) { return apply("aten::view_as_real", {v.cotangents[0]}); },
             .samples = "f32[3,2] | f32[2]",
             .bad = "f32[2,3]: axis of size 2 | i64[2]: floating point"});
 }

@@ -137,12 +137,48 @@ Loops einsum(const std::string& text, const std::vector<In>& tensors) {
   return nest.store(axes.size() > result.size() ? nest.sum(product) : product).loops();
 }
 
+// The gradient of an operand is an einsum of the cotangent and the other operands, where every
+// label of the operand stands in one of these: labels summed out of the operand alone, those that
+// stand twice in it, and axes that broadcast are left to the loop form.
+Gradients einsum_gradients(const Vjp& v, const std::string& text, const Tensors& tensors) {
+  const Equation equation = read(text);
+  std::vector<Labels> operands = equation.operands;
+  const auto has_ellipsis = [](const Labels& labels) { return labels.find('.') != labels.npos; };
+  if (std::any_of(operands.begin(), operands.end(), has_ellipsis)) return {};
+  std::map<char, int64_t> sizes;
+  for (size_t i = 0; i < tensors.size(); ++i)
+    for (size_t axis = 0; axis < operands[i].size(); ++axis)
+      if (const int64_t size = tensors[i].size(static_cast<int64_t>(axis));
+          sizes.try_emplace(operands[i][axis], size).first->second != size)
+        return {};
+  const Labels result = equation.result.value_or(implied_result(operands, 0));
+  Gradients gradients(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!v.wanted[i]) continue;
+    Labels inputs = result;
+    Tensors factors{v.cotangents[0]};
+    for (size_t k = 0; k < tensors.size(); ++k)
+      if (k != i) {
+        inputs += ',' + operands[k];
+        factors.push_back(conj(tensors[k]));
+      }
+    for (char label : operands[i])
+      if (std::count(operands[i].begin(), operands[i].end(), label) > 1 ||
+          inputs.find(label) == inputs.npos)
+        return {};
+    gradients[i] = apply_one("aten::einsum", {inputs + "->" + operands[i], factors});
+  }
+  return gradients;
+}
+
 }  // namespace
 
 void add_einsum_rows(OperationTable& rows) {
   rows.add({.schema = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
             .loops = [](std::string equation,
                         std::vector<In> tensors) { return einsum(equation, tensors); },
+            .vjp = [](Vjp v, std::string equation,
+                      Tensors tensors) { return einsum_gradients(v, equation, tensors); },
             .samples = "'ij,jk->ik' [f32[2,3],f32[3,4]] | 'bhid,bhjd->bhij' "
                        "[f32[1,2,3,4],f32[1,2,5,4]] | 'ij,jk' [f32[2,3],f32[3,2]] | 'ii->i' "
                        "[f32[3,3]] | 'ii' [f32[3,3]] | '...ij,...jk->...ik' "

@@ -234,6 +234,11 @@ static void add_gather_and_scatter(OperationTable& rows) {
                       cast(index.rank() == 0 ? index(Index{}) : index(at[axis]), DType::int64);
                   return nest.store(x(at)).loops();
                 },
+            .vjp =
+                [](Vjp v, Tensor x, int64_t dim, Tensor index) {
+                  return Gradients{
+                      apply_one("aten::index_add", {zeros_like(x), dim, index, v.cotangents[0]})};
+                },
             .samples = "f32[3,4] 1 i64[5]<4 | f32[3,4] 0 i64[2]<3",
             .bad = "f32[3,4] 0 i64[2,2]<3: of one axis"});
 }
@@ -274,6 +279,12 @@ static void add_embedding(OperationTable& rows) {
                   return nest
                       .store({count, gradient.size(-1)}, {row, at.back()}, gradient(at), true)
                       .loops();
+                },
+            .vjp =
+                [](Vjp v, Tensor, Tensor indices, int64_t, int64_t padding) {
+                  const Tensor rows_of = apply_one("aten::embedding", {v.cotangents[0], indices});
+                  if (padding < 0) return Gradients{rows_of};
+                  return Gradients{where(unsqueeze(eq(indices, padding), -1), 0, rows_of)};
                 },
             .samples = "f32[2,4,3] i64[2,4]<5 5 -1 False | f32[4,3] i64[4]<5 5 2 False"});
 }

@@ -195,6 +195,7 @@ static void add_permutations(OperationTable& rows) {
                     if (flipped[i]) at[i] = x.sizes()[i] - 1 - at[i];
                   return nest.store(x(at)).loops();
                 },
+            .vjp = [](Vjp v, Tensor, Ints dims) { return Gradients{flip(v.cotangents[0], dims)}; },
             .samples = "f32[2,3] [0] | f32[2,3] [0,-1] | i64[3] [0] | f32[2] []"});
 }
 

@@ -22,14 +22,21 @@ static Loops sum_over(const In& x, const Ints& axes, bool keepdim, std::optional
   return folded<plus>(x, 0, axes, keepdim, dtype.value_or(sum_dtype(x.dtype())));
 }
 
+static Gradients spread_over(const Tensor& g, const Tensor& x, const Ints& dim, bool keepdim) {
+  return {expand(to(with_axes(g, x, dim, keepdim), x.dtype()), x.sizes())};
+}
+
 static void add_sums(OperationTable& rows) {
   rows.add({.schema = "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
             .loops = [](In x, std::optional<DType> dtype) { return sum_over(x, {}, false, dtype); },
+            .vjp = [](Vjp v, Tensor x) { return spread_over(v.cotangents[0], x, {}, false); },
             .samples = "f32[2,3] | i32[4] | f32[] | bool[5] | f32[0] | f32[3] float64"});
   rows.add({.schema = "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, "
                       "ScalarType? dtype=None) -> Tensor",
             .loops = [](In x, Ints dim, bool keepdim,
                         std::optional<DType> dtype) { return sum_over(x, dim, keepdim, dtype); },
+            .vjp = [](Vjp v, Tensor x, Ints dim,
+                      bool keepdim) { return spread_over(v.cotangents[0], x, dim, keepdim); },
             .samples = "f32[2,3,4] [0,2] | f32[2,3] [-1] True | i64[2,3] [0] | f32[2,3] None | "
                        "f32[2,0] [1] | bool[2,3] [1] | f32[] [0]",
             .bad = "f32[2,3] [2]: expected an axis | f32[2,3] [0,0]: given twice"});

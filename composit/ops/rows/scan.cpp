@@ -75,6 +75,12 @@ static void add_sums(OperationTable& rows) {
                   const DType result = dtype.value_or(sum_dtype(x.dtype()));
                   return nest.store(nest.sum(cast(x(at), result))).loops();
                 },
+            .vjp =
+                [](Vjp v, Tensor x, int64_t dim) {
+                  const Tensor& g = v.cotangents[0];
+                  if (x.rank() == 0) return Gradients{to(g, x.dtype())};
+                  return Gradients{to(flip(cumsum(flip(g, {dim}), dim), {dim}), x.dtype())};
+                },
             .samples = "f32[2,3,4] 1 | i64[5] 0 | f32[3] 0 float64 | f32[] 0 | bool[4] 0",
             .bad = "f32[2] 1: expected an axis"});
   rows.add({.schema = "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",

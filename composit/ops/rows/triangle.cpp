@@ -24,6 +24,10 @@ template <bool kLower>
 void add_triangle(OperationTable& rows, std::string_view schema) {
   rows.add({.schema = schema,
             .loops = [](In x, int64_t diagonal) { return triangle<kLower>(x, diagonal); },
+            .vjp =
+                [](Vjp v, Tensor, int64_t diagonal) {
+                  return apply(kLower ? "aten::tril" : "aten::triu", {v.cotangents[0], diagonal});
+                },
             .samples = "f32[3,3] | f32[2,3,4] 1 | f32[4,3] -1 | i64[3,3] | bool[3,3] | c64[2,2]",
             .bad = "f32[3]: 2 axes"});
 }

@@ -1,0 +1,25 @@
+// The derivative of what works element by element as named operations on whole tensors, which every
+// backend knows and a reader recognises:
+//
+//   y = exp(x): dx = aten::mul(dy, y)            y = a + b: da = aten::sum(dy) over what broadcast
+//
+// The expression of the derivative is that of expr_derivative.h; each function in it is one
+// operation. What is the forward result is taken from there.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "composit/op/loops.h"
+#include "composit/op/tensor.h"
+
+namespace composit {
+
+// What flows back to each wanted operand. Nothing where an element of the result depends on other
+// elements than those broadcasting puts beside it, or the derivative has a function that no
+// operation stands for.
+std::optional<Tensors> pointwise_vjp(const Loops& loops, const Tensors& operands,
+                                     const Tensors& results, const Tensors& cotangents,
+                                     const std::vector<bool>& wanted);
+
+}  // namespace composit
