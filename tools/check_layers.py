@@ -29,6 +29,8 @@ COMPOSIT = (
     "composit/eval",
     "composit/io",
     "composit/ad",
+    "composit/passes",
+    "composit/numpy",
     "composit/nn",
 )
 LIBRARY = (*COMPOSIT, "tracer", "flashlight")
@@ -41,6 +43,12 @@ LAYERS = {
     "composit/eval": Layer(("composit/ir", "composit/op", "composit/ops"), torch=False),
     "composit/io": Layer(("composit/ir",), torch=False),
     "composit/ad": Layer(("composit/ir", "composit/op", "composit/ops"), torch=False),
+    "composit/passes": Layer(
+        ("composit/ir", "composit/op", "composit/ops", "composit/eval"), torch=False
+    ),
+    "composit/numpy": Layer(
+        ("composit/ir", "composit/op", "composit/ops", "composit/eval"), torch=False
+    ),
     "composit/nn": Layer(
         ("composit/ir", "composit/op", "composit/ops", "composit/eval", "composit/ad"), torch=False
     ),

@@ -1,0 +1,190 @@
+// NumPy's functions of two operands, and `where`.
+#include <limits>
+
+#include "composit/ir/error.h"
+#include "composit/numpy/math.h"
+#include "composit/numpy/result_type.h"
+#include "composit/op/promotion.h"
+
+namespace composit::numpy::detail {
+namespace {
+
+using ToDtype = DType (*)(DType);
+DType as_is(DType dtype) { return dtype; }
+
+// Both in the dtype that NumPy computes in.
+NdArray call(std::string_view op, std::string_view function, const Operand& a, const Operand& b,
+             ToDtype computed_in = as_is) {
+  const DType dtype = computed_in(result_type(function, {a, b}));
+  return apply_one(op, {argument(a, dtype), argument(b, dtype)});
+}
+NdArray call_real(std::string_view op, std::string_view function, const Operand& a,
+                  const Operand& b, ToDtype computed_in = as_is) {
+  expect_real(function, result_type(function, {a, b}));
+  return call(op, function, a, b, computed_in);
+}
+
+// Integers that the other's dtype has no room for are compared as they are.
+NdArray compare(std::string_view op, std::string_view function, const Operand& a,
+                const Operand& b) {
+  const auto is_integer = [](const Operand& x) {
+    return x.is_number() ? std::holds_alternative<int64_t>(x.number())
+                         : category(x.array().dtype()) <= DTypeCategory::integer;
+  };
+  const bool mixed = is_integer(a) && is_integer(b) && a.is_number() != b.is_number();
+  const DType dtype = mixed ? DType::int64 : result_type(function, {a, b});
+  return apply_one(op, {argument(a, dtype), argument(b, dtype)});
+}
+
+NdArray divide_rounded(std::string_view function, const Operand& a, const Operand& b,
+                       const char* mode) {
+  expect_real(function, result_type(function, {a, b}));
+  const DType dtype = number_dtype(result_type(function, {a, b}));
+  return apply_one("aten::div.Tensor_mode", {argument(a, dtype), argument(b, dtype), mode});
+}
+
+// Two arguments where a row is declared for two tensors only.
+NdArray call_arrays(std::string_view op, std::string_view function, const Operand& a,
+                    const Operand& b, ToDtype computed_in) {
+  expect_real(function, result_type(function, {a, b}));
+  const DType dtype = computed_in(result_type(function, {a, b}));
+  return apply_one(op, {Tensor(as_array(a, dtype)), Tensor(as_array(b, dtype))});
+}
+
+NdArray power_of(std::string_view function, const Operand& a, const Operand& b, DType dtype) {
+  if (b.is_number()) {
+    const auto* integer = std::get_if<int64_t>(&b.number());
+    if (category(dtype) == DTypeCategory::integer && integer != nullptr && *integer < 0)
+      refuse(function, "integers have no negative powers; cast one of them to a float");
+    return apply_one("aten::pow.Tensor_Scalar", {argument(a, dtype), Scalar(b.number())});
+  }
+  if (a.is_number()) return apply_one("aten::pow.Scalar", {Scalar(a.number()), argument(b, dtype)});
+  return apply_one("aten::pow.Tensor_Tensor", {argument(a, dtype), argument(b, dtype)});
+}
+
+DType double_dtype(DType dtype) { return is_complex(dtype) ? DType::complex128 : DType::float64; }
+
+}  // namespace
+
+NdArray add(const Operand& a, const Operand& b) {
+  const DType dtype = result_type("add", {a, b});
+  if (dtype == DType::bool_) return logical_or(a, b);
+  return call("aten::add.Tensor", "add", a, b);
+}
+NdArray subtract(const Operand& a, const Operand& b) {
+  expect_no_bool("subtract", result_type("subtract", {a, b}));
+  return call("aten::sub.Tensor", "subtract", a, b);
+}
+NdArray multiply(const Operand& a, const Operand& b) {
+  return call("aten::mul.Tensor", "multiply", a, b);
+}
+NdArray divide(const Operand& a, const Operand& b) {
+  return call("aten::div.Tensor", "divide", a, b, divided_dtype);
+}
+NdArray true_divide(const Operand& a, const Operand& b) { return divide(a, b); }
+NdArray floor_divide(const Operand& a, const Operand& b) {
+  return divide_rounded("floor_divide", a, b, "floor");
+}
+NdArray remainder(const Operand& a, const Operand& b) {
+  return call_real("aten::remainder.Tensor", "remainder", a, b, number_dtype);
+}
+NdArray mod(const Operand& a, const Operand& b) { return remainder(a, b); }
+NdArray fmod(const Operand& a, const Operand& b) {
+  return call_real("aten::fmod.Tensor", "fmod", a, b, number_dtype);
+}
+NdArray power(const Operand& a, const Operand& b) {
+  return power_of("power", a, b, number_dtype(result_type("power", {a, b})));
+}
+NdArray pow(const Operand& a, const Operand& b) { return power(a, b); }
+NdArray float_power(const Operand& a, const Operand& b) {
+  return power_of("float_power", a, b, double_dtype(result_type("float_power", {a, b})));
+}
+NdArray maximum(const Operand& a, const Operand& b) {
+  return call_real("aten::maximum", "maximum", a, b);
+}
+NdArray minimum(const Operand& a, const Operand& b) {
+  return call_real("aten::minimum", "minimum", a, b);
+}
+NdArray fmax(const Operand& a, const Operand& b) { return call_real("aten::fmax", "fmax", a, b); }
+NdArray fmin(const Operand& a, const Operand& b) { return call_real("aten::fmin", "fmin", a, b); }
+NdArray arctan2(const Operand& a, const Operand& b) {
+  return call_arrays("aten::atan2", "arctan2", a, b, inexact_dtype);
+}
+NdArray hypot(const Operand& a, const Operand& b) {
+  return call_arrays("aten::hypot", "hypot", a, b, inexact_dtype);
+}
+NdArray copysign(const Operand& a, const Operand& b) {
+  return call_arrays("aten::copysign.Tensor", "copysign", a, b, inexact_dtype);
+}
+NdArray nextafter(const Operand& a, const Operand& b) {
+  return call_arrays("aten::nextafter", "nextafter", a, b, inexact_dtype);
+}
+NdArray logaddexp(const Operand& a, const Operand& b) {
+  return call_arrays("aten::logaddexp", "logaddexp", a, b, inexact_dtype);
+}
+NdArray logaddexp2(const Operand& a, const Operand& b) {
+  return call_arrays("aten::logaddexp2", "logaddexp2", a, b, inexact_dtype);
+}
+// 0 below zero, 1 above, `b` at zero; NaN stays.
+NdArray heaviside(const Operand& a, const Operand& b) {
+  expect_real("heaviside", result_type("heaviside", {a, b}));
+  const DType dtype = inexact_dtype(result_type("heaviside", {a, b}));
+  const NdArray x = as_array(a, dtype);
+  const NdArray step = composit::where(x > 0, composit::ones_like(x), x * 0);
+  const NdArray known = composit::where(numpy::equal(x, 0), as_array(b, dtype), step);
+  return composit::where(numpy::isnan(x), x, composit::where(x < 0, zeros_like(x), known));
+}
+
+NdArray equal(const Operand& a, const Operand& b) {
+  return compare("aten::eq.Tensor", "equal", a, b);
+}
+NdArray not_equal(const Operand& a, const Operand& b) {
+  return compare("aten::ne.Tensor", "not_equal", a, b);
+}
+NdArray less(const Operand& a, const Operand& b) {
+  return compare("aten::lt.Tensor", "less", a, b);
+}
+NdArray less_equal(const Operand& a, const Operand& b) {
+  return compare("aten::le.Tensor", "less_equal", a, b);
+}
+NdArray greater(const Operand& a, const Operand& b) {
+  return compare("aten::gt.Tensor", "greater", a, b);
+}
+NdArray greater_equal(const Operand& a, const Operand& b) {
+  return compare("aten::ge.Tensor", "greater_equal", a, b);
+}
+
+NdArray logical_and(const Operand& a, const Operand& b) {
+  return call("aten::logical_and", "logical_and", a, b);
+}
+NdArray logical_or(const Operand& a, const Operand& b) {
+  return call("aten::logical_or", "logical_or", a, b);
+}
+NdArray logical_xor(const Operand& a, const Operand& b) {
+  return call("aten::logical_xor", "logical_xor", a, b);
+}
+NdArray bitwise_and(const Operand& a, const Operand& b) {
+  return call("aten::bitwise_and.Tensor", "bitwise_and", a, b);
+}
+NdArray bitwise_or(const Operand& a, const Operand& b) {
+  return call("aten::bitwise_or.Tensor", "bitwise_or", a, b);
+}
+NdArray bitwise_xor(const Operand& a, const Operand& b) {
+  return call("aten::bitwise_xor.Tensor", "bitwise_xor", a, b);
+}
+NdArray left_shift(const Operand& a, const Operand& b) {
+  return call("aten::bitwise_left_shift.Tensor", "left_shift", a, b, number_dtype);
+}
+NdArray right_shift(const Operand& a, const Operand& b) {
+  return call("aten::bitwise_right_shift.Tensor", "right_shift", a, b, number_dtype);
+}
+
+NdArray where(const NdArray& condition, const Operand& x, const Operand& y) {
+  // Two numbers beside no array are of NumPy's default dtypes: those of bool beside them.
+  const NdArray plain = composit::full({}, false, DType::bool_);
+  const DType dtype = x.is_number() && y.is_number() ? result_type("where", {plain, x, y})
+                                                     : result_type("where", {x, y});
+  return composit::where(to(condition, DType::bool_), as_array(x, dtype), as_array(y, dtype));
+}
+
+}  // namespace composit::numpy::detail

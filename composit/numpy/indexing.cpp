@@ -1,0 +1,274 @@
+#include "composit/numpy/indexing.h"
+
+#include <algorithm>
+
+#include "composit/eval/evaluate.h"
+#include "composit/ir/error.h"
+#include "composit/numpy/creation.h"
+#include "composit/numpy/math.h"
+#include "composit/numpy/result_type.h"
+#include "composit/numpy/shape.h"
+#include "composit/op/promotion.h"
+#include "composit/ops/native.h"
+
+namespace composit::numpy {
+namespace {
+
+// The value of a constant; an undefined array for anything else.
+Array known_value(const NdArray& x) {
+  const Node& node = *x.lazy().node;
+  return node.op() == ops::kConstant ? node.attribute("value").as<Array>() : Array();
+}
+
+[[noreturn]] void refuse_mask(std::string_view function) {
+  refuse(function,
+         "expected sizes that do not depend on values, received a mask that is no constant; use "
+         "where or set_item");
+}
+
+bool is_mask(const NdArray& x) { return x.dtype() == DType::bool_; }
+
+// What is left of the axes, and which of them an array of integers indexes.
+class Indexer {
+ public:
+  Indexer(const NdArray& x, const Indices& indices) : x_(x), rest_(x) {
+    for (const IndexItem& item : indices.items()) add(item);
+    has_arrays_ = std::any_of(items_.begin(), items_.end(), [](const IndexItem& item) {
+      return std::holds_alternative<NdArray>(item.value());
+    });
+    expand_ellipsis();
+  }
+
+  NdArray run() {
+    for (const IndexItem& item : items_)
+      std::visit([&](const auto& v) { apply_item(v); }, item.value());
+    if (std::none_of(places_.begin(), places_.end(), [](const Tensor& t) { return t.defined(); }))
+      return rest_;
+    return apply_one("aten::index.Tensor", {Tensor(rest_), places_});
+  }
+
+ private:
+  // A mask stands for the places of its true elements.
+  void add(const IndexItem& item) {
+    const auto* array = std::get_if<NdArray>(&item.value());
+    if (array == nullptr || !is_mask(*array)) {
+      items_.push_back(item);
+      return;
+    }
+    expect_mask_shape(*array);
+    if (!known_value(*array).defined()) refuse_mask("get_item");
+    for (const NdArray& places : nonzero(*array)) items_.emplace_back(places);
+  }
+  void expect_mask_shape(const NdArray& mask) const {
+    if (mask.ndim() == 0) refuse("get_item", "expected a mask with axes");
+    int64_t axis = 0;
+    for (const IndexItem& item : items_)
+      if (!std::holds_alternative<None>(item.value())) ++axis;
+    for (int64_t i = 0; i < mask.ndim(); ++i)
+      if (axis + i >= x_.ndim() || mask.size(i) != x_.size(axis + i))
+        refuse("get_item", "expected a mask that fits shape " + str(x_.shape()) +
+                               ", received shape " + str(mask.shape()));
+  }
+
+  void expand_ellipsis() {
+    int64_t used = 0, ellipses = 0;
+    for (const IndexItem& item : items_) {
+      if (std::holds_alternative<Ellipsis>(item.value()))
+        ++ellipses;
+      else if (!std::holds_alternative<None>(item.value()))
+        ++used;
+    }
+    if (ellipses > 1) refuse("get_item", "expected one ellipsis at most");
+    if (used > x_.ndim())
+      refuse("get_item", "expected at most " + std::to_string(x_.ndim()) + " indices for shape " +
+                             str(x_.shape()) + ", received " + std::to_string(used));
+    auto place = std::find_if(items_.begin(), items_.end(), [](const IndexItem& item) {
+      return std::holds_alternative<Ellipsis>(item.value());
+    });
+    if (ellipses > 0) place = items_.erase(place);
+    items_.insert(place, static_cast<size_t>(x_.ndim() - used), IndexItem(Slice{}));
+  }
+
+  int64_t axis() const { return static_cast<int64_t>(places_.size()); }
+  void keep_axis() { places_.emplace_back(); }
+
+  void apply_item(int64_t place) {
+    const int64_t size = rest_.size(axis());
+    if (place < -size || place >= size)
+      refuse("get_item", "expected an index in [" + std::to_string(-size) + ", " +
+                             std::to_string(size) + "), received " + std::to_string(place));
+    if (has_arrays_)  // NumPy takes it for an array without axes then
+      places_.push_back(asarray(place));
+    else
+      rest_ = select_at(rest_, axis(), place);
+  }
+  void apply_item(const Slice& slice) {
+    rest_ = sliced(rest_, axis(), slice);
+    keep_axis();
+  }
+  void apply_item(Ellipsis) {}
+  void apply_item(None) {
+    rest_ = unsqueeze(rest_, axis());
+    keep_axis();
+  }
+  void apply_item(const NdArray& places) {
+    if (category(places.dtype()) != DTypeCategory::integer)
+      refuse("get_item", "expected places of an integer dtype or a mask, received " +
+                             std::string(name(places.dtype())));
+    places_.push_back(to(places, DType::int64));
+  }
+
+  static NdArray sliced(const NdArray& x, int64_t axis, const Slice& slice) {
+    const int64_t size = x.size(axis), step = slice.step.value_or(1);
+    if (step == 0) refuse("get_item", "expected a step other than 0");
+    const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
+    const auto bound = [&](std::optional<int64_t> place, int64_t fallback) {
+      if (!place) return fallback;
+      return std::clamp(*place < 0 ? *place + size : *place, low, high);
+    };
+    const int64_t start = bound(slice.start, step > 0 ? low : high);
+    const int64_t stop = bound(slice.stop, step > 0 ? high : low);
+    if (start == 0 && stop == size && step == 1) return x;
+    if (step > 0) return composit::slice(x, axis, start, std::max(start, stop), step);
+    if (stop >= start) return composit::slice(x, axis, 0, 0);
+    const int64_t count = (start - stop - step - 1) / -step;
+    return composit::flip(composit::slice(x, axis, start + (count - 1) * step, start + 1, -step),
+                          {axis});
+  }
+
+  const NdArray& x_;
+  std::vector<IndexItem> items_;
+  bool has_arrays_ = false;
+  NdArray rest_;    // x after slices, integers and new axes
+  Tensors places_;  // per axis of rest_ dealt with; absent: the axis stays
+};
+
+// The mask that is the only index but for what comes before it.
+const NdArray* only_mask(const Indices& indices) {
+  if (indices.items().size() != 1) return nullptr;
+  const auto* mask = std::get_if<NdArray>(&indices.items()[0].value());
+  return mask != nullptr && is_mask(*mask) && !known_value(*mask).defined() ? mask : nullptr;
+}
+
+NdArray set_where(const NdArray& x, const NdArray& mask, const NdArray& value) {
+  for (int64_t axis = 0; axis < mask.ndim(); ++axis)
+    if (mask.ndim() > x.ndim() || mask.size(axis) != x.size(axis))
+      refuse("set_item", "expected a mask that fits shape " + str(x.shape()) + ", received shape " +
+                             str(mask.shape()));
+  const int64_t rest = x.ndim() - mask.ndim();
+  NdArray beside = value;
+  if (value.ndim() > rest) {
+    if (value.ndim() > rest + 1 || value.size(0) != 1)
+      refuse("set_item",
+             "expected one value for all elements that the mask chooses, received "
+             "shape " +
+                 str(value.shape()));
+    beside = squeeze(value, 0);
+  }
+  Ints shape = mask.shape();
+  shape.resize(static_cast<size_t>(x.ndim()), 1);
+  return composit::where(reshape(mask, shape), beside, x);
+}
+
+}  // namespace
+
+NdArray get_item(const NdArray& x, const Indices& indices) { return Indexer(x, indices).run(); }
+
+// The same index applied to the numbers of all elements tells which of them are replaced.
+NdArray set_item(const NdArray& x, const Indices& indices, const Operand& value) {
+  const NdArray values = as_array(value, x.dtype());
+  if (const NdArray* mask = only_mask(indices)) return set_where(x, *mask, values);
+  const NdArray places = get_item(reshape(arange(x.size()), x.shape()), indices);
+  Ints shape = values.shape();  // axes of size 1 in front count for nothing
+  while (static_cast<int64_t>(shape.size()) > places.ndim() && shape[0] == 1)
+    shape.erase(shape.begin());
+  const NdArray fitting = reshape(values, shape);
+  return reshape(
+      apply_one("aten::index_put", {Tensor(ravel(x)), Tensors{ravel(places)},
+                                    Tensor(ravel(broadcast_to(fitting, places.shape()))), false}),
+      x.shape());
+}
+
+NdArray take(const NdArray& x, const NdArray& indices, std::optional<int64_t> axis,
+             std::string_view mode) {
+  if (!axis) return take(ravel(x), indices, 0, mode);
+  if (category(indices.dtype()) != DTypeCategory::integer)
+    refuse("take", "expected integers, received " + std::string(name(indices.dtype())));
+  const int64_t place = axis_of_rank(*axis, x.ndim(), "take"), size = x.size(place);
+  NdArray from = to(indices, DType::int64);
+  if (mode == "wrap")
+    from = remainder(from, size);
+  else if (mode == "clip")
+    from = clip(from, 0, size - 1);
+  else if (mode != "raise")
+    refuse("take", "expected mode raise, wrap or clip, received '" + std::string(mode) + "'");
+  Tensors places(static_cast<size_t>(place));
+  places.push_back(from);
+  return apply_one("aten::index.Tensor", {Tensor(x), places});
+}
+
+NdArray take_along_axis(const NdArray& x, const NdArray& indices, std::optional<int64_t> axis) {
+  if (!axis) return take_along_axis(ravel(x), indices, 0);
+  if (x.ndim() != indices.ndim())
+    refuse("take_along_axis", "expected indices of " + std::to_string(x.ndim()) +
+                                  " axes, received shape " + str(indices.shape()));
+  return apply_one("aten::take_along_dim", {Tensor(x), to(indices, DType::int64),
+                                            axis_of_rank(*axis, x.ndim(), "take_along_axis")});
+}
+NdArray put_along_axis(const NdArray& x, const NdArray& indices, const Operand& values,
+                       int64_t axis) {
+  axis = axis_of_rank(axis, x.ndim(), "put_along_axis");
+  Ints shape = x.shape();
+  if (x.ndim() != indices.ndim())
+    refuse("put_along_axis", "expected indices of " + std::to_string(x.ndim()) +
+                                 " axes, received shape " + str(indices.shape()));
+  shape[static_cast<size_t>(axis)] = indices.size(axis);
+  const NdArray from = to(broadcast_to(indices, shape), DType::int64);
+  const NdArray places = where(from < 0, from + x.size(axis), from);
+  return apply_one("aten::scatter.src", {Tensor(x), axis, Tensor(places),
+                                         Tensor(broadcast_to(as_array(values, x.dtype()), shape))});
+}
+
+NdArray choose(const NdArray& indices, const NdArrays& choices) {
+  if (choices.empty()) refuse("choose", "expected an array to choose from, received none");
+  NdArrays arrays = choices;
+  arrays.push_back(indices);
+  arrays = broadcast_arrays(arrays);
+  const NdArray places = arrays.back();
+  arrays.pop_back();
+  return squeeze(take_along_axis(stack(arrays), expand_dims(places, 0), 0), 0);
+}
+
+NdArrays nonzero(const NdArray& x) {
+  if (!known_value(x).defined())
+    refuse("nonzero", "expected a constant: elsewhere sizes depend on values; use where");
+  const auto numbers = elements<int64_t>(evaluate({to(x, DType::bool_)})[0]);
+  std::vector<std::vector<int64_t>> places(static_cast<size_t>(x.ndim()));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] == 0) continue;
+    auto rest = static_cast<int64_t>(i);
+    for (int64_t axis = x.ndim(); axis-- > 0;) {
+      places[static_cast<size_t>(axis)].push_back(rest % x.size(axis));
+      rest /= x.size(axis);
+    }
+  }
+  NdArrays result;
+  for (const auto& axis : places) result.push_back(asarray(axis));
+  return result;
+}
+
+NdArray unique(const NdArray& x) {
+  const Array value = known_value(x);
+  if (!value.defined()) refuse("unique", "expected a constant: elsewhere sizes depend on values");
+  expect_real("unique", x.dtype());
+  const auto distinct = [&]<class T>(std::vector<T> numbers) {
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    const Type type = tensor_type(x.dtype(), {static_cast<int64_t>(numbers.size())});
+    return asarray(array_of(type, numbers));
+  };
+  return category(x.dtype()) == DTypeCategory::floating ? distinct(elements<double>(value))
+                                                        : distinct(elements<int64_t>(value));
+}
+
+}  // namespace composit::numpy

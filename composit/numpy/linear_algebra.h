@@ -1,0 +1,48 @@
+// NumPy's products of vectors and matrices, and functions of diagonals.
+//
+//   cnp::NdArray y = cnp::matmul(x, w);
+//   cnp::NdArray scores = cnp::einsum("bqd,bkd->bqk", {q, k});
+//
+// UserErrors: sizes that are summed over and differ, an axis out of range, too few axes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "composit/numpy/ndarray.h"
+
+namespace composit::numpy {
+
+NdArray matmul(const NdArray& a, const NdArray& b);
+NdArray dot(const NdArray& a, const NdArray& b);
+NdArray inner(const NdArray& a, const NdArray& b);
+NdArray outer(const NdArray& a, const NdArray& b);
+NdArray vdot(const NdArray& a, const NdArray& b);
+NdArray kron(const NdArray& a, const NdArray& b);
+// Of vectors of three numbers, along the last axis.
+NdArray cross(const NdArray& a, const NdArray& b);
+// Over the last `axes` of a and the first of b; or over the axes listed.
+NdArray tensordot(const NdArray& a, const NdArray& b, int64_t axes = 2);
+NdArray tensordot(const NdArray& a, const NdArray& b, const std::pair<Ints, Ints>& axes);
+NdArray einsum(const std::string& subscripts, const NdArrays& operands);
+
+NdArray diagonal(const NdArray& x, int64_t offset = 0, int64_t axis1 = 0, int64_t axis2 = 1);
+NdArray trace(const NdArray& x, int64_t offset = 0, int64_t axis1 = 0, int64_t axis2 = 1);
+// A vector as a diagonal; the diagonal of a matrix.
+NdArray diag(const NdArray& x, int64_t k = 0);
+NdArray tril(const NdArray& x, int64_t k = 0);
+NdArray triu(const NdArray& x, int64_t k = 0);
+
+namespace linalg {
+
+struct NormOptions {
+  std::optional<double> ord = {};  // none: the root of the sum of squares
+  bool keepdims = false;
+};
+// Of vectors along one axis, or of all elements. Norms of matrices: Frobenius' alone (two axes, no
+// `ord`).
+NdArray norm(const NdArray& x, const Axes& axis = none, const NormOptions& options = {});
+
+}  // namespace linalg
+}  // namespace composit::numpy
