@@ -1,0 +1,167 @@
+// Gradients of whole models, by composit/ad and by autograd, on the same values: `./dev bench
+// gradients`.
+//
+// Options: --rounds N (default 5), --only NAME, --nodes (only build the gradient and count).
+#include <c10/core/GradMode.h>
+#include <torch/torch.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+#include "benchmarks/report.h"
+#include "composit/ir/graph.h"
+#include "examples/zoo/zoo.h"
+#include "flashlight/gradient.h"
+#include "flashlight/trace.h"
+
+namespace {
+
+using benchmarks::Report;
+using zoo::Subject;
+using zoo::Tensors;
+
+double seconds(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// A scalar that every element of every result takes part in.
+at::Tensor loss_of(const Subject& subject, const Tensors& inputs) {
+  at::Tensor loss;
+  for (const at::Tensor& result : subject.run(inputs)) {
+    const at::Tensor part = result.square().mean();
+    loss = loss.defined() ? loss + part : part;
+  }
+  return loss;
+}
+
+flashlight::Capture<at::Tensor(Tensors)> capture(const Subject& subject, const Tensors& inputs) {
+  flashlight::TraceSettings settings;
+  settings.named = subject.named;
+  return flashlight::trace_with<at::Tensor(Tensors)>(
+      settings, [&](const Tensors& x) { return loss_of(subject, x); }, inputs);
+}
+
+size_t operations(const composit::Graph& graph) {
+  size_t count = 0;
+  for (const composit::NodePtr& node : graph.nodes()) count += !composit::is_input(*node);
+  return count;
+}
+
+// Number of nodes by operation, most frequent first.
+void print_operations(const composit::Graph& graph) {
+  std::map<std::string, size_t> counts;
+  for (const composit::NodePtr& node : graph.nodes()) ++counts[std::string(node->op().str())];
+  for (const composit::NodePtr& node : graph.nodes())
+    if (node->op() == composit::Symbol("composit::loops"))
+      std::printf("%s\n", node->attribute("loops").as<std::string>().c_str());
+  std::vector<std::pair<size_t, std::string>> sorted;
+  for (const auto& [name, count] : counts) sorted.emplace_back(count, name);
+  std::sort(sorted.rbegin(), sorted.rend());
+  for (const auto& [count, name] : sorted) std::printf("  %6zu %s\n", count, name.c_str());
+}
+
+Tensors leaves(const Subject& subject, const std::vector<std::string>& names) {
+  Tensors result;
+  for (const std::string& name : names)
+    for (const flashlight::NamedTensor& named : subject.named)
+      if (named.name == name) {
+        result.push_back(named.tensor);
+        break;
+      }
+  return result;
+}
+
+Tensors autograd(const Subject& subject, const Tensors& inputs, const Tensors& parameters) {
+  return torch::autograd::grad({loss_of(subject, inputs)}, parameters, {}, {}, false, true);
+}
+
+// ‖a − b‖ / ‖b‖ over all tensors together.
+double distance(const Tensors& a, const Tensors& b) {
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!b[i].defined()) continue;
+    difference += (a[i].to(torch::kDouble) - b[i]).square().sum().item<double>();
+    size += b[i].to(torch::kDouble).square().sum().item<double>();
+  }
+  return std::sqrt(difference / size);
+}
+
+void to_double(const Subject& subject) {
+  for (const flashlight::NamedTensor& named : subject.named)
+    if (named.tensor.is_floating_point())
+      named.tensor.set_data(named.tensor.detach().to(torch::kDouble));
+}
+
+Tensors doubled(Tensors tensors) {
+  for (at::Tensor& tensor : tensors)
+    if (tensor.is_floating_point()) tensor = tensor.to(torch::kDouble);
+  return tensors;
+}
+
+void measure(const Subject& subject, int rounds, bool nodes_only, Report& report) {
+  const torch::AutoGradMode grad_mode(true);
+  const Tensors inputs = subject.inputs(1);
+  const auto captured = capture(subject, inputs);
+  std::unique_ptr<flashlight::Gradient> gradient;
+  const double building =
+      seconds([&] { gradient = std::make_unique<flashlight::Gradient>(captured.grad()); });
+  report.raw(subject.name, "building the gradient", {building});
+  const size_t forward = operations(captured.graph()), all = operations(gradient->graph());
+  report.raw(subject.name, "nodes forward, with gradient",
+             {static_cast<double>(forward), static_cast<double>(all)});
+  std::printf("%s: %zu nodes, with gradient %zu, built in %.3f s\n", subject.name.c_str(), forward,
+              all, building);
+  report.target("7.3 nodes with gradient / forward, " + subject.name, "<=", 4,
+                static_cast<double>(all) / static_cast<double>(forward));
+  if (nodes_only) return print_operations(gradient->graph());
+
+  const Tensors parameters = leaves(subject, gradient->names());
+  Tensors expected, actual;
+  std::vector<double> by_autograd, ours;
+  for (int round = -1; round < rounds; ++round) {
+    const double times[] = {seconds([&] { expected = autograd(subject, inputs, parameters); }),
+                            seconds([&] { actual = (*gradient)(inputs).gradients; })};
+    if (round < 0) continue;
+    by_autograd.push_back(times[0]);
+    ours.push_back(times[1]);
+  }
+  report.raw(subject.name, "autograd", by_autograd);
+  report.raw(subject.name, "gradient graph", ours);
+  std::printf("%s: gradient graph / autograd %.3f\n", subject.name.c_str(),
+              benchmarks::median_ratio(ours, by_autograd));
+  gradient.reset();
+  to_double(subject);
+  const Tensors exact = autograd(subject, doubled(inputs), parameters);
+  const double theirs = distance(expected, exact), own = distance(actual, exact);
+  std::printf("%s: error of autograd %.3g, ours %.3g\n", subject.name.c_str(), theirs, own);
+  report.target("7.2 error of float32 gradient / autograd's, " + subject.name, "<=", 4,
+                own / theirs);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int rounds = 5;
+  bool nodes_only = false;
+  std::string only;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--nodes") == 0) nodes_only = true;
+    if (i + 1 == argc) break;
+    if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::atoi(argv[i + 1]);
+    if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
+  }
+  Report report("gradients");
+  const std::pair<const char*, Subject (*)()> entries[] = {
+      {"small_encoder", zoo::small_encoder}, {"resnet50", zoo::resnet50},
+      {"bert_base", zoo::bert_base},         {"clip_text", zoo::clip_text},
+      {"sd_unet", zoo::unet},                {"sd_vae_decoder", zoo::vae_decoder},
+      {"resnet18_train", zoo::resnet18_train}};
+  for (const auto& [name, make] : entries)
+    if (only.empty() || only == name) measure(make(), rounds, nodes_only, report);
+  return report.finish();
+}
