@@ -1,0 +1,48 @@
+// Derivatives of functions, as jax has them: chain_rule.h differentiates tensors that exist, this
+// differentiates C++ functions of tensors.
+//
+//   const auto square = [](const Tensors& x) { return sum(x[0] * x[0]); };
+//   Tensors slope = grad(square)({x});
+//   auto [value, gradients] = value_and_grad(square)({x});
+//   Tensors twice = grad([&](const Tensors& y) { return sum(grad(square)(y)[0]); })({x});
+//
+// A function is called once, on arguments of its own, which the inputs then replace. So f is
+// differentiated by its arguments alone: a tensor it takes from outside is a constant even where it
+// is an input as well, and a tensor that is given twice gets two gradients.
+// UserError as in chain_rule.h.
+#pragma once
+
+#include <functional>
+
+#include "composit/op/tensor.h"
+
+namespace composit {
+
+using Function = std::function<Tensors(const Tensors& inputs)>;
+using ScalarFunction = std::function<Tensor(const Tensors& inputs)>;  // of one element
+
+// f's results, and what takes a cotangent for each to a gradient for each input.
+struct Pullback {
+  Tensors results;
+  Function back;
+};
+Pullback vjp(const Function& f, const Tensors& inputs);
+
+struct ValueAndGradients {
+  Tensor value;
+  Tensors gradients;  // one per input
+};
+std::function<ValueAndGradients(const Tensors& inputs)> value_and_grad(ScalarFunction f);
+Function grad(ScalarFunction f);
+
+// f's results, and how they change along `tangents`, one per input.
+struct Pushforward {
+  Tensors results, tangents;
+};
+Pushforward jvp(const Function& f, const Tensors& inputs, const Tensors& tangents);
+
+// The second derivatives of f times `vectors`, one per input.
+Tensors hessian_vector_product(const ScalarFunction& f, const Tensors& inputs,
+                               const Tensors& vectors);
+
+}  // namespace composit
