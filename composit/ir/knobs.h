@@ -1,0 +1,27 @@
+// What the environment can change, in one table: `flashlight env` prints it.
+//
+//   if (knob(Knob::print_passes) == "sizes") ...
+//
+// Knobs are for looking inside. What a program decides is an argument of a function, and no knob.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace composit {
+
+enum class Knob { print_passes };
+
+struct KnobInfo {
+  std::string_view name;  // of the environment variable
+  std::string_view fallback;
+  std::string_view help;
+};
+
+// One row per Knob, in its order.
+const std::vector<KnobInfo>& knobs();
+// The variable's text, or the fallback where it is not set.
+std::string knob(Knob which);
+
+}  // namespace composit

@@ -1,0 +1,39 @@
+// What the row of a node says of it, for rewrites that ask rather than know.
+//
+//   if (const auto parts = decomposition(node)) ...       // a graph on blocks
+//   if (same_loops(node, other)) ...                      // they compute the same
+#pragma once
+
+#include <optional>
+
+#include "composit/ir/graph.h"
+#include "composit/ops/operations.h"
+
+namespace composit {
+
+// The decomposition of `node` as a graph: its inputs are blocks for the operands of the node (those
+// that are there), its outputs have the types of the node's. Wrapped numbers stay what they are.
+// Nothing: the row has no decomposition, refuses the case, or gives other results than the node
+// has.
+std::optional<Graph> decomposition(const Node& node);
+
+// The nodes of `decomposition(whole)` or of another graph on its operands, in place of `whole`:
+// with its place, scope, source and grad mode.
+std::vector<LazyTensor> in_place_of(const Node& whole, const Graph& parts);
+
+// The loop form of `node`, without the operands' types; nothing where it has none.
+std::optional<Loops> loops_of(const Node& node);
+bool same_loops(const Node& a, const Node& b);
+
+// Whether `node` is pure, and nothing but its functional value was recorded of how it ran: it may
+// be replaced by an equal value. `grad`: whether it may still have run under no_grad.
+bool is_replaceable(const Node& node, bool grad = true);
+
+// Whether `tensor` is known to hold `value`, +0 for a zero, in every element: a constant of one
+// element, or `aten::full`.
+bool is_filled_with(const LazyTensor& tensor, double value);
+
+// `name` applied to `arguments` in place of `node`, whose outputs are of the same types.
+NodePtr respelled(const Node& node, std::string_view name, std::vector<ArgumentValue> arguments);
+
+}  // namespace composit

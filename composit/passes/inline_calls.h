@@ -1,0 +1,23 @@
+// Calls become the nodes of what they call: the inverse of `outline_repeats`.
+//
+//   inline_calls(outline_repeats(graph)) == graph
+//
+// `composit::call` takes the operands of the region `body`, gives its outputs, and has its name as
+// `name`. Calls within regions are inlined as well.
+#pragma once
+
+#include "composit/ir/graph.h"
+
+namespace composit {
+
+namespace ops {
+inline const Symbol kCall("composit::call");  // attribute: name; execution: body
+}  // namespace ops
+
+Graph inline_calls(const Graph& graph);
+
+// What the region `body` of `node` gives for `operands`, as nodes at the place of `node`. Scopes in
+// the region are within that of `node`.
+std::vector<LazyTensor> inlined_body(const Node& node, const std::vector<LazyTensor>& operands);
+
+}  // namespace composit

@@ -1,0 +1,213 @@
+#include "composit/passes/outline_repeats.h"
+
+#include <algorithm>
+#include <set>
+
+#include "composit/ir/error.h"
+#include "composit/ir/transform.h"
+#include "composit/passes/inline_calls.h"
+
+namespace composit {
+namespace {
+
+const Symbol kScope("scope");
+
+std::string within(std::string_view scope, const std::string& outer) {
+  if (outer.empty()) return std::string(scope);
+  return std::string(scope.substr(std::min(scope.size(), outer.size() + 1)));
+}
+
+// "encoder.layer.3" -> "encoder_layer".
+std::string name_from(std::string_view scope) {
+  std::string name;
+  while (!scope.empty()) {
+    const size_t dot = std::min(scope.find('.'), scope.size());
+    const std::string_view part = scope.substr(0, dot);
+    scope.remove_prefix(std::min(dot + 1, scope.size()));
+    if (part.find_first_not_of("0123456789") == std::string_view::npos) continue;
+    name += (name.empty() ? "" : "_") + std::string(part);
+  }
+  return name.empty() ? "repeat" : name;
+}
+
+// Makes calls of the pieces of one repeat.
+class Outliner {
+ public:
+  Outliner(const Graph& graph, const Sequence& sequence, const Repeat& repeat)
+      : graph_(graph), sequence_(sequence), repeat_(repeat) {
+    for (size_t piece = 0; piece < repeat.begins.size(); ++piece)
+      for (size_t i = 0; i < repeat.length; ++i)
+        places_.insert(node_at(piece, i).get(), {piece, i});
+    find_arguments();
+    find_results();
+  }
+
+  Graph run(const std::string& name) {
+    const Region body = make_body();
+    for (const NodePtr& node : graph_.nodes()) {
+      const Place* place = places_.find(node.get());
+      if (place == nullptr)
+        now_.insert(node.get(), kept(node));
+      else if (place->number == 0)
+        call(place->piece, body, name);
+    }
+    Graph::Parts parts = graph_.parts();
+    for (LazyTensor& output : parts.outputs) output = value(output);
+    for (Mutation& mutation : parts.mutations) mutation.value = value(mutation.value);
+    for (NodePtr& effect : parts.effects) effect = value_of(effect);
+    return Graph(std::move(parts));
+  }
+
+  std::string scope() const { return common_scope(sequence_, repeat_.begins[0], repeat_.length); }
+
+ private:
+  struct Place {
+    size_t piece, number;
+  };
+  struct Slot {
+    size_t number, operand;  // of the node in the piece
+  };
+
+  const NodePtr& node_at(size_t piece, size_t number) const {
+    return sequence_.nodes[repeat_.begins[piece] + number];
+  }
+  const LazyTensor& operand_at(size_t piece, const Slot& slot) const {
+    return node_at(piece, slot.number)->operands()[slot.operand];
+  }
+  bool is_within(const LazyTensor& tensor, size_t piece) const {
+    const Place* place = places_.find(tensor.node.get());
+    return place != nullptr && place->piece == piece;
+  }
+
+  // Operands from outside; those that are one tensor in each of the pieces are one argument.
+  void find_arguments() {
+    FlatMap<Hash, size_t> known;
+    for (size_t number = 0; number < repeat_.length; ++number) {
+      const Node& node = *node_at(0, number);
+      for (size_t i = 0; i < node.operands().size(); ++i) {
+        const LazyTensor& operand = node.operands()[i];
+        if (!operand || is_part_of_piece(operand) || is_within(operand, 0)) continue;
+        Hasher hasher;
+        for (size_t piece = 0; piece < repeat_.begins.size(); ++piece)
+          hasher.add(operand_at(piece, {number, i}).hash());
+        const Hash key = hasher.finish();
+        if (known.insert(key, arguments_.size())) arguments_.push_back({number, i});
+        argument_at_.insert(slot_key({number, i}), *known.find(key));
+      }
+    }
+  }
+  static uint64_t slot_key(const Slot& slot) { return uint64_t{slot.number} << 32 | slot.operand; }
+
+  // Outputs of the piece that somebody outside of it uses, in any of the pieces.
+  void find_results() {
+    std::set<std::pair<size_t, uint32_t>> used;
+    const auto use = [&](const LazyTensor& tensor, const Place* user) {
+      const Place* place = tensor ? places_.find(tensor.node.get()) : nullptr;
+      if (place != nullptr && (user == nullptr || user->piece != place->piece))
+        used.insert({place->number, tensor.index});
+    };
+    for (const NodePtr& node : graph_.nodes())
+      for (const LazyTensor& operand : node->operands()) use(operand, places_.find(node.get()));
+    for (const LazyTensor& output : graph_.outputs()) use(output, nullptr);
+    for (const Mutation& mutation : graph_.mutations()) use(mutation.value, nullptr);
+    results_.assign(used.begin(), used.end());
+  }
+
+  Region make_body() const {
+    Graph::Parts parts;
+    for (const Slot& slot : arguments_)
+      parts.inputs.push_back(
+          input(std::to_string(parts.inputs.size()), operand_at(0, slot).type(), InputKind::block));
+    const std::string outer = scope();
+    std::vector<NodePtr> made;
+    for (size_t number = 0; number < repeat_.length; ++number) {
+      const Node& node = *node_at(0, number);
+      std::vector<LazyTensor> operands = node.operands();
+      for (size_t i = 0; i < operands.size(); ++i) {
+        if (const size_t* argument = argument_at_.find(slot_key({number, i})))
+          operands[i] = parts.inputs[*argument];
+        else if (operands[i] && is_within(operands[i], 0))
+          operands[i].node = made[places_.find(operands[i].node.get())->number];
+      }
+      NodeSpec spec = copy_of(node, std::move(operands));
+      for (Annotation& annotation : spec.annotations)
+        if (annotation.key == kScope) annotation.value = within(annotation.value, outer);
+      std::erase_if(spec.annotations, [](const Annotation& one) { return one.value.empty(); });
+      made.push_back(std::move(spec).make_node());
+    }
+    for (const auto& [number, index] : results_)
+      parts.outputs.push_back(LazyTensor{made[number], index});
+    return std::make_shared<const Graph>(std::move(parts));
+  }
+
+  void call(size_t piece, const Region& body, const std::string& name) {
+    NodeSpec spec(ops::kCall);
+    for (const Slot& slot : arguments_) spec.tensor(value(operand_at(piece, slot)));
+    spec.attribute("name", name).run("body", body);
+    for (const LazyTensor& output : body->outputs()) spec.output(output.type());
+    const std::string scope = common_scope(sequence_, repeat_.begins[piece], repeat_.length);
+    if (!scope.empty()) spec.annotate("scope", scope);
+    spec.place = node_at(piece, 0)->place();
+    const NodePtr made = std::move(spec).make_node();
+    for (size_t number = 0; number < repeat_.length; ++number)
+      now_.insert(node_at(piece, number).get(), {});
+    for (uint32_t i = 0; i < results_.size(); ++i) {
+      const auto [number, index] = results_[i];
+      auto& outputs = now_[node_at(piece, number).get()];
+      outputs.resize(std::max<size_t>(outputs.size(), index + 1));
+      outputs[index] = LazyTensor{made, i};
+    }
+  }
+
+  std::vector<LazyTensor> kept(const NodePtr& node) {
+    std::vector<LazyTensor> operands;
+    bool same = true;
+    for (const LazyTensor& operand : node->operands()) {
+      operands.push_back(value(operand));
+      same = same && operands.back().node == operand.node;
+    }
+    const NodePtr now = same ? node : copy_of(*node, std::move(operands)).make_node();
+    if (node->effect() >= 0) effects_.insert(node.get(), now);
+    return replace_by(now).outputs;
+  }
+  LazyTensor value(const LazyTensor& old) {
+    return old ? now_[old.node.get()].at(old.index) : LazyTensor();
+  }
+  NodePtr value_of(const NodePtr& effect) { return *effects_.find(effect.get()); }
+
+  const Graph& graph_;
+  const Sequence& sequence_;
+  const Repeat& repeat_;
+  FlatMap<const Node*, Place> places_;
+  std::vector<Slot> arguments_;
+  FlatMap<uint64_t, size_t> argument_at_;  // by slot
+  std::vector<std::pair<size_t, uint32_t>> results_;
+  FlatMap<const Node*, std::vector<LazyTensor>> now_;
+  FlatMap<const Node*, NodePtr> effects_;
+};
+
+// `name`, numbered where that is taken.
+std::string unused(const std::string& name, std::set<std::string>& taken) {
+  std::string free = name;
+  for (int number = 1; !taken.insert(free).second; ++number)
+    free = name + "_" + std::to_string(number);
+  return free;
+}
+
+}  // namespace
+
+Graph outline_repeats(const Graph& graph, const RepeatLimits& limits) {
+  std::set<std::string> taken;
+  for (const NodePtr& node : graph.nodes())
+    if (node->op() == ops::kCall) taken.insert(node->attribute("name").as<std::string>());
+  Graph now = graph;
+  while (true) {
+    const Sequence sequence = sequence_of(now);
+    const auto repeat = best_repeat(sequence, limits);
+    if (!repeat) return now;
+    Outliner outliner(now, sequence, *repeat);
+    now = outliner.run(unused(name_from(outliner.scope()), taken));
+  }
+}
+
+}  // namespace composit

@@ -1,0 +1,122 @@
+#include "composit/passes/pass.h"
+
+#include <iostream>
+
+#include "composit/ir/error.h"
+#include "composit/ir/knobs.h"
+#include "composit/ir/print.h"
+#include "composit/ir/verify.h"
+#include "composit/passes/canonicalize.h"
+#include "composit/passes/common_subexpressions.h"
+#include "composit/passes/decompose.h"
+#include "composit/passes/drop_no_ops.h"
+#include "composit/passes/fold_constants.h"
+#include "composit/passes/inline_calls.h"
+#include "composit/passes/outline_repeats.h"
+
+namespace composit {
+namespace {
+
+// Sizes and dtypes; strides may change where a value is worked out in another way.
+bool same_interface(const Graph& a, const Graph& b) {
+  const auto same = [](const LazyTensor& x, const LazyTensor& y) {
+    return x && y ? x.dtype() == y.dtype() && x.sizes() == y.sizes() : !x && !y;
+  };
+  if (a.outputs().size() != b.outputs().size() || a.mutations().size() != b.mutations().size() ||
+      a.inputs() != b.inputs())
+    return false;
+  for (size_t i = 0; i < a.outputs().size(); ++i)
+    if (!same(a.outputs()[i], b.outputs()[i])) return false;
+  for (size_t i = 0; i < a.mutations().size(); ++i)
+    if (!(a.mutations()[i].target == b.mutations()[i].target)) return false;
+  return true;
+}
+
+void verify_after(const Pass& pass, const Graph& before, const Graph& after) {
+  try {
+    verify(after);
+  } catch (const InternalError& error) {
+    throw InternalError("after the pass '" + pass.name + "': " + error.what(), __FILE__, __LINE__);
+  }
+  COMPOSIT_ASSERT(same_interface(before, after),
+                  "the pass '" + pass.name + "' changes what goes into the graph or comes out");
+}
+
+void report(const PassOptions& options, const Pass& pass, const Graph& before, const Graph& after) {
+  if (options.print.empty()) return;
+  std::ostream& out = options.out != nullptr ? *options.out : std::clog;
+  const bool graphs = options.print == "graphs" || options.print == pass.name;
+  if (graphs || options.print == "sizes")
+    out << "after " << pass.name << ": " << after.size() << " nodes, before: " << before.size()
+        << '\n';
+  if (graphs) print(out, after, {.brief = true});
+}
+
+Passes table() {
+  return {
+      {"canonicalize", Assumes::exact, "one spelling where ATen has several for the same values",
+       canonicalize},
+      {"decompose", Assumes::exact, "operations defined by others into those, all the way down",
+       [](const Graph& graph) { return decompose(graph); }},
+      {"fold_constants", Assumes::exact, "what depends on constants only becomes a constant",
+       [](const Graph& graph) { return fold_constants(graph); }},
+      {"common_subexpressions", Assumes::exact, "equal values are computed once",
+       common_subexpressions},
+      {"drop_no_ops", Assumes::exact, "dropout in eval mode, views and copies that change nothing",
+       [](const Graph& graph) { return drop_no_ops(graph); }},
+      {"outline_repeats", Assumes::exact, "repeated pieces become calls of one region",
+       [](const Graph& graph) { return outline_repeats(graph); }},
+      {"inline_calls", Assumes::exact, "calls of regions become the nodes of the region",
+       inline_calls},
+  };
+}
+
+}  // namespace
+
+std::string_view name(Assumes assumes) {
+  constexpr std::string_view names[] = {"exact", "reassociates", "assumes_finite"};
+  return names[static_cast<size_t>(assumes)];
+}
+
+const Passes& all_passes() {
+  static const Passes passes = table();
+  return passes;
+}
+
+Passes default_passes() {
+  return find_passes("canonicalize,drop_no_ops,fold_constants,common_subexpressions");
+}
+
+const Pass& find_pass(std::string_view name) {
+  std::string names;
+  for (const Pass& pass : all_passes()) {
+    if (pass.name == name) return pass;
+    names += (names.empty() ? "" : ", ") + pass.name;
+  }
+  throw UserError("[passes] expected one of " + names + ", received '" + std::string(name) + "'");
+}
+
+Passes find_passes(std::string_view names) {
+  Passes passes;
+  while (!names.empty()) {
+    const size_t comma = std::min(names.find(','), names.size());
+    passes.push_back(find_pass(names.substr(0, comma)));
+    names.remove_prefix(std::min(comma + 1, names.size()));
+  }
+  return passes;
+}
+
+PassOptions pass_options() { return {.print = knob(Knob::print_passes)}; }
+
+Graph run_passes(const Graph& graph, const Passes& passes, const PassOptions& options) {
+  Graph now = graph;
+  for (const Pass& pass : passes) {
+    const Graph after = pass.run(now);
+    verify_after(pass, now, after);
+    report(options, pass, now, after);
+    now = after;
+  }
+  return now;
+}
+
+}  // namespace composit
