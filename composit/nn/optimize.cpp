@@ -1,5 +1,7 @@
 #include "composit/nn/optimize.h"
 
+#include <algorithm>
+
 #include "composit/ir/print.h"
 
 namespace composit::nn {
@@ -48,10 +50,22 @@ void add_update(const LazyTensor& parameter, const LazyTensor& gradient, const O
   }
 }
 
+// Inputs: what is changed, then the rest by name. The order in which they were made is not that of
+// the step before.
 Graph graph_of(std::vector<LazyTensor> observed, std::vector<Mutation> mutations) {
   Graph::Parts parts{.outputs = std::move(observed), .mutations = std::move(mutations)};
-  for (const NodePtr& node : Graph(parts).nodes())
-    if (is_input(*node)) parts.inputs.push_back({node, 0});
+  FlatMap<const Node*, bool> changed;
+  for (const Mutation& mutation : parts.mutations) {
+    parts.inputs.push_back(mutation.target);
+    changed.insert(mutation.target.node.get(), true);
+  }
+  const Graph without_inputs(parts);
+  for (const NodePtr& node : without_inputs.nodes())
+    if (is_input(*node) && !changed.contains(node.get())) parts.inputs.push_back({node, 0});
+  std::stable_sort(parts.inputs.begin() + static_cast<int64_t>(changed.size()), parts.inputs.end(),
+                   [](const LazyTensor& a, const LazyTensor& b) {
+                     return input_name(*a.node) < input_name(*b.node);
+                   });
   return Graph(std::move(parts));
 }
 

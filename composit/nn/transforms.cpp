@@ -101,8 +101,8 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
     throw UserError("[interpolate] align_corners has no meaning for the mode '" + o.mode + "'");
   std::vector<ArgumentValue> arguments{x, size.empty() ? ArgumentValue() : ArgumentValue(size)};
   if (row.has_corners) arguments.emplace_back(o.align_corners.value_or(false));
-  if (!o.scale_factor.empty())
-    arguments.emplace_back(Attribute(float_list(per_axis(o.scale_factor))));
+  arguments.emplace_back(o.scale_factor.empty() ? Attribute()
+                                                : Attribute(float_list(per_axis(o.scale_factor))));
   return apply_one(row.operation, std::move(arguments));
 }
 

@@ -1,0 +1,21 @@
+// What torch_cases.py wrote: the tensors of each case, by part.
+//
+//   for (const auto& [name, parts] : torch_cases()) ... parts.at("result.0") ...
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "composit/ir/array.h"
+
+namespace composit::test {
+
+using Parts = std::map<std::string, Array>;
+// By "CASE|DTYPE"; read once. UserError where the file is missing.
+const std::map<std::string, Parts>& torch_cases();
+
+// Empty, or where `ours` is further from torch's than rounding explains. `times` widens the
+// tolerance of a single operation, for results of a chain of them.
+std::string difference(const Array& ours, const Array& torch, double times = 1);
+
+}  // namespace composit::test
