@@ -67,6 +67,7 @@ NdArray kron(const NdArray& a, const NdArray& b) {
 NdArray cross(const NdArray& a, const NdArray& b) {
   if (a.ndim() == 0 || b.ndim() == 0 || a.size(-1) != 3 || b.size(-1) != 3)
     refuse_shapes("cross", "vectors of three numbers along the last axis", a, b);
+  expect_no_bool("cross", result_type(a.dtype(), b.dtype()));
   const NdArrays both = broadcast_arrays({a, b});
   return promoted(both, [](const Tensors& t) {
     return apply_one("aten::linalg_cross", {t[0], t[1], -1});

@@ -45,7 +45,8 @@ NdArray positive(const NdArray& x) {
 }
 NdArray sign(const NdArray& x) {
   expect_no_bool("sign", x.dtype());
-  return call("aten::sgn", x);
+  const NdArray signs = call("aten::sgn", x);
+  return is_integral(x) ? signs : where(isnan(x), x, signs);
 }
 NdArray square(const NdArray& x) { return call("aten::square", to(x, number_dtype(x.dtype()))); }
 NdArray sqrt(const NdArray& x) { return inexact("aten::sqrt", x); }
@@ -112,7 +113,10 @@ NdArray real(const NdArray& x) { return is_complex(x.dtype()) ? call("aten::real
 NdArray imag(const NdArray& x) {
   return is_complex(x.dtype()) ? call("aten::imag", x) : NdArray(zeros_like(x));
 }
-NdArray angle(const NdArray& x) { return call("aten::angle", to(x, divided_dtype(x.dtype()))); }
+NdArray angle(const NdArray& x) {
+  if (is_complex(x.dtype())) return call("aten::angle", x);
+  return arctan2(0, x);
+}
 
 NdArray clip(const NdArray& x, const std::optional<Operand>& min,
              const std::optional<Operand>& max) {
@@ -123,8 +127,11 @@ NdArray clip(const NdArray& x, const std::optional<Operand>& min,
 }
 
 NdArray round(const NdArray& x, int64_t decimals) {
-  if (is_complex(x.dtype())) expect_real("round", x.dtype());
-  if (x.dtype() == DType::bool_) return to(x, DType::float16);
+  expect_real("round", x.dtype());
+  if (x.dtype() == DType::bool_) {
+    if (decimals != 0) expect_no_bool("round", x.dtype());
+    return to(x, DType::float16);
+  }
   if (decimals == 0) return is_integral(x) ? x : call("aten::round", x);
   if (!is_integral(x)) return apply_one("aten::round.decimals", {Tensor(x), decimals});
   if (decimals > 0) return x;

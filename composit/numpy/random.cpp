@@ -46,7 +46,8 @@ NdArray Generator::permutation(int64_t n) {
   std::vector<int64_t> values(static_cast<size_t>(n));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int64_t>(i);
   Pcg64 numbers(seed_, position_, half_);
-  for (size_t i = values.size(); i-- > 1;) std::swap(values[i], values[numbers.below_or_at(i)]);
+  for (size_t i = values.size(); i-- > 1;)
+    std::swap(values[i], values[numbers.below_or_at_by_mask(i)]);
   position_ = numbers.position();
   half_ = numbers.half();
   return asarray(values);

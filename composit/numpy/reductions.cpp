@@ -163,12 +163,11 @@ NdArray median(const NdArray& x, const Axes& axis, const KeepOptions& options) {
   const int64_t count = r.count();
   if (count == 0)
     refuse("median", "expected an element at least, received shape " + str(x.shape()));
-  NdArray last = to(r.x, divided_dtype(x.dtype()));
-  Ints ends, kept;
-  for (size_t i = 0; i < r.axes.size(); ++i)
-    ends.push_back(static_cast<int64_t>(i) - static_cast<int64_t>(r.axes.size()));
-  last = moveaxis(last, r.axes, ends);
-  kept.assign(last.shape().begin(), last.shape().end() - static_cast<std::ptrdiff_t>(ends.size()));
+  Ints ends;
+  for (auto end = -static_cast<int64_t>(r.axes.size()); end < 0; ++end) ends.push_back(end);
+  const NdArray last = moveaxis(to(r.x, divided_dtype(x.dtype())), r.axes, ends);
+  Ints kept = last.shape();
+  kept.resize(kept.size() - ends.size());
   kept.push_back(count);
   const Tensor sorted = apply("aten::sort", {Tensor(numpy::reshape(last, kept)), -1, false})[0];
   const NdArray middle =
@@ -217,7 +216,7 @@ NdArray average(const NdArray& x, const Axes& axis, const AverageOptions& option
     shape[static_cast<size_t>(axes[0])] = weights.size();
     weights = broadcast_to(numpy::reshape(weights, shape), x.shape());
   }
-  const DType dtype = divided_dtype(result_type(x.dtype(), weights.dtype()));
+  const DType dtype = result_type(divided_dtype(x.dtype()), weights.dtype());
   const SumOptions keep{.keepdims = options.keepdims};
   const NdArray scale = to(weights, dtype);
   return sum(multiply(x, scale), axis, keep) / sum(scale, axis, keep);

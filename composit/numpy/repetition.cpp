@@ -1,6 +1,7 @@
 // Functions of composit/numpy/shape.h that repeat, turn and pad: which elements stand where is
 // known from the shapes, so most of them take elements by constant places.
 #include <algorithm>
+#include <numeric>
 
 #include "composit/ir/error.h"
 #include "composit/numpy/creation.h"
@@ -54,6 +55,10 @@ NdArray roll(const NdArray& x, int64_t shift, const Axes& axis) {
 }
 NdArray roll(const NdArray& x, const Ints& shift, const Axes& axis) {
   const Ints axes = axis.of_rank(x.ndim(), "roll");
+  if (axes.size() == 1)
+    return apply_one(
+        "aten::roll",
+        {Tensor(x), Ints{std::accumulate(shift.begin(), shift.end(), int64_t{0})}, axes});
   if (axes.size() != shift.size())
     refuse("roll", "expected a shift per axis, received " + str(shift) + " for axes " + str(axes));
   return axes.empty() ? x : NdArray(apply_one("aten::roll", {Tensor(x), shift, axes}));

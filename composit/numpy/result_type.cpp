@@ -51,6 +51,11 @@ bool fits(int64_t number, DType dtype) {
   });
 }
 
+// NumPy has no complex dtype of two float16.
+DType complex_of(DType dtype) {
+  return dtype == DType::float16 ? DType::complex64 : complex_dtype(dtype);
+}
+
 // What a number of C++ makes of the dtype of the arrays beside it.
 DType beside_number(DType dtype, const Scalar::Value& number) {
   constexpr DTypeCategory categories[] = {DTypeCategory::boolean, DTypeCategory::integer,
@@ -59,7 +64,7 @@ DType beside_number(DType dtype, const Scalar::Value& number) {
   if (category(dtype) >= kind) return dtype;
   if (kind == DTypeCategory::integer) return DType::int64;
   if (kind == DTypeCategory::floating) return DType::float64;
-  return category(dtype) == DTypeCategory::floating ? complex_dtype(dtype) : DType::complex128;
+  return category(dtype) == DTypeCategory::floating ? complex_of(dtype) : DType::complex128;
 }
 
 }  // namespace
@@ -71,7 +76,7 @@ DType result_type(DType a, DType b) {
   if (low == DTypeCategory::boolean) return a == DType::bool_ ? b : a;
   if (high == DTypeCategory::integer) return promote_integers(a, b);
   const DType width = wider_float(real_dtype(inexact_dtype(a)), real_dtype(inexact_dtype(b)));
-  return high == DTypeCategory::complex ? complex_dtype(width) : width;
+  return high == DTypeCategory::complex ? complex_of(width) : width;
 }
 
 DType result_type(std::string_view function, const std::vector<Operand>& operands) {
@@ -111,7 +116,11 @@ DType total_dtype(DType dtype) {
 }
 
 ArgumentValue argument(const Operand& operand, DType dtype) {
-  if (operand.is_number()) return Scalar(operand.number());
+  if (operand.is_number()) {
+    const auto* truth = std::get_if<bool>(&operand.number());
+    const bool as_integer = truth != nullptr && dtype != DType::bool_;
+    return as_integer ? Scalar(int64_t{*truth}) : Scalar(operand.number());
+  }
   return Tensor(to(operand.array(), dtype));
 }
 

@@ -71,6 +71,7 @@ NdArray fliplr(const NdArray& x);
 NdArray flipud(const NdArray& x);
 NdArray rot90(const NdArray& x, int64_t k = 1, std::pair<int64_t, int64_t> axes = {0, 1});
 NdArray roll(const NdArray& x, int64_t shift, const Axes& axis = none);
+// A shift per axis; several for one axis add up.
 NdArray roll(const NdArray& x, const Ints& shift, const Axes& axis);
 
 // How many elements are added before and after, per axis; or for all axes alike.

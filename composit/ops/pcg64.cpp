@@ -1,5 +1,7 @@
 #include "composit/ops/pcg64.h"
 
+#include <bit>
+
 #include "composit/ir/error.h"
 
 namespace composit {
@@ -130,6 +132,15 @@ uint64_t Pcg64::below_or_at(uint64_t limit) {
   Wide product = Wide{next64()} * count;
   while (static_cast<uint64_t>(product) < threshold) product = Wide{next64()} * count;
   return static_cast<uint64_t>(product >> 64);
+}
+
+uint64_t Pcg64::below_or_at_by_mask(uint64_t limit) {
+  if (limit == 0) return 0;
+  const uint64_t mask = ~uint64_t{0} >> std::countl_zero(limit);
+  const auto draw = [&] { return mask & (limit <= 0xffffffff ? next32() : next64()); };
+  uint64_t value = draw();
+  while (value > limit) value = draw();
+  return value;
 }
 
 void Pcg64::skip(int64_t count, DType dtype) {

@@ -29,6 +29,9 @@ class Pcg64 {
   float next_float();    // in [0, 1), 24 bits
   // Uniform from 0 to `limit`, inclusive.
   uint64_t below_or_at(uint64_t limit);
+  // The same from other bits, the way NumPy's shuffle draws: of numbers of as many bits as the
+  // limit has, the first that is not above it.
+  uint64_t below_or_at_by_mask(uint64_t limit);
   // As if `count` numbers of float32 or float64 were drawn.
   void skip(int64_t count, DType dtype);
 
