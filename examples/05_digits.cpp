@@ -22,7 +22,7 @@ using composit::Tensor;
 
 // ---- data ---------------------------------------------------------------------------------------
 
-constexpr int64_t kBatch = 32, kClasses = 10;
+constexpr int64_t kBatch = 64, kClasses = 10, kEpochs = 10;
 
 struct Split {
   std::vector<int64_t> training, held_out;  // numbers of images
@@ -117,15 +117,19 @@ int main(int argc, char** argv) {
   const auto held_out_count = static_cast<int64_t>(images.held_out.size());
   const Task test = make_task(model, digits, held_out_count);
 
+  // An input: it falls from epoch to epoch, and the graph stays the same.
+  const Tensor rate = composit::input("learning_rate", composit::tensor_type(DType::float64, {}));
   const nn::TrainingStep step(init.parameters(), grad(training.loss, init.parameters()),
-                              nn::adam({.learning_rate = 3e-3}), {.observed = {training.loss}});
+                              nn::adam({.learning_rate = rate}), {.observed = {training.loss}});
   std::printf("a step of training: %zu nodes\n", step.graph().size());
 
   composit::Values values;
   std::mt19937 random(2);
   double accuracy = 0;
-  for (int epoch = 1; epoch <= 12; ++epoch) {
+  for (int epoch = 1; epoch <= kEpochs; ++epoch) {
     const auto start = std::chrono::steady_clock::now();
+    const double rate_now = 1e-2 * (kEpochs + 1 - epoch) / kEpochs;
+    values.set(rate, composit::array_of<double>(rate.type(), {rate_now}));
     const double loss = train_epoch(step, training.numbers, values, images.training, random);
     values.set(test.numbers, numbers_array(images.held_out));
     const Array correct = evaluate({test.correct}, values)[0];

@@ -52,10 +52,10 @@ void expect_as_many(const char* name, const char* what, size_t expected, size_t 
 
 }  // namespace
 
-Pullback vjp(const Function& f, const Tensors& inputs) {
+Pullback vjp(const TensorFunction& f, const Tensors& inputs) {
   const Placeholders placeholders(inputs);
   const Tensors results = f(placeholders.own());
-  const Function back = [placeholders, results](const Tensors& cotangents) {
+  const TensorFunction back = [placeholders, results](const Tensors& cotangents) {
     expect_as_many("vjp", "cotangents", results.size(), cotangents.size());
     std::vector<Seed> seeds;
     for (size_t i = 0; i < results.size(); ++i) seeds.push_back({results[i], cotangents[i]});
@@ -64,7 +64,7 @@ Pullback vjp(const Function& f, const Tensors& inputs) {
   return {placeholders.replaced(results), back};
 }
 
-std::function<ValueAndGradients(const Tensors&)> value_and_grad(ScalarFunction f) {
+std::function<ValueAndGradients(const Tensors&)> value_and_grad(LossFunction f) {
   return [f = std::move(f)](const Tensors& inputs) {
     const Placeholders placeholders(inputs);
     const Tensor value = f(placeholders.own());
@@ -77,13 +77,13 @@ std::function<ValueAndGradients(const Tensors&)> value_and_grad(ScalarFunction f
   };
 }
 
-Function grad(ScalarFunction f) {
+TensorFunction grad(LossFunction f) {
   return [both = value_and_grad(std::move(f))](const Tensors& inputs) {
     return both(inputs).gradients;
   };
 }
 
-Pushforward jvp(const Function& f, const Tensors& inputs, const Tensors& tangents) {
+Pushforward jvp(const TensorFunction& f, const Tensors& inputs, const Tensors& tangents) {
   expect_as_many("jvp", "tangents", inputs.size(), tangents.size());
   const Placeholders placeholders(inputs);
   const Tensors results = f(placeholders.own());
@@ -91,7 +91,7 @@ Pushforward jvp(const Function& f, const Tensors& inputs, const Tensors& tangent
   return {placeholders.replaced(results), placeholders.replaced(tensors(along))};
 }
 
-Tensors hessian_vector_product(const ScalarFunction& f, const Tensors& inputs,
+Tensors hessian_vector_product(const LossFunction& f, const Tensors& inputs,
                                const Tensors& vectors) {
   expect_as_many("hessian_vector_product", "vectors", inputs.size(), vectors.size());
   const Placeholders placeholders(inputs);

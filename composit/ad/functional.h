@@ -18,31 +18,31 @@
 
 namespace composit {
 
-using Function = std::function<Tensors(const Tensors& inputs)>;
-using ScalarFunction = std::function<Tensor(const Tensors& inputs)>;  // of one element
+using TensorFunction = std::function<Tensors(const Tensors& inputs)>;
+using LossFunction = std::function<Tensor(const Tensors& inputs)>;  // of one element
 
 // f's results, and what takes a cotangent for each to a gradient for each input.
 struct Pullback {
   Tensors results;
-  Function back;
+  TensorFunction back;
 };
-Pullback vjp(const Function& f, const Tensors& inputs);
+Pullback vjp(const TensorFunction& f, const Tensors& inputs);
 
 struct ValueAndGradients {
   Tensor value;
   Tensors gradients;  // one per input
 };
-std::function<ValueAndGradients(const Tensors& inputs)> value_and_grad(ScalarFunction f);
-Function grad(ScalarFunction f);
+std::function<ValueAndGradients(const Tensors& inputs)> value_and_grad(LossFunction f);
+TensorFunction grad(LossFunction f);
 
 // f's results, and how they change along `tangents`, one per input.
 struct Pushforward {
   Tensors results, tangents;
 };
-Pushforward jvp(const Function& f, const Tensors& inputs, const Tensors& tangents);
+Pushforward jvp(const TensorFunction& f, const Tensors& inputs, const Tensors& tangents);
 
 // The second derivatives of f times `vectors`, one per input.
-Tensors hessian_vector_product(const ScalarFunction& f, const Tensors& inputs,
+Tensors hessian_vector_product(const LossFunction& f, const Tensors& inputs,
                                const Tensors& vectors);
 
 }  // namespace composit

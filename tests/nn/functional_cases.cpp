@@ -295,6 +295,27 @@ void add_chains(Cases& cases) {
   cases["chain mean all"] = one([](In x) { return mean(x[0]); });
 }
 
+// ---- NaN and infinity ---------------------------------------------------------------------------
+
+void add_special(Cases& cases) {
+  cases["special exp"] = one([](In x) { return exp(x[0]); });
+  cases["special sqrt"] = one([](In x) { return sqrt(x[0]); });
+  cases["special relu"] = of(nn::relu);
+  cases["special sigmoid"] = of(nn::sigmoid);
+  cases["special square"] = one([](In x) { return x[0] * x[0]; });
+  cases["special quotient"] = one([](In x) { return x[0] / x[1]; });
+  cases["special max"] = one([](In x) { return amax(x[0]); });
+  cases["special maximum"] = one([](In x) { return maximum(x[0], flip(x[0], {0})); });
+  cases["special softmax"] = one([](In x) { return nn::softmax(slice(x[0], 0, 1, 6), 0); });
+  cases["special where"] = one([](In x) { return where(x[0] > 0, x[0], x[0] * x[0]); });
+  cases["special max_pool1d"] = one([](In x) {
+    return nn::max_pool1d(reshape(x[0], {1, 6}), {2});
+  });
+  cases["special cross_entropy"] = one([](In x) {
+    return nn::cross_entropy(reshape(x[0], {2, 3}), slice(arange(3), 0, 1, 3));
+  });
+}
+
 }  // namespace
 
 const std::map<std::string, Case>& functional_cases() {
@@ -308,6 +329,7 @@ const std::map<std::string, Case>& functional_cases() {
     add_losses(cases);
     add_layers(cases);
     add_chains(cases);
+    add_special(cases);
     return cases;
   }();
   return all;

@@ -34,6 +34,15 @@ class Floats:
         return x.to(dtype).requires_grad_(not self.constant)
 
 
+class Special(Floats):
+    """NaN, infinities, both zeros and one."""
+
+    VALUES = [float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1.0]
+
+    def make(self, dtype):
+        return torch.tensor(self.VALUES, dtype=dtype).requires_grad_()
+
+
 class Given:
     """Integers or bools."""
 
@@ -295,6 +304,22 @@ FUNCTIONS = {
     "chain max": (lambda x: x.amax(2), [f(5, 25, 15, 3)]),
     "chain mean": (lambda x: x.mean(2), [f(5, 25, 15, 3)]),
     "chain mean all": (lambda x: x.mean(), [f(16, 8)]),
+    # What NaN and infinity make of it.
+    "special exp": (torch.exp, [Special()]),
+    "special sqrt": (torch.sqrt, [Special()]),
+    "special relu": (F.relu, [Special()]),
+    "special sigmoid": (torch.sigmoid, [Special()]),
+    "special square": (lambda x: x * x, [Special()]),
+    "special quotient": (lambda x, y: x / y, [Special(), Special()]),
+    "special max": (lambda x: x.amax(), [Special()]),
+    "special maximum": (lambda x: torch.maximum(x, x.flip(0)), [Special()]),
+    "special softmax": (lambda x: F.softmax(x[1:], 0), [Special()]),
+    "special where": (lambda x: torch.where(x > 0, x, x * x), [Special()]),
+    "special max_pool1d": (lambda x: F.max_pool1d(x.reshape(1, 6), 2), [Special()]),
+    "special cross_entropy": (
+        lambda x: F.cross_entropy(x.reshape(2, 3), torch.tensor([1, 2])),
+        [Special()],
+    ),
 }
 
 # ---- optimizers ---------------------------------------------------------------------------------

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <functional>
+#include <iostream>
 
 #include "composit/eval/evaluate.h"
 #include "composit/ir/graph.h"
@@ -97,37 +100,65 @@ TEST(ChainRule, forward_mode_and_hessian_vector_products) {
   }
 }
 
-// Nodes of the gradient of a product of n numbers.
-size_t product_nodes(int n, double* first) {
-  std::vector<LazyTensor> inputs;
-  Values at;
-  Tensor product;
-  for (int i = 0; i < n; ++i) {
-    inputs.push_back(number("x" + std::to_string(i)));
-    at.set(inputs.back(), array(inputs.back(), {i == 0 ? 4.0 : 1.0}));
-    product = product.defined() ? product * Tensor(inputs.back()) : Tensor(inputs.back());
-  }
-  const auto gradients = grad(product, inputs);
-  *first = values(gradients[static_cast<size_t>(n - 1)], at)[0];
-  return nodes_of(gradients);
+// ---- long chains --------------------------------------------------------------------------------
+
+using Gradients = std::function<std::vector<LazyTensor>(int length)>;
+
+// Each step of the chain adds the same number of nodes, at most `per_step`, up to 10,000 steps.
+void expect_linear(size_t per_step, const Gradients& gradients) {
+  const size_t few = nodes_of(gradients(100)), more = nodes_of(gradients(1100));
+  const auto start = std::chrono::steady_clock::now();
+  const size_t many = nodes_of(gradients(10000));
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  std::cout << "10,000 steps: " << many << " nodes, " << time.count() << " s\n";
+  EXPECT_EQ((more - few) % 1000, 0u);
+  EXPECT_EQ(many - few, 9900 * ((more - few) / 1000));
+  EXPECT_LE((more - few) / 1000, per_step);
 }
 
-TEST(ChainRule, of_a_product_of_numbers_is_linear) {
-  double last = 0;
-  const size_t small = product_nodes(1000, &last), large = product_nodes(10000, &last);
-  EXPECT_EQ(last, 4);
-  EXPECT_LT(static_cast<double>(large), 10.5 * static_cast<double>(small));
+struct Product {
+  explicit Product(int count) {
+    for (int i = 0; i < count; ++i) {
+      inputs.push_back(number("x" + std::to_string(i)));
+      at.set(inputs.back(), array(inputs.back(), {i == 0 ? 4.0 : 1.0}));
+      value = value.defined() ? value * Tensor(inputs.back()) : Tensor(inputs.back());
+    }
+  }
+  std::vector<LazyTensor> inputs;
+  Values at;
+  Tensor value;
+};
+
+TEST(ChainRule, of_a_product_of_numbers_is_linear) {  // n inputs, n products, 2n on the way back
+  expect_linear(4, [](int n) {
+    const Product product(n);
+    return grad(product.value, product.inputs);
+  });
+  const Product product(10000);
+  EXPECT_EQ(values(grad(product.value, product.inputs)[9999], product.at)[0], 4);
 }
 
 TEST(ChainRule, of_a_chain_of_layers_is_linear) {
-  const auto nodes = [](int n) {
+  expect_linear(8, [](int n) {
     const LazyTensor w = input("w", tensor_type(DType::float64, {2, 2}));
     Tensor h = input("x", tensor_type(DType::float64, {1, 2}));
     for (int i = 0; i < n; ++i) h = tanh(mm(h, w));
-    return nodes_of(grad(sum(h), {w}));
-  };
-  const size_t small = nodes(1000), large = nodes(10000);
-  EXPECT_LT(static_cast<double>(large), 10.5 * static_cast<double>(small));
+    return grad(sum(h), {w});
+  });
+}
+
+TEST(ChainRule, of_an_unrolled_recurrent_network_is_linear) {
+  expect_linear(18, [](int n) {
+    const LazyTensor w = input("w", tensor_type(DType::float64, {3, 2}));
+    const LazyTensor u = input("u", tensor_type(DType::float64, {2, 2}));
+    const LazyTensor b = vector("b", 2);
+    Tensor h = input("h", tensor_type(DType::float64, {1, 2}));
+    for (int i = 0; i < n; ++i) {
+      const Tensor x = input("x" + std::to_string(i), tensor_type(DType::float64, {1, 3}));
+      h = tanh(mm(x, w) + mm(h, u) + b);
+    }
+    return grad(sum(h), {w, u, b});
+  });
 }
 
 TEST(ChainRule, says_what_is_wrong) {
