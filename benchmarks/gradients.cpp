@@ -29,23 +29,6 @@ double seconds(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// A scalar that every element of every result takes part in.
-at::Tensor loss_of(const Subject& subject, const Tensors& inputs) {
-  at::Tensor loss;
-  for (const at::Tensor& result : subject.run(inputs)) {
-    const at::Tensor part = result.square().mean();
-    loss = loss.defined() ? loss + part : part;
-  }
-  return loss;
-}
-
-flashlight::Capture<at::Tensor(Tensors)> capture(const Subject& subject, const Tensors& inputs) {
-  flashlight::TraceSettings settings;
-  settings.named = subject.named;
-  return flashlight::trace_with<at::Tensor(Tensors)>(
-      settings, [&](const Tensors& x) { return loss_of(subject, x); }, inputs);
-}
-
 size_t operations(const composit::Graph& graph) {
   size_t count = 0;
   for (const composit::NodePtr& node : graph.nodes()) count += !composit::is_input(*node);
@@ -65,19 +48,8 @@ void print_operations(const composit::Graph& graph) {
   for (const auto& [count, name] : sorted) std::printf("  %6zu %s\n", count, name.c_str());
 }
 
-Tensors leaves(const Subject& subject, const std::vector<std::string>& names) {
-  Tensors result;
-  for (const std::string& name : names)
-    for (const flashlight::NamedTensor& named : subject.named)
-      if (named.name == name) {
-        result.push_back(named.tensor);
-        break;
-      }
-  return result;
-}
-
 Tensors autograd(const Subject& subject, const Tensors& inputs, const Tensors& parameters) {
-  return torch::autograd::grad({loss_of(subject, inputs)}, parameters, {}, {}, false, true);
+  return torch::autograd::grad({zoo::loss_of(subject, inputs)}, parameters, {}, {}, false, true);
 }
 
 // ‖a − b‖ / ‖b‖ over all tensors together.
@@ -91,22 +63,10 @@ double distance(const Tensors& a, const Tensors& b) {
   return std::sqrt(difference / size);
 }
 
-void to_double(const Subject& subject) {
-  for (const flashlight::NamedTensor& named : subject.named)
-    if (named.tensor.is_floating_point())
-      named.tensor.set_data(named.tensor.detach().to(torch::kDouble));
-}
-
-Tensors doubled(Tensors tensors) {
-  for (at::Tensor& tensor : tensors)
-    if (tensor.is_floating_point()) tensor = tensor.to(torch::kDouble);
-  return tensors;
-}
-
 void measure(const Subject& subject, int rounds, bool nodes_only, Report& report) {
   const torch::AutoGradMode grad_mode(true);
   const Tensors inputs = subject.inputs(1);
-  const auto captured = capture(subject, inputs);
+  const auto captured = zoo::capture_loss(subject, inputs);
   std::unique_ptr<flashlight::Gradient> gradient;
   const double building =
       seconds([&] { gradient = std::make_unique<flashlight::Gradient>(captured.grad()); });
@@ -120,7 +80,7 @@ void measure(const Subject& subject, int rounds, bool nodes_only, Report& report
                 static_cast<double>(all) / static_cast<double>(forward));
   if (nodes_only) return print_operations(gradient->graph());
 
-  const Tensors parameters = leaves(subject, gradient->names());
+  const Tensors parameters = zoo::named(subject, gradient->names());
   Tensors expected, actual;
   std::vector<double> by_autograd, ours;
   for (int round = -1; round < rounds; ++round) {
@@ -135,8 +95,8 @@ void measure(const Subject& subject, int rounds, bool nodes_only, Report& report
   std::printf("%s: gradient graph / autograd %.3f\n", subject.name.c_str(),
               benchmarks::median_ratio(ours, by_autograd));
   gradient.reset();
-  to_double(subject);
-  const Tensors exact = autograd(subject, doubled(inputs), parameters);
+  zoo::to_double(subject);
+  const Tensors exact = autograd(subject, zoo::to_double(inputs), parameters);
   const double theirs = distance(expected, exact), own = distance(actual, exact);
   std::printf("%s: error of autograd %.3g, ours %.3g\n", subject.name.c_str(), theirs, own);
   report.target("7.2 error of float32 gradient / autograd's, " + subject.name, "<=", 4,
@@ -156,11 +116,13 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
   }
   Report report("gradients");
-  const std::pair<const char*, Subject (*)()> entries[] = {
-      {"small_encoder", zoo::small_encoder}, {"resnet50", zoo::resnet50},
-      {"bert_base", zoo::bert_base},         {"clip_text", zoo::clip_text},
-      {"sd_unet", zoo::unet},                {"sd_vae_decoder", zoo::vae_decoder},
-      {"resnet18_train", zoo::resnet18_train}};
+  const std::pair<const char*, Subject (*)()> entries[] = {{"small_encoder", zoo::small_encoder},
+                                                           {"resnet50", zoo::resnet50},
+                                                           {"bert_base", zoo::bert_base},
+                                                           {"clip_text", zoo::clip_text},
+                                                           {"sd_unet", zoo::unet},
+                                                           {"sd_vae_decoder", zoo::vae_decoder},
+                                                           {"resnet18_train", zoo::resnet18_train}};
   for (const auto& [name, make] : entries)
     if (only.empty() || only == name) measure(make(), rounds, nodes_only, report);
   return report.finish();

@@ -99,6 +99,19 @@ ProgramRun run_recorded(const Program& program, const FlatValues& arguments,
   return run;
 }
 
+std::vector<at::Tensor> evaluate_by(const composit::Backend& backend, const composit::Graph& graph,
+                                    const std::vector<at::Tensor>& inputs) {
+  std::vector<composit::Array> arrays;
+  for (const at::Tensor& input : inputs)
+    arrays.push_back(input.defined() ? tracer::to_array(input.detach()) : composit::Array());
+  std::vector<composit::Array> results = backend.compile(graph)(arrays);
+  results.resize(graph.outputs().size());
+  std::vector<at::Tensor> tensors;
+  for (const composit::Array& result : results)
+    tensors.push_back(result.defined() ? tracer::to_tensor(result) : at::Tensor());
+  return tensors;
+}
+
 CaptureBase::CaptureBase(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
 CaptureBase CaptureBase::capture(Program program, FlatValues arguments,
@@ -142,6 +155,11 @@ const std::vector<at::Tensor>& CaptureBase::example_results() const {
 
 std::vector<at::Tensor> CaptureBase::replay(const std::vector<at::Tensor>& arguments) const {
   return state_->plan().run(state_->bind(arguments));
+}
+
+std::vector<at::Tensor> CaptureBase::evaluate(const std::vector<at::Tensor>& arguments,
+                                              const composit::Backend& backend) const {
+  return evaluate_by(backend, state_->graph, state_->bind(arguments));
 }
 
 void CaptureBase::expect_structure(const Structure& arguments) const {

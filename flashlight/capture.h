@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "composit/ir/graph.h"
+#include "composit/op/backend.h"
 #include "flashlight/check_report.h"
 #include "flashlight/gradient.h"
 #include "flashlight/structure.h"
@@ -68,6 +69,11 @@ class CaptureBase {
   // Results of the program for these tensors. UserError when one has another type than its example,
   // when a guard fails, or a number among the arguments is another; nothing is written then.
   std::vector<at::Tensor> replay(const std::vector<at::Tensor>& arguments) const;
+
+  // The same results by another backend, composit::reference() for one: by the definitions of the
+  // operations. Nothing is written. UserError where the backend lacks an operation.
+  std::vector<at::Tensor> evaluate(const std::vector<at::Tensor>& arguments,
+                                   const composit::Backend& backend) const;
 
   // What the capture holds for, one line each: pinned types, guards, constants, random draws, what
   // it writes.

@@ -43,6 +43,10 @@ ProgramRun run_recorded(const Program& program, const FlatValues& arguments,
                         const std::vector<NamedTensor>& named, const TraceOptions& options,
                         const tracer::Recorder::Observer& observer = nullptr);
 
+// Outputs of `graph`, without what it writes, for the tensors of its inputs.
+std::vector<at::Tensor> evaluate_by(const composit::Backend& backend, const composit::Graph& graph,
+                                    const std::vector<at::Tensor>& inputs);
+
 // Calls `visit` with every node of the graph, those of regions included.
 template <class Visit>
 void for_each_node(const composit::Graph& graph, Visit visit) {

@@ -15,7 +15,7 @@ using composit::UserError;
 struct Gradient::State {
   composit::Graph graph;
   std::vector<std::string> names;
-  std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)> run;
+  std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)> bind, run;
 };
 
 namespace {
@@ -66,14 +66,22 @@ class Names {
   const std::map<std::string, std::vector<std::string>>& tied_;
 };
 
+Gradient::Result split(const std::vector<at::Tensor>& outputs) {
+  return {outputs[0], {outputs.begin() + 1, outputs.end()}};
+}
+
 }  // namespace
 
 const composit::Graph& Gradient::graph() const { return state_->graph; }
 const std::vector<std::string>& Gradient::names() const { return state_->names; }
 
 Gradient::Result Gradient::operator()(const std::vector<at::Tensor>& arguments) const {
-  std::vector<at::Tensor> outputs = state_->run(arguments);
-  return {outputs[0], {outputs.begin() + 1, outputs.end()}};
+  return split(state_->run(state_->bind(arguments)));
+}
+
+Gradient::Result Gradient::evaluate(const std::vector<at::Tensor>& arguments,
+                                    const composit::Backend& backend) const {
+  return split(evaluate_by(backend, state_->graph, state_->bind(arguments)));
 }
 
 Gradient CaptureBase::grad(size_t loss, const std::vector<std::string>& wrt) const {
@@ -92,9 +100,8 @@ Gradient CaptureBase::grad(size_t loss, const std::vector<std::string>& wrt) con
   state->graph = composit::Graph(std::move(parts));
   auto plan = std::make_shared<const tracer::Plan>(
       state->graph, tracer::PlanOptions{state_->grad, state_->generators, /*pin_strides=*/false});
-  state->run = [plan, capture = state_](const std::vector<at::Tensor>& arguments) {
-    return plan->run(capture->bind(arguments));
-  };
+  state->bind = [capture = state_](const auto& arguments) { return capture->bind(arguments); };
+  state->run = [plan](const std::vector<at::Tensor>& inputs) { return plan->run(inputs); };
   return Gradient(std::move(state));
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "composit/ir/graph.h"
+#include "composit/op/backend.h"
 
 namespace flashlight {
 
@@ -34,6 +35,8 @@ class Gradient {
   // `arguments`: the tensors of the capture's arguments, in order; parameters are the model's.
   // UserError as in Capture::replay.
   Result operator()(const std::vector<at::Tensor>& arguments) const;
+  // The same by another backend; nothing is written.
+  Result evaluate(const std::vector<at::Tensor>& arguments, const composit::Backend& backend) const;
 
   struct State;  // gradient.cpp
   explicit Gradient(std::shared_ptr<const State> state) : state_(std::move(state)) {}

@@ -95,11 +95,18 @@ class Interpreter {
     if (operation != nullptr) {
       const Call call = call_of(node, operation->schema);
       Arrays results = evaluate(*operation, call, places(call, operands));
+      if (node.effect() >= 0) expect_pinned(node, results);
       if (results.size() == node.outputs().size()) return results;
     }
     if (const Attribute* body = node.find_run("body"))
       return evaluate(*body->as<Region>(), operands);
     throw UserError("[evaluate] composit has no definition of '" + node.op().str() + "'");
+  }
+  static void expect_pinned(const Node& node, const Arrays& results) {
+    for (size_t i = 0; i < std::min(results.size(), node.outputs().size()); ++i)
+      if (results[i].defined() && results[i].type().sizes != node.outputs()[i].sizes)
+        throw UserError("[evaluate] '" + node.op().str() + "' gives " + print(results[i].type()) +
+                        ", the graph holds for " + print(node.outputs()[i]));
   }
   // Operands are the call's tensors that are there.
   static Arrays places(const Call& call, const Arrays& operands) {
@@ -134,9 +141,11 @@ class Reference : public Backend {
         missing += (missing.empty() ? "'" : ", '") + node->op().str() + "'";
     }
     if (!missing.empty()) throw UserError("[evaluate] composit has no definition of " + missing);
-    if (!graph.effects().empty())
-      throw UserError("[evaluate] the graph has effects, '" + graph.effects()[0]->op().str() +
-                      "' the first of them; the reference computes values only");
+    // One that has a definition is a guard: its sizes depend on values, and were pinned.
+    for (const NodePtr& node : graph.effects())
+      if (find_operation(node->op()) == nullptr)
+        throw UserError("[evaluate] the graph has effects, '" + node->op().str() +
+                        "' the first of them; the reference computes values only");
   }
 };
 

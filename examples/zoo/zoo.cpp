@@ -1,5 +1,3 @@
-#include "examples/zoo/zoo.h"
-
 #include <torch/torch.h>
 
 #include "examples/models/bert.h"
@@ -8,29 +6,12 @@
 #include "examples/models/resnet.h"
 #include "examples/models/unet.h"
 #include "examples/models/vae.h"
-#include "flashlight/trace.h"
+#include "examples/zoo/subject.h"
 
 namespace zoo {
 namespace {
 
 using models::make_with_random_weights;
-
-at::Generator generator(uint64_t seed) { return at::make_generator<at::CPUGeneratorImpl>(seed); }
-
-at::Tensor noise(at::IntArrayRef sizes, uint64_t seed) {
-  return torch::randn(sizes, generator(seed));
-}
-
-at::Tensor tokens(at::IntArrayRef sizes, int64_t vocabulary, uint64_t seed) {
-  return torch::randint(0, vocabulary, sizes, generator(seed), torch::kLong);
-}
-
-// The last quarter of the tokens is padding.
-at::Tensor padding_mask(int64_t batch, int64_t length) {
-  at::Tensor mask = torch::ones({batch, length}, torch::kLong);
-  mask.slice(1, length - length / 4).zero_();
-  return mask;
-}
 
 models::BertConfig small_bert_config() {
   models::BertConfig config;
@@ -40,20 +21,6 @@ models::BertConfig small_bert_config() {
   config.num_attention_heads = 4;
   config.intermediate_size = 1024;
   return config;
-}
-
-template <class Model>
-Subject subject(std::string name, Model model, std::function<Tensors(Model&, const Tensors&)> run,
-                std::function<Tensors(uint64_t)> inputs, bool grad = false) {
-  Subject result;
-  result.name = std::move(name);
-  result.named = flashlight::named_tensors(model);
-  result.run = [model, run = std::move(run)](const Tensors& tensors) mutable {
-    return run(model, tensors);
-  };
-  result.inputs = std::move(inputs);
-  result.grad = grad;
-  return result;
 }
 
 Tensors image_batch(uint64_t seed) {

@@ -36,4 +36,19 @@ Subject bert_train();  // 4 layers of width 256
 Subject resnet18_step();
 Subject bert_step();
 
+// Every architecture of examples/models at widths that a test runs in milliseconds, in evaluation
+// mode; ResNet in training mode, too.
+std::vector<Subject> small_models();
+
+// A number that every element of every result takes part in: what models are differentiated for.
+at::Tensor loss_of(const Subject& subject, const Tensors& inputs);
+flashlight::Capture<at::Tensor(Tensors)> capture_loss(const Subject& subject,
+                                                      const Tensors& inputs);
+// The model's tensors of these names.
+Tensors named(const Subject& subject, const std::vector<std::string>& names);
+
+// All floating point parameters and buffers become float64.
+void to_double(const Subject& subject);
+Tensors to_double(Tensors inputs);
+
 }  // namespace zoo

@@ -140,18 +140,24 @@ static Loops matmul_loops(const In& a, const In& b) {
   return nest.store(nest.sum(x * y)).loops();
 }
 
+static Gradients matmul_gradients(const Vjp& v, const Tensor& a, const Tensor& b) {
+  if (a.rank() < 2 || b.rank() < 2) return {};  // by transposition
+  const Tensor& g = v.cotangents[0];
+  const auto adjoint = [](const Tensor& x) { return conj(transpose(x, -2, -1)); };
+  const auto rows = [](const Tensor& x) { return reshape(x, {-1, x.size(-1)}); };
+  Gradients gradients(2);
+  if (v.wanted[0]) gradients[0] = sum_to_size(matmul(g, adjoint(b)), a.sizes());
+  if (v.wanted[1] && b.rank() == 2)  // one product, with no sum over batches behind it
+    gradients[1] = mm(adjoint(rows(a)), rows(g));
+  else if (v.wanted[1])
+    gradients[1] = sum_to_size(matmul(adjoint(a), g), b.sizes());
+  return gradients;
+}
+
 static void add_matmul(OperationTable& rows) {
   rows.add({.schema = "aten::matmul(Tensor self, Tensor other) -> Tensor",
             .loops = [](In a, In b) { return matmul_loops(a, b); },
-            .vjp =
-                [](Vjp v, Tensor a, Tensor b) {
-                  if (a.rank() < 2 || b.rank() < 2) return Gradients{};  // by transposition
-                  const Tensor& g = v.cotangents[0];
-                  const auto adjoint = [](const Tensor& x) { return conj(transpose(x, -2, -1)); };
-                  return Gradients{
-                      v.wanted[0] ? sum_to_size(matmul(g, adjoint(b)), a.sizes()) : Tensor(),
-                      v.wanted[1] ? sum_to_size(matmul(adjoint(a), g), b.sizes()) : Tensor()};
-                },
+            .vjp = [](Vjp v, Tensor a, Tensor b) { return matmul_gradients(v, a, b); },
             .samples = "f32[2,3] f32[3,4] | f32[3] f32[3] | f32[2,3] f32[3] | f32[3] f32[3,2] | "
                        "f32[2,1,3,4] f32[5,4,2] | f32[2,2,3] f32[3,2]",
             .bad = "f32[2,3] f32[2]: do not multiply | f32[] f32[2]: an axis at least | f32[2,2,3] "

@@ -20,6 +20,9 @@ static Tensor by_group(const Tensor& x, int64_t groups) {
   return reshape(x, {x.size(0), groups, x.size(1) / groups * per_channel_count(x)});
 }
 
+// LibTorch's kernels take nothing else.
+static Tensor contiguous(const Tensor& x) { return apply_one("aten::contiguous", {x}); }
+
 // y, mean and rstd per group.
 static Tensors group_norm(const Tensor& x, const std::optional<Tensor>& weight,
                           const std::optional<Tensor>& bias, int64_t groups, double eps) {
@@ -53,9 +56,9 @@ void add_group_norm_rows(OperationTable& rows) {
                 [](Tensor x, int64_t groups, std::optional<Tensor> weight,
                    std::optional<Tensor> bias, double eps) {
                   expect_groups(x, groups);
-                  return Tensors{
-                      apply("aten::native_group_norm", {x, weight, bias, x.size(0), x.size(1),
-                                                        per_channel_count(x), groups, eps})[0]};
+                  return Tensors{apply("aten::native_group_norm",
+                                       {contiguous(x), weight, bias, x.size(0), x.size(1),
+                                        per_channel_count(x), groups, eps})[0]};
                 },
             .samples = "f32[2,4,3] 2 f32[4] f32[4] | f32[2,6,2,2] 3 | f32[0,4,3] 2",
             .bad = "f32[2,4,3] 3: divide into"});
@@ -70,8 +73,8 @@ void add_group_norm_rows(OperationTable& rows) {
               int64_t c, int64_t rest, int64_t groups) {
              if (v.cotangents[1].defined() || v.cotangents[2].defined()) return Gradients{};
              return apply("aten::native_group_norm_backward",
-                          {v.cotangents[0], x, v.results[1], v.results[2], weight, n, c, rest,
-                           groups, v.wanted});
+                          {contiguous(v.cotangents[0]), x, v.results[1], v.results[2], weight, n, c,
+                           rest, groups, v.wanted});
            },
        .samples = "f32[2,4,3] f32[4] f32[4] 2 4 3 2 1e-05 | f32[1,6,2,2] None None 1 6 4 3 0.1",
        .bad = "f32[2,4,3] None None 2 4 3 3 0.1: divide into"});

@@ -1,0 +1,62 @@
+// Every architecture of examples/models in float64: values by our own definitions, gradients by
+// composit/ad, both against LibTorch.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "composit/eval/evaluate.h"
+#include "examples/zoo/zoo.h"
+
+namespace flashlight {
+namespace {
+
+using zoo::Subject;
+using zoo::Tensors;
+
+// Largest difference over the largest element of all: a bias in front of a batch norm has a
+// gradient of zero but for rounding.
+double difference(const Tensors& actual, const Tensors& expected) {
+  double worst = 0, scale = 0;
+  EXPECT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const at::Tensor e = expected[i].defined() ? expected[i] : at::zeros_like(actual[i]);
+    EXPECT_EQ(actual[i].sizes(), e.sizes());
+    EXPECT_EQ(actual[i].scalar_type(), e.scalar_type());
+    scale = std::max(scale, e.abs().max().item<double>());
+    worst = std::max(worst, (actual[i] - e).abs().max().item<double>());
+  }
+  EXPECT_GT(scale, 0);
+  return worst / scale;
+}
+
+class Models : public testing::TestWithParam<Subject> {
+ protected:
+  void SetUp() override { zoo::to_double(GetParam()); }
+  Tensors inputs(uint64_t seed) const { return zoo::to_double(GetParam().inputs(seed)); }
+};
+
+TEST_P(Models, values_by_definitions_are_torchs) {
+  const Subject& subject = GetParam();
+  const auto captured = zoo::capture_loss(subject, inputs(1));
+  const Tensors actual = captured.evaluate(inputs(2), composit::reference());
+  EXPECT_LT(difference(actual, {zoo::loss_of(subject, inputs(2))}), 1e-12);
+}
+
+TEST_P(Models, gradients_by_all_parameters_are_autograds) {
+  const Subject& subject = GetParam();
+  const Gradient gradient = zoo::capture_loss(subject, inputs(1)).grad();
+  size_t parameters = 0;
+  for (const NamedTensor& tensor : subject.named) parameters += tensor.tensor.requires_grad();
+  EXPECT_EQ(gradient.names().size(), parameters);
+  const Tensors leaves = zoo::named(subject, gradient.names());
+  const Tensors expected =
+      torch::autograd::grad({zoo::loss_of(subject, inputs(2))}, leaves, {}, {}, false, true);
+  const auto by_definitions = gradient.evaluate(inputs(2), composit::reference());
+  EXPECT_LT(difference(gradient(inputs(2)).gradients, expected), 1e-10);
+  EXPECT_LT(difference(by_definitions.gradients, expected), 1e-10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Small, Models, testing::ValuesIn(zoo::small_models()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace flashlight
