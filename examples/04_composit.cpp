@@ -1,15 +1,17 @@
-// The array language: graphs written as one writes NumPy, evaluated when asked, and an operation of
-// one's own. No LibTorch.
+// The array language: graphs written as one writes NumPy, evaluated when asked, an operation of
+// one's own, and training. No LibTorch.
 #include <cstdlib>
 #include <iostream>
 
 #include "composit/ad/chain_rule.h"
 #include "composit/ir/print.h"
+#include "composit/nn/optimize.h"
 #include "composit/numpy/numpy.h"
 
 using composit::Array;
 using composit::DType;
 namespace cnp = composit::numpy;
+namespace nn = composit::nn;
 
 static void expect(bool condition, const char* what) {
   if (condition) return;
@@ -61,8 +63,31 @@ static void adding_a_new_operation() {
             << composit::print(slopes.type()) << "\n";
 }
 
+static cnp::NdArray random_input(const std::string& name, const composit::Ints& sizes) {
+  return cnp::asarray(cnp::evaluate(cnp::random::random(sizes)), name);
+}
+
+// A loss maps to itself. `optimize` is the only place where something is evaluated.
+static void training() {
+  std::vector<composit::LazyTensor> weights = {random_input("weight", {32, 8})};
+  std::vector<composit::Hash> steps;
+  for (int iteration = 0; iteration < 3; ++iteration) {
+    const cnp::NdArray input = random_input("input", {16, 32});
+    const cnp::NdArray output = cnp::matmul(input, weights[0]);
+    const cnp::NdArray loss = cnp::mean(output);
+
+    const auto gradients = composit::chain_rule({{loss, loss}}, weights);
+    steps.push_back(gradients[0].hash());
+    weights = nn::optimize(weights, gradients, nn::sgd({.learning_rate = 1e-3}));
+  }
+  expect(steps[0] == steps[1] && steps[1] == steps[2], "each step has the graph of the first");
+  std::cout << "training: '" << composit::input_name(*weights[0].node)
+            << "' after three steps on one graph\n";
+}
+
 int main() {
   simplest_example();
   several_inputs_and_outputs();
   adding_a_new_operation();
+  training();
 }
