@@ -42,9 +42,11 @@ std::optional<Replacement> respell(const Node& node, const std::vector<LazyTenso
 
 }  // namespace
 
-Graph canonicalize(const Graph& graph) {
-  const Graph inner = rebuild_regions(graph, canonicalize);
-  return fuse_linear(rebuild(inner, respell));
+Graph canonicalize(const Graph& graph, const CanonicalizeOptions& options) {
+  const Graph inner =
+      rebuild_regions(graph, [&](const Graph& region) { return canonicalize(region, options); });
+  const Graph spelled = rebuild(inner, respell);
+  return options.exact ? spelled : fuse_linear(spelled);
 }
 
 }  // namespace composit

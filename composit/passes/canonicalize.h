@@ -14,9 +14,10 @@
 // Known by name: transpose -> permute, split -> split_with_sizes, rsub -> sub, sum -> sum of axes,
 // the ends of slices, mm for matmul of matrices.
 //
-// addmm and mm with a transposed weight -> linear; a linear between reshapes, and one whose bias is
-// added behind it -> one linear. These are equal by definition and under `reference`; LibTorch
-// rounds the sum with a bias once less where it has one kernel for both.
+// All of this is exact. Products reassociate: addmm and mm with a transposed weight -> linear; a
+// linear between reshapes, and one whose bias is added behind it -> one linear. LibTorch's linear
+// calls addmm or mm itself, but adds the bias within its kernel where C++ adds it behind, and
+// another order of loops sums in another order.
 //
 // How LibTorch ran a node (in place, the inside of a composite that has a row) is left out: the
 // result computes the same, but is not replayed call by call. Types, strides, effects, guards and
@@ -27,6 +28,10 @@
 
 namespace composit {
 
-Graph canonicalize(const Graph& graph);
+struct CanonicalizeOptions {
+  bool exact = false;  // without the products
+};
+
+Graph canonicalize(const Graph& graph, const CanonicalizeOptions& options = {});
 
 }  // namespace composit

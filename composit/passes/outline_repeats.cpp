@@ -170,8 +170,10 @@ class Outliner {
     if (node->effect() >= 0) effects_.insert(node.get(), now);
     return replace_by(now).outputs;
   }
+  // Inputs and constants stay, and may stand behind the call that takes them.
   LazyTensor value(const LazyTensor& old) {
-    return old ? now_[old.node.get()].at(old.index) : LazyTensor();
+    const bool stays = !old || is_input(*old.node) || old.node->op() == ops::kConstant;
+    return stays ? old : now_[old.node.get()].at(old.index);
   }
   NodePtr value_of(const NodePtr& effect) { return *effects_.find(effect.get()); }
 

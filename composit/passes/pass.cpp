@@ -54,8 +54,11 @@ void report(const PassOptions& options, const Pass& pass, const Graph& before, c
 
 Passes table() {
   return {
-      {"canonicalize", Assumes::exact, "one spelling where ATen has several for the same values",
-       canonicalize},
+      {"canonicalize", Assumes::reassociates,
+       "one spelling where ATen has several: captures from C++ and Python become equal",
+       [](const Graph& graph) { return canonicalize(graph); }},
+      {"canonicalize_exact", Assumes::exact, "the same but for products, which stay as they are",
+       [](const Graph& graph) { return canonicalize(graph, {.exact = true}); }},
       {"decompose", Assumes::exact, "operations defined by others into those, all the way down",
        [](const Graph& graph) { return decompose(graph); }},
       {"fold_constants", Assumes::exact, "what depends on constants only becomes a constant",
@@ -84,7 +87,7 @@ const Passes& all_passes() {
 }
 
 Passes default_passes() {
-  return find_passes("canonicalize,drop_no_ops,fold_constants,common_subexpressions");
+  return find_passes("canonicalize_exact,drop_no_ops,fold_constants,common_subexpressions");
 }
 
 const Pass& find_pass(std::string_view name) {

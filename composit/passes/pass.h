@@ -38,7 +38,7 @@ using Passes = std::vector<Pass>;
 
 // Every pass of this folder, with its usual options.
 const Passes& all_passes();
-// Those that make any graph smaller and leave its operations readable and differentiable.
+// Exact ones that make any graph smaller and leave its operations readable and differentiable.
 Passes default_passes();
 // UserError that lists the names there are.
 const Pass& find_pass(std::string_view name);

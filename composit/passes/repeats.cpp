@@ -141,8 +141,9 @@ class Search {
     const size_t most = sequence_.nodes.size() / 2;
     std::vector<size_t> lengths;
     std::map<size_t, size_t> distances;
-    for (size_t step = 4; step / 4 * 4 <= most; step += std::max<size_t>(1, step / 4))
-      lengths.push_back(step);
+    for (size_t one = std::max<size_t>(1, limits_.min_length); one <= most;
+         one += std::max<size_t>(1, one / 4))
+      lengths.push_back(one);
     for (size_t length = 1; length <= most; length *= 4)
       for (const Group& group : groups_of(fingerprints_.of_length(length)))
         for (size_t i = 1; i < group.size(); ++i) ++distances[group[i] - group[i - 1]];

@@ -4,6 +4,9 @@
 #include <numeric>
 
 #include "composit/ir/transform.h"
+#include "composit/op/promotion.h"
+#include "composit/ops/native.h"
+#include "composit/passes/canonicalize.h"
 #include "composit/passes/definition.h"
 
 namespace composit {
@@ -126,7 +129,7 @@ NodePtr as_sum_of_axes(const Node& node, const Call& call) {
 NodePtr as_mm(const Node& node, const Call& call) {
   const Tensor &a = call.tensors()[0], &b = call.tensors()[1];
   if (a.rank() != 2 || b.rank() != 2) return nullptr;
-  return respelled(node, "aten::mm", {a, b});
+  return if_same(node, respelled(node, "aten::mm", {a, b}));
 }
 
 using Respell = NodePtr (*)(const Node&, const Call&);
@@ -175,20 +178,34 @@ bool gives(const Node& candidate, const Type& type) {
   return now.dtype == type.dtype && now.sizes == type.sizes;
 }
 
-// full(…) beside a tensor of its type is a number.
+// The number that `tensor` is beside `other`: full(…) of its type, or a wrapped integer beside a
+// float, which becomes one.
+std::optional<Scalar> number_beside(const Tensor& tensor, const Tensor& other) {
+  static const Symbol kFull("aten::full");
+  const Node &node = *tensor.lazy().node, &partner = *other.lazy().node;
+  if (is_wrapped_number(other) || partner.op() == kFull) return std::nullopt;
+  if (node.op() == kFull && tensor.dtype() == other.dtype())
+    return node.attribute("fill_value").as<Scalar>();
+  constexpr int64_t kExact = int64_t{1} << 53;
+  if (!is_wrapped_number(tensor) || tensor.dtype() != DType::int64 ||
+      category(other.dtype()) != DTypeCategory::floating)
+    return std::nullopt;
+  const int64_t value = elements<int64_t>(node.attribute("value").as<Array>())[0];
+  if (std::abs(value) > kExact) return std::nullopt;
+  return Scalar(static_cast<double>(value));
+}
+
 NodePtr with_number(const Node& node, const Call& call) {
-  static const Symbol kFull("aten::full"), kAdd("aten::add.Tensor"), kSub("aten::sub.Tensor"),
-      kMul("aten::mul.Tensor"), kDiv("aten::div.Tensor");
+  static const Symbol kAdd("aten::add.Tensor"), kSub("aten::sub.Tensor"), kMul("aten::mul.Tensor"),
+      kDiv("aten::div.Tensor");
   const Symbol op = node.op();
   if (op != kAdd && op != kSub && op != kMul && op != kDiv) return nullptr;
   for (size_t i = 0; i < 2; ++i) {
-    const Tensor &filled = call.tensors()[i], &other = call.tensors()[1 - i];
-    if (filled.lazy().node->op() != kFull || other.lazy().node->op() == kFull ||
-        is_wrapped_number(other) || filled.dtype() != other.dtype() ||
-        other.type().sizes != type_of(node).sizes)
-      continue;
+    const Tensor& other = call.tensors()[1 - i];
+    const auto number = number_beside(call.tensors()[i], other);
+    if (!number || other.type().sizes != type_of(node).sizes) continue;
     auto arguments = arguments_of(call);
-    arguments[i] = filled.lazy().node->attribute("fill_value");
+    arguments[i] = *number;
     const NodePtr candidate = respelled(node, op.str(), std::move(arguments));
     if (gives(*candidate, type_of(node))) return candidate;
   }
@@ -234,7 +251,8 @@ NodePtr with_plain_axes(const Node& node, const Operation& operation) {
   if (operation.row.native) return candidate;
   if (!operation.row.decompose) return if_same(node, candidate);
   const auto before = decomposition(node), after = decomposition(*candidate);
-  return before && after && *before == *after ? candidate : nullptr;
+  const auto plain_parts = [](const Graph& parts) { return canonicalize(parts, {.exact = true}); };
+  return before && after && plain_parts(*before) == plain_parts(*after) ? candidate : nullptr;
 }
 
 // "int[2]" takes a list of one for both.

@@ -1,0 +1,227 @@
+// Pieces that repeat become calls; calls compute, differentiate and print.
+#include "composit/passes/outline_repeats.h"
+
+#include <gtest/gtest.h>
+
+#include "composit/ad/chain_rule.h"
+#include "composit/eval/evaluate.h"
+#include "composit/ir/parse.h"
+#include "composit/ir/print.h"
+#include "composit/ir/verify.h"
+#include "composit/ops/functions.h"
+#include "composit/ops/native.h"
+#include "composit/passes/inline_calls.h"
+#include "tests/passes/computable_graph.h"
+
+namespace composit {
+namespace {
+
+using testing::random_inputs;
+
+std::vector<NodePtr> calls_in(const Graph& graph) {
+  std::vector<NodePtr> calls;
+  for (const NodePtr& node : graph.nodes())
+    if (node->op() == ops::kCall) calls.push_back(node);
+  return calls;
+}
+const Region& body_of(const NodePtr& call) { return call->find_run("body")->as<Region>(); }
+
+void expect_inverse(const Graph& outlined, const Graph& graph) {
+  verify(outlined);
+  EXPECT_EQ(inline_calls(outlined), graph);
+  EXPECT_EQ(parse(print(outlined)), outlined);
+}
+
+LazyTensor matrix(const std::string& name, InputKind kind = InputKind::user_input) {
+  return input(name, tensor_type(DType::float64, {4, 4}), kind);
+}
+
+// Attention over x, then two products: with parameters of its own.
+Tensor encoder_layer(const Tensor& x, const Tensor& mask, const std::string& name,
+                     std::vector<LazyTensor>& inputs) {
+  const auto parameter = [&](const char* of) {
+    inputs.push_back(matrix(name + of, InputKind::parameter));
+    return Tensor(inputs.back());
+  };
+  const auto product = [](const Tensor& a, const Tensor& weight) {
+    return apply_one("aten::linear", {a, weight});
+  };
+  const Tensor q = product(x, parameter(".q")), k = product(x, parameter(".k"));
+  const Tensor scores = mm(q, transpose(k, 0, 1)) / 2 + mask;
+  const Tensor y = x + mm(softmax(scores, -1), product(x, parameter(".v")));
+  const Tensor hidden = apply_one("aten::gelu", {product(y, parameter(".up"))});
+  return apply_one("aten::layer_norm", {y + product(hidden, parameter(".down")), Ints{4}});
+}
+
+Graph encoder(int64_t layers) {
+  Graph::Parts parts{.inputs = {matrix("x"), matrix("mask")}};
+  Tensor x = exp(Tensor(parts.inputs[0]));
+  for (int64_t i = 0; i < layers; ++i)
+    x = encoder_layer(x, parts.inputs[1], "layer" + std::to_string(i), parts.inputs);
+  parts.outputs = {sum(x)};
+  return Graph(parts);
+}
+
+TEST(OutlineRepeats, equal_layers_are_calls_of_one_region) {
+  const Graph graph = encoder(12), outlined = outline_repeats(graph);
+  const auto calls = calls_in(outlined);
+  ASSERT_EQ(calls.size(), 12U);
+  for (const NodePtr& call : calls) {
+    EXPECT_EQ(body_of(call), body_of(calls[0]));  // one object
+    EXPECT_EQ(call->operands().size(), 7U);       // x, five weights, the mask
+    EXPECT_EQ(call->outputs().size(), 1U);
+  }
+  EXPECT_EQ(outlined.size(), 2U + 12 * 5 + 12 + 2);  // inputs, calls, exp and sum
+  expect_inverse(outlined, graph);
+}
+
+TEST(OutlineRepeats, calls_compute_and_differentiate) {
+  const Graph graph = encoder(3), outlined = outline_repeats(graph);
+  ASSERT_EQ(calls_in(outlined).size(), 3U);
+  const auto inputs = random_inputs(graph, 1);
+  EXPECT_EQ(evaluate(outlined, inputs), evaluate(graph, inputs));
+  const auto gradients = [&](const Graph& of) {
+    return evaluate(Graph({.inputs = of.inputs(), .outputs = grad(of.outputs()[0], of.inputs())}),
+                    inputs);
+  };
+  const auto expected = gradients(graph), found = gradients(outlined);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto a = elements<double>(expected[i]), b = elements<double>(found[i]);
+    for (size_t k = 0; k < a.size(); ++k) EXPECT_NEAR(a[k], b[k], 1e-12) << "input " << i;
+  }
+}
+
+TEST(OutlineRepeats, a_region_gives_what_any_call_is_asked_for) {
+  Graph::Parts parts{.inputs = {matrix("x")}};
+  Tensor x = parts.inputs[0], middle;
+  for (int i = 0; i < 6; ++i) {
+    const Tensor inner = tanh(sin(x));
+    if (i == 3) middle = inner;
+    x = cos(exp(-square(inner)));
+  }
+  parts.outputs = {x, middle};
+  const Graph graph(parts), outlined = outline_repeats(graph);
+  const auto calls = calls_in(outlined);
+  ASSERT_FALSE(calls.empty());
+  EXPECT_EQ(body_of(calls[0])->outputs().size(), 2U);
+  expect_inverse(outlined, graph);
+  const auto inputs = random_inputs(graph, 1);
+  EXPECT_EQ(evaluate(outlined, inputs), evaluate(graph, inputs));
+}
+
+// What stands between the pieces may differ: numbers, other operations, effects.
+TEST(OutlineRepeats, finds_pieces_with_other_things_between) {
+  Graph::Parts parts{.inputs = {matrix("x"), matrix("y")}};
+  Tensor x = parts.inputs[0];
+  const Tensor y = parts.inputs[1];
+  for (int step = 0; step < 5; ++step) {
+    Tensor noise = y;
+    for (int i = 0; i < 3; ++i) noise = exp(-mm(noise, tanh(x)) + sigmoid(y));
+    x = x * (1.0 - 0.1 * step) + noise * (0.3 * step + 0.1);
+    if (step % 2 == 0) x = relu(x);
+  }
+  parts.outputs = {x};
+  const Graph graph(parts), outlined = outline_repeats(graph);
+  EXPECT_LT(outlined.size(), graph.size() / 2);
+  expect_inverse(outlined, graph);
+}
+
+TEST(OutlineRepeats, shares_an_operand_only_where_every_call_does) {
+  Graph::Parts parts{.inputs = {matrix("x"), matrix("y")}};
+  const Tensor x = parts.inputs[0], y = parts.inputs[1];
+  const auto piece = [](const Tensor& a, const Tensor& b) {
+    return exp(sin(cos(tanh(sigmoid(a) + a) * b)));
+  };
+  parts.outputs = {piece(x, x), piece(x, y), piece(y, x)};
+  const Graph graph(parts), outlined = outline_repeats(graph);
+  ASSERT_EQ(calls_in(outlined).size(), 3U);
+  for (const NodePtr& call : calls_in(outlined)) EXPECT_EQ(call->operands().size(), 2U);
+  expect_inverse(outlined, graph);
+}
+
+TEST(OutlineRepeats, types_numbers_and_inner_wiring_have_to_agree) {
+  const Tensor x = matrix("x"), y = matrix("y");
+  const auto saved = [&](const Tensors& results) {
+    Graph::Parts parts{.inputs = {x, y}};
+    for (const Tensor& result : results) parts.outputs.push_back(result);
+    const Graph graph(parts);
+    return outline_repeats(graph).size() < graph.size();
+  };
+  const auto chain = [](const Tensor& a) {
+    return exp(sin(cos(tanh(sigmoid(exp(sin(cos(tanh(a)))))))));
+  };
+  EXPECT_TRUE(saved({chain(x), chain(y)}));
+  EXPECT_FALSE(saved({chain(x), chain(to(y, DType::float32))}));
+  const auto scaled = [](const Tensor& a, double by) {
+    Tensor b = a;
+    for (int i = 0; i < 5; ++i) b = sin(b) * (by + i);
+    return b;
+  };
+  EXPECT_TRUE(saved({scaled(x, 2), scaled(y, 2)}));
+  EXPECT_FALSE(saved({scaled(x, 2), scaled(y, 20)}));
+  const auto wired = [](const Tensor& a, bool other) {
+    const Tensor b = sin(a), c = cos(a), d = tanh(b), e = tanh(c);
+    return exp(exp(exp(exp(exp((other ? d - e : e - d) + (other ? b : c))))));
+  };
+  EXPECT_TRUE(saved({wired(x, true), wired(y, true)}));
+  EXPECT_FALSE(saved({wired(x, true), wired(y, false)}));
+}
+
+TEST(OutlineRepeats, leaves_effects_in_their_order) {
+  const Graph graph = parse(R"(graph(%x: float32[2]) {
+    %a1: float32[2] = aten::sin(%x)
+    %b1: float32[2] = aten::bernoulli(%a1) {effect=0}
+    %c1: float32[2] = aten::exp(%b1)
+    %d1: float32[2] = aten::cos(%c1)
+    %a2: float32[2] = aten::sin(%d1)
+    %b2: float32[2] = aten::bernoulli(%a2) {effect=1}
+    %c2: float32[2] = aten::exp(%b2)
+    %d2: float32[2] = aten::cos(%c2)
+    %a3: float32[2] = aten::sin(%d2)
+    %b3: float32[2] = aten::bernoulli(%a3) {effect=2}
+    %c3: float32[2] = aten::exp(%b3)
+    %d3: float32[2] = aten::cos(%c3)
+    mutate %x = %d3
+    return %d3, %d3, none
+  })");
+  const Graph outlined = outline_repeats(graph, {.min_length = 2, .min_saved = 1});
+  EXPECT_EQ(calls_in(outlined).size(), 3U);  // of exp and cos
+  EXPECT_EQ(outlined.effects().size(), 3U);
+  expect_inverse(outlined, graph);
+}
+
+TEST(OutlineRepeats, a_chain_of_ten_thousand) {
+  Graph::Parts parts{.inputs = {matrix("x")}};
+  Tensor x = parts.inputs[0];
+  for (int i = 0; i < 10000; ++i) x = sin(x);
+  parts.outputs = {x};
+  const Graph graph(parts), outlined = outline_repeats(graph);
+  EXPECT_LE(outlined.size(), 30U);
+  expect_inverse(outlined, graph);
+}
+
+TEST(OutlineRepeats, names_regions_and_scopes_by_the_module) {
+  std::string text = "graph(%x: float32[2]) {\n";
+  std::string last = "%x";
+  for (int i = 0; i < 3; ++i)
+    for (const char* part : {"norm sin", "mlp.up cos", "mlp.down exp", "mlp tanh", "norm abs"}) {
+      const std::string line(part), scope = line.substr(0, line.find(' '));
+      const std::string op = line.substr(line.find(' ') + 1), name = "%" + op + std::to_string(i);
+      text += name + ": float32[2] = aten::" + op + "(" + last + ")  # scope=encoder.layer." +
+              std::to_string(i) + "." + scope + "\n";
+      last = name;
+    }
+  const Graph graph = parse(text + "return " + last + "\n}");
+  const Graph outlined = outline_repeats(graph, {.min_length = 3, .min_saved = 1});
+  const auto calls = calls_in(outlined);
+  ASSERT_EQ(calls.size(), 3U);
+  EXPECT_EQ(calls[1]->attribute("name").as<std::string>(), "encoder_layer");
+  EXPECT_EQ(calls[1]->annotation("scope"), "encoder.layer.1");
+  const auto& inner = body_of(calls[1])->nodes();
+  EXPECT_EQ(inner[2]->op().str(), "aten::cos");
+  EXPECT_EQ(inner[2]->annotation("scope"), "mlp.up");
+  EXPECT_EQ(print(inline_calls(outlined)), print(graph));  // scopes come back
+}
+
+}  // namespace
+}  // namespace composit

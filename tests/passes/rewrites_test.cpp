@@ -1,0 +1,274 @@
+// Decompose, fold, share, drop: small graphs, before and after.
+#include <gtest/gtest.h>
+
+#include "composit/eval/evaluate.h"
+#include "composit/ir/parse.h"
+#include "composit/ir/print.h"
+#include "composit/ir/verify.h"
+#include "composit/passes/common_subexpressions.h"
+#include "composit/passes/decompose.h"
+#include "composit/passes/drop_no_ops.h"
+#include "composit/passes/fold_constants.h"
+
+namespace composit {
+namespace {
+
+// The operations of a graph that are neither inputs nor constants, in order: "aten::a aten::b".
+std::string operations(const Graph& graph) {
+  std::string names;
+  for (const NodePtr& node : graph.nodes())
+    if (!is_input(*node) && node->op() != ops::kConstant)
+      names += (names.empty() ? "" : " ") + node->op().str();
+  return names;
+}
+
+void expect_same(const Graph& graph, const std::string& expected) {
+  verify(graph);
+  EXPECT_EQ(print(graph), print(parse(expected)));
+}
+
+// ---- decompose ----------------------------------------------------------------------------------
+
+constexpr std::string_view kSoftmax = R"(graph(%x: float32[2, 3]) {
+  %y: float32[2, 3] = aten::softmax.int(%x, dim=1, dtype=none)  # scope=head
+  return %y
+})";
+
+TEST(Decompose, goes_all_the_way_down) {
+  const Graph parts = decompose(parse(kSoftmax));
+  EXPECT_EQ(operations(parts),
+            "aten::amax aten::sub.Tensor aten::exp aten::sum.dim_IntList aten::div.Tensor");
+  for (const NodePtr& node : parts.nodes())
+    EXPECT_EQ(node->annotation("scope"), is_input(*node) ? "" : "head");
+}
+
+TEST(Decompose, keeps_what_it_is_told_to) {
+  const auto is_softmax = [](const Node& node) { return node.op() == Symbol("aten::_softmax"); };
+  EXPECT_EQ(operations(decompose(parse(kSoftmax), {.keep = is_softmax})), "aten::_softmax");
+}
+
+TEST(Decompose, keeps_recorded_types_grad_mode_and_dropout_in_training) {
+  expect_same(decompose(parse(R"(graph(%x: float32[2, 3]) {
+      %y: float32[3, 2] strides=[1, 3] = aten::t(%x) {grad=false}
+      %z: float32[3, 2] strides=[1, 3] = aten::dropout(%y, p=0.5, train=true)
+      return %z
+    })")),
+              R"(graph(%x: float32[2, 3]) {
+      %transpose: float32[3, 2] strides=[1, 3] = aten::transpose.int(%x, dim0=0, dim1=1) {grad=false}
+      %dropout: float32[3, 2] strides=[1, 3] = aten::dropout(%transpose, p=0.5, train=true)
+      return %dropout
+    })");
+}
+
+TEST(Decompose, opens_bodies_without_a_row_when_asked) {
+  const Graph graph = parse(R"(graph(%x: float32[2, 3]) {
+    %y: float32[3, 2] = mine::op(%x) {body=region(%0: float32[2, 3]) {
+      %a: float32[3, 2] = aten::t(%0)
+      %b: float32[3, 2] = aten::relu(%a)
+      return %b
+    }}
+    return %y
+  })");
+  EXPECT_EQ(operations(decompose(graph)), "mine::op");
+  EXPECT_EQ(operations(decompose(graph, {.open_bodies = true})), "aten::transpose.int aten::relu");
+}
+
+// ---- fold_constants -----------------------------------------------------------------------------
+
+constexpr std::string_view kConstants = R"(graph(%x: float32[3]) {
+  %range: int64[3] = aten::arange(end=scalar(3), dtype=int64)
+  %two: int64[] = composit::constant(value=array(int64[], [2]), wrapped=true)
+  %mask: bool[3] = aten::lt.Tensor(%range, %two)
+  %c: float32[3] = composit::constant(value=array(float32[3], [1.0, 2.0, 3.0]))
+  %e: float32[3] = aten::exp(%c)
+  %f: float32[3] = aten::flip(%c, dims=[0])
+  %w: float32[3] = aten::where.self(%mask, %e, %f)
+  %y: float32[3] = aten::mul.Tensor(%x, %w)
+  return %y
+})";
+
+TEST(FoldConstants, moves_compares_and_counts) {
+  expect_same(fold_constants(parse(kConstants)), R"(graph(%x: float32[3]) {
+    %constant: bool[3] = composit::constant(value=array(bool[3], [true, true, false]))
+    %constant_1: float32[3] = composit::constant(value=array(float32[3], [1.0, 2.0, 3.0]))
+    %exp: float32[3] = aten::exp(%constant_1)
+    %constant_2: float32[3] = composit::constant(value=array(float32[3], [3.0, 2.0, 1.0]))
+    %where: float32[3] = aten::where.self(%constant, %exp, %constant_2)
+    %mul: float32[3] = aten::mul.Tensor(%x, %where)
+    return %mul
+  })");
+}
+
+TEST(FoldConstants, folds_the_rest_when_asked) {
+  EXPECT_EQ(operations(fold_constants(parse(kConstants), {.exact = false})), "aten::mul.Tensor");
+}
+
+TEST(FoldConstants, leaves_what_is_large) {
+  const Graph graph = parse(kConstants);
+  EXPECT_EQ(fold_constants(graph, {.max_bytes = 2}), graph);
+  EXPECT_EQ(operations(fold_constants(graph, {.max_bytes = 12})),
+            "aten::arange aten::lt.Tensor aten::exp aten::where.self aten::mul.Tensor");
+}
+
+TEST(FoldConstants, leaves_what_only_fills) {
+  const Graph graph = parse(R"(graph(%x: float32[3]) {
+    %ones: float32[3] = aten::full(size=[3], fill_value=scalar(1.0), dtype=float32)
+    %y: float32[3] = aten::add.Tensor(%x, %ones, alpha=scalar(1))
+    return %y
+  })");
+  EXPECT_EQ(fold_constants(graph), graph);
+}
+
+class Counting : public Backend {
+ public:
+  std::string name() const override { return "counting"; }
+  Callable compile(const Graph& graph) const override {
+    ++compiled;
+    return reference().compile(graph);
+  }
+  mutable int compiled = 0;
+};
+
+TEST(FoldConstants, computes_everything_at_once_with_the_backend_it_is_given) {
+  const Counting backend;
+  fold_constants(parse(kConstants), {.exact = false, .backend = &backend});
+  EXPECT_EQ(backend.compiled, 1);
+}
+
+// ---- common_subexpressions ----------------------------------------------------------------------
+
+TEST(CommonSubexpressions, merges_equal_values_only) {
+  const Graph graph = parse(R"(graph(%x: float32[2, 3]) {
+    %a: float32[2] = aten::sum.dim_IntList(%x, dim=[1], keepdim=false, dtype=none)
+    %b: float32[2] = aten::sum.dim_IntList(%x, dim=[1], keepdim=false, dtype=none)
+    %c: float32[2] strides=[2] = aten::sum.dim_IntList(%x, dim=[1], keepdim=false, dtype=none)
+    %d: float32[2] = aten::add.Tensor(%a, %b, alpha=scalar(1))
+    %e: float32[2] = aten::add.Tensor(%b, %a, alpha=scalar(1))
+    %f: float32[2] = aten::add.Tensor(%a, %c, alpha=scalar(1))
+    return %d, %e, %f
+  })");
+  const Graph shared = common_subexpressions(graph);
+  EXPECT_EQ(shared, graph);
+  EXPECT_EQ(graph.size(), 7U);
+  EXPECT_EQ(shared.size(), 5U);  // x, a, c, d = e, f
+  EXPECT_EQ(shared.outputs()[0].node, shared.outputs()[1].node);
+  verify(shared);
+}
+
+TEST(CommonSubexpressions, two_draws_stay_two_and_a_dead_one_stays) {
+  const Graph graph = parse(R"(graph(%x: float32[2]) {
+    %a: float32[2] = aten::bernoulli(%x) {effect=0}
+    %b: float32[2] = aten::bernoulli(%x) {effect=1}
+    %c: float32[2] = aten::bernoulli(%x) {effect=2}
+    %d: float32[2] = aten::add.Tensor(%a, %b, alpha=scalar(1))
+    return %d
+  })");
+  const Graph shared = common_subexpressions(graph);
+  EXPECT_EQ(shared.size(), 5U);
+  EXPECT_EQ(shared.effects(), graph.effects());
+}
+
+TEST(CommonSubexpressions, equal_regions_become_one_object) {
+  const Graph graph = common_subexpressions(parse(R"(graph(%x: float32[2]) {
+    %a: float32[2] = composit::call(%x, name="f") {body=region(%0: float32[2]) {
+      %e: float32[2] = aten::exp(%0)
+      return %e
+    }}
+    %b: float32[2] = composit::call(%a, name="f") {body=region(%0: float32[2]) {
+      %e: float32[2] = aten::exp(%0)
+      return %e
+    }}
+    return %b
+  })"));
+  const Node& second = *graph.outputs()[0].node;
+  const Node& first = *second.operands()[0].node;
+  EXPECT_EQ(first.find_run("body")->as<Region>()->nodes(),
+            second.find_run("body")->as<Region>()->nodes());
+}
+
+// ---- drop_no_ops --------------------------------------------------------------------------------
+
+// What `line` makes of %x: float32[2, 3], after the pass.
+std::string after_drop(const std::string& lines, const DropOptions& options = {}) {
+  return operations(
+      drop_no_ops(parse("graph(%x: float32[2, 3]) {\n" + lines + "\nreturn %y\n}"), options));
+}
+
+TEST(DropNoOps, drops_what_gives_its_operand_back) {
+  for (const char* line : {
+           "%y: float32[2, 3] = aten::dropout(%x, p=0.5, train=false)",
+           "%y: float32[2, 3] = aten::view(%x, size=[2, -1])",
+           "%y: float32[2, 3] = aten::expand(%x, size=[-1, 3], implicit=false)",
+           "%y: float32[2, 3] = aten::permute(%x, dims=[0, -1])",
+           "%y: float32[2, 3] = aten::slice.Tensor(%x, dim=1, start=none, end=9, step=1)",
+           "%y: float32[2, 3] = aten::to.dtype(%x, dtype=float32)",
+           "%y: float32[2, 3] = aten::contiguous(%x, memory_format=contiguous_format)",
+           "%y: float32[2, 3] = aten::clone(%x, memory_format=none)",
+           "%y: float32[2, 3] = aten::alias(%x)",
+           "%y: float32[2, 3] = aten::type_as(%x, %x)",
+       })
+    EXPECT_EQ(after_drop(line), "") << line;
+}
+
+TEST(DropNoOps, keeps_what_does_something) {
+  for (const char* line : {
+           "%y: float32[2, 3] = aten::dropout(%x, p=0.5, train=true)",
+           "%y: float32[2, 3] = aten::flip(%x, dims=[1])",
+           "%y: float32[2, 3] strides=[1, 2] = aten::clone(%x, memory_format=none)",
+           "%y: float32[2, 2] = aten::slice.Tensor(%x, dim=1, start=1, end=9, step=1)",
+           "%y: float32[2, 3] = aten::clone(%x, memory_format=none) {grad=false}",
+           "%y: float32[2, 3] = aten::detach(%x)",
+           "%y: float32[2, 3] = aten::relu(%x)",
+       })
+    EXPECT_NE(after_drop(line), "") << line;
+}
+
+TEST(DropNoOps, drops_the_ends_of_gradients_when_asked) {
+  for (const char* line : {"%y: float32[2, 3] = aten::clone(%x, memory_format=none) {grad=false}",
+                           "%y: float32[2, 3] = aten::detach(%x)"})
+    EXPECT_EQ(after_drop(line, {.detach = true}), "") << line;
+}
+
+TEST(DropNoOps, knows_which_numbers_change_nothing) {
+  const auto with = [](const std::string& number, const std::string& op) {
+    return after_drop("%n: float32[] = composit::constant(value=array(float32[], [" + number +
+                      "]), wrapped=true)\n%y: float32[2, 3] = aten::" + op);
+  };
+  EXPECT_EQ(with("1.0", "mul.Tensor(%x, %n)"), "");
+  EXPECT_EQ(with("1.0", "mul.Tensor(%n, %x)"), "");
+  EXPECT_EQ(with("1.0", "div.Tensor(%x, %n)"), "");
+  EXPECT_EQ(with("0.0", "sub.Tensor(%x, %n, alpha=scalar(1))"), "");
+  EXPECT_EQ(with("-0.0", "sub.Tensor(%x, %n, alpha=scalar(1))"), "aten::sub.Tensor");
+  EXPECT_EQ(with("0.0", "sub.Tensor(%x, %n, alpha=scalar(-1))"), "aten::sub.Tensor");
+  EXPECT_EQ(with("0.0", "add.Tensor(%x, %n, alpha=scalar(1))"), "aten::add.Tensor");  // -0 + 0 is 0
+  EXPECT_EQ(with("1.0", "div.Tensor(%n, %x)"), "aten::div.Tensor");
+  EXPECT_EQ(with("2.0", "mul.Tensor(%x, %n)"), "aten::mul.Tensor");
+}
+
+TEST(DropNoOps, ones_that_broadcast_their_partner_stay) {
+  EXPECT_EQ(after_drop(R"(%o: float32[4, 2, 3] = aten::full(size=[4, 2, 3], fill_value=scalar(1.0),
+      dtype=float32)
+    %y: float32[4, 2, 3] = aten::mul.Tensor(%x, %o))"),
+            "aten::full aten::mul.Tensor");
+}
+
+TEST(DropNoOps, merges_permutations_reshapes_and_negations) {
+  expect_same(drop_no_ops(parse(R"(graph(%x: float32[2, 3, 4]) {
+      %a: float32[3, 4, 2] = aten::permute(%x, dims=[1, 2, 0])
+      %b: float32[2, 4, 3] = aten::permute(%a, dims=[2, 1, 0])
+      %c: float32[2, 3, 4] = aten::permute(%b, dims=[0, -1, 1])
+      %d: float32[6, 4] = aten::reshape(%b, shape=[6, 4])
+      %e: float32[24] = aten::reshape(%d, shape=[-1])
+      %f: float32[24] = aten::neg(%e)
+      %g: float32[24] = aten::neg(%f)
+      return %c, %g
+    })")),
+              R"(graph(%x: float32[2, 3, 4]) {
+      %permute: float32[2, 4, 3] = aten::permute(%x, dims=[0, 2, 1])
+      %reshape: float32[24] = aten::reshape(%permute, shape=[-1])
+      return %x, %reshape
+    })");
+}
+
+}  // namespace
+}  // namespace composit
