@@ -16,7 +16,7 @@ DType as_is(DType dtype) { return dtype; }
 NdArray call(std::string_view op, std::string_view function, const Operand& a, const Operand& b,
              ToDtype computed_in = as_is) {
   const DType dtype = computed_in(result_type(function, {a, b}));
-  return apply_one(op, {argument(a, dtype), argument(b, dtype)});
+  return call_as(function, op, {argument(a, dtype), argument(b, dtype)});
 }
 NdArray call_real(std::string_view op, std::string_view function, const Operand& a,
                   const Operand& b, ToDtype computed_in = as_is) {
@@ -24,23 +24,29 @@ NdArray call_real(std::string_view op, std::string_view function, const Operand&
   return call(op, function, a, b, computed_in);
 }
 
-// Integers that the other's dtype has no room for are compared as they are.
+// What `array` and `number` are compared in, so that a number it has no room for stays what it is.
+DType compared_in(DType array, int64_t number) {
+  if (array != DType::uint64) return DType::int64;
+  return number < 0 ? DType::float64 : DType::uint64;
+}
+
 NdArray compare(std::string_view op, std::string_view function, const Operand& a,
                 const Operand& b) {
-  const auto is_integer = [](const Operand& x) {
-    return x.is_number() ? std::holds_alternative<int64_t>(x.number())
-                         : category(x.array().dtype()) <= DTypeCategory::integer;
-  };
-  const bool mixed = is_integer(a) && is_integer(b) && a.is_number() != b.is_number();
-  const DType dtype = mixed ? DType::int64 : result_type(function, {a, b});
-  return apply_one(op, {argument(a, dtype), argument(b, dtype)});
+  const Operand& number = a.is_number() ? a : b;
+  const Operand& other = a.is_number() ? b : a;
+  const auto* integer = number.is_number() ? std::get_if<int64_t>(&number.number()) : nullptr;
+  const bool exact =
+      integer != nullptr && category(other.array().dtype()) <= DTypeCategory::integer;
+  const DType dtype =
+      exact ? compared_in(other.array().dtype(), *integer) : result_type(function, {a, b});
+  return call_as(function, op, {argument(a, dtype), argument(b, dtype)});
 }
 
 NdArray divide_rounded(std::string_view function, const Operand& a, const Operand& b,
                        const char* mode) {
   expect_real(function, result_type(function, {a, b}));
   const DType dtype = number_dtype(result_type(function, {a, b}));
-  return apply_one("aten::div.Tensor_mode", {argument(a, dtype), argument(b, dtype), mode});
+  return call_as(function, "aten::div.Tensor_mode", {argument(a, dtype), argument(b, dtype), mode});
 }
 
 // Two arguments where a row is declared for two tensors only.
@@ -48,7 +54,7 @@ NdArray call_arrays(std::string_view op, std::string_view function, const Operan
                     const Operand& b, ToDtype computed_in) {
   expect_real(function, result_type(function, {a, b}));
   const DType dtype = computed_in(result_type(function, {a, b}));
-  return apply_one(op, {Tensor(as_array(a, dtype)), Tensor(as_array(b, dtype))});
+  return call_as(function, op, {Tensor(as_array(a, dtype)), Tensor(as_array(b, dtype))});
 }
 
 NdArray power_of(std::string_view function, const Operand& a, const Operand& b, DType dtype) {
@@ -56,10 +62,11 @@ NdArray power_of(std::string_view function, const Operand& a, const Operand& b, 
     const auto* integer = std::get_if<int64_t>(&b.number());
     if (category(dtype) == DTypeCategory::integer && integer != nullptr && *integer < 0)
       refuse(function, "integers have no negative powers; cast one of them to a float");
-    return apply_one("aten::pow.Tensor_Scalar", {argument(a, dtype), Scalar(b.number())});
+    return call_as(function, "aten::pow.Tensor_Scalar", {argument(a, dtype), Scalar(b.number())});
   }
-  if (a.is_number()) return apply_one("aten::pow.Scalar", {Scalar(a.number()), argument(b, dtype)});
-  return apply_one("aten::pow.Tensor_Tensor", {argument(a, dtype), argument(b, dtype)});
+  if (a.is_number())
+    return call_as(function, "aten::pow.Scalar", {Scalar(a.number()), argument(b, dtype)});
+  return call_as(function, "aten::pow.Tensor_Tensor", {argument(a, dtype), argument(b, dtype)});
 }
 
 DType double_dtype(DType dtype) { return is_complex(dtype) ? DType::complex128 : DType::float64; }
@@ -184,7 +191,9 @@ NdArray where(const NdArray& condition, const Operand& x, const Operand& y) {
   const NdArray plain = composit::full({}, false, DType::bool_);
   const DType dtype = x.is_number() && y.is_number() ? result_type("where", {plain, x, y})
                                                      : result_type("where", {x, y});
-  return composit::where(to(condition, DType::bool_), as_array(x, dtype), as_array(y, dtype));
+  return call_as("where", "aten::where.self",
+                 {Tensor(to(condition, DType::bool_)), Tensor(as_array(x, dtype)),
+                  Tensor(as_array(y, dtype))});
 }
 
 }  // namespace composit::numpy::detail

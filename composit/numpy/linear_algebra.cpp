@@ -94,7 +94,7 @@ NdArray tensordot(const NdArray& a, const NdArray& b, const std::pair<Ints, Ints
 NdArray einsum(const std::string& subscripts, const NdArrays& operands) {
   if (operands.empty()) refuse("einsum", "expected an array at least, received none");
   return promoted(operands, [&](const Tensors& t) {
-    return apply_one("aten::einsum", {subscripts, t});
+    return call_as("einsum", "aten::einsum", {subscripts, t});
   });
 }
 

@@ -105,7 +105,7 @@ NdArray signbit(const NdArray& x) {
   return call("aten::signbit", x);
 }
 NdArray logical_not(const NdArray& x) { return call("aten::logical_not", x); }
-NdArray invert(const NdArray& x) { return call("aten::bitwise_not", x); }
+NdArray invert(const NdArray& x) { return call_as("invert", "aten::bitwise_not", {Tensor(x)}); }
 NdArray bitwise_not(const NdArray& x) { return invert(x); }
 NdArray conjugate(const NdArray& x) { return composit::conj(to(x, number_dtype(x.dtype()))); }
 NdArray conj(const NdArray& x) { return conjugate(x); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "composit/ir/error.h"
 #include "composit/op/compute_type.h"
 #include "composit/op/promotion.h"
 
@@ -127,6 +128,18 @@ ArgumentValue argument(const Operand& operand, DType dtype) {
 NdArray as_array(const Operand& operand, DType dtype) {
   return operand.is_number() ? composit::full({}, Scalar(operand.number()), dtype)
                              : to(operand.array(), dtype);
+}
+
+NdArray call_as(std::string_view function, std::string_view op,
+                std::vector<ArgumentValue> arguments) {
+  try {
+    return apply_one(op, std::move(arguments));
+  } catch (const UserError& error) {
+    const std::string_view text = error.what();
+    const size_t end = text.find("] ");
+    refuse(function, "in " + std::string(op) + ": " +
+                         std::string(end == text.npos ? text : text.substr(end + 2)));
+  }
 }
 
 void expect_no_bool(std::string_view function, DType dtype) {

@@ -31,6 +31,11 @@ ArgumentValue argument(const Operand& operand, DType dtype);
 // The same as an array: a number becomes a zero-dimensional one.
 NdArray as_array(const Operand& operand, DType dtype);
 
+// The only result of an operation, called in the name of a function:
+// "[numpy.add] in aten::add.Tensor: sizes [2] do not broadcast with [3]".
+NdArray call_as(std::string_view function, std::string_view op,
+                std::vector<ArgumentValue> arguments);
+
 // UserErrors: "[numpy.sign] expected numbers, received bool", "… real numbers, received complex64".
 void expect_no_bool(std::string_view function, DType dtype);
 void expect_real(std::string_view function, DType dtype);

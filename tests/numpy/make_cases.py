@@ -16,6 +16,7 @@ import numpy as np
 warnings.simplefilter("ignore")
 
 BOOL, INTS, FLOATS = ["bool"], ["int8", "uint8", "int16", "int32", "int64"], ["float16", "float32", "float64"]
+WIDE = ["uint16", "uint32", "uint64"]
 COMPLEX = ["complex64", "complex128"]
 REAL = BOOL + INTS + FLOATS
 ALL = REAL + COMPLEX
@@ -48,6 +49,10 @@ def data(shape, dtype, seed=0, low=-4, high=4):
     return numbers.astype(dtype)
 
 
+def divides_by_zero(a, b):
+    return np.result_type(a, b).kind in "biu" and np.any(np.asarray(b) == 0)
+
+
 def as_json(value):
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         return np.dtype(value).name
@@ -75,6 +80,8 @@ def case(name, *positional, function=None, **named):
     try:
         if name in ORDERED and is_complex(positional):
             raise TypeError("complex numbers have no order")
+        if name in ("floor_divide", "remainder", "fmod") and divides_by_zero(*positional):
+            raise ZeroDivisionError("an error as in torch, where NumPy warns and gives 0")
         result = function(*positional, **named)
         entry["results"] = as_json(list(result) if isinstance(result, (list, tuple)) else [np.asarray(result)])
     except (ArithmeticError, TypeError, ValueError, IndexError) as error:
@@ -138,6 +145,23 @@ def binary():
                 case(name, number, x)
         case(name, data((2, 3), "float64"), data((2,), "float64"))  # does not broadcast
         case(name, data((2, 1, 3), "float32"), data((4, 1), "float32", seed=9))
+    special = np.array([0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan])
+    for name, dtype in itertools.product(names, FLOATS):
+        if "bitwise" not in name and "shift" not in name:
+            case(name, special.astype(dtype)[:, None], special.astype(dtype))
+    for name in ("floor_divide", "remainder", "fmod", "divide", "power"):
+        for dtype in INTS:
+            case(name, np.array([3, -3, 0]).astype(dtype), np.array([0, 0, 0], dtype=dtype))
+    limits = {dtype: np.array([np.iinfo(dtype).min, np.iinfo(dtype).max, 7], dtype) for dtype in INTS + WIDE}
+    for name, dtype in itertools.product(("add", "subtract", "multiply", "maximum", "less", "floor_divide", "remainder", "bitwise_xor"), limits):  # fmt: skip
+        case(name, limits[dtype], limits[dtype][::-1].copy())
+        case(name, limits[dtype], 3)
+    for name, dtype in itertools.product(("negative", "absolute", "square", "sign", "sum", "prod", "max", "invert", "mean"), limits):
+        case(name, limits[dtype])
+    for left, right in itertools.product(WIDE, INTS + WIDE + FLOATS):
+        for name in ("add", "multiply", "divide"):
+            case(name, data((3,), left, seed=31), data((3,), right, seed=32))
+            case(name, data((3,), right, seed=31), data((3,), left, seed=32))
     for number in (300, -1):
         for name in ("add", "maximum", "less", "equal", "greater", "multiply"):
             case(name, data((3,), "uint8"), number)
