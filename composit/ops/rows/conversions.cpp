@@ -180,7 +180,8 @@ static void add_parts(OperationTable& rows) {
                 },
             .vjp = [](Vjp v) { return apply("aten::view_as_complex", {v.cotangents[0]}); },
             .samples = "c64[2,3] | c64[]",
-            .bad = "f32[2]: a complex dtype"});
+            .bad = "f32[2]: a complex dtype",
+            .also = {"aten::view_as_real_copy"}});
   rows.add({.schema = "aten::view_as_complex(Tensor(a) self) -> Tensor(a)",
             .loops =
                 [](In x) {
@@ -197,7 +198,8 @@ static void add_parts(OperationTable& rows) {
                 },
             .vjp = [](Vjp v) { return apply("aten::view_as_real", {v.cotangents[0]}); },
             .samples = "f32[3,2] | f32[2]",
-            .bad = "f32[2,3]: axis of size 2 | i64[2]: floating point"});
+            .bad = "f32[2,3]: axis of size 2 | i64[2]: floating point",
+            .also = {"aten::view_as_complex_copy"}});
 }
 
 void add_conversions_rows(OperationTable& rows) {

@@ -6,7 +6,7 @@
 namespace composit {
 namespace {
 
-enum Interpolation : int64_t { kBilinear, kNearest };
+enum Interpolation : int64_t { kBilinear, kNearest, kBicubic };
 enum Padding : int64_t { kZeros, kBorder, kReflection };
 
 // x between `low` and `high`, mirrored there as often as needed.
@@ -20,9 +20,14 @@ Expr mirrored(const Expr& x, double low, double high) {
 
 // From -1 … 1 to places among `size` elements, where -1 and 1 are the middles of the first and the
 // last, or the outer edges.
-Expr place(const Expr& x, int64_t size, Padding padding, bool align_corners) {
+Expr unbounded_place(const Expr& x, int64_t size, bool align_corners) {
   const double length = static_cast<double>(size);
-  const Expr at = align_corners ? (x + 1.0) * ((length - 1) / 2) : ((x + 1.0) * length - 1.0) * 0.5;
+  return align_corners ? (x + 1.0) * ((length - 1) / 2) : ((x + 1.0) * length - 1.0) * 0.5;
+}
+
+// The place among `size` elements that stands for `at`, which may lie outside.
+Expr bounded(const Expr& at, int64_t size, Padding padding, bool align_corners) {
+  const double length = static_cast<double>(size);
   if (padding == kZeros) return at;
   Expr inside = at;
   if (padding == kReflection)
@@ -30,11 +35,42 @@ Expr place(const Expr& x, int64_t size, Padding padding, bool align_corners) {
   return min(max(inside, 0.0), length - 1);
 }
 
+Expr place(const Expr& x, int64_t size, Padding padding, bool align_corners) {
+  return bounded(unbounded_place(x, size, align_corners), size, padding, align_corners);
+}
+
 // The element at a place, zero outside of the image.
 Expr element(const In& x, const Expr& n, const Expr& c, const Expr& row, const Expr& column) {
   const Expr i = cast(row, DType::int64), j = cast(column, DType::int64);
   const Expr inside = i >= 0 && i < x.size(2) && j >= 0 && j < x.size(3);
   return select(inside, x(n, c, i, j), Expr::literal(int64_t{0}, x.dtype()));
+}
+
+// Weights of the four elements around a place that lies `t` behind the second: Keys' cubic
+// convolution with torch's coefficient.
+std::vector<Expr> cubic_weights(const Expr& t) {
+  constexpr double a = -0.75;
+  const auto near = [](const Expr& d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
+  const auto far = [](const Expr& d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
+  return {far(t + 1), near(t), near(1 - t), far(2 - t)};
+}
+
+// Of sixteen elements, each of which is looked for inside of the image on its own.
+Expr bicubic(const In& x, const In& grid, const Index& at, Padding padding, bool align_corners) {
+  const Expr &n = at[0], &c = at[1], &i = at[2], &j = at[3];
+  const Expr column = unbounded_place(grid(n, i, j, 0), x.size(3), align_corners);
+  const Expr row = unbounded_place(grid(n, i, j, 1), x.size(2), align_corners);
+  const Expr top = floor(row), left = floor(column);
+  const auto down = cubic_weights(row - top), right = cubic_weights(column - left);
+  Expr total;
+  for (size_t k = 0; k < 16; ++k) {
+    const double below = static_cast<double>(k / 4) - 1, beside = static_cast<double>(k % 4) - 1;
+    const Expr part = down[k / 4] * right[k % 4] *
+                      element(x, n, c, bounded(top + below, x.size(2), padding, align_corners),
+                              bounded(left + beside, x.size(3), padding, align_corners));
+    total = total.defined() ? total + part : part;
+  }
+  return total;
 }
 
 Loops sampled(const In& x, const In& grid, int64_t interpolation, int64_t padding,
@@ -45,13 +81,15 @@ Loops sampled(const In& x, const In& grid, int64_t interpolation, int64_t paddin
   if (x.dtype() != grid.dtype())
     throw UserError("expected a grid of " + std::string(name(x.dtype())) + ", received " +
                     std::string(name(grid.dtype())));
-  if (interpolation != kBilinear && interpolation != kNearest)
-    throw UserError("expected interpolation 0 (bilinear) or 1 (nearest), received " +
+  if (interpolation < kBilinear || interpolation > kBicubic)
+    throw UserError("expected interpolation 0 (bilinear), 1 (nearest) or 2 (bicubic), received " +
                     std::to_string(interpolation));
   Nest nest;
   const Expr n = nest.parallel(x.size(0), "n"), c = nest.parallel(x.size(1), "c");
   const Expr i = nest.parallel(grid.size(1)), j = nest.parallel(grid.size(2));
   const auto mode = static_cast<Padding>(padding);
+  if (interpolation == kBicubic)
+    return nest.store(bicubic(x, grid, {n, c, i, j}, mode, align_corners)).loops();
   const Expr column = place(grid(n, i, j, 0), x.size(3), mode, align_corners);
   const Expr row = place(grid(n, i, j, 1), x.size(2), mode, align_corners);
   if (interpolation == kNearest)
@@ -95,13 +133,15 @@ void add_grid_rows(OperationTable& rows) {
   constexpr std::string_view kSamples =
       "f32[2,2,3,4] f32[2,2,3,2]=-1.2..1.2 0 0 False | f32[1,2,3,4] f32[1,2,2,2]=-1..1 0 0 True | "
       "f32[1,1,3,4] f32[1,2,2,2]=-1.5..1.5 0 1 False | f32[1,1,3,4] f32[1,2,2,2]=-2.1..2.1 0 2 "
-      "False | f32[1,1,3,4] f32[1,2,2,2]=-1.2..1.2 1 0 False";
+      "False | f32[1,1,3,4] f32[1,2,2,2]=-1.2..1.2 1 0 False | f32[1,2,5,4] f32[1,2,3,2]=-0.9..0.9 "
+      "2 0 False | f32[1,1,5,4] f32[1,2,3,2]=-1.2..1.2 2 1 True | f32[1,1,5,4] "
+      "f32[1,2,3,2]=-1.2..1.2 2 2 False";
   rows.add({.schema = "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, "
                       "int padding_mode, bool align_corners) -> Tensor",
             .loops = [](In x, In grid, int64_t interpolation, int64_t padding,
                         bool corners) { return sampled(x, grid, interpolation, padding, corners); },
             .samples = kSamples,
-            .bad = "f32[1,1,2,2] f32[1,2,2] 0 0 False: a grid | f32[1,1,2,2] f32[1,2,2,2] 2 0 "
+            .bad = "f32[1,1,2,2] f32[1,2,2] 0 0 False: a grid | f32[1,1,2,2] f32[1,2,2,2] 3 0 "
                    "False: expected interpolation"});
   rows.add({.schema = "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int "
                       "padding_mode, bool align_corners) -> Tensor",

@@ -162,23 +162,28 @@ static Loops scattered(const In& x, int64_t dim, const In& index, const In& sour
 }
 
 static void add_gather_and_scatter(OperationTable& rows) {
-  rows.add({.schema =
-                "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> "
-                "Tensor",
-            .loops =
-                [](In x, int64_t dim, In index) {
-                  expect_same_rank(x, index);
-                  Nest nest;
-                  return nest.store(x(places(x, dim, index, nest.parallel(index.sizes())))).loops();
-                },
-            .vjp =
-                [](Vjp v, Tensor x, int64_t dim, Tensor index) {
-                  return Gradients{
-                      apply_one("aten::scatter_add", {zeros_like(x), dim, index, v.cotangents[0]}),
-                      Tensor()};
-                },
-            .samples = "f32[3,4] 1 i64[3,2]<4 | f32[3,4] 0 i64[2,4]<3 | f32[5] -1 i64[3]<5",
-            .bad = "f32[3,4] 1 i64[3]<4: as many axes | f32[3] 0 f32[3]: an index of"});
+  rows.add(
+      {.schema = "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> "
+                 "Tensor",
+       .loops =
+           [](In x, int64_t dim, In index) {
+             Nest nest;
+             const Index at = nest.parallel(index.sizes());
+             if (index.numel() == 0)  // of any axes, as in torch
+               return nest.store(Expr::literal(int64_t{0}, x.dtype())).loops();
+             expect_same_rank(x, index);
+             return nest.store(x(places(x, dim, index, at))).loops();
+           },
+       .vjp =
+           [](Vjp v, Tensor x, int64_t dim, Tensor index) {
+             if (index.numel() == 0) return Gradients{zeros_like(x)};
+             return Gradients{
+                 apply_one("aten::scatter_add", {zeros_like(x), dim, index, v.cotangents[0]}),
+                 Tensor()};
+           },
+       .samples =
+           "f32[3,4] 1 i64[3,2]<4 | f32[3,4] 0 i64[2,4]<3 | f32[5] -1 i64[3]<5 | f32[5] 0 i64[2,0]",
+       .bad = "f32[3,4] 1 i64[3]<4: as many axes | f32[3] 0 f32[3]: an index of"});
   rows.add({.schema = "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
             .loops = [](In x, int64_t dim, In index,
                         In source) { return scattered(x, dim, index, source, true); },

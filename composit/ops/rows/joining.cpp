@@ -190,7 +190,8 @@ static void add_splits(OperationTable& rows) {
             .loops = [](In x, Ints sizes, int64_t dim) { return split(x, sizes, dim); },
             .vjp = [](Vjp v, Tensor, Ints, int64_t dim) { return joined(v, dim); },
             .samples = "f32[5,3] [2,3] | f32[2,6] [1,2,3] 1 | f32[3] [0,3]",
-            .bad = "f32[5] [2,2]: add up"});
+            .bad = "f32[5] [2,2]: add up",
+            .also = {"aten::split_with_sizes_copy", "aten::unsafe_split_with_sizes"}});
   rows.add({.schema = "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> "
                       "Tensor(a)[]",
             .loops =
@@ -203,7 +204,8 @@ static void add_splits(OperationTable& rows) {
                 },
             .vjp = [](Vjp v, Tensor, int64_t, int64_t dim) { return joined(v, dim); },
             .samples = "f32[5,3] 2 | f32[2,6] 3 1 | f32[4] 10",
-            .bad = "f32[5] 0: above 0"});
+            .bad = "f32[5] 0: above 0",
+            .also = {"aten::split_copy.Tensor", "aten::unsafe_split.Tensor"}});
   rows.add({.schema = "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
             .decompose =
                 [](Tensor x, int64_t dim) {
@@ -211,7 +213,8 @@ static void add_splits(OperationTable& rows) {
                   for (int64_t i = 0; i < x.size(dim); ++i) parts.push_back(select_at(x, dim, i));
                   return parts;
                 },
-            .samples = "f32[3,2] | f32[2,3] 1"});
+            .samples = "f32[3,2] | f32[2,3] 1",
+            .also = {"aten::unbind_copy.int"}});
   rows.add({.schema = "aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> "
                       "Tensor(a)[]",
             .decompose =

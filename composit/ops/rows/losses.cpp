@@ -227,7 +227,7 @@ static Tensor cosine_embedding_loss(const Tensor& x, const Tensor& y, const Tens
 }
 
 static Tensor distance(const Tensor& x, const Tensor& y, double p, double eps) {
-  const Tensor d = x - y + eps;
+  const Tensor offset = x - y + eps, d = is_complex(offset.dtype()) ? abs(offset) : offset;
   if (p == 1) return sum(abs(d), {-1});
   if (p == 2) return sqrt(sum(square(d), {-1}));
   return pow(sum(pow(abs(d), p), {-1}), 1 / p);

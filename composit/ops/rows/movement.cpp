@@ -69,7 +69,7 @@ static void add_views(OperationTable& rows) {
             .vjp = [](Vjp v, Tensor x) { return view_back(v, x); },
             .samples = "f32[2,6] [2,3,2] | f32[2,3] [-1]",
             .bad = "f32[2,3] [4]: do not hold",
-            .also = {"aten::_unsafe_view"}});
+            .also = {"aten::view_copy", "aten::_unsafe_view"}});
   rows.add({.schema =
                 "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> "
                 "Tensor(a)",
@@ -96,7 +96,8 @@ static void add_views(OperationTable& rows) {
                 },
             .vjp = [](Vjp v, Tensor x) { return view_back(v, x); },
             .samples = "f32[2,3] 0 | f32[2,3] -1 | f32[] 0",
-            .bad = "f32[2] 3: expected an axis"});
+            .bad = "f32[2] 3: expected an axis",
+            .also = {"aten::unsqueeze_copy"}});
   rows.add({.schema = "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
             .loops =
                 [](In x, Ints dim) {
@@ -108,10 +109,12 @@ static void add_views(OperationTable& rows) {
                   return view(x, sizes);
                 },
             .vjp = [](Vjp v, Tensor x) { return view_back(v, x); },
-            .samples = "f32[1,3,1] [0,2] | f32[1,3,1] [0] | f32[2,3] [1]"});
+            .samples = "f32[1,3,1] [0,2] | f32[1,3,1] [0] | f32[2,3] [1]",
+            .also = {"aten::squeeze_copy.dims"}});
   rows.add({.schema = "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
             .decompose = [](Tensor x, int64_t dim) { return Tensors{squeeze(x, {dim})}; },
-            .samples = "f32[1,3,1] 0 | f32[2,3] 1 | f32[] 0"});
+            .samples = "f32[1,3,1] 0 | f32[2,3] 1 | f32[] 0",
+            .also = {"aten::squeeze_copy.dim"}});
   rows.add(
       {.schema = "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> "
                  "Tensor(a)",
@@ -127,7 +130,8 @@ static void add_views(OperationTable& rows) {
            },
        .vjp = [](Vjp v, Tensor x) { return Gradients{sum_to_size(v.cotangents[0], x.sizes())}; },
        .samples = "f32[3,1] [2,3,4] | f32[1,3] [-1,3] | f32[] [2]",
-       .bad = "f32[3] [2]: do not"});
+       .bad = "f32[3] [2]: do not",
+       .also = {"aten::expand_copy"}});
 }
 
 static Loops permuted(const In& x, const std::vector<size_t>& order) {
@@ -160,7 +164,8 @@ static void add_permutations(OperationTable& rows) {
                   return Gradients{permute(v.cotangents[0], back)};
                 },
             .samples = "f32[2,3,4] [2,0,1] | f32[2,3] [-1,0]",
-            .bad = "f32[2,3] [0]: expected 2 axes | f32[2,3] [0,0]: given twice"});
+            .bad = "f32[2,3] [0]: expected 2 axes | f32[2,3] [0,0]: given twice",
+            .also = {"aten::permute_copy"}});
   rows.add({.schema = "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
             .loops =
                 [](In x, int64_t a, int64_t b) {
@@ -174,7 +179,8 @@ static void add_permutations(OperationTable& rows) {
             .vjp = [](Vjp v, Tensor, int64_t a,
                       int64_t b) { return Gradients{transpose(v.cotangents[0], a, b)}; },
             .samples = "f32[2,3,4] 0 2 | f32[2,3] -1 -2 | f32[] 0 0",
-            .bad = "f32[2,3] 0 2: expected an axis"});
+            .bad = "f32[2,3] 0 2: expected an axis",
+            .also = {"aten::transpose_copy.int"}});
   rows.add({.schema = "aten::t(Tensor(a) self) -> Tensor(a)",
             .decompose =
                 [](Tensor x) {
@@ -183,7 +189,8 @@ static void add_permutations(OperationTable& rows) {
                   return Tensors{x.rank() < 2 ? reshape(x, x.sizes()) : transpose(x, 0, 1)};
                 },
             .samples = "f32[2,3] | f32[3]",
-            .bad = "f32[2,3,4]: at most 2"});
+            .bad = "f32[2,3,4]: at most 2",
+            .also = {"aten::t_copy"}});
   rows.add({.schema = "aten::flip(Tensor self, int[] dims) -> Tensor",
             .loops =
                 [](In x, Ints dims) {
@@ -208,7 +215,8 @@ static void add_view_spellings(OperationTable& rows) {
                   std::erase(sizes, 1);
                   return Tensors{reshape(x, sizes)};
                 },
-            .samples = "f32[1,3,1] | f32[2,3] | f32[1]"});
+            .samples = "f32[1,3,1] | f32[2,3] | f32[1]",
+            .also = {"aten::squeeze_copy"}});
   rows.add({.schema = "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
             .decompose =
                 [](Tensor x, int64_t dim, Ints sizes) {

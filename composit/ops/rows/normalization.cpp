@@ -8,21 +8,24 @@
 namespace composit {
 
 static void add_softmax(OperationTable& rows) {
-  rows.add({.schema = "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-            .decompose =
-                [](Tensor x, int64_t dim, bool half_to_float) {
-                  expect_floating(x.dtype());
-                  if (half_to_float) x = to(x, DType::float32);
-                  const Tensor e = exp(x - amax(x, {dim}, true));
-                  return Tensors{e / sum(e, {dim}, true)};
-                },
-            .vjp =
-                [](Vjp v, Tensor x, int64_t dim) {
-                  return Gradients{apply_one("aten::_softmax_backward_data",
-                                             {v.cotangents[0], v.results[0], dim, x.dtype()})};
-                },
-            .samples = "f32[2,5] 1 False | f32[2,3,4] 0 False | f32[2,3]=-200..200 1 False",
-            .bad = "i64[3] 0 False: floating point"});
+  rows.add(
+      {.schema = "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+       .decompose =
+           [](Tensor x, int64_t dim, bool half_to_float) {
+             expect_floating(x.dtype());
+             if (half_to_float) x = to(x, DType::float32);
+             if (x.numel() == 0) return Tensors{x};
+             const Tensor e = exp(x - amax(x, {dim}, true));
+             return Tensors{e / sum(e, {dim}, true)};
+           },
+       .vjp =
+           [](Vjp v, Tensor x, int64_t dim) {
+             return Gradients{apply_one("aten::_softmax_backward_data",
+                                        {v.cotangents[0], v.results[0], dim, x.dtype()})};
+           },
+       .samples =
+           "f32[2,5] 1 False | f32[2,3,4] 0 False | f32[2,3]=-200..200 1 False | f32[2,0] 1 False",
+       .bad = "i64[3] 0 False: floating point"});
   rows.add({.schema = "aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, "
                       "ScalarType input_dtype) -> Tensor",
             .decompose =
@@ -36,6 +39,7 @@ static void add_softmax(OperationTable& rows) {
                 [](Tensor x, int64_t dim, bool half_to_float) {
                   expect_floating(x.dtype());
                   if (half_to_float) x = to(x, DType::float32);
+                  if (x.numel() == 0) return Tensors{x};
                   const Tensor shifted = x - amax(x, {dim}, true);
                   return Tensors{shifted - log(sum(exp(shifted), {dim}, true))};
                 },
@@ -44,7 +48,7 @@ static void add_softmax(OperationTable& rows) {
                   return Gradients{apply_one("aten::_log_softmax_backward_data",
                                              {v.cotangents[0], v.results[0], dim, x.dtype()})};
                 },
-            .samples = "f32[2,5] 1 False | f32[2,3]=-200..200 1 False"});
+            .samples = "f32[2,5] 1 False | f32[2,3]=-200..200 1 False | f32[2,0] 1 False"});
   rows.add({.schema =
                 "aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, "
                 "ScalarType input_dtype) -> Tensor",

@@ -1,6 +1,7 @@
 // Pools over one to three axes: of the maximum, of the mean, and adaptive ones.
 #include <algorithm>
 
+#include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/places.h"
 
@@ -213,7 +214,9 @@ Loops average_pool(const In& x, const Window& w, bool include_pad, std::optional
   const Index lead = nest.parallel(w.lead), y = nest.parallel(w.out);
   const Index at = places(nest, w, y, reductions(nest, w.kernel));
   const Expr total = nest.sum(x(joined(lead, at)));
-  return nest.store(total / cast(counted(w, y, include_pad, divisor), x.dtype())).loops();
+  const Expr count = cast(counted(w, y, include_pad, divisor), x.dtype());
+  const bool integers = category(x.dtype()) == DTypeCategory::integer;
+  return nest.store(integers ? trunc_divide(total, count) : total / count).loops();
 }
 
 Loops average_pool_back(const In& g, const Window& w, bool include_pad,
@@ -270,7 +273,7 @@ void add_average_pools(OperationTable& rows) {
                   const Window w = window(x.sizes(), 1, kernel, stride, padding, {1}, ceil_mode);
                   return average_pool(x, w, include_pad, std::nullopt);
                 },
-            .samples = "f32[2,3,6] 2 | f32[3,7] 3 2 1 | f32[1,1,5] 3 2 1 True False",
+            .samples = "f32[2,3,6] 2 | f32[3,7] 3 2 1 | f32[1,1,5] 3 2 1 True False | i64[1,2,6] 2",
             .bad = "f32[2] 2: 2 or 3 axes"});
   add_average_pool<2>(
       rows,

@@ -251,7 +251,10 @@ static void add_norms(OperationTable& rows) {
   rows.add({.schema = "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
             .decompose =
                 [](Tensor x, Ints dim, bool keepdim) {
-                  const Tensor wide = to_floats(x), most = amax(wide, dim, true);
+                  const Tensor wide = to_floats(x);
+                  const bool complex = is_complex(wide.dtype());
+                  const Tensor size = complex ? apply_one("aten::real", {wide}) : wide;
+                  const Tensor most = amax(size, dim, true);
                   const Tensor shift = where(eq(abs(most), INFINITY), 0, most);
                   const Tensor total = log(sum(exp(wide - shift), dim, true)) + shift;
                   return Tensors{keepdim ? total : reshape(total, sum(x, dim).sizes())};
@@ -259,10 +262,10 @@ static void add_norms(OperationTable& rows) {
             .vjp =
                 [](Vjp v, Tensor x, Ints dim, bool keepdim) {
                   const Tensor g = with_axes(v.cotangents[0], x, dim, keepdim);
-                  return Gradients{g * exp(x - with_axes(v.results[0], x, dim, keepdim))};
+                  return Gradients{g * conj(exp(x - with_axes(v.results[0], x, dim, keepdim)))};
                 },
             .samples = "f32[2,3] [1] | f32[2,3,4] [0,2] True | f32[2,3]=-200..200 [1] | "
-                       "f32[3]=[-inf,0,1] [0] | i64[3]<4 [0]",
+                       "f32[3]=[-inf,0,1] [0] | i64[3]<4 [0] | c64[2,3] [1]",
             .bad = "f32[2] [1]: expected an axis"});
 }
 

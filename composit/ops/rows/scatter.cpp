@@ -179,12 +179,10 @@ Tensor reduced(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& 
 
 // What the reduction starts from, put where x's own elements do not count.
 Tensor without_own(const Tensor& x, int64_t dim, const Tensor& index, Reduction how) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  if (how == Reduction::product) return scattered_number(x, dim, index, 1);
-  if (how == Reduction::sum || how == Reduction::mean) return scattered_number(x, dim, index, 0);
-  if (category(x.dtype()) != DTypeCategory::floating)
-    throw UserError("'amax' and 'amin' of integers need include_self=True");
-  return scattered_number(x, dim, index, how == Reduction::largest ? -infinity : infinity);
+  Expr none = how == Reduction::product ? 1 : 0;
+  if (how == Reduction::largest) none = least(x.dtype());
+  if (how == Reduction::smallest) none = greatest(x.dtype());
+  return apply_one("aten::scatter.value", {x, dim, index, Scalar(none.value())});
 }
 
 Tensor scatter_mean(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
@@ -192,11 +190,17 @@ Tensor scatter_mean(const Tensor& x, int64_t dim, const Tensor& index, const Ten
   const Tensor ones = full(index.sizes(), 1, x.dtype());
   const Tensor begin = include_own ? ones_like(x) : scattered_number(ones_like(x), dim, index, 0);
   const Tensor total = scatter_add(x, dim, index, source);
-  return total / scatter_add(begin, dim, index, ones);
+  const Tensor count = scatter_add(begin, dim, index, ones);
+  const bool floats = category(x.dtype()) >= DTypeCategory::floating;
+  return floats ? total / count : apply_one("aten::floor_divide", {total, count});
 }
 
 Tensors scatter_reduce(Tensor x, int64_t dim, const Tensor& index, const Tensor& source,
                        const std::string& reduce, bool include_own) {
+  if (x.rank() == 0)
+    return {reshape(scatter_reduce(reshape(x, {1}), dim, reshape(index, {-1}),
+                                   reshape(source, {-1}), reduce, include_own)[0],
+                    {})};
   const Reduction how = reduction_named(reduce);
   if (!include_own) x = without_own(x, dim, index, how);
   if (how == Reduction::sum) return {scatter_add(x, dim, index, source)};
@@ -227,21 +231,21 @@ void add_reductions(OperationTable& rows) {
                       std::string reduce) { return fold_back(v, x, dim, index, source, reduce); },
             .samples = "f32[3,4] 1 i64[3,2]<4 f32[3,2] 'amax' | f32[5] 0 i64[4]<5 f32[4] 'prod'",
             .bad = "f32[3] 0 i64[2]<3 f32[2] 'median': expected a reduction"});
-  rows.add(
-      {.schema = "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, "
-                 "str reduce, *, bool include_self=True) -> Tensor",
-       .decompose =
-           [](Tensor x, int64_t dim, Tensor index, Tensor source, std::string reduce,
-              bool include_own) {
-             return scatter_reduce(x, dim, index, source, reduce, include_own);
-           },
-       .samples =
-           "f32[3,4] 1 i64[3,2]<4 f32[3,2] 'sum' | f32[3,4] 0 i64[2,4]<3 f32[2,4] 'mean' | "
-           "f32[3,4] 0 i64[2,4]<3 f32[2,4] 'mean' False | f32[5] 0 i64[4]<5 f32[4] 'prod' | "
-           "f32[5] 0 i64[4]<5 f32[4] 'amax' | f32[5] 0 i64[4]<5 f32[4] 'amin' False | f32[5] 0 "
-           "i64[4]<5 f32[4] 'sum' False | f32[5] 0 i64[4]<5 f32[4] 'prod' False | i64[5] 0 "
-           "i64[4]<5 i64[4] 'amax'",
-       .bad = "f32[3] 0 i64[2]<3 f32[2] 'median': expected a reduction"});
+  rows.add({.schema = "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, "
+                      "str reduce, *, bool include_self=True) -> Tensor",
+            .decompose =
+                [](Tensor x, int64_t dim, Tensor index, Tensor source, std::string reduce,
+                   bool include_own) {
+                  return scatter_reduce(x, dim, index, source, reduce, include_own);
+                },
+            .samples =
+                "f32[3,4] 1 i64[3,2]<4 f32[3,2] 'sum' | f32[3,4] 0 i64[2,4]<3 f32[2,4] 'mean' | "
+                "f32[3,4] 0 i64[2,4]<3 f32[2,4] 'mean' False | f32[5] 0 i64[4]<5 f32[4] 'prod' | "
+                "f32[5] 0 i64[4]<5 f32[4] 'amax' | f32[] 0 i64[]<1 f32[] 'amax' | f32[5] 0 "
+                "i64[4]<5 f32[4] 'amin' False | f32[5] 0 "
+                "i64[4]<5 f32[4] 'sum' False | f32[5] 0 i64[4]<5 f32[4] 'prod' False | i64[5] 0 "
+                "i64[4]<5 i64[4] 'amax'",
+            .bad = "f32[3] 0 i64[2]<3 f32[2] 'median': expected a reduction"});
   rows.add({.schema = "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str "
                       "reduce) -> Tensor",
             .decompose =
@@ -276,9 +280,11 @@ void add_taking(OperationTable& rows) {
                   Ints whole = broadcast_sizes({own, chosen}), source = whole;
                   whole[axis] = index.size(*dim);
                   source[axis] = x.size(*dim);
-                  return Tensors{gather(expand(x, source), *dim, expand(index, whole))};
+                  const Tensor from_front = where(index < 0, index + x.size(*dim), index);
+                  return Tensors{gather(expand(x, source), *dim, expand(from_front, whole))};
                 },
-            .samples = "f32[3,4] i64[3,2]<4 1 | f32[3,4] i64[1,4]<3 0 | f32[2,3] i64[4]<6 | "
+            .samples = "f32[3,4] i64[3,2]<4 1 | f32[3,4] i64[3,2]=-4..3 1 | f32[3,4] i64[1,4]<3 0 "
+                       "| f32[2,3] i64[4]<6 | "
                        "f32[1,4] i64[3,2]<4 1",
             .bad = "f32[3,4] i64[3]<4 1: as many axes"});
   rows.add({.schema = "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",

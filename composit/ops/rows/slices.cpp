@@ -106,7 +106,8 @@ static void add_slices(OperationTable& rows) {
                                               end.value_or(x.size(dim)), step})};
                 },
             .samples = "f32[5,3] 0 1 4 | f32[5,3] 0 None -1 2 | f32[5,3] 1 2 100 | f32[4] 0 3 1",
-            .bad = "f32[5] 0 0 5 0: positive step | f32[] 0: an axis"});
+            .bad = "f32[5] 0 0 5 0: positive step | f32[] 0: an axis",
+            .also = {"aten::slice_copy.Tensor"}});
   rows.add({.schema = "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
             .loops = [](In x, int64_t dim,
                         int64_t index) { return taken(x, Selection(x.sizes(), dim, index)); },
@@ -116,7 +117,8 @@ static void add_slices(OperationTable& rows) {
                       apply_one("aten::select_backward", {v.cotangents[0], x.sizes(), dim, index})};
                 },
             .samples = "f32[2,3] 0 1 | f32[2,3,4] -1 -2 | f32[3] 0 0",
-            .bad = "f32[2,3] 0 2: out of range"});
+            .bad = "f32[2,3] 0 2: out of range",
+            .also = {"aten::select_copy.int"}});
   rows.add({.schema = "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> "
                       "Tensor(a)",
             .decompose =
@@ -128,7 +130,8 @@ static void add_slices(OperationTable& rows) {
                   return Tensors{slice(x, dim, first, first + length)};
                 },
             .samples = "f32[5,3] 0 1 3 | f32[5,3] 1 -2 2 | f32[4] 0 4 0",
-            .bad = "f32[5] 0 3 3: within 5"});
+            .bad = "f32[5] 0 3 3: within 5",
+            .also = {"aten::narrow_copy"}});
 }
 
 static void add_slice_inverses(OperationTable& rows) {
@@ -258,7 +261,8 @@ static void add_windows(OperationTable& rows) {
                                              {v.cotangents[0], x.sizes(), dim, size, step})};
                 },
             .samples = "f32[7] 0 3 2 | f32[2,5,3] 1 2 1 | f32[4,2] -2 4 1 | f32[6] 0 2 3",
-            .bad = "f32[3] 0 4 1: at most 3 | f32[3] 0 2 0: a step above 0"});
+            .bad = "f32[3] 0 4 1: at most 3 | f32[3] 0 2 0: a step above 0",
+            .also = {"aten::unfold_copy"}});
   rows.add({.schema = "aten::unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int "
                       "size, int step) -> Tensor",
             .loops =
@@ -283,7 +287,8 @@ static void add_windows(OperationTable& rows) {
                 },
             .samples = "f32[3,4] [2,2] [4,1] 1 | f32[6] [2,3] [1,2] | f32[5] [3,3] [1,1] | f32[4] "
                        "[] [] 2 | f32[2,2,2] [2,2] [0,3]",
-            .bad = "f32[4] [3] [2]: reach beyond | f32[4] [2] [1,1]: a stride per size"});
+            .bad = "f32[4] [3] [2]: reach beyond | f32[4] [2] [1,1]: a stride per size",
+            .also = {"aten::as_strided_copy"}});
   rows.add(
       {.schema = "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] "
                  "stride, SymInt? storage_offset=None) -> Tensor",

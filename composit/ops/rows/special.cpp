@@ -47,6 +47,37 @@ static void add_special_functions(OperationTable& rows) {
 }
 // clang-format on
 
+// log gamma of p dimensions: a sum over p of it.
+static Expr mvlgamma(const Expr& x, int64_t p) {
+  if (p < 1) throw UserError("expected p of at least 1, received " + std::to_string(p));
+  Expr total = 0.25 * static_cast<double>(p * (p - 1)) * std::log(std::numbers::pi);
+  for (int64_t j = 0; j < p; ++j) total = total + lgamma(x - 0.5 * static_cast<double>(j));
+  return total;
+}
+
+static void add_gammas_and_entropy(OperationTable& rows) {
+  rows.add({.schema = "aten::mvlgamma(Tensor self, int p) -> Tensor",
+            .promote = Promote::to_float,
+            .scalar = [](Expr x, int64_t p) { return mvlgamma(x, p); },
+            .samples = "f64[5]=2..9 1 | f64[5]=2..9 3 | i64[3]=3..9 2",
+            .bad = "f32[2] 0: at least 1",
+            .also = {"aten::special_multigammaln"}});
+  rows.add({.schema = "aten::special_zeta(Tensor self, Tensor other) -> Tensor",
+            .promote = Promote::to_float,
+            .scalar = [](Expr x, Expr q) { return zeta(x, q); },
+            .samples = "f64[2,3]=1.5..9 f64[3]=0.5..9 | i64[3]=2..9 i64[3]=1..9",
+            .nondifferentiable = "self"});
+  rows.add({.schema = "aten::special_entr(Tensor self) -> Tensor",
+            .promote = Promote::to_float,
+            .scalar =
+                [](Expr x) {
+                  const Expr outside = select(eq(x, 0), cast(0, x.dtype()), -INFINITY);
+                  return select(x > 0 || isnan(x), -x * log(x), outside);
+                },
+            .vjp = [](Vjp v, Tensor x) { return Gradients{v.cotangents[0] * (-log(x) - 1)}; },
+            .samples = "f32[2,3]=0.1..5 | f32[4]=[0,-1,1,nan] | i64[3]=[-1,0,2]"});
+}
+
 // ---- logarithms of sums -------------------------------------------------------------------------
 
 // log_b(b^x + b^y) from the larger and the distance: `small` is log_b(1 + b^-distance).
@@ -56,22 +87,31 @@ static Expr log_of_sum(const Expr& x, const Expr& y, Expr (*small)(const Expr& d
   return select(equal_infinities, x, max(x, y) + small(abs(x - y)));
 }
 
+// Of complex numbers: from the one with the larger real part.
+static Expr complex_log_of_sum(const Expr& x, const Expr& y) {
+  const Expr swapped = real(x) < real(y), larger = select(swapped, y, x);
+  const Expr equal_infinities = eq(x, y) && eq(abs(real(x)), INFINITY);
+  return select(equal_infinities, x, larger + log(1 + exp(select(swapped, x, y) - larger)));
+}
+
 // Each has its share of the sum; `ln_base` is log(b).
 static Gradients share_of_sum(const Vjp& v, const Tensor& x, const Tensor& y, double ln_base) {
   const Tensor& g = v.cotangents[0];
   const Tensor by = ln_base == 1 ? x - y : (x - y) * ln_base;
-  return {sum_to_size(g * sigmoid(by), x.sizes()), sum_to_size(g * sigmoid(-by), y.sizes())};
+  return {sum_to_size(g * conj(sigmoid(by)), x.sizes()),
+          sum_to_size(g * conj(sigmoid(-by)), y.sizes())};
 }
 
 static void add_logarithms_of_sums(OperationTable& rows) {
   rows.add({.schema = "aten::logaddexp(Tensor self, Tensor other) -> Tensor",
             .scalar =
                 [](Expr x, Expr y) {
+                  if (is_complex(x.dtype())) return complex_log_of_sum(x, y);
                   return log_of_sum(x, y, [](const Expr& d) { return log1p(exp(-d)); });
                 },
             .vjp = [](Vjp v, Tensor x, Tensor y) { return share_of_sum(v, x, y, 1); },
             .samples = "f32[2,3] f32[3] | f32[4]=-120..120 f32[4]=-120..120 | f32[2]=[1,-2] "
-                       "f32[2]=[1,-2]",
+                       "f32[2]=[1,-2] | c64[3] c64[3]",
             .bad = "i64[2] i64[2]: floating point"});
   rows.add(
       {.schema = "aten::logaddexp2(Tensor self, Tensor other) -> Tensor",
@@ -178,6 +218,7 @@ static Expr nan_to_num(const Expr& x, double nan, std::optional<double> above,
 
 void add_special_rows(OperationTable& rows) {
   add_special_functions(rows);
+  add_gammas_and_entropy(rows);
   add_logarithms_of_sums(rows);
   add_products_with_logarithms(rows);
   add_logit(rows);

@@ -140,7 +140,8 @@ void add_diagonals(OperationTable& rows) {
                                              {v.cotangents[0], x.sizes(), offset, dim1, dim2})};
                 },
             .samples = "f32[3,3] | f32[3,4] 1 | f32[3,4] -1 | f32[2,3,4] 0 -1 0 | i64[2,2] 5",
-            .bad = "f32[3]: expected an axis | f32[2,2] 0 1 1: two different axes"});
+            .bad = "f32[3]: expected an axis | f32[2,2] 0 1 1: two different axes",
+            .also = {"aten::diagonal_copy"}});
   rows.add({.schema = "aten::diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int "
                       "offset, int dim1, int dim2) -> Tensor",
             .loops = [](In g, Ints sizes, int64_t offset, int64_t dim1,

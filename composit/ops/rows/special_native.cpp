@@ -1,0 +1,343 @@
+// Special functions by native code: Bessel's and Airy's functions, what is made of the normal
+// distribution, incomplete gammas.
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "composit/op/promotion.h"
+#include "composit/op/special_functions.h"
+#include "composit/ops/functions.h"
+#include "composit/ops/native.h"
+#include "composit/ops/operations.h"
+
+namespace composit {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<Type> float_like(const Tensor& x) {
+  if (is_complex(x.dtype()))
+    throw UserError("expected real numbers, received " + std::string(name(x.dtype())));
+  return {tensor_type(to_float(x.dtype()), x.type().sizes)};
+}
+
+template <double (*kFunction)(double)>
+Array each(const Array& x) {
+  std::vector<double> values = elements<double>(x);
+  for (double& value : values) value = kFunction(value);
+  return array_of(tensor_type(to_float(x.type().dtype), x.type().sizes), values);
+}
+
+// ---- Bessel's functions -------------------------------------------------------------------------
+
+double y0(double x) { return x < 0 ? kNan : ::y0(x); }
+double y1(double x) { return x < 0 ? kNan : ::y1(x); }
+double i0(double x) { return std::cyl_bessel_i(0, std::abs(x)); }
+double i1(double x) { return std::copysign(1, x) * std::cyl_bessel_i(1, std::abs(x)); }
+double i0e(double x) { return i0(x) * std::exp(-std::abs(x)); }
+double i1e(double x) { return i1(x) * std::exp(-std::abs(x)); }
+double k0(double x) { return x < 0 ? kNan : x == 0 ? kInfinity : std::cyl_bessel_k(0, x); }
+double k1(double x) { return x < 0 ? kNan : x == 0 ? kInfinity : std::cyl_bessel_k(1, x); }
+double scaled_k0(double x) { return k0(x) * std::exp(x); }
+double scaled_k1(double x) { return k1(x) * std::exp(x); }
+double spherical_j0(double x) {
+  if (std::isinf(x)) return 0;
+  return std::abs(x) < 0.5 ? std::sph_bessel(0, std::abs(x)) : std::sin(x) / x;
+}
+
+// By Bessel's functions of a third, https://dlmf.nist.gov/9.6.
+double airy(double x) {
+  if (std::isnan(x) || std::isinf(x)) return std::isnan(x) ? kNan : x > 0 ? 0 : kNan;
+  const double size = std::abs(x), third = 1.0 / 3;
+  const double angle = 2 * third * size * std::sqrt(size);
+  if (size < 1e-12) return 0.355028053887817239260063186004;
+  if (x > 0)
+    return std::sqrt(size * third) * std::cyl_bessel_k(third, angle) * std::numbers::inv_pi;
+  return std::sqrt(size) / 2 *
+         (std::cyl_bessel_j(third, angle) - std::cyl_neumann(third, angle) / std::sqrt(3.0));
+}
+
+// ---- of the normal distribution -----------------------------------------------------------------
+
+// exp(x^2) erfc(x); by its continued fraction where erfc is small.
+double erfcx(double x) {
+  if (x < 10) return std::exp(x * x) * std::erfc(x);
+  double tail = x;
+  for (int k = 60; k > 0; --k) tail = x + k / 2.0 / tail;
+  return std::numbers::inv_sqrtpi / tail;
+}
+
+double log_ndtr(double x) {
+  const double t = x * std::numbers::sqrt2 / 2;
+  return x < -1 ? std::log(erfcx(-t) / 2) - t * t : std::log1p(-std::erfc(t) / 2);
+}
+
+// Of the lesser tail, which is a small number and not one minus it; Newton's steps in its
+// logarithm.
+double ndtri(double p) {
+  if (p < 0 || p > 1 || std::isnan(p)) return kNan;
+  if (p == 0 || p == 1) return p == 0 ? -kInfinity : kInfinity;
+  if (p > 0.5) return -ndtri(1 - p);
+  double x = p > 0.01 ? 0 : -std::sqrt(-2 * std::log(p));
+  for (int step = 0; step < 100; ++step) {
+    const double density = std::exp(-x * x / 2 - log_ndtr(x)) / std::sqrt(2 * std::numbers::pi);
+    const double move = (log_ndtr(x) - std::log(p)) / density;
+    x -= move;
+    if (std::abs(move) < 1e-16 * std::abs(x)) break;
+  }
+  return x;
+}
+
+Tensor f(std::string_view name, const Tensor& x) { return apply_one(name, {x}); }
+
+// y / x, and 0 / 0 is its limit.
+Tensor over(const Tensor& y, const Tensor& x, double limit) {
+  return where(eq(x, 0), limit, y / x);
+}
+
+// `slope`: of x, and of y, its value.
+// clang-format off
+#define COMPOSIT_SPECIAL(op, argument, function, slope, samples_, ...)                             \
+  rows.add({.schema = "aten::" op "(Tensor " argument ") -> Tensor",                               \
+            .infer = [](Tensor x) { return float_like(x); },                                       \
+            .native = [](Array x) { return std::vector<Array>{each<function>(x)}; },               \
+            .vjp =                                                                                 \
+                [](Vjp v, [[maybe_unused]] Tensor x) {                                                            \
+                  [[maybe_unused]] const Tensor& y = v.results[0];                                 \
+                  return Gradients{v.cotangents[0] * (slope)};                                     \
+                },                                                                                 \
+            .samples = samples_,                                                                   \
+            .also = {__VA_ARGS__}});
+
+void add_bessel_functions(OperationTable& rows) {
+  COMPOSIT_SPECIAL("special_bessel_j0", "self", ::j0, -f("aten::special_bessel_j1", x),
+                   "f64[6]=-9..9 | i64[2]")
+  COMPOSIT_SPECIAL("special_bessel_j1", "self", ::j1,
+                   f("aten::special_bessel_j0", x) - over(y, x, 0.5), "f64[6]=-9..9 | i64[2]")
+  COMPOSIT_SPECIAL("special_bessel_y0", "self", y0, -f("aten::special_bessel_y1", x),
+                   "f64[6]=0.1..9 | f64[2]=[0,-1]")
+  COMPOSIT_SPECIAL("special_bessel_y1", "self", y1, f("aten::special_bessel_y0", x) - y / x,
+                   "f64[6]=0.1..9 | f64[2]=[0,-1]")
+  COMPOSIT_SPECIAL("i0", "self", i0, f("aten::special_i1", x), "f64[6]=-9..9 | i64[2]",
+                   "aten::special_i0", "aten::special_modified_bessel_i0")
+  COMPOSIT_SPECIAL("special_i1", "self", i1, f("aten::i0", x) - over(y, x, 0.5),
+                   "f64[6]=-9..9 | i64[2]", "aten::special_modified_bessel_i1")
+  COMPOSIT_SPECIAL("special_i0e", "self", i0e, f("aten::special_i1e", x) - sign(x) * y,
+                   "f64[6]=-9..9 | i64[2]")
+  COMPOSIT_SPECIAL("special_i1e", "self", i1e,
+                   f("aten::special_i0e", x) - y * sign(x) - over(y, x, 0.5),
+                   "f64[6]=-9..9 | i64[2]")
+  COMPOSIT_SPECIAL("special_modified_bessel_k0", "self", k0,
+                   -f("aten::special_modified_bessel_k1", x), "f64[6]=0.5..9 | f64[2]=[0,-1]")
+  COMPOSIT_SPECIAL("special_modified_bessel_k1", "self", k1,
+                   -f("aten::special_modified_bessel_k0", x) - y / x,
+                   "f64[6]=0.5..9 | f64[2]=[0,-1]")
+  COMPOSIT_SPECIAL("special_scaled_modified_bessel_k0", "x", scaled_k0,
+                   y - f("aten::special_scaled_modified_bessel_k1", x), "f64[6]=0.5..9")
+  COMPOSIT_SPECIAL("special_scaled_modified_bessel_k1", "x", scaled_k1,
+                   y - f("aten::special_scaled_modified_bessel_k0", x) - y / x, "f64[6]=0.5..9")
+  COMPOSIT_SPECIAL("special_spherical_bessel_j0", "x", spherical_j0, over(cos(x) - y, x, 0),
+                   "f64[6]=-9..9 | f64[1]=[0]")
+}
+
+void add_normal_distribution(OperationTable& rows) {
+  COMPOSIT_SPECIAL("special_erfcx", "self", erfcx, 2 * x * y - 2 * std::numbers::inv_sqrtpi,
+                   "f64[6]=-2..9 | f64[4]=9..90 | i64[2]")
+  COMPOSIT_SPECIAL("special_log_ndtr", "self", log_ndtr,
+                   exp(x * x * -0.5 - y) * std::sqrt(0.5 * std::numbers::inv_pi),
+                   "f64[6]=-9..9 | f64[3]=-90..-20 | i64[2]")
+  COMPOSIT_SPECIAL("special_ndtri", "self", ndtri,
+                   exp(y * y * 0.5) * std::sqrt(2 * std::numbers::pi),
+                   "f64[6]=0.1..0.9 | f64[4]=[0,1,-1,2]")
+}
+#undef COMPOSIT_SPECIAL
+// clang-format on
+
+// ---- incomplete gammas --------------------------------------------------------------------------
+
+// The share of gamma(a)'s integral up to x: by its series, or by its continued fraction beyond.
+double upper_gamma_fraction(double a, double x) {
+  double b = x + 1 - a, c = 1e300, d = 1 / b, product = d;
+  for (int k = 1; k < 10000; ++k) {
+    const double factor = -k * (k - a);
+    b += 2;
+    d = 1 / (factor * d + b);
+    c = b + factor / c;
+    product *= d * c;
+    if (std::abs(d * c - 1) < 1e-16) break;
+  }
+  return product * std::exp(a * std::log(x) - x - std::lgamma(a));
+}
+double lower_gamma_series(double a, double x) {
+  double term = 1 / a, total = term;
+  for (int k = 1; k < 10000 && term > total * 1e-17; ++k) total += term *= x / (a + k);
+  return total * std::exp(a * std::log(x) - x - std::lgamma(a));
+}
+double igamma(double a, double x) {
+  if (std::isnan(a) || std::isnan(x) || a < 0 || x < 0 || (a == 0 && x == 0)) return kNan;
+  if (a == 0 || x == 0) return a == 0 ? 1 : 0;
+  if (std::isinf(a) || std::isinf(x)) return std::isinf(a) ? (std::isinf(x) ? kNan : 0) : 1;
+  return x < a + 1 ? lower_gamma_series(a, x) : 1 - upper_gamma_fraction(a, x);
+}
+double igammac(double a, double x) {
+  if (std::isnan(a) || std::isnan(x) || a < 0 || x < 0 || (a == 0 && x == 0)) return kNan;
+  if (a == 0 || x == 0) return a == 0 ? 0 : 1;
+  if (std::isinf(a) || std::isinf(x)) return std::isinf(a) ? (std::isinf(x) ? kNan : 1) : 0;
+  return x < a + 1 ? 1 - lower_gamma_series(a, x) : upper_gamma_fraction(a, x);
+}
+
+// ---- polynomials --------------------------------------------------------------------------------
+
+// p(0) = 1, p(1) = a x + b and p(k + 1) from the two before; 0 for a degree below 0.
+template <class Next>
+double recurrence(double x, double degree, double first, Next next) {
+  const auto n = static_cast<int64_t>(degree);
+  if (n < 0) return 0;
+  double before = 1, here = first;
+  if (n == 0) return before;
+  for (int64_t k = 1; k < n && !std::isnan(here); ++k) {
+    const double after = next(static_cast<double>(k), x, here, before);
+    before = here;
+    here = after;
+  }
+  return here;
+}
+double chebyshev(double x, double n, double first) {
+  return recurrence(x, n, first,
+                    [](double, double z, double p, double q) { return 2 * z * p - q; });
+}
+double chebyshev_t(double x, double n) { return chebyshev(x, n, x); }
+double chebyshev_u(double x, double n) { return chebyshev(x, n, 2 * x); }
+double chebyshev_v(double x, double n) { return chebyshev(x, n, 2 * x - 1); }
+double chebyshev_w(double x, double n) { return chebyshev(x, n, 2 * x + 1); }
+double shifted_t(double x, double n) { return chebyshev_t(2 * x - 1, n); }
+double shifted_u(double x, double n) { return chebyshev_u(2 * x - 1, n); }
+double shifted_v(double x, double n) { return chebyshev_v(2 * x - 1, n); }
+double shifted_w(double x, double n) { return chebyshev_w(2 * x - 1, n); }
+double hermite_h(double x, double n) {
+  return recurrence(x, n, 2 * x,
+                    [](double k, double z, double p, double q) { return 2 * z * p - 2 * k * q; });
+}
+double hermite_he(double x, double n) {
+  return recurrence(x, n, x, [](double k, double z, double p, double q) { return z * p - k * q; });
+}
+double laguerre_l(double x, double n) {
+  return recurrence(x, n, 1 - x, [](double k, double z, double p, double q) {
+    return ((2 * k + 1 - z) * p - k * q) / (k + 1);
+  });
+}
+double legendre_p(double x, double n) {
+  return recurrence(x, n, x, [](double k, double z, double p, double q) {
+    return ((2 * k + 1) * z * p - k * q) / (k + 1);
+  });
+}
+
+// ---- functions of two ---------------------------------------------------------------------------
+
+Type broadcast_floats(const Type& x, const Type& y) {
+  if (is_complex(x.dtype) || is_complex(y.dtype)) throw UserError("expected real numbers");
+  const auto sizes = [](const Type& type) {
+    Ints values;
+    for (Dim size : type.sizes) values.push_back(size.value());
+    return values;
+  };
+  const Ints both = broadcast_sizes({sizes(x), sizes(y)});
+  Promotion promotion;
+  promotion.add(x);
+  promotion.add(y);
+  return tensor_type(to_float(promotion.result()), Dims(both.begin(), both.end()));
+}
+
+// The elements of x, repeated to `sizes`.
+std::vector<double> repeated(const Array& x, const Dims& sizes) {
+  const Array plain = x.contiguous();
+  Type type = tensor_type(plain.type().dtype, sizes);
+  const size_t extra = sizes.size() - plain.type().rank();
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (i < extra || plain.type().sizes[i - extra] == Dim(1))
+      type.strides[i] = 0;
+    else
+      type.strides[i] = plain.type().strides[i - extra];
+  return elements<double>(Array(type, plain.owner(), plain.data()));
+}
+
+template <double (*kFunction)(double, double)>
+Array each_pair(const Array& x, const Array& y) {
+  const Type type = broadcast_floats(x.type(), y.type());
+  std::vector<double> a = repeated(x, type.sizes);
+  const std::vector<double> b = repeated(y, type.sizes);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = kFunction(a[i], b[i]);
+  return array_of(type, a);
+}
+
+template <double (*kFunction)(double, double)>
+Row pair(std::string_view schema, std::string_view samples, std::string_view nondifferentiable) {
+  return {.schema = schema,
+          .infer = [](Tensor x,
+                      Tensor y) { return std::vector<Type>{broadcast_floats(x.type(), y.type())}; },
+          .native = [](Array x, Array y) { return std::vector<Array>{each_pair<kFunction>(x, y)}; },
+          .samples = samples,
+          .nondifferentiable = nondifferentiable};
+}
+
+template <double (*kFunction)(double, double)>
+void add_polynomial(OperationTable& rows, std::string_view schema) {
+  rows.add(pair<kFunction>(schema, "f64[2,3] i64[3]=[-1,2,5]", "x n"));
+}
+
+void add_polynomials(OperationTable& rows) {
+#define COMPOSIT_POLYNOMIAL(name, function) \
+  add_polynomial<function>(rows, "aten::special_" name "(Tensor x, Tensor n) -> Tensor");
+  COMPOSIT_POLYNOMIAL("chebyshev_polynomial_t", chebyshev_t)
+  COMPOSIT_POLYNOMIAL("chebyshev_polynomial_u", chebyshev_u)
+  COMPOSIT_POLYNOMIAL("chebyshev_polynomial_v", chebyshev_v)
+  COMPOSIT_POLYNOMIAL("chebyshev_polynomial_w", chebyshev_w)
+  COMPOSIT_POLYNOMIAL("shifted_chebyshev_polynomial_t", shifted_t)
+  COMPOSIT_POLYNOMIAL("shifted_chebyshev_polynomial_u", shifted_u)
+  COMPOSIT_POLYNOMIAL("shifted_chebyshev_polynomial_v", shifted_v)
+  COMPOSIT_POLYNOMIAL("shifted_chebyshev_polynomial_w", shifted_w)
+  COMPOSIT_POLYNOMIAL("hermite_polynomial_h", hermite_h)
+  COMPOSIT_POLYNOMIAL("hermite_polynomial_he", hermite_he)
+  COMPOSIT_POLYNOMIAL("laguerre_polynomial_l", laguerre_l)
+  COMPOSIT_POLYNOMIAL("legendre_polynomial_p", legendre_p)
+#undef COMPOSIT_POLYNOMIAL
+}
+
+// The integrand at x.
+Tensor gamma_density(const Tensor& a, const Tensor& x) {
+  return exp((a - 1) * log(x) - x - f("aten::lgamma", a));
+}
+
+void add_incomplete_gammas(OperationTable& rows) {
+  constexpr std::string_view kSamples =
+      "f64[2,3]=0.1..9 f64[3]=0.1..9 | f64[3]=[0,1,-1] f64[3]=[1,0,1]";
+  Row lower = pair<igamma>("aten::igamma(Tensor self, Tensor other) -> Tensor", kSamples, "self");
+  lower.vjp = [](Vjp v, Tensor a, Tensor x) {
+    return Gradients{Tensor(), sum_to_size(v.cotangents[0] * gamma_density(a, x), x.sizes())};
+  };
+  lower.also = {"aten::special_gammainc"};
+  rows.add(lower);
+  Row upper = pair<igammac>("aten::igammac(Tensor self, Tensor other) -> Tensor", kSamples, "self");
+  upper.vjp = [](Vjp v, Tensor a, Tensor x) {
+    return Gradients{Tensor(), sum_to_size(-v.cotangents[0] * gamma_density(a, x), x.sizes())};
+  };
+  upper.also = {"aten::special_gammaincc"};
+  rows.add(upper);
+}
+
+}  // namespace
+
+void add_special_native_rows(OperationTable& rows) {
+  add_bessel_functions(rows);
+  add_normal_distribution(rows);
+  rows.add({.schema = "aten::special_airy_ai(Tensor x) -> Tensor",
+            .infer = [](Tensor x) { return float_like(x); },
+            .native = [](Array x) { return std::vector<Array>{each<airy>(x)}; },
+            .samples = "f64[6]=-9..9 | f64[1]=[0]",
+            .nondifferentiable = "x"});
+  add_polynomials(rows);
+  add_incomplete_gammas(rows);
+}
+
+}  // namespace composit
