@@ -55,12 +55,12 @@ def _reactions(call):
         return
     for other in others:
         yield from (kind for kind in base[0] if other[0][kind] != base[0][kind])
-        if _is_composite(call.op) and _goes_another_way(base, other):
+        if is_composite(call.op) and _goes_another_way(base, other):
             yield "host_reads"
 
 
 @functools.cache
-def _is_composite(op):
+def is_composite(op):
     """Whether its CPU kernel only calls other ops, as far as the dispatcher knows."""
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     return has_kernel(op.name(), "CompositeImplicitAutograd") and not (
@@ -74,7 +74,7 @@ def _answer_and_steps(call):
     try:
         seed()
         fresh = call.map(clone)
-        with torch.no_grad(), steps if _is_composite(call.op) else unwatched():
+        with torch.no_grad(), steps if is_composite(call.op) else unwatched():
             return _answer(fresh.run()), steps.steps
     except Exception:
         return None
@@ -97,7 +97,7 @@ class _Steps(Watch):
 
     def run(self, call, proceed):
         self.steps.append(("calls", call.text()))
-        if _is_composite(call.op):
+        if is_composite(call.op):
             return proceed()
         with unwatched():
             result = proceed()

@@ -58,12 +58,12 @@ def _sparse_samples(database):
 
 
 def _some(info, samples):
-    for sample in _spread(samples):
+    for sample in spread(samples):
         if all(t.numel() <= _LARGEST_SAMPLE for t in tensors_in([sample.input, sample.args])):
             yield functools.partial(_run, info.op, sample)
 
 
-def _spread(samples):
+def spread(samples):
     """A few of the samples, from the whole range."""
     samples = list(samples)
     return samples[:: len(samples) // _SAMPLES + 1]
@@ -87,7 +87,7 @@ def _module_samples():
             inputs = info.module_inputs_func(
                 info, device="cpu", dtype=torch.float32, requires_grad=True, training=training
             )
-            for sample in _spread(inputs):
+            for sample in spread(inputs):
                 if sample.forward_input is not None:
                     made = sample.constructor_input
                     module = info.module_cls(*made.args, **made.kwargs).train(training)
