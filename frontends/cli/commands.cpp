@@ -8,6 +8,7 @@
 #include "composit/ir/compare.h"
 #include "composit/ir/print.h"
 #include "composit/ops/operations.h"
+#include "composit/passes/pass.h"
 
 namespace cli {
 namespace {
@@ -57,17 +58,20 @@ void print_inputs(const SavedCapture& capture, bool weights, std::ostream& out) 
 
 }  // namespace
 
-int show(const std::string& folder, const std::string& svg, std::ostream& out) {
-  const SavedCapture capture = composit::load(folder);
+int show(const std::string& folder, const std::string& passes, const std::string& svg,
+         std::ostream& out) {
+  const Graph graph =
+      composit::run_passes(composit::load(folder).graph, composit::find_passes(passes));
   composit::PrintOptions options;
   options.brief = true;
   if (!svg.empty()) {
-    composit::visualize(capture.graph, svg);
+    composit::visualize(graph, svg);
     return 0;
   }
-  composit::print(out, capture.graph, options);
+  composit::print(out, graph, options);
+  print_called(graph, out);
   std::map<std::string, size_t> opaque;
-  find_opaque(capture.graph, opaque);
+  find_opaque(graph, opaque);
   for (const auto& [op, count] : opaque) out << "# opaque: " << count << " × " << op << '\n';
   return 0;
 }

@@ -5,14 +5,25 @@
 #include <iosfwd>
 #include <string>
 
+#include "composit/ir/graph.h"
+
 namespace cli {
 
-int show(const std::string& folder, const std::string& svg, std::ostream& out);
+// The graph after `passes` ("canonicalize,drop_no_ops", or nothing), as text or drawn into `svg`.
+int show(const std::string& folder, const std::string& passes, const std::string& svg,
+         std::ostream& out);
 int list(const std::string& folder, bool weights, std::ostream& out);
 int diff(const std::string& folder, const std::string& other, std::ostream& out);
 // The table of operations whose names contain `filter`: how each is defined and differentiated.
 int ops(const std::string& filter, std::ostream& out);
+// The passes there are, what they assume and do.
+int passes(std::ostream& out);
+// The environment variables that are looked at, with their values.
+int env(std::ostream& out);
 // UserError in a build without LibTorch.
 int check(const std::string& folder, std::ostream& out);
+
+// The regions that `graph` calls, once each.
+void print_called(const composit::Graph& graph, std::ostream& out);
 
 }  // namespace cli

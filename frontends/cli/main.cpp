@@ -1,5 +1,5 @@
-// The command line: `flashlight show|list|diff|check FOLDER`, `flashlight ops`. See `flashlight
-// --help`.
+// The command line: `flashlight show|list|diff|check FOLDER`, `flashlight ops|passes|env`. See
+// `flashlight --help`.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
@@ -18,7 +18,7 @@ std::string version_text() {
 
 struct Arguments {
   std::string folder, other;
-  std::string svg;
+  std::string svg, passes;
   std::string filter;
   bool float64 = false;
   bool weights = false;
@@ -39,6 +39,8 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App* show = add_command(app, "show", "print the graph", arguments);
   show->add_option("--svg", arguments.svg, "draw it into this file instead");
+  show->add_option("--passes", arguments.passes,
+                   "first rewritten by these, as in canonicalize,drop_no_ops");
   CLI::App* list =
       add_command(app, "list", "what the capture holds: inputs, weights, operators", arguments);
   list->add_flag("--weights", arguments.weights, "every parameter and buffer");
@@ -50,12 +52,16 @@ int main(int argc, char** argv) {
   CLI::App* ops =
       app.add_subcommand("ops", "the operations composit defines, and how it differentiates them");
   ops->add_option("FILTER", arguments.filter, "only those whose names contain this");
+  CLI::App* passes = app.add_subcommand("passes", "the passes that rewrite graphs");
+  CLI::App* env = app.add_subcommand("env", "environment variables that show what goes on inside");
   CLI11_PARSE(app, argc, argv);
   try {
-    if (*show) return cli::show(arguments.folder, arguments.svg, std::cout);
+    if (*show) return cli::show(arguments.folder, arguments.passes, arguments.svg, std::cout);
     if (*list) return cli::list(arguments.folder, arguments.weights, std::cout);
     if (*diff) return cli::diff(arguments.folder, arguments.other, std::cout);
     if (*ops) return cli::ops(arguments.filter, std::cout);
+    if (*passes) return cli::passes(std::cout);
+    if (*env) return cli::env(std::cout);
     if (*check) return cli::check(arguments.folder, std::cout);
   } catch (const composit::UserError& error) {
     std::cerr << "flashlight: " << error.what() << '\n';
