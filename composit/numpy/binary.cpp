@@ -197,3 +197,15 @@ NdArray where(const NdArray& condition, const Operand& x, const Operand& y) {
 }
 
 }  // namespace composit::numpy::detail
+
+namespace composit::numpy {
+
+NdArray& assign(NdArray& a, const NdArray& result, std::string_view function) {
+  if (category(result.dtype()) > category(a.dtype()) || result.shape() != a.shape())
+    refuse(function, "expected a result of " + std::string(name(a.dtype())) + str(a.shape()) +
+                         ", in place of an operand, received " + std::string(name(result.dtype())) +
+                         str(result.shape()));
+  return a = to(result, a.dtype());
+}
+
+}  // namespace composit::numpy

@@ -39,6 +39,15 @@ class Indexer {
     expand_ellipsis();
   }
 
+  // x with `values` in the places of run().
+  NdArray set(const NdArray& values) {
+    const Ints chosen = Indexer(*this).run().shape();
+    Ints shape = values.shape();  // axes of size 1 in front count for nothing
+    while (shape.size() > chosen.size() && shape[0] == 1) shape.erase(shape.begin());
+    const NdArray fitting = broadcast_to(reshape(values, shape), chosen);
+    return is_view_of_slices() ? assigned(x_, 0, 0, fitting) : assigned_by_places(fitting);
+  }
+
   NdArray run() {
     for (const IndexItem& item : items_)
       std::visit([&](const auto& v) { apply_item(v); }, item.value());
@@ -118,8 +127,14 @@ class Indexer {
     places_.push_back(to(places, DType::int64));
   }
 
-  static NdArray sliced(const NdArray& x, int64_t axis, const Slice& slice) {
-    const int64_t size = x.size(axis), step = slice.step.value_or(1);
+  // What a slice chooses of an axis: `count` places from `start` on.
+  struct Range {
+    int64_t start, step, count;
+    bool is_all(int64_t size) const { return start == 0 && step == 1 && count == size; }
+    int64_t last() const { return start + (count - 1) * step; }
+  };
+  static Range range_of(const Slice& slice, int64_t size) {
+    const int64_t step = slice.step.value_or(1);
     if (step == 0) refuse("get_item", "expected a step other than 0");
     const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
     const auto bound = [&](std::optional<int64_t> place, int64_t fallback) {
@@ -128,15 +143,51 @@ class Indexer {
     };
     const int64_t start = bound(slice.start, step > 0 ? low : high);
     const int64_t stop = bound(slice.stop, step > 0 ? high : low);
-    if (start == 0 && stop == size && step == 1) return x;
-    if (step > 0) return composit::slice(x, axis, start, std::max(start, stop), step);
-    if (stop >= start) return composit::slice(x, axis, 0, 0);
-    const int64_t count = (start - stop - step - 1) / -step;
-    return composit::flip(composit::slice(x, axis, start + (count - 1) * step, start + 1, -step),
+    const int64_t way = step > 0 ? stop - start : start - stop, stride = std::abs(step);
+    return {start, step, way <= 0 ? 0 : (way + stride - 1) / stride};
+  }
+  static NdArray sliced(const NdArray& x, int64_t axis, const Slice& slice) {
+    const Range range = range_of(slice, x.size(axis));
+    if (range.is_all(x.size(axis))) return x;
+    if (range.count == 0) return composit::slice(x, axis, 0, 0);
+    if (range.step > 0) return composit::slice(x, axis, range.start, range.last() + 1, range.step);
+    return composit::flip(composit::slice(x, axis, range.last(), range.start + 1, -range.step),
                           {axis});
   }
 
-  const NdArray& x_;
+  // x with `values` where `items_` from number `item` on choose of its axes from `axis` on.
+  NdArray assigned(const NdArray& x, size_t item, int64_t axis, const NdArray& values) const {
+    if (item == items_.size()) return broadcast_to(values, x.shape());
+    if (const auto* place = std::get_if<int64_t>(&items_[item].value())) {
+      const NdArray part = assigned(select_at(x, axis, *place), item + 1, axis, values);
+      return apply_one("aten::select_scatter", {Tensor(x), Tensor(part), axis, *place});
+    }
+    const Range range = range_of(std::get<Slice>(items_[item].value()), x.size(axis));
+    if (range.is_all(x.size(axis))) return assigned(x, item + 1, axis + 1, values);
+    const int64_t end = range.count == 0 ? range.start : range.last() + 1;
+    const NdArray old = composit::slice(x, axis, range.start, end, range.step);
+    const NdArray part = assigned(old, item + 1, axis + 1, values);
+    return apply_one("aten::slice_scatter",
+                     {Tensor(x), Tensor(part), axis, range.start, end, range.step});
+  }
+  bool is_view_of_slices() const {
+    return std::all_of(items_.begin(), items_.end(), [](const IndexItem& item) {
+      const auto* slice = std::get_if<Slice>(&item.value());
+      return std::holds_alternative<int64_t>(item.value()) ||
+             (slice != nullptr && slice->step.value_or(1) > 0);
+    });
+  }
+  // The index applied to the numbers of all elements tells which of them are replaced.
+  NdArray assigned_by_places(const NdArray& values) const {
+    Indexer numbered(reshape(arange(x_.size()), x_.shape()), items_);
+    const NdArray places = numbered.run();
+    return reshape(
+        apply_one("aten::index_put", {Tensor(ravel(x_)), Tensors{ravel(places)},
+                                      Tensor(ravel(broadcast_to(values, places.shape()))), false}),
+        x_.shape());
+  }
+
+  NdArray x_;
   std::vector<IndexItem> items_;
   bool has_arrays_ = false;
   NdArray rest_;    // x after slices, integers and new axes
@@ -174,19 +225,10 @@ NdArray set_where(const NdArray& x, const NdArray& mask, const NdArray& value) {
 
 NdArray get_item(const NdArray& x, const Indices& indices) { return Indexer(x, indices).run(); }
 
-// The same index applied to the numbers of all elements tells which of them are replaced.
 NdArray set_item(const NdArray& x, const Indices& indices, const Operand& value) {
   const NdArray values = as_array(value, x.dtype());
   if (const NdArray* mask = only_mask(indices)) return set_where(x, *mask, values);
-  const NdArray places = get_item(reshape(arange(x.size()), x.shape()), indices);
-  Ints shape = values.shape();  // axes of size 1 in front count for nothing
-  while (static_cast<int64_t>(shape.size()) > places.ndim() && shape[0] == 1)
-    shape.erase(shape.begin());
-  const NdArray fitting = reshape(values, shape);
-  return reshape(
-      apply_one("aten::index_put", {Tensor(ravel(x)), Tensors{ravel(places)},
-                                    Tensor(ravel(broadcast_to(fitting, places.shape()))), false}),
-      x.shape());
+  return Indexer(x, indices).set(values);
 }
 
 NdArray take(const NdArray& x, const NdArray& indices, std::optional<int64_t> axis,

@@ -38,7 +38,8 @@ Ints last_axes(int64_t count, int64_t rank) {
 
 }  // namespace
 
-NdArray matmul(const NdArray& a, const NdArray& b) {
+NdArray matmul(const NdArray& a, const NdArray& b, std::optional<DType> dtype) {
+  if (dtype) return matmul(a.astype(*dtype), b.astype(*dtype));
   if (a.ndim() == 0 || b.ndim() == 0) refuse_shapes("matmul", "arrays with axes", a, b);
   if (a.size(-1) != b.size(b.ndim() == 1 ? 0 : -2))
     refuse_shapes("matmul", "as many columns as rows", a, b);

@@ -14,7 +14,8 @@
 
 namespace composit::numpy {
 
-NdArray matmul(const NdArray& a, const NdArray& b);
+// `dtype`: what is computed in, if not the common dtype.
+NdArray matmul(const NdArray& a, const NdArray& b, std::optional<DType> dtype = {});
 NdArray dot(const NdArray& a, const NdArray& b);
 NdArray inner(const NdArray& a, const NdArray& b);
 NdArray outer(const NdArray& a, const NdArray& b);

@@ -68,6 +68,22 @@ COMPOSIT_NUMPY_OPERATORS(COMPOSIT_DECLARE)
 #undef COMPOSIT_DECLARE
 // clang-format on
 
+// `a += b` makes `a` another array, of the dtype it had. UserError where that is of a lower kind
+// than the sum.
+NdArray& assign(NdArray& a, const NdArray& result, std::string_view function);
+inline NdArray& operator+=(NdArray& a, const Operand& b) {
+  return assign(a, detail::add(a, b), "add");
+}
+inline NdArray& operator-=(NdArray& a, const Operand& b) {
+  return assign(a, detail::subtract(a, b), "subtract");
+}
+inline NdArray& operator*=(NdArray& a, const Operand& b) {
+  return assign(a, detail::multiply(a, b), "multiply");
+}
+inline NdArray& operator/=(NdArray& a, const Operand& b) {
+  return assign(a, detail::divide(a, b), "divide");
+}
+
 inline NdArray operator-(const NdArray& x) { return negative(x); }
 inline NdArray operator+(const NdArray& x) { return positive(x); }
 inline NdArray operator~(const NdArray& x) { return invert(x); }

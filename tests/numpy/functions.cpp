@@ -118,7 +118,7 @@ void add_indices(Table& table) {
 }
 
 void add_products(Table& table) {
-  ADD(matmul, matmul(c.array(0), c.array(1)))
+  ADD(matmul, matmul(c.array(0), c.array(1), c.dtype()))
   ADD(dot, dot(c.array(0), c.array(1)))
   ADD(inner, inner(c.array(0), c.array(1)))
   ADD(outer, outer(c.array(0), c.array(1)))

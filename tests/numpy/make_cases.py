@@ -363,6 +363,7 @@ def products():
         x, y = data(a, left, seed=15), data(b, right, seed=16)
         for name in ("matmul", "dot", "inner"):
             case(name, x, y)
+    case("matmul", np.ones((5, 10), np.uint8), np.ones((10, 3), np.uint8), dtype=np.int8)
     for left, right in itertools.product(FEW, repeat=2):
         x, y = data((2, 3), left, seed=17), data((3, 2), right, seed=18)
         case("outer", x, y)

@@ -11,6 +11,7 @@
 #include "composit/ir/graph.h"
 #include "composit/ir/parse.h"
 #include "composit/ir/print.h"
+#include "composit/ir/transform.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
 #include "tests/ops/differences.h"
@@ -131,6 +132,26 @@ TEST(numpy_arrays, numbers_are_weak_on_either_side) {
   EXPECT_EQ((cnp::ones({2}, DType::int64) + LazyTensor(x.lazy())).dtype(), DType::float64);
 }
 
+TEST(numpy_arrays, compound_assignment_keeps_the_dtype) {
+  NdArray x = cnp::asarray({1.5F, 2.0F}, "x");
+  const NdArray before = x;
+  x += cnp::asarray({1.0, 2.0});
+  x *= 2;
+  EXPECT_EQ(x.dtype(), DType::float32);
+  EXPECT_THAT(values(x), ElementsAre(5, 8));
+  EXPECT_THAT(values(before), ElementsAre(1.5, 2));
+  NdArray n = cnp::asarray({1, 2});
+  EXPECT_THAT(user_error([&] { n /= 2; }).value_or(""),
+              HasSubstr("[numpy.divide] expected a result of int64[2], in place of an operand, "
+                        "received float64[2]"));
+}
+
+TEST(numpy_arrays, a_copied_input_holds_its_value) {
+  const NdArray x = cnp::asarray({1.0}, "x"), y = x + 1;
+  const Graph graph = annotate(y.graph(), {{x.lazy().node.get(), {Symbol("note"), "here", -1}}});
+  EXPECT_THAT(values(graph.outputs()[0]), ElementsAre(2));
+}
+
 TEST(numpy_arrays, lists_become_arrays) {
   EXPECT_EQ(cnp::asarray({{1, 2, 3}, {4, 5, 6}}).shape(), (Ints{2, 3}));
   EXPECT_EQ(cnp::asarray({1, 2}).dtype(), DType::int64);
@@ -162,6 +183,15 @@ TEST(numpy_indexing, set_item_leaves_its_argument_as_it_was) {
   const NdArray y = cnp::set_item(x, {slice(1, {})}, 9);
   EXPECT_THAT(values(x), ElementsAre(1, 2, 3));
   EXPECT_THAT(values(y), ElementsAre(1, 9, 9));
+}
+
+TEST(numpy_indexing, set_item_of_slices_is_a_chain_of_scatters) {
+  const NdArray x = cnp::ndarray({5, 4}, DType::float32, "x");
+  std::vector<std::string> names;
+  const Graph graph = cnp::set_item(x, {0, slice(2, {})}, 1).graph();
+  for (const NodePtr& node : graph.nodes()) names.push_back(node->op().str());
+  EXPECT_THAT(names, testing::IsSupersetOf({"aten::slice_scatter", "aten::select_scatter"}));
+  EXPECT_THAT(names, testing::Not(testing::Contains("aten::index_put")));
 }
 
 TEST(numpy_indexing, a_mask_that_depends_on_values_serves_set_item_and_where) {
@@ -237,6 +267,10 @@ TEST(numpy_gradients, agree_with_finite_differences) {
       {"set_item",
        [](auto& x) {
          return cnp::set_item(x, {0, slice(1, {})}, x[{1, 0}] * 2);
+       }},
+      {"set_item by slices",
+       [](auto& x) {
+         return cnp::set_item(x, {slice({}, {}, 2), 1, slice(1, 3)}, 2 * x[{0, 0, slice(2)}]);
        }},
       {"set_item by a mask",
        [](auto& x) {
