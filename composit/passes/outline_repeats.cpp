@@ -30,6 +30,23 @@ std::string name_from(std::string_view scope) {
   return name.empty() ? "repeat" : name;
 }
 
+// `name`, numbered where that is taken.
+std::string unused(const std::string& name, std::set<std::string>& taken) {
+  std::string free = name;
+  for (int number = 1; !taken.insert(free).second; ++number)
+    free = name + "_" + std::to_string(number);
+  return free;
+}
+
+// A parameter of the module is called as there, "attention.query.weight"; other arguments have
+// numbers.
+std::string argument_name(const LazyTensor& operand, const std::string& module, size_t number) {
+  if (!is_input(*operand.node)) return std::to_string(number);
+  const std::string& name = input_name(*operand.node);
+  const bool own = !module.empty() && name.starts_with(module + ".");
+  return own ? within(name, module) : std::to_string(number);
+}
+
 // Makes calls of the pieces of one repeat.
 class Outliner {
  public:
@@ -113,12 +130,20 @@ class Outliner {
     results_.assign(used.begin(), used.end());
   }
 
+  std::vector<LazyTensor> make_blocks(const std::string& outer) const {
+    std::vector<LazyTensor> blocks;
+    std::set<std::string> taken;
+    for (const Slot& slot : arguments_) {
+      const LazyTensor& operand = operand_at(0, slot);
+      const std::string name = unused(argument_name(operand, outer, blocks.size()), taken);
+      blocks.push_back(input(name, operand.type(), InputKind::block));
+    }
+    return blocks;
+  }
+
   Region make_body() const {
-    Graph::Parts parts;
-    for (const Slot& slot : arguments_)
-      parts.inputs.push_back(
-          input(std::to_string(parts.inputs.size()), operand_at(0, slot).type(), InputKind::block));
     const std::string outer = scope();
+    Graph::Parts parts{.inputs = make_blocks(outer)};
     std::vector<NodePtr> made;
     for (size_t number = 0; number < repeat_.length; ++number) {
       const Node& node = *node_at(0, number);
@@ -130,6 +155,7 @@ class Outliner {
           operands[i].node = made[places_.find(operands[i].node.get())->number];
       }
       NodeSpec spec = copy_of(node, std::move(operands));
+      spec.place = 0;  // behind the blocks, in the order of the piece
       for (Annotation& annotation : spec.annotations)
         if (annotation.key == kScope) annotation.value = within(annotation.value, outer);
       std::erase_if(spec.annotations, [](const Annotation& one) { return one.value.empty(); });
@@ -187,14 +213,6 @@ class Outliner {
   FlatMap<const Node*, std::vector<LazyTensor>> now_;
   FlatMap<const Node*, NodePtr> effects_;
 };
-
-// `name`, numbered where that is taken.
-std::string unused(const std::string& name, std::set<std::string>& taken) {
-  std::string free = name;
-  for (int number = 1; !taken.insert(free).second; ++number)
-    free = name + "_" + std::to_string(number);
-  return free;
-}
 
 }  // namespace
 

@@ -10,9 +10,9 @@
 // operands; operands that are the same tensor in every call come in once. What anybody outside uses
 // of any piece are the outputs. Nodes with an effect are left where they are.
 //
-// The region is named by the module that its nodes come from ("encoder_layer"); scopes inside are
-// those within that module. It is `body` of the node's execution: evaluated, differentiated and
-// replayed as that of any composite operation without a row.
+// The region is named by the module that its nodes come from ("encoder_layer"); scopes inside and
+// names of parameters are those within that module. It is `body` of the node's execution:
+// evaluated, differentiated and replayed as that of any composite operation without a row.
 #pragma once
 
 #include "composit/ir/graph.h"

@@ -201,14 +201,18 @@ TEST(OutlineRepeats, a_chain_of_ten_thousand) {
 }
 
 TEST(OutlineRepeats, names_regions_and_scopes_by_the_module) {
-  std::string text = "graph(%x: float32[2]) {\n";
+  std::string text = "graph(%x: float32[2]";
+  for (const std::string i : {"0", "1", "2"})
+    text += ", %w" + i + ": float32[2] parameter \"encoder.layer." + i + ".mlp.weight\"";
+  text += ") {\n";
   std::string last = "%x";
   for (int i = 0; i < 3; ++i)
     for (const char* part : {"norm sin", "mlp.up cos", "mlp.down exp", "mlp tanh", "norm abs"}) {
       const std::string line(part), scope = line.substr(0, line.find(' '));
       const std::string op = line.substr(line.find(' ') + 1), name = "%" + op + std::to_string(i);
-      text += name + ": float32[2] = aten::" + op + "(" + last + ")  # scope=encoder.layer." +
-              std::to_string(i) + "." + scope + "\n";
+      const std::string weight = op == "tanh" ? ", %w" + std::to_string(i) : "";
+      text += name + ": float32[2] = aten::" + op + "(" + last + weight +
+              ")  # scope=encoder.layer." + std::to_string(i) + "." + scope + "\n";
       last = name;
     }
   const Graph graph = parse(text + "return " + last + "\n}");
@@ -217,9 +221,16 @@ TEST(OutlineRepeats, names_regions_and_scopes_by_the_module) {
   ASSERT_EQ(calls.size(), 3U);
   EXPECT_EQ(calls[1]->attribute("name").as<std::string>(), "encoder_layer");
   EXPECT_EQ(calls[1]->annotation("scope"), "encoder.layer.1");
-  const auto& inner = body_of(calls[1])->nodes();
-  EXPECT_EQ(inner[2]->op().str(), "aten::cos");
-  EXPECT_EQ(inner[2]->annotation("scope"), "mlp.up");
+  const Graph& body = *body_of(calls[1]);
+  EXPECT_EQ(input_name(*body.inputs()[0].node), "0");
+  EXPECT_EQ(input_name(*body.inputs()[1].node), "mlp.weight");
+  std::string inner;
+  for (const NodePtr& node : body.nodes())
+    if (!is_input(*node))
+      inner += node->op().str() + " " + std::string(node->annotation("scope")) + "; ";
+  EXPECT_EQ(
+      inner,
+      "aten::sin norm; aten::cos mlp.up; aten::exp mlp.down; aten::tanh mlp; aten::abs norm; ");
   EXPECT_EQ(print(inline_calls(outlined)), print(graph));  // scopes come back
 }
 
