@@ -22,7 +22,7 @@ using composit::Tensor;
 
 // ---- data ---------------------------------------------------------------------------------------
 
-constexpr int64_t kBatch = 64, kClasses = 10, kEpochs = 10;
+constexpr int64_t kBatch = 64, kClasses = 10, kEpochs = 8;
 
 struct Split {
   std::vector<int64_t> training, held_out;  // numbers of images

@@ -1,4 +1,5 @@
-// torch.nn.functional in composit: activations, convolutions, pools, norms, losses, and the rest.
+// torch.nn.functional in composit: activations, convolutions, pools, norms, recurrent networks,
+// losses, and the rest.
 //
 //   Tensor h = nn::relu(nn::conv2d(x, w, {.bias = b, .padding = {1}}));
 //   Tensor loss = nn::cross_entropy(nn::linear(flatten(h), v), labels);
@@ -12,4 +13,5 @@
 #include "composit/nn/losses.h"
 #include "composit/nn/normalization.h"
 #include "composit/nn/pooling.h"
+#include "composit/nn/recurrent.h"
 #include "composit/nn/transforms.h"

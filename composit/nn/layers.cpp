@@ -88,7 +88,7 @@ Tensor transformer_encoder_layer(const Tensor& x, const EncoderLayer& layer,
 
 // ---- residual networks --------------------------------------------------------------------------
 
-Tensor batch_norm(const Tensor& x, const BatchNorm& layer, double eps) {
+Tensor frozen_batch_norm(const Tensor& x, const FrozenBatchNorm& layer, double eps) {
   return batch_norm(x, {.running_mean = layer.running_mean,
                         .running_var = layer.running_var,
                         .weight = layer.affine.weight,
@@ -118,8 +118,8 @@ ResnetBlock resnet_block(Initializer& init, const std::string& name, int64_t in,
 // Padded so that at stride 1 the sizes stay.
 static Tensor conv_norm(const Tensor& x, const ConvNorm& layer, int64_t stride) {
   const int64_t padding = layer.weight.size(-1) / 2;
-  return batch_norm(conv2d(x, layer.weight, {.stride = {stride}, .padding = {padding}}),
-                    layer.norm);
+  return frozen_batch_norm(conv2d(x, layer.weight, {.stride = {stride}, .padding = {padding}}),
+                           layer.norm);
 }
 
 // The stride belongs to the first convolution that is not 1x1.

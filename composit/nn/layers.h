@@ -78,15 +78,15 @@ Tensor transformer_encoder_layer(const Tensor& x, const EncoderLayer& layer,
 // ---- residual networks --------------------------------------------------------------------------
 
 // A batch norm as it is used after training.
-struct BatchNorm {
+struct FrozenBatchNorm {
   Affine affine;
   Tensor running_mean, running_var;
 };
-Tensor batch_norm(const Tensor& x, const BatchNorm& layer, double eps = 1e-5);
+Tensor frozen_batch_norm(const Tensor& x, const FrozenBatchNorm& layer, double eps = 1e-5);
 
 struct ConvNorm {
   Tensor weight;
-  BatchNorm norm;
+  FrozenBatchNorm norm;
 };
 ConvNorm conv_norm(Initializer& init, const std::string& conv, const std::string& norm,
                    const Ints& sizes);

@@ -47,6 +47,17 @@ Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& o) 
   return per_batch && input.rank() > 0 ? loss / input.size(0) : loss;
 }
 
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNllOptions& o) {
+  const Tensor loss =
+      o.log_input ? exp(input) - target * input : input - target * log(input + o.eps);
+  return reduced(loss, number(o.reduction));
+}
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
+                         const GaussianNllOptions& o) {
+  const Tensor variance = apply_one("aten::clamp_min", {var, o.eps});
+  return reduced((log(variance) + square(input - target) / variance) / 2, number(o.reduction));
+}
+
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                            const MarginOptions& o) {
   return apply_one("aten::margin_ranking_loss",

@@ -73,6 +73,23 @@ struct KlDivOptions {
 // `input`: logarithms of probabilities; `target`: probabilities.
 Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& options = {});
 
+struct PoissonNllOptions {
+  bool log_input = true;  // the input is the logarithm of the expected count
+  double eps = 1e-8;      // added to it otherwise
+  Reduction reduction = Reduction::mean;
+};
+// `target`: counts. Without torch's approximation of the term that depends on the target only.
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target,
+                        const PoissonNllOptions& options = {});
+
+struct GaussianNllOptions {
+  double eps = 1e-6;  // the least variance; no gradient flows to smaller ones
+  Reduction reduction = Reduction::mean;
+};
+// `var`: the variance of each element. The constant log(2 pi) / 2 is left out.
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
+                         const GaussianNllOptions& options = {});
+
 struct MarginOptions {
   double margin = 0;
   Reduction reduction = Reduction::mean;

@@ -113,6 +113,17 @@ Tensor pixel_unshuffle(const Tensor& x, int64_t downscale_factor) {
   return apply_one("aten::pixel_unshuffle", {x, downscale_factor});
 }
 
+Tensor unfold(const Tensor& x, const Ints& kernel_size, const WindowOptions& o) {
+  return apply_one("aten::im2col", {x, kernel_size, o.dilation, o.padding, o.stride});
+}
+Tensor fold(const Tensor& x, const Ints& output_size, const Ints& kernel_size,
+            const WindowOptions& o) {
+  return apply_one("aten::col2im", {x, output_size, kernel_size, o.dilation, o.padding, o.stride});
+}
+
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, const PairwiseDistanceOptions& o) {
+  return apply_one("aten::linalg_vector_norm", {x1 - x2 + o.eps, o.p, Ints{-1}, o.keepdim});
+}
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, const CosineSimilarityOptions& o) {
   return apply_one("aten::cosine_similarity", {x1, x2, o.dim, o.eps});
 }

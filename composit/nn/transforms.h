@@ -56,6 +56,26 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
 Tensor pixel_shuffle(const Tensor& x, int64_t upscale_factor);
 Tensor pixel_unshuffle(const Tensor& x, int64_t downscale_factor);
 
+struct WindowOptions {
+  Ints dilation = {1, 1};
+  Ints padding = {0, 0};
+  Ints stride = {1, 1};
+};
+// Windows of x [batch, channels, h, w] as columns [batch, channels * kernel, windows], and back:
+// the sum of what falls onto each place of `output_size`.
+Tensor unfold(const Tensor& x, const Ints& kernel_size, const WindowOptions& options = {});
+Tensor fold(const Tensor& x, const Ints& output_size, const Ints& kernel_size,
+            const WindowOptions& options = {});
+
+struct PairwiseDistanceOptions {
+  double p = 2;
+  double eps = 1e-6;  // added to each difference
+  bool keepdim = false;
+};
+// Along the last axis.
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2,
+                         const PairwiseDistanceOptions& options = {});
+
 struct CosineSimilarityOptions {
   int64_t dim = 1;
   double eps = 1e-8;

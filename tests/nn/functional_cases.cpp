@@ -174,6 +174,14 @@ void add_transforms(Cases& cases) {
   cases["pad circular"] = one([](In x) { return nn::pad(x[0], {1, 2}, {.mode = "circular"}); });
   cases["pixel_shuffle"] = one([](In x) { return nn::pixel_shuffle(x[0], 2); });
   cases["pixel_unshuffle"] = one([](In x) { return nn::pixel_unshuffle(x[0], 2); });
+  cases["unfold"] = one([](In x) {
+    return nn::unfold(x[0], {3, 2}, {.padding = {1, 0}, .stride = {2, 1}});
+  });
+  cases["fold"] = one([](In x) {
+    return nn::fold(x[0], {4, 5}, {3, 2}, {.padding = {1, 0}, .stride = {2, 1}});
+  });
+  cases["pairwise_distance"] =
+      one([](In x) { return nn::pairwise_distance(x[0], x[1], {.p = 3, .keepdim = true}); });
   cases["cosine_similarity"] = one([](In x) { return nn::cosine_similarity(x[0], x[1]); });
   const auto interpolate = [&](const char* name, const nn::InterpolateOptions& options) {
     cases[name] = [options](In x) { return Tensors{nn::interpolate(x[0], options)}; };
@@ -214,6 +222,11 @@ void add_losses(Cases& cases) {
   cases["kl_div log"] = one([](In x) {
     return nn::kl_div(x[0], x[1], {.reduction = Reduction::sum, .log_target = true});
   });
+  cases["poisson_nll_loss"] = one([](In x) {
+    return nn::poisson_nll_loss(x[0], x[1]) +
+           nn::poisson_nll_loss(x[0] * x[0], x[1], {.log_input = false});
+  });
+  cases["gaussian_nll_loss"] = one([](In x) { return nn::gaussian_nll_loss(x[0], x[1], x[2]); });
   cases["margin_ranking_loss"] =
       one([](In x) { return nn::margin_ranking_loss(x[0], x[1], x[2], {.margin = 0.2}); });
   cases["cosine_embedding_loss"] =
@@ -221,6 +234,30 @@ void add_losses(Cases& cases) {
   cases["hinge_embedding_loss"] = one([](In x) { return nn::hinge_embedding_loss(x[0], x[1]); });
   cases["triplet_margin_loss"] =
       one([](In x) { return nn::triplet_margin_loss(x[0], x[1], x[2], {.swap = true}); });
+}
+
+// ---- recurrent networks -------------------------------------------------------------------------
+
+// Four tensors each from number `first` on.
+std::vector<nn::RecurrentWeights> with_biases(In x, size_t first) {
+  std::vector<nn::RecurrentWeights> weights;
+  for (size_t i = first; i < x.size(); i += 4)
+    weights.push_back({x[i], x[i + 1], x[i + 2], x[i + 3]});
+  return weights;
+}
+Tensors listed(const nn::RecurrentResult& result) { return {result.output, result.h}; }
+
+void add_recurrent(Cases& cases) {
+  cases["rnn_tanh"] = [](In x) { return listed(nn::rnn_tanh(x[0], x[1], with_biases(x, 2))); };
+  cases["rnn_relu"] = [](In x) { return listed(nn::rnn_relu(x[0], x[1], with_biases(x, 2))); };
+  cases["gru"] = [](In x) {
+    return listed(
+        nn::gru(x[0], x[1], with_biases(x, 2), {.bidirectional = true, .batch_first = true}));
+  };
+  cases["lstm"] = [](In x) {
+    const auto [output, h, c] = nn::lstm(x[0], x[1], x[2], {{x[3], x[4]}, {x[5], x[6]}});
+    return Tensors{output, h, c};
+  };
 }
 
 // ---- layers -------------------------------------------------------------------------------------
@@ -327,6 +364,7 @@ const std::map<std::string, Case>& functional_cases() {
     add_norms(cases);
     add_transforms(cases);
     add_losses(cases);
+    add_recurrent(cases);
     add_layers(cases);
     add_chains(cases);
     add_special(cases);

@@ -1,10 +1,15 @@
 // Functions and layers of composit::nn, and chains of operations: values and gradients are torch's.
+#include "composit/nn/functional.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "composit/ad/chain_rule.h"
 #include "composit/eval/evaluate.h"
+#include "composit/nn/layers.h"
 #include "tests/nn/functional_cases.h"
 #include "tests/nn/torch_file.h"
+#include "tests/user_error.h"
 
 namespace composit::test {
 namespace {
@@ -85,6 +90,78 @@ TEST(Functional, all_of_torchs_cases_are_compared) {
   for (const auto& [name, parts] : torch_cases())
     if (!name.starts_with("optimizer "))
       EXPECT_TRUE(functional_cases().contains(name.substr(0, name.find('|')))) << name;
+}
+
+// ---- what users are told ------------------------------------------------------------------------
+
+Tensor some(const Ints& sizes, DType dtype = DType::float32) {
+  return input("x", tensor_type(dtype, {sizes.begin(), sizes.end()}));
+}
+
+struct Mistake {
+  const char* message;  // a part of it
+  std::function<void()> work;
+};
+
+TEST(Functional, says_what_is_wrong) {
+  const Tensor image = some({2, 3, 8, 8}), row = some({4});
+  const Mistake mistakes[] = {
+      {"[aten::conv2d]",
+       [&] {
+         nn::conv2d(image, some({4, 2, 3, 3}));
+       }},
+      {"[channels_last] expected an input of 3 or 4 axes, received sizes [4]",
+       [&] {
+         nn::conv2d(row, some({4, 2, 3, 3}), {.channels_last = true});
+       }},
+      {"received one of them", [&] { nn::batch_norm(image, {.running_mean = some({3})}); }},
+      {"expected as many random numbers as elements", [&] { nn::dropout(image, 0.5, row); }},
+      {"a probability from 0 to 1, received 1.5", [&] { nn::dropout(image, 1.5); }},
+      {"a weight of 2 axes", [&] { nn::embedding(some({2}, DType::int64), row); }},
+      {"a padding_idx among 5 rows, received 5",
+       [&] {
+         nn::embedding(some({2}, DType::int64), some({5, 3}), {.padding_idx = 5});
+       }},
+      {"either size or scale_factor", [&] { nn::interpolate(image, {}); }},
+      {"no mode 'linear' for inputs of 4 axes",
+       [&] { nn::interpolate(image, {.size = {4}, .mode = "linear"}); }},
+      {"align_corners has no meaning for the mode 'nearest'",
+       [&] { nn::interpolate(image, {.size = {4}, .align_corners = true}); }},
+      {"[aten::group_norm]", [&] { nn::group_norm(image, 2); }},
+      {"[aten::cross_entropy_loss]",
+       [&] {
+         nn::cross_entropy(some({3, 4}), some({3}));
+       }},
+      {"floating point", [&] { nn::mse_loss(some({3}, DType::int64), some({3})); }},
+      {"weights for each layer and direction", [&] { nn::gru(image, image, {}); }},
+      {"a stride for each of 0 blocks, received 1", [&] { nn::resnet_module(image, {}, {1}); }},
+  };
+  for (const Mistake& mistake : mistakes)
+    EXPECT_THAT(user_error(mistake.work).value_or("no error"), testing::HasSubstr(mistake.message));
+}
+
+TEST(Functional, heads_must_divide_the_projections) {
+  nn::Initializer init(1);
+  const auto layer = nn::multi_head_attention_layer(init, "attention", 6);
+  const Tensor x = some({2, 5, 6});
+  EXPECT_THAT(
+      user_error([&] { nn::multi_head_attention(x, x, x, layer, {.head_size = 4}); }).value(),
+      testing::HasSubstr("a head_size that divides 6, received 4"));
+}
+
+TEST(Functional, layers_make_parameters_named_as_torch_names_them) {
+  nn::Initializer init(1);
+  nn::encoder_layer(init, "encoder.layers.0", 6, 10);
+  nn::resnet_block(init, "layer1.0", 3, 4, 2);
+  std::vector<std::string> names;
+  for (const LazyTensor& parameter : init.parameters())
+    names.push_back(input_name(*parameter.node));
+  EXPECT_THAT(names,
+              testing::IsSupersetOf({"encoder.layers.0.self_attn.out_proj.weight",
+                                     "encoder.layers.0.linear1.bias",
+                                     "encoder.layers.0.norm2.weight", "layer1.0.conv1.weight",
+                                     "layer1.0.bn2.bias", "layer1.0.downsample.0.weight"}));
+  EXPECT_EQ(names.size(), 16u + 9u);
 }
 
 }  // namespace

@@ -130,6 +130,26 @@ def conv_norm(out, inner, kernel):
 RESNET = [f(2, 3, 6, 6)] + conv_norm(4, 3, 3) + conv_norm(4, 4, 3) + conv_norm(4, 3, 1)
 RESNET += conv_norm(4, 4, 3) + conv_norm(4, 4, 3)
 
+def recurrent(module, layers, **options):
+    """The module's function of x, the initial states, and its parameters."""
+
+    def function(x, *rest):
+        states = 2 if module is torch.nn.LSTM else 1
+        network = module(4, 3, layers, dtype=x.dtype, **options)
+        names = [name for name, _ in network.named_parameters()]
+        h = rest[:2] if states == 2 else rest[0]
+        parameters = dict(zip(names, rest[states:], strict=True))
+        output, last = torch.func.functional_call(network, parameters, (x, h))
+        return output, *(last if states == 2 else (last,))
+
+    return function
+
+
+RNN = [f(5, 2, 4), f(1, 2, 3), weight(3, 4), weight(3, 3), f(3), f(3)]
+GRU = [f(2, 5, 4), f(4, 2, 3)]
+GRU += 2 * [weight(9, 4), weight(9, 3), f(9), f(9)] + 2 * [weight(9, 6), weight(9, 3), f(9), f(9)]
+LSTM = [f(5, 2, 4), f(2, 2, 3), f(2, 2, 3), weight(12, 4), weight(12, 3), weight(12, 3), weight(12, 3)]
+
 FUNCTIONS = {
     "gelu": (F.gelu, [X1]),
     "gelu tanh": (lambda x: F.gelu(x, approximate="tanh"), [X1]),
@@ -229,6 +249,13 @@ FUNCTIONS = {
     "interpolate area": (lambda x: F.interpolate(x, (3, 4), mode="area"), [X2]),
     "pixel_shuffle": (lambda x: F.pixel_shuffle(x, 2), [X2]),
     "pixel_unshuffle": (lambda x: F.pixel_unshuffle(x, 2), [f(1, 2, 4, 6)]),
+    "unfold": (lambda x: F.unfold(x, (3, 2), 1, (1, 0), (2, 1)), [X2]),
+    "fold": (lambda x: F.fold(x, (4, 5), (3, 2), padding=(1, 0), stride=(2, 1)), [f(2, 12, 8)]),
+    "pairwise_distance": (lambda x, y: F.pairwise_distance(x, y, 3.0, keepdim=True), [f(3, 4), f(3, 4)]),
+    "rnn_tanh": (recurrent(torch.nn.RNN, 1), RNN),
+    "rnn_relu": (recurrent(torch.nn.RNN, 1, nonlinearity="relu"), RNN),
+    "gru": (recurrent(torch.nn.GRU, 2, bidirectional=True, batch_first=True), GRU),
+    "lstm": (recurrent(torch.nn.LSTM, 2, bias=False), LSTM),
     "cosine_similarity": (F.cosine_similarity, [X1, f(2, 4, 9)]),
     "mse_loss": (F.mse_loss, [X1, f(2, 4, 9)]),
     "mse_loss none": (lambda x, t: F.mse_loss(x, t, reduction="none"), [X1, f(2, 4, 9)]),
@@ -257,6 +284,14 @@ FUNCTIONS = {
         [f(3, 4), const(3, 4, low=0.1, high=1)],
     ),
     "kl_div log": (lambda x, t: F.kl_div(x, t, reduction="sum", log_target=True), [f(3, 4), f(3, 4)]),
+    "poisson_nll_loss": (
+        lambda x, t: F.poisson_nll_loss(x, t) + F.poisson_nll_loss(x * x, t, log_input=False),
+        [f(3, 4), const(3, 4, low=0, high=5)],
+    ),
+    "gaussian_nll_loss": (
+        F.gaussian_nll_loss,
+        [f(3, 4), f(3, 4), Floats(3, 4, low=0.1, high=2)],
+    ),
     "margin_ranking_loss": (
         lambda x, y, t: F.margin_ranking_loss(x, y, t, 0.2),
         [f(3), f(3), Given([1.0, -1.0, 1.0])],

@@ -1,0 +1,47 @@
+// Recurrent networks: layers that walk over a sequence.
+//
+//   auto [output, h, c] = nn::lstm(x, h0, c0, {{w_ih, w_hh, b_ih, b_hh}}, {.batch_first = true});
+//
+// As torch.nn has them, without dropout: x [steps, batch, size], or [batch, steps, size] where
+// `batch_first`; states [layers * directions, batch, hidden size]; one item of `weights` per layer
+// and direction, both directions of a layer side by side.
+#pragma once
+
+#include <vector>
+
+#include "composit/ops/functions.h"
+
+namespace composit::nn {
+
+// Gates are stacked in torch's order: w_ih [gates * hidden, size], w_hh [gates * hidden, hidden].
+struct RecurrentWeights {
+  Tensor w_ih, w_hh;
+  Tensor b_ih = {}, b_hh = {};  // for all layers, or for none
+};
+
+struct RecurrentOptions {
+  bool bidirectional = false;
+  bool batch_first = false;
+};
+
+struct RecurrentResult {
+  Tensor output;  // [steps, batch, directions * hidden size], or batch first
+  Tensor h;       // the last states
+};
+// h = tanh(w_ih x + b_ih + w_hh h + b_hh), or relu.
+RecurrentResult rnn_tanh(const Tensor& x, const Tensor& h,
+                         const std::vector<RecurrentWeights>& weights,
+                         const RecurrentOptions& options = {});
+RecurrentResult rnn_relu(const Tensor& x, const Tensor& h,
+                         const std::vector<RecurrentWeights>& weights,
+                         const RecurrentOptions& options = {});
+RecurrentResult gru(const Tensor& x, const Tensor& h, const std::vector<RecurrentWeights>& weights,
+                    const RecurrentOptions& options = {});
+
+struct LstmResult {
+  Tensor output, h, c;
+};
+LstmResult lstm(const Tensor& x, const Tensor& h, const Tensor& c,
+                const std::vector<RecurrentWeights>& weights, const RecurrentOptions& options = {});
+
+}  // namespace composit::nn
