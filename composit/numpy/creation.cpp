@@ -4,6 +4,7 @@
 
 #include "composit/eval/evaluate.h"
 #include "composit/ir/error.h"
+#include "composit/numpy/linear_algebra.h"
 #include "composit/numpy/math.h"
 #include "composit/numpy/result_type.h"
 #include "composit/numpy/shape.h"
@@ -129,11 +130,23 @@ NdArray logspace(double start, double stop, int64_t num, bool endpoint, double b
   return power(base, linspace(start, stop, num, endpoint));
 }
 
+NdArray geomspace(double start, double stop, int64_t num, bool endpoint) {
+  if (!(start * stop > 0))
+    refuse("geomspace", "expected limits of one sign, other than 0, received " +
+                            std::to_string(start) + " and " + std::to_string(stop));
+  const double sign = start < 0 ? -1 : 1;
+  return sign * logspace(std::log10(sign * start), std::log10(sign * stop), num, endpoint);
+}
+
 NdArray eye(int64_t n, std::optional<int64_t> m, int64_t k, DType dtype) {
   expect_shape("eye", {n, m.value_or(n)});
   if (k == 0) return apply_one("aten::eye.m", {n, m.value_or(n), dtype});
   const NdArray rows = expand_dims(arange(n), 1), columns = arange(m.value_or(n));
   return equal(add(rows, k), columns).astype(dtype);
+}
+NdArray tri(int64_t n, std::optional<int64_t> m, int64_t k, DType dtype) {
+  expect_shape("tri", {n, m.value_or(n)});
+  return tril(ones({n, m.value_or(n)}, dtype), k);
 }
 NdArray identity(int64_t n, DType dtype) { return eye(n, {}, 0, dtype); }
 

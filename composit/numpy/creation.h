@@ -117,8 +117,11 @@ NdArray linspace(double start, double stop, int64_t num = 50, bool endpoint = tr
                  std::optional<DType> dtype = {});
 NdArray logspace(double start, double stop, int64_t num = 50, bool endpoint = true,
                  double base = 10);
+NdArray geomspace(double start, double stop, int64_t num = 50, bool endpoint = true);
 // `m` columns (n, if absent); ones on the k-th diagonal.
 NdArray eye(int64_t n, std::optional<int64_t> m = {}, int64_t k = 0, DType dtype = DType::float64);
+// Ones on and below the k-th diagonal.
+NdArray tri(int64_t n, std::optional<int64_t> m = {}, int64_t k = 0, DType dtype = DType::float64);
 NdArray identity(int64_t n, DType dtype = DType::float64);
 // xy: the first array runs along axis 1; ij: along axis 0.
 NdArrays meshgrid(const NdArrays& arrays, std::string_view indexing = "xy");

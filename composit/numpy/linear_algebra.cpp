@@ -123,6 +123,17 @@ NdArray triu(const NdArray& x, int64_t k) {
   return apply_one("aten::triu", {Tensor(as_matrix(x, "triu")), k});
 }
 
+NdArray linalg::matrix_power(const NdArray& x, int64_t n) {
+  if (x.ndim() < 2 || x.size(-1) != x.size(-2))
+    refuse("linalg.matrix_power", "expected square matrices, received shape " + str(x.shape()));
+  if (n < 0)
+    refuse("linalg.matrix_power", "expected n of at least 0, received " + std::to_string(n));
+  if (n == 0) return broadcast_to(eye(x.size(-1), {}, 0, x.dtype()), x.shape());
+  if (n == 1) return x;
+  const NdArray half = matrix_power(x, n / 2), square = matmul(half, half);
+  return n % 2 == 0 ? square : matmul(square, x);
+}
+
 NdArray linalg::norm(const NdArray& x, const Axes& axis, const NormOptions& options) {
   const Ints axes = axis.of_rank(x.ndim(), "linalg.norm");
   if (options.ord && axes.size() > 1)

@@ -45,5 +45,8 @@ struct NormOptions {
 // `ord`).
 NdArray norm(const NdArray& x, const Axes& axis = none, const NormOptions& options = {});
 
+// x multiplied with itself n times, n >= 0.
+NdArray matrix_power(const NdArray& x, int64_t n);
+
 }  // namespace linalg
 }  // namespace composit::numpy

@@ -16,3 +16,4 @@
 #include "composit/numpy/reductions.h"
 #include "composit/numpy/shape.h"
 #include "composit/numpy/sorting.h"
+#include "composit/numpy/statistics.h"

@@ -156,26 +156,6 @@ NdArray count_nonzero(const NdArray& x, const Axes& axis, const KeepOptions& opt
   return sum(to(x, DType::bool_), axis, {.keepdims = options.keepdims});
 }
 
-// The middle of the sorted elements, or the mean of the two there; NaN, where there is one.
-NdArray median(const NdArray& x, const Axes& axis, const KeepOptions& options) {
-  expect_real("median", x.dtype());
-  const Reduction r = reduction("median", x, axis, options.keepdims);
-  const int64_t count = r.count();
-  if (count == 0)
-    refuse("median", "expected an element at least, received shape " + str(x.shape()));
-  Ints ends;
-  for (auto end = -static_cast<int64_t>(r.axes.size()); end < 0; ++end) ends.push_back(end);
-  const NdArray last = moveaxis(to(r.x, divided_dtype(x.dtype())), r.axes, ends);
-  Ints kept = last.shape();
-  kept.resize(kept.size() - ends.size());
-  kept.push_back(count);
-  const Tensor sorted = apply("aten::sort", {Tensor(numpy::reshape(last, kept)), -1, false})[0];
-  const NdArray middle =
-      composit::mean(slice(sorted, -1, (count - 1) / 2, count / 2 + 1), {-1}, false);
-  const NdArray greatest = select_at(sorted, -1, count - 1);
-  return with_axes(where(isnan(greatest), greatest, middle), r.x, r.axes, !r.keepdims);
-}
-
 NdArray var(const NdArray& x, const Axes& axis, const VarianceOptions& options) {
   Reduction r = reduction("var", x, axis, options.keepdims);
   r.x = cast(r.x, options.dtype, divided_dtype(x.dtype()));
@@ -203,30 +183,18 @@ NdArray nanstd(const NdArray& x, const Axes& axis, const VarianceOptions& option
   return sqrt(nanvar(x, axis, options));
 }
 
-NdArray average(const NdArray& x, const Axes& axis, const AverageOptions& options) {
-  if (!options.weights) return mean(x, axis, {.keepdims = options.keepdims});
-  NdArray weights = *options.weights;
-  const Ints axes = axis.of_rank(x.rank(), "average");
-  if (weights.shape() != x.shape()) {
-    if (weights.ndim() != 1 || axes.size() != 1 || weights.size() != x.size(axes[0]))
-      refuse("average", "expected weights of shape " + str(x.shape()) +
-                            ", or one per place along an axis, received shape " +
-                            str(weights.shape()));
-    Ints shape(static_cast<size_t>(x.rank()), 1);
-    shape[static_cast<size_t>(axes[0])] = weights.size();
-    weights = broadcast_to(numpy::reshape(weights, shape), x.shape());
-  }
-  const DType dtype = result_type(divided_dtype(x.dtype()), weights.dtype());
-  const SumOptions keep{.keepdims = options.keepdims};
-  const NdArray scale = to(weights, dtype);
-  return sum(multiply(x, scale), axis, keep) / sum(scale, axis, keep);
-}
-
 NdArray argmax(const NdArray& x, std::optional<int64_t> axis, const KeepOptions& options) {
   return place_of_extremum("argmax", "aten::argmax", x, axis, options.keepdims);
 }
 NdArray argmin(const NdArray& x, std::optional<int64_t> axis, const KeepOptions& options) {
   return place_of_extremum("argmin", "aten::argmin", x, axis, options.keepdims);
+}
+
+NdArray nanargmax(const NdArray& x, std::optional<int64_t> axis, const KeepOptions& options) {
+  return argmax(without_nan(x, -INFINITY), axis, options);
+}
+NdArray nanargmin(const NdArray& x, std::optional<int64_t> axis, const KeepOptions& options) {
+  return argmin(without_nan(x, INFINITY), axis, options);
 }
 
 NdArray cumsum(const NdArray& x, std::optional<int64_t> axis, std::optional<DType> dtype) {
@@ -236,6 +204,13 @@ NdArray cumsum(const NdArray& x, std::optional<int64_t> axis, std::optional<DTyp
 NdArray cumprod(const NdArray& x, std::optional<int64_t> axis, std::optional<DType> dtype) {
   const auto [y, place] = along("cumprod", x, axis);
   return apply_one("aten::cumprod", {Tensor(cast(y, dtype, total_dtype(x.dtype()))), place});
+}
+
+NdArray nancumsum(const NdArray& x, std::optional<int64_t> axis, std::optional<DType> dtype) {
+  return cumsum(without_nan(x, 0), axis, dtype);
+}
+NdArray nancumprod(const NdArray& x, std::optional<int64_t> axis, std::optional<DType> dtype) {
+  return cumprod(without_nan(x, 1), axis, dtype);
 }
 
 NdArray diff(const NdArray& x, int64_t n, int64_t axis) {

@@ -27,15 +27,10 @@ struct VarianceOptions {
   double ddof = 0;  // divides by count - ddof
   bool keepdims = false;
 };
-struct AverageOptions {
-  std::optional<NdArray> weights = {};  // of x's shape, or one per place along the single axis
-  bool keepdims = false;
-};
-
 // clang-format off
 #define COMPOSIT_NUMPY_SUMS(f) f(sum) f(prod) f(mean) f(nansum) f(nanprod) f(nanmean)
 #define COMPOSIT_NUMPY_EXTREMA(f) f(max) f(min) f(amax) f(amin) f(nanmax) f(nanmin) f(ptp) \
-  f(median) f(any) f(all) f(count_nonzero)
+  f(any) f(all) f(count_nonzero)
 // clang-format on
 #define COMPOSIT_DECLARE(name) \
   NdArray name(const NdArray& x, const Axes& axis = none, const SumOptions& options = {});
@@ -50,16 +45,24 @@ NdArray var(const NdArray& x, const Axes& axis = none, const VarianceOptions& op
 NdArray std(const NdArray& x, const Axes& axis = none, const VarianceOptions& options = {});
 NdArray nanvar(const NdArray& x, const Axes& axis = none, const VarianceOptions& options = {});
 NdArray nanstd(const NdArray& x, const Axes& axis = none, const VarianceOptions& options = {});
-NdArray average(const NdArray& x, const Axes& axis = none, const AverageOptions& options = {});
 
 // The place of the first extremum, int64; NaN counts as one. none: in x flattened.
 NdArray argmax(const NdArray& x, std::optional<int64_t> axis = {}, const KeepOptions& options = {});
 NdArray argmin(const NdArray& x, std::optional<int64_t> axis = {}, const KeepOptions& options = {});
+// The same without NaN; of nothing but NaN, 0.
+NdArray nanargmax(const NdArray& x, std::optional<int64_t> axis = {},
+                  const KeepOptions& options = {});
+NdArray nanargmin(const NdArray& x, std::optional<int64_t> axis = {},
+                  const KeepOptions& options = {});
 
 // none: of x flattened.
 NdArray cumsum(const NdArray& x, std::optional<int64_t> axis = {}, std::optional<DType> dtype = {});
 NdArray cumprod(const NdArray& x, std::optional<int64_t> axis = {},
                 std::optional<DType> dtype = {});
+NdArray nancumsum(const NdArray& x, std::optional<int64_t> axis = {},
+                  std::optional<DType> dtype = {});
+NdArray nancumprod(const NdArray& x, std::optional<int64_t> axis = {},
+                   std::optional<DType> dtype = {});
 // Differences of neighbours, `n` times over.
 NdArray diff(const NdArray& x, int64_t n = 1, int64_t axis = -1);
 

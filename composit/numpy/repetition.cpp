@@ -37,6 +37,38 @@ NdArray repeat(const NdArray& x, const Ints& repeats, std::optional<int64_t> axi
   return take(x, asarray(from), place);
 }
 
+NdArray append(const NdArray& x, const NdArray& values, std::optional<int64_t> axis) {
+  return concatenate({x, values}, axis);
+}
+NdArray delete_(const NdArray& x, const Ints& places, std::optional<int64_t> axis) {
+  if (!axis) return delete_(ravel(x), places, 0);
+  const int64_t along = axis_of_rank(*axis, x.ndim(), "delete"), size = x.size(along);
+  std::vector<bool> stays(static_cast<size_t>(size), true);
+  for (int64_t place : places) {
+    if (place < -size || place >= size)
+      refuse("delete", "expected an index in [" + std::to_string(-size) + ", " +
+                           std::to_string(size) + "), received " + std::to_string(place));
+    stays[static_cast<size_t>(place < 0 ? place + size : place)] = false;
+  }
+  Ints from;
+  for (int64_t place = 0; place < size; ++place)
+    if (stays[static_cast<size_t>(place)]) from.push_back(place);
+  return take(x, asarray(from), along);
+}
+NdArray insert(const NdArray& x, int64_t place, const Operand& values,
+               std::optional<int64_t> axis) {
+  if (!axis) return insert(ravel(x), place, values, 0);
+  const int64_t along = axis_of_rank(*axis, x.ndim(), "insert"), size = x.size(along);
+  if (place < -size || place > size)
+    refuse("insert", "expected a place in [" + std::to_string(-size) + ", " + std::to_string(size) +
+                         "], received " + std::to_string(place));
+  Ints one = x.shape();
+  one[static_cast<size_t>(along)] = 1;
+  const NdArrays parts = split(x, Ints{place}, along);
+  const NdArray added = broadcast_to(as_array(values, x.dtype()), one);
+  return concatenate({parts[0], added, parts[1]}, along);
+}
+
 NdArray flip(const NdArray& x, const Axes& axis) {
   const Ints axes = axis.of_rank(x.ndim(), "flip");
   return axes.empty() ? x : NdArray(composit::flip(x, axes));

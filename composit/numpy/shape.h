@@ -46,6 +46,13 @@ NdArray repeat(const NdArray& x, int64_t repeats, std::optional<int64_t> axis);
 
 // Numbers are template parameters below, so that {2} is a list of one.
 
+// `values` behind x; none: both flattened.
+NdArray append(const NdArray& x, const NdArray& values, std::optional<int64_t> axis = {});
+// x without, or with `values` before, the places of an axis; none: x flattened.
+NdArray delete_(const NdArray& x, const Ints& places, std::optional<int64_t> axis = {});
+NdArray insert(const NdArray& x, int64_t place, const Operand& values,
+               std::optional<int64_t> axis = {});
+
 // In equal parts, or before each of the places.
 NdArrays split(const NdArray& x, std::integral auto sections, int64_t axis = 0) {
   return detail::split(x, sections, axis);

@@ -49,6 +49,19 @@ void add_reductions(Table& table) {
   COMPOSIT_NUMPY_SUMS(ADD_SUM)
   COMPOSIT_NUMPY_EXTREMA(ADD_EXTREMUM)
   ADD_VARIANCE(var) ADD_VARIANCE(std) ADD_VARIANCE(nanvar) ADD_VARIANCE(nanstd)
+  ADD_EXTREMUM(median)
+  ADD(quantile, quantile(c.array(0), c.args[1].get<double>(), c.axis(), keep(c)))
+  ADD(percentile, percentile(c.array(0), c.args[1].get<double>(), c.axis(), keep(c)))
+  ADD(cov, cov(c.array(0), c.get("ddof", 1.0)))
+  ADD_UNARY(corrcoef)
+  ADD(digitize, digitize(c.array(0), c.array(1), c.get("right", false)))
+  ADD(convolve, convolve(c.array(0), c.array(1), c.get<std::string>("mode", "full")))
+  ADD(trapezoid, trapezoid(c.array(0), c.get("dx", 1.0), c.get("axis", -1)))
+  ADD(interp, interp(c.array(0), c.array(1), c.array(2)))
+  ADD(nancumsum, nancumsum(c.array(0), c.one_axis({})))
+  ADD(nancumprod, nancumprod(c.array(0), c.one_axis({})))
+  ADD(nanargmax, nanargmax(c.array(0), c.one_axis({}), keep(c)))
+  ADD(nanargmin, nanargmin(c.array(0), c.one_axis({}), keep(c)))
   ADD(argmax, argmax(c.array(0), c.one_axis({}), keep(c)))
   ADD(argmin, argmin(c.array(0), c.one_axis({}), keep(c)))
   ADD(cumsum, cumsum(c.array(0), c.one_axis({})))
@@ -85,6 +98,9 @@ void add_shapes(Table& table) {
   };
   table["hsplit"] = [](const Case& c) { return hsplit(c.array(0), c.integer(1)); };
   table["vsplit"] = [](const Case& c) { return vsplit(c.array(0), c.integer(1)); };
+  ADD(append, append(c.array(0), c.array(1), c.one_axis({})))
+  ADD(delete, delete_(c.array(0), c.ints(1), c.one_axis({})))
+  ADD(insert, insert(c.array(0), c.integer(1), c.operand(2), c.one_axis({})))
   ADD(tile, tile(c.array(0), c.ints(1)))
   ADD(repeat, c.is_list(1) ? repeat(c.array(0), c.ints(1), c.one_axis({}))
                            : repeat(c.array(0), c.integer(1), c.one_axis({})))
@@ -144,6 +160,9 @@ void add_products(Table& table) {
     if (order.is_string()) options.ord = std::stod(order.get<std::string>());
     return {linalg::norm(c.array(0), c.axis(), options)};
   };
+  table["linalg.matrix_power"] = [](const Case& c) -> NdArrays {
+    return {linalg::matrix_power(c.array(0), c.integer(1))};
+  };
   ADD(sort, sort(c.array(0), c.one_axis(-1)))
   ADD(argsort, argsort(c.array(0), c.one_axis(-1)))
   ADD(searchsorted, searchsorted(c.array(0), c.operand(1), c.get<std::string>("side", "left")))
@@ -157,6 +176,8 @@ void add_creation(Table& table) {
   ADD_UNARY(ones_like)
   ADD(full_like, full_like(c.array(0), c.operand(1)))
   ADD(eye, eye(c.integer(0), c.count() > 1 ? std::optional(c.integer(1)) : std::nullopt, c.get("k", 0), dtype_or_float64(c)))
+  ADD(geomspace, geomspace(c.args[0].get<double>(), c.args[1].get<double>(), c.integer(2)))
+  ADD(tri, tri(c.integer(0), c.integer(1), c.get("k", 0), dtype_or_float64(c)))
   ADD(identity, identity(c.integer(0)))
   ADD(arange, c.count() == 1 ? arange(c.operand(0), c.dtype())
                              : arange(c.operand(0), c.operand(1), c.count() > 2 ? c.operand(2) : 1, c.dtype()))

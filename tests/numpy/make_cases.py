@@ -13,80 +13,9 @@ import warnings
 
 import numpy as np
 
+from case import ALL, FEW, FLOATS, INTS, REAL, WIDE, as_json, case, cases, data
+
 warnings.simplefilter("ignore")
-
-BOOL, INTS, FLOATS = ["bool"], ["int8", "uint8", "int16", "int32", "int64"], ["float16", "float32", "float64"]
-WIDE = ["uint16", "uint32", "uint64"]
-COMPLEX = ["complex64", "complex128"]
-REAL = BOOL + INTS + FLOATS
-ALL = REAL + COMPLEX
-FEW = ["bool", "int32", "int64", "float32", "float64", "complex128"]
-
-# Complex numbers have no order here, where NumPy compares the real parts first.
-ORDERED = """less less_equal greater greater_equal maximum minimum fmax fmin max min nanmax nanmin ptp median round rint
-        clip""".split()
-
-cases = []
-
-
-def is_complex(value):
-    if isinstance(value, (list, tuple)):
-        return any(map(is_complex, value))
-    return np.iscomplexobj(value)
-
-
-def data(shape, dtype, seed=0, low=-4, high=4):
-    """Numbers of `dtype` from `low` to `high`; quarters where it has them."""
-    rng = np.random.default_rng([seed, *map(int, shape)])
-    dtype = np.dtype(dtype)
-    numbers = rng.integers(4 * low, 4 * high + 1, shape) / 4
-    if dtype.kind == "b":
-        return rng.integers(0, 2, shape).astype(bool)
-    if dtype.kind == "u":
-        return np.abs(numbers).astype(dtype)
-    if dtype.kind == "c":
-        return (numbers + 1j * rng.integers(4 * low, 4 * high + 1, shape) / 4).astype(dtype)
-    return numbers.astype(dtype)
-
-
-def divides_by_zero(a, b):
-    return np.result_type(a, b).kind in "biu" and np.any(np.asarray(b) == 0)
-
-
-def as_json(value):
-    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
-        return np.dtype(value).name
-    if isinstance(value, np.ndarray) or isinstance(value, np.generic):
-        array = np.ascontiguousarray(value)
-        return {"dtype": array.dtype.name, "shape": list(np.shape(value)), "bytes": array.tobytes().hex()}
-    if isinstance(value, complex):
-        return {"complex": [value.real, value.imag]}
-    if isinstance(value, slice):
-        return {"slice": [value.start, value.stop, value.step]}
-    if value is Ellipsis:
-        return "..."
-    if isinstance(value, (list, tuple)):
-        return [as_json(item) for item in value]
-    return value
-
-
-def case(name, *positional, function=None, **named):
-    """`function`: NumPy's, where it is not np.name."""
-    if function is None:
-        function = np
-        for part in name.split("."):
-            function = getattr(function, part)
-    entry = {"name": name, "args": as_json(positional), "named": {k: as_json(v) for k, v in named.items()}}
-    try:
-        if name in ORDERED and is_complex(positional):
-            raise TypeError("complex numbers have no order")
-        if name in ("floor_divide", "remainder", "fmod") and divides_by_zero(*positional):
-            raise ZeroDivisionError("an error as in torch, where NumPy warns and gives 0")
-        result = function(*positional, **named)
-        entry["results"] = as_json(list(result) if isinstance(result, (list, tuple)) else [np.asarray(result)])
-    except (ArithmeticError, TypeError, ValueError, IndexError) as error:
-        entry["error"] = f"{type(error).__name__}: {error}"
-    cases.append(entry)
 
 
 def elementwise():
@@ -222,6 +151,7 @@ def reductions():
         case("average", x, axis=1)
         case("average", x, axis=1, weights=data((4,), "float32", low=1, high=4))
         case("average", x, weights=data((3, 4), "int32", low=1, high=4))
+    statistics()
     for dtype in REAL:
         x = data((3, 4), dtype, seed=7, low=-1, high=1)
         for name in ("argmax", "argmin"):
@@ -237,6 +167,37 @@ def reductions():
             continue
         for axis in (None, 0, 1):
             case(name, x, axis=axis)
+
+
+def statistics():
+    for dtype in INTS + FLOATS:
+        x = data((3, 4, 2), dtype, seed=25)
+        for q, axis, keepdims in itertools.product((0.0, 0.3, 0.5, 0.95, 1.0), (None, 1, (0, 2)), (False, True)):
+            case("quantile", x, q, axis=axis, keepdims=keepdims)
+        case("quantile", x, 1.5)
+        case("percentile", x, 25.0, axis=0)
+        case("digitize", x, np.array([-1.0, 0.5, 2.0]))
+        case("digitize", x, np.array([-1.0, 0.5, 2.0]), right=True)
+        case("interp", x, np.array([-2.0, -1.0, 0.5, 3.0]), np.array([1.0, -3.0, 2.0, 7.0]))
+    for dtype in FEW:
+        for mode in ("full", "same", "valid", "other"):
+            case("convolve", data((7,), dtype), data((3,), "float32", seed=4), mode=mode)
+            case("convolve", data((2,), dtype), data((5,), dtype, seed=4), mode=mode)
+            case("convolve", data((6,), dtype), data((4,), dtype, seed=4), mode=mode)
+        case("cov", data((3, 5), dtype))
+        case("cov", data((3, 5), dtype), ddof=0)
+        if dtype != "bool":
+            case("corrcoef", data((3, 5), dtype))
+            case("trapezoid", data((3, 5), dtype), dx=0.5)
+            case("trapezoid", data((3, 5), dtype), axis=0)
+    case("convolve", data((100,), "float64"), np.array([-0.5, 0.0, 0.5]), mode="same")
+    case("convolve", data((0,), "float64"), np.array([1.0]))
+    x = data((3, 4), "float64", seed=8)
+    x[0, 1] = x[2, 3] = np.nan
+    for name, axis in itertools.product(("nancumsum", "nancumprod", "nanargmax", "nanargmin"), (None, 0, 1)):
+        case(name, x, axis=axis)
+    case("quantile", x, 0.3, axis=1)
+    case("interp", np.array([np.nan, 0.5]), np.array([0.0, 1.0]), np.array([0.0, 1.0]))
 
 
 def shapes():
@@ -273,6 +234,14 @@ def shapes():
             case("split", x, places, axis=2)
         case("hsplit", x, 3)
         case("vsplit", x, 2)
+        for axis in (None, 0, 2):
+            case("append", x, y, axis=axis)
+            case("delete", x, [1], axis=axis)
+            case("delete", x, [0, -1], axis=axis)
+            case("insert", x, 1, 1, axis=axis)
+            case("insert", x, -1, 0, axis=axis)
+        case("delete", x, [5], axis=1)
+        case("insert", x, 5, 0, axis=1)
         for repetitions in ((2,), (1, 2), (2, 1, 1, 3), (0,)):
             case("tile", x, repetitions)
         for repeats, axis in ((2, None), (3, 1), (0, 0), ((1, 0, 2), 1), ((1, 2), 1)):
@@ -379,6 +348,9 @@ def products():
     for dtype in FEW:
         x = data((3, 3, 4), dtype, seed=20)
         case("einsum", "iij->ij", x)
+        for n in (0, 1, 2, 5):
+            case("linalg.matrix_power", data((2, 3, 3), dtype, seed=26, low=-1, high=1), n)
+        case("linalg.matrix_power", x, 2)
         case("einsum", "ijk->", x)
         case("einsum", "iij", x)
         for offset, axes in itertools.product((0, 1, -1), ((0, 1), (1, 2), (2, 0), (0, 0), (0, 3))):
@@ -435,6 +407,10 @@ def creation():
     case("linspace", 0.0, 2.0, 5, endpoint=False)
     case("logspace", 0.0, 2.0, 5)
     case("eye", 3)
+    for k in (-1, 0, 2):
+        case("tri", 3, 4, k=k)
+    for limits in ((1.0, 1000.0), (-2.0, -0.5), (0.0, 1.0)):
+        case("geomspace", *limits, 5)
     case("eye", 3, k=-1)
     case("identity", 2)
     case("indices", (2, 3))

@@ -251,6 +251,16 @@ TEST(numpy_gradients, agree_with_finite_differences) {
        [](auto& x) {
          return cnp::median(x, {0, 2});
        }},
+      {"quantile", [](auto& x) { return cnp::quantile(x, 0.3, 2); }},
+      {"cov", [](auto& x) { return cnp::cov(x[0]); }},
+      {"convolve",
+       [](auto& x) {
+         return cnp::convolve(x[{0, 0}], x[{1, 0}], "same");
+       }},
+      {"interp",
+       [](auto& x) {
+         return cnp::interp(x, cnp::arange(3), x[{0, 0, slice(3)}]);
+       }},
       {"average", [&](auto& x) { return cnp::average(x, 2, {.weights = weights}); }},
       {"cumsum", [](auto& x) { return cnp::cumsum(x); }},
       {"cumprod", [](auto& x) { return cnp::cumprod(x, 2); }},
