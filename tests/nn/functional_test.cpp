@@ -63,7 +63,11 @@ void check(const Case& build, const Parts& parts, double times) {
   expect_torch(tensors, names, parts, values, times);
 }
 
-class FunctionalTest : public testing::TestWithParam<std::string> {};
+class FunctionalTest : public testing::TestWithParam<std::string> {
+  void SetUp() override {
+    if (torch_cases().empty()) GTEST_SKIP() << FLASHLIGHT_PYTHON << " has no torch";
+  }
+};
 
 TEST_P(FunctionalTest, is_torchs) {
   for (const char* dtype : {"|float32", "|float64"}) {

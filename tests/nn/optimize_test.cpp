@@ -56,7 +56,11 @@ const Parts& parts_of(const std::string& optimizer, const char* dtype) {
 // Errors of ten steps add up.
 constexpr double kTimes = 10;
 
-class OptimizerTest : public testing::TestWithParam<std::string> {};
+class OptimizerTest : public testing::TestWithParam<std::string> {
+  void SetUp() override {
+    if (torch_cases().empty()) GTEST_SKIP() << FLASHLIGHT_PYTHON << " has no torch";
+  }
+};
 
 TEST_P(OptimizerTest, ten_steps_are_torchs) {
   for (const char* dtype : {"float32", "float64"}) {

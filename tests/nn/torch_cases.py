@@ -1,10 +1,10 @@
 """Writes what torch makes of the cases of tests/nn: functions, their gradients, and training.
 
-    torch_cases.py FILE
+    torch_cases.py FILE          exits with 77 where torch or safetensors is not installed
 
-A safetensors file with the tensors "CASE|DTYPE|PART": input.0, result.0, cotangent.0, gradient.0 (of
-inputs that want one), and for optimizers "step.N.w", "step.N.b", "step.N.loss". functional_cases.cpp
-and optimize_test.cpp have the same cases by the same names.
+A safetensors file with the tensors "CASE|DTYPE|PART": input.0, result.0, cotangent.0, gradient.0
+(of inputs that want one), and for optimizers "step.N.w", "step.N.b", "step.N.loss".
+functional_cases.cpp and optimize_test.cpp have the same cases by the same names.
 """
 
 import sys
@@ -86,7 +86,7 @@ def dropout(x, uniform, p):
 
 def attention(x, q, qb, k, kb, v, vb, o, ob, causal=False):
     return F.multi_head_attention_forward(
-        x.transpose(0, 1), x.transpose(0, 1), x.transpose(0, 1), 6, 2, None, torch.cat([qb, kb, vb]),
+        *3 * (x.transpose(0, 1),), 6, 2, None, torch.cat([qb, kb, vb]),
         None, None, False, 0.0, o, ob, need_weights=False, use_separate_proj_weight=True,
         q_proj_weight=q, k_proj_weight=k, v_proj_weight=v, is_causal=causal,
         attn_mask=torch.triu(torch.full((5, 5), -torch.inf, dtype=x.dtype), 1) if causal else None,
@@ -148,7 +148,7 @@ def recurrent(module, layers, **options):
 RNN = [f(5, 2, 4), f(1, 2, 3), weight(3, 4), weight(3, 3), f(3), f(3)]
 GRU = [f(2, 5, 4), f(4, 2, 3)]
 GRU += 2 * [weight(9, 4), weight(9, 3), f(9), f(9)] + 2 * [weight(9, 6), weight(9, 3), f(9), f(9)]
-LSTM = [f(5, 2, 4), f(2, 2, 3), f(2, 2, 3), weight(12, 4), weight(12, 3), weight(12, 3), weight(12, 3)]
+LSTM = [f(5, 2, 4), f(2, 2, 3), f(2, 2, 3), weight(12, 4), *3 * [weight(12, 3)]]
 
 FUNCTIONS = {
     "gelu": (F.gelu, [X1]),
@@ -178,16 +178,25 @@ FUNCTIONS = {
     "log_softmax": (lambda x: F.log_softmax(x, -1), [X1]),
     "conv1d": (F.conv1d, [X1, f(6, 4, 3)]),
     "conv1d seed": (lambda x, w: F.conv1d(x, w, None, 2, 3), [f(1, 3, 28), f(32, 3, 5)]),
-    "conv1d last": (last(lambda x, w, b: F.conv1d(x, w, b, 2, 1), 1), [f(2, 9, 4), f(6, 4, 3), f(6)]),
+    "conv1d last": (
+        last(lambda x, w, b: F.conv1d(x, w, b, 2, 1), 1),
+        [f(2, 9, 4), f(6, 4, 3), f(6)],
+    ),
     "conv2d": (lambda x, w, b: F.conv2d(x, w, b), [X2, f(6, 4, 3, 2), f(6)]),
     "conv2d options": (
         lambda x, w, b: F.conv2d(x, w, b, (2, 1), (1, 2), (1, 2), 2),
         [X2, f(6, 2, 3, 2), f(6)],
     ),
-    "conv2d last": (last(lambda x, w, b: F.conv2d(x, w, b, 2, 1), 2), [f(2, 7, 6, 4), f(6, 4, 3, 3), f(6)]),
+    "conv2d last": (
+        last(lambda x, w, b: F.conv2d(x, w, b, 2, 1), 2),
+        [f(2, 7, 6, 4), f(6, 4, 3, 3), f(6)],
+    ),
     "conv2d unbatched last": (last(lambda x, w: F.conv2d(x, w), 2), [f(7, 6, 4), f(6, 4, 3, 3)]),
     "conv3d": (lambda x, w, b: F.conv3d(x, w, b, 1, (0, 1, 1)), [X3, f(3, 2, 2, 3, 2), f(3)]),
-    "conv_transpose1d": (lambda x, w, b: F.conv_transpose1d(x, w, b, 2, 1, 1), [X1, f(4, 3, 3), f(3)]),
+    "conv_transpose1d": (
+        lambda x, w, b: F.conv_transpose1d(x, w, b, 2, 1, 1),
+        [X1, f(4, 3, 3), f(3)],
+    ),
     "conv_transpose2d": (
         lambda x, w, b: F.conv_transpose2d(x, w, b, 2, (1, 0), 1, 2, (1, 2)),
         [X2, f(4, 3, 3, 2), f(6)],
@@ -204,7 +213,10 @@ FUNCTIONS = {
     "avg_pool3d": (lambda x: F.avg_pool3d(x, 2), [X3]),
     "adaptive_avg_pool1d": (lambda x: F.adaptive_avg_pool1d(x, 4), [X1]),
     "adaptive_avg_pool2d": (lambda x: F.adaptive_avg_pool2d(x, (3, 4)), [X2]),
-    "adaptive_avg_pool2d last": (last(lambda x: F.adaptive_avg_pool2d(x, (1, 1)), 2), [f(2, 7, 6, 4)]),
+    "adaptive_avg_pool2d last": (
+        last(lambda x: F.adaptive_avg_pool2d(x, (1, 1)), 2),
+        [f(2, 7, 6, 4)],
+    ),
     "adaptive_avg_pool3d": (lambda x: F.adaptive_avg_pool3d(x, (2, 2, 3)), [X3]),
     "adaptive_max_pool1d": (lambda x: F.adaptive_max_pool1d(x, 4), [X1]),
     "adaptive_max_pool2d": (lambda x: F.adaptive_max_pool2d(x, (3, 4)), [X2]),
@@ -220,7 +232,10 @@ FUNCTIONS = {
         batch_norm,
         [X2, const(4), const(4, low=0.5, high=2), f(4), f(4)],
     ),
-    "batch_norm last": (last(lambda x: F.batch_norm(x, None, None, training=True), 2), [f(2, 7, 6, 4)]),
+    "batch_norm last": (
+        last(lambda x: F.batch_norm(x, None, None, training=True), 2),
+        [f(2, 7, 6, 4)],
+    ),
     "instance_norm": (lambda x, w, b: F.instance_norm(x, weight=w, bias=b), [X2, f(4), f(4)]),
     "normalize": (F.normalize, [X1]),
     "normalize p": (lambda x: F.normalize(x, 3.0, -1, 0.1), [X1]),
@@ -243,7 +258,10 @@ FUNCTIONS = {
     "interpolate nearest": (lambda x: F.interpolate(x, scale_factor=2), [X2]),
     "interpolate exact": (lambda x: F.interpolate(x, (5, 9), mode="nearest-exact"), [X2]),
     "interpolate linear": (lambda x: F.interpolate(x, 5, mode="linear", align_corners=True), [X1]),
-    "interpolate bilinear": (lambda x: F.interpolate(x, scale_factor=(1.5, 2.0), mode="bilinear"), [X2]),
+    "interpolate bilinear": (
+        lambda x: F.interpolate(x, scale_factor=(1.5, 2.0), mode="bilinear"),
+        [X2],
+    ),
     "interpolate bicubic": (lambda x: F.interpolate(x, (9, 8), mode="bicubic"), [X2]),
     "interpolate trilinear": (lambda x: F.interpolate(x, (5, 3, 6), mode="trilinear"), [X3]),
     "interpolate area": (lambda x: F.interpolate(x, (3, 4), mode="area"), [X2]),
@@ -251,7 +269,10 @@ FUNCTIONS = {
     "pixel_unshuffle": (lambda x: F.pixel_unshuffle(x, 2), [f(1, 2, 4, 6)]),
     "unfold": (lambda x: F.unfold(x, (3, 2), 1, (1, 0), (2, 1)), [X2]),
     "fold": (lambda x: F.fold(x, (4, 5), (3, 2), padding=(1, 0), stride=(2, 1)), [f(2, 12, 8)]),
-    "pairwise_distance": (lambda x, y: F.pairwise_distance(x, y, 3.0, keepdim=True), [f(3, 4), f(3, 4)]),
+    "pairwise_distance": (
+        lambda x, y: F.pairwise_distance(x, y, 3.0, keepdim=True),
+        [f(3, 4), f(3, 4)],
+    ),
     "rnn_tanh": (recurrent(torch.nn.RNN, 1), RNN),
     "rnn_relu": (recurrent(torch.nn.RNN, 1, nonlinearity="relu"), RNN),
     "gru": (recurrent(torch.nn.GRU, 2, bidirectional=True, batch_first=True), GRU),
@@ -276,14 +297,19 @@ FUNCTIONS = {
         [Floats(3, 4, low=0.1, high=0.9), const(3, 4, low=0, high=1)],
     ),
     "binary_cross_entropy_with_logits": (
-        lambda x, t, w, p: F.binary_cross_entropy_with_logits(x, t, w, pos_weight=p, reduction="sum"),
+        lambda x, t, w, p: F.binary_cross_entropy_with_logits(
+            x, t, w, pos_weight=p, reduction="sum"
+        ),
         [f(3, 4), const(3, 4, low=0, high=1), const(4), const(4, low=0.5, high=2)],
     ),
     "kl_div": (
         lambda x, t: F.kl_div(x, t, reduction="batchmean"),
         [f(3, 4), const(3, 4, low=0.1, high=1)],
     ),
-    "kl_div log": (lambda x, t: F.kl_div(x, t, reduction="sum", log_target=True), [f(3, 4), f(3, 4)]),
+    "kl_div log": (
+        lambda x, t: F.kl_div(x, t, reduction="sum", log_target=True),
+        [f(3, 4), f(3, 4)],
+    ),
     "poisson_nll_loss": (
         lambda x, t: F.poisson_nll_loss(x, t) + F.poisson_nll_loss(x * x, t, log_input=False),
         [f(3, 4), const(3, 4, low=0, high=5)],
@@ -364,9 +390,15 @@ OPTIMIZERS = {
     "sgd weight decay": (torch.optim.SGD, dict(lr=1e-1, weight_decay=0.1)),
     "sgd momentum": (torch.optim.SGD, dict(lr=1e-1, momentum=0.9)),
     "sgd dampening": (torch.optim.SGD, dict(lr=1e-1, momentum=0.9, dampening=0.3)),
-    "sgd nesterov": (torch.optim.SGD, dict(lr=1e-1, momentum=0.9, nesterov=True, weight_decay=0.01)),
+    "sgd nesterov": (
+        torch.optim.SGD,
+        dict(lr=1e-1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    ),
     "adam": (torch.optim.Adam, dict(lr=1e-2)),
-    "adam options": (torch.optim.Adam, dict(lr=1e-2, betas=(0.8, 0.99), eps=1e-3, weight_decay=0.1)),
+    "adam options": (
+        torch.optim.Adam,
+        dict(lr=1e-2, betas=(0.8, 0.99), eps=1e-3, weight_decay=0.1),
+    ),
     "adam amsgrad": (torch.optim.Adam, dict(lr=1e-1, betas=(0.5, 0.6), amsgrad=True)),
     "adamw": (torch.optim.AdamW, dict(lr=1e-2)),
     "adamw options": (torch.optim.AdamW, dict(lr=1e-1, weight_decay=0.3, amsgrad=True)),
@@ -402,8 +434,9 @@ def run_function(function, inputs):
     for i, cotangent in enumerate(cotangents):
         yield f"cotangent.{i}", cotangent
     wanted = [i for i, x in enumerate(inputs) if x.requires_grad]
-    for i, g in zip(wanted, torch.autograd.grad(differentiable, [inputs[i] for i in wanted], cotangents)):
-        yield f"gradient.{i}", g
+    gradients = torch.autograd.grad(differentiable, [inputs[i] for i in wanted], cotangents)
+    for i, gradient in zip(wanted, gradients):
+        yield f"gradient.{i}", gradient
 
 
 def main(path):
@@ -418,7 +451,8 @@ def main(path):
                 tensors[f"{case}|{name}|{part}"] = tensor.detach().clone().contiguous()
         for case, (optimizer, options) in OPTIMIZERS.items():
             torch.manual_seed(3)
-            data = [torch.randn(s, dtype=torch.float64).to(dtype) for s in ((5, 3), (5, 4), (4, 3), (4,))]
+            sizes = ((5, 3), (5, 4), (4, 3), (4,))
+            data = [torch.randn(size, dtype=torch.float64).to(dtype) for size in sizes]
             for part, tensor in zip(("x", "y", "w", "b"), data):
                 tensors[f"optimizer {case}|{name}|{part}"] = tensor
             for part, tensor in train(optimizer, options, *data):

@@ -11,7 +11,7 @@
 namespace composit::test {
 
 using Parts = std::map<std::string, Array>;
-// By "CASE|DTYPE"; read once. UserError where the file is missing.
+// By "CASE|DTYPE"; the script runs once. Empty where Python has no torch: skip the test.
 const std::map<std::string, Parts>& torch_cases();
 
 // Empty, or where `ours` is further from torch's than rounding explains. `times` widens the
