@@ -2,24 +2,12 @@
 
 #include <algorithm>
 
-#include "composit/ir/transform.h"
 #include "composit/passes/definition.h"
 #include "composit/passes/fuse_linear.h"
 #include "composit/passes/spelling.h"
 
 namespace composit {
 namespace {
-
-// Whether the row speaks for `node`: it takes the same operands and gives as many results.
-bool has_row(const Node& node) {
-  const Operation* operation = find_operation(node.op());
-  if (operation == nullptr) return false;
-  const Call call = call_of(node, operation->schema);
-  if (call.operand_types().size() != node.operands().size()) return false;
-  const auto& results = operation->schema.results;
-  if (results.size() == node.outputs().size() && !results[0].list) return true;
-  return infer(*operation, call).size() == node.outputs().size();
-}
 
 // The same but for the operator LibTorch used to write the result.
 NodePtr without_via(const Node& node, const std::vector<LazyTensor>& operands) {
@@ -31,7 +19,7 @@ NodePtr without_via(const Node& node, const std::vector<LazyTensor>& operands) {
 std::optional<Replacement> respell(const Node& node, const std::vector<LazyTensor>& operands) {
   if (!is_replaceable(node)) return std::nullopt;
   const NodePtr now = without_via(node, operands);
-  const Spelling spelling = has_row(*now) ? canonical_spelling(now) : Spelling{now, {}};
+  const Spelling spelling = row_for(*now) != nullptr ? canonical_spelling(now) : Spelling{now, {}};
   if (spelling.node->hash() == node.hash()) return std::nullopt;
   Replacement replacement;
   for (uint32_t i = 0; i < node.outputs().size(); ++i)
@@ -43,9 +31,9 @@ std::optional<Replacement> respell(const Node& node, const std::vector<LazyTenso
 }  // namespace
 
 Graph canonicalize(const Graph& graph, const CanonicalizeOptions& options) {
-  const Graph inner =
-      rebuild_regions(graph, [&](const Graph& region) { return canonicalize(region, options); });
-  const Graph spelled = rebuild(inner, respell);
+  const Graph spelled =
+      rebuild_regions(rebuild(graph, unless_refused(respell)),
+                      [&](const Graph& region) { return canonicalize(region, options); });
   return options.exact ? spelled : fuse_linear(spelled);
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "composit/ir/error.h"
-#include "composit/ir/transform.h"
 #include "composit/ops/native.h"
 
 namespace composit {
@@ -52,6 +51,12 @@ std::optional<Graph> with_types(const Graph& parts, const std::vector<Type>& typ
   });
 }
 
+bool has_what_it_needs(const SchemaArgument& argument, const ArgumentValue& value) {
+  if (!argument.is_tensor()) return true;
+  if (argument.list) return value.is_list() || argument.optional;
+  return value.is_tensor() && (value.tensor().defined() || argument.optional);
+}
+
 // What of the execution holds for any way to compute the value.
 Attributes kept_execution(const Node& node) {
   Attributes kept;
@@ -77,13 +82,37 @@ LazyTensor not_behind(const LazyTensor& operand, uint64_t place) {
 
 }  // namespace
 
-std::optional<Graph> decomposition(const Node& node) {
+Rewrite unless_refused(Rewrite rewrite) {
+  return
+      [rewrite = std::move(rewrite)](
+          const Node& node, const std::vector<LazyTensor>& operands) -> std::optional<Replacement> {
+        try {
+          return rewrite(node, operands);
+        } catch (const UserError&) {
+          return std::nullopt;
+        }
+      };
+}
+
+const Operation* row_for(const Node& node) {
   const Operation* operation = find_operation(node.op());
+  if (operation == nullptr) return nullptr;
+  const Call call = call_of(node, operation->schema);
+  if (call.operand_types().size() != node.operands().size()) return nullptr;
+  for (size_t i = 0; i < call.size(); ++i)
+    if (!has_what_it_needs(operation->schema.arguments[i], call[i])) return nullptr;
+  const auto& results = operation->schema.results;
+  const bool as_written = results.size() == node.outputs().size() && !results[0].list;
+  if (as_written || infer(*operation, call).size() == node.outputs().size()) return operation;
+  return nullptr;
+}
+
+std::optional<Graph> decomposition(const Node& node) {
+  const Operation* operation = row_for(node);
   if (operation == nullptr || !operation->row.decompose) return std::nullopt;
   std::vector<LazyTensor> blocks, outputs;
   const NodePtr on_blocks = copy_of(node, blocks_for(node, blocks)).make_node();
   const Call call = call_of(*on_blocks, operation->schema);
-  if (call.operand_types().size() != node.operands().size()) return std::nullopt;
   try {
     for (const Tensor& result : decompose(*operation, call)) outputs.push_back(result.lazy());
   } catch (const UserError&) {
@@ -106,7 +135,7 @@ std::vector<LazyTensor> in_place_of(const Node& whole, const Graph& parts) {
 }
 
 std::optional<Loops> loops_of(const Node& node) {
-  const Operation* operation = find_operation(node.op());
+  const Operation* operation = row_for(node);
   if (operation == nullptr) return std::nullopt;
   auto loops = loops_of(*operation, call_of(node, operation->schema));
   if (loops) loops->operands.clear();

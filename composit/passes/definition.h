@@ -7,9 +7,18 @@
 #include <optional>
 
 #include "composit/ir/graph.h"
+#include "composit/ir/transform.h"
 #include "composit/ops/operations.h"
 
 namespace composit {
+
+// The rewrite that keeps a node where `rewrite` meets a row that refuses it: operands or attributes
+// of a legal graph need not be what the row expects.
+Rewrite unless_refused(Rewrite rewrite);
+
+// The operation whose row speaks for `node`: it takes the node's operands, all that it needs among
+// them, and gives as many results. nullptr where there is none.
+const Operation* row_for(const Node& node);
 
 // The decomposition of `node` as a graph: its inputs are blocks for the operands of the node (those
 // that are there), its outputs have the types of the node's. Wrapped numbers stay what they are.

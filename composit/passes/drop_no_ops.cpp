@@ -1,6 +1,5 @@
 #include "composit/passes/drop_no_ops.h"
 
-#include "composit/ir/transform.h"
 #include "composit/passes/definition.h"
 
 namespace composit {
@@ -45,7 +44,7 @@ LazyTensor unchanged_by_number(const Node& node) {
 // The operand that `node` may be equal to: it is if the types agree.
 LazyTensor candidate(const Node& node, const DropOptions& options) {
   const auto& operands = node.operands();
-  const Operation* operation = find_operation(node.op());
+  const Operation* operation = row_for(node);
   if (operation == nullptr || operands.empty() || !operands[0]) return {};
   if (node.op() == kMul || node.op() == kDiv || node.op() == kSub) return unchanged_by_number(node);
   if (node.op() == kNeg && operands[0].node->op() == kNeg &&
@@ -60,9 +59,10 @@ LazyTensor candidate(const Node& node, const DropOptions& options) {
 
 // permute(permute(x)) and reshape(reshape(x)) as one.
 NodePtr merged(const Node& node) {
-  if (node.op() != kPermute && node.op() != kReshape) return nullptr;
+  if ((node.op() != kPermute && node.op() != kReshape) || row_for(node) == nullptr) return nullptr;
   const Node& before = *node.operands()[0].node;
-  if (before.op() != node.op() || !is_replaceable(before, false)) return nullptr;
+  if (before.op() != node.op() || row_for(before) == nullptr || !is_replaceable(before, false))
+    return nullptr;
   const Tensor x = before.operands()[0];
   if (node.op() == kReshape) return respelled(node, "aten::reshape", {x, node.attribute("shape")});
   const auto first = to_ints(before.attribute("dims"));
@@ -77,7 +77,7 @@ NodePtr merged(const Node& node) {
 Graph drop_no_ops(const Graph& graph, const DropOptions& options) {
   const Graph inner =
       rebuild_regions(graph, [&](const Graph& region) { return drop_no_ops(region, options); });
-  return rebuild(inner, [&](const Node& node, const std::vector<LazyTensor>& operands) {
+  const auto drop = [&](const Node& node, const std::vector<LazyTensor>& operands) {
     std::optional<Replacement> replacement;
     if (!is_replaceable(node, options.detach) || node.outputs().size() != 1) return replacement;
     NodePtr now = copy_of(node, operands).make_node();
@@ -86,9 +86,12 @@ Graph drop_no_ops(const Graph& graph, const DropOptions& options) {
       replacement = replace_by(now);
     }
     const LazyTensor same = candidate(*now, options);
-    if (same && same.type() == node.outputs()[0]) replacement = Replacement{.outputs = {same}};
+    // A number that was seen to be one would count less in promotion than what it stands in for.
+    if (same && same.type() == node.outputs()[0] && !is_wrapped_number(same))
+      replacement = Replacement{.outputs = {same}};
     return replacement;
-  });
+  };
+  return rebuild(inner, unless_refused(drop));
 }
 
 }  // namespace composit

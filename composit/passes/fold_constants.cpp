@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "composit/ir/error.h"
 #include "composit/ir/transform.h"
 #include "composit/op/promotion.h"
 #include "composit/passes/definition.h"
@@ -62,7 +63,7 @@ class Folder {
  public:
   Folder(const Graph& graph, const FoldOptions& options) : graph_(graph), options_(options) {
     for (const NodePtr& node : graph.nodes())
-      if (is_constant(*node) || can_fold(*node)) known_.insert(node.get(), {});
+      if (is_constant(*node) || folds(*node)) known_.insert(node.get(), {});
   }
 
   Graph run() {
@@ -87,12 +88,19 @@ class Folder {
   bool is_known(const LazyTensor& tensor) const {
     return !tensor || known_.contains(tensor.node.get());
   }
+  bool folds(const Node& node) const {
+    try {
+      return can_fold(node);
+    } catch (const UserError&) {
+      return false;  // the row refuses the node, which evaluation will tell
+    }
+  }
   bool can_fold(const Node& node) const {
     const auto fits = [&](const Type& type) {
       return is_defined(type) && is_contiguous(type) && type.device == Device() &&
              type.nbytes() <= options_.max_bytes;
     };
-    return is_replaceable(node) && find_operation(node.op()) != nullptr &&
+    return is_replaceable(node) && row_for(node) != nullptr &&
            std::all_of(node.operands().begin(), node.operands().end(),
                        [&](const LazyTensor& operand) { return is_known(operand); }) &&
            std::all_of(node.outputs().begin(), node.outputs().end(), fits) &&

@@ -1,6 +1,5 @@
 #include "composit/passes/fuse_linear.h"
 
-#include "composit/ir/transform.h"
 #include "composit/passes/definition.h"
 
 namespace composit {
@@ -98,13 +97,14 @@ class Fuser {
 
 Graph fuse_linear(const Graph& graph) {
   const Fuser fuser(graph);
-  return rebuild(graph, [&](const Node& node, const std::vector<LazyTensor>& operands) {
+  const auto fuse = [&](const Node& node, const std::vector<LazyTensor>& operands) {
     std::optional<Replacement> replacement;
-    if (!is_replaceable(node)) return replacement;
+    if (!is_replaceable(node) || row_for(node) == nullptr) return replacement;
     const NodePtr now = copy_of(node, operands).make_node();
     if (const NodePtr linear = fuser.fused(node, *now)) replacement = replace_by(linear);
     return replacement;
-  });
+  };
+  return rebuild(graph, unless_refused(fuse));
 }
 
 }  // namespace composit

@@ -16,6 +16,7 @@
 #include "composit/passes/inline_calls.h"
 #include "composit/passes/outline_repeats.h"
 #include "composit/passes/pass.h"
+#include "tests/ir/random_graph.h"
 #include "tests/passes/computable_graph.h"
 
 namespace composit {
@@ -137,6 +138,15 @@ Graph large_graph(int64_t layers) {
   }
   parts.outputs = grad(sum(x), parts.inputs);
   return Graph(parts);
+}
+
+// Legal graphs whose nodes are not what their rows expect.
+TEST(Passes, leave_graphs_that_make_no_sense_legal) {
+  for (uint64_t seed = 0; seed < testing::fuzz_runs(300); ++seed) {
+    const Graph graph = testing::RandomGraph(seed).make();
+    for (const Pass& pass : all_passes()) run_passes(graph, {pass}, {});
+    ASSERT_EQ(inline_calls(outline_repeats(graph, {1, 0})), inline_calls(graph)) << "seed " << seed;
+  }
 }
 
 TEST(Passes, say_how_long_a_large_graph_takes) {

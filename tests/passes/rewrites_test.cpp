@@ -245,6 +245,15 @@ TEST(DropNoOps, knows_which_numbers_change_nothing) {
   EXPECT_EQ(with("2.0", "mul.Tensor(%x, %n)"), "aten::mul.Tensor");
 }
 
+// A tensor of float64 makes y float64, a number does not.
+TEST(DropNoOps, a_number_does_not_stand_in_for_a_tensor) {
+  const std::string text = R"(%n: float64[] = composit::constant(value=array(float64[], [2.0]),
+      wrapped=true)
+    %a: float64[] = aten::alias(%n)
+    %y: float32[2, 3] = aten::mul.Tensor(%x, %a))";
+  EXPECT_EQ(after_drop(text), "aten::alias aten::mul.Tensor");
+}
+
 TEST(DropNoOps, ones_that_broadcast_their_partner_stay) {
   EXPECT_EQ(after_drop(R"(%o: float32[4, 2, 3] = aten::full(size=[4, 2, 3], fill_value=scalar(1.0),
       dtype=float32)
