@@ -1,6 +1,4 @@
 // NumPy's functions of two operands, and `where`.
-#include <limits>
-
 #include "composit/ir/error.h"
 #include "composit/numpy/math.h"
 #include "composit/numpy/result_type.h"
@@ -13,15 +11,15 @@ using ToDtype = DType (*)(DType);
 DType as_is(DType dtype) { return dtype; }
 
 // Both in the dtype that NumPy computes in.
-NdArray call(std::string_view op, std::string_view function, const Operand& a, const Operand& b,
+NdArray call(std::string_view function, std::string_view op, const Operand& a, const Operand& b,
              ToDtype computed_in = as_is) {
   const DType dtype = computed_in(result_type(function, {a, b}));
   return call_as(function, op, {argument(a, dtype), argument(b, dtype)});
 }
-NdArray call_real(std::string_view op, std::string_view function, const Operand& a,
+NdArray call_real(std::string_view function, std::string_view op, const Operand& a,
                   const Operand& b, ToDtype computed_in = as_is) {
   expect_real(function, result_type(function, {a, b}));
-  return call(op, function, a, b, computed_in);
+  return call(function, op, a, b, computed_in);
 }
 
 // What `array` and `number` are compared in, so that a number it has no room for stays what it is.
@@ -30,7 +28,7 @@ DType compared_in(DType array, int64_t number) {
   return number < 0 ? DType::float64 : DType::uint64;
 }
 
-NdArray compare(std::string_view op, std::string_view function, const Operand& a,
+NdArray compare(std::string_view function, std::string_view op, const Operand& a,
                 const Operand& b) {
   const Operand& number = a.is_number() ? a : b;
   const Operand& other = a.is_number() ? b : a;
@@ -50,7 +48,7 @@ NdArray divide_rounded(std::string_view function, const Operand& a, const Operan
 }
 
 // Two arguments where a row is declared for two tensors only.
-NdArray call_arrays(std::string_view op, std::string_view function, const Operand& a,
+NdArray call_arrays(std::string_view function, std::string_view op, const Operand& a,
                     const Operand& b, ToDtype computed_in) {
   expect_real(function, result_type(function, {a, b}));
   const DType dtype = computed_in(result_type(function, {a, b}));
@@ -76,28 +74,28 @@ DType double_dtype(DType dtype) { return is_complex(dtype) ? DType::complex128 :
 NdArray add(const Operand& a, const Operand& b) {
   const DType dtype = result_type("add", {a, b});
   if (dtype == DType::bool_) return logical_or(a, b);
-  return call("aten::add.Tensor", "add", a, b);
+  return call("add", "aten::add.Tensor", a, b);
 }
 NdArray subtract(const Operand& a, const Operand& b) {
   expect_no_bool("subtract", result_type("subtract", {a, b}));
-  return call("aten::sub.Tensor", "subtract", a, b);
+  return call("subtract", "aten::sub.Tensor", a, b);
 }
 NdArray multiply(const Operand& a, const Operand& b) {
-  return call("aten::mul.Tensor", "multiply", a, b);
+  return call("multiply", "aten::mul.Tensor", a, b);
 }
 NdArray divide(const Operand& a, const Operand& b) {
-  return call("aten::div.Tensor", "divide", a, b, divided_dtype);
+  return call("divide", "aten::div.Tensor", a, b, divided_dtype);
 }
 NdArray true_divide(const Operand& a, const Operand& b) { return divide(a, b); }
 NdArray floor_divide(const Operand& a, const Operand& b) {
   return divide_rounded("floor_divide", a, b, "floor");
 }
 NdArray remainder(const Operand& a, const Operand& b) {
-  return call_real("aten::remainder.Tensor", "remainder", a, b, number_dtype);
+  return call_real("remainder", "aten::remainder.Tensor", a, b, number_dtype);
 }
 NdArray mod(const Operand& a, const Operand& b) { return remainder(a, b); }
 NdArray fmod(const Operand& a, const Operand& b) {
-  return call_real("aten::fmod.Tensor", "fmod", a, b, number_dtype);
+  return call_real("fmod", "aten::fmod.Tensor", a, b, number_dtype);
 }
 NdArray power(const Operand& a, const Operand& b) {
   return power_of("power", a, b, number_dtype(result_type("power", {a, b})));
@@ -107,30 +105,30 @@ NdArray float_power(const Operand& a, const Operand& b) {
   return power_of("float_power", a, b, double_dtype(result_type("float_power", {a, b})));
 }
 NdArray maximum(const Operand& a, const Operand& b) {
-  return call_real("aten::maximum", "maximum", a, b);
+  return call_real("maximum", "aten::maximum", a, b);
 }
 NdArray minimum(const Operand& a, const Operand& b) {
-  return call_real("aten::minimum", "minimum", a, b);
+  return call_real("minimum", "aten::minimum", a, b);
 }
-NdArray fmax(const Operand& a, const Operand& b) { return call_real("aten::fmax", "fmax", a, b); }
-NdArray fmin(const Operand& a, const Operand& b) { return call_real("aten::fmin", "fmin", a, b); }
+NdArray fmax(const Operand& a, const Operand& b) { return call_real("fmax", "aten::fmax", a, b); }
+NdArray fmin(const Operand& a, const Operand& b) { return call_real("fmin", "aten::fmin", a, b); }
 NdArray arctan2(const Operand& a, const Operand& b) {
-  return call_arrays("aten::atan2", "arctan2", a, b, inexact_dtype);
+  return call_arrays("arctan2", "aten::atan2", a, b, inexact_dtype);
 }
 NdArray hypot(const Operand& a, const Operand& b) {
-  return call_arrays("aten::hypot", "hypot", a, b, inexact_dtype);
+  return call_arrays("hypot", "aten::hypot", a, b, inexact_dtype);
 }
 NdArray copysign(const Operand& a, const Operand& b) {
-  return call_arrays("aten::copysign.Tensor", "copysign", a, b, inexact_dtype);
+  return call_arrays("copysign", "aten::copysign.Tensor", a, b, inexact_dtype);
 }
 NdArray nextafter(const Operand& a, const Operand& b) {
-  return call_arrays("aten::nextafter", "nextafter", a, b, inexact_dtype);
+  return call_arrays("nextafter", "aten::nextafter", a, b, inexact_dtype);
 }
 NdArray logaddexp(const Operand& a, const Operand& b) {
-  return call_arrays("aten::logaddexp", "logaddexp", a, b, inexact_dtype);
+  return call_arrays("logaddexp", "aten::logaddexp", a, b, inexact_dtype);
 }
 NdArray logaddexp2(const Operand& a, const Operand& b) {
-  return call_arrays("aten::logaddexp2", "logaddexp2", a, b, inexact_dtype);
+  return call_arrays("logaddexp2", "aten::logaddexp2", a, b, inexact_dtype);
 }
 // 0 below zero, 1 above, `b` at zero; NaN stays.
 NdArray heaviside(const Operand& a, const Operand& b) {
@@ -143,47 +141,47 @@ NdArray heaviside(const Operand& a, const Operand& b) {
 }
 
 NdArray equal(const Operand& a, const Operand& b) {
-  return compare("aten::eq.Tensor", "equal", a, b);
+  return compare("equal", "aten::eq.Tensor", a, b);
 }
 NdArray not_equal(const Operand& a, const Operand& b) {
-  return compare("aten::ne.Tensor", "not_equal", a, b);
+  return compare("not_equal", "aten::ne.Tensor", a, b);
 }
 NdArray less(const Operand& a, const Operand& b) {
-  return compare("aten::lt.Tensor", "less", a, b);
+  return compare("less", "aten::lt.Tensor", a, b);
 }
 NdArray less_equal(const Operand& a, const Operand& b) {
-  return compare("aten::le.Tensor", "less_equal", a, b);
+  return compare("less_equal", "aten::le.Tensor", a, b);
 }
 NdArray greater(const Operand& a, const Operand& b) {
-  return compare("aten::gt.Tensor", "greater", a, b);
+  return compare("greater", "aten::gt.Tensor", a, b);
 }
 NdArray greater_equal(const Operand& a, const Operand& b) {
-  return compare("aten::ge.Tensor", "greater_equal", a, b);
+  return compare("greater_equal", "aten::ge.Tensor", a, b);
 }
 
 NdArray logical_and(const Operand& a, const Operand& b) {
-  return call("aten::logical_and", "logical_and", a, b);
+  return call("logical_and", "aten::logical_and", a, b);
 }
 NdArray logical_or(const Operand& a, const Operand& b) {
-  return call("aten::logical_or", "logical_or", a, b);
+  return call("logical_or", "aten::logical_or", a, b);
 }
 NdArray logical_xor(const Operand& a, const Operand& b) {
-  return call("aten::logical_xor", "logical_xor", a, b);
+  return call("logical_xor", "aten::logical_xor", a, b);
 }
 NdArray bitwise_and(const Operand& a, const Operand& b) {
-  return call("aten::bitwise_and.Tensor", "bitwise_and", a, b);
+  return call("bitwise_and", "aten::bitwise_and.Tensor", a, b);
 }
 NdArray bitwise_or(const Operand& a, const Operand& b) {
-  return call("aten::bitwise_or.Tensor", "bitwise_or", a, b);
+  return call("bitwise_or", "aten::bitwise_or.Tensor", a, b);
 }
 NdArray bitwise_xor(const Operand& a, const Operand& b) {
-  return call("aten::bitwise_xor.Tensor", "bitwise_xor", a, b);
+  return call("bitwise_xor", "aten::bitwise_xor.Tensor", a, b);
 }
 NdArray left_shift(const Operand& a, const Operand& b) {
-  return call("aten::bitwise_left_shift.Tensor", "left_shift", a, b, number_dtype);
+  return call("left_shift", "aten::bitwise_left_shift.Tensor", a, b, number_dtype);
 }
 NdArray right_shift(const Operand& a, const Operand& b) {
-  return call("aten::bitwise_right_shift.Tensor", "right_shift", a, b, number_dtype);
+  return call("right_shift", "aten::bitwise_right_shift.Tensor", a, b, number_dtype);
 }
 
 NdArray where(const NdArray& condition, const Operand& x, const Operand& y) {

@@ -20,23 +20,17 @@ Array known_value(const NdArray& x) {
   return node.op() == ops::kConstant ? node.attribute("value").as<Array>() : Array();
 }
 
-[[noreturn]] void refuse_mask(std::string_view function) {
-  refuse(function,
-         "expected sizes that do not depend on values, received a mask that is no constant; use "
-         "where or set_item");
-}
-
 bool is_mask(const NdArray& x) { return x.dtype() == DType::bool_; }
 
 // What is left of the axes, and which of them an array of integers indexes.
 class Indexer {
  public:
-  Indexer(const NdArray& x, const Indices& indices) : x_(x), rest_(x) {
-    for (const IndexItem& item : indices.items()) add(item);
+  Indexer(const NdArray& x, const Indices& indices) : x_(x), items_(indices.items()), rest_(x) {
+    expand_ellipsis();
+    expand_masks();
     has_arrays_ = std::any_of(items_.begin(), items_.end(), [](const IndexItem& item) {
       return std::holds_alternative<NdArray>(item.value());
     });
-    expand_ellipsis();
   }
 
   // x with `values` in the places of run().
@@ -57,45 +51,59 @@ class Indexer {
   }
 
  private:
-  // A mask stands for the places of its true elements.
-  void add(const IndexItem& item) {
-    const auto* array = std::get_if<NdArray>(&item.value());
-    if (array == nullptr || !is_mask(*array)) {
-      items_.push_back(item);
-      return;
-    }
-    expect_mask_shape(*array);
-    if (!known_value(*array).defined()) refuse_mask("get_item");
-    for (const NdArray& places : nonzero(*array)) items_.emplace_back(places);
-  }
-  void expect_mask_shape(const NdArray& mask) const {
-    if (mask.ndim() == 0) refuse("get_item", "expected a mask with axes");
-    int64_t axis = 0;
-    for (const IndexItem& item : items_)
-      if (!std::holds_alternative<None>(item.value())) ++axis;
-    for (int64_t i = 0; i < mask.ndim(); ++i)
-      if (axis + i >= x_.ndim() || mask.size(i) != x_.size(axis + i))
-        refuse("get_item", "expected a mask that fits shape " + str(x_.shape()) +
-                               ", received shape " + str(mask.shape()));
+  // How many axes of x an item stands for.
+  static int64_t axes_of(const IndexItem& item) {
+    if (const auto* array = std::get_if<NdArray>(&item.value()))
+      return is_mask(*array) ? array->ndim() : 1;
+    return std::holds_alternative<Ellipsis>(item.value()) ||
+                   std::holds_alternative<None>(item.value())
+               ? 0
+               : 1;
   }
 
+  // From now on there is an item for every axis.
   void expand_ellipsis() {
-    int64_t used = 0, ellipses = 0;
-    for (const IndexItem& item : items_) {
-      if (std::holds_alternative<Ellipsis>(item.value()))
-        ++ellipses;
-      else if (!std::holds_alternative<None>(item.value()))
-        ++used;
-    }
-    if (ellipses > 1) refuse("get_item", "expected one ellipsis at most");
+    const auto is_ellipsis = [](const IndexItem& item) {
+      return std::holds_alternative<Ellipsis>(item.value());
+    };
+    int64_t used = 0;
+    for (const IndexItem& item : items_) used += axes_of(item);
+    if (std::count_if(items_.begin(), items_.end(), is_ellipsis) > 1)
+      refuse("get_item", "expected one ellipsis at most");
     if (used > x_.ndim())
       refuse("get_item", "expected at most " + std::to_string(x_.ndim()) + " indices for shape " +
                              str(x_.shape()) + ", received " + std::to_string(used));
-    auto place = std::find_if(items_.begin(), items_.end(), [](const IndexItem& item) {
-      return std::holds_alternative<Ellipsis>(item.value());
-    });
-    if (ellipses > 0) place = items_.erase(place);
+    auto place = std::find_if(items_.begin(), items_.end(), is_ellipsis);
+    if (place != items_.end()) place = items_.erase(place);
     items_.insert(place, static_cast<size_t>(x_.ndim() - used), IndexItem(Slice{}));
+  }
+
+  // A mask stands for the places of its true elements.
+  void expand_masks() {
+    std::vector<IndexItem> expanded;
+    int64_t axis = 0;
+    for (const IndexItem& item : items_) {
+      const auto* array = std::get_if<NdArray>(&item.value());
+      if (array != nullptr && is_mask(*array)) {
+        for (const NdArray& places : places_of(*array, axis)) expanded.emplace_back(places);
+      } else {
+        expanded.push_back(item);
+      }
+      axis += axes_of(item);
+    }
+    items_ = std::move(expanded);
+  }
+  NdArrays places_of(const NdArray& mask, int64_t axis) const {
+    const Ints shape = x_.shape();
+    const auto begin = shape.begin() + axis;
+    if (mask.ndim() == 0 || mask.shape() != Ints(begin, begin + mask.ndim()))
+      refuse("get_item", "expected a mask that fits shape " + str(shape) + ", received shape " +
+                             str(mask.shape()));
+    if (!known_value(mask).defined())
+      refuse("get_item",
+             "expected sizes that do not depend on values, received a mask that is no constant; "
+             "use where or set_item");
+    return nonzero(mask);
   }
 
   int64_t axis() const { return static_cast<int64_t>(places_.size()); }

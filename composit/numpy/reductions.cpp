@@ -89,7 +89,7 @@ NdArray extremum_but_nan(const NdArray& x, double replacement, const Axes& axis,
   return where(all(isnan(x), axis, options), NAN, result);
 }
 
-// Squared distances from the mean, of real numbers also where x is complex, and how many count.
+// |x|^2, of complex numbers, too: real.
 NdArray squares(const NdArray& centered) {
   if (!is_complex(centered.dtype())) return square(centered);
   return square(real(centered)) + square(imag(centered));
@@ -100,7 +100,10 @@ NdArray squares(const NdArray& centered) {
 NdArray sum(const NdArray& x, const Axes& axis, const SumOptions& options) {
   const Reduction r = reduction("sum", x, axis, options.keepdims);
   const DType dtype = options.dtype.value_or(total_dtype(x.dtype()));
-  return apply_one("aten::sum.dim_IntList", {Tensor(r.x), r.axes, r.keepdims, dtype});
+  std::vector<ArgumentValue> arguments{Tensor(r.x), r.axes, r.keepdims};
+  const bool as_it_is = dtype == x.dtype() && category(dtype) >= DTypeCategory::floating;
+  if (!as_it_is) arguments.emplace_back(dtype);
+  return apply_one("aten::sum.dim_IntList", std::move(arguments));
 }
 NdArray prod(const NdArray& x, const Axes& axis, const SumOptions& options) {
   Reduction r = reduction("prod", x, axis, options.keepdims);

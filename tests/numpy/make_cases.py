@@ -298,6 +298,7 @@ def indices():
             [0, everything, two], [everything, 0, two], [0, two], [two, slice(1, 3)], [Ellipsis, two], [two, Ellipsis, two],
             [few, two], [two, np.array([0, 1, 2])], [everything, mask], [mask], [everything, mask, two],
             [x.real > 0], [everything, everything, np.array([True, False, True, True]), None],
+            [Ellipsis, np.array([True, False, True, True])], [None, Ellipsis, mask], [Ellipsis, np.ones((3, 4), bool)],
         ):  # fmt: skip
             item(x, index)
     x = data((2, 3, 4), "float32", seed=14)
