@@ -144,31 +144,49 @@ void add_averages(OperationTable& rows) {
             .bad = "f32[3] 1: 2 or 3 axes"});
 }
 
-void add_maxima(OperationTable& rows) {
-  rows.add({.schema = "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, "
-                      "Tensor)",
+template <size_t kAxes>
+void add_maximum(OperationTable& rows, std::string_view schema, std::string_view backward,
+                 std::string_view samples, std::string_view backward_samples,
+                 std::string_view bad) {
+  static const std::string backward_name(backward.substr(0, backward.find('(')));
+  rows.add({.schema = schema,
             .loops =
                 [](In x, Ints output) {
-                  return maximum(x, {x.sizes(), 2, output});
+                  return maximum(x, {x.sizes(), kAxes, output});
                 },
             .vjp =
                 [](Vjp v, Tensor x) {
-                  return Gradients{apply_one("aten::adaptive_max_pool2d_backward",
-                                             {v.cotangents[0], x, v.results[1]})};
+                  return Gradients{apply_one(backward_name, {v.cotangents[0], x, v.results[1]})};
                 },
-            .samples = "f32[2,3,4,6] [2,3] | f32[2,5,7] [3,2] | f32[1,1,4,4]=nan 2",
-            .bad = "f32[2,2] 1: 3 or 4 axes"});
-  rows.add({.schema = "aten::adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor "
-                      "indices) -> Tensor",
+            .samples = samples,
+            .bad = bad});
+  rows.add({.schema = backward,
             .loops =
                 [](In g, In x, In indices) {
+                  const Ints sizes = x.sizes();
                   Nest nest;
                   const Index at = nest.parallel(g.sizes());
-                  const Index lead(at.begin(), at.end() - 2);
-                  const Index last = unflattened(indices(at), {x.size(-2), x.size(-1)});
-                  return nest.store(x.sizes(), joined(lead, last), g(at), true).loops();
+                  const Index lead(at.begin(), at.end() - int64_t{kAxes});
+                  const Index last =
+                      unflattened(indices(at), {sizes.end() - int64_t{kAxes}, sizes.end()});
+                  return nest.store(sizes, joined(lead, last), g(at), true).loops();
                 },
-            .samples = "f32[1,2,2,2] f32[1,2,4,4] i64[1,2,2,2]<16"});
+            .samples = backward_samples});
+}
+
+void add_maxima(OperationTable& rows) {
+  add_maximum<2>(
+      rows, "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
+      "aten::adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> "
+      "Tensor",
+      "f32[2,3,4,6] [2,3] | f32[2,5,7] [3,2] | f32[1,1,4,4]=nan 2",
+      "f32[1,2,2,2] f32[1,2,4,4] i64[1,2,2,2]<16", "f32[2,2] 1: 3 or 4 axes");
+  add_maximum<3>(
+      rows, "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
+      "aten::adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> "
+      "Tensor",
+      "f32[1,2,2,4,3] [1,2,2] | f32[2,3,3,2] [2,2,2]",
+      "f32[1,2,1,2,2] f32[1,2,2,4,3] i64[1,2,1,2,2]<24", "f32[2,2,2] 1: 4 or 5 axes");
   rows.add({.schema = "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, "
                       "Tensor)",
             .decompose =

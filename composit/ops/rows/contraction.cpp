@@ -1,4 +1,7 @@
 // Matrix products and what is made of them.
+#include <functional>
+#include <numeric>
+
 #include "composit/ops/functions.h"
 
 namespace composit {
@@ -144,7 +147,12 @@ static Gradients matmul_gradients(const Vjp& v, const Tensor& a, const Tensor& b
   if (a.rank() < 2 || b.rank() < 2) return {};  // by transposition
   const Tensor& g = v.cotangents[0];
   const auto adjoint = [](const Tensor& x) { return conj(transpose(x, -2, -1)); };
-  const auto rows = [](const Tensor& x) { return reshape(x, {-1, x.size(-1)}); };
+  const auto rows = [](const Tensor& x) {  // counted, since no elements tell nothing of them
+    const Ints sizes = x.sizes();
+    const int64_t count =
+        std::accumulate(sizes.begin(), sizes.end() - 1, int64_t{1}, std::multiplies<>());
+    return reshape(x, {count, x.size(-1)});
+  };
   Gradients gradients(2);
   if (v.wanted[0]) gradients[0] = sum_to_size(matmul(g, adjoint(b)), a.sizes());
   if (v.wanted[1] && b.rank() == 2)  // one product, with no sum over batches behind it

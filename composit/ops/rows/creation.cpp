@@ -60,6 +60,35 @@ static Loops spaced(double begin, double end, int64_t steps, DType dtype) {
   return nest.store(cast(select(i < (steps + 1) / 2, from_begin, from_end), dtype)).loops();
 }
 
+// The same where an end is a tensor.
+static Tensor spaced(const Tensor& begin, const Tensor& end, int64_t steps, DType dtype) {
+  for (const Tensor& one : {begin, end})
+    if (one.rank() != 0) throw UserError("expected numbers, received sizes " + str(one.sizes()));
+  if (steps < 0) throw UserError("expected steps of at least 0, received " + std::to_string(steps));
+  const bool floats = category(dtype) >= DTypeCategory::floating;
+  const Tensor from = to(begin, dtype), until = to(end, dtype);
+  const DType inner = floats ? dtype : DType::float64;
+  const Tensor first = to(from, inner), last = to(until, inner);
+  if (steps < 2) return to(expand(first, {steps}), dtype);
+  const Tensor step = (last - first) / static_cast<double>(steps - 1);
+  const Tensor place = arange(steps), behind = (steps - 1) - place;
+  return to(where(place < (steps + 1) / 2, first + step * to(place, inner),
+                  last - step * to(behind, inner)),
+            dtype);
+}
+static Tensor tensor_of(const Scalar& value) {
+  return full({}, Number(value), Expr(value).dtype());
+}
+
+// Powers of `base`, rounded last.
+static Tensor powers(const Tensor& begin, const Tensor& end, int64_t steps, double base,
+                     std::optional<DType> dtype) {
+  const DType result = dtype.value_or(kDefaultFloat);
+  const bool floats = category(result) >= DTypeCategory::floating;
+  const Tensor exponent = spaced(begin, end, steps, floats ? result : DType::float64);
+  return to(apply_one("aten::pow.Scalar", {Scalar(base), exponent}), result);
+}
+
 static Loops eye(int64_t n, int64_t m, std::optional<DType> dtype) {
   if (n < 0 || m < 0) throw UserError("expected sizes of at least 0, received " + str({n, m}));
   Nest nest;
@@ -162,6 +191,12 @@ static void add_new(OperationTable& rows) {
             .loops = [](Ints size, Ints,
                         std::optional<DType> dtype) { return filled(size, Scalar(0.0), dtype); },
             .samples = "[0,3] [3,1] | [0] [1] int64"});
+  rows.add({.schema = "aten::empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? "
+                      "dtype=None, Layout? layout=None, Device? device=None, bool? "
+                      "pin_memory=None) -> Tensor",
+            .loops = [](Ints size, Ints,
+                        std::optional<DType> dtype) { return filled(size, Scalar(0.0), dtype); },
+            .samples = "[0,3] [1,0]"});
   rows.add({.schema = "aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? "
                       "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
                       "memory_format=None) -> Tensor",
@@ -213,6 +248,38 @@ static void add_ranges(OperationTable& rows) {
                 },
             .samples = "0 1 5 | -1 1 4 float64 | 3 3 1 | 2 8 0 | 4.3 -3 9 int64 | 5 -5 6",
             .bad = "0 1 -1: at least 0"});
+#define COMPOSIT_SPACES(overload, Begin, End, begin_type, end_type, from, to_, samples_)           \
+  rows.add({.schema = "aten::linspace." overload "(" begin_type " start, " end_type                \
+                      " end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? "  \
+                      "device=None, bool? pin_memory=None) -> Tensor",                             \
+            .decompose =                                                                           \
+                [](Begin begin, End end, int64_t steps, std::optional<DType> dtype) {              \
+                  return Tensors{spaced(from, to_, steps, dtype.value_or(kDefaultFloat))};         \
+                },                                                                                 \
+            .samples = samples_ " 5 float64 | " samples_ " 4 int64"});                             \
+  rows.add({.schema = "aten::logspace." overload "(" begin_type " start, " end_type                \
+                      " end, int steps, float base=10., *, ScalarType? dtype=None, Layout? "       \
+                      "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",        \
+            .decompose =                                                                           \
+                [](Begin begin, End end, int64_t steps, double base, std::optional<DType> dtype) { \
+                  return Tensors{powers(from, to_, steps, base, dtype)};                           \
+                },                                                                                 \
+            .samples = samples_ " 5 2.0 float64"});
+  COMPOSIT_SPACES("Tensor_Tensor", Tensor, Tensor, "Tensor", "Tensor", begin, end, "f32[] f32[]")
+  COMPOSIT_SPACES("Tensor_Scalar", Tensor, Scalar, "Tensor", "Scalar", begin, tensor_of(end),
+                  "f32[] 2")
+  COMPOSIT_SPACES("Scalar_Tensor", Scalar, Tensor, "Scalar", "Tensor", tensor_of(begin), end,
+                  "2 f32[]")
+#undef COMPOSIT_SPACES
+  rows.add(
+      {.schema = "aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, "
+                 "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+                 "pin_memory=None) -> Tensor",
+       .decompose =
+           [](Scalar begin, Scalar end, int64_t steps, double base, std::optional<DType> dtype) {
+             return Tensors{powers(tensor_of(begin), tensor_of(end), steps, base, dtype)};
+           },
+       .samples = "0 1 5 | -1 2 4 2.0 float64 | 0 3 1"});
   rows.add({.schema = "aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                       "device=None, bool? pin_memory=None) -> Tensor",
             .loops = [](int64_t n, std::optional<DType> dtype) { return eye(n, n, dtype); },

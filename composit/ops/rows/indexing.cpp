@@ -131,6 +131,40 @@ static void add_advanced_indexing(OperationTable& rows) {
        .bad = "f32[4] [i64[2]<4] f64[2]: expected values of"});
 }
 
+// Places where `mask` is false are not looked at, wherever their indices lead.
+static Tensors inside(const Tensor& x, const std::vector<std::optional<Tensor>>& indices) {
+  Tensors list;
+  for (size_t axis = 0; axis < indices.size(); ++axis) {
+    const auto& index = indices[axis];
+    const int64_t size = x.size(static_cast<int64_t>(axis));
+    list.push_back(index ? apply_one("aten::clamp", {*index, Scalar(-size), Scalar(size - 1)})
+                         : Tensor());
+  }
+  return list;
+}
+
+static void add_masked_indexing(OperationTable& rows) {
+  rows.add({.schema = "aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, "
+                      "Scalar fill) -> Tensor",
+            .decompose =
+                [](Tensor x, Tensor mask, std::vector<std::optional<Tensor>> indices, Scalar fill) {
+                  const Tensor found = apply_one("aten::index.Tensor", {x, inside(x, indices)});
+                  return Tensors{
+                      apply_one("aten::masked_fill.Scalar", {found, logical_not(mask), fill})};
+                },
+            .samples = "f32[4,5] bool[3,1] [i64[3]=-9..9] 2.5 | f32[4] bool[3] [i64[3]<4] 0"});
+  rows.add(
+      {.schema = "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, "
+                 "Tensor?[] indices, Tensor values) -> Tensor",
+       .decompose =
+           [](Tensor x, Tensor mask, std::vector<std::optional<Tensor>> indices, Tensor values) {
+             const Tensor kept =
+                 apply_one("aten::masked_fill.Scalar", {values, logical_not(mask), 0});
+             return Tensors{apply_one("aten::index_put", {x, inside(x, indices), kept, true})};
+           },
+       .samples = "f32[4] bool[3] [i64[3]=-9..9] f32[3] | f32[4] bool[3] [i64[3]<4] f32[3]"});
+}
+
 // ---- one index for one axis ---------------------------------------------------------------------
 
 static void expect_same_rank(const In& x, const In& index) {
@@ -296,6 +330,7 @@ static void add_embedding(OperationTable& rows) {
 
 void add_indexing_rows(OperationTable& rows) {
   add_advanced_indexing(rows);
+  add_masked_indexing(rows);
   add_gather_and_scatter(rows);
   add_embedding(rows);
 }

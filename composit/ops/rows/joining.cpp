@@ -79,6 +79,23 @@ static Tensors with_rank(Tensors parts, int64_t rank) {
   return parts;
 }
 
+// Vectors are rows.
+static Tensor block_diagonal(Tensors parts) {
+  int64_t columns = 0, before = 0;
+  for (Tensor& part : parts) {
+    if (part.rank() > 2)
+      throw UserError("expected tensors of at most 2 axes, received sizes " + str(part.sizes()));
+    while (part.rank() < 2) part = unsqueeze(part, 0);
+    columns += part.size(1);
+  }
+  for (Tensor& part : parts) {
+    const int64_t width = part.size(1);
+    part = apply_one("aten::constant_pad_nd", {part, Ints{before, columns - before - width}});
+    before += width;
+  }
+  return cat(parts, 0);
+}
+
 static void add_joins(OperationTable& rows) {
   rows.add({.schema = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
             .loops = [](std::vector<In> all, int64_t dim) { return concatenated(all, dim); },
@@ -87,6 +104,10 @@ static void add_joins(OperationTable& rows) {
                        "[f32[0],f32[2,3]] 1 | [f32[2,3],f32[2,0]] -1",
             .bad = "[f32[2,3],f32[2,2]]: agree but",
             .also = {"aten::concat", "aten::concatenate"}});
+  rows.add({.schema = "aten::block_diag(Tensor[] tensors) -> Tensor",
+            .decompose = [](Tensors parts) { return Tensors{block_diagonal(parts)}; },
+            .samples = "[f32[2,3],f32[1,2]] | [f32[],f32[3]] | [f32[2,2],i64[1,1]]",
+            .bad = "[f32[1,2,3]]: at most 2 axes"});
   rows.add({.schema = "aten::stack(Tensor[] tensors, int dim=0) -> Tensor",
             .decompose = [](Tensors parts, int64_t dim) { return stacked(parts, dim); },
             .samples = "[f32[2,3],f32[2,3]] | [f32[2],f32[2],f32[2]] -1 | [f32[],f32[]] | "

@@ -1,4 +1,5 @@
 // Softmax and the norms.
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -57,6 +58,14 @@ static void add_softmax(OperationTable& rows) {
                   return Tensors{to(g - exp(y) * sum(g, {dim}, true), dtype)};
                 },
             .samples = "f32[2,5] f32[2,5] 1 float32"});
+  rows.add({.schema = "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+            .decompose =
+                [](Tensor x, int64_t dim, std::optional<DType> dtype) {
+                  x = to(x, dtype.value_or(x.dtype()));
+                  const Tensor masked = apply_one("aten::all.dim", {eq(x, -INFINITY), dim, true});
+                  return Tensors{where(masked, 0, softmax(where(masked, 0, x), dim))};
+                },
+            .samples = "f32[2,5] 1 | f32[2,2]=[-inf,-inf,0,1] 1"});
   rows.add({.schema = "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
             .decompose =
                 [](Tensor x, int64_t dim, std::optional<DType> dtype) {

@@ -229,6 +229,12 @@ void add_distances(OperationTable& rows) {
                       "Tensor",
             .decompose = [](Tensor a, Tensor b, double p) { return distances(a, b, p); },
             .samples = "f32[2,3] f32[4,3] 2.0 None | f32[2,3] f32[3,3] 3.0 None"});
+  rows.add({.schema = "aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
+            .decompose =
+                [](Tensor a, Tensor b, Scalar p) {
+                  return Tensors{apply_one("aten::linalg_vector_norm", {a - b, p})};
+                },
+            .samples = "f32[2,3] f32[3] | f32[4] f32[4] 1 | f32[4] f32[4] 0.5"});
   rows.add({.schema = "aten::_pdist_forward(Tensor self, float p=2.) -> Tensor",
             .decompose =
                 [](Tensor x, double p) {

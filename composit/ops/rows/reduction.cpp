@@ -238,6 +238,19 @@ static void add_norms(OperationTable& rows) {
                        "f32[2,3] -inf | f32[2,3] 0 [1] | f32[5] 2.5 | f32[2,3] 2 "
                        "[-1] True",
             .bad = "i64[3]: floating | f32[2] 2 [1]: expected an axis"});
+  rows.add({.schema = "aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+            .decompose =
+                [](Tensor x, Scalar p, int64_t dim, Scalar most) {
+                  Ints others;
+                  for (int64_t axis = 0; axis < x.rank(); ++axis)
+                    if (axis != wrap_axis(dim, x.rank())) others.push_back(axis);
+                  const Tensor norm = apply_one("aten::linalg_vector_norm", {x, p, others, true});
+                  constexpr double kEpsilon = 1e-7;  // torch's
+                  return Tensors{x *
+                                 where(norm > Number(most), Number(most) / (norm + kEpsilon), 1.0)};
+                },
+            .samples = "f32[3,4] 2 0 1.0 | f32[2,3,2] 1 1 2.5",
+            .bad = "f32[2,3] 2 2 1.0: expected an axis"});
   rows.add({.schema = "aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
             .decompose = [](Tensor x, Scalar p) { return norm_of(x, p, {}, false); },
             .samples = "f32[2,3] | f32[2,3] 1"});

@@ -256,6 +256,24 @@ void add_reductions(OperationTable& rows) {
                        "'multiply'"});
 }
 
+void add_index_reduce(OperationTable& rows) {
+  rows.add({.schema = "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str "
+                      "reduce, *, bool include_self=True) -> Tensor",
+            .decompose =
+                [](Tensor x, int64_t dim, Tensor index, Tensor source, std::string reduce,
+                   bool include_own) {
+                  if (x.rank() > 0) {
+                    Ints along(static_cast<size_t>(x.rank()), 1);
+                    along[static_cast<size_t>(wrap_axis(dim, x.rank()))] = index.numel();
+                    index = expand(reshape(index, along), source.sizes());
+                  }
+                  return scatter_reduce(x, dim, index, source, reduce, include_own);
+                },
+            .samples =
+                "f32[3,4] 1 i64[2]<4 f32[3,2] 'prod' | f32[3,4] 0 i64[2]<3 f32[2,4] 'mean' "
+                "False | f32[5] 0 i64[4]<5 f32[4] 'amax' | f32[5] 0 i64[4]<5 f32[4] 'amin'"});
+}
+
 // ---- taking -------------------------------------------------------------------------------------
 
 void add_taking(OperationTable& rows) {
@@ -267,6 +285,16 @@ void add_taking(OperationTable& rows) {
            },
        .samples = "f32[2,3] i64[4]<6 | f32[5] i64[2,2]=-5..4 | i64[3] i64[]<3",
        .bad = "f32[2] f32[1]: an index of"});
+  rows.add({.schema = "aten::put(Tensor self, Tensor index, Tensor source, bool "
+                      "accumulate=False) -> Tensor",
+            .decompose =
+                [](Tensor x, Tensor index, Tensor source, bool accumulate) {
+                  const Tensor all =
+                      apply_one("aten::index_put", {reshape(x, {-1}), Tensors{reshape(index, {-1})},
+                                                    reshape(source, {-1}), accumulate});
+                  return Tensors{reshape(all, x.sizes())};
+                },
+            .samples = "f32[2,3] i64[4]=distinct<6 f32[4] | f32[2,3] i64[2,2]<6 f32[4] True"});
   rows.add({.schema = "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
             .decompose =
                 [](Tensor x, Tensor index, std::optional<int64_t> dim) {
@@ -326,6 +354,7 @@ void add_refused(OperationTable& rows) {
 void add_scatter_rows(OperationTable& rows) {
   add_slices_by_index(rows);
   add_reductions(rows);
+  add_index_reduce(rows);
   add_taking(rows);
   add_refused(rows);
 }

@@ -19,6 +19,59 @@ static Loops places(Nest& nest, const Expr& x, const Expr& boundary, bool right,
   return nest.store(nest.sum(cast(below, narrow ? DType::int32 : DType::int64))).loops();
 }
 
+static Tensor is_in(const Tensor& x, const Tensor& set, bool invert) {
+  const Tensor found = apply_one("aten::any.dim", {eq(unsqueeze(x, -1), reshape(set, {-1})), -1});
+  return invert ? logical_not(found) : found;
+}
+
+// Elements counted by the bin they are in, the last of which has its end; between `low` and `high`,
+// or between the least and the largest element where these are equal.
+static Tensor histogram(const Tensor& x, int64_t bins, const Scalar& low, const Scalar& high) {
+  if (bins < 1) throw UserError("expected a bin at least, received " + std::to_string(bins));
+  const Tensor flat = reshape(x, {-1});
+  Tensor first = full({}, Number(low), x.dtype()), last = full({}, Number(high), x.dtype());
+  if (low.value == high.value && x.numel() > 0) {
+    first = apply_one("aten::amin", {flat});
+    last = amax(flat);
+  }
+  const Tensor one_value = eq(first, last);
+  first = where(one_value, first - 1, first);
+  last = where(one_value, last + 1, last);
+  const Tensor place = floor((flat - first) * static_cast<double>(bins) / (last - first));
+  const Tensor bin = where(eq(flat, last), static_cast<double>(bins - 1), place);
+  const Tensor inside = logical_and(flat >= first, flat <= last);
+  const Tensor hit = logical_and(eq(unsqueeze(bin, -1), arange(bins)), unsqueeze(inside, -1));
+  return to(sum(hit, {0}), x.dtype());
+}
+
+static void add_membership(OperationTable& rows) {
+  rows.add({.schema = "aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool "
+                      "assume_unique=False, bool invert=False) -> Tensor",
+            .decompose = [](Tensor x, Tensor set, bool,
+                            bool invert) { return Tensors{is_in(x, set, invert)}; },
+            .samples = "i64[2,3]<5 i64[2]<5 | f32[3]=[1,2,3] f32[2,2]=[1,3,5,6] False True"});
+  rows.add({.schema = "aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool "
+                      "assume_unique=False, bool invert=False) -> Tensor",
+            .decompose =
+                [](Tensor x, Scalar set, bool, bool invert) {
+                  return Tensors{invert ? ne(x, Number(set)) : eq(x, Number(set))};
+                },
+            .samples = "i64[2,3]<3 1 | f32[3]=[1,2,3] 2.0 False True"});
+  rows.add({.schema = "aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool "
+                      "assume_unique=False, bool invert=False) -> Tensor",
+            .decompose =
+                [](Scalar x, Tensor set, bool, bool invert) {
+                  return Tensors{is_in(full({}, Number(x), Expr(x).dtype()), set, invert)};
+                },
+            .samples = "1 i64[2,3]<3 | 2.0 f32[3]=[1,2,3] False True"});
+  rows.add(
+      {.schema = "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+       .decompose = [](Tensor x, int64_t bins, Scalar low,
+                       Scalar high) { return Tensors{histogram(x, bins, low, high)}; },
+       .samples = "f32[7] 4 | f32[7] 4 -1 1 | f32[3]=[1,1,1] 3 | f32[4]=[0,1,2,2] 2 0 2",
+       .bad = "f32[2] 0: a bin at least"});
+}
+
 void add_search_rows(OperationTable& rows) {
   rows.add({.schema = "aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool "
                       "out_int32=False, bool right=False) -> Tensor",
@@ -60,6 +113,7 @@ void add_search_rows(OperationTable& rows) {
                        "False 'right' i64[3]=[1,2,0]",
             .bad = "f32[3,2] f32[2,2]: sequences for | f32[2] f32[2] False False 'up': expected "
                    "side"});
+  add_membership(rows);
 }
 
 }  // namespace composit

@@ -158,6 +158,62 @@ Tensors median_of(const Tensor& x, int64_t dim, bool keepdim) {
   return {where(is_nan, first[0], middle[0]), where(is_nan, first[1], middle[1])};
 }
 
+// The same of the elements that are numbers: NaN sorts last. NaN where there is no number.
+Tensors nanmedian_of(const Tensor& x, int64_t dim, bool keepdim) {
+  if (category(x.dtype()) != DTypeCategory::floating) return median_of(x, dim, keepdim);
+  expect_line(x, dim);
+  const Tensors all = sorted(x, dim, false);
+  if (x.rank() == 0) return all;
+  const Tensor count = sum(logical_not(isnan(x)), {dim}, true);
+  const Tensor middle = apply_one("aten::clamp_min", {count - 1, 0});
+  const Tensor place = apply_one("aten::floor_divide", {middle, full({}, 2, DType::int64)});
+  Tensors found;
+  for (const Tensor& one : all) {
+    const Tensor chosen = apply_one("aten::gather", {one, dim, place});
+    found.push_back(keepdim ? chosen : squeeze(chosen, {dim}));
+  }
+  return found;
+}
+
+// The most frequent element, the least of several, and where it stands last.
+Tensors mode_of(const Tensor& x, int64_t dim, bool keepdim) {
+  if (x.rank() == 0) return {x, zeros({}, DType::int64)};
+  const int64_t length = expect_line(x, dim);
+  const Tensors order = sorted(x, dim, false);
+  const Tensor a = transpose(order[0], dim, -1);
+  const Tensor same = eq(unsqueeze(a, -1), unsqueeze(a, -2));
+  const Tensor count = sum(same, {-1});
+  const Tensor place = apply_one("aten::argmax", {count, -1, true});  // the first, so the least
+  const Tensor value = transpose(apply_one("aten::gather", {a, -1, place}), dim, -1);
+  Ints along(static_cast<size_t>(x.rank()), 1);
+  along[static_cast<size_t>(wrap_axis(dim, x.rank()))] = length;
+  const Tensor where_equal = where(eq(x, value), reshape(arange(length), along), -1);
+  const Tensor last = amax(where_equal, {dim}, true);
+  if (keepdim) return {value, last};
+  return {squeeze(value, {dim}), squeeze(last, {dim})};
+}
+
+void add_modes(OperationTable& rows) {
+  rows.add({.schema = "aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor "
+                      "values, Tensor indices)",
+            .decompose = [](Tensor x, int64_t dim,
+                            bool keepdim) { return nanmedian_of(x, dim, keepdim); },
+            .samples = "f32[2,5] 1 | f32[4,3] 0 True | i64[5]=distinct<9 0 | f32[5]=nan 0",
+            .bad = "f32[2,0] 1: an element at least"});
+  rows.add(
+      {.schema = "aten::nanmedian(Tensor self) -> Tensor",
+       .decompose = [](Tensor x) { return Tensors{nanmedian_of(reshape(x, {-1}), 0, false)[0]}; },
+       .samples = "f32[2,5] | i64[5]=distinct<9 | f32[5]=nan | f32[2]=[nan,nan]"});
+  rows.add(
+      {.schema = "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, "
+                 "Tensor indices)",
+       .decompose = [](Tensor x, int64_t dim, bool keepdim) { return mode_of(x, dim, keepdim); },
+       .vjp = [](Vjp v, Tensor x, int64_t dim,
+                 bool keepdim) { return to_chosen(v, x, dim, keepdim); },
+       .samples = "i64[7]<3 | f32[6]=[2,1,2,1,3,1] | i64[4,3]<2 0 True | f32[]",
+       .bad = "f32[2,0] 1: an element at least"});
+}
+
 void add_order_statistics(OperationTable& rows) {
   rows.add({.schema = "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> "
                       "(Tensor values, Tensor indices)",
@@ -211,6 +267,7 @@ void add_sorting_rows(OperationTable& rows) {
             .samples = "f32[2,5] | f32[3,4] 0 True | i64[5]=distinct<9"});
   add_sort_spellings(rows);
   add_order_statistics(rows);
+  add_modes(rows);
 }
 
 }  // namespace composit
