@@ -20,7 +20,7 @@
 
 namespace composit {
 
-// What a pass takes for granted of the arithmetic of floating point numbers.
+// What a pass takes for granted of floating point arithmetic, as composit defines operations.
 enum class Assumes {
   exact,           // nothing: every bit of every value stays, but for the payload of NaNs
   reassociates,    // sums and products in another order or grouping are as good

@@ -218,12 +218,15 @@ bool means_axes(const SchemaArgument& argument) {
   return argument.type == ArgumentType::integer && argument.name.starts_with("dim");
 }
 
-// Axes counted from the front, in order; all of them for none.
-Attribute plain_axes(const Attribute& axes, int64_t rank) {
+enum class Axes { from_front, in_order };  // in order: and all of them for none
+
+Attribute plain_axes(const Attribute& axes, int64_t rank, Axes how) {
   const auto from_front = [&](int64_t axis) { return axis < 0 ? axis + rank : axis; };
   if (axes.kind() == AttributeKind::dim) return Attribute(from_front(axes.as_int()));
+  if (axes.is_none() && how == Axes::from_front) return axes;
   Ints plain = axes.is_none() ? Ints{} : to_ints(axes);
   for (int64_t& axis : plain) axis = from_front(axis);
+  if (how == Axes::from_front) return int_list(plain);
   std::sort(plain.begin(), plain.end());
   if (plain.empty()) {
     plain.resize(static_cast<size_t>(rank));
@@ -232,27 +235,36 @@ Attribute plain_axes(const Attribute& axes, int64_t rank) {
   return int_list(plain);
 }
 
-// Axes that may be written in several ways, in the plain one if the definition says that it is
-// the same.
-NodePtr with_plain_axes(const Node& node, const Operation& operation) {
-  const Call call = call_of(node, operation.schema);
-  if (call.tensors().empty() || !call.tensors()[0].defined()) return nullptr;
+// `node` itself where nothing changes.
+NodePtr with_axes(const NodePtr& node, const Operation& operation, Axes how) {
+  const Call call = call_of(*node, operation.schema);
+  if (call.tensors().empty() || !call.tensors()[0].defined()) return node;
   auto arguments = arguments_of(call);
-  bool changed = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const SchemaArgument& argument = operation.schema.arguments[i];
     if (!means_axes(argument) || (arguments[i].is_none() && !argument.list)) continue;
-    const Attribute plain = plain_axes(arguments[i].data(), call.tensors()[0].rank());
-    changed = changed || !(plain == arguments[i].data());
-    arguments[i] = plain;
+    arguments[i] = plain_axes(arguments[i].data(), call.tensors()[0].rank(), how);
   }
-  if (!changed) return nullptr;
-  const NodePtr candidate = respelled(node, node.op().str(), std::move(arguments));
-  if (operation.row.native) return candidate;
-  if (!operation.row.decompose) return if_same(node, candidate);
-  const auto before = decomposition(node), after = decomposition(*candidate);
-  const auto plain_parts = [](const Graph& parts) { return canonicalize(parts, {.exact = true}); };
-  return before && after && plain_parts(*before) == plain_parts(*after) ? candidate : nullptr;
+  const NodePtr now = respelled(*node, node->op().str(), std::move(arguments));
+  return now->hash() == node->hash() ? node : now;
+}
+
+bool same_definition(const Node& a, const Node& b) {
+  const auto x = decomposition(a), y = decomposition(b);
+  if (!x || !y) return same_loops(a, b);
+  const auto plain = [](const Graph& parts) { return canonicalize(parts, {.exact = true}); };
+  return plain(*x) == plain(*y);
+}
+
+// Axes in the plainest way that the definition says is the same. What a native function makes of
+// their order is not known.
+NodePtr with_plain_axes(const NodePtr& node, const Operation& operation) {
+  if (operation.row.native) return with_axes(node, operation, Axes::from_front);
+  for (const Axes how : {Axes::in_order, Axes::from_front}) {
+    const NodePtr plain = with_axes(node, operation, how);
+    if (plain == node || same_definition(*node, *plain)) return plain;
+  }
+  return node;
 }
 
 // "int[2]" takes a list of one for both.
@@ -337,7 +349,7 @@ Spelling canonical_spelling(const NodePtr& node) {
     now = then(now, next);
   }
   const Operation& operation = operation_named(now.node->op().str());
-  if (NodePtr plain = with_plain_axes(*now.node, operation)) now.node = plain;
+  now.node = with_plain_axes(now.node, operation);
   return now;
 }
 

@@ -49,6 +49,10 @@ TEST(Canonicalize, equal_spellings_become_one) {
        "%y: float32[2, 3, 4] = aten::flip(%x, dims=[0, 2])"},
       {"%y: float32[2, 3, 8] = aten::cat([%x, %x], dim=-1)",
        "%y: float32[2, 3, 8] = aten::concat([%x, %x], dim=2)"},
+      {"%y: float32[2, 3, 4] = aten::roll(%x, shifts=[1, 2], dims=[-1, 0])",
+       "%y: float32[2, 3, 4] = aten::roll(%x, shifts=[1, 2], dims=[2, -3])"},
+      {"%y, %z: float32[2, 3, 4], int64[2, 3, 4] = aten::sort(%x, dim=-2, descending=false)",
+       "%y, %z: float32[2, 3, 4], int64[2, 3, 4] = aten::sort(%x, dim=1, descending=false)"},
       // Numbers.
       {"%y: float32[4] = aten::mul.Scalar(%v, other=scalar(2.0))",
        "%n: float64[] = composit::constant(value=array(float64[], [2.0]), wrapped=true)\n"
@@ -131,6 +135,19 @@ TEST(Canonicalize, other_meanings_stay_apart) {
   };
   for (const auto& [one, other] : kPairs)
     EXPECT_FALSE(canonicalize(graph_of(one)) == canonicalize(graph_of(other))) << one;
+}
+
+TEST(Canonicalize, convolutions_of_any_number_of_axes_become_one) {
+  const auto conv = [](const std::string& call) {
+    return canonicalize(
+        parse("graph(%x: float32[1, 2, 8, 8], %w: float32[3, 2, 3, 3]) {\n"
+              "%y: float32[1, 3, 4, 4] = aten::" +
+              call + "\nreturn %y\n}"));
+  };
+  const Graph one = conv("conv2d(%x, %w, none, stride=[2], padding=[1], dilation=[1], groups=1)");
+  EXPECT_EQ(one, conv("convolution(%x, %w, none, stride=[2, 2], padding=[1, 1], dilation=[1, 1], "
+                      "transposed=false, output_padding=[0, 0], groups=1)"));
+  EXPECT_FALSE(one == conv("conv2d(%x, %w, none, stride=[2], padding=[1, 1], dilation=[2])"));
 }
 
 TEST(Canonicalize, leaves_effects_guards_and_shared_memory_alone) {

@@ -109,6 +109,42 @@ TEST(OutlineRepeats, a_region_gives_what_any_call_is_asked_for) {
   EXPECT_EQ(evaluate(outlined, inputs), evaluate(graph, inputs));
 }
 
+// Two convolutions with a norm each, beside a shortcut.
+Tensor residual_block(const Tensor& x, const std::string& name, std::vector<LazyTensor>& inputs) {
+  const auto parameter = [&](const std::string& of, Dims sizes) {
+    inputs.push_back(
+        input(name + of, tensor_type(DType::float64, std::move(sizes)), InputKind::parameter));
+    return Tensor(inputs.back());
+  };
+  const auto convolved = [&](const Tensor& y, const std::string& of) {
+    const Tensor z = apply_one("aten::conv2d", {y, parameter(of, {2, 2, 3, 3}), {}, 1, 1});
+    return apply_one("aten::batch_norm",
+                     {z, parameter(of + ".weight", {2}), parameter(of + ".bias", {2}),
+                      parameter(of + ".mean", {2}), square(parameter(of + ".root", {2})) + 1, false,
+                      0.1, 1e-5, true});
+  };
+  return relu(convolved(relu(convolved(x, ".conv1")), ".conv2") + x);
+}
+
+TEST(OutlineRepeats, residual_blocks_at_two_resolutions_are_two_regions) {
+  Graph::Parts parts{.inputs = {input("x", tensor_type(DType::float64, {1, 2, 8, 8}))}};
+  Tensor x = parts.inputs[0];
+  for (int i = 0; i < 7; ++i) {
+    if (i == 3) x = apply_one("aten::max_pool2d", {x, 2});
+    x = residual_block(x, "block" + std::to_string(i), parts.inputs);
+  }
+  parts.outputs = {mean(x)};
+  const Graph graph(parts), outlined = outline_repeats(graph);
+  const auto calls = calls_in(outlined);
+  ASSERT_EQ(calls.size(), 7U);
+  EXPECT_EQ(body_of(calls[0]), body_of(calls[2]));
+  EXPECT_EQ(body_of(calls[3]), body_of(calls[6]));
+  EXPECT_FALSE(*body_of(calls[0]) == *body_of(calls[3]));
+  expect_inverse(outlined, graph);
+  const auto inputs = random_inputs(graph, 1);
+  EXPECT_EQ(evaluate(outlined, inputs), evaluate(graph, inputs));
+}
+
 // What stands between the pieces may differ: numbers, other operations, effects.
 TEST(OutlineRepeats, finds_pieces_with_other_things_between) {
   Graph::Parts parts{.inputs = {matrix("x"), matrix("y")}};
