@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "composit/ir/flat_map.h"
 #include "composit/op/call.h"
@@ -88,32 +89,52 @@ class Fingerprints {
   std::vector<uint64_t> powers_, inverses_;
 };
 
-// Piece begins with equal fingerprints stand together, ascending.
+// Begins of equal pieces, ascending, at least two to a group.
 using Group = std::vector<size_t>;
-std::vector<Group> groups_of(const std::vector<uint64_t>& fingerprints) {
-  std::vector<std::pair<uint64_t, size_t>> sorted;
-  for (size_t i = 0; i < fingerprints.size(); ++i) sorted.emplace_back(fingerprints[i], i);
-  std::sort(sorted.begin(), sorted.end());
-  std::vector<Group> groups;
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    const bool opens = i == 0 || sorted[i].first != sorted[i - 1].first;
-    const bool alone = opens && (i + 1 == sorted.size() || sorted[i + 1].first != sorted[i].first);
-    if (alone) continue;
-    if (opens) groups.emplace_back();
-    groups.back().push_back(sorted[i].second);
+
+// Groups for lengths that grow: where no equal piece begins, no longer one does.
+class Grouping {
+ public:
+  explicit Grouping(const Sequence& sequence) : fingerprints_(sequence) {
+    candidates_.resize(sequence.nodes.size());
+    std::iota(candidates_.begin(), candidates_.end(), size_t{0});
   }
-  return groups;
-}
+
+  std::vector<Group> of_length(size_t length) {
+    const std::vector<uint64_t> fingerprints = fingerprints_.of_length(length);
+    std::vector<std::pair<uint64_t, size_t>> sorted;
+    for (size_t begin : candidates_)
+      if (begin < fingerprints.size()) sorted.emplace_back(fingerprints[begin], begin);
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<Group> groups;
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      const bool opens = i == 0 || sorted[i].first != sorted[i - 1].first;
+      const bool closes = i + 1 == sorted.size() || sorted[i + 1].first != sorted[i].first;
+      if (opens && closes) continue;
+      if (opens) groups.emplace_back();
+      groups.back().push_back(sorted[i].second);
+    }
+    candidates_.clear();
+    for (const Group& group : groups)
+      candidates_.insert(candidates_.end(), group.begin(), group.end());
+    return groups;
+  }
+
+ private:
+  const Fingerprints fingerprints_;
+  std::vector<size_t> candidates_;
+};
 
 class Search {
  public:
   Search(const Sequence& sequence, const RepeatLimits& limits)
-      : sequence_(sequence), limits_(limits), fingerprints_(sequence) {}
+      : sequence_(sequence), limits_(limits) {}
 
   std::optional<Repeat> run() {
     std::vector<Repeat> best;
+    Grouping grouping(sequence_);
     for (size_t length : lengths())
-      for (Repeat& repeat : best_of_length(length))
+      for (Repeat& repeat : best_of(grouping.of_length(length), length))
         if (best.empty() || repeat.saved() >= best.front().saved()) {
           if (!best.empty() && repeat.saved() > best.front().saved()) best.clear();
           best.push_back(std::move(repeat));
@@ -144,8 +165,9 @@ class Search {
     for (size_t one = std::max<size_t>(1, limits_.min_length); one <= most;
          one += std::max<size_t>(1, one / 4))
       lengths.push_back(one);
+    Grouping grouping(sequence_);
     for (size_t length = 1; length <= most; length *= 4)
-      for (const Group& group : groups_of(fingerprints_.of_length(length)))
+      for (const Group& group : grouping.of_length(length))
         for (size_t i = 1; i < group.size(); ++i) ++distances[group[i] - group[i - 1]];
     std::vector<std::pair<size_t, size_t>> frequent;
     for (const auto& [distance, count] : distances) frequent.emplace_back(count, distance);
@@ -164,10 +186,10 @@ class Search {
   }
 
   // All that save as much as the best one does.
-  std::vector<Repeat> best_of_length(size_t length) const {
+  std::vector<Repeat> best_of(const std::vector<Group>& groups, size_t length) const {
     std::vector<Repeat> best;
     int64_t most = limits_.min_saved;
-    for (const Group& group : groups_of(fingerprints_.of_length(length))) {
+    for (const Group& group : groups) {
       Repeat repeat{length, {}};
       for (size_t begin : group)
         if (repeat.begins.empty() || begin >= repeat.begins.back() + length)
@@ -253,7 +275,6 @@ class Search {
 
   const Sequence& sequence_;
   const RepeatLimits& limits_;
-  const Fingerprints fingerprints_;
 };
 
 }  // namespace

@@ -53,6 +53,7 @@ TEST(Canonicalize, equal_spellings_become_one) {
        "%y: float32[2, 3, 4] = aten::roll(%x, shifts=[1, 2], dims=[2, -3])"},
       {"%y, %z: float32[2, 3, 4], int64[2, 3, 4] = aten::sort(%x, dim=-2, descending=false)",
        "%y, %z: float32[2, 3, 4], int64[2, 3, 4] = aten::sort(%x, dim=1, descending=false)"},
+      {"%y: float32[4] = mine::op(%v)", "%y: float32[4] = mine::op(%v) {via=\"mine::op_\"}"},
       // Numbers.
       {"%y: float32[4] = aten::mul.Scalar(%v, other=scalar(2.0))",
        "%n: float64[] = composit::constant(value=array(float64[], [2.0]), wrapped=true)\n"
