@@ -22,7 +22,8 @@ using composit::Tensor;
 
 // ---- data ---------------------------------------------------------------------------------------
 
-constexpr int64_t kBatch = 64, kClasses = 10, kEpochs = 8;
+constexpr int64_t kBatch = 64, kClasses = 10;
+constexpr int kEpochs = 8;
 
 struct Split {
   std::vector<int64_t> training, held_out;  // numbers of images
@@ -45,6 +46,8 @@ Array numbers_array(const std::vector<int64_t>& numbers) {
 
 // ---- model --------------------------------------------------------------------------------------
 
+constexpr int64_t kFeatures = 128;  // 32 channels of 2x2
+
 struct Model {
   nn::Affine first, second, output;
 };
@@ -56,7 +59,7 @@ nn::Affine convolution(nn::Initializer& init, const std::string& name, int64_t i
 
 Model make_model(nn::Initializer& init) {
   return {convolution(init, "first", 1, 16), convolution(init, "second", 16, 32),
-          nn::linear_layer(init, "output", 32 * 2 * 2, kClasses)};
+          nn::linear_layer(init, "output", kFeatures, kClasses)};
 }
 
 // [count, channels, h, w] to [count, more channels, h / 2, w / 2].
@@ -69,7 +72,7 @@ Tensor halved(const Tensor& x, const nn::Affine& layer) {
 Tensor logits(const Model& model, const Tensor& images) {
   const Tensor x = reshape(to(images, DType::float32) / 16, {images.size(0), 1, 8, 8});
   const Tensor features = halved(halved(x, model.first), model.second);
-  return nn::linear(reshape(features, {images.size(0), 32 * 2 * 2}), model.output);
+  return nn::linear(reshape(features, {images.size(0), kFeatures}), model.output);
 }
 
 // ---- training -----------------------------------------------------------------------------------

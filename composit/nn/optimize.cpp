@@ -112,6 +112,7 @@ std::vector<LazyTensor> optimize(const std::vector<LazyTensor>& parameters,
   }
   TrainingStep(parameters, gradients, optimizer, {.backend = &backend})(values);
   std::vector<LazyTensor> updated;
+  updated.reserve(parameters.size());
   for (const LazyTensor& parameter : parameters)
     updated.push_back(
         held_input(input_name(*parameter.node), values[parameter], input_kind(*parameter.node)));

@@ -23,7 +23,7 @@ std::string part(const char* kind, size_t i) { return kind + std::to_string(i); 
 
 LazyTensor add_input(const std::string& name, const Parts& parts, Values& values) {
   const Array& value = parts.at(name);
-  const LazyTensor tensor = input(name, value.type());
+  LazyTensor tensor = input(name, value.type());
   values.set(tensor, value);
   return tensor;
 }
