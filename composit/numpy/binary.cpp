@@ -135,9 +135,8 @@ NdArray heaviside(const Operand& a, const Operand& b) {
   expect_real("heaviside", result_type("heaviside", {a, b}));
   const DType dtype = inexact_dtype(result_type("heaviside", {a, b}));
   const NdArray x = as_array(a, dtype);
-  const NdArray step = composit::where(x > 0, composit::ones_like(x), x * 0);
-  const NdArray known = composit::where(numpy::equal(x, 0), as_array(b, dtype), step);
-  return composit::where(numpy::isnan(x), x, composit::where(x < 0, zeros_like(x), known));
+  const NdArray elsewhere = where(numpy::isnan(x), x, NdArray(to(x > 0, dtype)));
+  return where(numpy::equal(x, 0), as_array(b, dtype), elsewhere);
 }
 
 NdArray equal(const Operand& a, const Operand& b) {

@@ -47,7 +47,7 @@ class Indexer {
       std::visit([&](const auto& v) { apply_item(v); }, item.value());
     if (std::none_of(places_.begin(), places_.end(), [](const Tensor& t) { return t.defined(); }))
       return rest_;
-    return apply_one("aten::index.Tensor", {Tensor(rest_), places_});
+    return call_as("get_item", "aten::index.Tensor", {Tensor(rest_), places_});
   }
 
  private:
@@ -254,7 +254,7 @@ NdArray take(const NdArray& x, const NdArray& indices, std::optional<int64_t> ax
     refuse("take", "expected mode raise, wrap or clip, received '" + std::string(mode) + "'");
   Tensors places(static_cast<size_t>(place));
   places.push_back(from);
-  return apply_one("aten::index.Tensor", {Tensor(x), places});
+  return call_as("take", "aten::index.Tensor", {Tensor(x), places});
 }
 
 NdArray take_along_axis(const NdArray& x, const NdArray& indices, std::optional<int64_t> axis) {

@@ -5,13 +5,14 @@
 #include "composit/ir/error.h"
 #include "composit/numpy/creation.h"
 #include "composit/numpy/math.h"
-#include "composit/ops/operations.h"
+#include "composit/numpy/result_type.h"
 #include "composit/ops/pcg64.h"
 
 namespace composit::numpy::random {
 
 NdArray Generator::random(const Ints& size, DType dtype) {
-  const NdArray drawn = apply("composit::random", {seed_, position_, half_, size, dtype})[0];
+  const NdArray drawn =
+      call_as("random.random", "composit::random", {seed_, position_, half_, size, dtype});
   Pcg64 end(seed_, position_, half_);
   end.skip(drawn.size(), dtype);
   position_ = end.position();
