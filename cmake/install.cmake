@@ -1,5 +1,5 @@
 # The installed package: find_package(flashlight-torch CONFIG), then link flashlight::flashlight, or
-# composit's libraries (composit::ir, io, op, ops, eval, ad, numpy, nn) alone. tests/install builds a project that does so.
+# composit's libraries (composit::ir, io, op, ops, eval, ad, passes, numpy, nn) alone. tests/install builds a project that does so.
 
 include(CMakePackageConfigHelpers)
 set(package_dir lib/cmake/flashlight-torch)

@@ -178,13 +178,14 @@ bool gives(const Node& candidate, const Type& type) {
   return now.dtype == type.dtype && now.sizes == type.sizes;
 }
 
-// The number that `tensor` is beside `other`: full(…) of its type, or a wrapped integer beside a
-// float, which becomes one.
+// The number that `tensor` is beside `other`: full(…) of its dtype, or a wrapped integer beside a
+// float, which becomes one. Not beside halves: LibTorch computes with the number in float32 there,
+// but with the tensor rounded.
 std::optional<Scalar> number_beside(const Tensor& tensor, const Tensor& other) {
   static const Symbol kFull("aten::full");
   const Node &node = *tensor.lazy().node, &partner = *other.lazy().node;
   if (is_wrapped_number(other) || partner.op() == kFull) return std::nullopt;
-  if (node.op() == kFull && tensor.dtype() == other.dtype())
+  if (node.op() == kFull && tensor.dtype() == other.dtype() && item_size(tensor.dtype()) >= 4)
     return node.attribute("fill_value").as<Scalar>();
   constexpr int64_t kExact = int64_t{1} << 53;
   if (!is_wrapped_number(tensor) || tensor.dtype() != DType::int64 ||

@@ -128,6 +128,11 @@ TEST(Canonicalize, other_meanings_stay_apart) {
       {"%y: float32[4] = aten::detach(%v)", "%y: float32[4] = aten::alias(%v)"},
       {"%y: float32[4] = aten::relu(%v)", "%y: float32[4] = aten::relu(%v) {grad=false}"},
       {"%y: float32[4] = aten::relu(%v)", "%y: float32[4] strides=[2] = aten::relu(%v)"},
+      {"%h: float16[4] = aten::to.dtype(%v, dtype=float16)\n"
+       "%f: float16[4] = aten::full(size=[4], fill_value=scalar(0.1), dtype=float16)\n"
+       "%y: float16[4] = aten::mul.Tensor(%h, %f)",
+       "%h: float16[4] = aten::to.dtype(%v, dtype=float16)\n"
+       "%y: float16[4] = aten::mul.Scalar(%h, other=scalar(0.1))"},
       {"%y: float32[2] = aten::empty.memory_format(size=[2])",
        "%y: float32[2] = aten::zeros(size=[2])"},
       {"%t: float32[5, 4] strides=[1, 5] = aten::t(%m)\n"
