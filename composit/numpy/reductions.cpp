@@ -69,11 +69,12 @@ NdArray place_of_extremum(std::string_view function, std::string_view op, const 
   return keepdims ? numpy::reshape(place, Ints(static_cast<size_t>(x.rank()), 1)) : place;
 }
 
-// x along `axis`, or flattened.
-std::pair<NdArray, int64_t> along(std::string_view function, const NdArray& x,
-                                  std::optional<int64_t> axis) {
-  if (!axis) return {ravel(x), 0};
-  return {x, axis_of_rank(*axis, x.rank(), function)};
+// Along `axis`, or of x flattened. Left to itself, torch scans unsigned integers as signed ones.
+NdArray scan(std::string_view function, std::string_view op, const NdArray& x,
+             std::optional<int64_t> axis, std::optional<DType> dtype) {
+  if (!axis) return scan(function, op, ravel(x), 0, dtype);
+  const NdArray y = cast(x, dtype, total_dtype(x.dtype()));
+  return apply_one(op, {Tensor(y), axis_of_rank(*axis, x.rank(), function), y.dtype()});
 }
 
 NdArray without_nan(const NdArray& x, double replacement) {
@@ -201,12 +202,10 @@ NdArray nanargmin(const NdArray& x, std::optional<int64_t> axis, const KeepOptio
 }
 
 NdArray cumsum(const NdArray& x, std::optional<int64_t> axis, std::optional<DType> dtype) {
-  const auto [y, place] = along("cumsum", x, axis);
-  return composit::cumsum(cast(y, dtype, total_dtype(x.dtype())), place);
+  return scan("cumsum", "aten::cumsum", x, axis, dtype);
 }
 NdArray cumprod(const NdArray& x, std::optional<int64_t> axis, std::optional<DType> dtype) {
-  const auto [y, place] = along("cumprod", x, axis);
-  return apply_one("aten::cumprod", {Tensor(cast(y, dtype, total_dtype(x.dtype()))), place});
+  return scan("cumprod", "aten::cumprod", x, axis, dtype);
 }
 
 NdArray nancumsum(const NdArray& x, std::optional<int64_t> axis, std::optional<DType> dtype) {

@@ -57,6 +57,10 @@ NdArray nanargmin(const NdArray& x, std::optional<int64_t> axis = {},
 
 // none: of x flattened.
 NdArray cumsum(const NdArray& x, std::optional<int64_t> axis = {}, std::optional<DType> dtype = {});
+// As good a match for a plain number as composit's function of tensors.
+inline NdArray cumsum(const NdArray& x, int64_t axis, std::optional<DType> dtype = {}) {
+  return cumsum(x, std::optional(axis), dtype);
+}
 NdArray cumprod(const NdArray& x, std::optional<int64_t> axis = {},
                 std::optional<DType> dtype = {});
 NdArray nancumsum(const NdArray& x, std::optional<int64_t> axis = {},

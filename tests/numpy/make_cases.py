@@ -134,7 +134,7 @@ def reductions():
     for name in ("max", "min"):
         case(name, data((0, 3), "float64"))
         case(name, data((2, 0), "float64"), axis=1)
-    for dtype in FEW:
+    for dtype in FEW + ["uint8", "int8", "float16"]:
         x = data((3, 4), dtype, seed=6)
         for name in ("sum", "prod", "mean"):
             case(name, x, axis=1, dtype=np.float32 if np.dtype(dtype).kind != "c" else np.complex64)

@@ -132,6 +132,18 @@ TEST(numpy_arrays, numbers_are_weak_on_either_side) {
   EXPECT_EQ((cnp::ones({2}, DType::int64) + LazyTensor(x.lazy())).dtype(), DType::float64);
 }
 
+// composit has functions of tensors by the same names, which follow torch.
+TEST(numpy_arrays, names_without_a_namespace_are_numpys_for_its_arrays) {
+  const NdArray x = cnp::ones({2}, DType::int64);
+  EXPECT_EQ(exp(x).dtype(), DType::float64);  // torch's is float32
+  EXPECT_EQ(mean(x).dtype(), DType::float64);
+  EXPECT_EQ(pow(x, 2.0).dtype(), DType::float64);
+  EXPECT_EQ(where(x > 0, x, 0.5).dtype(), DType::float64);
+  EXPECT_EQ(maximum(Tensor(cnp::ones({2}, DType::float32)), x).dtype(), DType::float64);
+  EXPECT_EQ((Tensor(cnp::ones({2}, DType::float32)) * x).dtype(), DType::float64);
+  EXPECT_EQ(cumsum(cnp::ones({2}, DType::uint8), 0).dtype(), DType::uint64);
+}
+
 TEST(numpy_arrays, compound_assignment_keeps_the_dtype) {
   NdArray x = cnp::asarray({1.5F, 2.0F}, "x");
   const NdArray before = x;
