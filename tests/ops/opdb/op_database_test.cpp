@@ -134,7 +134,10 @@ TEST_F(OpDatabase, types_are_torchs_and_of_its_meta_backend) { agreeing(What::ty
 struct Coverage {
   size_t with_tensors = 0, covered = 0;
   std::map<std::string, std::vector<std::string>> holes;  // what is missing -> operators it bars
+
+  size_t percent() const { return 100 * covered / with_tensors; }
 };
+constexpr size_t kCoveredAtLeast = 85;  // percent
 
 // Whether it makes any call that a row could stand for.
 bool is_about_tensors(const Entry& entry) { return !entry.calls.empty() || !entry.holes.empty(); }
@@ -155,7 +158,7 @@ Coverage coverage(const std::set<size_t>& agree, bool (*counts)(const Entry&)) {
 
 void print(const char* what, const Coverage& coverage) {
   std::cout << what << ": " << coverage.covered << " of " << coverage.with_tensors << " operators, "
-            << 100 * coverage.covered / coverage.with_tensors << " %; missing:\n";
+            << coverage.percent() << " %; missing:\n";
   std::vector<std::pair<std::string, std::vector<std::string>>> holes(coverage.holes.begin(),
                                                                       coverage.holes.end());
   std::stable_sort(holes.begin(), holes.end(),
@@ -168,6 +171,7 @@ void print(const char* what, const Coverage& coverage) {
 TEST_F(OpDatabase, values_are_torchs) {
   const Coverage evaluated = coverage(agreeing(What::value, wrong_values), is_about_tensors);
   print("evaluated", evaluated);
+  EXPECT_GE(evaluated.percent(), kCoveredAtLeast);
 }
 
 TEST_F(OpDatabase, gradients_are_autograds) {
@@ -175,6 +179,7 @@ TEST_F(OpDatabase, gradients_are_autograds) {
       coverage(agreeing(What::derivative, wrong_gradients),
                [](const Entry& entry) { return entry.differentiable && is_about_tensors(entry); });
   print("differentiated", differentiated);
+  EXPECT_GE(differentiated.percent(), kCoveredAtLeast);
 }
 
 }  // namespace

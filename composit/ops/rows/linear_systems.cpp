@@ -1,0 +1,444 @@
+// Factors of matrices, and systems of equations solved by them. The factors and the solution by
+// triangles are native; all else is made of these.
+#include <algorithm>
+
+#include "composit/ops/functions.h"
+#include "composit/ops/matrices.h"
+
+namespace composit {
+namespace {
+
+using Number = Matrices::Number;
+
+int64_t size_of(const Type& type, size_t from_end) {
+  return type.sizes[type.rank() - from_end].value();
+}
+
+void expect_matrices(const Tensor& x) {
+  expect_floating(x.dtype());
+  if (x.rank() < 2) throw UserError("expected matrices, received sizes " + str(x.sizes()));
+}
+void expect_square(const Tensor& x) {
+  expect_matrices(x);
+  if (x.size(-1) != x.size(-2))
+    throw UserError("expected square matrices, received sizes " + str(x.sizes()));
+}
+
+// Types of one result per batch, with `last` behind the batch's axes.
+Type per_matrix(const Type& matrices, DType dtype, const Ints& last) {
+  Dims sizes(matrices.sizes.begin(), matrices.sizes.end() - 2);
+  sizes.insert(sizes.end(), last.begin(), last.end());
+  return tensor_type(dtype, sizes);
+}
+
+// ---- factors ------------------------------------------------------------------------------------
+
+std::vector<Type> lu_types(const Type& a) {
+  const int64_t pivots = std::min(size_of(a, 1), size_of(a, 2));
+  return {tensor_type(a.dtype, a.sizes), per_matrix(a, DType::int32, {pivots}),
+          per_matrix(a, DType::int32, {})};
+}
+
+// Gauss with the largest element of each column, as LAPACK's getrf. Pivots count from 1.
+std::vector<Array> lu_factors(const Array& array, bool pivoted) {
+  Matrices a(array);
+  const std::vector<Type> types = lu_types(array.type());
+  const int64_t steps = std::min(a.rows, a.columns);
+  Matrices pivots(a.count, 1, steps), info(a.count, 1, 1);
+  const auto size = [](const Number& x) { return std::abs(x.real()) + std::abs(x.imag()); };
+  for (int64_t m = 0; m < a.count; ++m)
+    for (int64_t k = 0; k < steps; ++k) {
+      int64_t best = k;
+      for (int64_t i = k; pivoted && i < a.rows; ++i)
+        if (size(a(m, i, k)) > size(a(m, best, k))) best = i;
+      pivots(m, 0, k) = static_cast<double>(best + 1);
+      if (a(m, best, k) == 0.0) {
+        if (info(m, 0, 0) == 0.0) info(m, 0, 0) = static_cast<double>(k + 1);
+        continue;
+      }
+      for (int64_t j = 0; j < a.columns; ++j) std::swap(a(m, k, j), a(m, best, j));
+      for (int64_t i = k + 1; i < a.rows; ++i) {
+        const Number factor = a(m, i, k) /= a(m, k, k);
+        for (int64_t j = k + 1; j < a.columns; ++j) a(m, i, j) -= factor * a(m, k, j);
+      }
+    }
+  return {a.array(types[0]), pivots.array(types[1]), info.array(types[2])};
+}
+
+// The lower factor, of what stands on and below the diagonal; and the first row, counted from 1,
+// that shows that there is none.
+std::pair<Matrices, Matrices> cholesky_factors(const Matrices& a) {
+  Matrices l(a.count, a.rows, a.columns), info(a.count, 1, 1);
+  for (int64_t m = 0; m < a.count; ++m)
+    for (int64_t j = 0; j < a.columns; ++j)
+      for (int64_t i = j; i < a.rows; ++i) {
+        Number rest = a(m, i, j);
+        for (int64_t k = 0; k < j; ++k) rest -= l(m, i, k) * std::conj(l(m, j, k));
+        if (i == j && !(rest.real() > 0) && info(m, 0, 0) == 0.0)
+          info(m, 0, 0) = static_cast<double>(j + 1);
+        l(m, i, j) = i == j ? std::sqrt(rest.real()) : rest / l(m, j, j);
+      }
+  return {l, info};
+}
+
+Array triangular_solution(const Array& triangle, const Array& right, bool upper, bool unit) {
+  Matrices a(triangle), x(right);
+  const int64_t n = a.rows;
+  for (int64_t m = 0; m < x.count; ++m)
+    for (int64_t column = 0; column < x.columns; ++column)
+      for (int64_t step = 0; step < n; ++step) {
+        const int64_t i = upper ? n - 1 - step : step;
+        Number rest = x(m, i, column);
+        for (int64_t k = upper ? i + 1 : 0; k < (upper ? n : i); ++k)
+          rest -= a(m, i, k) * x(m, k, column);
+        x(m, i, column) = unit ? rest : rest / a(m, i, i);
+      }
+  return x.array(tensor_type(right.type().dtype, right.type().sizes));
+}
+
+// Exchanges of rows as the matrix that undoes them: A = P L U.
+Array permutation(const Array& pivots, int64_t n, DType dtype) {
+  const Array plain = pivots.contiguous();
+  const auto* exchanged = reinterpret_cast<const int32_t*>(plain.data());
+  const int64_t steps = size_of(plain.type(), 1);
+  Dims sizes(plain.type().sizes.begin(), plain.type().sizes.end() - 1);
+  int64_t count = 1;
+  for (Dim size : sizes) count *= size.value();
+  sizes.insert(sizes.end(), {n, n});
+  Matrices p(count, n, n);
+  for (int64_t m = 0; m < count; ++m) {
+    Ints order;
+    for (int64_t i = 0; i < n; ++i) order.push_back(i);
+    for (int64_t k = 0; k < steps; ++k)
+      std::swap(order[static_cast<size_t>(k)],
+                order[static_cast<size_t>(exchanged[m * steps + k] - 1)]);
+    for (int64_t i = 0; i < n; ++i) p(m, order[static_cast<size_t>(i)], i) = 1;
+  }
+  return p.array(tensor_type(dtype, sizes));
+}
+
+// ---- in terms of operations ---------------------------------------------------------------------
+
+Tensor adjoint(const Tensor& x) { return conj(transpose(x, -1, -2)); }
+Tensor triangle(const Tensor& x, bool upper, int64_t diagonal = 0) {
+  return apply_one(upper ? "aten::triu" : "aten::tril", {x, diagonal});
+}
+Tensor identity(int64_t n, DType dtype) { return apply_one("aten::eye", {n, dtype}); }
+
+Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left = true,
+                        bool unit = false) {
+  return apply_one("aten::linalg_solve_triangular", {a, b, upper, left, unit});
+}
+
+// Both with the batch that their batches broadcast to.
+std::pair<Tensor, Tensor> batched(const Tensor& a, const Tensor& b) {
+  const auto with = [](const Tensor& x, const Ints& batch) {
+    Ints sizes = batch;
+    sizes.insert(sizes.end(), {x.size(-2), x.size(-1)});
+    return expand(x, sizes);
+  };
+  const Ints first = a.sizes(), second = b.sizes();
+  const Ints batch = broadcast_sizes(
+      {Ints(first.begin(), first.end() - 2), Ints(second.begin(), second.end() - 2)});
+  return {with(a, batch), with(b, batch)};
+}
+
+Tensors unpacked(const Tensor& lu, const Tensor& pivots) {
+  const int64_t m = lu.size(-2), n = lu.size(-1), k = std::min(m, n);
+  const Tensor lower = triangle(slice(lu, -1, 0, k), false, -1);
+  const Tensor unit = apply_one("aten::eye.m", {m, k, lu.dtype()});
+  return {apply_one("composit::permutation", {pivots, m, lu.dtype()}), lower + unit,
+          triangle(slice(lu, -2, 0, k), true)};
+}
+
+Tensor lu_solution(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left,
+                   bool adjoint_system) {
+  if (!left) return adjoint(lu_solution(lu, pivots, adjoint(b), true, !adjoint_system));
+  const Tensor p = apply_one("composit::permutation", {pivots, lu.size(-1), lu.dtype()});
+  if (!adjoint_system)
+    return solve_triangular(
+        lu, solve_triangular(lu, matmul(transpose(p, -1, -2), b), false, true, true), true);
+  const Tensor back = adjoint(lu);
+  return matmul(p, solve_triangular(back, solve_triangular(back, b, false), true, true, true));
+}
+
+Tensors lu_of(const Tensor& a) { return apply("aten::linalg_lu_factor_ex", {a}); }
+
+// torch factors the transpose of real matrices, which lie in LAPACK's order then.
+Tensor as_factored(const Tensor& a) { return is_complex(a.dtype()) ? a : transpose(a, -1, -2); }
+
+// 1, or -1 for an odd number of exchanges.
+Tensor parity(const Tensor& pivots, DType dtype) {
+  const Tensor moved = sum(ne(pivots, arange(pivots.size(-1)) + 1), {-1});
+  return to(1 - apply_one("aten::remainder.Scalar", {moved, 2}) * 2, dtype);
+}
+Tensor diagonal(const Tensor& x) { return apply_one("aten::diagonal", {x, 0, -2, -1}); }
+
+bool is_vector(const Tensor& a, const Tensor& b) {
+  Ints sizes = a.sizes();
+  sizes.pop_back();
+  return b.rank() == 1 || b.sizes() == sizes;
+}
+
+Tensors solution(const Tensor& a, Tensor b, bool left) {
+  expect_square(a);
+  const bool vector = left && is_vector(a, b);
+  if (vector) b = unsqueeze(b, -1);
+  if (b.rank() < 2 || b.size(left ? -2 : -1) != a.size(-1))
+    throw UserError("expected right sides for sizes " + str(a.sizes()) + ", received " +
+                    str(b.sizes()));
+  const Tensors lu = lu_of(as_factored(a));
+  const auto [factors, right] = batched(lu[0], b);
+  Ints batch = right.sizes();
+  batch.resize(batch.size() - 2);
+  batch.push_back(lu[1].size(-1));
+  const bool transposed = !is_complex(a.dtype());
+  const Tensor x = lu_solution(factors, expand(lu[1], batch), right, left, transposed);
+  return {vector ? squeeze(x, {-1}) : x, lu[0], lu[1], lu[2]};
+}
+
+// ---- rows ---------------------------------------------------------------------------------------
+
+// Of square matrices; A = P L U.
+Gradients lu_factor_back(const Vjp& v, const Tensor& a) {
+  if (a.size(-1) != a.size(-2))
+    throw UserError("the derivative of factors of matrices that are not square is not there yet");
+  const Tensor &g = v.cotangents[0], &lu = v.results[0];
+  const Tensors plu = unpacked(lu, v.results[1]);
+  const Tensor inner = triangle(matmul(adjoint(plu[1]), triangle(g, false, -1)), false, -1) +
+                       triangle(matmul(triangle(g, true), adjoint(plu[2])), true);
+  const Tensor left = solve_triangular(adjoint(plu[1]), inner, true, true, true);
+  return {matmul(plu[0], solve_triangular(adjoint(plu[2]), left, false, false))};
+}
+
+Gradients cholesky_back(const Vjp& v, const Tensor&, bool upper) {
+  const Tensor l = upper ? adjoint(v.results[0]) : v.results[0];
+  const Tensor g = upper ? adjoint(v.cotangents[0]) : v.cotangents[0];
+  const Tensor inner = matmul(adjoint(l), g);
+  const Tensor symmetric = triangle(inner, false) + adjoint(triangle(inner, false, -1));
+  const Tensor left = solve_triangular(adjoint(l), symmetric, true);
+  return {solve_triangular(l, left, false, false) * 0.5};
+}
+
+void add_factors(OperationTable& rows) {
+  rows.add({.schema = "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool "
+                      "check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
+            .infer =
+                [](Tensor a) {
+                  expect_matrices(a);
+                  return lu_types(a.type());
+                },
+            .native = [](Array a, bool pivot) { return lu_factors(a, pivot); },
+            .vjp = [](Vjp v, Tensor a) { return lu_factor_back(v, a); },
+            .samples = "f32[3,3] | f32[2,3,3] | c64[2,2]",
+            .bad = "f32[3]: expected matrices | i64[2,2]: floating point"});
+  rows.add({.schema = "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool "
+                      "check_errors=False) -> (Tensor L, Tensor info)",
+            .infer =
+                [](Tensor a) {
+                  expect_square(a);
+                  return std::vector<Type>{tensor_type(a.dtype(), a.type().sizes),
+                                           per_matrix(a.type(), DType::int32, {})};
+                },
+            .native =
+                [](Array a, bool upper) {
+                  const Matrices given(a);
+                  auto [factor, info] = cholesky_factors(upper ? adjoint(given) : given);
+                  if (upper) factor = adjoint(factor);
+                  return std::vector<Array>{
+                      factor.array(tensor_type(a.type().dtype, a.type().sizes)),
+                      info.array(per_matrix(a.type(), DType::int32, {}))};
+                },
+            .vjp = [](Vjp v, Tensor a, bool upper) { return cholesky_back(v, a, upper); },
+            .samples = "f32[2,2]=[4,1,1,3] | f32[2,2]=[4,1,1,3] True | f32[1,2,2]=[2,0,0,5]",
+            .bad = "f32[2,3]: square matrices"});
+  rows.add({.schema = "composit::permutation(Tensor pivots, int n, ScalarType dtype) -> Tensor",
+            .infer =
+                [](Tensor pivots, int64_t n, DType dtype) {
+                  Dims sizes = pivots.type().sizes;
+                  if (sizes.empty() || pivots.dtype() != DType::int32)
+                    throw UserError("expected pivots of int32, received " +
+                                    std::string(name(pivots.dtype())));
+                  sizes.back() = n;
+                  sizes.emplace_back(n);
+                  return std::vector<Type>{tensor_type(dtype, sizes)};
+                },
+            .native = [](Array pivots, int64_t n,
+                         DType dtype) { return std::vector<Array>{permutation(pivots, n, dtype)}; },
+            .samples = "i32[3]=[2,2,3] 3 float32",
+            .bad = "f32[2] 2 float32: pivots of int32"});
+}
+
+Gradients triangular_back(const Vjp& v, const Tensor& a, bool upper, bool unit) {
+  const Tensor gb = solve_triangular(adjoint(a), v.cotangents[0], !upper, true, unit);
+  const Tensor ga = -matmul(gb, adjoint(v.results[0]));
+  return {triangle(ga, upper, unit ? (upper ? 1 : -1) : 0), gb};
+}
+
+void add_triangles(OperationTable& rows) {
+  rows.add({.schema = "composit::solve_triangular(Tensor A, Tensor B, bool upper, bool unit) -> "
+                      "Tensor",
+            .infer =
+                [](Tensor a, Tensor b) {
+                  expect_square(a);
+                  expect_matrices(b);
+                  if (b.size(-2) != a.size(-1) || a.dtype() != b.dtype())
+                    throw UserError("expected right sides for sizes " + str(a.sizes()) +
+                                    ", received " + str(b.sizes()));
+                  return std::vector<Type>{tensor_type(b.dtype(), b.type().sizes)};
+                },
+            .native =
+                [](Array a, Array b, bool upper, bool unit) {
+                  return std::vector<Array>{triangular_solution(a, b, upper, unit)};
+                },
+            .vjp = [](Vjp v, Tensor a, Tensor, bool upper,
+                      bool unit) { return triangular_back(v, a, upper, unit); },
+            .samples = "f32[3,3] f32[3,2] True False | f32[2,3,3] f32[2,3,2] False True",
+            .bad = "f32[3,3] f32[2,2] True False: right sides"});
+  rows.add({.schema = "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool "
+                      "left=True, bool unitriangular=False) -> Tensor",
+            .decompose =
+                [](Tensor a, Tensor b, bool upper, bool left, bool unit) {
+                  if (!left) {
+                    a = transpose(a, -1, -2);
+                    b = transpose(b, -1, -2);
+                  }
+                  const auto [matrices, right] = batched(a, b);
+                  const Tensor x = apply_one("composit::solve_triangular",
+                                             {matrices, right, left ? upper : !upper, unit});
+                  return Tensors{left ? x : transpose(x, -1, -2)};
+                },
+            .samples = "f32[3,3] f32[3,2] True | f32[2,3,3] f32[3,2] False True True | f32[3,3] "
+                       "f32[2,3] True False | c64[2,2] c64[2,2] False"});
+  rows.add({.schema = "aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool "
+                      "transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor "
+                      "cloned_coefficient)",
+            .decompose =
+                [](Tensor b, Tensor a, bool upper, bool transposed, bool unit) {
+                  const auto [matrices, right] = batched(a, b);
+                  const Tensor system = transposed ? transpose(matrices, -1, -2) : matrices;
+                  return Tensors{
+                      solve_triangular(system, right, transposed ? !upper : upper, true, unit),
+                      matrices};
+                },
+            .samples = "f32[3,2] f32[3,3] | f32[3,2] f32[3,3] False True True"});
+  rows.add(
+      {.schema = "aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
+       .decompose =
+           [](Tensor b, Tensor l, bool upper) {
+             if (upper) l = adjoint(l);
+             return Tensors{solve_triangular(adjoint(l), solve_triangular(l, b, false), true)};
+           },
+       .samples = "f32[3,2] f32[3,3] | f32[3,2] f32[3,3] True"});
+  rows.add({.schema = "aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+            .decompose =
+                [](Tensor l, bool upper) {
+                  return apply("aten::cholesky_solve", {identity(l.size(-1), l.dtype()), l, upper});
+                },
+            .samples = "f32[3,3] | f32[3,3] True"});
+  rows.add({.schema = "aten::cholesky(Tensor self, bool upper=False) -> Tensor",
+            .decompose =
+                [](Tensor a, bool upper) {
+                  return Tensors{apply("aten::linalg_cholesky_ex", {a, upper})[0]};
+                },
+            .samples = "f32[2,2]=[4,1,1,3] | f32[2,2]=[4,1,1,3] True"});
+}
+
+void add_lu(OperationTable& rows) {
+  rows.add({.schema = "aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, "
+                      "bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
+            .decompose =
+                [](Tensor lu, Tensor pivots, bool data, bool exchanges) {
+                  Tensors plu = unpacked(lu, pivots);
+                  const Tensor none = zeros({0}, lu.dtype());
+                  if (!data) plu[1] = plu[2] = none;
+                  if (!exchanges) plu[0] = none;
+                  return plu;
+                },
+            .samples = "f32[3,3] i32[3]=[2,2,3] | f32[2,3] i32[2]=[2,2] | f32[3,2] i32[2]=[3,2] | "
+                       "f32[2,2] i32[2]=[2,2] False | f32[2,2] i32[2]=[2,2] True False"});
+  rows.add({.schema = "aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, "
+                      "Tensor U)",
+            .decompose =
+                [](Tensor a, bool pivot) {
+                  const Tensors lu = apply("aten::linalg_lu_factor_ex", {a, pivot});
+                  Tensors plu = unpacked(lu[0], lu[1]);
+                  if (!pivot) plu[0] = zeros({0}, a.dtype());
+                  return plu;
+                },
+            .samples = "f32[3,3] | f32[2,2,2]"});
+  rows.add({.schema = "aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool "
+                      "left=True, bool adjoint=False) -> Tensor",
+            .decompose =
+                [](Tensor lu, Tensor pivots, Tensor b, bool left, bool adjoint_system) {
+                  const auto [factors, right] = batched(lu, b);
+                  Ints sizes = right.sizes();
+                  sizes.resize(sizes.size() - 2);
+                  sizes.push_back(pivots.size(-1));
+                  return Tensors{
+                      lu_solution(factors, expand(pivots, sizes), right, left, adjoint_system)};
+                },
+            .samples = "f32[3,3] i32[3]=[2,2,3] f32[3,2] | f32[3,3] i32[3]=[2,3,3] f32[3,2] True "
+                       "True | f32[3,3] i32[3]=[2,3,3] f32[2,3] False"});
+}
+
+void add_solutions(OperationTable& rows) {
+  rows.add({.schema = "aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool "
+                      "check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor "
+                      "info)",
+            .decompose = [](Tensor a, Tensor b, bool left) { return solution(a, b, left); },
+            .samples = "f32[3,3] f32[3,2] | f32[3,3] f32[3] | f32[2,3,3] f32[3,2] | f32[3,3] "
+                       "f32[2,3] False",
+            .bad = "f32[3,3] f32[2,2]: right sides | f32[2,3] f32[2]: square"});
+  rows.add({.schema = "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor "
+                      "inverse, Tensor info)",
+            .decompose =
+                [](Tensor a) {
+                  expect_square(a);
+                  const Tensors lu = lu_of(a);
+                  const auto [factors, one] = batched(lu[0], identity(a.size(-1), a.dtype()));
+                  return Tensors{lu_solution(factors, lu[1], one, true, false), lu[2]};
+                },
+            .vjp =
+                [](Vjp v, Tensor) {
+                  const Tensor back = adjoint(v.results[0]);
+                  return Gradients{-matmul(back, matmul(v.cotangents[0], back))};
+                },
+            .samples = "f32[3,3] | f32[2,2,2] | c64[2,2]",
+            .bad = "f32[2,3]: square"});
+  rows.add({.schema = "aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
+            .decompose =
+                [](Tensor a) {
+                  expect_square(a);
+                  const Tensors lu = lu_of(as_factored(a));
+                  const Tensor product = apply_one("aten::prod.dim_int", {diagonal(lu[0]), -1});
+                  return Tensors{product * parity(lu[1], a.dtype()), lu[0], lu[1]};
+                },
+            .samples = "f32[3,3] | f32[2,2,2] | c64[2,2]",
+            .bad = "f32[2,3]: square"});
+  rows.add({.schema = "aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor "
+                      "LU, Tensor pivots)",
+            .decompose =
+                [](Tensor a) {
+                  expect_square(a);
+                  const Tensors lu = lu_of(as_factored(a));
+                  const Tensor main = diagonal(lu[0]);
+                  const Tensor signs =
+                      apply_one("aten::prod.dim_int", {apply_one("aten::sgn", {main}), -1});
+                  return Tensors{signs * parity(lu[1], a.dtype()), sum(log(abs(main)), {-1}), lu[0],
+                                 lu[1]};
+                },
+            .samples = "f32[3,3] | f32[2,2,2]",
+            .bad = "f32[2,3]: square"});
+}
+
+}  // namespace
+
+void add_linear_systems_rows(OperationTable& rows) {
+  add_factors(rows);
+  add_triangles(rows);
+  add_lu(rows);
+  add_solutions(rows);
+}
+
+}  // namespace composit
