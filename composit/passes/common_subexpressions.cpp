@@ -27,7 +27,7 @@ class Sharing {
     size_t next = 0;
     return rebuild(shared, [&](const Node& node, const std::vector<LazyTensor>& operands) {
       NodePtr now = shared.nodes()[next++];
-      if (is_input(node) || node.effect() >= 0) return std::optional<Replacement>();
+      if (is_input(node)) return std::optional<Replacement>();
       if (const NodePtr* first = firsts.find(node.hash())) return std::optional(replace_by(*first));
       if (!same_nodes(operands, node.operands())) now = copy_of(node, operands).make_node();
       firsts.insert(node.hash(), now);

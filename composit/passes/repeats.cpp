@@ -17,11 +17,10 @@ uint64_t mixed(std::initializer_list<uint64_t> words) {
   return hasher.finish().low;
 }
 
-uint64_t token_of(const Node& node, size_t place) {
+// A node with an effect has its place among the others in it, and comes back nowhere.
+uint64_t token_of(const Node& node) {
   Hasher hasher;
   hasher.add(std::string_view(node.op().str()));
-  // An effect has a place of its own among the others, and comes back nowhere.
-  if (node.effect() >= 0) hasher.add(static_cast<uint64_t>(place) + 1);
   for (const Argument& argument : node.arguments()) {
     hasher.add(static_cast<uint64_t>(argument.kind));
     hasher.add(uint64_t{argument.size});
@@ -289,7 +288,7 @@ Sequence sequence_of(const Graph& graph) {
     const auto place = static_cast<uint32_t>(sequence.nodes.size());
     places.insert(node.get(), place);
     sequence.nodes.push_back(node);
-    sequence.tokens.push_back(token_of(*node, place));
+    sequence.tokens.push_back(token_of(*node));
     sequence.before.emplace_back();
     sequence.behind.emplace_back();
     for (size_t i = 0; i < node->operands().size(); ++i) {

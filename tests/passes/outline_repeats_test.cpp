@@ -181,13 +181,17 @@ TEST(OutlineRepeats, types_numbers_and_inner_wiring_have_to_agree) {
     Graph::Parts parts{.inputs = {x, y}};
     for (const Tensor& result : results) parts.outputs.push_back(result);
     const Graph graph(parts);
-    return outline_repeats(graph).size() < graph.size();
+    const Graph outlined = outline_repeats(graph);
+    verify(outlined);
+    return outlined.size() < graph.size();
   };
   const auto chain = [](const Tensor& a) {
     return exp(sin(cos(tanh(sigmoid(exp(sin(cos(tanh(a)))))))));
   };
   EXPECT_TRUE(saved({chain(x), chain(y)}));
   EXPECT_FALSE(saved({chain(x), chain(to(y, DType::float32))}));
+  const auto total = [&](const Tensor& a) { return chain(chain(sum(a))); };
+  EXPECT_TRUE(saved({total(x), total(slice(y, 0, 0, 2))}));  // but for the sums
   const auto scaled = [](const Tensor& a, double by) {
     Tensor b = a;
     for (int i = 0; i < 5; ++i) b = sin(b) * (by + i);
