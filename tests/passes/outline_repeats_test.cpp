@@ -175,6 +175,20 @@ TEST(OutlineRepeats, shares_an_operand_only_where_every_call_does) {
   expect_inverse(outlined, graph);
 }
 
+TEST(OutlineRepeats, a_region_keeps_the_order_of_its_nodes) {
+  Graph::Parts parts{.inputs = {matrix("x"), matrix("y"), matrix("z")}};
+  for (size_t i = 0; i < 3; ++i) {
+    const Tensor x = parts.inputs[i], y = parts.inputs[(i + 1) % 3];
+    const Tensor product = x * y, sine = sin(x);
+    parts.outputs.push_back(exp(cos(tanh(product - sine))));
+  }
+  const Graph outlined = outline_repeats(Graph(parts), {.min_length = 4, .min_saved = 1});
+  ASSERT_EQ(calls_in(outlined).size(), 3U);
+  const auto& nodes = body_of(calls_in(outlined)[0])->nodes();
+  EXPECT_EQ(nodes[2]->op().str(), "aten::mul.Tensor");
+  EXPECT_EQ(nodes[3]->op().str(), "aten::sin");
+}
+
 TEST(OutlineRepeats, types_numbers_and_inner_wiring_have_to_agree) {
   const Tensor x = matrix("x"), y = matrix("y");
   const auto saved = [&](const Tensors& results) {
@@ -190,7 +204,7 @@ TEST(OutlineRepeats, types_numbers_and_inner_wiring_have_to_agree) {
   };
   EXPECT_TRUE(saved({chain(x), chain(y)}));
   EXPECT_FALSE(saved({chain(x), chain(to(y, DType::float32))}));
-  const auto total = [&](const Tensor& a) { return chain(chain(sum(a))); };
+  const auto total = [&](const Tensor& a) { return chain(tanh(sigmoid(sum(a)))); };
   EXPECT_TRUE(saved({total(x), total(slice(y, 0, 0, 2))}));  // but for the sums
   const auto scaled = [](const Tensor& a, double by) {
     Tensor b = a;
