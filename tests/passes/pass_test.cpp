@@ -76,6 +76,15 @@ TEST(Passes, an_output_of_another_type_is_an_error) {
   EXPECT_THROW(run_passes(relu_graph(), {wider}, {}), InternalError);
 }
 
+TEST(Passes, another_input_is_an_error) {
+  const Pass more{.name = "more", .help = "", .run = [](const Graph& graph) {
+                    Graph::Parts parts = graph.parts();
+                    parts.inputs.push_back(input("y", parts.inputs[0].type()));
+                    return Graph(parts);
+                  }};
+  EXPECT_THROW(run_passes(relu_graph(), {more}, {}), InternalError);
+}
+
 TEST(Passes, print_what_is_asked_for) {
   const auto printed = [](const std::string& what) {
     std::ostringstream out;
