@@ -43,8 +43,8 @@ Tolerance tolerance(c10::ScalarType dtype) {
 enum class What { value, derivative };
 
 // Where torch computes with less than float64 has: its polygamma for the CPU is accurate to about
-// 1e-8, and so are derivatives made of it; its coefficients of Bessel's and Airy's functions are of
-// float32; hardsigmoid's has a sixth in float32; those of binary
+// 1e-8, and so are derivatives made of it; Bessel's and Airy's functions to about 1e-7;
+// hardsigmoid's has a sixth in float32; those of binary
 // cross entropy have a least denominator of 1e-12 in float32. Finite differences (rows_test.cpp)
 // look at ours.
 struct Looser {

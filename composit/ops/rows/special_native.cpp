@@ -103,7 +103,7 @@ Tensor over(const Tensor& y, const Tensor& x, double limit) {
             .infer = [](Tensor x) { return float_like(x); },                                       \
             .native = [](Array x) { return std::vector<Array>{each<function>(x)}; },               \
             .vjp =                                                                                 \
-                [](Vjp v, [[maybe_unused]] Tensor x) {                                                            \
+                [](Vjp v, [[maybe_unused]] Tensor x) {                                             \
                   [[maybe_unused]] const Tensor& y = v.results[0];                                 \
                   return Gradients{v.cotangents[0] * (slope)};                                     \
                 },                                                                                 \

@@ -78,7 +78,8 @@ class Dump:
             numpy.random.seed(0)
             samples = list(info.sample_inputs("cpu", dtype, requires_grad=False, set_seed=False))
             small = [sample for sample in samples if _largest(sample) <= _LARGEST_TENSOR]
-            yield from spread(small or sorted((s for s in samples if _largest(s) <= _LARGEST_OF_ALL), key=_largest)[:1])
+            least = [sample for sample in samples if _largest(sample) <= _LARGEST_OF_ALL]
+            yield from spread(small or sorted(least, key=_largest)[:1])
 
     def _number_of(self, call):
         """The number of the call, or None and why there is none."""

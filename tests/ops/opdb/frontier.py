@@ -54,8 +54,8 @@ class Frontier(Watch):
 
 @functools.cache
 def _functional_form(op):
-    """`add.Tensor` for `add_.Tensor` and `add.out`: the overload of the same arguments, outputs left
-    out; None where there is none."""
+    """`add.Tensor` for `add_.Tensor` and `add.out`: the overload of the same arguments but for
+    outputs; None where there is none."""
     base = op._schema.name.removeprefix("aten::").removesuffix("_")
     wanted = [(a.name, str(a.type)) for a in op._schema.arguments if not a.is_out]
     packet = getattr(torch.ops.aten, base, None)
