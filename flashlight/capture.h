@@ -101,11 +101,19 @@ class CaptureBase {
   CheckReport check_flat(const std::vector<at::Tensor>& arguments,
                          const CheckOptions& options) const;
 
+  // Compares `grad(loss, wrt)` on these arguments with autograd: with the `.grad` that backward()
+  // inside the program left, with autograd on the program's result, or, for a capture that does not
+  // know its program, with autograd on a replay. Parameters, buffers and arguments are left as they
+  // were.
+  GradientReport check_grad(const std::vector<at::Tensor>& arguments, size_t loss = 0,
+                            const std::vector<std::string>& wrt = {}) const;
+
+  struct State;  // capture_state.h
+
  protected:
   void expect_structure(const Structure& arguments) const;
 
  private:
-  struct State;
   explicit CaptureBase(std::shared_ptr<State> state);
   friend class Checker;
   std::shared_ptr<State> state_;

@@ -1,6 +1,5 @@
 #include "flashlight/check.h"
 
-#include <ATen/Context.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "flashlight/capture_state.h"
 #include "flashlight/difference.h"
 #include "flashlight/float64.h"
+#include "flashlight/saved_state.h"
 #include "tracer/memory_view.h"
 
 namespace flashlight {
@@ -23,16 +23,9 @@ class Checker {
  public:
   Checker(const CaptureBase::State& state, const std::vector<at::Tensor>& arguments,
           const CheckOptions& options)
-      : state_(state),
-        options_(options),
-        generator_(at::globalContext().defaultGenerator(c10::kCPU)) {
+      : state_(state), options_(options), saved_(state, arguments) {
     arguments_.structure = state.arguments;
     arguments_.tensors = arguments;
-    random_state_ = generator_.get_state();
-    for (const composit::Mutation& mutation : state.graph.mutations()) {
-      const at::Tensor target = bound(*mutation.target.node);
-      saved_.emplace_back(target, tracer::copy_keeping_strides(target.detach()));
-    }
   }
 
   CheckReport run() {
@@ -45,7 +38,7 @@ class Checker {
     } catch (const std::exception& error) {
       report_.error = error.what();
     }
-    restore();
+    saved_.restore();
     return std::move(report_);
   }
 
@@ -53,31 +46,16 @@ class Checker {
   using Values = std::vector<at::Tensor>;
   using Kept = std::unordered_map<size_t, Values>;  // outputs by step
 
-  at::Tensor bound(const composit::Node& input) const {
-    const auto inputs = state_.bind(arguments_.tensors);
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (state_.graph.inputs()[i].node.get() == &input) return inputs[i];
-    throw composit::UserError("[check] the capture writes '" + input_name(input) +
-                              "', which is not among its inputs");
-  }
-
-  // Every run begins with the same buffers, parameters, arguments and random state, and leaves them
-  // so.
-  void restore() {
-    const c10::AutoGradMode no_grad(false);
-    for (auto& [target, value] : saved_) target.copy_(value);
-    generator_.set_state(random_state_);
-  }
-
+  // Every run begins with the same buffers, parameters, arguments and random state.
   ProgramRun run_program(const tracer::Recorder::Observer& observer) {
-    restore();
+    saved_.restore();
     TraceOptions options = state_.options;
     options.strict = options_.strict;
     const c10::AutoGradMode grad(state_.grad);
     return run_recorded(state_.program, arguments_, state_.named, options, observer);
   }
   Values run_replay(const tracer::Plan::Observer& observer) {
-    restore();
+    saved_.restore();
     return state_.plan().run(state_.bind(arguments_.tensors), observer);
   }
 
@@ -200,7 +178,7 @@ class Checker {
     if (!float64_plan_)
       float64_plan_.emplace(in_float64(state_.graph),
                             tracer::PlanOptions{state_.grad, state_.generators});
-    restore();
+    saved_.restore();
     Values inputs;
     for (const at::Tensor& input : state_.bind(arguments_.tensors))
       inputs.push_back(input.scalar_type() == c10::kFloat
@@ -242,9 +220,7 @@ class Checker {
   const CaptureBase::State& state_;
   const CheckOptions& options_;
   FlatValues arguments_;
-  at::Generator generator_;
-  at::Tensor random_state_;
-  std::vector<std::pair<at::Tensor, at::Tensor>> saved_;  // written inputs and their values before
+  SavedState saved_;
   std::unique_ptr<tracer::Recording> recording_;
   std::vector<RecordId> records_;  // by step
   std::unordered_map<RecordId, std::vector<composit::Hash>> digests_;

@@ -1,5 +1,6 @@
 #include "flashlight/check_report.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace flashlight {
@@ -18,6 +19,25 @@ std::string line(const NodeDifference& difference) {
 }
 
 }  // namespace
+
+bool GradientReport::ok() const {
+  return std::all_of(differences.begin(), differences.end(),
+                     [this](const auto& one) { return one.relative <= tolerance; });
+}
+
+std::string str(const GradientReport& report) {
+  std::vector<GradientDifference> sorted = report.differences;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.relative > b.relative; });
+  std::string text = (report.ok() ? "equal: " : "different: ") + std::to_string(sorted.size()) +
+                     " gradients compared with " + report.oracle + "\n";
+  for (const GradientDifference& one : sorted) {
+    if (report.ok() && &one != sorted.data()) break;  // the worst says it all
+    text += "  " + one.name + ": absolute " + number("%.3g", one.absolute) + ", relative " +
+            number("%.3g", one.relative) + "\n";
+  }
+  return text;
+}
 
 std::string str(const CheckReport& report) {
   std::string text;

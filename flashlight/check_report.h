@@ -44,7 +44,26 @@ struct CheckReport {
   int exit_code() const { return ok() ? 0 : 1; }
 };
 
+// How far our gradient by one input is from autograd's.
+struct GradientDifference {
+  std::string name;
+  double absolute = 0;  // largest difference of an element
+  double relative = 0;  // over the largest element of all gradients
+};
+
+// What check_grad found.
+struct GradientReport {
+  std::string oracle;  // what computed the gradients that ours were compared with
+  std::vector<GradientDifference> differences;  // one per input differentiated by
+  double tolerance = 0;                         // largest relative difference that passes
+
+  bool ok() const;
+  explicit operator bool() const { return ok(); }
+  int exit_code() const { return ok() ? 0 : 1; }
+};
+
 // For people: what differs first, with its scope and line, then the rest.
 std::string str(const CheckReport& report);
+std::string str(const GradientReport& report);
 
 }  // namespace flashlight

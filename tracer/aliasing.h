@@ -140,6 +140,7 @@ class Aliasing {
   ValueId regenerate(StorageState& state, const at::Tensor& tensor, int64_t shift);
   bool lies_in_alias(const StorageState& state, GeometryId geometry) const;
   ValueId scatter(StorageState& state, const PendingWrite& write);
+  ValueId written_as(const PendingWrite& write, ValueId value);
   ValueId repeat_view(const Alias& link, ValueId operand, RecordId birth);
   // The links from `geometry` to the base, leaf first; empty where one of them is not a recorded
   // view operator.

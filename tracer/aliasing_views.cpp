@@ -73,8 +73,8 @@ bool Aliasing::lies_in_alias(const StorageState& state, GeometryId geometry) con
 ValueId Aliasing::scatter(StorageState& state, const PendingWrite& write) {
   const std::vector<Alias> path = path_to_base(state, write.geometry, true);
   if (path.empty())
-    return emit(RecordKind::storage_scatter, write.geometry, {state.base, write.value},
-                state.base_geometry, state.birth);
+    return written_as(write, emit(RecordKind::storage_scatter, write.geometry,
+                                  {state.base, write.value}, state.base_geometry, state.birth));
   std::vector<ValueId> parents{state.base};  // from the base down to the parent of the written view
   for (size_t i = path.size() - 1; i > 0; --i)
     parents.push_back(repeat_view(path[i], parents.back(), state.birth));
@@ -92,10 +92,21 @@ ValueId Aliasing::scatter(StorageState& state, const PendingWrite& write) {
     for (const c10::IValue& attribute : inverse.attributes) recording_.attributes.push(attribute);
     record.attribute_count = static_cast<uint32_t>(inverse.attributes.size());
     const ValueId operands[] = {old, value};
-    value =
+    value = written_as(
+        write,
         recording_.push(record, inverse.takes_parent ? c10::ArrayRef<ValueId>(operands, 2) : value,
-                        link.parent, state.birth);
+                        link.parent, state.birth));
   }
+  return value;
+}
+
+// Putting a write into its base belongs to the operator that wrote.
+ValueId Aliasing::written_as(const PendingWrite& write, ValueId value) {
+  const Record& writer = recording_.records[recording_.values[write.value].record];
+  if (writer.kind != RecordKind::op || writer.grad) return value;
+  Record& record = recording_.records[recording_.values[value].record];
+  record.grad = false;
+  record.rewrites = true;
   return value;
 }
 

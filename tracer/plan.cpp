@@ -238,7 +238,7 @@ class Planner {
 
   void add_operator(const Frame& frame, Step& step) {
     const Node& node = *step.node;
-    const Attribute* via = node.find_run("via");
+    const Attribute* via = options_.autograd ? nullptr : node.find_run("via");
     step.op = &of_node(find(via ? via->as<std::string>() : node.op().str()), node);
     const auto& arguments = step.op->schema->arguments();
     size_t next = 0;  // of the node's tensor arguments
@@ -351,6 +351,7 @@ class Planner {
 Plan::Plan(const composit::Graph& graph, PlanOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->graph = graph;
   impl_->pin_strides = options.pin_strides;
+  impl_->autograd = options.autograd;
   Planner(*impl_, options);
 }
 Plan::~Plan() = default;

@@ -68,6 +68,7 @@ struct Step {
 struct Plan::Impl {
   composit::Graph graph;
   bool pin_strides = true;
+  bool autograd = false;
   std::vector<Step> steps;
   std::vector<at::Tensor> initial;  // slots at the begin: constants
   std::vector<Slot> inputs, outputs;

@@ -167,6 +167,7 @@ class Publisher {
     spec.run("body", std::make_shared<const composit::Graph>(std::move(body)));
     if (!inner.effects.empty()) add_effect(frame, spec);
     add_grad(spec, composite.grad);
+    add_custom_gradient(spec, results);
     finish_node(frame, std::move(spec), scope, composite.frames, results, !inner.effects.empty());
   }
 
@@ -185,6 +186,8 @@ class Publisher {
     NodeSpec spec =
         record.kind == RecordKind::op ? op_node(frame, record) : memory_node(frame, record);
     for (ValueId value : values) spec.output(type(value));
+    add_custom_gradient(spec, values);
+    if (record.rewrites && recording_.grad) spec.run("rewrites", true);
     if (record.effect) add_effect(frame, spec);
     finish_node(frame, std::move(spec), std::move(scope), record.frames, values, record.effect);
     if (record.kind != RecordKind::op || record.value_count != 1) return;
@@ -355,6 +358,14 @@ class Publisher {
   }
   void add_grad(NodeSpec& spec, bool grad) const {
     if (grad != recording_.grad) spec.run("grad", grad);
+  }
+  void add_custom_gradient(NodeSpec& spec, c10::ArrayRef<ValueId> values) const {
+    for (ValueId value : values)
+      if (const auto found = recording_.custom_gradients.find(value);
+          found != recording_.custom_gradients.end()) {
+        spec.run("custom_grad", found->second);
+        return;
+      }
   }
   static void add_effect(Frame& frame, NodeSpec& spec) {
     spec.run("effect", static_cast<int64_t>(frame.effects.size()));

@@ -8,6 +8,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "tracer/autograd_refusal.h"
+#include "tracer/custom_gradient.h"
 #include "tracer/memory_view.h"
 #include "tracer/publish.h"
 
@@ -160,8 +161,8 @@ void Recorder::read_arguments(Pending& pending, c10::ArrayRef<c10::IValue> argum
     const c10::IValue& argument = arguments[i];
     if (info.arguments[i] == ArgumentKind::other) continue;
     if (info.arguments[i] == ArgumentKind::tensor) {
-      pending.operands.push_back(
-          argument.isTensor() ? aliasing_.read(argument.toTensor(), info.reads[i]) : kNone);
+      pending.operands.push_back(argument.isTensor() ? read(argument.toTensor(), info.reads[i])
+                                                     : kNone);
       continue;
     }
     const auto tensors = tensors_of(argument);
@@ -169,13 +170,21 @@ void Recorder::read_arguments(Pending& pending, c10::ArrayRef<c10::IValue> argum
     pending.operands.push_back(
         argument.isNone() ? kAbsentList : kListMark | static_cast<uint32_t>(tensors.size()));
     for (const at::Tensor& tensor : tensors)
-      pending.operands.push_back(aliasing_.read(tensor, info.reads[i]));
+      pending.operands.push_back(read(tensor, info.reads[i]));
   }
   pending.attributes = recording_->attributes.size();
   for (size_t i = 0; i < arguments.size(); ++i)
     if (info.arguments[i] == ArgumentKind::other)
       recording_->attributes.push(attribute(arguments[i]));
   pending.attribute_count = recording_->attributes.size() - pending.attributes;
+}
+
+ValueId Recorder::read(const at::Tensor& tensor, bool content) {
+  const ValueId value = aliasing_.read(tensor, content);
+  if (recording_->grad && c10::GradMode::is_enabled() && tensor.requires_grad())
+    if (auto name = custom_gradient(*recording_, value, tensor))
+      recording_->custom_gradients.emplace(value, std::move(*name));
+  return value;
 }
 
 // A generator by its role: the recording must not keep it alive. Lists and strings as one copy for

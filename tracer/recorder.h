@@ -95,6 +95,7 @@ class Recorder {
   };
 
   void read_arguments(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
+  ValueId read(const at::Tensor& tensor, bool content = true);
   c10::IValue attribute(const c10::IValue& argument);
   void begin_composite(Pending& pending);
 

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "composit/ir/graph.h"
@@ -60,9 +61,10 @@ struct JointView {
 struct Record {
   RecordKind kind = RecordKind::op;
   bool grad = false;
-  bool effect = false;   // keeps its place, also when nobody uses it
-  bool throws = false;   // threw, after it may have written
-  bool replays = false;  // repeats a view operator recorded before, to regenerate a view
+  bool effect = false;    // keeps its place, also when nobody uses it
+  bool throws = false;    // threw, after it may have written
+  bool replays = false;   // repeats a view operator recorded before, to regenerate a view
+  bool rewrites = false;  // puts a write that autograd does not see into its base
   const OpInfo* info = nullptr;
   uint32_t index = 0;                        // see RecordKind
   uint32_t operands = 0, operand_count = 0;  // into Recording::operands
@@ -139,6 +141,7 @@ struct Recording {
   std::vector<GeneratorState> generator_states;
   std::vector<RecordedGenerator> generators;
   std::vector<Backtrace> backtraces;
+  std::unordered_map<ValueId, std::string> custom_gradients;  // see custom_gradient.h
   GeometryTable geometries;
   std::vector<std::string> remarks;  // for Capture::assumptions()
   uint32_t current_composite = kNone;

@@ -81,11 +81,12 @@ class Run {
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) {
     std::vector<at::Tensor> outputs;
     {
-      const at::AutoDispatchBelowADInplaceOrView below_autograd;
+      std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
+      if (!plan_.autograd) below_autograd.emplace();
       const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
       const c10::AutoGradMode restore_grad_mode(c10::GradMode::is_enabled());
       for (const Step& step : plan_.steps) run(step);
-      c10::GradMode::set_enabled(false);
+      c10::GradMode::set_enabled(plan_.autograd);
       outputs = take_outputs();
       write_inputs(inputs);
     }

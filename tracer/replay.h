@@ -30,6 +30,9 @@ struct PlanOptions {
   // Outputs get the strides of their types, for the same bits. A graph that was not recorded says
   // nothing about strides: LibTorch's choice is the faster one.
   bool pin_strides = true;
+  // Autograd records the run: what comes of inputs that require a gradient has one. In-place
+  // operators run as what they compute.
+  bool autograd = false;
 };
 
 class Plan {

@@ -18,8 +18,11 @@ class Walk {
        const std::vector<LazyTensor>& boundary) {
     for (const LazyTensor& tensor : boundary)
       if (tensor) boundary_.insert(tensor.hash(), {});
-    for (const LazyTensor& tensor : inputs)
-      if (tensor) active_.insert(tensor.hash(), {});
+    for (const LazyTensor& tensor : inputs) {
+      if (!tensor) continue;
+      active_.insert(tensor.hash(), {});
+      reached_.insert(tensor.hash(), {});
+    }
     collect(outputs);
     for (const NodePtr& node : nodes_) mark(node);
   }
@@ -36,14 +39,16 @@ class Walk {
   void run() {
     for (size_t i = nodes_.size(); i-- > 0;) {
       const NodePtr& node = nodes_[i];
-      std::vector<bool> wanted;
-      for (const LazyTensor& operand : node->operands()) wanted.push_back(is_active(operand));
-      if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) continue;
       const Tensors cotangents = cotangents_of(node);
       if (std::none_of(cotangents.begin(), cotangents.end(),
                        [](const Tensor& tensor) { return tensor.defined(); }))
         continue;
-      const Tensors gradients = vjp_of(node, cotangents, wanted);
+      if (const Attribute* custom = node->find_run("custom_grad")) refuse(*node, *custom);
+      std::vector<bool> wanted;
+      for (const LazyTensor& operand : node->operands()) wanted.push_back(is_active(operand));
+      if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) continue;
+      const Tensors gradients =
+          runs_without_grad(*node) ? Tensors{cotangents[0]} : vjp_of(node, cotangents, wanted);
       for (size_t k = 0; k < gradients.size(); ++k)
         if (wanted[k]) add(node->operands()[k], gradients[k]);
     }
@@ -76,18 +81,40 @@ class Walk {
       }
     }
   }
-  // Tensors that depend on an input and carry gradients. What ran under no_grad carries none.
+  // Tensors that depend on an input and carry gradients.
   void mark(const NodePtr& node) {
-    static const Symbol grad_mode("grad");
-    if (const Attribute* grad = find(node->execution(), grad_mode); grad && !grad->as<bool>())
-      return;
     const auto& operands = node->operands();
-    if (std::none_of(operands.begin(), operands.end(),
-                     [&](const LazyTensor& operand) { return is_active(operand); }))
-      return;
+    const auto is_reached = [&](const LazyTensor& operand) {
+      return operand && reached_.contains(operand.hash());
+    };
+    if (std::none_of(operands.begin(), operands.end(), is_reached)) return;
+    insert_outputs(reached_, node);
+    const bool carries = runs_without_grad(*node)
+                             ? is_rewritten(*node) && is_active(operands[0])
+                             : std::any_of(operands.begin(), operands.end(),
+                                           [&](const LazyTensor& x) { return is_active(x); });
+    if (carries || node->find_run("custom_grad") != nullptr) insert_outputs(active_, node);
+  }
+  static bool runs_without_grad(const Node& node) {
+    const Attribute* grad = node.find_run("grad");
+    return grad != nullptr && !grad->as<bool>();
+  }
+  // What is written in place under no_grad keeps its gradient, as if it had not been touched; that
+  // is autograd's rule, and clipping and renormalisation of weights rely on it.
+  static bool is_rewritten(const Node& node) {
+    const bool in_place = node.find_run("via") != nullptr || node.find_run("rewrites") != nullptr;
+    return in_place && !node.operands().empty() && node.operands()[0] &&
+           node.outputs().size() == 1 && node.outputs()[0].sizes == node.operands()[0].type().sizes;
+  }
+  static void insert_outputs(HashSet& set, const NodePtr& node) {
     for (uint32_t i = 0; i < node->outputs().size(); ++i)
-      if (is_differentiable(node->outputs()[i].dtype))
-        active_.insert(LazyTensor{node, i}.hash(), {});
+      if (is_differentiable(node->outputs()[i].dtype)) set.insert(LazyTensor{node, i}.hash(), {});
+  }
+  [[noreturn]] static void refuse(const Node& node, const Attribute& custom) {
+    throw UserError("[grad] the gradient goes through '" + custom.as<std::string>() +
+                    "', a custom autograd function around '" + node.op().str() +
+                    "': its backward is host code that the graph does not have; capture the "
+                    "program with backward() inside, or differentiate on either side of it");
   }
   bool is_active(const LazyTensor& tensor) const {
     return tensor && active_.contains(tensor.hash());
@@ -102,7 +129,9 @@ class Walk {
     return cotangents;
   }
 
-  HashSet boundary_, active_, seen_;
+  HashSet boundary_, seen_;
+  HashSet reached_;  // depend on an input
+  HashSet active_;   // and carry gradients
   std::vector<NodePtr> nodes_;
   FlatMap<Hash, Tensor> cotangents_;
 };

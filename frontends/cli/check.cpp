@@ -6,6 +6,13 @@
 
 namespace cli {
 
+int check_grad(const std::string& folder, size_t loss, std::ostream& out) {
+  const auto captured = flashlight::CaptureBase::load(folder);
+  const auto report = captured.check_grad(captured.example_arguments(), loss);
+  out << str(report);
+  return report.exit_code();
+}
+
 int check(const std::string& folder, std::ostream& out) {
   const auto captured = flashlight::CaptureBase::load(folder);
   const auto results = captured.replay(captured.example_arguments());

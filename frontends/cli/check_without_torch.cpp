@@ -3,9 +3,12 @@
 
 namespace cli {
 
-int check(const std::string&, std::ostream&) {
+[[noreturn]] static void refuse() {
   throw composit::UserError(
       "[check] runs the capture through LibTorch, and this build has none; all else works");
 }
+
+int check(const std::string&, std::ostream&) { refuse(); }
+int check_grad(const std::string&, size_t, std::ostream&) { refuse(); }
 
 }  // namespace cli

@@ -22,6 +22,8 @@ int passes(std::ostream& out);
 int env(std::ostream& out);
 // UserError in a build without LibTorch.
 int check(const std::string& folder, std::ostream& out);
+// Gradients by all parameters against autograd's.
+int check_grad(const std::string& folder, size_t loss, std::ostream& out);
 
 // The regions that `graph` calls, once each.
 void print_called(const composit::Graph& graph, std::ostream& out);

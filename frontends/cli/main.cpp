@@ -20,7 +20,8 @@ struct Arguments {
   std::string folder, other;
   std::string svg, passes;
   std::string filter;
-  bool float64 = false;
+  size_t loss = 0;
+  bool grad = false;
   bool weights = false;
 };
 
@@ -49,6 +50,9 @@ int main(int argc, char** argv) {
   diff->add_option("OTHER", arguments.other, "the capture to compare with")->required();
   CLI::App* check = add_command(
       app, "check", "replay the saved example and compare with the saved results", arguments);
+  check->add_flag("--grad", arguments.grad,
+                  "compare the gradients by all parameters with autograd's instead");
+  check->add_option("--loss", arguments.loss, "with --grad: the number of the result to derive");
   CLI::App* ops =
       app.add_subcommand("ops", "the operations composit defines, and how it differentiates them");
   ops->add_option("FILTER", arguments.filter, "only those whose names contain this");
@@ -62,6 +66,8 @@ int main(int argc, char** argv) {
     if (*ops) return cli::ops(arguments.filter, std::cout);
     if (*passes) return cli::passes(std::cout);
     if (*env) return cli::env(std::cout);
+    if (*check && arguments.grad)
+      return cli::check_grad(arguments.folder, arguments.loss, std::cout);
     if (*check) return cli::check(arguments.folder, std::cout);
   } catch (const composit::UserError& error) {
     std::cerr << "flashlight: " << error.what() << '\n';

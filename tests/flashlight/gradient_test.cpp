@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/nn.h>
+#include <torch/optim.h>
 
 #include "composit/ir/error.h"
+#include "composit/ir/print.h"
 #include "flashlight/trace.h"
 #include "tests/user_error.h"
 
@@ -89,6 +91,155 @@ TEST(Gradient, DetachedAndNoGradPartsPassNothing) {
   const auto captured = trace(run, x);
   const auto ours = captured.grad(0, {"input_0"})({x}).gradients[0];
   EXPECT_TRUE(at::allclose(ours, torch::autograd::grad({run(x)}, {x})[0]));
+}
+
+// y = x³, with a derivative of its own.
+struct Cube : torch::autograd::Function<Cube> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x) {
+    context->save_for_backward({x});
+    return x * x * x;
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const at::Tensor x = context->get_saved_variables()[0];
+    return {gradients[0] * 3 * x * x};
+  }
+};
+
+TEST(Gradient, OfTiedWeightsIsTheSumOfTheirUses) {
+  torch::nn::Embedding embedding(7, 4);
+  torch::nn::Linear head(torch::nn::LinearOptions(4, 7).bias(false));
+  head->weight = embedding->weight;
+  embedding->to(torch::kDouble);
+  torch::nn::Sequential model(embedding, head);
+  const at::Tensor tokens = torch::tensor({1, 5, 1, 3});
+  const auto run = [&](at::Tensor ids) {
+    return head->forward(embedding->forward(ids).tanh()).pow(2).mean();
+  };
+  TraceSettings settings;
+  settings.named = {{"embedding.weight", embedding->weight}, {"head.weight", head->weight}};
+  const auto captured = trace(settings, run, tokens);
+  const Gradient gradient = captured.grad();
+  EXPECT_THAT(gradient.names(), testing::ElementsAre("embedding.weight"));
+  EXPECT_LT(difference(gradient, {tokens}, run(tokens), settings.named), 1e-12);
+  EXPECT_LT(difference(captured.grad(0, {"head.weight"}), {tokens}, run(tokens), settings.named),
+            1e-12);
+}
+
+TEST(Gradient, ThroughACustomAutogradFunctionIsRefusedByName) {
+  const at::Tensor x = torch::rand({3}, torch::kDouble).requires_grad_(true);
+  const auto captured = trace([](at::Tensor v) { return Cube::apply(v).sum(); }, x);
+  EXPECT_THAT(composit::user_error([&] { captured.grad(0, {"input_0"}); }).value_or(""),
+              testing::AllOf(HasSubstr("Cube"), HasSubstr("custom autograd function")));
+}
+
+TEST(Gradient, BesideACustomAutogradFunctionIsAutograds) {
+  const at::Tensor x = torch::rand({3}, torch::kDouble).requires_grad_(true);
+  const at::Tensor y = torch::rand({3}, torch::kDouble).requires_grad_(true);
+  const auto run = [](at::Tensor v, at::Tensor w) { return (Cube::apply(v) * w).sum(); };
+  const auto captured = trace(run, x, y);
+  const auto ours = captured.grad(0, {"input_1"})({x, y}).gradients[0];
+  EXPECT_TRUE(at::allclose(ours, torch::autograd::grad({run(x, y)}, {y})[0]));
+}
+
+TEST(Gradient, IsWhatBackwardInsideTheScopeComputed) {
+  torch::nn::Sequential model(torch::nn::Linear(5, 7), torch::nn::Tanh(), torch::nn::Linear(7, 1));
+  model->to(torch::kDouble);
+  const at::Tensor weight = model->parameters()[0];
+  const auto run = [&](at::Tensor input) {
+    const at::Tensor loss = Cube::apply(model->forward(input)).mean();
+    return std::vector<at::Tensor>{loss, torch::autograd::grad({loss}, {weight})[0]};
+  };
+  const auto plain = [&](at::Tensor input) { return model->forward(input).pow(3).mean(); };
+  TraceSettings settings;
+  settings.named = named_tensors(*model);
+  const at::Tensor x = torch::randn({4, 5}, torch::kDouble), other = torch::randn_like(x);
+  const auto with_backward = trace(settings, run, x);  // by the custom function's own rule
+  const auto captured = trace(settings, plain, x);
+  const std::string name = settings.named[0].name;
+  EXPECT_TRUE(at::allclose(captured.grad(0, {name})({other}).gradients[0], with_backward(other)[1],
+                           1e-10, 1e-12));
+}
+
+TEST(Gradient, OfWhatIsRewrittenUnderNoGradIsAutograds) {
+  const at::Tensor x = torch::rand({3}, torch::kDouble).requires_grad_(true);
+  const auto run = [](at::Tensor v) {
+    at::Tensor y = v * 2;
+    {
+      torch::NoGradGuard guard;
+      y.mul_(3);  // as if it were a constant's value: autograd does not see it
+      y[1].fill_(1);
+    }
+    return (y * y).sum();
+  };
+  const auto captured = trace(run, x);
+  const auto ours = captured.grad(0, {"input_0"})({x}).gradients[0];
+  EXPECT_TRUE(at::allclose(ours, torch::autograd::grad({run(x)}, {x})[0]))
+      << ours << composit::print(captured.graph());
+}
+
+TEST(CheckGrad, ComparesWithAutogradOnTheProgram) {
+  torch::nn::Sequential model(torch::nn::Conv2d(3, 4, 3), torch::nn::BatchNorm2d(4),
+                              torch::nn::ReLU());
+  const auto run = [&](at::Tensor x) { return model->forward(x).pow(2).mean(); };
+  TraceSettings settings;
+  settings.named = named_tensors(*model);
+  const at::Tensor x = torch::randn({2, 3, 8, 8});
+  const auto captured = trace(settings, run, x);
+  const at::Tensor statistics = settings.named.back().tensor.clone();
+  const auto report = captured.check_grad({torch::randn({2, 3, 8, 8})});
+  EXPECT_TRUE(report.ok()) << str(report);
+  EXPECT_EQ(report.differences.size(), 4u);
+  EXPECT_EQ(report.oracle, "autograd on the program");
+  EXPECT_FALSE(model->parameters()[0].grad().defined());
+  EXPECT_TRUE(at::equal(settings.named.back().tensor, statistics));  // left as they were
+  EXPECT_TRUE(captured.check_grad({x}, 0, {"input_0"}).ok());
+}
+
+TEST(CheckGrad, ComparesWithTheBackwardInsideTheProgram) {
+  torch::nn::Linear model(5, 1);
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  const auto step = [&](at::Tensor x) {
+    optimizer.zero_grad();
+    const at::Tensor loss = model->forward(x).pow(2).mean();
+    loss.backward();
+    optimizer.step();
+    return loss;
+  };
+  TraceSettings settings;
+  settings.named = named_tensors(*model);
+  const auto captured = trace(settings, step, torch::randn({4, 5}));
+  const auto report = captured.check_grad({torch::randn({4, 5})});
+  EXPECT_TRUE(report.ok()) << str(report);
+  EXPECT_THAT(report.oracle, HasSubstr("backward() inside the program"));
+}
+
+TEST(CheckGrad, FindsAGradientThatIsWrong) {
+  const at::Tensor x = torch::rand({3}, torch::kDouble).requires_grad_(true);
+  bool doubled = false;  // a host value the capture bakes in
+  const auto captured =
+      trace([&](at::Tensor v) { return (v * v * (doubled ? 2.0 : 1.0)).sum(); }, x);
+  EXPECT_TRUE(captured.check_grad({x}, 0, {"input_0"}).ok());
+  doubled = true;
+  const auto report = captured.check_grad({x}, 0, {"input_0"});
+  EXPECT_FALSE(report.ok());
+  EXPECT_THAT(str(report), HasSubstr("different: 1 gradients"));
+  EXPECT_NEAR(report.differences.at(0).relative, 0.5, 1e-9);
+}
+
+TEST(CheckGrad, OfALoadedCaptureComparesWithAutogradOnAReplay) {
+  torch::nn::Sequential model(torch::nn::Linear(5, 7), torch::nn::ReLU(), torch::nn::Linear(7, 1));
+  TraceSettings settings;
+  settings.named = named_tensors(*model);
+  const auto captured = trace(
+      settings, [&](at::Tensor x) { return model->forward(x).relu_().mul_(3).mean(); },
+      torch::randn({4, 5}));
+  const std::string folder = testing::TempDir() + "check_grad";
+  captured.save(folder);
+  const auto report = CaptureBase::load(folder).check_grad({torch::randn({4, 5})});
+  EXPECT_TRUE(report.ok()) << str(report);
+  EXPECT_EQ(report.differences.size(), 4u);
+  EXPECT_EQ(report.oracle, "autograd on a replay");
 }
 
 TEST(Gradient, SaysWhatIsWrong) {
