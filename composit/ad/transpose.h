@@ -1,9 +1,9 @@
 // The derivative of a loop form, as a loop form: what flows back to one of its operands.
 //
-//   Loops mm = ...;                                         // y[i, k] = sum over j of a[i, j] b[j,
-//   k] Transposed da = transpose(mm, 0, {true}); da.operands == {1, 2}; // b, and the cotangent of
-//   y da.loops                                                // da[i, j] = sum over k of g[i, k]
-//   b[j, k]
+//   Loops mm = ...;                               // y[i, k] = sum over j of a[i, j] b[j, k]
+//   Transposed da = transpose(mm, 0, {true});
+//   da.operands == {1, 2};                        // b, and the cotangent of y
+//   da.loops;                                     // da[i, j] = sum over k of g[i, k] b[j, k]
 //
 // How: for each load of the operand, at x[f(axes)], the gradient at f(axes) gets the cotangent
 // times the derivative of what is stored by what is loaded. `gather` makes it a sum for each place.

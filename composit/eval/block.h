@@ -1,7 +1,7 @@
 // Blocks: some elements side by side as compute types, and how they come from and go to tensors.
 //
-//   read(DType::bfloat16, n, data, {.first = 3, .step = 10}, block);   // data[3], data[13], … as
-//   float
+//   read(DType::bfloat16, n, data, {.first = 3, .step = 10}, block);
+//   // data[3], data[13], … as float
 #pragma once
 
 #include <cstddef>

@@ -2,8 +2,8 @@
 // where these are given.
 //
 //   Tensor y = nn::layer_norm(x, {768}, {.weight = w, .bias = b});
-//   auto [y, mean, var] = nn::batch_norm(x, {.running_mean = m, .running_var = v, .training =
-//   true});
+//   auto [z, mean, var] =
+//       nn::batch_norm(x, {.running_mean = m, .running_var = v, .training = true});
 //
 // As torch.nn.functional has them; channels are axis 1, or the last one where `channels_last`.
 #pragma once

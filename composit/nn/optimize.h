@@ -7,8 +7,8 @@
 //   Values state;
 //   for (...) {
 //     const Tensor loss = ... weights ...;
-//     weights = nn::optimize(weights, grad(loss, weights), nn::adam({.learning_rate = 1e-3}),
-//     state);
+//     weights = nn::optimize(weights, grad(loss, weights),
+//                            nn::adam({.learning_rate = 1e-3}), state);
 //   }
 //
 // The new weights have the names of the old ones, so the graph of each step is that of the step

@@ -1,7 +1,7 @@
 // Arrays from nothing, or from data.
 //
-//   cnp::NdArray x = cnp::asarray({{1.0, 2.0}, {3.0, 4.0}}, "x");      // an input that holds its
-//   value cnp::NdArray y = cnp::ones({2, 3}, DType::float32);
+//   cnp::NdArray x = cnp::asarray({{1.0, 2.0}, {3.0, 4.0}}, "x");   // an input with this value
+//   cnp::NdArray y = cnp::ones({2, 3}, DType::float32);             // filled when evaluated
 //
 // An array with a name is an input of the graph, known by name and type: two graphs that differ in
 // what their inputs hold are equal. Without a name it is a constant, known by its content.

@@ -3,8 +3,8 @@
 //   Array y = cnp::evaluate(a);
 //   auto [y, z] = cnp::evaluate(a, b);                          // what both need is computed once
 //   std::vector<Array> all = cnp::evaluate({a, b}, backend);
-//   Values values = cnp::evaluate_all({a, b});                  // and all intermediate ones:
-//   values[c]
+//   Values values = cnp::evaluate_all({a, b});                  // and all intermediate ones
+//   values[c];
 //
 // Arrays with a name have the value they were made of, unless another is given
 // (composit::evaluate).

@@ -1,8 +1,8 @@
 // Random numbers as pure nodes: the same bits as NumPy's default generator (PCG64) draws.
 //
 //   cnp::random::Generator rng = cnp::random::default_rng(42);
-//   cnp::NdArray x = rng.random({2, 3});              // float32; numpy: rng.random((2, 3),
-//   dtype=…)
+//   cnp::NdArray x = rng.random({2, 3});
+//   // numpy: rng.random((2, 3), dtype=numpy.float32)
 //
 // A node carries the seed and where in the sequence its numbers start, so that it has the same
 // value however often and wherever it is evaluated. The generator itself only counts.

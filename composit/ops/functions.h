@@ -1,8 +1,8 @@
 // Torch's functions on values of the graph, for decompositions and derivatives: each call makes a
 // node. Names, argument order and defaults are ATen's.
 //
-//   Tensor softmax(Tensor x) { Tensor e = exp(x - amax(x, {-1}, true)); return e / sum(e, {-1},
-//   true); }
+//   Tensor e = exp(x - amax(x, {-1}, true));
+//   Tensor softmax = e / sum(e, {-1}, true);
 #pragma once
 
 #include <optional>

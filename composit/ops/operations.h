@@ -1,8 +1,8 @@
 // All operations composit knows, and calls of them that make nodes.
 //
 //   Tensor y = apply("aten::relu", {x})[0];
-//   add_operation({.schema = "mine::twice(Tensor x) -> Tensor", .scalar = [](Expr x) { return 2 *
-//   x; }});
+//   add_operation({.schema = "mine::twice(Tensor x) -> Tensor",
+//                  .scalar = [](Expr x) { return 2 * x; }});
 //
 // Rows are in composit/ops/rows, one file per family; each adds its rows in a function that CMake
 // lists, so that nothing depends on static initialisation.

@@ -1,7 +1,7 @@
 // Equal values are computed once.
 //
-//   Graph shared = common_subexpressions(graph);    // shared == graph, shared.size() <=
-//   graph.size()
+//   Graph shared = common_subexpressions(graph);
+//   // shared == graph, shared.size() <= graph.size()
 //
 // A node's hash stands for its value, so that what remains is to keep one node per hash: the first.
 // Types with their strides, the way LibTorch ran a node, and its place among the effects are part

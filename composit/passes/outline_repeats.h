@@ -1,8 +1,8 @@
 // Repeated pieces of a graph become calls of one region: twelve equal encoder layers, one function
 // that is called twelve times; an unrolled loop, its body.
 //
-//   Graph outlined = outline_repeats(bert);       // … %call_3 = composit::call(%call_2, …)
-//   {body=…} inline_calls(outlined) == bert
+//   Graph outlined = outline_repeats(bert);     // … %y = composit::call(%x, …) {body=…}
+//   inline_calls(outlined) == bert;
 //
 // Found by structure (repeats.h), the piece that saves most first, then again with the calls as
 // nodes, so that calls may call. All calls of a piece hold one Graph object, so that a backend

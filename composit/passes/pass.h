@@ -2,8 +2,8 @@
 //
 //   Graph smaller = run_passes(graph);                                   // the default list
 //   Passes mine = {find_pass("canonicalize"),
-//                  {.name = "mine", .help = "…", .run = [](const Graph& g) { return rebuild(…);
-//                  }}};
+//                  {.name = "mine", .help = "…",
+//                   .run = [](const Graph& g) { return rebuild(…); }}};
 //   Graph other = run_passes(graph, mine);
 //
 // A pass keeps inputs, outputs, their types and the order of effects. FLASHLIGHT_PRINT_PASSES shows

@@ -1,8 +1,8 @@
 // Repeated pieces of a sequence of nodes.
 //
 //   const Sequence sequence = sequence_of(graph);
-//   if (const auto repeat = best_repeat(sequence, limits)) ...   // repeat->begins: where they
-//   start
+//   if (const auto repeat = best_repeat(sequence, limits))
+//     repeat->begins;                                     // where the pieces start
 //
 // A piece is a run of nodes in the order of the graph, so that what it takes from outside stands
 // before it, and making one node of it can close no circle. Two pieces are equal if their nodes
