@@ -5,6 +5,7 @@
 #include "composit/ad/chain_rule.h"
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
+#include "composit/passes/share_parts.h"
 #include "flashlight/capture_state.h"
 
 namespace flashlight {
@@ -97,7 +98,7 @@ Gradient CaptureBase::grad(size_t loss, const std::vector<std::string>& wrt) con
   parts.outputs = {value};
   for (LazyTensor& gradient : composit::grad(value, inputs))
     parts.outputs.push_back(std::move(gradient));
-  state->graph = composit::Graph(std::move(parts));
+  state->graph = composit::share_parts(composit::Graph(std::move(parts)));
   auto plan = std::make_shared<const tracer::Plan>(
       state->graph, tracer::PlanOptions{state_->grad, state_->generators, /*pin_strides=*/false});
   state->bind = [capture = state_](const auto& arguments) { return capture->bind(arguments); };

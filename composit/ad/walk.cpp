@@ -4,6 +4,7 @@
 
 #include "composit/ad/expr_derivative.h"
 #include "composit/ad/vjp.h"
+#include "composit/ir/annotation_scope.h"
 #include "composit/ir/flat_map.h"
 #include "composit/ops/functions.h"
 
@@ -47,6 +48,7 @@ class Walk {
       std::vector<bool> wanted;
       for (const LazyTensor& operand : node->operands()) wanted.push_back(is_active(operand));
       if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) continue;
+      const AnnotationScope scope(*node);
       const Tensors gradients =
           runs_without_grad(*node) ? Tensors{cotangents[0]} : vjp_of(node, cotangents, wanted);
       for (size_t k = 0; k < gradients.size(); ++k)

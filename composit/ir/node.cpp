@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "composit/ir/annotation_scope.h"
 #include "composit/ir/error.h"
 #include "composit/ir/graph.h"
 
@@ -21,6 +22,7 @@ void add_attributes(Hasher& hasher, const Attributes& attributes) {
 
 // Operands whose last owner died on this thread, to be released one by one instead of by recursion.
 thread_local std::vector<LazyTensor>* dying_operands = nullptr;
+thread_local const Node* annotation_source = nullptr;
 
 }  // namespace
 
@@ -80,6 +82,21 @@ NodeSpec& NodeSpec::output(Type type) {
   return *this;
 }
 
+AnnotationScope::AnnotationScope(const Node& node)
+    : outer_(std::exchange(annotation_source, &node)) {}
+AnnotationScope::~AnnotationScope() { annotation_source = outer_; }
+
+// What an AnnotationScope says of a node that is made.
+static void take_annotations(NodeSpec& spec) {
+  if (annotation_source == nullptr || spec.op == ops::kInput || spec.op == ops::kConstant) return;
+  for (const Annotation& annotation : annotation_source->annotations()) {
+    const bool place = annotation.key.str() == "scope" || annotation.key.str() == "source";
+    const bool has = std::any_of(spec.annotations.begin(), spec.annotations.end(),
+                                 [&](const Annotation& own) { return own.key == annotation.key; });
+    if (place && !has && annotation.operand < 0) spec.annotations.push_back(annotation);
+  }
+}
+
 NodePtr NodeSpec::make_node() { return std::make_shared<const Node>(std::move(*this)); }
 
 LazyTensor NodeSpec::make() {
@@ -89,6 +106,7 @@ LazyTensor NodeSpec::make() {
 
 Node::Node(NodeSpec&& spec)
     : spec_(std::move(spec)), serial_(next_serial.fetch_add(1, std::memory_order_relaxed)) {
+  take_annotations(spec_);
   uint64_t& place = spec_.place;
   if (place == 0) {
     place = serial_;

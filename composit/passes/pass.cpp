@@ -13,6 +13,7 @@
 #include "composit/passes/fold_constants.h"
 #include "composit/passes/inline_calls.h"
 #include "composit/passes/outline_repeats.h"
+#include "composit/passes/share_parts.h"
 
 namespace composit {
 namespace {
@@ -65,6 +66,8 @@ Passes table() {
        [](const Graph& graph) { return fold_constants(graph); }},
       {"common_subexpressions", Assumes::exact, "equal values are computed once",
        common_subexpressions},
+      {"share_parts", Assumes::exact, "composites whose parts are there anyway become these parts",
+       share_parts},
       {"drop_no_ops", Assumes::exact, "dropout in eval mode, views and copies that change nothing",
        [](const Graph& graph) { return drop_no_ops(graph); }},
       {"outline_repeats", Assumes::exact, "repeated pieces become calls of one region",

@@ -31,7 +31,7 @@ std::string_view name(Assumes assumes);
 struct Pass {
   std::string name;
   Assumes assumes = Assumes::exact;
-  std::string help;  // one line
+  std::string help = {};  // one line
   std::function<Graph(const Graph&)> run;
 };
 using Passes = std::vector<Pass>;

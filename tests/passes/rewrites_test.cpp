@@ -1,14 +1,18 @@
 // Decompose, fold, share, drop: small graphs, before and after.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "composit/ad/chain_rule.h"
 #include "composit/eval/evaluate.h"
 #include "composit/ir/parse.h"
 #include "composit/ir/print.h"
 #include "composit/ir/verify.h"
+#include "composit/ops/native.h"
 #include "composit/passes/common_subexpressions.h"
 #include "composit/passes/decompose.h"
 #include "composit/passes/drop_no_ops.h"
 #include "composit/passes/fold_constants.h"
+#include "composit/passes/share_parts.h"
 
 namespace composit {
 namespace {
@@ -277,6 +281,40 @@ TEST(DropNoOps, merges_permutations_reshapes_and_negations) {
       %reshape: float32[24] = aten::reshape(%permute, shape=[-1])
       return %x, %reshape
     })");
+}
+
+// ---- share_parts --------------------------------------------------------------------------------
+
+constexpr std::string_view kLayerNorm = R"(graph(%x: float64[4, 3]) {
+  %y: float64[4, 3] = aten::layer_norm(%x, none, none, normalized_shape=[3], eps=1e-05, cudnn_enable=true)  # scope=norm
+  %loss: float64[] = aten::sum(%y, dtype=none)
+  return %loss
+})";
+
+TEST(ShareParts, the_forward_operation_gives_what_the_derivative_asks_for) {
+  const Graph graph = parse(kLayerNorm);
+  const LazyTensor x = graph.inputs()[0], loss = graph.outputs()[0];
+  const Graph both({.inputs = {x}, .outputs = {loss, grad(loss, {x})[0]}});
+  EXPECT_THAT(operations(both), testing::HasSubstr("aten::layer_norm"));
+  const Graph shared = share_parts(both);
+  verify(shared);
+  EXPECT_EQ(operations(shared),
+            "aten::native_layer_norm aten::sum aten::full aten::expand "
+            "aten::native_layer_norm_backward");
+  const Array value = array_of(x.type(), std::vector<double>{1, 2, 4, 8, 5, 7, 1, 3, 2, 6, 9, 0});
+  const auto before = evaluate(both, {value}), after = evaluate(shared, {value});
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_EQ(before[i], after[i]);
+}
+
+TEST(ShareParts, leaves_closed_what_nobody_looks_into) {
+  const Graph graph = parse(kLayerNorm);
+  EXPECT_EQ(print(share_parts(graph)), print(graph));
+}
+
+TEST(ShareParts, derivatives_lie_in_the_module_of_what_they_derive) {
+  const Graph graph = parse(kLayerNorm);
+  const LazyTensor gradient = grad(graph.outputs()[0], {graph.inputs()[0]})[0];
+  EXPECT_EQ(gradient.node->annotation("scope"), "norm");
 }
 
 }  // namespace

@@ -90,6 +90,12 @@ Gradients batch_norm_gradients(const Vjp& v, const Tensor& x, const Optional& we
   return gradients;
 }
 
+// y, what the backward pass needs, and what is written.
+Tensors native(const Tensor& x, const Optional& weight, const Optional& bias, const Optional& mean,
+               const Optional& var, bool training, double momentum, double eps) {
+  return apply("aten::native_batch_norm", {x, weight, bias, mean, var, training, momentum, eps});
+}
+
 void add_batch_norm(OperationTable& rows) {
   rows.add(
       {.schema =
@@ -99,18 +105,17 @@ void add_batch_norm(OperationTable& rows) {
        .decompose =
            [](Tensor x, Optional weight, Optional bias, Optional mean, Optional var, bool training,
               double momentum, double eps) {
-             const BatchNorm b = batch_norm(x, weight, bias, mean, var, training, momentum, eps);
-             return with_written({b.y}, b);
+             Tensors results = native(x, weight, bias, mean, var, training, momentum, eps);
+             results.erase(results.begin() + 1, results.begin() + 3);
+             return results;
            },
        .vjp =
-           [](Vjp v, Tensor x, Optional weight, Optional, Optional mean, Optional var,
-              bool training, double, double eps) {
+           [](Vjp v, Tensor x, Optional weight, Optional bias, Optional mean, Optional var,
+              bool training, double momentum, double eps) {
              if (!training)
                return batch_norm_gradients(v, x, weight, mean, var, {}, {}, false, eps);
-             const Optional none;
-             const Tensors again =
-                 apply("aten::native_batch_norm", {x, none, none, none, none, true, 0.0, eps});
-             return batch_norm_gradients(v, x, weight, mean, var, again[1], again[2], true, eps);
+             const Tensors saved = native(x, weight, bias, mean, var, training, momentum, eps);
+             return batch_norm_gradients(v, x, weight, mean, var, saved[1], saved[2], true, eps);
            },
        .samples =
            "f32[4,3] f32[3] f32[3] f32[3] f32[3]=0.5..2 False 0.1 1e-05 False | f32[4,3,2,2] "

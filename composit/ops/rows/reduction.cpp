@@ -23,7 +23,8 @@ static Loops sum_over(const In& x, const Ints& axes, bool keepdim, std::optional
 }
 
 static Gradients spread_over(const Tensor& g, const Tensor& x, const Ints& dim, bool keepdim) {
-  return {expand(to(with_axes(g, x, dim, keepdim), x.dtype()), x.sizes())};
+  const Tensor aligned = g.rank() == 0 ? g : with_axes(g, x, dim, keepdim);
+  return {expand(to(aligned, x.dtype()), x.sizes())};
 }
 
 static void add_sums(OperationTable& rows) {
@@ -70,9 +71,8 @@ static void add_sums(OperationTable& rows) {
            },
        .vjp =
            [](Vjp v, Tensor x, Ints dim, bool keepdim) {
-             const Tensor g = with_axes(v.cotangents[0], x, dim, keepdim);
              const auto count = static_cast<double>(count_over(x.sizes(), dim));
-             return Gradients{expand(to(g, x.dtype()) / count, x.sizes())};
+             return spread_over(v.cotangents[0] / count, x, dim, keepdim);
            },
        .samples = "f32[2,3,4] [0,2] | f32[2,3] [-1] True | f32[2,3] None | f64[3] [0]",
        .bad = "i64[2,3] [0]: floating"});
