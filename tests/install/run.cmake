@@ -1,8 +1,8 @@
 # cmake -DPROJECT_BINARY_DIR=... -DCONSUMER_DIR=... -DWORK_DIR=... -P run.cmake
 #
 # Installs the built project into WORK_DIR/prefix, then moves that folder, so that nothing can depend
-# on where it was; runs the installed command line; builds the consumer project against the package;
-# runs the consumer's programs.
+# on where it was; runs the installed command line; builds the consumer project against the package,
+# by the compiler launcher LAUNCHER where one is given; runs the consumer's programs.
 
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT RESULT_VARIABLE result)
@@ -16,6 +16,7 @@ run(${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${WORK_DIR}/instal
 file(RENAME ${WORK_DIR}/installed ${WORK_DIR}/prefix)
 run(${WORK_DIR}/prefix/bin/flashlight --version)
 
+set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${LAUNCHER}") # a list, hence not an argument
 list(TRANSFORM SANITIZE PREPEND -fsanitize= OUTPUT_VARIABLE flags)
 list(JOIN flags " " flags)
 run(${CMAKE_COMMAND}
