@@ -16,6 +16,52 @@ namespace {
 
 using nlohmann::json;
 
+// What makes a header bad though it is JSON, found in one walk over the text. JSON allows an object
+// to name a key twice and says nothing of what it means; we refuse. Depth is limited because a
+// nesting costs the file one byte and us a hundred.
+class HeaderCheck : public nlohmann::json_sax<json> {
+ public:
+  // Empty: nothing. What is no JSON at all is left to the parser.
+  const std::string& problem() const { return problem_; }
+
+  bool start_object(size_t) override { return enter(); }
+  bool start_array(size_t) override { return enter(); }
+  bool end_object() override { return leave(); }
+  bool end_array() override { return leave(); }
+  bool key(std::string& key) override {
+    if (open_.back().insert(key).second) return true;
+    problem_ = fmt::format("key '{}' stands twice", key);
+    return false;
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(int64_t) override { return true; }
+  bool number_unsigned(uint64_t) override { return true; }
+  bool number_float(double, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(json::binary_t&) override { return true; }
+  bool parse_error(size_t, const std::string&, const json::exception&) override { return false; }
+
+ private:
+  static constexpr size_t kMaxDepth = 3;
+
+  bool enter() {
+    if (open_.size() == kMaxDepth) {
+      problem_ = fmt::format("nested more than {} deep", kMaxDepth);
+      return false;
+    }
+    open_.emplace_back();
+    return true;
+  }
+  bool leave() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::vector<std::set<std::string>> open_;  // keys of the objects, none of lists
+  std::string problem_;
+};
+
 // A tensor as the header describes it; offsets count from the start of the data.
 struct Entry {
   std::string name;
@@ -63,22 +109,13 @@ class Reader {
     return text.substr(kPrefix, size);
   }
 
-  // JSON allows an object to name a key twice and says nothing of what it means; we refuse. Depth
-  // is limited because a nesting costs the file one byte and us a hundred.
+  // In two walks: the parser's own callback takes time quadratic in the number of tensors.
   json parse_header(std::string_view text) const {
-    constexpr int kMaxDepth = 3;
-    std::vector<std::set<std::string>> keys;  // of the objects that are open
-    const auto note = [&](int depth, json::parse_event_t event, json& parsed) {
-      if (depth > kMaxDepth) fail("header: nested more than {} deep", kMaxDepth);
-      if (event == json::parse_event_t::object_start) keys.emplace_back();
-      if (event == json::parse_event_t::object_end) keys.pop_back();
-      if (event == json::parse_event_t::key &&
-          !keys.back().insert(parsed.get<std::string>()).second)
-        fail("header: key '{}' stands twice", parsed.get<std::string>());
-      return true;
-    };
+    HeaderCheck check;
+    json::sax_parse(text, &check);
+    if (!check.problem().empty()) fail("header: {}", check.problem());
     try {
-      json header = json::parse(text, note);
+      json header = json::parse(text);
       if (!header.is_object())
         fail("header: expected a JSON object, received {}", header.type_name());
       return header;
