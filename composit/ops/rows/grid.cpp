@@ -1,7 +1,8 @@
-// Images sampled at places that are data.
+// Images and volumes sampled at places that are data.
 #include <algorithm>
 
 #include "composit/ops/functions.h"
+#include "composit/ops/places.h"
 
 namespace composit {
 namespace {
@@ -39,11 +40,17 @@ Expr place(const Expr& x, int64_t size, Padding padding, bool align_corners) {
   return bounded(unbounded_place(x, size, align_corners), size, padding, align_corners);
 }
 
-// The element at a place, zero outside of the image.
-Expr element(const In& x, const Expr& n, const Expr& c, const Expr& row, const Expr& column) {
-  const Expr i = cast(row, DType::int64), j = cast(column, DType::int64);
-  const Expr inside = i >= 0 && i < x.size(2) && j >= 0 && j < x.size(3);
-  return select(inside, x(n, c, i, j), Expr::literal(int64_t{0}, x.dtype()));
+// The element at a place, zero outside of the image. `place`: an index per axis behind the
+// channels.
+Expr element(const In& x, const Expr& n, const Expr& c, const Index& place) {
+  Index at{n, c};
+  Expr inside = true;
+  for (const Expr& floating : place) {
+    const Expr i = cast(floating, DType::int64);
+    inside = inside && i >= 0 && i < x.size(static_cast<int64_t>(at.size()));
+    at.push_back(i);
+  }
+  return select(inside, x(at), Expr::literal(int64_t{0}, x.dtype()));
 }
 
 // Weights of the four elements around a place that lies `t` behind the second: Keys' cubic
@@ -66,42 +73,70 @@ Expr bicubic(const In& x, const In& grid, const Index& at, Padding padding, bool
   for (size_t k = 0; k < 16; ++k) {
     const double below = static_cast<double>(k / 4) - 1, beside = static_cast<double>(k % 4) - 1;
     const Expr part = down[k / 4] * right[k % 4] *
-                      element(x, n, c, bounded(top + below, x.size(2), padding, align_corners),
-                              bounded(left + beside, x.size(3), padding, align_corners));
+                      element(x, n, c,
+                              {bounded(top + below, x.size(2), padding, align_corners),
+                               bounded(left + beside, x.size(3), padding, align_corners)});
     total = total.defined() ? total + part : part;
   }
   return total;
 }
 
-Loops sampled(const In& x, const In& grid, int64_t interpolation, int64_t padding,
-              bool align_corners) {
-  if (x.rank() != 4 || grid.rank() != 4 || grid.size(3) != 2 || x.size(0) != grid.size(0))
-    throw UserError("expected images [n, c, h, w] and a grid [n, h', w', 2], received sizes " +
-                    str(x.sizes()) + " and " + str(grid.sizes()));
+// Of the elements at the corners around a place, of which each axis has two.
+Expr multilinear(const In& x, const Expr& n, const Expr& c, const Index& place) {
+  Expr total;
+  for (size_t corner = 0; corner < size_t{1} << place.size(); ++corner) {
+    Expr weight;
+    Index at;
+    for (size_t axis = 0; axis < place.size(); ++axis) {
+      const bool behind = (corner >> (place.size() - 1 - axis) & 1) != 0;
+      const Expr low = floor(place[axis]), rest = place[axis] - low;
+      const Expr part = behind ? rest : 1 - rest;
+      at.push_back(behind ? low + 1 : low);
+      weight = weight.defined() ? weight * part : part;
+    }
+    const Expr share = weight * element(x, n, c, at);
+    total = total.defined() ? total + share : share;
+  }
+  return total;
+}
+
+// `axes`: 2 for images, 3 for volumes.
+void expect_sampled(const In& x, const In& grid, int64_t interpolation, int64_t axes) {
+  if (x.rank() != axes + 2 || grid.rank() != axes + 2 || grid.size(-1) != axes ||
+      x.size(0) != grid.size(0))
+    throw UserError("expected " +
+                    std::string(axes == 2
+                                    ? "images [n, c, h, w] and a grid [n, h', w', 2]"
+                                    : "volumes [n, c, d, h, w] and a grid [n, d', h', w', 3]") +
+                    ", received sizes " + str(x.sizes()) + " and " + str(grid.sizes()));
   if (x.dtype() != grid.dtype())
     throw UserError("expected a grid of " + std::string(name(x.dtype())) + ", received " +
                     std::string(name(grid.dtype())));
-  if (interpolation < kBilinear || interpolation > kBicubic)
-    throw UserError("expected interpolation 0 (bilinear), 1 (nearest) or 2 (bicubic), received " +
-                    std::to_string(interpolation));
+  if (interpolation < kBilinear || interpolation > (axes == 2 ? kBicubic : kNearest))
+    throw UserError(
+        "expected interpolation 0 (bilinear), 1 (nearest) or for images 2 (bicubic), "
+        "received " +
+        std::to_string(interpolation));
+}
+
+Loops sampled(const In& x, const In& grid, int64_t interpolation, int64_t padding,
+              bool align_corners, int64_t axes) {
+  expect_sampled(x, grid, interpolation, axes);
   Nest nest;
   const Expr n = nest.parallel(x.size(0), "n"), c = nest.parallel(x.size(1), "c");
-  const Expr i = nest.parallel(grid.size(1)), j = nest.parallel(grid.size(2));
+  Ints sizes = grid.sizes();
+  const Index points = nest.parallel(Ints(sizes.begin() + 1, sizes.end() - 1));
   const auto mode = static_cast<Padding>(padding);
   if (interpolation == kBicubic)
-    return nest.store(bicubic(x, grid, {n, c, i, j}, mode, align_corners)).loops();
-  const Expr column = place(grid(n, i, j, 0), x.size(3), mode, align_corners);
-  const Expr row = place(grid(n, i, j, 1), x.size(2), mode, align_corners);
-  if (interpolation == kNearest)
-    return nest.store(element(x, n, c, round(row), round(column))).loops();
-  const Expr top = floor(row), left = floor(column);
-  const Expr down = row - top, right = column - left;
-  return nest
-      .store((1 - down) * ((1 - right) * element(x, n, c, top, left) +
-                           right * element(x, n, c, top, left + 1)) +
-             down * ((1 - right) * element(x, n, c, top + 1, left) +
-                     right * element(x, n, c, top + 1, left + 1)))
-      .loops();
+    return nest.store(bicubic(x, grid, joined({n, c}, points), mode, align_corners)).loops();
+  Index where;
+  for (int64_t axis = 0; axis < axes; ++axis) {  // the grid has the last axis first
+    const Expr coordinate = grid(joined(joined({n}, points), {Expr(axes - 1 - axis)}));
+    where.push_back(place(coordinate, x.size(axis + 2), mode, align_corners));
+  }
+  if (interpolation == kBilinear) return nest.store(multilinear(x, n, c, where)).loops();
+  for (Expr& at : where) at = round(at);
+  return nest.store(element(x, n, c, where)).loops();
 }
 
 // Coordinates -1 … 1 of the middles of `size` elements, or with the first and last at the ends.
@@ -136,19 +171,32 @@ void add_grid_rows(OperationTable& rows) {
       "False | f32[1,1,3,4] f32[1,2,2,2]=-1.2..1.2 1 0 False | f32[1,2,5,4] f32[1,2,3,2]=-0.9..0.9 "
       "2 0 False | f32[1,1,5,4] f32[1,2,3,2]=-1.2..1.2 2 1 True | f32[1,1,5,4] "
       "f32[1,2,3,2]=-1.2..1.2 2 2 False";
-  rows.add({.schema = "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, "
-                      "int padding_mode, bool align_corners) -> Tensor",
-            .loops = [](In x, In grid, int64_t interpolation, int64_t padding,
-                        bool corners) { return sampled(x, grid, interpolation, padding, corners); },
-            .samples = kSamples,
-            .bad = "f32[1,1,2,2] f32[1,2,2] 0 0 False: a grid | f32[1,1,2,2] f32[1,2,2,2] 3 0 "
-                   "False: expected interpolation"});
+  constexpr std::string_view kVolumes =
+      "f32[1,2,2,3,4] f32[1,2,2,2,3]=-1.2..1.2 0 0 False | f32[1,1,2,3,4] f32[1,1,2,3,3]=-1.5..1.5 "
+      "0 1 True | f32[2,1,2,3,3] f32[2,1,2,1,3]=-2.1..2.1 0 2 False | f32[1,1,2,3,4] "
+      "f32[1,2,1,2,3]=-1.2..1.2 1 0 False";
+  rows.add(
+      {.schema = "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, "
+                 "int padding_mode, bool align_corners) -> Tensor",
+       .loops = [](In x, In grid, int64_t interpolation, int64_t padding,
+                   bool corners) { return sampled(x, grid, interpolation, padding, corners, 2); },
+       .samples = kSamples,
+       .bad = "f32[1,1,2,2] f32[1,2,2] 0 0 False: a grid | f32[1,1,2,2] f32[1,2,2,2] 3 0 "
+              "False: expected interpolation"});
+  rows.add(
+      {.schema = "aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, "
+                 "int padding_mode, bool align_corners) -> Tensor",
+       .loops = [](In x, In grid, int64_t interpolation, int64_t padding,
+                   bool corners) { return sampled(x, grid, interpolation, padding, corners, 3); },
+       .samples = kVolumes,
+       .bad = "f32[1,1,2,2] f32[1,2,2,2] 0 0 False: expected volumes | f32[1,1,2,2,2] "
+              "f32[1,2,2,2,3] 2 0 False: expected interpolation"});
   rows.add({.schema = "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int "
                       "padding_mode, bool align_corners) -> Tensor",
             .decompose =
                 [](Tensor x, Tensor grid, int64_t interpolation, int64_t padding, bool corners) {
-                  return Tensors{apply_one("aten::grid_sampler_2d",
-                                           {x, grid, interpolation, padding, corners})};
+                  return apply(x.rank() == 5 ? "aten::grid_sampler_3d" : "aten::grid_sampler_2d",
+                               {x, grid, interpolation, padding, corners});
                 },
             .samples = kSamples});
   rows.add({.schema = "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool "
