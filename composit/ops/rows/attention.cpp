@@ -1,6 +1,7 @@
 // Scaled dot product attention.
 #include <cmath>
 
+#include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
 
 namespace composit {
@@ -21,24 +22,126 @@ static Tensor causal_mask(int64_t queries, int64_t keys) {
   return tril(full({queries, keys}, Number(Scalar(true)), DType::bool_));
 }
 
-static Tensors attention(Tensor q, Tensor k, Tensor v, std::optional<Tensor> mask, double dropout,
-                         bool causal, std::optional<double> scale, bool gqa) {
-  if (q.rank() < 2 || k.rank() < 2 || v.rank() < 2)
-    throw UserError("expected query, key and value of 2 axes at least");
+static void expect_no_dropout(double dropout) {
   if (dropout > 0)
     throw UserError(
         "dropout draws random numbers, which a decomposition does not; apply it outside");
+}
+
+static double scale_of(const Tensor& q, const std::optional<double>& scale) {
+  return scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
+}
+
+// How much each query is to see of each key, before the softmax.
+static Tensor attention_scores(const Tensor& q, const Tensor& k, std::optional<Tensor> mask,
+                               bool causal, const std::optional<double>& scale) {
   if (causal && mask) throw UserError("expected a mask or is_causal, received both");
+  const Tensor scores = matmul(q, transpose(k, -2, -1)) * scale_of(q, scale);
+  if (causal) mask = causal_mask(q.size(-2), k.size(-2));
+  if (!mask) return scores;
+  return mask->dtype() == DType::bool_ ? where(*mask, scores, -INFINITY) : scores + *mask;
+}
+
+static Tensors attention(const Tensor& q, Tensor k, Tensor v, const std::optional<Tensor>& mask,
+                         double dropout, bool causal, const std::optional<double>& scale,
+                         bool gqa) {
+  if (q.rank() < 2 || k.rank() < 2 || v.rank() < 2)
+    throw UserError("expected query, key and value of 2 axes at least");
+  expect_no_dropout(dropout);
   if (gqa) {
     k = repeat_heads(k, q.size(-3));
     v = repeat_heads(v, q.size(-3));
   }
-  Tensor scores = matmul(q, transpose(k, -2, -1)) *
-                  scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
-  if (causal) mask = causal_mask(q.size(-2), k.size(-2));
-  if (mask)
-    scores = mask->dtype() == DType::bool_ ? where(*mask, scores, -INFINITY) : scores + *mask;
-  return {matmul(softmax(scores, -1), v)};
+  return {matmul(softmax(attention_scores(q, k, mask, causal, scale), -1), v)};
+}
+
+// ---- the kernel that LibTorch runs on a CPU -----------------------------------------------------
+
+// Scores of half floats are float32.
+static Tensor widened(const Tensor& x) { return to(x, promote(x.dtype(), DType::float32)); }
+static std::optional<Tensor> widened(const std::optional<Tensor>& x) {
+  return x ? std::optional(widened(*x)) : x;
+}
+
+static void expect_heads(const Tensor& q, const Tensor& k, const Tensor& v,
+                         const std::optional<Tensor>& mask) {
+  expect_floating(q.dtype());
+  if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4)
+    throw UserError("expected query, key and value of 4 axes");
+  if (k.size(3) != q.size(3) || v.size(3) != q.size(3))
+    throw UserError("expected heads of one size, received sizes " + str(q.sizes()) + ", " +
+                    str(k.sizes()) + " and " + str(v.sizes()));
+  if (mask && mask->dtype() != q.dtype())
+    throw UserError("expected a mask of " + std::string(name(q.dtype())) + ", received " +
+                    std::string(name(mask->dtype())));
+}
+
+// The result, and of each query's scores the logarithm of the sum of exponentials.
+static Tensors flash_attention(const Tensor& q, const Tensor& k, const Tensor& v, double dropout,
+                               bool causal, const std::optional<Tensor>& mask,
+                               const std::optional<double>& scale) {
+  expect_heads(q, k, v, mask);
+  expect_no_dropout(dropout);
+  const Tensor scores = attention_scores(widened(q), widened(k), widened(mask), causal, scale);
+  return {to(matmul(softmax(scores, -1), widened(v)), q.dtype()),
+          apply_one("aten::logsumexp", {scores, Ints{-1}})};
+}
+
+static Tensors flash_attention_back(const Tensor& g, const Tensor& q, const Tensor& k,
+                                    const Tensor& v, const Tensor& out, const Tensor& logsumexp,
+                                    bool causal, const std::optional<Tensor>& mask,
+                                    const std::optional<double>& scale) {
+  expect_heads(q, k, v, mask);
+  const Tensor wide_g = widened(g), wide_q = widened(q), wide_k = widened(k);
+  const Tensor scores = attention_scores(wide_q, wide_k, widened(mask), causal, scale);
+  const Tensor shares = exp(scores - unsqueeze(logsumexp, -1));
+  const Tensor mean_share = sum(wide_g * widened(out), {-1}, true);
+  const Tensor to_shares = matmul(wide_g, transpose(widened(v), -2, -1));
+  const Tensor to_scores = shares * (to_shares - mean_share) * scale_of(q, scale);
+  return {to(matmul(to_scores, wide_k), q.dtype()),
+          to(matmul(transpose(to_scores, -2, -1), wide_q), k.dtype()),
+          to(matmul(transpose(shares, -2, -1), wide_g), v.dtype())};
+}
+
+static void add_flash_attention(OperationTable& rows) {
+  rows.add(
+      {.schema = "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, "
+                 "Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? "
+                 "attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
+       .decompose =
+           [](Tensor q, Tensor k, Tensor v, double dropout, bool causal, std::optional<Tensor> mask,
+              std::optional<double> scale) {
+             return flash_attention(q, k, v, dropout, causal, mask, scale);
+           },
+       .vjp =
+           [](Vjp v, Tensor q, Tensor k, Tensor value, double dropout, bool causal,
+              std::optional<Tensor> mask, std::optional<double> scale) {
+             if (!v.cotangents[0].defined() || v.cotangents[1].defined()) return Gradients();
+             return apply("aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+                          {v.cotangents[0], q, k, value, v.results[0], v.results[1], dropout,
+                           causal, mask, scale ? ArgumentValue(*scale) : ArgumentValue()});
+           },
+       .samples = "f32[1,2,3,4] f32[1,2,5,4] f32[1,2,5,4] | f32[2,1,4,3] f32[2,1,4,3] f32[2,1,4,3] "
+                  "0.0 True | f32[1,2,3,2] f32[1,2,4,2] f32[1,2,4,2] 0.0 False f32[3,4] 0.5",
+       .bad = "f32[2,3,4] f32[2,3,4] f32[2,3,4]: 4 axes | f32[1,1,2,3] f32[1,1,2,3] f32[1,1,2,2]: "
+              "heads of one size | f32[1,1,2,3] f32[1,1,2,3] f32[1,1,2,3] 0.5: dropout | "
+              "f32[1,1,2,3] f32[1,1,2,3] f32[1,1,2,3] 0.0 False bool[2,2]: a mask of float32",
+       .nondifferentiable = "attn_mask"});
+  rows.add(
+      {.schema = "aten::_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, "
+                 "Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float "
+                 "dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> "
+                 "(Tensor grad_query, Tensor grad_key, Tensor grad_value)",
+       .decompose =
+           [](Tensor g, Tensor q, Tensor k, Tensor v, Tensor out, Tensor logsumexp, double dropout,
+              bool causal, std::optional<Tensor> mask, std::optional<double> scale) {
+             expect_no_dropout(dropout);
+             return flash_attention_back(g, q, k, v, out, logsumexp, causal, mask, scale);
+           },
+       .samples = "f32[1,2,3,4] f32[1,2,3,4] f32[1,2,5,4] f32[1,2,5,4] f32[1,2,3,4] "
+                  "f32[1,2,3]=2..5 0.0 False | f32[2,1,4,3] f32[2,1,4,3] f32[2,1,4,3] f32[2,1,4,3] "
+                  "f32[2,1,4,3] f32[2,1,4]=2..5 0.0 True",
+       .nondifferentiable = "attn_mask"});
 }
 
 void add_attention_rows(OperationTable& rows) {
@@ -55,6 +158,7 @@ void add_attention_rows(OperationTable& rows) {
                   "| f32[1,4,3,2] f32[1,2,3,2] f32[1,2,3,2] None 0.0 False None True",
        .bad = "f32[2,3] f32[2,3] f32[2,3] f32[2,2] 0.0 True: received both | f32[2,3] f32[2,3] "
               "f32[2,3] None 0.5: dropout"});
+  add_flash_attention(rows);
 }
 
 }  // namespace composit
