@@ -7,8 +7,10 @@
 #include "composit/ad/chain_rule.h"
 #include "composit/eval/evaluate.h"
 #include "composit/nn/layers.h"
+#include "tests/agreement.h"
 #include "tests/nn/functional_cases.h"
 #include "tests/nn/torch_file.h"
+#include "tests/test_name.h"
 #include "tests/user_error.h"
 
 namespace composit::test {
@@ -84,16 +86,13 @@ std::vector<std::string> case_names() {
 }
 
 INSTANTIATE_TEST_SUITE_P(all, FunctionalTest, testing::ValuesIn(case_names()),
-                         [](const testing::TestParamInfo<std::string>& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), ' ', '_');
-                           return name;
-                         });
+                         [](const auto& one) { return test_name(one.param); });
 
 TEST(Functional, all_of_torchs_cases_are_compared) {
-  for (const auto& [name, parts] : torch_cases())
-    if (!name.starts_with("optimizer "))
-      EXPECT_TRUE(functional_cases().contains(name.substr(0, name.find('|')))) << name;
+  for (const auto& [name, parts] : torch_cases()) {
+    if (name.starts_with("optimizer ")) continue;
+    EXPECT_TRUE(functional_cases().contains(name.substr(0, name.find('|')))) << name;
+  }
 }
 
 // ---- what users are told ------------------------------------------------------------------------
@@ -126,10 +125,10 @@ TEST(Functional, says_what_is_wrong) {
        [&] {
          nn::embedding(some({2}, DType::int64), some({5, 3}), {.padding_idx = 5});
        }},
-      {"either size or scale_factor", [&] { nn::interpolate(image, {}); }},
-      {"no mode 'linear' for inputs of 4 axes",
+      {"either size or scale_factor, received neither", [&] { nn::interpolate(image, {}); }},
+      {"a mode for inputs of 4 axes, received 'linear'",
        [&] { nn::interpolate(image, {.size = {4}, .mode = "linear"}); }},
-      {"align_corners has no meaning for the mode 'nearest'",
+      {"with align_corners, received 'nearest'",
        [&] { nn::interpolate(image, {.size = {4}, .align_corners = true}); }},
       {"[aten::group_norm]", [&] { nn::group_norm(image, 2); }},
       {"[aten::cross_entropy_loss]",

@@ -8,7 +8,10 @@
 #include "composit/nn/functional.h"
 #include "composit/nn/initializer.h"
 #include "composit/ops/native.h"
+#include "tests/agreement.h"
+#include "tests/counting_backend.h"
 #include "tests/nn/torch_file.h"
+#include "tests/test_name.h"
 #include "tests/user_error.h"
 
 namespace composit::test {
@@ -103,11 +106,7 @@ std::vector<std::string> optimizer_names() {
   return names;
 }
 INSTANTIATE_TEST_SUITE_P(all, OptimizerTest, testing::ValuesIn(optimizer_names()),
-                         [](const testing::TestParamInfo<std::string>& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), ' ', '_');
-                           return name;
-                         });
+                         [](const auto& one) { return test_name(one.param); });
 
 // ---- what torch has no word on ------------------------------------------------------------------
 
@@ -139,30 +138,16 @@ TEST(Optimize, the_learning_rate_may_be_an_input) {
   EXPECT_EQ(elements<double>(values[w]), (std::vector<double>{0.25, 1.25}));
 }
 
-// Counts how often it compiles and runs.
-class Counting : public Backend {
- public:
-  std::string name() const override { return "counting"; }
-  Callable compile(const Graph& graph) const override {
-    ++compiled;
-    return [this, f = reference().compile(graph)](const std::vector<Array>& inputs) {
-      ++run;
-      return f(inputs);
-    };
-  }
-  mutable int compiled = 0, run = 0;
-};
-
 TEST(Optimize, evaluates_with_the_given_backend) {
   const LazyTensor w = vector("w", {1, 2});
-  const Counting backend;
+  const CountingBackend backend;
   const nn::TrainingStep step({w}, grad(sum(Tensor(w)), {w}), nn::adam(), {.backend = &backend});
   Values values;
   for (int i = 0; i < 3; ++i) step(values);
-  EXPECT_EQ(backend.compiled, 1);
-  EXPECT_EQ(backend.run, 3);
+  EXPECT_EQ(backend.compiled, 1u);
+  EXPECT_EQ(backend.run, 3u);
   nn::optimize({w}, {w}, nn::sgd(), backend);
-  EXPECT_EQ(backend.run, 4);
+  EXPECT_EQ(backend.run, 4u);
 }
 
 TEST(Optimize, says_what_is_wrong) {
@@ -171,11 +156,13 @@ TEST(Optimize, says_what_is_wrong) {
   EXPECT_THAT(message([&] { nn::optimize({w}, {w}, nn::adam()); }),
               HasSubstr("keeps 'step' between steps"));
   EXPECT_THAT(message([&] { nn::optimize({w}, {other}, nn::sgd()); }),
-              HasSubstr("the gradient of 'w', float64[2], is float64[3]"));
+              HasSubstr("a gradient of float64[2] for 'w', received float64[3]"));
   EXPECT_THAT(message([&] { nn::optimize({w}, {}, nn::sgd()); }), HasSubstr("each of 1"));
   EXPECT_THAT(message([&] { nn::optimize({Tensor(w) + 1}, {w}, nn::sgd()); }),
               HasSubstr("parameters that are inputs, received a result of 'aten::add.Tensor'"));
-  EXPECT_THAT(message([] { nn::sgd({.nesterov = true}); }), HasSubstr("[sgd] nesterov"));
+  EXPECT_THAT(message([] { nn::sgd({.nesterov = true}); }), HasSubstr("dampening with nesterov"));
+  EXPECT_THAT(message([] { nn::adam({.learning_rate = -1}); }),
+              HasSubstr("[adam] expected a learning_rate of at least 0, received -1"));
   EXPECT_THAT(message([] { nn::adam({.beta2 = 1}); }), HasSubstr("[adam] expected a beta"));
 }
 

@@ -5,7 +5,6 @@
 #include "composit/io/safetensors.h"
 #include "tests/io/command.h"
 #include "tests/io/temporary_folder.h"
-#include "tests/ops/opdb/agreement.h"
 
 namespace composit::test {
 
@@ -29,11 +28,6 @@ static std::map<std::string, Parts> make_cases() {
 const std::map<std::string, Parts>& torch_cases() {
   static const std::map<std::string, Parts> cases = make_cases();
   return cases;
-}
-
-std::string difference(const Array& ours, const Array& torch, double times) {
-  const auto [relative, absolute] = opdb::tolerance_of(torch.type().dtype);
-  return opdb::difference(ours, torch, {times * relative, times * absolute});
 }
 
 }  // namespace composit::test

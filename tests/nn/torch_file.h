@@ -14,8 +14,4 @@ using Parts = std::map<std::string, Array>;
 // By "CASE|DTYPE"; the script runs once. Empty where Python has no torch: skip the test.
 const std::map<std::string, Parts>& torch_cases();
 
-// Empty, or where `ours` is further from torch's than rounding explains. `times` widens the
-// tolerance of a single operation, for results of a chain of them.
-std::string difference(const Array& ours, const Array& torch, double times = 1);
-
 }  // namespace composit::test

@@ -14,6 +14,7 @@
 #include "composit/ir/transform.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
+#include "tests/counting_backend.h"
 #include "tests/ops/differences.h"
 #include "tests/user_error.h"
 
@@ -100,20 +101,9 @@ TEST(numpy_arrays, intermediate_values_are_there_to_look_at) {
   EXPECT_THAT(elements<double>(all[hidden]), ElementsAre(1, 4));
 }
 
-// Counts what it is asked to compile.
-class Counting : public Backend {
- public:
-  std::string name() const override { return "counting"; }
-  Callable compile(const Graph& graph) const override {
-    nodes += graph.size();
-    return reference().compile(graph);
-  }
-  mutable size_t nodes = 0;
-};
-
 TEST(numpy_arrays, evaluation_shares_and_takes_any_backend) {
   const NdArray sum = cnp::asarray({1.0, 2.0}, "a") + cnp::asarray({0.5, 0.5}, "b");
-  const Counting backend;
+  const test::CountingBackend backend;
   const auto results = cnp::evaluate({cnp::exp(sum), cnp::tanh(sum)}, backend);
   EXPECT_EQ(results.size(), 2u);
   EXPECT_EQ(backend.nodes, 5u);  // a, b, their sum once, exp, tanh

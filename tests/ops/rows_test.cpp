@@ -15,6 +15,7 @@
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
 #include "tests/ops/differences.h"
+#include "tests/test_name.h"
 
 namespace composit {
 namespace {
@@ -203,14 +204,9 @@ TEST_P(Rows, explicit_rules_agree_with_transposition) {
   });
 }
 
-std::string test_name(const testing::TestParamInfo<Row>& info) {
-  std::string name = info.param->schema.name.str();
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, Rows, testing::ValuesIn(all_operations()), test_name);
+INSTANTIATE_TEST_SUITE_P(All, Rows, testing::ValuesIn(all_operations()), [](const auto& one) {
+  return test::test_name(one.param->schema.name.str());
+});
 
 }  // namespace
 }  // namespace composit

@@ -2,72 +2,25 @@
 // and second derivatives in float64.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cos.h>
-#include <ATen/ops/isclose.h>
 #include <ATen/ops/sin.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <cctype>
-
 #include "composit/ad/chain_rule.h"
 #include "composit/ad/vjp.h"
 #include "composit/eval/evaluate.h"
 #include "composit/ops/functions.h"
+#include "tests/ops/torch_accuracy.h"
 #include "tests/ops/torch_call.h"
+#include "tests/test_name.h"
 #include "tracer/convert.h"
 
 namespace composit {
 namespace {
 
 using Row = const Operation*;
-
-// Relative and absolute tolerance of one operation, by dtype: a few units in the last place, and
-// what sums in another order make of it.
-struct Tolerance {
-  double relative, absolute;
-};
-Tolerance tolerance(c10::ScalarType dtype) {
-  switch (dtype) {
-    case c10::ScalarType::Float:
-    case c10::ScalarType::ComplexFloat:
-      return {2e-6, 1e-6};
-    case c10::ScalarType::Double:
-    case c10::ScalarType::ComplexDouble:
-      return {1e-11, 1e-12};
-    default:
-      return {0, 0};
-  }
-}
-
-enum class What { value, derivative };
-
-// Where torch computes with less than float64 has: its polygamma for the CPU is accurate to about
-// 1e-8, and so are derivatives made of it; Bessel's and Airy's functions to about 1e-7;
-// hardsigmoid's has a sixth in float32; those of binary
-// cross entropy have a least denominator of 1e-12 in float32. Finite differences (rows_test.cpp)
-// look at ours.
-struct Looser {
-  What what;
-  std::string_view part_of_name;
-  Tolerance tolerance;
-};
-constexpr Looser kLooser[] = {{What::value, "polygamma", {1e-6, 1e-6}},
-                              {What::value, "bessel_", {1e-5, 1e-6}},
-                              {What::value, "airy", {1e-6, 1e-6}},
-                              {What::derivative, "gamma", {1e-6, 1e-6}},
-                              {What::value, "hardsigmoid_backward", {1e-7, 1e-7}},
-                              {What::derivative, "hardsigmoid", {1e-7, 1e-7}},
-                              {What::derivative, "binary_cross_entropy", {1e-8, 1e-9}}};
-
-Tolerance tolerance(const Operation& operation, What what, c10::ScalarType dtype) {
-  if (dtype == c10::ScalarType::Double)
-    for (const Looser& row : kLooser)
-      if (row.what == what &&
-          operation.schema.name.str().find(row.part_of_name) != std::string::npos)
-        return row.tolerance;
-  return tolerance(dtype);
-}
+using test::What;
 
 // Whose derivatives torch and we cannot agree on; finite differences (rows_test.cpp) look at ours.
 // as_strided_scatter: torch lets the gradient of `self` through where `src` overwrote it, and
@@ -79,19 +32,13 @@ bool has_other_derivative(std::string_view op) {
   return op == "aten::as_strided_scatter" || op == "aten::native_batch_norm_backward";
 }
 
-std::string difference(const Operation& operation, What what, const at::Tensor& ours,
+std::string difference(const Operation& operation, What what, const Array& ours,
                        const at::Tensor& torch) {
-  const auto text = [](const at::Tensor& tensor) {
-    return c10::str(tensor.scalar_type(), tensor.sizes());
-  };
-  if (ours.scalar_type() != torch.scalar_type() || ours.sizes() != torch.sizes())
-    return "ours is " + text(ours) + ", torch's " + text(torch);
-  const auto [relative, absolute] = tolerance(operation, what, torch.scalar_type());
-  if (at::isclose(ours, torch, relative, absolute, true).all().item<bool>()) return "";
-  return c10::str("ours:\n", ours, "\ntorch's:\n", torch);
+  const Array expected = flashlight::tracer::to_array(torch.resolve_conj().resolve_neg());
+  return test::difference(
+      ours, expected,
+      test::torch_tolerance(operation.schema.name.str(), what, expected.type().dtype));
 }
-
-at::Tensor to_torch(const Array& array) { return flashlight::tracer::to_tensor(array); }
 
 class TorchRows : public testing::TestWithParam<Row> {
  protected:
@@ -153,9 +100,7 @@ void expect_values(const c10::OperatorHandle& op, const SampleCall& sample) {
   for (size_t i = 0; i < torch.results.size(); ++i) {
     ASSERT_EQ(ours[i].defined(), torch.results[i].defined()) << "result " << i;
     if (ours[i].defined()) {
-      EXPECT_EQ(
-          difference(operation, What::value, to_torch(ours[i]), torch.results[i].resolve_conj()),
-          "")
+      EXPECT_EQ(difference(operation, What::value, ours[i], torch.results[i]), "")
           << "result " << i;
     }
   }
@@ -214,7 +159,7 @@ void expect_gradients(const Operation& operation, const Leaves& leaves,
   for (size_t i = 0; i < ours.size(); ++i) {
     const at::Tensor expected =
         torch[i].defined() ? torch[i].detach() : at::zeros_like(leaves.torch[i]);
-    EXPECT_EQ(difference(operation, What::derivative, to_torch(values[i]), expected), "")
+    EXPECT_EQ(difference(operation, What::derivative, values[i], expected), "")
         << what << ", input " << i;
   }
 }
@@ -274,13 +219,9 @@ TEST_P(TorchRows, derivatives_are_autograds) {
   for_each_sample(DType::float64, expect_derivatives);
 }
 
-std::string test_name(const testing::TestParamInfo<Row>& info) {
-  std::string name = info.param->schema.name.str();
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
-}
-INSTANTIATE_TEST_SUITE_P(All, TorchRows, testing::ValuesIn(all_operations()), test_name);
+INSTANTIATE_TEST_SUITE_P(All, TorchRows, testing::ValuesIn(all_operations()), [](const auto& one) {
+  return test::test_name(one.param->schema.name.str());
+});
 
 }  // namespace
 }  // namespace composit

@@ -9,8 +9,8 @@
 #include "composit/ir/print.h"
 #include "composit/ir/verify.h"
 #include "composit/ops/functions.h"
-#include "composit/ops/native.h"
 #include "composit/passes/drop_no_ops.h"
+#include "tests/agreement.h"
 #include "tests/passes/computable_graph.h"
 
 namespace composit {
@@ -282,14 +282,9 @@ TEST(Canonicalize, cpp_and_python_write_one_layer) {
   const Graph one = canonical(cpp), other = canonical(python);
   EXPECT_EQ(one, other) << differences(one, other);
   const auto inputs = testing::random_inputs(cpp, 1);
-  const auto values = [&](const Graph& graph) {
-    return elements<double>(evaluate(graph, inputs)[0]);
-  };
-  const auto found = values(one), of_cpp = values(cpp), of_python = values(python);
-  for (size_t i = 0; i < found.size(); ++i) {
-    EXPECT_NEAR(found[i], of_cpp[i], 1e-13);
-    EXPECT_NEAR(found[i], of_python[i], 1e-13);
-  }
+  const Array found = evaluate(one, inputs)[0];
+  EXPECT_EQ(test::difference(found, evaluate(cpp, inputs)[0]), "");
+  EXPECT_EQ(test::difference(found, evaluate(python, inputs)[0]), "");
 }
 
 }  // namespace

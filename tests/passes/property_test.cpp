@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <iostream>
 
 #include "composit/ad/chain_rule.h"
@@ -12,10 +11,10 @@
 #include "composit/ir/parse.h"
 #include "composit/ir/print.h"
 #include "composit/ops/functions.h"
-#include "composit/ops/native.h"
 #include "composit/passes/inline_calls.h"
 #include "composit/passes/outline_repeats.h"
 #include "composit/passes/pass.h"
+#include "tests/agreement.h"
 #include "tests/ir/random_graph.h"
 #include "tests/passes/computable_graph.h"
 
@@ -27,21 +26,12 @@ using testing::random_inputs;
 
 constexpr uint64_t kGraphs = 150;
 
-std::vector<double> numbers_of(const std::vector<Array>& arrays) {
-  std::vector<double> all;
-  for (const Array& array : arrays)
-    for (double value : elements<double>(array)) all.push_back(value);
-  return all;
-}
-
 // But for the last bits, of whatever is summed in another order.
-void expect_near(const std::vector<double>& found, const std::vector<double>& expected,
+void expect_near(const std::vector<Array>& found, const std::vector<Array>& expected,
                  uint64_t seed) {
-  double scale = 1e-3;
-  for (double value : expected) scale = std::max(scale, std::abs(value));
   ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i)
-    ASSERT_NEAR(found[i], expected[i], 1e-12 * scale) << "seed " << seed << " number " << i;
+    ASSERT_EQ(test::difference(found[i], expected[i]), "") << "seed " << seed << " array " << i;
 }
 
 class EveryPass : public ::testing::TestWithParam<std::string> {
@@ -69,7 +59,7 @@ TEST_P(EveryPass, keeps_values) {
     if (is_exact()) {
       ASSERT_EQ(found, expected) << "seed " << seed << '\n' << print(graph) << print(after);
     } else {
-      expect_near(numbers_of(found), numbers_of(expected), seed);
+      expect_near(found, expected, seed);
     }
     changed += after.size() != graph.size() || !(after == graph);
   }
@@ -90,10 +80,10 @@ TEST_P(EveryPass, leaves_text_that_reads_back) {
   }
 }
 
-std::vector<double> gradients_of(const Graph& graph, const std::vector<Array>& inputs) {
+std::vector<Array> gradients_of(const Graph& graph, const std::vector<Array>& inputs) {
   Graph::Parts parts{.inputs = graph.inputs()};
   parts.outputs = grad(sum(Tensor(graph.outputs()[0])), graph.inputs());
-  return numbers_of(evaluate(Graph(parts), inputs));
+  return evaluate(Graph(parts), inputs);
 }
 
 TEST_P(EveryPass, keeps_derivatives) {

@@ -1,32 +1,9 @@
 #include "tests/ops/opdb/known_differences.h"
 
-#include <algorithm>
+#include <optional>
 
 namespace composit::opdb {
 namespace {
-
-constexpr DType kFloat = DType::float32, kDouble = DType::float64;
-
-struct Looser {
-  What what;
-  std::string_view op;  // part of its name
-  DType dtype;
-  Tolerance tolerance;
-  std::string_view why;
-};
-constexpr Looser kLooser[] = {
-    {What::value, "polygamma", kFloat, {3e-5, 1e-6}, "torch's is not as accurate near its poles"},
-    {What::value, "polygamma", kDouble, {1e-6, 1e-6}, "torch's is accurate to about 1e-8"},
-    {What::derivative, "gamma", kDouble, {1e-6, 1e-6}, "made of torch's polygamma"},
-    {What::derivative, "hardsigmoid", kDouble, {1e-7, 1e-7}, "torch has a sixth in float32"},
-    {What::value,
-     "bessel_",
-     kDouble,
-     {1e-5, 1e-6},
-     "torch's is accurate to about 1e-7; glibc agrees with ours"},
-    {What::value, "airy", kDouble, {1e-6, 1e-6}, "torch's is accurate to about 1e-7"},
-    {What::value, "attention", kFloat, {5e-5, 1e-5}, "scores of 200 lose digits, in torch too"},
-};
 
 struct Difference {
   std::optional<What> what;  // none: in every respect
@@ -73,13 +50,6 @@ constexpr Difference kDifferences[] = {
 };
 
 }  // namespace
-
-Tolerance tolerance(const RecordedCall& call, What what, DType dtype) {
-  const auto* row = std::find_if(std::begin(kLooser), std::end(kLooser), [&](const Looser& one) {
-    return one.what == what && one.dtype == dtype && call.name.find(one.op) != std::string::npos;
-  });
-  return row == std::end(kLooser) ? tolerance_of(dtype) : row->tolerance;
-}
 
 Verdict verdict(const RecordedCall& call, What what, const std::string& wrong) {
   for (const Difference& row : kDifferences)

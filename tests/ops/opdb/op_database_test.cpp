@@ -9,12 +9,14 @@
 #include "composit/ad/chain_rule.h"
 #include "composit/ad/expr_derivative.h"
 #include "composit/eval/evaluate.h"
-#include "tests/ops/opdb/agreement.h"
 #include "tests/ops/opdb/known_differences.h"
 #include "tests/ops/opdb/recorded.h"
 
 namespace composit::opdb {
 namespace {
+
+using test::difference;
+using test::type_text;
 
 const Recorded& recorded() {
   static const Recorded all = read_recorded(FLASHLIGHT_OP_DUMP);
@@ -47,12 +49,16 @@ std::string wrong_types(const RecordedCall& call) {
   return wrong.empty() ? "" : "on Meta, " + wrong;
 }
 
+std::string differing_values(const RecordedCall& call, What what, const Array& ours,
+                             const Array& torch) {
+  return difference(ours, torch, test::torch_tolerance(call.name, what, torch.type().dtype));
+}
+
 std::string wrong_values(const RecordedCall& call) {
   const auto ours = evaluate(*call.operation, call.call, call.values);
   for (size_t i = 0; i < call.results.size(); ++i) {
     if (!call.results[i].defined()) continue;
-    const std::string wrong = difference(
-        ours.at(i), call.results[i], tolerance(call, What::value, call.results[i].type().dtype));
+    const std::string wrong = differing_values(call, What::value, ours.at(i), call.results[i]);
     if (!wrong.empty()) return "result " + std::to_string(i) + ", " + wrong;
   }
   return "";
@@ -93,8 +99,7 @@ std::string wrong_gradients(const RecordedCall& call) {
   const auto values = evaluate(ours.gradients, ours.values);
   for (size_t i = 0; i < values.size(); ++i) {
     const Array& torch = call.gradients[ours.places[i]];
-    const std::string wrong =
-        difference(values[i], torch, tolerance(call, What::derivative, torch.type().dtype));
+    const std::string wrong = differing_values(call, What::derivative, values[i], torch);
     if (!wrong.empty()) return "tensor " + std::to_string(ours.places[i]) + ", " + wrong;
   }
   return "";

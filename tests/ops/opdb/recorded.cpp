@@ -153,11 +153,4 @@ Recorded read_recorded(const std::filesystem::path& folder) {
   return recorded;
 }
 
-std::string type_text(const Type& type) {
-  std::string sizes;
-  for (const Dim& size : type.sizes)
-    sizes += (sizes.empty() ? "" : ", ") + std::to_string(size.value());
-  return std::string(name(type.dtype)) + "[" + sizes + "]";
-}
-
 }  // namespace composit::opdb

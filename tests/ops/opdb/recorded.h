@@ -45,7 +45,4 @@ struct Recorded {
 // UserError for files that cannot be read, or for arguments that do not fit a row's schema.
 Recorded read_recorded(const std::filesystem::path& folder);
 
-// "float32[2, 3]".
-std::string type_text(const Type& type);
-
 }  // namespace composit::opdb

@@ -1,4 +1,4 @@
-#include "tests/ops/opdb/agreement.h"
+#include "tests/agreement.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,8 @@
 
 #include "composit/op/compute_type.h"
 #include "composit/ops/native.h"
-#include "tests/ops/opdb/recorded.h"
 
-namespace composit::opdb {
+namespace composit::test {
 namespace {
 
 using Number = std::complex<double>;
@@ -31,12 +30,18 @@ bool near(double a, double b, double allowed) {
   return a == b || std::abs(a - b) <= allowed;
 }
 
-std::string unequal_integers(const Array& ours, const Array& torch) {
-  const auto a = elements<int64_t>(ours), b = elements<int64_t>(torch);
+template <class T>
+std::string element_text(size_t i, const T& ours, const T& expected) {
+  std::ostringstream text;
+  text.precision(17);
+  text << "elem " << i << ": expected " << expected << ", received " << ours;
+  return text.str();
+}
+
+std::string unequal_integers(const Array& ours, const Array& expected) {
+  const auto a = elements<int64_t>(ours), b = elements<int64_t>(expected);
   for (size_t i = 0; i < a.size(); ++i)
-    if (a[i] != b[i])
-      return "elem " + std::to_string(i) + ": ours " + std::to_string(a[i]) + ", torch's " +
-             std::to_string(b[i]);
+    if (a[i] != b[i]) return element_text(i, a[i], b[i]);
   return "";
 }
 
@@ -59,12 +64,12 @@ Tolerance tolerance_of(DType dtype) {
   }
 }
 
-std::string difference(const Array& ours, const Array& torch, Tolerance tolerance) {
-  if (type_text(ours.type()) != type_text(torch.type()))
-    return "ours is " + type_text(ours.type()) + ", torch's " + type_text(torch.type());
-  const DType dtype = torch.type().dtype;
-  if (!is_floating_point(dtype) && !is_complex(dtype)) return unequal_integers(ours, torch);
-  const auto a = numbers(ours), b = numbers(torch);
+std::string difference(const Array& ours, const Array& expected, Tolerance tolerance) {
+  if (type_text(ours.type()) != type_text(expected.type()))
+    return "expected " + type_text(expected.type()) + ", received " + type_text(ours.type());
+  const DType dtype = expected.type().dtype;
+  if (!is_floating_point(dtype) && !is_complex(dtype)) return unequal_integers(ours, expected);
+  const auto a = numbers(ours), b = numbers(expected);
   double largest = 1;
   for (const Number& x : b)
     if (std::isfinite(std::abs(x))) largest = std::max(largest, std::abs(x));
@@ -73,12 +78,22 @@ std::string difference(const Array& ours, const Array& torch, Tolerance toleranc
     const double allowed = tolerance.relative * size + tolerance.absolute * largest;
     if (near(a[i].real(), b[i].real(), allowed) && near(a[i].imag(), b[i].imag(), allowed))
       continue;
-    std::ostringstream text;
-    text.precision(17);
-    text << "elem " << i << ": ours " << a[i] << ", torch's " << b[i];
-    return text.str();
+    return is_complex(dtype) ? element_text(i, a[i], b[i])
+                             : element_text(i, a[i].real(), b[i].real());
   }
   return "";
 }
 
-}  // namespace composit::opdb
+std::string difference(const Array& ours, const Array& expected, double times) {
+  const auto [relative, absolute] = tolerance_of(expected.type().dtype);
+  return difference(ours, expected, {times * relative, times * absolute});
+}
+
+std::string type_text(const Type& type) {
+  std::string sizes;
+  for (const Dim& size : type.sizes)
+    sizes += (sizes.empty() ? "" : ", ") + std::to_string(size.value());
+  return std::string(name(type.dtype)) + "[" + sizes + "]";
+}
+
+}  // namespace composit::test

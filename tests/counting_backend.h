@@ -1,0 +1,28 @@
+// Counts what it is given to compile and to run, and leaves the work to the reference.
+//
+//   const CountingBackend backend;   evaluate(outputs, {}, backend);   backend.nodes == 5
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "composit/eval/evaluate.h"
+
+namespace composit::test {
+
+class CountingBackend : public Backend {
+ public:
+  std::string name() const override { return "counting"; }
+  Callable compile(const Graph& graph) const override {
+    ++compiled;
+    nodes += graph.size();
+    return [this, f = reference().compile(graph)](const std::vector<Array>& inputs) {
+      ++run;
+      return f(inputs);
+    };
+  }
+  mutable size_t compiled = 0, run = 0;  // how often
+  mutable size_t nodes = 0;              // of all graphs compiled
+};
+
+}  // namespace composit::test
