@@ -17,8 +17,9 @@ const Type& expect_parameter(const LazyTensor& parameter) {
 void expect_gradient(const LazyTensor& parameter, const LazyTensor& gradient) {
   const Type& type = expect_parameter(parameter);
   if (!gradient || gradient.sizes() != type.sizes)
-    throw UserError("[optimize] the gradient of '" + input_name(*parameter.node) + "', " +
-                    print(type) + ", is " + (gradient ? print(gradient.type()) : "absent"));
+    throw UserError("[optimize] expected a gradient of " + print(type) + " for '" +
+                    input_name(*parameter.node) + "', received " +
+                    (gradient ? print(gradient.type()) : "none"));
 }
 
 LazyTensor state_input(const LazyTensor& parameter, const Optimizer::State& state) {
@@ -44,8 +45,8 @@ void add_update(const LazyTensor& parameter, const LazyTensor& gradient, const O
                     " results of the optimizer, received " + std::to_string(updated.size()));
   for (size_t i = 0; i < targets.size(); ++i) {
     if (updated[i].lazy().sizes() != targets[i].sizes())
-      throw UserError("[optimize] the new value of '" + input_name(*targets[i].node) + "', " +
-                      print(targets[i].type()) + ", is " + print(updated[i].type()));
+      throw UserError("[optimize] expected a new value of " + print(targets[i].type()) + " for '" +
+                      input_name(*targets[i].node) + "', received " + print(updated[i].type()));
     mutations.push_back({targets[i], to(updated[i], targets[i].dtype())});
   }
 }

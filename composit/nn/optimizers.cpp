@@ -14,11 +14,18 @@ void expect_not_negative(const char* optimizer, const char* what, double value) 
                     " of at least 0, received " + std::to_string(value));
 }
 
+void expect_not_negative(const char* optimizer, const Rate& rate) {
+  if (!rate.value.is_tensor())
+    expect_not_negative(optimizer, "learning_rate", rate.value.data().as<double>());
+}
+
 void check(const SgdOptions& o) {
+  expect_not_negative("sgd", o.learning_rate);
   expect_not_negative("sgd", "momentum", o.momentum);
   expect_not_negative("sgd", "weight_decay", o.weight_decay);
   if (o.nesterov && (o.momentum == 0 || o.dampening != 0))
-    throw UserError("[sgd] nesterov is for a momentum above 0 without dampening");
+    throw UserError("[sgd] expected a momentum above 0 and no dampening with nesterov, received " +
+                    std::to_string(o.momentum) + " and " + std::to_string(o.dampening));
 }
 
 // State: the momentum, and with dampening the count of steps: the first gradient is not dampened.
@@ -64,11 +71,13 @@ template <class Options>
 Optimizer adaptive(const char* name, const Options& o,
                    Tensors (*update)(const Options&, const Tensor&, const Tensor&,
                                      const Tensors&)) {
+  expect_not_negative(name, o.learning_rate);
   expect_not_negative(name, "weight_decay", o.weight_decay);
   expect_not_negative(name, "eps", o.eps);
   for (double beta : {o.beta1, o.beta2})
     if (!(beta >= 0 && beta < 1))
-      throw UserError("[" + std::string(name) + "] expected a beta from 0 to 1, received " +
+      throw UserError("[" + std::string(name) +
+                      "] expected a beta from 0 to 1, 1 excluded, received " +
                       std::to_string(beta));
   Optimizer result{
       {{"step", true}, {"exp_avg"}, {"exp_avg_sq"}},

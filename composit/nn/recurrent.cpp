@@ -14,7 +14,8 @@ Tensors run(std::string_view name, const Tensor& x, const ArgumentValue& states,
   Tensors parameters;
   for (const RecurrentWeights& layer : weights) {
     if (layer.b_ih.defined() != has_biases || layer.b_hh.defined() != has_biases)
-      throw UserError("[" + std::string(name) + "] expected biases for all layers, or for none");
+      throw UserError("[" + std::string(name) +
+                      "] expected biases for all layers, or for none, received them for some");
     parameters.insert(parameters.end(), {layer.w_ih, layer.w_hh});
     if (has_biases) parameters.insert(parameters.end(), {layer.b_ih, layer.b_hh});
   }

@@ -73,8 +73,8 @@ constexpr Resampling kResamplings[] = {
 const Resampling& resampling(const std::string& mode, int64_t axes) {
   for (const Resampling& row : kResamplings)
     if (row.mode == mode && row.axes == axes) return row;
-  throw UserError("[interpolate] there is no mode '" + mode + "' for inputs of " +
-                  std::to_string(axes + 2) + " axes");
+  throw UserError("[interpolate] expected a mode for inputs of " + std::to_string(axes + 2) +
+                  " axes, received '" + mode + "'");
 }
 
 // The mean of what lies below each new pixel.
@@ -88,7 +88,8 @@ Tensor area(const Tensor& x, const Ints& size) {
 Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
   const int64_t axes = x.rank() - 2;
   if (o.size.empty() == o.scale_factor.empty())
-    throw UserError("[interpolate] expected either size or scale_factor");
+    throw UserError(std::string("[interpolate] expected either size or scale_factor, received ") +
+                    (o.size.empty() ? "neither" : "both"));
   const auto per_axis = [&](auto values) {  // one for all
     if (values.size() == 1)
       values.resize(static_cast<size_t>(std::max<int64_t>(axes, 1)), values[0]);
@@ -98,7 +99,8 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
   if (o.mode == "area" && axes >= 1 && axes <= 3 && !size.empty()) return area(x, size);
   const Resampling& row = resampling(o.mode, axes);
   if (o.align_corners && !row.has_corners)
-    throw UserError("[interpolate] align_corners has no meaning for the mode '" + o.mode + "'");
+    throw UserError("[interpolate] expected a linear or cubic mode with align_corners, received '" +
+                    o.mode + "'");
   std::vector<ArgumentValue> arguments{x, size.empty() ? ArgumentValue() : ArgumentValue(size)};
   if (row.has_corners) arguments.emplace_back(o.align_corners.value_or(false));
   arguments.emplace_back(o.scale_factor.empty() ? Attribute()
