@@ -26,7 +26,7 @@ struct Slice {
 };
 struct Ellipsis {};
 inline constexpr Ellipsis ellipsis;
-inline constexpr None newaxis;
+inline constexpr None newaxis = none;
 
 inline Slice slice(std::optional<int64_t> stop) { return {{}, stop, {}}; }
 inline Slice slice(std::optional<int64_t> start, std::optional<int64_t> stop,
@@ -42,7 +42,7 @@ class IndexItem {
   IndexItem(int64_t place) : value_(place) {}               // NOLINT
   IndexItem(Slice slice) : value_(slice) {}                 // NOLINT
   IndexItem(Ellipsis) : value_(Ellipsis{}) {}               // NOLINT
-  IndexItem(None) : value_(None{}) {}                       // NOLINT
+  IndexItem(None) : value_(none) {}                         // NOLINT
   IndexItem(NdArray places) : value_(std::move(places)) {}  // NOLINT: integers or a mask
   const Value& value() const { return value_; }
 

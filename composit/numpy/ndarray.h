@@ -52,14 +52,14 @@ class NdArray : public Tensor {
 
 using NdArrays = std::vector<NdArray>;
 
-// NumPy's None.
-struct None {};
-inline constexpr None none;
+// NumPy's None, wherever it may stand for an argument.
+using None = std::nullopt_t;
+inline constexpr None none = std::nullopt;
 
 // `axis`: None (all), an axis, or several. Axes count from the end where they are negative.
 class Axes {
  public:
-  Axes(None = {}) {}                                          // NOLINT: any of these are axes
+  Axes(None = none) {}                                        // NOLINT: any of these are axes
   Axes(int axis) : list_(Ints{axis}) {}                       // NOLINT
   Axes(int64_t axis) : list_(Ints{axis}) {}                   // NOLINT
   Axes(std::initializer_list<int64_t> axes) : list_(axes) {}  // NOLINT
