@@ -165,7 +165,7 @@ Tensor affine_grid(const Tensor& theta, const Ints& size, bool align_corners) {
 }  // namespace
 
 void add_grid_rows(OperationTable& rows) {
-  constexpr std::string_view kSamples =
+  constexpr std::string_view kImages =
       "f32[2,2,3,4] f32[2,2,3,2]=-1.2..1.2 0 0 False | f32[1,2,3,4] f32[1,2,2,2]=-1..1 0 0 True | "
       "f32[1,1,3,4] f32[1,2,2,2]=-1.5..1.5 0 1 False | f32[1,1,3,4] f32[1,2,2,2]=-2.1..2.1 0 2 "
       "False | f32[1,1,3,4] f32[1,2,2,2]=-1.2..1.2 1 0 False | f32[1,2,5,4] f32[1,2,3,2]=-0.9..0.9 "
@@ -180,7 +180,7 @@ void add_grid_rows(OperationTable& rows) {
                  "int padding_mode, bool align_corners) -> Tensor",
        .loops = [](In x, In grid, int64_t interpolation, int64_t padding,
                    bool corners) { return sampled(x, grid, interpolation, padding, corners, 2); },
-       .samples = kSamples,
+       .samples = kImages,
        .bad = "f32[1,1,2,2] f32[1,2,2] 0 0 False: a grid | f32[1,1,2,2] f32[1,2,2,2] 3 0 "
               "False: expected interpolation"});
   rows.add(
@@ -198,7 +198,8 @@ void add_grid_rows(OperationTable& rows) {
                   return apply(x.rank() == 5 ? "aten::grid_sampler_3d" : "aten::grid_sampler_2d",
                                {x, grid, interpolation, padding, corners});
                 },
-            .samples = kSamples});
+            .samples = "f32[1,1,3,4] f32[1,2,2,2]=-1..1 0 0 True | f32[1,1,2,3,4] "
+                       "f32[1,2,1,2,3]=-1.2..1.2 0 0 False"});
   rows.add({.schema = "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool "
                       "align_corners) -> Tensor",
             .decompose = [](Tensor theta, Ints size,

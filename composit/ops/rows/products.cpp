@@ -1,5 +1,6 @@
 // Products of matrices and vectors that are made of those in contraction.cpp.
 #include <algorithm>
+#include <cmath>
 
 #include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
@@ -219,7 +220,25 @@ Tensors distances(const Tensor& a, const Tensor& b, double p) {
   return {distance(unsqueeze(a, -2) - unsqueeze(b, -3), p)};
 }
 
+// What flows to the rows of `a` from their distances `far` to those of b; 0 where they coincide.
+Tensor distances_back(const Tensor& g, const Tensor& a, const Tensor& b, double p,
+                      const Tensor& far) {
+  const Tensor apart = unsqueeze(a, -2) - unsqueeze(b, -3), length = unsqueeze(far, -1);
+  if (p == 0) return sum(zeros_like(apart), {-2});
+  Tensor slope = sign(apart);
+  if (std::isinf(p)) slope = where(eq(abs(apart), length), slope, 0);
+  if (!std::isinf(p) && p != 1) slope = slope * pow(abs(apart) / length, p - 1);
+  const Tensor none = logical_or(eq(length, 0), eq(apart, 0));
+  return sum(where(none, 0, slope * unsqueeze(g, -1)), {-2});
+}
+
 void add_distances(OperationTable& rows) {
+  rows.add({.schema = "aten::_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor "
+                      "cdist) -> Tensor",
+            .decompose = [](Tensor g, Tensor a, Tensor b, double p,
+                            Tensor far) { return Tensors{distances_back(g, a, b, p, far)}; },
+            .samples = "f32[2,4] f32[2,3] f32[4,3] 2.0 f32[2,4]=1..3 | f32[2,3] f32[2,2] f32[3,2] "
+                       "1.0 f32[2,3]=1..3 | f32[2,2,3] f32[2,2,2] f32[2,3,2] 3.0 f32[2,2,3]=1..3"});
   rows.add({.schema = "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> "
                       "Tensor",
             .decompose = [](Tensor a, Tensor b, double p) { return distances(a, b, p); },
@@ -247,7 +266,8 @@ void add_distances(OperationTable& rows) {
                   return Tensors{distance(rows_of(0) - rows_of(1), p)};
                 },
             .samples = "f32[4,3] | f32[3,2] 1.0",
-            .bad = "f32[3]: 2 axes"});
+            .bad = "f32[3]: 2 axes",
+            .also = {"aten::pdist"}});
 }
 
 }  // namespace

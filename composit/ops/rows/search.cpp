@@ -1,4 +1,6 @@
 // Places in sorted boundaries.
+#include <algorithm>
+
 #include "composit/ops/functions.h"
 
 namespace composit {
@@ -72,6 +74,36 @@ static void add_membership(OperationTable& rows) {
        .bad = "f32[2] 0: a bin at least"});
 }
 
+// The places of the first `count` elements that are not zero, one row each; what is missing is
+// `fill`.
+static Tensor first_places(const Tensor& x, int64_t count, int64_t fill) {
+  const Ints sizes{count, x.rank()};
+  if (count < 0) throw UserError("expected a size of at least 0");
+  if (x.numel() == 0 || x.rank() == 0) return full(sizes, fill, DType::int64);
+  const Tensor here = to(ne(reshape(x, {x.numel()}), 0), DType::int64);
+  const Tensor so_far = cumsum(here, 0), wanted = arange(count) + 1;
+  Tensor flat = apply_one("aten::searchsorted.Tensor", {so_far, wanted});
+  Tensors coordinates;  // the last axis first
+  for (int64_t axis = x.rank() - 1; axis >= 0; --axis) {
+    const Scalar size(x.size(axis));
+    coordinates.push_back(apply_one("aten::remainder.Scalar", {flat, size}));
+    flat = apply_one("aten::floor_divide", {flat, full({}, Number(size), DType::int64)});
+  }
+  std::reverse(coordinates.begin(), coordinates.end());
+  const Tensor exists = unsqueeze(wanted <= select_at(so_far, 0, -1), -1);
+  return where(exists, apply_one("aten::stack", {coordinates, -1}), fill);
+}
+
+static void add_places(OperationTable& rows) {
+  rows.add({.schema = "aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> "
+                      "Tensor",
+            .decompose = [](Tensor x, int64_t count,
+                            int64_t fill) { return Tensors{first_places(x, count, fill)}; },
+            .samples = "f32[2,3]=[0,1,0,2,3,0] 5 | i64[2,3]=[0,1,0,2,3,0] 2 7 | bool[4] 3 | "
+                       "f32[0,2] 2 | f32[] 3",
+            .bad = "f32[2] -1: at least 0"});
+}
+
 void add_search_rows(OperationTable& rows) {
   rows.add({.schema = "aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool "
                       "out_int32=False, bool right=False) -> Tensor",
@@ -114,6 +146,7 @@ void add_search_rows(OperationTable& rows) {
             .bad = "f32[3,2] f32[2,2]: sequences for | f32[2] f32[2] False False 'up': expected "
                    "side"});
   add_membership(rows);
+  add_places(rows);
 }
 
 }  // namespace composit
