@@ -4,12 +4,7 @@
 # on where it was; runs the installed command line; builds the consumer project against the package,
 # by the compiler launcher LAUNCHER where one is given; runs the consumer's programs.
 
-function(run)
-  execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT RESULT_VARIABLE result)
-  if(NOT result EQUAL 0)
-    message(FATAL_ERROR "failed with ${result}: ${ARGN}")
-  endif()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../run_command.cmake)
 
 file(REMOVE_RECURSE ${WORK_DIR})
 run(${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${WORK_DIR}/installed)
