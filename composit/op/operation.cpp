@@ -7,6 +7,10 @@
 namespace composit {
 namespace {
 
+[[noreturn]] void refuse(const Schema& schema, const std::string& what) {
+  throw UserError("[add_operation] " + schema.name.str() + ": " + what);
+}
+
 void check(const Row& row, const Schema& schema) {
   row.scalar.check(schema);
   row.loops.check(schema);
@@ -16,12 +20,11 @@ void check(const Row& row, const Schema& schema) {
   row.vjp.check(schema);
   const int forms = int{bool(row.scalar)} + int{bool(row.loops)} + int{bool(row.decompose)} +
                     int{bool(row.native)};
-  COMPOSIT_ASSERT(forms == 1, schema.name.str() +
-                                  ": a row has one form of scalar, loops, "
-                                  "decompose and native, this one has " +
-                                  std::to_string(forms));
-  COMPOSIT_ASSERT(bool(row.native) == bool(row.infer),
-                  schema.name.str() + ": a native row, and no other, says its results' types");
+  if (forms != 1)
+    refuse(schema, "expected one form of scalar, loops, decompose and native, received " +
+                       std::to_string(forms));
+  if (bool(row.native) != bool(row.infer))
+    refuse(schema, "expected `infer` with `native`, and with no other form");
 }
 
 void add(Promotion& promotion, const Tensor& tensor) {
@@ -87,13 +90,12 @@ void OperationTable::add(Row row) {
   Schema schema = parse_schema(row.schema);
   check(row, schema);
   const std::string name = schema.name.str();
+  std::vector<std::string_view> names = {name};
+  names.insert(names.end(), row.also.begin(), row.also.end());
+  for (std::string_view one : names)
+    if (names_.contains(one)) refuse(schema, "there is a row for " + std::string(one) + " already");
   auto operation = std::make_unique<Operation>(Operation{std::move(row), std::move(schema)});
-  const auto add_name = [&](std::string_view one) {
-    COMPOSIT_ASSERT(names_.emplace(one, operation.get()).second,
-                    "there are two rows for " + std::string(one));
-  };
-  add_name(name);
-  for (std::string_view other : operation->row.also) add_name(other);
+  for (std::string_view one : names) names_.emplace(one, operation.get());
   operations_.emplace(name, std::move(operation));
 }
 

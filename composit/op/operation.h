@@ -59,8 +59,8 @@ struct Operation {
 
 class OperationTable {
  public:
-  // InternalError where rule and schema do not fit, where a form is missing or there are two, or
-  // where the name is taken.
+  // UserError where rule and schema do not fit, where a form is missing or there are two, or where
+  // a name is taken; the table is as it was then.
   void add(Row row);
   // nullptr: no row.
   const Operation* find(Symbol name) const;

@@ -212,9 +212,10 @@ COMPOSIT_ROLES(std::vector<Scalar>)
 void check_parameter(const Schema& schema, size_t i,
                      const char* (*mismatch)(const SchemaArgument&)) {
   const auto fail = [&](const std::string& what) {
-    throw InternalError(schema.name.str() + ": " + what, __FILE__, __LINE__);
+    throw UserError("[add_operation] " + schema.name.str() + ": " + what);
   };
-  if (i >= schema.arguments.size()) fail("a rule has more parameters than the schema arguments");
+  if (i >= schema.arguments.size())
+    fail("expected as many parameters as the schema has arguments, received more");
   const SchemaArgument& argument = schema.arguments[i];
   if (const char* as = mismatch(argument))
     fail("argument '" + argument.name + "' (" + argument.type_name + (argument.list ? "[]" : "") +

@@ -1,4 +1,4 @@
-// For native rows: the elements of arrays as numbers of one type.
+// Elements of arrays as numbers of one type: to read results, to make inputs, for native rows.
 //
 //   std::vector<double> x = elements<double>(array);     Array y = array_of(type, x);
 #pragma once

@@ -18,7 +18,7 @@ namespace composit {
 // Built on first use. What is found stays valid and unchanged for the life of the process.
 const Operation* find_operation(Symbol name);
 std::vector<const Operation*> all_operations();
-// A row of your own. UserError where the name is taken. Thread-safe.
+// A row of your own. UserError as for OperationTable::add. Thread-safe.
 void add_operation(Row row);
 
 // The operation of `name`. UserError: "composit has no operation 'aten::foo'; …".

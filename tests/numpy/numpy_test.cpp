@@ -389,6 +389,27 @@ TEST(numpy_operations, have_names_of_their_own) {
   EXPECT_THAT(user_error(again).value_or(""), HasSubstr("there is a row for numpy_test::relu"));
 }
 
+TEST(numpy_operations, that_are_refused_leave_no_trace) {
+  const auto read_as_a_float = [] {
+    cnp::wrap_as_operation("numpy_test::scaled(Tensor x, int by) -> Tensor",
+                           [](NdArray x, double by) { return x * by; });
+  };
+  const auto without_form = [] {
+    add_operation({.schema = "numpy_test::none(Tensor x) -> Tensor"});
+  };
+  const auto under_a_taken_name = [] {
+    add_operation({.schema = "numpy_test::other(Tensor x) -> Tensor",
+                   .decompose = [](Tensor x) { return Tensors{x}; },
+                   .also = {"aten::relu"}});
+  };
+  EXPECT_THAT(user_error(read_as_a_float).value_or(""),
+              HasSubstr("numpy_test::scaled: argument 'by' (int) is read as a float"));
+  EXPECT_THAT(user_error(without_form).value_or(""), HasSubstr("expected one form"));
+  EXPECT_THAT(user_error(under_a_taken_name).value_or(""),
+              HasSubstr("a row for aten::relu already"));
+  EXPECT_EQ(find_operation(Symbol("numpy_test::other")), nullptr);
+}
+
 TEST(numpy_random, draws_are_pure_and_the_generator_moves_on) {
   cnp::random::Generator rng = cnp::random::default_rng(5), same = cnp::random::default_rng(5);
   const NdArray first = rng.random({3}), second = rng.random({3});
