@@ -12,19 +12,18 @@ namespace composit {
 namespace {
 
 void expect_differentiable(const char* what, const LazyTensor& tensor) {
-  if (!tensor) throw UserError("[chain_rule] an " + std::string(what) + " is absent");
-  if (!is_differentiable(tensor.dtype()))
-    throw UserError("[chain_rule] an " + std::string(what) +
-                    " must be of a floating point or complex dtype, received " +
-                    print(tensor.type()));
+  if (!tensor || !is_differentiable(tensor.dtype()))
+    throw UserError("[chain_rule] expected an " + std::string(what) +
+                    " of a floating point or complex dtype, received " +
+                    (tensor ? print(tensor.type()) : "none"));
 }
 
 void expect_cotangent(const Seed& seed) {
   expect_differentiable("output", seed.output);
   if (!seed.cotangent || seed.cotangent.sizes() != seed.output.sizes() ||
       seed.cotangent.dtype() != seed.output.dtype())
-    throw UserError("[chain_rule] the cotangent of " + print(seed.output.type()) + " is " +
-                    (seed.cotangent ? print(seed.cotangent.type()) : "absent"));
+    throw UserError("[chain_rule] expected a cotangent of " + print(seed.output.type()) +
+                    ", received " + (seed.cotangent ? print(seed.cotangent.type()) : "none"));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ class Placeholders {
   explicit Placeholders(const Tensors& inputs) : inputs_(inputs) {
     static std::atomic<uint64_t> count = 0;
     for (const Tensor& tensor : inputs) {
-      if (!tensor.defined()) throw UserError("[vjp] an input is absent");
+      if (!tensor.defined()) throw UserError("[vjp] expected an input, received none");
       own_.emplace_back(
           input("argument " + std::to_string(count++), tensor.type(), InputKind::block));
     }

@@ -47,6 +47,9 @@ Tensor Initializer::add(const std::string& name, const Ints& sizes, F next) {
   for (const LazyTensor& parameter : parameters_)
     if (input_name(*parameter.node) == name)
       throw UserError("[Initializer] there is a parameter '" + name + "' already");
+  if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; }))
+    throw UserError("[Initializer] '" + name + "': expected sizes of at least 0, received " +
+                    str(sizes));
   const Type type = type_of(dtype_, sizes);
   std::vector<double> values(static_cast<size_t>(type.numel()));
   std::generate(values.begin(), values.end(), next);

@@ -44,7 +44,7 @@ class Initializer {
  private:
   double draw();         // from 0 to 1, 1 excluded
   double draw_normal();  // mean 0, variance 1
-  // UserError where the name is taken.
+  // UserError where the name is taken or a size is negative.
   template <class F>
   Tensor add(const std::string& name, const Ints& sizes, F next);
 

@@ -117,6 +117,7 @@ PassOptions pass_options() { return {.print = knob(Knob::print_passes)}; }
 Graph run_passes(const Graph& graph, const Passes& passes, const PassOptions& options) {
   Graph now = graph;
   for (const Pass& pass : passes) {
+    if (!pass.run) throw UserError("[passes] expected `run` in the pass '" + pass.name + "'");
     const Graph after = pass.run(now);
     verify_after(pass, now, after);
     report(options, pass, now, after);

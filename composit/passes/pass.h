@@ -32,7 +32,7 @@ struct Pass {
   std::string name;
   Assumes assumes = Assumes::exact;
   std::string help = {};  // one line
-  std::function<Graph(const Graph&)> run;
+  std::function<Graph(const Graph&)> run = {};
 };
 using Passes = std::vector<Pass>;
 
@@ -55,7 +55,7 @@ struct PassOptions {
 PassOptions pass_options();
 
 // One after the other; each graph is verified. InternalError that names the pass which made an
-// illegal graph, or changed what goes in and comes out.
+// illegal graph, or changed what goes in and comes out. UserError for a pass without `run`.
 Graph run_passes(const Graph& graph, const Passes& passes = default_passes(),
                  const PassOptions& options = pass_options());
 

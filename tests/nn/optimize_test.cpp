@@ -201,6 +201,7 @@ TEST(Initializer, says_what_is_wrong) {
   nn::Initializer init(1);
   init.zeros("w", {2});
   EXPECT_THAT(user_error([&] { init.ones("w", {2}); }).value_or(""), HasSubstr("'w' already"));
+  EXPECT_THAT(user_error([&] { init.ones("v", {-2}); }).value_or(""), HasSubstr("received [-2]"));
   EXPECT_THAT(user_error([&] { init.xavier_normal("v", {2}); }).value_or(""),
               HasSubstr("2 axes at least"));
 }

@@ -164,9 +164,9 @@ TEST(ChainRule, of_an_unrolled_recurrent_network_is_linear) {
 TEST(ChainRule, says_what_is_wrong) {
   const LazyTensor i = input("i", tensor_type(DType::int64, {2})), x = vector("x", 2);
   const Tensor y = sum(Tensor(x));
-  EXPECT_THAT(message([&] { grad(y, {i}); }), HasSubstr("must be of a floating point"));
+  EXPECT_THAT(message([&] { grad(y, {i}); }), HasSubstr("an input of a floating point or complex"));
   EXPECT_THAT(message([&] { grad(x, {x}); }), HasSubstr("a loss of one element, received"));
-  EXPECT_THAT(message([&] { chain_rule({{y, x}}, {x}); }), HasSubstr("the cotangent of float64[]"));
+  EXPECT_THAT(message([&] { chain_rule({{y, x}}, {x}); }), HasSubstr("a cotangent of float64[]"));
   const LazyTensor unknown = NodeSpec("mine::secret").tensor(x).output(y.type()).make();
   EXPECT_THAT(message([&] { grad(unknown, {x}); }), HasSubstr("no vjp rule for mine::secret"));
 }

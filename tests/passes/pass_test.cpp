@@ -107,6 +107,11 @@ TEST(Passes, are_printed_as_the_environment_says) {
   EXPECT_EQ(pass_options().print, "");
 }
 
+TEST(Passes, need_something_to_run) {
+  const auto message = user_error([] { run_passes(relu_graph(), {{.name = "idle"}}, {}); });
+  EXPECT_EQ(message, "[passes] expected `run` in the pass 'idle'");
+}
+
 TEST(Passes, say_what_they_assume_and_do) {
   for (const Pass& pass : all_passes()) {
     EXPECT_FALSE(pass.help.empty()) << pass.name;
