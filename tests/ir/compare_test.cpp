@@ -233,8 +233,8 @@ Graph with_attribute_somewhere(const Graph& graph, std::mt19937_64& random) {
 TEST(Compare, OneChangeInRandomGraphsIsOneDifference) {
   std::mt19937_64 random(1);
   size_t changed = 0, inside = 0;
-  for (uint64_t seed = 0; seed < testing::fuzz_runs(2000); ++seed) {
-    const Graph before = testing::RandomGraph(seed).make();
+  for (uint64_t seed = 0; seed < test::fuzz_runs(2000); ++seed) {
+    const Graph before = test::RandomGraph(seed).make();
     const Graph after = with_attribute_somewhere(before, random);
     ASSERT_NO_THROW(verify(after)) << "seed " << seed;
     const auto found = compare(before, after);
@@ -254,11 +254,11 @@ TEST(Compare, OneChangeInRandomGraphsIsOneDifference) {
 // No difference stands for equality, whatever the graphs.
 TEST(Compare, RandomGraphs) {
   size_t differ = 0;
-  for (uint64_t seed = 0; seed < testing::fuzz_runs(1000); ++seed) {
-    const Graph a = testing::RandomGraph(seed).make(), b = testing::RandomGraph(seed + 1).make();
+  for (uint64_t seed = 0; seed < test::fuzz_runs(1000); ++seed) {
+    const Graph a = test::RandomGraph(seed).make(), b = test::RandomGraph(seed + 1).make();
     ASSERT_EQ(compare(a, b).empty(), a == b) << "seed " << seed;
     ASSERT_EQ(compare(b, a).empty(), a == b) << "seed " << seed;
-    ASSERT_TRUE(compare(a, testing::RandomGraph(seed).make()).empty()) << "seed " << seed;
+    ASSERT_TRUE(compare(a, test::RandomGraph(seed).make()).empty()) << "seed " << seed;
     differ += a == b ? 0 : 1;
   }
   EXPECT_GT(differ, 0U);

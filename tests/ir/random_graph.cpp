@@ -6,7 +6,7 @@
 
 #include "composit/ir/print.h"
 
-namespace composit::testing {
+namespace composit::test {
 namespace {
 
 // Keeps the memory of arrays alive.
@@ -297,4 +297,4 @@ uint64_t fuzz_runs(uint64_t usual) {
   return runs == nullptr ? usual : std::strtoull(runs, nullptr, 10);
 }
 
-}  // namespace composit::testing
+}  // namespace composit::test

@@ -9,7 +9,7 @@
 
 #include "composit/ir/graph.h"
 
-namespace composit::testing {
+namespace composit::test {
 
 class RandomGraph {
  public:
@@ -61,4 +61,4 @@ uint64_t fuzz_runs(uint64_t usual);
 // field by field rather than by hash; otherwise where they begin to differ.
 std::string first_mismatch(const Graph& a, const Graph& b);
 
-}  // namespace composit::testing
+}  // namespace composit::test

@@ -10,9 +10,9 @@
 namespace composit {
 namespace {
 
-using testing::first_mismatch;
-using testing::fuzz_runs;
-using testing::RandomGraph;
+using test::first_mismatch;
+using test::fuzz_runs;
+using test::RandomGraph;
 
 TEST(RoundTrip, RandomGraphs) {
   for (uint64_t seed = 0; seed < fuzz_runs(4000); ++seed) {

@@ -6,7 +6,7 @@
 #include "composit/ir/overload.h"
 #include "tests/ir/random_graph.h"
 
-namespace composit::testing {
+namespace composit::test {
 namespace {
 
 template <class T>
@@ -110,4 +110,4 @@ std::string first_mismatch(const Graph& a, const Graph& b) {
   return {};
 }
 
-}  // namespace composit::testing
+}  // namespace composit::test

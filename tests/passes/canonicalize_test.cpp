@@ -281,7 +281,7 @@ TEST(Canonicalize, cpp_and_python_write_one_layer) {
   EXPECT_FALSE(cpp == python);
   const Graph one = canonical(cpp), other = canonical(python);
   EXPECT_EQ(one, other) << differences(one, other);
-  const auto inputs = testing::random_inputs(cpp, 1);
+  const auto inputs = test::random_inputs(cpp, 1);
   const Array found = evaluate(one, inputs)[0];
   EXPECT_EQ(test::difference(found, evaluate(cpp, inputs)[0]), "");
   EXPECT_EQ(test::difference(found, evaluate(python, inputs)[0]), "");

@@ -3,7 +3,7 @@
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
 
-namespace composit::testing {
+namespace composit::test {
 namespace {
 
 constexpr int64_t kSize = 4;
@@ -161,4 +161,4 @@ std::vector<Array> random_inputs(const Graph& graph, uint64_t seed) {
   return arrays;
 }
 
-}  // namespace composit::testing
+}  // namespace composit::test

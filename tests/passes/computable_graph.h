@@ -11,7 +11,7 @@
 #include "composit/ir/graph.h"
 #include "composit/op/tensor.h"
 
-namespace composit::testing {
+namespace composit::test {
 
 class ComputableGraph {
  public:
@@ -34,4 +34,4 @@ class ComputableGraph {
 
 std::vector<Array> random_inputs(const Graph& graph, uint64_t seed);
 
-}  // namespace composit::testing
+}  // namespace composit::test

@@ -16,7 +16,7 @@
 namespace composit {
 namespace {
 
-using testing::random_inputs;
+using test::random_inputs;
 
 std::vector<NodePtr> calls_in(const Graph& graph) {
   std::vector<NodePtr> calls;

@@ -21,8 +21,8 @@
 namespace composit {
 namespace {
 
-using testing::ComputableGraph;
-using testing::random_inputs;
+using test::ComputableGraph;
+using test::random_inputs;
 
 constexpr uint64_t kGraphs = 150;
 
@@ -132,8 +132,8 @@ Graph large_graph(int64_t layers) {
 
 // Legal graphs whose nodes are not what their rows expect.
 TEST(Passes, leave_graphs_that_make_no_sense_legal) {
-  for (uint64_t seed = 0; seed < testing::fuzz_runs(300); ++seed) {
-    const Graph graph = testing::RandomGraph(seed).make();
+  for (uint64_t seed = 0; seed < test::fuzz_runs(300); ++seed) {
+    const Graph graph = test::RandomGraph(seed).make();
     for (const Pass& pass : all_passes()) run_passes(graph, {pass}, {});
     ASSERT_EQ(inline_calls(outline_repeats(graph, {1, 0})), inline_calls(graph)) << "seed " << seed;
   }

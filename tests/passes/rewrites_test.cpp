@@ -13,6 +13,7 @@
 #include "composit/passes/drop_no_ops.h"
 #include "composit/passes/fold_constants.h"
 #include "composit/passes/share_parts.h"
+#include "tests/counting_backend.h"
 
 namespace composit {
 namespace {
@@ -123,20 +124,10 @@ TEST(FoldConstants, leaves_what_only_fills) {
   EXPECT_EQ(fold_constants(graph), graph);
 }
 
-class Counting : public Backend {
- public:
-  std::string name() const override { return "counting"; }
-  Callable compile(const Graph& graph) const override {
-    ++compiled;
-    return reference().compile(graph);
-  }
-  mutable int compiled = 0;
-};
-
 TEST(FoldConstants, computes_everything_at_once_with_the_backend_it_is_given) {
-  const Counting backend;
+  const test::CountingBackend backend;
   fold_constants(parse(kConstants), {.exact = false, .backend = &backend});
-  EXPECT_EQ(backend.compiled, 1);
+  EXPECT_EQ(backend.compiled, 1U);
 }
 
 // ---- common_subexpressions ----------------------------------------------------------------------
