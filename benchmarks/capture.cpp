@@ -10,7 +10,6 @@
 #include <torch/torch.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,14 +21,9 @@
 namespace {
 
 using benchmarks::Report;
+using benchmarks::seconds;
 using zoo::Subject;
 using zoo::Tensors;
-
-double seconds(const std::function<void()>& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 flashlight::Capture<Tensors(Tensors)> capture(const Subject& subject, const Tensors& inputs) {
   flashlight::TraceSettings settings;

@@ -5,7 +5,6 @@
 #include <c10/core/GradMode.h>
 #include <torch/torch.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -22,14 +21,9 @@
 namespace {
 
 using benchmarks::Report;
+using benchmarks::seconds;
 using zoo::Subject;
 using zoo::Tensors;
-
-double seconds(const std::function<void()>& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 size_t operations(const composit::Graph& graph) {
   size_t count = 0;

@@ -1,6 +1,7 @@
 #include "benchmarks/report.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,12 @@ std::string cpu_model() {
 }
 
 }  // namespace
+
+double seconds(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 double minimum(const std::vector<double>& values) {
   return *std::min_element(values.begin(), values.end());

@@ -6,11 +6,14 @@
 //   return report.finish();                                // 1 when a target is missed
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace benchmarks {
 
+// How long `work` takes, on the clock of the wall.
+double seconds(const std::function<void()>& work);
 // The smallest and the middle value; the input is copied.
 double minimum(const std::vector<double>& values);
 double median(std::vector<double> values);
