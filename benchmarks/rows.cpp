@@ -3,7 +3,6 @@
 //
 //   ./dev bench rows [--rounds N]
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -63,10 +62,8 @@ std::string compile_command(const fs::path& file, const fs::path& unit) {
   throw std::runtime_error("no command for " + file.string() + " in " FLASHLIGHT_COMPILE_COMMANDS);
 }
 
-double seconds(const std::string& command) {
-  const auto begin = std::chrono::steady_clock::now();
+void run(const std::string& command) {
   if (std::system(command.c_str()) != 0) throw std::runtime_error("failed: " + command);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 // One unit of all `files`.
@@ -84,7 +81,8 @@ void measure(const std::vector<RowFile>& files, const fs::path& folder, int roun
   text.close();
   const std::string command = compile_command(files[0].path, unit);
   std::vector<double> times;
-  for (int round = 0; round < rounds; ++round) times.push_back(seconds(command));
+  for (int round = 0; round < rounds; ++round)
+    times.push_back(benchmarks::seconds([&] { run(command); }));
   report.raw(names, "rows", {static_cast<double>(rows)});
   report.raw(names, "seconds", times);
   report.target("7.4 seconds for " + std::to_string(rows) + " rows, " + names, "<=", 15,
