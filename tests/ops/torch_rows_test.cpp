@@ -12,7 +12,7 @@
 #include "composit/ad/vjp.h"
 #include "composit/eval/evaluate.h"
 #include "composit/ops/functions.h"
-#include "tests/ops/torch_accuracy.h"
+#include "tests/ops/known_differences.h"
 #include "tests/ops/torch_call.h"
 #include "tests/test_name.h"
 #include "tracer/convert.h"
@@ -23,23 +23,17 @@ namespace {
 using Row = const Operation*;
 using test::What;
 
-// Whose derivatives torch and we cannot agree on; finite differences (rows_test.cpp) look at ours.
-// as_strided_scatter: torch lets the gradient of `self` through where `src` overwrote it, and
-// nowhere else: the wrong way round. native_batch_norm_backward: torch takes the saved statistics
-// for functions of the input, and they are arguments here.
-// cholesky_solve, cholesky_inverse: torch's reach into the triangle that is not read.
-bool has_other_derivative(std::string_view op) {
-  if (op == "aten::cholesky_solve" || op == "aten::cholesky_inverse") return true;
-  return op == "aten::as_strided_scatter" || op == "aten::native_batch_norm_backward";
-}
-
-std::string difference(const Operation& operation, What what, const Array& ours,
-                       const at::Tensor& torch) {
+// `where`: "result 1", "tensor 0". Empty where they agree, or differ as known_differences.cpp says.
+std::string difference(const Operation& operation, What what, const std::string& where,
+                       const Array& ours, const at::Tensor& torch) {
+  const std::string name = operation.schema.name.str();
   // Values in memory: zeros that torch never wrote down become some.
   const Array expected = flashlight::tracer::to_array(torch.resolve_conj().resolve_neg().clone());
-  return test::difference(
-      ours, expected,
-      test::torch_tolerance(operation.schema.name.str(), what, expected.type().dtype));
+  const std::string apart =
+      test::difference(ours, expected, test::torch_tolerance(name, what, expected.type().dtype));
+  if (apart.empty()) return apart;
+  const std::string wrong = where + ": " + apart;
+  return test::verdict(name, what, wrong) == test::Verdict::fails ? wrong : "";
 }
 
 class TorchRows : public testing::TestWithParam<Row> {
@@ -102,8 +96,8 @@ void expect_values(const c10::OperatorHandle& op, const SampleCall& sample) {
   for (size_t i = 0; i < torch.results.size(); ++i) {
     ASSERT_EQ(ours[i].defined(), torch.results[i].defined()) << "result " << i;
     if (ours[i].defined()) {
-      EXPECT_EQ(difference(operation, What::value, ours[i], torch.results[i]), "")
-          << "result " << i;
+      const std::string where = "result " + std::to_string(i);
+      EXPECT_EQ(difference(operation, What::value, where, ours[i], torch.results[i]), "");
     }
   }
 }
@@ -161,8 +155,8 @@ void expect_gradients(const Operation& operation, const Leaves& leaves,
   for (size_t i = 0; i < ours.size(); ++i) {
     const at::Tensor expected =
         torch[i].defined() ? torch[i].detach() : at::zeros_like(leaves.torch[i]);
-    EXPECT_EQ(difference(operation, What::derivative, values[i], expected), "")
-        << what << ", input " << i;
+    const std::string where = "tensor " + std::to_string(i);
+    EXPECT_EQ(difference(operation, What::derivative, where, values[i], expected), "") << what;
   }
 }
 
@@ -217,7 +211,6 @@ void expect_derivatives(const c10::OperatorHandle& op, const SampleCall& sample)
 }
 
 TEST_P(TorchRows, derivatives_are_autograds) {
-  if (has_other_derivative(GetParam()->schema.name.str())) return;
   for_each_sample(DType::float64, expect_derivatives);
 }
 

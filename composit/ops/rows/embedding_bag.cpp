@@ -106,7 +106,7 @@ void add_forward(OperationTable& rows) {
   constexpr std::string_view kSamples =
       "f32[5,3] i64[6]<5 i64[1]<1 | f32[5,3] i64[6]<5 i64[3]=[0,2,2] False 1 | f32[6,3] "
       "i64[6]=distinct<6 i64[1]<1 False 2 | f32[5,3] i64[4]=[1,4,0,2] i64[3]=[0,1,4] False 2 | "
-      "f32[5,3] i64[4]<5 i64[1]<1 False 0 False f32[4] | f32[5,3] i64[4]<5 i64[2]=[0,3] False 1 "
+      "f32[5,3] i64[4]<5 i64[1]<1 False 0 False f32[4] | f32[5,3] i64[4]<5 i64[2]=[0,4] False 1 "
       "False None True | f32[5,3] i64[0] i64[2]=[0,0] False 1";
   rows.add({.schema = "aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool "
                       "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? "

@@ -9,7 +9,7 @@
 #include "composit/ad/chain_rule.h"
 #include "composit/ad/expr_derivative.h"
 #include "composit/eval/evaluate.h"
-#include "tests/ops/opdb/known_differences.h"
+#include "tests/ops/known_differences.h"
 #include "tests/ops/opdb/recorded.h"
 
 namespace composit::opdb {
@@ -17,6 +17,8 @@ namespace {
 
 using test::difference;
 using test::type_text;
+using test::Verdict;
+using test::What;
 
 const Recorded& recorded() {
   static const Recorded all = read_recorded(FLASHLIGHT_OP_DUMP);
@@ -118,7 +120,7 @@ std::set<size_t> agreeing(What what, Check check) {
     } catch (const std::exception& error) {
       wrong = error.what();
     }
-    const Verdict meaning = wrong.empty() ? Verdict::right : verdict(call, what, wrong);
+    const Verdict meaning = wrong.empty() ? Verdict::right : test::verdict(call.name, what, wrong);
     if (meaning == Verdict::right) agree.insert(i);
     if (meaning == Verdict::fails) ADD_FAILURE() << call.code << '\n' << wrong;
   }

@@ -1,0 +1,20 @@
+// Where rows and torch differ, and why that is right.
+//
+//   verdict("aten::topk", What::value, "result 1: elem 3: …") == Verdict::right
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tests/ops/torch_accuracy.h"
+
+namespace composit::test {
+
+// What a difference means: a failure; one that we know of, so that the call is not covered; or that
+// torch's answer is one of several right ones.
+enum class Verdict { fails, differs, right };
+// `wrong`: what was found, "result 1: …" of a value, "tensor 0: …" of the derivative by an
+// argument.
+Verdict verdict(std::string_view op, What what, const std::string& wrong);
+
+}  // namespace composit::test
