@@ -14,9 +14,12 @@
 #include <set>
 #include <sstream>
 
+#include "composit/eval/evaluate.h"
 #include "composit/io/visualize.h"
 #include "composit/ir/error.h"
 #include "composit/ir/parse.h"
+#include "composit/ops/native.h"
+#include "composit/passes/pass.h"
 #include "flashlight/trace.h"
 #include "tracer/dispatch_key.h"
 #include "tracer/replay.h"
@@ -220,6 +223,53 @@ void check_without_program() {
   flashlight::load(saved("check")).check_flat({at::ones({1, 3})}, {});
 }
 
+void loss_under_no_grad() {
+  const at::Tensor x = at::ones({3}).requires_grad_(true);
+  const auto captured = trace(
+      [](const at::Tensor& v) {
+        const torch::NoGradGuard no_grad;
+        return v.sum();
+      },
+      x);
+  captured.check_grad({x}, 0, {"input_0"});
+}
+void loss_of_several_elements() {
+  trace([](const at::Tensor& x) { return x * 2; }, ones()).grad(0, {"input_0"});
+}
+void unknown_input() {
+  trace([](const at::Tensor& x) { return x.sum(); }, ones()).grad(0, {"weight"});
+}
+
+struct Twice : torch::autograd::Function<Twice> {
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x) {
+    return x * 2;
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 torch::autograd::variable_list gradients) {
+    return {gradients[0] * 2};
+  }
+};
+void custom_function() {
+  const at::Tensor x = at::ones({3}).requires_grad_(true);
+  trace([](const at::Tensor& v) { return Twice::apply(v).sum(); }, x).grad(0, {"input_0"});
+}
+
+void no_definition() {
+  trace([](const at::Tensor& x) { return at::linalg_matrix_exp(x); }, at::eye(2))
+      .evaluate({at::eye(2)}, composit::reference());
+}
+composit::LazyTensor vector(double value) {
+  return composit::held_input(
+      "x", composit::array_of(composit::tensor_type(composit::DType::float64, {1}),
+                              std::vector<double>{value}));
+}
+void no_value() {
+  composit::evaluate({composit::input("x", composit::tensor_type(composit::DType::float32, {1}),
+                                      composit::InputKind::parameter)});
+}
+void two_values() { composit::evaluate({vector(1), vector(2)}); }
+void unknown_pass() { composit::find_pass("optimise"); }
+
 const std::map<std::string, void (*)()>& causes() {
   static const std::map<std::string, void (*)()> table = {
       {"[trace] …: an argument of sizes … was made inside the scope by code that no dispatcher "
@@ -275,7 +325,20 @@ const std::map<std::string, void (*)()>& causes() {
       {"[save] …: …", save_over_something_else},
       {"[visualize] cannot run graphviz's 'dot': …", no_graphviz},
       {"[check] a loaded capture does not know its program: trace the program and check that",
-       check_without_program}};
+       check_without_program},
+      {"[check] autograd has no gradient of the loss: the program computes it under no_grad, or by "
+       "nothing that requires one",
+       loss_under_no_grad},
+      {"[grad] the capture has no input '…'; it has …", unknown_input},
+      {"[grad] expected a loss of one element, received …", loss_of_several_elements},
+      {"[grad] the gradient goes through '…', a custom autograd function around '…': its backward "
+       "is host code …",
+       custom_function},
+      {"[evaluate] composit has no definition of '…", no_definition},
+      {"[evaluate] input '…' has no value", no_value},
+      {"[evaluate] two inputs named '…' hold different values; an input is its name and type",
+       two_values},
+      {"[passes] expected one of …, received '…'", unknown_pass}};
   return table;
 }
 
