@@ -3,6 +3,7 @@
 #include "examples/models/bert.h"
 #include "examples/models/clip_text.h"
 #include "examples/models/resnet.h"
+#include "examples/models/stable_diffusion.h"
 #include "examples/models/unet.h"
 #include "examples/models/vae.h"
 #include "examples/zoo/subject.h"
@@ -28,6 +29,35 @@ Subject small_resnet(std::string name, models::ResNetConfig::Block block, bool t
       });
 }
 
+models::ClipTextConfig small_clip_config() {
+  models::ClipTextConfig config;
+  config.vocab_size = 60;
+  config.hidden_size = 12;
+  config.num_hidden_layers = 2;
+  config.num_attention_heads = 3;
+  config.intermediate_size = 24;
+  config.max_position_embeddings = 9;
+  return config;
+}
+
+models::UnetConfig small_unet_config() {
+  models::UnetConfig config;
+  config.block_out_channels = {4, 8, 8, 8};
+  config.layers_per_block = 1;
+  config.cross_attention_dim = 12;
+  config.attention_heads = 2;
+  config.norm_groups = 2;
+  return config;
+}
+
+models::VaeConfig small_vae_config() {
+  models::VaeConfig config;
+  config.block_out_channels = {4, 4, 8, 8};
+  config.layers_per_block = 1;
+  config.norm_groups = 2;
+  return config;
+}
+
 Subject small_bert() {
   models::BertConfig config;
   config.vocab_size = 50;
@@ -48,15 +78,8 @@ Subject small_bert() {
 }
 
 Subject small_clip_text() {
-  models::ClipTextConfig config;
-  config.vocab_size = 60;
-  config.hidden_size = 12;
-  config.num_hidden_layers = 2;
-  config.num_attention_heads = 3;
-  config.intermediate_size = 24;
-  config.max_position_embeddings = 9;
   return subject<models::ClipTextModel>(
-      "clip_text", make_with_random_weights<models::ClipTextModel>(config),
+      "clip_text", make_with_random_weights<models::ClipTextModel>(small_clip_config()),
       [](models::ClipTextModel& model, const Tensors& x) -> Tensors {
         const auto out = model->forward(x[0]);
         return {out.last_hidden_state, out.pooler_output};
@@ -68,31 +91,39 @@ Subject small_clip_text() {
 
 Subject small_unet() {
   using Model = models::UNet2DConditionModel;
-  models::UnetConfig config;
-  config.block_out_channels = {4, 8, 8, 8};
-  config.layers_per_block = 1;
-  config.cross_attention_dim = 6;
-  config.attention_heads = 2;
-  config.norm_groups = 2;
   return subject<Model>(
-      "unet", make_with_random_weights<Model>(config),
+      "unet", make_with_random_weights<Model>(small_unet_config()),
       [](Model& model, const Tensors& x) -> Tensors { return {model->forward(x[0], x[1], x[2])}; },
       [](uint64_t seed) -> Tensors {
-        return {noise({2, 4, 8, 8}, seed), torch::tensor({500}), noise({2, 5, 6}, seed + 1)};
+        return {noise({2, 4, 8, 8}, seed), torch::tensor({500}), noise({2, 5, 12}, seed + 1)};
       });
 }
 
 Subject small_vae() {
   using Model = models::AutoencoderKL;
-  models::VaeConfig config;
-  config.block_out_channels = {4, 4, 8, 8};
-  config.layers_per_block = 1;
-  config.norm_groups = 2;
   return subject<Model>(
-      "vae", make_with_random_weights<Model>(config),
+      "vae", make_with_random_weights<Model>(small_vae_config()),
       [](Model& model, const Tensors& x) -> Tensors { return {model->forward(x[0])}; },
       [](uint64_t seed) -> Tensors {
         return {noise({1, 3, 16, 16}, seed)};
+      });
+}
+
+// Text to image in two steps of the sampler.
+Subject small_stable_diffusion() {
+  using Model = models::StableDiffusion;
+  models::StableDiffusionConfig config;
+  config.text_encoder = small_clip_config();
+  config.unet = small_unet_config();
+  config.vae = small_vae_config();
+  return subject<Model>(
+      "stable_diffusion", make_with_random_weights<Model>(config),
+      [](Model& model, const Tensors& x) -> Tensors {
+        return {model->generate(x[0], x[1], x[2], {.steps = 2})};
+      },
+      [](uint64_t seed) -> Tensors {
+        return {tokens({1, 9}, 60, seed), tokens({1, 9}, 60, seed + 1),
+                noise({1, 4, 8, 8}, seed + 2)};
       });
 }
 
@@ -106,7 +137,8 @@ std::vector<Subject> small_models() {
           small_bert(),
           small_clip_text(),
           small_unet(),
-          small_vae()};
+          small_vae(),
+          small_stable_diffusion()};
 }
 
 at::Tensor loss_of(const Subject& subject, const Tensors& inputs) {

@@ -44,15 +44,20 @@ TEST_P(Models, values_by_definitions_are_torchs) {
 TEST_P(Models, gradients_by_all_parameters_are_autograds) {
   const Subject& subject = GetParam();
   const Gradient gradient = zoo::capture_loss(subject, inputs(1)).grad();
-  size_t parameters = 0;
-  for (const NamedTensor& tensor : subject.named) parameters += tensor.tensor.requires_grad();
-  EXPECT_EQ(gradient.names().size(), parameters);
   const Tensors leaves = zoo::named(subject, gradient.names());
+  size_t parameters = 0;  // but for those of parts that do not run
+  for (const NamedTensor& tensor : subject.named)
+    parameters += tensor.tensor.requires_grad() && !tensor.name.starts_with("vae.encoder.") &&
+                  !tensor.name.starts_with("vae.quant_conv.");
+  EXPECT_EQ(leaves.size(), parameters);
   const Tensors expected =
       torch::autograd::grad({zoo::loss_of(subject, inputs(2))}, leaves, {}, {}, false, true);
   const auto by_definitions = gradient.evaluate(inputs(2), composit::reference());
   EXPECT_LT(difference(gradient(inputs(2)).gradients, expected), 1e-10);
-  EXPECT_LT(difference(by_definitions.gradients, expected), 1e-10);
+  // The sampler's noise levels and the embedding of a time step are float32, whatever the model is:
+  // functions that LibTorch gives one unit in the last place otherwise.
+  EXPECT_LT(difference(by_definitions.gradients, expected),
+            subject.name == "stable_diffusion" ? 1e-7 : 1e-10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, Models, testing::ValuesIn(zoo::small_models()),
