@@ -4,7 +4,10 @@
 #include <torch/torch.h>
 
 #include "composit/eval/evaluate.h"
+#include "composit/passes/pass.h"
 #include "examples/zoo/zoo.h"
+#include "tracer/aten_backend.h"
+#include "tracer/convert.h"
 
 namespace flashlight {
 namespace {
@@ -26,6 +29,26 @@ double difference(const Tensors& actual, const Tensors& expected) {
   }
   EXPECT_GT(scale, 0);
   return worst / scale;
+}
+
+// What the inputs of a captured graph are bound to.
+Tensors tensors_of(const CaptureBase& captured, const Tensors& arguments) {
+  Tensors bound;
+  size_t next = 0;
+  for (const composit::LazyTensor& input : captured.graph().inputs()) {
+    at::Tensor found;
+    for (const NamedTensor& named : captured.state())
+      if (named.name == composit::input_name(*input.node)) found = named.tensor.detach();
+    bound.push_back(found.defined() ? found : arguments.at(next++));
+  }
+  return bound;
+}
+
+at::Tensor run(const composit::Backend& backend, const composit::Graph& graph,
+               const Tensors& inputs) {
+  std::vector<composit::Array> arrays;
+  for (const at::Tensor& input : inputs) arrays.push_back(tracer::to_array(input));
+  return tracer::to_tensor(composit::evaluate(graph, arrays, backend)[0]);
 }
 
 class Models : public testing::TestWithParam<Subject> {
@@ -58,6 +81,25 @@ TEST_P(Models, gradients_by_all_parameters_are_autograds) {
   // functions that LibTorch gives one unit in the last place otherwise.
   EXPECT_LT(difference(by_definitions.gradients, expected),
             subject.name == "stable_diffusion" ? 1e-7 : 1e-10);
+}
+
+// Equal layers become calls of one region; LibTorch and the definitions run these, too.
+TEST_P(Models, passes_keep_values) {
+  const Subject& subject = GetParam();
+  const auto captured = zoo::capture_loss(subject, inputs(1));
+  composit::Passes passes = composit::default_passes();
+  passes.push_back(composit::find_pass("outline_repeats"));
+  const composit::Graph graph = composit::run_passes(captured.graph(), passes);
+  const auto calls = std::count_if(
+      graph.nodes().begin(), graph.nodes().end(),
+      [](const composit::NodePtr& node) { return node->op().str() == "composit::call"; });
+  EXPECT_GE(calls, subject.name == "bert" ? 2 : 0);  // two encoder layers
+  const Tensors bound = tensors_of(captured, inputs(2));
+  const at::Tensor expected = zoo::loss_of(subject, inputs(2)).detach();
+  for (const composit::Backend* backend : {&composit::reference(), &aten()}) {
+    const Tensors actual = {run(*backend, graph, bound)};
+    EXPECT_LT(difference(actual, {expected}), 1e-12) << backend->name();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, Models, testing::ValuesIn(zoo::small_models()),
