@@ -59,13 +59,13 @@ double distance(const Tensors& a, const Tensors& b) {
   return std::sqrt(difference / size);
 }
 
-// All trainable parameters, or every so manieth where the gradients would not fit into memory: what
-// flows back to one flows through the whole model.
-std::vector<std::string> chosen(const Subject& subject) {
+// All trainable parameters that take part, or every so manieth where the gradients would not fit
+// into memory: what flows back to one flows through the whole model.
+std::vector<std::string> chosen(const flashlight::CaptureBase& captured) {
   constexpr int64_t kElements = 250'000'000;
   std::vector<std::string> names;
   int64_t total = 0;
-  for (const flashlight::NamedTensor& named : subject.named)
+  for (const flashlight::NamedTensor& named : captured.state())
     if (named.tensor.requires_grad()) {
       names.push_back(named.name);
       total += named.tensor.numel();
@@ -83,7 +83,7 @@ flashlight::Gradient build(const Subject& subject, const Tensors& inputs, bool t
   std::optional<flashlight::Capture<at::Tensor(Tensors)>> captured;
   const double capture = seconds([&] { captured = zoo::capture_loss(subject, inputs); });
   std::optional<flashlight::Gradient> gradient;
-  const double derivative = seconds([&] { gradient = captured->grad(0, chosen(subject)); });
+  const double derivative = seconds([&] { gradient = captured->grad(0, chosen(*captured)); });
   const double passes = seconds([&] {
     for (const composit::Pass& pass : composit::all_passes()) {
       pass.run(captured->graph());
