@@ -82,14 +82,20 @@ std::optional<std::string_view> operation_of(Function function) {
   return found->operation;
 }
 
+bool is_axis(const Expr& part) { return part.kind() == ExprKind::axis; }
+
+// An axis stands in the index of a load, where broadcasting takes care of it; as a value it has no
+// operation.
 bool is_expressible(const Expr& part) {
+  const auto& arguments = part.arguments();
   switch (part.kind()) {
-    case ExprKind::axis:  // within the index of a load
+    case ExprKind::axis:
     case ExprKind::literal:
     case ExprKind::load:
       return true;
     case ExprKind::call:
-      return part.is(Function::cast) || operation_of(part.function()).has_value();
+      return std::none_of(arguments.begin(), arguments.end(), is_axis) &&
+             (part.is(Function::cast) || operation_of(part.function()).has_value());
     default:
       return false;
   }
@@ -120,7 +126,6 @@ class Lowering {
 
   Tensor make(const Expr& part) const {
     if (part.kind() == ExprKind::load) return operands_.at(part.number());
-    // Only what indexes a load may be made of axes.
     const auto& arguments = part.arguments();
     if (part.is(Function::cast)) return to(tensor(part[0]), part.dtype());
     std::vector<ArgumentValue> values;

@@ -171,5 +171,20 @@ TEST(ChainRule, says_what_is_wrong) {
   EXPECT_THAT(message([&] { grad(unknown, {x}); }), HasSubstr("no vjp rule for mine::secret"));
 }
 
+// An index that is a value has no operation on tensors: the derivative stays a loop form.
+TEST(ChainRule, of_a_loop_form_whose_values_depend_on_the_index) {
+  const Tensor x = input("x", tensor_type(DType::float64, {3}));
+  const Tensor y =
+      apply_one("composit::loops", {Tensors{x}, R"(loops(x0: float64[3]) -> (y0: float64[3]) {
+  for i < 3 {
+    y0[i] = i < 2 ? x0[i] * x0[i] : 0
+  }
+}
+)"});
+  const LazyTensor gradient = grad(sum(y), {x})[0];
+  const Array at = array_of(x.type(), std::vector<double>{1, 2, 3});
+  EXPECT_EQ(elements<double>(evaluate({gradient}, {{x, at}})[0]), (std::vector<double>{2, 4, 0}));
+}
+
 }  // namespace
 }  // namespace composit
