@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "composit/ops/functions.h"
+#include "composit/ops/linear_algebra.h"
 #include "composit/ops/matrices.h"
 
 namespace composit {
@@ -14,10 +15,6 @@ int64_t size_of(const Type& type, size_t from_end) {
   return type.sizes[type.rank() - from_end].value();
 }
 
-void expect_matrices(const Tensor& x) {
-  expect_floating(x.dtype());
-  if (x.rank() < 2) throw UserError("expected matrices, received sizes " + str(x.sizes()));
-}
 void expect_square(const Tensor& x) {
   expect_matrices(x);
   if (x.size(-1) != x.size(-2))
@@ -119,7 +116,6 @@ Array permutation(const Array& pivots, int64_t n, DType dtype) {
 
 // ---- in terms of operations ---------------------------------------------------------------------
 
-Tensor adjoint(const Tensor& x) { return conj(transpose(x, -1, -2)); }
 Tensor triangle(const Tensor& x, bool upper, int64_t diagonal = 0) {
   return apply_one(upper ? "aten::triu" : "aten::tril", {x, diagonal});
 }

@@ -6,17 +6,13 @@
 
 #include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
+#include "composit/ops/linear_algebra.h"
 #include "composit/ops/matrices.h"
 
 namespace composit {
 namespace {
 
 using Number = Matrices::Number;
-
-void expect_matrices(const Tensor& x) {
-  expect_floating(x.dtype());
-  if (x.rank() < 2) throw UserError("expected matrices, received sizes " + str(x.sizes()));
-}
 
 // ---- QR -----------------------------------------------------------------------------------------
 
@@ -94,7 +90,6 @@ std::vector<Type> qr_types(const Type& a, const std::string& mode) {
   return {q, with_matrix(a, inner, columns)};
 }
 
-Tensor adjoint(const Tensor& x) { return conj(transpose(x, -1, -2)); }
 Tensor with_half_diagonal(const Tensor& x) {
   const Tensor one = apply_one("aten::eye", {x.size(-1), x.dtype()});
   return x * (1 - 0.5 * one);
