@@ -2,7 +2,8 @@
 //
 //   if (knob(Knob::print_passes) == "sizes") ...
 //
-// Knobs are for looking inside. What a program decides is an argument of a function, and no knob.
+// Knobs are for looking inside and for what differs between machines. What a program decides is an
+// argument of a function, and no knob.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace composit {
 
-enum class Knob { print_passes };
+enum class Knob { print_passes, compiler, cache, cache_size };
 
 struct KnobInfo {
   std::string_view name;  // of the environment variable
