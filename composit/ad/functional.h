@@ -18,7 +18,6 @@
 
 namespace composit {
 
-using TensorFunction = std::function<Tensors(const Tensors& inputs)>;
 using LossFunction = std::function<Tensor(const Tensors& inputs)>;  // of one element
 
 // f's results, and what takes a cotangent for each to a gradient for each input.

@@ -79,13 +79,18 @@ Tensors outcome(const Node& node, const Graph& body) {
   return Tensors(outputs.begin(), outputs.end());
 }
 
+Tensors back(const Tensors& outputs, const Tensors& inputs, const Tensors& cotangents) {
+  return walk_back(lazy(outputs), lazy(inputs), lazy(inputs),
+                   [&](size_t i) { return cotangents[i]; });
+}
+
 // A row that gives as many results as the node has speaks for it.
 std::optional<Tensors> by_row(const Operation& operation, const NodePtr& node,
                               const Tensors& cotangents, const std::vector<bool>& wanted) {
   const Row& row = operation.row;
   const Call call = call_of(*node, operation.schema);
   const std::vector<bool> open = differentiable_places(operation, call);
-  Vjp v{.cotangents = cotangents, .results = {}, .wanted = {}};
+  Vjp v{.cotangents = cotangents, .results = {}, .wanted = {}, .back = back};
   for (uint32_t i = 0; i < node->outputs().size(); ++i) v.results.emplace_back(LazyTensor{node, i});
   for (size_t place = 0; place < call.tensors().size(); ++place)
     v.wanted.push_back(open[place] && call.tensors()[place].defined() &&

@@ -236,7 +236,11 @@ std::vector<Array> evaluate(const Operation& operation, const Call& call,
         if (call.tensors()[i].defined()) operands[call.operand(i)] = values[i];
       return evaluate(*loops, operands);
     }
-    if (operation.row.native) return operation.row.native({.call = &call, .values = &values});
+    const RunRegion run = [](const Graph& region, const Arrays& inputs) {
+      return evaluate(region, inputs);
+    };
+    if (operation.row.native)
+      return operation.row.native({.call = &call, .values = &values, .run = &run});
     return evaluate_decomposition(operation, call, values);
   });
 }

@@ -109,6 +109,8 @@ constexpr const char* name_of() {
     return "a string";
   else if constexpr (std::is_same_v<P, DType>)
     return "a dtype";
+  else if constexpr (std::is_same_v<P, Region>)
+    return "a graph";
   else
     return "a list";
 }
@@ -132,6 +134,8 @@ bool fits(const SchemaArgument& argument) {
     return argument.type == string;
   else if constexpr (std::is_same_v<P, DType>)
     return argument.type == dtype;
+  else if constexpr (std::is_same_v<P, Region>)
+    return argument.type == other && argument.type_name == "Graph";
   else
     return argument.type == generator;
 }
@@ -204,6 +208,7 @@ COMPOSIT_ROLES(Scalar)
 COMPOSIT_ROLES(std::string)
 COMPOSIT_ROLES(DType)
 COMPOSIT_ROLES(Generator)
+COMPOSIT_ROLE(Region)
 COMPOSIT_ROLES(std::vector<bool>)
 COMPOSIT_ROLES(std::vector<int64_t>)
 COMPOSIT_ROLES(std::vector<double>)

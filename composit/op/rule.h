@@ -12,13 +12,15 @@
 //   Array            its value, in native evaluation
 //   std::optional<…> of these, std::vector<…> of these, std::vector<std::optional<…>>
 //   bool, int64_t, double, Scalar, std::string, DType, std::vector<int64_t>, std::vector<bool>,
-//   std::vector<double>, and std::optional<…> of these
+//   std::vector<double>, Region ("Graph" in the schema), and std::optional<…> of these
 //   Vjp              first parameter of a vjp: cotangents and results; stands for no argument
+//   RunRegion        first parameter of a native rule: runs the regions; stands for no argument
 //
 // Trailing arguments may be left out of the parameters. `Rule::check` compares the parameters with
 // a schema; the table of operations does so when a row is added.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -43,7 +45,15 @@ struct Vjp {
   Tensors cotangents;        // per result; absent: nobody asked
   Tensors results;           // of the forward call
   std::vector<bool> wanted;  // per place of Call::tensors(): whether its gradient is used
+  // What flows to each of `inputs`, absent where nothing does, when `cotangents` (or absent ones)
+  // flow into `outputs`; nothing behind `inputs` is looked at. For the bodies of regions.
+  std::function<Tensors(const Tensors& outputs, const Tensors& inputs, const Tensors& cotangents)>
+      back = {};
 };
+
+// The outputs of a region for values of its inputs.
+using RunRegion =
+    std::function<std::vector<Array>(const Graph& region, const std::vector<Array>& inputs)>;
 
 // What a rule runs on. Members are set as far as the form needs them.
 struct RuleContext {
@@ -53,6 +63,7 @@ struct RuleContext {
       nullptr;  // scalar form: per place of Call::tensors(), the load
   const std::vector<Array>* values = nullptr;  // native: per place of Call::tensors()
   const Vjp* vjp = nullptr;
+  const RunRegion* run = nullptr;  // native
 };
 
 namespace detail {
@@ -77,9 +88,13 @@ const char* mismatch(const SchemaArgument& argument);
 void check_parameter(const Schema& schema, size_t i,
                      const char* (*mismatch)(const SchemaArgument&));
 
+// A first parameter that stands for no argument.
+template <class P>
+inline constexpr bool kIsService = std::is_same_v<P, Vjp> || std::is_same_v<P, RunRegion>;
+
 template <class... P>
 struct Parameters {
-  static constexpr size_t kSkipped = (size_t{std::is_same_v<P, Vjp>} + ... + 0);
+  static constexpr size_t kSkipped = (size_t{kIsService<P>} + ... + 0);
 
   template <class F, size_t... I>
   static auto apply(F f, const RuleContext& context, std::index_sequence<I...>) {
@@ -89,13 +104,15 @@ struct Parameters {
   static Q get(const RuleContext& context, size_t i) {
     if constexpr (std::is_same_v<Q, Vjp>)
       return *context.vjp;
+    else if constexpr (std::is_same_v<Q, RunRegion>)
+      return *context.run;
     else
       return argument<Q>(context, i - kSkipped);
   }
   // Per parameter that stands for an argument: whether it takes part in promotion.
   static std::vector<bool> promoted() {
     std::vector<bool> result;
-    ((std::is_same_v<P, Vjp>
+    ((kIsService<P>
           ? void()
           : result.push_back(std::is_same_v<P, Expr> || std::is_same_v<P, std::optional<Expr>> ||
                              std::is_same_v<P, std::vector<Expr>>)),
@@ -108,7 +125,7 @@ struct Parameters {
   }
   template <class Q>
   static void check_one(const Schema& schema, size_t& i) {
-    if constexpr (!std::is_same_v<Q, Vjp>) check_parameter(schema, i++, &mismatch<Q>);
+    if constexpr (!kIsService<Q>) check_parameter(schema, i++, &mismatch<Q>);
   }
 };
 template <class F>

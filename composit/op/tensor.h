@@ -2,6 +2,7 @@
 // composit/ops/functions.h.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "composit/ir/node.h"
@@ -29,5 +30,6 @@ class Tensor {
 };
 
 using Tensors = std::vector<Tensor>;
+using TensorFunction = std::function<Tensors(const Tensors& inputs)>;
 
 }  // namespace composit
