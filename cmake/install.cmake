@@ -1,13 +1,12 @@
 # The installed package: find_package(flashlight-torch CONFIG), then link flashlight::flashlight, or
-# composit's libraries (composit::ir, io, op, ops, eval, ad, passes, numpy, nn) alone. tests/install builds a project that does so.
+# what needs no LibTorch alone: composit's libraries (composit::ir, io, op, ops, eval, ad, passes,
+# numpy, nn) and flashlight::toolchain. tests/install builds a project that does so.
 
 include(CMakePackageConfigHelpers)
 set(package_dir lib/cmake/flashlight-torch)
 
 install(EXPORT composit-targets NAMESPACE composit:: DESTINATION ${package_dir})
-if(FLASHLIGHT_WITH_TORCH)
-  install(EXPORT flashlight-targets NAMESPACE flashlight:: DESTINATION ${package_dir})
-endif()
+install(EXPORT flashlight-targets NAMESPACE flashlight:: DESTINATION ${package_dir})
 
 configure_package_config_file(
   cmake/flashlight-torch-config.cmake.in ${PROJECT_BINARY_DIR}/flashlight-torch-config.cmake

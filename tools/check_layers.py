@@ -33,7 +33,7 @@ COMPOSIT = (
     "composit/numpy",
     "composit/nn",
 )
-LIBRARY = (*COMPOSIT, "tracer", "flashlight")
+LIBRARY = (*COMPOSIT, "flashlight/toolchain", "tracer", "flashlight")
 
 # Lowest first. A file belongs to the deepest folder that contains it.
 LAYERS = {
@@ -52,8 +52,9 @@ LAYERS = {
     "composit/nn": Layer(
         ("composit/ir", "composit/op", "composit/ops", "composit/eval", "composit/ad"), torch=False
     ),
+    "flashlight/toolchain": Layer(("composit/ir", "composit/io"), torch=False),
     "tracer": Layer(COMPOSIT, torch=True),
-    "flashlight": Layer((*COMPOSIT, "tracer"), torch=True),
+    "flashlight": Layer((*COMPOSIT, "flashlight/toolchain", "tracer"), torch=True),
     "frontends": Layer(LIBRARY, torch=True),
     "examples/models": Layer((), torch=True),  # Plain LibTorch, as its users write it.
     "examples/zoo": Layer((*LIBRARY, "examples/models"), torch=True),

@@ -10,7 +10,8 @@ const std::vector<KnobInfo>& knobs() {
        "on the error stream: 'sizes', the number of nodes after each pass; 'graphs', every graph; "
        "or the name of a pass, the graph after it"},
       {"FLASHLIGHT_CXX", "",
-       "the C++ compiler for generated code, as 'g++' or 'ccache g++'; by default $CXX, else the one "
+       "the C++ compiler for generated code, as 'g++' or 'ccache g++'; by default $CXX, else the "
+       "one "
        "that built Flashlight, else c++, g++ or clang++"},
       {"FLASHLIGHT_CACHE", "",
        "the folder that keeps compiled code; by default $XDG_CACHE_HOME/flashlight, else "

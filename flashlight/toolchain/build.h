@@ -1,0 +1,41 @@
+// From sources to a shared library, by the system's compiler.
+//
+//   const std::filesystem::path library = build(sources, {.flags = {"-std=c++17", "-O3"}});
+//
+// Each unit is compiled alone, several at once; objects and library are kept in the cache
+// (cache.h), so that what was built before costs a look into it, and a unit that changed is
+// compiled alone. What is built depends on the compiler and its version, flags, and the texts of
+// all files, and with -march=native on the processor. Files that flags lead to (-I, -l) are outside
+// of this: mention their version in a flag or a text.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "flashlight/toolchain/sources.h"
+
+namespace flashlight::toolchain {
+
+struct Progress {
+  std::string unit;
+  size_t done, total;  // units
+  bool cached;
+  double seconds;  // this unit took
+};
+
+struct CompileOptions {
+  std::vector<std::string> flags = {"-std=c++17", "-O2"};  // for compiling and linking
+  std::vector<std::string> link_flags = {};                // after all objects: "-lm"
+  int jobs = 0;                                            // compilers at once; 0: as many as cores
+  // Called after each unit, by one thread at a time, but not always by the same one.
+  std::function<void(const Progress&)> progress = {};
+};
+
+// The library's file, in the cache. Units find headers by path from the folder of all sources.
+// Throws UserError where there is no compiler, or where it fails: with the line, what it was
+// emitted for, the command, and the folder in which the sources stay for a day.
+std::filesystem::path build(const Sources& sources, const CompileOptions& options = {});
+
+}  // namespace flashlight::toolchain

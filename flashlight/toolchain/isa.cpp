@@ -1,0 +1,29 @@
+#include "flashlight/toolchain/isa.h"
+
+#include <fstream>
+
+namespace flashlight::toolchain {
+
+std::string host_isa() {
+#if defined(__x86_64__) || defined(__i386__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    return "avx512f";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
+  if (__builtin_cpu_supports("avx")) return "avx";
+  if (__builtin_cpu_supports("sse4.2")) return "sse4.2";
+  if (__builtin_cpu_supports("sse2")) return "sse2";
+#elif defined(__aarch64__)
+  return "neon";
+#endif
+  return "generic";
+}
+
+std::string cpu_features() {
+  std::ifstream cpus("/proc/cpuinfo");
+  for (std::string line; std::getline(cpus, line);)
+    if (line.starts_with("flags") || line.starts_with("Features")) return line;  // x86, ARM
+  return host_isa();
+}
+
+}  // namespace flashlight::toolchain

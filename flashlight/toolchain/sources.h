@@ -1,0 +1,43 @@
+// C++ sources in memory: what a backend emits and this folder compiles or writes down.
+//
+//   Sources sources;
+//   sources.units.push_back({"model.cpp", text});
+//   sources.headers.push_back({"kernels.h", kernels});      // found by #include "kernels.h"
+//   sources.origins.push_back({"model.cpp", 12, 20, "aten::mm at model.py:7 (encoder.layer.0)"});
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flashlight::toolchain {
+
+struct SourceFile {
+  std::string name;  // with a path relative to the folder of all: "kernels/mm.cpp"
+  std::string text;
+};
+
+// What lines of a file were emitted for. Ranges may nest: the narrowest one is shown.
+struct LineOrigin {
+  std::string file;
+  int first_line = 1, last_line = 1;  // both included, counted from 1
+  std::string origin;                 // the operation, and where in the user's model it stands
+};
+
+struct Sources {
+  std::vector<SourceFile> units;  // each compiled alone, several at once
+  std::vector<SourceFile> headers = {};
+  std::vector<LineOrigin> origins = {};
+};
+
+// Throws UserError where a name is empty, absolute, leads out of the folder, or is there twice.
+void check_names(const Sources& sources);
+
+// The unit or header of this name, or nullptr.
+const SourceFile* find_file(const Sources& sources, std::string_view name);
+
+// Makes the folders on the way to each file. Throws UserError where the system refuses.
+void write_files(const std::vector<SourceFile>& files, const std::filesystem::path& folder);
+
+}  // namespace flashlight::toolchain
