@@ -1,0 +1,82 @@
+// Branches and loops as operations, and functions that make them from C++ lambdas.
+//
+//   Tensors y = cond(sum(x) > 0, [&](const Tensors&) { return Tensors{exp(x)}; },
+//                    [&](const Tensors&) { return Tensors{x}; });
+//   Tensors root = while_loop([&](const Tensors& v) { return abs(v[0] * v[0] - x) > 1e-9; },
+//                             [&](const Tensors& v) { return Tensors{(v[0] + x / v[0]) / 2}; },
+//                             {x}, {.limit = 50});
+//   ScanStep sums = scan([](const Tensors& sum, const Tensors& x) {
+//     return ScanStep{.carried = {sum[0] + x[0]}, .outputs = {sum[0]}};
+//   }, {zero}, {xs});
+//   Tensors squares = map([](const Tensors& x) { return Tensors{x[0] * x[0]}; }, {xs});
+//
+// A lambda is called once, on blocks, and what it makes becomes a region. What it takes from
+// outside is found, and passed to the region as an operand; constants are part of the region.
+//
+// The nodes. Regions are graphs without effects; everything they use is an operand. Types of
+// results are contiguous.
+//
+//   composit::cond(Tensor predicate, Tensor[] operands, Graph then_body, Graph else_body)
+//       `predicate`: one bool. Both regions take `operands` and give results of equal types: those
+//       of the node. Only one of them runs.
+//   composit::map(Tensor[] sequences, Tensor[] outside, Graph body, int length)
+//       `body` takes a slot of each sequence (x[i] along the first axis, of size `length`) and
+//       `outside`. Results: what it gives, stacked along a new first axis.
+//   composit::scan(Tensor[] carried, Tensor[] sequences, Tensor[] outside, Tensor? trips,
+//                  Graph body, int length, bool reverse=False)
+//       `body` takes carried values, a slot of each sequence and `outside`; it gives the carried
+//       values of the next trip, and outputs. Slots come in the order 0 … trips - 1, or if
+//       `reverse` trips - 1 … 0; `trips`, one int64 of at most `length`, is `length` where it is
+//       absent. Results: the carried values at the end, then each output stacked along a new first
+//       axis of size `length`, slot i from the trip over slot i, zeros where there was none.
+//   composit::while_loop(Tensor[] carried, Tensor[] outside, Graph condition, Graph body,
+//                        int? limit=None)
+//       `condition` takes carried values and `outside`, and gives one bool; `body` takes the same.
+//       It gives the carried values of the next trip, and may give outputs where there is a
+//       `limit`. Results: the carried values at the end; each output stacked along a new first axis
+//       of size `limit`, slot i from trip i, zeros behind the last; and the number of trips, one
+//       int64. A loop that goes on after `limit` trips is a UserError when it runs.
+//
+// Derivatives are made of the same operations, linear in the number of trips: of cond, a cond of
+// the branches' derivatives; of loops, a loop that runs back over what the body needs of the
+// carried values, which the loop forward then gives as outputs. That of while_loop needs `limit`.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "composit/op/tensor.h"
+
+namespace composit {
+
+// Only the branch that is taken is computed. Both take `operands`, and give as many results of the
+// same types. `predicate`: one bool.
+Tensors cond(const Tensor& predicate, const TensorFunction& then_branch,
+             const TensorFunction& else_branch, const Tensors& operands = {});
+
+struct WhileOptions {
+  std::optional<int64_t> limit = {};  // most trips; the derivative needs it
+};
+// The carried values when `condition`, of one bool, is false of them; `init` at the start. Their
+// types stay what they are.
+Tensors while_loop(const std::function<Tensor(const Tensors& carried)>& condition,
+                   const TensorFunction& body, const Tensors& init,
+                   const WhileOptions& options = {});
+
+struct ScanStep {
+  Tensors carried;  // of the next trip; of a whole scan: at the end
+  Tensors outputs;  // of this trip; of a whole scan: stacked along a new first axis
+};
+struct ScanOptions {
+  bool reverse = false;                // from the last slot to the first
+  std::optional<int64_t> length = {};  // of the sequences; needed where there are none
+};
+// One trip per slot of the sequences along their first axis.
+using ScanBody = std::function<ScanStep(const Tensors& carried, const Tensors& slots)>;
+ScanStep scan(const ScanBody& body, const Tensors& init, const Tensors& sequences,
+              const ScanOptions& options = {});
+
+// `f` of each slot along the first axis of `sequences`, of which there is at least one; stacked.
+Tensors map(const TensorFunction& f, const Tensors& sequences);
+
+}  // namespace composit

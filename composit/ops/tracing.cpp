@@ -1,0 +1,132 @@
+#include "composit/ops/tracing.h"
+
+#include <atomic>
+
+#include "composit/ir/error.h"
+#include "composit/ir/flat_map.h"
+#include "composit/ir/transform.h"
+
+namespace composit {
+namespace {
+
+Type contiguous(const Type& type) { return tensor_type(type.dtype, type.sizes); }
+
+// No two blocks have one name while functions are traced: an input is its name and type, and a
+// function may be traced within another one.
+Tensor fresh_block(const Type& type) {
+  static std::atomic<uint64_t> count = 0;
+  return input("block " + std::to_string(count++), contiguous(type), InputKind::block);
+}
+
+uint64_t next_serial() { return fresh_block(tensor_type(DType::bool_, {})).lazy().node->serial(); }
+
+// Makes one region; `outside` are what all of them take.
+Region region_of(const Traced& function, const std::vector<bool>& keep, const Tensors& outside) {
+  Graph::Parts parts;
+  FlatMap<const Node*, std::vector<LazyTensor>> now;
+  FlatMap<Hash, LazyTensor> argument;
+  const auto add_block = [&](const Type& type) {
+    parts.inputs.push_back(
+        input(std::to_string(parts.inputs.size()), contiguous(type), InputKind::block));
+    return parts.inputs.back();
+  };
+  for (size_t i = 0; i < function.blocks().size(); ++i)
+    if (keep.empty() || keep[i])
+      now[function.blocks()[i].lazy().node.get()] = {add_block(function.blocks()[i].type())};
+  for (const Tensor& tensor : outside) argument[tensor.lazy().hash()] = add_block(tensor.type());
+  const auto value = [&](const LazyTensor& old) {
+    if (!old) return old;
+    return function.is_outside(old) ? argument[old.hash()] : now[old.node.get()].at(old.index);
+  };
+  for (const NodePtr& node : function.nodes()) {
+    std::vector<LazyTensor> operands;
+    for (const LazyTensor& operand : node->operands()) operands.push_back(value(operand));
+    NodeSpec spec = copy_of(*node, std::move(operands));
+    spec.place = 0;
+    now[node.get()] = replace_by(std::move(spec).make_node()).outputs;
+  }
+  for (const Tensor& output : function.outputs()) parts.outputs.push_back(value(output));
+  return std::make_shared<const Graph>(std::move(parts));
+}
+
+}  // namespace
+
+Traced::Traced(const std::vector<Type>& types, const TensorFunction& f) : begin_(next_serial()) {
+  for (const Type& type : types) blocks_.push_back(fresh_block(type));
+  outputs_ = f(blocks_);
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (!outputs_[i].defined())
+      throw UserError("expected a tensor as result " + std::to_string(i) +
+                      " of the function, received none");
+  collect();
+}
+
+bool Traced::is_block(const LazyTensor& tensor) const {
+  for (const Tensor& block : blocks_)
+    if (block.lazy().node == tensor.node) return true;
+  return false;
+}
+
+bool Traced::is_outside(const LazyTensor& tensor) const {
+  const Node& node = *tensor.node;
+  if (node.op() == ops::kConstant) return false;
+  return is_input(node) ? !is_block(tensor) : node.serial() < begin_;
+}
+
+// Depth first, not recursive.
+void Traced::collect() {
+  FlatMap<const Node*, std::monostate> seen;
+  std::vector<std::pair<NodePtr, size_t>> stack;
+  const auto push = [&](const LazyTensor& tensor) {
+    const bool own = tensor && !is_block(tensor) && !is_outside(tensor);
+    if (own && seen.insert(tensor.node.get(), {})) stack.emplace_back(tensor.node, 0);
+  };
+  for (const Tensor& output : outputs_) {
+    push(output);
+    while (!stack.empty()) {
+      auto& [node, next] = stack.back();
+      if (next < node->operands().size()) {
+        push(LazyTensor(node->operands()[next++]));
+        continue;
+      }
+      nodes_.push_back(node);
+      stack.pop_back();
+    }
+  }
+}
+
+std::vector<bool> Traced::used() const {
+  FlatMap<const Node*, std::monostate> used;
+  for (const Tensor& output : outputs_) used.insert(output.lazy().node.get(), {});
+  for (const NodePtr& node : nodes_)
+    for (const LazyTensor& operand : node->operands())
+      if (operand) used.insert(operand.node.get(), {});
+  std::vector<bool> result;
+  for (const Tensor& block : blocks_) result.push_back(used.contains(block.lazy().node.get()));
+  return result;
+}
+
+Closed close(const std::vector<Traced>& functions, const std::vector<bool>& keep) {
+  Closed closed;
+  FlatMap<Hash, std::monostate> seen;
+  for (const Traced& function : functions) {
+    const auto take = [&](const LazyTensor& tensor) {
+      if (tensor && function.is_outside(tensor) && seen.insert(tensor.hash(), {}))
+        closed.outside.emplace_back(tensor);
+    };
+    for (const NodePtr& node : function.nodes())
+      for (const LazyTensor& operand : node->operands()) take(operand);
+    for (const Tensor& output : function.outputs()) take(output);
+  }
+  for (const Traced& function : functions)
+    closed.regions.push_back(region_of(function, keep, closed.outside));
+  return closed;
+}
+
+Tensors call_region(const Graph& region, const Tensors& arguments) {
+  const auto outputs =
+      inlined(region, {arguments.begin(), arguments.end()}, [](NodeSpec& spec) { spec.place = 0; });
+  return {outputs.begin(), outputs.end()};
+}
+
+}  // namespace composit

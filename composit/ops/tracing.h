@@ -1,0 +1,51 @@
+// Functions of tensors as regions.
+//
+//   const Traced f({x.type()}, [&](const Tensors& blocks) { return Tensors{blocks[0] * y}; });
+//   const Closed closed = close({f});     // closed.regions[0]: (x, y) -> x * y; closed.outside: y
+//
+// A function is called once, on blocks: inputs that are arguments of a region.
+#pragma once
+
+#include <vector>
+
+#include "composit/ir/graph.h"
+#include "composit/op/tensor.h"
+
+namespace composit {
+
+class Traced {
+ public:
+  // Calls `f` on a block per type (of its dtype and sizes, contiguous). UserError for a result that
+  // is not there.
+  Traced(const std::vector<Type>& types, const TensorFunction& f);
+
+  const Tensors& blocks() const { return blocks_; }
+  const Tensors& outputs() const { return outputs_; }
+  // What `f` made, operands first; what it found there when it was called is not among it.
+  const std::vector<NodePtr>& nodes() const { return nodes_; }
+  // Whether a tensor is from outside of `f`.
+  bool is_outside(const LazyTensor& tensor) const;
+  // Which blocks the outputs depend on.
+  std::vector<bool> used() const;
+
+ private:
+  bool is_block(const LazyTensor& tensor) const;
+  void collect();
+
+  uint64_t begin_ = 0;  // serial of the first node that is the function's own
+  Tensors blocks_, outputs_;
+  std::vector<NodePtr> nodes_;
+};
+
+// Regions of functions, whose inputs are their blocks, but for those that none of them is to
+// `keep` (all, where it is empty), and behind them what any of them takes from outside.
+struct Closed {
+  std::vector<Region> regions;
+  Tensors outside;
+};
+Closed close(const std::vector<Traced>& functions, const std::vector<bool>& keep = {});
+
+// The results of a region for `arguments`, one per input, as nodes.
+Tensors call_region(const Graph& region, const Tensors& arguments);
+
+}  // namespace composit
