@@ -42,18 +42,36 @@ std::optional<Place> place_in(const std::string& text, const Sources& sources) {
   return std::nullopt;
 }
 
-// An error inside a header of somebody else was caused by the line of ours that is named around it.
+bool is_inclusion(const std::string& line) {
+  return line.starts_with("In file included from ") || line.starts_with("         ");
+}
+
+// An error inside a header of somebody else was caused by a line of ours: g++ names it before the
+// error ("required from here"), clang++ behind it. Where the header was included says least.
 std::optional<Place> place_of_error(const std::vector<std::string>& output, size_t error,
                                     const Sources& sources) {
   if (auto place = place_in(output[error], sources)) return place;
-  for (const std::string& line : output)
-    if (auto place = place_in(line, sources)) return place;
+  for (const bool inclusion : {false, true}) {
+    const auto place_at = [&](size_t line) {
+      return is_inclusion(output[line]) == inclusion ? place_in(output[line], sources)
+                                                     : std::nullopt;
+    };
+    for (size_t line = error; line-- > 0;)
+      if (auto place = place_at(line)) return place;
+    for (size_t line = error + 1; line < output.size(); ++line)
+      if (auto place = place_at(line)) return place;
+  }
   return std::nullopt;
 }
 
+// "model.cpp:12:7: error: text", unlike "collect2: error: ld returned 1 exit status".
 bool is_error(const std::string& line) {
-  return line.find(": error: ") != std::string::npos ||
-         line.find(": fatal error: ") != std::string::npos;
+  for (const char* label : {": error: ", ": fatal error: "})
+    if (const size_t at = line.find(label); at != std::string::npos) {
+      const size_t before = line.find_last_not_of("0123456789", at - 1);
+      return before != std::string::npos && before + 1 < at && line[before] == ':';
+    }
+  return false;
 }
 
 // "model.cpp:12:7: error: text" without the word.

@@ -14,8 +14,8 @@
 namespace flashlight::toolchain {
 
 struct Command {
-  std::vector<std::string> words;  // the program, looked for on PATH, and its arguments
-  std::filesystem::path folder;    // where it runs; empty: where we are
+  std::vector<std::string> words;     // the program, looked for on PATH, and its arguments
+  std::filesystem::path folder = {};  // where it runs; empty: where we are
 };
 
 // As text to paste into a shell: "cd 'my folder' && g++ -c model.cpp".
