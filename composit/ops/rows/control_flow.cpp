@@ -151,6 +151,9 @@ class Stacks {
     for (size_t k = 0; k < types_.size(); ++k) {
       const Array dense = given.at(first_ + k).contiguous();
       const auto size = static_cast<size_t>(dense.type().nbytes());
+      if (!same_values(stacked(dense.type(), types_[k].sizes[0].value()), types_[k]))
+        throw UserError("expected slots of " + print(types_[k]) + ", received " +
+                        print(dense.type()));
       if (size > 0)
         std::memcpy(memory_[k]->data() + static_cast<size_t>(i) * size, dense.data(), size);
     }

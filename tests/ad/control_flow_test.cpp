@@ -1,0 +1,309 @@
+// Derivatives through branches and loops, against closed forms and central differences.
+#include "composit/ops/control_flow.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "composit/ad/chain_rule.h"
+#include "composit/ad/functional.h"
+#include "composit/eval/evaluate.h"
+#include "composit/ir/graph.h"
+#include "composit/ops/functions.h"
+#include "composit/ops/native.h"
+#include "tests/user_error.h"
+
+namespace composit {
+namespace {
+
+using testing::HasSubstr;
+using Numbers = std::vector<double>;
+
+Tensor held(const std::string& name, const Dims& sizes, const Numbers& numbers) {
+  return held_input(name, array_of(tensor_type(DType::float64, sizes), numbers));
+}
+Tensor scalar(const std::string& name, double number) { return held(name, {}, {number}); }
+Numbers numbers(const Tensor& tensor) { return elements<double>(evaluate({tensor.lazy()})[0]); }
+
+// Numbers that are neither symmetric nor small.
+Array sample(const Type& type, int seed) {
+  Numbers values(static_cast<size_t>(type.numel()));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = 0.6 + 0.35 * std::sin(1.7 * static_cast<double>(i + 1) + seed);
+  return array_of(type, values);
+}
+
+// A loss of all results of `f`.
+LossFunction weighted(const TensorFunction& f) {
+  return [f](const Tensors& inputs) {
+    Tensor loss;
+    int seed = 10;
+    for (const Tensor& result : f(inputs)) {
+      const Tensor weight =
+          constant(sample(tensor_type(DType::float64, result.type().sizes), ++seed));
+      const Tensor term = sum(result * weight);
+      loss = loss.defined() ? loss + term : term;
+    }
+    return loss;
+  };
+}
+
+double value_at(const LossFunction& f, const Tensors& inputs, const std::vector<Array>& at) {
+  Values values;
+  for (size_t i = 0; i < inputs.size(); ++i) values.set(inputs[i], at[i]);
+  return elements<double>(evaluate({f(inputs).lazy()}, values)[0])[0];
+}
+
+// Gradients against central differences of the loss; and, as the loss of the next round, the sum of
+// the gradients, weighted.
+void check(const LossFunction& f, const Tensors& inputs, const std::vector<Array>& at, int order) {
+  const Tensors gradients = grad(f)(inputs);
+  constexpr double kStep = 1e-5;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Values values;
+    for (size_t k = 0; k < inputs.size(); ++k) values.set(inputs[k], at[k]);
+    const Numbers gradient = elements<double>(evaluate({gradients[i].lazy()}, values)[0]);
+    for (size_t element = 0; element < gradient.size(); ++element) {
+      const auto moved = [&](double step) {
+        std::vector<Array> there = at;
+        Numbers x = elements<double>(at[i]);
+        x[element] += step;
+        there[i] = array_of(at[i].type(), x);
+        return value_at(f, inputs, there);
+      };
+      const double difference = (moved(kStep) - moved(-kStep)) / (2 * kStep);
+      EXPECT_NEAR(gradient[element], difference, 1e-7 * std::max(1.0, std::abs(difference)))
+          << "order " << order << ", input " << i << ", element " << element;
+    }
+  }
+}
+void check(const TensorFunction& f, const std::vector<Dims>& sizes) {
+  Tensors inputs;
+  std::vector<Array> at;
+  for (const Dims& one : sizes) {
+    const Type type = tensor_type(DType::float64, one);
+    inputs.push_back(input("x" + std::to_string(inputs.size()), type));
+    at.push_back(sample(type, static_cast<int>(at.size())));
+  }
+  const LossFunction loss = weighted(f);
+  check(loss, inputs, at, 1);
+  check(weighted(grad(loss)), inputs, at, 2);
+}
+
+size_t count(const std::vector<Tensor>& tensors, const std::string& op) {
+  size_t found = 0;
+  const Graph graph({.outputs = {tensors.begin(), tensors.end()}});
+  for (const NodePtr& node : graph.nodes()) found += node->op().str() == op;
+  return found;
+}
+
+TEST(GradientOfCond, is_that_of_the_branch) {
+  for (const double threshold : {-100.0, 100.0})
+    check(
+        [&](const Tensors& x) {
+          return cond(
+              sum(x[0]) > threshold,
+              [&](const Tensors&) {
+                return Tensors{x[0] * x[0] * x[1], x[1]};
+              },
+              [&](const Tensors&) {
+                return Tensors{exp(x[0]), x[1] * x[1]};
+              });
+        },
+        {{3}, {3}});
+}
+
+// Only one branch uses x, the other one y.
+TEST(GradientOfCond, is_zero_for_what_the_branch_does_not_use) {
+  const Tensor x = scalar("x", 3), y = scalar("y", 4), flag = scalar("flag", 1);
+  const Tensor z = cond(
+      flag > 0, [&](const Tensors&) { return Tensors{x * x}; },
+      [&](const Tensors&) { return Tensors{y * y}; })[0];
+  const auto gradients = grad(z, {x, y});
+  EXPECT_EQ(numbers(gradients[0]), Numbers{6});
+  EXPECT_EQ(numbers(gradients[1]), Numbers{0});
+}
+
+// 1 / 0 and its infinite gradient in the branch that is not taken do no harm.
+TEST(GradientOfCond, does_not_compute_the_other_branch) {
+  const Tensor x = scalar("x", 0);
+  const Tensor safe = cond(
+      eq(x, 0), [&](const Tensors&) { return Tensors{x * 2}; },
+      [&](const Tensors&) { return Tensors{1 / x}; })[0];
+  EXPECT_EQ(numbers(grad(safe, {x})[0]), Numbers{2});
+}
+
+TEST(GradientOfMap, by_sequences_and_by_what_comes_from_outside) {
+  check(
+      [](const Tensors& x) {
+        return map(
+            [&](const Tensors& slot) {
+              return Tensors{sin(slot[0] * x[1]), slot[0]};
+            },
+            {x[0]});
+      },
+      {{3, 2}, {2}});
+  check(
+      [](const Tensors& x) {
+        return map([](const Tensors& s) { return Tensors{s[0] * s[1]}; }, x);
+      },
+      {{3}, {3, 2}});
+}
+
+// Of a map without anything from outside: a map, which has no order.
+TEST(GradientOfMap, is_a_map_where_nothing_is_summed) {
+  const Tensor xs = held("xs", {2}, {1, 2});
+  const Tensor y = map([](const Tensors& x) { return Tensors{exp(x[0])}; }, {xs})[0];
+  const auto gradient = grad(sum(y), {xs});
+  EXPECT_EQ(count({gradient[0]}, "composit::map"), 1);  // exp(x) again, and nothing taped
+  EXPECT_EQ(count({gradient[0]}, "composit::scan"), 0);
+}
+
+TensorFunction recurrence(bool reverse) {
+  return [reverse](const Tensors& x) {
+    const ScanStep step = scan(
+        [&](const Tensors& h, const Tensors& in) {
+          const Tensor next = tanh(h[0] * x[2] + in[0]);
+          return ScanStep{{next, h[1] + 1}, {next * in[0], h[0]}};
+        },
+        {x[0], x[3]}, {x[1]}, {.reverse = reverse});
+    return Tensors{step.carried[0], step.outputs[0], step.outputs[1]};
+  };
+}
+TEST(GradientOfScan, goes_through_the_carried_values) {
+  for (const bool reverse : {false, true}) check(recurrence(reverse), {{2}, {4, 2}, {2}, {}});
+}
+
+TEST(GradientOfScan, of_no_slots) {
+  const Tensor x = scalar("x", 3), w = scalar("w", 2), xs = held("xs", {0}, {});
+  const ScanStep step = scan(
+      [&](const Tensors& h, const Tensors& in) {
+        return ScanStep{{h[0] * w + in[0]}, {}};
+      },
+      {x}, {xs});
+  const auto gradients = grad(step.carried[0], {x, w, xs});
+  EXPECT_EQ(numbers(gradients[0]), Numbers{1});
+  EXPECT_EQ(numbers(gradients[1]), Numbers{0});
+  EXPECT_EQ(numbers(gradients[2]), Numbers{});
+}
+
+// h[i] = w h[i] + i: the derivative by h needs none of the carried values, that by w needs all.
+TEST(GradientOfScan, keeps_only_what_it_needs) {
+  const Tensor x = scalar("x", 3), w = scalar("w", 2), steps = held("steps", {3}, {1, 2, 3});
+  const Tensor end = scan(
+                         [&](const Tensors& h, const Tensors& step) {
+                           return ScanStep{{h[0] * w + step[0]}, {}};
+                         },
+                         {x}, {steps})
+                         .carried[0];
+  const auto by_x = grad(end, {x}), by_w = grad(end, {w});
+  EXPECT_EQ(numbers(by_x[0]), Numbers{8});
+  EXPECT_EQ(count({by_x[0]}, "composit::scan"), 1);
+  // h = 3, 7, 16: dw = 16 + 2 (7 + 2 * 3)
+  EXPECT_EQ(numbers(by_w[0]), Numbers{42});
+  EXPECT_EQ(count({by_w[0]}, "composit::scan"), 2);
+}
+
+// Cotangents flow from one carried value to the other, two trips later to a third.
+TEST(GradientOfScan, of_values_that_depend_on_each_other) {
+  check(
+      [](const Tensors& x) {
+        const ScanStep step = scan(
+            [](const Tensors& h, const Tensors&) {
+              return ScanStep{{h[1] * h[1], h[2] * 2, sin(h[0])}, {}};
+            },
+            {x[0], x[1], x[2]}, {}, {.length = 4});
+        return Tensors{step.carried[0]};
+      },
+      {{2}, {2}, {2}});
+}
+
+// Newton's method for sqrt(x): 1 / (2 sqrt(x)), and so on.
+Tensor root_of(const Tensor& x, std::optional<int64_t> limit) {
+  return while_loop([&](const Tensors& y) { return abs(y[0] * y[0] - x) > 1e-12; },
+                    [&](const Tensors& y) { return Tensors{(y[0] + x / y[0]) / 2}; },
+                    {ones_like(x)}, {.limit = limit})[0];
+}
+TEST(GradientOfWhile, of_newtons_method) {
+  for (const double at : {1.0, 2.0, 9.0}) {
+    const Tensor x = scalar("x", at);
+    const LossFunction root = [](const Tensors& in) { return root_of(in[0], 40); };
+    const LossFunction slope = [&](const Tensors& in) { return grad(root)(in)[0]; };
+    if (at == 1.0) {  // no trip: the start does not depend on x
+      EXPECT_EQ(numbers(grad(root)({x})[0]), Numbers{0});
+      continue;
+    }
+    EXPECT_NEAR(numbers(grad(root)({x})[0])[0], 0.5 / std::sqrt(at), 1e-9);
+    EXPECT_NEAR(numbers(grad(slope)({x})[0])[0], -0.25 * std::pow(at, -1.5), 1e-6);
+  }
+}
+
+TEST(GradientOfWhile, by_everything_it_uses) {
+  check(
+      [](const Tensors& x) {
+        return while_loop([&](const Tensors& v) { return v[0] < 4; },
+                          [&](const Tensors& v) {
+                            return Tensors{v[0] + 1, v[1] * x[1] + sin(v[2]), v[2] * v[0], v[3]};
+                          },
+                          {scalar("start", 1), x[0], x[2], x[3]}, {.limit = 5});
+      },
+      {{2}, {2}, {2}, {2}});
+}
+
+TEST(GradientOfWhile, needs_a_limit) {
+  const Tensor x = scalar("x", 2);
+  EXPECT_THAT(user_error([&] { grad(root_of(x, {}), {x}); }).value_or(""),
+              HasSubstr("[composit::while_loop] expected a `limit`, the most trips"));
+}
+
+// A loop in a branch in a loop, and a function of the user's with a derivative inside.
+TEST(GradientOfControlFlow, nests) {
+  check(
+      [](const Tensors& x) {
+        const auto body = [&](const Tensors& h, const Tensors& in) {
+          const auto loop = [&](const Tensors&) {
+            return while_loop([&](const Tensors& v) { return v[1] < in[0]; },
+                              [&](const Tensors& v) {
+                                return Tensors{v[0] * x[2], v[1] + 0.25};
+                              },
+                              {h[0], zeros_like(in[0])}, {.limit = 8});
+          };
+          const auto plain = [&](const Tensors&) { return Tensors{cos(h[0]), h[0]}; };
+          const Tensors next = cond(in[0] > 0.6, loop, plain);
+          const auto square = [&](const Tensors& y) { return sum(y[0] * y[0] * next[1]); };
+          return ScanStep{{next[0]}, {grad(square)({next[0]})[0]}};
+        };
+        const ScanStep step = scan(body, {x[0]}, {x[1]});
+        return Tensors{step.carried[0], step.outputs[0]};
+      },
+      {{}, {3}, {}});
+}
+
+TEST(GradientOfControlFlow, has_a_tangent) {
+  const Tensor x = scalar("x", 9), t = scalar("t", 3);
+  const Pushforward push =
+      jvp([](const Tensors& in) { return Tensors{root_of(in[0], 40)}; }, {x}, {t});
+  EXPECT_NEAR(numbers(push.tangents[0])[0], 0.5, 1e-9);
+}
+
+// Nodes of the derivative of a loop, and of its derivative, do not grow with the number of trips.
+TEST(GradientOfControlFlow, is_a_loop) {
+  const auto nodes_of = [](int64_t length) {
+    const Tensor x = input("x", tensor_type(DType::float64, {}));
+    const LossFunction power = [&](const Tensors& in) {
+      return scan(
+                 [&](const Tensors& h, const Tensors&) {
+                   return ScanStep{{h[0] * in[0]}, {}};
+                 },
+                 {ones_like(in[0])}, {}, {.length = length})
+          .carried[0];
+    };
+    const LossFunction slope = [&](const Tensors& in) { return grad(power)(in)[0]; };
+    return grad(slope)({x})[0].lazy().graph().size();
+  };
+  EXPECT_EQ(nodes_of(10), nodes_of(1000));
+}
+
+}  // namespace
+}  // namespace composit
