@@ -193,12 +193,13 @@ void Cache::trim(uint64_t bytes) const {
 }
 
 void Cache::trim_now_and_then() const {
+  const uint64_t bytes = parse_bytes(knob(composit::Knob::cache_size));
   const fs::path last = folder_ / "last_trim";
   std::error_code error;
   if (fs::exists(last, error) && !is_older(last, kTimeBetweenTrims)) return;
   const composit::io::Descriptor file(::open(last.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
   if (!file || ::futimens(file.get(), nullptr) != 0) throw_system_error("cache", last, errno);
-  trim(parse_bytes(knob(composit::Knob::cache_size)));
+  trim(bytes);
 }
 
 BuildFolder::BuildFolder(const Cache& cache) : path_(make_unique_folder(cache.builds() / "")) {}

@@ -3,8 +3,11 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 
-#include <set>
+#include <algorithm>
+#include <optional>
 
 #include "flashlight/toolchain/isa.h"
 #include "flashlight/toolchain/library.h"
@@ -100,6 +103,32 @@ TEST(build, another_version_of_the_compiler_compiles_anew) {
   EXPECT_EQ(workshop.compiled().size(), 2);
 }
 
+// For this process only; false where that is not permitted.
+bool pretend_processor(const std::filesystem::path& cpuinfo) {
+  return ::unshare(CLONE_NEWNS) == 0 &&
+         ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount(cpuinfo.c_str(), "/proc/cpuinfo", nullptr, MS_BIND, nullptr) == 0;
+}
+
+TEST(build, native_code_is_for_one_kind_of_processor) {
+  Workshop workshop;
+  const auto compiled_on = [&](const std::string& features, const Names& flags) {
+    composit::test::write_file(workshop.folder() / "cpuinfo", "flags\t: " + features + "\n");
+    EXPECT_TRUE(all_in_forks(1, [&] {
+      return pretend_processor(workshop.folder() / "cpuinfo") &&
+             !build(sources_of({constant_function("one", "1")}), {.flags = flags}).empty();
+    }));
+    return workshop.compiled().size();
+  };
+  if (!all_in_forks(1, [] { return pretend_processor("/proc/version"); }))
+    GTEST_SKIP() << "mounting is not permitted";
+  EXPECT_EQ(compiled_on("sse2 avx2", {"-march=native"}), 1);
+  EXPECT_EQ(compiled_on("sse2 avx2 avx512f", {"-march=native"}), 1);
+  EXPECT_EQ(compiled_on("sse2 avx2", {"-march=native"}), 0);
+  EXPECT_EQ(compiled_on("sse2 avx2", {"-mavx2"}), 1);
+  EXPECT_EQ(compiled_on("sse2 avx2 avx512f", {"-mavx2"}), 0);
+}
+
 TEST(build, reports_each_unit) {
   const Workshop workshop;
   std::vector<Progress> reports;
@@ -108,9 +137,9 @@ TEST(build, reports_each_unit) {
   build(kTwo, options);
   build(kTwo, options);
   ASSERT_EQ(reports.size(), 5);
-  std::vector<std::string> cached;
+  Names cached;
   for (const Progress& report : reports) {
-    EXPECT_EQ(report.done <= report.total, true);
+    EXPECT_LE(report.done, report.total);
     if (report.cached) cached.push_back(report.unit);
   }
   std::sort(cached.begin(), cached.end());
