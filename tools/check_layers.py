@@ -34,6 +34,7 @@ COMPOSIT = (
     "composit/nn",
 )
 LIBRARY = (*COMPOSIT, "flashlight/toolchain", "tracer", "flashlight")
+EXAMPLE_LIBRARIES = ("examples/models", "examples/zoo", "examples/objectives")
 
 # Lowest first. A file belongs to the deepest folder that contains it.
 LAYERS = {
@@ -58,9 +59,11 @@ LAYERS = {
     "frontends": Layer(LIBRARY, torch=True),
     "examples/models": Layer((), torch=True),  # Plain LibTorch, as its users write it.
     "examples/zoo": Layer((*LIBRARY, "examples/models"), torch=True),
-    "examples": Layer((*LIBRARY, "examples/models", "examples/zoo"), torch=True),
-    "tests": Layer((*LIBRARY, "frontends", "examples/models", "examples/zoo"), torch=True),
-    "benchmarks": Layer((*LIBRARY, "examples/models", "examples/zoo"), torch=True),
+    "examples/objectives": Layer(COMPOSIT, torch=False),
+    "examples": Layer((*LIBRARY, *EXAMPLE_LIBRARIES), torch=True),
+    "benchmarks/cpp": Layer((*LIBRARY, "examples/objectives", "benchmarks"), torch=False),
+    "benchmarks": Layer((*LIBRARY, *EXAMPLE_LIBRARIES), torch=True),
+    "tests": Layer((*LIBRARY, *EXAMPLE_LIBRARIES, "frontends", "benchmarks/cpp"), torch=True),
 }
 
 TOP_FOLDERS = sorted({folder.split("/")[0] for folder in LAYERS} | {"tools"})
