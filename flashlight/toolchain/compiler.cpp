@@ -82,8 +82,8 @@ std::string ask_version(const Compiler& compiler) {
   command.words.push_back("--version");
   const ProcessResult result = run(command);
   if (!result.succeeded())
-    throw UserError("[compiler] " + compiler.found_by + ": '" + shell_text(command) +
-                    "': " + result.end() + "\n" + result.output);
+    throw UserError("[compiler] " + compiler.found_by + ": " + shell_text(command) + ": " +
+                    result.end() + "\n" + result.output);
   return result.output;
 }
 

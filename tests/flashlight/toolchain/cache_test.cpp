@@ -29,7 +29,10 @@ const Sources kOne = sources_of({constant_function("one", "1")});
 
 int call_one() { return Library::load(kOne).symbol<int()>("one")(); }
 
-using Damage = std::function<void(const fs::path&)>;
+struct Damage {
+  std::string name;
+  void (*to)(const fs::path& file);
+};
 
 void cut_short(const fs::path& file) { fs::resize_file(file, fs::file_size(file) / 2); }
 void empty(const fs::path& file) { fs::resize_file(file, 0); }
@@ -45,7 +48,7 @@ class DamagedFile : public ::testing::TestWithParam<Damage> {};
 TEST_P(DamagedFile, library_is_linked_again) {
   Workshop workshop;
   build(kOne);
-  GetParam()(workshop.cached(".so").at(0));
+  GetParam().to(workshop.cached(".so").at(0));
   workshop.links();
   EXPECT_EQ(call_one(), 1);
   EXPECT_EQ(workshop.links(), 1);
@@ -57,14 +60,17 @@ TEST_P(DamagedFile, object_is_compiled_again) {
   Workshop workshop;
   build(kOne);
   fs::remove(workshop.cached(".so").at(0));
-  GetParam()(workshop.cached(".o").at(0));
+  GetParam().to(workshop.cached(".o").at(0));
   workshop.compiled();
   EXPECT_EQ(call_one(), 1);
   EXPECT_THAT(workshop.compiled(), ElementsAre("one.cpp"));
 }
 
 INSTANTIATE_TEST_SUITE_P(cache, DamagedFile,
-                         ::testing::Values(cut_short, empty, fill_with_text, flip_a_bit));
+                         ::testing::Values(Damage{"cut_short", cut_short}, Damage{"empty", empty},
+                                           Damage{"text", fill_with_text},
+                                           Damage{"a_bit", flip_a_bit}),
+                         [](const auto& info) { return info.param.name; });
 
 TEST(cache, file_of_another_key_is_not_taken) {
   Workshop workshop;

@@ -80,14 +80,24 @@ TEST(concurrency, leaves_no_zombies) {
   EXPECT_EQ(errno, ECHILD);
 }
 
+class IgnoredSignal {
+ public:
+  explicit IgnoredSignal(int signal) : signal_(signal), before_(std::signal(signal, SIG_IGN)) {}
+  ~IgnoredSignal() { std::signal(signal_, before_); }
+  IgnoredSignal(const IgnoredSignal&) = delete;
+  IgnoredSignal& operator=(const IgnoredSignal&) = delete;
+
+ private:
+  int signal_;
+  void (*before_)(int);
+};
+
 TEST(concurrency, works_where_the_status_of_children_is_dropped) {
   const Workshop workshop;
-  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  const IgnoredSignal ignored(SIGCHLD);
   EXPECT_TRUE(loads_right());
-  const std::string message =
-      message_of([] { build(sources_of({constant_function("bad", "nothing_of_this_name")})); });
-  std::signal(SIGCHLD, before);
-  EXPECT_THAT(message, HasSubstr("bad.cpp:1:"));
+  const Sources bad = sources_of({constant_function("bad", "nothing_of_this_name")});
+  EXPECT_THAT(message_of([&] { build(bad); }), HasSubstr("bad.cpp:1:"));
 }
 
 TEST(concurrency, says_that_a_compiler_was_killed) {
