@@ -164,7 +164,7 @@ std::optional<fs::path> Cache::find(const Hash& key, const std::string& extensio
 }
 
 fs::path Cache::store(const Hash& key, const std::string& extension, const fs::path& file) const {
-  const fs::path path = files() / (key.str() + extension);
+  fs::path path = files() / (key.str() + extension);
   const fs::path sealed = file.string() + ".sealed";
   const auto content = composit::io::MappedFile::open(file);
   const Seal seal = make_seal(key, content->text());

@@ -39,7 +39,7 @@ fs::path locate(const std::string& name) {
   if (name.find('/') != std::string::npos) return is_program(name) ? fs::absolute(name) : "";
   std::istringstream folders(environment("PATH"));
   for (std::string folder; std::getline(folders, folder, ':');)
-    if (const fs::path path = fs::absolute(folder.empty() ? "." : folder) / name; is_program(path))
+    if (fs::path path = fs::absolute(folder.empty() ? "." : folder) / name; is_program(path))
       return path;
   return "";
 }

@@ -1,5 +1,7 @@
 #include "flashlight/toolchain/write_folder.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <map>
 #include <sstream>
 
@@ -54,7 +56,7 @@ Listing read_list(const fs::path& folder) {
 
 void write_list(const fs::path& folder) {
   std::string text = std::string(kMagic) + "\n";
-  for (const auto& [name, hash] : list(folder)) text += hash + " " + name + "\n";
+  for (const auto& [name, hash] : list(folder)) text += fmt::format("{} {}\n", hash, name);
   write_files({{kListFile, text}}, folder);
 }
 

@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(cache, DamagedFile,
                          ::testing::Values(Damage{"cut_short", cut_short}, Damage{"empty", empty},
                                            Damage{"text", fill_with_text},
                                            Damage{"a_bit", flip_a_bit}),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& test) { return test.param.name; });
 
 TEST(cache, file_of_another_key_is_not_taken) {
   Workshop workshop;
