@@ -26,7 +26,6 @@ using composit::Hasher;
 using composit::UserError;
 
 constexpr std::string_view kRecipe = "1";  // another one whenever the commands below change
-constexpr const char* kOutputFile = "compiler_output.txt";
 
 void add_all(Hasher& hasher, const std::vector<std::string>& words) {
   hasher.add(static_cast<uint64_t>(words.size()));
@@ -182,7 +181,7 @@ class Build {
     const ProcessResult result = run(command);
     if (result.succeeded() && fs::exists(folder_->path() / product)) return;
     folder_->keep();
-    write_files({{kOutputFile, result.output}}, folder_->path());
+    write_files({{product + ".output.txt", result.output}}, folder_->path());
     throw UserError(explain_failure(sources_, command, result));
   }
 

@@ -10,6 +10,7 @@
 // short or put there by somebody else is noticed, and made again.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -62,11 +63,11 @@ class BuildFolder {
   BuildFolder& operator=(const BuildFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  void keep() { kept_ = true; }  // for a day or more
+  void keep() { kept_ = true; }  // for a day or more; any thread may ask for it
 
  private:
   std::filesystem::path path_;
-  bool kept_ = false;
+  std::atomic<bool> kept_ = false;
 };
 
 // "2G" is 2 * 1024^3; K and M likewise. Throws UserError for anything else.

@@ -52,7 +52,7 @@ TEST(errors, command_and_sources_stay_for_another_try) {
   EXPECT_THAT(again.output, HasSubstr("model.cpp:3:10: error: 'erff2' was not declared"));
   const auto folder = *std::filesystem::directory_iterator(workshop.cache() / "builds");
   EXPECT_EQ(composit::test::read_file(folder.path() / "model.cpp"), kBad.text);
-  EXPECT_EQ(composit::test::read_file(folder.path() / "compiler_output.txt"), again.output);
+  EXPECT_EQ(composit::test::read_file(folder.path() / "model.cpp.o.output.txt"), again.output);
 }
 
 TEST(errors, in_a_header_of_ours) {
