@@ -33,7 +33,8 @@ COMPOSIT = (
     "composit/numpy",
     "composit/nn",
 )
-LIBRARY = (*COMPOSIT, "flashlight/toolchain", "tracer", "flashlight")
+FLASHLIGHT_PARTS = ("flashlight/scalar", "flashlight/toolchain", "flashlight/cpp")
+LIBRARY = (*COMPOSIT, *FLASHLIGHT_PARTS, "tracer", "flashlight")
 EXAMPLE_LIBRARIES = ("examples/models", "examples/zoo", "examples/objectives")
 
 # Lowest first. A file belongs to the deepest folder that contains it.
@@ -53,9 +54,13 @@ LAYERS = {
     "composit/nn": Layer(
         ("composit/ir", "composit/op", "composit/ops", "composit/eval", "composit/ad"), torch=False
     ),
+    "flashlight/scalar": Layer(
+        ("composit/ir", "composit/op", "composit/ops", "composit/ad"), torch=False
+    ),
     "flashlight/toolchain": Layer(("composit/ir", "composit/io"), torch=False),
     "tracer": Layer(COMPOSIT, torch=True),
-    "flashlight": Layer((*COMPOSIT, "flashlight/toolchain", "tracer"), torch=True),
+    "flashlight/cpp": Layer((*COMPOSIT, "flashlight/toolchain"), torch=False),
+    "flashlight": Layer((*COMPOSIT, *FLASHLIGHT_PARTS, "tracer"), torch=True),
     "frontends": Layer(LIBRARY, torch=True),
     "examples/models": Layer((), torch=True),  # Plain LibTorch, as its users write it.
     "examples/zoo": Layer((*LIBRARY, "examples/models"), torch=True),

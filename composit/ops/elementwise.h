@@ -1,0 +1,27 @@
+// Functions of numbers, applied to each element of tensors.
+//
+//   Tensor y = elementwise([](const Tensors& x) {
+//     return cond(x[0] < 0, [&](const Tensors&) { return Tensors{0 * x[0]}; },
+//                 [&](const Tensors&) { return Tensors{x[0] * x[0]}; });
+//   })({x})[0];
+//
+// Tensors are broadcast together. What consists of functions of scalars and branches becomes one
+// loop, a `composit::loops` node that computes the branch it takes; anything else (a loop of its
+// own, an inner tensor) a `composit::map` over the elements.
+#pragma once
+
+#include <optional>
+
+#include "composit/op/scalar_program.h"
+#include "composit/op/tensor.h"
+
+namespace composit {
+
+// `program` of each element, in the common floating point dtype of the tensors (integers become
+// float32); one result per result of the program. UserError where sizes do not broadcast.
+Tensors elementwise(const ScalarProgram& program, const Tensors& tensors);
+
+// `f`, a function of zero-dimensional tensors to zero-dimensional tensors, of each element.
+TensorFunction elementwise(TensorFunction f);
+
+}  // namespace composit

@@ -1,0 +1,43 @@
+#include "composit/ops/vmap.h"
+
+#include "composit/ir/error.h"
+#include "composit/op/nest.h"
+#include "composit/ops/control_flow.h"
+#include "composit/ops/functions.h"
+
+namespace composit {
+namespace {
+
+Tensor with_leading(const Tensor& x, int64_t axis) {
+  if (x.rank() == 0) throw UserError("[vmap] expected a tensor with an axis, received a number");
+  const int64_t moved = wrap_axis(axis, x.rank());
+  Ints order = {moved};
+  for (int64_t i = 0; i < x.rank(); ++i)
+    if (i != moved) order.push_back(i);
+  return moved == 0 ? x : permute(x, order);
+}
+
+}  // namespace
+
+TensorFunction vmap(TensorFunction f, MappedAxes axes) {
+  return [f = std::move(f), axes = std::move(axes)](const Tensors& inputs) {
+    MappedAxes mapped = axes;
+    if (mapped.empty()) mapped.assign(inputs.size(), 0);
+    if (mapped.size() != inputs.size())
+      throw UserError("[vmap] expected " + std::to_string(mapped.size()) +
+                      " tensors, an axis for each, received " + std::to_string(inputs.size()));
+    Tensors sequences;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (mapped[i]) sequences.push_back(with_leading(inputs[i], *mapped[i]));
+    const auto of_slots = [&](const Tensors& slots) {
+      Tensors arguments = inputs;
+      size_t next = 0;
+      for (size_t i = 0; i < inputs.size(); ++i)
+        if (mapped[i]) arguments[i] = slots[next++];
+      return f(arguments);
+    };
+    return map(of_slots, sequences);
+  };
+}
+
+}  // namespace composit
