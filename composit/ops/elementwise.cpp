@@ -140,10 +140,8 @@ std::optional<std::vector<Expr>> scalar_form(const Traced& f, const Tensors& out
   Tensors parameters = f.blocks();
   parameters.insert(parameters.end(), outside.begin(), outside.end());
   Scalarizer scalarizer;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].rank() != 0) return std::nullopt;
+  for (size_t i = 0; i < parameters.size(); ++i)
     scalarizer.set(parameters[i], Expr::parameter(i, parameters[i].dtype()));
-  }
   for (const NodePtr& node : f.nodes())  // operands first: nothing to recur into
     for (uint32_t i = 0; i < node->outputs().size(); ++i)
       if (!scalarizer.of(LazyTensor{node, i})) return std::nullopt;

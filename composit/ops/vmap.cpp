@@ -1,6 +1,7 @@
 #include "composit/ops/vmap.h"
 
 #include "composit/ir/error.h"
+#include "composit/ir/print.h"
 #include "composit/op/nest.h"
 #include "composit/ops/control_flow.h"
 #include "composit/ops/functions.h"
@@ -9,7 +10,9 @@ namespace composit {
 namespace {
 
 Tensor with_leading(const Tensor& x, int64_t axis) {
-  if (x.rank() == 0) throw UserError("[vmap] expected a tensor with an axis, received a number");
+  if (axis < -x.rank() || axis >= x.rank())
+    throw UserError("[vmap] expected a tensor with an axis " + std::to_string(axis) +
+                    ", received " + print(x.type()));
   const int64_t moved = wrap_axis(axis, x.rank());
   Ints order = {moved};
   for (int64_t i = 0; i < x.rank(); ++i)
