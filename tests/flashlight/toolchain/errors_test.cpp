@@ -29,10 +29,12 @@ std::string message_for(const Sources& sources) {
 TEST(errors, name_the_line_and_the_operation_behind_it) {
   const Workshop workshop;
   Sources sources = sources_of({kBad});
-  sources.origins = {{"model.cpp", 1, 4, "the whole model"},
+  sources.origins = {{"other.cpp", 3, 3, "another file"},
+                     {"model.cpp", 2, 2, "a line before"},
+                     {"model.cpp", 4, 4, "a line behind"},
+                     {"model.cpp", 1, 4, "the whole model"},
                      {"model.cpp", 3, 3, "aten::gelu at model.py:31 (encoder.layer.0)"},
-                     {"model.cpp", 2, 3, "something wider"},
-                     {"other.cpp", 3, 3, "another file"}};
+                     {"model.cpp", 2, 3, "something wider"}};
   const std::string message = message_for(sources);
   EXPECT_THAT(message,
               StartsWith("[compile] model.cpp:3:10: 'erff2' was not declared in this scope"));
