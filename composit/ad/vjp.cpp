@@ -109,10 +109,12 @@ std::optional<Tensors> by_row(const Operation& operation, const NodePtr& node,
   }
   if (const auto loops = loops_of(operation, call)) {
     Tensors operands(node->operands().begin(), node->operands().end());
+    // That of a nameless loop form is one, too: its branches stay branches.
+    const bool nameless = operation.schema.name.str() == "composit::loops";
     return in_operation(operation.schema, [&] {
-      if (auto named = pointwise_vjp(*loops, operands, v.results, cotangents, of_operands))
-        return *named;
-      return transposed(*loops, operands, cotangents, of_operands);
+      std::optional<Tensors> named;
+      if (!nameless) named = pointwise_vjp(*loops, operands, v.results, cotangents, of_operands);
+      return named ? *named : transposed(*loops, operands, cotangents, of_operands);
     });
   }
   return std::nullopt;
