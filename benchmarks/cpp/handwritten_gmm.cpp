@@ -1,9 +1,10 @@
-// Q_k (x - mean_k) is taken as Q_k x - Q_k mean_k, so that one copy of the points serves all
-// Gaussians. A block of points at a time: first the distances, with a point in each lane; then the
-// shares of the Gaussians in each point; then, from what the first step kept, the adjoint of Q_k,
-// with a column of Q_k in each lane. Both products stop at the diagonal.
+// Gaussian by Gaussian, a block of points at a time, with a point in each lane; so that Q_k, the
+// block and the sums stay in the caches next to the core. Q_k (x - mean_k) is taken as Q_k x - Q_k
+// mean_k, which spares a copy of the points per Gaussian. The adjoint computes it anew rather than
+// fetch it from memory, and has a column of Q_k in each lane. Both products stop at the diagonal.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "benchmarks/cpp/handwritten.h"
@@ -39,15 +40,6 @@ void store(T* to, Vector<T> value) {
   *reinterpret_cast<Vector<T>*>(to) = value;
 }
 
-template <class T>
-T sum_of(const T* values, int64_t n) {
-  Vector<T> lanes = {};
-  for (int64_t i = 0; i < n; i += kLanes<T>) lanes += load(values + i);
-  T sum = 0;
-  for (int64_t i = 0; i < kLanes<T>; ++i) sum += lanes[i];
-  return sum;
-}
-
 // The lower triangle of icf, from column to column.
 template <class Visit>
 void for_each_below(int64_t d, const Visit& visit) {
@@ -59,147 +51,176 @@ void for_each_below(int64_t d, const Visit& visit) {
 template <class T>
 class Gmm {
  public:
-  Gmm(const GmmSizes& sizes, const GmmParameters<const T>& parameters, const Wishart& wishart)
-      : sizes_(sizes), parameters_(parameters), wishart_(wishart) {
-    const auto square = static_cast<size_t>(sizes.k * width_ * width_);
-    factors_.resize(square);
-    moved_means_.resize(static_cast<size_t>(sizes.k * width_));
-    biases_.resize(static_cast<size_t>(sizes.k));
-    terms_.resize(static_cast<size_t>(sizes.k * kPoints));
-    for (int64_t k = 0; k < sizes.k; ++k) unpack(k);
+  Gmm(const GmmSizes& sizes, const GmmParameters<const T>& parameters, const T* x,
+      const Wishart& wishart)
+      : sizes_(sizes), parameters_(parameters), x_(x), wishart_(wishart) {
+    for (int64_t point = 0; point < sizes.n; ++point)
+      for (int64_t j = 0; j < sizes.d; ++j)
+        columns(point / kPoints)[j * kPoints + point % kPoints] = x[point * sizes.d + j];
   }
 
-  T value(const T* x) {
-    T sum = 0;
-    for (int64_t begin = 0; begin < sizes_.n; begin += kPoints) {
-      take_points(x, begin);
-      for (int64_t k = 0; k < sizes_.k; ++k) distances<false>(k);
-      sum += shares();
+  // Leaves the share of each Gaussian in each point.
+  T value() {
+    T squares = 0, log_determinants = 0, likelihood = 0;
+    for (int64_t k = 0; k < sizes_.k; ++k) {
+      const T log_determinant = take_factor(k);
+      for (int64_t block = 0; block < blocks_; ++block)
+        distances<false>(k, block, parameters_.alphas[k] + log_determinant);
+      log_determinants += log_determinant;
+      for (const T entry : factor_) squares += entry * entry;
     }
-    return sum + without_points();
+    for (int64_t block = 0; block < blocks_; ++block) likelihood += take_shares(block);
+    const auto gamma = static_cast<T>(wishart_.gamma), m = static_cast<T>(wishart_.m);
+    return likelihood + gamma * gamma / 2 * squares - m * log_determinants -
+           static_cast<T>(sizes_.n) * log_sum_of_alphas() +
+           static_cast<T>(objectives::gmm_constant(sizes_.d, sizes_.k, sizes_.n, wishart_));
   }
 
-  T gradient(const T* x, const GmmParameters<T>& gradient) {
-    moved_.resize(static_cast<size_t>(sizes_.k * width_ * kPoints));
-    outer_.resize(factors_.size());
-    moved_sums_.resize(moved_means_.size());
-    std::fill_n(gradient.alphas, sizes_.k, T(0));
-    T sum = 0;
-    for (int64_t begin = 0; begin < sizes_.n; begin += kPoints) {
-      take_points(x, begin);
-      for (int64_t k = 0; k < sizes_.k; ++k) distances<true>(k);
-      sum += shares();
-      for (int64_t k = 0; k < sizes_.k; ++k) add_adjoint(k, gradient.alphas[k]);
+  T gradient(const GmmParameters<T>& gradient) {
+    const T result = value();
+    const T log_sum = log_sum_of_alphas();
+    for (int64_t k = 0; k < sizes_.k; ++k) {
+      take_factor(k);
+      std::fill(outer_.begin(), outer_.end(), T(0));
+      std::fill(moved_sums_.begin(), moved_sums_.end(), T(0));
+      T share_sum = 0;
+      for (int64_t block = 0; block < blocks_; ++block) {
+        distances<true>(k, block, 0);
+        share_sum += take_shared_rows(k, block);
+        add_adjoint(k, block);
+      }
+      gradient.alphas[k] =
+          share_sum - static_cast<T>(sizes_.n) * std::exp(parameters_.alphas[k] - log_sum);
+      give_gradient(k, share_sum, gradient);
     }
-    for (int64_t k = 0; k < sizes_.k; ++k) pack_adjoint(k, gradient);
-    subtract_shares_of_all(gradient.alphas);
-    return sum + without_points();
+    return result;
   }
 
  private:
   int64_t triangle() const { return sizes_.d * (sizes_.d + 1) / 2; }
-  const T* icf(int64_t k) const { return parameters_.icf + k * triangle(); }
   const T* mean(int64_t k) const { return parameters_.means + k * sizes_.d; }
-  T* factor(int64_t k) { return &factors_[static_cast<size_t>(k * width_ * width_)]; }
+  T* columns(int64_t block) { return &columns_[static_cast<size_t>(block * width_ * kPoints)]; }
+  T* terms(int64_t k, int64_t block) {
+    return &terms_[static_cast<size_t>((block * sizes_.k + k) * kPoints)];
+  }
+  T* moved(int64_t i) { return &moved_[static_cast<size_t>(i * kPoints)]; }
+  // Q_ij: what a tile reads of one column lies side by side.
+  T& factor(int64_t i, int64_t j) {
+    return factor_[static_cast<size_t>((i / kRows * width_ + j) * kRows + i % kRows)];
+  }
 
-  void unpack(int64_t k) {
-    T* factor = this->factor(k);
+  // Q_k, and Q_k mean_k; the logarithm of the determinant of Q_k.
+  T take_factor(int64_t k) {
+    const T* icf = parameters_.icf + k * triangle();
     T log_determinant = 0;
     for (int64_t i = 0; i < sizes_.d; ++i) {
-      log_determinant += icf(k)[i];
-      factor[i * width_ + i] = std::exp(icf(k)[i]);
+      log_determinant += icf[i];
+      factor(i, i) = std::exp(icf[i]);
     }
-    for_each_below(sizes_.d, [&](int64_t i, int64_t j, int64_t place) {
-      factor[i * width_ + j] = icf(k)[place];
-    });
-    for (int64_t i = 0; i < sizes_.d; ++i)
-      for (int64_t j = 0; j <= i; ++j)
-        moved_means_[static_cast<size_t>(k * width_ + i)] += factor[i * width_ + j] * mean(k)[j];
-    biases_[static_cast<size_t>(k)] = parameters_.alphas[k] + log_determinant;
+    for_each_below(sizes_.d,
+                   [&](int64_t i, int64_t j, int64_t place) { factor(i, j) = icf[place]; });
+    std::fill(moved_mean_.begin(), moved_mean_.end(), T(0));
+    for (int64_t j = 0; j < sizes_.d; ++j)
+      for (int64_t i = j; i < sizes_.d; ++i)
+        moved_mean_[static_cast<size_t>(i)] += factor(i, j) * mean(k)[j];
+    return log_determinant;
   }
 
-  // Points as rows and as columns; zeros behind the last one.
-  void take_points(const T* x, int64_t begin) {
-    points_ = std::min(kPoints, sizes_.n - begin);
-    std::fill(rows_.begin(), rows_.end(), T(0));
-    std::fill(columns_.begin(), columns_.end(), T(0));
-    for (int64_t point = 0; point < points_; ++point)
-      for (int64_t j = 0; j < sizes_.d; ++j) {
-        const T number = x[(begin + point) * sizes_.d + j];
-        rows_[static_cast<size_t>(point * width_ + j)] = number;
-        columns_[static_cast<size_t>(j * kPoints + point)] = number;
-      }
-  }
-
-  // The terms of logsumexp of Gaussian k, and Q_k (x - mean_k) if it is needed again.
-  template <bool kKeep>
-  void distances(int64_t k) {
-    constexpr int64_t kTilePoints = kTile * kLanes<T>;
-    const T* factor = this->factor(k);
-    const T* moved_mean = &moved_means_[static_cast<size_t>(k * width_)];
-    for (int64_t point = 0; point < kPoints; point += kTilePoints) {
+  // Q_k (x - mean_k) if kMoved; else the terms of logsumexp: the bias - |Q_k (x - mean_k)|^2 / 2.
+  template <bool kMoved>
+  void distances(int64_t k, int64_t block, T bias) {
+    for (int64_t point = 0; point < kPoints; point += kTile * kLanes<T>) {
       Vector<T> squares[kTile] = {};
       for (int64_t i = 0; i < sizes_.d; i += kRows) {
         Vector<T> sums[kRows][kTile];
         for (int64_t row = 0; row < kRows; ++row)
-          for (int v = 0; v < kTile; ++v) sums[row][v] = Vector<T>{} - moved_mean[i + row];
-        const T* x = &columns_[static_cast<size_t>(point)];
-        for (int64_t j = 0; j < i + kRows; ++j, x += kPoints)
+          for (int v = 0; v < kTile; ++v)
+            sums[row][v] = Vector<T>{} - moved_mean_[static_cast<size_t>(i + row)];
+        const T *x = columns(block) + point, *column = &factor(i, 0);
+        for (int64_t j = 0; j < i + kRows; ++j, x += kPoints, column += kRows)
           for (int64_t row = 0; row < kRows; ++row)
-            for (int v = 0; v < kTile; ++v)
-              sums[row][v] += factor[(i + row) * width_ + j] * load(x + v * kLanes<T>);
+            for (int v = 0; v < kTile; ++v) sums[row][v] += column[row] * load(x + v * kLanes<T>);
         for (int64_t row = 0; row < kRows; ++row)
-          for (int v = 0; v < kTile; ++v) {
-            squares[v] += sums[row][v] * sums[row][v];
-            if constexpr (kKeep) store(moved(k, i + row) + point + v * kLanes<T>, sums[row][v]);
-          }
+          for (int v = 0; v < kTile; ++v)
+            if constexpr (kMoved)
+              store(moved(i + row) + point + v * kLanes<T>, sums[row][v]);
+            else
+              squares[v] += sums[row][v] * sums[row][v];
       }
-      for (int v = 0; v < kTile; ++v)
-        store(terms(k) + point + v * kLanes<T>,
-              biases_[static_cast<size_t>(k)] - T(0.5) * squares[v]);
+      if constexpr (!kMoved)
+        for (int v = 0; v < kTile; ++v)
+          store(terms(k, block) + point + v * kLanes<T>, bias - T(0.5) * squares[v]);
     }
   }
 
   // Terms become shares of the Gaussians in each point; the sum of logsumexp over the points.
-  T shares() {
+  T take_shares(int64_t block) {
+    const int64_t points = std::min(kPoints, sizes_.n - block * kPoints);
     T most[kPoints], sum[kPoints] = {}, total = 0;
-    std::copy_n(terms(0), kPoints, most);
+    std::copy_n(terms(0, block), kPoints, most);
     for (int64_t k = 1; k < sizes_.k; ++k)
       for (int64_t point = 0; point < kPoints; ++point)
-        most[point] = std::max(most[point], terms(k)[point]);
+        most[point] = std::max(most[point], terms(k, block)[point]);
     for (int64_t k = 0; k < sizes_.k; ++k)
       for (int64_t point = 0; point < kPoints; ++point)
-        sum[point] += terms(k)[point] = std::exp(terms(k)[point] - most[point]);
+        sum[point] += terms(k, block)[point] = std::exp(terms(k, block)[point] - most[point]);
     for (int64_t point = 0; point < kPoints; ++point) {
-      const bool exists = point < points_;
-      if (exists) total += most[point] + std::log(sum[point]);
-      sum[point] = exists ? 1 / sum[point] : 0;
+      if (point < points) total += most[point] + std::log(sum[point]);
+      sum[point] = point < points ? 1 / sum[point] : 0;
     }
     for (int64_t k = 0; k < sizes_.k; ++k)
-      for (int64_t point = 0; point < kPoints; ++point) terms(k)[point] *= sum[point];
+      for (int64_t point = 0; point < kPoints; ++point) terms(k, block)[point] *= sum[point];
     return total;
   }
 
+  // The points times their shares, whose sum is returned.
+  T take_shared_rows(int64_t k, int64_t block) {
+    const int64_t begin = block * kPoints, points = std::min(kPoints, sizes_.n - begin);
+    const T* shares = terms(k, block);
+    T sum = 0;
+    for (int64_t point = 0; point < points; ++point) {
+      sum += shares[point];
+      T* row = &shared_rows_[static_cast<size_t>(point * width_)];
+      const T* x = x_ + (begin + point) * sizes_.d;
+      for (int64_t j = 0; j < sizes_.d; ++j) row[j] = shares[point] * x[j];
+    }
+    std::fill(shared_rows_.begin() + points * width_, shared_rows_.end(), T(0));
+    return sum;
+  }
+
   // Adds share Q_k (x - mean_k) x^T, and the same without x^T, over the points of the block.
-  void add_adjoint(int64_t k, T& share_sum) {
-    share_sum += sum_of(terms(k), kPoints);
+  void add_adjoint(int64_t k, int64_t block) {
+    const T* shares = terms(k, block);
     for (int64_t i = 0; i < sizes_.d; ++i) {
-      T* moved = this->moved(k, i);
-      for (int64_t point = 0; point < kPoints; ++point) moved[point] *= terms(k)[point];
-      moved_sums_[static_cast<size_t>(k * width_ + i)] += sum_of(moved, kPoints);
+      T* sums = moved_sum(i);
+      Vector<T> sum = load(sums);
+      for (int64_t point = 0; point < kPoints; point += kLanes<T>)
+        sum += load(moved(i) + point) * load(shares + point);
+      store(sums, sum);
     }
     for (int64_t i = 0; i < sizes_.d; i += kRows) {
       int64_t j = 0, vectors = (i + kRows + kLanes<T> - 1) / kLanes<T>;
-      for (; vectors >= kTile; vectors -= kTile, j += kTile * kLanes<T>) add_outer<kTile>(k, i, j);
-      for (; vectors > 0; --vectors, j += kLanes<T>) add_outer<1>(k, i, j);
+      for (; vectors > kTile; vectors -= kTile, j += kTile * kLanes<T>) add_outer<kTile>(i, j);
+      switch (vectors) {
+        case 4:
+          add_outer<4>(i, j);
+          break;
+        case 3:
+          add_outer<3>(i, j);
+          break;
+        case 2:
+          add_outer<2>(i, j);
+          break;
+        default:
+          add_outer<1>(i, j);
+      }
     }
   }
 
   template <int kVectors>
-  void add_outer(int64_t k, int64_t i, int64_t j) {
-    T* outer = &outer_[static_cast<size_t>((k * width_ + i) * width_ + j)];
-    const T* moved = this->moved(k, i);
-    const T* x = &rows_[static_cast<size_t>(j)];
+  void add_outer(int64_t i, int64_t j) {
+    T* outer = &outer_[static_cast<size_t>(i * width_ + j)];
+    const T *moved = this->moved(i), *x = &shared_rows_[static_cast<size_t>(j)];
     Vector<T> sums[kRows][kVectors];
     for (int64_t row = 0; row < kRows; ++row)
       for (int v = 0; v < kVectors; ++v) sums[row][v] = load(outer + row * width_ + v * kLanes<T>);
@@ -212,30 +233,25 @@ class Gmm {
   }
 
   // By Q_k: -share Q_k (x - mean_k) (x - mean_k)^T, and the prior.
-  void pack_adjoint(int64_t k, const GmmParameters<T>& gradient) {
-    const T* factor = this->factor(k);
-    const T* outer = &outer_[static_cast<size_t>(k * width_ * width_)];
-    const T* moved_sum = &moved_sums_[static_cast<size_t>(k * width_)];
+  void give_gradient(int64_t k, T share_sum, const GmmParameters<T>& gradient) {
     const T weight = static_cast<T>(wishart_.gamma * wishart_.gamma);
-    const auto by_factor = [&](int64_t i, int64_t j) {
-      return moved_sum[i] * mean(k)[j] - outer[i * width_ + j] + weight * factor[i * width_ + j];
-    };
-    T* icf = gradient.icf + k * triangle();
+    T *icf = gradient.icf + k * triangle(), *means = gradient.means + k * sizes_.d;
     for (int64_t i = 0; i < sizes_.d; ++i)
-      icf[i] = by_factor(i, i) * factor[i * width_ + i] + gradient.alphas[k] -
-               static_cast<T>(wishart_.m);
+      moved_mean_[static_cast<size_t>(i)] =
+          std::accumulate(moved_sum(i), moved_sum(i) + kLanes<T>, T(0));
+    const T* sums = moved_mean_.data();
+    const auto by_factor = [&](int64_t i, int64_t j) {
+      return sums[i] * mean(k)[j] - outer_[static_cast<size_t>(i * width_ + j)] +
+             weight * factor(i, j);
+    };
+    for (int64_t i = 0; i < sizes_.d; ++i)
+      icf[i] = by_factor(i, i) * factor(i, i) + share_sum - static_cast<T>(wishart_.m);
     for_each_below(sizes_.d,
                    [&](int64_t i, int64_t j, int64_t place) { icf[place] = by_factor(i, j); });
-    T* means = gradient.means + k * sizes_.d;
-    std::fill_n(means, sizes_.d, T(0));
-    for (int64_t i = 0; i < sizes_.d; ++i)
-      for (int64_t j = 0; j <= i; ++j) means[j] += factor[i * width_ + j] * moved_sum[i];
-  }
-
-  void subtract_shares_of_all(T* by_alphas) const {
-    const T sum = log_sum_of_alphas();
-    for (int64_t k = 0; k < sizes_.k; ++k)
-      by_alphas[k] -= static_cast<T>(sizes_.n) * std::exp(parameters_.alphas[k] - sum);
+    for (int64_t j = 0; j < sizes_.d; ++j) {
+      means[j] = 0;
+      for (int64_t i = j; i < sizes_.d; ++i) means[j] += factor(i, j) * sums[i];
+    }
   }
 
   T log_sum_of_alphas() const {
@@ -245,36 +261,27 @@ class Gmm {
     return most + std::log(sum);
   }
 
-  T without_points() {
-    T squares = 0, log_determinants = 0;
-    for (const T entry : factors_) squares += entry * entry;
-    for (int64_t k = 0; k < sizes_.k; ++k)
-      log_determinants += biases_[static_cast<size_t>(k)] - parameters_.alphas[k];
-    const auto gamma = static_cast<T>(wishart_.gamma), m = static_cast<T>(wishart_.m);
-    return gamma * gamma / 2 * squares - m * log_determinants -
-           static_cast<T>(sizes_.n) * log_sum_of_alphas() +
-           static_cast<T>(objectives::gmm_constant(sizes_.d, sizes_.k, sizes_.n, wishart_));
-  }
+  T* moved_sum(int64_t i) { return &moved_sums_[static_cast<size_t>(i * kLanes<T>)]; }
 
-  T* terms(int64_t k) { return &terms_[static_cast<size_t>(k * kPoints)]; }
-  T* moved(int64_t k, int64_t i) {
-    return &moved_[static_cast<size_t>((k * width_ + i) * kPoints)];
-  }
+  using Numbers = std::vector<T>;
+  static Numbers zeros(int64_t count) { return Numbers(static_cast<size_t>(count)); }
 
   GmmSizes sizes_;
   GmmParameters<const T> parameters_;
+  const T* x_;
   Wishart wishart_;
   int64_t width_ = (sizes_.d + kLanes<T> - 1) / kLanes<T> * kLanes<T>;  // of padded rows
-  int64_t points_ = 0;                                                  // in this block
-  std::vector<T> factors_;      // [k, width, width]: Q, zeros above the diagonal
-  std::vector<T> moved_means_;  // [k, width]: Q mean
-  std::vector<T> biases_;       // [k]
-  std::vector<T> rows_ = std::vector<T>(static_cast<size_t>(kPoints * width_));
-  std::vector<T> columns_ = rows_;
-  std::vector<T> terms_;       // [k, kPoints]
-  std::vector<T> moved_;       // [k, width, kPoints]: Q (x - mean)
-  std::vector<T> outer_;       // [k, width, width]
-  std::vector<T> moved_sums_;  // [k, width]
+  int64_t blocks_ = (sizes_.n + kPoints - 1) / kPoints;
+  Numbers columns_ = zeros(blocks_ * width_ * kPoints);  // [blocks, width, kPoints]: x
+  Numbers terms_ = zeros(blocks_ * sizes_.k * kPoints);  // [blocks, k, kPoints]
+  // Of one Gaussian:
+  Numbers factor_ = zeros(width_ * width_);         // see factor()
+  Numbers moved_mean_ = zeros(width_);              // Q mean
+  Numbers outer_ = zeros(width_ * width_);          // [width, width]
+  Numbers moved_sums_ = zeros(width_ * kLanes<T>);  // lanes are added at the end
+  // Of one Gaussian and one block:
+  Numbers moved_ = zeros(width_ * kPoints);        // [width, kPoints]: Q (x - mean)
+  Numbers shared_rows_ = zeros(kPoints * width_);  // [kPoints, width]: share x
 };
 
 }  // namespace
@@ -282,13 +289,13 @@ class Gmm {
 template <class T>
 T gmm(const GmmSizes& sizes, const GmmParameters<const T>& parameters, const T* x,
       const Wishart& wishart) {
-  return Gmm<T>(sizes, parameters, wishart).value(x);
+  return Gmm<T>(sizes, parameters, x, wishart).value();
 }
 
 template <class T>
 T gmm_gradient(const GmmSizes& sizes, const GmmParameters<const T>& parameters, const T* x,
                const Wishart& wishart, const GmmParameters<T>& gradient) {
-  return Gmm<T>(sizes, parameters, wishart).gradient(x, gradient);
+  return Gmm<T>(sizes, parameters, x, wishart).gradient(gradient);
 }
 
 template float gmm(const GmmSizes&, const GmmParameters<const float>&, const float*,
