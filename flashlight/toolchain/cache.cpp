@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "composit/io/file.h"
@@ -37,6 +39,7 @@ struct Seal {
   Hash key;
   Hash content;
 };
+static_assert(std::has_unique_object_representations_v<Seal>, "compared and written as bytes");
 
 Seal make_seal(const Hash& key, std::string_view content) {
   composit::Hasher hasher;
@@ -50,7 +53,7 @@ bool is_sealed(std::string_view file, const Hash& key) {
   return std::memcmp(&expected, file.end() - sizeof(Seal), sizeof(Seal)) == 0;
 }
 
-// Not there, or not readable, or without its seal.
+// False where the file is not there, and with a warning where it is not what was stored.
 bool is_intact(const fs::path& file, const Hash& key) {
   if (::access(file.c_str(), F_OK) != 0) return false;
   try {
@@ -139,8 +142,10 @@ bool is_older(const fs::path& path, std::chrono::hours age) {
 }  // namespace
 
 Cache::Cache(const fs::path& folder) : folder_(fs::absolute(folder)) {
+  std::error_code error;
+  // What is loaded as code is nobody else's to write, unless somebody made the folder for that.
+  if (fs::create_directories(folder_, error)) fs::permissions(folder_, fs::perms::owner_all, error);
   for (const fs::path& part : {files(), builds()}) {
-    std::error_code error;
     fs::create_directories(part, error);
     if (error) throw_system_error("cache", part, error.value());
     if (::access(part.c_str(), R_OK | W_OK | X_OK) != 0) throw_system_error("cache", part, errno);
@@ -150,7 +155,7 @@ Cache::Cache(const fs::path& folder) : folder_(fs::absolute(folder)) {
 Cache Cache::of_user() {
   try {
     return Cache(user_folder());
-  } catch (const UserError& error) {
+  } catch (const std::runtime_error& error) {  // UserError, or the file system's
     return Cache(folder_of_process(error.what()));
   }
 }
@@ -158,8 +163,7 @@ Cache Cache::of_user() {
 std::optional<fs::path> Cache::find(const Hash& key, const std::string& extension) const {
   const fs::path file = files() / (key.str() + extension);
   if (!is_intact(file, key)) return std::nullopt;
-  ::utimensat(AT_FDCWD, file.c_str(), nullptr,
-              0);  // used now; where that fails, it is trimmed early
+  ::utimensat(AT_FDCWD, file.c_str(), nullptr, 0);  // where it fails, the file is trimmed early
   return file;
 }
 

@@ -34,7 +34,8 @@ Listing list(const fs::path& folder) {
   Listing files;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     const std::string name = entry.path().lexically_relative(folder).string();
-    if (!entry.is_directory() && name != kListFile) files[name] = hash_of(entry.path());
+    const bool is_folder = entry.symlink_status().type() == fs::file_type::directory;
+    if (!is_folder && name != kListFile) files[name] = hash_of(entry.path());
   }
   return files;
 }

@@ -102,6 +102,17 @@ TEST(cache, lies_where_the_variables_say) {
   EXPECT_EQ(Cache::of_user().folder(), folder / "home/.cache/flashlight");
 }
 
+TEST(cache, is_its_users_alone_unless_made_otherwise) {
+  const composit::test::TemporaryFolder folder;
+  const auto permissions_of = [](const Cache& cache) {
+    return fs::status(cache.folder()).permissions();
+  };
+  EXPECT_EQ(permissions_of(Cache(folder / "new/cache")), fs::perms::owner_all);
+  fs::create_directory(folder / "shared");
+  fs::permissions(folder / "shared", fs::perms::all);
+  EXPECT_EQ(permissions_of(Cache(folder / "shared")), fs::perms::all);
+}
+
 class Trimming : public ::testing::Test {
  protected:
   // A file of about 1000 bytes, used so many hours ago.

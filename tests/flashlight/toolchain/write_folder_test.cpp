@@ -50,6 +50,10 @@ TEST(write_folder, keeps_what_others_wrote) {
   fs::remove(folder / "out/include/mine.h");
   EXPECT_NO_THROW(write_folder(kFiles, folder / "out"));
 
+  fs::create_directory_symlink(folder.path(), folder / "out/link");
+  EXPECT_THAT(message(), HasSubstr("out/link"));
+  fs::remove(folder / "out/link");
+
   fs::remove(folder / "out/flashlight_files.txt");
   EXPECT_THAT(message(), HasSubstr("a folder of this name that Flashlight did not write"));
   EXPECT_EQ(read_file(folder / "out/model.cpp"), "int f();\n");
