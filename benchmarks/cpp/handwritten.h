@@ -78,5 +78,8 @@ template <class T>
 void gelu(int64_t n, const T* x, T* y);
 template <class T>
 void gelu_vjp(int64_t n, const T* x, const T* dy, T* dx);
+// With exp and erf of benchmarks/cpp/vector_math.h.
+void gelu_in_vectors(int64_t n, const float* x, float* y);
+void gelu_vjp_in_vectors(int64_t n, const float* x, const float* dy, float* dx);
 
 }  // namespace handwritten

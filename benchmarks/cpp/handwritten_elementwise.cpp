@@ -2,6 +2,7 @@
 #include <numbers>
 
 #include "benchmarks/cpp/handwritten.h"
+#include "benchmarks/cpp/vector_math.h"
 
 namespace handwritten {
 namespace {
@@ -40,6 +41,22 @@ void sqrl_vjp_of(const T* x, int64_t n, T dy, T* dx) {
     for (int64_t i = 0; i < n; ++i) dx[i] = by_t(x[i] * x[i] / 2) * x[i];
 }
 
+template <class T>
+constexpr T kInverseRoot2 = T(1 / std::numbers::sqrt2);
+
+// How much of the normal distribution lies below x, from erf(x / sqrt(2)).
+template <class T>
+T normal_below(T erf) {
+  return T(0.5) * (1 + erf);
+}
+
+// The derivative of gelu, with exp = exp(-x^2 / 2).
+template <class T>
+T gelu_slope(T x, T erf, T exp) {
+  constexpr T kDensity = T(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+  return normal_below(erf) + x * kDensity * exp;
+}
+
 int64_t matrices(const SqrlSizes& sizes) { return sizes.batch > 0 ? sizes.batch : 1; }
 
 }  // namespace
@@ -75,18 +92,26 @@ void relu3_vjp(int64_t n, const T* __restrict x, const T* __restrict dy, T* __re
 
 template <class T>
 void gelu(int64_t n, const T* __restrict x, T* __restrict y) {
-  constexpr T kScale = T(1 / std::numbers::sqrt2);
-  for (int64_t i = 0; i < n; ++i) y[i] = T(0.5) * x[i] * (1 + std::erf(x[i] * kScale));
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * normal_below(std::erf(x[i] * kInverseRoot2<T>));
 }
 
 template <class T>
 void gelu_vjp(int64_t n, const T* __restrict x, const T* __restrict dy, T* __restrict dx) {
-  constexpr T kScale = T(1 / std::numbers::sqrt2);
-  constexpr T kDensity = T(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
-  for (int64_t i = 0; i < n; ++i) {
-    const T below = T(0.5) * (1 + std::erf(x[i] * kScale));
-    dx[i] = dy[i] * (below + x[i] * kDensity * std::exp(T(-0.5) * x[i] * x[i]));
-  }
+  for (int64_t i = 0; i < n; ++i)
+    dx[i] = dy[i] *
+            gelu_slope(x[i], std::erf(x[i] * kInverseRoot2<T>), std::exp(T(-0.5) * x[i] * x[i]));
+}
+
+void gelu_in_vectors(int64_t n, const float* __restrict x, float* __restrict y) {
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = x[i] * normal_below(vector_math::erf(x[i] * kInverseRoot2<float>));
+}
+
+void gelu_vjp_in_vectors(int64_t n, const float* __restrict x, const float* __restrict dy,
+                         float* __restrict dx) {
+  for (int64_t i = 0; i < n; ++i)
+    dx[i] = dy[i] * gelu_slope(x[i], vector_math::erf(x[i] * kInverseRoot2<float>),
+                               vector_math::exp(-0.5F * x[i] * x[i]));
 }
 
 #define HANDWRITTEN_INSTANTIATE(T)                                  \

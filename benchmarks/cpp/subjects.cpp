@@ -114,7 +114,7 @@ Sizes small_sizes() {
           .lstm = {{2, 5, 3}, {1, 2, 1}},
           .bundle_adjustment = {{3, 5, 17}},
           .sqrl = {{0, 3, 4}, {20, 5, 7}},
-          .activations = {33}};
+          .activations = {133}};
 }
 
 std::vector<Subject> subjects(const Sizes& sizes, std::optional<DType> dtype) {
@@ -144,6 +144,11 @@ std::vector<Subject> subjects(const Sizes& sizes, std::optional<DType> dtype) {
       return activation_subject<T>(n, objectives::gelu_problem(n, narrow), handwritten::gelu<T>,
                                    handwritten::gelu_vjp<T>);
     }));
+    if (narrow != DType::float32) continue;
+    list.push_back(activation_subject<float>(n, objectives::gelu_problem(n),
+                                             handwritten::gelu_in_vectors,
+                                             handwritten::gelu_vjp_in_vectors));
+    list.back().problem.name += "_in_vectors";
   }
   return list;
 }
