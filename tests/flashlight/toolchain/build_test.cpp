@@ -177,6 +177,13 @@ TEST(library, leaves_the_process_with_its_last_copy) {
   EXPECT_FALSE(is_loaded());
 }
 
+TEST(library, is_built_again_where_another_process_trims_the_cache_meanwhile) {
+  const Workshop workshop;
+  const std::filesystem::path path = build(kTwo);
+  const CompileOptions options{.progress = [&](const Progress&) { std::filesystem::remove(path); }};
+  EXPECT_EQ(call(Library::load(kTwo, options), "one"), 1);
+}
+
 TEST(isa, is_among_the_features_of_the_processor) {
   const std::string features = cpu_features() + " ";
   const std::string isa = host_isa();

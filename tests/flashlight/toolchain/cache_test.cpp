@@ -5,8 +5,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 
 #include "flashlight/toolchain/library.h"
 #include "tests/flashlight/toolchain/workshop.h"
@@ -87,6 +90,11 @@ TEST(cache, that_cannot_be_written_gives_way_to_a_folder_of_the_process) {
   const fs::path library = build(kOne);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("/dev/null/cache"));
   EXPECT_THAT(library.string(), StartsWith(fs::temp_directory_path().string()));
+  if (const pid_t other = ::fork(); other == 0)
+    std::exit(0);  // the folder is not its own
+  else
+    ::waitpid(other, nullptr, 0);
+  EXPECT_TRUE(fs::exists(library));
   EXPECT_EQ(call_one(), 1);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -64,8 +65,9 @@ TEST(concurrency, threads_share_a_cache) {
   Workshop workshop;
   std::atomic<int> right{0};
   {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < 4; ++i) threads.emplace_back([&] { right += loads_right() ? 1 : 0; });
+    std::array<std::jthread, 4> threads;
+    for (std::jthread& thread : threads)
+      thread = std::jthread([&] { right += loads_right() ? 1 : 0; });
   }
   EXPECT_EQ(right, 4);
   workshop.compiled();
