@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "benchmarks/cpp/subjects.h"
 #include "composit/ad/chain_rule.h"
@@ -73,6 +74,32 @@ TEST(ByHand, AgreesForCamerasThatDoNotTurn) {
     cameras = array_of(cameras.type(), values);
     expect_by_hand_agrees(subject);
   }
+}
+
+double absolute_sum(const std::vector<Array>& arrays) {
+  double sum = 0;
+  for (const Array& array : arrays)
+    for (const double number : numbers(array)) sum += std::abs(number);
+  return sum;
+}
+
+// As benchmarks/cpp/torch_objectives.py computes them in float64, of inputs that it makes itself.
+TEST(ByHand, HasTheValuesOfTorch) {
+  const std::map<std::string, std::pair<double, double>> expected = {
+      {"gmm_d5_k3_n67", {293.30495649286314, 666.2751605536421}},
+      {"lstm_l2_c5_h3", {0.9167964019463701, 1.260553325471467}},
+      {"bundle_adjustment_n3_m5_p17", {68.48796572745313, 2352.0560458553755}}};
+  size_t found = 0;
+  for (const auto& [problem, objective, gradient] : subjects(benchmarks::small_sizes())) {
+    if (!expected.contains(problem.name)) continue;
+    const auto& [value, gradients] = expected.at(problem.name);
+    EXPECT_NEAR(absolute_sum(call(objective, problem.objective, problem.inputs)), value,
+                1e-12 * value);
+    EXPECT_NEAR(absolute_sum(call(gradient, problem.gradient, problem.inputs)), gradients,
+                1e-12 * gradients);
+    ++found;
+  }
+  EXPECT_EQ(found, expected.size());
 }
 
 // How result `result` of the objective, times `weights`, changes when input `input` moves along
