@@ -1,11 +1,14 @@
 #include "composit/passes/pass.h"
 
+#include <algorithm>
 #include <iostream>
+#include <set>
 
 #include "composit/ir/error.h"
 #include "composit/ir/knobs.h"
 #include "composit/ir/print.h"
 #include "composit/ir/verify.h"
+#include "composit/ops/operations.h"
 #include "composit/passes/canonicalize.h"
 #include "composit/passes/common_subexpressions.h"
 #include "composit/passes/decompose.h"
@@ -13,6 +16,7 @@
 #include "composit/passes/fold_constants.h"
 #include "composit/passes/inline_calls.h"
 #include "composit/passes/outline_repeats.h"
+#include "composit/passes/share_loops.h"
 #include "composit/passes/share_parts.h"
 
 namespace composit {
@@ -33,9 +37,37 @@ bool same_interface(const Graph& a, const Graph& b) {
   return true;
 }
 
+bool takes_regions(const Operation& operation) {
+  const auto& arguments = operation.schema.arguments;
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const SchemaArgument& one) { return one.type_name == "Graph"; });
+}
+
+// What goes into regions and comes out must be what the rows of their nodes say; `seen`: regions
+// that were looked at.
+void verify_regions(const Graph& graph, std::set<const Graph::Parts*>& seen) {
+  if (!seen.insert(&graph.parts()).second) return;
+  for (const NodePtr& node : graph.nodes()) {
+    for_each_region(*node, [&](const Region& region) { verify_regions(*region, seen); });
+    const Operation* operation = find_operation(node->op());
+    if (operation == nullptr || !takes_regions(*operation)) continue;
+    const std::vector<Type> types = infer(*operation, call_of(*node, operation->schema));
+    const auto same = [](const Type& a, const Type& b) {
+      return a.dtype == b.dtype && a.sizes == b.sizes;
+    };
+    COMPOSIT_ASSERT(std::equal(types.begin(), types.end(), node->outputs().begin(),
+                               node->outputs().end(), same),
+                    "results of '" + node->op().str() + "' are not what its regions give");
+  }
+}
+
 void verify_after(const Pass& pass, const Graph& before, const Graph& after) {
   try {
     verify(after);
+    std::set<const Graph::Parts*> seen;
+    verify_regions(after, seen);
+  } catch (const UserError& error) {
+    throw InternalError("after the pass '" + pass.name + "': " + error.what(), __FILE__, __LINE__);
   } catch (const InternalError& error) {
     throw InternalError("after the pass '" + pass.name + "': " + error.what(), __FILE__, __LINE__);
   }
@@ -68,6 +100,8 @@ Passes table() {
        common_subexpressions},
       {"share_parts", Assumes::exact, "composites whose parts are there anyway become these parts",
        share_parts},
+      {"share_loops", Assumes::exact,
+       "loops with the same trips become one; outputs nobody uses are left out", share_loops},
       {"drop_no_ops", Assumes::exact, "dropout in eval mode, views and copies that change nothing",
        [](const Graph& graph) { return drop_no_ops(graph); }},
       {"outline_repeats", Assumes::exact, "repeated pieces become calls of one region",
@@ -90,7 +124,8 @@ const Passes& all_passes() {
 }
 
 Passes default_passes() {
-  return find_passes("canonicalize_exact,drop_no_ops,fold_constants,common_subexpressions");
+  return find_passes(
+      "canonicalize_exact,drop_no_ops,fold_constants,common_subexpressions,share_loops");
 }
 
 const Pass& find_pass(std::string_view name) {

@@ -1,5 +1,6 @@
 #include "tests/passes/computable_graph.h"
 
+#include "composit/ops/control_flow.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
 
@@ -111,9 +112,38 @@ const std::vector<Rule> kMovements = {
     },
 };
 
+ScanStep mix_rows(const Tensors& h, const Tensors& row) {
+  const Tensor next = tanh(h[0] - row[0] * 0.5);
+  return {{next}, {next + 0, h[0] * row[0]}};
+}
+
+const std::vector<Rule> kBranchesAndLoops = {
+    [](T a, T b) {
+      return cond(
+          sum(a) < 0, [&](const Tensors&) { return Tensors{a * b + 0}; },
+          [&](const Tensors&) { return Tensors{a - square(b)}; })[0];
+    },
+    [](T a, T b) {
+      const Tensor first = select_at(b, 0, 0);
+      return scan(mix_rows, {first}, {a}).outputs[0] + scan(mix_rows, {first}, {a}).carried[0];
+    },
+    [](T a, T b) { return scan(mix_rows, {mean(b, {0})}, {a}, {.reverse = true}).outputs[1]; },
+    [](T a, T b) {
+      const auto f = [&](const Tensors& row) {
+        return Tensors{exp(row[0]), row[0] * sum(b), softmax(row[0], -1)};
+      };
+      return map(f, {a})[1] + map(f, {a})[2];
+    },
+    [](T a, T b) {
+      return while_loop([](const Tensors& v) { return sum(square(v[0])) > 2; },
+                        [&](const Tensors& v) { return Tensors{v[0] / 2 + b * 0.01}; }, {a},
+                        {.limit = 20})[0];
+    },
+};
+
 std::vector<Rule> all_rules() {
   std::vector<Rule> all;
-  for (const auto* rules : {&kArithmetic, &kProducts, &kMovements})
+  for (const auto* rules : {&kArithmetic, &kProducts, &kMovements, &kBranchesAndLoops})
     all.insert(all.end(), rules->begin(), rules->end());
   return all;
 }

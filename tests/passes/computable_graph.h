@@ -1,5 +1,5 @@
 // Random graphs of real operations that can be evaluated and differentiated, from a seed: ATen's
-// various spellings, views, constants, numbers, no-ops, and loops unrolled.
+// various spellings, views, constants, numbers, no-ops, branches, loops, and loops unrolled.
 //
 //   Graph graph = ComputableGraph(seed).make();
 //   std::vector<Array> results = evaluate(graph, random_inputs(graph, 1));

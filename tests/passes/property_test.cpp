@@ -80,9 +80,10 @@ TEST_P(EveryPass, leaves_text_that_reads_back) {
   }
 }
 
-std::vector<Array> gradients_of(const Graph& graph, const std::vector<Array>& inputs) {
+std::vector<Array> gradients_of(const Graph& graph, const std::vector<Array>& inputs, DType dtype) {
   Graph::Parts parts{.inputs = graph.inputs()};
-  parts.outputs = grad(sum(Tensor(graph.outputs()[0])), graph.inputs());
+  for (const LazyTensor& gradient : grad(sum(Tensor(graph.outputs()[0])), graph.inputs()))
+    parts.outputs.push_back(to(Tensor(gradient), dtype));
   return evaluate(Graph(parts), inputs);
 }
 
@@ -90,14 +91,18 @@ TEST_P(EveryPass, keeps_derivatives) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     const Graph graph = graph_of(seed);
     const auto inputs = random_inputs(graph, seed);
-    expect_near(gradients_of(run(graph), inputs), gradients_of(graph, inputs), seed);
+    // Where gradients flow through float32, a last bit may decide how a tie is rounded.
+    const bool single = print(graph).find("float32") != std::string::npos;
+    const DType dtype = single ? DType::float32 : DType::float64;
+    expect_near(gradients_of(run(graph), inputs, dtype), gradients_of(graph, inputs, dtype), seed);
   }
 }
 
 std::vector<std::string> names() {
   std::vector<std::string> names;
   for (const Pass& pass : all_passes()) names.push_back(pass.name);
-  names.emplace_back("canonicalize_exact,drop_no_ops,fold_constants,common_subexpressions");
+  names.emplace_back(
+      "canonicalize_exact,drop_no_ops,fold_constants,common_subexpressions,share_loops");
   return names;
 }
 std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
