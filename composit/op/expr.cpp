@@ -316,7 +316,9 @@ std::vector<Expr> replace(const std::vector<Expr>& roots, const ReplaceExpr& rep
       changed = changed || !arguments.back().same(argument);
     }
     Expr rebuilt = changed ? part.with_arguments(std::move(arguments)) : part;
-    Expr replaced = replace(rebuilt);
+    // What folding leaves of a call may be one of its arguments, which has been replaced already.
+    const bool folded = part.kind() == ExprKind::call && rebuilt.kind() != ExprKind::call;
+    Expr replaced = folded ? Expr() : replace(rebuilt);
     now.insert(part.hash(), replaced.defined() ? std::move(replaced) : std::move(rebuilt));
   }
   std::vector<Expr> results;

@@ -14,6 +14,10 @@ int show(const std::string& folder, const std::string& passes, const std::string
          std::ostream& out);
 int list(const std::string& folder, bool weights, std::ostream& out);
 int diff(const std::string& folder, const std::string& other, std::ostream& out);
+// The C++ that the capture becomes.
+int emit(const std::string& folder, std::ostream& out);
+// Compiles it, runs the saved example and compares with the saved results.
+int run(const std::string& folder, std::ostream& out);
 // The table of operations whose names contain `filter`: how each is defined and differentiated.
 int ops(const std::string& filter, std::ostream& out);
 // The passes there are, what they assume and do.

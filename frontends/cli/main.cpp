@@ -1,4 +1,4 @@
-// The command line: `flashlight show|list|diff|check FOLDER`, `flashlight ops|passes|env`. See
+// The command line: `flashlight show|list|diff|check|emit FOLDER`, `flashlight ops|passes|env`. See
 // `flashlight --help`.
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -53,6 +53,10 @@ int main(int argc, char** argv) {
   check->add_flag("--grad", arguments.grad,
                   "compare the gradients by all parameters with autograd's instead");
   check->add_option("--loss", arguments.loss, "with --grad: the number of the result to derive");
+  CLI::App* emit = add_command(app, "emit", "print the capture as C++", arguments);
+  CLI::App* run = add_command(
+      app, "run", "compile the capture, run the saved example, compare with the saved results",
+      arguments);
   CLI::App* ops =
       app.add_subcommand("ops", "the operations composit defines, and how it differentiates them");
   ops->add_option("FILTER", arguments.filter, "only those whose names contain this");
@@ -63,6 +67,8 @@ int main(int argc, char** argv) {
     if (*show) return cli::show(arguments.folder, arguments.passes, arguments.svg, std::cout);
     if (*list) return cli::list(arguments.folder, arguments.weights, std::cout);
     if (*diff) return cli::diff(arguments.folder, arguments.other, std::cout);
+    if (*emit) return cli::emit(arguments.folder, std::cout);
+    if (*run) return cli::run(arguments.folder, std::cout);
     if (*ops) return cli::ops(arguments.filter, std::cout);
     if (*passes) return cli::passes(std::cout);
     if (*env) return cli::env(std::cout);

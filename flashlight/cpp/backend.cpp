@@ -1,0 +1,164 @@
+#include "flashlight/cpp/backend.h"
+
+#include <cstring>
+
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
+#include "flashlight/cpp/fuse.h"
+#include "flashlight/cpp/lower.h"
+#include "flashlight/toolchain/library.h"
+
+namespace flashlight::cpp {
+namespace {
+
+using composit::Graph;
+using composit::UserError;
+// Returns nullptr, or what is wrong.
+using Entry = const char*(const void* const*, const void* const*, void* const*, void*);
+
+std::shared_ptr<std::byte> allocate(int64_t bytes) {
+  constexpr std::align_val_t kAlignment{64};
+  const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
+  auto* memory = static_cast<std::byte*>(::operator new(size, kAlignment));
+  return {memory, [kAlignment](std::byte* p) { ::operator delete(p, kAlignment); }};
+}
+
+Array result_of(const Type& type) {
+  const Type contiguous = composit::tensor_type(type.dtype, type.sizes);
+  const std::shared_ptr<std::byte> memory = allocate(contiguous.nbytes());
+  return Array(contiguous, memory, memory.get());
+}
+
+toolchain::LineOrigin origin_in(const std::string& file, int first, int last,
+                                const Origin& origin) {
+  std::string text = origin.operation;
+  if (!origin.source.empty()) text += " at " + origin.source;
+  if (!origin.module.empty()) text += " (" + origin.module + ")";
+  return {file, first, last, text};
+}
+
+}  // namespace
+
+struct Compiled::State {
+  toolchain::Library library;
+  Source source;
+  Entry* entry;
+  std::vector<std::string> input_names;
+  std::vector<Type> inputs;
+  std::vector<Type> results;  // an undefined one: an output that is absent
+};
+
+std::vector<std::string> default_flags() {
+  return {"-std=c++17",         "-O3",    "-march=native", "-ffp-contract=fast", "-fno-math-errno",
+          "-fno-trapping-math", "-fwrapv"};
+}
+
+Source source_of(const Graph& graph, const std::string& name) {
+  Program program = lower(graph, name);
+  fuse(program);
+  return emit(std::move(program));
+}
+
+std::vector<Compiled> compile(const std::vector<Graph>& graphs,
+                              const std::vector<std::string>& names,
+                              const CompileOptions& options) {
+  toolchain::Sources sources;
+  sources.headers.push_back({kRuntimeName, runtime_text()});
+  toolchain::SourceFile unit = {"kernels.cpp", ""};
+  std::vector<Source> emitted;
+  int lines = 0;
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    emitted.push_back(source_of(graphs[i], names[i]));
+    const std::string& text = emitted.back().text;
+    for (const EmittedLines& place : emitted.back().origins)
+      sources.origins.push_back(
+          origin_in(unit.name, lines + place.first, lines + place.last, place.origin));
+    unit.text += text;
+    lines += static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+  }
+  sources.units.push_back(std::move(unit));
+  toolchain::CompileOptions build = {.flags = default_flags(), .progress = options.progress};
+  build.flags.insert(build.flags.end(), options.flags.begin(), options.flags.end());
+  const toolchain::Library library = toolchain::Library::load(sources, build);
+  std::vector<Compiled> compiled;
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    auto* entry = library.symbol<Entry>(emitted[i].entry_name);
+    Compiled::State state = {library, std::move(emitted[i]), entry, {}, {}, {}};
+    for (const composit::LazyTensor& input : graphs[i].inputs()) {
+      state.input_names.push_back(composit::input_name(*input.node));
+      state.inputs.push_back(input.type());
+    }
+    for (const composit::LazyTensor& output : graphs[i].outputs())
+      state.results.push_back(output ? output.type() : composit::undefined_type());
+    for (const composit::Mutation& mutation : graphs[i].mutations())
+      state.results.push_back(mutation.value.type());
+    compiled.emplace_back().state_ = std::make_shared<const Compiled::State>(std::move(state));
+  }
+  return compiled;
+}
+
+Compiled compile(const Graph& graph, const CompileOptions& options) {
+  return compile({graph}, {options.name}, options)[0];
+}
+
+const std::string& Compiled::source() const { return state_->source.text; }
+
+std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs) const {
+  const State& state = *state_;
+  if (inputs.size() != state.inputs.size())
+    throw UserError("[" + state.source.name + "] expected " + std::to_string(state.inputs.size()) +
+                    " inputs, received " + std::to_string(inputs.size()));
+  std::vector<Array> arrays;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Type& expected = state.inputs[i];
+    const bool used = inputs[i].defined();
+    if (used &&
+        (inputs[i].type().dtype != expected.dtype || inputs[i].type().sizes != expected.sizes))
+      throw UserError("[" + state.source.name + "] input '" + state.input_names[i] +
+                      "': expected " + composit::print(expected) + ", received " +
+                      composit::print(inputs[i].type()));
+    arrays.push_back(used ? inputs[i].contiguous() : Array());
+  }
+  const auto pointer = [&](size_t input) -> const void* {
+    if (!arrays[input].defined())
+      throw UserError("[" + state.source.name + "] input '" + state.input_names[input] +
+                      "' has no value");
+    return arrays[input].data();
+  };
+  std::vector<const void*> arguments, weights;
+  for (size_t input : state.source.arguments) arguments.push_back(pointer(input));
+  for (size_t i = 0; i < state.source.weights.size(); ++i)
+    weights.push_back(state.source.constants[i].defined() ? state.source.constants[i].data()
+                                                          : pointer(state.source.weights[i]));
+  std::vector<Array> results;
+  std::vector<void*> places;
+  for (const Type& type : state.results) {
+    results.push_back(composit::is_defined(type) ? result_of(type) : Array());
+    if (composit::is_defined(type)) places.push_back(const_cast<std::byte*>(results.back().data()));
+  }
+  const std::shared_ptr<std::byte> arena = allocate(state.source.arena_bytes);
+  const char* error = state.entry(arguments.data(), weights.data(), places.data(), arena.get());
+  if (error != nullptr) throw UserError("[" + state.source.name + "] " + error);
+  return results;
+}
+
+namespace {
+
+class CppBackend : public composit::Backend {
+ public:
+  std::string name() const override { return "cpp"; }
+  Callable compile(const Graph& graph) const override {
+    return [compiled = flashlight::cpp::compile(graph)](const std::vector<Array>& inputs) {
+      return compiled(inputs);
+    };
+  }
+};
+
+}  // namespace
+
+const composit::Backend& backend() {
+  static const CppBackend backend;
+  return backend;
+}
+
+}  // namespace flashlight::cpp

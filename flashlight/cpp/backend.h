@@ -1,0 +1,63 @@
+// The backend that writes C++, has it compiled, and calls it in this process.
+//
+//   const Compiled relu3 = compile(graph, {.name = "relu3"});
+//   std::vector<Array> y = relu3(inputs);
+//   std::cout << relu3.source();
+//
+//   evaluate(graph, inputs, flashlight::cpp::backend());
+//
+// A call allocates its results and one arena; calls may run at the same time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "composit/ir/graph.h"
+#include "composit/op/backend.h"
+#include "flashlight/cpp/emit.h"
+#include "flashlight/toolchain/build.h"
+
+namespace flashlight::cpp {
+
+struct CompileOptions {
+  std::string name = "program";
+  // After default_flags(): for this CPU, errno left alone, integers wrap.
+  std::vector<std::string> flags = {};
+  std::function<void(const toolchain::Progress&)> progress = {};
+};
+
+std::vector<std::string> default_flags();
+
+// A compiled graph.
+class Compiled {
+ public:
+  // An array per input of the graph; one per output, then one per mutation. UserError for arrays of
+  // another type, and for what generated code refuses: an index out of range.
+  std::vector<Array> operator()(const std::vector<Array>& inputs) const;
+  // The C++ it was made of; includes the header `runtime_text()`.
+  const std::string& source() const;
+
+  struct State;
+
+ private:
+  friend std::vector<Compiled> compile(const std::vector<composit::Graph>& graphs,
+                                       const std::vector<std::string>& names,
+                                       const CompileOptions& options);
+  std::shared_ptr<const State> state_;
+};
+
+// UserError that lists the operations there is no code for; or with what the compiler says.
+Compiled compile(const composit::Graph& graph, const CompileOptions& options = {});
+// Several graphs in one translation unit: starting a compiler costs more than a kernel. Names are
+// made distinct.
+std::vector<Compiled> compile(const std::vector<composit::Graph>& graphs,
+                              const std::vector<std::string>& names,
+                              const CompileOptions& options = {});
+
+// The C++ for a graph, by the whole way: lower, fuse, emit.
+Source source_of(const composit::Graph& graph, const std::string& name);
+
+const composit::Backend& backend();
+
+}  // namespace flashlight::cpp

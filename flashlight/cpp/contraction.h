@@ -1,0 +1,26 @@
+// Sums of products, which deserve better than three loops: matrix products and convolutions.
+//
+//   if (const auto product = contraction_of(statement)) ...     // out[m, n] = sum_k a[m, k] b[k,
+//   n]
+//
+// Recognised by axes alone: a reduction over a product of two factors, each of which has parallel
+// axes of its own. Axes that both have are the batch.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "flashlight/cpp/program.h"
+
+namespace flashlight::cpp {
+
+struct Contraction {
+  std::vector<size_t> batch, rows, columns, terms;  // axes of the statement
+  Expr left, right;                // over batch, rows and terms; over batch, columns and terms
+  Expr left_domain, right_domain;  // where they are not 0; absent: everywhere
+};
+
+// Nothing for sums so small, or in such a dtype, that plain loops do as well.
+std::optional<Contraction> contraction_of(const Statement& statement);
+
+}  // namespace flashlight::cpp

@@ -1,0 +1,117 @@
+#include "flashlight/cpp/emit.h"
+
+#include <algorithm>
+
+#include "flashlight/cpp/literal.h"
+#include "flashlight/cpp/routine_writer.h"
+#include "flashlight/cpp/weights.h"
+
+namespace flashlight::cpp {
+namespace {
+
+Code weight_struct(const Program& program, const std::vector<WeightStruct>& structs,
+                   size_t function) {
+  Code members;
+  for (const WeightMember& member : structs[function].members) {
+    if (member.is_struct()) {
+      const std::string count =
+          member.calls.size() == 1 ? "" : "[" + std::to_string(member.calls.size()) + "]";
+      members += statement(structs[member.function].name + " " + member.name + count + ";");
+      continue;
+    }
+    const Type& type = program.functions[function].values[member.value].type;
+    const std::string element = "const " + type_name(type.dtype);
+    std::string rows;
+    for (size_t i = 1; i < type.rank(); ++i)
+      rows += "[" + std::to_string(type.sizes[i].value()) + "]";
+    members += statement(rows.empty() ? element + "* " + member.name + ";"
+                                      : element + " (*" + member.name + ")" + rows + ";");
+  }
+  return braced("struct " + structs[function].name, members, "};");
+}
+
+// What a loader calls: arguments, weights and results as plain pointers.
+Code entry(const Program& program, const RoutineWriter& main, const std::string& name) {
+  const Routine& function = program.functions.back();
+  std::vector<std::string> arguments;
+  Code body;
+  if (main.signature().has_weights) {
+    body += statement(program.functions.back().name + "::Weights bound;");
+    body += statement("std::memcpy(&bound, weights, sizeof bound);");
+    arguments.push_back("bound");
+  }
+  const auto reference = [&](const Type& type, const std::string& pointer, bool is_const) {
+    std::string array = type_name(type.dtype);
+    for (const composit::Dim& size : type.sizes) array += "[" + std::to_string(size.value()) + "]";
+    const std::string qualified = is_const ? "const " + array : array;
+    return "*static_cast<std::add_pointer_t<" + qualified + ">>(" + pointer + ")";
+  };
+  size_t number = 0;
+  for (size_t value : function.inputs) {
+    const Value& one = function.values[value];
+    if (one.role != Role::argument) continue;
+    const std::string pointer = "arguments[" + std::to_string(number++) + "]";
+    if (one.type.numel() > 0) arguments.push_back(reference(one.type, pointer, true));
+  }
+  for (size_t i = 0; i < function.results.size(); ++i) {
+    const Type& type = function.values[function.results[i]].type;
+    if (type.numel() > 0)
+      arguments.push_back(reference(type, "results[" + std::to_string(i) + "]", false));
+  }
+  if (main.signature().has_arena) arguments.push_back("static_cast<std::byte*>(arena)");
+  const Code run =
+      call(program.functions.back().name + "::" + main.signature().name, arguments, ";", 4);
+  body += braced("try", run, "} catch (const std::exception& error) {");
+  body.lines.push_back("  return fl::keep_message(error.what());");
+  body.lines.push_back("}");
+  body += statement("return nullptr;");
+  return braced("extern \"C\" const char* " + name +
+                    "([[maybe_unused]] const void* const* arguments,\n"
+                    "    [[maybe_unused]] const void* const* weights, [[maybe_unused]] void* "
+                    "const* results,\n"
+                    "    [[maybe_unused]] void* arena)",
+                body);
+}
+
+}  // namespace
+
+const std::string& runtime_text() {
+  static const std::string kText =
+#include "flashlight_cpp_runtime.inc"
+      ;
+  return kText;
+}
+
+Source emit(Program program) {
+  const std::vector<WeightStruct> structs = plan_weights(program);
+  Source source;
+  source.name = identifier(program.functions.back().name);
+  program.functions.back().name = source.name;
+  source.entry_name = source.name + "_entry";
+  std::vector<Signature> callees;
+  Code structs_code, functions;
+  std::string text;
+  text += "#include \"" + std::string(kRuntimeName) + "\"\n\nnamespace " + source.name + " {\n";
+  for (size_t i = 0; i < program.functions.size(); ++i)
+    if (!structs[i].members.empty()) text += "\n" + str(weight_struct(program, structs, i));
+  for (size_t i = 0; i < program.functions.size(); ++i) {
+    RoutineWriter writer(program, i, structs, callees);
+    text += "\n" + str(writer.write());
+    callees.push_back(writer.signature());
+    if (i + 1 < program.functions.size()) continue;
+    text += "\n}  // namespace " + source.name + "\n\n" +
+            str(entry(program, writer, source.entry_name));
+    source.arena_bytes = writer.signature().arena_bytes;
+  }
+  source.text = std::move(text);
+  const Routine& main = program.functions.back();
+  for (size_t i = 0; i < main.inputs.size(); ++i)
+    if (main.values[main.inputs[i]].role == Role::argument) source.arguments.push_back(i);
+  for (size_t input : weight_order(program, structs)) {
+    source.weights.push_back(input);
+    source.constants.push_back(main.values[main.inputs[input]].constant);
+  }
+  return source;
+}
+
+}  // namespace flashlight::cpp

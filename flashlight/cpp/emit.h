@@ -1,0 +1,41 @@
+// A program as the text of one C++17 file.
+//
+//   const Source source = emit(std::move(program));
+//   source.text;                       // functions, structs of weights; includes "flashlight.hpp"
+//   source.entry;                      // extern "C", for whoever loads it
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flashlight/cpp/program.h"
+
+namespace flashlight::cpp {
+
+// What lines of the text, from 1, are for.
+struct EmittedLines {
+  int first, last;
+  Origin origin;
+};
+
+struct Source {
+  std::string name;  // namespace, and name of the last function
+  std::string text;  // includes kRuntimeName
+  // const char* entry(const void* const* arguments, const void* const* weights,
+  //                   void* const* results, void* arena): nullptr, or what is wrong.
+  std::string entry_name;
+  std::vector<size_t> arguments;  // inputs of the program that are passed, in this order
+  std::vector<size_t> weights;    // the same for weights
+  std::vector<Array> constants;   // by place among `weights`: those that are no inputs
+  int64_t arena_bytes = 0;
+  std::vector<EmittedLines> origins = {};
+};
+
+// The header that generated code includes, and its name.
+inline constexpr const char* kRuntimeName = "flashlight.hpp";
+const std::string& runtime_text();
+
+Source emit(Program program);
+
+}  // namespace flashlight::cpp

@@ -1,0 +1,325 @@
+#include "flashlight/cpp/expression.h"
+
+#include <algorithm>
+
+#include "composit/ir/error.h"
+#include "composit/op/scalar_function.h"
+#include "flashlight/cpp/literal.h"
+
+namespace flashlight::cpp {
+namespace {
+
+using composit::DType;
+using composit::FunctionDType;
+using ScalarFunction = composit::Function;
+
+constexpr int kSelectPrecedence = 1, kLowestOperator = 2, kUnary = 12, kPostfix = 14;
+// A part that is longer than this as text is taken apart.
+constexpr size_t kLongText = 72;
+
+bool is_literal(const Expr& x) { return x.kind() == ExprKind::literal; }
+bool is_narrow_integer(DType dtype) {
+  return dtype == DType::int8 || dtype == DType::uint8 || dtype == DType::int16 ||
+         dtype == DType::uint16 || dtype == DType::uint32;
+}
+
+bool is_unsigned(DType dtype) {
+  return dtype == DType::uint8 || dtype == DType::uint16 || dtype == DType::uint32 ||
+         dtype == DType::uint64;
+}
+
+// What a part is called after the function that makes it.
+std::string noun(const Expr& x) {
+  switch (x.function()) {
+    case ScalarFunction::add:
+      return "sum";
+    case ScalarFunction::sub:
+      return "difference";
+    case ScalarFunction::mul:
+      return "product";
+    case ScalarFunction::div:
+      return "quotient";
+    case ScalarFunction::neg:
+      return "negative";
+    case ScalarFunction::select:
+      return "selected";
+    case ScalarFunction::lt:
+    case ScalarFunction::le:
+    case ScalarFunction::gt:
+    case ScalarFunction::ge:
+    case ScalarFunction::eq:
+    case ScalarFunction::ne:
+    case ScalarFunction::logical_and:
+    case ScalarFunction::logical_or:
+    case ScalarFunction::logical_not:
+      return "condition";
+    case ScalarFunction::cast:
+      return "converted";
+    case ScalarFunction::min:
+      return "smaller";
+    case ScalarFunction::max:
+      return "larger";
+    default:
+      return std::string(composit::info_of(x.function()).name) + "_of";
+  }
+}
+
+}  // namespace
+
+ExpressionWriter::ExpressionWriter(const Leaves& leaves, const std::vector<composit::Axis>& axes,
+                                   std::set<std::string>& taken)
+    : leaves_(leaves), analysis_(axes), taken_(taken) {}
+
+void ExpressionWriter::plan(const std::vector<Expr>& all) {
+  std::vector<Expr> roots;
+  for (const Expr& root : all)
+    if (root.defined()) roots.push_back(root);
+  order_ = composit::parts_of(roots);
+  parts_ = {};
+  wide_ = false;
+  for (size_t i = 0; i < order_.size(); ++i) {
+    parts_.insert(order_[i].hash(), {.order = i});
+    if (order_[i].dtype() != DType::int64) continue;
+    wide_ |= !analysis_.range(order_[i]).inside(INT32_MIN, INT32_MAX) &&
+             analysis_.affine(order_[i]).has_value();
+  }
+  for (const Expr& root : roots) ++parts_.find(root.hash())->uses;
+  for (const Expr& part : order_)
+    for (const Expr& argument : part.arguments()) ++parts_.find(argument.hash())->uses;
+  mark_always(roots);
+  for (const Expr& x : order_) {
+    Part& part = *parts_.find(x.hash());
+    part.named = deserves_name(x, part);
+  }
+  for (const Expr& root : roots) split_long(root);
+}
+
+// Branches of a select are evaluated sometimes.
+void ExpressionWriter::mark_always(const std::vector<Expr>& roots) {
+  std::vector<Expr> open = roots;
+  while (!open.empty()) {
+    const Expr x = open.back();
+    open.pop_back();
+    Part& part = *parts_.find(x.hash());
+    if (part.always) continue;
+    part.always = true;
+    if (x.is(ScalarFunction::select))
+      open.push_back(x[0]);
+    else
+      open.insert(open.end(), x.arguments().begin(), x.arguments().end());
+  }
+}
+
+// Whether `x` may be evaluated although nobody asks for it: all it loads is in range.
+bool ExpressionWriter::is_safe(const Expr& x) {
+  for (const Expr& part : composit::parts_of({x})) {
+    if (part.kind() != ExprKind::load) continue;
+    const Type& type = leaves_.type(part.number());
+    for (size_t i = 0; i < part.arguments().size(); ++i)
+      if (!analysis_.range(part[i]).inside(0, type.sizes[i].value() - 1)) return false;
+  }
+  return true;
+}
+
+bool ExpressionWriter::deserves_name(const Expr& x, const Part& part) {
+  if (part.uses < 2 || x.kind() != ExprKind::call) return false;
+  if (x.is(ScalarFunction::cast) && x[0].kind() != ExprKind::call) return false;
+  if (x.dtype() == DType::int64 && !composit::has_loads(x)) return false;
+  if (x.dtype() == DType::bool_ && !composit::has_loads(x)) return false;
+  return part.always || is_safe(x);
+}
+
+// Names for parts of what would be too long for a line, from the inside out.
+void ExpressionWriter::split_long(const Expr& root) {
+  for (const Expr& x : composit::parts_of({root})) {
+    if (x.kind() != ExprKind::call || x.is(ScalarFunction::select)) continue;
+    if (parts_.find(x.hash())->named || write_part(x, 0).size() <= kLongText) continue;
+    for (const Expr& argument : x.arguments()) {
+      Part& part = *parts_.find(argument.hash());
+      const bool long_enough = argument.kind() == ExprKind::call &&
+                               write(argument, 0).size() > kLongText / 4 &&
+                               argument.dtype() != DType::int64;
+      if (long_enough && (part.always || is_safe(argument))) part.named = true;
+    }
+  }
+}
+
+std::string ExpressionWriter::fresh_name(const Expr& x) {
+  const std::string base = identifier(noun(x));
+  std::string name = base;
+  for (int number = 2; !taken_.insert(name).second; ++number)
+    name = base + "_" + std::to_string(number);
+  return name;
+}
+
+Code ExpressionWriter::locals(const Expr& root) {
+  Code code;
+  if (!root.defined()) return code;
+  for (const Expr& x : composit::parts_of({root})) {
+    Part& part = *parts_.find(x.hash());
+    if (!part.named || !part.name.empty()) continue;
+    const std::string value = write_part(x, 0);
+    part.name = fresh_name(x);
+    code +=
+        statement("const " + compute_type_name(x.dtype()) + " " + part.name + " = " + value + ";");
+  }
+  return code;
+}
+
+Code ExpressionWriter::assign(const std::string& target, const Expr& x) {
+  const Part& part = *parts_.find(x.hash());
+  const std::string whole = target + text(x) + ";";
+  if (!x.is(ScalarFunction::select) || part.named || whole.size() <= kLongText)
+    return statement(whole);
+  return if_else(text(x[0]), assign(target, x[1]), assign(target, x[2]));
+}
+
+// ---- text ---------------------------------------------------------------------------------------
+
+std::string ExpressionWriter::write(const Expr& x, int precedence) {
+  const Part* part = parts_.find(x.hash());
+  if (part != nullptr && part->named) return part->name.empty() ? "local_name" : part->name;
+  return write_part(x, precedence);
+}
+
+std::string ExpressionWriter::number(const Expr& x) { return literal(x.value(), x.dtype()); }
+
+std::string ExpressionWriter::write_part(const Expr& x, int precedence) {
+  switch (x.kind()) {
+    case ExprKind::literal: {
+      const std::string text = number(x);
+      return text[0] == '-' && precedence > kLowestOperator ? "(" + text + ")" : text;
+    }
+    case ExprKind::axis: {
+      const std::string& name = leaves_.axes.at(x.number());
+      if (wide_) return "int64_t{" + name + "}";
+      return precedence > 0 && name.find(' ') != std::string::npos ? "(" + name + ")" : name;
+    }
+    case ExprKind::load:
+      return load(x);
+    case ExprKind::accumulator:
+      return leaves_.accumulators.at(x.number());
+    case ExprKind::left:
+      return leaves_.left.at(x.number());
+    case ExprKind::right:
+      return leaves_.right.at(x.number());
+    case ExprKind::call:
+      return call(x, precedence);
+    default:
+      COMPOSIT_ASSERT(false, "a parameter outside of a scalar program");
+  }
+}
+
+std::string ExpressionWriter::load(const Expr& x) {
+  const Type& type = leaves_.type(x.number());
+  std::vector<std::string> indices;
+  for (size_t i = 0; i < x.arguments().size(); ++i) {
+    const int64_t extent = type.sizes[i].value();
+    std::string index = write(x[i], 0);
+    // Indices that come from data are checked where they are used.
+    if (composit::has_loads(x[i]) && !analysis_.range(x[i]).inside(0, extent - 1))
+      index = "fl::checked(" + index + ", " + std::to_string(extent) + ")";
+    indices.push_back(std::move(index));
+  }
+  const std::string element = leaves_.element(x.number(), indices);
+  return is_half(x.dtype()) ? "float(" + element + ")" : element;
+}
+
+std::string ExpressionWriter::cast(const Expr& x) {
+  const DType from = x[0].dtype(), to = x.dtype();
+  if (to == DType::bool_)
+    return write(x[0], 8) + " != " + literal(composit::cast(Expr(0), from).value(), from);
+  if (is_half(to)) {
+    const bool exact = from == DType::float32 || is_half(from);
+    const std::string value = write(x[0], 0);
+    return "fl::rounded<" + type_name(to) + ">(" +
+           (exact ? value : "static_cast<float>(" + value + ")") + ")";
+  }
+  const bool checked = composit::is_floating_point(from) && !composit::is_floating_point(to) &&
+                       !composit::is_complex(to);
+  if (composit::is_complex(from) && !composit::is_complex(to))
+    return "static_cast<" + type_name(to) + ">(std::real(" + write(x[0], 0) + "))";
+  if (composit::is_complex(to) && !composit::is_complex(from)) {
+    const DType part = to == DType::complex128 ? DType::float64 : DType::float32;
+    const std::string real = write(x[0], 0);
+    return type_name(to) + "(" +
+           (from == part ? real : "static_cast<" + type_name(part) + ">(" + real + ")") + ")";
+  }
+  if (is_half(from) && to == DType::float32) return write(x[0], kPostfix);
+  return (checked ? "fl::truncated<" : "static_cast<") + type_name(to) + ">(" + write(x[0], 0) +
+         ")";
+}
+
+std::string ExpressionWriter::select(const Expr& x, int precedence) {
+  const std::string text = write(x[0], kLowestOperator) + " ? " + write(x[1], kLowestOperator) +
+                           " : " + write(x[2], kSelectPrecedence);
+  return precedence > kSelectPrecedence ? "(" + text + ")" : text;
+}
+
+// Integer division: C++'s where no operand is negative.
+std::string ExpressionWriter::division(const Expr& x, int precedence) {
+  const bool quotient = x.is(ScalarFunction::floor_divide) || x.is(ScalarFunction::trunc_divide);
+  const bool plain =
+      is_literal(x[1]) && analysis_.range(x[1]).low > 0 && analysis_.range(x[0]).low >= 0;
+  if (!plain) {
+    return "fl::" + std::string(composit::info_of(x.function()).name) + "<" +
+           compute_type_name(x.dtype()) + ">(" + write(x[0], 0) + ", " + write(x[1], 0) + ")";
+  }
+  constexpr int kProduct = 11;
+  const std::string text =
+      write(x[0], kProduct) + (quotient ? " / " : " % ") + write(x[1], kProduct + 1);
+  return precedence > kProduct ? "(" + text + ")" : text;
+}
+
+std::string ExpressionWriter::operation(const Expr& x, int precedence) {
+  const composit::FunctionInfo& info = composit::info_of(x.function());
+  if (is_unsigned(x[0].dtype()) && info.arity == 2 && composit::is_literal(x[1], 0)) {
+    if (x.is(ScalarFunction::lt)) return "false";
+    if (x.is(ScalarFunction::ge)) return "true";
+  }
+  const bool mixed = info.precedence < 7 && info.dtype == FunctionDType::integer;
+  std::string text;
+  if (info.arity == 1) {
+    text = std::string(info.op) + write(x[0], info.precedence + 1);
+  } else {
+    // -Wparentheses wants them around && in ||, and around arithmetic in &, | and ^.
+    const bool logical_or = x.is(ScalarFunction::logical_or);
+    const int inner = mixed ? kUnary : logical_or ? info.precedence + 2 : info.precedence;
+    const bool of_bools = info.precedence == 7 && x[0].dtype() == DType::bool_;
+    const bool shift = info.precedence == 9 || of_bools;
+    text = write(x[0], shift ? kUnary : inner) + " " + std::string(info.op) + " " +
+           write(x[1], shift || mixed ? kUnary
+                       : logical_or   ? inner
+                                      : info.precedence + 1);
+  }
+  if (is_narrow_integer(x.dtype()))
+    return "static_cast<" + type_name(x.dtype()) + ">(" + text + ")";
+  return info.precedence < precedence ? "(" + text + ")" : text;
+}
+
+std::string ExpressionWriter::call(const Expr& x, int precedence) {
+  const ScalarFunction function = x.function();
+  const composit::FunctionInfo& info = composit::info_of(function);
+  if (function == ScalarFunction::cast) {
+    const std::string text = cast(x);
+    return x.dtype() == DType::bool_ && precedence > 7 ? "(" + text + ")" : text;
+  }
+  if (function == ScalarFunction::select) return select(x, precedence);
+  if ((function == ScalarFunction::floor_divide || function == ScalarFunction::remainder ||
+       function == ScalarFunction::trunc_divide || function == ScalarFunction::fmod))
+    return division(x, precedence);
+  const bool is_bool =
+      x.arguments()[0].dtype() == DType::bool_ && info.dtype == FunctionDType::same;
+  const bool named_op = info.op.empty() || is_bool || function == ScalarFunction::shift_left ||
+                        function == ScalarFunction::shift_right;
+  if (!named_op) return operation(x, precedence);
+  const DType dtype = x[0].dtype();  // of a float, C++ deduces it
+  std::string text = "fl::" + std::string(info.name);
+  if (dtype != DType::float32 && dtype != DType::float64)
+    text += "<" + compute_type_name(dtype) + ">";
+  text += "(";
+  for (size_t i = 0; i < x.arguments().size(); ++i) text += (i > 0 ? ", " : "") + write(x[i], 0);
+  return text + ")";
+}
+
+}  // namespace flashlight::cpp

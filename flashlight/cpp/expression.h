@@ -1,0 +1,77 @@
+// Scalar expressions as C++.
+//
+//   ExpressionWriter writer(leaves, axes);
+//   writer.plan({value});                 // what is used more than once gets a name
+//   Code code = writer.locals({value});   // const float exp_x = fl::exp(x[i]);
+//   writer.text(value);                   // "exp_x / (1.0f + exp_x)"
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "composit/ad/affine.h"
+#include "composit/ir/flat_map.h"
+#include "flashlight/cpp/code.h"
+#include "flashlight/cpp/program.h"
+
+namespace flashlight::cpp {
+
+// How leaves are written.
+struct Leaves {
+  std::vector<std::string> axes;  // by number
+  // An element of value `value`; indices are text already.
+  std::function<std::string(size_t value, const std::vector<std::string>& indices)> element;
+  std::function<const Type&(size_t value)> type;
+  std::vector<std::string> accumulators = {}, left = {}, right = {};
+};
+
+class ExpressionWriter {
+ public:
+  // `taken`: names that locals must not have; those they get are added. Both must outlive this.
+  ExpressionWriter(const Leaves& leaves, const std::vector<composit::Axis>& axes,
+                   std::set<std::string>& taken);
+
+  // `roots` are evaluated one after the other, all of them always.
+  void plan(const std::vector<Expr>& roots);
+  // Declarations of the parts of `root` that have a name and are not declared yet.
+  Code locals(const Expr& root);
+  std::string text(const Expr& x) { return write(x, 0); }
+  // `target` = x, with if and else where x selects among more than fits a line.
+  // `end` is what follows the value: ";".
+  Code assign(const std::string& target, const Expr& x);
+
+ private:
+  struct Part {
+    size_t order = 0, uses = 0;
+    bool always = false;  // evaluated whatever the branches taken
+    bool named = false;
+    std::string name = {};  // once it is declared
+  };
+
+  void mark_always(const std::vector<Expr>& roots);
+  bool is_safe(const Expr& x);
+  bool deserves_name(const Expr& x, const Part& part);
+  void split_long(const Expr& root);
+  std::string fresh_name(const Expr& x);
+
+  std::string write(const Expr& x, int precedence);
+  std::string write_part(const Expr& x, int precedence);
+  std::string call(const Expr& x, int precedence);
+  std::string operation(const Expr& x, int precedence);
+  std::string select(const Expr& x, int precedence);
+  std::string division(const Expr& x, int precedence);
+  std::string cast(const Expr& x);
+  std::string load(const Expr& x);
+  std::string number(const Expr& x);
+
+  const Leaves& leaves_;
+  composit::IndexAnalysis analysis_;
+  std::set<std::string>& taken_;
+  std::vector<Expr> order_;
+  composit::FlatMap<composit::Hash, Part> parts_;
+  bool wide_ = false;  // an index may leave int
+};
+
+}  // namespace flashlight::cpp

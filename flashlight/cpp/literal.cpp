@@ -1,0 +1,122 @@
+#include "flashlight/cpp/literal.h"
+
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "composit/ir/error.h"
+#include "composit/op/compute_type.h"
+
+namespace flashlight::cpp {
+namespace {
+
+using composit::DType;
+using composit::Scalar;
+
+template <class T>
+std::string shortest(T value) {
+  std::array<char, 64> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
+  return std::string(buffer.data(), end);
+}
+
+template <class T>
+std::string real(T value, std::string_view suffix) {
+  if (std::isnan(value)) return "NAN";
+  if (std::isinf(value)) return value < 0 ? "-INFINITY" : "INFINITY";
+  std::string text = shortest(value);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text.append(suffix);
+}
+
+std::string integer(int64_t value, DType dtype) {
+  if (value == INT64_MIN) return "INT64_MIN";
+  if (dtype == DType::uint64 && value < 0)
+    return std::to_string(static_cast<uint64_t>(value)) + "u";
+  return std::to_string(value);
+}
+
+}  // namespace
+
+std::string type_name(DType dtype) {
+  // clang-format off
+  switch (dtype) {
+    case DType::bool_: return "bool";
+    case DType::uint8: return "uint8_t";
+    case DType::uint16: return "uint16_t";
+    case DType::uint32: return "uint32_t";
+    case DType::uint64: return "uint64_t";
+    case DType::int8: return "int8_t";
+    case DType::int16: return "int16_t";
+    case DType::int32: return "int32_t";
+    case DType::int64: return "int64_t";
+    case DType::float16: return "fl::float16";
+    case DType::bfloat16: return "fl::bfloat16";
+    case DType::float32: return "float";
+    case DType::float64: return "double";
+    case DType::complex64: return "std::complex<float>";
+    case DType::complex128: return "std::complex<double>";
+    default: throw composit::UserError("[cpp] no C++ type for " + std::string(name(dtype)));
+  }
+  // clang-format on
+}
+
+bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+
+std::string compute_type_name(DType dtype) { return is_half(dtype) ? "float" : type_name(dtype); }
+
+std::string literal(const Scalar::Value& value, DType dtype) {
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
+  if (const auto* number = std::get_if<int64_t>(&value)) return integer(*number, dtype);
+  if (const auto* number = std::get_if<double>(&value))
+    return dtype == DType::float64 ? real(*number, "") : real(static_cast<float>(*number), "f");
+  const auto parts = std::get<std::complex<double>>(value);
+  const DType part = dtype == DType::complex128 ? DType::float64 : DType::float32;
+  return type_name(dtype) + "(" + literal(parts.real(), part) + ", " + literal(parts.imag(), part) +
+         ")";
+}
+
+Scalar::Value element(const composit::Array& array, int64_t index) {
+  return composit::with_storage(
+      array.type().dtype, [&]<class S>(std::type_identity<S>) -> Scalar::Value {
+        const auto value = composit::to_compute(reinterpret_cast<const S*>(array.data())[index]);
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, bool>)
+          return value;
+        else if constexpr (std::is_integral_v<T>)
+          return static_cast<int64_t>(value);
+        else if constexpr (std::is_floating_point_v<T>)
+          return static_cast<double>(value);
+        else
+          return std::complex<double>(value);
+      });
+}
+
+std::string identifier(std::string_view text) {
+  static const std::set<std::string, std::less<>> kReserved = {
+      "and",     "asm",       "auto",    "bool",     "break",  "case",    "catch",    "char",
+      "class",   "const",     "default", "delete",   "do",     "double",  "else",     "enum",
+      "export",  "extern",    "false",   "float",    "for",    "friend",  "goto",     "if",
+      "inline",  "int",       "long",    "mutable",  "new",    "not",     "operator", "or",
+      "private", "protected", "public",  "register", "return", "short",   "signed",   "sizeof",
+      "static",  "struct",    "switch",  "template", "this",   "throw",   "true",     "try",
+      "typedef", "typename",  "union",   "unsigned", "using",  "virtual", "void",     "volatile",
+      "while",   "xor",       "fl",      "std",      "main",   "weights", "arena"};
+  std::string name;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (std::isupper(c) && i > 0 && std::islower(static_cast<unsigned char>(text[i - 1])))
+      name += '_';
+    if (std::isalnum(c))
+      name += static_cast<char>(std::tolower(c));
+    else if (!name.empty() && name.back() != '_')
+      name += '_';
+  }
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "x" + name;
+  return kReserved.contains(name) ? name + "_" : name;
+}
+
+}  // namespace flashlight::cpp

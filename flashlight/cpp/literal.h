@@ -1,0 +1,31 @@
+// dtypes, numbers and identifiers as C++ writes them.
+//
+//   type_name(DType::float32) == "float";   literal(Scalar::Value(0.5), DType::float32) == "0.5f"
+//   identifier("encoder.layer.0.query") == "encoder_layer_0_query"
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "composit/ir/array.h"
+#include "composit/ir/attribute.h"
+
+namespace flashlight::cpp {
+
+// The type of an element in memory: "float", "int64_t", "fl::half", "std::complex<float>".
+std::string type_name(composit::DType dtype);
+// The type that arithmetic is done in: "float" for the 16-bit floats.
+std::string compute_type_name(composit::DType dtype);
+bool is_half(composit::DType dtype);  // one of the 16-bit floats
+
+// The shortest text that C++ reads as `value` in `dtype`; negative numbers have a sign in front.
+std::string literal(const composit::Scalar::Value& value, composit::DType dtype);
+
+// Element `index` of a row-major array.
+composit::Scalar::Value element(const composit::Array& array, int64_t index);
+
+// `text` with what no identifier may hold replaced by '_'; never empty, no keyword, and in snake
+// case where it was in capitals.
+std::string identifier(std::string_view text);
+
+}  // namespace flashlight::cpp

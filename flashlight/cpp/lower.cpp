@@ -1,0 +1,319 @@
+#include "flashlight/cpp/lower.h"
+
+#include <algorithm>
+#include <map>
+
+#include "composit/ad/affine.h"
+#include "composit/ad/stores.h"
+#include "composit/ir/error.h"
+#include "composit/passes/canonicalize.h"
+#include "composit/passes/common_subexpressions.h"
+#include "composit/passes/decompose.h"
+#include "composit/passes/definition.h"
+#include "composit/passes/drop_no_ops.h"
+#include "composit/passes/inline_calls.h"
+#include "composit/passes/outline_repeats.h"
+#include "flashlight/cpp/literal.h"
+#include "flashlight/cpp/names.h"
+#include "flashlight/cpp/statement.h"
+
+namespace flashlight::cpp {
+namespace {
+
+using composit::Axis;
+using composit::DType;
+using composit::Graph;
+using composit::LazyTensor;
+using composit::Loops;
+using composit::Node;
+using composit::NodePtr;
+using composit::Store;
+
+bool never_runs(const Statement& statement) {
+  const bool reduces =
+      !statement.axes.empty() && statement.axes.back().kind == composit::AxisKind::reduction;
+  for (const Axis& axis : statement.axes)
+    if (axis.extent == composit::Dim(0) && axis.kind != composit::AxisKind::reduction) return true;
+  return !reduces && composit::is_false(statement.domain);
+}
+
+// Nothing is added up: the accumulators keep what they start with.
+Statement without_empty_reduction(Statement statement) {
+  const auto empty = [](const Axis& axis) {
+    return axis.extent == composit::Dim(0) && axis.kind == composit::AxisKind::reduction;
+  };
+  if (std::none_of(statement.axes.begin(), statement.axes.end(), empty) &&
+      !composit::is_false(statement.domain))
+    return statement;
+  std::erase_if(statement.axes,
+                [](const Axis& axis) { return axis.kind == composit::AxisKind::reduction; });
+  const std::vector<Expr> init = statement.init;
+  statement = replaced(std::move(statement), [&](const Expr& part) {
+    return part.kind() == ExprKind::accumulator ? init[part.number()] : Expr();
+  });
+  statement.domain = Expr();
+  statement.init = statement.body = statement.combine = {};
+  return statement;
+}
+
+// The elements a nest writes, counted; nothing where it may write one twice, or not all of a box.
+int64_t written(const Statement& statement, const Store& store) {
+  if (statement.domain.defined() && statement.init.empty()) return -1;
+  composit::IndexAnalysis analysis(statement.axes);
+  const std::vector<size_t> over = composit::store_axes(statement);
+  if (store.add || !composit::injective(store.at, over, analysis)) return -1;
+  int64_t count = 1;
+  for (size_t axis : over) count *= statement.axes[axis].extent.value();
+  return count;
+}
+
+// Whether the statements of `loops` write each element of result `number`, and none twice.
+bool covers(const Loops& loops, size_t number) {
+  int64_t count = 0;
+  std::vector<std::pair<const Statement*, const Store*>> stores;
+  for (const Statement& statement : loops.statements)
+    for (const Store& store : statement.stores) {
+      if (store.result != number) continue;
+      const int64_t more = written(statement, store);
+      if (more < 0) return false;
+      for (const auto& [other, before] : stores)
+        if (!composit::disjoint(*other, *before, statement, store)) return false;
+      stores.emplace_back(&statement, &store);
+      count += more;
+    }
+  return count == loops.results[number].numel();
+}
+
+Statement zeros(const Type& type, size_t value) {
+  Statement statement;
+  std::vector<Expr> at;
+  for (size_t i = 0; i < type.rank(); ++i) {
+    statement.axes.push_back({"", type.sizes[i]});
+    at.push_back(Expr::axis(i));
+  }
+  statement.stores.push_back({value, at, composit::cast(Expr(0), type.dtype)});
+  return statement;
+}
+
+// Stores of one statement that need no accumulator can be statements of their own.
+std::vector<Statement> split(const Statement& statement) {
+  if (!statement.init.empty() || statement.stores.size() < 2) return {statement};
+  std::vector<Statement> parts;
+  for (const Store& store : statement.stores) {
+    parts.push_back(statement);
+    parts.back().stores = {store};
+  }
+  return parts;
+}
+
+class Lowering {
+ public:
+  Program run(const Graph& graph, const std::string& name) {
+    lower_function(graph, name, false);
+    if (missing_.empty()) return std::move(program_);
+    std::string list;
+    for (const auto& [op, count] : missing_)
+      list += (list.empty() ? "'" : ", '") + op + "'" +
+              (count > 1 ? " (" + std::to_string(count) + " times)" : "");
+    throw composit::UserError("[cpp] no code for " + list);
+  }
+
+ private:
+  // What is known of the function being made.
+  struct Scope {
+    Routine function;
+    composit::FlatMap<const Node*, std::vector<size_t>> values;
+  };
+
+  size_t lower_function(const Graph& graph, const std::string& name, bool is_region) {
+    Scope scope;
+    scope.function.name = name;
+    for (const LazyTensor& input : graph.inputs()) add_input(scope, input, is_region);
+    for (const NodePtr& node : graph.nodes()) lower_node(scope, *node);
+    for (const LazyTensor& output : graph.outputs())
+      if (output) add_result(scope, value_of(scope, output), is_region);
+    for (const composit::Mutation& mutation : graph.mutations())
+      add_result(scope, value_of(scope, mutation.value), is_region);
+    drop_unit_dimensions(scope.function, is_region);
+    program_.functions.push_back(std::move(scope.function));
+    return program_.functions.size() - 1;
+  }
+
+  static size_t add_value(Scope& scope, const Type& type, Role role, std::string name) {
+    if (type.conj || type.neg || type.layout != composit::Layout::strided)
+      throw composit::UserError("[cpp] expected dense tensors without a lazy conjugation");
+    scope.function.values.push_back(
+        {composit::tensor_type(type.dtype, type.sizes), role, std::move(name), {}});
+    return scope.function.values.size() - 1;
+  }
+
+  void add_input(Scope& scope, const LazyTensor& input, bool is_region) {
+    const std::string& name = composit::input_name(*input.node);
+    const composit::InputKind kind = composit::input_kind(*input.node);
+    const bool weight = is_region ? !is_number(name) : kind != composit::InputKind::user_input;
+    const size_t value = add_value(scope, input.type(), weight ? Role::weight : Role::argument,
+                                   is_number(name) ? "" : name);
+    scope.function.inputs.push_back(value);
+    scope.values.insert(input.node.get(), {value});
+  }
+
+  static size_t value_of(Scope& scope, const LazyTensor& tensor) {
+    const std::vector<size_t>* values = scope.values.find(tensor.node.get());
+    COMPOSIT_ASSERT(values != nullptr && tensor.index < values->size(),
+                    "a value of '" + tensor.node->op().str() + "' that was not lowered");
+    return values->at(tensor.index);
+  }
+
+  // A result is memory of its own: what is an input, or a result twice, is copied.
+  static void add_result(Scope& scope, size_t value, bool) {
+    Routine& function = scope.function;
+    if (function.values[value].role == Role::temporary) {
+      function.values[value].role = Role::result;
+      function.results.push_back(value);
+      return;
+    }
+    const size_t copy =
+        add_value(scope, function.values[value].type, Role::result, function.values[value].name);
+    Statement statement = zeros(function.values[value].type, copy);
+    statement.stores[0].value =
+        function.values[value].role == Role::constant && is_scalar(function.values[value].constant)
+            ? literal_of(function.values[value].constant)
+            : Expr::load(value, function.values[value].type.dtype, statement.stores[0].at);
+    add_nest(scope, std::move(statement), {"copy", "", ""});
+    function.results.push_back(copy);
+  }
+
+  static bool is_scalar(const Array& array) { return array.type().numel() == 1; }
+  static Expr literal_of(const Array& array) {
+    return Expr::literal(element(array, 0), array.type().dtype);
+  }
+
+  void lower_node(Scope& scope, const Node& node) {
+    if (composit::is_input(node)) return;
+    if (node.op() == composit::ops::kConstant) return add_constant(scope, node);
+    const Origin origin = {node.op().str(), std::string(node.annotation("scope")),
+                           std::string(node.annotation("source"))};
+    if (node.op() == composit::ops::kCall) return lower_call(scope, node, origin);
+    const auto loops = node.effect() >= 0 ? std::nullopt : composit::loops_of(node);
+    std::vector<size_t>& values = scope.values[&node];
+    for (const Type& type : node.outputs())
+      values.push_back(is_defined(type) ? add_value(scope, type, Role::temporary, name_of(node))
+                                        : 0);
+    if (loops)
+      add_nests(scope, node, *loops, origin);
+    else
+      ++missing_[node.op().str()];
+  }
+
+  // Numbers become literals, arrays weights that the program brings along.
+  static void add_constant(Scope& scope, const Node& node) {
+    const Array array = node.attribute("value").as<Array>().contiguous();
+    const Role role = is_scalar(array) ? Role::constant : Role::weight;
+    const size_t value = add_value(scope, array.type(), role, name_of(node));
+    scope.function.values[value].constant = array;
+    scope.values.insert(&node, {value});
+    if (role == Role::weight) scope.function.inputs.push_back(value);
+  }
+
+  void lower_call(Scope& scope, const Node& node, const Origin& origin) {
+    const composit::Region& region = node.find_run("body")->as<composit::Region>();
+    const composit::Hash hash = region->hash();
+    if (!functions_.contains(hash))
+      functions_.insert(hash,
+                        lower_function(*region, node.attribute("name").as<std::string>(), true));
+    Invocation call = {*functions_.find(hash), {}, {}, origin};
+    for (const LazyTensor& operand : node.operands())
+      call.arguments.push_back(value_of(scope, operand));
+    std::vector<size_t>& values = scope.values[&node];
+    for (const Type& type : node.outputs()) {
+      values.push_back(add_value(scope, type, Role::temporary, name_of(node)));
+      call.results.push_back(values.back());
+    }
+    scope.function.steps.push_back(std::move(call));
+  }
+
+  void add_nests(Scope& scope, const Node& node, Loops loops, const Origin& origin) {
+    const std::vector<size_t> results = *scope.values.find(&node);
+    loops = composit::canonical(std::move(loops));
+    for (size_t i = 0; i < results.size(); ++i)
+      if (is_defined(loops.results[i]) && !covers(loops, i))
+        add_nest(scope, zeros(loops.results[i], results[i]),
+                 {"zeros", origin.module, origin.source});
+    for (const Statement& whole : loops.statements)
+      for (Statement statement : split(whole)) {
+        for (Store& store : statement.stores) store.result = results[store.result];
+        add_nest(scope, with_operands(scope, node, std::move(statement)), origin);
+      }
+  }
+
+  static void add_nest(Scope& scope, Statement statement, const Origin& origin) {
+    if (never_runs(statement)) return;
+    statement = simplified(without_empty_reduction(std::move(statement)));
+    if (never_runs(statement)) return;
+    scope.function.steps.push_back(Nest{std::move(statement), origin});
+  }
+
+  // Loads of operands become loads of values, and those of one known number that number.
+  static Statement with_operands(Scope& scope, const Node& node, Statement statement) {
+    return replaced(std::move(statement), [&](const Expr& part) {
+      if (part.kind() != ExprKind::load) return Expr();
+      const size_t value = value_of(scope, node.operands()[part.number()]);
+      const Value& read = scope.function.values[value];
+      if (read.type.numel() == 0) return composit::cast(Expr(0), part.dtype());
+      if (read.role == Role::constant && is_scalar(read.constant)) return literal_of(read.constant);
+      return Expr::load(value, part.dtype(), part.arguments());
+    });
+  }
+
+  // Dimensions of size 1, but those of the program's own inputs and results.
+  static void drop_unit_dimensions(Routine& function, bool is_region) {
+    const auto fixed = [&](const Value& value) {
+      return !is_region && value.role != Role::temporary && value.role != Role::constant;
+    };
+    std::vector<std::vector<bool>> keep;
+    for (Value& value : function.values) {
+      keep.emplace_back();
+      composit::Dims sizes;
+      for (const composit::Dim& size : value.type.sizes) {
+        keep.back().push_back(fixed(value) || size != composit::Dim(1));
+        if (keep.back().back()) sizes.push_back(size);
+      }
+      value.type = composit::tensor_type(value.type.dtype, sizes);
+    }
+    const auto kept = [&](size_t value, const std::vector<Expr>& at) {
+      std::vector<Expr> indices;
+      for (size_t i = 0; i < at.size(); ++i)
+        if (keep[value][i]) indices.push_back(at[i]);
+      return indices;
+    };
+    for (Step& step : function.steps) {
+      auto* nest = std::get_if<Nest>(&step);
+      if (nest == nullptr) continue;
+      for (Store& store : nest->statement.stores) store.at = kept(store.result, store.at);
+      nest->statement = replaced(std::move(nest->statement), [&](const Expr& part) {
+        if (part.kind() != ExprKind::load) return Expr();
+        return Expr::load(part.number(), part.dtype(), kept(part.number(), part.arguments()));
+      });
+    }
+  }
+
+  Program program_;
+  composit::FlatMap<composit::Hash, size_t> functions_;
+  std::map<std::string, int> missing_;
+};
+
+}  // namespace
+
+// Repeats are found among closed operations, so that a piece is made of whole ones.
+Graph prepared(const Graph& graph) {
+  Graph now = composit::inline_calls(graph);
+  now = composit::drop_no_ops(canonicalize(now, {.exact = true}), {.detach = true});
+  now = composit::outline_repeats(composit::common_subexpressions(now));
+  return composit::decompose(now, {.open_bodies = true});
+}
+
+Program lower(const Graph& graph, const std::string& name) {
+  return Lowering().run(prepared(graph), name);
+}
+
+}  // namespace flashlight::cpp

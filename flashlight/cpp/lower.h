@@ -1,0 +1,24 @@
+// From graph to program: the first stage.
+//
+//   const Program program = lower(graph, "bert");
+//
+// Operations become those they are defined by, repeated pieces functions, and every operation the
+// loops of its row, over indices that are as simple as they get. Axes of extent 1 are left out, of
+// temporaries also as dimensions.
+#pragma once
+
+#include <string>
+
+#include "composit/ir/graph.h"
+#include "flashlight/cpp/program.h"
+
+namespace flashlight::cpp {
+
+// The graph that code is made for: decomposed, with repeated pieces as calls.
+composit::Graph prepared(const composit::Graph& graph);
+
+// Inputs and results of the program are those of `graph`: outputs, then what mutated inputs become.
+// UserError that lists all operations without loops ("[cpp] no code for 'aten::sort', 2 times").
+Program lower(const composit::Graph& graph, const std::string& name);
+
+}  // namespace flashlight::cpp

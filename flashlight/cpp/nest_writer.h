@@ -1,0 +1,75 @@
+// One nest of loops as C++.
+//
+//   Code code = NestWriter(statement, order, context).write();
+//
+// A sum of products is a call of fl::product, a sum along one axis of fl::sum, everything else
+// loops. Predicates of the domain become bounds of loops where they can.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "flashlight/cpp/code.h"
+#include "flashlight/cpp/contraction.h"
+#include "flashlight/cpp/expression.h"
+#include "flashlight/cpp/program.h"
+
+namespace flashlight::cpp {
+
+// What a nest stands in.
+struct NestContext {
+  std::vector<std::string> loops;  // variables of the loops around it: the first axes of `order`
+  std::function<std::string(size_t value, const std::vector<std::string>& indices)> element;
+  std::function<const Type&(size_t value)> type;
+  std::function<std::string(size_t value)> name;
+  // Whether storing to `value` declares it: it is a number of this place only.
+  std::function<bool(size_t value)> declares;
+  std::set<std::string>* taken = nullptr;  // names that are in use in the function
+};
+
+class NestWriter {
+ public:
+  // `order`: parallel axes from the outside in.
+  NestWriter(const Statement& statement, const std::vector<size_t>& order,
+             const NestContext& context);
+  Code write();
+
+ private:
+  struct Bounds {
+    std::map<size_t, std::pair<std::vector<std::string>, std::vector<std::string>>> limits;
+    std::vector<Expr> conditions;  // that are left
+  };
+
+  Code elementwise();
+  Code reduction();
+  Code folded(const std::string& function);
+  Code reduction_outside();
+  Code accumulated();
+  Code product(const Contraction& contraction);
+
+  std::string name_axis(size_t axis);
+  void name_axes(const std::vector<size_t>& axes);
+  Bounds bounds_of(const std::vector<size_t>& axes);
+  std::string header(size_t axis, const Bounds& bounds) const;
+  Code loops(const std::vector<size_t>& axes, const Bounds& bounds, Code body) const;
+  Code guarded(const std::vector<Expr>& conditions, Code body);
+  Code stores(ExpressionWriter& writer, bool declare);
+  Code store(ExpressionWriter& writer, const composit::Store& store, bool declare);
+  Code update();
+  std::string accumulator_name(size_t number);
+  std::string lambda(const std::string& parameters, const Expr& value, const Expr& domain);
+
+  ExpressionWriter writer() { return {leaves_, statement_.axes, *context_.taken}; }
+  std::vector<size_t> axes_of(composit::AxisKind kind) const;
+
+  Statement statement_;
+  std::vector<size_t> rest_;  // parallel axes that are not loops around it
+  const NestContext& context_;
+  Leaves leaves_;
+  std::set<std::string> loop_names_;
+};
+
+}  // namespace flashlight::cpp

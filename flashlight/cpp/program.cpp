@@ -1,0 +1,98 @@
+#include "flashlight/cpp/program.h"
+
+#include <algorithm>
+
+#include "composit/ir/print.h"
+
+namespace flashlight::cpp {
+namespace {
+
+void add(std::vector<size_t>& list, size_t value) {
+  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+}
+
+std::string names(const Routine& function, const std::vector<size_t>& values) {
+  std::string text;
+  for (size_t value : values)
+    text += (text.empty() ? "" : ", ") + function.values[value].name + " (x" +
+            std::to_string(value) + "): " + composit::print(function.values[value].type);
+  return text;
+}
+
+// The statement as the text of a loop form, whose operands and results are all values.
+std::string print(const Routine& function, const Statement& statement) {
+  composit::Loops loops;
+  for (const Value& value : function.values) {
+    loops.operands.push_back(value.type);
+    loops.results.push_back(value.type);
+  }
+  loops.statements = {statement};
+  const std::string text = composit::print(loops);
+  return text.substr(text.find("{\n") + 2, text.rfind('}') - text.find("{\n") - 2);
+}
+
+}  // namespace
+
+std::vector<size_t> reads(const Step& step) {
+  if (const auto* invocation = std::get_if<Invocation>(&step)) return invocation->arguments;
+  std::vector<size_t> found;
+  for (const Expr& part : composit::parts_of(expressions(std::get<Nest>(step).statement)))
+    if (part.kind() == ExprKind::load) add(found, part.number());
+  return found;
+}
+
+std::vector<size_t> writes(const Step& step) {
+  if (const auto* invocation = std::get_if<Invocation>(&step)) return invocation->results;
+  std::vector<size_t> found;
+  for (const composit::Store& store : std::get<Nest>(step).statement.stores)
+    add(found, store.result);
+  return found;
+}
+
+const Origin& origin_of(const Step& step) {
+  return std::visit([](const auto& one) -> const Origin& { return one.origin; }, step);
+}
+
+std::vector<Expr> expressions(const Statement& statement) {
+  std::vector<Expr> all = {statement.domain};
+  for (const auto* list : {&statement.init, &statement.body, &statement.combine})
+    all.insert(all.end(), list->begin(), list->end());
+  for (const composit::Store& store : statement.stores) {
+    all.insert(all.end(), store.at.begin(), store.at.end());
+    all.push_back(store.value);
+  }
+  return all;
+}
+
+Statement with_expressions(Statement statement, const std::vector<Expr>& expressions) {
+  size_t next = 0;
+  statement.domain = expressions[next++];
+  for (auto* list : {&statement.init, &statement.body, &statement.combine})
+    for (Expr& x : *list) x = expressions[next++];
+  for (composit::Store& store : statement.stores) {
+    for (Expr& x : store.at) x = expressions[next++];
+    store.value = expressions[next++];
+  }
+  return statement;
+}
+
+std::string print(const Program& program) {
+  std::string text;
+  for (const Routine& function : program.functions) {
+    text += function.name + "(" + names(function, function.inputs) + ") -> " +
+            names(function, function.results) + "\n";
+    for (const Step& step : function.steps) {
+      text += "  # " + origin_of(step).module + " " + origin_of(step).operation + "\n";
+      if (const auto* nest = std::get_if<Nest>(&step)) {
+        text += print(function, nest->statement);
+        continue;
+      }
+      const auto& call = std::get<Invocation>(step);
+      text += "  " + names(function, call.results) + " = " + program.functions[call.function].name +
+              "(" + names(function, call.arguments) + ")\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace flashlight::cpp

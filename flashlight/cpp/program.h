@@ -1,0 +1,91 @@
+// A graph on its way to C++: functions, the tensors they handle, and nests of loops over those.
+//
+//   Program program = lower(graph);          // lower.h: a nest per operation
+//   fuse(program);                           // fuse.h: what can be computed where it is used, is
+//   std::string text = emit(program);        // emit.h
+//
+// Everything here is data; each stage changes a Program, and print(program) shows it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "composit/ir/array.h"
+#include "composit/op/loops.h"
+
+namespace flashlight::cpp {
+
+using composit::Array;
+using composit::Expr;
+using composit::ExprKind;
+using composit::Statement;
+using composit::Type;
+
+enum class Role : uint8_t {
+  argument,   // what the caller gives
+  weight,     // the same, in the function's struct of weights
+  result,     // memory that the caller gives
+  constant,   // known now
+  temporary,  // the function's own
+};
+
+// A tensor of a function, row-major.
+struct Value {
+  Type type;
+  Role role = Role::temporary;
+  std::string name = {};  // by the model, or by the operation: "query", "softmax"
+  Array constant = {};    // of a constant
+};
+
+// Where in the model a step comes from.
+struct Origin {
+  std::string operation;  // "aten::softmax.int"
+  std::string module;     // "encoder.layer.0.attention"
+  std::string source;     // "model.cpp:12"
+};
+
+// One statement of loops; its loads and stores count the function's values.
+struct Nest {
+  Statement statement;
+  Origin origin;
+};
+
+// Calls another function of the program.
+struct Invocation {
+  size_t function = 0;
+  std::vector<size_t> arguments;  // values for the callee's inputs, in order
+  std::vector<size_t> results;
+  Origin origin;
+};
+
+using Step = std::variant<Nest, Invocation>;
+
+struct Routine {
+  std::string name;
+  std::vector<Value> values;
+  std::vector<size_t> inputs;   // arguments and weights, in order
+  std::vector<size_t> results;  // distinct
+  std::vector<Step> steps;
+};
+
+// Callees stand before their callers; the last function is the program's own.
+struct Program {
+  std::vector<Routine> functions;
+};
+
+// Values that a step reads and writes, each once, in order of appearance.
+std::vector<size_t> reads(const Step& step);
+std::vector<size_t> writes(const Step& step);
+const Origin& origin_of(const Step& step);
+
+// Expressions of a statement, in the order in which they are evaluated: domain, init, body,
+// combine, then of each store its indices and its value.
+std::vector<Expr> expressions(const Statement& statement);
+// The same statement with other expressions, in that order.
+Statement with_expressions(Statement statement, const std::vector<Expr>& expressions);
+
+std::string print(const Program& program);
+
+}  // namespace flashlight::cpp

@@ -1,0 +1,307 @@
+#include "flashlight/cpp/routine_writer.h"
+
+#include <algorithm>
+
+#include "flashlight/cpp/arena.h"
+#include "flashlight/cpp/literal.h"
+#include "flashlight/cpp/statement.h"
+
+namespace flashlight::cpp {
+namespace {
+
+// Arrays up to this size stand on the stack where a loop has one to itself.
+constexpr int64_t kMaxStackBytes = 16 << 10;
+
+std::string brackets(const Type& type, const std::vector<bool>* kept = nullptr) {
+  std::string text;
+  for (size_t i = 0; i < type.rank(); ++i)
+    if (kept == nullptr || (*kept)[i]) text += "[" + std::to_string(type.sizes[i].value()) + "]";
+  return text;
+}
+
+void add_steps(const Item& item, std::set<size_t>& steps) {
+  if (!item.is_loop()) steps.insert(item.step);
+  for (const Item& inner : item.body) add_steps(inner, steps);
+}
+
+}  // namespace
+
+RoutineWriter::RoutineWriter(const Program& program, size_t number,
+                             const std::vector<WeightStruct>& structs,
+                             const std::vector<Signature>& callees)
+    : program_(program),
+      number_(number),
+      function_(program.functions[number]),
+      structs_(structs),
+      callees_(callees),
+      schedule_(schedule_of(function_)) {
+  writers_.resize(function_.values.size());
+  for (size_t i = 0; i < function_.steps.size(); ++i)
+    for (size_t value : writes(function_.steps[i])) writers_[value].push_back(i);
+  signature_.has_weights = !structs[number].members.empty();
+  name_values();
+  plan_arena();
+}
+
+void RoutineWriter::name_values() {
+  std::set<size_t> used(function_.inputs.begin(), function_.inputs.end());
+  for (const Step& one : function_.steps) {
+    for (size_t value : reads(one)) used.insert(value);
+    for (size_t value : writes(one)) used.insert(value);
+  }
+  names_.resize(function_.values.size());
+  for (const Routine& other : program_.functions) taken_.insert(identifier(other.name));
+  for (const WeightMember& member : structs_[number_].members)
+    if (!member.is_struct()) names_[member.value] = "weights." + member.name;
+  for (size_t value : used) {
+    if (function_.values[value].role == Role::weight) continue;
+    const std::string base = identifier(function_.values[value].name);
+    std::string name = base;
+    for (int i = 2; !taken_.insert(name).second; ++i) name = base + "_" + std::to_string(i);
+    names_[value] = name;
+  }
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+bool RoutineWriter::is_local(size_t value) const {
+  const Storage& storage = schedule_.storage[value];
+  if (function_.values[value].role != Role::temporary) return false;
+  if (storage.elements == 1 && !std::count(storage.kept.begin(), storage.kept.end(), true))
+    return true;
+  const auto bytes = storage.elements *
+                     static_cast<int64_t>(composit::item_size(function_.values[value].type.dtype));
+  return !storage.home.empty() && bytes <= kMaxStackBytes;
+}
+
+bool RoutineWriter::in_arena(size_t value) const {
+  return function_.values[value].role == Role::temporary && !writers_[value].empty() &&
+         !is_local(value);
+}
+
+void RoutineWriter::plan_arena() {
+  std::vector<Lifetime> lifetimes;
+  std::vector<size_t> values;
+  offsets_.resize(function_.values.size());
+  std::vector<std::set<size_t>> steps;
+  for (const Item& item : schedule_.items) add_steps(item, steps.emplace_back());
+  for (size_t value = 0; value < function_.values.size(); ++value) {
+    if (!in_arena(value)) continue;
+    Lifetime life = {schedule_.storage[value].elements * static_cast<int64_t>(composit::item_size(
+                                                             function_.values[value].type.dtype)),
+                     steps.size(), 0};
+    for (size_t item = 0; item < steps.size(); ++item)
+      for (size_t step : steps[item]) {
+        const std::vector<size_t> read = reads(function_.steps[step]),
+                                  written = writes(function_.steps[step]);
+        const bool touched = std::count(read.begin(), read.end(), value) != 0 ||
+                             std::count(written.begin(), written.end(), value) != 0;
+        if (!touched) continue;
+        life.first = std::min(life.first, item);
+        life.last = std::max(life.last, item);
+      }
+    lifetimes.push_back(life);
+    values.push_back(value);
+  }
+  const std::vector<int64_t> offsets = place(lifetimes);
+  for (size_t i = 0; i < values.size(); ++i) offsets_[values[i]] = offsets[i];
+  own_bytes_ = arena_size(lifetimes, offsets);
+  int64_t most = 0;
+  for (const Step& one : function_.steps)
+    if (const auto* call = std::get_if<Invocation>(&one)) {
+      most = std::max(most, callees_[call->function].arena_bytes);
+      signature_.has_arena |= callees_[call->function].has_arena;
+    }
+  signature_.has_arena |= own_bytes_ > 0;
+  signature_.arena_bytes = own_bytes_ + most;
+  signature_.name = identifier(function_.name);
+}
+
+// ---- text ---------------------------------------------------------------------------------------
+
+std::string RoutineWriter::element(size_t value, const std::vector<std::string>& indices) const {
+  std::string text = names_[value];
+  const std::vector<bool>& kept = schedule_.storage[value].kept;
+  for (size_t i = 0; i < indices.size(); ++i)
+    if (kept[i]) text += "[" + indices[i] + "]";
+  if (indices.empty() && function_.values[value].role == Role::weight) text += "[0]";
+  return text;
+}
+
+bool RoutineWriter::declares(size_t value) const {
+  if (!is_local(value) || writers_[value].size() != 1 || declared_.contains(value)) return false;
+  const Storage& storage = schedule_.storage[value];
+  const auto* nest = std::get_if<Nest>(&function_.steps[writers_[value][0]]);
+  return nest != nullptr && !std::count(storage.kept.begin(), storage.kept.end(), true) &&
+         !nest->statement.stores[0].add && nest->statement.stores.size() == 1 &&
+         !(nest->statement.domain.defined() && nest->statement.init.empty()) &&
+         !has_axes(nest->statement, composit::AxisKind::scan) &&
+         schedule_.order[writers_[value][0]].size() == schedule_.shared[writers_[value][0]];
+}
+
+std::string RoutineWriter::array_type(const Type& type, const std::vector<bool>* kept) const {
+  return type_name(type.dtype) + brackets(type, kept);
+}
+
+std::vector<std::string> RoutineWriter::parameters() const {
+  std::vector<std::string> list;
+  if (signature_.has_weights) list.push_back("const " + structs_[number_].name + "& weights");
+  const auto reference = [&](size_t value, const char* qualifier) {
+    const Type& type = function_.values[value].type;
+    const std::string name = names_[value];
+    return qualifier + type_name(type.dtype) +
+           (type.rank() == 0 ? "& " + name : " (&" + name + ")" + brackets(type));
+  };
+  for (size_t value : function_.inputs)
+    if (function_.values[value].role == Role::argument && function_.values[value].type.numel() > 0)
+      list.push_back((is_read(value) ? "" : "[[maybe_unused]] ") + reference(value, "const "));
+  for (size_t value : function_.results)
+    if (function_.values[value].type.numel() > 0) list.push_back(reference(value, ""));
+  if (signature_.has_arena) list.push_back("std::byte* arena");
+  return list;
+}
+
+bool RoutineWriter::is_read(size_t value) const {
+  return std::any_of(function_.steps.begin(), function_.steps.end(), [&](const Step& one) {
+    const std::vector<size_t> read = reads(one);
+    return std::find(read.begin(), read.end(), value) != read.end();
+  });
+}
+
+Code RoutineWriter::write() {
+  std::vector<std::string> loops;
+  std::vector<size_t> path;
+  const Code body = items(schedule_.items, loops, path);
+  Code code = heading();
+  Code head = call("void " + signature_.name, parameters(), " {", 0);
+  code += head;
+  for (const std::string& line : body.lines)
+    code.lines.push_back(line.empty() ? line : "  " + line);
+  code.lines.push_back("}");
+  return code;
+}
+
+Code RoutineWriter::heading() const {
+  std::set<std::string> sources;
+  std::string module;
+  for (const Step& one : function_.steps) {
+    const Origin& origin = origin_of(one);
+    if (!origin.source.empty()) sources.insert(origin.source);
+  }
+  Code code;
+  if (!sources.empty()) code += comment("From " + *sources.begin() + ".");
+  return code;
+}
+
+std::string RoutineWriter::loop_name(const std::vector<std::string>& loops) {
+  static const std::string kLetters = "ijklmnopqrstuvwxyz";
+  for (int round = 0;; ++round)
+    for (const char letter : kLetters) {
+      const std::string name = letter + (round == 0 ? "" : std::to_string(round));
+      if (!taken_.contains(name) && std::find(loops.begin(), loops.end(), name) == loops.end())
+        return name;
+    }
+}
+
+// Arrays and numbers that have to be declared before `item`, which is the first to touch them.
+Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& path,
+                                 std::set<size_t>& declared) {
+  std::set<size_t> steps;
+  add_steps(item, steps);
+  Code code;
+  for (size_t step : steps)
+    for (size_t value : writes(function_.steps[step])) {
+      const Value& one = function_.values[value];
+      if (one.role != Role::temporary || declared.contains(value) || declares(value)) continue;
+      if (is_local(value) && schedule_.storage[value].home != path) continue;
+      declared.insert(value);
+      const Storage& storage = schedule_.storage[value];
+      const std::string dims = brackets(one.type, &storage.kept);
+      if (is_local(value))
+        code += statement(type_name(one.type.dtype) + " " + names_[value] + dims + ";");
+      else
+        code += statement("auto& " + names_[value] + " = fl::at<" + type_name(one.type.dtype) +
+                          dims + ">(arena, " + std::to_string(offsets_[value]) + ");");
+    }
+  return code;
+}
+
+Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string>& loops,
+                          std::vector<size_t>& path) {
+  Code code;
+  std::string module;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Item& item = list[i];
+    code += declarations(item, path, declared_);
+    if (!item.is_loop()) {
+      code += step(item.step, loops);
+      continue;
+    }
+    const std::string name = loop_name(loops);
+    loops.push_back(name);
+    path.push_back(i);
+    const Code body = items(item.body, loops, path);
+    path.pop_back();
+    loops.pop_back();
+    code += block("for (int " + name + " = 0; " + name + " < " + std::to_string(item.extent) +
+                      "; ++" + name + ")",
+                  body);
+  }
+  return code;
+}
+
+Code RoutineWriter::step(size_t number, const std::vector<std::string>& loops) {
+  if (const auto* call = std::get_if<Invocation>(&function_.steps[number]))
+    return invocation(number, *call);
+  NestContext context;
+  context.loops = loops;
+  context.element = [this](size_t value, const std::vector<std::string>& indices) {
+    return element(value, indices);
+  };
+  context.type = [this](size_t value) -> const Type& { return function_.values[value].type; };
+  context.name = [this](size_t value) { return names_[value]; };
+  context.declares = [this](size_t value) { return declares(value); };
+  context.taken = &taken_;
+  const auto& nest = std::get<Nest>(function_.steps[number]);
+  return NestWriter(nest.statement, schedule_.order[number], context).write();
+}
+
+// `value` where a reference to an array of type `as` is wanted.
+std::string RoutineWriter::whole(size_t value, const Type& as, bool is_const) const {
+  std::string text = names_[value];
+  const Value& one = function_.values[value];
+  if (one.role == Role::weight)
+    return "fl::as<const " + array_type(as, nullptr) + ">(" + text + ")";
+  if (one.type.sizes == as.sizes) return text;
+  return std::string("fl::as<") + (is_const ? "const " : "") + array_type(as, nullptr) + ">(" +
+         text + ")";
+}
+
+Code RoutineWriter::invocation(size_t number, const Invocation& call) {
+  const Routine& callee = program_.functions[call.function];
+  const Signature& signature = callees_[call.function];
+  std::vector<std::string> arguments;
+  if (signature.has_weights) {
+    for (const WeightMember& member : structs_[number_].members) {
+      const auto place = std::find(member.calls.begin(), member.calls.end(), number);
+      if (place == member.calls.end()) continue;
+      const std::string index =
+          member.calls.size() == 1 ? "" : "[" + std::to_string(place - member.calls.begin()) + "]";
+      arguments.push_back("weights." + member.name + index);
+    }
+  }
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const Value& parameter = callee.values[callee.inputs[i]];
+    if (parameter.role == Role::argument && parameter.type.numel() > 0)
+      arguments.push_back(whole(call.arguments[i], parameter.type, true));
+  }
+  for (size_t i = 0; i < call.results.size(); ++i) {
+    const Type& type = callee.values[callee.results[i]].type;
+    if (type.numel() > 0) arguments.push_back(whole(call.results[i], type, false));
+  }
+  if (signature.has_arena)
+    arguments.push_back(own_bytes_ > 0 ? "arena + " + std::to_string(own_bytes_) : "arena");
+  return flashlight::cpp::call(signature.name, arguments, ";", 2);
+}
+
+}  // namespace flashlight::cpp

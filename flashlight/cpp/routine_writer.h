@@ -1,0 +1,67 @@
+// One function of a program as C++: its loops in the order of the schedule, temporaries in the
+// arena.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "flashlight/cpp/code.h"
+#include "flashlight/cpp/nest_writer.h"
+#include "flashlight/cpp/program.h"
+#include "flashlight/cpp/schedule.h"
+#include "flashlight/cpp/weights.h"
+
+namespace flashlight::cpp {
+
+// What callers need to know of a function.
+struct Signature {
+  std::string name;
+  bool has_weights = false, has_arena = false;
+  int64_t arena_bytes = 0;
+};
+
+class RoutineWriter {
+ public:
+  RoutineWriter(const Program& program, size_t number, const std::vector<WeightStruct>& structs,
+                const std::vector<Signature>& callees);
+  // The definition, its comment on top.
+  Code write();
+  const Signature& signature() const { return signature_; }
+  // "const float (&x)[3]", per argument and result.
+  std::vector<std::string> parameters() const;
+
+ private:
+  void name_values();
+  void plan_arena();
+  bool is_local(size_t value) const;
+  bool in_arena(size_t value) const;
+  Code items(const std::vector<Item>& items, std::vector<std::string>& loops,
+             std::vector<size_t>& path);
+  Code declarations(const Item& item, const std::vector<size_t>& path, std::set<size_t>& declared);
+  Code step(size_t number, const std::vector<std::string>& loops);
+  Code invocation(size_t number, const Invocation& call);
+  std::string element(size_t value, const std::vector<std::string>& indices) const;
+  std::string whole(size_t value, const Type& as, bool is_const) const;
+  bool declares(size_t value) const;
+  bool is_read(size_t value) const;
+  std::string array_type(const Type& type, const std::vector<bool>* kept) const;
+  Code heading() const;
+  std::string loop_name(const std::vector<std::string>& loops);
+
+  const Program& program_;
+  const size_t number_;
+  const Routine& function_;
+  const std::vector<WeightStruct>& structs_;
+  const std::vector<Signature>& callees_;
+  Schedule schedule_;
+  Signature signature_;
+  std::set<std::string> taken_;
+  std::vector<std::string> names_;            // by value
+  std::vector<int64_t> offsets_;              // by value
+  std::vector<std::vector<size_t>> writers_;  // by value: steps
+  std::set<size_t> declared_;
+  int64_t own_bytes_ = 0;
+};
+
+}  // namespace flashlight::cpp

@@ -1,0 +1,168 @@
+#include "flashlight/cpp/statement.h"
+
+#include <algorithm>
+
+#include "composit/ad/affine.h"
+
+namespace flashlight::cpp {
+
+using composit::Axis;
+using composit::AxisKind;
+using composit::Function;
+
+std::vector<size_t> axes_in(const Expr& x) {
+  std::vector<size_t> axes;
+  if (!x.defined()) return axes;
+  for (const Expr& part : composit::parts_of({x}))
+    if (part.kind() == ExprKind::axis) axes.push_back(part.number());
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+size_t parallel_axes(const Statement& statement) {
+  return static_cast<size_t>(
+      std::count_if(statement.axes.begin(), statement.axes.end(),
+                    [](const Axis& axis) { return axis.kind == AxisKind::parallel; }));
+}
+
+bool has_axes(const Statement& statement, AxisKind kind) {
+  return std::any_of(statement.axes.begin(), statement.axes.end(),
+                     [kind](const Axis& axis) { return axis.kind == kind; });
+}
+
+std::optional<Function> fold_function(const Statement& statement) {
+  if (statement.combine.size() != 1 || has_axes(statement, AxisKind::scan)) return std::nullopt;
+  const Expr& combine = statement.combine[0];
+  if (combine.kind() != ExprKind::call || combine.arguments().size() != 2) return std::nullopt;
+  const Function function = combine.function();
+  const bool known = function == Function::add || function == Function::mul ||
+                     function == Function::max || function == Function::min;
+  const bool plain =
+      known && combine[0].kind() == ExprKind::left && combine[1].kind() == ExprKind::right;
+  return plain ? std::optional(function) : std::nullopt;
+}
+
+bool is_sum(const Statement& statement) {
+  if (fold_function(statement) != Function::add || !composit::is_literal(statement.init[0], 0))
+    return false;
+  const composit::DType dtype = statement.body[0].dtype();
+  return dtype == composit::DType::float32 || dtype == composit::DType::float64;
+}
+
+bool is_elementwise(const Statement& statement) {
+  return statement.init.empty() && !statement.domain.defined() && statement.stores.size() == 1 &&
+         !statement.stores[0].add && parallel_axes(statement) == statement.axes.size() &&
+         axes_of_dimensions(statement.stores[0].at)
+                 .value_or(std::vector<size_t>(statement.axes.size() + 1))
+                 .size() == statement.axes.size();
+}
+
+std::optional<std::vector<size_t>> axes_of_dimensions(const std::vector<Expr>& at) {
+  std::vector<size_t> axes;
+  for (const Expr& index : at) {
+    if (index.kind() != ExprKind::axis) return std::nullopt;
+    if (std::count(axes.begin(), axes.end(), index.number())) return std::nullopt;
+    axes.push_back(index.number());
+  }
+  return axes;
+}
+
+int64_t iterations(const Statement& statement) {
+  int64_t count = 1;
+  for (const Axis& axis : statement.axes) count *= axis.extent.value();
+  return count;
+}
+
+Cost cost_of(const Expr& value) {
+  Cost cost;
+  std::vector<Expr> open = {value};
+  composit::FlatMap<composit::Hash, bool> seen;
+  while (!open.empty()) {
+    const Expr part = open.back();
+    open.pop_back();
+    if (part.kind() != ExprKind::call || !seen.insert(part.hash(), true)) continue;
+    if (!part.is(Function::cast)) ++cost.operations;
+    const bool cheap = !composit::info_of(part.function()).op.empty() ||
+                       part.is(Function::select) || part.is(Function::cast) ||
+                       part.is(Function::min) || part.is(Function::max) || part.is(Function::abs);
+    cost.expensive |= !cheap || part.is(Function::div);
+    open.insert(open.end(), part.arguments().begin(), part.arguments().end());
+  }
+  return cost;
+}
+
+Statement replaced(Statement statement, const composit::ReplaceExpr& change) {
+  std::vector<Expr> all = expressions(statement), defined;
+  for (const Expr& x : all)
+    if (x.defined()) defined.push_back(x);
+  const std::vector<Expr> changed = composit::replace(defined, change);
+  size_t next = 0;
+  for (Expr& x : all)
+    if (x.defined()) x = changed[next++];
+  return with_expressions(std::move(statement), all);
+}
+
+Statement without_unused_accumulators(Statement statement) {
+  std::vector<bool> needed(statement.init.size(), false);
+  std::vector<Expr> open;
+  for (const composit::Store& store : statement.stores) open.push_back(store.value);
+  while (!open.empty()) {
+    const Expr x = open.back();
+    open.pop_back();
+    for (const Expr& part : composit::parts_of({x})) {
+      const bool counted = part.kind() == ExprKind::accumulator || part.kind() == ExprKind::left ||
+                           part.kind() == ExprKind::right;
+      if (!counted || needed[part.number()]) continue;
+      needed[part.number()] = true;
+      open.push_back(statement.combine[part.number()]);
+    }
+  }
+  std::vector<size_t> number(needed.size());
+  Statement left = statement;
+  left.init = left.body = left.combine = {};
+  for (size_t i = 0; i < needed.size(); ++i) {
+    number[i] = left.init.size();
+    if (!needed[i]) continue;
+    left.init.push_back(statement.init[i]);
+    left.body.push_back(statement.body[i]);
+    left.combine.push_back(statement.combine[i]);
+  }
+  return replaced(std::move(left), [&](const Expr& part) {
+    if (part.kind() == ExprKind::accumulator)
+      return Expr::accumulator(number[part.number()], part.dtype());
+    if (part.kind() == ExprKind::left) return Expr::left(number[part.number()], part.dtype());
+    if (part.kind() == ExprKind::right) return Expr::right(number[part.number()], part.dtype());
+    return Expr();
+  });
+}
+
+Statement simplified(Statement statement) {
+  composit::IndexAnalysis analysis(statement.axes);
+  const Expr domain = composit::simplify_domain(statement.domain, analysis);
+  statement.domain = Expr();
+  std::vector<Expr> all = expressions(statement), defined;
+  for (const Expr& x : all)
+    if (x.defined()) defined.push_back(x);
+  const std::vector<Expr> simple = analysis.simplify(defined);
+  size_t next = 0;
+  for (Expr& x : all)
+    if (x.defined()) x = simple[next++];
+  statement = with_expressions(std::move(statement), all);
+  statement.domain = domain;
+  std::vector<Axis> axes;
+  std::vector<size_t> number;
+  for (const Axis& axis : statement.axes) {
+    number.push_back(axes.size());
+    if (axis.extent != composit::Dim(1)) axes.push_back(axis);
+  }
+  if (axes.size() == statement.axes.size()) return statement;
+  const std::vector<Axis> old = std::exchange(statement.axes, axes);
+  return replaced(std::move(statement), [&](const Expr& part) {
+    if (part.kind() != ExprKind::axis) return Expr();
+    return old[part.number()].extent == composit::Dim(1)
+               ? Expr::literal(int64_t{0}, composit::DType::int64)
+               : Expr::axis(number[part.number()]);
+  });
+}
+
+}  // namespace flashlight::cpp

@@ -1,0 +1,35 @@
+// The weights of a program as structs of pointers, one per function: those it reads itself, and the
+// structs of the functions it calls.
+//
+//   struct Weights { const float (*embedding)[768]; EncoderLayer encoder_layer[12]; };
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "flashlight/cpp/program.h"
+
+namespace flashlight::cpp {
+
+struct WeightMember {
+  std::string name;
+  size_t value = 0;                // of the function; unless it is a struct
+  std::vector<size_t> calls = {};  // the invocations it is for, one element each
+  size_t function = 0;             // whose struct it is
+  bool is_struct() const { return !calls.empty(); }
+};
+
+struct WeightStruct {
+  std::string name;  // "EncoderLayer"
+  std::vector<WeightMember> members;
+};
+
+// By function; without members where a function has no weights. A weight of a function that its
+// caller does not have as a weight becomes an argument.
+std::vector<WeightStruct> plan_weights(Program& program);
+
+// The inputs of the program, by their numbers among the weights' values, in the order in which the
+// pointers lie in the struct of the last function.
+std::vector<size_t> weight_order(const Program& program, const std::vector<WeightStruct>& structs);
+
+}  // namespace flashlight::cpp

@@ -1,0 +1,70 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <ostream>
+
+#include "composit/io/saved_capture.h"
+#include "composit/ops/native.h"
+#include "flashlight/cpp/backend.h"
+#include "frontends/cli/commands.h"
+
+namespace cli {
+namespace {
+
+using composit::Array;
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// The largest difference, in units of the largest element.
+double difference(const Array& ours, const Array& expected) {
+  const std::vector<double> x = composit::elements<double>(ours),
+                            y = composit::elements<double>(expected);
+  double most = 0, largest = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    most = std::max(most, std::abs(x[i] - y[i]));
+    largest = std::max(largest, std::abs(y[i]));
+  }
+  return largest > 0 ? most / largest : most;
+}
+
+std::vector<Array> inputs_of(const composit::SavedCapture& capture) {
+  std::vector<Array> inputs;
+  size_t example = 0;
+  for (const composit::LazyTensor& input : capture.graph.inputs()) {
+    const bool given = composit::input_kind(*input.node) == composit::InputKind::user_input;
+    inputs.push_back(given ? capture.example_inputs.at(example++)
+                           : capture.weights.at(composit::input_name(*input.node)));
+  }
+  return inputs;
+}
+
+}  // namespace
+
+int run(const std::string& folder, std::ostream& out) {
+  const composit::SavedCapture capture = composit::load(folder);
+  const auto start = std::chrono::steady_clock::now();
+  const flashlight::cpp::Compiled compiled =
+      flashlight::cpp::compile(capture.graph, {.name = std::filesystem::path(folder).stem()});
+  out << "compiled in " << seconds_since(start) << " s\n";
+  const std::vector<Array> inputs = inputs_of(capture);
+  std::vector<Array> results;
+  double best = 1e9;
+  for (int round = 0; round < 5; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    results = compiled(inputs);
+    best = std::min(best, seconds_since(begin));
+  }
+  out << "one run: " << best * 1e3 << " ms\n";
+  double largest = 0;
+  for (size_t i = 0; i < capture.example_outputs.size(); ++i) {
+    const double one = difference(results[i], capture.example_outputs[i]);
+    out << "result " << i << ": largest difference " << one << '\n';
+    largest = std::max(largest, one);
+  }
+  return largest < 1e-3 ? 0 : 1;
+}
+
+}  // namespace cli
