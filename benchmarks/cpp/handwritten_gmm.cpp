@@ -48,6 +48,24 @@ void for_each_below(int64_t d, const Visit& visit) {
     for (int64_t i = j + 1; i < d; ++i) visit(i, j, place++);
 }
 
+// Zeros at first; begins at a line of the cache, so that no vector lies in two.
+template <class T>
+class Numbers {
+ public:
+  explicit Numbers(int64_t count) : lines_(static_cast<size_t>(count / kPerLine + 1)) {}
+  T* begin() { return lines_.front().numbers; }
+  T* end() { return begin() + lines_.size() * kPerLine; }
+  T& operator[](int64_t i) { return begin()[i]; }
+
+ private:
+  static constexpr size_t kLineBytes = 64;
+  static constexpr int64_t kPerLine = kLineBytes / sizeof(T);
+  struct alignas(kLineBytes) Line {
+    T numbers[kPerLine] = {};
+  };
+  std::vector<Line> lines_;
+};
+
 template <class T>
 class Gmm {
  public:
@@ -99,15 +117,11 @@ class Gmm {
  private:
   int64_t triangle() const { return sizes_.d * (sizes_.d + 1) / 2; }
   const T* mean(int64_t k) const { return parameters_.means + k * sizes_.d; }
-  T* columns(int64_t block) { return &columns_[static_cast<size_t>(block * width_ * kPoints)]; }
-  T* terms(int64_t k, int64_t block) {
-    return &terms_[static_cast<size_t>((block * sizes_.k + k) * kPoints)];
-  }
-  T* moved(int64_t i) { return &moved_[static_cast<size_t>(i * kPoints)]; }
+  T* columns(int64_t block) { return &columns_[block * width_ * kPoints]; }
+  T* terms(int64_t k, int64_t block) { return &terms_[(block * sizes_.k + k) * kPoints]; }
+  T* moved(int64_t i) { return &moved_[i * kPoints]; }
   // Q_ij: what a tile reads of one column lies side by side.
-  T& factor(int64_t i, int64_t j) {
-    return factor_[static_cast<size_t>((i / kRows * width_ + j) * kRows + i % kRows)];
-  }
+  T& factor(int64_t i, int64_t j) { return factor_[(i / kRows * width_ + j) * kRows + i % kRows]; }
 
   // Q_k, and Q_k mean_k; the logarithm of the determinant of Q_k.
   T take_factor(int64_t k) {
@@ -121,8 +135,7 @@ class Gmm {
                    [&](int64_t i, int64_t j, int64_t place) { factor(i, j) = icf[place]; });
     std::fill(moved_mean_.begin(), moved_mean_.end(), T(0));
     for (int64_t j = 0; j < sizes_.d; ++j)
-      for (int64_t i = j; i < sizes_.d; ++i)
-        moved_mean_[static_cast<size_t>(i)] += factor(i, j) * mean(k)[j];
+      for (int64_t i = j; i < sizes_.d; ++i) moved_mean_[i] += factor(i, j) * mean(k)[j];
     return log_determinant;
   }
 
@@ -134,8 +147,7 @@ class Gmm {
       for (int64_t i = 0; i < sizes_.d; i += kRows) {
         Vector<T> sums[kRows][kTile];
         for (int64_t row = 0; row < kRows; ++row)
-          for (int v = 0; v < kTile; ++v)
-            sums[row][v] = Vector<T>{} - moved_mean_[static_cast<size_t>(i + row)];
+          for (int v = 0; v < kTile; ++v) sums[row][v] = Vector<T>{} - moved_mean_[i + row];
         const T *x = columns(block) + point, *column = &factor(i, 0);
         for (int64_t j = 0; j < i + kRows; ++j, x += kPoints, column += kRows)
           for (int64_t row = 0; row < kRows; ++row)
@@ -180,7 +192,7 @@ class Gmm {
     T sum = 0;
     for (int64_t point = 0; point < points; ++point) {
       sum += shares[point];
-      T* row = &shared_rows_[static_cast<size_t>(point * width_)];
+      T* row = &shared_rows_[point * width_];
       const T* x = x_ + (begin + point) * sizes_.d;
       for (int64_t j = 0; j < sizes_.d; ++j) row[j] = shares[point] * x[j];
     }
@@ -219,8 +231,8 @@ class Gmm {
 
   template <int kVectors>
   void add_outer(int64_t i, int64_t j) {
-    T* outer = &outer_[static_cast<size_t>(i * width_ + j)];
-    const T *moved = this->moved(i), *x = &shared_rows_[static_cast<size_t>(j)];
+    T* outer = &outer_[i * width_ + j];
+    const T *moved = this->moved(i), *x = &shared_rows_[j];
     Vector<T> sums[kRows][kVectors];
     for (int64_t row = 0; row < kRows; ++row)
       for (int v = 0; v < kVectors; ++v) sums[row][v] = load(outer + row * width_ + v * kLanes<T>);
@@ -237,12 +249,10 @@ class Gmm {
     const T weight = static_cast<T>(wishart_.gamma * wishart_.gamma);
     T *icf = gradient.icf + k * triangle(), *means = gradient.means + k * sizes_.d;
     for (int64_t i = 0; i < sizes_.d; ++i)
-      moved_mean_[static_cast<size_t>(i)] =
-          std::accumulate(moved_sum(i), moved_sum(i) + kLanes<T>, T(0));
-    const T* sums = moved_mean_.data();
+      moved_mean_[i] = std::accumulate(moved_sum(i), moved_sum(i) + kLanes<T>, T(0));
+    const T* sums = moved_mean_.begin();
     const auto by_factor = [&](int64_t i, int64_t j) {
-      return sums[i] * mean(k)[j] - outer_[static_cast<size_t>(i * width_ + j)] +
-             weight * factor(i, j);
+      return sums[i] * mean(k)[j] - outer_[i * width_ + j] + weight * factor(i, j);
     };
     for (int64_t i = 0; i < sizes_.d; ++i)
       icf[i] = by_factor(i, i) * factor(i, i) + share_sum - static_cast<T>(wishart_.m);
@@ -261,10 +271,7 @@ class Gmm {
     return most + std::log(sum);
   }
 
-  T* moved_sum(int64_t i) { return &moved_sums_[static_cast<size_t>(i * kLanes<T>)]; }
-
-  using Numbers = std::vector<T>;
-  static Numbers zeros(int64_t count) { return Numbers(static_cast<size_t>(count)); }
+  T* moved_sum(int64_t i) { return &moved_sums_[i * kLanes<T>]; }
 
   GmmSizes sizes_;
   GmmParameters<const T> parameters_;
@@ -272,16 +279,16 @@ class Gmm {
   Wishart wishart_;
   int64_t width_ = (sizes_.d + kLanes<T> - 1) / kLanes<T> * kLanes<T>;  // of padded rows
   int64_t blocks_ = (sizes_.n + kPoints - 1) / kPoints;
-  Numbers columns_ = zeros(blocks_ * width_ * kPoints);  // [blocks, width, kPoints]: x
-  Numbers terms_ = zeros(blocks_ * sizes_.k * kPoints);  // [blocks, k, kPoints]
+  Numbers<T> columns_{blocks_ * width_ * kPoints};  // [blocks, width, kPoints]: x
+  Numbers<T> terms_{blocks_ * sizes_.k * kPoints};  // [blocks, k, kPoints]
   // Of one Gaussian:
-  Numbers factor_ = zeros(width_ * width_);         // see factor()
-  Numbers moved_mean_ = zeros(width_);              // Q mean
-  Numbers outer_ = zeros(width_ * width_);          // [width, width]
-  Numbers moved_sums_ = zeros(width_ * kLanes<T>);  // lanes are added at the end
+  Numbers<T> factor_{width_ * width_};         // see factor()
+  Numbers<T> moved_mean_{width_};              // Q mean
+  Numbers<T> outer_{width_ * width_};          // [width, width]
+  Numbers<T> moved_sums_{width_ * kLanes<T>};  // lanes are added at the end
   // Of one Gaussian and one block:
-  Numbers moved_ = zeros(width_ * kPoints);        // [width, kPoints]: Q (x - mean)
-  Numbers shared_rows_ = zeros(kPoints * width_);  // [kPoints, width]: share x
+  Numbers<T> moved_{width_ * kPoints};        // [width, kPoints]: Q (x - mean)
+  Numbers<T> shared_rows_{kPoints * width_};  // [kPoints, width]: share x
 };
 
 }  // namespace
