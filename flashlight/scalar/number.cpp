@@ -2,6 +2,7 @@
 
 #include "composit/ir/error.h"
 #include "composit/ir/flat_map.h"
+#include "flashlight/scalar/ranges.h"
 
 namespace flashlight {
 namespace {
@@ -49,6 +50,7 @@ class Paths {
     if (condition.is(composit::Function::logical_not)) return !decide(condition[0]);
     if (condition.kind() == composit::ExprKind::literal) return std::get<bool>(condition.value());
     if (const bool* known = known_.find(condition.hash())) return *known;
+    if (const auto implied = ranges_.implied(condition)) return *implied;
     if (next_ == decisions_.size()) {
       if (decisions_.size() == limits_.decisions)
         throw UserError("[scalar] more than " + std::to_string(limits_.decisions) +
@@ -61,6 +63,7 @@ class Paths {
           "[scalar] expected a function that does the same whenever it is called, "
           "received one that compares something else the second time");
     known_.insert(condition.hash(), decision.taken);
+    ranges_.learn(condition, decision.taken);
     return decision.taken;
   }
 
@@ -74,6 +77,7 @@ class Paths {
   void begin_path() {
     next_ = 0;
     known_ = {};
+    ranges_ = {};
   }
   static std::vector<Expr> joined(const Decision& decision, const std::vector<Expr>& if_false) {
     if (decision.if_true.size() != if_false.size())
@@ -91,6 +95,7 @@ class Paths {
   Paths* outer_;
   std::vector<Decision> decisions_;
   composit::FlatMap<composit::Hash, bool> known_;  // on this path
+  Ranges ranges_;                                  // the same
   size_t next_ = 0;
 };
 

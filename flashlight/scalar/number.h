@@ -9,8 +9,8 @@
 //
 // A comparison gives a Truth, and a Truth that becomes a bool is a decision: the function runs once
 // for each way its decisions can go, and all its paths together are one tree of selects. A Truth
-// that was decided before is not decided again. Loops of a number of trips that does not depend on
-// a Number unroll.
+// that was decided before, or follows from what was (x > 2 from x > 3), is not decided again. Loops
+// of a number of trips that does not depend on a Number unroll.
 //
 // Functions are found by argument: call exp(x), not std::exp(x); `using std::exp;` lets a lambda
 // run on doubles as well. min and max give NaN where an operand is NaN.

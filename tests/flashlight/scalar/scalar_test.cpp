@@ -187,6 +187,48 @@ TEST(Scalar, a_decision_is_taken_once) {
   EXPECT_EQ(print(twice.expr()), "p0 < 0 ? -p0 * 2 : p0 + 1");
 }
 
+// Comparisons of one value with numbers: every pair of operators, every order, and NaN.
+TEST(Scalar, what_follows_from_a_decision_is_not_decided) {
+  size_t runs = 0;
+  const auto staircase = [&](auto x) {
+    ++runs;
+    auto y = 0 * x;
+    for (int i = 0; i < 20; ++i)
+      if (x > 0.5 * i) y += i;
+    return y;
+  };
+  scalar(staircase);
+  EXPECT_EQ(runs, 21);
+  const auto holds = [](int relation, const auto& x, double bound) -> bool {
+    switch (relation) {
+      case 0:
+        return x < bound;
+      case 1:
+        return x <= bound;
+      case 2:
+        return x > bound;
+      case 3:
+        return x >= bound;
+      case 4:
+        return x == bound;
+      default:
+        return x != bound;
+    }
+  };
+  for (int code = 0; code < 6 * 6 * 6; ++code)
+    for (const Values& bounds : {Values{0, 1, 0.5}, Values{1, 1, 1}, Values{1, 0, 1}}) {
+      const auto f = [&](const auto& x) {
+        double sum = 0;
+        for (size_t i = 0, rest = static_cast<size_t>(code); i < 3; ++i, rest /= 6)
+          sum += holds(static_cast<int>(rest % 6), x, bounds[i]) ? std::pow(2.0, i) : 0;
+        return sum;
+      };
+      const ScalarFunction traced = scalar(f);
+      for (double x : {-1.0, 0.0, 0.25, 0.5, 0.75, 1.0, 2.0, std::nan("")})
+        ASSERT_EQ(traced(x), f(x)) << code << " at " << x << '\n' << print(traced.program());
+    }
+}
+
 TEST(Scalar, prints) {
   const auto cut = scalar([](auto x) {
     if (x < 0.0) return 0.0 * x;
@@ -229,7 +271,7 @@ TEST(Scalar, loops_that_need_not_end_are_refused) {
   const auto deep = scalar([](auto x) {
     auto y = x;
     for (int i = 0; i < 3000; ++i)
-      if (y < -i) break;  // a chain: 3001 paths
+      if (i * y < -1.0) break;  // a chain: 3001 paths
     return y;
   });
   EXPECT_EQ(print(deep.expr()), "p0");
