@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "composit/ad/affine.h"
 #include "composit/ad/stores.h"
@@ -13,6 +14,7 @@
 #include "composit/passes/drop_no_ops.h"
 #include "composit/passes/inline_calls.h"
 #include "composit/passes/outline_repeats.h"
+#include "flashlight/cpp/control.h"
 #include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/names.h"
 #include "flashlight/cpp/statement.h"
@@ -129,11 +131,11 @@ class Lowering {
     Scope scope;
     scope.function.name = name;
     for (const LazyTensor& input : graph.inputs()) add_input(scope, input, is_region);
-    for (const NodePtr& node : graph.nodes()) lower_node(scope, *node);
+    for (const NodePtr& node : graph.nodes()) lower_node(scope, *node, is_region);
     for (const LazyTensor& output : graph.outputs())
-      if (output) add_result(scope, value_of(scope, output), is_region);
+      if (output) add_result(scope, value_of(scope, output));
     for (const composit::Mutation& mutation : graph.mutations())
-      add_result(scope, value_of(scope, mutation.value), is_region);
+      add_result(scope, value_of(scope, mutation.value));
     drop_unit_dimensions(scope.function, is_region);
     program_.functions.push_back(std::move(scope.function));
     return program_.functions.size() - 1;
@@ -165,7 +167,7 @@ class Lowering {
   }
 
   // A result is memory of its own: what is an input, or a result twice, is copied.
-  static void add_result(Scope& scope, size_t value, bool) {
+  static void add_result(Scope& scope, size_t value) {
     Routine& function = scope.function;
     if (function.values[value].role == Role::temporary) {
       function.values[value].role = Role::result;
@@ -188,12 +190,13 @@ class Lowering {
     return Expr::literal(element(array, 0), array.type().dtype);
   }
 
-  void lower_node(Scope& scope, const Node& node) {
+  void lower_node(Scope& scope, const Node& node, bool is_region) {
     if (composit::is_input(node)) return;
-    if (node.op() == composit::ops::kConstant) return add_constant(scope, node);
+    if (node.op() == composit::ops::kConstant) return add_constant(scope, node, is_region);
     const Origin origin = {node.op().str(), std::string(node.annotation("scope")),
                            std::string(node.annotation("source"))};
     if (node.op() == composit::ops::kCall) return lower_call(scope, node, origin);
+    if (is_control(node)) return lower_control(scope, node, origin);
     const auto loops = node.effect() >= 0 ? std::nullopt : composit::loops_of(node);
     std::vector<size_t>& values = scope.values[&node];
     for (const Type& type : node.outputs())
@@ -205,23 +208,51 @@ class Lowering {
       ++missing_[node.op().str()];
   }
 
-  // Numbers become literals, arrays weights that the program brings along.
-  static void add_constant(Scope& scope, const Node& node) {
+  // Numbers become literals, arrays weights that the program brings along; those of regions stand
+  // in their functions.
+  static void add_constant(Scope& scope, const Node& node, bool is_region) {
     const Array array = node.attribute("value").as<Array>().contiguous();
-    const Role role = is_scalar(array) ? Role::constant : Role::weight;
+    const Role role = is_scalar(array) || is_region ? Role::constant : Role::weight;
     const size_t value = add_value(scope, array.type(), role, name_of(node));
     scope.function.values[value].constant = array;
     scope.values.insert(&node, {value});
     if (role == Role::weight) scope.function.inputs.push_back(value);
   }
 
+  // Equal regions are one function.
+  size_t function_of(const composit::Region& region, const std::string& name) {
+    const composit::Hash hash = region->hash();
+    if (!functions_.contains(hash)) {
+      std::string free = name;
+      for (int number = 2; !names_.insert(free).second; ++number)
+        free = name + "_" + std::to_string(number);
+      functions_.insert(hash, lower_function(*region, free, true));
+    }
+    return *functions_.find(hash);
+  }
+
+  void lower_control(Scope& scope, const Node& node, const Origin& origin) {
+    Control control = control_of(
+        node, [&](const LazyTensor& tensor) { return value_of(scope, tensor); },
+        [&](const composit::Region& region, const std::string& name) {
+          return function_of(region, name);
+        });
+    control.origin = origin;
+    std::vector<size_t>& values = scope.values[&node];
+    for (const Type& type : node.outputs()) {
+      values.push_back(add_value(scope, type, Role::temporary, name_of(node)));
+      control.results.push_back(values.back());
+    }
+    for (size_t value : control.carried)
+      control.next.push_back(
+          add_value(scope, scope.function.values[value].type, Role::temporary, "next"));
+    scope.function.steps.push_back(std::move(control));
+  }
+
   void lower_call(Scope& scope, const Node& node, const Origin& origin) {
     const composit::Region& region = node.find_run("body")->as<composit::Region>();
-    const composit::Hash hash = region->hash();
-    if (!functions_.contains(hash))
-      functions_.insert(hash,
-                        lower_function(*region, node.attribute("name").as<std::string>(), true));
-    Invocation call = {*functions_.find(hash), {}, {}, origin};
+    Invocation call = {
+        function_of(region, node.attribute("name").as<std::string>()), {}, {}, origin};
     for (const LazyTensor& operand : node.operands())
       call.arguments.push_back(value_of(scope, operand));
     std::vector<size_t>& values = scope.values[&node];
@@ -299,6 +330,7 @@ class Lowering {
 
   Program program_;
   composit::FlatMap<composit::Hash, size_t> functions_;
+  std::set<std::string> names_;
   std::map<std::string, int> missing_;
 };
 

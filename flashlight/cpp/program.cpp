@@ -35,6 +35,14 @@ std::string print(const Routine& function, const Statement& statement) {
 
 std::vector<size_t> reads(const Step& step) {
   if (const auto* invocation = std::get_if<Invocation>(&step)) return invocation->arguments;
+  if (const auto* control = std::get_if<Control>(&step)) {
+    std::vector<size_t> found;
+    for (const auto* list : {&control->carried, &control->sequences, &control->outside})
+      for (size_t value : *list) add(found, value);
+    if (control->predicate) add(found, *control->predicate);
+    if (control->trips) add(found, *control->trips);
+    return found;
+  }
   std::vector<size_t> found;
   for (const Expr& part : composit::parts_of(expressions(std::get<Nest>(step).statement)))
     if (part.kind() == ExprKind::load) add(found, part.number());
@@ -43,6 +51,11 @@ std::vector<size_t> reads(const Step& step) {
 
 std::vector<size_t> writes(const Step& step) {
   if (const auto* invocation = std::get_if<Invocation>(&step)) return invocation->results;
+  if (const auto* control = std::get_if<Control>(&step)) {
+    std::vector<size_t> found = control->results;
+    found.insert(found.end(), control->next.begin(), control->next.end());
+    return found;
+  }
   std::vector<size_t> found;
   for (const composit::Store& store : std::get<Nest>(step).statement.stores)
     add(found, store.result);
@@ -85,6 +98,11 @@ std::string print(const Program& program) {
       text += "  # " + origin_of(step).module + " " + origin_of(step).operation + "\n";
       if (const auto* nest = std::get_if<Nest>(&step)) {
         text += print(function, nest->statement);
+        continue;
+      }
+      if (const auto* control = std::get_if<Control>(&step)) {
+        text += "  " + names(function, control->results) + " = control over " +
+                names(function, reads(step)) + "\n";
         continue;
       }
       const auto& call = std::get<Invocation>(step);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -60,7 +61,22 @@ struct Invocation {
   Origin origin;
 };
 
-using Step = std::variant<Nest, Invocation>;
+// A branch or a loop, whose bodies are functions of the program (see composit/ops/control_flow.h).
+struct Control {
+  enum class Kind : uint8_t { branch, map, scan, repeat };
+  Kind kind = Kind::branch;
+  std::vector<size_t> functions;  // then and else; the body; the condition and the body
+  std::vector<size_t> carried, sequences, outside;  // values; of a branch, `outside` is all
+  std::optional<size_t> predicate;                  // of a branch
+  std::optional<size_t> trips;                      // of a scan: how many, where not all
+  int64_t length = 0;  // of the sequences; of repeat the limit, 0: none
+  bool reverse = false;
+  std::vector<size_t> results;  // carried values, outputs, and of repeat its trips
+  std::vector<size_t> next;     // room for what carried values become in a trip
+  Origin origin;
+};
+
+using Step = std::variant<Nest, Invocation, Control>;
 
 struct Routine {
   std::string name;

@@ -107,11 +107,15 @@ void RoutineWriter::plan_arena() {
   for (size_t i = 0; i < values.size(); ++i) offsets_[values[i]] = offsets[i];
   own_bytes_ = arena_size(lifetimes, offsets);
   int64_t most = 0;
-  for (const Step& one : function_.steps)
-    if (const auto* call = std::get_if<Invocation>(&one)) {
-      most = std::max(most, callees_[call->function].arena_bytes);
-      signature_.has_arena |= callees_[call->function].has_arena;
-    }
+  const auto call = [&](size_t function) {
+    most = std::max(most, callees_[function].arena_bytes);
+    signature_.has_arena |= callees_[function].has_arena;
+  };
+  for (const Step& one : function_.steps) {
+    if (const auto* invocation = std::get_if<Invocation>(&one)) call(invocation->function);
+    if (const auto* control = std::get_if<Control>(&one))
+      std::for_each(control->functions.begin(), control->functions.end(), call);
+  }
   signature_.has_arena |= own_bytes_ > 0;
   signature_.arena_bytes = own_bytes_ + most;
   signature_.name = identifier(function_.name);
@@ -171,13 +175,39 @@ bool RoutineWriter::is_read(size_t value) const {
 Code RoutineWriter::write() {
   std::vector<std::string> loops;
   std::vector<size_t> path;
-  const Code body = items(schedule_.items, loops, path);
+  Code body = constants();
+  body += items(schedule_.items, loops, path);
   Code code = heading();
   Code head = call("void " + signature_.name, parameters(), " {", 0);
   code += head;
   for (const std::string& line : body.lines)
     code.lines.push_back(line.empty() ? line : "  " + line);
   code.lines.push_back("}");
+  return code;
+}
+
+namespace {
+
+std::string braces(const Value& value, size_t dimension, int64_t& next) {
+  if (dimension == value.type.rank())
+    return literal(element(value.constant, next++), value.type.dtype);
+  std::string text = "{";
+  for (int64_t i = 0; i < value.type.sizes[dimension].value(); ++i)
+    text += (i > 0 ? ", " : "") + braces(value, dimension + 1, next);
+  return text + "}";
+}
+
+}  // namespace
+
+Code RoutineWriter::constants() const {
+  Code code;
+  for (size_t value = 0; value < function_.values.size(); ++value) {
+    const Value& one = function_.values[value];
+    if (one.role != Role::constant || names_[value].empty()) continue;
+    int64_t next = 0;
+    code += statement("static const " + type_name(one.type.dtype) + " " + names_[value] +
+                      brackets(one.type) + " = " + braces(one, 0, next) + ";");
+  }
   return code;
 }
 
@@ -253,6 +283,7 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
 Code RoutineWriter::step(size_t number, const std::vector<std::string>& loops) {
   if (const auto* call = std::get_if<Invocation>(&function_.steps[number]))
     return invocation(number, *call);
+  if (const auto* one = std::get_if<Control>(&function_.steps[number])) return control(*one, loops);
   NestContext context;
   context.loops = loops;
   context.element = [this](size_t value, const std::vector<std::string>& indices) {
@@ -277,31 +308,41 @@ std::string RoutineWriter::whole(size_t value, const Type& as, bool is_const) co
          text + ")";
 }
 
-Code RoutineWriter::invocation(size_t number, const Invocation& call) {
-  const Routine& callee = program_.functions[call.function];
-  const Signature& signature = callees_[call.function];
-  std::vector<std::string> arguments;
-  if (signature.has_weights) {
-    for (const WeightMember& member : structs_[number_].members) {
-      const auto place = std::find(member.calls.begin(), member.calls.end(), number);
-      if (place == member.calls.end()) continue;
-      const std::string index =
-          member.calls.size() == 1 ? "" : "[" + std::to_string(place - member.calls.begin()) + "]";
-      arguments.push_back("weights." + member.name + index);
-    }
-  }
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
-    const Value& parameter = callee.values[callee.inputs[i]];
-    if (parameter.role == Role::argument && parameter.type.numel() > 0)
-      arguments.push_back(whole(call.arguments[i], parameter.type, true));
-  }
-  for (size_t i = 0; i < call.results.size(); ++i) {
-    const Type& type = callee.values[callee.results[i]].type;
-    if (type.numel() > 0) arguments.push_back(whole(call.results[i], type, false));
-  }
+Code RoutineWriter::call_of(size_t function, std::vector<std::string> arguments) const {
+  const Signature& signature = callees_[function];
   if (signature.has_arena)
     arguments.push_back(own_bytes_ > 0 ? "arena + " + std::to_string(own_bytes_) : "arena");
   return flashlight::cpp::call(signature.name, arguments, ";", 2);
+}
+
+void RoutineWriter::pass(const std::vector<size_t>& values, size_t function, size_t first,
+                         bool is_const, const std::string& index,
+                         std::vector<std::string>& arguments) const {
+  const Routine& callee = program_.functions[function];
+  const std::vector<size_t>& places = is_const ? callee.inputs : callee.results;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Value& parameter = callee.values[places[first + i]];
+    const bool passed = parameter.role != Role::weight && parameter.type.numel() > 0;
+    if (passed && index.empty()) arguments.push_back(whole(values[i], parameter.type, is_const));
+    if (passed && !index.empty())
+      arguments.push_back("fl::slot<" + std::string(is_const ? "const " : "") +
+                          array_type(parameter.type, nullptr) + ">(" + names_[values[i]] + ", " +
+                          index + ")");
+  }
+}
+
+Code RoutineWriter::invocation(size_t number, const Invocation& call) {
+  std::vector<std::string> arguments;
+  for (const WeightMember& member : structs_[number_].members) {
+    const auto place = std::find(member.calls.begin(), member.calls.end(), number);
+    if (place == member.calls.end()) continue;
+    const std::string index =
+        member.calls.size() == 1 ? "" : "[" + std::to_string(place - member.calls.begin()) + "]";
+    arguments.push_back("weights." + member.name + index);
+  }
+  pass(call.arguments, call.function, 0, true, "", arguments);
+  pass(call.results, call.function, 0, false, "", arguments);
+  return call_of(call.function, std::move(arguments));
 }
 
 }  // namespace flashlight::cpp

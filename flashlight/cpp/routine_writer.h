@@ -41,6 +41,15 @@ class RoutineWriter {
   Code declarations(const Item& item, const std::vector<size_t>& path, std::set<size_t>& declared);
   Code step(size_t number, const std::vector<std::string>& loops);
   Code invocation(size_t number, const Invocation& call);
+  Code control(const Control& control,
+               const std::vector<std::string>& loops);  // control_writer.cpp
+  Code constants() const;
+  // A call of function `function`: what stands for its inputs and results, the arena.
+  Code call_of(size_t function, std::vector<std::string> arguments) const;
+  // What stands for values as the inputs (`is_const`) or results of a function from `first` on; of
+  // element `index` along their first dimension, if that is given.
+  void pass(const std::vector<size_t>& values, size_t function, size_t first, bool is_const,
+            const std::string& index, std::vector<std::string>& arguments) const;
   std::string element(size_t value, const std::vector<std::string>& indices) const;
   std::string whole(size_t value, const Type& as, bool is_const) const;
   bool declares(size_t value) const;

@@ -37,6 +37,12 @@ std::string unused(const std::string& base, std::set<std::string>& taken) {
 void demote(Program& program) {
   for (size_t caller = program.functions.size(); caller-- > 0;)
     for (const Step& step : program.functions[caller].steps) {
+      if (const auto* control = std::get_if<Control>(&step)) {
+        for (size_t function : control->functions)
+          for (size_t value : program.functions[function].inputs)
+            program.functions[function].values[value].role = Role::argument;
+        continue;
+      }
       const auto* call = std::get_if<Invocation>(&step);
       if (call == nullptr) continue;
       Routine& callee = program.functions[call->function];

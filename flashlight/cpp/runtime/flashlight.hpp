@@ -42,6 +42,12 @@ inline int64_t checked(int64_t index, int64_t size) {
   return index;
 }
 
+// Element `index` of memory that holds arrays one after the other.
+template <class Array, class From>
+Array& slot(From& arrays, int64_t index) {
+  return reinterpret_cast<Array*>(&arrays)[index];
+}
+
 // The text of an error, kept until this thread's next one.
 inline const char* keep_message(const char* text) {
   static thread_local std::string message;

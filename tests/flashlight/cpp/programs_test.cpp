@@ -1,0 +1,111 @@
+// Whole programs as C++: random graphs with branches and loops, their gradients, what repeats.
+#include <gtest/gtest.h>
+
+#include "composit/ad/chain_rule.h"
+#include "composit/ops/control_flow.h"
+#include "composit/ops/functions.h"
+#include "composit/ops/native.h"
+#include "tests/flashlight/cpp/compare.h"
+#include "tests/passes/computable_graph.h"
+
+namespace flashlight::cpp {
+namespace {
+
+using namespace composit;  // NOLINT
+using test::Case;
+using test::case_of;
+using test::differences;
+
+constexpr uint64_t kGraphs = 120;
+
+Tensor held(const std::string& name, const Dims& sizes, double scale = 1) {
+  int64_t count = 1;
+  for (const Dim& size : sizes) count *= size.value();
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < count; ++i)
+    numbers.push_back(scale *
+                      std::sin(1.7 * static_cast<double>(i) + static_cast<double>(name[0])));
+  return held_input(name, array_of(tensor_type(DType::float64, sizes), numbers));
+}
+
+TEST(Programs, random_graphs) {
+  std::vector<Case> cases;
+  for (uint64_t seed = 0; seed < kGraphs; ++seed) {
+    const Graph graph = composit::test::ComputableGraph(seed).make();
+    cases.push_back(
+        {"seed " + std::to_string(seed), graph, composit::test::random_inputs(graph, seed)});
+  }
+  EXPECT_EQ(differences(cases), "");
+}
+
+TEST(Programs, gradients_of_random_graphs) {
+  std::vector<Case> cases;
+  for (uint64_t seed = 0; seed < kGraphs; ++seed) {
+    const Graph graph = composit::test::ComputableGraph(seed).make();
+    const Tensor loss = sum(Tensor(graph.outputs()[0]));
+    cases.push_back(
+        {"seed " + std::to_string(seed),
+         Graph({.inputs = graph.inputs(), .outputs = grad(loss.lazy(), graph.inputs())}),
+         composit::test::random_inputs(graph, seed)});
+  }
+  EXPECT_EQ(differences(cases, 16), "");  // sums of sums in another order
+}
+
+TEST(Programs, a_branch_and_its_gradient) {
+  std::vector<Case> cases;
+  for (const double scale : {1.0, -1.0}) {
+    const Tensor x = held("x", {3, 4}, scale);
+    const Tensors y = cond(
+        sum(x) > 0, [&](const Tensors&) { return Tensors{exp(x) * 2}; },
+        [&](const Tensors&) { return Tensors{x * x}; });
+    const Tensor loss = sum(y[0]);
+    cases.push_back(case_of("branch", {y[0].lazy()}));
+    cases.push_back(case_of("its gradient", grad(loss.lazy(), {x.lazy()})));
+  }
+  EXPECT_EQ(differences(cases), "");
+}
+
+TEST(Programs, loops_and_their_gradients) {
+  const Tensor x = held("x", {5, 3}), h = held("h", {3}), w = held("w", {3, 3});
+  const ScanStep scanned = scan(
+      [&](const Tensors& carried, const Tensors& slots) {
+        const Tensor next = tanh(matmul(w, carried[0]) + slots[0]);
+        return ScanStep{.carried = {next}, .outputs = {next * 2}};
+      },
+      {h}, {x});
+  const Tensors squares = map([&](const Tensors& row) { return Tensors{row[0] * h}; }, {x});
+  const Tensor s = held("s", {});
+  const Tensors root =
+      while_loop([&](const Tensors& v) { return abs(v[0] * v[0] - 2.0) > 1e-12; },
+                 [&](const Tensors& v) { return Tensors{(v[0] + 2.0 / v[0]) / 2.0}; }, {s + 1.5},
+                 {.limit = 60});
+  std::vector<Case> cases = {
+      case_of("scan", {scanned.carried[0].lazy(), scanned.outputs[0].lazy()}),
+      case_of("its gradient",
+              grad(sum(scanned.outputs[0] * scanned.outputs[0]).lazy(), {w.lazy(), h.lazy()})),
+      case_of("map", {squares[0].lazy()}),
+      case_of("its gradient", grad(sum(exp(squares[0])).lazy(), {x.lazy(), h.lazy()})),
+      case_of("while", {root[0].lazy()}),
+      case_of("its gradient", grad(root[0].lazy(), {s.lazy()}))};
+  EXPECT_EQ(differences(cases), "");
+}
+
+// Twelve equal layers are one function: of ten operations, so that a piece of two saves no more.
+TEST(Programs, layers_are_functions) {
+  Tensor x = held("x", {4, 8});
+  for (int layer = 0; layer < 12; ++layer) {
+    const std::string name(1, static_cast<char>('a' + layer));
+    const Tensor w = held(name, {8, 8}, 0.3);
+    x = tanh(matmul(x, w) + 0.1) * 0.9 + x;
+    x = exp(-(x * x)) - sum(x, {1}, true) * 0.01;
+  }
+  const Case one = case_of("layers", {x.lazy()});
+  EXPECT_EQ(differences({one}), "");
+  const std::string text = source_of(one.graph, "layers").text;
+  size_t products = 0;
+  for (size_t at = 0; (at = text.find("fl::tanh", at)) != std::string::npos; ++at) ++products;
+  EXPECT_EQ(products, 1) << text;
+}
+
+}  // namespace
+}  // namespace flashlight::cpp
