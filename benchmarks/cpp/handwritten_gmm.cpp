@@ -1,7 +1,8 @@
-// Gaussian by Gaussian, a block of points at a time, with a point in each lane; so that Q_k, the
-// block and the sums stay in the caches next to the core. Q_k (x - mean_k) is taken as Q_k x - Q_k
-// mean_k, which spares a copy of the points per Gaussian. The adjoint computes it anew rather than
-// fetch it from memory, and has a column of Q_k in each lane. Both products stop at the diagonal.
+// A chunk of points at a time; in it Gaussian by Gaussian, a block of points at a time, with a
+// point in each lane: so Q_k, the points and the sums come from the caches next to the core. Q_k (x
+// - mean_k) is taken as Q_k x - Q_k mean_k, which spares a copy of the points per Gaussian. The
+// adjoint computes it anew rather than fetch it from memory, and has a column of Q_k in each lane.
+// Both products stop at the diagonal.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -20,6 +21,7 @@ constexpr int64_t kVectorBytes = 32;
 constexpr int kTile = 2;
 #endif
 constexpr int64_t kPoints = 64;  // in a block
+constexpr int64_t kBlocks = 16;  // in a chunk
 constexpr int64_t kRows = 4;     // in a tile
 
 template <class T>
@@ -72,51 +74,42 @@ class Gmm {
   Gmm(const GmmSizes& sizes, const GmmParameters<const T>& parameters, const T* x,
       const Wishart& wishart)
       : sizes_(sizes), parameters_(parameters), x_(x), wishart_(wishart) {
-    for (int64_t point = 0; point < sizes.n; ++point)
-      for (int64_t j = 0; j < sizes.d; ++j)
-        columns(point / kPoints)[j * kPoints + point % kPoints] = x[point * sizes.d + j];
+    const T most = *std::max_element(parameters.alphas, parameters.alphas + sizes.k);
+    T sum = 0;
+    for (int64_t k = 0; k < sizes.k; ++k) sum += std::exp(parameters.alphas[k] - most);
+    log_sum_of_alphas_ = most + std::log(sum);
   }
 
-  // Leaves the share of each Gaussian in each point.
   T value() {
-    T squares = 0, log_determinants = 0, likelihood = 0;
-    for (int64_t k = 0; k < sizes_.k; ++k) {
-      const T log_determinant = take_factor(k);
-      for (int64_t block = 0; block < blocks_; ++block)
-        distances<false>(k, block, parameters_.alphas[k] + log_determinant);
-      log_determinants += log_determinant;
-      for (const T entry : factor_) squares += entry * entry;
-    }
-    for (int64_t block = 0; block < blocks_; ++block) likelihood += take_shares(block);
-    const auto gamma = static_cast<T>(wishart_.gamma), m = static_cast<T>(wishart_.m);
-    return likelihood + gamma * gamma / 2 * squares - m * log_determinants -
-           static_cast<T>(sizes_.n) * log_sum_of_alphas() +
-           static_cast<T>(objectives::gmm_constant(sizes_.d, sizes_.k, sizes_.n, wishart_));
+    T sum = without_points();
+    for (int64_t begin = 0; begin < sizes_.n; begin += kBlocks * kPoints) sum += take_chunk(begin);
+    return sum;
   }
 
   T gradient(const GmmParameters<T>& gradient) {
-    const T result = value();
-    const T log_sum = log_sum_of_alphas();
-    for (int64_t k = 0; k < sizes_.k; ++k) {
-      take_factor(k);
-      std::fill(outer_.begin(), outer_.end(), T(0));
-      std::fill(moved_sums_.begin(), moved_sums_.end(), T(0));
-      T share_sum = 0;
-      for (int64_t block = 0; block < blocks_; ++block) {
-        distances<true>(k, block, 0);
-        share_sum += take_shared_rows(k, block);
-        add_adjoint(k, block);
-      }
-      gradient.alphas[k] =
-          share_sum - static_cast<T>(sizes_.n) * std::exp(parameters_.alphas[k] - log_sum);
-      give_gradient(k, share_sum, gradient);
+    Numbers<T> outer(sizes_.k * width_ * width_), moved_sums(sizes_.k * width_ * kLanes<T>);
+    std::fill_n(gradient.alphas, sizes_.k, T(0));
+    T sum = without_points();
+    for (int64_t begin = 0; begin < sizes_.n; begin += kBlocks * kPoints) {
+      sum += take_chunk(begin);
+      for (int64_t k = 0; k < sizes_.k; ++k)
+        gradient.alphas[k] +=
+            add_adjoint(k, &outer[k * width_ * width_], &moved_sums[k * width_ * kLanes<T>]);
     }
-    return result;
+    for (int64_t k = 0; k < sizes_.k; ++k)
+      give_gradient(k, &outer[k * width_ * width_], &moved_sums[k * width_ * kLanes<T>], gradient);
+    return sum;
   }
 
  private:
   int64_t triangle() const { return sizes_.d * (sizes_.d + 1) / 2; }
   const T* mean(int64_t k) const { return parameters_.means + k * sizes_.d; }
+  int64_t points_of(int64_t block) const {
+    return std::min(kPoints, sizes_.n - begin_ - block * kPoints);
+  }
+  const T* row(int64_t block, int64_t point) const {
+    return x_ + (begin_ + block * kPoints + point) * sizes_.d;
+  }
   T* columns(int64_t block) { return &columns_[block * width_ * kPoints]; }
   T* terms(int64_t k, int64_t block) { return &terms_[(block * sizes_.k + k) * kPoints]; }
   T* moved(int64_t i) { return &moved_[i * kPoints]; }
@@ -137,6 +130,25 @@ class Gmm {
     for (int64_t j = 0; j < sizes_.d; ++j)
       for (int64_t i = j; i < sizes_.d; ++i) moved_mean_[i] += factor(i, j) * mean(k)[j];
     return log_determinant;
+  }
+
+  // The chunk's shares of Gaussians in points; the sum of its logsumexp.
+  T take_chunk(int64_t begin) {
+    begin_ = begin;
+    blocks_ = std::min(kBlocks, (sizes_.n - begin + kPoints - 1) / kPoints);
+    std::fill(columns_.begin(), columns_.end(), T(0));
+    for (int64_t block = 0; block < blocks_; ++block)
+      for (int64_t point = 0; point < points_of(block); ++point)
+        for (int64_t j = 0; j < sizes_.d; ++j)
+          columns(block)[j * kPoints + point] = row(block, point)[j];
+    for (int64_t k = 0; k < sizes_.k; ++k) {
+      const T log_determinant = take_factor(k);
+      for (int64_t block = 0; block < blocks_; ++block)
+        distances<false>(k, block, parameters_.alphas[k] + log_determinant);
+    }
+    T sum = 0;
+    for (int64_t block = 0; block < blocks_; ++block) sum += take_shares(block);
+    return sum;
   }
 
   // Q_k (x - mean_k) if kMoved; else the terms of logsumexp: the bias - |Q_k (x - mean_k)|^2 / 2.
@@ -167,7 +179,7 @@ class Gmm {
 
   // Terms become shares of the Gaussians in each point; the sum of logsumexp over the points.
   T take_shares(int64_t block) {
-    const int64_t points = std::min(kPoints, sizes_.n - block * kPoints);
+    const int64_t points = points_of(block);
     T most[kPoints], sum[kPoints] = {}, total = 0;
     std::copy_n(terms(0, block), kPoints, most);
     for (int64_t k = 1; k < sizes_.k; ++k)
@@ -185,53 +197,67 @@ class Gmm {
     return total;
   }
 
+  // Adds share Q_k (x - mean_k) x^T, and the same without x^T, over the points of the chunk; the
+  // sum of the shares.
+  T add_adjoint(int64_t k, T* outer, T* moved_sums) {
+    take_factor(k);
+    T sum = 0;
+    for (int64_t block = 0; block < blocks_; ++block) {
+      distances<true>(k, block, 0);
+      sum += take_shared_rows(k, block);
+      add_moved(terms(k, block), moved_sums);
+      add_outer(outer);
+    }
+    return sum;
+  }
+
   // The points times their shares, whose sum is returned.
   T take_shared_rows(int64_t k, int64_t block) {
-    const int64_t begin = block * kPoints, points = std::min(kPoints, sizes_.n - begin);
+    const int64_t points = points_of(block);
     const T* shares = terms(k, block);
     T sum = 0;
     for (int64_t point = 0; point < points; ++point) {
       sum += shares[point];
-      T* row = &shared_rows_[point * width_];
-      const T* x = x_ + (begin + point) * sizes_.d;
-      for (int64_t j = 0; j < sizes_.d; ++j) row[j] = shares[point] * x[j];
+      T* shared = &shared_rows_[point * width_];
+      for (int64_t j = 0; j < sizes_.d; ++j) shared[j] = shares[point] * row(block, point)[j];
     }
-    std::fill(shared_rows_.begin() + points * width_, shared_rows_.end(), T(0));
+    std::fill(&shared_rows_[points * width_], shared_rows_.end(), T(0));
     return sum;
   }
 
-  // Adds share Q_k (x - mean_k) x^T, and the same without x^T, over the points of the block.
-  void add_adjoint(int64_t k, int64_t block) {
-    const T* shares = terms(k, block);
-    for (int64_t i = 0; i < sizes_.d; ++i) {
-      T* sums = moved_sum(i);
+  void add_moved(const T* shares, T* sums) {
+    for (int64_t i = 0; i < sizes_.d; ++i, sums += kLanes<T>) {
       Vector<T> sum = load(sums);
       for (int64_t point = 0; point < kPoints; point += kLanes<T>)
         sum += load(moved(i) + point) * load(shares + point);
       store(sums, sum);
     }
+  }
+
+  void add_outer(T* outer) {
     for (int64_t i = 0; i < sizes_.d; i += kRows) {
       int64_t j = 0, vectors = (i + kRows + kLanes<T> - 1) / kLanes<T>;
-      for (; vectors > kTile; vectors -= kTile, j += kTile * kLanes<T>) add_outer<kTile>(i, j);
+      for (; vectors > kTile; vectors -= kTile, j += kTile * kLanes<T>)
+        add_tile<kTile>(i, j, outer);
       switch (vectors) {
         case 4:
-          add_outer<4>(i, j);
+          add_tile<4>(i, j, outer);
           break;
         case 3:
-          add_outer<3>(i, j);
+          add_tile<3>(i, j, outer);
           break;
         case 2:
-          add_outer<2>(i, j);
+          add_tile<2>(i, j, outer);
           break;
         default:
-          add_outer<1>(i, j);
+          add_tile<1>(i, j, outer);
       }
     }
   }
 
   template <int kVectors>
-  void add_outer(int64_t i, int64_t j) {
-    T* outer = &outer_[i * width_ + j];
+  void add_tile(int64_t i, int64_t j, T* outer) {
+    outer += i * width_ + j;
     const T *moved = this->moved(i), *x = &shared_rows_[j];
     Vector<T> sums[kRows][kVectors];
     for (int64_t row = 0; row < kRows; ++row)
@@ -245,14 +271,17 @@ class Gmm {
   }
 
   // By Q_k: -share Q_k (x - mean_k) (x - mean_k)^T, and the prior.
-  void give_gradient(int64_t k, T share_sum, const GmmParameters<T>& gradient) {
+  void give_gradient(int64_t k, const T* outer, const T* moved_sums,
+                     const GmmParameters<T>& gradient) {
+    take_factor(k);
     const T weight = static_cast<T>(wishart_.gamma * wishart_.gamma);
+    const T share_sum = gradient.alphas[k];
     T *icf = gradient.icf + k * triangle(), *means = gradient.means + k * sizes_.d;
+    T* sums = moved_mean_.begin();  // which is not needed any more
     for (int64_t i = 0; i < sizes_.d; ++i)
-      moved_mean_[i] = std::accumulate(moved_sum(i), moved_sum(i) + kLanes<T>, T(0));
-    const T* sums = moved_mean_.begin();
+      sums[i] = std::accumulate(moved_sums + i * kLanes<T>, moved_sums + (i + 1) * kLanes<T>, T(0));
     const auto by_factor = [&](int64_t i, int64_t j) {
-      return sums[i] * mean(k)[j] - outer_[i * width_ + j] + weight * factor(i, j);
+      return sums[i] * mean(k)[j] - outer[i * width_ + j] + weight * factor(i, j);
     };
     for (int64_t i = 0; i < sizes_.d; ++i)
       icf[i] = by_factor(i, i) * factor(i, i) + share_sum - static_cast<T>(wishart_.m);
@@ -262,30 +291,40 @@ class Gmm {
       means[j] = 0;
       for (int64_t i = j; i < sizes_.d; ++i) means[j] += factor(i, j) * sums[i];
     }
+    gradient.alphas[k] -=
+        static_cast<T>(sizes_.n) * std::exp(parameters_.alphas[k] - log_sum_of_alphas_);
   }
 
-  T log_sum_of_alphas() const {
-    const T most = *std::max_element(parameters_.alphas, parameters_.alphas + sizes_.k);
-    T sum = 0;
-    for (int64_t k = 0; k < sizes_.k; ++k) sum += std::exp(parameters_.alphas[k] - most);
-    return most + std::log(sum);
+  // The prior, and what else does not depend on the points.
+  T without_points() const {
+    T squares = 0, log_determinants = 0;
+    for (int64_t k = 0; k < sizes_.k; ++k) {
+      const T* icf = parameters_.icf + k * triangle();
+      for (int64_t i = 0; i < sizes_.d; ++i) {
+        log_determinants += icf[i];
+        squares += std::exp(2 * icf[i]);
+      }
+      for (int64_t i = sizes_.d; i < triangle(); ++i) squares += icf[i] * icf[i];
+    }
+    const auto gamma = static_cast<T>(wishart_.gamma), m = static_cast<T>(wishart_.m);
+    return gamma * gamma / 2 * squares - m * log_determinants -
+           static_cast<T>(sizes_.n) * log_sum_of_alphas_ +
+           static_cast<T>(objectives::gmm_constant(sizes_.d, sizes_.k, sizes_.n, wishart_));
   }
-
-  T* moved_sum(int64_t i) { return &moved_sums_[i * kLanes<T>]; }
 
   GmmSizes sizes_;
   GmmParameters<const T> parameters_;
   const T* x_;
   Wishart wishart_;
+  T log_sum_of_alphas_;
   int64_t width_ = (sizes_.d + kLanes<T> - 1) / kLanes<T> * kLanes<T>;  // of padded rows
-  int64_t blocks_ = (sizes_.n + kPoints - 1) / kPoints;
-  Numbers<T> columns_{blocks_ * width_ * kPoints};  // [blocks, width, kPoints]: x
-  Numbers<T> terms_{blocks_ * sizes_.k * kPoints};  // [blocks, k, kPoints]
+  // Of one chunk:
+  int64_t begin_ = 0, blocks_ = 0;
+  Numbers<T> columns_{kBlocks * width_ * kPoints};  // [kBlocks, width, kPoints]: x
+  Numbers<T> terms_{kBlocks * sizes_.k * kPoints};  // [kBlocks, k, kPoints]
   // Of one Gaussian:
-  Numbers<T> factor_{width_ * width_};         // see factor()
-  Numbers<T> moved_mean_{width_};              // Q mean
-  Numbers<T> outer_{width_ * width_};          // [width, width]
-  Numbers<T> moved_sums_{width_ * kLanes<T>};  // lanes are added at the end
+  Numbers<T> factor_{width_ * width_};  // see factor()
+  Numbers<T> moved_mean_{width_};       // Q mean
   // Of one Gaussian and one block:
   Numbers<T> moved_{width_ * kPoints};        // [width, kPoints]: Q (x - mean)
   Numbers<T> shared_rows_{kPoints * width_};  // [kPoints, width]: share x

@@ -110,7 +110,7 @@ Sizes measured_sizes() {
 }
 
 Sizes small_sizes() {
-  return {.gmm = {{5, 3, 67}, {1, 1, 2}, {66, 2, 70}},
+  return {.gmm = {{5, 3, 67}, {1, 1, 2}, {2, 3, 1030}, {66, 2, 70}},
           .lstm = {{2, 5, 3}, {1, 2, 1}},
           .bundle_adjustment = {{3, 5, 17}},
           .sqrl = {{0, 3, 4}, {20, 5, 7}},
