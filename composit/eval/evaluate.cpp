@@ -131,15 +131,21 @@ class Reference : public Backend {
   }
 
  private:
-  static void expect_definitions(const Graph& graph) {
-    std::string missing;
+  // Adds what is neither defined nor has a body; of what has regions as arguments, in those.
+  static void find_missing(const Graph& graph, std::string& missing) {
     for (const NodePtr& node : graph.nodes()) {
       const bool defined = is_input(*node) || node->op() == ops::kConstant ||
                            node->find_run("body") != nullptr ||
                            find_operation(node->op()) != nullptr;
       if (!defined && missing.find("'" + node->op().str() + "'") == std::string::npos)
         missing += (missing.empty() ? "'" : ", '") + node->op().str() + "'";
+      for (const NamedAttribute& attribute : node->attributes())
+        if (const auto* region = attribute.value.get_if<Region>()) find_missing(**region, missing);
     }
+  }
+  static void expect_definitions(const Graph& graph) {
+    std::string missing;
+    find_missing(graph, missing);
     if (!missing.empty()) throw UserError("[evaluate] composit has no definition of " + missing);
     // One that has a definition is a guard: its sizes depend on values, and were pinned.
     for (const NodePtr& node : graph.effects())

@@ -64,8 +64,8 @@ void Ranges::learn(const Expr& condition, bool holds) {
   Range range = comparison->range;
   if (holds) {
     known.number = true;
-  } else if (condition.is(Function::eq)) {
-    return;                            // what is left has a hole
+  } else if (condition.is(Function::eq)) {  // what is left has a hole
+    return;
   } else if (std::isinf(range.low)) {  // not below: above
     range = {.low = range.high, .low_open = !range.high_open};
   } else {

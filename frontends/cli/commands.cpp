@@ -21,8 +21,8 @@ using composit::SavedCapture;
 void count_operators(const Graph& graph, std::map<std::string, size_t>& counts) {
   for (const composit::NodePtr& node : graph.nodes()) {
     if (!is_input(*node) && node->op() != composit::ops::kConstant) ++counts[node->op().str()];
-    if (const composit::Attribute* body = node->find_run("body"))
-      count_operators(*body->as<composit::Region>(), counts);
+    for_each_region(*node,
+                    [&](const composit::Region& region) { count_operators(*region, counts); });
   }
 }
 
@@ -30,13 +30,12 @@ void count_operators(const Graph& graph, std::map<std::string, size_t>& counts) 
 // but not differentiated or compiled.
 void find_opaque(const Graph& graph, std::map<std::string, size_t>& counts) {
   for (const composit::NodePtr& node : graph.nodes()) {
-    if (is_input(*node) || node->op() == composit::ops::kConstant ||
-        composit::find_operation(node->op()) != nullptr)
-      continue;
-    if (const composit::Attribute* body = node->find_run("body"))
-      find_opaque(*body->as<composit::Region>(), counts);
-    else
-      ++counts[node->op().str()];
+    if (is_input(*node) || node->op() == composit::ops::kConstant) continue;
+    const bool known = composit::find_operation(node->op()) != nullptr;
+    const bool has_body = node->find_run("body") != nullptr;
+    if (known && has_body) continue;  // nobody looks inside
+    for_each_region(*node, [&](const composit::Region& region) { find_opaque(*region, counts); });
+    if (!known && !has_body) ++counts[node->op().str()];
   }
 }
 

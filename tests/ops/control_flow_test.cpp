@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "composit/eval/evaluate.h"
+#include "composit/io/saved_capture.h"
 #include "composit/ir/graph.h"
 #include "composit/ir/parse.h"
 #include "composit/ir/print.h"
@@ -16,6 +17,7 @@
 #include "composit/ops/native.h"
 #include "composit/passes/common_subexpressions.h"
 #include "composit/passes/pass.h"
+#include "tests/io/temporary_folder.h"
 #include "tests/user_error.h"
 
 namespace composit {
@@ -264,6 +266,34 @@ TEST(ControlFlow, refuses_what_does_not_fit) {
                 while_loop([](const Tensors& v) { return v[0] > 0; }, same, {s}, {.limit = -1});
               }),
               HasSubstr("expected a limit of at least 0, received -1"));
+}
+
+// Large constants in regions lie beside the weights.
+TEST(ControlFlow, is_saved_and_loaded) {
+  const test::TemporaryFolder folder;
+  const Tensor xs = input("xs", tensor_type(DType::float64, {2, 100}));
+  const Tensor table = constant(array_of(tensor_type(DType::float64, {100}), Numbers(100, 0.5)));
+  const auto body = [&](const Tensors& sum, const Tensors& x) {
+    return ScanStep{{sum[0] + x[0] * table}, {}};
+  };
+  const Tensor y = scan(body, {table}, {xs}).carried[0];
+  const SavedCapture capture{.graph = Graph({.inputs = {xs}, .outputs = {y}})};
+  save(capture, folder / "loop");
+  const Graph loaded = load(folder / "loop").graph;
+  EXPECT_EQ(loaded, capture.graph);
+  const Array ones = array_of(xs.type(), Numbers(200, 1));
+  EXPECT_EQ(elements<double>(evaluate(loaded, {ones})[0]), Numbers(100, 1.5));
+}
+
+TEST(ControlFlow, of_operations_without_a_definition_is_refused_at_once) {
+  const Tensor x = scalar("x", 1);
+  const auto secret = [](const Tensors& v) {
+    return Tensors{NodeSpec("mine::secret").tensor(v[0]).output(v[0].type()).make()};
+  };
+  const auto same = [](const Tensors& v) { return v; };
+  const Tensor y = cond(x > 0, same, secret, {x})[0];  // the other branch is taken
+  EXPECT_EQ(message([&] { numbers(y); }),
+            "[evaluate] composit has no definition of 'mine::secret'");
 }
 
 // Text is not inferred when it is read: what does not fit is found when it runs.
