@@ -89,27 +89,29 @@ Source emit(Program program) {
   program.functions.back().name = source.name;
   source.entry_name = source.name + "_entry";
   std::vector<Signature> callees;
-  Code structs_code, functions;
-  std::string text;
-  text += "#include \"" + std::string(kRuntimeName) + "\"\n\nnamespace " + source.name + " {\n";
   for (size_t i = 0; i < program.functions.size(); ++i)
-    if (!structs[i].members.empty()) text += "\n" + str(weight_struct(program, structs, i));
+    if (!structs[i].members.empty())
+      source.structs += "\n" + str(weight_struct(program, structs, i));
+  std::string loaded;
   for (size_t i = 0; i < program.functions.size(); ++i) {
     RoutineWriter writer(program, i, structs, callees);
-    text += "\n" + str(writer.write());
+    source.functions += "\n" + str(writer.write());
     callees.push_back(writer.signature());
     if (i + 1 < program.functions.size()) continue;
-    text += "\n}  // namespace " + source.name + "\n\n" +
-            str(entry(program, writer, source.entry_name));
+    source.declaration = str(call("void " + source.name, writer.parameters(), ";", 0));
+    loaded = str(entry(program, writer, source.entry_name));
     source.arena_bytes = writer.signature().arena_bytes;
   }
-  source.text = std::move(text);
+  source.text = "#include \"" + std::string(kRuntimeName) + "\"\n\nnamespace " + source.name +
+                " {\n" + source.structs + source.functions + "\n}  // namespace " + source.name +
+                "\n\n" + loaded;
   const Routine& main = program.functions.back();
   for (size_t i = 0; i < main.inputs.size(); ++i)
     if (main.values[main.inputs[i]].role == Role::argument) source.arguments.push_back(i);
-  for (size_t input : weight_order(program, structs)) {
-    source.weights.push_back(input);
-    source.constants.push_back(main.values[main.inputs[input]].constant);
+  for (const WeightPlace& weight : weight_places(program, structs)) {
+    source.weights.push_back(weight.input);
+    source.constants.push_back(main.values[main.inputs[weight.input]].constant);
+    source.members.push_back(weight.member);
   }
   return source;
 }

@@ -22,12 +22,15 @@ struct EmittedLines {
 struct Source {
   std::string name;  // namespace, and name of the last function
   std::string text;  // includes kRuntimeName
+  // Parts of it: what comes in the namespace before the functions, these, the last one's head.
+  std::string structs, functions, declaration;
   // const char* entry(const void* const* arguments, const void* const* weights,
   //                   void* const* results, void* arena): nullptr, or what is wrong.
   std::string entry_name;
-  std::vector<size_t> arguments;  // inputs of the program that are passed, in this order
-  std::vector<size_t> weights;    // the same for weights
-  std::vector<Array> constants;   // by place among `weights`: those that are no inputs
+  std::vector<size_t> arguments;     // inputs of the program that are passed, in this order
+  std::vector<size_t> weights;       // the same for weights
+  std::vector<Array> constants;      // by place among `weights`: those that are no inputs
+  std::vector<std::string> members;  // by place among `weights`: "encoder_layer[3].bias"
   int64_t arena_bytes = 0;
   std::vector<EmittedLines> origins = {};
 };

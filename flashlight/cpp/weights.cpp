@@ -72,7 +72,8 @@ std::set<size_t> read_directly(const Program& program, const Routine& function) 
 }
 
 void add_pointers(const Program& program, const std::vector<WeightStruct>& structs, size_t function,
-                  const std::vector<size_t>& actual, std::vector<size_t>& order) {
+                  const std::vector<size_t>& actual, const std::string& path,
+                  std::vector<WeightPlace>& places) {
   const Routine& routine = program.functions[function];
   const auto input = [&](size_t value) {
     const auto place = std::find(routine.inputs.begin(), routine.inputs.end(), value);
@@ -80,15 +81,17 @@ void add_pointers(const Program& program, const std::vector<WeightStruct>& struc
   };
   for (const WeightMember& member : structs[function].members) {
     if (!member.is_struct()) {
-      order.push_back(input(member.value));
+      places.push_back({input(member.value), path + member.name});
       continue;
     }
-    for (size_t step : member.calls) {
-      const auto& call = std::get<Invocation>(routine.steps[step]);
+    for (size_t i = 0; i < member.calls.size(); ++i) {
+      const auto& call = std::get<Invocation>(routine.steps[member.calls[i]]);
+      const std::string element = member.calls.size() == 1 ? "" : "[" + std::to_string(i) + "]";
       std::vector<size_t> passed;
       for (size_t argument : call.arguments)
         passed.push_back(is_weight(routine, argument) ? input(argument) : 0);
-      add_pointers(program, structs, member.function, passed, order);
+      add_pointers(program, structs, member.function, passed, path + member.name + element + ".",
+                   places);
     }
   }
 }
@@ -125,11 +128,13 @@ std::vector<WeightStruct> plan_weights(Program& program) {
   return structs;
 }
 
-std::vector<size_t> weight_order(const Program& program, const std::vector<WeightStruct>& structs) {
-  std::vector<size_t> order, inputs;
+std::vector<WeightPlace> weight_places(const Program& program,
+                                       const std::vector<WeightStruct>& structs) {
+  std::vector<WeightPlace> places;
+  std::vector<size_t> inputs;
   for (size_t i = 0; i < program.functions.back().inputs.size(); ++i) inputs.push_back(i);
-  add_pointers(program, structs, program.functions.size() - 1, inputs, order);
-  return order;
+  add_pointers(program, structs, program.functions.size() - 1, inputs, "", places);
+  return places;
 }
 
 }  // namespace flashlight::cpp

@@ -28,8 +28,13 @@ struct WeightStruct {
 // caller does not have as a weight becomes an argument.
 std::vector<WeightStruct> plan_weights(Program& program);
 
-// The inputs of the program, by their numbers among the weights' values, in the order in which the
-// pointers lie in the struct of the last function.
-std::vector<size_t> weight_order(const Program& program, const std::vector<WeightStruct>& structs);
+struct WeightPlace {
+  size_t input;        // of the program
+  std::string member;  // "encoder_layer[3].bias"
+};
+
+// The weights in the order in which their pointers lie in the struct of the last function.
+std::vector<WeightPlace> weight_places(const Program& program,
+                                       const std::vector<WeightStruct>& structs);
 
 }  // namespace flashlight::cpp
