@@ -12,6 +12,7 @@
 
 #include "examples/objectives/bundle_adjustment.h"
 #include "examples/objectives/gmm.h"
+#include "examples/objectives/hand_tracking.h"
 #include "examples/objectives/lstm.h"
 #include "examples/objectives/sqrl.h"
 
@@ -64,6 +65,19 @@ void bundle_adjustment(int64_t observations, const Bundle<T>& bundle,
 template <class T>
 void bundle_adjustment_jacobian(int64_t observations, const Bundle<T>& bundle,
                                 const BundleErrors<T>& errors, const BundleErrors<T>& jacobian);
+
+template <class T>
+struct Hand {
+  const T *relatives, *inverses;  // their last rows are taken to be 0 0 0 1
+  const T *vertices, *weights;
+  const int64_t* correspondences;
+  const T* points;
+};
+template <class T>
+T hand_tracking(int64_t points, const T* pose, const Hand<T>& hand);
+// The cost as well.
+template <class T>
+T hand_tracking_gradient(int64_t points, const T* pose, const Hand<T>& hand, T* by_pose);
 
 template <class T>
 void sqrl(const SqrlSizes& sizes, const T* x, T* y);

@@ -63,16 +63,19 @@ def lstm(parameters, state, sequence):
     return -likelihoods.sum() / sequence[1:].size
 
 
-def reprojection_error(seen, feature):
-    """Of one observation; seen: camera, point, weight."""
-    camera, point, weight = seen
-    rotation, from_centre = camera[:3], point - camera[3:6]
+def rotated(rotation, x):
+    """Rodrigues' formula; x: [3]."""
     square = rotation @ rotation
     angle = jnp.sqrt(jnp.where(square != 0, square, 1))
     axis, cosine = rotation / angle, jnp.cos(angle)
-    turned = from_centre * cosine + jnp.cross(axis, from_centre) * jnp.sin(angle)
-    turned += axis * (axis @ from_centre) * (1 - cosine)
-    turned = jnp.where(square != 0, turned, from_centre + jnp.cross(rotation, from_centre))
+    turned = x * cosine + jnp.cross(axis, x) * jnp.sin(angle) + axis * (axis @ x) * (1 - cosine)
+    return jnp.where(square != 0, turned, x + jnp.cross(rotation, x))
+
+
+def reprojection_error(seen, feature):
+    """Of one observation; seen: camera, point, weight."""
+    camera, point, weight = seen
+    turned = rotated(camera[:3], point - camera[3:6])
     plane = turned[:2] / turned[2]
     radius = plane @ plane
     stretched = plane * (1 + camera[9] * radius + camera[10] * radius**2)
@@ -92,6 +95,30 @@ def bundle_jacobian(cameras, points, weights, observed_cameras, observed_points,
     return [errors, 1 - weights**2, jacobian, -2 * weights]
 
 
+def hand_tracking(parameters, relatives, inverses, vertices, weights, correspondences, points):
+    (pose,) = parameters
+    angles = jnp.concatenate([pose, jnp.zeros(1)])
+    bend, spread = (angles[np.array(places)] for places in problems.angles_of_bones())
+    cx, sx, cz, sz = jnp.cos(bend), jnp.sin(bend), jnp.cos(spread), jnp.sin(spread)
+    zero, one = jnp.zeros_like(cx), jnp.ones_like(cx)
+    rows = [
+        [cz, -sz * cx, sz * sx, zero],
+        [sz, cz * cx, -cz * sx, zero],
+        [zero, sx, cx, zero],
+        [zero, zero, zero, one],
+    ]
+    relatives = relatives @ jnp.stack([jnp.stack(row, 1) for row in rows], 1)
+    absolutes = [relatives[0]]
+    for bone in range(1, problems.BONES):
+        absolutes.append(absolutes[problems.parent_of_bone(bone)] @ relatives[bone])
+    movements = (jnp.stack(absolutes) @ inverses)[:, :3]
+    blend = jnp.einsum("nb,bij->nij", weights[correspondences], movements)
+    here = vertices[correspondences]
+    posed = jnp.einsum("nij,nj->ni", blend[:, :, :3], here) + blend[:, :, 3]
+    moved = jax.vmap(rotated, (None, 0))(pose[:3], posed) + pose[3:6]
+    return 0.5 * ((points - moved) ** 2).sum()
+
+
 def sqrl(x):
     """Of one matrix."""
     t = jax.lax.cond(x.sum() < 0, lambda x: -0.125 * x, lambda x: 0.5 * x**2, x)
@@ -104,6 +131,10 @@ def relu3(x):
 
 def gelu(x):
     return 0.5 * x * (1 + jax.lax.erf(x * np.float32(0.5**0.5)))
+
+
+# How many of the inputs are the parameters, which come first.
+OF_PARAMETERS = {"gmm": (gmm, 3), "lstm": (lstm, 2), "hand_tracking": (hand_tracking, 1)}
 
 
 def value_and_gradients(function):
@@ -123,12 +154,10 @@ def with_vjp(function):
 def programs(problem):
     """Two functions of the arguments returned behind them."""
     inputs = [jnp.asarray(array) for array in problem.inputs]
-    if problem.kind == "gmm":
-        arguments = (tuple(inputs[:3]), inputs[3])
-        return lambda *a: [gmm(*a)], value_and_gradients(gmm), arguments
-    if problem.kind == "lstm":
-        arguments = (tuple(inputs[:2]), *inputs[2:])
-        return lambda *a: [lstm(*a)], value_and_gradients(lstm), arguments
+    if problem.kind in OF_PARAMETERS:
+        function, count = OF_PARAMETERS[problem.kind]
+        arguments = (tuple(inputs[:count]), *inputs[count:])
+        return lambda *a: [function(*a)], value_and_gradients(function), arguments
     if problem.kind == "bundle_adjustment":
         return bundle_adjustment, bundle_jacobian, inputs
     function = {"sqrl": sqrl, "relu3": relu3, "gelu": gelu}[problem.kind]

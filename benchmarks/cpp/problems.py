@@ -100,6 +100,49 @@ def bundle_adjustment(cameras: int, points: int, observations: int) -> Problem:
     )
 
 
+BONES, POSE_PARAMETERS = 22, 26
+
+
+def parent_of_bone(bone: int) -> int:
+    return 0 if bone % 4 == 1 else bone - 1
+
+
+def angles_of_bones() -> tuple[list[int], list[int]]:
+    """Which numbers of the pose bend and spread each bone; POSE_PARAMETERS if none."""
+    bend, spread = [POSE_PARAMETERS] * BONES, [POSE_PARAMETERS] * BONES
+    for finger in range(5):
+        bone, angle = 2 + 4 * finger, 6 + 4 * finger
+        bend[bone], spread[bone] = angle, angle + 1
+        bend[bone + 1], bend[bone + 2] = angle + 2, angle + 3
+    return bend, spread
+
+
+def translations(offsets: np.ndarray) -> np.ndarray:
+    matrices = np.tile(np.eye(4), (BONES, 1, 1))
+    matrices[:, :3, 3] = offsets
+    return matrices
+
+
+def hand_tracking(vertices: int, points: int) -> Problem:
+    relative = uniform((BONES, 3), 52, -0.5, 0.5)
+    absolute = relative.copy()
+    for bone in range(1, BONES):
+        absolute[bone] += absolute[parent_of_bone(bone)]
+    return Problem(
+        "hand_tracking",
+        f"hand_tracking_v{vertices}_n{points}",
+        [
+            uniform((POSE_PARAMETERS,), 51, -0.5, 0.5),
+            translations(relative),
+            translations(-absolute),
+            uniform((vertices, 3), 53, -1),
+            uniform((vertices, BONES), 54, 0, 0.0625),
+            integers((points,), 55, vertices),
+            uniform((points, 3), 56, -1),
+        ],
+    )
+
+
 def sqrl(batch: int, rows: int, columns: int) -> Problem:
     name = f"sqrl_b{batch}_{rows}x{columns}" if batch else f"sqrl_{rows}x{columns}"
     shape = (batch,) if batch else ()
@@ -119,6 +162,7 @@ def problems() -> list[Problem]:
         gmm(64, 200, 10000),
         lstm(2, 1024, 14),
         bundle_adjustment(49, 7776, 31843),
+        hand_tracking(544, 192),
         sqrl(0, 16, 16),
         sqrl(1000, 16, 16),
         activation("relu3", 2**20),

@@ -83,6 +83,22 @@ Subject bundle_subject(const objectives::BundleSizes& sizes, Problem problem) {
 }
 
 template <class T>
+Subject hand_subject(const objectives::HandSizes& sizes, Problem problem) {
+  const auto hand = [](const In& i) {
+    return handwritten::Hand<T>{in<T>(i, 1), in<T>(i, 2),       in<T>(i, 3),
+                                in<T>(i, 4), in<int64_t>(i, 5), in<T>(i, 6)};
+  };
+  return {std::move(problem),
+          [=](const In& i, const Out& o) {
+            *out<T>(o, 0) = handwritten::hand_tracking(sizes.points, in<T>(i, 0), hand(i));
+          },
+          [=](const In& i, const Out& o) {
+            *out<T>(o, 0) = handwritten::hand_tracking_gradient(sizes.points, in<T>(i, 0), hand(i),
+                                                                out<T>(o, 1));
+          }};
+}
+
+template <class T>
 Subject sqrl_subject(const objectives::SqrlSizes& sizes, Problem problem) {
   return {std::move(problem),
           [=](const In& i, const Out& o) { handwritten::sqrl(sizes, in<T>(i, 0), out<T>(o, 0)); },
@@ -105,6 +121,7 @@ Sizes measured_sizes() {
   return {.gmm = {{64, 200, 1000}, {64, 200, 10000}},
           .lstm = {{2, 1024, 14}},
           .bundle_adjustment = {{49, 7776, 31843}},
+          .hand_tracking = {{544, 192}},
           .sqrl = {{0, 16, 16}, {1000, 16, 16}},
           .activations = {1 << 20}};
 }
@@ -113,6 +130,7 @@ Sizes small_sizes() {
   return {.gmm = {{5, 3, 67}, {1, 1, 2}, {2, 3, 1030}, {66, 2, 70}},
           .lstm = {{2, 5, 3}, {1, 2, 1}},
           .bundle_adjustment = {{3, 5, 17}},
+          .hand_tracking = {{9, 5}},
           .sqrl = {{0, 3, 4}, {20, 5, 7}},
           .activations = {133}};
 }
@@ -130,6 +148,10 @@ std::vector<Subject> subjects(const Sizes& sizes, std::optional<DType> dtype) {
   for (const auto& s : sizes.bundle_adjustment)
     list.push_back(with_element(wide, [&]<class T>(T) {
       return bundle_subject<T>(s, objectives::bundle_adjustment_problem(s, wide));
+    }));
+  for (const auto& s : sizes.hand_tracking)
+    list.push_back(with_element(wide, [&]<class T>(T) {
+      return hand_subject<T>(s, objectives::hand_tracking_problem(s, wide));
     }));
   for (const auto& s : sizes.sqrl)
     list.push_back(with_element(narrow, [&]<class T>(T) {

@@ -12,6 +12,7 @@
 
 #include "examples/objectives/bundle_adjustment.h"
 #include "examples/objectives/gmm.h"
+#include "examples/objectives/hand_tracking.h"
 #include "examples/objectives/lstm.h"
 #include "examples/objectives/problem.h"
 #include "examples/objectives/sqrl.h"
@@ -31,6 +32,7 @@ struct Sizes {
   std::vector<objectives::GmmSizes> gmm = {};
   std::vector<objectives::LstmSizes> lstm = {};
   std::vector<objectives::BundleSizes> bundle_adjustment = {};
+  std::vector<objectives::HandSizes> hand_tracking = {};
   std::vector<objectives::SqrlSizes> sqrl = {};
   std::vector<int64_t> activations = {};
 };

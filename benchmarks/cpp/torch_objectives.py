@@ -92,6 +92,26 @@ def bundle_jacobian(cameras, points, weights, observed_cameras, observed_points,
     return [errors.detach(), weight_errors.detach(), torch.stack(rows, 1), by_weight]
 
 
+def hand_tracking(parameters, relatives, inverses, vertices, weights, correspondences, points):
+    (pose,) = parameters
+    angles = torch.cat([pose, torch.zeros(1, dtype=pose.dtype)])
+    bend, spread = (angles[torch.tensor(places)] for places in problems.angles_of_bones())
+    cx, sx, cz, sz = bend.cos(), bend.sin(), spread.cos(), spread.sin()
+    zero, one = torch.zeros_like(cx), torch.ones_like(cx)
+    turns = torch.stack([cz, -sz * cx, sz * sx, zero, sz, cz * cx, -cz * sx, zero,
+                         zero, sx, cx, zero, zero, zero, zero, one], 1)
+    relatives = relatives @ turns.reshape(-1, 4, 4)
+    absolutes = [relatives[0]]
+    for bone in range(1, problems.BONES):
+        absolutes.append(absolutes[problems.parent_of_bone(bone)] @ relatives[bone])
+    movements = (torch.stack(absolutes) @ inverses)[:, :3]
+    blend = (weights[correspondences] @ movements.reshape(-1, 12)).reshape(-1, 3, 4)
+    here = vertices[correspondences]
+    posed = (blend[:, :, :3] @ here[:, :, None])[:, :, 0] + blend[:, :, 3]
+    moved = rotated(pose[None, :3].expand_as(posed), posed) + pose[3:6]
+    return 0.5 * (points - moved).square().sum()
+
+
 def sqrl(x):
     t = torch.where(x.sum((-2, -1), keepdim=True) < 0, -0.125 * x, 0.5 * x.square())
     return (t.sin() * t).mean((-2, -1))
@@ -122,6 +142,10 @@ FUNCTIONS = {
     "relu3": {"": relu3, "_where": relu3_where},
     "gelu": {"": gelu, "_native": torch.nn.functional.gelu},
 }
+
+
+# How many of the inputs are the parameters, which come first.
+OF_PARAMETERS = {"gmm": (gmm, 3), "lstm": (lstm, 2), "hand_tracking": (hand_tracking, 1)}
 
 
 def without_grad(function):
@@ -155,7 +179,7 @@ def programs(problem):
             if suffix != "_vmap" or inputs[0].ndim == 3:
                 yield suffix, without_grad(lambda x, dy: [function(x)]), vjp(function), inputs
     else:
-        function, count = (gmm, 3) if problem.kind == "gmm" else (lstm, 2)
+        function, count = OF_PARAMETERS[problem.kind]
         arguments = (inputs[:count], *inputs[count:])
         yield "", without_grad(lambda *a: [function(*a)]), value_and_gradients(function), arguments
 

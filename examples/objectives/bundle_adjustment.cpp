@@ -2,6 +2,7 @@
 
 #include "composit/ad/chain_rule.h"
 #include "composit/numpy/numpy.h"
+#include "examples/objectives/rotation.h"
 #include "examples/objectives/uniform.h"
 
 namespace objectives {
@@ -20,22 +21,8 @@ cnp::NdArray columns(const cnp::NdArray& x, int64_t begin, int64_t end) {
   return x[{cnp::slice(), cnp::slice(begin, end)}];
 }
 
-cnp::NdArray row_sums(const cnp::NdArray& x) { return cnp::sum(x, 1, {.keepdims = true}); }
-
-// Rodrigues' formula; for an angle of zero the first terms of its series, so that the derivative is
-// right there, too. The angle that is not used must not divide by zero.
-cnp::NdArray rotated(const cnp::NdArray& rotation, const cnp::NdArray& x) {
-  const cnp::NdArray square = row_sums(rotation * rotation);
-  const cnp::NdArray turns = square != 0.0;
-  const cnp::NdArray angle = cnp::sqrt(cnp::where(turns, square, 1.0));
-  const cnp::NdArray axis = rotation / angle, cosine = cnp::cos(angle);
-  const cnp::NdArray turned = x * cosine + cnp::cross(axis, x) * cnp::sin(angle) +
-                              axis * (row_sums(axis * x) * (1.0 - cosine));
-  return cnp::where(turns, turned, x + cnp::cross(rotation, x));
-}
-
 cnp::NdArray distorted(const cnp::NdArray& x, const cnp::NdArray& k) {
-  const cnp::NdArray r = row_sums(x * x);
+  const cnp::NdArray r = cnp::sum(x * x, 1, {.keepdims = true});
   return x * (1.0 + columns(k, 0, 1) * r + columns(k, 1, 2) * r * r);
 }
 

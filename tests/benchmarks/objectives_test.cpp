@@ -10,6 +10,7 @@
 #include "composit/eval/evaluate.h"
 #include "composit/numpy/numpy.h"
 #include "examples/objectives/activations.h"
+#include "examples/objectives/hand_tracking.h"
 #include "examples/objectives/problem.h"
 #include "examples/objectives/uniform.h"
 #include "tests/agreement.h"
@@ -88,7 +89,8 @@ TEST(ByHand, HasTheValuesOfTorch) {
   const std::map<std::string, std::pair<double, double>> expected = {
       {"gmm_d5_k3_n67", {293.30495649286314, 666.2751605536421}},
       {"lstm_l2_c5_h3", {0.9167964019463701, 1.260553325471467}},
-      {"bundle_adjustment_n3_m5_p17", {68.48796572745313, 2352.0560458553755}}};
+      {"bundle_adjustment_n3_m5_p17", {68.48796572745313, 2352.0560458553755}},
+      {"hand_tracking_v9_n5", {3.895168756510997, 13.34525521340504}}};
   size_t found = 0;
   for (const auto& [problem, objective, gradient] : subjects(benchmarks::small_sizes())) {
     if (!expected.contains(problem.name)) continue;
@@ -140,6 +142,7 @@ TEST(Objectives, GradientsAreSlopes) {
   for (const auto& gmm : sizes.gmm)
     expect_gradients_are_slopes(
         objectives::gmm_problem(gmm, DType::float64, {.gamma = 1.5, .m = 2}));
+  expect_gradients_are_slopes(objectives::hand_tracking_problem({9, 5}));
   for (const auto& lstm : sizes.lstm) expect_gradients_are_slopes(objectives::lstm_problem(lstm));
 }
 
