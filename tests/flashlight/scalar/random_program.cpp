@@ -6,10 +6,24 @@
 #include "composit/ops/functions.h"
 
 namespace flashlight::test {
-namespace {
 
 using composit::Tensor;
 using composit::Tensors;
+
+template <>
+Tensor number<Tensor>(double value) {
+  return composit::full({}, value, composit::DType::float64);
+}
+template <>
+Tensor least<Tensor>(const Tensor& x, const Tensor& y) {
+  return minimum(x, y);
+}
+template <>
+Tensor largest<Tensor>(const Tensor& x, const Tensor& y) {
+  return maximum(x, y);
+}
+
+namespace {
 
 // ---- random -------------------------------------------------------------------------------------
 
@@ -136,36 +150,20 @@ class GraphRun {
  private:
   Tensors values(const Statement& s, const Tensors& variables) const {
     const Tensor &a = variables[s.a], &b = variables[s.b];
+    const auto branch = [&](size_t i) {
+      return [&, i](const Tensors&) { return (*this)(s.blocks[i], variables); };
+    };
     switch (s.kind) {
-      case Kind::number:
-        return {composit::full({}, s.value, composit::DType::float64)};
-      case Kind::add:
-        return {a + b};
-      case Kind::subtract:
-        return {a - b};
-      case Kind::multiply:
-        return {a * b};
-      case Kind::sine:
-        return {sin(a)};
-      case Kind::hyperbolic:
-        return {tanh(a)};
-      case Kind::least:
-        return {minimum(a, b)};
-      case Kind::largest:
-        return {maximum(a, b)};
-      case Kind::branch: {
-        const auto branch = [&](size_t i) {
-          return [&, i](const Tensors&) { return (*this)(s.blocks[i], variables); };
-        };
+      case Kind::branch:
         return cond(a < b, branch(0), branch(1));
-      }
       case Kind::over_slots:
       case Kind::repeat:
         return scanned(s, variables);
       case Kind::until:
         return looped(s, variables);
+      default:
+        return {simple(s, a, b)};
     }
-    return {};
   }
 
   static Tensors with(Tensors variables, const Tensors& more) {

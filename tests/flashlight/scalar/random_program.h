@@ -60,6 +60,45 @@ std::string print(const Program& program);
 // ---- as C++ runs it -----------------------------------------------------------------------------
 
 template <class T>
+T number(double value) {
+  return T(value);
+}
+template <class T>
+T least(const T& x, const T& y) {
+  using std::min;
+  return min(x, y);
+}
+template <class T>
+T largest(const T& x, const T& y) {
+  using std::max;
+  return max(x, y);
+}
+
+// What a statement without blocks makes.
+template <class T>
+T simple(const Statement& s, const T& a, const T& b) {
+  using std::sin, std::tanh;
+  switch (s.kind) {
+    case Kind::number:
+      return number<T>(s.value);
+    case Kind::add:
+      return a + b;
+    case Kind::subtract:
+      return a - b;
+    case Kind::multiply:
+      return a * b;
+    case Kind::sine:
+      return sin(a);
+    case Kind::hyperbolic:
+      return tanh(a);
+    case Kind::least:
+      return least(a, b);
+    default:
+      return largest(a, b);
+  }
+}
+
+template <class T>
 class Run {
  public:
   explicit Run(std::vector<T> sequence) : sequence_(std::move(sequence)) {}
@@ -75,24 +114,7 @@ class Run {
  private:
   std::vector<T> values(const Statement& s, const std::vector<T>& variables) const {
     const T &a = variables[s.a], &b = variables[s.b];
-    using std::max, std::min, std::sin, std::tanh;
     switch (s.kind) {
-      case Kind::number:
-        return {T(s.value)};
-      case Kind::add:
-        return {a + b};
-      case Kind::subtract:
-        return {a - b};
-      case Kind::multiply:
-        return {a * b};
-      case Kind::sine:
-        return {sin(a)};
-      case Kind::hyperbolic:
-        return {tanh(a)};
-      case Kind::least:
-        return {min(a, b)};
-      case Kind::largest:
-        return {max(a, b)};
       case Kind::branch:
         if (a < b) return (*this)(s.blocks[0], variables);
         return (*this)(s.blocks[1], variables);
@@ -101,8 +123,9 @@ class Run {
         return scanned(s, variables);
       case Kind::until:
         return looped(s, variables);
+      default:
+        return {simple(s, a, b)};
     }
-    return {};
   }
 
   std::vector<T> scanned(const Statement& s, const std::vector<T>& variables) const {
