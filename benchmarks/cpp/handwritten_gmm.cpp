@@ -13,11 +13,14 @@
 namespace handwritten {
 namespace {
 
-#ifdef __AVX512F__
+#if defined(__AVX512F__)
 constexpr int64_t kVectorBytes = 64;
-constexpr int kTile = 4;  // rows, and vectors of columns, whose sums stay in registers
-#else
+constexpr int kTile = 4;  // vectors of columns in a tile, whose sums stay in registers
+#elif defined(__AVX__)
 constexpr int64_t kVectorBytes = 32;
+constexpr int kTile = 2;
+#else
+constexpr int64_t kVectorBytes = 16;
 constexpr int kTile = 2;
 #endif
 constexpr int64_t kPoints = 64;  // in a block
@@ -41,6 +44,8 @@ template <class T>
 void store(T* to, Vector<T> value) {
   *reinterpret_cast<Vector<T>*>(to) = value;
 }
+
+int64_t rounded_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 // The lower triangle of icf, from column to column.
 template <class Visit>
@@ -317,7 +322,7 @@ class Gmm {
   const T* x_;
   Wishart wishart_;
   T log_sum_of_alphas_;
-  int64_t width_ = (sizes_.d + kLanes<T> - 1) / kLanes<T> * kLanes<T>;  // of padded rows
+  int64_t width_ = rounded_up(sizes_.d, std::max(kLanes<T>, kRows));  // of padded rows
   // Of one chunk:
   int64_t begin_ = 0, blocks_ = 0;
   Numbers<T> columns_{kBlocks * width_ * kPoints};  // [kBlocks, width, kPoints]: x

@@ -2,7 +2,7 @@
 
     build/jax/bin/python benchmarks/cpp/jax_objectives.py [ROUNDS] [--only NAME]
 
-Needs the packages of requirements-jax.txt.
+Needs the packages of requirements-jax.txt; baselines.py makes that environment.
 """
 
 import os

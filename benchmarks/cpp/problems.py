@@ -64,7 +64,7 @@ def gmm_constant(d: int, k: int, n: int) -> float:
 
 
 def places_in_triangle(d: int) -> np.ndarray:
-    """Where element [i, j] of a lower triangle stands in {diagonal, what is below by columns, 0}."""
+    """Where element [i, j] of a lower triangle stands in {diagonal, below by columns, 0}."""
     places = np.full((d, d), d * (d + 1) // 2)
     places[np.arange(d), np.arange(d)] = np.arange(d)
     columns, rows = np.triu_indices(d, 1)

@@ -1,4 +1,4 @@
-"""The objectives of examples/objectives in LibTorch, eagerly, on one thread; derivatives are autograd's.
+"""The objectives of examples/objectives in LibTorch, eagerly, on one thread, by autograd.
 
     .venv/bin/python benchmarks/cpp/torch_objectives.py [ROUNDS] [--only NAME]
 
