@@ -2,7 +2,8 @@
 //
 //   ScalarProgram back = vjp(relu);      // (x, dy) -> x < 0 ? 0 : dy
 //
-// Branches stay branches, d(c ? a : b) = c ? a' : b', and only the one taken is computed.
+// Decisions stay at the top, d(c ? a : b) = c ? a' : b', and only the branch taken is computed. On
+// each path one pass gives the gradients of all parameters.
 #pragma once
 
 #include "composit/op/scalar_program.h"

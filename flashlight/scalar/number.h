@@ -110,7 +110,7 @@ using Numbers = std::vector<Number>;
 
 struct TraceLimits {
   size_t decisions = 10000;  // on one path
-  size_t paths = 4096;
+  size_t paths = 1024;
 };
 
 // `f` of `parameters` numbers as a program of float64. UserError where `f` goes over the limits,
