@@ -10,8 +10,10 @@
 #include "composit/ad/functional.h"
 #include "composit/eval/evaluate.h"
 #include "composit/ir/graph.h"
+#include "composit/ops/elementwise.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
+#include "composit/ops/vmap.h"
 #include "tests/user_error.h"
 
 namespace composit {
@@ -151,6 +153,15 @@ TEST(GradientOfMap, by_sequences_and_by_what_comes_from_outside) {
       {{3}, {3, 2}});
 }
 
+TEST(GradientOfMap, of_no_slots) {
+  const Tensor xs = held("xs", {0, 2}, {}), w = scalar("w", 3);
+  const Tensor y = map([&](const Tensors& x) { return Tensors{x[0] * w}; }, {xs})[0];
+  const auto gradients = grad(sum(y), {xs, w});
+  EXPECT_EQ(gradients[0].sizes(), (Dims{0, 2}));
+  EXPECT_EQ(numbers(gradients[0]), Numbers{});
+  EXPECT_EQ(numbers(gradients[1]), Numbers{0});
+}
+
 // Of a map without anything from outside: a map, which has no order.
 TEST(GradientOfMap, is_a_map_where_nothing_is_summed) {
   const Tensor xs = held("xs", {2}, {1, 2});
@@ -278,6 +289,48 @@ TEST(GradientOfControlFlow, nests) {
         return Tensors{step.carried[0], step.outputs[0]};
       },
       {{}, {3}, {}});
+}
+
+// A branch that depends on data: mean(sin(t) t), where t is x^2 / 2, or -x / 8 if sum(x) < 0.
+Tensors sqrl(const Tensors& x) {
+  const Tensor t = cond(
+      sum(x[0]) < 0, [&](const Tensors&) { return Tensors{x[0] * -0.125}; },
+      [&](const Tensors&) { return Tensors{x[0] * x[0] / 2}; })[0];
+  return {mean(sin(t) * t)};
+}
+
+TEST(GradientOfControlFlow, of_a_branch_in_a_batch) {
+  const Numbers batch = {1, 2, -0.5, 0.25, -3, 1, 1.5, -2};
+  const Tensor x = held("x", {2, 4}, batch);
+  const Tensor y = vmap(sqrl)({x})[0];
+  const Numbers values = numbers(y), gradient = numbers(grad(sum(y), {x})[0]);
+  for (size_t row = 0; row < 2; ++row) {
+    const bool negative = row == 1;
+    double expected = 0;
+    for (size_t i = 4 * row; i < 4 * row + 4; ++i) {
+      const double t = negative ? -batch[i] / 8 : batch[i] * batch[i] / 2;
+      const double slope = negative ? -0.125 : batch[i];
+      expected += std::sin(t) * t / 4;
+      EXPECT_NEAR(gradient[i], (std::cos(t) * t + std::sin(t)) * slope / 4, 1e-15);
+    }
+    EXPECT_NEAR(values[row], expected, 1e-15);
+  }
+}
+
+TEST(GradientOfControlFlow, of_elements) {
+  const TensorFunction f = elementwise([](const Tensors& x) {
+    return cond(
+        x[0] < x[1], [&](const Tensors&) { return Tensors{x[0] * x[1]}; },
+        [&](const Tensors&) {
+          return while_loop(  // halved until it is small
+              [&](const Tensors& v) { return v[0] > 0.5; },
+              [](const Tensors& v) { return Tensors{v[0] / 2}; }, {x[0]}, {.limit = 10});
+        });
+  });
+  const Tensor x = held("x", {3}, {1, 3, 0.25}), y = held("y", {}, {2});
+  const auto gradients = grad(sum(f({x, y})[0]), {x, y});
+  EXPECT_EQ(numbers(gradients[0]), (Numbers{2, 0.125, 2}));
+  EXPECT_EQ(numbers(gradients[1]), (Numbers{1.25}));
 }
 
 TEST(GradientOfControlFlow, has_a_tangent) {
