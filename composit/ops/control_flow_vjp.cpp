@@ -1,6 +1,7 @@
 #include "composit/ops/control_flow_vjp.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
@@ -27,6 +28,12 @@ using Flags = std::vector<bool>;
 
 void unite(Flags& flags, const Flags& more) {
   for (size_t i = 0; i < flags.size(); ++i) flags[i] = flags[i] || more[i];
+}
+
+bool meet(const Flags& a, const Flags& b) {
+  for (size_t i = 0; i < a.size(); ++i)
+    if (a[i] && b[i]) return true;
+  return false;
 }
 
 // Per output, the inputs that it depends on through values that carry gradients.
@@ -65,8 +72,17 @@ struct Loop {
   std::function<Tensors(const Region& body)> again;
 };
 
-// The scan that runs back over a loop. Its body has a block for all it might need, in the order of
-// `Blocks`; those it does not use are left out then.
+// What a trip back may use, in the order of its blocks; those it does not use are left out then.
+struct TripBlocks {
+  Tensors cotangents;  // of live carried values: carried
+  Tensors sums;        // of what flowed to tensors from outside: carried
+  Tensors values;      // the carried values at the start of the trip: slots
+  Tensors slots;       // of the loop's sequences
+  Tensors given;       // cotangents of the trip's outputs: slots
+  Tensors outside;
+};
+
+// The scan that runs back over a loop.
 class Reversal {
  public:
   Reversal(const Vjp& v, const Loop& loop) : v_(v), loop_(loop) {
@@ -79,7 +95,8 @@ class Reversal {
 
   // Per carried value, sequence, and tensor from outside.
   Gradients run() {
-    const Traced trip(block_types(), [&](const Tensors& blocks) { return back_through(blocks); });
+    const Traced trip(block_types(),
+                      [&](const Tensors& blocks) { return back_through(grouped(blocks)); });
     Gradients gradients(carried() + loop_.sequences.size() + loop_.outside.size());
     if (trip.outputs().empty()) return gradients;
     const Tensors results = emit(trip);
@@ -92,79 +109,86 @@ class Reversal {
 
  private:
   size_t carried() const { return loop_.carried.size(); }
+  bool wanted_sequence(size_t i) const { return v_.wanted[carried() + i]; }
   bool wanted_outside(size_t i) const { return v_.wanted[carried() + loop_.sequences.size() + i]; }
 
   // Carried values that depend on what is differentiated by, and that results depend on.
   void find_live() {
     const std::vector<Flags> depends = dependences(loop_.body);
-    Flags active = v_.wanted, needed(carried());
-    active.resize(loop_.body.inputs().size());  // `trips` stands behind
-    for (size_t i = 0; i < depends.size(); ++i) {
-      if (!v_.cotangents[i].defined()) continue;
-      if (i < carried()) needed[i] = true;
-      for (size_t k = 0; i >= carried() && k < carried(); ++k)
-        needed[k] = needed[k] || depends[i][k];
+    Flags active = v_.wanted, needed(loop_.body.inputs().size());
+    active.resize(needed.size());  // `trips` stands behind
+    for (size_t i = 0; i < depends.size(); ++i)
+      if (v_.cotangents[i].defined()) {
+        if (i < carried()) needed[i] = true;
+        unite(needed, depends[i]);
+      }
+    for (bool changed = true; changed;) {
+      const Flags before_active = active, before_needed = needed;
+      for (size_t i = 0; i < carried(); ++i) {
+        if (needed[i]) unite(needed, depends[i]);
+        if (meet(active, depends[i])) active[i] = true;
+      }
+      changed = active != before_active || needed != before_needed;
     }
-    for (size_t round = 0; round < carried(); ++round)
-      for (size_t i = 0; i < carried(); ++i)
-        for (size_t k = 0; k < active.size(); ++k) {
-          if (active[k] && depends[i][k]) active[i] = true;
-          if (k < carried() && needed[i] && depends[i][k]) needed[k] = true;
-        }
     for (size_t i = 0; i < carried(); ++i)
       if (active[i] && needed[i] && carries_gradient(loop_.carried[i].type())) live_.push_back(i);
   }
 
-  // Blocks: cotangents of live values, sums, carried values, slots, cotangents of outputs, outside.
   std::vector<Type> block_types() const {
     const auto inputs = types_of(loop_.body.inputs()), outputs = types_of(loop_.body.outputs());
-    const size_t outside = carried() + loop_.sequences.size();
+    const auto outside = inputs.begin() + static_cast<int64_t>(carried() + loop_.sequences.size());
     std::vector<Type> types;
     for (size_t i : live_) types.push_back(inputs[i]);
-    for (size_t i : summed_) types.push_back(inputs[outside + i]);
-    types.insert(types.end(), inputs.begin(), inputs.begin() + static_cast<int64_t>(outside));
+    for (size_t i : summed_) types.push_back(*(outside + static_cast<int64_t>(i)));
+    types.insert(types.end(), inputs.begin(), outside);
     for (size_t i : given_) types.push_back(outputs[i]);
-    types.insert(types.end(), inputs.begin() + static_cast<int64_t>(outside), inputs.end());
+    types.insert(types.end(), outside, inputs.end());
     return types;
   }
-
-  Tensors back_through(const Tensors& blocks) {
-    const auto at = [&](size_t first, size_t i) { return blocks[first + i]; };
-    const size_t sums = live_.size(), values = sums + summed_.size();
-    const size_t cotangents = values + carried() + loop_.sequences.size();
-    const size_t outside = cotangents + given_.size();
-    Tensors arguments(blocks.begin() + static_cast<int64_t>(values),
-                      blocks.begin() + static_cast<int64_t>(cotangents));
-    append(arguments, {blocks.begin() + static_cast<int64_t>(outside), blocks.end()});
-    Tensors flows(loop_.body.outputs().size()), inputs;
-    for (size_t i = 0; i < live_.size(); ++i) flows[live_[i]] = at(0, i);
-    for (size_t i = 0; i < given_.size(); ++i) flows[given_[i]] = at(cotangents, i);
-    for (size_t i : live_) inputs.push_back(arguments[i]);
-    for (size_t i : summed_) inputs.push_back(at(outside, i));
-    for (size_t i = 0; i < loop_.sequences.size(); ++i)
-      if (v_.wanted[carried() + i]) inputs.push_back(arguments[carried() + i]);
-    return gathered(v_.back(call_region(loop_.body, arguments), inputs, flows), inputs,
-                    {blocks.begin() + static_cast<int64_t>(sums),
-                     blocks.begin() + static_cast<int64_t>(values)});
+  TripBlocks grouped(const Tensors& blocks) const {
+    auto next = blocks.begin();
+    const auto take = [&](size_t count) {
+      const auto begin = std::exchange(next, next + static_cast<int64_t>(count));
+      return Tensors(begin, next);
+    };
+    return {.cotangents = take(live_.size()),
+            .sums = take(summed_.size()),
+            .values = take(carried()),
+            .slots = take(loop_.sequences.size()),
+            .given = take(given_.size()),
+            .outside = take(loop_.outside.size())};
   }
-  // The outputs of a trip back: cotangents of live values, sums, and gradients of slots.
-  Tensors gathered(const Tensors& gradients, const Tensors& inputs, const Tensors& sums) {
+
+  // The cotangents of live values at the start of the trip, sums, and gradients of slots.
+  Tensors back_through(const TripBlocks& blocks) {
+    Tensors arguments = blocks.values, flows(loop_.body.outputs().size()), inputs;
+    append(arguments, blocks.slots);
+    append(arguments, blocks.outside);
+    for (size_t i = 0; i < live_.size(); ++i) flows[live_[i]] = blocks.cotangents[i];
+    for (size_t i = 0; i < given_.size(); ++i) flows[given_[i]] = blocks.given[i];
+    for (size_t i : live_) inputs.push_back(blocks.values[i]);
+    for (size_t i : summed_) inputs.push_back(blocks.outside[i]);
+    for (size_t i = 0; i < blocks.slots.size(); ++i)
+      if (wanted_sequence(i)) inputs.push_back(blocks.slots[i]);
+    const Tensors gradients = v_.back(call_region(loop_.body, arguments), inputs, flows);
     Tensors outputs;
-    size_t next = 0;
-    for (; next < live_.size(); ++next)
-      outputs.push_back(gradients[next].defined() ? gradients[next] : zeros_like(inputs[next]));
-    for (size_t i = 0; i < summed_.size(); ++i, ++next) {
-      if (!gradients[next].defined()) continue;
-      outputs.push_back(sums[i] + gradients[next]);
-      reached_.push_back(summed_[i]);
+    auto gradient = gradients.begin();
+    for (size_t i : live_) {
+      outputs.push_back(gradient->defined() ? *gradient : zeros_like(blocks.values[i]));
+      ++gradient;
     }
-    for (size_t i = 0; i < loop_.sequences.size(); ++i) {
-      if (!v_.wanted[carried() + i]) continue;
-      if (gradients[next].defined()) {
-        outputs.push_back(gradients[next]);
+    for (size_t i = 0; i < summed_.size(); ++i, ++gradient)
+      if (gradient->defined()) {
+        outputs.push_back(blocks.sums[i] + *gradient);
+        reached_.push_back(summed_[i]);
+      }
+    for (size_t i = 0; i < blocks.slots.size(); ++i) {
+      if (!wanted_sequence(i)) continue;
+      if (gradient->defined()) {
+        outputs.push_back(*gradient);
         stacked_.push_back(i);
       }
-      ++next;
+      ++gradient;
     }
     return outputs;
   }
@@ -172,16 +196,22 @@ class Reversal {
   // The node that runs `trip` for each trip of the loop.
   Tensors emit(const Traced& trip) {
     Flags keep = trip.used();
-    const size_t sums = live_.size(), values = sums + summed_.size();
-    for (size_t i = 0; i < sums; ++i) keep[i] = true;
-    Tensors init = initial(keep, sums), sequences = taped(keep, values), outside;
-    size_t next = values + carried();
-    for (const Tensor& sequence : loop_.sequences)
-      if (keep[next++]) sequences.push_back(sequence);
-    for (size_t i : given_)
-      if (keep[next++]) sequences.push_back(v_.cotangents[i]);
-    for (const Tensor& tensor : loop_.outside)
-      if (keep[next++]) outside.push_back(tensor);
+    std::fill_n(keep.begin(), live_.size(), true);  // a carried value has its place, used or not
+    size_t next = 0;
+    const auto kept = [&](const Tensors& tensors) {
+      Tensors some;
+      for (const Tensor& tensor : tensors)
+        if (keep[next++]) some.push_back(tensor);
+      return some;
+    };
+    const Tensors init = kept(initial());
+    Tensors sequences = taped({keep.begin() + static_cast<int64_t>(next), keep.end()});
+    next += carried();
+    append(sequences, kept(loop_.sequences));
+    Tensors given;
+    for (size_t i : given_) given.push_back(v_.cotangents[i]);
+    append(sequences, kept(given));
+    Tensors outside = kept(loop_.outside);
     const Closed closed = close({trip}, keep);
     append(outside, closed.outside);
     const Attribute body = closed.regions[0];
@@ -191,25 +221,24 @@ class Reversal {
     return apply("composit::scan",
                  {init, sequences, outside, loop_.trips, body, length, !loop_.order.reverse});
   }
-  Tensors initial(const Flags& keep, size_t sums) const {
+  Tensors initial() const {
     Tensors init;
     for (size_t i : live_)
       init.push_back(v_.cotangents[i].defined() ? v_.cotangents[i] : zeros_like(loop_.carried[i]));
-    for (size_t i = 0; i < summed_.size(); ++i)
-      if (keep[sums + i]) init.push_back(zeros_like(loop_.outside[summed_[i]]));
+    for (size_t i : summed_) init.push_back(zeros_like(loop_.outside[i]));
     return init;
   }
-  // The carried values at the start of each trip, as far as they are kept, stacked by the loop.
-  Tensors taped(const Flags& keep, size_t first) {
+  // The carried values at the start of each trip, stacked by the loop, as far as they are kept.
+  Tensors taped(const Flags& keep) {
     Graph::Parts parts = loop_.body.parts();
     std::vector<size_t> places;
     for (size_t i = 0; i < carried(); ++i) {
-      if (!keep[first + i]) continue;
+      if (!keep[i]) continue;
       const LazyTensor value = parts.inputs[i];
-      size_t place = carried();
-      while (place < parts.outputs.size() && !(parts.outputs[place] == value)) ++place;
-      if (place == parts.outputs.size()) parts.outputs.push_back(value);
-      places.push_back(place);
+      const auto outputs = parts.outputs.begin() + static_cast<int64_t>(carried());
+      const auto found = std::find(outputs, parts.outputs.end(), value);
+      places.push_back(static_cast<size_t>(found - parts.outputs.begin()));
+      if (found == parts.outputs.end()) parts.outputs.push_back(value);
     }
     Tensors results = v_.results;
     if (parts.outputs.size() > loop_.body.outputs().size())
@@ -225,36 +254,50 @@ class Reversal {
   std::vector<size_t> reached_, stacked_;      // of outside, sequences: what gradients flow to
 };
 
-}  // namespace
+// ---- branches -----------------------------------------------------------------------------------
 
-Gradients cond_vjp(const Vjp& v, const Tensor& predicate, const Tensors& operands,
-                   const Graph& then_body, const Graph& else_body) {
-  Flags reached(operands.size());
+// Operands that a result with a cotangent depends on, in either branch.
+Flags reached_operands(const Vjp& v, const Graph& then_body, const Graph& else_body) {
+  Flags reached(then_body.inputs().size());
   for (const Graph* body : {&then_body, &else_body}) {
     const std::vector<Flags> depends = dependences(*body);
     for (size_t i = 0; i < depends.size(); ++i)
       if (v.cotangents[i].defined()) unite(reached, depends[i]);
   }
-  std::vector<Type> types = types_of(then_body.inputs());
+  return reached;
+}
+
+// The gradients of the operands that are flagged, from blocks for all operands and for each
+// cotangent that is there.
+Tensors back_through_branch(const Vjp& v, const Graph& body, const Flags& flagged,
+                            const Tensors& blocks) {
+  const auto middle = blocks.begin() + static_cast<int64_t>(flagged.size());
+  Tensors flows, inputs;
+  auto flow = middle;
+  for (const Tensor& cotangent : v.cotangents)
+    flows.push_back(cotangent.defined() ? *flow++ : Tensor());
+  for (size_t i = 0; i < flagged.size(); ++i)
+    if (flagged[i]) inputs.push_back(blocks[i]);
+  Tensors gradients = v.back(call_region(body, {blocks.begin(), middle}), inputs, flows);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!gradients[i].defined()) gradients[i] = zeros_like(inputs[i]);
+  return gradients;
+}
+
+}  // namespace
+
+Gradients cond_vjp(const Vjp& v, const Tensor& predicate, const Tensors& operands,
+                   const Graph& then_body, const Graph& else_body) {
+  Flags flagged = reached_operands(v, then_body, else_body);
+  for (size_t i = 0; i < flagged.size(); ++i) flagged[i] = flagged[i] && v.wanted[1 + i];
   Tensors all = operands;
-  for (const Tensor& cotangent : v.cotangents) {
-    if (!cotangent.defined()) continue;
-    types.push_back(cotangent.type());
-    all.push_back(cotangent);
-  }
+  for (const Tensor& cotangent : v.cotangents)
+    if (cotangent.defined()) all.push_back(cotangent);
+  std::vector<Type> types;
+  for (const Tensor& tensor : all) types.push_back(tensor.type());
   const auto branch = [&](const Graph& body) {
     return Traced(types, [&](const Tensors& blocks) {
-      const auto middle = blocks.begin() + static_cast<int64_t>(operands.size());
-      Tensors flows, inputs;
-      auto flow = middle;
-      for (const Tensor& cotangent : v.cotangents)
-        flows.push_back(cotangent.defined() ? *flow++ : Tensor());
-      for (size_t i = 0; i < operands.size(); ++i)
-        if (v.wanted[1 + i] && reached[i]) inputs.push_back(blocks[i]);
-      Tensors gradients = v.back(call_region(body, {blocks.begin(), middle}), inputs, flows);
-      for (size_t i = 0; i < inputs.size(); ++i)
-        if (!gradients[i].defined()) gradients[i] = zeros_like(inputs[i]);
-      return gradients;
+      return back_through_branch(v, body, flagged, blocks);
     });
   };
   const std::vector<Traced> branches = {branch(then_body), branch(else_body)};
@@ -269,7 +312,7 @@ Gradients cond_vjp(const Vjp& v, const Tensor& predicate, const Tensors& operand
                                                    Attribute(closed.regions[1])});
   Gradients gradients(1 + operands.size());
   for (size_t i = 0, next = 0; i < operands.size(); ++i)
-    if (v.wanted[1 + i] && reached[i]) gradients[1 + i] = results[next++];
+    if (flagged[i]) gradients[1 + i] = results[next++];
   return gradients;
 }
 

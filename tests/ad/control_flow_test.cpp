@@ -199,6 +199,21 @@ TEST(GradientOfScan, of_no_slots) {
   EXPECT_EQ(numbers(gradients[2]), Numbers{});
 }
 
+// Whole numbers take part, but carry no gradient.
+TEST(GradientOfScan, beside_whole_numbers) {
+  check(
+      [](const Tensors& x) {
+        const ScanStep step = scan(
+            [&](const Tensors& h, const Tensors& in) {
+              const Tensor factor = to(h[1] + in[0], DType::float64);
+              return ScanStep{{sin(h[0] * in[1]) * factor, h[1] + 2}, {in[0], h[0] * factor}};
+            },
+            {x[0], full({}, 1, DType::int64)}, {arange(3), x[1]});
+        return Tensors{step.carried[0], step.outputs[1]};
+      },
+      {{}, {3}});
+}
+
 // h[i] = w h[i] + i: the derivative by h needs none of the carried values, that by w needs all.
 TEST(GradientOfScan, keeps_only_what_it_needs) {
   const Tensor x = scalar("x", 3), w = scalar("w", 2), steps = held("steps", {3}, {1, 2, 3});
