@@ -22,7 +22,8 @@ Types types_of(const std::vector<T>& tensors) {
   return types;
 }
 
-Types joined(Types front, const Types& back) {
+template <class T>
+std::vector<T> joined(std::vector<T> front, const std::vector<T>& back) {
   front.insert(front.end(), back.begin(), back.end());
   return front;
 }
@@ -168,11 +169,6 @@ class Stacks {
   Types types_;
   std::vector<std::shared_ptr<std::vector<std::byte>>> memory_;
 };
-
-Arrays joined(Arrays front, const Arrays& back) {
-  front.insert(front.end(), back.begin(), back.end());
-  return front;
-}
 
 int64_t trips_of(const std::optional<Array>& trips, int64_t length) {
   const int64_t count = trips ? elements<int64_t>(*trips).at(0) : length;
