@@ -4,6 +4,7 @@
 
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "composit/ir/graph.h"
 
@@ -18,6 +19,16 @@ int diff(const std::string& folder, const std::string& other, std::ostream& out)
 int emit(const std::string& folder, std::ostream& out);
 // Compiles it, runs the saved example and compares with the saved results.
 int run(const std::string& folder, std::ostream& out);
+struct CompileArguments {
+  std::string folder;
+  std::string backend = "cpp";
+  std::string target;  // the folder to write
+  std::string name;    // of the program; empty: that of `folder`
+  std::vector<std::string> gradients;
+};
+// Writes a program to build elsewhere (flashlight/cpp/offline.h). With `gradients`, it also gives
+// the derivatives of its first result, which is one number, by these inputs, as "grad_NAME".
+int compile(const CompileArguments& arguments, std::ostream& out);
 // The table of operations whose names contain `filter`: how each is defined and differentiated.
 int ops(const std::string& filter, std::ostream& out);
 // The passes there are, what they assume and do.

@@ -1,5 +1,5 @@
-// The command line: `flashlight show|list|diff|check|emit FOLDER`, `flashlight ops|passes|env`. See
-// `flashlight --help`.
+// The command line: `flashlight show|list|diff|check|emit|run|compile FOLDER`,
+// `flashlight ops|passes|env`. See `flashlight --help`.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
@@ -31,6 +31,18 @@ CLI::App* add_command(CLI::App& app, const char* name, const char* help, Argumen
   return command;
 }
 
+CLI::App* add_compile(CLI::App& app, cli::CompileArguments& arguments) {
+  CLI::App* command =
+      app.add_subcommand("compile", "write the capture as a program to build where a compiler is");
+  command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
+  command->add_option("--backend", arguments.backend, "who writes it: cpp");
+  command->add_option("-o,--output", arguments.target, "the folder to write")->required();
+  command->add_option("--name", arguments.name, "of the function; FOLDER's if left out");
+  command->add_option("--grad", arguments.gradients,
+                      "parameters and inputs to derive the first result by, which is one number");
+  return command;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -57,6 +69,8 @@ int main(int argc, char** argv) {
   CLI::App* run = add_command(
       app, "run", "compile the capture, run the saved example, compare with the saved results",
       arguments);
+  cli::CompileArguments compile_arguments;
+  CLI::App* compile = add_compile(app, compile_arguments);
   CLI::App* ops =
       app.add_subcommand("ops", "the operations composit defines, and how it differentiates them");
   ops->add_option("FILTER", arguments.filter, "only those whose names contain this");
@@ -68,6 +82,7 @@ int main(int argc, char** argv) {
     if (*list) return cli::list(arguments.folder, arguments.weights, std::cout);
     if (*diff) return cli::diff(arguments.folder, arguments.other, std::cout);
     if (*emit) return cli::emit(arguments.folder, std::cout);
+    if (*compile) return cli::compile(compile_arguments, std::cout);
     if (*run) return cli::run(arguments.folder, std::cout);
     if (*ops) return cli::ops(arguments.filter, std::cout);
     if (*passes) return cli::passes(std::cout);

@@ -1,0 +1,362 @@
+#include "flashlight/cpp/offline.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "composit/io/capture_format.h"
+#include "composit/io/safetensors.h"
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
+#include "flashlight/cpp/backend.h"
+#include "flashlight/cpp/code.h"
+#include "flashlight/cpp/format.h"
+#include "flashlight/cpp/fuse.h"
+#include "flashlight/cpp/literal.h"
+#include "flashlight/cpp/lower.h"
+#include "flashlight/cpp/template.h"
+#include "flashlight/cpp/weight_loader.h"
+#include "flashlight/toolchain/write_folder.h"
+
+namespace flashlight::cpp {
+namespace {
+
+using composit::SavedCapture;
+using composit::UserError;
+
+// What is passed to the function, or comes out of it.
+struct Port {
+  std::string name;      // in the C interface
+  std::string variable;  // in main.cpp
+  Type type;
+  std::string stored = {};  // in example.safetensors; empty: no value is saved
+};
+
+std::string upper(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text;
+}
+
+// "float[2][3]".
+std::string array_type(const Type& type, const std::string& middle = "") {
+  std::string text = type_name(type.dtype) + middle;
+  for (const composit::Dim& size : type.sizes) text += fmt::format("[{}]", size.value());
+  return text;
+}
+
+std::string str(const Type& type) {
+  return composit::print(composit::tensor_type(type.dtype, type.sizes));
+}
+
+// Names of variables, told apart.
+class Variables {
+ public:
+  std::string add(const std::string& name) {
+    const std::string base = identifier(name);
+    std::string variable = base;
+    for (int i = 2; !taken_.insert(variable).second; ++i) variable = fmt::format("{}_{}", base, i);
+    return variable;
+  }
+
+ private:
+  std::set<std::string> taken_ = {"folder", "file", "example", "good"};
+};
+
+class ProgramWriter {
+ public:
+  ProgramWriter(const SavedCapture& capture, const ProgramOptions& options) : capture_(capture) {
+    Program program = lower(capture.graph, options.name);
+    fuse(program);
+    gather_ports(options);
+    Routine& main = program.functions.back();
+    for (size_t i = 0; i < std::min(options.output_names.size(), main.results.size()); ++i)
+      main.values[main.results[i]].name = options.output_names[i];
+    source_ = emit(std::move(program));
+    gather_weights();
+    fill_values();
+  }
+
+  std::vector<toolchain::SourceFile> files() const {
+    std::vector<toolchain::SourceFile> all = {{kRuntimeName, runtime_text()},
+                                              {"safetensors.hpp", runtime_file("safetensors.hpp")},
+                                              {"model.hpp", model_hpp()},
+                                              {"model.cpp", model_cpp()}};
+    for (const char* name : {"model.h", "model_c.cpp", "main.cpp", "CMakeLists.txt"})
+      all.push_back({name, filled(runtime_file(std::string(name) + ".in"), values_)});
+    return all;
+  }
+
+  void write_arrays(const std::filesystem::path& folder) const {
+    if (has_weights()) composit::write_safetensors(weights_, folder / composit::io::kWeightsFile);
+    composit::write_safetensors(example_, folder / composit::io::kExampleFile);
+  }
+
+ private:
+  bool has_weights() const { return !stored_.empty(); }
+  bool has_arena() const { return source_.arena_bytes > 0; }
+
+  void gather_ports(const ProgramOptions& options) {
+    Variables variables;
+    for (const composit::LazyTensor& input : capture_.graph.inputs()) {
+      if (input_kind(*input.node) != composit::InputKind::user_input) continue;
+      const std::string& name = input_name(*input.node);
+      const bool number = std::isdigit(static_cast<unsigned char>(name[0])) != 0;
+      inputs_.push_back({name, variables.add(number ? "input_" + name : name), input.type()});
+      add_example("input", inputs_.size() - 1, inputs_.back(), capture_.example_inputs);
+      if (inputs_.back().stored.empty())
+        throw UserError("the example has no value for input '" + name + "'");
+    }
+    for (const composit::LazyTensor& output : capture_.graph.outputs()) {
+      if (!output) continue;
+      const size_t i = outputs_.size();
+      const std::string name =
+          i < options.output_names.size() ? options.output_names[i] : fmt::format("output.{}", i);
+      outputs_.push_back({name, variables.add(name), output.type()});
+      add_example("output", i, outputs_.back(), capture_.example_outputs);
+    }
+    for (const composit::Mutation& mutation : capture_.graph.mutations()) {
+      const std::string name = "new_" + input_name(*mutation.target.node);
+      outputs_.push_back({name, variables.add(name), mutation.value.type()});
+    }
+  }
+
+  void add_example(const char* role, size_t i, Port& port, const std::vector<Array>& arrays) {
+    if (i >= arrays.size()) return;
+    const Type& type = arrays[i].type();
+    if (type.dtype != port.type.dtype || type.sizes != port.type.sizes)
+      throw UserError(fmt::format("the example's {} {}: expected {}, received {}", role, i,
+                                  str(port.type), str(type)));
+    port.stored = composit::io::example_name(role, i);
+    example_.tensors[port.stored] = arrays[i];
+  }
+
+  // What is tied is stored once, under the first of its names.
+  void gather_weights() {
+    const auto& inputs = capture_.graph.inputs();
+    std::map<std::pair<const std::byte*, std::string>, std::string> known;
+    for (size_t i = 0; i < source_.weights.size(); ++i) {
+      const size_t input = source_.weights[i];
+      const bool is_constant = input >= inputs.size();
+      const std::string name =
+          is_constant ? "constant." + source_.members[i] : input_name(*inputs[input].node);
+      const Array value = is_constant ? source_.constants[i] : value_of(inputs[input]);
+      const auto [stored, added] =
+          known.try_emplace({value.data(), composit::print(value.type())}, name);
+      if (added) weights_.tensors[name] = value;
+      stored_.push_back({source_.members[i], stored->second, value.type()});
+    }
+  }
+
+  Array value_of(const composit::LazyTensor& input) const {
+    const std::string& name = input_name(*input.node);
+    const auto found = capture_.weights.find(name);
+    const Array value = found != capture_.weights.end() ? found->second : input.node->held();
+    if (!value.defined()) throw UserError("weight '" + name + "' has no value");
+    return value;
+  }
+
+  // ---- C++ --------------------------------------------------------------------------------------
+
+  std::string port_lines(const std::string& start) const {
+    std::string text;
+    for (const auto* ports : {&inputs_, &outputs_})
+      for (const Port& port : *ports) {
+        std::string name = quoted(port.name);
+        for (size_t at; (at = name.find("*/")) != std::string::npos;) name.insert(at + 1, " ");
+        text += fmt::format("{}  {} {}: {}\n", start, ports == &inputs_ ? "input " : "output", name,
+                            str(port.type));
+      }
+    return text;
+  }
+
+  // Arguments of a call: `array` says what stands for port `number`.
+  std::vector<std::string> arguments(
+      const std::string& weights,
+      const std::function<std::string(const Port&, bool is_input, size_t number)>& array,
+      const std::string& arena) const {
+    std::vector<std::string> list;
+    if (has_weights()) list.push_back(weights);
+    for (const auto* ports : {&inputs_, &outputs_})
+      for (size_t i = 0; i < ports->size(); ++i)
+        if ((*ports)[i].type.numel() > 0) list.push_back(array((*ports)[i], ports == &inputs_, i));
+    if (has_arena()) list.push_back(arena);
+    return list;
+  }
+
+  std::string model_hpp() const {
+    const std::string& name = source_.name;
+    std::string text = fmt::format(
+        "// {}, in C++ that Flashlight wrote. model.h is the same for C, main.cpp an example.\n",
+        name);
+    if (!capture_.producer.empty()) text += "// Captured with " + capture_.producer + ".\n";
+    text += fmt::format(
+        "#pragma once\n\n#include \"{}\"\n#include \"safetensors.hpp\"\n\nnamespace {} {{\n{}",
+        kRuntimeName, name, source_.structs);
+    if (has_weights())
+      text +=
+          "\n// Pointers into `file`, which has to live as long as they are used. "
+          "std::runtime_error "
+          "that\n// names the file and the tensor where one is missing or is of another dtype or "
+          "shape.\nWeights load_weights(const fl::Safetensors& file);\n";
+    text += fmt::format("\nconstexpr std::size_t kArenaBytes = {};\n\n", source_.arena_bytes);
+    text +=
+        "// Row-major arrays:\n" + port_lines("//") +
+        "// Throws std::exception for values it cannot take, like an index that is too large.\n";
+    if (has_arena())
+      text +=
+          "// `arena` is memory for temporaries, of kArenaBytes, aligned as by new; calls with "
+          "their own\n// may run at the same time.\n";
+    return text + source_.declaration + "\n}  // namespace " + name + "\n";
+  }
+
+  std::string model_cpp() const {
+    return fmt::format("#include \"model.hpp\"\n\nnamespace {0} {{\n{1}{2}\n}}  // namespace {0}\n",
+                       source_.name, source_.functions,
+                       has_weights() ? formatted(load_weights(stored_)) : "");
+  }
+
+  // The body of main.cpp.
+  Code run_code() const {
+    Code code;
+    if (has_weights()) {
+      code += statement("const fl::Safetensors file(folder + \"/weights.safetensors\");");
+      code += statement("const " + source_.name + "::Weights weights = " + source_.name +
+                        "::load_weights(file);");
+    }
+    if (!example_.tensors.empty())
+      code += statement("const fl::Safetensors example(folder + \"/example.safetensors\");");
+    for (const Port& port : inputs_)
+      if (port.type.numel() > 0)
+        code += statement(fmt::format("const auto& {} = {};", port.variable, saved(port)));
+    for (const Port& port : outputs_)
+      if (port.type.numel() > 0)
+        code += statement("static " + array_type(port.type, " " + port.variable) + ";");
+    if (has_arena())
+      code += statement("std::vector<std::byte> arena(" + source_.name + "::kArenaBytes);");
+    code += call(source_.name + "::" + source_.name,
+                 arguments(
+                     "weights", [](const Port& port, bool, size_t) { return port.variable; },
+                     "arena.data()"),
+                 ";", 2);
+    code += statement("bool good = true;");
+    for (const Port& port : outputs_) {
+      if (port.type.numel() == 0) continue;
+      if (port.stored.empty())
+        code += statement("std::printf(\"%s: nothing saved to compare with\\n\", " +
+                          quoted(port.name) + ");");
+      else
+        code += call("good &= agrees", {quoted(port.name), port.variable, saved(port)}, ";", 2);
+    }
+    code += statement("return good;");
+    return code;
+  }
+
+  static std::string saved(const Port& port) {
+    return "example.array<" + array_type(port.type) + ">(" + quoted(port.stored) + ")";
+  }
+
+  // ---- C ----------------------------------------------------------------------------------------
+
+  std::string table(const std::string& role, const std::vector<Port>& ports) const {
+    std::string sizes, rows;
+    for (size_t i = 0; i < ports.size(); ++i) {
+      const Type& type = ports[i].type;
+      std::string list;
+      for (const composit::Dim& size : type.sizes)
+        list += (list.empty() ? "" : ", ") + std::to_string(size.value());
+      const std::string name = fmt::format("k{}{}Sizes", role, i);
+      if (!list.empty()) sizes += fmt::format("const std::int64_t {}[] = {{{}}};\n", name, list);
+      rows += fmt::format("\n    {{{}, {}_{}, {}, {}, {}}},", quoted(ports[i].name),
+                          upper(source_.name), upper(std::string(composit::name(type.dtype))),
+                          type.rank(), list.empty() ? "nullptr" : name, type.nbytes());
+    }
+    return sizes + fmt::format("const std::array<Info, {1}> k{0}s = {{{{{2}\n}}}};\n", role,
+                               ports.size(), rows);
+  }
+
+  // The struct behind the handle.
+  std::string handle() const {
+    const std::string& name = source_.name;
+    const std::string type = name + "_model";
+    std::string text = "struct " + type + " {\n";
+    if (has_weights())
+      text += fmt::format(
+          "  explicit {0}(const char* path) : file(path), weights({1}::load_weights(file)) "
+          "{{}}\n\n",
+          type, name);
+    const auto array = [](const Port& port, bool is_input, size_t number) {
+      return fmt::format("array<{}{}>({}[{}])", is_input ? "const " : "", array_type(port.type),
+                         is_input ? "inputs" : "outputs", number);
+    };
+    Code body;
+    if (has_arena()) body += statement("Arenas::Lease arena(arenas);");
+    body += call(name + "::" + name, arguments("weights", array, "arena.data()"), ";", 4);
+    text += formatted(cpp::str(braced("void run([[maybe_unused]] const Tensor* inputs, "
+                                      "[[maybe_unused]] const Tensor* outputs)",
+                                      body),
+                               2));
+    if (has_weights() || has_arena()) text += "\n";
+    if (has_weights())
+      text += fmt::format("  const fl::Safetensors file;\n  const {}::Weights weights;\n", name);
+    if (has_arena()) text += "  Arenas arenas;\n";
+    return text + "};";
+  }
+
+  std::string open() const {
+    if (!has_weights()) return fmt::format("    *model = new {}_model;", source_.name);
+    return fmt::format(
+        "    if (weights_path == nullptr) throw BadArgument(\"weights_path is NULL\");\n"
+        "    *model = new {}_model(weights_path);",
+        source_.name);
+  }
+
+  void fill_values() {
+    std::string flags, all_flags;
+    for (const std::string& flag : default_flags()) {
+      all_flags += flag + " ";
+      if (flag != "-march=native" && !flag.starts_with("-std="))
+        flags += (flags.empty() ? "" : " ") + flag;
+    }
+    const std::string& name = source_.name;
+    std::string tensors = port_lines(" *");
+    if (!tensors.empty()) tensors.pop_back();
+    values_ = {
+        {"name", name},
+        {"NAME", upper(name)},
+        {"indent", std::string(name.size(), ' ')},
+        {"tensors", tensors},
+        {"arena_bytes", std::to_string(source_.arena_bytes)},
+        {"path", has_weights() ? "\"weights.safetensors\"" : "NULL"},
+        {"weights_note", has_weights() ? "" : ", of which this model has none: NULL"},
+        {"tables", table("Input", inputs_) + table("Output", outputs_)},
+        {"handle", handle()},
+        {"open", open()},
+        {"and_weights", has_weights() ? " and weights.safetensors" : ""},
+        {"run", formatted(cpp::str(run_code(), 2))},
+        {"flags", flags},
+        {"one_command", fmt::format("g++ {}-o {}_example main.cpp model.cpp model_c.cpp -pthread",
+                                    all_flags, name)},
+    };
+  }
+
+  const SavedCapture& capture_;
+  Source source_;
+  std::vector<Port> inputs_, outputs_;
+  std::vector<StoredWeight> stored_;
+  composit::Safetensors weights_, example_;
+  std::map<std::string, std::string> values_;  // for the templates
+};
+
+}  // namespace
+
+void write_program(const SavedCapture& capture, const std::filesystem::path& folder,
+                   const ProgramOptions& options) {
+  const ProgramWriter writer(capture, options);
+  toolchain::write_folder(writer.files(), folder,
+                          [&](const std::filesystem::path& into) { writer.write_arrays(into); });
+}
+
+}  // namespace flashlight::cpp

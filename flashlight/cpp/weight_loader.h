@@ -1,0 +1,36 @@
+// The function that fills a program's structs of weights from a file.
+//
+//   load_weights({{"encoder_layer[0].bias", "encoder.layer.0.bias", type}, ...});
+//
+//   Weights load_weights(const fl::Safetensors& file) {
+//     Weights weights;
+//     for (int i = 0; i < 12; ++i) {
+//       auto& encoder_layer = weights.encoder_layer[i];
+//       const std::string module = "encoder.layer." + std::to_string(i) + ".";
+//       encoder_layer.bias = file.tensor<float>(module + "bias", {768});
+//     }
+//     return weights;
+//   }
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "composit/ir/type.h"
+
+namespace flashlight::cpp {
+
+struct StoredWeight {
+  std::string member;  // of the struct: "encoder_layer[0].bias"
+  std::string tensor;  // in the file
+  composit::Type type;
+};
+
+// `load_weights`, after the functions it calls for parts of a large model. `weights` are in the
+// order of the struct.
+std::string load_weights(const std::vector<StoredWeight>& weights);
+
+// `text` as C++ and C write it, in quotes.
+std::string quoted(const std::string& text);
+
+}  // namespace flashlight::cpp

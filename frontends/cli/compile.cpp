@@ -1,0 +1,100 @@
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <ostream>
+
+#include "composit/ad/chain_rule.h"
+#include "composit/io/saved_capture.h"
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
+#include "flashlight/cpp/offline.h"
+#include "frontends/cli/commands.h"
+
+namespace cli {
+namespace {
+
+using composit::LazyTensor;
+using composit::SavedCapture;
+using composit::UserError;
+
+// How many characters to insert, remove or replace to make `y` of `x`.
+size_t edits(const std::string& x, const std::string& y) {
+  std::vector<size_t> row(y.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < x.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 0; j < y.size(); ++j) {
+      const size_t changed = diagonal + (x[i] == y[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+// The inputs whose names are most like `name`, as text.
+std::string nearest(const std::string& name, const std::vector<LazyTensor>& inputs) {
+  constexpr size_t kShown = 3;
+  std::vector<std::pair<size_t, std::string>> names;
+  for (const LazyTensor& input : inputs)
+    names.emplace_back(edits(name, input_name(*input.node)), input_name(*input.node));
+  std::sort(names.begin(), names.end());
+  std::string text;
+  for (size_t i = 0; i < std::min(kShown, names.size()); ++i)
+    text += (i > 0 ? ", '" : "'") + names[i].second + "'";
+  return text;
+}
+
+LazyTensor find_input(const std::string& name, const std::vector<LazyTensor>& inputs) {
+  const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const LazyTensor& input) {
+    return input_name(*input.node) == name;
+  });
+  if (found == inputs.end())
+    throw UserError("[compile] there is no parameter or input '" + name + "'; the nearest are " +
+                    nearest(name, inputs));
+  return *found;
+}
+
+// The capture with d(result 0) / d(parameter) as further results.
+void add_gradients(SavedCapture& capture, const std::vector<std::string>& parameters,
+                   std::vector<std::string>& names) {
+  composit::Graph::Parts parts = capture.graph.parts();
+  const LazyTensor loss = parts.outputs.empty() ? LazyTensor() : parts.outputs[0];
+  if (!loss || loss.type().numel() != 1)
+    throw UserError("[compile] --grad: expected one number as the first result, received " +
+                    (loss ? composit::print(loss.type()) : "none"));
+  std::vector<LazyTensor> inputs;
+  for (const std::string& name : parameters) inputs.push_back(find_input(name, parts.inputs));
+  const std::vector<LazyTensor> gradients = composit::grad(loss, inputs);
+  for (size_t i = 0; i < parts.outputs.size(); ++i) names.push_back(fmt::format("output.{}", i));
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    parts.outputs.push_back(gradients[i]);
+    names.push_back("grad_" + parameters[i]);
+  }
+  capture.graph = composit::Graph(std::move(parts));
+}
+
+std::string name_of(const std::filesystem::path& folder) {
+  const std::filesystem::path path = std::filesystem::absolute(folder).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).stem();
+}
+
+}  // namespace
+
+int compile(const CompileArguments& arguments, std::ostream& out) {
+  if (arguments.backend != "cpp")
+    throw UserError("[compile] unknown backend '" + arguments.backend + "'; there is cpp");
+  SavedCapture capture = composit::load(arguments.folder);
+  flashlight::cpp::ProgramOptions options;
+  options.name = arguments.name.empty() ? name_of(arguments.folder) : arguments.name;
+  if (!arguments.gradients.empty())
+    add_gradients(capture, arguments.gradients, options.output_names);
+  flashlight::cpp::write_program(capture, arguments.target, options);
+  out << "wrote " << arguments.target << "; to build it:\n  cmake -S " << arguments.target
+      << " -B build && cmake --build build\n";
+  return 0;
+}
+
+}  // namespace cli
