@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "composit/ir/flat_map.h"
 #include "composit/op/call.h"
@@ -127,7 +128,9 @@ class Grouping {
 class Search {
  public:
   Search(const Sequence& sequence, const RepeatLimits& limits)
-      : sequence_(sequence), limits_(limits) {}
+      : sequence_(sequence), limits_(limits) {
+    if (limits.whole_modules) find_modules();
+  }
 
   std::optional<Repeat> run() {
     std::vector<Repeat> best;
@@ -149,10 +152,41 @@ class Search {
       least = cost;
       chosen = &repeat;
     }
-    return extended(*chosen);
+    return modules_.empty() ? extended(*chosen) : *chosen;
   }
 
  private:
+  // Whether a module's nodes begin at `begin`, and are `length` or few more: what reads no
+  // parameter behind the last layer looks as if it belonged to it.
+  bool is_module(size_t begin, size_t length) const {
+    constexpr size_t kFew = 2;
+    const auto run = modules_.lower_bound({begin, length});
+    return run != modules_.end() && run->first == begin && run->second <= length + kFew;
+  }
+
+  // Runs of nodes of one module, those of its parts included: where they begin, their length.
+  void find_modules() {
+    const auto scope = [&](size_t i) { return sequence_.nodes[i]->annotation("scope"); };
+    const auto is_within = [](std::string_view path, std::string_view module) {
+      return path.starts_with(module) &&
+             (path.size() == module.size() || path[module.size()] == '.');
+    };
+    for (size_t begin = 0; begin < sequence_.nodes.size(); ++begin) {
+      const std::string_view path = scope(begin);
+      for (size_t end = path.find('.'); !path.empty(); end = path.find('.', end + 1)) {
+        const std::string_view module = path.substr(0, end);
+        if (begin == 0 || !is_within(scope(begin - 1), module)) {
+          size_t length = 1;
+          while (begin + length < sequence_.nodes.size() &&
+                 is_within(scope(begin + length), module))
+            ++length;
+          modules_.insert({begin, length});
+        }
+        if (end == std::string_view::npos) break;
+      }
+    }
+  }
+
   // A geometric series, and what nodes repeat at: the most frequent distances to the next equal
   // short piece. Of many short periods the best calls take several at once, about the root of their
   // number.
@@ -160,6 +194,10 @@ class Search {
     constexpr size_t kDistances = 32;
     const size_t most = sequence_.nodes.size() / 2;
     std::vector<size_t> lengths;
+    if (!modules_.empty()) {
+      for (const auto& [begin, length] : modules_) lengths.push_back(length);
+      return usable(std::move(lengths));
+    }
     std::map<size_t, size_t> distances;
     for (size_t one = std::max<size_t>(1, limits_.min_length); one <= most;
          one += std::max<size_t>(1, one / 4))
@@ -178,6 +216,10 @@ class Search {
       lengths.push_back(distance);
       lengths.push_back(distance * std::max<size_t>(1, static_cast<size_t>(std::lround(at_once))));
     }
+    return usable(std::move(lengths));
+  }
+  std::vector<size_t> usable(std::vector<size_t> lengths) const {
+    const size_t most = sequence_.nodes.size() / 2;
     std::erase_if(lengths, [&](size_t one) { return one < limits_.min_length || one > most; });
     std::sort(lengths.begin(), lengths.end());
     lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
@@ -191,7 +233,8 @@ class Search {
     for (const Group& group : groups) {
       Repeat repeat{length, {}};
       for (size_t begin : group)
-        if (repeat.begins.empty() || begin >= repeat.begins.back() + length)
+        if ((modules_.empty() || is_module(begin, length)) &&
+            (repeat.begins.empty() || begin >= repeat.begins.back() + length))
           repeat.begins.push_back(begin);
       if (repeat.saved() < most) continue;
       keep_equal(repeat);
@@ -274,6 +317,7 @@ class Search {
 
   const Sequence& sequence_;
   const RepeatLimits& limits_;
+  std::set<std::pair<size_t, size_t>> modules_;  // begin, length
 };
 
 }  // namespace

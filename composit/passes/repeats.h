@@ -49,6 +49,8 @@ std::string common_scope(const Sequence& sequence, size_t begin, size_t length);
 struct RepeatLimits {
   size_t min_length = 4;
   int64_t min_saved = 8;
+  // Where nodes have scopes, only what a module does without a break is a piece.
+  bool whole_modules = false;
 };
 
 // The one that saves most among lengths that are tried: a geometric series, and distances at which

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "flashlight/cpp/format.h"
 #include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/routine_writer.h"
 #include "flashlight/cpp/weights.h"
@@ -65,19 +66,21 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
   body.lines.push_back("  return fl::keep_message(error.what());");
   body.lines.push_back("}");
   body += statement("return nullptr;");
-  return braced("extern \"C\" const char* " + name +
-                    "([[maybe_unused]] const void* const* arguments,\n"
-                    "    [[maybe_unused]] const void* const* weights, [[maybe_unused]] void* "
-                    "const* results,\n"
-                    "    [[maybe_unused]] void* arena)",
-                body);
+  Code code = call("extern \"C\" const char* " + name,
+                   {"[[maybe_unused]] const void* const* arguments",
+                    "[[maybe_unused]] const void* const* weights",
+                    "[[maybe_unused]] void* const* results", "[[maybe_unused]] void* arena"},
+                   " {", 0);
+  for (const std::string& line : body.lines) code.lines.push_back("  " + line);
+  code.lines.push_back("}");
+  return code;
 }
 
 }  // namespace
 
 const std::string& runtime_text() {
   static const std::string kText =
-#include "flashlight_cpp_runtime.inc"
+#include <flashlight_cpp_runtime.inc>
       ;
   return kText;
 }
@@ -95,11 +98,11 @@ Source emit(Program program) {
   std::string loaded;
   for (size_t i = 0; i < program.functions.size(); ++i) {
     RoutineWriter writer(program, i, structs, callees);
-    source.functions += "\n" + str(writer.write());
+    source.functions += "\n" + formatted(str(writer.write()));
     callees.push_back(writer.signature());
     if (i + 1 < program.functions.size()) continue;
     source.declaration = str(call("void " + source.name, writer.parameters(), ";", 0));
-    loaded = str(entry(program, writer, source.entry_name));
+    loaded = formatted(str(entry(program, writer, source.entry_name)));
     source.arena_bytes = writer.signature().arena_bytes;
   }
   source.text = "#include \"" + std::string(kRuntimeName) + "\"\n\nnamespace " + source.name +

@@ -13,9 +13,11 @@ using composit::DType;
 using composit::FunctionDType;
 using ScalarFunction = composit::Function;
 
-constexpr int kSelectPrecedence = 1, kLowestOperator = 2, kUnary = 12, kPostfix = 14;
+constexpr int kSelectPrecedence = 1, kLowestOperator = 2, kProduct = 11, kUnary = 12, kPostfix = 14;
 // A part that is longer than this as text is taken apart.
 constexpr size_t kLongText = 72;
+// Indices up to this length are written again where they are used again.
+constexpr size_t kShortText = 12;
 
 bool is_literal(const Expr& x) { return x.kind() == ExprKind::literal; }
 bool is_narrow_integer(DType dtype) {
@@ -30,6 +32,7 @@ bool is_unsigned(DType dtype) {
 
 // What a part is called after the function that makes it.
 std::string noun(const Expr& x) {
+  if (x.dtype() == DType::int64 && !composit::has_loads(x)) return "index";
   switch (x.function()) {
     case ScalarFunction::add:
       return "sum";
@@ -124,7 +127,8 @@ bool ExpressionWriter::is_safe(const Expr& x) {
 bool ExpressionWriter::deserves_name(const Expr& x, const Part& part) {
   if (part.uses < 2 || x.kind() != ExprKind::call) return false;
   if (x.is(ScalarFunction::cast) && x[0].kind() != ExprKind::call) return false;
-  if (x.dtype() == DType::int64 && !composit::has_loads(x)) return false;
+  if (x.dtype() == DType::int64 && !composit::has_loads(x))  // an index, if it is a long one
+    return part.always && write_part(x, 0).size() > kShortText;
   if (x.dtype() == DType::bool_ && !composit::has_loads(x)) return false;
   return part.always || is_safe(x);
 }
@@ -160,8 +164,9 @@ Code ExpressionWriter::locals(const Expr& root) {
     if (!part.named || !part.name.empty()) continue;
     const std::string value = write_part(x, 0);
     part.name = fresh_name(x);
-    code +=
-        statement("const " + compute_type_name(x.dtype()) + " " + part.name + " = " + value + ";");
+    const bool index = x.dtype() == DType::int64 && !wide_ && !composit::has_loads(x);
+    code += statement("const " + (index ? "int" : compute_type_name(x.dtype())) + " " + part.name +
+                      " = " + value + ";");
   }
   return code;
 }
@@ -193,7 +198,8 @@ std::string ExpressionWriter::write_part(const Expr& x, int precedence) {
     case ExprKind::axis: {
       const std::string& name = leaves_.axes.at(x.number());
       if (wide_) return "int64_t{" + name + "}";
-      return precedence > 0 && name.find(' ') != std::string::npos ? "(" + name + ")" : name;
+      // What counts several axes is split by / and %.
+      return precedence > kProduct && name.find(' ') != std::string::npos ? "(" + name + ")" : name;
     }
     case ExprKind::load:
       return load(x);

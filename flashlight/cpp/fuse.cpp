@@ -16,7 +16,7 @@ using composit::Store;
 // Distinct parts of one statement's expressions: what is larger stays apart.
 constexpr size_t kMaxParts = 240;
 // Operations that may be repeated rather than kept in memory: per element, all uses counted.
-constexpr double kMaxRepeatedWork = 6;
+constexpr double kMaxRepeatedWork = 4;
 
 class Fuser {
  public:
@@ -63,10 +63,31 @@ class Fuser {
       for (const Expr& part : composit::parts_of(expressions(reading)))
         if (part.kind() == ExprKind::load && part.number() == value)
           loads.insert({part.hash().low, part.hash().high});
-      const bool packed = contraction_of(reading).has_value();  // reads each element once
-      count += static_cast<int64_t>(loads.size()) *
-               (packed ? function_.values[value].type.numel() : iterations(reading));
+      count += static_cast<int64_t>(loads.size()) * iterations_for(reading, value);
     }
+    return count;
+  }
+
+  // How often `reading` evaluates a load of `value`: a product of matrices asks for each element of
+  // a side once.
+  static int64_t iterations_for(const Statement& reading, size_t value) {
+    const auto product = contraction_of(reading);
+    if (!product) return iterations(reading);
+    const auto reads_it = [&](const Expr& side) {
+      const std::vector<Expr> parts = composit::parts_of({side});
+      return std::any_of(parts.begin(), parts.end(), [&](const Expr& part) {
+        return part.kind() == ExprKind::load && part.number() == value;
+      });
+    };
+    const bool left = reads_it(product->left), right = !left && reads_it(product->right);
+    int64_t count = 1;
+    const auto times = [&](const std::vector<size_t>& axes) {
+      for (size_t axis : axes) count *= reading.axes[axis].extent.value();
+    };
+    times(product->batch);
+    if (left || !right) times(product->rows);
+    if (right || !left) times(product->columns);
+    if (left || right) times(product->terms);
     return count;
   }
 

@@ -123,12 +123,13 @@ class Lowering {
  private:
   // What is known of the function being made.
   struct Scope {
-    Routine function;
-    composit::FlatMap<const Node*, std::vector<size_t>> values;
+    Names names;
+    Routine function = {};
+    composit::FlatMap<const Node*, std::vector<size_t>> values = {};
   };
 
   size_t lower_function(const Graph& graph, const std::string& name, bool is_region) {
-    Scope scope;
+    Scope scope = {.names = Names(graph)};
     scope.function.name = name;
     for (const LazyTensor& input : graph.inputs()) add_input(scope, input, is_region);
     for (const NodePtr& node : graph.nodes()) lower_node(scope, *node, is_region);
@@ -200,8 +201,8 @@ class Lowering {
     const auto loops = node.effect() >= 0 ? std::nullopt : composit::loops_of(node);
     std::vector<size_t>& values = scope.values[&node];
     for (const Type& type : node.outputs())
-      values.push_back(is_defined(type) ? add_value(scope, type, Role::temporary, name_of(node))
-                                        : 0);
+      values.push_back(
+          is_defined(type) ? add_value(scope, type, Role::temporary, scope.names.of(node)) : 0);
     if (loops)
       add_nests(scope, node, *loops, origin);
     else
@@ -213,7 +214,7 @@ class Lowering {
   static void add_constant(Scope& scope, const Node& node, bool is_region) {
     const Array array = node.attribute("value").as<Array>().contiguous();
     const Role role = is_scalar(array) || is_region ? Role::constant : Role::weight;
-    const size_t value = add_value(scope, array.type(), role, name_of(node));
+    const size_t value = add_value(scope, array.type(), role, scope.names.of(node));
     scope.function.values[value].constant = array;
     scope.values.insert(&node, {value});
     if (role == Role::weight) scope.function.inputs.push_back(value);
@@ -240,7 +241,7 @@ class Lowering {
     control.origin = origin;
     std::vector<size_t>& values = scope.values[&node];
     for (const Type& type : node.outputs()) {
-      values.push_back(add_value(scope, type, Role::temporary, name_of(node)));
+      values.push_back(add_value(scope, type, Role::temporary, scope.names.of(node)));
       control.results.push_back(values.back());
     }
     for (size_t value : control.carried)
@@ -257,7 +258,7 @@ class Lowering {
       call.arguments.push_back(value_of(scope, operand));
     std::vector<size_t>& values = scope.values[&node];
     for (const Type& type : node.outputs()) {
-      values.push_back(add_value(scope, type, Role::temporary, name_of(node)));
+      values.push_back(add_value(scope, type, Role::temporary, scope.names.of(node)));
       call.results.push_back(values.back());
     }
     scope.function.steps.push_back(std::move(call));
@@ -340,7 +341,7 @@ class Lowering {
 Graph prepared(const Graph& graph) {
   Graph now = composit::inline_calls(graph);
   now = composit::drop_no_ops(canonicalize(now, {.exact = true}), {.detach = true});
-  now = composit::outline_repeats(composit::common_subexpressions(now));
+  now = composit::outline_repeats(composit::common_subexpressions(now), {.whole_modules = true});
   return composit::decompose(now, {.open_bodies = true});
 }
 

@@ -264,31 +264,38 @@ Code NestWriter::folded(const std::string& function) {
   const std::string head =
       function + "<" + type + ">(" + range + ", [&](int " + leaves_.axes[axis] + ") {";
   const std::string line = head + " " + value + " })";
-  // Where the sum is used once, it stands there; else it gets a name.
+  // Where the sum is used once, and all fits one line, it stands there; else it gets a name.
+  const size_t indent = 2 * rest_.size() + 2 * context_.loops.size() + 2;
   leaves_.accumulators = {kHere};
-  std::set<std::string> taken = *context_.taken;
+  const std::set<std::string> taken = *context_.taken;
   ExpressionWriter trial = writer();
   Code code = stores(trial, rest_.empty());
-  if (code.lines.size() != 1 ||
-      std::count(code.lines[0].begin(), code.lines[0].end(), kHere[0]) != 1) {
+  const bool once = code.lines.size() == 1 &&
+                    std::count(code.lines[0].begin(), code.lines[0].end(), kHere[0]) == 1;
+  const size_t here = once ? code.lines[0].find(kHere) : 0;
+  const std::string plain = " = @;";
+  const bool whole = once && code.lines[0].ends_with(plain);
+  if (once && body.empty() && indent + code.lines[0].size() + line.size() <= kColumns) {
+    code.lines[0].replace(here, 1, line);
+    return loops(rest_, {}, std::move(code));
+  }
+  Code rest;
+  if (!whole) {
     *context_.taken = taken;
     const std::string name = accumulator_name(0);
-    code = statement("const " + type + " " + name + " = " + kHere + ";");
+    code = statement("const " + type + " " + name + plain);
     leaves_.accumulators = {name};
     ExpressionWriter after = writer();
-    code += stores(after, rest_.empty());
+    rest = stores(after, rest_.empty());
   }
-  const size_t here = code.lines[0].find(kHere);
-  const std::string before = code.lines[0].substr(0, here), behind = code.lines[0].substr(here + 1);
-  const size_t indent = 2 * rest_.size() + 2 * context_.loops.size() + 2;
-  if (body.empty() && indent + before.size() + line.size() + behind.size() <= kColumns) {
-    code.lines[0] = before + line + behind;
+  const std::string before = code.lines[0].substr(0, code.lines[0].size() - 2);
+  if (body.empty()) {
+    code.lines[0] = before + line + ";";
   } else {
     body += statement(value);
-    Code first = braced(before + head.substr(0, head.size() - 2), body, "})" + behind);
-    first.lines.insert(first.lines.end(), code.lines.begin() + 1, code.lines.end());
-    code.lines = std::move(first.lines);
+    code = braced(before + head.substr(0, head.size() - 2), body, "});");
   }
+  code += rest;
   return loops(rest_, {}, std::move(code));
 }
 
@@ -329,6 +336,7 @@ Code NestWriter::reduction_outside() {
   if (!plain) {
     ExpressionWriter after = writer();
     code += block(header(inner, {}), stores(after, false));
+    if (outer.empty()) return braced("", code);
   }
   return loops(outer, {}, std::move(code));
 }
@@ -410,13 +418,19 @@ Code NestWriter::accumulated() {
 // [&](int i, int k) { return x[i][k]; }
 std::string NestWriter::lambda(const std::string& parameters, const Expr& value,
                                const Expr& domain) {
-  const Expr guarded_value =
-      domain.defined() ? composit::select(domain, value, composit::cast(Expr(0), value.dtype()))
-                       : value;
   ExpressionWriter text = writer();
-  text.plan({guarded_value});
-  Code body = text.locals(guarded_value);
-  const std::string result = "return " + text.text(guarded_value) + ";";
+  Code body;
+  if (domain.defined()) {  // 0 where it does not hold
+    const Expr outside = !domain;
+    text.plan({outside, composit::select(domain, value, composit::cast(Expr(0), value.dtype()))});
+    body += text.locals(outside);
+    body += statement("if (" + text.text(outside) + ") return " +
+                      literal(composit::cast(Expr(0), value.dtype()).value(), value.dtype()) + ";");
+  } else {
+    text.plan({value});
+  }
+  body += text.locals(value);
+  const std::string result = "return " + text.text(value) + ";";
   if (body.empty()) return "[&](" + parameters + ") { " + result + " }";
   body += statement(result);
   return "[&](" + parameters + ") {\n" + str(body, 2) + "}";

@@ -19,6 +19,21 @@ std::string brackets(const Type& type, const std::vector<bool>* kept = nullptr) 
   return text;
 }
 
+void add_identifiers(const std::string& text, std::set<std::string>& identifiers) {
+  std::string word;
+  bool quoted = false;
+  for (const char c : text) {
+    quoted = quoted != (c == '"');
+    if (quoted) continue;
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
+      word += c;
+    } else if (!word.empty()) {
+      identifiers.insert(std::move(word));
+      word.clear();
+    }
+  }
+}
+
 void add_steps(const Item& item, std::set<size_t>& steps) {
   if (!item.is_loop()) steps.insert(item.step);
   for (const Item& inner : item.body) add_steps(inner, steps);
@@ -34,12 +49,14 @@ RoutineWriter::RoutineWriter(const Program& program, size_t number,
       function_(program.functions[number]),
       structs_(structs),
       callees_(callees),
-      schedule_(schedule_of(function_)) {
+      schedule_(schedule_of(function_)),
+      runs_(runs_of(program, function_)) {
   writers_.resize(function_.values.size());
   for (size_t i = 0; i < function_.steps.size(); ++i)
     for (size_t value : writes(function_.steps[i])) writers_[value].push_back(i);
   signature_.has_weights = !structs[number].members.empty();
   name_values();
+  name_runs();
   plan_arena();
 }
 
@@ -60,6 +77,22 @@ void RoutineWriter::name_values() {
     for (int i = 2; !taken_.insert(name).second; ++i) name = base + "_" + std::to_string(i);
     names_[value] = name;
   }
+}
+
+// Results of the calls of a run but the last one take turns in an array of two.
+void RoutineWriter::name_runs() {
+  for (const Run& run : runs_)
+    for (size_t result = 0; result < run.chain.size(); ++result) {
+      const auto& call = std::get<Invocation>(function_.steps[run.first]);
+      const std::string base = identifier(program_.functions[call.function].name) + "_results";
+      std::string name = base;
+      for (int i = 2; !taken_.insert(name).second; ++i) name = base + "_" + std::to_string(i);
+      for (size_t k = 0; k + 1 < run.count; ++k) {
+        const size_t value = std::get<Invocation>(function_.steps[run.first + k]).results[result];
+        turns_[value] = {name, call.results[result], run.first + run.count - 1};
+        names_[value] = name + "[" + std::to_string(k % 2) + "]";
+      }
+    }
 }
 
 // ---- memory -------------------------------------------------------------------------------------
@@ -86,7 +119,7 @@ void RoutineWriter::plan_arena() {
   std::vector<std::set<size_t>> steps;
   for (const Item& item : schedule_.items) add_steps(item, steps.emplace_back());
   for (size_t value = 0; value < function_.values.size(); ++value) {
-    if (!in_arena(value)) continue;
+    if (!in_arena(value) || (turns_.contains(value) && turns_.at(value).array != value)) continue;
     Lifetime life = {schedule_.storage[value].elements * static_cast<int64_t>(composit::item_size(
                                                              function_.values[value].type.dtype)),
                      steps.size(), 0};
@@ -100,6 +133,11 @@ void RoutineWriter::plan_arena() {
         life.first = std::min(life.first, item);
         life.last = std::max(life.last, item);
       }
+    if (turns_.contains(value)) {
+      life.bytes *= 2;
+      for (size_t item = 0; item < steps.size(); ++item)
+        if (steps[item].contains(turns_.at(value).last_step)) life.last = item;
+    }
     lifetimes.push_back(life);
     values.push_back(value);
   }
@@ -158,18 +196,12 @@ std::vector<std::string> RoutineWriter::parameters() const {
   };
   for (size_t value : function_.inputs)
     if (function_.values[value].role == Role::argument && function_.values[value].type.numel() > 0)
-      list.push_back((is_read(value) ? "" : "[[maybe_unused]] ") + reference(value, "const "));
+      list.push_back((mentioned_.contains(names_[value]) ? "" : "[[maybe_unused]] ") +
+                     reference(value, "const "));
   for (size_t value : function_.results)
     if (function_.values[value].type.numel() > 0) list.push_back(reference(value, ""));
   if (signature_.has_arena) list.push_back("std::byte* arena");
   return list;
-}
-
-bool RoutineWriter::is_read(size_t value) const {
-  return std::any_of(function_.steps.begin(), function_.steps.end(), [&](const Step& one) {
-    const std::vector<size_t> read = reads(one);
-    return std::find(read.begin(), read.end(), value) != read.end();
-  });
 }
 
 Code RoutineWriter::write() {
@@ -177,6 +209,7 @@ Code RoutineWriter::write() {
   std::vector<size_t> path;
   Code body = constants();
   body += items(schedule_.items, loops, path);
+  add_identifiers(str(body), mentioned_);
   Code code = heading();
   Code head = call("void " + signature_.name, parameters(), " {", 0);
   code += head;
@@ -246,12 +279,16 @@ Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& pa
       if (is_local(value) && schedule_.storage[value].home != path) continue;
       declared.insert(value);
       const Storage& storage = schedule_.storage[value];
-      const std::string dims = brackets(one.type, &storage.kept);
-      if (is_local(value))
+      const auto turns = turns_.find(value);
+      if (turns != turns_.end() && turns->second.array != value) continue;
+      const std::string dims =
+          (turns != turns_.end() ? "[2]" : "") + brackets(one.type, &storage.kept);
+      const std::string& name = turns != turns_.end() ? turns->second.name : names_[value];
+      if (is_local(value) && turns == turns_.end())
         code += statement(type_name(one.type.dtype) + " " + names_[value] + dims + ";");
       else
-        code += statement("auto& " + names_[value] + " = fl::at<" + type_name(one.type.dtype) +
-                          dims + ">(arena, " + std::to_string(offsets_[value]) + ");");
+        code += statement("auto& " + name + " = fl::at<" + type_name(one.type.dtype) + dims +
+                          ">(arena, " + std::to_string(offsets_[value]) + ");");
     }
   return code;
 }
@@ -264,13 +301,23 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
     const Item& item = list[i];
     code += declarations(item, path, declared_);
     if (!item.is_loop()) {
-      code += step(item.step, loops);
+      const auto run = std::find_if(runs_.begin(), runs_.end(),
+                                    [&](const Run& one) { return one.first == item.step; });
+      if (run == runs_.end()) {
+        code += step(item.step, loops);
+        continue;
+      }
+      i += run->count - 1;  // they follow each other
+      code += declarations(list[i], path, declared_);
+      code += rolled(*run);
       continue;
     }
     const std::string name = loop_name(loops);
     loops.push_back(name);
     path.push_back(i);
+    const std::set<std::string> outside = taken_;
     const Code body = items(item.body, loops, path);
+    taken_ = outside;
     path.pop_back();
     loops.pop_back();
     code += block("for (int " + name + " = 0; " + name + " < " + std::to_string(item.extent) +
@@ -294,7 +341,11 @@ Code RoutineWriter::step(size_t number, const std::vector<std::string>& loops) {
   context.declares = [this](size_t value) { return declares(value); };
   context.taken = &taken_;
   const auto& nest = std::get<Nest>(function_.steps[number]);
-  return NestWriter(nest.statement, schedule_.order[number], context).write();
+  const std::set<std::string> outside = taken_;
+  Code code = NestWriter(nest.statement, schedule_.order[number], context).write();
+  const bool has_scope = schedule_.order[number].size() > schedule_.shared[number];
+  if (has_scope) taken_ = outside;  // names of its loops' bodies
+  return code;
 }
 
 // `value` where a reference to an array of type `as` is wanted.
@@ -331,18 +382,52 @@ void RoutineWriter::pass(const std::vector<size_t>& values, size_t function, siz
   }
 }
 
-Code RoutineWriter::invocation(size_t number, const Invocation& call) {
+// `index`, where the call stands in a loop: the number of the call.
+Code RoutineWriter::invocation(size_t number, const Invocation& call, const std::string& index) {
   std::vector<std::string> arguments;
   for (const WeightMember& member : structs_[number_].members) {
     const auto place = std::find(member.calls.begin(), member.calls.end(), number);
     if (place == member.calls.end()) continue;
-    const std::string index =
-        member.calls.size() == 1 ? "" : "[" + std::to_string(place - member.calls.begin()) + "]";
-    arguments.push_back("weights." + member.name + index);
+    const std::string element = std::to_string(place - member.calls.begin());
+    arguments.push_back(
+        "weights." + member.name +
+        (member.calls.size() == 1 ? "" : "[" + (index.empty() ? element : index) + "]"));
   }
   pass(call.arguments, call.function, 0, true, "", arguments);
   pass(call.results, call.function, 0, false, "", arguments);
   return call_of(call.function, std::move(arguments));
+}
+
+Code RoutineWriter::rolled(const Run& run) {
+  const auto call = [&](size_t number, const std::string& index = "") {
+    return invocation(number, std::get<Invocation>(function_.steps[number]), index);
+  };
+  const std::string i = loop_name({});
+  const size_t last = run.first + run.count - 1;
+  // In the loop, call number i takes from one place and gives to the other.
+  const std::vector<std::string> names = names_;
+  for (const auto& [argument, result] : run.chain) {
+    const auto value = [&, slot = result](size_t step) {
+      return std::get<Invocation>(function_.steps[step]).results[slot];
+    };
+    const std::string name = turns_.at(value(run.first)).name;
+    names_[value(run.first)] = name + "[(" + i + " - 1) % 2]";
+    names_[value(run.first + 1)] = name + "[" + i + " % 2]";
+  }
+  // The number of the first call among those that share the array of weights.
+  size_t offset = 0;
+  for (const WeightMember& member : structs_[number_].members) {
+    const auto place = std::find(member.calls.begin(), member.calls.end(), run.first);
+    if (place != member.calls.end()) offset = static_cast<size_t>(place - member.calls.begin());
+  }
+  const Code body = call(run.first + 1, offset == 0 ? i : i + " + " + std::to_string(offset));
+  names_ = names;
+  Code code = call(run.first);
+  code += block(
+      "for (int " + i + " = 1; " + i + " < " + std::to_string(run.count - 1) + "; ++" + i + ")",
+      body);
+  code += call(last);
+  return code;
 }
 
 }  // namespace flashlight::cpp

@@ -2,6 +2,7 @@
 // arena.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "flashlight/cpp/code.h"
 #include "flashlight/cpp/nest_writer.h"
 #include "flashlight/cpp/program.h"
+#include "flashlight/cpp/runs.h"
 #include "flashlight/cpp/schedule.h"
 #include "flashlight/cpp/weights.h"
 
@@ -28,11 +30,12 @@ class RoutineWriter {
   // The definition, its comment on top.
   Code write();
   const Signature& signature() const { return signature_; }
-  // "const float (&x)[3]", per argument and result.
+  // "const float (&x)[3]", per argument and result. After write(), which knows what is not used.
   std::vector<std::string> parameters() const;
 
  private:
   void name_values();
+  void name_runs();
   void plan_arena();
   bool is_local(size_t value) const;
   bool in_arena(size_t value) const;
@@ -40,9 +43,11 @@ class RoutineWriter {
              std::vector<size_t>& path);
   Code declarations(const Item& item, const std::vector<size_t>& path, std::set<size_t>& declared);
   Code step(size_t number, const std::vector<std::string>& loops);
-  Code invocation(size_t number, const Invocation& call);
+  Code invocation(size_t number, const Invocation& call, const std::string& index = "");
   Code control(const Control& control,
                const std::vector<std::string>& loops);  // control_writer.cpp
+  // Calls in a loop; two places take turns for what one gives to the next.
+  Code rolled(const Run& run);
   Code constants() const;
   // A call of function `function`: what stands for its inputs and results, the arena.
   Code call_of(size_t function, std::vector<std::string> arguments) const;
@@ -53,7 +58,6 @@ class RoutineWriter {
   std::string element(size_t value, const std::vector<std::string>& indices) const;
   std::string whole(size_t value, const Type& as, bool is_const) const;
   bool declares(size_t value) const;
-  bool is_read(size_t value) const;
   std::string array_type(const Type& type, const std::vector<bool>* kept) const;
   Code heading() const;
   std::string loop_name(const std::vector<std::string>& loops);
@@ -64,8 +68,14 @@ class RoutineWriter {
   const std::vector<WeightStruct>& structs_;
   const std::vector<Signature>& callees_;
   Schedule schedule_;
+  std::vector<Run> runs_;
+  struct Turns {
+    std::string name;
+    size_t array, last_step;  // the value that has the array's place; how long it is needed
+  };
+  std::map<size_t, Turns> turns_;  // by value
   Signature signature_;
-  std::set<std::string> taken_;
+  std::set<std::string> taken_, mentioned_;   // names; those in the body
   std::vector<std::string> names_;            // by value
   std::vector<int64_t> offsets_;              // by value
   std::vector<std::vector<size_t>> writers_;  // by value: steps

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "flashlight/cpp/literal.h"
+#include "flashlight/cpp/names.h"
 
 namespace flashlight::cpp {
 namespace {
@@ -105,9 +106,13 @@ std::vector<WeightStruct> plan_weights(Program& program) {
   for (size_t i = 0; i < program.functions.size(); ++i) {
     const Routine& function = program.functions[i];
     WeightStruct& one = structs[i];
-    std::set<std::string> taken;
-    for (size_t value : read_directly(program, function))
-      one.members.push_back({unused(identifier(function.values[value].name), taken), value});
+    std::set<std::string> taken, paths;
+    const std::set<size_t> direct = read_directly(program, function);
+    for (size_t value : direct) paths.insert(function.values[value].name);
+    const auto short_name = short_names(paths, 2);  // module and parameter
+    for (size_t value : direct)
+      one.members.push_back(
+          {unused(identifier(short_name.at(function.values[value].name)), taken), value});
     for (size_t step = 0; step < function.steps.size(); ++step) {
       const auto* call = std::get_if<Invocation>(&function.steps[step]);
       if (call == nullptr || structs[call->function].members.empty()) continue;

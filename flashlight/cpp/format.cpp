@@ -1,0 +1,138 @@
+#include "flashlight/cpp/format.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "flashlight/cpp/code.h"
+
+namespace flashlight::cpp {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+Lines split(const std::string& text) {
+  Lines lines;
+  size_t begin = 0;
+  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    lines.push_back(text.substr(begin, end - begin));
+  return lines;
+}
+
+size_t indent_of(const std::string& line) {
+  return std::min(line.find_first_not_of(' '), line.size());
+}
+
+bool starts_with(const std::string& line, const char* word) {
+  return line.compare(indent_of(line), std::string(word).size(), word) == 0;
+}
+
+// Parentheses and brackets that are open before `end`.
+int depth_at(const std::string& line, size_t end) {
+  int depth = 0;
+  for (size_t i = 0; i < end; ++i) {
+    depth += line[i] == '(' || line[i] == '[' || line[i] == '{';
+    depth -= line[i] == ')' || line[i] == ']' || line[i] == '}';
+  }
+  return depth;
+}
+
+bool is_header(const std::string& line) {
+  return (starts_with(line, "for (") || starts_with(line, "if (")) && line.back() == ')';
+}
+
+// 2, 3, [&](int i) { return x; },   ->   the lambda on a line of its own, where it fits one.
+std::optional<Lines> lambda_below(const std::string& line) {
+  const size_t lambda = line.find(", [&](");
+  if (lambda == std::string::npos || depth_at(line, lambda) != 0 ||
+      indent_of(line) + line.size() - lambda - 2 > kColumns)
+    return std::nullopt;
+  return Lines{line.substr(0, lambda + 1),
+               std::string(indent_of(line), ' ') + line.substr(lambda + 2)};
+}
+
+// [&](int i) { return x; }, ...   ->   the body on a line of its own.
+std::optional<Lines> opened_lambda(const std::string& line) {
+  const size_t lambda = line.find("[&](");
+  if (lambda == std::string::npos) return std::nullopt;
+  const size_t open = line.find(") { ", lambda), close = line.rfind("; }");
+  if (open == std::string::npos || close == std::string::npos) return std::nullopt;
+  const std::string indent(indent_of(line), ' ');
+  return Lines{line.substr(0, open + 3), indent + "  " + line.substr(open + 4, close - open - 3),
+               indent + line.substr(close + 2)};
+}
+
+// Where the value of an assignment begins; npos where the line is none.
+size_t value_in(const std::string& line) {
+  const size_t sign = line.find(" = ");
+  if (sign == std::string::npos || line.back() != ';' || depth_at(line, sign) != 0)
+    return std::string::npos;
+  return sign + 3;
+}
+
+// x =
+//     y;
+std::optional<Lines> broken_assignment(const std::string& line) {
+  const size_t value = value_in(line);
+  if (value == std::string::npos) return std::nullopt;
+  Lines lines = {line.substr(0, value - 1),
+                 std::string(indent_of(line) + 4, ' ') + line.substr(value)};
+  return lines[1].size() <= kColumns ? std::optional(lines) : std::nullopt;
+}
+
+// Behind the last + or - of the outermost level that leaves a line short enough; what follows is
+// aligned with the value, which begins at `value`.
+std::optional<Lines> cut_sum(const std::string& line, size_t value) {
+  size_t cut = 0;
+  for (size_t i = value; i + 2 < line.size() && i + 2 <= kColumns; ++i) {
+    const bool sum =
+        line[i] == ' ' && (line[i + 1] == '+' || line[i + 1] == '-') && line[i + 2] == ' ';
+    if (sum && depth_at(line, i) == 0) cut = i + 2;
+  }
+  if (cut == 0) return std::nullopt;
+  return Lines{line.substr(0, cut), std::string(value, ' ') + line.substr(cut + 1)};
+}
+
+std::optional<Lines> broken_sum(const std::string& line) {
+  const size_t value = value_in(line);
+  if (value == std::string::npos) return std::nullopt;
+  if (const auto lines = cut_sum(line, value)) return lines;
+  const size_t indent = indent_of(line) + 4;
+  const auto below = cut_sum(std::string(indent, ' ') + line.substr(value), indent);
+  if (!below) return std::nullopt;
+  return Lines{line.substr(0, value - 1), (*below)[0], (*below)[1]};
+}
+
+Lines fitted(const std::string& line) {
+  if (line.size() <= kColumns) return {line};
+  if (const auto parts = broken_assignment(line)) return *parts;
+  auto parts = lambda_below(line);
+  if (!parts) parts = opened_lambda(line);
+  if (!parts) return broken_sum(line).value_or(Lines{line});
+  Lines lines;
+  for (const std::string& part : *parts)
+    for (std::string& one : fitted(part)) lines.push_back(std::move(one));
+  return lines;
+}
+
+}  // namespace
+
+std::string formatted(const std::string& text) {
+  Lines lines;
+  for (const std::string& line : split(text)) {
+    const bool joins = !lines.empty() && is_header(lines.back()) && line.ends_with(';') &&
+                       indent_of(line) == indent_of(lines.back()) + 2 &&
+                       !starts_with(line, "for (") && !starts_with(line, "if (");
+    const std::string rest = joins ? line.substr(indent_of(line)) : "";
+    if (joins && lines.back().size() + 1 + rest.size() <= kColumns) {
+      lines.back() += " " + rest;
+      continue;
+    }
+    for (std::string& one : fitted(line)) lines.push_back(std::move(one));
+  }
+  std::string result;
+  for (const std::string& line : lines) result += line + "\n";
+  return result;
+}
+
+}  // namespace flashlight::cpp
