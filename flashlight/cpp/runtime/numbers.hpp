@@ -231,7 +231,7 @@ T rsqrt(T x) {
   return T(1) / std::sqrt(x);
 }
 template <class T>
-T pow(T x, T y) {
+FLASHLIGHT_INLINE T pow(T x, T y) {
   if constexpr (std::is_same_v<T, float>) {
     return detail::pow(x, y);
   } else if constexpr (!std::is_integral_v<T>) {
@@ -335,7 +335,7 @@ T log2(T x) {
     return std::log2(x);
 }
 template <class T>
-T expm1(T x) {
+FLASHLIGHT_INLINE T expm1(T x) {
   if constexpr (is_complex<T>::value) {  // cos(b) = 1 - 2 sin(b / 2)^2
     using R = typename T::value_type;
     const R sine = std::sin(x.imag() / R(2)), growth = std::expm1(x.real());
@@ -345,7 +345,7 @@ T expm1(T x) {
   }
 }
 template <class T>
-T log1p(T x) {
+FLASHLIGHT_INLINE T log1p(T x) {
   if constexpr (is_complex<T>::value) {  // |1 + x|^2 = 1 + a (2 + a) + b^2
     using R = typename T::value_type;
     const R a = x.real(), b = x.imag();
