@@ -38,8 +38,8 @@
 //       int64. A loop that goes on after `limit` trips is a UserError when it runs.
 //
 // Derivatives are made of the same operations, linear in the number of trips: of cond, a cond of
-// the branches' derivatives; of loops, a loop that runs back over what the body needs of the
-// carried values, which the loop forward then gives as outputs. That of while_loop needs `limit`.
+// the branches' derivatives; of loops, a loop that runs back over what its body needs of the trips
+// forward, which the loop forward then gives as outputs. That of while_loop needs `limit`.
 #pragma once
 
 #include <functional>

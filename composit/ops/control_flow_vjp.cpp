@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "composit/ir/transform.h"
 #include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
+#include "composit/ops/recompute.h"
 #include "composit/ops/tracing.h"
 
 namespace composit {
@@ -82,6 +84,25 @@ struct TripBlocks {
   Tensors outside;
 };
 
+// Values of a body that are dear to compute, and differ from trip to trip: `varying` are inputs.
+Tensors dear_values(const Graph& body, size_t varying) {
+  FlatMap<const Node*, std::monostate> varies;
+  for (size_t i = 0; i < varying; ++i) varies.insert(body.inputs()[i].node.get(), {});
+  Tensors values;
+  for (const NodePtr& node : body.nodes()) {
+    const auto& operands = node->operands();
+    if (std::none_of(operands.begin(), operands.end(), [&](const LazyTensor& operand) {
+          return operand && varies.contains(operand.node.get());
+        }))
+      continue;
+    varies.insert(node.get(), {});
+    if (is_cheap(*node)) continue;
+    for (const LazyTensor& value : replace_by(node).outputs)
+      if (is_defined(value.type())) values.emplace_back(value);
+  }
+  return values;
+}
+
 // The scan that runs back over a loop.
 class Reversal {
  public:
@@ -95,8 +116,9 @@ class Reversal {
 
   // Per carried value, sequence, and tensor from outside.
   Gradients run() {
-    const Traced trip(block_types(),
-                      [&](const Tensors& blocks) { return back_through(grouped(blocks)); });
+    Traced trip(block_types(),
+                [&](const Tensors& blocks) { return back_through(grouped(blocks)); });
+    trip.cut(dear_blocks_);
     Gradients gradients(carried() + loop_.sequences.size() + loop_.outside.size());
     if (trip.outputs().empty()) return gradients;
     const Tensors results = emit(trip);
@@ -170,7 +192,7 @@ class Reversal {
     for (size_t i : summed_) inputs.push_back(blocks.outside[i]);
     for (size_t i = 0; i < blocks.slots.size(); ++i)
       if (wanted_sequence(i)) inputs.push_back(blocks.slots[i]);
-    const Tensors gradients = v_.back(call_region(loop_.body, arguments), inputs, flows);
+    const Tensors gradients = v_.back(forward(arguments), inputs, flows);
     Tensors outputs;
     auto gradient = gradients.begin();
     for (size_t i : live_) {
@@ -193,33 +215,50 @@ class Reversal {
     return outputs;
   }
 
+  // The results of the body, and its dear values as they come to be on the way.
+  Tensors forward(const Tensors& arguments) {
+    const size_t results = loop_.body.outputs().size();
+    Graph::Parts parts = loop_.body.parts();
+    dear_ = dear_values(loop_.body, carried() + loop_.sequences.size());
+    parts.outputs.insert(parts.outputs.end(), dear_.begin(), dear_.end());
+    Tensors values = call_region(Graph(std::move(parts)), arguments);
+    dear_blocks_.assign(values.begin() + static_cast<int64_t>(results), values.end());
+    values.resize(results);
+    return values;
+  }
+
   // The node that runs `trip` for each trip of the loop.
   Tensors emit(const Traced& trip) {
-    Flags keep = trip.used();
-    std::fill_n(keep.begin(), live_.size(), true);  // a carried value has its place, used or not
-    size_t next = 0;
-    const auto kept = [&](const Tensors& tensors) {
+    Flags used = trip.used();
+    std::fill_n(used.begin(), live_.size(), true);  // a carried value has its place, used or not
+    const size_t values = live_.size() + summed_.size(), slots = values + carried();
+    const size_t given = slots + loop_.sequences.size(), outside = given + given_.size();
+    std::vector<size_t> order;
+    const auto kept = [&](size_t first, const Tensors& tensors) {
       Tensors some;
-      for (const Tensor& tensor : tensors)
-        if (keep[next++]) some.push_back(tensor);
+      for (size_t i = 0; i < tensors.size(); ++i)
+        if (used[first + i]) {
+          some.push_back(tensors[i]);
+          order.push_back(first + i);
+        }
       return some;
     };
-    const Tensors init = kept(initial());
-    Tensors sequences = taped({keep.begin() + static_cast<int64_t>(next), keep.end()});
-    next += carried();
-    append(sequences, kept(loop_.sequences));
-    Tensors given;
-    for (size_t i : given_) given.push_back(v_.cotangents[i]);
-    append(sequences, kept(given));
-    Tensors outside = kept(loop_.outside);
-    const Closed closed = close({trip}, keep);
-    append(outside, closed.outside);
+    const auto& inputs = loop_.body.inputs();
+    const Tensors init = kept(0, initial());
+    Tensors sequences = kept(slots, loop_.sequences);
+    append(sequences, kept(given, given_cotangents()));
+    Tensors tape = kept(values, {inputs.begin(), inputs.begin() + static_cast<int64_t>(carried())});
+    append(tape, kept(outside + loop_.outside.size(), dear_));
+    append(sequences, taped(tape));
+    Tensors others = kept(outside, loop_.outside);
+    const Closed closed = close({trip}, order);
+    append(others, closed.outside);
     const Attribute body = closed.regions[0];
     const int64_t length = loop_.order.length;
     if (init.empty() && !loop_.trips.defined())
-      return apply("composit::map", {sequences, outside, body, length});
+      return apply("composit::map", {sequences, others, body, length});
     return apply("composit::scan",
-                 {init, sequences, outside, loop_.trips, body, length, !loop_.order.reverse});
+                 {init, sequences, others, loop_.trips, body, length, !loop_.order.reverse});
   }
   Tensors initial() const {
     Tensors init;
@@ -228,15 +267,18 @@ class Reversal {
     for (size_t i : summed_) init.push_back(zeros_like(loop_.outside[i]));
     return init;
   }
-  // The carried values at the start of each trip, stacked by the loop, as far as they are kept.
-  Tensors taped(const Flags& keep) {
+  Tensors given_cotangents() const {
+    Tensors given;
+    for (size_t i : given_) given.push_back(v_.cotangents[i]);
+    return given;
+  }
+  // Values of the body, from each trip, stacked by the loop.
+  Tensors taped(const Tensors& values) {
     Graph::Parts parts = loop_.body.parts();
     std::vector<size_t> places;
-    for (size_t i = 0; i < carried(); ++i) {
-      if (!keep[i]) continue;
-      const LazyTensor value = parts.inputs[i];
+    for (const Tensor& value : values) {
       const auto outputs = parts.outputs.begin() + static_cast<int64_t>(carried());
-      const auto found = std::find(outputs, parts.outputs.end(), value);
+      const auto found = std::find(outputs, parts.outputs.end(), value.lazy());
       places.push_back(static_cast<size_t>(found - parts.outputs.begin()));
       if (found == parts.outputs.end()) parts.outputs.push_back(value);
     }
@@ -252,6 +294,7 @@ class Reversal {
   const Loop& loop_;
   std::vector<size_t> live_, summed_, given_;  // of carried values, outside, results
   std::vector<size_t> reached_, stacked_;      // of outside, sequences: what gradients flow to
+  Tensors dear_, dear_blocks_;                 // in the body, in a trip
 };
 
 // ---- branches -----------------------------------------------------------------------------------
@@ -301,12 +344,16 @@ Gradients cond_vjp(const Vjp& v, const Tensor& predicate, const Tensors& operand
     });
   };
   const std::vector<Traced> branches = {branch(then_body), branch(else_body)};
-  Flags keep = branches[0].used();
-  unite(keep, branches[1].used());
+  Flags either = branches[0].used();
+  unite(either, branches[1].used());
+  std::vector<size_t> order;
   Tensors used;
   for (size_t i = 0; i < all.size(); ++i)
-    if (keep[i]) used.push_back(all[i]);
-  const Closed closed = close(branches, keep);
+    if (either[i]) {
+      order.push_back(i);
+      used.push_back(all[i]);
+    }
+  const Closed closed = close(branches, order);
   append(used, closed.outside);
   const Tensors results = apply("composit::cond", {predicate, used, Attribute(closed.regions[0]),
                                                    Attribute(closed.regions[1])});
@@ -318,14 +365,10 @@ Gradients cond_vjp(const Vjp& v, const Tensor& predicate, const Tensors& operand
 
 Gradients map_vjp(const Vjp& v, const Tensors& sequences, const Tensors& outside, const Graph& body,
                   int64_t length) {
-  return Reversal(v, {.carried = {},
-                      .sequences = sequences,
-                      .outside = outside,
-                      .trips = {},
-                      .body = body,
-                      .order = {length, false},
-                      .again = {}})
-      .run();
+  const auto again = [&](const Region& more) {
+    return apply("composit::map", {sequences, outside, Attribute(more), length});
+  };
+  return Reversal(v, {{}, sequences, outside, {}, body, {length, false}, again}).run();
 }
 
 Gradients scan_vjp(const Vjp& v, const Tensors& carried, const Tensors& sequences,

@@ -1,6 +1,7 @@
 #include "composit/ops/tracing.h"
 
 #include <atomic>
+#include <numeric>
 
 #include "composit/ir/error.h"
 #include "composit/ir/flat_map.h"
@@ -21,22 +22,21 @@ Tensor fresh_block(const Type& type) {
 uint64_t next_serial() { return fresh_block(tensor_type(DType::bool_, {})).lazy().node->serial(); }
 
 // Makes one region; `outside` are what all of them take.
-Region region_of(const Traced& function, const std::vector<bool>& keep, const Tensors& outside) {
+Region region_of(const Traced& function, const std::vector<size_t>& order, const Tensors& outside) {
   Graph::Parts parts;
-  FlatMap<const Node*, std::vector<LazyTensor>> now;
-  FlatMap<Hash, LazyTensor> argument;
-  const auto add_block = [&](const Type& type) {
+  FlatMap<Hash, LazyTensor> arguments;
+  const auto add_argument = [&](const Tensor& tensor) {
     parts.inputs.push_back(
-        input(std::to_string(parts.inputs.size()), contiguous(type), InputKind::block));
-    return parts.inputs.back();
+        input(std::to_string(parts.inputs.size()), contiguous(tensor.type()), InputKind::block));
+    arguments[tensor.lazy().hash()] = parts.inputs.back();
   };
-  for (size_t i = 0; i < function.blocks().size(); ++i)
-    if (keep.empty() || keep[i])
-      now[function.blocks()[i].lazy().node.get()] = {add_block(function.blocks()[i].type())};
-  for (const Tensor& tensor : outside) argument[tensor.lazy().hash()] = add_block(tensor.type());
+  for (size_t block : order) add_argument(function.blocks()[block]);
+  for (const Tensor& tensor : outside) add_argument(tensor);
+  FlatMap<const Node*, std::vector<LazyTensor>> now;
   const auto value = [&](const LazyTensor& old) {
     if (!old) return old;
-    return function.is_outside(old) ? argument[old.hash()] : now[old.node.get()].at(old.index);
+    const LazyTensor* argument = arguments.find(old.hash());
+    return argument != nullptr ? *argument : now[old.node.get()].at(old.index);
   };
   for (const NodePtr& node : function.nodes()) {
     std::vector<LazyTensor> operands;
@@ -61,10 +61,9 @@ Traced::Traced(const std::vector<Type>& types, const TensorFunction& f) : begin_
   collect();
 }
 
-bool Traced::is_block(const LazyTensor& tensor) const {
-  for (const Tensor& block : blocks_)
-    if (block.lazy().node == tensor.node) return true;
-  return false;
+void Traced::cut(const Tensors& values) {
+  blocks_.insert(blocks_.end(), values.begin(), values.end());
+  collect();
 }
 
 bool Traced::is_outside(const LazyTensor& tensor) const {
@@ -75,6 +74,8 @@ bool Traced::is_outside(const LazyTensor& tensor) const {
 
 // Depth first, not recursive.
 void Traced::collect() {
+  nodes_.clear();
+  for (size_t i = 0; i < blocks_.size(); ++i) places_.insert(blocks_[i].lazy().hash(), i);
   FlatMap<const Node*, std::monostate> seen;
   std::vector<std::pair<NodePtr, size_t>> stack;
   const auto push = [&](const LazyTensor& tensor) {
@@ -96,17 +97,19 @@ void Traced::collect() {
 }
 
 std::vector<bool> Traced::used() const {
-  FlatMap<const Node*, std::monostate> used;
-  for (const Tensor& output : outputs_) used.insert(output.lazy().node.get(), {});
+  std::vector<bool> used(blocks_.size());
+  const auto use = [&](const LazyTensor& tensor) {
+    const size_t* place = tensor ? places_.find(tensor.hash()) : nullptr;
+    if (place != nullptr) used[*place] = true;
+  };
+  for (const Tensor& output : outputs_) use(output);
   for (const NodePtr& node : nodes_)
-    for (const LazyTensor& operand : node->operands())
-      if (operand) used.insert(operand.node.get(), {});
-  std::vector<bool> result;
-  for (const Tensor& block : blocks_) result.push_back(used.contains(block.lazy().node.get()));
-  return result;
+    for (const LazyTensor& operand : node->operands()) use(operand);
+  return used;
 }
 
-Closed close(const std::vector<Traced>& functions, const std::vector<bool>& keep) {
+Closed close(const std::vector<Traced>& functions,
+             const std::optional<std::vector<size_t>>& order) {
   Closed closed;
   FlatMap<Hash, std::monostate> seen;
   for (const Traced& function : functions) {
@@ -118,8 +121,11 @@ Closed close(const std::vector<Traced>& functions, const std::vector<bool>& keep
       for (const LazyTensor& operand : node->operands()) take(operand);
     for (const Tensor& output : function.outputs()) take(output);
   }
-  for (const Traced& function : functions)
-    closed.regions.push_back(region_of(function, keep, closed.outside));
+  for (const Traced& function : functions) {
+    std::vector<size_t> all(function.blocks().size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    closed.regions.push_back(region_of(function, order.value_or(all), closed.outside));
+  }
   return closed;
 }
 

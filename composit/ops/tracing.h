@@ -6,8 +6,10 @@
 // A function is called once, on blocks: inputs that are arguments of a region.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "composit/ir/flat_map.h"
 #include "composit/ir/graph.h"
 #include "composit/op/tensor.h"
 
@@ -23,27 +25,31 @@ class Traced {
   const Tensors& outputs() const { return outputs_; }
   // What `f` made, operands first; what it found there when it was called is not among it.
   const std::vector<NodePtr>& nodes() const { return nodes_; }
+  // The function of these values, which it makes, and of the blocks before: they become blocks.
+  void cut(const Tensors& values);
   // Whether a tensor is from outside of `f`.
   bool is_outside(const LazyTensor& tensor) const;
   // Which blocks the outputs depend on.
   std::vector<bool> used() const;
 
  private:
-  bool is_block(const LazyTensor& tensor) const;
+  bool is_block(const LazyTensor& tensor) const { return places_.contains(tensor.hash()); }
   void collect();
 
   uint64_t begin_ = 0;  // serial of the first node that is the function's own
   Tensors blocks_, outputs_;
+  FlatMap<Hash, size_t> places_;  // of blocks
   std::vector<NodePtr> nodes_;
 };
 
-// Regions of functions, whose inputs are their blocks, but for those that none of them is to
-// `keep` (all, where it is empty), and behind them what any of them takes from outside.
+// Regions of functions, whose inputs are their blocks, those of `order` in this order (all, where
+// it is absent), and behind them what any of them takes from outside.
 struct Closed {
   std::vector<Region> regions;
   Tensors outside;
 };
-Closed close(const std::vector<Traced>& functions, const std::vector<bool>& keep = {});
+Closed close(const std::vector<Traced>& functions,
+             const std::optional<std::vector<size_t>>& order = {});
 
 // The results of a region for `arguments`, one per input, as nodes.
 Tensors call_region(const Graph& region, const Tensors& arguments);

@@ -93,11 +93,13 @@ void check(const TensorFunction& f, const std::vector<Dims>& sizes) {
   check(weighted(grad(loss)), inputs, at, 2);
 }
 
-size_t count(const std::vector<Tensor>& tensors, const std::string& op) {
+size_t count(const Graph& graph, const std::string& op) {
   size_t found = 0;
-  const Graph graph({.outputs = {tensors.begin(), tensors.end()}});
   for (const NodePtr& node : graph.nodes()) found += node->op().str() == op;
   return found;
+}
+size_t count(const std::vector<Tensor>& tensors, const std::string& op) {
+  return count(Graph({.outputs = {tensors.begin(), tensors.end()}}), op);
 }
 
 TEST(GradientOfCond, is_that_of_the_branch) {
@@ -165,10 +167,11 @@ TEST(GradientOfMap, of_no_slots) {
 // Of a map without anything from outside: a map, which has no order.
 TEST(GradientOfMap, is_a_map_where_nothing_is_summed) {
   const Tensor xs = held("xs", {2}, {1, 2});
-  const Tensor y = map([](const Tensors& x) { return Tensors{exp(x[0])}; }, {xs})[0];
+  const Tensor y = map([](const Tensors& x) { return Tensors{x[0] * x[0]}; }, {xs})[0];
   const auto gradient = grad(sum(y), {xs});
-  EXPECT_EQ(count({gradient[0]}, "composit::map"), 1);  // exp(x) again, and nothing taped
+  EXPECT_EQ(count({gradient[0]}, "composit::map"), 1);
   EXPECT_EQ(count({gradient[0]}, "composit::scan"), 0);
+  EXPECT_EQ(numbers(gradient[0]), (Numbers{2, 4}));
 }
 
 TensorFunction recurrence(bool reverse) {
@@ -229,6 +232,25 @@ TEST(GradientOfScan, keeps_only_what_it_needs) {
   // h = 3, 7, 16: dw = 16 + 2 (7 + 2 * 3)
   EXPECT_EQ(numbers(by_w[0]), Numbers{42});
   EXPECT_EQ(count({by_w[0]}, "composit::scan"), 2);
+}
+
+// tanh(exp(w) h + x): the trip back loads what tanh gave and does not compute it again. exp(w) is
+// the same in all trips, and is not kept for each of them.
+TEST(GradientOfScan, keeps_what_is_dear_to_compute) {
+  const Tensor x = scalar("x", 0.5), w = scalar("w", -1), xs = held("xs", {3}, {0.1, 0.2, 0.3});
+  const Tensor end = scan(
+                         [&](const Tensors& h, const Tensors& in) {
+                           return ScanStep{{tanh(h[0] * exp(w) + in[0])}, {}};
+                         },
+                         {x}, {xs})
+                         .carried[0];
+  const LazyTensor gradient = grad(end, {w})[0];
+  const Node& back = *gradient.node;
+  ASSERT_EQ(back.op().str(), "composit::scan");
+  const Graph trip = *back.attribute("body").as<Region>();
+  EXPECT_EQ(count(trip, "aten::tanh"), 0);
+  EXPECT_EQ(count(trip, "aten::exp"), 1);
+  EXPECT_EQ(back.arguments()[1].size, 2);  // slots: h, and tanh of it all
 }
 
 // Cotangents flow from one carried value to the other, two trips later to a third.

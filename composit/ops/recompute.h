@@ -1,0 +1,14 @@
+// Whether a value is computed again where it is needed once more, or kept: for derivatives.
+//
+//   is_cheap(*(x * y).lazy().node)          // yes: as soon done as loaded
+//   is_cheap(*tanh(x).lazy().node)          // no; nor sums, products of matrices, loops
+#pragma once
+
+#include "composit/ir/node.h"
+
+namespace composit {
+
+// Moves elements, or works on them one by one with arithmetic and comparisons.
+bool is_cheap(const Node& node);
+
+}  // namespace composit
