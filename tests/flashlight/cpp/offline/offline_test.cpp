@@ -1,0 +1,332 @@
+// Written programs: built where nothing but a compiler is, run, called from C.
+#include "flashlight/cpp/offline.h"
+
+#include <gmock/gmock.h>
+
+#include <regex>
+
+#include "composit/ad/chain_rule.h"
+#include "composit/eval/evaluate.h"
+#include "composit/io/safetensors.h"
+#include "composit/ops/functions.h"
+#include "composit/ops/native.h"
+#include "flashlight/cpp/weight_loader.h"
+#include "flashlight/toolchain/process.h"
+#include "tests/flashlight/cpp/offline/small_encoder.h"
+#include "tests/io/temporary_folder.h"
+
+namespace flashlight::cpp {
+namespace {
+
+namespace fs = std::filesystem;
+using composit::DType;
+using composit::LazyTensor;
+using composit::SavedCapture;
+using composit::Tensor;
+using composit::tensor_type;
+using composit::test::message_of;
+using composit::test::read_file;
+using composit::test::write_file;
+using test::small_encoder;
+using testing::HasSubstr;
+using testing::Not;
+using Words = std::vector<std::string>;
+
+const Words kWarnings = {"-Wall", "-Wextra", "-Wconversion", "-Werror"};
+
+// What a program prints; it has to end with `status`.
+std::string output_of(const Words& words, int status = 0, const fs::path& folder = {}) {
+  const toolchain::ProcessResult result = toolchain::run({words, folder});
+  EXPECT_EQ(WEXITSTATUS(result.status), status) << toolchain::shell_text({words, folder}) << "\n"
+                                                << result.output;
+  return result.output;
+}
+
+// A folder with a space in its name, and the program in it.
+class Offline : public testing::Test {
+ protected:
+  fs::path program() const { return folder_ / "the program"; }
+  fs::path executable() const { return folder_ / "an example"; }
+
+  void write(const SavedCapture& capture, const ProgramOptions& options = {.name = "encoder"}) {
+    write_program(capture, program(), options);
+  }
+
+  // The example, by one command.
+  void compile() {
+    Words words = {FLASHLIGHT_TEST_CXX, "-std=c++17", "-O1", "-fwrapv"};
+    words.insert(words.end(), kWarnings.begin(), kWarnings.end());
+    words.insert(words.end(), {"-o", executable(), "main.cpp", "model.cpp", "model_c.cpp"});
+    output_of(words, 0, program());
+  }
+
+  std::string run(int status = 0) { return output_of({executable(), program()}, status); }
+
+  composit::test::TemporaryFolder folder_;
+};
+
+TEST_F(Offline, is_built_by_cmake_and_agrees_with_the_example) {
+  write(small_encoder());
+  const fs::path build = folder_ / "the build";
+  std::string flags;
+  for (const std::string& flag : kWarnings) flags += flag + " ";
+  output_of({FLASHLIGHT_TEST_CMAKE, "-S", program(), "-B", build, "-DCMAKE_CXX_FLAGS=" + flags,
+             std::string("-DCMAKE_CXX_COMPILER=") + FLASHLIGHT_TEST_CXX});
+  output_of({FLASHLIGHT_TEST_CMAKE, "--build", build});
+  const fs::path example = build / "encoder_example";
+  const std::string output = output_of({example, program()});
+  EXPECT_THAT(output, HasSubstr("output.0: largest difference"));
+  EXPECT_THAT(output, HasSubstr("output.1: largest difference"));
+
+  output_of({"strip", example});
+  EXPECT_LT(fs::file_size(example), 1'000'000);
+  const std::string libraries = output_of({"ldd", example});
+  const std::regex line("\\s*(\\S+) .*");
+  for (std::sregex_iterator one(libraries.begin(), libraries.end(), line), end; one != end; ++one)
+    EXPECT_THAT(fs::path((*one)[1].str()).filename().string(),
+                testing::MatchesRegex("(linux-vdso|libc|libm|libstdc\\+\\+|libgcc_s|ld-linux.*)"
+                                      "\\.so\\.[0-9]+"));
+}
+
+TEST_F(Offline, is_built_by_the_command_in_its_cmake_file) {
+  write(small_encoder());
+  const std::string text = read_file(program() / "CMakeLists.txt");
+  std::smatch command;
+  ASSERT_TRUE(std::regex_search(text, command, std::regex("#   (g\\+\\+ .*)\n")));
+  output_of({"sh", "-c", command[1].str() + " && ./encoder_example"}, 0, program());
+}
+
+TEST_F(Offline, tells_of_another_result) {
+  SavedCapture capture = small_encoder();
+  const composit::Array& loss = capture.example_outputs[1];
+  capture.example_outputs[1] = composit::array_of(
+      loss.type(), std::vector<double>{composit::elements<double>(loss)[0] * 1.001});
+  write(capture);
+  compile();
+  EXPECT_THAT(run(1), testing::AllOf(HasSubstr("output.1: largest difference 0.000999"),
+                                     HasSubstr("which is too much")));
+}
+
+TEST_F(Offline, reads_weights_from_training_by_their_names) {
+  SavedCapture capture = small_encoder();
+  write(capture);
+  compile();
+  std::map<std::string, composit::Array> trained = capture.weights;
+  std::vector<composit::Array> values;
+  for (auto& [name, value] : trained) {
+    std::vector<double> elements = composit::elements<double>(value);
+    for (double& x : elements) x *= 0.9;
+    value = composit::array_of(value.type(), elements);
+  }
+  const auto& inputs = capture.graph.inputs();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    values.push_back(i < 2 ? capture.example_inputs[i]
+                           : trained.at(composit::input_name(*inputs[i].node)));
+  trained["decoder.weight"] = trained["embeddings.weight"];
+  const auto results = composit::evaluate(capture.graph, values);
+  composit::write_safetensors({trained, {{"step", "\"1000\" \\ \n"}}},
+                              program() / "weights.safetensors");
+  composit::write_safetensors({{{"input.0", capture.example_inputs[0]},
+                                {"input.1", capture.example_inputs[1]},
+                                {"output.0", results[0]},
+                                {"output.1", results[1]}}},
+                              program() / "example.safetensors");
+  run();
+
+  trained.erase("encoder.layer.1.key.bias");
+  composit::write_safetensors({trained}, program() / "weights.safetensors");
+  EXPECT_THAT(run(2),
+              HasSubstr("weights.safetensors: tensor 'encoder.layer.1.key.bias': is missing"));
+  trained["encoder.layer.1.key.bias"] = trained["encoder.layer.1.inner.bias"];
+  composit::write_safetensors({trained}, program() / "weights.safetensors");
+  EXPECT_THAT(run(2), HasSubstr("expected F32 [8], the file has F32 [16]"));
+}
+
+TEST_F(Offline, keeps_tied_weights_once_and_what_is_read_only) {
+  SavedCapture capture = small_encoder();
+  write(capture);
+  const auto stored = composit::read_safetensors(program() / "weights.safetensors").tensors;
+  EXPECT_EQ(stored.size(), 1 + 3 * 12);
+  EXPECT_EQ(stored.count("decoder.weight") + stored.count("embeddings.weight"), 1);
+}
+
+TEST_F(Offline, fills_repeated_modules_in_a_loop) {
+  write(small_encoder());
+  const std::string text = read_file(program() / "model.cpp");
+  EXPECT_THAT(text, HasSubstr("\"encoder.layer.\" + std::to_string(i) + \".\""));
+  EXPECT_THAT(text, HasSubstr("module + \"query.weight\", {8, 8}"));
+}
+
+TEST_F(Offline, names_no_place_of_this_machine) {
+  write(small_encoder());
+  for (const auto& file : fs::directory_iterator(program())) {
+    const std::string text = read_file(file.path());
+    for (const char* place : {"/tmp", "/home", "/root", FLASHLIGHT_SOURCE_DIR})
+      EXPECT_EQ(text.find(place), std::string::npos) << file << " has " << place;
+  }
+}
+
+TEST_F(Offline, gives_gradients_under_their_names) {
+  SavedCapture capture = small_encoder();
+  auto parts = capture.graph.parts();
+  parts.outputs = {parts.outputs[1]};
+  for (const LazyTensor& gradient :
+       composit::grad(parts.outputs[0], {parts.inputs[2], parts.inputs[3]}))
+    parts.outputs.push_back(gradient);
+  std::vector<composit::Array> values = capture.example_inputs;
+  for (size_t i = 2; i < parts.inputs.size(); ++i)
+    values.push_back(capture.weights.at(composit::input_name(*parts.inputs[i].node)));
+  capture.graph = composit::Graph(std::move(parts));
+  capture.example_outputs = composit::evaluate(capture.graph, values);
+  write(capture, {.name = "encoder", .output_names = {"loss", "grad_words", "grad_query"}});
+  EXPECT_THAT(read_file(program() / "model.hpp"), HasSubstr("float (&grad_words)[20][8]"));
+  compile();
+  EXPECT_THAT(run(), HasSubstr("grad_query: largest difference"));
+}
+
+TEST_F(Offline, handles_every_dtype_and_what_is_empty) {
+  constexpr DType kDTypes[] = {DType::bool_,   DType::uint8,   DType::int8,      DType::int16,
+                               DType::int32,   DType::int64,   DType::float16,   DType::bfloat16,
+                               DType::float32, DType::float64, DType::complex64, DType::complex128};
+  SavedCapture capture;
+  composit::Graph::Parts parts;
+  std::vector<composit::Array> values;
+  for (const DType dtype : kDTypes) {
+    const auto type = tensor_type(dtype, {2, 1});
+    const std::string name(composit::name(dtype));
+    values.push_back(composit::array_of(type, std::vector<int64_t>{1, 0}));
+    capture.example_inputs.push_back(values.back());
+    const Tensor x = composit::input("the " + name, type);
+    parts.inputs.push_back(x);
+    values.push_back(composit::array_of(type, std::vector<int64_t>{0, 1}));
+    capture.weights["a \"" + name + "\""] = values.back();
+    const Tensor w = composit::input("a \"" + name + "\"", type, composit::InputKind::parameter);
+    parts.inputs.push_back(w);
+    parts.outputs.push_back((x + w).lazy());
+  }
+  const auto empty = tensor_type(DType::float32, {0, 3});
+  values.push_back(composit::array_of(empty, std::vector<double>{}));
+  capture.example_inputs.push_back(values.back());
+  parts.inputs.push_back(composit::input("empty", empty));
+  parts.outputs.push_back((Tensor(parts.inputs.back()) + 1).lazy());
+  capture.graph = composit::Graph(std::move(parts));
+  capture.example_outputs = composit::evaluate(capture.graph, values);
+  write(capture, {.name = "Every DType"});
+  compile();
+  const std::string output = run();
+  for (size_t i = 0; i < std::size(kDTypes); ++i)
+    EXPECT_THAT(output, HasSubstr("output." + std::to_string(i) + ": largest difference 0 "));
+}
+
+TEST_F(Offline, does_without_weights_and_inputs) {
+  SavedCapture capture;
+  const Tensor three = composit::constant(
+      composit::array_of(tensor_type(DType::float64, {}), std::vector<double>{3}));
+  capture.graph = composit::Graph({.outputs = {(three * three).lazy()}});
+  capture.example_outputs = composit::evaluate(capture.graph, {});
+  write(capture, {.name = "nine"});
+  EXPECT_FALSE(fs::exists(program() / "weights.safetensors"));
+  compile();
+  EXPECT_THAT(run(), HasSubstr("output.0: largest difference 0 "));
+}
+
+TEST_F(Offline, leaves_folders_of_others_alone) {
+  fs::create_directory(program());
+  write_file(program() / "model.cpp", "mine");
+  EXPECT_THAT(message_of([&] { write(small_encoder()); }), HasSubstr("the program"));
+  EXPECT_EQ(read_file(program() / "model.cpp"), "mine");
+  fs::remove(program() / "model.cpp");
+  write(small_encoder());
+  write(small_encoder());  // its own are replaced
+  write_file(program() / "main.cpp", "edited");
+  EXPECT_THAT(message_of([&] { write(small_encoder()); }),
+              HasSubstr("'main.cpp' in it was changed"));
+  EXPECT_EQ(read_file(program() / "main.cpp"), "edited");
+}
+
+TEST_F(Offline, says_what_a_capture_lacks) {
+  SavedCapture capture = small_encoder();
+  capture.example_inputs.pop_back();
+  EXPECT_THAT(message_of([&] { write(capture); }),
+              HasSubstr("the example has no value for input 'mask'"));
+  capture = small_encoder();
+  capture.weights.erase("encoder.layer.2.key.bias");
+  EXPECT_THAT(message_of([&] { write(capture); }),
+              HasSubstr("weight 'encoder.layer.2.key.bias' has no value"));
+  capture = small_encoder();
+  std::swap(capture.example_outputs[0], capture.example_outputs[1]);
+  EXPECT_THAT(message_of([&] { write(capture); }),
+              HasSubstr("the example's output 0: expected float32[1, 6, 8], received float32[]"));
+  EXPECT_FALSE(fs::exists(program()));
+}
+
+TEST_F(Offline, c_interface_survives_whatever_it_is_given) {
+  write(small_encoder());
+  const std::string sanitize = "-fsanitize=address,undefined";
+  const fs::path fuzz = folder_ / "fuzz.o";
+  output_of({FLASHLIGHT_TEST_CC, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1",
+             "-g", sanitize, "-fno-sanitize-recover=all", "-I", program(), "-c", FLASHLIGHT_FUZZ_C,
+             "-o", fuzz});
+  output_of({FLASHLIGHT_TEST_CXX, "-std=c++17", "-O1", "-g", "-fwrapv", sanitize,
+             "-fno-sanitize-recover=all", "-o", executable(), "model.cpp", "model_c.cpp", fuzz},
+            0, program());
+  output_of(
+      {executable(), program() / "weights.safetensors", folder_ / "broken.safetensors", "4000"});
+}
+
+// ---- the loader's text --------------------------------------------------------------------------
+
+StoredWeight stored(const std::string& member, const std::string& tensor) {
+  return {member, tensor, tensor_type(DType::float32, {2})};
+}
+
+TEST(WeightLoader, loops_over_names_without_a_pattern) {
+  EXPECT_EQ(
+      load_weights({stored("block[0].bias", "down.bias"), stored("block[1].bias", "up.bias")}),
+      R"(
+Weights load_weights(const fl::Safetensors& file) {
+  Weights weights;
+  const char* const modules[] = {"down.", "up."};
+  for (int i = 0; i < 2; ++i) {
+    auto& part = weights.block[i];
+    const std::string module = modules[i];
+    part.bias = file.tensor<float>(module + "bias", {2});
+  }
+  return weights;
+}
+)");
+}
+
+TEST(WeightLoader, counts_the_number_that_changes) {
+  EXPECT_THAT(load_weights({stored("b[0].w", "net.3.4.w"), stored("b[1].w", "net.3.5.w")}),
+              HasSubstr("module = \"net.3.\" + std::to_string(i + 4) + \".\";"));
+}
+
+TEST(WeightLoader, nests) {
+  const std::string text =
+      load_weights({stored("a[0].b[0].w", "m.0.x.0.w"), stored("a[0].b[1].w", "m.0.x.1.w"),
+                    stored("a[1].b[0].w", "m.1.x.0.w"), stored("a[1].b[1].w", "m.1.x.1.w")});
+  EXPECT_THAT(text, HasSubstr("auto& part_2 = part.b[j];"));
+  EXPECT_THAT(text, HasSubstr("part_2.w = file.tensor<float>(module_2 + \"w\", {2});"));
+}
+
+TEST(WeightLoader, takes_what_is_not_alike_one_by_one) {
+  const std::string text = load_weights(
+      {stored("a[0].w", "m.0.w"), stored("a[1].w", "m.1.weight"), stored("single.w", "other")});
+  EXPECT_THAT(text, HasSubstr("weights.a[1].w = file.tensor<float>(\"m.1.weight\", {2});"));
+  EXPECT_THAT(text, HasSubstr("weights.single.w = file.tensor<float>(\"other\", {2});"));
+  EXPECT_THAT(text, Not(HasSubstr("for (")));
+}
+
+TEST(WeightLoader, divides_what_is_long_by_module) {
+  std::vector<StoredWeight> weights;
+  for (const std::string module : {"up", "down"})
+    for (int i = 0; i < 40; ++i)
+      weights.push_back(stored(module + std::to_string(i), module + ".w" + std::to_string(i)));
+  const std::string text = load_weights(weights);
+  EXPECT_THAT(text, HasSubstr("void load_up(const fl::Safetensors& file, Weights& weights) {"));
+  EXPECT_THAT(text, HasSubstr("  load_up(file, weights);\n  load_down(file, weights);\n"));
+}
+
+}  // namespace
+}  // namespace flashlight::cpp
