@@ -150,8 +150,9 @@ T shift_left(T x, T by) {
 }
 template <class T>
 T shift_right(T x, T by) {
+  using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
   const auto count = static_cast<uint64_t>(by);
-  if (count < 64) return static_cast<T>(static_cast<int64_t>(x) >> count);
+  if (count < 64) return static_cast<T>(static_cast<Wide>(x) >> count);
   return x < T(0) ? static_cast<T>(-1) : T(0);
 }
 

@@ -1,37 +1,46 @@
-// Sums and extremes of f(begin) ... f(end - 1), in as many lanes as vectors have.
+// Sums and extremes of f(begin) ... f(end - 1), taken in several lanes.
 //
 //   const float mean = fl::sum<float>(768, [&](int j) { return x[j]; }) / 768;
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
-#include "flashlight/cpp/runtime/numbers.hpp"
+#include "flashlight/cpp/runtime/functions.hpp"
+#include "flashlight/cpp/runtime/vectors.hpp"
 
 namespace fl {
-
 namespace detail {
-// `start` combined with f(begin) ... f(end - 1), in 16 lanes.
+
+// `start` combined with f(begin) ... f(end - 1), in so many lanes that compilers make vectors of
+// the loop over them before they unroll it.
 template <class T, class F, class Combine>
-T fold(int begin, int end, T start, F f, Combine combine) {
-  constexpr int kLanes = 16;
+FLASHLIGHT_INLINE T fold(int begin, int end, T start, F f, Combine combine) {
+  constexpr int kLanes = 32;
+  using V = Vectors<T, (kVectorBytes < 32 ? kVectorBytes : 32)>;  // as compilers prefer them
+  typename V::Vector total[kLanes / V::kLanes];
   T lanes[kLanes];
-  std::fill(lanes, lanes + kLanes, start);
+  for (auto& one : total) one = V::all(start);
   int i = begin;
-  for (; i + kLanes <= end; i += kLanes)
-    for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = combine(lanes[lane], f(i + lane));
+  for (; i + kLanes <= end; i += kLanes) {
+    for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = f(i + lane);
+    for (int k = 0; k < kLanes / V::kLanes; ++k)
+      total[k] = combine(total[k], V::load(lanes + k * V::kLanes));
+  }
+  std::memcpy(lanes, total, sizeof lanes);
+  for (int lane = 0; lane < end - i; ++lane) lanes[lane] = combine(lanes[lane], f(i + lane));
   for (int half = kLanes / 2; half > 0; half /= 2)
     for (int lane = 0; lane < half; ++lane) lanes[lane] = combine(lanes[lane], lanes[lane + half]);
-  T result = lanes[0];
-  for (; i < end; ++i) result = combine(result, f(i));
-  return result;
+  return lanes[0];
 }
+
 }  // namespace detail
 
 // f(begin) + ... + f(end - 1).
 template <class T, class F>
 T sum(int begin, int end, F f) {
-  return detail::fold(begin, end, T(0), f, [](T x, T y) { return x + y; });
+  return detail::fold(begin, end, T(0), f, [](auto x, auto y) { return x + y; });
 }
 template <class T, class F>
 T sum(int size, F f) {
@@ -41,7 +50,7 @@ T sum(int size, F f) {
 template <class T, class F>
 T largest(int begin, int end, F f) {
   return detail::fold(begin, end, -std::numeric_limits<T>::infinity(), f,
-                      [](T x, T y) { return fl::max(x, y); });
+                      [](auto x, auto y) { return ((x < y) | (y != y)) ? y : x; });
 }
 template <class T, class F>
 T largest(int size, F f) {
@@ -50,7 +59,7 @@ T largest(int size, F f) {
 template <class T, class F>
 T smallest(int begin, int end, F f) {
   return detail::fold(begin, end, std::numeric_limits<T>::infinity(), f,
-                      [](T x, T y) { return fl::min(x, y); });
+                      [](auto x, auto y) { return ((y < x) | (y != y)) ? y : x; });
 }
 template <class T, class F>
 T smallest(int size, F f) {

@@ -1,0 +1,177 @@
+// Sums and products of the header that generated code includes, against loops in double. Built for
+// each instruction set that the header has tiles for.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "flashlight/cpp/runtime/flashlight.hpp"
+
+namespace {
+
+class Isa : public testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__AVX512F__)
+    if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP();
+#elif defined(__AVX2__)
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) GTEST_SKIP();
+#endif
+  }
+};
+class RuntimeSums : public Isa {};
+class RuntimeProduct : public Isa {};
+
+// Small whole numbers, of which sums are exact.
+template <class T>
+std::vector<T> whole_numbers(int count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<T> numbers(static_cast<size_t>(count));
+  for (T& number : numbers) number = static_cast<T>(static_cast<int>(random() % 15) - 7);
+  return numbers;
+}
+
+template <class T>
+struct Matrix {
+  std::vector<T> elements;
+  int row_step, column_step;
+  T& operator()(int i, int j) {
+    return elements[static_cast<size_t>(i * row_step + j * column_step)];
+  }
+  auto places() {
+    return [this](int i, int j) -> const T& { return (*this)(i, j); };
+  }
+  auto values() {
+    return [this](int i, int j) { return (*this)(i, j); };
+  }
+};
+template <class T>
+Matrix<T> matrix(int rows, int columns, bool transposed, unsigned seed) {
+  return {whole_numbers<T>(rows * columns, seed), transposed ? 1 : columns, transposed ? rows : 1};
+}
+
+// Every element has to be stored once.
+template <class T, class Left, class Right>
+void expect_product(int rows, int columns, int terms, Left left, Right right) {
+  SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns) + " x " +
+               std::to_string(terms));
+  std::vector<double> expected(static_cast<size_t>(rows * columns));
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j)
+      for (int k = 0; k < terms; ++k)
+        expected[static_cast<size_t>(i * columns + j)] += double{left(i, k)} * double{right(k, j)};
+  std::vector<int> stores(expected.size());
+  fl::product<T>(rows, columns, terms, left, right, [&](int i, int j, T sum) {
+    const auto at = static_cast<size_t>(i * columns + j);
+    ++stores[at];
+    expected[at] -= double{sum};
+  });
+  EXPECT_EQ(stores, std::vector<int>(stores.size(), 1));
+  EXPECT_EQ(expected, std::vector<double>(expected.size()));
+}
+
+template <class T>
+void expect_products(int rows, int columns, int terms) {
+  for (const bool left_transposed : {false, true})
+    for (const bool right_transposed : {false, true}) {
+      auto left = matrix<T>(rows, terms, left_transposed, 1);
+      auto right = matrix<T>(terms, columns, right_transposed, 2);
+      expect_product<T>(rows, columns, terms, left.places(), right.places());
+      expect_product<T>(rows, columns, terms, left.values(), right.places());
+      expect_product<T>(rows, columns, terms, left.places(), right.values());
+      expect_product<T>(rows, columns, terms, left.values(), right.values());
+    }
+}
+
+TEST_F(RuntimeProduct, HasEverySize) {
+  const int sizes[] = {1, 2, 4, 5, 7, 8, 11, 13, 16, 17, 31, 33, 49, 100};
+  for (const int rows : sizes)
+    for (const int columns : sizes)
+      for (const int terms : {1, 3, 16, 37}) {
+        expect_products<float>(rows, columns, terms);
+        if ((rows + columns) % 3 == 0) expect_products<double>(rows, columns, terms);
+      }
+}
+
+TEST_F(RuntimeProduct, HasSeveralGroupsOfPanels) {
+  expect_products<float>(13, 70, 9001);
+  expect_products<double>(30, 40, 4500);
+}
+
+TEST_F(RuntimeProduct, OfNothingIsNothing) {
+  int stores = 0;
+  const float x = 1;
+  const auto element = [&](int, int) -> auto& { return x; };
+  const auto count = [&](int, int, float sum) { stores += sum == 0 ? 1 : 1000; };
+  fl::product<float>(0, 3, 3, element, element, count);
+  fl::product<float>(3, 0, 3, element, element, count);
+  EXPECT_EQ(stores, 0);
+  fl::product<float>(3, 4, 0, element, element, count);
+  EXPECT_EQ(stores, 12);
+}
+
+// A convolution: places of pixels in a row are equally far apart, those of rows are not.
+TEST_F(RuntimeProduct, ReadsWindowsInPlace) {
+  constexpr int kChannels = 3, kSize = 29, kOut = 9, kStride = 2, kSide = (kSize - 3) / kStride + 1;
+  auto image = whole_numbers<float>(kChannels * kSize * kSize, 1);
+  auto weight = matrix<float>(kOut, kChannels * 9, false, 2);
+  const auto pixel = [&](int k, int j) -> const float& {
+    const int y = j / kSide * kStride + k / 3 % 3, x = j % kSide * kStride + k % 3;
+    return image[static_cast<size_t>((k / 9 * kSize + y) * kSize + x)];
+  };
+  expect_product<float>(kOut, kSide * kSide, kChannels * 9, weight.places(), pixel);
+  const auto turned = [&](int i, int k) -> const float& { return pixel(k, i); };
+  const auto turned_weight = [&](int k, int j) -> const float& { return weight(j, k); };
+  expect_product<float>(kSide * kSide, kOut, kChannels * 9, turned, turned_weight);
+}
+
+TEST_F(RuntimeProduct, RoundsAsSumsOfFloatsDo) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  constexpr int kSize = 64, kTerms = 300;
+  Matrix<float> left = {std::vector<float>(kSize * kTerms), kTerms, 1},
+                right = {std::vector<float>(kSize * kTerms), kSize, 1};
+  for (float& x : left.elements) x = normal(random);
+  for (float& x : right.elements) x = normal(random);
+  fl::product<float>(kSize, kSize, kTerms, left.places(), right.places(),
+                     [&](int i, int j, float sum) {
+                       double expected = 0, size = 0;
+                       for (int k = 0; k < kTerms; ++k) {
+                         expected += double{left(i, k)} * double{right(k, j)};
+                         size += std::abs(double{left(i, k)} * double{right(k, j)});
+                       }
+                       EXPECT_NEAR(sum, expected, size * 20 * 0x1p-24);
+                     });
+}
+
+TEST_F(RuntimeSums, OfEveryLength) {
+  const auto numbers = whole_numbers<double>(200, 5);
+  for (int begin : {0, 3})
+    for (int end = begin; end < 200; ++end) {
+      double sum = 0, largest = -INFINITY, smallest = INFINITY;
+      for (int i = begin; i < end; ++i) {
+        const double x = numbers[static_cast<size_t>(i)];
+        sum += x, largest = std::max(largest, x), smallest = std::min(smallest, x);
+      }
+      const auto number = [&](int i) { return numbers[static_cast<size_t>(i)]; };
+      const auto single = [&](int i) { return static_cast<float>(number(i)); };
+      EXPECT_EQ(fl::sum<double>(begin, end, number), sum);
+      EXPECT_EQ(fl::largest<double>(begin, end, number), largest);
+      EXPECT_EQ(fl::smallest<double>(begin, end, number), smallest);
+      EXPECT_EQ(fl::sum<float>(begin, end, single), sum);
+      EXPECT_EQ(fl::largest<float>(begin, end, single), largest);
+      EXPECT_EQ(fl::smallest<float>(begin, end, single), smallest);
+    }
+}
+
+TEST_F(RuntimeSums, OfNaNAreNaN) {
+  for (int place = 0; place < 70; ++place) {
+    const auto x = [&](int i) { return i == place ? NAN : static_cast<float>(i); };
+    EXPECT_TRUE(std::isnan(fl::sum<float>(70, x)));
+    EXPECT_TRUE(std::isnan(fl::largest<float>(70, x))) << place;
+    EXPECT_TRUE(std::isnan(fl::smallest<float>(70, x))) << place;
+  }
+}
+
+}  // namespace

@@ -1,0 +1,232 @@
+// The header that generated code includes: functions against the same in higher precision, integers
+// and 16-bit floats against composit's definitions.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "composit/op/half.h"
+#include "composit/op/scalar_templates.h"
+#include "flashlight/cpp/runtime/flashlight.hpp"
+
+namespace {
+
+// How far `x` is from `expected`, in units of the last place of a T.
+template <class T, class Wide>
+double ulps(T x, Wide expected) {
+  const T rounded = static_cast<T>(expected);
+  if (std::isnan(expected)) return std::isnan(x) ? 0 : INFINITY;
+  if (std::signbit(x) != std::signbit(rounded)) return INFINITY;
+  if (x == rounded) return 0;
+  int exponent;
+  std::frexp(std::min<Wide>(std::abs(expected), std::numeric_limits<T>::max()), &exponent);
+  exponent = std::max(exponent, std::numeric_limits<T>::min_exponent);
+  const Wide finite =
+      std::isinf(x) ? std::copysign(std::ldexp(Wide(1), std::numeric_limits<T>::max_exponent), x)
+                    : Wide(x);
+  return static_cast<double>(
+      std::abs(std::ldexp(finite - expected, std::numeric_limits<T>::digits - exponent)));
+}
+
+template <class T>
+struct Worst {
+  double error = 0;
+  T at = 0;
+  template <class Wide>
+  void see(T x, T value, Wide expected) {
+    const double now = ulps(value, expected);
+    if (now > error) *this = {now, x};
+  }
+};
+
+constexpr double kSpecial[] = {
+    0,       -0.0,   INFINITY,          -INFINITY, NAN,     1,      -1,
+    0.5,     2,      88.72283905206835, 88.8,      -103.9,  -104.1, 709.782712893384,
+    709.8,   -708.5, -745.13,           -745.2,    1e300,   -1e300, 5e-324,
+    -5e-324, 1e-310, 2.3e-308,          1.4e-45,   -1.4e-45};
+
+// Every `kStep`-th float, which are prime to powers of two, and special values.
+template <class F, class G>
+Worst<float> worst_of_floats(F f, G exact) {
+  constexpr uint32_t kStep = 1021;
+  Worst<float> worst;
+  for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += kStep) {
+    const auto x = fl::detail::bit_cast<float>(static_cast<uint32_t>(bits));
+    worst.see(x, f(x), exact(static_cast<double>(x)));
+  }
+  for (const double special : kSpecial) {
+    const auto x = static_cast<float>(special);
+    worst.see(x, f(x), exact(static_cast<double>(x)));
+  }
+  return worst;
+}
+
+// Of all magnitudes, and in [-8, 8].
+template <class F, class G>
+Worst<double> worst_of_doubles(F f, G exact) {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> exponents(-1074, 1024), near(-8, 8);
+  Worst<double> worst;
+  const auto see = [&](double x) { worst.see(x, f(x), exact(static_cast<long double>(x))); };
+  for (int i = 0; i < 300'000; ++i) {
+    see(std::copysign(std::exp2(exponents(random)), near(random)));
+    see(near(random));
+    see(near(random) * 100);
+  }
+  for (const double special : kSpecial) see(special);
+  return worst;
+}
+
+#define EXPECT_ACCURATE(function, of_float, of_double)                                      \
+  do {                                                                                      \
+    const auto exact = [](auto x) { return std::function(x); };                             \
+    const auto floats = worst_of_floats([](float x) { return fl::function(x); }, exact);    \
+    const auto doubles = worst_of_doubles([](double x) { return fl::function(x); }, exact); \
+    EXPECT_LE(floats.error, of_float) << "at " << floats.at;                                \
+    EXPECT_LE(doubles.error, of_double) << "at " << doubles.at;                             \
+  } while (false)
+
+TEST(RuntimeFunctions, Exp) { EXPECT_ACCURATE(exp, 1.1, 1.1); }
+TEST(RuntimeFunctions, Expm1) { EXPECT_ACCURATE(expm1, 2, 2.4); }
+TEST(RuntimeFunctions, Log) { EXPECT_ACCURATE(log, 0.9, 0.9); }
+TEST(RuntimeFunctions, Log1p) { EXPECT_ACCURATE(log1p, 1.5, 1.6); }
+TEST(RuntimeFunctions, Tanh) { EXPECT_ACCURATE(tanh, 2.5, 2.7); }
+TEST(RuntimeFunctions, Erf) { EXPECT_ACCURATE(erf, 1.9, 2); }
+
+TEST(RuntimeFunctions, Pow) {
+  std::vector<float> values = {3, -3, 1e30F, -1e30F, 16777216, 8388607, 1.0000001F, 0.99999994F};
+  for (const double special : kSpecial) values.push_back(static_cast<float>(special));
+  double worst = 0;
+  for (const float x : values)
+    for (const float y : values) {
+      const double error = ulps(fl::pow(x, y), std::pow(double{x}, double{y}));
+      EXPECT_LE(error, 1) << x << " to the power of " << y;
+    }
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> exponents(-30, 30), powers(-20, 20);
+  for (int i = 0; i < 300'000; ++i) {
+    const float x = std::exp2(exponents(random)), y = powers(random);
+    worst = std::max(worst, ulps(fl::pow(x, y), std::pow(double{x}, double{y})));
+    worst = std::max(worst, ulps(fl::pow(-x, std::round(y)), std::pow(-double{x}, std::round(y))));
+  }
+  EXPECT_LE(worst, 0.51);
+}
+
+TEST(RuntimeFunctions, SpecialFunctionsAreComposits) {
+  for (const float x : {-3.5F, -0.25F, 0.25F, 0.75F, 3.0F, 1e10F}) {
+    EXPECT_EQ(fl::digamma(x), composit::scalar::digamma(x));
+    EXPECT_EQ(fl::polygamma(2.0F, x), composit::scalar::polygamma(2.0F, x));
+    EXPECT_EQ(fl::zeta(3.0, double{x}), composit::scalar::zeta(3.0, double{x}));
+  }
+  EXPECT_EQ(fl::erfinv(0.25F), composit::scalar::erfinv(0.25F));
+}
+
+// ---- 16-bit floats ------------------------------------------------------------------------------
+
+template <class Ours, class Theirs>
+void expect_the_same_conversions() {
+  for (uint32_t bits = 0; bits < 1u << 16; ++bits) {
+    Ours ours;
+    Theirs theirs;
+    ours.bits = theirs.bits = static_cast<uint16_t>(bits);
+    const auto expected = static_cast<float>(theirs);
+    ASSERT_EQ(fl::detail::bits_of(ours), fl::detail::bits_of(expected)) << bits;
+  }
+  for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 509) {
+    const auto x = fl::detail::float_of(static_cast<uint32_t>(bits));
+    ASSERT_EQ(Ours(x).bits, Theirs(x).bits) << x;
+  }
+}
+TEST(RuntimeHalves, ConvertAsComposits) {
+  expect_the_same_conversions<fl::float16, composit::Half>();
+  expect_the_same_conversions<fl::bfloat16, composit::BFloat16>();
+}
+
+template <class T>
+void expect_neighbours() {
+  T previous = T(-INFINITY);
+  for (T x = fl::nextafter(previous, T(INFINITY)); float{x} < INFINITY;) {
+    const T back = fl::nextafter(x, T(-INFINITY)), next = fl::nextafter(x, T(INFINITY));
+    ASSERT_LT(float{x}, float{next});
+    if (float{x} != 0) {
+      ASSERT_EQ(float{back}, float{previous});
+    }
+    previous = x;
+    x = next;
+  }
+  EXPECT_EQ(fl::nextafter(T(0), T(-0.0F)).bits, 0x8000);
+  EXPECT_TRUE(std::isnan(float{fl::nextafter(T(NAN), T(1))}));
+}
+TEST(RuntimeHalves, HaveNeighbours) {
+  expect_neighbours<fl::float16>();
+  expect_neighbours<fl::bfloat16>();
+}
+
+// ---- integers and bools -------------------------------------------------------------------------
+
+template <class T>
+void expect_the_same_divisions() {
+  using Limits = std::numeric_limits<T>;
+  const T values[] = {T(0),  T(1),          T(2),
+                      T(3),  T(7),          static_cast<T>(-1),
+                      T(64), T(63),         static_cast<T>(-2),
+                      T(-7), Limits::max(), static_cast<T>(Limits::max() - T(1)),
+                      T(5),  Limits::min()};
+  for (const T x : values)
+    for (const T y : values) {
+      SCOPED_TRACE(std::to_string(x) + ", " + std::to_string(y));
+      EXPECT_EQ(fl::pow(x, y), composit::scalar::pow(x, y));
+      EXPECT_EQ(fl::shift_left(x, y), composit::scalar::shift_left(x, y));
+      EXPECT_EQ(fl::shift_right(x, y), composit::scalar::shift_right(x, y));
+      EXPECT_EQ(fl::min(x, y), composit::scalar::min(x, y));
+      EXPECT_EQ(fl::max(x, y), composit::scalar::max(x, y));
+      if (y == T(0)) {
+        EXPECT_THROW(fl::floor_divide(x, y), std::domain_error);
+        continue;
+      }
+      EXPECT_EQ(fl::floor_divide(x, y), composit::scalar::floor_divide(x, y));
+      EXPECT_EQ(fl::trunc_divide(x, y), composit::scalar::trunc_divide(x, y));
+      EXPECT_EQ(fl::remainder(x, y), composit::scalar::remainder(x, y));
+      EXPECT_EQ(fl::fmod(x, y), composit::scalar::fmod(x, y));
+    }
+  for (const T x : values) {
+    EXPECT_EQ(fl::abs(x), composit::scalar::abs(x));
+    EXPECT_EQ(fl::sign(x), composit::scalar::sign(x));
+    EXPECT_EQ(fl::bitwise_not(x), composit::scalar::bitwise_not(x));
+  }
+}
+TEST(RuntimeIntegers, AreDividedAsInComposit) {
+  expect_the_same_divisions<int64_t>();
+  expect_the_same_divisions<uint64_t>();
+}
+
+TEST(RuntimeFloats, AreDividedAsInComposit) {
+  const double values[] = {0,    -0.0,  1,      -1,       3,         -3, 0.1,
+                           -0.3, 1e300, 5e-324, INFINITY, -INFINITY, NAN};
+  const auto same = [](double x, double y) {
+    return (std::isnan(x) && std::isnan(y)) || (x == y && std::signbit(x) == std::signbit(y));
+  };
+  for (const double x : values)
+    for (const double y : values) {
+      SCOPED_TRACE(std::to_string(x) + ", " + std::to_string(y));
+      EXPECT_PRED2(same, fl::floor_divide(x, y), composit::scalar::floor_divide(x, y));
+      EXPECT_PRED2(same, fl::trunc_divide(x, y), composit::scalar::trunc_divide(x, y));
+      EXPECT_PRED2(same, fl::remainder(x, y), composit::scalar::remainder(x, y));
+      EXPECT_PRED2(same, fl::fmod(x, y), composit::scalar::fmod(x, y));
+      EXPECT_PRED2(same, fl::min(x, y), composit::scalar::min(x, y));
+      EXPECT_PRED2(same, fl::max(x, y), composit::scalar::max(x, y));
+    }
+}
+
+TEST(RuntimeIntegers, AreTruncatedLikeConversionsOfTheProcessor) {
+  EXPECT_EQ(fl::truncated<int64_t>(-1.9), -1);
+  EXPECT_EQ(fl::truncated<int64_t>(NAN), INT64_MIN);
+  EXPECT_EQ(fl::truncated<int64_t>(0x1p63), INT64_MIN);
+  EXPECT_EQ(fl::truncated<int32_t>(3e9), INT32_MIN);
+  EXPECT_EQ(fl::truncated<int8_t>(300.7), 44);
+  EXPECT_EQ(fl::truncated<uint64_t>(0x1.8p63), uint64_t{3} << 62);
+}
+
+}  // namespace
