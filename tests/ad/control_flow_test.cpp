@@ -328,6 +328,37 @@ TEST(GradientOfControlFlow, nests) {
       {{}, {3}, {}});
 }
 
+// A recurrent network, as a loop and unrolled.
+TEST(GradientOfControlFlow, of_a_recurrent_network) {
+  const std::vector<Dims> sizes = {{5, 2, 3}, {2, 4}, {3, 4}, {4, 4}, {4}};  // xs, h, w, u, b
+  Tensors inputs;
+  for (const Dims& one : sizes) {
+    const Type type = tensor_type(DType::float64, one);
+    const int seed = static_cast<int>(inputs.size());
+    inputs.emplace_back(held_input("x" + std::to_string(seed), sample(type, seed)));
+  }
+  const auto next = [&](const Tensor& h, const Tensor& x) {
+    return tanh(mm(x, inputs[2]) + mm(h, inputs[3]) + inputs[4]);
+  };
+  const ScanStep loop = scan(
+      [&](const Tensors& h, const Tensors& x) {
+        const Tensor now = next(h[0], x[0]);
+        return ScanStep{{now}, {sum(now * now)}};
+      },
+      {inputs[1]}, {inputs[0]});
+  Tensor h = inputs[1], unrolled;
+  for (int64_t i = 0; i < 5; ++i) {
+    h = next(h, select_at(inputs[0], 0, i));
+    unrolled = i == 0 ? sum(h * h) : unrolled + sum(h * h);
+  }
+  const std::vector<LazyTensor> by(inputs.begin(), inputs.end());
+  const auto ours = grad(sum(loop.outputs[0]), by), expected = grad(unrolled, by);
+  for (size_t i = 0; i < by.size(); ++i) {
+    const Numbers found = numbers(ours[i]), wanted = numbers(expected[i]);
+    for (size_t k = 0; k < wanted.size(); ++k) EXPECT_NEAR(found[k], wanted[k], 1e-13);
+  }
+}
+
 // A branch that depends on data: mean(sin(t) t), where t is x^2 / 2, or -x / 8 if sum(x) < 0.
 Tensors sqrl(const Tensors& x) {
   const Tensor t = cond(
