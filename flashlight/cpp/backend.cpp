@@ -6,6 +6,7 @@
 #include "composit/ir/print.h"
 #include "flashlight/cpp/fuse.h"
 #include "flashlight/cpp/lower.h"
+#include "flashlight/cpp/split.h"
 #include "flashlight/toolchain/library.h"
 
 namespace flashlight::cpp {
@@ -21,6 +22,17 @@ std::shared_ptr<std::byte> allocate(int64_t bytes) {
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
   auto* memory = static_cast<std::byte*>(::operator new(size, kAlignment));
   return {memory, [kAlignment](std::byte* p) { ::operator delete(p, kAlignment); }};
+}
+
+// At least `bytes`, for this thread's calls.
+void* arena_of_thread(int64_t bytes) {
+  static thread_local std::shared_ptr<std::byte> arena;
+  static thread_local int64_t size = 0;
+  if (arena == nullptr || size < bytes) {
+    arena = allocate(bytes);
+    size = bytes;
+  }
+  return arena.get();
 }
 
 Array result_of(const Type& type) {
@@ -56,6 +68,7 @@ std::vector<std::string> default_flags() {
 Source source_of(const Graph& graph, const std::string& name) {
   Program program = lower(graph, name);
   fuse(program);
+  split_long_functions(program);
   return emit(std::move(program));
 }
 
@@ -119,27 +132,37 @@ std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs) const 
                       composit::print(inputs[i].type()));
     arrays.push_back(used ? inputs[i].contiguous() : Array());
   }
-  const auto pointer = [&](size_t input) -> const void* {
-    if (!arrays[input].defined())
-      throw UserError("[" + state.source.name + "] input '" + state.input_names[input] +
-                      "' has no value");
-    return arrays[input].data();
-  };
-  std::vector<const void*> arguments, weights;
-  for (size_t input : state.source.arguments) arguments.push_back(pointer(input));
-  for (size_t i = 0; i < state.source.weights.size(); ++i)
-    weights.push_back(state.source.constants[i].defined() ? state.source.constants[i].data()
-                                                          : pointer(state.source.weights[i]));
+  std::vector<const void*> pointers;
+  for (const Array& array : arrays) pointers.push_back(array.defined() ? array.data() : nullptr);
   std::vector<Array> results;
   std::vector<void*> places;
   for (const Type& type : state.results) {
     results.push_back(composit::is_defined(type) ? result_of(type) : Array());
     if (composit::is_defined(type)) places.push_back(const_cast<std::byte*>(results.back().data()));
   }
-  const std::shared_ptr<std::byte> arena = allocate(state.source.arena_bytes);
-  const char* error = state.entry(arguments.data(), weights.data(), places.data(), arena.get());
-  if (error != nullptr) throw UserError("[" + state.source.name + "] " + error);
+  run(pointers, places);
   return results;
+}
+
+void Compiled::run(const std::vector<const void*>& inputs,
+                   const std::vector<void*>& results) const {
+  const State& state = *state_;
+  const Source& source = state.source;
+  const auto given = [&](size_t input) {
+    if (inputs.at(input) == nullptr && state.inputs[input].numel() > 0)
+      throw UserError("[" + source.name + "] input '" + state.input_names[input] +
+                      "' has no value");
+    return inputs[input];
+  };
+  std::vector<const void*> arguments, weights;
+  for (size_t input : source.arguments) arguments.push_back(given(input));
+  for (size_t i = 0; i < source.weights.size(); ++i) {
+    const Array& constant = source.constants[i];
+    weights.push_back(constant.defined() ? constant.data() : given(source.weights[i]));
+  }
+  const char* error = state.entry(arguments.data(), weights.data(), results.data(),
+                                  arena_of_thread(source.arena_bytes));
+  if (error != nullptr) throw UserError("[" + source.name + "] " + error);
 }
 
 namespace {

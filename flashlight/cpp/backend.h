@@ -6,7 +6,8 @@
 //
 //   evaluate(graph, inputs, flashlight::cpp::backend());
 //
-// A call allocates its results and one arena; calls may run at the same time.
+// A call allocates its results; temporaries have one arena per thread. Calls may run at the same
+// time.
 #pragma once
 
 #include <memory>
@@ -35,6 +36,9 @@ class Compiled {
   // An array per input of the graph; one per output, then one per mutation. UserError for arrays of
   // another type, and for what generated code refuses: an index out of range.
   std::vector<Array> operator()(const std::vector<Array>& inputs) const;
+  // The same in memory of the caller: row-major elements of the graph's inputs (nullptr for one
+  // that is not used) and results (outputs that are there, mutations).
+  void run(const std::vector<const void*>& inputs, const std::vector<void*>& results) const;
   // The C++ it was made of; includes the header `runtime_text()`.
   const std::string& source() const;
 

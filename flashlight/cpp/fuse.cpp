@@ -184,7 +184,12 @@ class Fuser {
     }
     const auto places = axes_of_dimensions(load->arguments());
     if (!places || places->size() != axes.size()) return std::nullopt;
-    for (size_t i = 0; i < places->size(); ++i) axes[(*places)[i]] = (*dimensions)[i];
+    for (size_t i = 0; i < places->size(); ++i) {
+      const size_t axis = (*places)[i];
+      if (reading.axes[axis].extent != reduction.axes[(*dimensions)[i]].extent)
+        return std::nullopt;  // a part of it
+      axes[axis] = (*dimensions)[i];
+    }
     const Expr value = composit::cast(store.value, function_.values[store.result].type.dtype);
     const Statement moved = replaced(reading, [&](const Expr& part) {
       if (part.kind() == ExprKind::axis) return Expr::axis(axes[part.number()]);

@@ -31,6 +31,14 @@ using composit::Node;
 using composit::NodePtr;
 using composit::Store;
 
+// Nodes that a function has to save: what is not one can share loops with what stands around it.
+constexpr int64_t kLeastSaved = 24, kLeastSavedWithoutModules = 200;
+
+bool has_modules(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [](const NodePtr& node) { return !node->annotation("scope").empty(); });
+}
+
 bool never_runs(const Statement& statement) {
   const bool reduces =
       !statement.axes.empty() && statement.axes.back().kind == composit::AxisKind::reduction;
@@ -341,7 +349,10 @@ class Lowering {
 Graph prepared(const Graph& graph) {
   Graph now = composit::inline_calls(graph);
   now = composit::drop_no_ops(canonicalize(now, {.exact = true}), {.detach = true});
-  now = composit::outline_repeats(composit::common_subexpressions(now), {.whole_modules = true});
+  now = composit::outline_repeats(
+      composit::common_subexpressions(now),
+      {.min_saved = has_modules(now) ? kLeastSaved : kLeastSavedWithoutModules,
+       .whole_modules = true});
   return composit::decompose(now, {.open_bodies = true});
 }
 

@@ -1,6 +1,7 @@
 #include "flashlight/cpp/routine_writer.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "flashlight/cpp/arena.h"
 #include "flashlight/cpp/literal.h"
@@ -204,6 +205,18 @@ std::vector<std::string> RoutineWriter::parameters() const {
   return list;
 }
 
+std::vector<Step> RoutineWriter::steps_in_order() const {
+  std::vector<Step> steps;
+  const std::function<void(const std::vector<Item>&)> add = [&](const std::vector<Item>& items) {
+    for (const Item& item : items) {
+      if (!item.is_loop()) steps.push_back(function_.steps[item.step]);
+      add(item.body);
+    }
+  };
+  add(schedule_.items);
+  return steps;
+}
+
 Code RoutineWriter::write() {
   std::vector<std::string> loops;
   std::vector<size_t> path;
@@ -298,6 +311,13 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
   Code code;
   std::string module;
   for (size_t i = 0; i < list.size(); ++i) {
+    const size_t lines = code.lines.size();
+    const auto end = [&, first = i] {
+      if (!path.empty()) return;
+      std::set<size_t> steps;
+      for (size_t one = first; one <= i; ++one) add_steps(list[one], steps);
+      pieces_.push_back({code.lines.size() - lines, *steps.rbegin() + 1});
+    };
     const Item& item = list[i];
     code += declarations(item, path, declared_);
     if (!item.is_loop()) {
@@ -305,11 +325,13 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
                                     [&](const Run& one) { return one.first == item.step; });
       if (run == runs_.end()) {
         code += step(item.step, loops);
+        end();
         continue;
       }
       i += run->count - 1;  // they follow each other
       code += declarations(list[i], path, declared_);
       code += rolled(*run);
+      end();
       continue;
     }
     const std::string name = loop_name(loops);
@@ -323,6 +345,7 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
     code += block("for (int " + name + " = 0; " + name + " < " + std::to_string(item.extent) +
                       "; ++" + name + ")",
                   body);
+    end();
   }
   return code;
 }

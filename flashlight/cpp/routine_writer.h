@@ -23,6 +23,11 @@ struct Signature {
   int64_t arena_bytes = 0;
 };
 
+// Lines of a function that belong together, and where in the order of its steps they end.
+struct WrittenPiece {
+  size_t lines, end_step;
+};
+
 class RoutineWriter {
  public:
   RoutineWriter(const Program& program, size_t number, const std::vector<WeightStruct>& structs,
@@ -30,6 +35,10 @@ class RoutineWriter {
   // The definition, its comment on top.
   Code write();
   const Signature& signature() const { return signature_; }
+  // The steps in the order in which they are written.
+  std::vector<Step> steps_in_order() const;
+  // After write(), for steps in that order.
+  const std::vector<WrittenPiece>& pieces() const { return pieces_; }
   // "const float (&x)[3]", per argument and result. After write(), which knows what is not used.
   std::vector<std::string> parameters() const;
 
@@ -69,6 +78,7 @@ class RoutineWriter {
   const std::vector<Signature>& callees_;
   Schedule schedule_;
   std::vector<Run> runs_;
+  std::vector<WrittenPiece> pieces_;
   struct Turns {
     std::string name;
     size_t array, last_step;  // the value that has the array's place; how long it is needed

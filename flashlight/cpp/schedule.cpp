@@ -98,7 +98,7 @@ class Scheduler {
     for (size_t step : steps) {
       const std::optional<size_t> found = group_for(groups, step, depth);
       if (found)
-        groups[*found].steps.push_back(step);
+        join(groups, *found, step, depth);
       else
         groups.push_back({{step}, extent_at(step, depth)});
     }
@@ -122,6 +122,33 @@ class Scheduler {
       if (depends(groups[i], step)) return std::nullopt;
     }
     return std::nullopt;
+  }
+
+  // `step` runs in the loop of group `number`, and with it all groups before that it depends on and
+  // that can move there.
+  void join(std::vector<Group>& groups, size_t number, size_t step, size_t depth) {
+    for (size_t i = number; i-- > 0;) {
+      const Group& other = groups[i];
+      const bool same = other.extent == groups[number].extent && depends(other, step);
+      if (!same || !fits(other, step, depth) || !can_move(groups, i, number, depth)) continue;
+      std::vector<size_t> steps = other.steps;
+      steps.insert(steps.end(), groups[number].steps.begin(), groups[number].steps.end());
+      std::sort(steps.begin(), steps.end());
+      groups[number].steps = std::move(steps);
+      groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(i));
+      --number;
+    }
+    groups[number].steps.push_back(step);
+  }
+
+  // Whether group `from` may run in the loop of the later group `to`.
+  bool can_move(const std::vector<Group>& groups, size_t from, size_t to, size_t depth) const {
+    for (size_t between = from + 1; between <= to; ++between)
+      for (size_t step : groups[between].steps) {
+        if (!depends(groups[from], step)) continue;
+        if (between < to || !fits(groups[from], step, depth)) return false;
+      }
+    return true;
   }
 
   static bool touches(const std::vector<size_t>& a, const std::vector<size_t>& b) {

@@ -1,0 +1,102 @@
+// What the cpp backend makes of the objectives, beside the same by hand: `./dev bench cpp [ROUNDS]`.
+// Every result is compared. Ratios of minima; below 1 the generated code is faster.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "benchmarks/cpp/subjects.h"
+#include "benchmarks/report.h"
+#include "composit/ops/native.h"
+#include "flashlight/cpp/backend.h"
+
+namespace {
+
+using composit::Array;
+
+struct Side {
+  std::vector<Array> outputs;
+  std::function<void()> run;
+  std::vector<double> times = {};
+};
+
+std::vector<const void*> pointers(const std::vector<Array>& arrays) {
+  std::vector<const void*> list;
+  for (const Array& array : arrays) list.push_back(array.data());
+  return list;
+}
+std::vector<void*> places(const std::vector<Array>& arrays) {
+  std::vector<void*> list;
+  for (const Array& array : arrays) list.push_back(const_cast<std::byte*>(array.data()));
+  return list;
+}
+
+// The largest difference, in units of the largest element.
+double difference(const std::vector<Array>& ours, const std::vector<Array>& expected) {
+  double most = 0;
+  for (size_t k = 0; k < expected.size(); ++k) {
+    const auto x = composit::elements<double>(ours[k]), y = composit::elements<double>(expected[k]);
+    double largest = 0, apart = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      largest = std::max(largest, std::abs(y[i]));
+      apart = std::max(apart, std::abs(x[i] - y[i]));
+    }
+    most = std::max(most, largest > 0 ? apart / largest : apart);
+  }
+  return most;
+}
+
+// In turns, as many calls to a round as take a millisecond or so.
+void measure(std::vector<Side*> sides, int rounds) {
+  for (int round = 0; round <= rounds; ++round)
+    for (Side* side : sides) {
+      const double once = benchmarks::seconds(side->run);
+      const int calls = std::clamp(static_cast<int>(1e-3 / once), 1, 10000);
+      const double all = benchmarks::seconds([&] {
+        for (int i = 0; i < calls; ++i) side->run();
+      });
+      if (round > 0) side->times.push_back(all / calls);  // the first one warms up
+    }
+}
+
+Side compiled(const composit::Graph& graph, const std::vector<Array>& inputs,
+              const std::string& name) {
+  const auto program = flashlight::cpp::compile(graph, {.name = name});
+  Side side = {program(inputs), {}};
+  side.run = [program, in = pointers(inputs), out = places(side.outputs)] { program.run(in, out); };
+  return side;
+}
+
+Side by_hand(const benchmarks::Kernel& kernel, const composit::Graph& graph,
+             const std::vector<Array>& inputs) {
+  Side side = {benchmarks::call(kernel, graph, inputs), {}};
+  side.run = [kernel, in = pointers(inputs), out = places(side.outputs)] { kernel(in, out); };
+  return side;
+}
+
+void report(const benchmarks::Subject& subject, int rounds) {
+  const auto& [problem, objective, gradient] = subject;
+  Side value = compiled(problem.objective, problem.inputs, problem.name),
+       derivative = compiled(problem.gradient, problem.inputs, problem.name + "_gradient"),
+       value_by_hand = by_hand(objective, problem.objective, problem.inputs),
+       derivative_by_hand = by_hand(gradient, problem.gradient, problem.inputs);
+  measure({&value, &value_by_hand, &derivative, &derivative_by_hand}, rounds);
+  const auto least = [](const Side& side) { return benchmarks::minimum(side.times); };
+  std::printf("%-34s %10.3f %10.2f %10.3f %10.2f %10.2f %10.1e %10.1e\n", problem.name.c_str(),
+              least(value) * 1e3, least(value) / least(value_by_hand), least(derivative) * 1e3,
+              least(derivative) / least(derivative_by_hand), least(derivative) / least(value),
+              difference(value.outputs, value_by_hand.outputs),
+              difference(derivative.outputs, derivative_by_hand.outputs));
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 10;
+  const std::string only = argc > 2 ? argv[2] : "";
+  std::printf("%-34s %10s %10s %10s %10s %10s %10s %10s\n", "", "value ms", "/ by hand",
+              "grad. ms", "/ by hand", "/ value", "diff.", "diff.");
+  for (const benchmarks::Subject& subject : benchmarks::subjects(benchmarks::measured_sizes()))
+    if (subject.problem.name.find(only) != std::string::npos) report(subject, rounds);
+}

@@ -1,0 +1,227 @@
+#include "flashlight/cpp/split.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "flashlight/cpp/format.h"
+#include "flashlight/cpp/literal.h"
+#include "flashlight/cpp/names.h"
+#include "flashlight/cpp/routine_writer.h"
+#include "flashlight/cpp/statement.h"
+#include "flashlight/cpp/weights.h"
+
+namespace flashlight::cpp {
+namespace {
+
+// Lines of the steps of a piece; the head of its function takes some more.
+constexpr size_t kLeastLines = 10, kMostLines = 45;
+
+// Steps [begin, end) as a function of their own, in place of which stands a call.
+class Outliner {
+ public:
+  Outliner(Routine& whole, size_t begin, size_t end) : whole_(whole), begin_(begin), end_(end) {}
+
+  // The new function is going to be number `number`.
+  Routine run(const std::string& name, size_t number) {
+    part_.name = name;
+    Invocation call = {number, {}, {}, origin_of(whole_.steps[begin_])};
+    std::set<size_t> written, used_behind;
+    for (size_t i = end_; i < whole_.steps.size(); ++i) add(used_behind, whole_.steps[i]);
+    for (size_t i = 0; i < begin_; ++i) add(used_behind, whole_.steps[i]);
+    for (size_t i = begin_; i < end_; ++i)
+      for (size_t value : writes(whole_.steps[i])) written.insert(value);
+    for (size_t i = begin_; i < end_; ++i)
+      for (size_t value : reads(whole_.steps[i]))
+        if (!written.contains(value) && !numbers_.contains(value)) take_input(value, call);
+    for (size_t value : written) {
+      const bool result = whole_.values[value].role == Role::result || used_behind.contains(value);
+      const size_t inner = take(value, result ? Role::result : Role::temporary);
+      if (!result) continue;
+      part_.results.push_back(inner);
+      call.results.push_back(value);
+    }
+    for (size_t i = begin_; i < end_; ++i) part_.steps.push_back(renumbered(whole_.steps[i]));
+    whole_.steps[begin_] = std::move(call);
+    whole_.steps.erase(whole_.steps.begin() + static_cast<std::ptrdiff_t>(begin_) + 1,
+                       whole_.steps.begin() + static_cast<std::ptrdiff_t>(end_));
+    return std::move(part_);
+  }
+
+ private:
+  static void add(std::set<size_t>& values, const Step& step) {
+    for (size_t value : reads(step)) values.insert(value);
+    for (size_t value : writes(step)) values.insert(value);
+  }
+  size_t take(size_t value, Role role) {
+    numbers_[value] = part_.values.size();
+    part_.values.push_back(whole_.values[value]);
+    part_.values.back().role = role;
+    return numbers_[value];
+  }
+  void take_input(size_t value, Invocation& call) {
+    const Role role = whole_.values[value].role;
+    const bool kept = role == Role::weight || role == Role::constant;
+    const size_t inner = take(value, kept ? role : Role::argument);
+    if (role == Role::constant) return;
+    part_.inputs.push_back(inner);
+    call.arguments.push_back(value);
+  }
+  void renumber(std::vector<size_t>& values) const {
+    for (size_t& value : values) value = numbers_.at(value);
+  }
+  Step renumbered(Step step) const {
+    if (auto* nest = std::get_if<Nest>(&step)) {
+      for (composit::Store& store : nest->statement.stores)
+        store.result = numbers_.at(store.result);
+      nest->statement = replaced(std::move(nest->statement), [&](const Expr& part) {
+        if (part.kind() != ExprKind::load) return Expr();
+        return Expr::load(numbers_.at(part.number()), part.dtype(), part.arguments());
+      });
+    } else if (auto* call = std::get_if<Invocation>(&step)) {
+      renumber(call->arguments);
+      renumber(call->results);
+    } else {
+      auto& control = std::get<Control>(step);
+      for (auto* list : {&control.carried, &control.sequences, &control.outside, &control.results,
+                         &control.next})
+        renumber(*list);
+      if (control.predicate) control.predicate = numbers_.at(*control.predicate);
+      if (control.trips) control.trips = numbers_.at(*control.trips);
+    }
+    return step;
+  }
+
+  Routine& whole_;
+  const size_t begin_, end_;
+  Routine part_;
+  std::map<size_t, size_t> numbers_;  // of values, in the part
+};
+
+// What all of these modules are within.
+std::string common_module(const Routine& function, size_t begin, size_t end) {
+  std::string common = origin_of(function.steps[begin]).module;
+  for (size_t i = begin; i < end; ++i) {
+    const std::string& module = origin_of(function.steps[i]).module;
+    while (!common.empty() && module != common && !module.starts_with(common + "."))
+      common.resize(common.find_last_of('.') == std::string::npos ? 0 : common.find_last_of('.'));
+  }
+  return common;
+}
+
+// Functions with numbers from `first` on move up by one.
+void make_room(Program& program, size_t first) {
+  for (Routine& function : program.functions)
+    for (Step& step : function.steps) {
+      if (auto* call = std::get_if<Invocation>(&step)) call->function += call->function >= first;
+      if (auto* control = std::get_if<Control>(&step))
+        for (size_t& number : control->functions) number += number >= first;
+    }
+}
+
+// Which steps to take out of a function that is too long: as many lines as fit for as few arguments
+// and results as it takes.
+class Choice {
+ public:
+  Choice(const Routine& function, const std::vector<WrittenPiece>& pieces)
+      : function_(function), pieces_(pieces), last_(function.values.size(), 0) {
+    for (size_t i = 0; i < function.steps.size(); ++i) {
+      reads_.push_back(reads(function.steps[i]));
+      writes_.push_back(writes(function.steps[i]));
+      for (const auto* list : {&reads_.back(), &writes_.back()})
+        for (size_t value : *list) last_[value] = i;
+    }
+  }
+
+  // An empty range where there is nothing to gain.
+  std::pair<size_t, size_t> run() const {
+    std::pair<size_t, size_t> best = {0, 0};
+    double least = 1e9;
+    for (size_t first = 0; first < pieces_.size(); ++first) {
+      const size_t begin = first == 0 ? 0 : pieces_[first - 1].end_step;
+      size_t lines = 0;
+      for (size_t last = first; last < pieces_.size(); ++last) {
+        lines += pieces_[last].lines;
+        if (lines > kMostLines && last > first) break;
+        const size_t end = pieces_[last].end_step;
+        const bool whole = end - begin == function_.steps.size();
+        if (lines < kLeastLines || whole || is_call(begin, end)) continue;
+        const size_t passed = interface_of(begin, end);
+        if (passed > kMostPassed) continue;
+        const double cost = 4 * static_cast<double>(passed) - static_cast<double>(lines);
+        if (cost >= least) continue;
+        least = cost;
+        best = {begin, end};
+      }
+    }
+    return best;
+  }
+
+ private:
+  // More arguments and results than that make a call as long as what it stands for.
+  static constexpr size_t kMostPassed = 16;
+
+  bool is_call(size_t begin, size_t end) const {
+    return end - begin == 1 && std::holds_alternative<Invocation>(function_.steps[begin]);
+  }
+
+  size_t interface_of(size_t begin, size_t end) const {
+    std::set<size_t> written, passed;
+    for (size_t i = begin; i < end; ++i) written.insert(writes_[i].begin(), writes_[i].end());
+    for (size_t i = begin; i < end; ++i)
+      for (size_t value : reads_[i]) {
+        const Role role = function_.values[value].role;
+        if (!written.contains(value) && role != Role::weight && role != Role::constant)
+          passed.insert(value);
+      }
+    for (size_t value : written)
+      if (last_[value] >= end || function_.values[value].role == Role::result) passed.insert(value);
+    return passed.size();
+  }
+
+  const Routine& function_;
+  const std::vector<WrittenPiece>& pieces_;
+  std::vector<size_t> last_;  // by value: the last step that touches it
+  std::vector<std::vector<size_t>> reads_, writes_;
+};
+
+std::string unused(const std::string& base, std::set<std::string>& taken) {
+  std::string name = base;
+  for (int number = 2; !taken.insert(name).second; ++number)
+    name = base + "_" + std::to_string(number);
+  return name;
+}
+
+}  // namespace
+
+void split_long_functions(Program& program) {
+  std::set<std::string> names;
+  for (const Routine& function : program.functions) names.insert(identifier(function.name));
+  std::vector<Signature> callees;
+  for (size_t i = 0; i < program.functions.size();) {
+    const std::vector<WeightStruct> structs = plan_weights(program);
+    RoutineWriter writer(program, i, structs, callees);
+    program.functions[i].steps = writer.steps_in_order();
+    RoutineWriter ordered(program, i, structs, callees);
+    const std::string text = formatted(str(ordered.write()));
+    const auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+    const auto [begin, end] = lines > kMaxFunctionLines
+                                  ? Choice(program.functions[i], ordered.pieces()).run()
+                                  : std::pair<size_t, size_t>();
+    if (begin == end) {
+      callees.push_back(ordered.signature());
+      ++i;
+      continue;
+    }
+    Routine& whole = program.functions[i];
+    const std::string module = common_module(whole, begin, end);
+    const std::string name =
+        unused(module.empty() ? identifier(whole.name) + "_part" : identifier(module), names);
+    make_room(program, i);
+    Routine part = Outliner(program.functions[i], begin, end).run(name, i);
+    program.functions.insert(program.functions.begin() + static_cast<std::ptrdiff_t>(i),
+                             std::move(part));
+  }
+}
+
+}  // namespace flashlight::cpp

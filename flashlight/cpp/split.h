@@ -1,0 +1,18 @@
+// Functions that would be too long become several.
+//
+//   split_long_functions(program);       // before emit
+//
+// A piece is a run of steps that few values cross the borders of; it is called after the module its
+// steps come from.
+#pragma once
+
+#include "flashlight/cpp/program.h"
+
+namespace flashlight::cpp {
+
+// Lines of a function, its comment, head and last brace included.
+constexpr size_t kMaxFunctionLines = 60;
+
+void split_long_functions(Program& program);
+
+}  // namespace flashlight::cpp
