@@ -277,6 +277,13 @@ class ProgramWriter {
                                ports.size(), rows);
   }
 
+  // Before a parameter that is not used where there is no tensor to take from it.
+  static std::string unnamed(const std::vector<Port>& ports) {
+    const bool used = std::any_of(ports.begin(), ports.end(),
+                                  [](const Port& port) { return port.type.numel() > 0; });
+    return used ? "" : "[[maybe_unused]] ";
+  }
+
   // The struct behind the handle.
   std::string handle() const {
     const std::string& name = source_.name;

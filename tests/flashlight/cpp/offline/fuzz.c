@@ -201,7 +201,7 @@ static int wrong_file(const Bytes* good, const char* path) {
   unsigned char* data = allocated(good->size);
   memcpy(data, good->data, good->size);
   const size_t header = (size_t)(data[0] | data[1] << 8 | data[2] << 16);
-  const size_t size = draw(4) == 0 ? draw(good->size) : good->size;
+  const size_t size = draw(4) > 0 ? good->size : draw(draw(2) > 0 ? 64 : good->size);
   for (uint64_t i = 0, count = draw(4); i < count && size > 0; ++i) spoil_bytes(data, size, header);
   const int changed = size != good->size || memcmp(data, good->data, size) != 0;
   write_file(path, data, size);
