@@ -95,13 +95,19 @@ To truncated(double x) {
   return static_cast<To>(x > -kLimit - 1 && x < kLimit ? static_cast<Wide>(x) : kLeast);
 }
 
+// Modulo 2^64, of which narrower types keep the low bits.
+template <class T>
+T negated(T x) {
+  return static_cast<T>(uint64_t{0} - static_cast<uint64_t>(x));
+}
+
 template <class T>
 T trunc_divide(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) {
     return std::trunc(x / y);
   } else {
     if (y == T(0)) throw std::domain_error("integer division by zero");
-    if (std::is_signed_v<T> && y == static_cast<T>(-1)) return static_cast<T>(T(0) - x);
+    if (std::is_signed_v<T> && y == static_cast<T>(-1)) return negated(x);
     return static_cast<T>(x / y);
   }
 }
@@ -110,7 +116,9 @@ T fmod(T x, T y) {
   if constexpr (std::is_floating_point_v<T>)
     return std::fmod(x, y);
   else
-    return static_cast<T>(x - trunc_divide(x, y) * y);
+    return std::is_signed_v<T> && y == static_cast<T>(-1)
+               ? T(0)
+               : static_cast<T>(x - trunc_divide(x, y) * y);
 }
 // Toward minus infinity.
 template <class T>
@@ -185,7 +193,7 @@ auto abs(T x) {
   if constexpr (std::is_unsigned_v<T> || std::is_same_v<T, bool>)
     return x;
   else if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(x < T(0) ? T(0) - x : x);
+    return x < T(0) ? negated(x) : x;
   else
     return std::abs(x);
 }
