@@ -312,6 +312,23 @@ class ProgramWriter {
     return text + "};";
   }
 
+  // The heads of NAME_open and NAME_run, with `tail` at their ends.
+  std::string open_head(const std::string& type, const std::string& unused,
+                        const std::string& tail) const {
+    return cpp::str(call(fmt::format("{0} {1}_open", type, source_.name),
+                         {unused + "const char* weights_path", source_.name + "_model** model",
+                          "char* message", "size_t message_size"},
+                         tail, 0));
+  }
+  std::string run_head(const std::string& type, const std::string& tail) const {
+    const std::string tensors = "const " + source_.name + "_tensor* ";
+    return cpp::str(
+        call(fmt::format("{0} {1}_run", type, source_.name),
+             {source_.name + "_model* model", tensors + "inputs", "size_t input_count",
+              tensors + "outputs", "size_t output_count", "char* message", "size_t message_size"},
+             tail, 0));
+  }
+
   std::string open() const {
     if (!has_weights()) return fmt::format("    *model = new {}_model;", source_.name);
     return fmt::format(
@@ -341,6 +358,10 @@ class ProgramWriter {
         {"tables", table("Input", inputs_) + table("Output", outputs_)},
         {"handle", handle()},
         {"open", open()},
+        {"declare_open", open_head(name + "_status", "", ";")},
+        {"declare_run", run_head(name + "_status", ";")},
+        {"define_open", open_head("Status", has_weights() ? "" : "[[maybe_unused]] ", " {")},
+        {"define_run", run_head("Status", " {")},
         {"and_weights", has_weights() ? " and weights.safetensors" : ""},
         {"run", formatted(cpp::str(run_code(), 2))},
         {"flags", flags},

@@ -274,6 +274,15 @@ TEST_F(Offline, c_interface_survives_whatever_it_is_given) {
       {executable(), program() / "weights.safetensors", folder_ / "broken.safetensors", "4000"});
 }
 
+TEST_F(Offline, runs_in_several_threads) {
+  write(small_encoder());
+  output_of({FLASHLIGHT_TEST_CXX, "-std=c++17", "-O1", "-g", "-fwrapv", "-fsanitize=thread", "-I",
+             program(), "-o", executable(), "model.cpp", "model_c.cpp", FLASHLIGHT_THREADS_CPP,
+             "-pthread"},
+            0, program());
+  output_of({executable(), program() / "weights.safetensors"});
+}
+
 // ---- the loader's text --------------------------------------------------------------------------
 
 StoredWeight stored(const std::string& member, const std::string& tensor) {

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 // Reads the tensor "w" of each file.
 constexpr const char* kReader = R"(
 #include <cstdio>
-#include "safetensors.hpp"
+#include <safetensors.hpp>
 int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) try {
       const fl::Safetensors file(argv[i]);
@@ -47,10 +47,9 @@ std::string file_of(std::string header, size_t data_bytes) {
 // A file whose only tensor is described so.
 std::string with(const std::string& fields) { return file_of("{\"w\":{" + fields + "}}", 24); }
 
-// A file of whole pages: who reads on behind its end reads what is not there.
-std::string page_of(std::string header) {
-  header.resize(4096 - 8, 'x');
-  return file_of(header, 0);
+// The length of the header says that it ends where `rest` begins, which would go on with it.
+std::string cut(const std::string& header, const std::string& rest) {
+  return file_of(header, 0) + rest;
 }
 
 struct HostileFile {
@@ -82,8 +81,13 @@ const std::vector<HostileFile>& hostile_files() {
       {file_of("{\"w\":{" + kGood + "},\"w\":{" + kGood + "}}", 24), "'w' stands twice"},
       {file_of("{\"__metadata__\":{},\"__metadata__\":{}}", 0), "'__metadata__' stands twice"},
       {file_of("{\"__metadata__\":{\"a\":1}}", 0), "expected '\"'"},
-      {page_of("{\""), "a string without end"},
-      {page_of("{\"" + std::string(4085, 'x') + "\\"), "a string without end"},
+      {cut("{\"", "w\":{}}"), "a string without end"},
+      {cut("{\"\\", "x"), "a string without end"},
+      {cut("{\"\\u00", "41x"), "four hexadecimal digits"},
+      {cut("{\"\\ud83d", "\\ude00\""), "half a character"},
+      {cut("{\"w\":{\"shape\":[1", "2]"), "expected ']'"},
+      {cut("{\"w\":{\"shape\":[1", "]"), "expected ']'"},
+      {cut("{\"w\":{\"shape\":[", "1]"), "expected a number"},
       {file_of("{\"\\", 0), "a string without end"},
       {file_of("{\"\\u12", 0), "four hexadecimal digits"},
       {file_of("{\"\\udc00\"", 0), "half a character"},
@@ -103,6 +107,7 @@ const std::vector<HostileFile>& hostile_files() {
       {with(kType + ",\"data_offsets\":[18446744073709551592,18446744073709551615]"), "of 24"},
       {with(kType + ",\"data_offsets\":[18446744073709551615,23]"), "of 24"},
       {with(kType + ",\"data_offsets\":[18446744073709551616,24]"), "a number above 64 bits"},
+      {with(kType + ",\"data_offsets\":[99999999999999999999,24]"), "a number above 64 bits"},
       {with(kType + ",\"data_offsets\":[-1,24]"), "expected a number without sign"},
       {with(kType + ",\"data_offsets\":[00,24]"), "a number that starts with 0"},
       {with(kType + ",\"data_offsets\":[0.0,24]"), "expected ']'"},
@@ -128,7 +133,7 @@ class ShippedReader : public testing::Test {
     const toolchain::ProcessResult built =
         toolchain::run({{FLASHLIGHT_TEST_CXX, "-std=c++17", "-g", "-Wall", "-Wextra",
                          "-Wconversion", "-Werror", "-fsanitize=address,undefined",
-                         "-fno-sanitize-recover=all", "-o", "reader", "reader.cpp"},
+                         "-fno-sanitize-recover=all", "-I.", "-o", "reader", "reader.cpp"},
                         folder_.path()});
     ASSERT_TRUE(built.succeeded()) << built.output;
   }
