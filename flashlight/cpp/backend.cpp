@@ -65,8 +65,9 @@ std::vector<std::string> default_flags() {
           "-fno-trapping-math", "-fwrapv"};
 }
 
-Source source_of(const Graph& graph, const std::string& name) {
-  Program program = lower(graph, name);
+Source source_of(const Graph& graph, const std::string& name,
+                 const std::vector<std::string>& results) {
+  Program program = lower(graph, name, results);
   fuse(program);
   split_long_functions(program);
   return emit(std::move(program));

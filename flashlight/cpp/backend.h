@@ -60,7 +60,8 @@ std::vector<Compiled> compile(const std::vector<composit::Graph>& graphs,
                               const CompileOptions& options = {});
 
 // The C++ for a graph, by the whole way: lower, fuse, emit.
-Source source_of(const composit::Graph& graph, const std::string& name);
+Source source_of(const composit::Graph& graph, const std::string& name,
+                 const std::vector<std::string>& results = {});
 
 const composit::Backend& backend();
 

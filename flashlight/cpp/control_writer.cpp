@@ -26,8 +26,10 @@ Code RoutineWriter::control(const Control& control, const std::vector<std::strin
       pass(control.results, function, 0, false, "", arguments);
       return call_of(function, std::move(arguments));
     };
-    return if_else(names_[*control.predicate], branch(control.functions[0]),
-                   branch(control.functions[1]));
+    indent_ += 2;
+    const Code then = branch(control.functions[0]), otherwise = branch(control.functions[1]);
+    indent_ -= 2;
+    return if_else(names_[*control.predicate], then, otherwise);
   }
   const bool repeats = control.kind == Control::Kind::repeat;
   const size_t carried = control.carried.size();
@@ -50,6 +52,7 @@ Code RoutineWriter::control(const Control& control, const std::vector<std::strin
   pass(control.next, function, 0, false, "", arguments);
   pass(outputs, function, carried, false, slot, arguments);
   Code body;
+  indent_ += 2;
   if (repeats) {
     std::vector<std::string> tested;
     pass(finals, control.functions[0], 0, true, "", tested);
@@ -64,6 +67,7 @@ Code RoutineWriter::control(const Control& control, const std::vector<std::strin
                         std::to_string(control.length) + " trips\");");
   }
   body += call_of(function, std::move(arguments));
+  indent_ -= 2;
   for (size_t i = 0; i < carried; ++i) body += copy(finals[i], control.next[i]);
   const std::string type = control.trips ? "int64_t " : "int ";
   code += repeats

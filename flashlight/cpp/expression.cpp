@@ -216,6 +216,13 @@ std::string ExpressionWriter::write_part(const Expr& x, int precedence) {
   }
 }
 
+bool ExpressionWriter::is_known_inside(const Expr& index, int64_t extent) {
+  if (analysis_.range(index).inside(0, extent - 1)) return true;
+  if (index.kind() != ExprKind::load) return false;
+  const auto range = leaves_.range(index.number());
+  return range && range->first >= 0 && range->second < extent;
+}
+
 std::string ExpressionWriter::load(const Expr& x) {
   const Type& type = leaves_.type(x.number());
   std::vector<std::string> indices;
@@ -223,7 +230,7 @@ std::string ExpressionWriter::load(const Expr& x) {
     const int64_t extent = type.sizes[i].value();
     std::string index = write(x[i], 0);
     // Indices that come from data are checked where they are used.
-    if (composit::has_loads(x[i]) && !analysis_.range(x[i]).inside(0, extent - 1))
+    if (composit::has_loads(x[i]) && !is_known_inside(x[i], extent))
       index = "fl::checked(" + index + ", " + std::to_string(extent) + ")";
     indices.push_back(std::move(index));
   }

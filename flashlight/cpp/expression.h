@@ -7,8 +7,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "composit/ad/affine.h"
@@ -24,6 +26,8 @@ struct Leaves {
   // An element of value `value`; indices are text already.
   std::function<std::string(size_t value, const std::vector<std::string>& indices)> element;
   std::function<const Type&(size_t value)> type;
+  // The range of a value's elements, where that is known.
+  std::function<std::optional<std::pair<int64_t, int64_t>>(size_t value)> range;
   std::vector<std::string> accumulators = {}, left = {}, right = {};
 };
 
@@ -64,6 +68,7 @@ class ExpressionWriter {
   std::string division(const Expr& x, int precedence);
   std::string cast(const Expr& x);
   std::string load(const Expr& x);
+  bool is_known_inside(const Expr& index, int64_t extent);
   std::string number(const Expr& x);
 
   const Leaves& leaves_;

@@ -103,9 +103,23 @@ std::optional<Lines> broken_sum(const std::string& line) {
   return Lines{line.substr(0, value - 1), (*below)[0], (*below)[1]};
 }
 
+// x = f(
+//     2, [&](int i) { return y; });
+std::optional<Lines> arguments_below(const std::string& line) {
+  const size_t value = value_in(line),
+               open = line.find('(', value == std::string::npos ? 0 : value);
+  if (value == std::string::npos || open == std::string::npos || !line.ends_with(");") ||
+      line.find(", [&](", open) == std::string::npos)
+    return std::nullopt;
+  Lines lines = {line.substr(0, open + 1),
+                 std::string(indent_of(line) + 4, ' ') + line.substr(open + 1)};
+  return lines[1].size() <= kColumns ? std::optional(lines) : std::nullopt;
+}
+
 Lines fitted(const std::string& line) {
   if (line.size() <= kColumns) return {line};
   if (const auto parts = broken_assignment(line)) return *parts;
+  if (const auto parts = arguments_below(line)) return *parts;
   auto parts = lambda_below(line);
   if (!parts) parts = opened_lambda(line);
   if (!parts) return broken_sum(line).value_or(Lines{line});

@@ -133,14 +133,26 @@ class Fuser {
     const Store& store = producer.stores[0];
     const std::vector<size_t> axes = *axes_of_dimensions(store.at);
     const Expr value = composit::cast(store.value, function_.values[store.result].type.dtype);
-    return simplified(replaced(reading, [&](const Expr& part) {
+    const Statement moved = replaced(reading, [&](const Expr& part) {
       if (part.kind() != ExprKind::load || part.number() != store.result) return Expr();
       return composit::replace(value, [&](const Expr& leaf) {
         if (leaf.kind() != ExprKind::axis) return Expr();
         const auto dimension = std::find(axes.begin(), axes.end(), leaf.number()) - axes.begin();
         return part[static_cast<size_t>(dimension)];
       });
-    }));
+    });
+    return simplified(without_tests_of_known(moved));
+  }
+
+  // Indices that are known are known not to count from the end.
+  Statement without_tests_of_known(const Statement& statement) const {
+    return replaced(statement, [&](const Expr& part) {
+      const bool tested = part.is(composit::Function::lt) && composit::is_literal(part[1], 0) &&
+                          part[0].kind() == ExprKind::load;
+      if (!tested) return Expr();
+      const auto range = range_of(function_.values[part[0].number()].constant);
+      return range && range->first >= 0 ? Expr::literal(false, composit::DType::bool_) : Expr();
+    });
   }
 
   // Where the elements of a reduction's result are used one by one, and by one nest only, that nest

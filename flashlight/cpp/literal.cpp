@@ -1,5 +1,6 @@
 #include "flashlight/cpp/literal.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -92,6 +93,14 @@ Scalar::Value element(const composit::Array& array, int64_t index) {
         else
           return std::complex<double>(value);
       });
+}
+
+std::optional<std::pair<int64_t, int64_t>> range_of(const composit::Array& array) {
+  if (!array.defined() || array.type().dtype != DType::int64 || array.type().numel() == 0)
+    return std::nullopt;
+  const auto* first = reinterpret_cast<const int64_t*>(array.data());
+  const auto [least, largest] = std::minmax_element(first, first + array.type().numel());
+  return std::pair(*least, *largest);
 }
 
 std::string identifier(std::string_view text) {

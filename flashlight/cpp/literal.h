@@ -4,8 +4,10 @@
 //   identifier("encoder.layer.0.query") == "encoder_layer_0_query"
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "composit/ir/array.h"
 #include "composit/ir/attribute.h"
@@ -23,6 +25,9 @@ std::string literal(const composit::Scalar::Value& value, composit::DType dtype)
 
 // Element `index` of a row-major array.
 composit::Scalar::Value element(const composit::Array& array, int64_t index);
+
+// The least and the largest element of an array of integers; nothing of others, or of an empty one.
+std::optional<std::pair<int64_t, int64_t>> range_of(const composit::Array& array);
 
 // `text` with what no identifier may hold replaced by '_'; never empty, no keyword, and in snake
 // case where it was in capitals.

@@ -356,8 +356,13 @@ Graph prepared(const Graph& graph) {
   return composit::decompose(now, {.open_bodies = true});
 }
 
-Program lower(const Graph& graph, const std::string& name) {
-  return Lowering().run(prepared(graph), name);
+Program lower(const Graph& graph, const std::string& name,
+              const std::vector<std::string>& results) {
+  Program program = Lowering().run(prepared(graph), name);
+  Routine& main = program.functions.back();
+  for (size_t i = 0; i < std::min(results.size(), main.results.size()); ++i)
+    if (!results[i].empty()) main.values[main.results[i]].name = results[i];
+  return program;
 }
 
 }  // namespace flashlight::cpp

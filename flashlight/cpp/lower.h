@@ -8,6 +8,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "composit/ir/graph.h"
 #include "flashlight/cpp/program.h"
@@ -19,6 +20,8 @@ composit::Graph prepared(const composit::Graph& graph);
 
 // Inputs and results of the program are those of `graph`: outputs, then what mutated inputs become.
 // UserError that lists all operations without loops ("[cpp] no code for 'aten::sort', 2 times").
-Program lower(const composit::Graph& graph, const std::string& name);
+// `results`: what those are called, where their operations' names do not do.
+Program lower(const composit::Graph& graph, const std::string& name,
+              const std::vector<std::string>& results = {});
 
 }  // namespace flashlight::cpp

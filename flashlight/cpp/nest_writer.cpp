@@ -52,6 +52,7 @@ NestWriter::NestWriter(const Statement& statement, const std::vector<size_t>& or
   leaves_.axes.resize(statement.axes.size());
   leaves_.element = context.element;
   leaves_.type = context.type;
+  leaves_.range = context.range;
   loop_names_.insert(context.loops.begin(), context.loops.end());
   for (size_t i = 0; i < order.size(); ++i) {
     if (i < context.loops.size())
@@ -484,9 +485,22 @@ Code NestWriter::product(const Contraction& contraction) {
       code.lines.push_back("    " + text.substr(begin, next - begin));
     code.lines.push_back("    " + text.substr(begin) + end);
   };
-  add(join(sizes, ", ") + ", " + left, ",");
-  add(right, ",");
-  add(store, ");");
+  // As many on a line as fit.
+  const size_t indent = 2 + 2 * (context_.loops.size() + batch.size()) + 4;
+  std::string line = join(sizes, ", ");
+  const std::vector<std::string> lambdas = {left, right, store};
+  for (const std::string& lambda : lambdas) {
+    const bool last = &lambda == &lambdas.back(), whole = lambda.find('\n') == std::string::npos;
+    const std::string piece = ", " + lambda + (last ? ");" : ",");
+    const bool first_line = line.find("[&]") == std::string::npos;
+    if ((whole || first_line) && (first_line || indent + line.size() + piece.size() <= kColumns)) {
+      line += piece.substr(0, piece.size() - (last ? 2 : 1));
+      continue;
+    }
+    add(line, ",");
+    line = lambda;
+  }
+  add(line, ");");
   return loops(batch, {}, std::move(code));
 }
 

@@ -24,6 +24,7 @@ struct NestContext {
   std::vector<std::string> loops;  // variables of the loops around it: the first axes of `order`
   std::function<std::string(size_t value, const std::vector<std::string>& indices)> element;
   std::function<const Type&(size_t value)> type;
+  std::function<std::optional<std::pair<int64_t, int64_t>>(size_t value)> range;
   std::function<std::string(size_t value)> name;
   // Whether storing to `value` declares it: it is a number of this place only.
   std::function<bool(size_t value)> declares;

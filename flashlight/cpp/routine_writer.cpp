@@ -338,7 +338,9 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
     loops.push_back(name);
     path.push_back(i);
     const std::set<std::string> outside = taken_;
+    indent_ += 2;
     const Code body = items(item.body, loops, path);
+    indent_ -= 2;
     taken_ = outside;
     path.pop_back();
     loops.pop_back();
@@ -360,6 +362,7 @@ Code RoutineWriter::step(size_t number, const std::vector<std::string>& loops) {
     return element(value, indices);
   };
   context.type = [this](size_t value) -> const Type& { return function_.values[value].type; };
+  context.range = [this](size_t value) { return range_of(function_.values[value].constant); };
   context.name = [this](size_t value) { return names_[value]; };
   context.declares = [this](size_t value) { return declares(value); };
   context.taken = &taken_;
@@ -386,7 +389,7 @@ Code RoutineWriter::call_of(size_t function, std::vector<std::string> arguments)
   const Signature& signature = callees_[function];
   if (signature.has_arena)
     arguments.push_back(own_bytes_ > 0 ? "arena + " + std::to_string(own_bytes_) : "arena");
-  return flashlight::cpp::call(signature.name, arguments, ";", 2);
+  return flashlight::cpp::call(signature.name, arguments, ";", indent_);
 }
 
 void RoutineWriter::pass(const std::vector<size_t>& values, size_t function, size_t first,
@@ -443,7 +446,9 @@ Code RoutineWriter::rolled(const Run& run) {
     const auto place = std::find(member.calls.begin(), member.calls.end(), run.first);
     if (place != member.calls.end()) offset = static_cast<size_t>(place - member.calls.begin());
   }
+  indent_ += 2;
   const Code body = call(run.first + 1, offset == 0 ? i : i + " + " + std::to_string(offset));
+  indent_ -= 2;
   names_ = names;
   Code code = call(run.first);
   code += block(

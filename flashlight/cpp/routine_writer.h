@@ -91,6 +91,7 @@ class RoutineWriter {
   std::vector<std::vector<size_t>> writers_;  // by value: steps
   std::set<size_t> declared_;
   int64_t own_bytes_ = 0;
+  size_t indent_ = 2;  // of what is being written
 };
 
 }  // namespace flashlight::cpp

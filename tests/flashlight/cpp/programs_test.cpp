@@ -1,6 +1,8 @@
 // Whole programs as C++: random graphs with branches and loops, their gradients, what repeats.
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "composit/ad/chain_rule.h"
 #include "composit/ops/control_flow.h"
 #include "composit/ops/functions.h"
@@ -88,6 +90,34 @@ TEST(Programs, loops_and_their_gradients) {
       case_of("while", {root[0].lazy()}),
       case_of("its gradient", grad(root[0].lazy(), {s.lazy()}))};
   EXPECT_EQ(differences(cases), "");
+}
+
+// The longest line, and the most lines of a function, of C++ as this project writes it.
+std::pair<size_t, size_t> measures(const std::string& text) {
+  size_t longest = 0, most = 0, lines = 0;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line); ++lines) {
+    if (line.starts_with("void ")) lines = 0;
+    if (line == "}") most = std::max(most, lines + 1);
+    if (line.starts_with("struct ")) lines = 0;
+    longest = std::max(longest, line.size());
+  }
+  return {longest, most};
+}
+
+TEST(Programs, functions_and_lines_are_short) {
+  size_t long_lines = 0;
+  for (uint64_t seed = 0; seed < kGraphs; ++seed) {
+    const Graph graph = composit::test::ComputableGraph(seed).make();
+    const Tensor loss = sum(Tensor(graph.outputs()[0]));
+    const Graph gradient({.inputs = graph.inputs(), .outputs = grad(loss.lazy(), graph.inputs())});
+    const std::string text = source_of(gradient, "gradient").text;
+    const auto [longest, most] = measures(text);
+    EXPECT_LE(most, 60) << "seed " << seed << "\n" << text;
+    long_lines += longest > 100;
+  }
+  // What no rule of format.cpp knows how to break.
+  EXPECT_LE(long_lines, kGraphs / 20);
 }
 
 // Equal layers are one function: of ten operations, so that a piece of two saves no more.

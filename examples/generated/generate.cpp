@@ -1,0 +1,123 @@
+// What the cpp backend writes, for reading: each program of this folder beside its gradient.
+//
+//   generate FOLDER            writes them
+//   generate --check FOLDER    compares with what is there; prints what differs
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "composit/ad/chain_rule.h"
+#include "composit/ir/annotation_scope.h"
+#include "composit/ir/error.h"
+#include "composit/nn/nn.h"
+#include "composit/ops/control_flow.h"
+#include "composit/ops/functions.h"
+#include "composit/ops/vmap.h"
+#include "examples/objectives/gmm.h"
+#include "flashlight/cpp/backend.h"
+#include "flashlight/scalar/scalar.h"
+
+using composit::DType;
+using composit::Graph;
+using composit::input;
+using composit::InputKind;
+using composit::LazyTensor;
+using composit::Tensor;
+using composit::tensor_type;
+using composit::Tensors;
+
+namespace {
+
+struct Program {
+  std::string name;
+  Graph graph;
+  std::vector<std::string> results;
+};
+
+// `y` of `inputs`, and its vjp: what flows back to `wanted` for `dy`.
+std::vector<Program> with_gradient(const std::string& name, std::vector<LazyTensor> inputs,
+                                   const Tensor& y, const std::vector<LazyTensor>& wanted) {
+  std::vector<Program> programs = {{name, Graph({.inputs = inputs, .outputs = {y}}), {"y"}}};
+  std::vector<std::string> names;
+  for (const LazyTensor& input : wanted) names.push_back("d_" + composit::input_name(*input.node));
+  const LazyTensor dy = input("dy", y.type());
+  const auto gradients = composit::chain_rule({{y, dy}}, wanted);
+  inputs.push_back(dy);
+  programs.push_back({name + "_gradient", Graph({.inputs = inputs, .outputs = gradients}), names});
+  return programs;
+}
+
+std::vector<Program> relu3() {
+  const auto function = flashlight::scalar([](auto x) {
+    if (x < 0.0) return 0.0 * x;
+    if (x < 1.0) return 1.0 / 3.0 * x * x * x;
+    return x - 2.0 / 3.0;
+  });
+  const LazyTensor x = input("x", tensor_type(DType::float32, {1024}));
+  return with_gradient("relu3", {x}, function.tensor(x), {x});
+}
+
+// Which way a matrix goes depends on its sum.
+std::vector<Program> sqrl() {
+  const auto one = [](const Tensors& matrix) {
+    const Tensor& x = matrix[0];
+    const Tensors t = composit::cond(
+        sum(x) < 0.0, [&](const Tensors&) { return Tensors{x * -0.125}; },
+        [&](const Tensors&) { return Tensors{x * x * 0.5}; });
+    return Tensors{mean(sin(t[0]) * t[0])};
+  };
+  const LazyTensor x = input("x", tensor_type(DType::float32, {1000, 16, 16}));
+  return with_gradient("sqrl", {x}, composit::vmap(one)({x})[0], {x});
+}
+
+std::vector<Program> perceptron() {
+  const auto parameter = [](const char* name, composit::Dims sizes) {
+    return input(name, tensor_type(DType::float32, std::move(sizes)), InputKind::parameter);
+  };
+  const LazyTensor x = input("x", tensor_type(DType::float32, {64, 784})),
+                   hidden_weight = parameter("hidden.weight", {128, 784}),
+                   hidden_bias = parameter("hidden.bias", {128}),
+                   output_weight = parameter("output.weight", {10, 128}),
+                   output_bias = parameter("output.bias", {10});
+  const Tensor hidden = relu(composit::nn::linear(Tensor(x), hidden_weight, hidden_bias));
+  const Tensor y = composit::nn::linear(hidden, output_weight, output_bias);
+  return with_gradient("perceptron", {x, hidden_weight, hidden_bias, output_weight, output_bias}, y,
+                       {hidden_weight, hidden_bias, output_weight, output_bias});
+}
+
+std::vector<Program> gmm() {
+  const objectives::Problem problem = objectives::gmm_problem({.d = 64, .k = 200, .n = 1000});
+  return {{"gmm", problem.objective, {"log_posterior"}},
+          {"gmm_gradient", problem.gradient, {"d_alphas", "d_means", "d_icf"}}};
+}
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool check = argc == 3 && std::string(argv[1]) == "--check";
+  if (argc != 2 && !check) return 2;
+  const std::filesystem::path folder = argv[argc - 1];
+  bool same = true;
+  try {
+    for (const auto& programs : {relu3(), sqrl(), perceptron(), gmm()})
+      for (const Program& program : programs) {
+        const std::string text =
+            flashlight::cpp::source_of(program.graph, program.name, program.results).text;
+        const std::filesystem::path path = folder / (program.name + ".cpp");
+        if (!check) std::ofstream(path) << text;
+        if (check && read(path) == text) continue;
+        if (check) std::cout << path.string() << " is not what is written now:\n" << text;
+        same = same && !check;
+      }
+  } catch (const composit::UserError& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+  return same ? 0 : 1;
+}

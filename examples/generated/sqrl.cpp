@@ -1,0 +1,51 @@
+#include "flashlight.hpp"
+
+namespace sqrl {
+
+void then_branch(const float (&x)[16][16], float (&mul)[16][16]) {
+  for (int i = 0; i < 16; ++i)
+    for (int j = 0; j < 16; ++j) mul[i][j] = x[i][j] * (-0.125f);
+}
+
+void else_branch(const float (&x)[16][16], float (&mul)[16][16]) {
+  for (int i = 0; i < 16; ++i)
+    for (int j = 0; j < 16; ++j) mul[i][j] = x[i][j] * x[i][j] * 0.5f;
+}
+
+void map_body(const float (&x)[16][16], float& mean, std::byte* arena) {
+  float sum = 0.0f;
+  for (int i = 0; i < 16; ++i)
+    for (int j = 0; j < 16; ++j) sum += x[i][j];
+  const bool lt = sum < 0.0f;
+  auto& cond = fl::at<float[16][16]>(arena, 0);
+  if (lt) {
+    then_branch(x, cond);
+  } else {
+    else_branch(x, cond);
+  }
+  float sum_2 = 0.0f;
+  for (int i = 0; i < 16; ++i)
+    for (int j = 0; j < 16; ++j) sum_2 += fl::sin(cond[i][j]) * cond[i][j];
+  mean = sum_2 / 256.0f;
+}
+
+void sqrl(const float (&x)[1000][16][16], float (&y)[1000], std::byte* arena) {
+  for (int i = 0; i < 1000; ++i)
+    map_body(fl::slot<const float[16][16]>(x, i), fl::slot<float>(y, i), arena);
+}
+
+}  // namespace sqrl
+
+extern "C" const char* sqrl_entry([[maybe_unused]] const void* const* arguments,
+                                  [[maybe_unused]] const void* const* weights,
+                                  [[maybe_unused]] void* const* results,
+                                  [[maybe_unused]] void* arena) {
+  try {
+    sqrl::sqrl(*static_cast<std::add_pointer_t<const float[1000][16][16]>>(arguments[0]),
+               *static_cast<std::add_pointer_t<float[1000]>>(results[0]),
+               static_cast<std::byte*>(arena));
+  } catch (const std::exception& error) {
+    return fl::keep_message(error.what());
+  }
+  return nullptr;
+}
