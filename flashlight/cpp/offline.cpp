@@ -189,7 +189,8 @@ class ProgramWriter {
   std::string model_hpp() const {
     const std::string& name = source_.name;
     std::string text = fmt::format(
-        "// {}, in C++ that Flashlight wrote. model.h is the same for C, main.cpp an example.\n",
+        "// {}, in C++ that Flashlight wrote. model.h is the same for C, main.cpp an example;\n"
+        "// CMakeLists.txt says how to build them.\n",
         name);
     if (!capture_.producer.empty()) text += "// Captured with " + capture_.producer + ".\n";
     text += fmt::format(

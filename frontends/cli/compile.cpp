@@ -68,7 +68,8 @@ void add_gradients(SavedCapture& capture, const std::vector<std::string>& parame
   std::vector<LazyTensor> inputs;
   for (const std::string& name : parameters) inputs.push_back(find_input(name, parts.inputs));
   const std::vector<LazyTensor> gradients = composit::grad(loss, inputs);
-  for (size_t i = 0; i < parts.outputs.size(); ++i) names.push_back(fmt::format("output.{}", i));
+  for (const LazyTensor& output : parts.outputs)
+    if (output) names.push_back(fmt::format("output.{}", names.size()));
   for (size_t i = 0; i < gradients.size(); ++i) {
     parts.outputs.push_back(gradients[i]);
     names.push_back("grad_" + parameters[i]);

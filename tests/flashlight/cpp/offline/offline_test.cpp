@@ -204,6 +204,15 @@ TEST_F(Offline, handles_every_dtype_and_what_is_empty) {
     parts.inputs.push_back(w);
     parts.outputs.push_back((x + w).lazy());
   }
+  const auto scalar = tensor_type(DType::float64, {});
+  values.push_back(composit::array_of(scalar, std::vector<double>{0.5}));
+  capture.example_inputs.push_back(values.back());
+  capture.weights["scalar weight"] = values.back();
+  values.push_back(values.back());
+  parts.inputs.push_back(composit::input("scalar", scalar));
+  parts.inputs.push_back(composit::input("scalar weight", scalar, composit::InputKind::buffer));
+  const auto [x, w] = std::pair(Tensor(parts.inputs.end()[-2]), Tensor(parts.inputs.back()));
+  parts.outputs.push_back((x * w).lazy());
   const auto empty = tensor_type(DType::float32, {0, 3});
   values.push_back(composit::array_of(empty, std::vector<double>{}));
   capture.example_inputs.push_back(values.back());
@@ -214,7 +223,7 @@ TEST_F(Offline, handles_every_dtype_and_what_is_empty) {
   write(capture, {.name = "Every DType"});
   compile();
   const std::string output = run();
-  for (size_t i = 0; i < std::size(kDTypes); ++i)
+  for (size_t i = 0; i < std::size(kDTypes) + 1; ++i)
     EXPECT_THAT(output, HasSubstr("output." + std::to_string(i) + ": largest difference 0 "));
 }
 
@@ -226,6 +235,22 @@ TEST_F(Offline, does_without_weights_and_inputs) {
   capture.example_outputs = composit::evaluate(capture.graph, {});
   write(capture, {.name = "nine"});
   EXPECT_FALSE(fs::exists(program() / "weights.safetensors"));
+  compile();
+  EXPECT_THAT(run(), HasSubstr("output.0: largest difference 0 "));
+}
+
+TEST_F(Offline, gives_what_buffers_become) {
+  const auto type = tensor_type(DType::int64, {2});
+  SavedCapture capture;
+  const Tensor count = composit::input("steps.count", type, composit::InputKind::buffer);
+  capture.weights["steps.count"] = composit::array_of(type, std::vector<int64_t>{3, 4});
+  capture.graph = composit::Graph({.inputs = {count},
+                                   .outputs = {(count * 2).lazy()},
+                                   .mutations = {{count.lazy(), (count + 1).lazy()}}});
+  capture.example_outputs = {composit::array_of(type, std::vector<int64_t>{6, 8})};
+  write(capture, {.name = "counter"});
+  EXPECT_THAT(read_file(program() / "model_c.cpp"),
+              HasSubstr("{\"new_steps.count\", COUNTER_INT64, 1, kOutput1Sizes, 16}"));
   compile();
   EXPECT_THAT(run(), HasSubstr("output.0: largest difference 0 "));
 }
