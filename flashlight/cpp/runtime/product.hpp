@@ -83,13 +83,16 @@ auto transposed(const Side& side) {
 template <class Side>
 constexpr bool kInPlace = std::is_reference_v<std::invoke_result_t<Side, int, int>>;
 
-// Whether the elements of a row, which are `count`, lie side by side.
+// Whether side(0, begin) ... side(0, end - 1) lie side by side.
 template <class Side>
-bool is_dense([[maybe_unused]] const Side& side, [[maybe_unused]] int count) {
-  if constexpr (kInPlace<Side>)
-    return &side(0, count - 1) - &side(0, 0) == count - 1;
-  else
+bool is_dense([[maybe_unused]] const Side& side, int begin, int end) {
+  if constexpr (kInPlace<Side>) {
+    for (int j = begin + 1; j < end; ++j)
+      if (&side(0, j) - &side(0, begin) != j - begin) return false;
+    return true;
+  } else {
     return false;
+  }
 }
 
 // to[k][j] = right(k, first + j), zeros behind `width`. The loop inside is over elements that lie
@@ -98,7 +101,7 @@ template <class T, bool kTransposed, class Right>
 void pack(const Right& right, int terms, int first, int width, PanelRow<T>* to) {
   constexpr int kBlock = 64 / static_cast<int>(sizeof(T));
   for (int k = 0; k < terms; ++k) std::fill(to[k] + width, to[k] + kTileColumns<T>, T(0));
-  if (is_dense(transposed(right), terms) || (!kInPlace<Right> && kTransposed)) {
+  if (is_dense(transposed(right), 0, terms) || (!kInPlace<Right> && kTransposed)) {
     for (int begin = 0; begin < terms; begin += kBlock)
       for (int j = 0; j < width; ++j)
         for (int k = begin; k < std::min(begin + kBlock, terms); ++k)
@@ -106,7 +109,7 @@ void pack(const Right& right, int terms, int first, int width, PanelRow<T>* to) 
   } else if (width < kTileColumns<T>) {
     for (int k = 0; k < terms; ++k)
       for (int j = 0; j < width; ++j) to[k][j] = right(k, first + j);
-  } else if (is_dense(right, first + width)) {
+  } else if (is_dense(right, first, first + width)) {
     if constexpr (kInPlace<Right>)
       for (int k = 0; k < terms; ++k) std::memcpy(to[k], &right(k, first), sizeof to[k]);
   } else {
@@ -189,15 +192,15 @@ void product(int rows, int columns, int terms, Left left, Right right, Store sto
   constexpr int kFew = 4;
   if (rows <= 0 || columns <= 0) return;
   const auto right_by_columns = detail::transposed(right);
-  if (terms <= 0 || (std::min(rows, columns) <= kFew && detail::is_dense(left, terms) &&
-                     detail::is_dense(right_by_columns, terms))) {
+  if (terms <= 0 || (std::min(rows, columns) <= kFew && detail::is_dense(left, 0, terms) &&
+                     detail::is_dense(right_by_columns, 0, terms))) {
     for (int j = 0; j < columns; ++j)
       for (int i = 0; i < rows; ++i)
         store(i, j, fl::sum<T>(terms, [&](int k) { return left(i, k) * right(k, j); }));
     return;
   }
   if constexpr (kRight) {
-    if (!kLeft || (columns > rows && !detail::is_dense(right, columns)))
+    if (!kLeft || (columns > rows && !detail::is_dense(right, 0, columns)))
       return detail::tiles<T, true>(columns, rows, terms, right_by_columns,
                                     detail::transposed(left), store);
   }

@@ -126,6 +126,18 @@ TEST_F(RuntimeProduct, ReadsWindowsInPlace) {
   expect_product<float>(kSide * kSide, kOut, kChannels * 9, turned, turned_weight);
 }
 
+// The first and the last element of a row are as far apart as if it were dense.
+TEST_F(RuntimeProduct, ReadsTransposedSquaresInPlace) {
+  constexpr int kRows = 5, kSide = 8, kTerms = 6;
+  auto left = matrix<float>(kRows, kTerms, false, 1);
+  const auto squares = whole_numbers<float>(kTerms * kSide * kSide, 2);
+  const auto right = [&](int k, int j) -> const float& {
+    return squares[static_cast<size_t>((k * kSide + j % kSide) * kSide + j / kSide)];
+  };
+  expect_product<float>(kRows, kSide * kSide, kTerms, left.places(), right);
+  expect_product<float>(kRows, kSide * kSide, kTerms, left.values(), right);
+}
+
 TEST_F(RuntimeProduct, RoundsAsSumsOfFloatsDo) {
   std::mt19937 random(3);
   std::normal_distribution<float> normal;
