@@ -5,6 +5,7 @@
 #include "composit/ir/error.h"
 #include "composit/op/scalar_function.h"
 #include "flashlight/cpp/literal.h"
+#include "flashlight/cpp/statement.h"
 
 namespace flashlight::cpp {
 namespace {
@@ -136,14 +137,16 @@ bool ExpressionWriter::deserves_name(const Expr& x, const Part& part) {
 // Names for parts of what would be too long for a line, from the inside out.
 void ExpressionWriter::split_long(const Expr& root) {
   for (const Expr& x : composit::parts_of({root})) {
-    if (x.kind() != ExprKind::call || x.is(ScalarFunction::select)) continue;
+    if (x.kind() != ExprKind::call) continue;
     if (parts_.find(x.hash())->named || write_part(x, 0).size() <= kLongText) continue;
     for (const Expr& argument : x.arguments()) {
       Part& part = *parts_.find(argument.hash());
       const bool long_enough = argument.kind() == ExprKind::call &&
                                write(argument, 0).size() > kLongText / 4 &&
                                argument.dtype() != DType::int64;
-      if (long_enough && (part.always || is_safe(argument))) part.named = true;
+      // A branch that is dear to compute stays where it is computed only if it is taken.
+      const bool branch = x.is(ScalarFunction::select) && cost_of(argument).expensive;
+      if (long_enough && !branch && (part.always || is_safe(argument))) part.named = true;
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "flashlight/cpp/code.h"
@@ -80,14 +81,18 @@ std::optional<Lines> broken_assignment(const std::string& line) {
   return lines[1].size() <= kColumns ? std::optional(lines) : std::nullopt;
 }
 
-// Behind the last + or - of the outermost level that leaves a line short enough; what follows is
-// aligned with the value, which begins at `value`.
+// Behind the last + or - of the outermost level that leaves a line short enough, or if there is
+// none the last *; what follows is aligned with the value, which begins at `value`.
 std::optional<Lines> cut_sum(const std::string& line, size_t value) {
   size_t cut = 0;
-  for (size_t i = value; i + 2 < line.size() && i + 2 <= kColumns; ++i) {
-    const bool sum =
-        line[i] == ' ' && (line[i + 1] == '+' || line[i + 1] == '-') && line[i + 2] == ' ';
-    if (sum && depth_at(line, i) == 0) cut = i + 2;
+  for (const std::string_view operators : {"+-", "*/"}) {
+    if (line.find('?', value) != std::string::npos) return std::nullopt;
+    for (size_t i = value; i + 2 < line.size() && i + 2 <= kColumns; ++i) {
+      const bool found = line[i] == ' ' && operators.find(line[i + 1]) != std::string_view::npos &&
+                         line[i + 2] == ' ';
+      if (found && depth_at(line, i) == 0) cut = i + 2;
+    }
+    if (cut != 0) break;
   }
   if (cut == 0) return std::nullopt;
   return Lines{line.substr(0, cut), std::string(value, ' ') + line.substr(cut + 1)};

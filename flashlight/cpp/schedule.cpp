@@ -13,6 +13,9 @@ namespace {
 using composit::AxisKind;
 using composit::Store;
 
+// Steps in one loop: as many as make a function of readable length.
+constexpr size_t kMaxSteps = 12;
+
 // Indices of one access of a value.
 using Index = std::vector<Expr>;
 
@@ -129,7 +132,8 @@ class Scheduler {
   void join(std::vector<Group>& groups, size_t number, size_t step, size_t depth) {
     for (size_t i = number; i-- > 0;) {
       const Group& other = groups[i];
-      const bool same = other.extent == groups[number].extent && depends(other, step);
+      const bool small = other.steps.size() + groups[number].steps.size() < kMaxSteps;
+      const bool same = small && other.extent == groups[number].extent && depends(other, step);
       if (!same || !fits(other, step, depth) || !can_move(groups, i, number, depth)) continue;
       std::vector<size_t> steps = other.steps;
       steps.insert(steps.end(), groups[number].steps.begin(), groups[number].steps.end());
@@ -165,6 +169,7 @@ class Scheduler {
   }
 
   bool fits(const Group& group, size_t step, size_t depth) const {
+    if (group.steps.size() >= kMaxSteps) return false;
     bool linked = false;
     for (size_t before : group.steps) {
       for (size_t value : writes(function_.steps[before])) {

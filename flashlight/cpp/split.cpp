@@ -159,7 +159,7 @@ class Choice {
 
  private:
   // More arguments and results than that make a call as long as what it stands for.
-  static constexpr size_t kMostPassed = 16;
+  static constexpr size_t kMostPassed = 24;
 
   bool is_call(size_t begin, size_t end) const {
     return end - begin == 1 && std::holds_alternative<Invocation>(function_.steps[begin]);
