@@ -8,6 +8,7 @@
 #include "composit/ops/native.h"
 #include "flashlight/cpp/backend.h"
 #include "frontends/cli/commands.h"
+#include "frontends/cli/example.h"
 
 namespace cli {
 namespace {
@@ -30,17 +31,6 @@ double difference(const Array& ours, const Array& expected) {
   return largest > 0 ? most / largest : most;
 }
 
-std::vector<Array> inputs_of(const composit::SavedCapture& capture) {
-  std::vector<Array> inputs;
-  size_t example = 0;
-  for (const composit::LazyTensor& input : capture.graph.inputs()) {
-    const bool given = composit::input_kind(*input.node) == composit::InputKind::user_input;
-    inputs.push_back(given ? capture.example_inputs.at(example++)
-                           : capture.weights.at(composit::input_name(*input.node)));
-  }
-  return inputs;
-}
-
 }  // namespace
 
 int run(const std::string& folder, std::ostream& out) {
@@ -49,7 +39,7 @@ int run(const std::string& folder, std::ostream& out) {
   const flashlight::cpp::Compiled compiled =
       flashlight::cpp::compile(capture.graph, {.name = std::filesystem::path(folder).stem()});
   out << "compiled in " << seconds_since(start) << " s\n";
-  const std::vector<Array> inputs = inputs_of(capture);
+  const std::vector<Array> inputs = example_of(capture);
   std::vector<Array> results;
   double best = 1e9;
   for (int round = 0; round < 5; ++round) {

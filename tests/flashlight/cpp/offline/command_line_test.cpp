@@ -48,6 +48,8 @@ TEST_F(CommandLine, adds_gradients_by_name) {
   EXPECT_THAT(read_file(folder_ / "out/model.hpp"),
               testing::AllOf(HasSubstr("output \"grad_embeddings.weight\": float32[20, 8]"),
                              HasSubstr("output \"grad_encoder.layer.1.key.bias\": float32[8]")));
+  EXPECT_THAT(read_file(folder_ / "out/main.cpp"),
+              HasSubstr("agrees(\"grad_encoder.layer.1.key.bias\""));
 }
 
 TEST_F(CommandLine, lists_names_near_an_unknown_one) {
