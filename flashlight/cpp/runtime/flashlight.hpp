@@ -1,5 +1,5 @@
-// What generated code needs beside the standard library. C++17; nothing here allocates but
-// fl::product, which keeps one block per thread for packing.
+// What generated code needs beside the standard library. C++17, with the vectors of g++ and
+// clang++; nothing here allocates but fl::product, which keeps memory for packing per thread.
 #pragma once
 
 #include <cstddef>

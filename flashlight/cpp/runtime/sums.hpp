@@ -19,20 +19,23 @@ template <class T, class F, class Combine>
 FLASHLIGHT_INLINE T fold(int begin, int end, T start, F f, Combine combine) {
   constexpr int kLanes = 32;
   using V = Vectors<T, (kVectorBytes < 32 ? kVectorBytes : 32)>;  // as compilers prefer them
-  typename V::Vector total[kLanes / V::kLanes];
+  constexpr int kVectors = kLanes / V::kLanes;
+  typename V::Vector total[kVectors];
   T lanes[kLanes];
   for (auto& one : total) one = V::all(start);
   int i = begin;
   for (; i + kLanes <= end; i += kLanes) {
     for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = f(i + lane);
-    for (int k = 0; k < kLanes / V::kLanes; ++k)
-      total[k] = combine(total[k], V::load(lanes + k * V::kLanes));
+    for (int k = 0; k < kVectors; ++k) total[k] = combine(total[k], V::load(lanes + k * V::kLanes));
   }
-  std::memcpy(lanes, total, sizeof lanes);
-  for (int lane = 0; lane < end - i; ++lane) lanes[lane] = combine(lanes[lane], f(i + lane));
-  for (int half = kLanes / 2; half > 0; half /= 2)
+  for (int half = kVectors / 2; half > 0; half /= 2)
+    for (int k = 0; k < half; ++k) total[k] = combine(total[k], total[k + half]);
+  std::memcpy(lanes, total, sizeof total[0]);
+  T rest = start;
+  for (; i < end; ++i) rest = combine(rest, f(i));
+  for (int half = V::kLanes / 2; half > 0; half /= 2)
     for (int lane = 0; lane < half; ++lane) lanes[lane] = combine(lanes[lane], lanes[lane + half]);
-  return lanes[0];
+  return combine(lanes[0], rest);
 }
 
 }  // namespace detail
