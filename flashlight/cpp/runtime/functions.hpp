@@ -48,6 +48,7 @@ FLASHLIGHT_INLINE To bit_cast(From from) {
   return to;
 }
 
+// The nearest whole number, if it is not large. (-ffast-math would take away both terms.)
 template <class T>
 FLASHLIGHT_INLINE T nearest(T x) {
   return (x + Layout<T>::kRounder) - Layout<T>::kRounder;
@@ -131,8 +132,8 @@ FLASHLIGHT_INLINE T tanh(T x) {
   return std::copysign(small ? quotient : T(1) - quotient, x);
 }
 
-// (log(1 + f) - f + f^2 / 2) / s for s = f / (2 + f), z = s^2, by fdlibm's e_logf.c and e_log.c
-// (Sun Microsystems, 1993), on sqrt(1/2) <= 1 + f <= sqrt(2).
+// R of log(1 + f) = f - (f^2 / 2 - s (f^2 / 2 + R)) for s = f / (2 + f), in z = s^2, after e_logf.c
+// and e_log.c of fdlibm (Sun Microsystems, 1993), on sqrt(1/2) <= 1 + f <= sqrt(2).
 FLASHLIGHT_INLINE float log_series(float z) {
   return z * polynomial(z, 0.66666662693f, 0.40000972152f, 0.28498786688f, 0.24279078841f);
 }
