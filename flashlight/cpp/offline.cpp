@@ -47,7 +47,7 @@ std::string array_type(const Type& type, const std::string& middle = "") {
   return text;
 }
 
-std::string str(const Type& type) {
+std::string type_text(const Type& type) {
   return composit::print(composit::tensor_type(type.dtype, type.sizes));
 }
 
@@ -128,7 +128,7 @@ class ProgramWriter {
     const Type& type = arrays[i].type();
     if (type.dtype != port.type.dtype || type.sizes != port.type.sizes)
       throw UserError(fmt::format("the example's {} {}: expected {}, received {}", role, i,
-                                  str(port.type), str(type)));
+                                  type_text(port.type), type_text(type)));
     port.stored = composit::io::example_name(role, i);
     example_.tensors[port.stored] = arrays[i];
   }
@@ -167,7 +167,7 @@ class ProgramWriter {
         std::string name = quoted(port.name);
         for (size_t at; (at = name.find("*/")) != std::string::npos;) name.insert(at + 1, " ");
         text += fmt::format("{}  {} {}: {}\n", start, ports == &inputs_ ? "input " : "output", name,
-                            str(port.type));
+                            type_text(port.type));
       }
     return text;
   }
@@ -279,10 +279,10 @@ class ProgramWriter {
   }
 
   // Before a parameter that is not used where there is no tensor to take from it.
-  static std::string unnamed(const std::vector<Port>& ports) {
-    const bool used = std::any_of(ports.begin(), ports.end(),
-                                  [](const Port& port) { return port.type.numel() > 0; });
-    return used ? "" : "[[maybe_unused]] ";
+  static std::string unused(const std::vector<Port>& ports) {
+    const bool is_used = std::any_of(ports.begin(), ports.end(),
+                                     [](const Port& port) { return port.type.numel() > 0; });
+    return is_used ? "" : "[[maybe_unused]] ";
   }
 
   // The struct behind the handle.
@@ -302,10 +302,10 @@ class ProgramWriter {
     Code body;
     if (has_arena()) body += statement("Arenas::Lease arena(arenas);");
     body += call(name + "::" + name, arguments("weights", array, "arena.data()"), ";", 4);
-    text += formatted(cpp::str(braced("void run([[maybe_unused]] const Tensor* inputs, "
-                                      "[[maybe_unused]] const Tensor* outputs)",
-                                      body),
-                               2));
+    text += formatted(str(braced("void run(" + unused(inputs_) + "const Tensor* inputs, " +
+                                     unused(outputs_) + "const Tensor* outputs)",
+                                 body),
+                          2));
     if (has_weights() || has_arena()) text += "\n";
     if (has_weights())
       text += fmt::format("  const fl::Safetensors file;\n  const {}::Weights weights;\n", name);
@@ -314,16 +314,16 @@ class ProgramWriter {
   }
 
   // The heads of NAME_open and NAME_run, with `tail` at their ends.
-  std::string open_head(const std::string& type, const std::string& unused,
+  std::string open_head(const std::string& type, const std::string& qualifier,
                         const std::string& tail) const {
-    return cpp::str(call(fmt::format("{0} {1}_open", type, source_.name),
-                         {unused + "const char* weights_path", source_.name + "_model** model",
-                          "char* message", "size_t message_size"},
-                         tail, 0));
+    return str(call(fmt::format("{0} {1}_open", type, source_.name),
+                    {qualifier + "const char* weights_path", source_.name + "_model** model",
+                     "char* message", "size_t message_size"},
+                    tail, 0));
   }
   std::string run_head(const std::string& type, const std::string& tail) const {
     const std::string tensors = "const " + source_.name + "_tensor* ";
-    return cpp::str(
+    return str(
         call(fmt::format("{0} {1}_run", type, source_.name),
              {source_.name + "_model* model", tensors + "inputs", "size_t input_count",
               tensors + "outputs", "size_t output_count", "char* message", "size_t message_size"},
@@ -364,7 +364,7 @@ class ProgramWriter {
         {"define_open", open_head("Status", has_weights() ? "" : "[[maybe_unused]] ", " {")},
         {"define_run", run_head("Status", " {")},
         {"and_weights", has_weights() ? " and weights.safetensors" : ""},
-        {"run", formatted(cpp::str(run_code(), 2))},
+        {"run", formatted(str(run_code(), 2))},
         {"flags", flags},
         {"one_command", fmt::format("g++ {}-o {}_example main.cpp model.cpp model_c.cpp -pthread",
                                     all_flags, name)},
