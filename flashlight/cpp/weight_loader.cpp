@@ -218,9 +218,9 @@ class Loader {
         continue;
       }
       const std::string name = "load_" + identifier(start_of(part[0].tensor, depth));
-      functions_ +=
-          "\n" +
-          str(braced("void " + name + "(const fl::Safetensors& file, Weights& weights)", inner));
+      const Code head =
+          call("void " + name, {"const fl::Safetensors& file", "Weights& weights"}, " {", 0);
+      functions_ += "\n" + str(head) + str(inner, 2) + "}\n";
       code += statement(name + "(file, weights);");
     }
     return code;
