@@ -104,15 +104,16 @@ Code strings(const std::string& head, const std::vector<std::string>& texts, siz
   return code;
 }
 
-// A call as right side of an assignment, broken behind the '=' where that gives whole lines.
-Code assignment(const std::string& left, const std::string& function,
-                const std::vector<std::string>& arguments, size_t indent) {
-  const Code whole = call(left + " = " + function, arguments, ";", indent);
-  if (whole.lines.size() == 1) return whole;
-  Code broken = statement(left + " =");
-  for (const std::string& line : call(function, arguments, ";", indent + 4).lines)
-    broken.lines.push_back("    " + line);
-  return broken;
+// `left` = file.tensor<T>(name, sizes), broken behind the '=', or else behind the parenthesis.
+Code assignment(const std::string& left, const std::string& function, const std::string& name,
+                const std::string& sizes, size_t indent) {
+  const std::string arguments = name + ", " + sizes + ");";
+  const std::string right = function + "(" + arguments;
+  if (indent + left.size() + 3 + right.size() <= kColumns) return statement(left + " = " + right);
+  const bool fits = indent + 4 + right.size() <= kColumns;
+  Code code = statement(left + " =" + (fits ? "" : " " + function + "("));
+  code.lines.push_back("    " + (fits ? right : arguments));
+  return code;
 }
 
 Code assignment(const StoredWeight& weight, const Place& place) {
@@ -122,7 +123,7 @@ Code assignment(const StoredWeight& weight, const Place& place) {
   const std::string name =
       (place.module.empty() ? "" : place.module + " + ") + quoted(weight.tensor);
   return assignment(place.object + "." + weight.member,
-                    "file.tensor<" + type_name(weight.type.dtype) + ">", {name, "{" + sizes + "}"},
+                    "file.tensor<" + type_name(weight.type.dtype) + ">", name, "{" + sizes + "}",
                     2 + 2 * place.loops);
 }
 
