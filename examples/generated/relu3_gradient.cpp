@@ -4,9 +4,10 @@ namespace relu3_gradient {
 
 void relu3_gradient(const float (&x)[1024], const float (&dy)[1024], float (&d_x)[1024]) {
   for (int i = 0; i < 1024; ++i) {
+    const float element = dy[i];
     const float product = 0.33333334f * x[i];
-    const float selected = x[i] < 1.0f ? (product + product) * x[i] + product * x[i] : 1.0f;
-    d_x[i] = x[i] < 0.0f ? 0.0f : dy[i] * selected;
+    const float sum = (product + product) * x[i] + product * x[i];
+    d_x[i] = x[i] < 0.0f ? 0.0f : element * (x[i] < 1.0f ? sum : 1.0f);
   }
 }
 

@@ -34,6 +34,7 @@ bool is_unsigned(DType dtype) {
 // What a part is called after the function that makes it.
 std::string noun(const Expr& x) {
   if (x.dtype() == DType::int64 && !composit::has_loads(x)) return "index";
+  if (x.kind() == ExprKind::load) return "element";
   switch (x.function()) {
     case ScalarFunction::add:
       return "sum";
@@ -126,6 +127,9 @@ bool ExpressionWriter::is_safe(const Expr& x) {
 }
 
 bool ExpressionWriter::deserves_name(const Expr& x, const Part& part) {
+  // Elements that only one branch takes are read before: g++ 12 turns reads under conditions into
+  // masked ones, and uses one mask for all of a loop that it unrolled (-O3, AVX).
+  if (x.kind() == ExprKind::load && !part.always && !is_index_of_load(x)) return is_safe(x);
   if (part.uses < 2 || x.kind() != ExprKind::call) return false;
   if (x.is(ScalarFunction::cast) && x[0].kind() != ExprKind::call) return false;
   if (x.dtype() == DType::int64 && !composit::has_loads(x))  // an index, if it is a long one
@@ -167,7 +171,8 @@ Code ExpressionWriter::locals(const Expr& root) {
     if (!part.named || !part.name.empty()) continue;
     const std::string value = write_part(x, 0);
     part.name = fresh_name(x);
-    const bool index = x.dtype() == DType::int64 && !wide_ && !composit::has_loads(x);
+    const bool index = x.dtype() == DType::int64 && !wide_ && !composit::has_loads(x) &&
+                       analysis_.range(x).inside(INT32_MIN, INT32_MAX);
     code += statement("const " + (index ? "int" : compute_type_name(x.dtype())) + " " + part.name +
                       " = " + value + ";");
   }
@@ -217,6 +222,15 @@ std::string ExpressionWriter::write_part(const Expr& x, int precedence) {
     default:
       COMPOSIT_ASSERT(false, "a parameter outside of a scalar program");
   }
+}
+
+// Whether `x` is part of the index of another element: those are read together.
+bool ExpressionWriter::is_index_of_load(const Expr& x) const {
+  return std::any_of(order_.begin(), order_.end(), [&](const Expr& other) {
+    return other.kind() == ExprKind::load &&
+           std::any_of(other.arguments().begin(), other.arguments().end(),
+                       [&](const Expr& index) { return index.same(x); });
+  });
 }
 
 bool ExpressionWriter::is_known_inside(const Expr& index, int64_t extent) {

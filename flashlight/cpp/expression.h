@@ -68,6 +68,7 @@ class ExpressionWriter {
   std::string division(const Expr& x, int precedence);
   std::string cast(const Expr& x);
   std::string load(const Expr& x);
+  bool is_index_of_load(const Expr& x) const;
   bool is_known_inside(const Expr& index, int64_t extent);
   std::string number(const Expr& x);
 

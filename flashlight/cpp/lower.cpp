@@ -206,7 +206,7 @@ class Lowering {
                            std::string(node.annotation("source"))};
     if (node.op() == composit::ops::kCall) return lower_call(scope, node, origin);
     if (is_control(node)) return lower_control(scope, node, origin);
-    const auto loops = node.effect() >= 0 ? std::nullopt : composit::loops_of(node);
+    const auto loops = loops_for(node);
     std::vector<size_t>& values = scope.values[&node];
     for (const Type& type : node.outputs())
       values.push_back(
@@ -270,6 +270,18 @@ class Lowering {
       call.results.push_back(values.back());
     }
     scope.function.steps.push_back(std::move(call));
+  }
+
+  // Nothing for guards of values and draws. What is pinned in size only has the size that is
+  // pinned.
+  static std::optional<Loops> loops_for(const Node& node) {
+    if (node.find_run("expected") != nullptr) return std::nullopt;
+    auto loops = composit::loops_of(node);
+    for (size_t i = 0; loops && i < node.outputs().size(); ++i)
+      if (is_defined(node.outputs()[i]) && is_defined(loops->results[i]) &&
+          loops->results[i].sizes != node.outputs()[i].sizes)
+        return std::nullopt;
+    return loops;
   }
 
   void add_nests(Scope& scope, const Node& node, Loops loops, const Origin& origin) {

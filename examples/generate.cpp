@@ -1,4 +1,4 @@
-// What the cpp backend writes, for reading: each program of this folder beside its gradient.
+// What the cpp backend writes, for reading: the programs of examples/generated.
 //
 //   generate FOLDER            writes them
 //   generate --check FOLDER    compares with what is there; prints what differs
