@@ -29,7 +29,8 @@ Code braced(const std::string& header, const Code& body, const std::string& end)
 }
 
 Code block(const std::string& header, const Code& body) {
-  const bool plain = body.statements == 1 && !body.lines[0].starts_with("//");
+  const bool plain =
+      body.statements == 1 && !body.lines[0].starts_with("//") && !body.lines[0].starts_with("#");
   if (!plain) return braced(header, body);
   Code code = {{header}, 1};
   append_indented(code.lines, body);

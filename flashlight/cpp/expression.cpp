@@ -31,6 +31,17 @@ bool is_unsigned(DType dtype) {
          dtype == DType::uint64;
 }
 
+// Of axes alone, by + - * / %: what is an int where axes are.
+bool is_plain_index(const Expr& x) {
+  const std::vector<Expr> parts = composit::parts_of({x});
+  return std::all_of(parts.begin(), parts.end(), [](const Expr& part) {
+    if (part.kind() != ExprKind::call)
+      return part.kind() == ExprKind::axis || part.kind() == ExprKind::literal;
+    return part.is(ScalarFunction::add) || part.is(ScalarFunction::sub) ||
+           part.is(ScalarFunction::mul) || part.is(ScalarFunction::neg);
+  });
+}
+
 // What a part is called after the function that makes it.
 std::string noun(const Expr& x) {
   if (x.dtype() == DType::int64 && !composit::has_loads(x)) return "index";
@@ -97,6 +108,13 @@ void ExpressionWriter::plan(const std::vector<Expr>& all) {
     part.named = deserves_name(x, part);
   }
   for (const Expr& root : roots) split_long(root);
+}
+
+bool ExpressionWriter::has_guarded_reads() const {
+  return std::any_of(order_.begin(), order_.end(), [&](const Expr& x) {
+    const Part& part = *parts_.find(x.hash());
+    return x.kind() == ExprKind::load && !part.always && !part.named;
+  });
 }
 
 // Branches of a select are evaluated sometimes.
@@ -172,7 +190,7 @@ Code ExpressionWriter::locals(const Expr& root) {
     const std::string value = write_part(x, 0);
     part.name = fresh_name(x);
     const bool index = x.dtype() == DType::int64 && !wide_ && !composit::has_loads(x) &&
-                       analysis_.range(x).inside(INT32_MIN, INT32_MAX);
+                       is_plain_index(x) && analysis_.range(x).inside(INT32_MIN, INT32_MAX);
     code += statement("const " + (index ? "int" : compute_type_name(x.dtype())) + " " + part.name +
                       " = " + value + ";");
   }

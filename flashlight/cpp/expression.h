@@ -42,6 +42,8 @@ class ExpressionWriter {
   // Declarations of the parts of `root` that have a name and are not declared yet.
   Code locals(const Expr& root);
   std::string text(const Expr& x) { return write(x, 0); }
+  // Whether an element is read under a condition only, because its index may be out of range.
+  bool has_guarded_reads() const;
   // `target` = x, with if and else where x selects among more than fits a line.
   // `end` is what follows the value: ";".
   Code assign(const std::string& target, const Expr& x);

@@ -139,6 +139,10 @@ Lines fitted(const std::string& line) {
 std::string formatted(const std::string& text) {
   Lines lines;
   for (const std::string& line : split(text)) {
+    if (starts_with(line, "#")) {  // for the preprocessor, which stands at the margin
+      lines.push_back(line.substr(indent_of(line)));
+      continue;
+    }
     const bool joins = !lines.empty() && is_header(lines.back()) && line.ends_with(';') &&
                        indent_of(line) == indent_of(lines.back()) + 2 &&
                        !starts_with(line, "for (") && !starts_with(line, "if (");

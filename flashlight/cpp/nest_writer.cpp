@@ -130,8 +130,14 @@ std::string NestWriter::header(size_t axis, const Bounds& bounds) const {
          ")";
 }
 
-Code NestWriter::loops(const std::vector<size_t>& axes, const Bounds& bounds, Code body) const {
-  for (size_t i = axes.size(); i-- > 0;) body = block(header(axes[i], bounds), body);
+Code NestWriter::loops(const std::vector<size_t>& axes, const Bounds& bounds, Code body,
+                       bool rolled) const {
+  for (size_t i = axes.size(); i-- > 0;) {
+    body = block(header(axes[i], bounds), body);
+    // g++ 12 gives reads under a condition wrong masks in loops that it unrolls (-O3, AVX).
+    if (rolled && i + 1 == axes.size())
+      body.lines.insert(body.lines.begin(), "#pragma GCC unroll 1");
+  }
   return body;
 }
 
@@ -194,7 +200,8 @@ Code NestWriter::elementwise() {
   const Bounds bounds = bounds_of(rest_);
   ExpressionWriter text = writer();
   Code body = stores(text, rest_.empty() && !statement_.domain.defined());
-  return loops(rest_, bounds, guarded(bounds.conditions, std::move(body)));
+  const bool rolled = text.has_guarded_reads();
+  return loops(rest_, bounds, guarded(bounds.conditions, std::move(body)), rolled);
 }
 
 // ---- reductions ---------------------------------------------------------------------------------
@@ -327,7 +334,8 @@ Code NestWriter::reduction_outside() {
   std::vector<size_t> axes = reduced;
   axes.push_back(inner);
   const Bounds bounds = bounds_of(axes);
-  code += loops(axes, bounds, guarded(bounds.conditions, update()));
+  Code point = update();
+  code += loops(axes, bounds, guarded(bounds.conditions, std::move(point)), guarded_update_);
   if (!plain) {
     ExpressionWriter after = writer();
     code += block(header(inner, {}), stores(after, false));
@@ -343,6 +351,7 @@ Code NestWriter::update() {
   if (function == ScalarFunction::add && statement_.body[0].dtype() != DType::bool_ &&
       composit::item_size(statement_.body[0].dtype()) >= 4) {
     text.plan(statement_.body);
+    guarded_update_ = text.has_guarded_reads();
     Code code = text.locals(statement_.body[0]);
     code += statement(leaves_.accumulators[0] + " += " + text.text(statement_.body[0]) + ";");
     return code;
@@ -356,6 +365,7 @@ Code NestWriter::update() {
   for (size_t i = 0; i < next.size(); ++i)
     next[i] = composit::cast(next[i], statement_.init[i].dtype());
   text.plan(next);
+  guarded_update_ = text.has_guarded_reads();
   Code code;
   for (const Expr& one : next) code += text.locals(one);
   if (next.size() == 1) {
@@ -391,7 +401,7 @@ Code NestWriter::accumulated() {
   }
   Code step = update();
   if (scanned.empty()) {
-    code += loops(reduced, bounds, guarded(bounds.conditions, std::move(step)));
+    code += loops(reduced, bounds, guarded(bounds.conditions, std::move(step)), guarded_update_);
     ExpressionWriter after = writer();
     code += stores(after, rest_.empty());
     return loops(rest_, {}, std::move(code));

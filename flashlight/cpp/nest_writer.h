@@ -55,7 +55,9 @@ class NestWriter {
   void name_axes(const std::vector<size_t>& axes);
   Bounds bounds_of(const std::vector<size_t>& axes);
   std::string header(size_t axis, const Bounds& bounds) const;
-  Code loops(const std::vector<size_t>& axes, const Bounds& bounds, Code body) const;
+  // `rolled`: the innermost is not to be unrolled.
+  Code loops(const std::vector<size_t>& axes, const Bounds& bounds, Code body,
+             bool rolled = false) const;
   Code guarded(const std::vector<Expr>& conditions, Code body);
   Code stores(ExpressionWriter& writer, bool declare);
   Code store(ExpressionWriter& writer, const composit::Store& store, bool declare);
@@ -71,6 +73,7 @@ class NestWriter {
   const NestContext& context_;
   Leaves leaves_;
   std::set<std::string> loop_names_;
+  bool guarded_update_ = false;  // whether update() reads elements under conditions
 };
 
 }  // namespace flashlight::cpp

@@ -205,15 +205,26 @@ std::vector<std::string> RoutineWriter::parameters() const {
   return list;
 }
 
-std::vector<Step> RoutineWriter::steps_in_order() const {
-  std::vector<Step> steps;
+std::vector<size_t> RoutineWriter::order_of_steps() const {
+  std::vector<size_t> order;
   const std::function<void(const std::vector<Item>&)> add = [&](const std::vector<Item>& items) {
     for (const Item& item : items) {
-      if (!item.is_loop()) steps.push_back(function_.steps[item.step]);
+      if (!item.is_loop()) order.push_back(item.step);
       add(item.body);
     }
   };
   add(schedule_.items);
+  return order;
+}
+
+bool RoutineWriter::is_in_order() const {
+  const std::vector<size_t> order = order_of_steps();
+  return std::is_sorted(order.begin(), order.end());
+}
+
+std::vector<Step> RoutineWriter::steps_in_order() const {
+  std::vector<Step> steps;
+  for (size_t step : order_of_steps()) steps.push_back(function_.steps[step]);
   return steps;
 }
 

@@ -37,12 +37,14 @@ class RoutineWriter {
   const Signature& signature() const { return signature_; }
   // The steps in the order in which they are written.
   std::vector<Step> steps_in_order() const;
+  bool is_in_order() const;
   // After write(), for steps in that order.
   const std::vector<WrittenPiece>& pieces() const { return pieces_; }
   // "const float (&x)[3]", per argument and result. After write(), which knows what is not used.
   std::vector<std::string> parameters() const;
 
  private:
+  std::vector<size_t> order_of_steps() const;
   void name_values();
   void name_runs();
   void plan_arena();

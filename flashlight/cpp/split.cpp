@@ -192,6 +192,18 @@ std::string unused(const std::string& base, std::set<std::string>& taken) {
   return name;
 }
 
+// Steps in the order in which they are written. Another order may be scheduled in another way.
+void put_in_order(Program& program, size_t number, const std::vector<WeightStruct>& structs,
+                  const std::vector<Signature>& callees) {
+  constexpr int kAttempts = 4;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const RoutineWriter writer(program, number, structs, callees);
+    if (writer.is_in_order()) return;
+    std::vector<Step> steps = writer.steps_in_order();
+    program.functions[number].steps = std::move(steps);
+  }
+}
+
 }  // namespace
 
 void split_long_functions(Program& program) {
@@ -200,12 +212,11 @@ void split_long_functions(Program& program) {
   std::vector<Signature> callees;
   for (size_t i = 0; i < program.functions.size();) {
     const std::vector<WeightStruct> structs = plan_weights(program);
-    RoutineWriter writer(program, i, structs, callees);
-    program.functions[i].steps = writer.steps_in_order();
+    put_in_order(program, i, structs, callees);
     RoutineWriter ordered(program, i, structs, callees);
     const std::string text = formatted(str(ordered.write()));
     const auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
-    const auto [begin, end] = lines > kMaxFunctionLines
+    const auto [begin, end] = lines > kMaxFunctionLines && ordered.is_in_order()
                                   ? Choice(program.functions[i], ordered.pieces()).run()
                                   : std::pair<size_t, size_t>();
     if (begin == end) {

@@ -113,8 +113,11 @@ void pack(const Right& right, int terms, int first, int width, PanelRow<T>* to) 
     if constexpr (kInPlace<Right>)
       for (int k = 0; k < terms; ++k) std::memcpy(to[k], &right(k, first), sizeof to[k]);
   } else {
-    for (int k = 0; k < terms; ++k)
+    for (int k = 0; k < terms; ++k) {
+      // Unrolled, reads under a condition of `right` would get wrong masks from g++ 12.
+#pragma GCC unroll 1
       for (int j = 0; j < kTileColumns<T>; ++j) to[k][j] = right(k, first + j);
+    }
   }
 }
 
