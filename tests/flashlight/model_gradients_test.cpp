@@ -72,7 +72,10 @@ TEST_P(Models, values_as_cpp_are_torchs) {
   const Subject& subject = GetParam();
   const auto captured = zoo::capture_loss(subject, inputs(1));
   const Tensors actual = captured.evaluate(inputs(2), cpp::backend());
-  EXPECT_LT(difference(actual, {zoo::loss_of(subject, inputs(2))}), kCompiledTolerance);
+  // The sampler's noise levels and the embedding of a time step are float32, whatever the model is.
+  const bool sampler = subject.name == "stable_diffusion";
+  EXPECT_LT(difference(actual, {zoo::loss_of(subject, inputs(2))}),
+            sampler ? 1e-7 : kCompiledTolerance);
 }
 
 TEST_P(Models, gradients_as_cpp_are_autograds) {
