@@ -7,6 +7,7 @@
 #include <set>
 
 #include "composit/ir/flat_map.h"
+#include "composit/ir/scope.h"
 #include "composit/op/call.h"
 
 namespace composit {
@@ -167,10 +168,6 @@ class Search {
   // Runs of nodes of one module, those of its parts included: where they begin, their length.
   void find_modules() {
     const auto scope = [&](size_t i) { return sequence_.nodes[i]->annotation("scope"); };
-    const auto is_within = [](std::string_view path, std::string_view module) {
-      return path.starts_with(module) &&
-             (path.size() == module.size() || path[module.size()] == '.');
-    };
     for (size_t begin = 0; begin < sequence_.nodes.size(); ++begin) {
       const std::string_view path = scope(begin);
       for (size_t end = path.find('.'); !path.empty(); end = path.find('.', end + 1)) {
@@ -354,11 +351,8 @@ int64_t Repeat::saved() const {
 
 std::string common_scope(const Sequence& sequence, size_t begin, size_t length) {
   std::string common(sequence.nodes[begin]->annotation("scope"));
-  for (size_t i = begin + 1; i < begin + length && !common.empty(); ++i) {
-    const std::string_view scope = sequence.nodes[i]->annotation("scope");
-    while (!common.empty() && scope != common && !scope.starts_with(common + "."))
-      common.resize(common.find_last_of('.') == std::string::npos ? 0 : common.find_last_of('.'));
-  }
+  for (size_t i = begin + 1; i < begin + length; ++i)
+    common = common_scope(common, sequence.nodes[i]->annotation("scope"));
   return common;
 }
 

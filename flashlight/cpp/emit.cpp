@@ -42,10 +42,8 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
     arguments.push_back("bound");
   }
   const auto reference = [&](const Type& type, const std::string& pointer, bool is_const) {
-    std::string array = type_name(type.dtype);
-    for (const composit::Dim& size : type.sizes) array += "[" + std::to_string(size.value()) + "]";
-    const std::string qualified = is_const ? "const " + array : array;
-    return "*static_cast<std::add_pointer_t<" + qualified + ">>(" + pointer + ")";
+    return "*static_cast<std::add_pointer_t<" + std::string(is_const ? "const " : "") +
+           array_type(type) + ">>(" + pointer + ")";
   };
   size_t number = 0;
   for (size_t value : function.inputs) {

@@ -31,7 +31,7 @@ bool is_unsigned(DType dtype) {
          dtype == DType::uint64;
 }
 
-// Of axes alone, by + - * / %: what is an int where axes are.
+// Of axes alone, by + - *: what is an int where axes are.
 bool is_plain_index(const Expr& x) {
   const std::vector<Expr> parts = composit::parts_of({x});
   return std::all_of(parts.begin(), parts.end(), [](const Expr& part) {
@@ -94,7 +94,7 @@ void ExpressionWriter::plan(const std::vector<Expr>& all) {
   parts_ = {};
   wide_ = false;
   for (size_t i = 0; i < order_.size(); ++i) {
-    parts_.insert(order_[i].hash(), {.order = i});
+    parts_.insert(order_[i].hash(), {});
     if (order_[i].dtype() != DType::int64) continue;
     wide_ |= !analysis_.range(order_[i]).inside(INT32_MIN, INT32_MAX) &&
              analysis_.affine(order_[i]).has_value();
@@ -174,11 +174,7 @@ void ExpressionWriter::split_long(const Expr& root) {
 }
 
 std::string ExpressionWriter::fresh_name(const Expr& x) {
-  const std::string base = identifier(noun(x));
-  std::string name = base;
-  for (int number = 2; !taken_.insert(name).second; ++number)
-    name = base + "_" + std::to_string(number);
-  return name;
+  return unused_name(identifier(noun(x)), taken_);
 }
 
 Code ExpressionWriter::locals(const Expr& root) {

@@ -45,12 +45,11 @@ class ExpressionWriter {
   // Whether an element is read under a condition only, because its index may be out of range.
   bool has_guarded_reads() const;
   // `target` = x, with if and else where x selects among more than fits a line.
-  // `end` is what follows the value: ";".
   Code assign(const std::string& target, const Expr& x);
 
  private:
   struct Part {
-    size_t order = 0, uses = 0;
+    size_t uses = 0;
     bool always = false;  // evaluated whatever the branches taken
     bool named = false;
     std::string name = {};  // once it is declared

@@ -5,7 +5,6 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <set>
 
 #include "composit/ir/error.h"
 #include "composit/op/compute_type.h"
@@ -68,6 +67,17 @@ bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bf
 
 std::string compute_type_name(DType dtype) { return is_half(dtype) ? "float" : type_name(dtype); }
 
+std::string brackets(const composit::Type& type, const std::vector<bool>* kept) {
+  std::string text;
+  for (size_t i = 0; i < type.rank(); ++i)
+    if (kept == nullptr || (*kept)[i]) text += "[" + std::to_string(type.sizes[i].value()) + "]";
+  return text;
+}
+
+std::string array_type(const composit::Type& type) {
+  return type_name(type.dtype) + brackets(type);
+}
+
 std::string literal(const Scalar::Value& value, DType dtype) {
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
   if (const auto* number = std::get_if<int64_t>(&value)) return integer(*number, dtype);
@@ -126,6 +136,13 @@ std::string identifier(std::string_view text) {
   while (!name.empty() && name.back() == '_') name.pop_back();
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "x" + name;
   return kReserved.contains(name) ? name + "_" : name;
+}
+
+std::string unused_name(const std::string& base, std::set<std::string>& taken) {
+  std::string name = base;
+  for (int number = 2; !taken.insert(name).second; ++number)
+    name = base + "_" + std::to_string(number);
+  return name;
 }
 
 }  // namespace flashlight::cpp

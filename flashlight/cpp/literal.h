@@ -1,13 +1,15 @@
-// dtypes, numbers and identifiers as C++ writes them.
+// Types, numbers and identifiers as C++ writes them.
 //
 //   type_name(DType::float32) == "float";   literal(Scalar::Value(0.5), DType::float32) == "0.5f"
 //   identifier("encoder.layer.0.query") == "encoder_layer_0_query"
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "composit/ir/array.h"
 #include "composit/ir/attribute.h"
@@ -19,6 +21,9 @@ std::string type_name(composit::DType dtype);
 // The type that arithmetic is done in: "float" for the 16-bit floats.
 std::string compute_type_name(composit::DType dtype);
 bool is_half(composit::DType dtype);  // one of the 16-bit floats
+// "[2][3]": the dimensions that are `kept`, all where that is not given.
+std::string brackets(const composit::Type& type, const std::vector<bool>* kept = nullptr);
+std::string array_type(const composit::Type& type);  // "float[2][3]"
 
 // The shortest text that C++ reads as `value` in `dtype`; negative numbers have a sign in front.
 std::string literal(const composit::Scalar::Value& value, composit::DType dtype);
@@ -32,5 +37,7 @@ std::optional<std::pair<int64_t, int64_t>> range_of(const composit::Array& array
 // `text` with what no identifier may hold replaced by '_'; never empty, no keyword, and in snake
 // case where it was in capitals.
 std::string identifier(std::string_view text);
+// `base`, or with a number behind it: the first that is not taken yet. It is taken then.
+std::string unused_name(const std::string& base, std::set<std::string>& taken);
 
 }  // namespace flashlight::cpp

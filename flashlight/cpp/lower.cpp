@@ -355,9 +355,8 @@ class Lowering {
   std::map<std::string, int> missing_;
 };
 
-}  // namespace
-
-// Repeats are found among closed operations, so that a piece is made of whole ones.
+// The graph that code is made for: decomposed, with repeated pieces as calls. Repeats are found
+// among closed operations, so that a piece is made of whole ones.
 Graph prepared(const Graph& graph) {
   Graph now = composit::inline_calls(graph);
   now = composit::drop_no_ops(canonicalize(now, {.exact = true}), {.detach = true});
@@ -367,6 +366,8 @@ Graph prepared(const Graph& graph) {
        .whole_modules = true});
   return composit::decompose(now, {.open_bodies = true});
 }
+
+}  // namespace
 
 Program lower(const Graph& graph, const std::string& name,
               const std::vector<std::string>& results) {

@@ -15,9 +15,6 @@
 
 namespace flashlight::cpp {
 
-// The graph that code is made for: decomposed, with repeated pieces as calls.
-composit::Graph prepared(const composit::Graph& graph);
-
 // Inputs and results of the program are those of `graph`: outputs, then what mutated inputs become.
 // UserError that lists all operations without loops ("[cpp] no code for 'aten::sort', 2 times").
 // `results`: what those are called, where their operations' names do not do.

@@ -4,15 +4,13 @@
 #include <cctype>
 #include <vector>
 
+#include "composit/ir/scope.h"
+
 namespace flashlight::cpp {
 namespace {
 
 using composit::Graph;
 using composit::Node;
-
-bool is_within(std::string_view module, std::string_view outer) {
-  return module == outer || (module.starts_with(outer) && module[outer.size()] == '.');
-}
 
 // The last `parts` parts of a path; numbers do not count.
 std::string tail(const std::string& module, size_t parts) {
@@ -38,7 +36,7 @@ std::string operation_name(const Node& node) {
 bool leaves_module(const Graph& graph, const Node& node, std::string_view module) {
   const auto& uses = graph.successors(node);
   const bool outside = std::any_of(uses.begin(), uses.end(), [&](const composit::Use& use) {
-    return !is_within(use.node->annotation("scope"), module);
+    return !composit::is_within(use.node->annotation("scope"), module);
   });
   const auto& outputs = graph.outputs();
   return outside || std::any_of(outputs.begin(), outputs.end(),

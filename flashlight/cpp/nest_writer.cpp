@@ -239,10 +239,7 @@ std::string NestWriter::accumulator_name(size_t number) {
     if (*function == ScalarFunction::mul) base = "product";
     if (*function == ScalarFunction::add) base = "sum";
   }
-  std::string name = base;
-  for (int i = 2; context_.taken->contains(name); ++i) name = base + "_" + std::to_string(i);
-  context_.taken->insert(name);
-  return name;
+  return unused_name(base, *context_.taken);
 }
 
 // const float sum = fl::sum<float>(768, [&](int j) { return x[i][j]; });
@@ -408,7 +405,7 @@ Code NestWriter::accumulated() {
   }
   ExpressionWriter after = writer();
   if (!reduced.empty()) {
-    step = loops(reduced, bounds, guarded(bounds.conditions, std::move(step)));
+    step = loops(reduced, bounds, guarded(bounds.conditions, std::move(step)), guarded_update_);
     step += stores(after, false);
   } else {
     step += stores(after, false);

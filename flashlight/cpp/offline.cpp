@@ -40,13 +40,6 @@ std::string upper(std::string text) {
   return text;
 }
 
-// "float[2][3]".
-std::string array_type(const Type& type, const std::string& middle = "") {
-  std::string text = type_name(type.dtype) + middle;
-  for (const composit::Dim& size : type.sizes) text += fmt::format("[{}]", size.value());
-  return text;
-}
-
 std::string type_text(const Type& type) {
   return composit::print(composit::tensor_type(type.dtype, type.sizes));
 }
@@ -54,12 +47,7 @@ std::string type_text(const Type& type) {
 // Names of variables, told apart.
 class Variables {
  public:
-  std::string add(const std::string& name) {
-    const std::string base = identifier(name);
-    std::string variable = base;
-    for (int i = 2; !taken_.insert(variable).second; ++i) variable = fmt::format("{}_{}", base, i);
-    return variable;
-  }
+  std::string add(const std::string& name) { return unused_name(identifier(name), taken_); }
 
  private:
   std::set<std::string> taken_ = {"folder", "file", "example", "good"};
@@ -234,7 +222,8 @@ class ProgramWriter {
         code += statement(fmt::format("const auto& {} = {};", port.variable, saved(port)));
     for (const Port& port : outputs_)
       if (port.type.numel() > 0)
-        code += statement("static " + array_type(port.type, " " + port.variable) + ";");
+        code += statement("static " + type_name(port.type.dtype) + " " + port.variable +
+                          brackets(port.type) + ";");
     if (has_arena())
       code += statement("std::vector<std::byte> arena(" + source_.name + "::kArenaBytes);");
     code += call(source_.name + "::" + source_.name,

@@ -41,7 +41,6 @@ Code NestWriter::product(const Contraction& contraction) {
   for (size_t axis : rest_)
     if (std::count(contraction.batch.begin(), contraction.batch.end(), axis)) batch.push_back(axis);
   name_axes(batch);
-  const std::set<std::string> outside = loop_names_;
   // Several axes of a side are counted by one index.
   const auto side = [&](const std::vector<size_t>& axes, const std::string& index) {
     int64_t size = 1;

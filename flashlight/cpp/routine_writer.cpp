@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "composit/ir/scope.h"
 #include "flashlight/cpp/arena.h"
 #include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/statement.h"
@@ -12,13 +13,6 @@ namespace {
 
 // Arrays up to this size stand on the stack where a loop has one to itself.
 constexpr int64_t kMaxStackBytes = 16 << 10;
-
-std::string brackets(const Type& type, const std::vector<bool>* kept = nullptr) {
-  std::string text;
-  for (size_t i = 0; i < type.rank(); ++i)
-    if (kept == nullptr || (*kept)[i]) text += "[" + std::to_string(type.sizes[i].value()) + "]";
-  return text;
-}
 
 void add_identifiers(const std::string& text, std::set<std::string>& identifiers) {
   std::string word;
@@ -73,10 +67,7 @@ void RoutineWriter::name_values() {
     if (!member.is_struct()) names_[member.value] = "weights." + member.name;
   for (size_t value : used) {
     if (function_.values[value].role == Role::weight) continue;
-    const std::string base = identifier(function_.values[value].name);
-    std::string name = base;
-    for (int i = 2; !taken_.insert(name).second; ++i) name = base + "_" + std::to_string(i);
-    names_[value] = name;
+    names_[value] = unused_name(identifier(function_.values[value].name), taken_);
   }
 }
 
@@ -85,9 +76,8 @@ void RoutineWriter::name_runs() {
   for (const Run& run : runs_)
     for (size_t result = 0; result < run.chain.size(); ++result) {
       const auto& call = std::get<Invocation>(function_.steps[run.first]);
-      const std::string base = identifier(program_.functions[call.function].name) + "_results";
-      std::string name = base;
-      for (int i = 2; !taken_.insert(name).second; ++i) name = base + "_" + std::to_string(i);
+      const std::string name =
+          unused_name(identifier(program_.functions[call.function].name) + "_results", taken_);
       for (size_t k = 0; k + 1 < run.count; ++k) {
         const size_t value = std::get<Invocation>(function_.steps[run.first + k]).results[result];
         turns_[value] = {name, call.results[result], run.first + run.count - 1};
@@ -117,27 +107,29 @@ void RoutineWriter::plan_arena() {
   std::vector<Lifetime> lifetimes;
   std::vector<size_t> values;
   offsets_.resize(function_.values.size());
-  std::vector<std::set<size_t>> steps;
-  for (const Item& item : schedule_.items) add_steps(item, steps.emplace_back());
+  std::vector<size_t> item_of(function_.steps.size());
+  for (size_t item = 0; item < schedule_.items.size(); ++item) {
+    std::set<size_t> steps;
+    add_steps(schedule_.items[item], steps);
+    for (size_t step : steps) item_of[step] = item;
+  }
+  std::vector<std::vector<size_t>> touching(function_.values.size());  // steps, by value
+  for (size_t step = 0; step < function_.steps.size(); ++step) {
+    for (size_t value : reads(function_.steps[step])) touching[value].push_back(step);
+    for (size_t value : writes(function_.steps[step])) touching[value].push_back(step);
+  }
   for (size_t value = 0; value < function_.values.size(); ++value) {
     if (!in_arena(value) || (turns_.contains(value) && turns_.at(value).array != value)) continue;
     Lifetime life = {schedule_.storage[value].elements * static_cast<int64_t>(composit::item_size(
                                                              function_.values[value].type.dtype)),
-                     steps.size(), 0};
-    for (size_t item = 0; item < steps.size(); ++item)
-      for (size_t step : steps[item]) {
-        const std::vector<size_t> read = reads(function_.steps[step]),
-                                  written = writes(function_.steps[step]);
-        const bool touched = std::count(read.begin(), read.end(), value) != 0 ||
-                             std::count(written.begin(), written.end(), value) != 0;
-        if (!touched) continue;
-        life.first = std::min(life.first, item);
-        life.last = std::max(life.last, item);
-      }
+                     schedule_.items.size(), 0};
+    for (size_t step : touching[value]) {
+      life.first = std::min(life.first, item_of[step]);
+      life.last = std::max(life.last, item_of[step]);
+    }
     if (turns_.contains(value)) {
       life.bytes *= 2;
-      for (size_t item = 0; item < steps.size(); ++item)
-        if (steps[item].contains(turns_.at(value).last_step)) life.last = item;
+      life.last = item_of[turns_.at(value).last_step];
     }
     lifetimes.push_back(life);
     values.push_back(value);
@@ -180,10 +172,6 @@ bool RoutineWriter::declares(size_t value) const {
          !(nest->statement.domain.defined() && nest->statement.init.empty()) &&
          !has_axes(nest->statement, composit::AxisKind::scan) &&
          schedule_.order[writers_[value][0]].size() == schedule_.shared[writers_[value][0]];
-}
-
-std::string RoutineWriter::array_type(const Type& type, const std::vector<bool>* kept) const {
-  return type_name(type.dtype) + brackets(type, kept);
 }
 
 std::vector<std::string> RoutineWriter::parameters() const {
@@ -270,13 +258,17 @@ Code RoutineWriter::constants() const {
 
 Code RoutineWriter::heading() const {
   std::set<std::string> sources;
-  std::string module;
+  std::string module = function_.steps.empty() ? "" : origin_of(function_.steps[0]).module;
   for (const Step& one : function_.steps) {
     const Origin& origin = origin_of(one);
+    module = composit::common_scope(module, origin.module);
     if (!origin.source.empty()) sources.insert(origin.source);
   }
   Code code;
-  if (!sources.empty()) code += comment("From " + *sources.begin() + ".");
+  if (!module.empty() && !sources.empty())
+    code += comment(module + ", " + *sources.begin());
+  else if (!module.empty() || !sources.empty())
+    code += comment(module.empty() ? *sources.begin() : module);
   return code;
 }
 
@@ -291,17 +283,16 @@ std::string RoutineWriter::loop_name(const std::vector<std::string>& loops) {
 }
 
 // Arrays and numbers that have to be declared before `item`, which is the first to touch them.
-Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& path,
-                                 std::set<size_t>& declared) {
+Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& path) {
   std::set<size_t> steps;
   add_steps(item, steps);
   Code code;
   for (size_t step : steps)
     for (size_t value : writes(function_.steps[step])) {
       const Value& one = function_.values[value];
-      if (one.role != Role::temporary || declared.contains(value) || declares(value)) continue;
+      if (one.role != Role::temporary || declared_.contains(value) || declares(value)) continue;
       if (is_local(value) && schedule_.storage[value].home != path) continue;
-      declared.insert(value);
+      declared_.insert(value);
       const Storage& storage = schedule_.storage[value];
       const auto turns = turns_.find(value);
       if (turns != turns_.end() && turns->second.array != value) continue;
@@ -320,7 +311,6 @@ Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& pa
 Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string>& loops,
                           std::vector<size_t>& path) {
   Code code;
-  std::string module;
   for (size_t i = 0; i < list.size(); ++i) {
     const size_t lines = code.lines.size();
     const auto end = [&, first = i] {
@@ -330,7 +320,7 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
       pieces_.push_back({code.lines.size() - lines, *steps.rbegin() + 1});
     };
     const Item& item = list[i];
-    code += declarations(item, path, declared_);
+    code += declarations(item, path);
     if (!item.is_loop()) {
       const auto run = std::find_if(runs_.begin(), runs_.end(),
                                     [&](const Run& one) { return one.first == item.step; });
@@ -340,7 +330,7 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
         continue;
       }
       i += run->count - 1;  // they follow each other
-      code += declarations(list[i], path, declared_);
+      code += declarations(list[i], path);
       code += rolled(*run);
       end();
       continue;
@@ -389,11 +379,9 @@ Code RoutineWriter::step(size_t number, const std::vector<std::string>& loops) {
 std::string RoutineWriter::whole(size_t value, const Type& as, bool is_const) const {
   std::string text = names_[value];
   const Value& one = function_.values[value];
-  if (one.role == Role::weight)
-    return "fl::as<const " + array_type(as, nullptr) + ">(" + text + ")";
+  if (one.role == Role::weight) return "fl::as<const " + array_type(as) + ">(" + text + ")";
   if (one.type.sizes == as.sizes) return text;
-  return std::string("fl::as<") + (is_const ? "const " : "") + array_type(as, nullptr) + ">(" +
-         text + ")";
+  return std::string("fl::as<") + (is_const ? "const " : "") + array_type(as) + ">(" + text + ")";
 }
 
 Code RoutineWriter::call_of(size_t function, std::vector<std::string> arguments) const {
@@ -414,8 +402,8 @@ void RoutineWriter::pass(const std::vector<size_t>& values, size_t function, siz
     if (passed && index.empty()) arguments.push_back(whole(values[i], parameter.type, is_const));
     if (passed && !index.empty())
       arguments.push_back("fl::slot<" + std::string(is_const ? "const " : "") +
-                          array_type(parameter.type, nullptr) + ">(" + names_[values[i]] + ", " +
-                          index + ")");
+                          array_type(parameter.type) + ">(" + names_[values[i]] + ", " + index +
+                          ")");
   }
 }
 

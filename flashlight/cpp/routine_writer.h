@@ -52,7 +52,7 @@ class RoutineWriter {
   bool in_arena(size_t value) const;
   Code items(const std::vector<Item>& items, std::vector<std::string>& loops,
              std::vector<size_t>& path);
-  Code declarations(const Item& item, const std::vector<size_t>& path, std::set<size_t>& declared);
+  Code declarations(const Item& item, const std::vector<size_t>& path);
   Code step(size_t number, const std::vector<std::string>& loops);
   Code invocation(size_t number, const Invocation& call, const std::string& index = "");
   Code control(const Control& control,
@@ -69,7 +69,6 @@ class RoutineWriter {
   std::string element(size_t value, const std::vector<std::string>& indices) const;
   std::string whole(size_t value, const Type& as, bool is_const) const;
   bool declares(size_t value) const;
-  std::string array_type(const Type& type, const std::vector<bool>* kept) const;
   Code heading() const;
   std::string loop_name(const std::vector<std::string>& loops);
 

@@ -34,6 +34,10 @@ class Scheduler {
     schedule_.order.resize(function.steps.size());
     schedule_.shared.resize(function.steps.size());
     shareable_.resize(function.steps.size());
+    for (const Step& step : function.steps) {
+      reads_.push_back(reads(step));
+      writes_.push_back(writes(step));
+    }
     accesses_.resize(function.values.size());
     for (size_t i = 0; i < function.steps.size(); ++i) enter(i);
   }
@@ -53,8 +57,8 @@ class Scheduler {
   void enter(size_t step) {
     const Nest* one = nest(step);
     if (one == nullptr) {
-      for (size_t value : reads(function_.steps[step])) accesses_[value].push_back({step, {}});
-      for (size_t value : writes(function_.steps[step])) accesses_[value].push_back({step, {}});
+      for (size_t value : reads_[step]) accesses_[value].push_back({step, {}});
+      for (size_t value : writes_[step]) accesses_[value].push_back({step, {}});
       return;
     }
     for (const Expr& part : composit::parts_of(expressions(one->statement)))
@@ -161,10 +165,8 @@ class Scheduler {
     });
   }
   bool depends(const Group& group, size_t step) const {
-    const Step& later = function_.steps[step];
     return std::any_of(group.steps.begin(), group.steps.end(), [&](size_t before) {
-      const std::vector<size_t> written = writes(function_.steps[before]);
-      return touches(written, reads(later)) || touches(written, writes(later));
+      return touches(writes_[before], reads_[step]) || touches(writes_[before], writes_[step]);
     });
   }
 
@@ -172,10 +174,8 @@ class Scheduler {
     if (group.steps.size() >= kMaxSteps) return false;
     bool linked = false;
     for (size_t before : group.steps) {
-      for (size_t value : writes(function_.steps[before])) {
-        const bool shared = touches({value}, reads(function_.steps[step])) ||
-                            touches({value}, writes(function_.steps[step]));
-        if (!shared) continue;
+      for (size_t value : writes_[before]) {
+        if (!touches({value}, reads_[step]) && !touches({value}, writes_[step])) continue;
         linked = true;
         if (!aligned(value, before, step, depth)) return false;
       }
@@ -250,6 +250,7 @@ class Scheduler {
   const Routine& function_;
   Schedule schedule_;
   std::vector<size_t> shareable_;
+  std::vector<std::vector<size_t>> reads_, writes_;  // by step
   std::vector<std::vector<Access>> accesses_;
 };
 

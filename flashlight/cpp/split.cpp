@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "composit/ir/scope.h"
 #include "flashlight/cpp/format.h"
 #include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/names.h"
@@ -101,11 +102,8 @@ class Outliner {
 // What all of these modules are within.
 std::string common_module(const Routine& function, size_t begin, size_t end) {
   std::string common = origin_of(function.steps[begin]).module;
-  for (size_t i = begin; i < end; ++i) {
-    const std::string& module = origin_of(function.steps[i]).module;
-    while (!common.empty() && module != common && !module.starts_with(common + "."))
-      common.resize(common.find_last_of('.') == std::string::npos ? 0 : common.find_last_of('.'));
-  }
+  for (size_t i = begin; i < end; ++i)
+    common = composit::common_scope(common, origin_of(function.steps[i]).module);
   return common;
 }
 
@@ -185,13 +183,6 @@ class Choice {
   std::vector<std::vector<size_t>> reads_, writes_;
 };
 
-std::string unused(const std::string& base, std::set<std::string>& taken) {
-  std::string name = base;
-  for (int number = 2; !taken.insert(name).second; ++number)
-    name = base + "_" + std::to_string(number);
-  return name;
-}
-
 // Steps in the order in which they are written. Another order may be scheduled in another way.
 void put_in_order(Program& program, size_t number, const std::vector<WeightStruct>& structs,
                   const std::vector<Signature>& callees) {
@@ -227,7 +218,7 @@ void split_long_functions(Program& program) {
     Routine& whole = program.functions[i];
     const std::string module = common_module(whole, begin, end);
     const std::string name =
-        unused(module.empty() ? identifier(whole.name) + "_part" : identifier(module), names);
+        unused_name(module.empty() ? identifier(whole.name) + "_part" : identifier(module), names);
     make_room(program, i);
     Routine part = Outliner(program.functions[i], begin, end).run(name, i);
     program.functions.insert(program.functions.begin() + static_cast<std::ptrdiff_t>(i),

@@ -28,13 +28,6 @@ std::string struct_name(const std::string& function) {
   return name + "Weights";
 }
 
-std::string unused(const std::string& base, std::set<std::string>& taken) {
-  std::string name = base;
-  for (int number = 2; !taken.insert(name).second; ++number)
-    name = base + "_" + std::to_string(number);
-  return name;
-}
-
 void demote(Program& program) {
   for (size_t caller = program.functions.size(); caller-- > 0;)
     for (const Step& step : program.functions[caller].steps) {
@@ -112,7 +105,7 @@ std::vector<WeightStruct> plan_weights(Program& program) {
     const auto short_name = short_names(paths, 2);  // module and parameter
     for (size_t value : direct)
       one.members.push_back(
-          {unused(identifier(short_name.at(function.values[value].name)), taken), value});
+          {unused_name(identifier(short_name.at(function.values[value].name)), taken), value});
     for (size_t step = 0; step < function.steps.size(); ++step) {
       const auto* call = std::get_if<Invocation>(&function.steps[step]);
       if (call == nullptr || structs[call->function].members.empty()) continue;
@@ -122,13 +115,14 @@ std::vector<WeightStruct> plan_weights(Program& program) {
       if (same != one.members.end())
         same->calls.push_back(step);
       else
-        one.members.push_back({unused(identifier(program.functions[call->function].name), taken),
-                               0,
-                               {step},
-                               call->function});
+        one.members.push_back(
+            {unused_name(identifier(program.functions[call->function].name), taken),
+             0,
+             {step},
+             call->function});
     }
     const bool last = i + 1 == program.functions.size();
-    one.name = last ? "Weights" : unused(struct_name(identifier(function.name)), names);
+    one.name = last ? "Weights" : unused_name(struct_name(identifier(function.name)), names);
   }
   return structs;
 }

@@ -1,0 +1,17 @@
+// Paths of modules, as in the annotation `scope` of nodes: "encoder.layer.0.attention".
+//
+//   is_within("encoder.layer.0", "encoder.layer");                    // true, and so is a path
+//   itself common_scope("encoder.layer.0", "encoder.layer.1");               // "encoder.layer"
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace composit {
+
+// Whether the module of `path` is that of `scope`, which is not empty, or a part of it.
+bool is_within(std::string_view path, std::string_view scope);
+// The longest scope that both are within; empty where there is none.
+std::string common_scope(std::string_view a, std::string_view b);
+
+}  // namespace composit
