@@ -153,6 +153,10 @@ const std::vector<at::Tensor>& CaptureBase::example_results() const {
   return state_->example_results;
 }
 
+std::vector<at::Tensor> CaptureBase::bind(const std::vector<at::Tensor>& arguments) const {
+  return state_->bind(arguments);
+}
+
 std::vector<at::Tensor> CaptureBase::replay(const std::vector<at::Tensor>& arguments) const {
   return state_->plan().run(state_->bind(arguments));
 }

@@ -66,6 +66,10 @@ class CaptureBase {
   const Structure& argument_structure() const;
   const Structure& result_structure() const;
 
+  // A tensor per input of the graph: the arguments' tensors, parameters and buffers. UserError for
+  // another number of arguments.
+  std::vector<at::Tensor> bind(const std::vector<at::Tensor>& arguments) const;
+
   // Results of the program for these tensors. UserError when one has another type than its example,
   // when a guard fails, or a number among the arguments is another; nothing is written then.
   std::vector<at::Tensor> replay(const std::vector<at::Tensor>& arguments) const;
@@ -145,7 +149,7 @@ class Capture<Result(Arguments...)> : public CaptureBase {
       check(const CheckOptions& options, Values&&... values)
   const { return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors, options); }
 
- private:
+  // UserError where they are not made of tensors as the example was.
   template <class... Values>
   FlatValues flatten_arguments(Values&&... values) const {
     FlatValues flat;

@@ -102,7 +102,7 @@ Gradient CaptureBase::grad(size_t loss, const std::vector<std::string>& wrt) con
   auto plan = std::make_shared<const tracer::Plan>(
       state->graph, tracer::PlanOptions{state_->grad, state_->generators, /*pin_strides=*/false});
   state->bind = [capture = state_](const auto& arguments) { return capture->bind(arguments); };
-  state->run = [plan](const std::vector<at::Tensor>& inputs) { return plan->run(inputs); };
+  state->run = [plan](const std::vector<at::Tensor>& bound) { return plan->run(bound); };
   return Gradient(std::move(state));
 }
 

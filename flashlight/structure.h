@@ -52,7 +52,7 @@ template <class T>
 concept AdaptedStruct = boost::hana::Struct<T>::value;
 
 template <class T>
-concept Number = std::is_arithmetic_v<T>;
+concept Arithmetic = std::is_arithmetic_v<T>;
 
 // Walks along the tensors while a value is put together.
 struct Reader {
@@ -107,7 +107,7 @@ struct Codec<std::optional<T>> {
   }
 };
 
-template <Number T>
+template <Arithmetic T>
 struct Codec<T> {
   static Structure flatten(const T& value, std::vector<at::Tensor>&) {
     char text[40];

@@ -82,7 +82,7 @@ std::vector<Compiled> compile(const std::vector<Graph>& graphs,
   std::vector<Source> emitted;
   int lines = 0;
   for (size_t i = 0; i < graphs.size(); ++i) {
-    emitted.push_back(source_of(graphs[i], names[i]));
+    emitted.push_back(source_of(graphs[i], names[i], options.results));
     const std::string& text = emitted.back().text;
     for (const EmittedLines& place : emitted.back().origins)
       sources.origins.push_back(

@@ -23,6 +23,8 @@ namespace flashlight::cpp {
 
 struct CompileOptions {
   std::string name = "program";
+  // What results are called, where their operations' names do not do.
+  std::vector<std::string> results = {};
   // After default_flags(): for this CPU, errno left alone, integers wrap.
   std::vector<std::string> flags = {};
   std::function<void(const toolchain::Progress&)> progress = {};
@@ -53,8 +55,8 @@ class Compiled {
 
 // UserError that lists the operations there is no code for; or with what the compiler says.
 Compiled compile(const composit::Graph& graph, const CompileOptions& options = {});
-// Several graphs in one translation unit: starting a compiler costs more than a kernel. Names are
-// made distinct.
+// Several graphs in one translation unit: starting a compiler costs more than a kernel. Their names
+// have to be distinct, and take the place of `options.name`.
 std::vector<Compiled> compile(const std::vector<composit::Graph>& graphs,
                               const std::vector<std::string>& names,
                               const CompileOptions& options = {});

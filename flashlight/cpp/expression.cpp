@@ -193,12 +193,25 @@ Code ExpressionWriter::locals(const Expr& root) {
   return code;
 }
 
+bool ExpressionWriter::fits_line(const std::string& target, const Expr& x) {
+  const size_t size = target.size() + text(x).size() + std::string_view(" = ;").size();
+  return !x.is(ScalarFunction::select) || parts_.find(x.hash())->named || size <= kLongText;
+}
+
+Code ExpressionWriter::branches(const std::string& target, const Expr& x) {
+  if (fits_line(target, x)) return statement(target + " = " + text(x) + ";");
+  return if_else(text(x[0]), branches(target, x[1]), branches(target, x[2]));
+}
+
+// g++ 12 loses stores that stand in both branches when it unrolls a loop completely (-O3 with AVX).
 Code ExpressionWriter::assign(const std::string& target, const Expr& x) {
-  const Part& part = *parts_.find(x.hash());
-  const std::string whole = target + text(x) + ";";
-  if (!x.is(ScalarFunction::select) || part.named || whole.size() <= kLongText)
-    return statement(whole);
-  return if_else(text(x[0]), assign(target, x[1]), assign(target, x[2]));
+  const bool in_memory = target.find('[') != std::string::npos;
+  if (!in_memory || fits_line(target, x)) return branches(target, x);
+  const std::string local = unused_name("value", taken_);
+  Code code = statement(type_name(x.dtype()) + " " + local + ";");
+  code += branches(local, x);
+  code += statement(target + " = " + local + ";");
+  return code;
 }
 
 // ---- text ---------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class ExpressionWriter {
   std::string text(const Expr& x) { return write(x, 0); }
   // Whether an element is read under a condition only, because its index may be out of range.
   bool has_guarded_reads() const;
-  // `target` = x, with if and else where x selects among more than fits a line.
+  // "target = x;", with if and else where x selects among more than fits a line.
   Code assign(const std::string& target, const Expr& x);
 
  private:
@@ -60,6 +60,8 @@ class ExpressionWriter {
   bool deserves_name(const Expr& x, const Part& part);
   void split_long(const Expr& root);
   std::string fresh_name(const Expr& x);
+  bool fits_line(const std::string& target, const Expr& x);
+  Code branches(const std::string& target, const Expr& x);
 
   std::string write(const Expr& x, int precedence);
   std::string write_part(const Expr& x, int precedence);

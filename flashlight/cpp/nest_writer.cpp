@@ -183,7 +183,7 @@ Code NestWriter::store(ExpressionWriter& text, const Store& one, bool declare) {
   }
   const std::string value = text.text(one.value);
   if (!one.add) {
-    code += text.assign(element + " = ", one.value);
+    code += text.assign(element, one.value);
   } else if (dtype == DType::bool_) {
     code += statement(element + " = " + element + " || " + value + ";");
   } else if (composit::item_size(dtype) < 4) {
@@ -366,7 +366,7 @@ Code NestWriter::update() {
   Code code;
   for (const Expr& one : next) code += text.locals(one);
   if (next.size() == 1) {
-    code += text.assign(leaves_.accumulators[0] + " = ", next[0]);
+    code += text.assign(leaves_.accumulators[0], next[0]);
     return code;
   }
   for (size_t i = 0; i < next.size(); ++i)

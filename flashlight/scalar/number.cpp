@@ -105,8 +105,9 @@ thread_local Paths* Paths::current_ = nullptr;
 
 Truth::operator bool() const { return Paths::current().decide(expr_); }
 
-composit::ScalarProgram trace(size_t parameters, const std::function<Numbers(const Numbers&)>& f,
-                              const TraceLimits& limits) {
+composit::ScalarProgram trace_numbers(size_t parameters,
+                                      const std::function<Numbers(const Numbers&)>& f,
+                                      const TraceLimits& limits) {
   composit::ScalarProgram program{parameters, composit::DType::float64, {}};
   Numbers arguments;
   for (size_t i = 0; i < parameters; ++i) arguments.emplace_back(program.parameter(i));

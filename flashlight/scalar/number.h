@@ -5,7 +5,8 @@
 //     if (x < 1.0) return 1.0 / 3.0 * pow(x, 3.0);
 //     return x - 2.0 / 3.0;
 //   };
-//   ScalarProgram program = trace(1, [&](const Numbers& x) { return Numbers{relu3(x[0])}; });
+//   ScalarProgram program = trace_numbers(1, [&](const Numbers& x) { return Numbers{relu3(x[0])};
+//   });
 //
 // A comparison gives a Truth, and a Truth that becomes a bool is a decision: the function runs once
 // for each way its decisions can go, and all its paths together are one tree of selects. A Truth
@@ -115,7 +116,8 @@ struct TraceLimits {
 
 // `f` of `parameters` numbers as a program of float64. UserError where `f` goes over the limits,
 // or gives another number of results on one path than on another.
-composit::ScalarProgram trace(size_t parameters, const std::function<Numbers(const Numbers& x)>& f,
-                              const TraceLimits& limits = {});
+composit::ScalarProgram trace_numbers(size_t parameters,
+                                      const std::function<Numbers(const Numbers& x)>& f,
+                                      const TraceLimits& limits = {});
 
 }  // namespace flashlight

@@ -104,7 +104,7 @@ ScalarFunction scalar(const F& f, const TraceLimits& limits = {}) {
     const auto result = f(x[I]...);
     return detail::ResultsOf<std::remove_const_t<decltype(result)>>::numbers(result);
   };
-  return ScalarFunction(trace(
+  return ScalarFunction(trace_numbers(
       kParameters,
       [&](const Numbers& x) { return call(x, std::make_index_sequence<kParameters>()); }, limits));
 }

@@ -84,7 +84,8 @@ TEST(RandomPrograms, traced_with_symbolic_numbers) {
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + print(program));
     std::optional<ScalarFunction> f;
     const auto refused = composit::user_error([&] {
-      f.emplace(trace(kAll, [&](const Numbers& x) { return run_all(program, x); }, {.paths = 300}));
+      f.emplace(trace_numbers(kAll, [&](const Numbers& x) { return run_all(program, x); },
+                              {.paths = 300}));
     });
     if (refused) continue;  // too many paths
     ++traced;

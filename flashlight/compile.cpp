@@ -1,0 +1,101 @@
+#include "flashlight/compile.h"
+
+#include <map>
+#include <mutex>
+
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
+#include "tracer/convert.h"
+
+namespace flashlight {
+
+using composit::UserError;
+
+CompiledCapture::CompiledCapture(CaptureBase capture, CompileSettings settings)
+    : capture_(std::move(capture)), compiled_(capture_.graph(), std::move(settings)) {}
+
+std::vector<at::Tensor> CompiledCapture::run(const std::vector<at::Tensor>& arguments) const {
+  return compiled_(capture_.bind(arguments));
+}
+
+struct CompiledFunction::State {
+  composit::TensorFunction function;
+  CompileSettings settings;
+  std::mutex mutex;
+  std::map<std::string, CompiledGraph> graphs = {};  // by the types of the inputs
+};
+
+CompiledFunction::CompiledFunction(composit::TensorFunction function, CompileSettings settings)
+    : state_(std::make_shared<State>(std::move(function), std::move(settings))) {}
+
+CompiledGraph CompiledFunction::specialized(const std::vector<at::Tensor>& inputs) const {
+  std::vector<composit::Type> types;
+  std::string key;
+  for (const at::Tensor& input : inputs) {
+    if (!input.defined())
+      throw UserError("[" + state_->settings.name + "] received an undefined tensor");
+    types.push_back(composit::tensor_type(tracer::to_composit(input.scalar_type()),
+                                          {input.sizes().begin(), input.sizes().end()}));
+    key += composit::print(types.back()) + ";";
+  }
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->graphs.find(key);
+  if (found != state_->graphs.end()) return found->second;
+  const std::vector<std::string>& names = state_->settings.arguments;
+  composit::Graph::Parts parts;
+  composit::Tensors arguments;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const std::string number = types.size() == 1 ? "" : std::to_string(i);
+    parts.inputs.push_back(composit::input(i < names.size() ? names[i] : "x" + number, types[i]));
+    arguments.emplace_back(parts.inputs.back());
+  }
+  for (const composit::Tensor& result : state_->function(arguments))
+    parts.outputs.push_back(result.lazy());
+  CompileSettings settings = state_->settings;
+  for (size_t i = settings.results.size(); i < parts.outputs.size(); ++i)
+    settings.results.push_back(parts.outputs.size() == 1 ? "y" : "y" + std::to_string(i));
+  CompiledGraph graph(composit::Graph(std::move(parts)), std::move(settings));
+  state_->graphs.emplace(std::move(key), graph);
+  return graph;
+}
+
+std::vector<at::Tensor> CompiledFunction::call(const std::vector<at::Tensor>& inputs) const {
+  return specialized(inputs)(inputs);
+}
+
+std::vector<at::Tensor> CompiledFunction::vjp(const std::vector<at::Tensor>& inputs,
+                                              const std::vector<at::Tensor>& cotangents) const {
+  const CompiledGraph derivative = specialized(inputs).vjp(std::vector<bool>(inputs.size(), true));
+  std::vector<at::Tensor> all = inputs;
+  all.insert(all.end(), cotangents.begin(), cotangents.end());
+  return derivative(all);
+}
+
+at::Tensor CompiledFunction::vjp(const at::Tensor& x, const at::Tensor& cotangent) const {
+  return only(vjp(std::vector{x}, std::vector{cotangent}));
+}
+
+double CompiledFunction::vjp(double x, double cotangent) const {
+  return number(vjp(tensor(x), tensor(cotangent)));
+}
+
+at::Tensor CompiledFunction::tensor(double value) { return at::scalar_tensor(value, c10::kDouble); }
+double CompiledFunction::number(const at::Tensor& tensor) { return tensor.item<double>(); }
+
+at::Tensor CompiledFunction::only(const std::vector<at::Tensor>& results) const {
+  if (results.size() != 1)
+    throw UserError("[" + state_->settings.name + "] has " + std::to_string(results.size()) +
+                    " results; expected one: use call() or the vjp of lists");
+  return results[0];
+}
+
+CompiledFunction compile(composit::TensorFunction function, CompileSettings settings) {
+  return {std::move(function), std::move(settings)};
+}
+
+CompiledFunction compile(const ScalarFunction& function, CompileSettings settings) {
+  return {[function](const composit::Tensors& x) { return function.tensors(x); },
+          std::move(settings)};
+}
+
+}  // namespace flashlight

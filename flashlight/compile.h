@@ -1,0 +1,132 @@
+// Compiles captured programs and functions to C++ for LibTorch's tensors.
+//
+//   auto captured = flashlight::trace(model, x);
+//   auto fast = flashlight::compile(captured);          // called like the model
+//   at::Tensor y = fast(x);                             // y.backward() reaches x and the model
+//   std::cout << fast.source();
+//
+//   auto relu3 = flashlight::compile(flashlight::scalar([](auto x) { ... }), {.name = "relu3"});
+//   relu3(0.5);                                         // a number
+//   relu3(x);                                           // a tensor of any sizes
+//   relu3.vjp(x, dy);
+//   torch::nn::Sequential net(torch::nn::Linear(4, 4), torch::nn::Functional(relu3));
+//
+// The compiler of this machine is run (`CXX` says which one), and its results are kept: the same
+// program is compiled once. Under autograd a call is one function, whose backward is compiled C++
+// as well (flashlight/compiled_graph.h).
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "composit/op/tensor.h"
+#include "flashlight/capture.h"
+#include "flashlight/compiled_graph.h"
+#include "flashlight/scalar/scalar.h"
+
+namespace flashlight {
+
+// ---- captured programs --------------------------------------------------------------------------
+
+// A captured program as C++. It holds for what its capture holds for (Capture::assumptions).
+class CompiledCapture {
+ public:
+  CompiledCapture(CaptureBase capture, CompileSettings settings);
+
+  // The tensors of results for those of arguments; parameters and buffers are the model's, as they
+  // are at the time of the call. Writes what the program writes.
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& arguments) const;
+  const std::string& source() const { return compiled_.source(); }
+  const CompiledGraph& compiled() const { return compiled_; }
+
+ private:
+  CaptureBase capture_;
+  CompiledGraph compiled_;
+};
+
+template <class Signature = void>
+class Compiled;
+
+template <class Result, class... Arguments>
+class Compiled<Result(Arguments...)> : public CompiledCapture {
+ public:
+  Compiled(const Capture<Result(Arguments...)>& capture, CompileSettings settings)
+      : CompiledCapture(capture, std::move(settings)), capture_(capture) {}
+
+  template <class... Values>
+  Result operator()(Values&&... values) const {
+    const FlatValues flat = capture_.flatten_arguments(std::forward<Values>(values)...);
+    if constexpr (std::is_void_v<Result>)
+      run(flat.tensors);
+    else
+      return unflatten<Result>(capture_.result_structure(), run(flat.tensors));
+  }
+
+ private:
+  Capture<Result(Arguments...)> capture_;
+};
+
+template <>
+class Compiled<void> : public CompiledCapture {
+ public:
+  using CompiledCapture::CompiledCapture;
+  template <class... Tensors>
+  std::vector<at::Tensor> operator()(const Tensors&... tensors) const {
+    return run({tensors...});
+  }
+};
+
+// UserError that lists the operations there is no code for, or says what the compiler does.
+template <class Signature>
+Compiled<Signature> compile(const Capture<Signature>& capture, CompileSettings settings = {}) {
+  return Compiled<Signature>(capture, std::move(settings));
+}
+
+// ---- functions ----------------------------------------------------------------------------------
+
+// A function of tensors, compiled for each combination of dtypes and sizes it is called with, on
+// the first such call. Calls from several threads are safe.
+class CompiledFunction {
+ public:
+  CompiledFunction(composit::TensorFunction function, CompileSettings settings);
+
+  // All results.
+  std::vector<at::Tensor> call(const std::vector<at::Tensor>& inputs) const;
+  // The result of a function with one; UserError for others.
+  template <std::same_as<at::Tensor>... X>
+  at::Tensor operator()(const X&... x) const {
+    return only(call({x...}));
+  }
+  // Numbers are float64 tensors without dimensions.
+  template <std::convertible_to<double>... X>
+  double operator()(X... x) const {
+    return number(only(call({tensor(static_cast<double>(x))...})));
+  }
+
+  // A gradient per input for a cotangent per result. UserError where one is not of a floating point
+  // or complex dtype.
+  std::vector<at::Tensor> vjp(const std::vector<at::Tensor>& inputs,
+                              const std::vector<at::Tensor>& cotangents) const;
+  // Of a function with one input and one result.
+  at::Tensor vjp(const at::Tensor& x, const at::Tensor& cotangent) const;
+  double vjp(double x, double cotangent) const;
+
+  // What is compiled for inputs like these.
+  CompiledGraph specialized(const std::vector<at::Tensor>& inputs) const;
+
+ private:
+  static at::Tensor tensor(double value);
+  static double number(const at::Tensor& tensor);
+  at::Tensor only(const std::vector<at::Tensor>& results) const;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+CompiledFunction compile(composit::TensorFunction function, CompileSettings settings = {});
+// Of each element of its arguments, which are broadcast together.
+CompiledFunction compile(const ScalarFunction& function, CompileSettings settings = {});
+
+}  // namespace flashlight

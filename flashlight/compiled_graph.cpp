@@ -1,0 +1,239 @@
+#include "flashlight/compiled_graph.h"
+
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <map>
+#include <mutex>
+
+#include "composit/ad/chain_rule.h"
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
+#include "composit/ops/functions.h"
+#include "composit/passes/share_parts.h"
+#include "flashlight/cpp/backend.h"
+#include "tracer/convert.h"
+#include "tracer/memory_view.h"
+
+namespace flashlight {
+
+using composit::Graph;
+using composit::LazyTensor;
+using composit::UserError;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct CompiledGraph::State {
+  Graph graph;
+  CompileSettings settings;
+  cpp::Compiled compiled;
+  std::mutex mutex;
+  std::map<std::vector<bool>, CompiledGraph> vjps = {};  // by what is wanted
+};
+
+namespace {
+
+bool is_differentiable(composit::DType dtype) {
+  return composit::is_floating_point(dtype) || composit::is_complex(dtype);
+}
+
+bool is_differentiable(const LazyTensor& tensor) {
+  return tensor && is_differentiable(tensor.dtype());
+}
+
+// A row-major tensor with the elements of `tensor`, which has to be of the type of `input`.
+at::Tensor argument_for(const LazyTensor& input, const at::Tensor& tensor,
+                        const std::string& name) {
+  const composit::Type& expected = input.type();
+  const auto error = [&](const std::string& received) {
+    return UserError("[" + name + "] input '" + composit::input_name(*input.node) + "': expected " +
+                     composit::print(composit::tensor_type(expected.dtype, expected.sizes)) +
+                     " in the CPU's memory, received " + received);
+  };
+  if (tensor.layout() != c10::kStrided || !tensor.device().is_cpu())
+    throw error("one of layout " + c10::str(tensor.layout()) + " on " + c10::str(tensor.device()));
+  const composit::Type received = composit::tensor_type(
+      tracer::to_composit(tensor.scalar_type()), {tensor.sizes().begin(), tensor.sizes().end()});
+  if (received.dtype != expected.dtype || received.sizes != expected.sizes)
+    throw error(composit::print(received));
+  return tensor.resolve_conj().resolve_neg().contiguous();
+}
+
+at::Tensor zeros_like(const LazyTensor& output) {
+  return at::zeros(tracer::sizes_of(output.type()), tracer::to_c10(output.dtype()));
+}
+
+Graph vjp_graph(const Graph& graph, const std::vector<bool>& wanted) {
+  Graph::Parts parts;
+  parts.inputs = graph.inputs();
+  std::vector<LazyTensor> differentiated;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i]) differentiated.push_back(graph.inputs()[i]);
+  std::vector<composit::Seed> seeds;
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    const LazyTensor& output = graph.outputs()[i];
+    if (!is_differentiable(output)) continue;
+    const std::string number = graph.outputs().size() == 1 ? "" : "_" + std::to_string(i);
+    const LazyTensor cotangent = composit::input(
+        "cotangent" + number, composit::tensor_type(output.dtype(), output.type().sizes));
+    parts.inputs.push_back(cotangent);
+    seeds.push_back({output, cotangent});
+  }
+  parts.outputs = composit::chain_rule(seeds, differentiated);
+  return composit::share_parts(Graph(std::move(parts)));
+}
+
+// The names of the wanted inputs' gradients.
+std::vector<std::string> gradient_names(const Graph& graph, const std::vector<bool>& wanted) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i]) names.push_back(composit::input_name(*graph.inputs()[i].node) + "_gradient");
+  return names;
+}
+
+}  // namespace
+
+CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings) {
+  cpp::Compiled compiled = cpp::compile(
+      graph, {.name = settings.name, .results = settings.results, .flags = settings.flags});
+  state_ = std::make_shared<State>(std::move(graph), std::move(settings), std::move(compiled));
+}
+
+const Graph& CompiledGraph::graph() const { return state_->graph; }
+const std::string& CompiledGraph::source() const { return state_->compiled.source(); }
+
+CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->vjps.find(wanted);
+  if (found != state_->vjps.end()) return found->second;
+  if (wanted.size() != state_->graph.inputs().size())
+    throw UserError("[" + state_->settings.name + "] expected a choice for each of " +
+                    std::to_string(state_->graph.inputs().size()) + " inputs, received " +
+                    std::to_string(wanted.size()));
+  CompileSettings settings = state_->settings;
+  settings.name += "_vjp";
+  settings.results = gradient_names(state_->graph, wanted);
+  CompiledGraph derivative(vjp_graph(state_->graph, wanted), std::move(settings));
+  state_->vjps.emplace(wanted, derivative);
+  return derivative;
+}
+
+// ---- calls --------------------------------------------------------------------------------------
+
+// Outputs, then the new values of mutated inputs.
+std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs) const {
+  const Graph& graph = state_->graph;
+  std::vector<at::Tensor> kept, results;
+  std::vector<const void*> pointers;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    kept.push_back(inputs[i].defined()
+                       ? argument_for(graph.inputs()[i], inputs[i], state_->settings.name)
+                       : at::Tensor());
+    pointers.push_back(kept.back().defined() ? kept.back().const_data_ptr() : nullptr);
+  }
+  std::vector<void*> places;
+  const auto add_result = [&](const LazyTensor& value) {
+    results.push_back(value
+                          ? at::empty(tracer::sizes_of(value.type()), tracer::to_c10(value.dtype()))
+                          : at::Tensor());
+    if (value) places.push_back(results.back().mutable_data_ptr());
+  };
+  for (const LazyTensor& output : graph.outputs()) add_result(output);
+  for (const composit::Mutation& mutation : graph.mutations()) add_result(mutation.value);
+  state_->compiled.run(pointers, places);
+  return results;
+}
+
+// One call as autograd sees it.
+struct CompiledGraph::Call : torch::autograd::Function<Call> {
+  struct Called : torch::CustomClassHolder {
+    explicit Called(CompiledGraph one) : graph(std::move(one)) {}
+    CompiledGraph graph;
+  };
+
+  // Results that are there.
+  static variable_list forward(AutogradContext* context, const CompiledGraph& graph,
+                               at::TensorList inputs) {
+    variable_list saved = inputs.vec();  // as they are before anything is written to them
+    for (const composit::Mutation& mutation : graph.graph().mutations())
+      for (size_t i = 0; i < inputs.size(); ++i)
+        if (graph.graph().inputs()[i] == mutation.target) saved[i] = inputs[i].clone();
+    context->save_for_backward(saved);
+    context->saved_data["called"] = c10::IValue::make_capsule(c10::make_intrusive<Called>(graph));
+    variable_list results, constant;
+    const size_t outputs = graph.graph().outputs().size();
+    const std::vector<at::Tensor> all = graph.run(inputs.vec());
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].defined()) continue;
+      results.push_back(all[i]);
+      if (i >= outputs || !is_differentiable(graph.graph().outputs()[i]))
+        constant.push_back(all[i]);
+    }
+    context->mark_non_differentiable(constant);
+    return results;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& cotangents) {
+    const CompiledGraph graph =
+        c10::static_intrusive_pointer_cast<Called>(context->saved_data["called"].toCapsule())
+            ->graph;
+    variable_list inputs = context->get_saved_variables();
+    std::vector<bool> wanted;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      wanted.push_back(context->needs_input_grad(i) && inputs[i].defined() &&
+                       is_differentiable(graph.graph().inputs()[i]));
+    size_t next = 0;
+    for (const LazyTensor& output : graph.graph().outputs()) {
+      if (!output) continue;
+      const at::Tensor& cotangent = cotangents[next++];
+      if (is_differentiable(output))
+        inputs.push_back(cotangent.defined() ? cotangent : zeros_like(output));
+    }
+    const std::vector<at::Tensor> gradients = graph.vjp(wanted)(inputs);
+    variable_list all = {at::Tensor()};  // the graph is no tensor
+    size_t given = 0;
+    for (const bool one : wanted) all.push_back(one ? gradients[given++] : at::Tensor());
+    return all;
+  }
+};
+
+bool CompiledGraph::needs_autograd(const std::vector<at::Tensor>& inputs) const {
+  if (!at::GradMode::is_enabled()) return false;
+  bool any = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined() || !inputs[i].requires_grad()) continue;
+    any = true;
+    for (const composit::Mutation& mutation : graph().mutations())
+      if (graph().inputs()[i] == mutation.target) return false;
+  }
+  return any;
+}
+
+std::vector<at::Tensor> CompiledGraph::operator()(const std::vector<at::Tensor>& inputs) const {
+  if (inputs.size() != graph().inputs().size())
+    throw UserError("[" + state_->settings.name + "] expected " +
+                    std::to_string(graph().inputs().size()) + " tensors, received " +
+                    std::to_string(inputs.size()));
+  std::vector<at::Tensor> results;
+  if (needs_autograd(inputs)) {
+    const variable_list defined = Call::apply(*this, at::TensorList(inputs));
+    size_t next = 0;
+    for (const LazyTensor& output : graph().outputs())
+      results.push_back(output ? defined[next++] : at::Tensor());
+    results.insert(results.end(), defined.begin() + static_cast<std::ptrdiff_t>(next),
+                   defined.end());
+  } else {
+    const at::NoGradGuard no_grad;
+    results = run(inputs);
+  }
+  const at::NoGradGuard no_grad;
+  const size_t outputs = graph().outputs().size();
+  for (size_t i = 0; i < graph().mutations().size(); ++i)
+    for (size_t input = 0; input < inputs.size(); ++input)
+      if (graph().inputs()[input] == graph().mutations()[i].target)
+        inputs[input].copy_(results[outputs + i]);
+  results.resize(outputs);
+  return results;
+}
+
+}  // namespace flashlight

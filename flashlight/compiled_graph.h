@@ -1,0 +1,56 @@
+// A graph as compiled C++ that is called with LibTorch's tensors, and is one function to autograd.
+//
+//   const CompiledGraph f(graph, {.name = "relu3"});
+//   std::vector<at::Tensor> y = f({x});              // y[0].backward() works
+//   std::cout << f.source() << f.vjp({true}).source();
+//
+// The backward of a call is the graph's derivative, compiled when it is first needed. It computes
+// again what it needs of the results' parts instead of keeping them. Being a graph as well it has
+// derivatives of its own, so gradients of gradients work.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "composit/ir/graph.h"
+
+namespace flashlight {
+
+struct CompileSettings {
+  std::string name = "program";             // of the function in the source
+  std::vector<std::string> flags = {};      // of the compiler, after the backend's own
+  std::vector<std::string> arguments = {};  // what those of a function are called
+  std::vector<std::string> results = {};    // what results are called; after operations otherwise
+};
+
+class CompiledGraph {
+ public:
+  // UserError that lists the operations there is no code for, or says what the compiler does.
+  CompiledGraph(composit::Graph graph, CompileSettings settings);
+
+  const composit::Graph& graph() const;
+  // The C++ it was made of.
+  const std::string& source() const;
+
+  // A tensor per input of the graph (in the CPU's memory, of any strides); gives one per output, an
+  // undefined one where the graph has none. Writes what the graph writes to its inputs, after all
+  // else; a graph that writes to what requires a gradient is no function to autograd.
+  // UserError for tensors of other types than the inputs', and what generated code refuses.
+  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) const;
+
+  // Takes the inputs, then a cotangent per output of floating point or complex dtype; gives the
+  // gradients of those inputs that are `wanted`. UserError for an operation without a derivative.
+  CompiledGraph vjp(const std::vector<bool>& wanted) const;
+
+ private:
+  struct State;
+  struct Call;  // to autograd
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const;
+  bool needs_autograd(const std::vector<at::Tensor>& inputs) const;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace flashlight
