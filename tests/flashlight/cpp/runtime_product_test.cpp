@@ -99,6 +99,46 @@ TEST_F(RuntimeProduct, HasSeveralGroupsOfPanels) {
   expect_products<double>(30, 40, 4500);
 }
 
+// Right is NaN where no row of a tile has the term: those must not be touched.
+TEST_F(RuntimeProduct, LeavesOutTermsThatRowsDoNotHave) {
+  constexpr int kSize = 70, kTerms = 1300;  // terms in two parts
+  auto left = matrix<double>(kSize, kTerms, false, 1),
+       right = matrix<double>(kTerms, kSize, false, 2);
+  const auto range = [](int i) { return fl::Range{i / 2, i < 3 ? 0 : i * 18}; };
+  const auto has = [&](int i, int k) { return k >= range(i).begin && k < range(i).end; };
+  for (int k = kTerms - 50; k < kTerms; ++k)
+    for (int j = 0; j < kSize; ++j) right(k, j) = NAN;
+  std::vector<double> sums(kSize * kSize, 1000);
+  fl::product<double>(
+      kSize, kSize, fl::Within{kTerms, range},
+      [&](int i, int k) { return has(i, k) ? left(i, k) : 0; }, right.places(),
+      [&](int i, int j, double sum) { sums[static_cast<size_t>(i * kSize + j)] = sum; });
+  for (int i = 0; i < kSize; ++i)
+    for (int j = 0; j < kSize; ++j) {
+      double expected = 0;
+      for (int k = 0; k < kTerms; ++k)
+        if (has(i, k)) expected += left(i, k) * right(k, j);
+      EXPECT_EQ(sums[static_cast<size_t>(i * kSize + j)], expected) << i << " " << j;
+    }
+}
+
+TEST_F(RuntimeProduct, IsZeroInColumnsThatRowsDoNotHave) {
+  constexpr int kSize = 70, kTerms = 9;
+  auto left = matrix<float>(kSize, kTerms, false, 1), right = matrix<float>(kTerms, kSize, true, 2);
+  const auto range = [](int i) { return fl::Range{i / 2, i < 3 ? 0 : i + 1}; };
+  std::vector<float> sums(kSize * kSize, 1000);
+  fl::product<float>(
+      kSize, fl::Within{kSize, range}, kTerms, left.places(), right.places(),
+      [&](int i, int j, float sum) { sums[static_cast<size_t>(i * kSize + j)] = sum; });
+  for (int i = 0; i < kSize; ++i)
+    for (int j = 0; j < kSize; ++j) {
+      float expected = 0;
+      for (int k = 0; k < kTerms && j >= range(i).begin && j < range(i).end; ++k)
+        expected += left(i, k) * right(k, j);
+      EXPECT_EQ(sums[static_cast<size_t>(i * kSize + j)], expected) << i << " " << j;
+    }
+}
+
 TEST_F(RuntimeProduct, OfNothingIsNothing) {
   int stores = 0;
   const float x = 1;
