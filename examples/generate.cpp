@@ -1,21 +1,15 @@
 // What the cpp backend writes, for reading: the programs of examples/generated.
 //
-//   generate FOLDER            writes them
-//   generate --check FOLDER    compares with what is there; prints what differs
-#include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <iterator>
-
+//   generate_examples FOLDER            writes them
+//   generate_examples --check FOLDER    compares with what is there; prints what differs
 #include "composit/ad/chain_rule.h"
 #include "composit/ir/annotation_scope.h"
-#include "composit/ir/error.h"
 #include "composit/nn/nn.h"
 #include "composit/ops/control_flow.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/vmap.h"
+#include "examples/generated_program.h"
 #include "examples/objectives/gmm.h"
-#include "flashlight/cpp/backend.h"
 #include "flashlight/scalar/scalar.h"
 
 using composit::DType;
@@ -26,14 +20,9 @@ using composit::LazyTensor;
 using composit::Tensor;
 using composit::tensor_type;
 using composit::Tensors;
+using examples::Program;
 
 namespace {
-
-struct Program {
-  std::string name;
-  Graph graph;
-  std::vector<std::string> results;
-};
 
 // `y` of `inputs`, and its vjp: what flows back to `wanted` for `dy`.
 std::vector<Program> with_gradient(const std::string& name, std::vector<LazyTensor> inputs,
@@ -89,35 +78,16 @@ std::vector<Program> perceptron() {
 std::vector<Program> gmm() {
   const objectives::Problem problem = objectives::gmm_problem({.d = 64, .k = 200, .n = 1000});
   return {{"gmm", problem.objective, {"log_posterior"}},
-          {"gmm_gradient", problem.gradient, {"d_alphas", "d_means", "d_icf"}}};
-}
-
-std::string read(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+          {"gmm_gradient", problem.gradient, {"log_posterior", "d_alphas", "d_means", "d_icf"}}};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool check = argc == 3 && std::string(argv[1]) == "--check";
-  if (argc != 2 && !check) return 2;
-  const std::filesystem::path folder = argv[argc - 1];
-  bool same = true;
-  try {
-    for (const auto& programs : {relu3(), sqrl(), perceptron(), gmm()})
-      for (const Program& program : programs) {
-        const std::string text =
-            flashlight::cpp::source_of(program.graph, program.name, program.results).text;
-        const std::filesystem::path path = folder / (program.name + ".cpp");
-        if (!check) std::ofstream(path) << text;
-        if (check && read(path) == text) continue;
-        if (check) std::cout << path.string() << " is not what is written now:\n" << text;
-        same = same && !check;
-      }
-  } catch (const composit::UserError& error) {
-    std::cerr << error.what() << "\n";
-    return 1;
-  }
-  return same ? 0 : 1;
+  return examples::generate(argc, argv, [] {
+    std::vector<Program> all;
+    for (const std::vector<Program>& programs : {relu3(), sqrl(), perceptron(), gmm()})
+      all.insert(all.end(), programs.begin(), programs.end());
+    return all;
+  });
 }

@@ -52,7 +52,7 @@ void gmm_gradient_part(const GmmGradientPartWeights& weights, const double (&x)[
 void gmm_gradient_part_2(const GmmGradientPart2Weights& weights, const double (&icf)[200][2080],
                          const double (&means)[200][64], const double (&alphas)[200],
                          const double (&x)[1000][64], double (&exp)[200][64],
-                         double (&cat)[200][2081], double& reshape_2, double& d_alphas,
+                         double (&cat)[200][2081], double& reshape_2, double& log_posterior,
                          double (&mul_3)[1000][200], double (&mul_4)[1000][200][64],
                          std::byte* arena) {
   auto& reshape = fl::at<double[200][64]>(arena, 0);
@@ -91,20 +91,20 @@ void gmm_gradient_part_2(const GmmGradientPart2Weights& weights, const double (&
     for (int j = 0; j < 2016; ++j) sum_5 += icf[i][j + 64] * icf[i][j + 64];
   const double sub = 0.5 * (sum_2 + sum_5) - mul_2;
   const double sum_6 = fl::sum<double>(1000, [&](int i) { return reshape_3[i]; });
-  d_alphas = sum_6 - mul + sub + 882533.5145654328;
+  log_posterior = sum_6 - mul + sub + 882533.5145654328;
 }
 
 void gmm_gradient(const Weights& weights, const double (&alphas)[200],
                   const double (&means)[200][64], const double (&icf)[200][2080],
-                  const double (&x)[1000][64], double& d_alphas, double (&d_means)[200],
-                  double (&d_icf)[200][64], double (&add)[200][2080], std::byte* arena) {
+                  const double (&x)[1000][64], double& log_posterior, double (&d_alphas)[200],
+                  double (&d_means)[200][64], double (&d_icf)[200][2080], std::byte* arena) {
   auto& exp = fl::at<double[200][64]>(arena, 112283200);
   auto& cat = fl::at<double[200][2081]>(arena, 108953600);
   double reshape;
   auto& mul = fl::at<double[1000][200]>(arena, 102400000);
   auto& mul_2 = fl::at<double[1000][200][64]>(arena, 0);
   gmm_gradient_part_2(weights.gmm_gradient_part_2, icf, means, alphas, x, exp, cat, reshape,
-                      d_alphas, mul, mul_2, arena + 112437184);
+                      log_posterior, mul, mul_2, arena + 112437184);
   auto& reshape_2 = fl::at<double[200]>(arena, 112435584);
   for (int j = 0; j < 200; ++j) reshape_2[j] = 0.0;
   for (int i = 0; i < 1000; ++i)
@@ -115,7 +115,7 @@ void gmm_gradient(const Weights& weights, const double (&alphas)[200],
       [&](int k, int j) { return mul_2[k][j / 64][j % 64]; },
       [&](int i, int j, double sum) { permute[j][i] = sum; });
   for (int i = 0; i < 200; ++i)
-    d_means[i] = (-1000.0) * fl::exp(alphas[i] - reshape) + reshape_2[i];
+    d_alphas[i] = (-1000.0) * fl::exp(alphas[i] - reshape) + reshape_2[i];
   auto& index_put = fl::at<double[2081]>(arena, 112385600);
   auto& slice_backward = fl::at<double[2080]>(arena, 112402304);
   auto& slice_backward_2 = fl::at<double[2080]>(arena, 112418944);
@@ -125,7 +125,7 @@ void gmm_gradient(const Weights& weights, const double (&alphas)[200],
     for (int j = 0; j < 1000; ++j)
       for (int k = 0; k < 64; ++k) reshape_3[k] += -mul_2[j][i][k];
     for (int j = 0; j < 64; ++j)
-      d_icf[i][j] = fl::sum<double>(
+      d_means[i][j] = fl::sum<double>(
           64, [&](int k) { return cat[i][weights.constant[j + k * 64]] * reshape_3[k]; });
     for (int j = 0; j < 2081; ++j) {
       index_put[j] = 0.0;
@@ -144,7 +144,7 @@ void gmm_gradient(const Weights& weights, const double (&alphas)[200],
     for (int j = 0; j < 2080; ++j) slice_backward_2[j] = 0.0;
     for (int j = 0; j < 64; ++j)
       slice_backward_2[j] = (0.5 * (exp[i][j] + exp[i][j]) + index_put[j]) * exp[i][j] + reshape_4;
-    for (int j = 0; j < 2080; ++j) add[i][j] = slice_backward[j] + slice_backward_2[j];
+    for (int j = 0; j < 2080; ++j) d_icf[i][j] = slice_backward[j] + slice_backward_2[j];
   }
 }
 

@@ -1,6 +1,7 @@
 #include "flashlight/cpp/emit.h"
 
 #include <algorithm>
+#include <set>
 
 #include "flashlight/cpp/format.h"
 #include "flashlight/cpp/literal.h"
@@ -74,6 +75,42 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
   return code;
 }
 
+int line_count(const std::string& text) {
+  return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+}
+
+// Of steps in the same loop: all their operations, the place of the first.
+Origin origin_of(const Routine& function, const std::vector<size_t>& steps) {
+  Origin common = origin_of(function.steps[steps[0]]);
+  std::set<std::string> operations = {common.operation};
+  for (const size_t step : steps) {
+    const std::string& operation = origin_of(function.steps[step]).operation;
+    if (operations.insert(operation).second) common.operation += ", " + operation;
+  }
+  return common;
+}
+
+// What lines of a function, the first of which is line `first`, are for.
+void add_origins(const Routine& function, const Code& written,
+                 const std::vector<WrittenPiece>& pieces, int first,
+                 std::vector<EmittedLines>& origins) {
+  const auto lines_of = [&](size_t begin, size_t end) {
+    const auto at = [&](size_t i) {
+      return written.lines.begin() + static_cast<std::ptrdiff_t>(i);
+    };
+    return line_count(formatted(str(Code{{at(begin), at(end)}, 0})));
+  };
+  size_t begin = written.lines.size() - 1;  // the last line is the brace
+  for (const WrittenPiece& piece : pieces) begin -= piece.lines;
+  int line = first + lines_of(0, begin);
+  for (const WrittenPiece& piece : pieces) {
+    const int last = line + lines_of(begin, begin + piece.lines) - 1;
+    origins.push_back({line, last, origin_of(function, piece.steps)});
+    begin += piece.lines;
+    line = last + 1;
+  }
+}
+
 }  // namespace
 
 const std::string& runtime_text() {
@@ -93,18 +130,24 @@ Source emit(Program program) {
   for (size_t i = 0; i < program.functions.size(); ++i)
     if (!structs[i].members.empty())
       source.structs += "\n" + str(weight_struct(program, structs, i));
+  const std::string opening =
+      "#include \"" + std::string(kRuntimeName) + "\"\n\nnamespace " + source.name + " {\n";
+  const int before = line_count(opening + source.structs);
   std::string loaded;
   for (size_t i = 0; i < program.functions.size(); ++i) {
     RoutineWriter writer(program, i, structs, callees);
-    source.functions += "\n" + formatted(str(writer.write()));
+    const Code written = writer.write();
+    source.functions += "\n";
+    add_origins(program.functions[i], written, writer.pieces(),
+                1 + before + line_count(source.functions), source.origins);
+    source.functions += formatted(str(written));
     callees.push_back(writer.signature());
     if (i + 1 < program.functions.size()) continue;
     source.declaration = str(call("void " + source.name, writer.parameters(), ";", 0));
     loaded = formatted(str(entry(program, writer, source.entry_name)));
     source.arena_bytes = writer.signature().arena_bytes;
   }
-  source.text = "#include \"" + std::string(kRuntimeName) + "\"\n\nnamespace " + source.name +
-                " {\n" + source.structs + source.functions + "\n}  // namespace " + source.name +
+  source.text = opening + source.structs + source.functions + "\n}  // namespace " + source.name +
                 "\n\n" + loaded;
   const Routine& main = program.functions.back();
   for (size_t i = 0; i < main.inputs.size(); ++i)

@@ -29,6 +29,25 @@ void add_identifiers(const std::string& text, std::set<std::string>& identifiers
   }
 }
 
+// Where a function is called: the module of the first call, and the number of calls.
+struct Callers {
+  std::string module;
+  size_t count = 0;
+};
+
+Callers callers_of(const Program& program, size_t function) {
+  Callers callers;
+  for (size_t caller = function + 1; caller < program.functions.size(); ++caller)
+    for (const Step& step : program.functions[caller].steps) {
+      const auto* call = std::get_if<Invocation>(&step);
+      if (call == nullptr || call->function != function) continue;
+      if (callers.count++ > 0) continue;
+      const std::string outer = callers_of(program, caller).module, &inner = call->origin.module;
+      callers.module = outer + (outer.empty() || inner.empty() ? "" : ".") + inner;
+    }
+  return callers;
+}
+
 void add_steps(const Item& item, std::set<size_t>& steps) {
   if (!item.is_loop()) steps.insert(item.step);
   for (const Item& inner : item.body) add_steps(inner, steps);
@@ -258,18 +277,15 @@ Code RoutineWriter::constants() const {
 
 Code RoutineWriter::heading() const {
   std::set<std::string> sources;
-  std::string module = function_.steps.empty() ? "" : origin_of(function_.steps[0]).module;
-  for (const Step& one : function_.steps) {
-    const Origin& origin = origin_of(one);
-    module = composit::common_scope(module, origin.module);
-    if (!origin.source.empty()) sources.insert(origin.source);
-  }
-  Code code;
-  if (!module.empty() && !sources.empty())
-    code += comment(module + ", " + *sources.begin());
-  else if (!module.empty() || !sources.empty())
-    code += comment(module.empty() ? *sources.begin() : module);
-  return code;
+  for (const Step& one : function_.steps)
+    if (const Origin& origin = origin_of(one); !origin.source.empty())
+      sources.insert(origin.source);
+  const Callers callers = callers_of(program_, number_);
+  std::string text = callers.module;
+  if (!text.empty() && callers.count > 1)
+    text += " and " + std::to_string(callers.count - 1) + " like it";
+  if (!sources.empty()) text += (text.empty() ? "" : ", ") + *sources.begin();
+  return text.empty() ? Code() : comment(text);
 }
 
 std::string RoutineWriter::loop_name(const std::vector<std::string>& loops) {
@@ -317,7 +333,7 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
       if (!path.empty()) return;
       std::set<size_t> steps;
       for (size_t one = first; one <= i; ++one) add_steps(list[one], steps);
-      pieces_.push_back({code.lines.size() - lines, *steps.rbegin() + 1});
+      pieces_.push_back({code.lines.size() - lines, {steps.begin(), steps.end()}});
     };
     const Item& item = list[i];
     code += declarations(item, path);

@@ -23,9 +23,10 @@ struct Signature {
   int64_t arena_bytes = 0;
 };
 
-// Lines of a function that belong together, and where in the order of its steps they end.
+// Lines of a function that belong together, and its steps that are written there, in order.
 struct WrittenPiece {
-  size_t lines, end_step;
+  size_t lines;
+  std::vector<size_t> steps;
 };
 
 class RoutineWriter {

@@ -136,12 +136,12 @@ class Choice {
     std::pair<size_t, size_t> best = {0, 0};
     double least = 1e9;
     for (size_t first = 0; first < pieces_.size(); ++first) {
-      const size_t begin = first == 0 ? 0 : pieces_[first - 1].end_step;
+      const size_t begin = first == 0 ? 0 : pieces_[first - 1].steps.back() + 1;
       size_t lines = 0;
       for (size_t last = first; last < pieces_.size(); ++last) {
         lines += pieces_[last].lines;
         if (lines > kMostLines && last > first) break;
-        const size_t end = pieces_[last].end_step;
+        const size_t end = pieces_[last].steps.back() + 1;
         const bool whole = end - begin == function_.steps.size();
         if (lines < kLeastLines || whole || is_call(begin, end)) continue;
         const size_t passed = interface_of(begin, end);

@@ -1,14 +1,18 @@
 // Whole programs as C++: random graphs with branches and loops, their gradients, what repeats.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
 #include "composit/ad/chain_rule.h"
+#include "composit/ir/parse.h"
 #include "composit/ops/control_flow.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
+#include "flashlight/cpp/backend.h"
 #include "tests/flashlight/cpp/compare.h"
 #include "tests/passes/computable_graph.h"
+#include "tests/user_error.h"
 
 namespace flashlight::cpp {
 namespace {
@@ -17,6 +21,8 @@ using namespace composit;  // NOLINT
 using test::Case;
 using test::case_of;
 using test::differences;
+using testing::HasSubstr;
+using testing::Optional;
 
 constexpr uint64_t kGraphs = 120;
 
@@ -103,6 +109,21 @@ std::pair<size_t, size_t> measures(const std::string& text) {
     longest = std::max(longest, line.size());
   }
   return {longest, most};
+}
+
+// A macro breaks the line in which the operation is.
+TEST(Programs, the_compilers_errors_name_the_operation) {
+  const Graph graph = parse(R"(graph(%x: float32[300]) {
+    %cumsum: float32[300] = aten::cumsum(%x, dim=0)  # scope=encoder.first source=model.cpp:12
+    %tanh: float32[300] = aten::tanh(%cumsum)  # scope=decoder
+    %mul: float32[300] = aten::mul.Tensor(%tanh, %cumsum)
+    return %mul
+  })");
+  const auto compile = [&](const std::string& flag) {
+    return user_error([&] { cpp::compile(graph, {.name = "broken", .flags = {flag}}); });
+  };
+  EXPECT_THAT(compile("-Dfirst_sum="),
+              Optional(HasSubstr("emitted for aten::cumsum at model.cpp:12 (encoder.first)")));
 }
 
 TEST(Programs, functions_and_lines_are_short) {

@@ -1,0 +1,193 @@
+#include "flashlight.hpp"
+
+namespace bert_base {
+
+struct EncoderLayerPartWeights {
+  const float (*attention_output_dense_weight)[768];
+  const float* attention_output_dense_bias;
+  const float* attention_output_layer_norm_weight;
+  const float* attention_output_layer_norm_bias;
+  const float (*intermediate_dense_weight)[768];
+  const float* intermediate_dense_bias;
+  const float (*output_dense_weight)[3072];
+  const float* output_dense_bias;
+  const float* output_layer_norm_weight;
+  const float* output_layer_norm_bias;
+};
+
+struct EncoderLayerWeights {
+  const float (*value_weight)[768];
+  const float* value_bias;
+  const float (*key_weight)[768];
+  const float* key_bias;
+  const float (*query_weight)[768];
+  const float* query_bias;
+  EncoderLayerPartWeights encoder_layer_part;
+};
+
+struct Weights {
+  const float (*word_embeddings_weight)[768];
+  const float (*position_embeddings_weight)[768];
+  const float (*token_type_embeddings_weight)[768];
+  const float* layer_norm_weight;
+  const float* layer_norm_bias;
+  const float (*dense_weight)[768];
+  const float* dense_bias;
+  EncoderLayerWeights encoder_layer[12];
+};
+
+// encoder.layer.0.attention.output
+void encoder_layer_part(const EncoderLayerPartWeights& weights, const float (&permute)[128][12][64],
+                        const float (&x)[128][768], float (&output_layer_norm)[128][768],
+                        std::byte* arena) {
+  auto& add = fl::at<float[128][768]>(arena, 0);
+  fl::product<float>(
+      128, 768, 768, [&](int i, int k) { return permute[i][k / 64][k % 64]; },
+      [&](int k, int j) { return weights.attention_output_dense_weight[j][k]; },
+      [&](int i, int j, float sum) {
+        add[i][j] = sum + weights.attention_output_dense_bias[j] + x[i][j];
+      });
+  auto& attention_output_layer_norm = fl::at<float[128][768]>(arena, 1572864);
+  for (int i = 0; i < 128; ++i) {
+    const float mean = fl::sum<float>(768, [&](int j) { return add[i][j]; }) / 768.0f;
+    const float sum = fl::sum<float>(768, [&](int j) {
+      const float difference = add[i][j] - mean;
+      return difference * difference;
+    });
+    const float rsqrt = fl::rsqrt(sum / 768.0f + 1e-12f);
+    for (int j = 0; j < 768; ++j) {
+      const float product = (add[i][j] - mean) * rsqrt;
+      const float product_2 = product * weights.attention_output_layer_norm_weight[j];
+      attention_output_layer_norm[i][j] = product_2 + weights.attention_output_layer_norm_bias[j];
+    }
+  }
+  auto& intermediate = fl::at<float[128][3072]>(arena, 0);
+  fl::product<float>(
+      128, 3072, 768, [&](int i, int k) { return attention_output_layer_norm[i][k]; },
+      [&](int k, int j) { return weights.intermediate_dense_weight[j][k]; },
+      [&](int i, int j, float sum) {
+        const float sum_2 = sum + weights.intermediate_dense_bias[j];
+        intermediate[i][j] = 0.5f * sum_2 * (1.0f + fl::erf(sum_2 * 0.70710677f));
+      });
+  auto& add_2 = fl::at<float[128][768]>(arena, 1966080);
+  fl::product<float>(
+      128, 768, 3072, [&](int i, int k) { return intermediate[i][k]; },
+      [&](int k, int j) { return weights.output_dense_weight[j][k]; },
+      [&](int i, int j, float sum) {
+        add_2[i][j] = sum + weights.output_dense_bias[j] + attention_output_layer_norm[i][j];
+      });
+  for (int i = 0; i < 128; ++i) {
+    const float mean_2 = fl::sum<float>(768, [&](int j) { return add_2[i][j]; }) / 768.0f;
+    const float sum = fl::sum<float>(768, [&](int j) {
+      const float difference = add_2[i][j] - mean_2;
+      return difference * difference;
+    });
+    const float rsqrt_2 = fl::rsqrt(sum / 768.0f + 1e-12f);
+    for (int j = 0; j < 768; ++j) {
+      const float product = (add_2[i][j] - mean_2) * rsqrt_2 * weights.output_layer_norm_weight[j];
+      output_layer_norm[i][j] = product + weights.output_layer_norm_bias[j];
+    }
+  }
+}
+
+// encoder.layer.0 and 11 like it
+void encoder_layer(const EncoderLayerWeights& weights, const float (&x)[128][768],
+                   const bool (&x_2)[128], float (&output_layer_norm)[128][768], std::byte* arena) {
+  auto& value = fl::at<float[128][768]>(arena, 0);
+  fl::product<float>(
+      128, 768, 768, [&](int i, int k) { return x[i][k]; },
+      [&](int k, int j) { return weights.value_weight[j][k]; },
+      [&](int i, int j, float sum_2) { value[i][j] = sum_2 + weights.value_bias[j]; });
+  auto& key = fl::at<float[128][768]>(arena, 393216);
+  fl::product<float>(
+      128, 768, 768, [&](int i, int k) { return x[i][k]; },
+      [&](int k, int j) { return weights.key_weight[j][k]; },
+      [&](int i, int j, float sum_2) { key[i][j] = sum_2 + weights.key_bias[j]; });
+  auto& query = fl::at<float[128][768]>(arena, 786432);
+  fl::product<float>(
+      128, 768, 768, [&](int i, int k) { return x[i][k]; },
+      [&](int k, int j) { return weights.query_weight[j][k]; },
+      [&](int i, int j, float sum_2) { query[i][j] = sum_2 + weights.query_bias[j]; });
+  auto& where = fl::at<float[128][128]>(arena, 1572864);
+  auto& exp = fl::at<float[128][128]>(arena, 1638400);
+  auto& permute = fl::at<float[128][12][64]>(arena, 1179648);
+  for (int i = 0; i < 12; ++i) {
+    fl::product<float>(
+        128, 128, 64, [&](int j, int k) { return query[j][i * 64 + k]; },
+        [&](int k, int m) { return key[m][i * 64 + k]; },
+        [&](int j, int m, float sum_2) { where[j][m] = x_2[m] ? sum_2 * 0.125f : -INFINITY; });
+    float sum[128];
+    for (int j = 0; j < 128; ++j) {
+      const float amax = fl::largest<float>(128, [&](int k) { return where[j][k]; });
+      for (int k = 0; k < 128; ++k) exp[j][k] = fl::exp(where[j][k] - amax);
+      sum[j] = fl::sum<float>(128, [&](int k) { return exp[j][k]; });
+    }
+    fl::product<float>(
+        128, 64, 128, [&](int j, int k) { return exp[j][k] / sum[j]; },
+        [&](int k, int m) { return value[k][i * 64 + m]; },
+        [&](int j, int m, float sum_2) { permute[j][i][m] = sum_2; });
+  }
+  encoder_layer_part(weights.encoder_layer_part, permute, x, output_layer_norm, arena + 1703936);
+}
+
+void bert_base(const Weights& weights, const int64_t (&input_0_0)[1][128],
+               const int64_t (&input_0_1)[1][128], float (&layer_11)[1][128][768],
+               float (&pooler)[1][768], std::byte* arena) {
+  auto& reshape = fl::at<bool[128]>(arena, 1179648);
+  for (int i = 0; i < 128; ++i) reshape[i] = input_0_1[0][i] != 0;
+  auto& layer_norm = fl::at<float[128][768]>(arena, 786432);
+  for (int i = 0; i < 128; ++i) {
+    const float sum_2 = fl::sum<float>(768, [&](int j) {
+      const float sum = weights.word_embeddings_weight[fl::checked(input_0_0[0][i], 30522)][j] +
+                        weights.token_type_embeddings_weight[0][j];
+      return sum + weights.position_embeddings_weight[i][j];
+    });
+    const float mean = sum_2 / 768.0f;
+    float sub[768];
+    for (int j = 0; j < 768; ++j) {
+      const float sum_3 = weights.word_embeddings_weight[fl::checked(input_0_0[0][i], 30522)][j] +
+                          weights.token_type_embeddings_weight[0][j];
+      sub[j] = sum_3 + weights.position_embeddings_weight[i][j] - mean;
+    }
+    const float sum_3 = fl::sum<float>(768, [&](int j) { return sub[j] * sub[j]; });
+    const float rsqrt = fl::rsqrt(sum_3 / 768.0f + 1e-12f);
+    for (int j = 0; j < 768; ++j) {
+      const float product = sub[j] * rsqrt * weights.layer_norm_weight[j];
+      layer_norm[i][j] = product + weights.layer_norm_bias[j];
+    }
+  }
+  auto& encoder_layer_results = fl::at<float[2][128][768]>(arena, 0);
+  encoder_layer(weights.encoder_layer[0], layer_norm, reshape, encoder_layer_results[0],
+                arena + 1179776);
+  for (int i = 1; i < 11; ++i)
+    encoder_layer(weights.encoder_layer[i], encoder_layer_results[(i - 1) % 2], reshape,
+                  encoder_layer_results[i % 2], arena + 1179776);
+  encoder_layer(weights.encoder_layer[11], encoder_layer_results[0], reshape,
+                fl::as<float[128][768]>(layer_11), arena + 1179776);
+  for (int i = 0; i < 768; ++i) {
+    const float sum =
+        fl::sum<float>(768, [&](int j) { return layer_11[0][0][j] * weights.dense_weight[i][j]; });
+    pooler[0][i] = fl::tanh(weights.dense_bias[i] + sum);
+  }
+}
+
+}  // namespace bert_base
+
+extern "C" const char* bert_base_entry([[maybe_unused]] const void* const* arguments,
+                                       [[maybe_unused]] const void* const* weights,
+                                       [[maybe_unused]] void* const* results,
+                                       [[maybe_unused]] void* arena) {
+  bert_base::Weights bound;
+  std::memcpy(&bound, weights, sizeof bound);
+  try {
+    bert_base::bert_base(bound,
+                         *static_cast<std::add_pointer_t<const int64_t[1][128]>>(arguments[0]),
+                         *static_cast<std::add_pointer_t<const int64_t[1][128]>>(arguments[1]),
+                         *static_cast<std::add_pointer_t<float[1][128][768]>>(results[0]),
+                         *static_cast<std::add_pointer_t<float[1][768]>>(results[1]),
+                         static_cast<std::byte*>(arena));
+  } catch (const std::exception& error) {
+    return fl::keep_message(error.what());
+  }
+  return nullptr;
+}
