@@ -60,13 +60,28 @@ Subject training_step(std::string name, Model model,
 
 }  // namespace
 
-Subject resnet50() {
+namespace {
+
+Subject resnet(std::string name, models::ResNet model) {
   return subject<models::ResNet>(
-      "resnet50", make_with_random_weights<models::ResNet>(models::ResNetConfig()),
-      [](models::ResNet& model, const Tensors& x) -> Tensors { return {model->forward(x[0])}; },
+      std::move(name), std::move(model),
+      [](models::ResNet& net, const Tensors& x) -> Tensors { return {net->forward(x[0])}; },
       [](uint64_t seed) -> Tensors {
         return {noise({1, 3, 224, 224}, seed)};
       });
+}
+
+}  // namespace
+
+Subject resnet50() {
+  return resnet("resnet50", make_with_random_weights<models::ResNet>(models::ResNetConfig()));
+}
+
+Subject resnet18() {
+  auto model = models::resnet18();
+  models::fill_random_weights(*model);
+  model->eval();
+  return resnet("resnet18", std::move(model));
 }
 
 Subject bert_base() {

@@ -23,6 +23,7 @@ struct Subject {
 };
 
 Subject resnet50();       // 1×3×224×224, evaluation
+Subject resnet18();       // the same
 Subject bert_base();      // 1×128 tokens with a mask, evaluation
 Subject unet();           // Stable Diffusion 1.5, 32×32 latents, 77 text tokens
 Subject vae_decoder();    // Stable Diffusion 1.5, 32×32 latents to 256×256
