@@ -153,7 +153,8 @@ void gmm_gradient(const Weights& weights, const double (&alphas)[200],
 extern "C" const char* gmm_gradient_entry([[maybe_unused]] const void* const* arguments,
                                           [[maybe_unused]] const void* const* weights,
                                           [[maybe_unused]] void* const* results,
-                                          [[maybe_unused]] void* arena) {
+                                          [[maybe_unused]] void* arena,
+                                          [[maybe_unused]] uint64_t seed) {
   gmm_gradient::Weights bound;
   std::memcpy(&bound, weights, sizeof bound);
   try {

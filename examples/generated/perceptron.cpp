@@ -30,7 +30,8 @@ void perceptron(const Weights& weights, const float (&x)[64][784], float (&y)[64
 extern "C" const char* perceptron_entry([[maybe_unused]] const void* const* arguments,
                                         [[maybe_unused]] const void* const* weights,
                                         [[maybe_unused]] void* const* results,
-                                        [[maybe_unused]] void* arena) {
+                                        [[maybe_unused]] void* arena,
+                                        [[maybe_unused]] uint64_t seed) {
   perceptron::Weights bound;
   std::memcpy(&bound, weights, sizeof bound);
   try {

@@ -45,7 +45,8 @@ void perceptron_gradient(const Weights& weights, const float (&x)[64][784],
 extern "C" const char* perceptron_gradient_entry([[maybe_unused]] const void* const* arguments,
                                                  [[maybe_unused]] const void* const* weights,
                                                  [[maybe_unused]] void* const* results,
-                                                 [[maybe_unused]] void* arena) {
+                                                 [[maybe_unused]] void* arena,
+                                                 [[maybe_unused]] uint64_t seed) {
   perceptron_gradient::Weights bound;
   std::memcpy(&bound, weights, sizeof bound);
   try {

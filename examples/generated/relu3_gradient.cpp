@@ -16,7 +16,8 @@ void relu3_gradient(const float (&x)[1024], const float (&dy)[1024], float (&d_x
 extern "C" const char* relu3_gradient_entry([[maybe_unused]] const void* const* arguments,
                                             [[maybe_unused]] const void* const* weights,
                                             [[maybe_unused]] void* const* results,
-                                            [[maybe_unused]] void* arena) {
+                                            [[maybe_unused]] void* arena,
+                                            [[maybe_unused]] uint64_t seed) {
   try {
     relu3_gradient::relu3_gradient(
         *static_cast<std::add_pointer_t<const float[1024]>>(arguments[0]),

@@ -83,7 +83,8 @@ void sqrl_gradient(const float (&x)[1000][16][16], const float (&dy)[1000],
 extern "C" const char* sqrl_gradient_entry([[maybe_unused]] const void* const* arguments,
                                            [[maybe_unused]] const void* const* weights,
                                            [[maybe_unused]] void* const* results,
-                                           [[maybe_unused]] void* arena) {
+                                           [[maybe_unused]] void* arena,
+                                           [[maybe_unused]] uint64_t seed) {
   try {
     sqrl_gradient::sqrl_gradient(
         *static_cast<std::add_pointer_t<const float[1000][16][16]>>(arguments[0]),

@@ -1,6 +1,7 @@
 #include "flashlight/cpp/backend.h"
 
 #include <cstring>
+#include <set>
 
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
@@ -15,7 +16,7 @@ namespace {
 using composit::Graph;
 using composit::UserError;
 // Returns nullptr, or what is wrong.
-using Entry = const char*(const void* const*, const void* const*, void* const*, void*);
+using Entry = const char*(const void* const*, const void* const*, void* const*, void*, uint64_t);
 
 std::shared_ptr<std::byte> allocate(int64_t bytes) {
   constexpr std::align_val_t kAlignment{64};
@@ -43,10 +44,7 @@ Array result_of(const Type& type) {
 
 toolchain::LineOrigin origin_in(const std::string& file, int first, int last,
                                 const Origin& origin) {
-  std::string text = origin.operation;
-  if (!origin.source.empty()) text += " at " + origin.source;
-  if (!origin.module.empty()) text += " (" + origin.module + ")";
-  return {file, first, last, text};
+  return {file, first, last, place_of(origin)};
 }
 
 }  // namespace
@@ -79,10 +77,14 @@ std::vector<Compiled> compile(const std::vector<Graph>& graphs,
   toolchain::Sources sources;
   sources.headers.push_back({kRuntimeName, runtime_text()});
   toolchain::SourceFile unit = {"kernels.cpp", ""};
+  std::set<std::string> headers;
   std::vector<Source> emitted;
   int lines = 0;
   for (size_t i = 0; i < graphs.size(); ++i) {
     emitted.push_back(source_of(graphs[i], names[i], options.results));
+    for (const std::string& header : emitted.back().headers)
+      if (headers.insert(header).second)
+        sources.headers.push_back({header, runtime_header(header)});
     const std::string& text = emitted.back().text;
     for (const EmittedLines& place : emitted.back().origins)
       sources.origins.push_back(
@@ -117,7 +119,7 @@ Compiled compile(const Graph& graph, const CompileOptions& options) {
 
 const std::string& Compiled::source() const { return state_->source.text; }
 
-std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs) const {
+std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs, uint64_t seed) const {
   const State& state = *state_;
   if (inputs.size() != state.inputs.size())
     throw UserError("[" + state.source.name + "] expected " + std::to_string(state.inputs.size()) +
@@ -141,12 +143,12 @@ std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs) const 
     results.push_back(composit::is_defined(type) ? result_of(type) : Array());
     if (composit::is_defined(type)) places.push_back(const_cast<std::byte*>(results.back().data()));
   }
-  run(pointers, places);
+  run(pointers, places, seed);
   return results;
 }
 
-void Compiled::run(const std::vector<const void*>& inputs,
-                   const std::vector<void*>& results) const {
+void Compiled::run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
+                   uint64_t seed) const {
   const State& state = *state_;
   const Source& source = state.source;
   const auto given = [&](size_t input) {
@@ -162,7 +164,7 @@ void Compiled::run(const std::vector<const void*>& inputs,
     weights.push_back(constant.defined() ? constant.data() : given(source.weights[i]));
   }
   const char* error = state.entry(arguments.data(), weights.data(), results.data(),
-                                  arena_of_thread(source.arena_bytes));
+                                  arena_of_thread(source.arena_bytes), seed);
   if (error != nullptr) throw UserError("[" + source.name + "] " + error);
 }
 

@@ -32,15 +32,21 @@ struct CompileOptions {
 
 std::vector<std::string> default_flags();
 
+// LibTorch's, where a program sets none.
+constexpr uint64_t kDefaultSeed = 67280421310721;
+
 // A compiled graph.
 class Compiled {
  public:
-  // An array per input of the graph; one per output, then one per mutation. UserError for arrays of
-  // another type, and for what generated code refuses: an index out of range.
-  std::vector<Array> operator()(const std::vector<Array>& inputs) const;
+  // An array per input of the graph; one per output, then one per mutation. Draws are those of
+  // LibTorch after torch::manual_seed(seed). UserError for arrays of another type, and for what
+  // generated code refuses: an index out of range, a guard.
+  std::vector<Array> operator()(const std::vector<Array>& inputs,
+                                uint64_t seed = kDefaultSeed) const;
   // The same in memory of the caller: row-major elements of the graph's inputs (nullptr for one
   // that is not used) and results (outputs that are there, mutations).
-  void run(const std::vector<const void*>& inputs, const std::vector<void*>& results) const;
+  void run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
+           uint64_t seed = kDefaultSeed) const;
   // The C++ it was made of; includes the header `runtime_text()`.
   const std::string& source() const;
 

@@ -1,6 +1,7 @@
 #include "flashlight/cpp/emit.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "flashlight/cpp/format.h"
@@ -59,17 +60,22 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
       arguments.push_back(reference(type, "results[" + std::to_string(i) + "]", false));
   }
   if (main.signature().has_arena) arguments.push_back("static_cast<std::byte*>(arena)");
+  if (main.signature().has_generator) {
+    body += statement("fl::Generator generator(seed);");
+    arguments.push_back("generator");
+  }
   const Code run =
       call(program.functions.back().name + "::" + main.signature().name, arguments, ";", 4);
   body += braced("try", run, "} catch (const std::exception& error) {");
   body.lines.push_back("  return fl::keep_message(error.what());");
   body.lines.push_back("}");
   body += statement("return nullptr;");
-  Code code = call("extern \"C\" const char* " + name,
-                   {"[[maybe_unused]] const void* const* arguments",
-                    "[[maybe_unused]] const void* const* weights",
-                    "[[maybe_unused]] void* const* results", "[[maybe_unused]] void* arena"},
-                   " {", 0);
+  Code code =
+      call("extern \"C\" const char* " + name,
+           {"[[maybe_unused]] const void* const* arguments",
+            "[[maybe_unused]] const void* const* weights", "[[maybe_unused]] void* const* results",
+            "[[maybe_unused]] void* arena", "[[maybe_unused]] uint64_t seed"},
+           " {", 0);
   for (const std::string& line : body.lines) code.lines.push_back("  " + line);
   code.lines.push_back("}");
   return code;
@@ -111,13 +117,34 @@ void add_origins(const Routine& function, const Code& written,
   }
 }
 
+std::vector<std::string> headers_of(const Program& program) {
+  std::set<std::string> headers;
+  for (const Routine& function : program.functions)
+    for (const Step& step : function.steps)
+      if (const auto* call = std::get_if<RuntimeCall>(&step)) headers.insert(call->header);
+  return {headers.begin(), headers.end()};
+}
+
 }  // namespace
+
+std::string includes(const Source& source) {
+  std::string text = "#include \"" + std::string(kRuntimeName) + "\"\n";
+  for (const std::string& header : source.headers) text += "#include \"" + header + "\"\n";
+  return text;
+}
 
 const std::string& runtime_text() {
   static const std::string kText =
 #include <flashlight_cpp_runtime.inc>
       ;
   return kText;
+}
+
+const std::string& runtime_header(const std::string& name) {
+  static const std::map<std::string, std::string> kHeaders = {
+#include <flashlight_cpp_runtime_headers.inc>
+  };
+  return kHeaders.at(name);
 }
 
 Source emit(Program program) {
@@ -130,8 +157,8 @@ Source emit(Program program) {
   for (size_t i = 0; i < program.functions.size(); ++i)
     if (!structs[i].members.empty())
       source.structs += "\n" + str(weight_struct(program, structs, i));
-  const std::string opening =
-      "#include \"" + std::string(kRuntimeName) + "\"\n\nnamespace " + source.name + " {\n";
+  source.headers = headers_of(program);
+  const std::string opening = includes(source) + "\nnamespace " + source.name + " {\n";
   const int before = line_count(opening + source.structs);
   std::string loaded;
   for (size_t i = 0; i < program.functions.size(); ++i) {
@@ -146,6 +173,7 @@ Source emit(Program program) {
     source.declaration = str(call("void " + source.name, writer.parameters(), ";", 0));
     loaded = formatted(str(entry(program, writer, source.entry_name)));
     source.arena_bytes = writer.signature().arena_bytes;
+    source.draws = writer.signature().has_generator;
   }
   source.text = opening + source.structs + source.functions + "\n}  // namespace " + source.name +
                 "\n\n" + loaded;

@@ -25,7 +25,7 @@ struct Source {
   // Parts of it: what comes in the namespace before the functions, these, the last one's head.
   std::string structs, functions, declaration;
   // const char* entry(const void* const* arguments, const void* const* weights,
-  //                   void* const* results, void* arena): nullptr, or what is wrong.
+  //                   void* const* results, void* arena, uint64_t seed): nullptr, or what is wrong.
   std::string entry_name;
   std::vector<size_t> arguments;     // inputs of the program that are passed, in this order
   std::vector<size_t> weights;       // the same for weights
@@ -33,11 +33,18 @@ struct Source {
   std::vector<std::string> members;  // by place among `weights`: "encoder_layer[3].bias"
   int64_t arena_bytes = 0;
   std::vector<EmittedLines> origins = {};
+  std::vector<std::string> headers = {};  // beside kRuntimeName: those of its runtime calls
+  bool draws = false;                     // takes a fl::Generator
 };
 
 // The header that generated code includes, and its name.
 inline constexpr const char* kRuntimeName = "flashlight.hpp";
 const std::string& runtime_text();
+// The text of another one, by its name: "flashlight_order.hpp".
+const std::string& runtime_header(const std::string& name);
+
+// `#include` of the headers that the text needs.
+std::string includes(const Source& source);
 
 Source emit(Program program);
 

@@ -20,7 +20,7 @@ constexpr double kMaxRepeatedWork = 4;
 
 class Fuser {
  public:
-  explicit Fuser(Routine& function) : function_(function) {}
+  Fuser(const Program& program, Routine& function) : program_(program), function_(function) {}
 
   void run() {
     count();
@@ -224,7 +224,7 @@ class Fuser {
       if (removed_.contains(i)) continue;
       const std::vector<size_t> written = writes(function_.steps[i]);
       if (std::none_of(written.begin(), written.end(), used)) {
-        take_out(i);
+        if (!has_effect(program_, function_.steps[i])) take_out(i);
       } else if (nest(i) != nullptr && !std::all_of(written.begin(), written.end(), used)) {
         remove(i);
         std::erase_if(statement(i).stores, [&](const Store& one) { return !used(one.result); });
@@ -238,6 +238,7 @@ class Fuser {
     function_.steps = std::move(kept);
   }
 
+  const Program& program_;
   Routine& function_;
   std::vector<std::set<size_t>> readers_, writers_;
   std::set<size_t> removed_;
@@ -246,7 +247,7 @@ class Fuser {
 }  // namespace
 
 void fuse(Program& program) {
-  for (Routine& function : program.functions) Fuser(function).run();
+  for (Routine& function : program.functions) Fuser(program, function).run();
 }
 
 }  // namespace flashlight::cpp

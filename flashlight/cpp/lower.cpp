@@ -15,8 +15,10 @@
 #include "composit/passes/inline_calls.h"
 #include "composit/passes/outline_repeats.h"
 #include "flashlight/cpp/control.h"
+#include "flashlight/cpp/effects.h"
 #include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/names.h"
+#include "flashlight/cpp/runtime_call.h"
 #include "flashlight/cpp/statement.h"
 
 namespace flashlight::cpp {
@@ -123,7 +125,7 @@ class Lowering {
     if (missing_.empty()) return std::move(program_);
     std::string list;
     for (const auto& [op, count] : missing_)
-      list += (list.empty() ? "'" : ", '") + op + "'" +
+      list += (list.empty() ? "" : ", ") + op +
               (count > 1 ? " (" + std::to_string(count) + " times)" : "");
     throw composit::UserError("[cpp] no code for " + list);
   }
@@ -206,6 +208,11 @@ class Lowering {
                            std::string(node.annotation("source"))};
     if (node.op() == composit::ops::kCall) return lower_call(scope, node, origin);
     if (is_control(node)) return lower_control(scope, node, origin);
+    if (const auto constants = constants_of(node)) {
+      for (const Array& array : *constants) add_constant_value(scope, node, array, is_region);
+      return;
+    }
+    if (add_runtime_call(scope, node, origin)) return;
     const auto loops = loops_for(node);
     std::vector<size_t>& values = scope.values[&node];
     for (const Type& type : node.outputs())
@@ -214,18 +221,55 @@ class Lowering {
     if (loops)
       add_nests(scope, node, *loops, origin);
     else
-      ++missing_[node.op().str()];
+      ++missing_["'" + node.op().str() + "'"];
+  }
+
+  // Whether there is a function for `node`, or a reason why there is none in this case.
+  bool add_runtime_call(Scope& scope, const Node& node, const Origin& origin) {
+    std::optional<RuntimeCallOf> found;
+    try {
+      found = runtime_call_of(node, origin);
+      if (!found) return false;
+    } catch (const composit::UserError& error) {
+      ++missing_["'" + node.op().str() + "' " + error.what()];
+    }
+    std::vector<size_t>& values = scope.values[&node];
+    int64_t elements = 0;
+    for (const Type& type : node.outputs()) {
+      values.push_back(add_value(scope, type, Role::temporary, scope.names.of(node)));
+      elements += type.numel();
+    }
+    if (!found || (!values.empty() && elements == 0)) return true;
+    RuntimeCall call = std::move(found->call);
+    for (size_t i = 0; i < found->operands; ++i)
+      call.arguments.push_back(value_of(scope, node.operands()[i]));
+    call.results = values;
+    call.origin = origin;
+    scope.function.steps.push_back(std::move(call));
+    return true;
   }
 
   // Numbers become literals, arrays weights that the program brings along; those of regions stand
   // in their functions.
   static void add_constant(Scope& scope, const Node& node, bool is_region) {
-    const Array array = node.attribute("value").as<Array>().contiguous();
+    add_constant_value(scope, node, node.attribute("value").as<Array>().contiguous(), is_region);
+  }
+  static void add_constant_value(Scope& scope, const Node& node, const Array& array,
+                                 bool is_region) {
     const Role role = is_scalar(array) || is_region ? Role::constant : Role::weight;
     const size_t value = add_value(scope, array.type(), role, scope.names.of(node));
     scope.function.values[value].constant = array;
-    scope.values.insert(&node, {value});
+    scope.values[&node].push_back(value);
     if (role == Role::weight) scope.function.inputs.push_back(value);
+  }
+  // Results of what takes no tensor and is no loop: known now.
+  static std::optional<std::vector<Array>> constants_of(const Node& node) {
+    const composit::Operation* operation = composit::row_for(node);
+    if (operation == nullptr || !operation->row.native || !node.operands().empty())
+      return std::nullopt;
+    const std::vector<Array> none;
+    const composit::Call call = composit::call_of(node, operation->schema);
+    return operation->row.native({.call = &call, .values = &none});
   }
 
   // Equal regions are one function.
@@ -358,7 +402,7 @@ class Lowering {
 // The graph that code is made for: decomposed, with repeated pieces as calls. Repeats are found
 // among closed operations, so that a piece is made of whole ones.
 Graph prepared(const Graph& graph) {
-  Graph now = composit::inline_calls(graph);
+  Graph now = with_open_effects(composit::inline_calls(graph));
   now = composit::drop_no_ops(canonicalize(now, {.exact = true}), {.detach = true});
   now = composit::outline_repeats(
       composit::common_subexpressions(now),

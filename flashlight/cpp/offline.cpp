@@ -50,7 +50,7 @@ class Variables {
   std::string add(const std::string& name) { return unused_name(identifier(name), taken_); }
 
  private:
-  std::set<std::string> taken_ = {"folder", "file", "example", "good"};
+  std::set<std::string> taken_ = {"folder", "file", "example", "good", "seed"};
 };
 
 class ProgramWriter {
@@ -72,6 +72,8 @@ class ProgramWriter {
                                               {"safetensors.hpp", runtime_file("safetensors.hpp")},
                                               {"model.hpp", model_hpp()},
                                               {"model.cpp", model_cpp()}};
+    for (const std::string& header : source_.headers)
+      all.push_back({header, runtime_header(header)});
     for (const char* name : {"model.h", "model_c.cpp", "main.cpp", "CMakeLists.txt"})
       all.push_back({name, filled(runtime_file(std::string(name) + ".in"), values_)});
     return all;
@@ -171,6 +173,7 @@ class ProgramWriter {
       for (size_t i = 0; i < ports->size(); ++i)
         if ((*ports)[i].type.numel() > 0) list.push_back(array((*ports)[i], ports == &inputs_, i));
     if (has_arena()) list.push_back(arena);
+    if (source_.draws) list.push_back("generator");
     return list;
   }
 
@@ -181,9 +184,8 @@ class ProgramWriter {
         "// CMakeLists.txt says how to build them.\n",
         name);
     if (!capture_.producer.empty()) text += "// Captured with " + capture_.producer + ".\n";
-    text += fmt::format(
-        "#pragma once\n\n#include \"{}\"\n#include \"safetensors.hpp\"\n\nnamespace {} {{\n{}",
-        kRuntimeName, name, source_.structs);
+    text += fmt::format("#pragma once\n\n{}#include \"safetensors.hpp\"\n\nnamespace {} {{\n{}",
+                        includes(source_), name, source_.structs);
     if (has_weights())
       text +=
           "\n// Pointers into `file`, which has to live as long as they are used. "
@@ -198,6 +200,11 @@ class ProgramWriter {
       text +=
           "// `arena` is memory for temporaries, of kArenaBytes, aligned as by new; calls with "
           "their own\n// may run at the same time.\n";
+    if (source_.draws)
+      text +=
+          "// Draws are those of LibTorch after torch::manual_seed(N), for fl::Generator(N); the "
+          "next "
+          "call\n// goes on from there.\n";
     return text + source_.declaration + "\n}  // namespace " + name + "\n";
   }
 
@@ -226,11 +233,20 @@ class ProgramWriter {
                           brackets(port.type) + ";");
     if (has_arena())
       code += statement("std::vector<std::byte> arena(" + source_.name + "::kArenaBytes);");
+    if (source_.draws)
+      code += statement(
+          "fl::Generator generator(seed == nullptr ? 0 : std::strtoull(seed, nullptr, 10));");
     code += call(source_.name + "::" + source_.name,
                  arguments(
                      "weights", [](const Port& port, bool, size_t) { return port.variable; },
                      "arena.data()"),
                  ";", 2);
+    if (source_.draws) {
+      code +=
+          braced("if (seed == nullptr)",
+                 statement("std::printf(\"without the example's seed, nothing to compare\\n\");") +=
+                 statement("return true;"));
+    }
     code += statement("bool good = true;");
     for (const Port& port : outputs_) {
       if (port.type.numel() == 0) continue;
@@ -290,11 +306,13 @@ class ProgramWriter {
     };
     Code body;
     if (has_arena()) body += statement("Arenas::Lease arena(arenas);");
+    if (source_.draws) body += statement("fl::Generator generator(seed);");
     body += call(name + "::" + name, arguments("weights", array, "arena.data()"), ";", 4);
-    text += formatted(str(braced("void run(" + unused(inputs_) + "const Tensor* inputs, " +
-                                     unused(outputs_) + "const Tensor* outputs)",
-                                 body),
-                          2));
+    text += formatted(
+        str(braced("void run(" + unused(inputs_) + "const Tensor* inputs, " + unused(outputs_) +
+                       "const Tensor* outputs" + (source_.draws ? ", uint64_t seed)" : ")"),
+                   body),
+            2));
     if (has_weights() || has_arena()) text += "\n";
     if (has_weights())
       text += fmt::format("  const fl::Safetensors file;\n  const {}::Weights weights;\n", name);
@@ -312,11 +330,12 @@ class ProgramWriter {
   }
   std::string run_head(const std::string& type, const std::string& tail) const {
     const std::string tensors = "const " + source_.name + "_tensor* ";
-    return str(
-        call(fmt::format("{0} {1}_run", type, source_.name),
-             {source_.name + "_model* model", tensors + "inputs", "size_t input_count",
-              tensors + "outputs", "size_t output_count", "char* message", "size_t message_size"},
-             tail, 0));
+    return str(call(fmt::format("{0} {1}_run", type, source_.name),
+                    {source_.name + "_model* model", tensors + "inputs", "size_t input_count",
+                     tensors + "outputs",
+                     source_.draws ? "size_t output_count, uint64_t seed" : "size_t output_count",
+                     "char* message", "size_t message_size"},
+                    tail, 0));
   }
 
   std::string open() const {
@@ -352,6 +371,17 @@ class ProgramWriter {
         {"declare_run", run_head(name + "_status", ";")},
         {"define_open", open_head("Status", has_weights() ? "" : "[[maybe_unused]] ", " {")},
         {"define_run", run_head("Status", " {")},
+        {"c_seed", source_.draws ? "42, " : ""},
+        {"and_seed", source_.draws ? ", seed" : ""},
+        {"seed_note", source_.draws ? "\n * Random draws are those of LibTorch after "
+                                      "torch::manual_seed(seed)."
+                                    : ""},
+        {"seed_usage", source_.draws ? " [SEED]" : ""},
+        {"seed_help", source_.draws ? "\n// SEED is what torch::manual_seed was given before the "
+                                      "example ran; without it, nothing is\n// compared."
+                                    : ""},
+        {"seed_parameter", source_.draws ? ", const char* seed" : ""},
+        {"seed_argument", source_.draws ? ", argc > 2 ? argv[2] : nullptr" : ""},
         {"and_weights", has_weights() ? " and weights.safetensors" : ""},
         {"run", formatted(str(run_code(), 2))},
         {"flags", flags},

@@ -19,6 +19,19 @@ std::string names(const Routine& function, const std::vector<size_t>& values) {
   return text;
 }
 
+std::string print(const Program& program, const Routine& function, const Step& step) {
+  const std::string results = "  " + names(function, writes(step)) + " = ",
+                    arguments = names(function, reads(step));
+  if (std::holds_alternative<Control>(step)) return results + "control over " + arguments + "\n";
+  if (const auto* invocation = std::get_if<Invocation>(&step))
+    return results + program.functions[invocation->function].name + "(" + arguments + ")\n";
+  const auto& call = std::get<RuntimeCall>(step);
+  std::string options;
+  for (const std::string& option : call.options) options += "; " + option;
+  return (writes(step).empty() ? "  " : results) + call.function + "(" + arguments + options +
+         ")\n";
+}
+
 // The statement as the text of a loop form, whose operands and results are all values.
 std::string print(const Routine& function, const Statement& statement) {
   composit::Loops loops;
@@ -35,6 +48,7 @@ std::string print(const Routine& function, const Statement& statement) {
 
 std::vector<size_t> reads(const Step& step) {
   if (const auto* invocation = std::get_if<Invocation>(&step)) return invocation->arguments;
+  if (const auto* call = std::get_if<RuntimeCall>(&step)) return call->arguments;
   if (const auto* control = std::get_if<Control>(&step)) {
     std::vector<size_t> found;
     for (const auto* list : {&control->carried, &control->sequences, &control->outside})
@@ -51,6 +65,7 @@ std::vector<size_t> reads(const Step& step) {
 
 std::vector<size_t> writes(const Step& step) {
   if (const auto* invocation = std::get_if<Invocation>(&step)) return invocation->results;
+  if (const auto* call = std::get_if<RuntimeCall>(&step)) return call->results;
   if (const auto* control = std::get_if<Control>(&step)) {
     std::vector<size_t> found = control->results;
     found.insert(found.end(), control->next.begin(), control->next.end());
@@ -64,6 +79,29 @@ std::vector<size_t> writes(const Step& step) {
 
 const Origin& origin_of(const Step& step) {
   return std::visit([](const auto& one) -> const Origin& { return one.origin; }, step);
+}
+
+std::vector<size_t> callees(const Step& step) {
+  if (const auto* invocation = std::get_if<Invocation>(&step)) return {invocation->function};
+  if (const auto* control = std::get_if<Control>(&step)) return control->functions;
+  return {};
+}
+
+bool has_effect(const Program& program, const Step& step) {
+  if (const auto* call = std::get_if<RuntimeCall>(&step)) return call->effect;
+  const std::vector<size_t> called = callees(step);
+  return std::any_of(called.begin(), called.end(), [&](size_t callee) {
+    const std::vector<Step>& steps = program.functions[callee].steps;
+    return std::any_of(steps.begin(), steps.end(),
+                       [&](const Step& inner) { return has_effect(program, inner); });
+  });
+}
+
+std::string place_of(const Origin& origin) {
+  std::string text = origin.operation;
+  if (!origin.source.empty()) text += " at " + origin.source;
+  if (!origin.module.empty()) text += " (" + origin.module + ")";
+  return text;
 }
 
 std::vector<Expr> expressions(const Statement& statement) {
@@ -96,18 +134,8 @@ std::string print(const Program& program) {
             names(function, function.results) + "\n";
     for (const Step& step : function.steps) {
       text += "  # " + origin_of(step).module + " " + origin_of(step).operation + "\n";
-      if (const auto* nest = std::get_if<Nest>(&step)) {
-        text += print(function, nest->statement);
-        continue;
-      }
-      if (const auto* control = std::get_if<Control>(&step)) {
-        text += "  " + names(function, control->results) + " = control over " +
-                names(function, reads(step)) + "\n";
-        continue;
-      }
-      const auto& call = std::get<Invocation>(step);
-      text += "  " + names(function, call.results) + " = " + program.functions[call.function].name +
-              "(" + names(function, call.arguments) + ")\n";
+      const auto* nest = std::get_if<Nest>(&step);
+      text += nest != nullptr ? print(function, nest->statement) : print(program, function, step);
     }
   }
   return text;

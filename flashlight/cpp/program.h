@@ -76,7 +76,22 @@ struct Control {
   Origin origin;
 };
 
-using Step = std::variant<Nest, Invocation, Control>;
+// Calls a function of the shipped header (flashlight/cpp/runtime): what no loops compute, a random
+// draw, a guard. It is given the generator, if it draws, then the arguments, the options, and the
+// results.
+struct RuntimeCall {
+  std::string function;                   // "fl::sort"
+  std::string header = {};                // that has it: "flashlight_order.hpp"
+  std::vector<size_t> arguments = {};     // values, each as one row of all its elements
+  std::vector<std::string> options = {};  // C++: "{4, 5, 1}"
+  std::vector<size_t> results = {};
+  bool draws = false;
+  bool effect = false;      // happens whether or not somebody uses results, in the order of steps
+  bool on_numbers = false;  // arguments are numbers instead of rows
+  Origin origin = {};
+};
+
+using Step = std::variant<Nest, Invocation, Control, RuntimeCall>;
 
 struct Routine {
   std::string name;
@@ -95,6 +110,12 @@ struct Program {
 std::vector<size_t> reads(const Step& step);
 std::vector<size_t> writes(const Step& step);
 const Origin& origin_of(const Step& step);
+// Functions of the program that a step calls.
+std::vector<size_t> callees(const Step& step);
+// Whether something happens in `step` that no result shows: a draw, a guard.
+bool has_effect(const Program& program, const Step& step);
+// "aten::softmax.int at model.cpp:12 (encoder.layer.0)".
+std::string place_of(const Origin& origin);
 
 // Expressions of a statement, in the order in which they are evaluated: domain, init, body,
 // combine, then of each store its indices and its value.

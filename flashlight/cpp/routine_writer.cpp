@@ -160,11 +160,13 @@ void RoutineWriter::plan_arena() {
   const auto call = [&](size_t function) {
     most = std::max(most, callees_[function].arena_bytes);
     signature_.has_arena |= callees_[function].has_arena;
+    signature_.has_generator |= callees_[function].has_generator;
   };
   for (const Step& one : function_.steps) {
-    if (const auto* invocation = std::get_if<Invocation>(&one)) call(invocation->function);
-    if (const auto* control = std::get_if<Control>(&one))
-      std::for_each(control->functions.begin(), control->functions.end(), call);
+    const std::vector<size_t> called = callees(one);
+    std::for_each(called.begin(), called.end(), call);
+    const auto* runtime = std::get_if<RuntimeCall>(&one);
+    signature_.has_generator |= runtime != nullptr && runtime->draws;
   }
   signature_.has_arena |= own_bytes_ > 0;
   signature_.arena_bytes = own_bytes_ + most;
@@ -209,6 +211,7 @@ std::vector<std::string> RoutineWriter::parameters() const {
   for (size_t value : function_.results)
     if (function_.values[value].type.numel() > 0) list.push_back(reference(value, ""));
   if (signature_.has_arena) list.push_back("std::byte* arena");
+  if (signature_.has_generator) list.push_back("fl::Generator& generator");
   return list;
 }
 
@@ -373,6 +376,8 @@ Code RoutineWriter::step(size_t number, const std::vector<std::string>& loops) {
   if (const auto* call = std::get_if<Invocation>(&function_.steps[number]))
     return invocation(number, *call);
   if (const auto* one = std::get_if<Control>(&function_.steps[number])) return control(*one, loops);
+  if (const auto* one = std::get_if<RuntimeCall>(&function_.steps[number]))
+    return runtime_call(*one);
   NestContext context;
   context.loops = loops;
   context.element = [this](size_t value, const std::vector<std::string>& indices) {
@@ -400,10 +405,35 @@ std::string RoutineWriter::whole(size_t value, const Type& as, bool is_const) co
   return std::string("fl::as<") + (is_const ? "const " : "") + array_type(as) + ">(" + text + ")";
 }
 
+std::vector<std::string> RoutineWriter::rows(const RuntimeCall& call, bool is_const) const {
+  std::vector<std::string> list;
+  for (size_t value : is_const ? call.arguments : call.results) {
+    const Type& type = function_.values[value].type;
+    const Type row = composit::tensor_type(type.dtype, {type.numel()});
+    const std::string element = (is_const ? "const " : "") + type_name(type.dtype);
+    if (type.numel() == 0)
+      list.push_back("static_cast<" + element + "*>(nullptr)");
+    else
+      list.push_back(
+          whole(value, call.on_numbers ? composit::tensor_type(type.dtype, {}) : row, is_const));
+  }
+  return list;
+}
+
+Code RoutineWriter::runtime_call(const RuntimeCall& call) const {
+  std::vector<std::string> list = rows(call, true);
+  if (call.draws) list.insert(list.begin(), "generator");
+  list.insert(list.end(), call.options.begin(), call.options.end());
+  const std::vector<std::string> results = rows(call, false);
+  list.insert(list.end(), results.begin(), results.end());
+  return flashlight::cpp::call(call.function, list, ";", indent_);
+}
+
 Code RoutineWriter::call_of(size_t function, std::vector<std::string> arguments) const {
   const Signature& signature = callees_[function];
   if (signature.has_arena)
     arguments.push_back(own_bytes_ > 0 ? "arena + " + std::to_string(own_bytes_) : "arena");
+  if (signature.has_generator) arguments.push_back("generator");
   return flashlight::cpp::call(signature.name, arguments, ";", indent_);
 }
 

@@ -19,7 +19,7 @@ namespace flashlight::cpp {
 // What callers need to know of a function.
 struct Signature {
   std::string name;
-  bool has_weights = false, has_arena = false;
+  bool has_weights = false, has_arena = false, has_generator = false;
   int64_t arena_bytes = 0;
 };
 
@@ -56,6 +56,9 @@ class RoutineWriter {
   Code declarations(const Item& item, const std::vector<size_t>& path);
   Code step(size_t number, const std::vector<std::string>& loops);
   Code invocation(size_t number, const Invocation& call, const std::string& index = "");
+  Code runtime_call(const RuntimeCall& call) const;
+  // Its arguments or results.
+  std::vector<std::string> rows(const RuntimeCall& call, bool is_const) const;
   Code control(const Control& control,
                const std::vector<std::string>& loops);  // control_writer.cpp
   // Calls in a loop; two places take turns for what one gives to the next.

@@ -82,6 +82,9 @@ class Outliner {
     } else if (auto* call = std::get_if<Invocation>(&step)) {
       renumber(call->arguments);
       renumber(call->results);
+    } else if (auto* runtime = std::get_if<RuntimeCall>(&step)) {
+      renumber(runtime->arguments);
+      renumber(runtime->results);
     } else {
       auto& control = std::get<Control>(step);
       for (auto* list : {&control.carried, &control.sequences, &control.outside, &control.results,

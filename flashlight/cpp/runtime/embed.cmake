@@ -19,5 +19,18 @@ function(read_header file result)
 endfunction()
 
 read_header(flashlight/cpp/runtime/flashlight.hpp runtime_text)
+string(REGEX REPLACE "\n\n\n+" "\n\n" runtime_text "${runtime_text}")
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/flashlight_cpp_runtime.inc
      CONTENT "R\"runtime(@runtime_text@)runtime\"\n" @ONLY)
+
+# Headers that come with code that uses them: flashlight_order.hpp, …
+set(runtime_headers "")
+foreach(name guards matrices order parts random)
+  set(file ${CMAKE_CURRENT_LIST_DIR}/${name}.hpp)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} text)
+  string(REPLACE "\"flashlight/cpp/runtime/flashlight.hpp\"" "\"flashlight.hpp\"" text "${text}")
+  string(APPEND runtime_headers "{\"flashlight_${name}.hpp\", R\"runtime(${text})runtime\"},\n")
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/flashlight_cpp_runtime_headers.inc
+     CONTENT "@runtime_headers@" @ONLY)

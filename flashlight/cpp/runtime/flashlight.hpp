@@ -13,6 +13,21 @@
 
 namespace fl {
 
+// How far results may be from those of the same computation in another order, in units of the
+// largest one.
+template <class T>
+constexpr double kTolerance = 0;
+template <>
+inline constexpr double kTolerance<float16> = 1e-2;
+template <>
+inline constexpr double kTolerance<bfloat16> = 5e-2;
+template <>
+inline constexpr double kTolerance<float> = 1e-4;
+template <>
+inline constexpr double kTolerance<double> = 1e-10;
+template <class T>
+inline constexpr double kTolerance<std::complex<T>> = kTolerance<T>;
+
 // The array at `offset` bytes in an arena.
 template <class Array>
 Array& at(std::byte* arena, std::ptrdiff_t offset) {

@@ -1,0 +1,26 @@
+// Operations that the shipped header has a function for, where no loops do: order, factors of
+// matrices, random draws, guards.
+//
+//   if (const auto call = runtime_call_of(node)) ...   // "fl::sort", "{2, 5, 1}", "false"
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "composit/ir/node.h"
+#include "flashlight/cpp/program.h"
+
+namespace flashlight::cpp {
+
+// Values left out: arguments are the node's first `operands` ones, results its outputs.
+struct RuntimeCallOf {
+  RuntimeCall call;
+  size_t operands = 0;
+};
+
+// Nothing for other operations. UserError for a case that there is no function for ("into memory
+// that is not row-major").
+std::optional<RuntimeCallOf> runtime_call_of(const composit::Node& node, const Origin& origin);
+
+}  // namespace flashlight::cpp
