@@ -1,6 +1,4 @@
 // Written programs: built where nothing but a compiler is, run, called from C.
-#include "flashlight/cpp/offline.h"
-
 #include <gmock/gmock.h>
 
 #include <regex>
@@ -11,9 +9,8 @@
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
 #include "flashlight/cpp/weight_loader.h"
-#include "flashlight/toolchain/process.h"
 #include "tests/flashlight/cpp/offline/small_encoder.h"
-#include "tests/io/temporary_folder.h"
+#include "tests/flashlight/cpp/offline/written_program.h"
 
 namespace flashlight::cpp {
 namespace {
@@ -27,43 +24,13 @@ using composit::tensor_type;
 using composit::test::message_of;
 using composit::test::read_file;
 using composit::test::write_file;
+using test::kWarnings;
+using test::Offline;
+using test::output_of;
 using test::small_encoder;
+using test::Words;
 using testing::HasSubstr;
 using testing::Not;
-using Words = std::vector<std::string>;
-
-const Words kWarnings = {"-Wall", "-Wextra", "-Wconversion", "-Werror"};
-
-// What a program prints; it has to end with `status`.
-std::string output_of(const Words& words, int status = 0, const fs::path& folder = {}) {
-  const toolchain::ProcessResult result = toolchain::run({words, folder});
-  EXPECT_EQ(WEXITSTATUS(result.status), status) << toolchain::shell_text({words, folder}) << "\n"
-                                                << result.output;
-  return result.output;
-}
-
-// A folder with a space in its name, and the program in it.
-class Offline : public testing::Test {
- protected:
-  fs::path program() const { return folder_ / "the program"; }
-  fs::path executable() const { return folder_ / "an example"; }
-
-  void write(const SavedCapture& capture, const ProgramOptions& options = {.name = "encoder"}) {
-    write_program(capture, program(), options);
-  }
-
-  // The example, by one command.
-  void compile() {
-    Words words = {FLASHLIGHT_TEST_CXX, "-std=c++17", "-O1", "-fwrapv"};
-    words.insert(words.end(), kWarnings.begin(), kWarnings.end());
-    words.insert(words.end(), {"-o", executable(), "main.cpp", "model.cpp", "model_c.cpp"});
-    output_of(words, 0, program());
-  }
-
-  std::string run(int status = 0) { return output_of({executable(), program()}, status); }
-
-  composit::test::TemporaryFolder folder_;
-};
 
 TEST_F(Offline, is_built_by_cmake_and_agrees_with_the_example) {
   write(small_encoder());

@@ -1,0 +1,114 @@
+// Written programs of many kinds, under sanitizers and by another compiler.
+#include <gmock/gmock.h>
+
+#include <iostream>
+
+#include "composit/ad/chain_rule.h"
+#include "composit/eval/evaluate.h"
+#include "composit/ir/parse.h"
+#include "composit/ops/functions.h"
+#include "tests/flashlight/cpp/offline/small_encoder.h"
+#include "tests/flashlight/cpp/offline/written_program.h"
+#include "tests/passes/computable_graph.h"
+
+namespace flashlight::cpp {
+namespace {
+
+using composit::Graph;
+using composit::SavedCapture;
+using test::Offline;
+using test::Words;
+
+// The graph with an example of its inputs, and what the reference makes of it.
+SavedCapture capture_of(Graph graph, uint64_t seed) {
+  SavedCapture capture;
+  capture.example_inputs = composit::test::random_inputs(graph, seed);
+  capture.example_outputs = composit::evaluate(graph, capture.example_inputs);
+  capture.graph = std::move(graph);
+  return capture;
+}
+
+SavedCapture random_gradient(uint64_t seed) {
+  const Graph graph = composit::test::ComputableGraph(seed).make();
+  const composit::Tensor loss = composit::sum(composit::Tensor(graph.outputs()[0]));
+  return capture_of(
+      Graph({.inputs = graph.inputs(), .outputs = composit::grad(loss.lazy(), graph.inputs())}),
+      seed);
+}
+
+// By all weights but those that a softmax takes no notice of: their gradient is rounding errors.
+SavedCapture encoder_gradient() {
+  SavedCapture capture = test::small_encoder();
+  auto parts = capture.graph.parts();
+  std::vector<composit::Array> values = capture.example_inputs;
+  std::vector<composit::LazyTensor> weights;
+  for (size_t i = values.size(); i < parts.inputs.size(); ++i) {
+    const std::string& name = composit::input_name(*parts.inputs[i].node);
+    values.push_back(capture.weights.at(name));
+    if (name.find("key.bias") == std::string::npos) weights.push_back(parts.inputs[i]);
+  }
+  parts.outputs = composit::grad(parts.outputs[1], weights);
+  capture.graph = Graph(std::move(parts));
+  capture.example_outputs = composit::evaluate(capture.graph, values);
+  return capture;
+}
+
+// Functions of all headers that come with code that uses them.
+SavedCapture headers() {
+  return capture_of(composit::parse(R"(graph(%x: float64[4, 4], %y: float64[4, 4]) {
+    %sorted, %places: float64[4, 4], int64[4, 4] = aten::sort(%x, dim=0, descending=true)
+    %most, %where: float64[4, 2], int64[4, 2] = aten::topk(%y, k=2, dim=1, largest=true, sorted=true)
+    %whole: int64[4, 4] = aten::argsort(%x, dim=1, descending=false)
+    %divisors: int64[4, 4] = aten::gcd(%whole, %places)
+    %fraction, %exponent: float64[4, 4], int32[4, 4] = aten::frexp.Tensor(%x)
+    %inverse, %info: float64[4, 4], int32[] = aten::linalg_inv_ex(%x, check_errors=false)
+    %q, %r: float64[4, 4], float64[4, 4] = aten::linalg_qr(%x, mode="reduced")
+    %u, %s, %vh: float64[4, 4], float64[4], float64[4, 4] = aten::_linalg_svd(%y, full_matrices=false, compute_uv=true, driver=none)
+    %yt: float64[4, 4] = aten::transpose.int(%y, dim0=0, dim1=1)
+    %gram: float64[4, 4] = aten::matmul(%y, %yt)
+    %values, %vectors: float64[4], float64[4, 4] = aten::_linalg_eigh(%gram, UPLO="L", compute_v=true)
+    %one: float64[4, 4] = aten::eye(n=4, dtype=float64)
+    %definite: float64[4, 4] = aten::add.Tensor(%gram, %one, alpha=scalar(1))
+    %l, %fails: float64[4, 4], int32[] = aten::linalg_cholesky_ex(%definite, upper=false, check_errors=false)
+    return %sorted, %places, %most, %where, %divisors, %fraction, %exponent, %inverse, %q, %r, %s, %values, %l
+  })"),
+                    1);
+}
+
+class Compilers : public Offline, public testing::WithParamInterface<int> {
+ protected:
+  static SavedCapture capture() {
+    switch (GetParam()) {
+      case 0:
+        return test::small_encoder();
+      case 1:
+        return encoder_gradient();
+      case 2:
+        return headers();
+      default:
+        return random_gradient(static_cast<uint64_t>(GetParam()));
+    }
+  }
+};
+
+constexpr int kPrograms = 8;
+
+TEST_P(Compilers, sanitizers_find_nothing) {
+  write(capture());
+  compile({GetParam() % 2 == 0 ? "-O3" : "-O1", "-g", "-march=native",
+           "-fsanitize=address,undefined", "-fno-sanitize-recover=all"});
+  run();
+}
+
+TEST_P(Compilers, clang_warns_of_nothing) {
+  const std::string clang = FLASHLIGHT_TEST_CLANG;
+  if (clang.empty()) GTEST_SKIP() << "there is no clang++";
+  write(capture());
+  compile({"-O2"}, clang);
+  run();
+}
+
+INSTANTIATE_TEST_SUITE_P(Offline, Compilers, testing::Range(0, kPrograms));
+
+}  // namespace
+}  // namespace flashlight::cpp
