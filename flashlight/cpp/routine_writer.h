@@ -55,26 +55,28 @@ class RoutineWriter {
              std::vector<size_t>& path);
   Code declarations(const Item& item, const std::vector<size_t>& path);
   Code step(size_t number, const std::vector<std::string>& loops);
+  Code control(const Control& control,
+               const std::vector<std::string>& loops);  // control_writer.cpp
+  Code constants() const;
+  std::string element(size_t value, const std::vector<std::string>& indices) const;
+  bool declares(size_t value) const;
+  Code heading() const;
+  std::string loop_name(const std::vector<std::string>& loops);
+
+  // call_writer.cpp
   Code invocation(size_t number, const Invocation& call, const std::string& index = "");
+  // Calls in a loop; two places take turns for what one gives to the next.
+  Code rolled(const Run& run);
   Code runtime_call(const RuntimeCall& call) const;
   // Its arguments or results.
   std::vector<std::string> rows(const RuntimeCall& call, bool is_const) const;
-  Code control(const Control& control,
-               const std::vector<std::string>& loops);  // control_writer.cpp
-  // Calls in a loop; two places take turns for what one gives to the next.
-  Code rolled(const Run& run);
-  Code constants() const;
   // A call of function `function`: what stands for its inputs and results, the arena.
   Code call_of(size_t function, std::vector<std::string> arguments) const;
   // What stands for values as the inputs (`is_const`) or results of a function from `first` on; of
   // element `index` along their first dimension, if that is given.
   void pass(const std::vector<size_t>& values, size_t function, size_t first, bool is_const,
             const std::string& index, std::vector<std::string>& arguments) const;
-  std::string element(size_t value, const std::vector<std::string>& indices) const;
   std::string whole(size_t value, const Type& as, bool is_const) const;
-  bool declares(size_t value) const;
-  Code heading() const;
-  std::string loop_name(const std::vector<std::string>& loops);
 
   const Program& program_;
   const size_t number_;
