@@ -132,9 +132,10 @@ std::string Plot::svg() const {
   text += text_at(kWidth / 2, 20, "middle", title_, " font-size=\"15\"");
   text += text_at(kWidth / 2, kHeight - 10, "middle", x_label_);
   text += frame.grid();
-  for (size_t i = 0; i < series_.size(); ++i) {
-    const Series& one = series_[i];
-    const std::string color = kColors[i % kColors.size()];
+  size_t named = 0;
+  for (const Series& one : series_) {
+    named += one.name.empty() ? 0 : 1;
+    const std::string color = kColors[(named + kColors.size() - 1) % kColors.size()];
     std::string path;
     for (size_t p = 0; p < one.x.size(); ++p) {
       const double x = frame.x(one.x[p]), y = frame.y(one.y[p]);
@@ -145,12 +146,14 @@ std::string Plot::svg() const {
         "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" "
         "stroke-linecap=\"round\"/>\n",
         path, color, one.is_line ? 2 : 4);
-    const double row = kTop + 16 + 16 * static_cast<double>(i);
+    if (one.name.empty()) continue;
+    const double row = kTop + 16 * static_cast<double>(named);
     text += fmt::format(
         "<path d=\"M{:.1f} {:.1f}h{}\" stroke=\"{}\" stroke-width=\"{}\" "
         "stroke-linecap=\"round\"/>\n",
         kLeft + 10, row - 4, one.is_line ? 18 : 0, color, one.is_line ? 2 : 5);
-    text += text_at(kLeft + 34, row, "start", one.name);
+    text += text_at(kLeft + 34, row, "start", one.name,
+                    " paint-order=\"stroke\" stroke=\"white\" stroke-width=\"4\"");
   }
   return text + "</svg>\n";
 }

@@ -16,7 +16,8 @@ class Plot {
  public:
   Plot(std::string title, std::string x_label);
 
-  // One y per x. UserError where there are more of one, or a number is not finite.
+  // One y per x. Without a name, it is a part of the one before. UserError where there are more of
+  // one, or a number is not finite.
   void line(std::string name, std::vector<double> x, std::vector<double> y);
   void points(std::string name, std::vector<double> x, std::vector<double> y);
   // The same length for a unit along both axes.

@@ -22,8 +22,9 @@ foreach(model resnet18 bert_base)
   run(${CMAKE_COMMAND} --build ${WORK}/${model}_build)
   run(${program} ${folder}) # compares with LibTorch's results
 
-  file(STRINGS ${folder}/model.cpp lines)
-  list(LENGTH lines count)
+  file(READ ${folder}/model.cpp text)
+  string(REGEX REPLACE "[^\n]" "" lines "${text}")
+  string(LENGTH "${lines}" count)
   run(${STRIP} -o ${program}_stripped ${program})
   file(SIZE ${program}_stripped bytes)
   message("${model}: ${count} lines, ${bytes} bytes")
