@@ -175,6 +175,16 @@ Tensors elementwise(const ScalarProgram& program, const Tensors& tensors) {
   });
 }
 
+std::optional<ScalarProgram> scalar_program(const TensorFunction& f, size_t parameters,
+                                            DType dtype) {
+  const Traced traced(std::vector<Type>(parameters, tensor_type(dtype, {})), f);
+  const bool closed = close({traced}).outside.empty();
+  auto results = closed ? scalar_form(traced, {}) : std::nullopt;
+  if (!results) return std::nullopt;
+  for (Expr& result : *results) result = cast(result, dtype);
+  return ScalarProgram{parameters, dtype, std::move(*results)};
+}
+
 TensorFunction elementwise(TensorFunction f) {
   return [f = std::move(f)](const Tensors& tensors) {
     std::vector<Type> types;

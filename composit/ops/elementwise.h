@@ -21,6 +21,11 @@ namespace composit {
 // float32); one result per result of the program. UserError where sizes do not broadcast.
 Tensors elementwise(const ScalarProgram& program, const Tensors& tensors);
 
+// `f`, a function of so many numbers (zero-dimensional tensors), as a program; nothing where it has
+// tensors or loops.
+std::optional<ScalarProgram> scalar_program(const TensorFunction& f, size_t parameters,
+                                            DType dtype = DType::float64);
+
 // `f`, a function of zero-dimensional tensors to zero-dimensional tensors, of each element.
 TensorFunction elementwise(TensorFunction f);
 

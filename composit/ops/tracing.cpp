@@ -61,6 +61,11 @@ Traced::Traced(const std::vector<Type>& types, const TensorFunction& f) : begin_
   collect();
 }
 
+void Traced::give(const Tensors& outputs) {
+  outputs_ = outputs;
+  collect();
+}
+
 void Traced::cut(const Tensors& values) {
   blocks_.insert(blocks_.end(), values.begin(), values.end());
   collect();

@@ -25,6 +25,9 @@ class Traced {
   const Tensors& outputs() const { return outputs_; }
   // What `f` made, operands first; what it found there when it was called is not among it.
   const std::vector<NodePtr>& nodes() const { return nodes_; }
+  // Gives these instead: tensors of `f`, of its blocks and from outside, and what was made of them
+  // since.
+  void give(const Tensors& outputs);
   // The function of these values, which it makes, and of the blocks before: they become blocks.
   void cut(const Tensors& values);
   // Whether a tensor is from outside of `f`.

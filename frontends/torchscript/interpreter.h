@@ -1,0 +1,190 @@
+// Runs TorchScript's graphs with values that composit's graph computes, and so makes that graph.
+//
+//   Interpreter interpreter(functions, named, limits);
+//   const at::Tensor x = interpreter.state().tensor(composit::input("x", type));
+//   const IValue y = interpreter.call(*functions.find("f"), {x});
+//   interpreter.state().value(y.toTensor());                       // what f computes
+//
+// An operator on tensors becomes the node of its schema. A condition that is known while the graph
+// is made is decided then; one that is computed becomes composit::cond, composit::while_loop or
+// composit::scan.
+#pragma once
+
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "composit/ops/tracing.h"
+#include "frontends/torchscript/limits.h"
+#include "frontends/torchscript/place.h"
+#include "frontends/torchscript/source.h"
+#include "frontends/torchscript/state.h"
+#include "frontends/torchscript/structure.h"
+
+namespace flashlight::torchscript {
+
+// Parameters and buffers of a module by tensor.
+struct NamedInput {
+  std::string name;
+  composit::InputKind kind = composit::InputKind::parameter;
+};
+using NamedInputs = std::unordered_map<const void*, NamedInput>;
+
+class Interpreter {
+ public:
+  // `floats`: what a Python float is computed in.
+  Interpreter(const Functions& functions, const NamedInputs& named, const Limits& limits,
+              composit::DType floats = composit::DType::float64)
+      : functions_(functions), named_(named), limits_(limits), floats_(floats) {}
+
+  IValue call(torch::jit::Function& function, std::vector<IValue> arguments);
+  State& state() { return state_; }
+  composit::DType floats() const { return floats_; }
+  // What the program found in modules and is an input of the graph, in the order of its first use.
+  struct Parameter {
+    at::Tensor tensor;
+    composit::Tensor input;
+  };
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+
+  // Tensors, and numbers as tensors of what `dtype_of` says.
+  composit::Tensor tensor_of(const IValue& value);
+
+ private:
+  using Node = torch::jit::Node;
+  using Block = torch::jit::Block;
+  using Values = std::vector<IValue>;
+  using Tensor = composit::Tensor;
+  using Tensors = composit::Tensors;
+  using Handler = void (Interpreter::*)(Node*);
+  using Environment = std::unordered_map<const torch::jit::Value*, IValue>;
+
+  // interpreter.cpp
+  static const std::unordered_map<c10::Symbol, Handler>& handlers();
+  Values run(Block* block, const Values& arguments);
+  void run(Node* node);
+  void run_operator(Node* node);
+  void run_native(Node* node, Values inputs);
+  const IValue& get(const torch::jit::Value* value) const { return environment_->at(value); }
+  Values inputs_of(const Node* node) const;
+  void set(Node* node, const Values& values);
+  void set_output(Node* node, IValue value);
+  IValue registered(const IValue& value);
+  void register_tensor(const at::Tensor& tensor);
+
+  // calls.cpp: nodes of TorchScript that are no operators
+  void constant(Node* node);
+  void call_function(Node* node);
+  void call_method(Node* node);
+  void call_recursive(Node* node);
+  IValue beyond_depth(Node* node, const std::string& name);
+  void get_attribute(Node* node);
+  void set_attribute(Node* node);
+  void create_object(Node* node);
+  void make_list(Node* node);
+  void make_tuple(Node* node);
+  void make_dict(Node* node);
+  void unpack(Node* node);
+  void slice_tuple(Node* node);
+  void not_assigned(Node* node);
+  void pass_on(Node* node);
+  void is_instance(Node* node);
+  void raise(Node* node);
+  void refuse(Node* node);
+  void device(Node* node);
+
+  // operators.cpp
+  void run_tensor_operator(Node* node, const Values& inputs);
+  bool run_special(Node* node, const Values& inputs);
+  Tensors apply(Node* node, const std::string& name, const Values& inputs);
+  void return_results(Node* node, const Values& inputs, const Tensors& results);
+  void return_views(Node* node, const Values& inputs, const Tensors& results);
+  void write_in_place(Node* node, const Values& inputs);
+  void convert(Node* node, const Values& inputs);
+  void make_tensor(Node* node, const Values& inputs);
+  Tensor stacked(const IValue& data);
+  void select(Node* node, const Values& inputs);
+  ViewStep item_step(const Tensor& x, int64_t axis, const Tensor& index);
+  Tensor item_at(const Tensor& x, const ViewStep& step);
+  void item_of_list(Node* node, const Values& inputs);
+
+  // numbers.cpp
+  bool run_number_operator(Node* node, const Values& inputs);
+  void derive_index(Node* node, const Values& inputs);
+  void read_number(Node* node, const IValue& value);
+  composit::ArgumentValue number_argument(const IValue& value, composit::DType dtype);
+  composit::DType number_dtype(const IValue& value);
+  std::optional<composit::DType> dtype_of(const c10::TypePtr& type) const;
+  void set_number(Node* node, const Tensor& value);
+  void check_numbers_known(Node* node, const Values& inputs);
+
+  // branches.cpp
+  struct Arm;
+  void branch(Node* node);
+  void take_both(Node* node, const Tensor& predicate);
+  Arm run_arm(Block* block);
+  // Two leaves as tensors of one type; UserError where they have none.
+  std::pair<Tensor, Tensor> alike(const IValue& a, const IValue& b);
+  IValue settled(const IValue& value);
+  bool is_python_number(const IValue& value) const {
+    return value.isScalar() || state_.is_number(value);
+  }
+
+  // loops.cpp
+  struct Loop;
+  struct Trip;
+  void loop(Node* node);
+  bool unroll(Node* node, Loop& loop);
+  void repeat(Node* node, Loop& loop);
+  Trip trip(Node* node, Loop& loop);
+  bool widen(Loop& loop, const Trip& trip);
+  void scan(Node* node, Loop& loop, Trip& trip);
+  void repeat_while(Node* node, Loop& loop, Trip& trip);
+  void finish(Node* node, Loop& loop, const Trip& trip, const Tensors& results);
+  Tensors next_values(Loop& loop, const Trip& trip);
+
+  // What the body of a loop takes by its counter, or by start + step * counter, of tensors along
+  // their first axis.
+  struct Taken {
+    Tensor slot, from;
+    int64_t start = 0, step = 1;
+  };
+  struct Counter {
+    Tensor index;
+    int64_t start = 0, step = 1;
+  };
+  struct Slots {
+    std::vector<Counter> counters;
+    std::vector<Taken> taken;
+  };
+  const Counter* counter_of(const Tensor& index) const;
+  static Tensors cut_at_slots(composit::Traced& body, const Slots& slots, int64_t length);
+
+  // While something runs that may not be run.
+  class Undecided {
+   public:
+    explicit Undecided(int64_t& branches) : branches_(branches) { ++branches_; }
+    ~Undecided() { --branches_; }
+    Undecided(const Undecided&) = delete;
+    Undecided& operator=(const Undecided&) = delete;
+
+   private:
+    int64_t& branches_;
+  };
+
+  const Functions& functions_;
+  const NamedInputs& named_;
+  Limits limits_;
+  composit::DType floats_;
+  State state_;
+  Environment* environment_ = nullptr;
+  std::vector<Parameter> parameters_;
+  std::map<std::string, int64_t> depth_;  // of recursive functions
+  int64_t branches_ = 0;                  // that run although they may not be taken
+  std::vector<Slots*> slots_;
+};
+
+}  // namespace flashlight::torchscript

@@ -1,0 +1,64 @@
+// Where in the user's text something is, and errors that say so:
+//
+//   model.py:3:11: aten::foo is not among composit's operations
+//       y = torch.foo(x)
+//           ^~~~~~~~~~~~
+#pragma once
+
+#include <torch/csrc/jit/frontend/source_range.h>
+
+#include <string>
+
+#include "composit/ir/error.h"
+
+namespace flashlight::torchscript {
+
+// An error whose text begins with its place.
+class PlacedError : public composit::UserError {
+ public:
+  using composit::UserError::UserError;
+};
+
+// Of something that is not in the subset: its message ends with what is.
+class Unsupported : public composit::UserError {
+ public:
+  using composit::UserError::UserError;
+};
+
+// "model.py:3:11", columns from 1; "<no place>" where the program does not say.
+std::string place_of(const torch::jit::SourceRange& range);
+// `what` with place, line and caret.
+std::string with_place(const torch::jit::SourceRange& range, const std::string& what);
+// Of `what`, which the graph computes and something needs while it is made.
+Unsupported not_known(const std::string& what);
+// The subset in a few lines.
+const std::string& supported();
+
+// What LibTorch's compiler says of a text, in the form above.
+std::string compile_error(const std::string& text);
+
+// `work`; what it throws gets the place.
+template <class Work>
+auto at_place(const torch::jit::SourceRange& range, Work work);
+
+// LibTorch's message without its own stack.
+std::string message_of(const std::exception& error);
+
+template <class Work>
+auto at_place(const torch::jit::SourceRange& range, Work work) {
+  try {
+    return work();
+  } catch (const PlacedError&) {
+    throw;
+  } catch (const Unsupported& error) {
+    throw PlacedError(with_place(range, error.what()) + "\n" + supported());
+  } catch (const composit::UserError& error) {
+    throw PlacedError(with_place(range, error.what()));
+  } catch (const composit::InternalError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw PlacedError(with_place(range, message_of(error)));
+  }
+}
+
+}  // namespace flashlight::torchscript

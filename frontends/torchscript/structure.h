@@ -1,0 +1,32 @@
+// Walking through values of a program: tuples, lists and dicts, and the leaves within them.
+//
+//   const IValue both = merge(a, b, [&](const IValue& x, const IValue& y) { … });
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "frontends/torchscript/state.h"
+
+namespace flashlight::torchscript {
+
+// Of two leaves that differ, the one to put in their place.
+using MergeLeaves = std::function<IValue(const IValue& a, const IValue& b)>;
+// `a` and `b` as one value. `leaf` is asked for each pair of tensors or numbers that are not the
+// same, and of an uninitialized value with such a one. Lists become new lists, but where both are
+// the same list. UserError where the structures or other leaves differ.
+IValue merge(const IValue& a, const IValue& b, State& state, const MergeLeaves& leaf);
+
+// `value` with `leaf(x)` in the place of each leaf x.
+using MapLeaf = std::function<IValue(const IValue& leaf)>;
+IValue map_leaves(const IValue& value, const MapLeaf& leaf);
+// Calls `visit` with every leaf, and its name, as in "xs.0" for the first item of "xs".
+using VisitLeaf = std::function<void(const IValue& leaf, const std::string& name)>;
+void for_each_leaf(const IValue& value, const std::string& name, const VisitLeaf& visit);
+
+// Whether a value that the graph computes is in it.
+bool is_computed(const IValue& value, const State& state);
+// "a tensor", "a list of 3", "None".
+std::string describe(const IValue& value, State& state);
+
+}  // namespace flashlight::torchscript

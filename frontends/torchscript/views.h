@@ -1,0 +1,21 @@
+// What views show of a tensor, and what it becomes when one of them is written.
+//
+//   Tensor row = shown(x, {"aten::select.int", {0, 2}});                    // x[2]
+//   Tensor x1 = with_view_written(x, {"aten::select.int", {0, 2}}, row);    // x with another x[2]
+#pragma once
+
+#include "frontends/torchscript/state.h"
+
+namespace flashlight::torchscript {
+
+// The item at an index that is computed: a step whose arguments are the axis and the index, one
+// int64 of 0 or more.
+inline constexpr const char* kComputedItem = "torchscript::item";
+
+composit::Tensor shown(const composit::Tensor& parent, const ViewStep& step);
+// `parent` with `view` in the place of what the step shows of it. UserError for a step that cannot
+// be undone (`expand`).
+composit::Tensor with_view_written(const composit::Tensor& parent, const ViewStep& step,
+                                   const composit::Tensor& view);
+
+}  // namespace flashlight::torchscript

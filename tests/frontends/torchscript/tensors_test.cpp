@@ -1,0 +1,101 @@
+// Operators on tensors, views, writes; tuples, lists, dicts, strings; calls.
+#include <gtest/gtest.h>
+
+#include "tests/frontends/torchscript/compare.h"
+
+namespace flashlight::test {
+namespace {
+
+TEST(Tensors, operators) {
+  const char* text = R"(
+def f(x: Tensor, w: Tensor):
+    n = x.size(-1)
+    y = torch.matmul(x, w) + x.mean(dim=1, keepdim=True) / n
+    z = torch.softmax(y, dim=-1).transpose(0, 1)
+    values, indices = z.max(dim=0)
+    a, b = torch.split(y, [1, 1])
+    return z, values, indices, a * b, torch.cat([x, y]), y.t().contiguous().view(-1)[1:4:2], F.gelu(x), torch.nn.functional.relu(x), x[:, None], x[..., 0], x[-1], y.reshape(-1), x.shape[0] * y
+)";
+  check({{.text = text, .arguments = {random({2, 3}), random({3, 3}, 3)}}});
+}
+
+TEST(Tensors, writes_through_views) {
+  const char* text = R"(
+def f(x: Tensor, y: Tensor):
+    z = x.clone()
+    z[0] = y
+    z[1:, 1] *= 2
+    t = z.t()
+    t[0] += 10
+    z.view(-1)[2:4] = 7
+    flat = z.view(-1)
+    a, b = z.split([1, 2])
+    b.mul_(y)
+    z[z > 3] = 1.5
+    z.diagonal().add_(y)
+    u = z.unbind(0)
+    u[1].zero_()
+    z.unsqueeze(0)[0, 2] = y[0]
+    torch.relu_(u[2])
+    return z, t, flat, a, b, x
+)";
+  // Autograd does not write through one of several views.
+  check({{.text = text, .arguments = {random({3, 3}), random({3}, 3)}, .autograd = false}});
+}
+
+TEST(Tensors, what_is_read_before_a_write_stays) {
+  const char* text = R"(
+def f(x: Tensor):
+    z = x * 2
+    before = z + 0
+    view = z[1]
+    z.fill_(3)
+    z += x
+    return before, view * 2, z
+)";
+  check({{.text = text, .arguments = {random({3})}}});
+}
+
+TEST(Tensors, containers) {
+  const char* text = R"(
+def f(x: Tensor, names: List[str]):
+    d = {"a": x, "b": 2 * x}
+    d["c"] = x * x
+    total = x * 0
+    for name in names:
+        if name in d:
+            total = total + d[name]
+    xs = [x, x + 1]
+    xs.extend([x + 2])
+    xs[0] = xs[1] * xs[2]
+    xs.insert(1, x)
+    last = xs.pop()
+    pair = (x, (xs[0], 3))
+    a, (b, n) = pair
+    s = "%d" % n
+    return total, last, a * b * n, len(xs), torch.stack(xs[::-1]), len(s)
+)";
+  check({{.text = text, .arguments = {random({3}), c10::List<std::string>({"a", "c", "z"})}}});
+}
+
+TEST(Tensors, calls) {
+  const char* text = R"(
+def scale(x: Tensor, by: float = 2.0) -> Tensor:
+    return x * by
+
+def both(x: Tensor, y: Optional[Tensor] = None):
+    if y is None:
+        return scale(x), x
+    return scale(x, by=3.0), y
+
+def f(x: Tensor):
+    a, b = both(x)
+    c, d = both(x, a)
+    assert x.dim() == 1, "expected one axis"
+    return a * b + c * d
+)";
+  check({{.text = text, .arguments = {random({3})}}});
+}
+
+}  // namespace
+}  // namespace flashlight::test
