@@ -5,6 +5,7 @@
 
 #include "composit/ad/chain_rule.h"
 #include "composit/numpy/numpy.h"
+#include "composit/op/nest.h"
 #include "composit/ops/functions.h"
 #include "examples/objectives/uniform.h"
 
@@ -12,10 +13,12 @@ namespace objectives {
 namespace {
 
 using composit::DType;
+using composit::Expr;
 namespace cnp = composit::numpy;
 
+// Over the first axis.
 cnp::NdArray logsumexp(const cnp::NdArray& x) {
-  return composit::apply_one("aten::logsumexp", {x, composit::Ints{-1}});
+  return composit::apply_one("aten::logsumexp", {x, composit::Ints{0}});
 }
 
 // Where element [i, j] of a lower triangle stands in {diagonal, what is below by columns, 0}.
@@ -36,13 +39,25 @@ cnp::NdArray lower_triangles(const cnp::NdArray& diagonal, const cnp::NdArray& b
   return cnp::take(cnp::concatenate({diagonal, below, zero}, 1), places_in_triangle(d), 1);
 }
 
-// |Q_k (x_i - mean_k)|^2, [n, k]. Q x - Q mean needs one product of matrices for all Gaussians.
+// Lower triangles [k, d, d] times x [d, n]: [k, d, n]. What is above the diagonals is not read.
+cnp::NdArray triangles_times(const cnp::NdArray& triangles, const cnp::NdArray& x) {
+  static const auto kProduct = cnp::wrap_as_operation(
+      {.schema = "objectives::triangles_times(Tensor triangles, Tensor x) -> Tensor",
+       .loops = [](composit::In triangles, composit::In x) {
+         composit::Nest nest;
+         const Expr k = nest.parallel(triangles.size(0)), i = nest.parallel(triangles.size(1)),
+                    n = nest.parallel(x.size(1)), j = nest.reduction(triangles.size(2));
+         nest.where(j <= i);
+         return nest.store(nest.sum(triangles(k, i, j) * x(j, n))).loops();
+       }});
+  return kProduct(triangles, x);
+}
+
+// |Q_k (x_i - mean_k)|^2, [k, n], as |Q_k x_i - Q_k mean_k|^2.
 cnp::NdArray squared_distances(const cnp::NdArray& factors, const cnp::NdArray& means,
                                const cnp::NdArray& x) {
-  const int64_t k = means.size(0), d = means.size(1), n = x.size(0);
-  const cnp::NdArray moved = cnp::matmul(x, factors.reshape({k * d, d}).T()).reshape({n, k, d});
-  const cnp::NdArray moved_means = cnp::matmul(factors, means.reshape({k, d, 1})).reshape({k, d});
-  return cnp::sum(cnp::square(moved - moved_means), 2);
+  const cnp::NdArray moved_means = cnp::matmul(factors, cnp::expand_dims(means, 2));
+  return cnp::sum(cnp::square(triangles_times(factors, x.T()) - moved_means), 1);
 }
 
 double log_gamma_of_dimension(double a, int64_t d) {
@@ -71,7 +86,8 @@ cnp::NdArray gmm(const GmmParameters& parameters, const cnp::NdArray& x, const W
 
   const cnp::NdArray distances =
       squared_distances(lower_triangles(diagonal, below), parameters.means, x);
-  const cnp::NdArray terms = parameters.alphas + log_determinants - 0.5 * distances;
+  const cnp::NdArray terms =
+      cnp::expand_dims(parameters.alphas + log_determinants, 1) - 0.5 * distances;
   const cnp::NdArray likelihood = cnp::sum(logsumexp(terms)) - n * logsumexp(parameters.alphas);
 
   const cnp::NdArray frobenius = cnp::sum(cnp::square(diagonal)) + cnp::sum(cnp::square(below));

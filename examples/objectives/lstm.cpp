@@ -2,6 +2,7 @@
 
 #include "composit/ad/chain_rule.h"
 #include "composit/numpy/numpy.h"
+#include "composit/ops/control_flow.h"
 #include "composit/ops/functions.h"
 #include "examples/objectives/uniform.h"
 
@@ -49,15 +50,22 @@ cnp::NdArray log_likelihood(const cnp::NdArray& prediction, const cnp::NdArray& 
 
 cnp::NdArray lstm(const LstmParameters& parameters, const cnp::NdArray& state,
                   const cnp::NdArray& sequence) {
-  std::vector<LayerState> states;
+  composit::Tensors initial;  // hidden and cell of each layer
   for (int64_t layer = 0; layer < state.size(0); ++layer)
-    states.push_back({state[{layer, 0}], state[{layer, 1}]});
+    for (int64_t part : {0, 1}) initial.push_back(state[{layer, part}]);
 
-  const int64_t steps = sequence.size(0) - 1;
-  cnp::NdArray total = cnp::zeros({}, sequence.dtype());
-  for (int64_t t = 0; t < steps; ++t)
-    total = total + log_likelihood(predict(parameters, states, sequence[t]), sequence[t + 1]);
-  return -total / (steps * sequence.size(1));
+  const auto trip = [&](const composit::Tensors& before, const composit::Tensors& characters) {
+    std::vector<LayerState> states;
+    for (size_t i = 0; i < before.size(); i += 2) states.push_back({before[i], before[i + 1]});
+    const cnp::NdArray prediction = predict(parameters, states, characters[0]);
+    composit::ScanStep after = {.outputs = {log_likelihood(prediction, characters[1])}};
+    for (const LayerState& layer : states)
+      after.carried.insert(after.carried.end(), {layer.hidden, layer.cell});
+    return after;
+  };
+  const cnp::NdArray now = sequence[{cnp::slice({}, -1)}], next = sequence[{cnp::slice(1, {})}];
+  const cnp::NdArray likelihoods = composit::scan(trip, initial, {now, next}).outputs[0];
+  return -cnp::sum(likelihoods) / next.size();
 }
 
 Problem lstm_problem(const LstmSizes& sizes, composit::DType dtype) {
