@@ -2,56 +2,69 @@
 
 namespace gmm {
 
-struct Weights {
+struct GmmPart2Weights {
   const int64_t* constant;
 };
 
-void gmm(const Weights& weights, const double (&alphas)[200], const double (&means)[200][64],
-         const double (&icf)[200][2080], const double (&x)[1000][64], double& log_posterior,
-         std::byte* arena) {
-  auto& exp = fl::at<double[200][64]>(arena, 105729600);
-  auto& cat = fl::at<double[200][2081]>(arena, 102400000);
-  auto& reshape = fl::at<double[200][64]>(arena, 105832000);
-  for (int i = 0; i < 200; ++i) {
-    for (int j = 0; j < 64; ++j) {
-      exp[i][j] = fl::exp(icf[i][j]);
-      cat[i][j] = exp[i][j];
-    }
-    for (int j = 0; j < 2016; ++j) cat[i][j + 64] = icf[i][j + 64];
-    cat[i][2080] = 0.0;
-    for (int j = 0; j < 64; ++j)
-      reshape[i][j] = fl::sum<double>(
-          64, [&](int k) { return cat[i][weights.constant[j * 64 + k]] * means[i][k]; });
+struct Weights {
+  const int64_t* constant;
+  GmmPart2Weights gmm_part_2;
+};
+
+void gmm_part(const double (&sub)[200][1000], double& sum, std::byte* arena) {
+  auto& where = fl::at<double[1000]>(arena, 0);
+  {
+    double largest[1000];
+    for (int j = 0; j < 1000; ++j) largest[j] = -INFINITY;
+    for (int i = 0; i < 200; ++i)
+      for (int j = 0; j < 1000; ++j) largest[j] = fl::max(largest[j], sub[i][j]);
+    for (int j = 0; j < 1000; ++j) where[j] = fl::abs(largest[j]) == INFINITY ? 0.0 : largest[j];
   }
-  auto& sum = fl::at<double[200]>(arena, 105934400);
-  auto& add = fl::at<double[200]>(arena, 105936000);
+  auto& reshape = fl::at<double[1000]>(arena, 8000);
+  {
+    double sum_2[1000];
+    for (int j = 0; j < 1000; ++j) sum_2[j] = 0.0;
+    for (int i = 0; i < 200; ++i)
+      for (int j = 0; j < 1000; ++j) sum_2[j] += fl::exp(sub[i][j] - where[j]);
+    for (int j = 0; j < 1000; ++j) reshape[j] = fl::log(sum_2[j]) + where[j];
+  }
+  sum = fl::sum<double>(1000, [&](int i) { return reshape[i]; });
+}
+
+void gmm_part_2(const GmmPart2Weights& weights, const double (&icf)[200][2080],
+                const double (&cat)[200][2081], const double (&permute)[64][1000],
+                const double (&matmul)[200][64], const double (&alphas)[200],
+                const double (&exp)[200][64], double& where, double& sum_2, double& sub_2,
+                std::byte* arena) {
+  auto& sum = fl::at<double[200]>(arena, 2112000);
+  auto& square = fl::at<double[64][1000]>(arena, 1600000);
+  auto& sub = fl::at<double[200][1000]>(arena, 0);
   for (int i = 0; i < 200; ++i) {
     sum[i] = fl::sum<double>(64, [&](int j) { return icf[i][j]; });
-    add[i] = alphas[i] + sum[i];
-  }
-  auto& mm = fl::at<double[1000][12800]>(arena, 0);
-  fl::product<double>(
-      1000, 12800, 64, [&](int i, int k) { return x[i][k]; },
-      [&](int k, int j) { return cat[j / 64][weights.constant[j % 64 * 64 + k]]; },
-      [&](int i, int j, double sum_4) { mm[i][j] = sum_4; });
-  auto& reshape_2 = fl::at<double[1000]>(arena, 102400000);
-  for (int i = 0; i < 1000; ++i) {
-    double sub[200];
-    for (int j = 0; j < 200; ++j) {
-      const double sum_4 = fl::sum<double>(64, [&](int k) {
-        const double difference = mm[i][j * 64 + k] - reshape[j][k];
-        return difference * difference;
-      });
-      sub[j] = add[j] - 0.5 * sum_4;
+    const auto terms = fl::within(64, [&](int j) { return fl::Range{0, j + 1}; });
+    fl::product<double>(
+        64, 1000, terms,
+        [&](int j, int k) {
+          if (k > j) return 0.0;
+          return cat[i][weights.constant[j * 64 + k]];
+        },
+        [&](int k, int m) -> auto& { return permute[k][m]; },
+        [&](int j, int m, double sum_4) {
+          const double difference = sum_4 - matmul[i][j];
+          square[j][m] = difference * difference;
+        });
+    const double reshape = alphas[i] + sum[i];
+    {
+      double sum_4[1000];
+      for (int k = 0; k < 1000; ++k) sum_4[k] = 0.0;
+      for (int j = 0; j < 64; ++j)
+        for (int k = 0; k < 1000; ++k) sum_4[k] += square[j][k];
+      for (int k = 0; k < 1000; ++k) sub[i][k] = reshape - 0.5 * sum_4[k];
     }
-    const double largest = fl::largest<double>(200, [&](int j) { return sub[j]; });
-    const double where_2 = fl::abs(largest) == INFINITY ? 0.0 : largest;
-    const double sum_4 = fl::sum<double>(200, [&](int j) { return fl::exp(sub[j] - where_2); });
-    reshape_2[i] = fl::log(sum_4) + where_2;
   }
   const double largest = fl::largest<double>(200, [&](int i) { return alphas[i]; });
-  const double where = fl::abs(largest) == INFINITY ? 0.0 : largest;
-  const double sum_2 = fl::sum<double>(1000, [&](int i) { return reshape_2[i]; });
+  where = fl::abs(largest) == INFINITY ? 0.0 : largest;
+  gmm_part(sub, sum_2, arena + 2113600);
   double sum_4 = 0.0;
   for (int i = 0; i < 200; ++i)
     for (int j = 0; j < 64; ++j) sum_4 += exp[i][j] * exp[i][j];
@@ -60,9 +73,36 @@ void gmm(const Weights& weights, const double (&alphas)[200], const double (&mea
   double sum_5 = 0.0;
   for (int i = 0; i < 200; ++i)
     for (int j = 0; j < 2016; ++j) sum_5 += icf[i][j + 64] * icf[i][j + 64];
-  const double sub_2 = 0.5 * (sum_3 + sum_5) - mul;
-  const double sum_6 = fl::sum<double>(200, [&](int i) { return fl::exp(alphas[i] - where); });
-  log_posterior = sum_2 - 1000.0 * (fl::log(sum_6) + where) + sub_2 + 882533.5145654328;
+  sub_2 = 0.5 * (sum_3 + sum_5) - mul;
+}
+
+void gmm(const Weights& weights, const double (&alphas)[200], const double (&means)[200][64],
+         const double (&icf)[200][2080], const double (&x)[1000][64], double& log_posterior,
+         std::byte* arena) {
+  auto& exp = fl::at<double[200][64]>(arena, 3841600);
+  auto& cat = fl::at<double[200][2081]>(arena, 0);
+  auto& matmul = fl::at<double[200][64]>(arena, 3944000);
+  for (int i = 0; i < 200; ++i) {
+    for (int j = 0; j < 64; ++j) {
+      exp[i][j] = fl::exp(icf[i][j]);
+      cat[i][j] = exp[i][j];
+    }
+    for (int j = 0; j < 2016; ++j) cat[i][j + 64] = icf[i][j + 64];
+    cat[i][2080] = 0.0;
+    for (int j = 0; j < 64; ++j)
+      matmul[i][j] = fl::sum<double>(
+          64, [&](int k) { return cat[i][weights.constant[j * 64 + k]] * means[i][k]; });
+  }
+  auto& permute = fl::at<double[64][1000]>(arena, 3329600);
+  for (int i = 0; i < 64; ++i)
+    for (int j = 0; j < 1000; ++j) permute[i][j] = x[j][i];
+  double where;
+  double sum;
+  double sub;
+  gmm_part_2(weights.gmm_part_2, icf, cat, permute, matmul, alphas, exp, where, sum, sub,
+             arena + 4046400);
+  const double sum_2 = fl::sum<double>(200, [&](int i) { return fl::exp(alphas[i] - where); });
+  log_posterior = sum - 1000.0 * (fl::log(sum_2) + where) + sub + 882533.5145654328;
 }
 
 }  // namespace gmm

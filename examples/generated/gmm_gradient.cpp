@@ -2,60 +2,43 @@
 
 namespace gmm_gradient {
 
-struct GmmGradientPartWeights {
+struct GmmGradientPart2Weights {
   const int64_t* constant;
 };
 
-struct GmmGradientPart2Weights {
+struct GmmGradientPart5Weights {
   const int64_t* constant;
-  GmmGradientPartWeights gmm_gradient_part;
 };
 
 struct Weights {
-  const int64_t* constant;
   GmmGradientPart2Weights gmm_gradient_part_2;
+  GmmGradientPart5Weights gmm_gradient_part_5;
 };
 
-void gmm_gradient_part(const GmmGradientPartWeights& weights, const double (&x)[1000][64],
-                       const double (&cat)[200][2081], const double (&reshape)[200][64],
-                       const double (&add)[200], double (&reshape_2)[1000],
-                       double (&mul)[1000][200], double (&mul_2)[1000][200][64], std::byte* arena) {
-  auto& mm = fl::at<double[1000][12800]>(arena, 0);
-  fl::product<double>(
-      1000, 12800, 64, [&](int i, int k) { return x[i][k]; },
-      [&](int k, int j) { return cat[j / 64][weights.constant[j % 64 * 64 + k]]; },
-      [&](int i, int j, double sum) { mm[i][j] = sum; });
-  for (int i = 0; i < 1000; ++i) {
-    double sub[200];
-    for (int j = 0; j < 200; ++j) {
-      const double sum = fl::sum<double>(64, [&](int k) {
-        const double difference = mm[i][j * 64 + k] - reshape[j][k];
-        return difference * difference;
-      });
-      sub[j] = add[j] - 0.5 * sum;
-    }
-    const double largest = fl::largest<double>(200, [&](int j) { return sub[j]; });
-    const double where = fl::abs(largest) == INFINITY ? 0.0 : largest;
-    const double sum = fl::sum<double>(200, [&](int j) { return fl::exp(sub[j] - where); });
-    reshape_2[i] = fl::log(sum) + where;
-    for (int j = 0; j < 200; ++j) {
-      mul[i][j] = fl::exp(sub[j] - reshape_2[i]);
-      const double reshape_3 = -mul[i][j] * 0.5;
-      for (int k = 0; k < 64; ++k) {
-        const double difference = mm[i][j * 64 + k] - reshape[j][k];
-        mul_2[i][j][k] = reshape_3 * (difference + difference);
-      }
-    }
+void gmm_gradient_part(const double (&sub)[200][1000], double (&reshape)[1000], std::byte* arena) {
+  auto& where = fl::at<double[1000]>(arena, 0);
+  {
+    double largest[1000];
+    for (int j = 0; j < 1000; ++j) largest[j] = -INFINITY;
+    for (int i = 0; i < 200; ++i)
+      for (int j = 0; j < 1000; ++j) largest[j] = fl::max(largest[j], sub[i][j]);
+    for (int j = 0; j < 1000; ++j) where[j] = fl::abs(largest[j]) == INFINITY ? 0.0 : largest[j];
+  }
+  {
+    double sum[1000];
+    for (int j = 0; j < 1000; ++j) sum[j] = 0.0;
+    for (int i = 0; i < 200; ++i)
+      for (int j = 0; j < 1000; ++j) sum[j] += fl::exp(sub[i][j] - where[j]);
+    for (int j = 0; j < 1000; ++j) reshape[j] = fl::log(sum[j]) + where[j];
   }
 }
 
 void gmm_gradient_part_2(const GmmGradientPart2Weights& weights, const double (&icf)[200][2080],
-                         const double (&means)[200][64], const double (&alphas)[200],
-                         const double (&x)[1000][64], double (&exp)[200][64],
-                         double (&cat)[200][2081], double& reshape_2, double& log_posterior,
-                         double (&mul_3)[1000][200], double (&mul_4)[1000][200][64],
-                         std::byte* arena) {
-  auto& reshape = fl::at<double[200][64]>(arena, 0);
+                         const double (&means)[200][64], const double (&x)[1000][64],
+                         const double (&alphas)[200], double (&exp)[200][64], double (&sum)[200],
+                         double (&cat)[200][2081], double (&sub)[200][64][1000],
+                         double (&sub_2)[200][1000], std::byte* arena) {
+  auto& matmul = fl::at<double[200][64]>(arena, 512000);
   for (int i = 0; i < 200; ++i) {
     for (int j = 0; j < 64; ++j) {
       exp[i][j] = fl::exp(icf[i][j]);
@@ -64,88 +47,137 @@ void gmm_gradient_part_2(const GmmGradientPart2Weights& weights, const double (&
     for (int j = 0; j < 2016; ++j) cat[i][j + 64] = icf[i][j + 64];
     cat[i][2080] = 0.0;
     for (int j = 0; j < 64; ++j)
-      reshape[i][j] = fl::sum<double>(
+      matmul[i][j] = fl::sum<double>(
           64, [&](int k) { return cat[i][weights.constant[j * 64 + k]] * means[i][k]; });
   }
-  auto& sum = fl::at<double[200]>(arena, 110400);
-  auto& add = fl::at<double[200]>(arena, 112000);
+  auto& permute = fl::at<double[64][1000]>(arena, 0);
+  for (int i = 0; i < 64; ++i)
+    for (int j = 0; j < 1000; ++j) permute[i][j] = x[j][i];
   for (int i = 0; i < 200; ++i) {
     sum[i] = fl::sum<double>(64, [&](int j) { return icf[i][j]; });
-    add[i] = alphas[i] + sum[i];
+    const auto terms = fl::within(64, [&](int j) { return fl::Range{0, j + 1}; });
+    fl::product<double>(
+        64, 1000, terms,
+        [&](int j, int k) {
+          if (k > j) return 0.0;
+          return cat[i][weights.constant[j * 64 + k]];
+        },
+        [&](int k, int m) -> auto& { return permute[k][m]; },
+        [&](int j, int m, double sum_2) { sub[i][j][m] = sum_2 - matmul[i][j]; });
+    const double reshape = alphas[i] + sum[i];
+    {
+      double sum_2[1000];
+      for (int k = 0; k < 1000; ++k) sum_2[k] = 0.0;
+      for (int j = 0; j < 64; ++j)
+        for (int k = 0; k < 1000; ++k) sum_2[k] += sub[i][j][k] * sub[i][j][k];
+      for (int k = 0; k < 1000; ++k) sub_2[i][k] = reshape - 0.5 * sum_2[k];
+    }
   }
-  auto& reshape_3 = fl::at<double[1000]>(arena, 102400);
-  gmm_gradient_part(weights.gmm_gradient_part, x, cat, reshape, add, reshape_3, mul_3, mul_4,
-                    arena + 113600);
-  const double largest = fl::largest<double>(200, [&](int i) { return alphas[i]; });
-  const double where = fl::abs(largest) == INFINITY ? 0.0 : largest;
-  const double sum_3 = fl::sum<double>(200, [&](int i) { return fl::exp(alphas[i] - where); });
-  reshape_2 = fl::log(sum_3) + where;
-  const double mul = 1000.0 * reshape_2;
+}
+
+void gmm_gradient_part_3(const double (&exp)[200][64], const double (&sum)[200],
+                         const double (&icf)[200][2080], double& sub) {
+  double sum_3 = 0.0;
+  for (int i = 0; i < 200; ++i)
+    for (int j = 0; j < 64; ++j) sum_3 += exp[i][j] * exp[i][j];
+  const double sum_2 = sum_3;
+  const double mul = 0.0 * fl::sum<double>(200, [&](int i) { return sum[i]; });
   double sum_4 = 0.0;
   for (int i = 0; i < 200; ++i)
-    for (int j = 0; j < 64; ++j) sum_4 += exp[i][j] * exp[i][j];
-  const double sum_2 = sum_4;
-  const double mul_2 = 0.0 * fl::sum<double>(200, [&](int i) { return sum[i]; });
-  double sum_5 = 0.0;
-  for (int i = 0; i < 200; ++i)
-    for (int j = 0; j < 2016; ++j) sum_5 += icf[i][j + 64] * icf[i][j + 64];
-  const double sub = 0.5 * (sum_2 + sum_5) - mul_2;
-  const double sum_6 = fl::sum<double>(1000, [&](int i) { return reshape_3[i]; });
-  log_posterior = sum_6 - mul + sub + 882533.5145654328;
+    for (int j = 0; j < 2016; ++j) sum_4 += icf[i][j + 64] * icf[i][j + 64];
+  sub = 0.5 * (sum_2 + sum_4) - mul;
+}
+
+void gmm_gradient_part_4(const double (&reshape)[200], const double (&exp)[200][64],
+                         const double (&index_put)[200][2081],
+                         const double (&slice_backward)[200][2080], double (&d_icf)[200][2080],
+                         std::byte* arena) {
+  auto& slice_backward_2 = fl::at<double[2080]>(arena, 0);
+  for (int i = 0; i < 200; ++i) {
+    const double reshape_2 = (-0.0) + reshape[i];
+    for (int j = 0; j < 2080; ++j) slice_backward_2[j] = 0.0;
+    for (int j = 0; j < 64; ++j) {
+      const double product = (0.5 * (exp[i][j] + exp[i][j]) + index_put[i][j]) * exp[i][j];
+      slice_backward_2[j] = product + reshape_2;
+    }
+    for (int j = 0; j < 2080; ++j) d_icf[i][j] = slice_backward[i][j] + slice_backward_2[j];
+  }
+}
+
+void gmm_gradient_part_5(const GmmGradientPart5Weights& weights, const double (&sub)[200][1000],
+                         const double (&reshape)[1000], const double (&sub_2)[200][64][1000],
+                         const double (&cat)[200][2081], const double (&x)[1000][64],
+                         const double (&means)[200][64], const double (&icf)[200][2080],
+                         const double (&alphas)[200], const double& reshape_2,
+                         const double (&exp)[200][64], double (&d_means)[200][64],
+                         double (&d_alphas)[200], double (&d_icf)[200][2080], std::byte* arena) {
+  auto& loops = fl::at<double[64][64]>(arena, 6657600);
+  auto& index_put = fl::at<double[200][2081]>(arena, 0);
+  auto& slice_backward = fl::at<double[200][2080]>(arena, 3329600);
+  auto& reshape_4 = fl::at<double[200]>(arena, 6690368);
+  for (int i = 0; i < 200; ++i) {
+    double mul[1000];
+    double reshape_3[1000];
+    for (int j = 0; j < 1000; ++j) {
+      mul[j] = fl::exp(sub[i][j] - reshape[j]);
+      reshape_3[j] = -mul[j] * 0.5;
+    }
+    double sum[64];
+    for (int j = 0; j < 64; ++j)
+      sum[j] = fl::sum<double>(
+          1000, [&](int k) { return -(reshape_3[k] * (sub_2[i][j][k] + sub_2[i][j][k])); });
+    for (int j = 0; j < 64; ++j)
+      d_means[i][j] =
+          fl::sum<double>(64, [&](int k) { return cat[i][weights.constant[j + k * 64]] * sum[k]; });
+    const auto columns = fl::within(64, [&](int j) { return fl::Range{0, j + 1}; });
+    fl::product<double>(
+        64, columns, 1000,
+        [&](int j, int k) { return reshape_3[k] * (sub_2[i][j][k] + sub_2[i][j][k]); },
+        [&](int k, int m) -> auto& { return x[k][m]; },
+        [&](int j, int m, double sum_2) { loops[j][m] = sum_2; });
+    for (int j = 0; j < 2081; ++j) {
+      index_put[i][j] = 0.0;
+      index_put[i][j] = 0.0;
+    }
+    for (int j = 0; j < 64; ++j)
+      for (int k = 0; k < 64; ++k) {
+        double sum_2 = 0.0;
+        sum_2 += sum[j] * means[i][k];
+        index_put[i][weights.constant[j * 64 + k]] += sum_2 + loops[j][k];
+      }
+    for (int j = 0; j < 2080; ++j) slice_backward[i][j] = 0.0;
+    for (int j = 0; j < 2016; ++j)
+      slice_backward[i][j + 64] = 0.5 * (icf[i][j + 64] + icf[i][j + 64]) + index_put[i][j + 64];
+    reshape_4[i] = fl::sum<double>(1000, [&](int j) { return mul[j]; });
+    d_alphas[i] = (-1000.0) * fl::exp(alphas[i] - reshape_2) + reshape_4[i];
+  }
+  gmm_gradient_part_4(reshape_4, exp, index_put, slice_backward, d_icf, arena + 6691968);
 }
 
 void gmm_gradient(const Weights& weights, const double (&alphas)[200],
                   const double (&means)[200][64], const double (&icf)[200][2080],
                   const double (&x)[1000][64], double& log_posterior, double (&d_alphas)[200],
                   double (&d_means)[200][64], double (&d_icf)[200][2080], std::byte* arena) {
-  auto& exp = fl::at<double[200][64]>(arena, 112283200);
-  auto& cat = fl::at<double[200][2081]>(arena, 108953600);
-  double reshape;
-  auto& mul = fl::at<double[1000][200]>(arena, 102400000);
-  auto& mul_2 = fl::at<double[1000][200][64]>(arena, 0);
-  gmm_gradient_part_2(weights.gmm_gradient_part_2, icf, means, alphas, x, exp, cat, reshape,
-                      log_posterior, mul, mul_2, arena + 112437184);
-  auto& reshape_2 = fl::at<double[200]>(arena, 112435584);
-  for (int j = 0; j < 200; ++j) reshape_2[j] = 0.0;
-  for (int i = 0; i < 1000; ++i)
-    for (int j = 0; j < 200; ++j) reshape_2[j] += mul[i][j];
-  auto& permute = fl::at<double[12800][64]>(arena, 102400000);
-  fl::product<double>(
-      64, 12800, 1000, [&](int i, int k) { return x[k][i]; },
-      [&](int k, int j) { return mul_2[k][j / 64][j % 64]; },
-      [&](int i, int j, double sum) { permute[j][i] = sum; });
-  for (int i = 0; i < 200; ++i)
-    d_alphas[i] = (-1000.0) * fl::exp(alphas[i] - reshape) + reshape_2[i];
-  auto& index_put = fl::at<double[2081]>(arena, 112385600);
-  auto& slice_backward = fl::at<double[2080]>(arena, 112402304);
-  auto& slice_backward_2 = fl::at<double[2080]>(arena, 112418944);
-  for (int i = 0; i < 200; ++i) {
-    double reshape_3[64];
-    for (int k = 0; k < 64; ++k) reshape_3[k] = 0.0;
-    for (int j = 0; j < 1000; ++j)
-      for (int k = 0; k < 64; ++k) reshape_3[k] += -mul_2[j][i][k];
-    for (int j = 0; j < 64; ++j)
-      d_means[i][j] = fl::sum<double>(
-          64, [&](int k) { return cat[i][weights.constant[j + k * 64]] * reshape_3[k]; });
-    for (int j = 0; j < 2081; ++j) {
-      index_put[j] = 0.0;
-      index_put[j] = 0.0;
-    }
-    for (int j = 0; j < 64; ++j)
-      for (int k = 0; k < 64; ++k) {
-        double sum = 0.0;
-        sum += reshape_3[j] * means[i][k];
-        index_put[weights.constant[j * 64 + k]] += sum + permute[i * 64 + j][k];
-      }
-    for (int j = 0; j < 2080; ++j) slice_backward[j] = 0.0;
-    for (int j = 0; j < 2016; ++j)
-      slice_backward[j + 64] = 0.5 * (icf[i][j + 64] + icf[i][j + 64]) + index_put[j + 64];
-    const double reshape_4 = (-0.0) + reshape_2[i];
-    for (int j = 0; j < 2080; ++j) slice_backward_2[j] = 0.0;
-    for (int j = 0; j < 64; ++j)
-      slice_backward_2[j] = (0.5 * (exp[i][j] + exp[i][j]) + index_put[j]) * exp[i][j] + reshape_4;
-    for (int j = 0; j < 2080; ++j) d_icf[i][j] = slice_backward[j] + slice_backward_2[j];
-  }
+  auto& exp = fl::at<double[200][64]>(arena, 107329600);
+  auto& sum = fl::at<double[200]>(arena, 107440000);
+  auto& cat = fl::at<double[200][2081]>(arena, 102400000);
+  auto& sub = fl::at<double[200][64][1000]>(arena, 0);
+  auto& sub_2 = fl::at<double[200][1000]>(arena, 105729600);
+  gmm_gradient_part_2(weights.gmm_gradient_part_2, icf, means, x, alphas, exp, sum, cat, sub, sub_2,
+                      arena + 107441600);
+  const double largest = fl::largest<double>(200, [&](int i) { return alphas[i]; });
+  const double where = fl::abs(largest) == INFINITY ? 0.0 : largest;
+  const double sum_2 = fl::sum<double>(200, [&](int i) { return fl::exp(alphas[i] - where); });
+  const double reshape = fl::log(sum_2) + where;
+  const double mul = 1000.0 * reshape;
+  auto& reshape_2 = fl::at<double[1000]>(arena, 107432000);
+  gmm_gradient_part(sub_2, reshape_2, arena + 107441600);
+  double sub_3;
+  gmm_gradient_part_3(exp, sum, icf, sub_3);
+  const double sum_3 = fl::sum<double>(1000, [&](int i) { return reshape_2[i]; });
+  log_posterior = sum_3 - mul + sub_3 + 882533.5145654328;
+  gmm_gradient_part_5(weights.gmm_gradient_part_5, sub_2, reshape_2, sub, cat, x, means, icf,
+                      alphas, reshape, exp, d_means, d_alphas, d_icf, arena + 107441600);
 }
 
 }  // namespace gmm_gradient

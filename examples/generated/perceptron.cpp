@@ -13,15 +13,15 @@ void perceptron(const Weights& weights, const float (&x)[64][784], float (&y)[64
                 std::byte* arena) {
   auto& relu = fl::at<float[64][128]>(arena, 0);
   fl::product<float>(
-      64, 128, 784, [&](int i, int k) { return x[i][k]; },
-      [&](int k, int j) { return weights.hidden_weight[j][k]; },
+      64, 128, 784, [&](int i, int k) -> auto& { return x[i][k]; },
+      [&](int k, int j) -> auto& { return weights.hidden_weight[j][k]; },
       [&](int i, int j, float sum) {
         const float sum_2 = sum + weights.hidden_bias[j];
         relu[i][j] = sum_2 < 0.0f ? 0.0f : sum_2;
       });
   fl::product<float>(
-      64, 10, 128, [&](int i, int k) { return relu[i][k]; },
-      [&](int k, int j) { return weights.output_weight[j][k]; },
+      64, 10, 128, [&](int i, int k) -> auto& { return relu[i][k]; },
+      [&](int k, int j) -> auto& { return weights.output_weight[j][k]; },
       [&](int i, int j, float sum) { y[i][j] = sum + weights.output_bias[j]; });
 }
 

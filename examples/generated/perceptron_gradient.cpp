@@ -14,26 +14,27 @@ void perceptron_gradient(const Weights& weights, const float (&x)[64][784],
                          float (&d_output_bias)[10], std::byte* arena) {
   auto& relu = fl::at<float[64][128]>(arena, 0);
   fl::product<float>(
-      64, 128, 784, [&](int i, int k) { return x[i][k]; },
-      [&](int k, int j) { return weights.hidden_weight[j][k]; },
+      64, 128, 784, [&](int i, int k) -> auto& { return x[i][k]; },
+      [&](int k, int j) -> auto& { return weights.hidden_weight[j][k]; },
       [&](int i, int j, float sum) {
         const float sum_2 = sum + weights.hidden_bias[j];
         relu[i][j] = sum_2 < 0.0f ? 0.0f : sum_2;
       });
   fl::product<float>(
-      10, 128, 64, [&](int i, int k) { return dy[k][i]; }, [&](int k, int j) { return relu[k][j]; },
+      10, 128, 64, [&](int i, int k) -> auto& { return dy[k][i]; },
+      [&](int k, int j) -> auto& { return relu[k][j]; },
       [&](int i, int j, float sum) { d_output_weight[i][j] = sum; });
   for (int j = 0; j < 10; ++j) d_output_bias[j] = 0.0f;
   for (int i = 0; i < 64; ++i)
     for (int j = 0; j < 10; ++j) d_output_bias[j] += dy[i][j];
   auto& threshold_backward = fl::at<float[64][128]>(arena, 32768);
   fl::product<float>(
-      64, 128, 10, [&](int i, int k) { return dy[i][k]; },
-      [&](int k, int j) { return weights.output_weight[k][j]; },
+      64, 128, 10, [&](int i, int k) -> auto& { return dy[i][k]; },
+      [&](int k, int j) -> auto& { return weights.output_weight[k][j]; },
       [&](int i, int j, float sum) { threshold_backward[i][j] = relu[i][j] <= 0.0f ? 0.0f : sum; });
   fl::product<float>(
-      128, 784, 64, [&](int i, int k) { return threshold_backward[k][i]; },
-      [&](int k, int j) { return x[k][j]; },
+      128, 784, 64, [&](int i, int k) -> auto& { return threshold_backward[k][i]; },
+      [&](int k, int j) -> auto& { return x[k][j]; },
       [&](int i, int j, float sum) { d_hidden_weight[i][j] = sum; });
   for (int j = 0; j < 128; ++j) d_hidden_bias[j] = 0.0f;
   for (int i = 0; i < 64; ++i)

@@ -16,8 +16,14 @@ namespace flashlight::cpp {
 
 struct Contraction {
   std::vector<size_t> batch, rows, columns, terms;  // axes of the statement
+  // Of rows and columns, those that may be loops around: what is stored first of a large product,
+  // of which each round is one still.
+  std::vector<size_t> outer = {};
   Expr left, right;                // over batch, rows and terms; over batch, columns and terms
   Expr left_domain, right_domain;  // where they are not 0; absent: everywhere
+  // Those predicates of left_domain that bound the only axis of the terms by the row (a triangle);
+  // and predicates that bound the only axis of the columns by the row: other sums are 0.
+  std::vector<Expr> term_limits = {}, column_limits = {};
 };
 
 // Nothing for sums so small, or in such a dtype, that plain loops do as well.

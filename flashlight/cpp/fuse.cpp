@@ -18,6 +18,9 @@ constexpr size_t kMaxParts = 240;
 // Operations that may be repeated rather than kept in memory: per element, all uses counted.
 constexpr double kMaxRepeatedWork = 4;
 
+// So often a copy of a matrix is read that is transposed rather than read across.
+constexpr int64_t kLeastRounds = 16;
+
 class Fuser {
  public:
   Fuser(const Program& program, Routine& function) : program_(program), function_(function) {}
@@ -102,6 +105,22 @@ class Fuser {
     return !cost.expensive && repeats * static_cast<double>(cost.operations) <= kMaxRepeatedWork;
   }
 
+  // Whether a product reads rows of one array again and again.
+  static bool reads_rows_often(const Statement& reading) {
+    const auto product = contraction_of(reading);
+    if (!product || product->right.kind() != ExprKind::load || product->columns.empty())
+      return false;
+    const std::vector<size_t> axes = axes_in(product->right);
+    int64_t rounds = 1;
+    for (const auto* outside : {&product->batch, &product->outer})
+      for (size_t axis : *outside)
+        if (!std::count(axes.begin(), axes.end(), axis))
+          rounds *= reading.axes[axis].extent.value();
+    const std::vector<Expr>& indices = product->right.arguments();
+    return rounds >= kLeastRounds && indices.back().kind() == ExprKind::axis &&
+           indices.back().number() == product->columns.back();
+  }
+
   void inline_step(size_t step) {
     const Nest* producer = nest(step);
     if (producer == nullptr || !is_elementwise(producer->statement)) return;
@@ -111,16 +130,21 @@ class Fuser {
       if (nest(reader) == nullptr) return;
     if (!is_worth_inlining(step, value)) return;
     std::vector<std::pair<size_t, Statement>> changed;
+    bool keeps = false;
     for (size_t reader : readers_[value]) {
-      changed.emplace_back(reader, inlined(producer->statement, statement(reader)));
-      if (composit::parts_of(expressions(changed.back().second)).size() > kMaxParts) return;
+      Statement now = inlined(producer->statement, statement(reader));
+      if (composit::parts_of(expressions(now)).size() > kMaxParts) return;
+      if (reads_rows_often(statement(reader)) && !reads_rows_often(now))
+        keeps = true;  // a transposed copy
+      else
+        changed.emplace_back(reader, std::move(now));
     }
     for (auto& [reader, now] : changed) {
       remove(reader);
       statement(reader) = std::move(now);
       add(reader);
     }
-    take_out(step);
+    if (!keeps) take_out(step);
   }
 
   void take_out(size_t step) {

@@ -85,13 +85,12 @@ void NestWriter::name_axes(const std::vector<size_t>& axes) {
 
 // ---- loops --------------------------------------------------------------------------------------
 
-// For loops over `axes` in this order: `axis + rest >= 0` and `rest - axis >= 0` bound the
-// innermost axis they have.
-NestWriter::Bounds NestWriter::bounds_of(const std::vector<size_t>& axes) {
+NestWriter::Bounds NestWriter::bounds_of(const std::vector<size_t>& axes,
+                                         const std::vector<Expr>& predicates) {
   Bounds bounds;
   composit::IndexAnalysis analysis(statement_.axes);
   ExpressionWriter text = writer();
-  for (const Expr& predicate : composit::conjuncts(statement_.domain)) {
+  for (const Expr& predicate : predicates) {
     const auto bound = composit::bound_of(predicate, analysis);
     const auto inner = std::find_if(axes.rbegin(), axes.rend(), [&](size_t axis) {
       return bound && bound->coefficients[axis] != 0;

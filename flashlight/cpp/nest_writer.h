@@ -49,11 +49,16 @@ class NestWriter {
   Code folded(const std::string& function);
   Code reduction_outside();
   Code accumulated();
-  Code product(const Contraction& contraction);
+  Code product(Contraction contraction);
 
   std::string name_axis(size_t axis);
   void name_axes(const std::vector<size_t>& axes);
-  Bounds bounds_of(const std::vector<size_t>& axes);
+  // For loops over `axes` in this order: `axis + rest >= 0` and `rest - axis >= 0` bound the
+  // innermost axis they have.
+  Bounds bounds_of(const std::vector<size_t>& axes, const std::vector<Expr>& predicates);
+  Bounds bounds_of(const std::vector<size_t>& axes) {
+    return bounds_of(axes, composit::conjuncts(statement_.domain));
+  }
   std::string header(size_t axis, const Bounds& bounds) const;
   // `rolled`: the innermost is not to be unrolled.
   Code loops(const std::vector<size_t>& axes, const Bounds& bounds, Code body,
@@ -63,7 +68,17 @@ class NestWriter {
   Code store(ExpressionWriter& writer, const composit::Store& store, bool declare);
   Code update();
   std::string accumulator_name(size_t number);
+
+  struct Side {
+    std::string index;
+    int64_t size = 1;
+  };
+  Side side(const std::vector<size_t>& axes, const char* letters);
+  bool is_place(const Expr& side) const;
   std::string lambda(const std::string& parameters, const Expr& value, const Expr& domain);
+  std::string limited(int64_t size, const std::vector<size_t>& axes,
+                      const std::vector<Expr>& limits, const std::string& row,
+                      const std::string& base, Code& code);
 
   ExpressionWriter writer() { return {leaves_, statement_.axes, *context_.taken}; }
   std::vector<size_t> axes_of(composit::AxisKind kind) const;

@@ -69,8 +69,8 @@ class Scheduler {
     order_axes(step, one->statement);
   }
 
-  // As they are stored, the last index innermost; for a product of matrices only its batch can be
-  // shared.
+  // As they are stored, the last index innermost; of a product of matrices only the batch, and what
+  // leaves large products, can be shared.
   void order_axes(size_t step, const Statement& statement) {
     std::vector<size_t>& order = schedule_.order[step];
     const auto add = [&](size_t axis) {
@@ -84,7 +84,7 @@ class Scheduler {
     for (const Expr& index : statement.stores[0].at)
       for (size_t axis : axes_in(index)) add(axis);
     for (size_t axis = 0; axis < statement.axes.size(); ++axis) add(axis);
-    shareable_[step] = product ? product->batch.size() : order.size();
+    shareable_[step] = product ? product->batch.size() + product->outer.size() : order.size();
     if (!product && wants_reduction_outside(statement)) --shareable_[step];
   }
 

@@ -35,7 +35,9 @@ struct Within {
   F range;  // of the row's number: Range
 };
 template <class F>
-Within(int, F) -> Within<F>;
+Within<F> within(int size, F range) {
+  return {size, range};
+}
 
 namespace detail {
 
@@ -161,7 +163,7 @@ std::ptrdiff_t pitch_of([[maybe_unused]] const Right& right, Range terms, int fi
   }
 }
 
-// What a side is limited to in each row: nothing, or fl::Within.
+// What a side is limited to in each row: nothing, or fl::within.
 inline int size_of(int size) { return size; }
 template <class F>
 int size_of(const Within<F>& limit) {
@@ -387,7 +389,7 @@ void tiles(int rows, const Columns& columns, const Terms& terms, const Left& lef
 }  // namespace detail
 
 // store(i, j, sum over k of left(i, k) * right(k, j)) for every row i and column j. Columns and
-// terms: how many, or fl::Within, which says what each row has. There `left` gives 0 for terms that
+// terms: how many, or fl::within, which says what each row has. There `left` gives 0 for terms that
 // a row does not have; where it does not have the column, the sum is 0.
 template <class T, class Columns, class Terms, class Left, class Right, class Store>
 void product(int rows, Columns columns, Terms terms, Left left, Right right, Store store) {

@@ -110,7 +110,7 @@ TEST_F(RuntimeProduct, LeavesOutTermsThatRowsDoNotHave) {
     for (int j = 0; j < kSize; ++j) right(k, j) = NAN;
   std::vector<double> sums(kSize * kSize, 1000);
   fl::product<double>(
-      kSize, kSize, fl::Within{kTerms, range},
+      kSize, kSize, fl::within(kTerms, range),
       [&](int i, int k) { return has(i, k) ? left(i, k) : 0; }, right.places(),
       [&](int i, int j, double sum) { sums[static_cast<size_t>(i * kSize + j)] = sum; });
   for (int i = 0; i < kSize; ++i)
@@ -128,7 +128,7 @@ TEST_F(RuntimeProduct, IsZeroInColumnsThatRowsDoNotHave) {
   const auto range = [](int i) { return fl::Range{i / 2, i < 3 ? 0 : i + 1}; };
   std::vector<float> sums(kSize * kSize, 1000);
   fl::product<float>(
-      kSize, fl::Within{kSize, range}, kTerms, left.places(), right.places(),
+      kSize, fl::within(kSize, range), kTerms, left.places(), right.places(),
       [&](int i, int j, float sum) { sums[static_cast<size_t>(i * kSize + j)] = sum; });
   for (int i = 0; i < kSize; ++i)
     for (int j = 0; j < kSize; ++j) {
