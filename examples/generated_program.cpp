@@ -45,7 +45,9 @@ int generate(int argc, char** argv, const std::function<std::vector<Program>()>&
   try {
     for (const Program& program : programs()) {
       const std::string text =
-          flashlight::cpp::source_of(program.graph, program.name, program.results).text;
+          flashlight::cpp::source_of(program.graph,
+                                     {.name = program.name, .results = program.results})
+              .text;
       const auto path = std::filesystem::path(argv[argc - 1]) / (program.name + ".cpp");
       if (!check) {
         write(path, text);

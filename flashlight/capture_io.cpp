@@ -97,11 +97,17 @@ std::vector<at::Tensor> to_tensors(const std::vector<composit::Array>& arrays) {
 
 }  // namespace
 
+std::vector<std::string> schemas_of(const composit::Graph& graph) {
+  std::vector<std::string> schemas;
+  for (const std::string& op : operators_of(graph)) schemas.push_back(schema_of(op));
+  return schemas;
+}
+
 void CaptureBase::save(const std::filesystem::path& folder) const {
   SavedCapture saved;
   saved.graph = state_->graph;
   saved.producer = producer();
-  for (const std::string& op : operators_of(state_->graph)) saved.schemas.push_back(schema_of(op));
+  saved.schemas = schemas_of(state_->graph);
   for (const NamedTensor& input : state_->inputs) {
     if (input.kind == InputKind::user_input) continue;
     const composit::Array array = tracer::to_array(input.tensor.detach());

@@ -47,6 +47,10 @@ ProgramRun run_recorded(const Program& program, const FlatValues& arguments,
 std::vector<at::Tensor> evaluate_by(const composit::Backend& backend, const composit::Graph& graph,
                                     const std::vector<at::Tensor>& inputs);
 
+// The schemas of the operators that LibTorch is called with, in-place originals included; an empty
+// text for one it does not have.
+std::vector<std::string> schemas_of(const composit::Graph& graph);
+
 // Calls `visit` with every node of the graph, those of regions included.
 template <class Visit>
 void for_each_node(const composit::Graph& graph, Visit visit) {

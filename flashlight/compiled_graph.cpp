@@ -11,6 +11,7 @@
 #include "composit/ir/print.h"
 #include "composit/ops/functions.h"
 #include "composit/passes/share_parts.h"
+#include "flashlight/capture_state.h"
 #include "flashlight/cpp/backend.h"
 #include "tracer/convert.h"
 #include "tracer/memory_view.h"
@@ -94,8 +95,16 @@ std::vector<std::string> gradient_names(const Graph& graph, const std::vector<bo
 }  // namespace
 
 CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings) {
-  cpp::Compiled compiled = cpp::compile(
-      graph, {.name = settings.name, .results = settings.results, .flags = settings.flags});
+  cpp::CompileOptions options;
+  options.name = settings.name;
+  options.results = settings.results;
+  if (settings.link_aten) {
+    options.aten = cpp::aten_schemas(schemas_of(graph));
+    for (const char* folder : {FLASHLIGHT_TORCH_INCLUDES})
+      options.flags.insert(options.flags.end(), {"-isystem", folder});
+  }
+  options.flags.insert(options.flags.end(), settings.flags.begin(), settings.flags.end());
+  cpp::Compiled compiled = cpp::compile(graph, options);
   state_ = std::make_shared<State>(std::move(graph), std::move(settings), std::move(compiled));
 }
 

@@ -20,8 +20,10 @@
 namespace flashlight {
 
 struct CompileSettings {
-  std::string name = "program";             // of the function in the source
-  std::vector<std::string> flags = {};      // of the compiler, after the backend's own
+  std::string name = "program";         // of the function in the source
+  std::vector<std::string> flags = {};  // of the compiler, after the backend's own
+  // Operations without a definition become calls of LibTorch instead of errors.
+  bool link_aten = false;
   std::vector<std::string> arguments = {};  // what those of a function are called
   std::vector<std::string> results = {};    // what results are called; after operations otherwise
 };

@@ -43,7 +43,7 @@ void encoder_layer_part(const EncoderLayerPartWeights& weights, const float (&pe
   auto& add = fl::at<float[128][768]>(arena, 0);
   fl::product<float>(
       128, 768, 768, [&](int i, int k) { return permute[i][k / 64][k % 64]; },
-      [&](int k, int j) { return weights.attention_output_dense_weight[j][k]; },
+      [&](int k, int j) -> auto& { return weights.attention_output_dense_weight[j][k]; },
       [&](int i, int j, float sum) {
         add[i][j] = sum + weights.attention_output_dense_bias[j] + x[i][j];
       });
@@ -63,16 +63,16 @@ void encoder_layer_part(const EncoderLayerPartWeights& weights, const float (&pe
   }
   auto& intermediate = fl::at<float[128][3072]>(arena, 0);
   fl::product<float>(
-      128, 3072, 768, [&](int i, int k) { return attention_output_layer_norm[i][k]; },
-      [&](int k, int j) { return weights.intermediate_dense_weight[j][k]; },
+      128, 3072, 768, [&](int i, int k) -> auto& { return attention_output_layer_norm[i][k]; },
+      [&](int k, int j) -> auto& { return weights.intermediate_dense_weight[j][k]; },
       [&](int i, int j, float sum) {
         const float sum_2 = sum + weights.intermediate_dense_bias[j];
         intermediate[i][j] = 0.5f * sum_2 * (1.0f + fl::erf(sum_2 * 0.70710677f));
       });
   auto& add_2 = fl::at<float[128][768]>(arena, 1966080);
   fl::product<float>(
-      128, 768, 3072, [&](int i, int k) { return intermediate[i][k]; },
-      [&](int k, int j) { return weights.output_dense_weight[j][k]; },
+      128, 768, 3072, [&](int i, int k) -> auto& { return intermediate[i][k]; },
+      [&](int k, int j) -> auto& { return weights.output_dense_weight[j][k]; },
       [&](int i, int j, float sum) {
         add_2[i][j] = sum + weights.output_dense_bias[j] + attention_output_layer_norm[i][j];
       });
@@ -95,26 +95,26 @@ void encoder_layer(const EncoderLayerWeights& weights, const float (&x)[128][768
                    const bool (&x_2)[128], float (&output_layer_norm)[128][768], std::byte* arena) {
   auto& value = fl::at<float[128][768]>(arena, 0);
   fl::product<float>(
-      128, 768, 768, [&](int i, int k) { return x[i][k]; },
-      [&](int k, int j) { return weights.value_weight[j][k]; },
+      128, 768, 768, [&](int i, int k) -> auto& { return x[i][k]; },
+      [&](int k, int j) -> auto& { return weights.value_weight[j][k]; },
       [&](int i, int j, float sum_2) { value[i][j] = sum_2 + weights.value_bias[j]; });
   auto& key = fl::at<float[128][768]>(arena, 393216);
   fl::product<float>(
-      128, 768, 768, [&](int i, int k) { return x[i][k]; },
-      [&](int k, int j) { return weights.key_weight[j][k]; },
+      128, 768, 768, [&](int i, int k) -> auto& { return x[i][k]; },
+      [&](int k, int j) -> auto& { return weights.key_weight[j][k]; },
       [&](int i, int j, float sum_2) { key[i][j] = sum_2 + weights.key_bias[j]; });
   auto& query = fl::at<float[128][768]>(arena, 786432);
   fl::product<float>(
-      128, 768, 768, [&](int i, int k) { return x[i][k]; },
-      [&](int k, int j) { return weights.query_weight[j][k]; },
+      128, 768, 768, [&](int i, int k) -> auto& { return x[i][k]; },
+      [&](int k, int j) -> auto& { return weights.query_weight[j][k]; },
       [&](int i, int j, float sum_2) { query[i][j] = sum_2 + weights.query_bias[j]; });
   auto& where = fl::at<float[128][128]>(arena, 1572864);
   auto& exp = fl::at<float[128][128]>(arena, 1638400);
   auto& permute = fl::at<float[128][12][64]>(arena, 1179648);
   for (int i = 0; i < 12; ++i) {
     fl::product<float>(
-        128, 128, 64, [&](int j, int k) { return query[j][i * 64 + k]; },
-        [&](int k, int m) { return key[m][i * 64 + k]; },
+        128, 128, 64, [&](int j, int k) -> auto& { return query[j][i * 64 + k]; },
+        [&](int k, int m) -> auto& { return key[m][i * 64 + k]; },
         [&](int j, int m, float sum_2) { where[j][m] = x_2[m] ? sum_2 * 0.125f : -INFINITY; });
     float sum[128];
     for (int j = 0; j < 128; ++j) {
@@ -124,7 +124,7 @@ void encoder_layer(const EncoderLayerWeights& weights, const float (&x)[128][768
     }
     fl::product<float>(
         128, 64, 128, [&](int j, int k) { return exp[j][k] / sum[j]; },
-        [&](int k, int m) { return value[k][i * 64 + m]; },
+        [&](int k, int m) -> auto& { return value[k][i * 64 + m]; },
         [&](int j, int m, float sum_2) { permute[j][i][m] = sum_2; });
   }
   encoder_layer_part(weights.encoder_layer_part, permute, x, output_layer_norm, arena + 1703936);
@@ -176,7 +176,8 @@ void bert_base(const Weights& weights, const int64_t (&input_0_0)[1][128],
 extern "C" const char* bert_base_entry([[maybe_unused]] const void* const* arguments,
                                        [[maybe_unused]] const void* const* weights,
                                        [[maybe_unused]] void* const* results,
-                                       [[maybe_unused]] void* arena) {
+                                       [[maybe_unused]] void* arena,
+                                       [[maybe_unused]] uint64_t seed) {
   bert_base::Weights bound;
   std::memcpy(&bound, weights, sizeof bound);
   try {

@@ -43,12 +43,12 @@ cnp::NdArray lower_triangles(const cnp::NdArray& diagonal, const cnp::NdArray& b
 cnp::NdArray triangles_times(const cnp::NdArray& triangles, const cnp::NdArray& x) {
   static const auto kProduct = cnp::wrap_as_operation(
       {.schema = "objectives::triangles_times(Tensor triangles, Tensor x) -> Tensor",
-       .loops = [](composit::In triangles, composit::In x) {
+       .loops = [](composit::In q, composit::In columns) {
          composit::Nest nest;
-         const Expr k = nest.parallel(triangles.size(0)), i = nest.parallel(triangles.size(1)),
-                    n = nest.parallel(x.size(1)), j = nest.reduction(triangles.size(2));
+         const Expr k = nest.parallel(q.size(0)), i = nest.parallel(q.size(1)),
+                    n = nest.parallel(columns.size(1)), j = nest.reduction(q.size(2));
          nest.where(j <= i);
-         return nest.store(nest.sum(triangles(k, i, j) * x(j, n))).loops();
+         return nest.store(nest.sum(q(k, i, j) * columns(j, n))).loops();
        }});
   return kProduct(triangles, x);
 }

@@ -58,7 +58,8 @@ cnp::NdArray lstm(const LstmParameters& parameters, const cnp::NdArray& state,
     std::vector<LayerState> states;
     for (size_t i = 0; i < before.size(); i += 2) states.push_back({before[i], before[i + 1]});
     const cnp::NdArray prediction = predict(parameters, states, characters[0]);
-    composit::ScanStep after = {.outputs = {log_likelihood(prediction, characters[1])}};
+    composit::ScanStep after;
+    after.outputs = {log_likelihood(prediction, characters[1])};
     for (const LayerState& layer : states)
       after.carried.insert(after.carried.end(), {layer.hidden, layer.cell});
     return after;

@@ -63,9 +63,8 @@ std::vector<std::string> default_flags() {
           "-fno-trapping-math", "-fwrapv"};
 }
 
-Source source_of(const Graph& graph, const std::string& name,
-                 const std::vector<std::string>& results) {
-  Program program = lower(graph, name, results);
+Source source_of(const Graph& graph, const LowerOptions& options) {
+  Program program = lower(graph, options);
   fuse(program);
   split_long_functions(program);
   return emit(std::move(program));
@@ -81,7 +80,8 @@ std::vector<Compiled> compile(const std::vector<Graph>& graphs,
   std::vector<Source> emitted;
   int lines = 0;
   for (size_t i = 0; i < graphs.size(); ++i) {
-    emitted.push_back(source_of(graphs[i], names[i], options.results));
+    emitted.push_back(
+        source_of(graphs[i], {.name = names[i], .results = options.results, .aten = options.aten}));
     for (const std::string& header : emitted.back().headers)
       if (headers.insert(header).second)
         sources.headers.push_back({header, runtime_header(header)});

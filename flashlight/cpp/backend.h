@@ -17,14 +17,15 @@
 #include "composit/ir/graph.h"
 #include "composit/op/backend.h"
 #include "flashlight/cpp/emit.h"
+#include "flashlight/cpp/lower.h"
 #include "flashlight/toolchain/build.h"
 
 namespace flashlight::cpp {
 
 struct CompileOptions {
   std::string name = "program";
-  // What results are called, where their operations' names do not do.
-  std::vector<std::string> results = {};
+  std::vector<std::string> results = {};  // as in LowerOptions
+  AtenSchemas aten = {};                  // as in LowerOptions
   // After default_flags(): for this CPU, errno left alone, integers wrap.
   std::vector<std::string> flags = {};
   std::function<void(const toolchain::Progress&)> progress = {};
@@ -68,8 +69,7 @@ std::vector<Compiled> compile(const std::vector<composit::Graph>& graphs,
                               const CompileOptions& options = {});
 
 // The C++ for a graph, by the whole way: lower, fuse, emit.
-Source source_of(const composit::Graph& graph, const std::string& name,
-                 const std::vector<std::string>& results = {});
+Source source_of(const composit::Graph& graph, const LowerOptions& options = {});
 
 const composit::Backend& backend();
 

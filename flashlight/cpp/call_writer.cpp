@@ -30,7 +30,27 @@ std::vector<std::string> RoutineWriter::rows(const RuntimeCall& call, bool is_co
   return list;
 }
 
+Code RoutineWriter::aten_call(const RuntimeCall& call) const {
+  std::vector<std::string> arguments = call.options;
+  for (std::string& argument : arguments)
+    for (size_t hash; (hash = argument.find('#')) != std::string::npos;) {
+      const size_t end = argument.find_first_not_of("0123456789", hash + 1);
+      const size_t value = call.arguments.at(std::stoul(argument.substr(hash + 1)));
+      const bool number =
+          function_.values[value].type.rank() == 0 && function_.values[value].role != Role::weight;
+      argument.replace(hash, end - hash, (number ? "&" : "") + names_[value]);
+    }
+  // As it stands where it is too long for the line: below, four columns in.
+  const Code inner = flashlight::cpp::call(call.function, arguments, "", indent_ + 4);
+  std::vector<std::string> list = {inner.lines[0]};
+  for (size_t i = 1; i < inner.lines.size(); ++i) list[0] += "\n    " + inner.lines[i];
+  for (const size_t value : call.results)
+    list.push_back(function_.values[value].type.numel() > 0 ? names_[value] : "std::ignore");
+  return flashlight::cpp::call("fl::store", list, ";", indent_);
+}
+
 Code RoutineWriter::runtime_call(const RuntimeCall& call) const {
+  if (!call.link.empty()) return aten_call(call);
   std::vector<std::string> list = rows(call, true);
   if (call.draws) list.insert(list.begin(), "generator");
   list.insert(list.end(), call.options.begin(), call.options.end());

@@ -117,18 +117,23 @@ void add_origins(const Routine& function, const Code& written,
   }
 }
 
-std::vector<std::string> headers_of(const Program& program) {
+// The headers that runtime calls name in one of their members.
+std::vector<std::string> headers_of(const Program& program, std::string RuntimeCall::*member) {
   std::set<std::string> headers;
   for (const Routine& function : program.functions)
     for (const Step& step : function.steps)
-      if (const auto* call = std::get_if<RuntimeCall>(&step)) headers.insert(call->header);
+      if (const auto* call = std::get_if<RuntimeCall>(&step)) headers.insert(call->*member);
+  headers.erase("");
   return {headers.begin(), headers.end()};
 }
 
 }  // namespace
 
 std::string includes(const Source& source) {
-  std::string text = "#include \"" + std::string(kRuntimeName) + "\"\n";
+  std::string text;
+  for (const std::string& header : source.links) text += "#include <" + header + ">\n";
+  if (!text.empty()) text += "\n";
+  text += "#include \"" + std::string(kRuntimeName) + "\"\n";
   for (const std::string& header : source.headers) text += "#include \"" + header + "\"\n";
   return text;
 }
@@ -157,7 +162,8 @@ Source emit(Program program) {
   for (size_t i = 0; i < program.functions.size(); ++i)
     if (!structs[i].members.empty())
       source.structs += "\n" + str(weight_struct(program, structs, i));
-  source.headers = headers_of(program);
+  source.headers = headers_of(program, &RuntimeCall::header);
+  source.links = headers_of(program, &RuntimeCall::link);
   const std::string opening = includes(source) + "\nnamespace " + source.name + " {\n";
   const int before = line_count(opening + source.structs);
   std::string loaded;

@@ -34,6 +34,7 @@ struct Source {
   int64_t arena_bytes = 0;
   std::vector<EmittedLines> origins = {};
   std::vector<std::string> headers = {};  // beside kRuntimeName: those of its runtime calls
+  std::vector<std::string> links = {};    // LibTorch's headers that it includes
   bool draws = false;                     // takes a fl::Generator
 };
 

@@ -120,8 +120,10 @@ std::vector<Statement> split(const Statement& statement) {
 
 class Lowering {
  public:
-  Program run(const Graph& graph, const std::string& name) {
-    lower_function(graph, name, false);
+  explicit Lowering(const LowerOptions& options) : options_(options) {}
+
+  Program run(const Graph& graph) {
+    lower_function(graph, options_.name, false);
     if (missing_.empty()) return std::move(program_);
     std::string list;
     for (const auto& [op, count] : missing_)
@@ -224,11 +226,19 @@ class Lowering {
       ++missing_["'" + node.op().str() + "'"];
   }
 
+  std::optional<RuntimeCallOf> aten_call(const Node& node) const {
+    const auto schema = options_.aten.find(node.op().str());
+    if (schema == options_.aten.end()) return std::nullopt;
+    return aten_call_of(node, schema->second);
+  }
+
   // Whether there is a function for `node`, or a reason why there is none in this case.
   bool add_runtime_call(Scope& scope, const Node& node, const Origin& origin) {
     std::optional<RuntimeCallOf> found;
     try {
       found = runtime_call_of(node, origin);
+      if (!found && loops_for(node)) return false;
+      if (!found) found = aten_call(node);
       if (!found) return false;
     } catch (const composit::UserError& error) {
       ++missing_["'" + node.op().str() + "' " + error.what()];
@@ -393,6 +403,7 @@ class Lowering {
     }
   }
 
+  const LowerOptions& options_;
   Program program_;
   composit::FlatMap<composit::Hash, size_t> functions_;
   std::set<std::string> names_;
@@ -413,12 +424,11 @@ Graph prepared(const Graph& graph) {
 
 }  // namespace
 
-Program lower(const Graph& graph, const std::string& name,
-              const std::vector<std::string>& results) {
-  Program program = Lowering().run(prepared(graph), name);
+Program lower(const Graph& graph, const LowerOptions& options) {
+  Program program = Lowering(options).run(prepared(graph));
   Routine& main = program.functions.back();
-  for (size_t i = 0; i < std::min(results.size(), main.results.size()); ++i)
-    if (!results[i].empty()) main.values[main.results[i]].name = results[i];
+  for (size_t i = 0; i < std::min(options.results.size(), main.results.size()); ++i)
+    if (!options.results[i].empty()) main.values[main.results[i]].name = options.results[i];
   return program;
 }
 

@@ -1,6 +1,6 @@
 // From graph to program: the first stage.
 //
-//   const Program program = lower(graph, "bert");
+//   const Program program = lower(graph, {.name = "bert"});
 //
 // Operations become those they are defined by, repeated pieces functions, and every operation the
 // loops of its row, over indices that are as simple as they get. Axes of extent 1 are left out, of
@@ -11,14 +11,22 @@
 #include <vector>
 
 #include "composit/ir/graph.h"
+#include "flashlight/cpp/aten_call.h"
 #include "flashlight/cpp/program.h"
 
 namespace flashlight::cpp {
 
+struct LowerOptions {
+  std::string name = "program";
+  // What results are called, where their operations' names do not do.
+  std::vector<std::string> results = {};
+  // Operations that become calls of LibTorch where there is no definition of them.
+  AtenSchemas aten = {};
+};
+
 // Inputs and results of the program are those of `graph`: outputs, then what mutated inputs become.
-// UserError that lists all operations without loops ("[cpp] no code for 'aten::sort', 2 times").
-// `results`: what those are called, where their operations' names do not do.
-Program lower(const composit::Graph& graph, const std::string& name,
-              const std::vector<std::string>& results = {});
+// UserError that lists all operations there is no code for ("[cpp] no code for 'aten::lu', 2
+// times").
+Program lower(const composit::Graph& graph, const LowerOptions& options = {});
 
 }  // namespace flashlight::cpp

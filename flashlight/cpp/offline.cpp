@@ -56,7 +56,7 @@ class Variables {
 class ProgramWriter {
  public:
   ProgramWriter(const SavedCapture& capture, const ProgramOptions& options) : capture_(capture) {
-    Program program = lower(capture.graph, options.name);
+    Program program = lower(capture.graph, {.name = options.name, .aten = options.aten});
     fuse(program);
     gather_ports(options);
     Routine& main = program.functions.back();
@@ -385,8 +385,13 @@ class ProgramWriter {
         {"and_weights", has_weights() ? " and weights.safetensors" : ""},
         {"run", formatted(str(run_code(), 2))},
         {"flags", flags},
-        {"one_command", fmt::format("g++ {}-o {}_example main.cpp model.cpp model_c.cpp -pthread",
-                                    all_flags, name)},
+        {"find_torch", source_.links.empty() ? "" : "\nfind_package(Torch REQUIRED)"},
+        {"torch_libraries", source_.links.empty() ? "" : " ${TORCH_LIBRARIES}"},
+        {"one_command",
+         !source_.links.empty()
+             ? "where Torch_DIR says where LibTorch is"
+             : fmt::format("g++ {}-o {}_example main.cpp model.cpp model_c.cpp -pthread", all_flags,
+                           name)},
     };
   }
 

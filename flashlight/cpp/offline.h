@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "composit/io/saved_capture.h"
+#include "flashlight/cpp/aten_call.h"
 
 namespace flashlight::cpp {
 
@@ -25,6 +26,9 @@ struct ProgramOptions {
   std::string name = "program";  // of the namespace, the function, and what model.h declares
   // Of the graph's outputs, from the first on: "loss", "grad_fc.weight"; "output.N" without.
   std::vector<std::string> output_names = {};
+  // Operations that become calls of LibTorch where there is no definition of them; the folder is
+  // built where LibTorch is, then.
+  AtenSchemas aten = {};
 };
 
 // Results beyond those of the example are printed by main.cpp, and not compared. Replaces what an

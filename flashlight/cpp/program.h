@@ -88,6 +88,9 @@ struct RuntimeCall {
   bool draws = false;
   bool effect = false;      // happens whether or not somebody uses results, in the order of steps
   bool on_numbers = false;  // arguments are numbers instead of rows
+  // LibTorch's header, where it is a function of LibTorch. Options are all its arguments then, with
+  // "#0" for the first value.
+  std::string link = {};
   Origin origin = {};
 };
 

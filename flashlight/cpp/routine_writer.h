@@ -68,6 +68,7 @@ class RoutineWriter {
   // Calls in a loop; two places take turns for what one gives to the next.
   Code rolled(const Run& run);
   Code runtime_call(const RuntimeCall& call) const;
+  Code aten_call(const RuntimeCall& call) const;
   // Its arguments or results.
   std::vector<std::string> rows(const RuntimeCall& call, bool is_const) const;
   // A call of function `function`: what stands for its inputs and results, the arena.

@@ -15,8 +15,9 @@ int show(const std::string& folder, const std::string& passes, const std::string
          std::ostream& out);
 int list(const std::string& folder, bool weights, std::ostream& out);
 int diff(const std::string& folder, const std::string& other, std::ostream& out);
-// The C++ that the capture becomes.
-int emit(const std::string& folder, std::ostream& out);
+// The C++ that the capture becomes. `link`: "aten", where operations without a definition may
+// become calls of LibTorch, or empty.
+int emit(const std::string& folder, const std::string& link, std::ostream& out);
 // Compiles it, runs the saved example and compares with the saved results.
 int run(const std::string& folder, std::ostream& out);
 struct CompileArguments {
@@ -25,6 +26,7 @@ struct CompileArguments {
   std::string target;  // the folder to write
   std::string name;    // of the program; empty: that of `folder`
   std::vector<std::string> gradients;
+  std::string link;  // as for emit
 };
 // Writes a program to build elsewhere (flashlight/cpp/offline.h). With `gradients`, it also gives
 // the derivatives of its first result, which is one number, by these inputs, as "grad_NAME".

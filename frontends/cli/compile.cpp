@@ -115,6 +115,7 @@ int compile(const CompileArguments& arguments, std::ostream& out) {
   SavedCapture capture = composit::load(arguments.folder);
   flashlight::cpp::ProgramOptions options;
   options.name = arguments.name.empty() ? name_of(arguments.folder) : arguments.name;
+  if (!arguments.link.empty()) options.aten = flashlight::cpp::aten_schemas(capture.schemas);
   if (!arguments.gradients.empty())
     add_gradients(capture, arguments.gradients, options.output_names);
   flashlight::cpp::write_program(capture, arguments.target, options);

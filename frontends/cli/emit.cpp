@@ -7,9 +7,12 @@
 
 namespace cli {
 
-int emit(const std::string& folder, std::ostream& out) {
+int emit(const std::string& folder, const std::string& link, std::ostream& out) {
   const composit::SavedCapture capture = composit::load(folder);
-  out << flashlight::cpp::source_of(capture.graph, std::filesystem::path(folder).stem()).text;
+  flashlight::cpp::LowerOptions options;
+  options.name = std::filesystem::path(folder).stem();
+  if (!link.empty()) options.aten = flashlight::cpp::aten_schemas(capture.schemas);
+  out << flashlight::cpp::source_of(capture.graph, options).text;
   return 0;
 }
 

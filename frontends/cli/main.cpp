@@ -18,7 +18,7 @@ std::string version_text() {
 
 struct Arguments {
   std::string folder, other;
-  std::string svg, passes;
+  std::string svg, passes, link;
   std::string filter;
   size_t loss = 0;
   bool grad = false;
@@ -31,6 +31,12 @@ CLI::App* add_command(CLI::App& app, const char* name, const char* help, Argumen
   return command;
 }
 
+void add_link(CLI::App* command, std::string& link) {
+  command
+      ->add_option("--link", link, "aten: operations without a definition become calls of LibTorch")
+      ->check(CLI::IsMember({"aten"}));
+}
+
 CLI::App* add_compile(CLI::App& app, cli::CompileArguments& arguments) {
   CLI::App* command =
       app.add_subcommand("compile", "write the capture as a program to build where a compiler is");
@@ -40,6 +46,7 @@ CLI::App* add_compile(CLI::App& app, cli::CompileArguments& arguments) {
   command->add_option("--name", arguments.name, "of the function; FOLDER's if left out");
   command->add_option("--grad", arguments.gradients,
                       "parameters and inputs to derive the first result by, which is one number");
+  add_link(command, arguments.link);
   return command;
 }
 
@@ -66,6 +73,7 @@ int main(int argc, char** argv) {
                   "compare the gradients by all parameters with autograd's instead");
   check->add_option("--loss", arguments.loss, "with --grad: the number of the result to derive");
   CLI::App* emit = add_command(app, "emit", "print the capture as C++", arguments);
+  add_link(emit, arguments.link);
   CLI::App* run = add_command(
       app, "run", "compile the capture, run the saved example, compare with the saved results",
       arguments);
@@ -81,7 +89,7 @@ int main(int argc, char** argv) {
     if (*show) return cli::show(arguments.folder, arguments.passes, arguments.svg, std::cout);
     if (*list) return cli::list(arguments.folder, arguments.weights, std::cout);
     if (*diff) return cli::diff(arguments.folder, arguments.other, std::cout);
-    if (*emit) return cli::emit(arguments.folder, std::cout);
+    if (*emit) return cli::emit(arguments.folder, arguments.link, std::cout);
     if (*compile) return cli::compile(compile_arguments, std::cout);
     if (*run) return cli::run(arguments.folder, std::cout);
     if (*ops) return cli::ops(arguments.filter, std::cout);

@@ -12,7 +12,9 @@
 #include "composit/ops/elementwise.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/vmap.h"
+#include "flashlight/toolchain/process.h"
 #include "flashlight/trace.h"
+#include "tests/io/temporary_folder.h"
 #include "tests/user_error.h"
 
 namespace flashlight {
@@ -176,6 +178,43 @@ TEST(Compile, ErrorsNameTheInput) {
                 compile(trace([](at::Tensor x) { return at::bincount(x); }, at::tensor({1, 2})));
               }),
               Optional(HasSubstr("no code for 'aten::bincount")));
+}
+
+// Operations composit has no definition of, with several results and arguments of many kinds.
+std::vector<at::Tensor> undefined_here(const at::Tensor& x, const at::Tensor& n) {
+  const at::Tensor bins = at::_histogramdd_bin_edges(x.slice(1, 0, 2), {2, 3})[1];
+  return {at::bincount(n, n.to(torch::kDouble), 6), bins, at::ormqr(x, x[0], x).exp()};
+}
+
+TEST(Compile, LinkedWithLibTorch) {
+  const at::Tensor x = doubles({4, 4}), n = at::tensor({3, 1, 3, 5});
+  const auto captured = trace(undefined_here, x, n);
+  EXPECT_THAT(user_error([&] { compile(captured); }), Optional(HasSubstr("aten::bincount")));
+  const auto compiled = compile(captured, {.name = "linked", .link_aten = true});
+  const at::Tensor y = doubles({4, 4});
+  const auto actual = compiled(y, n), expected = undefined_here(y, n);
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(close(actual[i], expected[i])) << i;
+  EXPECT_THAT(compiled.source(), HasSubstr("fl::store(at::bincount(fl::tensor(input_1, {4}), "));
+  // The sizes of a result are those of the capture.
+  EXPECT_THAT(user_error([&] {
+                compiled(y, at::tensor({3, 1, 3, 8}));
+              }),
+              Optional(HasSubstr("LibTorch gave Double[9], expected 6 elements")));
+}
+
+TEST(Compile, WrittenForAMachineWithLibTorch) {
+  const composit::test::TemporaryFolder folder;
+  const auto captured = trace(undefined_here, doubles({4, 4}), at::tensor({3, 1, 3, 5}));
+  captured.save(folder / "capture");
+  const auto run = [&](const std::vector<std::string>& words) {
+    const toolchain::ProcessResult result = toolchain::run({words, {}});
+    EXPECT_EQ(result.status, 0) << result.output;
+  };
+  const std::string source = folder / "source", build = folder / "build";
+  run({FLASHLIGHT_CLI, "compile", folder / "capture", "--link", "aten", "-o", source});
+  run({FLASHLIGHT_CMAKE, "-S", source, "-B", build, "-DTorch_DIR=" FLASHLIGHT_TORCH_DIR});
+  run({FLASHLIGHT_CMAKE, "--build", build});
+  run({build + "/capture_example", source});
 }
 
 // ---- functions ----------------------------------------------------------------------------------

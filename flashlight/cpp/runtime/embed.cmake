@@ -25,7 +25,7 @@ file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/flashlight_cpp_runtime.inc
 
 # Headers that come with code that uses them: flashlight_order.hpp, …
 set(runtime_headers "")
-foreach(name guards matrices order parts random)
+foreach(name aten guards matrices order parts random)
   set(file ${CMAKE_CURRENT_LIST_DIR}/${name}.hpp)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} text)

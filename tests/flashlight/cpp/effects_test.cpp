@@ -56,7 +56,7 @@ TEST(Guards, of_numbers) {
 }
 
 TEST(Guards, print_as_steps) {
-  Program program = lower(parse(kCount), "probe");
+  Program program = lower(parse(kCount), {.name = "probe"});
   fuse(program);
   EXPECT_THAT(print(program), HasSubstr("fl::expect(sum (x"));
 }
@@ -251,7 +251,7 @@ TEST(Draws, after_a_seed_in_the_program) {
 
 TEST(Draws, without_code_are_named) {
   const auto refusal = [](const Graph& graph) {
-    return message_of([&] { source_of(graph, "probe"); });
+    return message_of([&] { source_of(graph, {.name = "probe"}); });
   };
   EXPECT_THAT(refusal(seeded(7, false)),
               HasSubstr("'composit::set_generator_state' of a generator that has drawn before"));

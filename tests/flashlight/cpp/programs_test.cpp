@@ -132,7 +132,7 @@ TEST(Programs, functions_and_lines_are_short) {
     const Graph graph = composit::test::ComputableGraph(seed).make();
     const Tensor loss = sum(Tensor(graph.outputs()[0]));
     const Graph gradient({.inputs = graph.inputs(), .outputs = grad(loss.lazy(), graph.inputs())});
-    const std::string text = source_of(gradient, "gradient").text;
+    const std::string text = source_of(gradient, {.name = "gradient"}).text;
     const auto [longest, most] = measures(text);
     long_functions += most > 60;
     long_lines += longest > 100;
@@ -153,7 +153,7 @@ TEST(Programs, layers_are_functions) {
   }
   const Case one = case_of("layers", {x.lazy()});
   EXPECT_EQ(differences({one}), "");
-  const std::string text = source_of(one.graph, "layers").text;
+  const std::string text = source_of(one.graph, {.name = "layers"}).text;
   size_t products = 0;
   for (size_t at = 0; (at = text.find("fl::tanh", at)) != std::string::npos; ++at) ++products;
   EXPECT_EQ(products, 1) << text;

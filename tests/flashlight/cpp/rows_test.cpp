@@ -78,7 +78,7 @@ void expect_agreement(DType floats,
       try {
         std::optional<Case> one = make(applied(*operation, text, floats));
         if (!one) continue;
-        source_of(one->graph, "probe");
+        source_of(one->graph, {.name = "probe"});
         batch.push_back(std::move(*one));
       } catch (const UserError& error) {
         ++refused[error.what()];
