@@ -19,7 +19,11 @@ Code weight_struct(const Program& program, const std::vector<WeightStruct>& stru
     if (member.is_struct()) {
       const std::string count =
           member.calls.size() == 1 ? "" : "[" + std::to_string(member.calls.size()) + "]";
-      members += statement(structs[member.function].name + " " + member.name + count + ";");
+      const std::string type = structs[member.function].name, name = member.name + count + ";";
+      if (type.size() + name.size() + 3 <= kColumns)
+        members += statement(type + " " + name);
+      else
+        members += Code{{type, "    " + name}, 1};
       continue;
     }
     const Type& type = program.functions[function].values[member.value].type;

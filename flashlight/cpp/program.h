@@ -102,6 +102,9 @@ struct Routine {
   std::vector<size_t> inputs;   // arguments and weights, in order
   std::vector<size_t> results;  // distinct
   std::vector<Step> steps;
+  // Split off its only caller: modules of its steps count from where the caller's do, and not from
+  // the module that it is called for.
+  bool is_part = false;
 };
 
 // Callees stand before their callers; the last function is the program's own.

@@ -32,6 +32,7 @@ void add_identifiers(const std::string& text, std::set<std::string>& identifiers
 // Where a function is called: the module of the first call, and the number of calls.
 struct Callers {
   std::string module;
+  std::string frame;  // what modules of the function's steps are relative to
   size_t count = 0;
 };
 
@@ -42,8 +43,9 @@ Callers callers_of(const Program& program, size_t function) {
       const auto* call = std::get_if<Invocation>(&step);
       if (call == nullptr || call->function != function) continue;
       if (callers.count++ > 0) continue;
-      const std::string outer = callers_of(program, caller).module, &inner = call->origin.module;
+      const std::string outer = callers_of(program, caller).frame, &inner = call->origin.module;
       callers.module = outer + (outer.empty() || inner.empty() ? "" : ".") + inner;
+      callers.frame = program.functions[function].is_part ? outer : callers.module;
     }
   return callers;
 }

@@ -26,6 +26,7 @@ class Outliner {
   // The new function is going to be number `number`.
   Routine run(const std::string& name, size_t number) {
     part_.name = name;
+    part_.is_part = true;
     Invocation call = {number, {}, {}, origin_of(whole_.steps[begin_])};
     std::set<size_t> written, used_behind;
     for (size_t i = end_; i < whole_.steps.size(); ++i) add(used_behind, whole_.steps[i]);
