@@ -31,6 +31,15 @@ struct CompileArguments {
 // Writes a program to build elsewhere (flashlight/cpp/offline.h). With `gradients`, it also gives
 // the derivatives of its first result, which is one number, by these inputs, as "grad_NAME".
 int compile(const CompileArguments& arguments, std::ostream& out);
+struct ImportArguments {
+  std::string file;                 // a module saved by TorchScript, or the text of functions (.py)
+  std::string function;             // empty: `forward`, of a text the last one
+  std::vector<std::string> inputs;  // a type like float32[1,3] for a tensor, else a Python literal
+  std::string target;               // the folder to write
+};
+// Writes TorchScript as a capture with random example inputs. UserError in a build without
+// LibTorch.
+int import(const ImportArguments& arguments, std::ostream& out);
 // The table of operations whose names contain `filter`: how each is defined and differentiated.
 int ops(const std::string& filter, std::ostream& out);
 // The passes there are, what they assume and do.

@@ -1,5 +1,5 @@
 // The command line: `flashlight show|list|diff|check|emit|run|compile FOLDER`,
-// `flashlight ops|passes|env`. See `flashlight --help`.
+// `flashlight import FILE`, `flashlight ops|passes|env`. See `flashlight --help`.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
@@ -50,6 +50,17 @@ CLI::App* add_compile(CLI::App& app, cli::CompileArguments& arguments) {
   return command;
 }
 
+CLI::App* add_import(CLI::App& app, cli::ImportArguments& arguments) {
+  CLI::App* command =
+      app.add_subcommand("import", "write TorchScript as a capture, with random example inputs");
+  command->add_option("FILE", arguments.file, "a saved module, or functions in a .py")->required();
+  command->add_option("--function", arguments.function, "forward, or the last of the .py");
+  command->add_option("--input", arguments.inputs,
+                      "per argument: a type like float32[1,3], a number, True, False or None");
+  command->add_option("-o,--output", arguments.target, "the folder to write")->required();
+  return command;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -79,6 +90,8 @@ int main(int argc, char** argv) {
       arguments);
   cli::CompileArguments compile_arguments;
   CLI::App* compile = add_compile(app, compile_arguments);
+  cli::ImportArguments import_arguments;
+  CLI::App* import = add_import(app, import_arguments);
   CLI::App* ops =
       app.add_subcommand("ops", "the operations composit defines, and how it differentiates them");
   ops->add_option("FILTER", arguments.filter, "only those whose names contain this");
@@ -91,6 +104,7 @@ int main(int argc, char** argv) {
     if (*diff) return cli::diff(arguments.folder, arguments.other, std::cout);
     if (*emit) return cli::emit(arguments.folder, arguments.link, std::cout);
     if (*compile) return cli::compile(compile_arguments, std::cout);
+    if (*import) return cli::import(import_arguments, std::cout);
     if (*run) return cli::run(arguments.folder, std::cout);
     if (*ops) return cli::ops(arguments.filter, std::cout);
     if (*passes) return cli::passes(std::cout);

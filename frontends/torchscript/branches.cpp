@@ -129,6 +129,7 @@ void Interpreter::take_both(Node* node, const Tensor& predicate) {
   Tensors given_x, given_y;
   for (const auto& [a, b] : subjects.pairs)
     merge(a, b, state_, [&](const IValue& one, const IValue& other) {
+      if (one.isBool() && other.isBool()) return uninitialized();  // the predicate, or its opposite
       const auto [tensor_x, tensor_y] = alike(one, other);
       given_x.push_back(tensor_x);
       given_y.push_back(tensor_y);
@@ -147,6 +148,8 @@ void Interpreter::take_both(Node* node, const Tensor& predicate) {
   Values merged;
   for (const auto& [a, b] : subjects.pairs)
     merged.push_back(merge(a, b, state_, [&](const IValue& one, const IValue& other) -> IValue {
+      if (one.isBool() && other.isBool())
+        return state_.number(one.toBool() ? predicate : composit::logical_not(predicate));
       const Tensor& result = results.at(next++);
       const bool number = is_python_number(one) || is_python_number(other);
       return number ? state_.number(result) : IValue(state_.tensor(result));

@@ -21,14 +21,20 @@ void Interpreter::call_function(Node* node) {
   const auto type = node->input(0)->type()->expect<c10::FunctionType>();
   Values arguments;
   for (size_t i = 1; i < node->inputs().size(); ++i) arguments.push_back(get(node->input(i)));
-  set_output(node, call(*type->function(), std::move(arguments)));
+  set_output(node, called_at(node->sourceRange(),
+                             [&] { return call(*type->function(), std::move(arguments)); }));
 }
 
 void Interpreter::call_method(Node* node) {
   Values arguments = inputs_of(node);
   const auto& object = arguments.at(0).toObjectRef();
   torch::jit::Function& method = object.type()->getMethod(node->s(c10::attr::name));
-  set_output(node, call(method, std::move(arguments)));
+  const auto module = names_.modules.find(arguments.at(0).internalToPointer());
+  const std::string outer = scope_;
+  if (module != names_.modules.end()) scope_ = module->second;
+  const IValue result = called_at(node->sourceRange(), [&] { return call(method, arguments); });
+  scope_ = outer;
+  set_output(node, result);
 }
 
 void Interpreter::call_recursive(Node* node) {

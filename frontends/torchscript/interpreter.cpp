@@ -40,8 +40,9 @@ std::shared_ptr<torch::jit::Graph> graph_of(torch::jit::Function& function) {
 }
 
 // What nodes made for a node of TorchScript are annotated with.
-composit::LazyTensor annotated(const torch::jit::Node& node) {
+composit::LazyTensor annotated(const torch::jit::Node& node, const std::string& scope) {
   composit::NodeSpec spec("composit::source");
+  if (!scope.empty()) spec.annotate("scope", scope);
   spec.annotate("source", place_of(node.sourceRange()));
   return std::move(spec.output(composit::tensor_type(composit::DType::bool_, {}))).make();
 }
@@ -106,7 +107,7 @@ Interpreter::Values Interpreter::run(Block* block, const Values& arguments) {
 
 void Interpreter::run(Node* node) {
   at_place(node->sourceRange(), [&] {
-    const composit::LazyTensor source = annotated(*node);
+    const composit::LazyTensor source = annotated(*node, scope_);
     const composit::AnnotationScope scope(*source.node);
     const auto handler = handlers().find(node->kind());
     if (handler != handlers().end())
@@ -142,8 +143,8 @@ IValue Interpreter::registered(const IValue& value) {
 
 void Interpreter::register_tensor(const at::Tensor& tensor) {
   const composit::Array array = tracer::to_array(tensor.detach());
-  const auto named = named_.find(tensor.unsafeGetTensorImpl());
-  if (named == named_.end()) {
+  const auto named = names_.tensors.find(tensor.unsafeGetTensorImpl());
+  if (named == names_.tensors.end()) {
     state_.outer(composit::constant(array), tensor);
     return;
   }

@@ -1,6 +1,6 @@
 // Runs TorchScript's graphs with values that composit's graph computes, and so makes that graph.
 //
-//   Interpreter interpreter(functions, named, limits);
+//   Interpreter interpreter(functions, names, limits);
 //   const at::Tensor x = interpreter.state().tensor(composit::input("x", type));
 //   const IValue y = interpreter.call(*functions.find("f"), {x});
 //   interpreter.state().value(y.toTensor());                       // what f computes
@@ -26,19 +26,22 @@
 
 namespace flashlight::torchscript {
 
-// Parameters and buffers of a module by tensor.
+// What the parts of a module are called, by the address of tensor or object.
 struct NamedInput {
   std::string name;
   composit::InputKind kind = composit::InputKind::parameter;
 };
-using NamedInputs = std::unordered_map<const void*, NamedInput>;
+struct ModuleNames {
+  std::unordered_map<const void*, NamedInput> tensors;  // parameters and buffers
+  std::unordered_map<const void*, std::string> modules;
+};
 
 class Interpreter {
  public:
   // `floats`: what a Python float is computed in.
-  Interpreter(const Functions& functions, const NamedInputs& named, const Limits& limits,
+  Interpreter(const Functions& functions, const ModuleNames& names, const Limits& limits,
               composit::DType floats = composit::DType::float64)
-      : functions_(functions), named_(named), limits_(limits), floats_(floats) {}
+      : functions_(functions), names_(names), limits_(limits), floats_(floats) {}
 
   IValue call(torch::jit::Function& function, std::vector<IValue> arguments);
   State& state() { return state_; }
@@ -176,7 +179,7 @@ class Interpreter {
   };
 
   const Functions& functions_;
-  const NamedInputs& named_;
+  const ModuleNames& names_;
   Limits limits_;
   composit::DType floats_;
   State state_;
@@ -185,6 +188,7 @@ class Interpreter {
   std::map<std::string, int64_t> depth_;  // of recursive functions
   int64_t branches_ = 0;                  // that run although they may not be taken
   std::vector<Slots*> slots_;
+  std::string scope_;  // the module whose method runs
 };
 
 }  // namespace flashlight::torchscript

@@ -20,6 +20,8 @@ using composit::Tensor;
 using composit::Tensors;
 
 std::string name_of(const c10::FunctionSchema& schema) {
+  // What torch.jit.trace records; its further arguments are about cuDNN.
+  if (schema.name() == "aten::_convolution") return "aten::convolution";
   return schema.overload_name().empty() ? schema.name()
                                         : schema.name() + "." + schema.overload_name();
 }

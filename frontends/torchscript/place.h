@@ -13,13 +13,18 @@
 
 namespace flashlight::torchscript {
 
-// An error whose text begins with its place.
+// An error whose text begins with its place. `unsupported`: to be followed by what is supported.
 class PlacedError : public composit::UserError {
  public:
-  using composit::UserError::UserError;
+  explicit PlacedError(const std::string& what, bool unsupported = false)
+      : composit::UserError(what), unsupported_(unsupported) {}
+  bool unsupported() const { return unsupported_; }
+
+ private:
+  bool unsupported_;
 };
 
-// Of something that is not in the subset: its message ends with what is.
+// Of something that is not in the subset.
 class Unsupported : public composit::UserError {
  public:
   using composit::UserError::UserError;
@@ -37,13 +42,10 @@ const std::string& supported();
 // What LibTorch's compiler says of a text, in the form above.
 std::string compile_error(const std::string& text);
 
-// `work`; what it throws gets the place.
-template <class Work>
-auto at_place(const torch::jit::SourceRange& range, Work work);
-
 // LibTorch's message without its own stack.
 std::string message_of(const std::exception& error);
 
+// `work`; what it throws gets the place.
 template <class Work>
 auto at_place(const torch::jit::SourceRange& range, Work work) {
   try {
@@ -51,13 +53,34 @@ auto at_place(const torch::jit::SourceRange& range, Work work) {
   } catch (const PlacedError&) {
     throw;
   } catch (const Unsupported& error) {
-    throw PlacedError(with_place(range, error.what()) + "\n" + supported());
+    throw PlacedError(with_place(range, error.what()), /*unsupported=*/true);
   } catch (const composit::UserError& error) {
     throw PlacedError(with_place(range, error.what()));
   } catch (const composit::InternalError&) {
     throw;
   } catch (const std::exception& error) {
     throw PlacedError(with_place(range, message_of(error)));
+  }
+}
+
+// `work`, a call at `range`; its errors say so.
+template <class Work>
+auto called_at(const torch::jit::SourceRange& range, Work work) {
+  try {
+    return work();
+  } catch (const PlacedError& error) {
+    throw PlacedError(error.what() + ("\n  called from " + place_of(range)), error.unsupported());
+  }
+}
+
+// `work`; its errors end with what is supported, where they are about that.
+template <class Work>
+auto with_subset(Work work) {
+  try {
+    return work();
+  } catch (const PlacedError& error) {
+    if (!error.unsupported()) throw;
+    throw composit::UserError(std::string(error.what()) + "\n" + supported());
   }
 }
 

@@ -27,7 +27,7 @@ using composit::UserError;
 struct Script::State {
   Functions functions;
   std::optional<torch::jit::Module> module;
-  NamedInputs named;
+  ModuleNames names;
   Limits limits;
 
   torch::jit::Function& find(const std::string& name) const;
@@ -134,15 +134,16 @@ Script::State::Run Script::State::run(const std::string& name, const std::vector
                                       const StandIns& given) const {
   torch::jit::Function& function = find(name);
   const std::vector<c10::Argument> parameters = this->parameters(function);
-  Interpreter interpreter(functions, named, limits, floats_of(parameters, arguments));
+  Interpreter interpreter(functions, names, limits, floats_of(parameters, arguments));
   Bound bound;
   bound.given = given;
   if (module) bound.arguments.push_back(module->_ivalue());
   for (size_t i = 0; i < parameters.size(); ++i)
     bound.arguments.push_back(bind_argument(arguments[i], parameters[i].type(),
                                             parameters[i].name(), interpreter.state(), bound));
-  const c10::AutoGradMode no_grad(false);
-  const IValue result = interpreter.call(function, bound.arguments);
+  // Modules of torch ask for this, and take operators without derivative where it is off.
+  const c10::AutoGradMode grad(true);
+  const IValue result = with_subset([&] { return interpreter.call(function, bound.arguments); });
   for (const auto& [tensor, value] : interpreter.parameters()) {
     bound.tensors.push_back(tensor);
     bound.values.push_back(value);
@@ -217,7 +218,10 @@ composit::SavedCapture Script::capture(const std::string& name,
   Structure structure{Structure::Kind::tuple, {}, {}, {}};
   for (const IValue& argument : all) structure.children.push_back(structure_of(argument));
   saved.properties["arguments"] = str(structure);
-  if (state_->module) all.insert(all.begin(), state_->module->copy()._ivalue());
+  if (state_->module) {  // as it is: a run may write its buffers
+    const bool writes = !saved.graph.mutations().empty();
+    all.insert(all.begin(), (writes ? state_->module->deepcopy() : *state_->module)._ivalue());
+  }
   for (IValue& argument : all)
     if (!argument.isObject()) argument = argument.deepcopy();
   const c10::AutoGradMode no_grad(false);
@@ -242,9 +246,13 @@ Script load(const std::filesystem::path& file, const Limits& limits) {
     throw UserError("[torchscript] " + file.string() + ": " + message_of(error));
   }
   for (const auto& item : state->module->named_buffers())
-    state->named[item.value.unsafeGetTensorImpl()] = {item.name, composit::InputKind::buffer};
+    state->names.tensors[item.value.unsafeGetTensorImpl()] = {item.name,
+                                                              composit::InputKind::buffer};
   for (const auto& item : state->module->named_parameters())
-    state->named[item.value.unsafeGetTensorImpl()] = {item.name, composit::InputKind::parameter};
+    state->names.tensors[item.value.unsafeGetTensorImpl()] = {item.name,
+                                                              composit::InputKind::parameter};
+  for (const auto& item : state->module->named_modules())
+    state->names.modules[item.value._ivalue().get()] = item.name;
   return Script(std::move(state));
 }
 

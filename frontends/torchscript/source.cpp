@@ -163,7 +163,7 @@ std::vector<Def> parsed(const std::string& text, const std::string& file) {
     const std::string what = message_of(error);
     if (what.find("<--- HERE") != std::string::npos) throw;  // it says where
     const size_t end = what.find(" here:\n");
-    throw PlacedError(with_place(stopped_at(parser), what.substr(0, end)) + "\n" + supported());
+    throw PlacedError(with_place(stopped_at(parser), what.substr(0, end)), /*unsupported=*/true);
   }
   return definitions;
 }
@@ -217,13 +217,15 @@ torch::jit::Function* Functions::find(const std::string& name) const {
 Functions functions_of(const std::string& text, const std::string& file) {
   register_call();
   Functions functions{std::make_shared<torch::jit::CompilationUnit>(), {}, {}};
-  try {
-    define(functions, parsed(text, file));
-  } catch (const PlacedError&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw composit::UserError(compile_error(message_of(error)));
-  }
+  with_subset([&] {
+    try {
+      define(functions, parsed(text, file));
+    } catch (const PlacedError&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw composit::UserError(compile_error(message_of(error)));
+    }
+  });
   return functions;
 }
 

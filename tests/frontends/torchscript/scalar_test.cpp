@@ -90,7 +90,7 @@ TEST(Scalar, elementwise_is_one_loop) {
       EXPECT_NEAR(values(slope, *backend)[i], slopes[i], 1e-6);
     }
   const std::string source =
-      cpp::source_of(composit::Graph({.inputs = {x}, .outputs = {y}}), "relu3").text;
+      cpp::source_of(composit::Graph({.inputs = {x}, .outputs = {y}}), {.name = "relu3"}).text;
   EXPECT_THAT(source, AllOf(HasSubstr("      if (x[i][j] < 0.0f) {\n"),
                             HasSubstr("      } else if (x[i][j] < 1.0f) {\n"),
                             HasSubstr("0.33333334f * fl::pow(x[i][j], 3.0f);")));

@@ -1,0 +1,18 @@
+#include "composit/ir/error.h"
+#include "frontends/cli/commands.h"
+
+namespace cli {
+
+[[noreturn]] static void refuse(const std::string& what) {
+  throw composit::UserError(what + ", and this build has none; all else works");
+}
+
+int check(const std::string&, std::ostream&) {
+  refuse("[check] runs the capture through LibTorch");
+}
+int check_grad(const std::string& folder, size_t, std::ostream& out) { return check(folder, out); }
+int import(const ImportArguments&, std::ostream&) {
+  refuse("[import] reads TorchScript with LibTorch");
+}
+
+}  // namespace cli
