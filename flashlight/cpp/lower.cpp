@@ -34,7 +34,7 @@ using composit::NodePtr;
 using composit::Store;
 
 // Nodes that a function has to save: what is not one can share loops with what stands around it.
-constexpr int64_t kLeastSaved = 24, kLeastSavedWithoutModules = 200;
+constexpr int64_t kLeastSaved = 3, kLeastSavedWithoutModules = 200;
 
 bool has_modules(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(),
