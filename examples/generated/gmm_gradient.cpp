@@ -6,13 +6,13 @@ struct GmmGradientPart2Weights {
   const int64_t* constant;
 };
 
-struct GmmGradientPart5Weights {
+struct GmmGradientPart4Weights {
   const int64_t* constant;
 };
 
 struct Weights {
   GmmGradientPart2Weights gmm_gradient_part_2;
-  GmmGradientPart5Weights gmm_gradient_part_5;
+  GmmGradientPart4Weights gmm_gradient_part_4;
 };
 
 void gmm_gradient_part(const double (&sub)[200][1000], double (&reshape)[1000], std::byte* arena) {
@@ -88,33 +88,17 @@ void gmm_gradient_part_3(const double (&exp)[200][64], const double (&sum)[200],
   sub = 0.5 * (sum_2 + sum_4) - mul;
 }
 
-void gmm_gradient_part_4(const double (&reshape)[200], const double (&exp)[200][64],
-                         const double (&index_put)[200][2081],
-                         const double (&slice_backward)[200][2080], double (&d_icf)[200][2080],
-                         std::byte* arena) {
-  auto& slice_backward_2 = fl::at<double[2080]>(arena, 0);
-  for (int i = 0; i < 200; ++i) {
-    const double reshape_2 = (-0.0) + reshape[i];
-    for (int j = 0; j < 2080; ++j) slice_backward_2[j] = 0.0;
-    for (int j = 0; j < 64; ++j) {
-      const double product = (0.5 * (exp[i][j] + exp[i][j]) + index_put[i][j]) * exp[i][j];
-      slice_backward_2[j] = product + reshape_2;
-    }
-    for (int j = 0; j < 2080; ++j) d_icf[i][j] = slice_backward[i][j] + slice_backward_2[j];
-  }
-}
-
-void gmm_gradient_part_5(const GmmGradientPart5Weights& weights, const double (&sub)[200][1000],
+void gmm_gradient_part_4(const GmmGradientPart4Weights& weights, const double (&sub)[200][1000],
                          const double (&reshape)[1000], const double (&sub_2)[200][64][1000],
                          const double (&cat)[200][2081], const double (&x)[1000][64],
                          const double (&means)[200][64], const double (&icf)[200][2080],
                          const double (&alphas)[200], const double& reshape_2,
                          const double (&exp)[200][64], double (&d_means)[200][64],
                          double (&d_alphas)[200], double (&d_icf)[200][2080], std::byte* arena) {
-  auto& loops = fl::at<double[64][64]>(arena, 6657600);
-  auto& index_put = fl::at<double[200][2081]>(arena, 0);
-  auto& slice_backward = fl::at<double[200][2080]>(arena, 3329600);
-  auto& reshape_4 = fl::at<double[200]>(arena, 6690368);
+  auto& loops = fl::at<double[64][64]>(arena, 0);
+  auto& index_put = fl::at<double[2081]>(arena, 32768);
+  auto& slice_backward = fl::at<double[2080]>(arena, 49472);
+  auto& slice_backward_2 = fl::at<double[2080]>(arena, 66112);
   for (int i = 0; i < 200; ++i) {
     double mul[1000];
     double reshape_3[1000];
@@ -136,22 +120,26 @@ void gmm_gradient_part_5(const GmmGradientPart5Weights& weights, const double (&
         [&](int k, int m) -> auto& { return x[k][m]; },
         [&](int j, int m, double sum_2) { loops[j][m] = sum_2; });
     for (int j = 0; j < 2081; ++j) {
-      index_put[i][j] = 0.0;
-      index_put[i][j] = 0.0;
+      index_put[j] = 0.0;
+      index_put[j] = 0.0;
     }
     for (int j = 0; j < 64; ++j)
       for (int k = 0; k < 64; ++k) {
         double sum_2 = 0.0;
         sum_2 += sum[j] * means[i][k];
-        index_put[i][weights.constant[j * 64 + k]] += sum_2 + loops[j][k];
+        index_put[weights.constant[j * 64 + k]] += sum_2 + loops[j][k];
       }
-    for (int j = 0; j < 2080; ++j) slice_backward[i][j] = 0.0;
+    for (int j = 0; j < 2080; ++j) slice_backward[j] = 0.0;
     for (int j = 0; j < 2016; ++j)
-      slice_backward[i][j + 64] = 0.5 * (icf[i][j + 64] + icf[i][j + 64]) + index_put[i][j + 64];
-    reshape_4[i] = fl::sum<double>(1000, [&](int j) { return mul[j]; });
-    d_alphas[i] = (-1000.0) * fl::exp(alphas[i] - reshape_2) + reshape_4[i];
+      slice_backward[j + 64] = 0.5 * (icf[i][j + 64] + icf[i][j + 64]) + index_put[j + 64];
+    const double reshape_4 = fl::sum<double>(1000, [&](int j) { return mul[j]; });
+    d_alphas[i] = (-1000.0) * fl::exp(alphas[i] - reshape_2) + reshape_4;
+    const double reshape_5 = (-0.0) + reshape_4;
+    for (int j = 0; j < 2080; ++j) slice_backward_2[j] = 0.0;
+    for (int j = 0; j < 64; ++j)
+      slice_backward_2[j] = (0.5 * (exp[i][j] + exp[i][j]) + index_put[j]) * exp[i][j] + reshape_5;
+    for (int j = 0; j < 2080; ++j) d_icf[i][j] = slice_backward[j] + slice_backward_2[j];
   }
-  gmm_gradient_part_4(reshape_4, exp, index_put, slice_backward, d_icf, arena + 6691968);
 }
 
 void gmm_gradient(const Weights& weights, const double (&alphas)[200],
@@ -176,7 +164,7 @@ void gmm_gradient(const Weights& weights, const double (&alphas)[200],
   gmm_gradient_part_3(exp, sum, icf, sub_3);
   const double sum_3 = fl::sum<double>(1000, [&](int i) { return reshape_2[i]; });
   log_posterior = sum_3 - mul + sub_3 + 882533.5145654328;
-  gmm_gradient_part_5(weights.gmm_gradient_part_5, sub_2, reshape_2, sub, cat, x, means, icf,
+  gmm_gradient_part_4(weights.gmm_gradient_part_4, sub_2, reshape_2, sub, cat, x, means, icf,
                       alphas, reshape, exp, d_means, d_alphas, d_icf, arena + 107441600);
 }
 

@@ -30,8 +30,7 @@ void map_body(const float (&x)[16][16], float& mean, std::byte* arena) {
 }
 
 void sqrl(const float (&x)[1000][16][16], float (&y)[1000], std::byte* arena) {
-  for (int i = 0; i < 1000; ++i)
-    map_body(fl::slot<const float[16][16]>(x, i), fl::slot<float>(y, i), arena);
+  for (int i = 0; i < 1000; ++i) map_body(x[i], y[i], arena);
 }
 
 }  // namespace sqrl

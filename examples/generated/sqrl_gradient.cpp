@@ -67,15 +67,9 @@ void sqrl_gradient(const float (&x)[1000][16][16], const float (&dy)[1000],
   auto& map_2 = fl::at<float[1000]>(arena, 2052032);
   auto& map_3 = fl::at<float[1000][16][16]>(arena, 0);
   auto& map_4 = fl::at<float[1000][16][16]>(arena, 1024000);
+  for (int i = 0; i < 1000; ++i) map_body(x[i], map[i], map_2[i], map_3[i], map_4[i]);
   for (int i = 0; i < 1000; ++i)
-    map_body(fl::slot<const float[16][16]>(x, i), fl::slot<float>(map, i),
-             fl::slot<float>(map_2, i), fl::slot<float[16][16]>(map_3, i),
-             fl::slot<float[16][16]>(map_4, i));
-  for (int i = 0; i < 1000; ++i)
-    map_body_2(fl::slot<const float[16][16]>(x, i), fl::slot<const float>(dy, i),
-               fl::slot<const float>(map_2, i), fl::slot<const float[16][16]>(map_3, i),
-               fl::slot<const float[16][16]>(map_4, i), fl::slot<float[16][16]>(d_x, i),
-               arena + 2056064);
+    map_body_2(x[i], dy[i], map_2[i], map_3[i], map_4[i], d_x[i], arena + 2056064);
 }
 
 }  // namespace sqrl_gradient

@@ -75,8 +75,15 @@ void RoutineWriter::pass(const std::vector<size_t>& values, size_t function, siz
   for (size_t i = 0; i < values.size(); ++i) {
     const Value& parameter = callee.values[places[first + i]];
     const bool passed = parameter.role != Role::weight && parameter.type.numel() > 0;
-    if (passed && index.empty()) arguments.push_back(whole(values[i], parameter.type, is_const));
-    if (passed && !index.empty())
+    const composit::Dims &sizes = function_.values[values[i]].type.sizes,
+                         &slot = parameter.type.sizes;
+    if (!passed) continue;
+    if (index.empty())
+      arguments.push_back(whole(values[i], parameter.type, is_const));
+    else if (sizes.size() == slot.size() + 1 &&
+             std::equal(slot.begin(), slot.end(), sizes.begin() + 1))
+      arguments.push_back(names_[values[i]] + "[" + index + "]");
+    else
       arguments.push_back("fl::slot<" + std::string(is_const ? "const " : "") +
                           array_type(parameter.type) + ">(" + names_[values[i]] + ", " + index +
                           ")");

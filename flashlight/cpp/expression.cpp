@@ -31,6 +31,14 @@ bool is_unsigned(DType dtype) {
          dtype == DType::uint64;
 }
 
+// Whether `index` is x < 0 ? x + n : x, which counts from the end where x is negative.
+bool may_count_from_end(const Expr& index) {
+  if (!index.is(ScalarFunction::select) || !index[0].is(ScalarFunction::lt)) return false;
+  const Expr& x = index[2];
+  return index[0][0].same(x) && composit::is_literal(index[0][1], 0) &&
+         index[1].is(ScalarFunction::add) && index[1][0].same(x) && is_literal(index[1][1]);
+}
+
 // Of axes alone, by + - *: what is an int where axes are.
 bool is_plain_index(const Expr& x) {
   const std::vector<Expr> parts = composit::parts_of({x});
@@ -150,6 +158,7 @@ bool ExpressionWriter::deserves_name(const Expr& x, const Part& part) {
   if (x.kind() == ExprKind::load && !part.always && !is_index_of_load(x)) return is_safe(x);
   if (part.uses < 2 || x.kind() != ExprKind::call) return false;
   if (x.is(ScalarFunction::cast) && x[0].kind() != ExprKind::call) return false;
+  if (may_count_from_end(x) && is_index_of_load(x)) return false;
   if (x.dtype() == DType::int64 && !composit::has_loads(x))  // an index, if it is a long one
     return part.always && write_part(x, 0).size() > kShortText;
   if (x.dtype() == DType::bool_ && !composit::has_loads(x)) return false;
@@ -272,10 +281,14 @@ std::string ExpressionWriter::load(const Expr& x) {
   std::vector<std::string> indices;
   for (size_t i = 0; i < x.arguments().size(); ++i) {
     const int64_t extent = type.sizes[i].value();
-    std::string index = write(x[i], 0);
     // Indices that come from data are checked where they are used.
-    if (composit::has_loads(x[i]) && !is_known_inside(x[i], extent))
-      index = "fl::checked(" + index + ", " + std::to_string(extent) + ")";
+    const bool checks = composit::has_loads(x[i]) && !is_known_inside(x[i], extent),
+               wraps =
+                   checks && may_count_from_end(x[i]) && composit::is_literal(x[i][1][1], extent);
+    std::string index = write(wraps ? x[i][2] : x[i], 0);
+    if (checks)
+      index =
+          (wraps ? "fl::wrapped(" : "fl::checked(") + index + ", " + std::to_string(extent) + ")";
     indices.push_back(std::move(index));
   }
   const std::string element = leaves_.element(x.number(), indices);

@@ -105,6 +105,8 @@ struct Routine {
   // Split off its only caller: modules of its steps count from where the caller's do, and not from
   // the module that it is called for.
   bool is_part = false;
+  bool is_loop_body = false;         // or a part of one: what its caller has in a loop
+  size_t most_steps_in_loop = 1000;  // where more would make a loop that is too long to read
 };
 
 // Callees stand before their callers; the last function is the program's own.

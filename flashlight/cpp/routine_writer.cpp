@@ -11,8 +11,8 @@
 namespace flashlight::cpp {
 namespace {
 
-// Arrays up to this size stand on the stack where a loop has one to itself.
-constexpr int64_t kMaxStackBytes = 16 << 10;
+// Arrays up to this size stand on the stack: where a loop has one to itself, and others.
+constexpr int64_t kMaxStackBytes = 16 << 10, kMaxSmallBytes = 256;
 
 void add_identifiers(const std::string& text, std::set<std::string>& identifiers) {
   std::string word;
@@ -116,7 +116,8 @@ bool RoutineWriter::is_local(size_t value) const {
     return true;
   const auto bytes = storage.elements *
                      static_cast<int64_t>(composit::item_size(function_.values[value].type.dtype));
-  return !storage.home.empty() && bytes <= kMaxStackBytes;
+  const bool in_loop = !storage.home.empty() || function_.is_loop_body;
+  return bytes <= (in_loop ? kMaxStackBytes : kMaxSmallBytes);
 }
 
 bool RoutineWriter::in_arena(size_t value) const {
@@ -247,7 +248,8 @@ Code RoutineWriter::write() {
   body += items(schedule_.items, loops, path);
   add_identifiers(str(body), mentioned_);
   Code code = heading();
-  Code head = call("void " + signature_.name, parameters(), " {", 0);
+  const std::string inlined = function_.is_loop_body ? "FLASHLIGHT_INLINE " : "";
+  Code head = call(inlined + "void " + signature_.name, parameters(), " {", 0);
   code += head;
   for (const std::string& line : body.lines)
     code.lines.push_back(line.empty() ? line : "  " + line);

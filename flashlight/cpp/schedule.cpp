@@ -13,9 +13,6 @@ namespace {
 using composit::AxisKind;
 using composit::Store;
 
-// Steps in one loop: as many as make a function of readable length.
-constexpr size_t kMaxSteps = 12;
-
 // Indices of one access of a value.
 using Index = std::vector<Expr>;
 
@@ -136,7 +133,8 @@ class Scheduler {
   void join(std::vector<Group>& groups, size_t number, size_t step, size_t depth) {
     for (size_t i = number; i-- > 0;) {
       const Group& other = groups[i];
-      const bool small = other.steps.size() + groups[number].steps.size() < kMaxSteps;
+      const bool small =
+          other.steps.size() + groups[number].steps.size() < function_.most_steps_in_loop;
       const bool same = small && other.extent == groups[number].extent && depends(other, step);
       if (!same || !fits(other, step, depth) || !can_move(groups, i, number, depth)) continue;
       std::vector<size_t> steps = other.steps;
@@ -171,7 +169,7 @@ class Scheduler {
   }
 
   bool fits(const Group& group, size_t step, size_t depth) const {
-    if (group.steps.size() >= kMaxSteps) return false;
+    if (group.steps.size() >= function_.most_steps_in_loop) return false;
     bool linked = false;
     for (size_t before : group.steps) {
       for (size_t value : writes_[before]) {

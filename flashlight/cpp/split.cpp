@@ -7,6 +7,7 @@
 #include "composit/ir/scope.h"
 #include "flashlight/cpp/format.h"
 #include "flashlight/cpp/literal.h"
+#include "flashlight/cpp/loop_body.h"
 #include "flashlight/cpp/names.h"
 #include "flashlight/cpp/routine_writer.h"
 #include "flashlight/cpp/statement.h"
@@ -27,6 +28,7 @@ class Outliner {
   Routine run(const std::string& name, size_t number) {
     part_.name = name;
     part_.is_part = true;
+    part_.is_loop_body = whole_.is_loop_body;
     Invocation call = {number, {}, {}, origin_of(whole_.steps[begin_])};
     std::set<size_t> written, used_behind;
     for (size_t i = end_; i < whole_.steps.size(); ++i) add(used_behind, whole_.steps[i]);
@@ -121,6 +123,20 @@ void make_room(Program& program, size_t first) {
     }
 }
 
+// Function `same`, which stands before it, in place of function `number`.
+void replace(Program& program, size_t number, size_t same) {
+  program.functions.erase(program.functions.begin() + static_cast<std::ptrdiff_t>(number));
+  const auto change = [&](size_t& called) {
+    called = called == number ? same : called - (called > number);
+  };
+  for (Routine& function : program.functions)
+    for (Step& step : function.steps) {
+      if (auto* call = std::get_if<Invocation>(&step)) change(call->function);
+      if (auto* control = std::get_if<Control>(&step))
+        for (size_t& called : control->functions) change(called);
+    }
+}
+
 // Which steps to take out of a function that is too long: as many lines as fit for as few arguments
 // and results as it takes.
 class Choice {
@@ -199,34 +215,91 @@ void put_in_order(Program& program, size_t number, const std::vector<WeightStruc
   }
 }
 
+// Makes functions of parts of those that are too long.
+class Splitter {
+ public:
+  explicit Splitter(Program& program) : program_(program) {
+    for (const Routine& function : program.functions) names_.insert(identifier(function.name));
+  }
+
+  // Whether function `number`, written in `pieces`, changed. A part gets this number, and the
+  // function the next one.
+  bool run(size_t number, const std::vector<WrittenPiece>& pieces) {
+    if (open_loop(number, pieces, kMostLines)) return true;
+    const Routine& function = program_.functions[number];
+    const auto [begin, end] = Choice(function, pieces).run();
+    if (begin == end) return open_loop(number, pieces, kLeastLines);
+    const std::string name = name_of(function, begin, end, "_part");
+    make_room(program_, number);
+    insert(number, Outliner(program_.functions[number], begin, end).run(name, number));
+    return true;
+  }
+
+ private:
+  // Steps of a loop that is as long as a function, or somewhat less.
+  static constexpr size_t kFewSteps = 12;
+
+  // Loops of more than `lines` lines become calls of their bodies, or shorter.
+  bool open_loop(size_t number, const std::vector<WrittenPiece>& pieces, size_t lines) {
+    for (const WrittenPiece& piece : pieces)
+      if (piece.lines > lines && piece.steps.size() > 1) {
+        if (take_loop(number, piece.steps)) return true;
+        Routine& function = program_.functions[number];
+        if (function.most_steps_in_loop > kFewSteps) {
+          function.most_steps_in_loop = kFewSteps;
+          return true;
+        }
+      }
+    return false;
+  }
+
+  bool take_loop(size_t number, const std::vector<size_t>& steps) {
+    Routine function = program_.functions[number];
+    const std::string name = name_of(function, steps.front(), steps.back() + 1, "_body");
+    auto body = take_loop_body(function, steps, name, number);
+    if (!body) return false;
+    make_room(program_, number);
+    program_.functions[number] = std::move(function);
+    insert(number, std::move(*body));
+    return true;
+  }
+
+  std::string name_of(const Routine& function, size_t begin, size_t end, const char* suffix) {
+    const std::string module = common_module(function, begin, end);
+    return unused_name(module.empty() ? identifier(function.name) + suffix : identifier(module),
+                       names_);
+  }
+  void insert(size_t number, Routine part) {
+    program_.functions.insert(program_.functions.begin() + static_cast<std::ptrdiff_t>(number),
+                              std::move(part));
+  }
+
+  Program& program_;
+  std::set<std::string> names_;
+};
+
 }  // namespace
 
 void split_long_functions(Program& program) {
-  std::set<std::string> names;
-  for (const Routine& function : program.functions) names.insert(identifier(function.name));
+  Splitter splitter(program);
   std::vector<Signature> callees;
+  std::map<std::string, size_t> bodies;  // of functions by text
   for (size_t i = 0; i < program.functions.size();) {
     const std::vector<WeightStruct> structs = plan_weights(program);
     put_in_order(program, i, structs, callees);
     RoutineWriter ordered(program, i, structs, callees);
     const std::string text = formatted(str(ordered.write()));
     const auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
-    const auto [begin, end] = lines > kMaxFunctionLines && ordered.is_in_order()
-                                  ? Choice(program.functions[i], ordered.pieces()).run()
-                                  : std::pair<size_t, size_t>();
-    if (begin == end) {
-      callees.push_back(ordered.signature());
-      ++i;
+    const bool too_long = lines > kMaxFunctionLines && ordered.is_in_order();
+    if (too_long && splitter.run(i, ordered.pieces())) continue;
+    const bool last = i + 1 == program.functions.size();
+    const auto [same, is_new] = bodies.emplace(text.substr(text.find('(')), i);
+    if (!is_new && !last) {
+      replace(program, i, same->second);
       continue;
     }
-    Routine& whole = program.functions[i];
-    const std::string module = common_module(whole, begin, end);
-    const std::string name =
-        unused_name(module.empty() ? identifier(whole.name) + "_part" : identifier(module), names);
-    make_room(program, i);
-    Routine part = Outliner(program.functions[i], begin, end).run(name, i);
-    program.functions.insert(program.functions.begin() + static_cast<std::ptrdiff_t>(i),
-                             std::move(part));
+    callees.push_back(ordered.signature());
+    ++i;
   }
 }
 

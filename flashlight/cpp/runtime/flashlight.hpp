@@ -44,12 +44,21 @@ Array& as(const From* first) {
   return *reinterpret_cast<Array*>(first);
 }
 
+namespace detail {
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse(int64_t index, int64_t size) {
+  throw std::out_of_range("index " + std::to_string(index) + " is out of range for size " +
+                          std::to_string(size));
+}
+}  // namespace detail
+
 // An index that was read from data; a negative one counts from the end no more.
-inline int64_t checked(int64_t index, int64_t size) {
-  if (index < 0 || index >= size)
-    throw std::out_of_range("index " + std::to_string(index) + " is out of range for size " +
-                            std::to_string(size));
+FLASHLIGHT_INLINE int64_t checked(int64_t index, int64_t size) {
+  if (index < 0 || index >= size) detail::refuse(index, size);
   return index;
+}
+// The same where a negative one does.
+FLASHLIGHT_INLINE int64_t wrapped(int64_t index, int64_t size) {
+  return checked(index < 0 ? index + size : index, size);
 }
 
 // Element `index` of memory that holds arrays one after the other.

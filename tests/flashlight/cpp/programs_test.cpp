@@ -103,7 +103,7 @@ std::pair<size_t, size_t> measures(const std::string& text) {
   size_t longest = 0, most = 0, lines = 0;
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line); ++lines) {
-    if (line.starts_with("void ")) lines = 0;
+    if (line.starts_with("void ") || line.starts_with("FLASHLIGHT_INLINE ")) lines = 0;
     if (line == "}") most = std::max(most, lines + 1);
     if (line.starts_with("struct ") || line.starts_with("extern ")) lines = 0;
     longest = std::max(longest, line.size());
@@ -138,7 +138,7 @@ TEST(Programs, functions_and_lines_are_short) {
     long_lines += longest > 100;
   }
   // What no rule of format.cpp knows how to break, and loops that are too long by themselves.
-  EXPECT_LE(long_functions, kGraphs / 6);
+  EXPECT_LE(long_functions, kGraphs / 20);
   EXPECT_LE(long_lines, kGraphs / 20);
 }
 
