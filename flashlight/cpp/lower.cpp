@@ -252,11 +252,30 @@ class Lowering {
     if (!found || (!values.empty() && elements == 0)) return true;
     RuntimeCall call = std::move(found->call);
     for (size_t i = 0; i < found->operands; ++i)
-      call.arguments.push_back(value_of(scope, node.operands()[i]));
+      call.arguments.push_back(
+          found->broadcasts ? expanded(scope, node.operands()[i], node.outputs()[0].sizes, origin)
+                            : value_of(scope, node.operands()[i]));
     call.results = values;
     call.origin = origin;
     scope.function.steps.push_back(std::move(call));
     return true;
+  }
+
+  // The value of `tensor`, repeated to `sizes`.
+  static size_t expanded(Scope& scope, const LazyTensor& tensor, const composit::Dims& sizes,
+                         const Origin& origin) {
+    const size_t value = value_of(scope, tensor);
+    if (tensor.sizes() == sizes) return value;
+    const Type type = composit::tensor_type(tensor.dtype(), sizes);
+    const size_t whole = add_value(scope, type, Role::temporary, "expanded");
+    Statement statement = zeros(type, whole);
+    std::vector<Expr> at;
+    const size_t extra = sizes.size() - tensor.sizes().size();
+    for (size_t i = 0; i < tensor.sizes().size(); ++i)
+      at.push_back(tensor.sizes()[i] == composit::Dim(1) ? Expr(0) : Expr::axis(i + extra));
+    statement.stores[0].value = Expr::load(value, tensor.dtype(), at);
+    add_nest(scope, std::move(statement), origin);
+    return whole;
   }
 
   // Numbers become literals, arrays weights that the program brings along; those of regions stand

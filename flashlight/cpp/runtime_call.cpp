@@ -20,7 +20,7 @@ using composit::UserError;
 
 constexpr const char *kOrder = "flashlight_order.hpp", *kMatrices = "flashlight_matrices.hpp",
                      *kParts = "flashlight_parts.hpp", *kRandom = "flashlight_random.hpp",
-                     *kGuards = "flashlight_guards.hpp";
+                     *kGuards = "flashlight_guards.hpp", *kSpecial = "flashlight_special.hpp";
 
 using Options = std::vector<std::string>;
 
@@ -136,6 +136,43 @@ const std::map<std::string_view, Native>& natives() {
           return Options{matrices(operand(node, 0)), upper ? "true" : "false"};
         }}}};
   return kNatives;
+}
+
+// Functions of elements, of one operand or of two that broadcast: in namespace special_functions.
+const std::map<std::string_view, const char*>& special_functions() {
+  static const std::map<std::string_view, const char*> kFunctions = {
+      {"aten::i0", "i0"},
+      {"aten::igamma", "igamma"},
+      {"aten::igammac", "igammac"},
+      {"aten::special_airy_ai", "airy"},
+      {"aten::special_bessel_j0", "bessel_j0"},
+      {"aten::special_bessel_j1", "bessel_j1"},
+      {"aten::special_bessel_y0", "bessel_y0"},
+      {"aten::special_bessel_y1", "bessel_y1"},
+      {"aten::special_chebyshev_polynomial_t", "chebyshev_t"},
+      {"aten::special_chebyshev_polynomial_u", "chebyshev_u"},
+      {"aten::special_chebyshev_polynomial_v", "chebyshev_v"},
+      {"aten::special_chebyshev_polynomial_w", "chebyshev_w"},
+      {"aten::special_erfcx", "erfcx"},
+      {"aten::special_hermite_polynomial_h", "hermite_h"},
+      {"aten::special_hermite_polynomial_he", "hermite_he"},
+      {"aten::special_i0e", "i0e"},
+      {"aten::special_i1", "i1"},
+      {"aten::special_i1e", "i1e"},
+      {"aten::special_laguerre_polynomial_l", "laguerre_l"},
+      {"aten::special_legendre_polynomial_p", "legendre_p"},
+      {"aten::special_log_ndtr", "log_ndtr"},
+      {"aten::special_modified_bessel_k0", "k0"},
+      {"aten::special_modified_bessel_k1", "k1"},
+      {"aten::special_ndtri", "ndtri"},
+      {"aten::special_scaled_modified_bessel_k0", "scaled_k0"},
+      {"aten::special_scaled_modified_bessel_k1", "scaled_k1"},
+      {"aten::special_shifted_chebyshev_polynomial_t", "shifted_t"},
+      {"aten::special_shifted_chebyshev_polynomial_u", "shifted_u"},
+      {"aten::special_shifted_chebyshev_polynomial_v", "shifted_v"},
+      {"aten::special_shifted_chebyshev_polynomial_w", "shifted_w"},
+      {"aten::special_spherical_bessel_j0", "spherical_j0"}};
+  return kFunctions;
 }
 
 // ---- draws --------------------------------------------------------------------------------------
@@ -367,13 +404,22 @@ std::optional<RuntimeCallOf> runtime_call_of(const Node& node, const Origin& ori
     return assert_call(node, origin);
   if (op == "composit::set_generator_state") return seed_call(node);
   if (const DrawRow* row = draw_of(node)) return draw_call(node, *row);
-  const auto native = natives().find(op);
-  if (native == natives().end()) return std::nullopt;
-  const Call call = composit::call_of(node, composit::find_operation(node.op())->schema);
+  const composit::Operation* operation = composit::find_operation(node.op());
+  if (operation == nullptr) return std::nullopt;
+  const std::string name = operation->schema.name.str();  // of several of the same meaning
   RuntimeCallOf found;
+  found.operands = node.operands().size();
+  if (const auto special = special_functions().find(name); special != special_functions().end()) {
+    found.call = {.function = std::string("fl::each<special_functions::") + special->second + ">",
+                  .header = kSpecial};
+    found.broadcasts = true;
+    return found;
+  }
+  const auto native = natives().find(name);
+  if (native == natives().end()) return std::nullopt;
+  const Call call = composit::call_of(node, operation->schema);
   found.call = {.function = native->second.function, .header = native->second.header};
   found.call.options = native->second.options(node, call);
-  found.operands = node.operands().size();
   return found;
 }
 

@@ -17,6 +17,7 @@ namespace flashlight::cpp {
 struct RuntimeCallOf {
   RuntimeCall call;
   size_t operands = 0;
+  bool broadcasts = false;  // arguments become as large as the result
 };
 
 // Nothing for other operations. UserError for a case that there is no function for ("into memory

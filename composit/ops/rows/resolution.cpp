@@ -43,7 +43,8 @@ Taps nearest(const Expr& y, const Axis& axis, double middle) {
     return {{axis.out == axis.in ? y : floor_divide(y, axis.out / axis.in), {}}};
   const Expr at = cast(y, DType::float32);
   const Expr place = (middle == 0 ? at : at + middle) * axis.step(DType::float32);
-  return {{min(cast(floor(place), DType::int64), axis.in - 1), {}}};
+  // Never below 0, as compilers shall see.
+  return {{min(max(cast(floor(place), DType::int64), 0), axis.in - 1), {}}};
 }
 
 Taps linear(const Expr& y, const Axis& axis) {

@@ -1,20 +1,16 @@
 // Special functions by native code: Bessel's and Airy's functions, what is made of the normal
 // distribution, incomplete gammas.
 #include <cmath>
-#include <limits>
 #include <numbers>
 
+#include "composit/op/classical_functions.h"
 #include "composit/op/promotion.h"
-#include "composit/op/special_functions.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
 #include "composit/ops/operations.h"
 
 namespace composit {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<Type> float_like(const Tensor& x) {
   if (is_complex(x.dtype()))
@@ -29,66 +25,6 @@ Array each(const Array& x) {
   return array_of(tensor_type(to_float(x.type().dtype), x.type().sizes), values);
 }
 
-// ---- Bessel's functions -------------------------------------------------------------------------
-
-double y0(double x) { return x < 0 ? kNan : ::y0(x); }
-double y1(double x) { return x < 0 ? kNan : ::y1(x); }
-double i0(double x) { return std::cyl_bessel_i(0, std::abs(x)); }
-double i1(double x) { return std::copysign(1, x) * std::cyl_bessel_i(1, std::abs(x)); }
-double i0e(double x) { return i0(x) * std::exp(-std::abs(x)); }
-double i1e(double x) { return i1(x) * std::exp(-std::abs(x)); }
-double k0(double x) { return x < 0 ? kNan : x == 0 ? kInfinity : std::cyl_bessel_k(0, x); }
-double k1(double x) { return x < 0 ? kNan : x == 0 ? kInfinity : std::cyl_bessel_k(1, x); }
-double scaled_k0(double x) { return k0(x) * std::exp(x); }
-double scaled_k1(double x) { return k1(x) * std::exp(x); }
-double spherical_j0(double x) {
-  if (std::isinf(x)) return 0;
-  return std::abs(x) < 0.5 ? std::sph_bessel(0, std::abs(x)) : std::sin(x) / x;
-}
-
-// By Bessel's functions of a third, https://dlmf.nist.gov/9.6.
-double airy(double x) {
-  if (std::isnan(x) || std::isinf(x)) return std::isnan(x) ? kNan : x > 0 ? 0 : kNan;
-  const double size = std::abs(x), third = 1.0 / 3;
-  const double angle = 2 * third * size * std::sqrt(size);
-  if (size < 1e-12) return 0.355028053887817239260063186004;
-  if (x > 0)
-    return std::sqrt(size * third) * std::cyl_bessel_k(third, angle) * std::numbers::inv_pi;
-  return std::sqrt(size) / 2 *
-         (std::cyl_bessel_j(third, angle) - std::cyl_neumann(third, angle) / std::sqrt(3.0));
-}
-
-// ---- of the normal distribution -----------------------------------------------------------------
-
-// exp(x^2) erfc(x); by its continued fraction where erfc is small.
-double erfcx(double x) {
-  if (x < 10) return std::exp(x * x) * std::erfc(x);
-  double tail = x;
-  for (int k = 60; k > 0; --k) tail = x + k / 2.0 / tail;
-  return std::numbers::inv_sqrtpi / tail;
-}
-
-double log_ndtr(double x) {
-  const double t = x * std::numbers::sqrt2 / 2;
-  return x < -1 ? std::log(erfcx(-t) / 2) - t * t : std::log1p(-std::erfc(t) / 2);
-}
-
-// Of the lesser tail, which is a small number and not one minus it; Newton's steps in its
-// logarithm.
-double ndtri(double p) {
-  if (p < 0 || p > 1 || std::isnan(p)) return kNan;
-  if (p == 0 || p == 1) return p == 0 ? -kInfinity : kInfinity;
-  if (p > 0.5) return -ndtri(1 - p);
-  double x = p > 0.01 ? 0 : -std::sqrt(-2 * std::log(p));
-  for (int step = 0; step < 100; ++step) {
-    const double density = std::exp(-x * x / 2 - log_ndtr(x)) / std::sqrt(2 * std::numbers::pi);
-    const double move = (log_ndtr(x) - std::log(p)) / density;
-    x -= move;
-    if (std::abs(move) < 1e-16 * std::abs(x)) break;
-  }
-  return x;
-}
-
 Tensor f(std::string_view name, const Tensor& x) { return apply_one(name, {x}); }
 
 // y / x, and 0 / 0 is its limit.
@@ -101,7 +37,7 @@ Tensor over(const Tensor& y, const Tensor& x, double limit) {
 #define COMPOSIT_SPECIAL(op, argument, function, slope, samples_, ...)                             \
   rows.add({.schema = "aten::" op "(Tensor " argument ") -> Tensor",                               \
             .infer = [](Tensor x) { return float_like(x); },                                       \
-            .native = [](Array x) { return std::vector<Array>{each<function>(x)}; },               \
+            .native = [](Array x) { return std::vector<Array>{each<special_functions::function>(x)}; },\
             .vjp =                                                                                 \
                 [](Vjp v, [[maybe_unused]] Tensor x) {                                             \
                   [[maybe_unused]] const Tensor& y = v.results[0];                                 \
@@ -111,13 +47,13 @@ Tensor over(const Tensor& y, const Tensor& x, double limit) {
             .also = {__VA_ARGS__}});
 
 void add_bessel_functions(OperationTable& rows) {
-  COMPOSIT_SPECIAL("special_bessel_j0", "self", ::j0, -f("aten::special_bessel_j1", x),
+  COMPOSIT_SPECIAL("special_bessel_j0", "self", bessel_j0, -f("aten::special_bessel_j1", x),
                    "f64[6]=-9..9 | i64[2]")
-  COMPOSIT_SPECIAL("special_bessel_j1", "self", ::j1,
+  COMPOSIT_SPECIAL("special_bessel_j1", "self", bessel_j1,
                    f("aten::special_bessel_j0", x) - over(y, x, 0.5), "f64[6]=-9..9 | i64[2]")
-  COMPOSIT_SPECIAL("special_bessel_y0", "self", y0, -f("aten::special_bessel_y1", x),
+  COMPOSIT_SPECIAL("special_bessel_y0", "self", bessel_y0, -f("aten::special_bessel_y1", x),
                    "f64[6]=0.1..9 | f64[2]=[0,-1]")
-  COMPOSIT_SPECIAL("special_bessel_y1", "self", y1, f("aten::special_bessel_y0", x) - y / x,
+  COMPOSIT_SPECIAL("special_bessel_y1", "self", bessel_y1, f("aten::special_bessel_y0", x) - y / x,
                    "f64[6]=0.1..9 | f64[2]=[0,-1]")
   COMPOSIT_SPECIAL("i0", "self", i0, f("aten::special_i1", x), "f64[6]=-9..9 | i64[2]",
                    "aten::special_i0", "aten::special_modified_bessel_i0")
@@ -155,83 +91,6 @@ void add_normal_distribution(OperationTable& rows) {
 // clang-format on
 
 // ---- incomplete gammas --------------------------------------------------------------------------
-
-// The share of gamma(a)'s integral up to x: by its series, or by its continued fraction beyond.
-double upper_gamma_fraction(double a, double x) {
-  double b = x + 1 - a, c = 1e300, d = 1 / b, product = d;
-  for (int k = 1; k < 10000; ++k) {
-    const double factor = -k * (k - a);
-    b += 2;
-    d = 1 / (factor * d + b);
-    c = b + factor / c;
-    product *= d * c;
-    if (std::abs(d * c - 1) < 1e-16) break;
-  }
-  return product * std::exp(a * std::log(x) - x - std::lgamma(a));
-}
-double lower_gamma_series(double a, double x) {
-  double term = 1 / a, total = term;
-  for (int k = 1; k < 10000 && term > total * 1e-17; ++k) total += term *= x / (a + k);
-  return total * std::exp(a * std::log(x) - x - std::lgamma(a));
-}
-double igamma(double a, double x) {
-  if (std::isnan(a) || std::isnan(x) || a < 0 || x < 0 || (a == 0 && x == 0)) return kNan;
-  if (a == 0 || x == 0) return a == 0 ? 1 : 0;
-  if (std::isinf(a) || std::isinf(x)) return std::isinf(a) ? (std::isinf(x) ? kNan : 0) : 1;
-  return x < a + 1 ? lower_gamma_series(a, x) : 1 - upper_gamma_fraction(a, x);
-}
-double igammac(double a, double x) {
-  if (std::isnan(a) || std::isnan(x) || a < 0 || x < 0 || (a == 0 && x == 0)) return kNan;
-  if (a == 0 || x == 0) return a == 0 ? 0 : 1;
-  if (std::isinf(a) || std::isinf(x)) return std::isinf(a) ? (std::isinf(x) ? kNan : 1) : 0;
-  return x < a + 1 ? 1 - lower_gamma_series(a, x) : upper_gamma_fraction(a, x);
-}
-
-// ---- polynomials --------------------------------------------------------------------------------
-
-// p(0) = 1, p(1) = a x + b and p(k + 1) from the two before; 0 for a degree below 0.
-template <class Next>
-double recurrence(double x, double degree, double first, Next next) {
-  const auto n = static_cast<int64_t>(degree);
-  if (n < 0) return 0;
-  double before = 1, here = first;
-  if (n == 0) return before;
-  for (int64_t k = 1; k < n && !std::isnan(here); ++k) {
-    const double after = next(static_cast<double>(k), x, here, before);
-    before = here;
-    here = after;
-  }
-  return here;
-}
-double chebyshev(double x, double n, double first) {
-  return recurrence(x, n, first,
-                    [](double, double z, double p, double q) { return 2 * z * p - q; });
-}
-double chebyshev_t(double x, double n) { return chebyshev(x, n, x); }
-double chebyshev_u(double x, double n) { return chebyshev(x, n, 2 * x); }
-double chebyshev_v(double x, double n) { return chebyshev(x, n, 2 * x - 1); }
-double chebyshev_w(double x, double n) { return chebyshev(x, n, 2 * x + 1); }
-double shifted_t(double x, double n) { return chebyshev_t(2 * x - 1, n); }
-double shifted_u(double x, double n) { return chebyshev_u(2 * x - 1, n); }
-double shifted_v(double x, double n) { return chebyshev_v(2 * x - 1, n); }
-double shifted_w(double x, double n) { return chebyshev_w(2 * x - 1, n); }
-double hermite_h(double x, double n) {
-  return recurrence(x, n, 2 * x,
-                    [](double k, double z, double p, double q) { return 2 * z * p - 2 * k * q; });
-}
-double hermite_he(double x, double n) {
-  return recurrence(x, n, x, [](double k, double z, double p, double q) { return z * p - k * q; });
-}
-double laguerre_l(double x, double n) {
-  return recurrence(x, n, 1 - x, [](double k, double z, double p, double q) {
-    return ((2 * k + 1 - z) * p - k * q) / (k + 1);
-  });
-}
-double legendre_p(double x, double n) {
-  return recurrence(x, n, x, [](double k, double z, double p, double q) {
-    return ((2 * k + 1) * z * p - k * q) / (k + 1);
-  });
-}
 
 // ---- functions of two ---------------------------------------------------------------------------
 
@@ -287,8 +146,9 @@ void add_polynomial(OperationTable& rows, std::string_view schema) {
 }
 
 void add_polynomials(OperationTable& rows) {
-#define COMPOSIT_POLYNOMIAL(name, function) \
-  add_polynomial<function>(rows, "aten::special_" name "(Tensor x, Tensor n) -> Tensor");
+#define COMPOSIT_POLYNOMIAL(name, function)    \
+  add_polynomial<special_functions::function>( \
+      rows, "aten::special_" name "(Tensor x, Tensor n) -> Tensor");
   COMPOSIT_POLYNOMIAL("chebyshev_polynomial_t", chebyshev_t)
   COMPOSIT_POLYNOMIAL("chebyshev_polynomial_u", chebyshev_u)
   COMPOSIT_POLYNOMIAL("chebyshev_polynomial_v", chebyshev_v)
@@ -312,13 +172,15 @@ Tensor gamma_density(const Tensor& a, const Tensor& x) {
 void add_incomplete_gammas(OperationTable& rows) {
   constexpr std::string_view kSamples =
       "f64[2,3]=0.1..9 f64[3]=0.1..9 | f64[3]=[0,1,-1] f64[3]=[1,0,1]";
-  Row lower = pair<igamma>("aten::igamma(Tensor self, Tensor other) -> Tensor", kSamples, "self");
+  Row lower = pair<special_functions::igamma>("aten::igamma(Tensor self, Tensor other) -> Tensor",
+                                              kSamples, "self");
   lower.vjp = [](Vjp v, Tensor a, Tensor x) {
     return Gradients{Tensor(), sum_to_size(v.cotangents[0] * gamma_density(a, x), x.sizes())};
   };
   lower.also = {"aten::special_gammainc"};
   rows.add(lower);
-  Row upper = pair<igammac>("aten::igammac(Tensor self, Tensor other) -> Tensor", kSamples, "self");
+  Row upper = pair<special_functions::igammac>("aten::igammac(Tensor self, Tensor other) -> Tensor",
+                                               kSamples, "self");
   upper.vjp = [](Vjp v, Tensor a, Tensor x) {
     return Gradients{Tensor(), sum_to_size(-v.cotangents[0] * gamma_density(a, x), x.sizes())};
   };
@@ -333,7 +195,7 @@ void add_special_native_rows(OperationTable& rows) {
   add_normal_distribution(rows);
   rows.add({.schema = "aten::special_airy_ai(Tensor x) -> Tensor",
             .infer = [](Tensor x) { return float_like(x); },
-            .native = [](Array x) { return std::vector<Array>{each<airy>(x)}; },
+            .native = [](Array x) { return std::vector<Array>{each<special_functions::airy>(x)}; },
             .samples = "f64[6]=-9..9 | f64[1]=[0]",
             .nondifferentiable = "x"});
   add_polynomials(rows);

@@ -25,11 +25,11 @@ file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/flashlight_cpp_runtime.inc
 
 # Headers that come with code that uses them: flashlight_order.hpp, …
 set(runtime_headers "")
-foreach(name aten guards matrices order parts random)
-  set(file ${CMAKE_CURRENT_LIST_DIR}/${name}.hpp)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-  file(READ ${file} text)
-  string(REPLACE "\"flashlight/cpp/runtime/flashlight.hpp\"" "\"flashlight.hpp\"" text "${text}")
+foreach(name aten guards matrices order parts random special)
+  read_header(flashlight/cpp/runtime/${name}.hpp text)
+  string(REPLACE "#include \"\n" "" text "${text}")
+  string(REPLACE "#pragma once\n" "#pragma once\n\n#include \"flashlight.hpp\"\n" text "${text}")
+  string(REGEX REPLACE "\n\n\n+" "\n\n" text "${text}")
   string(APPEND runtime_headers "{\"flashlight_${name}.hpp\", R\"runtime(${text})runtime\"},\n")
 endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/flashlight_cpp_runtime_headers.inc

@@ -19,11 +19,6 @@ class GuardError : public std::runtime_error {
 
 namespace detail {
 
-// What numbers of type T are computed in.
-template <class T>
-using Computed =
-    std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
-
 template <class T>
 std::string text_of(T x) {
   std::ostringstream text;

@@ -74,6 +74,13 @@ struct bfloat16 {
   }
 };
 
+namespace detail {
+// What numbers of type T are computed in.
+template <class T>
+using Computed =
+    std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
+}  // namespace detail
+
 // As it would be read again after it was stored.
 template <class T>
 float rounded(float x) {

@@ -31,13 +31,10 @@ inline constexpr int kDigits<float16> = 11;
 template <>
 inline constexpr int kDigits<bfloat16> = 8;
 
-// A whole number as T; 16-bit floats are made of floats.
+// A whole number as T.
 template <class T, class From>
 T from_whole(From x) {
-  if constexpr (std::is_arithmetic_v<T>)
-    return static_cast<T>(x);
-  else
-    return T(static_cast<float>(x));
+  return static_cast<T>(static_cast<Computed<T>>(x));
 }
 
 }  // namespace detail
