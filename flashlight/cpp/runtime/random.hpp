@@ -9,8 +9,6 @@
 // LibTorch has on processors with AVX2.
 #pragma once
 
-#include <random>
-
 #include "flashlight/cpp/runtime/flashlight.hpp"
 
 namespace fl {
@@ -42,9 +40,33 @@ T from_whole(From x) {
 // What torch.manual_seed sets. A copy goes on from where the original is.
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : bits_(static_cast<uint32_t>(seed)) {}
+  // All there is to know of it: LibTorch's generator, handed over, goes on here.
+  struct State {
+    static constexpr int kWords = 624;
+    uint32_t words[kWords];
+    int next = kWords;  // the word for the next draw; all are used: new ones are made
+    double second_normal = 0;
+    bool has_second_normal = false;
+  };
 
-  uint32_t random() { return static_cast<uint32_t>(bits_()); }
+  explicit Generator(uint64_t seed) {
+    state_.words[0] = static_cast<uint32_t>(seed);
+    for (int i = 1; i < State::kWords; ++i) {
+      const uint32_t before = state_.words[i - 1];
+      state_.words[i] = 1812433253u * (before ^ (before >> 30)) + static_cast<uint32_t>(i);
+    }
+  }
+  explicit Generator(const State& state) : state_(state) {}
+  const State& state() const { return state_; }
+
+  uint32_t random() {
+    if (state_.next == State::kWords) make_words();
+    uint32_t bits = state_.words[state_.next++];
+    bits ^= bits >> 11;
+    bits ^= (bits << 7) & 0x9d2c5680u;
+    bits ^= (bits << 15) & 0xefc60000u;
+    return bits ^ (bits >> 18);
+  }
   uint64_t random64() {
     const uint64_t high = random();
     return high << 32 | random();
@@ -59,21 +81,30 @@ class Generator {
   }
   // Of mean 0 and variance 1. They come in pairs, of which the second one is kept.
   double normal() {
-    if (has_second_) {
-      has_second_ = false;
-      return second_;
+    if (state_.has_second_normal) {
+      state_.has_second_normal = false;
+      return state_.second_normal;
     }
     const double turn = 2 * detail::kPi * uniform<double>();
     const double radius = std::sqrt(-2 * std::log1p(-uniform<double>()));
-    second_ = radius * std::sin(turn);
-    has_second_ = true;
+    state_.second_normal = radius * std::sin(turn);
+    state_.has_second_normal = true;
     return radius * std::cos(turn);
   }
 
  private:
-  std::mt19937 bits_;
-  double second_ = 0;
-  bool has_second_ = false;
+  void make_words() {
+    constexpr int kWords = State::kWords, kApart = 397;
+    uint32_t* const words = state_.words;
+    for (int i = 0; i < kWords; ++i) {
+      const uint32_t bits = (words[i] & 0x80000000u) | (words[(i + 1) % kWords] & 0x7fffffffu);
+      const uint32_t twist = (bits & 1) != 0 ? 0x9908b0dfu : 0;
+      words[i] = words[(i + kApart) % kWords] ^ (bits >> 1) ^ twist;
+    }
+    state_.next = 0;
+  }
+
+  State state_;
 };
 
 // The generator starts anew, as by torch.manual_seed within a program.

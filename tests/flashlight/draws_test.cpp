@@ -1,0 +1,103 @@
+// Programs that draw, as C++: from one seed, the numbers of LibTorch.
+#include <ATen/CPUGeneratorImpl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "flashlight/cpp/backend.h"
+#include "flashlight/trace.h"
+#include "tests/user_error.h"
+#include "tracer/convert.h"
+
+namespace flashlight {
+namespace {
+
+using testing::HasSubstr;
+using Function = std::function<std::vector<at::Tensor>(const at::Tensor&)>;
+
+cpp::Compiled compiled(const Function& function, const at::Tensor& x) {
+  return cpp::compile(trace(function, x).graph());
+}
+
+// The compiled program draws what LibTorch does, for several seeds; results agree in all bits but
+// those of `tolerance`.
+void expect_draws(const Function& function, const at::Tensor& x, double tolerance = 0) {
+  const cpp::Compiled program = compiled(function, x);
+  for (const uint64_t seed : {uint64_t{0}, uint64_t{42}, uint64_t{1} << 40}) {
+    at::manual_seed(seed);
+    const std::vector<at::Tensor> expected = function(x);
+    const auto results = program({tracer::to_array(x)}, seed);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const at::Tensor actual = tracer::to_tensor(results[i]);
+      EXPECT_TRUE(at::allclose(actual, expected[i].to(actual.scalar_type()), tolerance, tolerance))
+          << "result " << i << ", seed " << seed << "\n" << program.source();
+    }
+  }
+}
+
+TEST(CompiledDraws, OfEveryKind) {
+  for (const auto dtype : {torch::kFloat, torch::kDouble})
+    expect_draws(
+        [dtype](const at::Tensor& x) -> std::vector<at::Tensor> {
+          const auto options = at::TensorOptions(dtype);
+          return {at::rand({3, 5}, options),
+                  at::rand_like(x),
+                  at::randn({7}, options),
+                  at::randn({5, 9}, options),
+                  at::randn_like(x),
+                  at::empty({4}, options).normal_(3, 0.5),
+                  at::empty({3, 7}, options).normal_(3, 0.5),
+                  at::empty({4}, options).uniform_(-2, 7),
+                  at::empty({4}, options).exponential_(0.3),
+                  at::bernoulli(at::sigmoid(x)),
+                  at::empty({4}, options).bernoulli_(0.3),
+                  at::randint(10, {6}),
+                  at::randint(-3, 10, {6}, options),
+                  at::randint_like(x, 9),
+                  at::empty({5}, at::kInt).random_(),
+                  at::empty({5}, at::kLong).random_(2, int64_t{1} << 40),
+                  at::randperm(11)};
+        },
+        at::linspace(-1, 1, 20, at::TensorOptions(dtype)));
+}
+
+TEST(CompiledDraws, OfDropoutInTraining) {
+  expect_draws(
+      [](const at::Tensor& x) -> std::vector<at::Tensor> {
+        const auto [kept, mask] = at::native_dropout(x, 0.2, true);
+        return {at::dropout(at::relu(x), 0.3, true), kept, mask, at::feature_dropout(x, 0.5, true)};
+      },
+      at::randn({4, 6, 3}, torch::kDouble), 1e-12);
+}
+
+TEST(CompiledDraws, AfterASeedInTheProgram) {
+  expect_draws(
+      [](const at::Tensor& x) -> std::vector<at::Tensor> {
+        const at::Tensor before = at::randn({3});
+        at::manual_seed(11);
+        return {before, at::rand({3}) + x};
+      },
+      at::ones({3}));
+}
+
+TEST(CompiledGuards, OfCapturedPrograms) {
+  const cpp::Compiled program = compiled(
+      [](const at::Tensor& x) -> std::vector<at::Tensor> {
+        const at::Tensor chosen = x.masked_select(x > 0);
+        if (at::equal(x, x.flip({0}))) return {x};
+        return {x * x.sum().item<float>() + at::nonzero(x).size(0), chosen};
+      },
+      at::tensor({1.f, -2.f, 3.f}));
+  EXPECT_EQ(program({tracer::to_array(at::tensor({1.f, -2.f, 3.f}))}).size(), 2);
+  const auto message = [&](const at::Tensor& x) {
+    return composit::user_error([&] { program({tracer::to_array(x)}); });
+  };
+  EXPECT_THAT(message(at::tensor({1.f, 2.f, 3.f})),
+              testing::Optional(HasSubstr("guard: aten::masked_select gave 3, captured with 2")));
+  EXPECT_THAT(message(at::tensor({1.f, -2.f, 1.f})),
+              testing::Optional(HasSubstr("guard: aten::equal gave true, captured with false")));
+  EXPECT_THAT(message(at::tensor({1.f, -2.f, 4.f})),
+              testing::Optional(HasSubstr("guard: aten::item gave 3, captured with 2")));
+}
+
+}  // namespace
+}  // namespace flashlight
