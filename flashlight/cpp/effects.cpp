@@ -20,12 +20,15 @@ using composit::Scalar;
 using composit::Symbol;
 using composit::Tensor;
 using composit::Tensors;
+using composit::Type;
 
 using Operands = std::vector<LazyTensor>;
 
 const Symbol kNumber("aten::_local_scalar_dense"), kEqual("aten::equal"), kNonzero("aten::nonzero"),
     kMaskedSelect("aten::masked_select"), kNativeDropout("aten::native_dropout"),
-    kMetadata("aten::_assert_tensor_metadata");
+    kMetadata("aten::_assert_tensor_metadata"), kMultinomial("aten::multinomial"),
+    kNormalAround("aten::normal.Tensor_float"), kNormalOfDeviation("aten::normal.float_Tensor"),
+    kNormal("aten::normal.Tensor_Tensor");
 
 const Graph* body_with_effects(const Node& node) {
   const Attribute* body = node.find_run("body");
@@ -57,6 +60,9 @@ class Opener {
     if (node.op() == kNonzero) return nonzero(*now);
     if (node.op() == kMaskedSelect) return masked_select(*now);
     if (node.op() == kNativeDropout) return dropout(*now);
+    if (node.op() == kMultinomial && is_draw_without_return(*now)) return multinomial(*now);
+    if (node.op() == kNormal || node.op() == kNormalAround || node.op() == kNormalOfDeviation)
+      return normal(*now);
     return outputs(effect(composit::copy_of(*now, operands)));
   }
 
@@ -180,6 +186,44 @@ class Opener {
       return Tensors{x[0] * x[1] * (p < 1 ? 1 / (1 - p) : 0)};
     });
     return {y[0], mask};
+  }
+
+  // Numbers of `type`, drawn as `op` does.
+  LazyTensor drawn(const Node& node, Symbol op, const Type& type) {
+    NodeSpec draw = in_place_of(node, op, {node.operands()[0]});
+    if (const Attribute* generator = node.find_attribute("generator"))
+      draw.attribute("generator", *generator);
+    return {effect(std::move(draw.output(composit::tensor_type(type.dtype, type.sizes)))), 0};
+  }
+
+  static bool is_draw_without_return(const Node& node) {
+    const Attribute* replacement = node.find_attribute("replacement");
+    return node.attribute("num_samples").as_int() == 1 || replacement == nullptr ||
+           !replacement->as<bool>();
+  }
+  // Exponential numbers race: the places of the largest p / q.
+  Operands multinomial(const Node& node) {
+    const LazyTensor& p = node.operands()[0];
+    const LazyTensor q = drawn(node, Symbol("aten::exponential"), p.type());
+    const int64_t count = node.attribute("num_samples").as_int();
+    return computed(node, {p, q}, [&](const Tensors& x) {
+      if (count == 1)
+        return Tensors{composit::apply_one("aten::argmax", {x[0] / x[1], int64_t{-1}, true})};
+      return Tensors{composit::apply("aten::topk", {x[0] / x[1], count})[1]};
+    });
+  }
+
+  // Of a mean or a deviation per element.
+  Operands normal(const Node& node) {
+    const LazyTensor z = drawn(node, Symbol("aten::normal_functional"), node.outputs()[0]);
+    Operands operands = node.operands();
+    operands.push_back(z);
+    return computed(node, operands, [&](const Tensors& x) {
+      if (node.op() == kNormal) return Tensors{x[2] * x[1] + x[0]};
+      if (node.op() == kNormalAround)
+        return Tensors{x[1] * node.attribute("std").as<double>() + x[0]};
+      return Tensors{x[1] * x[0] + node.attribute("mean").as<double>()};
+    });
   }
 
   int64_t next_effect_ = 0;

@@ -244,6 +244,13 @@ const std::vector<Draw>& draws() {
        "pin_memory=None) -> Tensor",
        "fl::draw_normal", kNormal},
       {"aten::exponential(Tensor self, float lambd=1" IN_PLACE, "fl::draw_exponential", kRate},
+      {"aten::cauchy(Tensor self, float median=0, float sigma=1" IN_PLACE, "fl::draw_cauchy",
+       [](const Call& call) {
+         return Options{number(real(call, "median")), number(real(call, "sigma"))};
+       }},
+      {"aten::log_normal(Tensor self, float mean=1, float std=2" IN_PLACE, "fl::draw_log_normal",
+       kNormal},
+      {"aten::geometric(Tensor self, float p" IN_PLACE, "fl::draw_geometric", kBernoulli, 0, true},
       {"aten::bernoulli(Tensor self" IN_PLACE, "fl::draw_bernoulli", nullptr, 1, true},
       {"aten::bernoulli.p(Tensor self, float p=0.5" IN_PLACE, "fl::draw_bernoulli", kBernoulli, 0,
        true},

@@ -48,7 +48,10 @@ TEST(CompiledDraws, OfEveryKind) {
                   at::empty({3, 7}, options).normal_(3, 0.5),
                   at::empty({4}, options).uniform_(-2, 7),
                   at::empty({4}, options).exponential_(0.3),
-                  at::bernoulli(at::sigmoid(x)),
+                  at::empty({4}, options).cauchy_(1, 2),
+                  at::empty({4}, options).log_normal_(),
+                  at::empty({4}, options).geometric_(0.2),
+                  at::bernoulli(x.abs()),
                   at::empty({4}, options).bernoulli_(0.3),
                   at::randint(10, {6}),
                   at::randint(-3, 10, {6}, options),
@@ -58,6 +61,19 @@ TEST(CompiledDraws, OfEveryKind) {
                   at::randperm(11)};
         },
         at::linspace(-1, 1, 20, at::TensorOptions(dtype)));
+}
+
+TEST(CompiledDraws, WithArithmeticAround) {
+  expect_draws(
+      [](const at::Tensor& x) -> std::vector<at::Tensor> {
+        return {at::normal(x, 0.5),
+                at::normal(2, at::sigmoid(x)),
+                at::normal(x, at::sigmoid(x)),
+                at::multinomial(at::sigmoid(x), 1),
+                at::multinomial(at::sigmoid(x).reshape({4, 5}), 3),
+                at::rand({2})};
+      },
+      at::linspace(-1, 1, 20, torch::kDouble), 1e-12);
 }
 
 TEST(CompiledDraws, OfDropoutInTraining) {

@@ -217,6 +217,22 @@ void draw_exponential(Generator& generator, double rate, T (&x)[kCount]) {
         static_cast<detail::Drawn<T>>(-1 / rate * std::log1p(-generator.uniform<double>())));
 }
 
+template <class T, std::size_t kCount>
+void draw_cauchy(Generator& generator, double median, double scale, T (&x)[kCount]) {
+  for (T& one : x) {
+    const double slope = std::tan(detail::kPi * (generator.uniform<double>() - 0.5));
+    one = static_cast<T>(static_cast<detail::Drawn<T>>(std::fma(scale, slope, median)));
+  }
+}
+
+// Numbers whose logarithms have this mean and this deviation.
+template <class T, std::size_t kCount>
+void draw_log_normal(Generator& generator, double mean, double deviation, T (&x)[kCount]) {
+  for (T& one : x)
+    one = static_cast<T>(
+        static_cast<detail::Drawn<T>>(std::exp(std::fma(generator.normal(), deviation, mean))));
+}
+
 // ---- whole numbers ------------------------------------------------------------------------------
 
 // 1 with probability `p`, and 0.
@@ -232,6 +248,15 @@ void draw_bernoulli(Generator& generator, const P (&p)[kCount], T (&x)[kCount]) 
     const auto chance = static_cast<Drawn>(p[i]);
     if (!(chance >= 0 && chance <= 1)) throw std::domain_error("a probability is not in [0, 1]");
     x[i] = detail::from_whole<T>(generator.uniform<Drawn>() < chance);
+  }
+}
+
+// How many trials it takes until one of probability `p` succeeds.
+template <class T, std::size_t kCount>
+void draw_geometric(Generator& generator, double p, T (&x)[kCount]) {
+  for (T& one : x) {
+    const double chance = generator.uniform<double>();
+    one = detail::from_whole<T>(std::ceil(std::log(chance) / std::log1p(-p)));
   }
 }
 

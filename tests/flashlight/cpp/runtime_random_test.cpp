@@ -34,6 +34,9 @@ std::vector<uint64_t> draws(uint64_t seed) {
   fl::draw_normal(generator, 0, 1, x), add(x);
   fl::draw_normal(generator, 0.3, 1.7, x), add(x);
   fl::draw_exponential(generator, 1.3, x), add(x);
+  fl::draw_cauchy(generator, 0.5, 2, x), add(x);
+  fl::draw_log_normal(generator, 0.5, 0.25, x), add(x);
+  fl::draw_geometric(generator, 0.1, x), add(x);
   fl::draw_bernoulli(generator, 0.3, x), add(x);
   // torch.linspace: from both ends.
   const double step = kCount > 1 ? 1.0 / static_cast<double>(kCount - 1) : 0;
