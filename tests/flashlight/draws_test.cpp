@@ -29,7 +29,8 @@ void expect_draws(const Function& function, const at::Tensor& x, double toleranc
     for (size_t i = 0; i < expected.size(); ++i) {
       const at::Tensor actual = tracer::to_tensor(results[i]);
       EXPECT_TRUE(at::allclose(actual, expected[i].to(actual.scalar_type()), tolerance, tolerance))
-          << "result " << i << ", seed " << seed << "\n" << program.source();
+          << "result " << i << ", seed " << seed << "\n"
+          << program.source();
     }
   }
 }
