@@ -159,7 +159,7 @@ const std::string& runtime_header(const std::string& name) {
 Source emit(Program program) {
   const std::vector<WeightStruct> structs = plan_weights(program);
   Source source;
-  source.name = identifier(program.functions.back().name);
+  source.name = namespace_name(program.functions.back().name);
   program.functions.back().name = source.name;
   source.entry_name = source.name + "_entry";
   std::vector<Signature> callees;

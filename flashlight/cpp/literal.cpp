@@ -138,6 +138,36 @@ std::string identifier(std::string_view text) {
   return kReserved.contains(name) ? name + "_" : name;
 }
 
+std::string namespace_name(std::string_view text) {
+  // What the headers of C and POSIX declare that the shipped ones include, as far as it is a word.
+  static const std::set<std::string, std::less<>> kOfC = {
+      "abort",  "abs",      "access",       "acct",        "acos",      "acosh",     "alarm",
+      "asin",   "asinh",    "atan",         "atan2",       "atanh",     "atexit",    "basename",
+      "bind",   "brk",      "canonicalize", "cbrt",        "ceil",      "chdir",     "chmod",
+      "chown",  "clock",    "clone",        "close",       "connect",   "copysign",  "cos",
+      "cosh",   "crypt",    "daemon",       "daylight",    "div",       "drem",      "dup",
+      "erf",    "erfc",     "exit",         "exp",         "exp2",      "expm1",     "fabs",
+      "fadd",   "fdim",     "fdiv",         "finite",      "floor",     "fma",       "fmax",
+      "fmin",   "fmod",     "fmul",         "fork",        "free",      "frexp",     "fsqrt",
+      "fsub",   "fsync",    "gamma",        "hypot",       "index",     "iovec",     "j0",
+      "j1",     "jn",       "kill",         "labs",        "ldexp",     "lgamma",    "link",
+      "listen", "log",      "log10",        "log1p",       "log2",      "logb",      "malloc",
+      "mkdir",  "mmap",     "modf",         "mount",       "nan",       "nearbyint", "nextafter",
+      "nice",   "obstack",  "open",         "optarg",      "optind",    "pause",     "pipe",
+      "poll",   "pow",      "printf",       "profil",      "puts",      "qsort",     "raise",
+      "rand",   "random",   "read",         "realloc",     "remainder", "remove",    "rename",
+      "revoke", "rewind",   "rindex",       "rint",        "round",     "scalb",     "scanf",
+      "select", "send",     "setns",        "significand", "signal",    "signgam",   "sin",
+      "sincos", "sinh",     "sleep",        "socket",      "splice",    "sqrt",      "stat",
+      "swab",   "symlink",  "sync",         "syscall",     "system",    "tan",       "tanh",
+      "tee",    "tgamma",   "time",         "timer",       "times",     "timezone",  "tmpfile",
+      "trunc",  "truncate", "umask",        "ungetc",      "unlink",    "utimes",    "wait",
+      "warn",   "write",    "y0",           "y1",          "yn"};
+  const std::string name = identifier(text);
+  if (name.back() == '_') return name + "program";  // a word of C++
+  return kOfC.contains(name) ? name + "_program" : name;
+}
+
 std::string unused_name(const std::string& base, std::set<std::string>& taken) {
   std::string name = base;
   for (int number = 2; !taken.insert(name).second; ++number)

@@ -37,6 +37,9 @@ std::optional<std::pair<int64_t, int64_t>> range_of(const composit::Array& array
 // `text` with what no identifier may hold replaced by '_'; never empty, no keyword, and in snake
 // case where it was in capitals.
 std::string identifier(std::string_view text);
+// The same for a namespace at the outermost level, where functions of C have their names: "exp"
+// becomes "exp_program".
+std::string namespace_name(std::string_view text);
 // `base`, or with a number behind it: the first that is not taken yet. It is taken then.
 std::string unused_name(const std::string& base, std::set<std::string>& taken);
 

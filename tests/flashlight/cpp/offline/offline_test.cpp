@@ -194,16 +194,29 @@ TEST_F(Offline, handles_every_dtype_and_what_is_empty) {
     EXPECT_THAT(output, HasSubstr("output." + std::to_string(i) + ": largest difference 0 "));
 }
 
-TEST_F(Offline, does_without_weights_and_inputs) {
+SavedCapture nine() {
   SavedCapture capture;
   const Tensor three = composit::constant(
       composit::array_of(tensor_type(DType::float64, {}), std::vector<double>{3}));
   capture.graph = composit::Graph({.outputs = {(three * three).lazy()}});
   capture.example_outputs = composit::evaluate(capture.graph, {});
-  write(capture, {.name = "nine"});
+  return capture;
+}
+
+TEST_F(Offline, does_without_weights_and_inputs) {
+  write(nine(), {.name = "nine"});
   EXPECT_FALSE(fs::exists(program() / "weights.safetensors"));
   compile();
   EXPECT_THAT(run(), HasSubstr("output.0: largest difference 0 "));
+}
+
+TEST_F(Offline, may_have_the_name_of_a_function_of_c) {
+  for (const char* name : {"exp", "read", "gamma", "int", "std"}) {
+    write(nine(), {.name = name});
+    compile();
+    run();
+    fs::remove_all(program());
+  }
 }
 
 TEST_F(Offline, gives_what_buffers_become) {
