@@ -13,6 +13,7 @@
 #include "composit/passes/share_parts.h"
 #include "flashlight/capture_state.h"
 #include "flashlight/cpp/backend.h"
+#include "flashlight/lent_generator.h"
 #include "tracer/convert.h"
 #include "tracer/memory_view.h"
 
@@ -81,6 +82,7 @@ Graph vjp_graph(const Graph& graph, const std::vector<bool>& wanted) {
     seeds.push_back({output, cotangent});
   }
   parts.outputs = composit::chain_rule(seeds, differentiated);
+  parts.effects = graph.effects();  // all draws, so that each is what it was
   return composit::share_parts(Graph(std::move(parts)));
 }
 
@@ -130,7 +132,8 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
 // ---- calls --------------------------------------------------------------------------------------
 
 // Outputs, then the new values of mutated inputs.
-std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs) const {
+std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs,
+                                           const Start& start) const {
   const Graph& graph = state_->graph;
   std::vector<at::Tensor> kept, results;
   std::vector<const void*> pointers;
@@ -149,29 +152,42 @@ std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs
   };
   for (const LazyTensor& output : graph.outputs()) add_result(output);
   for (const composit::Mutation& mutation : graph.mutations()) add_result(mutation.value);
-  state_->compiled.run(pointers, places);
+  if (!state_->compiled.draws()) {
+    state_->compiled.run(pointers, places);
+  } else if (start != nullptr) {
+    fl::Generator generator = *start;
+    state_->compiled.run(pointers, places, generator);
+  } else {
+    LentGenerator lent;
+    state_->compiled.run(pointers, places, *lent);
+  }
   return results;
 }
 
 // One call as autograd sees it.
 struct CompiledGraph::Call : torch::autograd::Function<Call> {
   struct Called : torch::CustomClassHolder {
-    explicit Called(CompiledGraph one) : graph(std::move(one)) {}
+    Called(CompiledGraph one, Start before) : graph(std::move(one)), start(std::move(before)) {}
     CompiledGraph graph;
+    Start start;
   };
 
   // Results that are there.
   static variable_list forward(AutogradContext* context, const CompiledGraph& graph,
-                               at::TensorList inputs) {
+                               const Start& start, at::TensorList inputs) {
+    Start before = start;
+    if (before == nullptr && graph.state_->compiled.draws())
+      before = std::make_shared<const fl::Generator>(*LentGenerator());
     variable_list saved = inputs.vec();  // as they are before anything is written to them
     for (const composit::Mutation& mutation : graph.graph().mutations())
       for (size_t i = 0; i < inputs.size(); ++i)
         if (graph.graph().inputs()[i] == mutation.target) saved[i] = inputs[i].clone();
     context->save_for_backward(saved);
-    context->saved_data["called"] = c10::IValue::make_capsule(c10::make_intrusive<Called>(graph));
+    context->saved_data["called"] =
+        c10::IValue::make_capsule(c10::make_intrusive<Called>(graph, before));
     variable_list results, constant;
     const size_t outputs = graph.graph().outputs().size();
-    const std::vector<at::Tensor> all = graph.run(inputs.vec());
+    const std::vector<at::Tensor> all = graph.run(inputs.vec(), start);
     for (size_t i = 0; i < all.size(); ++i) {
       if (!all[i].defined()) continue;
       results.push_back(all[i]);
@@ -183,9 +199,9 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& cotangents) {
-    const CompiledGraph graph =
-        c10::static_intrusive_pointer_cast<Called>(context->saved_data["called"].toCapsule())
-            ->graph;
+    const auto called =
+        c10::static_intrusive_pointer_cast<Called>(context->saved_data["called"].toCapsule());
+    const CompiledGraph& graph = called->graph;
     variable_list inputs = context->get_saved_variables();
     std::vector<bool> wanted;
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -198,8 +214,8 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
       if (is_differentiable(output))
         inputs.push_back(cotangent.defined() ? cotangent : zeros_like(output));
     }
-    const std::vector<at::Tensor> gradients = graph.vjp(wanted)(inputs);
-    variable_list all = {at::Tensor()};  // the graph is no tensor
+    const std::vector<at::Tensor> gradients = graph.vjp(wanted).call(inputs, called->start);
+    variable_list all = {at::Tensor(), at::Tensor()};  // graph and start are no tensors
     size_t given = 0;
     for (const bool one : wanted) all.push_back(one ? gradients[given++] : at::Tensor());
     return all;
@@ -219,13 +235,18 @@ bool CompiledGraph::needs_autograd(const std::vector<at::Tensor>& inputs) const 
 }
 
 std::vector<at::Tensor> CompiledGraph::operator()(const std::vector<at::Tensor>& inputs) const {
+  return call(inputs, nullptr);
+}
+
+std::vector<at::Tensor> CompiledGraph::call(const std::vector<at::Tensor>& inputs,
+                                            const Start& start) const {
   if (inputs.size() != graph().inputs().size())
     throw UserError("[" + state_->settings.name + "] expected " +
                     std::to_string(graph().inputs().size()) + " tensors, received " +
                     std::to_string(inputs.size()));
   std::vector<at::Tensor> results;
   if (needs_autograd(inputs)) {
-    const variable_list defined = Call::apply(*this, at::TensorList(inputs));
+    const variable_list defined = Call::apply(*this, start, at::TensorList(inputs));
     size_t next = 0;
     for (const LazyTensor& output : graph().outputs())
       results.push_back(output ? defined[next++] : at::Tensor());
@@ -233,7 +254,7 @@ std::vector<at::Tensor> CompiledGraph::operator()(const std::vector<at::Tensor>&
                    defined.end());
   } else {
     const at::NoGradGuard no_grad;
-    results = run(inputs);
+    results = run(inputs, start);
   }
   const at::NoGradGuard no_grad;
   const size_t outputs = graph().outputs().size();

@@ -17,6 +17,10 @@
 
 #include "composit/ir/graph.h"
 
+namespace fl {
+class Generator;
+}
+
 namespace flashlight {
 
 struct CompileSettings {
@@ -39,7 +43,8 @@ class CompiledGraph {
 
   // A tensor per input of the graph (in the CPU's memory, of any strides); gives one per output, an
   // undefined one where the graph has none. Writes what the graph writes to its inputs, after all
-  // else; a graph that writes to what requires a gradient is no function to autograd.
+  // else; a graph that writes to what requires a gradient is no function to autograd. Draws are
+  // those of LibTorch's default generator; the backward draws the same numbers.
   // UserError for tensors of other types than the inputs', and what generated code refuses.
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) const;
 
@@ -50,7 +55,10 @@ class CompiledGraph {
  private:
   struct State;
   struct Call;  // to autograd
-  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const;
+  // Where a graph that draws starts: LibTorch's default generator, or what this holds.
+  using Start = std::shared_ptr<const fl::Generator>;
+  std::vector<at::Tensor> call(const std::vector<at::Tensor>& inputs, const Start& start) const;
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs, const Start& start) const;
   bool needs_autograd(const std::vector<at::Tensor>& inputs) const;
   std::shared_ptr<State> state_;
 };

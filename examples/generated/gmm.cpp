@@ -110,7 +110,7 @@ void gmm(const Weights& weights, const double (&alphas)[200], const double (&mea
 extern "C" const char* gmm_entry([[maybe_unused]] const void* const* arguments,
                                  [[maybe_unused]] const void* const* weights,
                                  [[maybe_unused]] void* const* results,
-                                 [[maybe_unused]] void* arena, [[maybe_unused]] uint64_t seed) {
+                                 [[maybe_unused]] void* arena, [[maybe_unused]] void* generator) {
   gmm::Weights bound;
   std::memcpy(&bound, weights, sizeof bound);
   try {

@@ -174,7 +174,7 @@ extern "C" const char* gmm_gradient_entry([[maybe_unused]] const void* const* ar
                                           [[maybe_unused]] const void* const* weights,
                                           [[maybe_unused]] void* const* results,
                                           [[maybe_unused]] void* arena,
-                                          [[maybe_unused]] uint64_t seed) {
+                                          [[maybe_unused]] void* generator) {
   gmm_gradient::Weights bound;
   std::memcpy(&bound, weights, sizeof bound);
   try {

@@ -31,7 +31,7 @@ extern "C" const char* perceptron_entry([[maybe_unused]] const void* const* argu
                                         [[maybe_unused]] const void* const* weights,
                                         [[maybe_unused]] void* const* results,
                                         [[maybe_unused]] void* arena,
-                                        [[maybe_unused]] uint64_t seed) {
+                                        [[maybe_unused]] void* generator) {
   perceptron::Weights bound;
   std::memcpy(&bound, weights, sizeof bound);
   try {

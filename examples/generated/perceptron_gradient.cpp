@@ -47,7 +47,7 @@ extern "C" const char* perceptron_gradient_entry([[maybe_unused]] const void* co
                                                  [[maybe_unused]] const void* const* weights,
                                                  [[maybe_unused]] void* const* results,
                                                  [[maybe_unused]] void* arena,
-                                                 [[maybe_unused]] uint64_t seed) {
+                                                 [[maybe_unused]] void* generator) {
   perceptron_gradient::Weights bound;
   std::memcpy(&bound, weights, sizeof bound);
   try {

@@ -14,7 +14,7 @@ void relu3(const float (&x)[1024], float (&y)[1024]) {
 extern "C" const char* relu3_entry([[maybe_unused]] const void* const* arguments,
                                    [[maybe_unused]] const void* const* weights,
                                    [[maybe_unused]] void* const* results,
-                                   [[maybe_unused]] void* arena, [[maybe_unused]] uint64_t seed) {
+                                   [[maybe_unused]] void* arena, [[maybe_unused]] void* generator) {
   try {
     relu3::relu3(*static_cast<std::add_pointer_t<const float[1024]>>(arguments[0]),
                  *static_cast<std::add_pointer_t<float[1024]>>(results[0]));

@@ -17,7 +17,7 @@ extern "C" const char* relu3_gradient_entry([[maybe_unused]] const void* const* 
                                             [[maybe_unused]] const void* const* weights,
                                             [[maybe_unused]] void* const* results,
                                             [[maybe_unused]] void* arena,
-                                            [[maybe_unused]] uint64_t seed) {
+                                            [[maybe_unused]] void* generator) {
   try {
     relu3_gradient::relu3_gradient(
         *static_cast<std::add_pointer_t<const float[1024]>>(arguments[0]),

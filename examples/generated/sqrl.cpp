@@ -38,7 +38,7 @@ void sqrl(const float (&x)[1000][16][16], float (&y)[1000], std::byte* arena) {
 extern "C" const char* sqrl_entry([[maybe_unused]] const void* const* arguments,
                                   [[maybe_unused]] const void* const* weights,
                                   [[maybe_unused]] void* const* results,
-                                  [[maybe_unused]] void* arena, [[maybe_unused]] uint64_t seed) {
+                                  [[maybe_unused]] void* arena, [[maybe_unused]] void* generator) {
   try {
     sqrl::sqrl(*static_cast<std::add_pointer_t<const float[1000][16][16]>>(arguments[0]),
                *static_cast<std::add_pointer_t<float[1000]>>(results[0]),

@@ -78,7 +78,7 @@ extern "C" const char* sqrl_gradient_entry([[maybe_unused]] const void* const* a
                                            [[maybe_unused]] const void* const* weights,
                                            [[maybe_unused]] void* const* results,
                                            [[maybe_unused]] void* arena,
-                                           [[maybe_unused]] uint64_t seed) {
+                                           [[maybe_unused]] void* generator) {
   try {
     sqrl_gradient::sqrl_gradient(
         *static_cast<std::add_pointer_t<const float[1000][16][16]>>(arguments[0]),

@@ -7,6 +7,7 @@
 #include "composit/ir/print.h"
 #include "flashlight/cpp/fuse.h"
 #include "flashlight/cpp/lower.h"
+#include "flashlight/cpp/runtime/random.hpp"
 #include "flashlight/cpp/split.h"
 #include "flashlight/toolchain/library.h"
 
@@ -16,7 +17,7 @@ namespace {
 using composit::Graph;
 using composit::UserError;
 // Returns nullptr, or what is wrong.
-using Entry = const char*(const void* const*, const void* const*, void* const*, void*, uint64_t);
+using Entry = const char*(const void* const*, const void* const*, void* const*, void*, void*);
 
 std::shared_ptr<std::byte> allocate(int64_t bytes) {
   constexpr std::align_val_t kAlignment{64};
@@ -147,8 +148,16 @@ std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs, uint64
   return results;
 }
 
+bool Compiled::draws() const { return state_->source.draws; }
+
 void Compiled::run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
                    uint64_t seed) const {
+  fl::Generator generator(seed);
+  run(inputs, results, generator);
+}
+
+void Compiled::run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
+                   fl::Generator& generator) const {
   const State& state = *state_;
   const Source& source = state.source;
   const auto given = [&](size_t input) {
@@ -164,7 +173,7 @@ void Compiled::run(const std::vector<const void*>& inputs, const std::vector<voi
     weights.push_back(constant.defined() ? constant.data() : given(source.weights[i]));
   }
   const char* error = state.entry(arguments.data(), weights.data(), results.data(),
-                                  arena_of_thread(source.arena_bytes), seed);
+                                  arena_of_thread(source.arena_bytes), &generator);
   if (error != nullptr) throw UserError("[" + source.name + "] " + error);
 }
 

@@ -20,6 +20,10 @@
 #include "flashlight/cpp/lower.h"
 #include "flashlight/toolchain/build.h"
 
+namespace fl {
+class Generator;
+}
+
 namespace flashlight::cpp {
 
 struct CompileOptions {
@@ -48,6 +52,10 @@ class Compiled {
   // that is not used) and results (outputs that are there, mutations).
   void run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
            uint64_t seed = kDefaultSeed) const;
+  // Draws go on from where `generator` is (flashlight/cpp/runtime/random.hpp).
+  void run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
+           fl::Generator& generator) const;
+  bool draws() const;
   // The C++ it was made of; includes the header `runtime_text()`.
   const std::string& source() const;
 

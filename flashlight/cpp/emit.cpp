@@ -64,10 +64,8 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
       arguments.push_back(reference(type, "results[" + std::to_string(i) + "]", false));
   }
   if (main.signature().has_arena) arguments.push_back("static_cast<std::byte*>(arena)");
-  if (main.signature().has_generator) {
-    body += statement("fl::Generator generator(seed);");
-    arguments.push_back("generator");
-  }
+  if (main.signature().has_generator)
+    arguments.push_back("*static_cast<fl::Generator*>(generator)");
   const Code run =
       call(program.functions.back().name + "::" + main.signature().name, arguments, ";", 4);
   body += braced("try", run, "} catch (const std::exception& error) {");
@@ -78,7 +76,7 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
       call("extern \"C\" const char* " + name,
            {"[[maybe_unused]] const void* const* arguments",
             "[[maybe_unused]] const void* const* weights", "[[maybe_unused]] void* const* results",
-            "[[maybe_unused]] void* arena", "[[maybe_unused]] uint64_t seed"},
+            "[[maybe_unused]] void* arena", "[[maybe_unused]] void* generator"},
            " {", 0);
   for (const std::string& line : body.lines) code.lines.push_back("  " + line);
   code.lines.push_back("}");

@@ -25,7 +25,8 @@ struct Source {
   // Parts of it: what comes in the namespace before the functions, these, the last one's head.
   std::string structs, functions, declaration;
   // const char* entry(const void* const* arguments, const void* const* weights,
-  //                   void* const* results, void* arena, uint64_t seed): nullptr, or what is wrong.
+  //                   void* const* results, void* arena, void* generator): nullptr, or what is
+  //                   wrong. The generator is a fl::Generator, of a program that draws.
   std::string entry_name;
   std::vector<size_t> arguments;     // inputs of the program that are passed, in this order
   std::vector<size_t> weights;       // the same for weights

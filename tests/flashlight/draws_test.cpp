@@ -1,8 +1,9 @@
 // Programs that draw, as C++: from one seed, the numbers of LibTorch.
-#include <ATen/CPUGeneratorImpl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/torch.h>
 
+#include "flashlight/compile.h"
 #include "flashlight/cpp/backend.h"
 #include "flashlight/trace.h"
 #include "tests/user_error.h"
@@ -94,6 +95,42 @@ TEST(CompiledDraws, AfterASeedInTheProgram) {
         return {before, at::rand({3}) + x};
       },
       at::ones({3}));
+}
+
+// One sequence for eager and compiled programs, and for what draws next.
+TEST(CompiledDraws, GoOnWhereLibTorchIs) {
+  const auto program = [](const at::Tensor& x) {
+    return at::dropout(x, 0.4, true) + at::randn({3});
+  };
+  const auto fast = compile(trace(program, at::ones({3})));
+  const at::Tensor x = at::tensor({1.f, 2.f, 3.f});
+  std::vector<at::Tensor> expected, actual;
+  at::manual_seed(5);
+  for (int i = 0; i < 300; ++i) expected.push_back(program(x)), expected.push_back(at::randn({1}));
+  at::manual_seed(5);
+  for (int i = 0; i < 300; ++i) actual.push_back(fast(x)), actual.push_back(at::randn({1}));
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_TRUE(at::allclose(actual[i], expected[i])) << i;
+}
+
+// The backward computes the draws again: those of its forward, whatever was drawn since.
+TEST(CompiledDraws, AreTheSameInTheBackward) {
+  const auto program = [](const at::Tensor& x) {
+    at::rand({2});
+    return x * x * at::rand({3}, torch::kDouble);
+  };
+  const auto fast = compile(trace(program, at::ones({3}, torch::kDouble)));
+  const at::Tensor x = at::rand({3}, torch::kDouble).requires_grad_();
+  at::manual_seed(8);
+  const at::Tensor first = program(x), second = program(x);
+  at::manual_seed(8);
+  const at::Tensor one = fast(x), two = fast(x);
+  for (const auto& [expected, actual] : {std::pair(first, one), std::pair(second, two)}) {
+    const auto gradient = [&](const at::Tensor& y) {
+      return torch::autograd::grad({y.sum()}, {x}, {}, true)[0];
+    };
+    EXPECT_TRUE(at::allclose(gradient(actual), gradient(expected)));
+  }
 }
 
 TEST(CompiledGuards, OfCapturedPrograms) {
