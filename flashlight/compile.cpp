@@ -1,5 +1,7 @@
 #include "flashlight/compile.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <map>
 #include <mutex>
 
@@ -16,6 +18,21 @@ CompiledCapture::CompiledCapture(CaptureBase capture, CompileSettings settings)
 
 std::vector<at::Tensor> CompiledCapture::run(const std::vector<at::Tensor>& arguments) const {
   return compiled_(capture_.bind(arguments));
+}
+
+CompiledGradient::CompiledGradient(Gradient gradient, CompileSettings settings)
+    : gradient_(std::move(gradient)), compiled_(gradient_.graph(), std::move(settings)) {}
+
+Gradient::Result CompiledGradient::operator()(const std::vector<at::Tensor>& arguments) const {
+  const at::NoGradGuard no_grad;
+  const std::vector<at::Tensor> outputs = compiled_(gradient_.bind(arguments));
+  return {outputs[0], {outputs.begin() + 1, outputs.end()}};
+}
+
+CompiledGradient compile(const Gradient& gradient, CompileSettings settings) {
+  settings.results = {"loss"};
+  for (const std::string& name : gradient.names()) settings.results.push_back("grad_" + name);
+  return {gradient, std::move(settings)};
 }
 
 struct CompiledFunction::State {

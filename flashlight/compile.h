@@ -5,6 +5,8 @@
 //   at::Tensor y = fast(x);                             // y.backward() reaches x and the model
 //   std::cout << fast.source();
 //
+//   auto [loss, gradients] = flashlight::compile(captured.grad())({x});        // as one function
+//
 //   auto relu3 = flashlight::compile(flashlight::scalar([](auto x) { ... }), {.name = "relu3"});
 //   relu3(0.5);                                         // a number
 //   relu3(x);                                           // a tensor of any sizes
@@ -84,6 +86,20 @@ template <class Signature>
 Compiled<Signature> compile(const Capture<Signature>& capture, CompileSettings settings = {}) {
   return Compiled<Signature>(capture, std::move(settings));
 }
+
+// The loss and the gradients of a captured program as one function.
+class CompiledGradient {
+ public:
+  CompiledGradient(Gradient gradient, CompileSettings settings);
+  // As Gradient's; nothing of autograd takes part.
+  Gradient::Result operator()(const std::vector<at::Tensor>& arguments) const;
+  const std::string& source() const { return compiled_.source(); }
+
+ private:
+  Gradient gradient_;
+  CompiledGraph compiled_;
+};
+CompiledGradient compile(const Gradient& gradient, CompileSettings settings = {});
 
 // ---- functions ----------------------------------------------------------------------------------
 

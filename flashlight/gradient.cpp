@@ -76,6 +76,10 @@ Gradient::Result split(const std::vector<at::Tensor>& outputs) {
 const composit::Graph& Gradient::graph() const { return state_->graph; }
 const std::vector<std::string>& Gradient::names() const { return state_->names; }
 
+std::vector<at::Tensor> Gradient::bind(const std::vector<at::Tensor>& arguments) const {
+  return state_->bind(arguments);
+}
+
 Gradient::Result Gradient::operator()(const std::vector<at::Tensor>& arguments) const {
   return split(state_->run(state_->bind(arguments)));
 }

@@ -32,6 +32,8 @@ class Gradient {
   // What was differentiated by: names of parameters and arguments.
   const std::vector<std::string>& names() const;
 
+  // A tensor per input of the graph: the arguments' tensors, parameters and buffers.
+  std::vector<at::Tensor> bind(const std::vector<at::Tensor>& arguments) const;
   // `arguments`: the tensors of the capture's arguments, in order; parameters are the model's.
   // UserError as in Capture::replay.
   Result operator()(const std::vector<at::Tensor>& arguments) const;

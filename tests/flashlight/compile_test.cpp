@@ -126,6 +126,22 @@ TEST(Compile, AWholeTrainingStepWritesParameters) {
   for (size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(close(after[i], model->parameters()[i]));
 }
 
+TEST(Compile, LossAndGradientsAsOneFunction) {
+  auto model = network();
+  TraceSettings settings;
+  settings.named = named_tensors(*model);
+  const auto loss_of = [&](const at::Tensor& x) { return model->forward(x).square().mean(); };
+  const auto captured = trace(settings, loss_of, doubles({4, 5}));
+  const CompiledGradient compiled = compile(captured.grad(), {.name = "training"});
+  const at::Tensor x = doubles({4, 5}), loss = loss_of(x);
+  const auto expected = torch::autograd::grad({loss}, model->parameters());
+  const auto [value, gradients] = compiled({x});
+  EXPECT_TRUE(close(value, loss.detach()));
+  ASSERT_EQ(gradients.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(close(gradients[i], expected[i])) << i;
+  EXPECT_THAT(compiled.source(), HasSubstr("grad_0_weight"));
+}
+
 TEST(Compile, StructuredArgumentsAndResults) {
   const auto program = [](const std::pair<at::Tensor, at::Tensor>& xy, double factor) {
     return std::map<std::string, at::Tensor>{{"product", xy.first * xy.second * factor},
