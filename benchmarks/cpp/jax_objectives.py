@@ -1,8 +1,6 @@
 """The objectives of examples/objectives in JAX: how fast its compiler makes them on one thread.
 
-    build/jax/bin/python benchmarks/cpp/jax_objectives.py [ROUNDS] [--only NAME]
-
-Needs the packages of requirements-jax.txt; baselines.py makes that environment.
+A part of `./dev bench cpp`, which makes the environment with the packages of requirements-jax.txt.
 """
 
 import os
@@ -166,18 +164,12 @@ def programs(problem):
     return *with_vjp(function), inputs
 
 
-def run(problem, rounds):
+def ways(problem):
     objective, gradient, arguments = programs(problem)
-    objective, gradient = jax.jit(objective), jax.jit(gradient)
-    return [
-        problems.report(
-            problem.name,
-            lambda: jax.block_until_ready(objective(*arguments)),
-            lambda: jax.block_until_ready(gradient(*arguments)),
-            rounds,
-        )
-    ]
+    compiled = [jax.jit(function) for function in (objective, gradient)]
+    runs = [lambda f=f: jax.block_until_ready(f(*arguments)) for f in compiled]
+    return [("", *runs)]
 
 
 if __name__ == "__main__":
-    problems.main(run)
+    problems.serve(ways)

@@ -1,15 +1,13 @@
 """The problems of benchmarks/cpp/subjects.cpp for Python: the same numbers, sizes and names.
 
-    for problem in problems():
-        results.append(report(problem, objective, gradient))
+    serve(lambda problem: [("", objective, gradient)])
 """
 
-import argparse
 import json
 import math
 import sys
 import time
-from typing import Callable, NamedTuple, Sequence
+from typing import Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
@@ -177,42 +175,28 @@ def seconds(run: Callable, calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
-def timed(run: Callable, rounds: int, budget: float = 10.0) -> dict[str, float]:
-    """Per call, as many calls to a round as take a millisecond, fewer rounds than would take
-    `budget` seconds."""
-    once = min(seconds(run, 1) for _ in range(2))
-    calls = min(max(int(1e-3 / once), 1), 10000)
-    times = [seconds(run, calls) for _ in range(max(2, min(rounds, int(budget / once))))]
-    return {"min": min(times), "median": float(np.median(times))}
-
-
 def checksum(arrays: Sequence) -> float:
     """The sum of the absolute values of all elements."""
     return float(sum(np.abs(np.asarray(array, np.float64)).sum() for array in arrays))
 
 
-def report(name: str, objective: Callable, gradient: Callable, rounds: int) -> dict:
-    """`objective` and `gradient` return the arrays that the graphs of those names do."""
-    return {
-        "name": name,
-        "value": checksum(objective()),
-        "checksum": checksum(gradient()),
-        "objective": timed(objective, rounds),
-        "gradient": timed(gradient, rounds),
-    }
+# A way of writing a problem: what follows "torch" or "jax" in its name, and two functions without
+# arguments that return the arrays which the graphs of those names do.
+Way = tuple[str, Callable, Callable]
 
 
-def main(run: Callable[[Problem, int], list[dict]]) -> None:
-    """Prints the reports that `run(problem, rounds)` gives for each problem, as JSON."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("rounds", type=int, nargs="?", default=20)
-    parser.add_argument("--only", default="", help="problems whose name begins so")
-    arguments = parser.parse_args()
-    results = [
-        result
-        for problem in problems()
-        if problem.name.startswith(arguments.only)
-        for result in run(problem, arguments.rounds)
-    ]
-    json.dump(results, sys.stdout, indent=2)
-    print()
+def serve(ways: Callable[[Problem], Iterable[Way]]) -> None:
+    """Does what benchmarks/cpp.py asks for on standard input; a line of JSON for each of its lines."""
+    runs = {}
+    for line in sys.stdin:
+        command, *arguments = line.split()
+        answer = None
+        if command == "open":
+            problem = next(p for p in problems() if p.name == arguments[0])
+            runs = {way: (objective, gradient) for way, objective, gradient in ways(problem)}
+            answer = {way: [checksum(run()) for run in both] for way, both in runs.items()}
+        if command == "time":  # a way, 0 or 1: a call, in a round of a millisecond
+            way, which = json.loads(" ".join(arguments))
+            run = runs[way][which]
+            answer = seconds(run, min(max(int(1e-3 / seconds(run, 1)), 1), 10000))
+        print(json.dumps(answer), flush=True)

@@ -1,6 +1,6 @@
 """The objectives of examples/objectives in LibTorch, eagerly, on one thread, by autograd.
 
-    .venv/bin/python benchmarks/cpp/torch_objectives.py [ROUNDS] [--only NAME]
+A part of `./dev bench cpp`.
 
 Where torch has two ways of writing a program, both are measured: `_branch` asks for the value of a
 sum and branches in Python, sample by sample; `_vmap` is torch.func.vmap of one sample.
@@ -177,24 +177,19 @@ def programs(problem):
     elif problem.kind in FUNCTIONS:
         for suffix, function in FUNCTIONS[problem.kind].items():
             if suffix != "_vmap" or inputs[0].ndim == 3:
-                yield suffix, without_grad(lambda x, dy: [function(x)]), vjp(function), inputs
+                forward = without_grad(lambda x, dy, function=function: [function(x)])
+                yield suffix, forward, vjp(function), inputs
     else:
         function, count = OF_PARAMETERS[problem.kind]
         arguments = (inputs[:count], *inputs[count:])
         yield "", without_grad(lambda *a: [function(*a)]), value_and_gradients(function), arguments
 
 
-def run(problem, rounds):
-    return [
-        problems.report(
-            problem.name + suffix,
-            lambda: objective(*arguments),
-            lambda: gradient(*arguments),
-            rounds,
-        )
-        for suffix, objective, gradient, arguments in programs(problem)
-    ]
+def ways(problem):
+    for suffix, objective, gradient, arguments in programs(problem):
+        runs = [lambda f=f, a=arguments: f(*a) for f in (objective, gradient)]
+        yield suffix, *runs
 
 
 if __name__ == "__main__":
-    problems.main(run)
+    problems.serve(ways)
