@@ -12,8 +12,8 @@ const Symbol kCond("composit::cond"), kMap("composit::map"), kScan("composit::sc
 
 }  // namespace
 
-bool is_control(const Node& node) {
-  return node.op() == kCond || node.op() == kMap || node.op() == kScan || node.op() == kWhileLoop;
+bool is_control(const composit::Symbol& operation) {
+  return operation == kCond || operation == kMap || operation == kScan || operation == kWhileLoop;
 }
 
 Control control_of(const Node& node,

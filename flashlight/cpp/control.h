@@ -10,8 +10,8 @@
 
 namespace flashlight::cpp {
 
-// Whether `node` is cond, map, scan or while_loop.
-bool is_control(const composit::Node& node);
+// Whether `operation` is cond, map, scan or while_loop.
+bool is_control(const composit::Symbol& operation);
 
 // Without results and origin. `value_of` gives the value of an operand, `function_of` the function
 // for a region, to be called as named.

@@ -209,7 +209,7 @@ class Lowering {
     const Origin origin = {node.op().str(), std::string(node.annotation("scope")),
                            std::string(node.annotation("source"))};
     if (node.op() == composit::ops::kCall) return lower_call(scope, node, origin);
-    if (is_control(node)) return lower_control(scope, node, origin);
+    if (is_control(node.op())) return lower_control(scope, node, origin);
     if (const auto constants = constants_of(node)) {
       for (const Array& array : *constants) add_constant_value(scope, node, array, is_region);
       return;

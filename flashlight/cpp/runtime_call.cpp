@@ -1,11 +1,13 @@
 #include "flashlight/cpp/runtime_call.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
 #include "composit/ir/error.h"
 #include "composit/op/promotion.h"
 #include "composit/ops/operations.h"
+#include "flashlight/cpp/control.h"
 #include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/weight_loader.h"
 
@@ -428,6 +430,15 @@ std::optional<RuntimeCallOf> runtime_call_of(const Node& node, const Origin& ori
   found.call = {.function = native->second.function, .header = native->second.header};
   found.call.options = native->second.options(node, call);
   return found;
+}
+
+bool has_code(const composit::Operation& operation) {
+  const std::string& name = operation.schema.name.str();
+  const auto& arguments = operation.schema.arguments;
+  const bool takes_tensors = std::any_of(arguments.begin(), arguments.end(),
+                                         [](const auto& one) { return one.is_tensor(); });
+  return !operation.row.native || !takes_tensors || is_control(operation.schema.name) ||
+         natives().contains(name) || special_functions().contains(name);
 }
 
 }  // namespace flashlight::cpp

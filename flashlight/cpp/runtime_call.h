@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "composit/ir/node.h"
+#include "composit/op/operation.h"
 #include "flashlight/cpp/program.h"
 
 namespace flashlight::cpp {
@@ -23,5 +24,8 @@ struct RuntimeCallOf {
 // Nothing for other operations. UserError for a case that there is no function for ("into memory
 // that is not row-major").
 std::optional<RuntimeCallOf> runtime_call_of(const composit::Node& node, const Origin& origin);
+
+// Whether there is code for an operation: loops, a function, or parts that have code.
+bool has_code(const composit::Operation& operation);
 
 }  // namespace flashlight::cpp

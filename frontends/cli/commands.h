@@ -40,7 +40,8 @@ struct ImportArguments {
 // Writes TorchScript as a capture with random example inputs. UserError in a build without
 // LibTorch.
 int import(const ImportArguments& arguments, std::ostream& out);
-// The table of operations whose names contain `filter`: how each is defined and differentiated.
+// The table of operations whose names contain `filter`: how each is defined and differentiated,
+// and which backends have code for it.
 int ops(const std::string& filter, std::ostream& out);
 // The passes there are, what they assume and do.
 int passes(std::ostream& out);

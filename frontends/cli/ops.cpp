@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "composit/ops/operations.h"
+#include "flashlight/cpp/runtime_call.h"
 #include "frontends/cli/commands.h"
 
 namespace cli {
@@ -39,7 +40,7 @@ void print_counts(const char* title, const std::map<std::string, size_t>& counts
 }  // namespace
 
 int ops(const std::string& filter, std::ostream& out) {
-  std::map<std::string, size_t> forms, derivatives;
+  std::map<std::string, size_t> forms, derivatives, backends;
   size_t count = 0;
   for (const Operation* operation : composit::all_operations()) {
     const std::string& name = operation->schema.name.str();
@@ -47,12 +48,15 @@ int ops(const std::string& filter, std::ostream& out) {
     ++count;
     ++forms[form_of(*operation)];
     ++derivatives[derivative_of(*operation)];
+    const bool emitted = flashlight::cpp::has_code(*operation);
+    ++backends[emitted ? "by cpp" : "by none"];
     out << std::left << std::setw(52) << name << std::setw(15) << form_of(*operation)
-        << derivative_of(*operation) << '\n';
+        << std::setw(15) << derivative_of(*operation) << (emitted ? "cpp" : "-") << '\n';
   }
   out << count << " operations; all are inferred and evaluated\n";
   print_counts("defined by", forms, out);
   print_counts("differentiated by", derivatives, out);
+  print_counts("written as C++:", backends, out);
   return count == 0 ? 1 : 0;
 }
 
