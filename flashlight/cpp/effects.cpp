@@ -1,10 +1,12 @@
 #include "flashlight/cpp/effects.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "composit/ir/transform.h"
 #include "composit/ops/functions.h"
 #include "composit/passes/definition.h"
+#include "flashlight/cpp/runtime_call.h"
 
 namespace flashlight::cpp {
 namespace {
@@ -63,6 +65,7 @@ class Opener {
     if (node.op() == kMultinomial && is_draw_without_return(*now)) return multinomial(*now);
     if (node.op() == kNormal || node.op() == kNormalAround || node.op() == kNormalOfDeviation)
       return normal(*now);
+    if (is_draw(*now) && !composit::is_contiguous(now->outputs()[0])) return in_memory_order(*now);
     return outputs(effect(composit::copy_of(*now, operands)));
   }
 
@@ -194,6 +197,34 @@ class Opener {
     if (const Attribute* generator = node.find_attribute("generator"))
       draw.attribute("generator", *generator);
     return {effect(std::move(draw.output(composit::tensor_type(type.dtype, type.sizes)))), 0};
+  }
+
+  // LibTorch draws the elements as they lie in memory.
+  Operands in_memory_order(const Node& node) {
+    const Type& type = node.outputs()[0];
+    composit::Ints order(type.rank()), back(type.rank());
+    std::iota(order.begin(), order.end(), int64_t{0});
+    const auto at = [](auto& list, int64_t i) -> auto& { return list[static_cast<size_t>(i)]; };
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return at(type.strides, a) > at(type.strides, b);
+    });
+    Type memory = type;
+    for (size_t i = 0; i < order.size(); ++i) {
+      memory.sizes[i] = at(type.sizes, order[i]);
+      memory.strides[i] = at(type.strides, order[i]);
+      at(back, order[i]) = static_cast<int64_t>(i);
+    }
+    NodeSpec draw = composit::copy_of(node, node.operands());
+    draw.outputs = {memory};
+    if (is_normal(node) && type.numel() >= 16) draw.op = Symbol("flashlight::normal_singly");
+    const LazyTensor drawn = {effect(std::move(draw)), 0};
+    if (!composit::is_contiguous(memory)) return {drawn};  // which there is no code for
+    return computed(node, {drawn},
+                    [&](const Tensors& x) { return Tensors{composit::permute(x[0], back)}; });
+  }
+  static bool is_normal(const Node& node) {
+    static const Symbol kLike("aten::randn_like"), kInPlace("aten::normal_functional");
+    return node.op() == kLike || node.op() == kInPlace;
   }
 
   static bool is_draw_without_return(const Node& node) {

@@ -241,6 +241,8 @@ const std::vector<Draw>& draws() {
       {"aten::randn_like(Tensor self, " LIKE, "fl::draw_normal", unit},
       {"aten::normal_functional(Tensor self, float mean=0, float std=1" IN_PLACE, "fl::draw_normal",
        kNormal},
+      {"flashlight::normal_singly(Tensor self, float mean=0, float std=1" IN_PLACE,
+       "fl::draw_normal_singly", kNormal},
       {"aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? "
        "generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
        "pin_memory=None) -> Tensor",
@@ -404,6 +406,8 @@ RuntimeCallOf assert_call(const Node& node, const Origin& origin) {
 }
 
 }  // namespace
+
+bool is_draw(const Node& node) { return draw_of(node) != nullptr; }
 
 std::optional<RuntimeCallOf> runtime_call_of(const Node& node, const Origin& origin) {
   const std::string& op = node.op().str();

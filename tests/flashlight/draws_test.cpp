@@ -65,6 +65,25 @@ TEST(CompiledDraws, OfEveryKind) {
         at::linspace(-1, 1, 20, at::TensorOptions(dtype)));
 }
 
+TEST(CompiledDraws, IntoMemoryInAnotherOrder) {
+  expect_draws(
+      [](const at::Tensor& x) -> std::vector<at::Tensor> {
+        const at::Tensor turned = x.permute({2, 0, 1});
+        const auto last = at::MemoryFormat::ChannelsLast;
+        return {at::rand_like(turned),
+                at::randn_like(turned),
+                at::empty({5, 2}).t().normal_(1, 2),
+                at::empty({5, 3}).t().normal_(1, 2),
+                at::empty({5, 9}).t().normal_(1, 2),
+                at::empty({2, 3, 4, 5}).contiguous(last).uniform_(-1, 1),
+                at::empty({2, 3, 4, 5}).contiguous(last).normal_(),
+                at::empty({3, 4}, at::kLong).t().random_(0, 9),
+                at::dropout(turned, 0.5, true),
+                at::rand({1})};
+      },
+      at::ones({2, 3, 4}));
+}
+
 TEST(CompiledDraws, WithArithmeticAround) {
   expect_draws(
       [](const at::Tensor& x) -> std::vector<at::Tensor> {

@@ -191,13 +191,20 @@ void draw_sixteen(Generator& generator, T mean, T deviation, To* to) {
 
 }  // namespace detail
 
+// One by one, as LibTorch draws into memory that is not row-major.
+template <class T, std::size_t kCount>
+void draw_normal_singly(Generator& generator, double mean, double deviation, T (&x)[kCount]) {
+  for (T& one : x)
+    one = static_cast<T>(
+        static_cast<detail::Drawn<T>>(std::fma(generator.normal(), deviation, mean)));
+}
+
 // From 16 elements on, 16 at a time, the last 16 of which are drawn once more where some are left.
 template <class T, std::size_t kCount>
 void draw_normal(Generator& generator, double mean, double deviation, T (&x)[kCount]) {
   using Drawn = detail::Drawn<T>;
   if constexpr (kCount < 16) {
-    for (T& one : x)
-      one = static_cast<T>(static_cast<Drawn>(std::fma(generator.normal(), deviation, mean)));
+    draw_normal_singly(generator, mean, deviation, x);
   } else {
     const auto average = static_cast<Drawn>(mean), scale = static_cast<Drawn>(deviation);
     for (std::size_t i = 0; i + 16 <= kCount; i += 16)

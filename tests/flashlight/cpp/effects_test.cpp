@@ -258,7 +258,7 @@ TEST(Draws, without_code_are_named) {
   EXPECT_THAT(refusal(seeded(7, true, "generator_0")),
               HasSubstr("by a generator of the program's own, 'generator_0'"));
   EXPECT_THAT(refusal(parse(R"(graph() {
-                %a: float32[2, 3] strides=[1, 2] = aten::randn(size=[2, 3]) {effect=0}
+                %a: float32[2, 3] strides=[9, 2] = aten::randn(size=[2, 3]) {effect=0}
                 %b: float32[3] = aten::multinomial(%a, num_samples=3, replacement=true) {effect=1}
                 return %b
               })")),
