@@ -260,6 +260,15 @@ const std::vector<Draw>& draws() {
        true},
       {"aten::bernoulli_.float(Tensor self, float p=0.5" IN_PLACE, "fl::draw_bernoulli", kBernoulli,
        0, true},
+      {"aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False" IN_PLACE,
+       "fl::draw_multinomial",
+       [](const Call& call) {
+         const Type& weights = call["self"].tensor().type();
+         if (is_half(weights.dtype))
+           throw UserError("by weights of " + std::string(composit::name(weights.dtype)));
+         return Options{std::to_string(batch(weights, 1)), integer(call, "num_samples")};
+       },
+       1, true},
       {"aten::random(Tensor self" IN_PLACE, "fl::draw_integers", nullptr, 0, true},
       {"aten::random.from(Tensor self, int from, int? to" IN_PLACE, "fl::draw_integers", kFromTo, 0,
        true},

@@ -92,6 +92,7 @@ TEST(CompiledDraws, WithArithmeticAround) {
                 at::normal(x, at::sigmoid(x)),
                 at::multinomial(at::sigmoid(x), 1),
                 at::multinomial(at::sigmoid(x).reshape({4, 5}), 3),
+                at::multinomial(at::sigmoid(x).reshape({4, 5}), 9, true),
                 at::rand({2})};
       },
       at::linspace(-1, 1, 20, torch::kDouble), 1e-12);

@@ -20,6 +20,7 @@
 #include "composit/ir/parse.h"
 #include "composit/ops/native.h"
 #include "composit/passes/pass.h"
+#include "flashlight/compile.h"
 #include "flashlight/trace.h"
 #include "tracer/dispatch_key.h"
 #include "tracer/replay.h"
@@ -269,6 +270,14 @@ void no_value() {
 }
 void two_values() { composit::evaluate({vector(1), vector(2)}); }
 void unknown_pass() { composit::find_pass("optimise"); }
+void no_code() {
+  flashlight::compile(
+      flashlight::trace([](const at::Tensor& x) { return at::poisson(x); }, at::ones({2})));
+}
+void compiled_guard() {
+  const auto program = [](const at::Tensor& x) { return x * x.sum().item<float>(); };
+  flashlight::compile(flashlight::trace(program, at::ones({2})))(at::zeros({2}));
+}
 
 const std::map<std::string, void (*)()>& causes() {
   static const std::map<std::string, void (*)()> table = {
@@ -338,7 +347,9 @@ const std::map<std::string, void (*)()>& causes() {
       {"[evaluate] input '…' has no value", no_value},
       {"[evaluate] two inputs named '…' hold different values; an input is its name and type",
        two_values},
-      {"[passes] expected one of …, received '…'", unknown_pass}};
+      {"[passes] expected one of …, received '…'", unknown_pass},
+      {"[cpp] no code for …", no_code},
+      {"[program] guard: … gave …, captured with …", compiled_guard}};
   return table;
 }
 

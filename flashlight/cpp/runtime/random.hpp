@@ -9,6 +9,9 @@
 // LibTorch has on processors with AVX2.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "flashlight/cpp/runtime/flashlight.hpp"
 
 namespace fl {
@@ -289,6 +292,30 @@ void draw_integers(Generator& generator, T (&x)[kCount]) {
   for (T& one : x) {
     const uint64_t bits = kLong ? generator.random64() : generator.random();
     one = detail::from_whole<T>(bits % count);
+  }
+}
+
+// With return: per row of weights `p`, `count` places, each by its share of the sum.
+template <class P, std::size_t kWeights, std::size_t kDrawn>
+void draw_multinomial(Generator& generator, const P (&p)[kWeights], int64_t rows, int64_t count,
+                      int64_t (&x)[kDrawn]) {
+  const int64_t places = static_cast<int64_t>(kWeights) / rows;
+  std::vector<P> shares(static_cast<std::size_t>(places));  // of all up to here
+  for (int64_t row = 0; row < rows; ++row) {
+    P sum = 0;
+    for (int64_t i = 0; i < places; ++i) {
+      const P weight = p[row * places + i];
+      if (!(weight >= 0) || std::isinf(weight))
+        throw std::domain_error("a weight is negative, infinite or NaN");
+      shares[static_cast<std::size_t>(i)] = sum += weight;
+    }
+    if (!(sum > 0)) throw std::domain_error("all weights are 0");
+    for (P& share : shares) share /= sum;
+    shares.back() = 1;
+    for (int64_t i = 0; i < count; ++i)
+      x[row * count + i] =
+          std::lower_bound(shares.begin(), shares.end(), generator.uniform<double>()) -
+          shares.begin();
   }
 }
 

@@ -40,6 +40,9 @@ def draws(count, dtype):
     yield empty().geometric_(0.1)
     yield empty().bernoulli_(0.3)
     yield torch.bernoulli(torch.linspace(0, 1, count, dtype=dtype))
+    if dtype in (torch.float32, torch.float64):
+        weights = torch.arange(count, dtype=dtype) % 7 + 0.25
+        yield torch.multinomial(weights, 30, replacement=True)
     yield torch.randint(-5, 100, (count,), dtype=dtype)
     yield torch.randint(-5, 2**40, (count,))
     yield empty(torch.int32).random_()

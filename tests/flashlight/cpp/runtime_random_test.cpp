@@ -47,6 +47,11 @@ std::vector<uint64_t> draws(uint64_t seed) {
                                       : 1 - static_cast<double>(from_end) * step));
   }
   fl::draw_bernoulli(generator, p, x), add(x);
+  if constexpr (std::is_arithmetic_v<T>) {
+    for (size_t i = 0; i < kCount; ++i) p[i] = static_cast<T>(i % 7) + T(0.25);
+    static int64_t places[30];
+    fl::draw_multinomial(generator, p, 1, 30, places), add(places);
+  }
   fl::draw_integers(generator, -5, 100, x), add(x);
   fl::draw_integers(generator, -5, int64_t{1} << 40, whole), add(whole);
   fl::draw_integers(generator, narrow), add(narrow);

@@ -46,10 +46,11 @@ TEST_F(Offline, draws_by_the_seed_of_the_example) {
 TEST_F(Offline, c_interface_reports_guards_and_takes_a_seed) {
   write(noise(), {.name = "noise"});
   const std::string object = folder_ / "noise.o";
-  output_of({FLASHLIGHT_TEST_CC, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I",
-             program(), "-c", FLASHLIGHT_NOISE_C, "-o", object});
-  output_of({FLASHLIGHT_TEST_CXX, "-std=c++17", "-O1", "-o", executable(), "model.cpp",
-             "model_c.cpp", object},
+  const std::string sanitize = "-fsanitize=address,undefined";
+  output_of({FLASHLIGHT_TEST_CC, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", sanitize,
+             "-I", program(), "-c", FLASHLIGHT_NOISE_C, "-o", object});
+  output_of({FLASHLIGHT_TEST_CXX, "-std=c++17", "-O1", sanitize, "-fno-sanitize-recover=all", "-o",
+             executable(), "model.cpp", "model_c.cpp", object},
             0, program());
   EXPECT_EQ(output_of({executable(), "42", "1", "2", "-1"}),
             "0x1.563158p+0 0x1.107cd4p+1 -0x1.87f48cp-1 ");
