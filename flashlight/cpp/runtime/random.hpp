@@ -1,4 +1,4 @@
-// Random numbers as LibTorch's generator for the CPU draws them, to the bit.
+// Random numbers as the generator of LibTorch 2.13 for the CPU draws them, to the bit.
 //
 //   fl::Generator generator(42);               // torch.manual_seed(42)
 //   fl::draw_normal(generator, 0.0, 1.0, x);   // torch.randn, of as many elements as the array x
