@@ -76,6 +76,7 @@ IValue bind_argument(const IValue& given, const c10::TypePtr& type, const std::s
     for (const IValue& item : given.toList().vec())
       items.push_back(
           bind_argument(item, list->getElementType(), item_name(items.size()), state, bound));
+    state.made(items);
     return items;
   }
   if (const auto tuple = type->cast<c10::TupleType>(); tuple && given.isTuple()) {
@@ -89,7 +90,9 @@ IValue bind_argument(const IValue& given, const c10::TypePtr& type, const std::s
   if (type->kind() == c10::TypeKind::FloatType && given.isInt())
     return static_cast<double>(given.toInt());
   if (!given.type()->isSubtypeOf(*type)) refuse(name, type, describe(given, state));
-  return given;
+  const IValue own = given.deepcopy();
+  state.made(own);
+  return own;
 }
 
 std::vector<IValue> with_defaults(const std::string& function,

@@ -10,11 +10,10 @@ namespace flashlight::torchscript {
 
 using composit::DType;
 
-// One way through an `if`: what it gives and what it writes.
+// One way through an `if`.
 struct Interpreter::Arm {
   std::optional<composit::Traced> traced;
-  Values outputs;
-  Changes changes;
+  Ending ending;
 };
 
 void Interpreter::branch(Node* node) {
@@ -23,14 +22,54 @@ void Interpreter::branch(Node* node) {
   set(node, run(node->blocks()[condition.toBool() ? 0 : 1], {}));
 }
 
-std::pair<Interpreter::Tensor, Interpreter::Tensor> Interpreter::alike(const IValue& a,
+// To be called before the writes are undone: a tensor has another value then.
+void Interpreter::end(Values outputs, const Mark& mark, Ending& ending) {
+  ending.outputs = std::move(outputs);
+  ending.mark = mark;
+  ending.changes = state_.changes(mark);
+  const auto add = [&](const IValue& value) {
+    for_each_leaf(value, "", [&](const IValue& leaf, const std::string&) {
+      if (!leaf.isTensor()) return;
+      ending.values.insert_or_assign(leaf.unsafeToTensorImpl(), state_.value(leaf.toTensor()));
+      ++ending.leaves[state_.root(leaf.toTensor())];
+    });
+  };
+  for (const IValue& output : ending.outputs) add(output);
+  for (const Changes::ChangedList& list : ending.changes.lists)
+    for (const IValue& item : list.items) add(item);
+}
+
+Interpreter::Tensor Interpreter::value_in(const Ending& ending, const IValue& leaf) {
+  if (!leaf.isTensor()) return tensor_of(leaf);
+  const auto found = ending.values.find(leaf.unsafeToTensorImpl());
+  return found != ending.values.end() ? found->second : state_.value(leaf.toTensor());
+}
+
+std::optional<std::vector<Alternative>> Interpreter::alternatives_in(const Ending& ending,
+                                                                     const IValue& leaf) {
+  std::vector<Alternative> alternatives;
+  if (!leaf.isTensor() || state_.is_number(leaf)) return alternatives;
+  const at::Tensor& tensor = leaf.toTensor();
+  if (state_.is_older(leaf, ending.mark)) return std::vector<Alternative>{{Tensor(), tensor}};
+  const auto named = ending.leaves.find(state_.root(tensor));
+  const bool shared = named != ending.leaves.end() && named->second > 1;
+  if (shared || state_.is_frozen(tensor) || state_.is_view(tensor)) return std::nullopt;
+  alternatives = state_.alternatives(tensor);
+  for (const Alternative& one : alternatives)
+    if (!state_.is_older(one.tensor, ending.mark)) return std::nullopt;
+  return alternatives;
+}
+
+std::pair<Interpreter::Tensor, Interpreter::Tensor> Interpreter::alike(const Ending& ending_a,
+                                                                       const IValue& a,
+                                                                       const Ending& ending_b,
                                                                        const IValue& b) {
   if (is_uninitialized(a) || is_uninitialized(b)) {
-    const Tensor there = tensor_of(is_uninitialized(a) ? b : a);
+    const Tensor there = is_uninitialized(a) ? value_in(ending_b, b) : value_in(ending_a, a);
     const Tensor none = composit::zeros_like(there);
     return is_uninitialized(a) ? std::pair(none, there) : std::pair(there, none);
   }
-  const Tensor x = tensor_of(a), y = tensor_of(b);
+  const Tensor x = value_in(ending_a, a), y = value_in(ending_b, b);
   if (is_python_number(a) && is_python_number(b)) {
     const DType dtype = composit::promote(x.dtype(), y.dtype());
     return {composit::to(x, dtype), composit::to(y, dtype)};
@@ -38,22 +77,8 @@ std::pair<Interpreter::Tensor, Interpreter::Tensor> Interpreter::alike(const IVa
   if (is_python_number(a) != is_python_number(b) || x.dtype() != y.dtype() ||
       x.sizes() != y.sizes())
     throw composit::UserError("expected values of one type on both ways, received " +
-                              describe(a, state_) + " and " + describe(b, state_));
+                              composit::print(x.type()) + " and " + composit::print(y.type()));
   return {x, y};
-}
-
-// A view of what an arm writes is what it shows at the end of the arm.
-IValue Interpreter::settled(const IValue& value) {
-  bool views = false;
-  for_each_leaf(value, "", [&](const IValue& leaf, const std::string&) {
-    views = views || (leaf.isTensor() && state_.is_view(leaf.toTensor()));
-  });
-  if (!views) return value;
-  return map_leaves(value, [&](const IValue& leaf) {
-    return leaf.isTensor() && state_.is_view(leaf.toTensor())
-               ? IValue(state_.tensor(state_.value(leaf.toTensor())))
-               : leaf;
-  });
 }
 
 Interpreter::Arm Interpreter::run_arm(Block* block) {
@@ -61,11 +86,11 @@ Interpreter::Arm Interpreter::run_arm(Block* block) {
   const Mark mark = state_.mark();
   const Undecided undecided(branches_);
   arm.traced.emplace(std::vector<composit::Type>{}, [&](const Tensors&) {
-    for (const IValue& output : run(block, {})) arm.outputs.push_back(settled(output));
+    end(run(block, {}), mark, arm.ending);
     return Tensors{};
   });
-  arm.changes = state_.undo(mark);
-  if (arm.changes.others)
+  state_.undo(mark);
+  if (arm.ending.changes.others)
     throw Unsupported("a dict or an attribute that is changed where what is computed says so");
   return arm;
 }
@@ -110,57 +135,141 @@ void add_lists(const Changes& x, const Changes& y, Subjects& subjects) {
   for (const Changes* changes : {&x, &y})
     for (const Changes::ChangedList& one : changes->lists) {
       if (!seen.insert(identity(one.list)).second) continue;
-      subjects.pairs.emplace_back(c10::ivalue::Tuple::create(items_after(x, one.list)),
-                                  c10::ivalue::Tuple::create(items_after(y, one.list)));
+      const auto items_x = items_after(x, one.list), items_y = items_after(y, one.list);
+      if (items_x.size() != items_y.size())
+        throw Unsupported("a list that has " + std::to_string(items_x.size()) +
+                          " items on one way and " + std::to_string(items_y.size()) +
+                          " on the other, where what is computed decides");
+      subjects.pairs.emplace_back(c10::ivalue::Tuple::create(items_x),
+                                  c10::ivalue::Tuple::create(items_y));
       subjects.lists.push_back(one.list);
     }
 }
 
 }  // namespace
 
+// The results of composit::cond, while they are gathered, and when they are there.
+struct Interpreter::Joint {
+  const Ending &x, &y;
+  Tensor predicate;
+  Tensors given_x, given_y;  // what the arms give
+  Tensors results = {};
+  size_t next = 0;  // of the results
+
+  // A bool that is always so in an arm, where there is no tensor.
+  struct Selected {
+    Tensor when;
+    bool always = false;
+  };
+  struct Choice {
+    at::Tensor tensor;
+    Selected x, y;
+    bool simple() const { return !x.when.defined() && !y.when.defined(); }
+  };
+  // The alternatives of both arms.
+  static std::vector<Choice> choices(const std::vector<Alternative>& x,
+                                     const std::vector<Alternative>& y) {
+    std::vector<Choice> all;
+    const auto of = [&](const at::Tensor& tensor) -> Choice& {
+      for (Choice& one : all)
+        if (one.tensor.is_same(tensor)) return one;
+      return all.emplace_back(Choice{tensor, {}, {}});
+    };
+    for (const Alternative& one : x) of(one.tensor).x = {one.selected, !one.selected.defined()};
+    for (const Alternative& one : y) of(one.tensor).y = {one.selected, !one.selected.defined()};
+    return all;
+  }
+  // Per pair of leaves, what was found when it was gathered; nothing where it is not known what the
+  // result may be.
+  std::vector<std::optional<std::vector<Choice>>> plans = {};
+  size_t next_plan = 0;
+
+  void give(const Tensor& a, const Tensor& b) {
+    given_x.push_back(a);
+    given_y.push_back(b);
+  }
+};
+
+namespace {
+
+// Bools that differ: the predicate, or its opposite.
+bool is_predicate(const IValue& a, const IValue& b) { return a.isBool() && b.isBool(); }
+
+composit::Tensor truth(bool value) { return composit::full({}, value ? 1 : 0, DType::bool_); }
+
+}  // namespace
+
+void Interpreter::join(Joint& joint, const IValue& a, const IValue& b) {
+  if (is_predicate(a, b)) return;
+  const auto [tensor_x, tensor_y] = alike(joint.x, a, joint.y, b);
+  joint.give(tensor_x, tensor_y);
+  const auto x = alternatives_in(joint.x, a), y = alternatives_in(joint.y, b);
+  auto& plan = joint.plans.emplace_back();
+  if (!x || !y) return;
+  plan = Joint::choices(*x, *y);
+  for (const Joint::Choice& one : *plan)
+    if (!one.simple())
+      joint.give(one.x.when.defined() ? one.x.when : truth(one.x.always),
+                 one.y.when.defined() ? one.y.when : truth(one.y.always));
+}
+
+// The same walk, with the results.
+IValue Interpreter::joined(Joint& joint, const IValue& a, const IValue& b) {
+  const Tensor& predicate = joint.predicate;
+  if (is_predicate(a, b))
+    return state_.number(a.toBool() ? predicate : composit::logical_not(predicate));
+  const Tensor& result = joint.results.at(joint.next++);
+  const auto& plan = joint.plans.at(joint.next_plan++);
+  if (is_python_number(a) || is_python_number(b)) return state_.number(result);
+  if (!plan) {
+    const IValue tensor = state_.tensor(result);
+    state_.freeze(tensor, {a, b});
+    return tensor;
+  }
+  std::vector<Alternative> alternatives;
+  for (const Joint::Choice& one : *plan) {
+    Tensor selected = one.x.always ? predicate : composit::logical_not(predicate);
+    if (!one.simple()) selected = joint.results.at(joint.next++);
+    if (one.x.always && one.y.always) selected = truth(true);
+    alternatives.push_back({selected, one.tensor});
+  }
+  return state_.either(result, alternatives);
+}
+
 void Interpreter::take_both(Node* node, const Tensor& predicate) {
-  Arm x = run_arm(node->blocks()[0]), y = run_arm(node->blocks()[1]);
+  Arm arm_x = run_arm(node->blocks()[0]), arm_y = run_arm(node->blocks()[1]);
+  const Ending &x = arm_x.ending, &y = arm_y.ending;
   Subjects subjects;
   for (size_t i = 0; i < x.outputs.size(); ++i)
     subjects.pairs.emplace_back(x.outputs[i], y.outputs[i]);
   add_written(state_, x.changes, y.changes, subjects);
   add_lists(x.changes, y.changes, subjects);
 
-  Tensors given_x, given_y;
-  for (const auto& [a, b] : subjects.pairs)
-    merge(a, b, state_, [&](const IValue& one, const IValue& other) {
-      if (one.isBool() && other.isBool()) return uninitialized();  // the predicate, or its opposite
-      const auto [tensor_x, tensor_y] = alike(one, other);
-      given_x.push_back(tensor_x);
-      given_y.push_back(tensor_y);
+  Joint joint{x, y, predicate, {}, {}};
+  for (const auto& [one, other] : subjects.pairs)
+    merge(one, other, state_, x.mark, [&](const IValue& a, const IValue& b) {
+      join(joint, a, b);
       return uninitialized();
     });
-  Tensors results;
-  if (!given_x.empty()) {
-    x.traced->give(given_x);
-    y.traced->give(given_y);
-    const composit::Closed closed = composit::close({*x.traced, *y.traced});
-    results = composit::apply("composit::cond",
-                              {predicate, closed.outside, composit::Attribute(closed.regions[0]),
-                               composit::Attribute(closed.regions[1])});
+  if (!joint.given_x.empty()) {
+    arm_x.traced->give(joint.given_x);
+    arm_y.traced->give(joint.given_y);
+    const composit::Closed closed = composit::close({*arm_x.traced, *arm_y.traced});
+    joint.results = composit::apply(
+        "composit::cond", {predicate, closed.outside, composit::Attribute(closed.regions[0]),
+                           composit::Attribute(closed.regions[1])});
   }
-  size_t next = 0;
-  Values merged;
-  for (const auto& [a, b] : subjects.pairs)
-    merged.push_back(merge(a, b, state_, [&](const IValue& one, const IValue& other) -> IValue {
-      if (one.isBool() && other.isBool())
-        return state_.number(one.toBool() ? predicate : composit::logical_not(predicate));
-      const Tensor& result = results.at(next++);
-      const bool number = is_python_number(one) || is_python_number(other);
-      return number ? state_.number(result) : IValue(state_.tensor(result));
-    }));
-  auto value = merged.begin() + static_cast<int64_t>(x.outputs.size());
+  Values outputs;
+  for (const auto& [one, other] : subjects.pairs)
+    outputs.push_back(merge(one, other, state_, x.mark,
+                            [&](const IValue& a, const IValue& b) { return joined(joint, a, b); }));
+  auto value = outputs.begin() + static_cast<int64_t>(x.outputs.size());
   for (const at::Tensor& tensor : subjects.tensors)
     state_.write(tensor, state_.value((value++)->toTensor()));
   for (const IValue& list : subjects.lists)
     state_.set_items(list, (value++)->toTupleRef().elements().vec());
-  merged.resize(x.outputs.size());
-  set(node, merged);
+  outputs.resize(x.outputs.size());
+  set(node, outputs);
 }
 
 }  // namespace flashlight::torchscript

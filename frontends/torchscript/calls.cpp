@@ -45,14 +45,8 @@ void Interpreter::call_recursive(Node* node) {
     return;
   }
   ++depth;
-  try {
-    const IValue result = call(*functions_.find(name), inputs_of(node));
-    --depth_[name];
-    set_output(node, result);
-  } catch (...) {
-    --depth_[name];
-    throw;
-  }
+  set_output(node, call(*functions_.find(name), inputs_of(node)));
+  --depth_[name];
 }
 
 // A call so deep is an error while the graph is made, or where a condition that is computed decides

@@ -85,15 +85,9 @@ IValue Interpreter::call(torch::jit::Function& function, std::vector<IValue> arg
   const auto graph = graph_of(function);
   Environment own;
   Environment* outer = std::exchange(environment_, &own);
-  const auto leave = [&] { environment_ = outer; };
-  try {
-    const Values results = run(graph->block(), arguments);
-    leave();
-    return results.at(0);
-  } catch (...) {
-    leave();
-    throw;
-  }
+  const Values results = run(graph->block(), arguments);
+  environment_ = outer;
+  return results.at(0);
 }
 
 Interpreter::Values Interpreter::run(Block* block, const Values& arguments) {

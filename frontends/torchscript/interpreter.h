@@ -36,6 +36,7 @@ struct ModuleNames {
   std::unordered_map<const void*, std::string> modules;
 };
 
+// Of no use any more when a call has thrown.
 class Interpreter {
  public:
   // `floats`: what a Python float is computed in.
@@ -125,16 +126,32 @@ class Interpreter {
   void check_numbers_known(Node* node, const Values& inputs);
 
   // branches.cpp
-  struct Arm;
-  void branch(Node* node);
-  void take_both(Node* node, const Tensor& predicate);
-  Arm run_arm(Block* block);
+  // What a block gives, and what it wrote.
+  struct Ending {
+    Values outputs;
+    std::unordered_map<const void*, Tensor> values;  // of tensors among these, at the end
+    Changes changes;
+    Mark mark;                                    // where it began
+    std::unordered_map<const void*, int> leaves;  // of results and lists, by the memory they show
+  };
+  void end(Values outputs, const Mark& mark, Ending& ending);
+  Tensor value_in(const Ending& ending, const IValue& leaf);
+  // Which tensors from before the block a leaf of its results may be, and when (always, where there
+  // is no `selected`); nothing where that is not known.
+  std::optional<std::vector<Alternative>> alternatives_in(const Ending& ending, const IValue& leaf);
   // Two leaves as tensors of one type; UserError where they have none.
-  std::pair<Tensor, Tensor> alike(const IValue& a, const IValue& b);
-  IValue settled(const IValue& value);
+  std::pair<Tensor, Tensor> alike(const Ending& ending_a, const IValue& a, const Ending& ending_b,
+                                  const IValue& b);
   bool is_python_number(const IValue& value) const {
     return value.isScalar() || state_.is_number(value);
   }
+  struct Arm;
+  struct Joint;
+  void branch(Node* node);
+  void take_both(Node* node, const Tensor& predicate);
+  Arm run_arm(Block* block);
+  void join(Joint& joint, const IValue& a, const IValue& b);
+  IValue joined(Joint& joint, const IValue& a, const IValue& b);
 
   // loops.cpp
   struct Loop;
@@ -144,10 +161,14 @@ class Interpreter {
   void repeat(Node* node, Loop& loop);
   Trip trip(Node* node, Loop& loop);
   bool widen(Loop& loop, const Trip& trip);
+  void check_names(const Loop& loop, const Trip& trip);
   void scan(Node* node, Loop& loop, Trip& trip);
+  IValue appended_item(const Trip& trip, const IValue& item, const Tensor& all, int64_t i);
   void repeat_while(Node* node, Loop& loop, Trip& trip);
-  void finish(Node* node, Loop& loop, const Trip& trip, const Tensors& results);
-  Tensors next_values(Loop& loop, const Trip& trip);
+  void run_body(Block* body, const Loop& loop, Trip& trip, const Mark& mark, const Tensors& blocks);
+  void finish(Node* node, const Loop& loop, const Trip& trip, const Tensors& results,
+              const Tensor& never);
+  Tensors next_values(const Loop& loop, const Trip& trip);
 
   // What the body of a loop takes by its counter, or by start + step * counter, of tensors along
   // their first axis.

@@ -2,6 +2,7 @@
 // is known, composit::while_loop where it is computed.
 #include <limits>
 #include <set>
+#include <unordered_map>
 
 #include "composit/ir/print.h"
 #include "composit/ops/functions.h"
@@ -16,11 +17,14 @@ using composit::Tensor;
 using composit::Tensors;
 using composit::Type;
 
-std::vector<IValue> leaves_of(const std::vector<IValue>& values) {
+// As map_leaves sees them.
+std::vector<IValue> leaves_of(const std::vector<IValue>& values, State& state) {
   std::vector<IValue> leaves;
   for (const IValue& value : values)
-    for_each_leaf(value, "",
-                  [&](const IValue& leaf, const std::string&) { leaves.push_back(leaf); });
+    map_leaves(value, state, [&](const IValue& leaf) {
+      leaves.push_back(leaf);
+      return leaf;
+    });
   return leaves;
 }
 
@@ -42,29 +46,37 @@ bool depends_on(const composit::Traced& body, const Tensor& tensor) {
 
 struct Interpreter::Loop {
   IValue trips, go;  // at the start
-  Values carried;    // at the start; tensors and numbers that are computed become blocks
+  Values carried;    // at the start
+  // Leaves of `carried` that the body gives other values: they become blocks, and stand as tensors
+  // of their own; what they were in the program. All others are the same in every trip.
+  std::unordered_map<const void*, IValue> changing;
   std::vector<at::Tensor> written;
 
   bool counted() const { return trips.isTensor() || trips.toInt() != kEndless; }
+  bool changes(const IValue& leaf) const {
+    return leaf.isTensor() && changing.contains(leaf.unsafeToTensorImpl());
+  }
   static constexpr int64_t kEndless = std::numeric_limits<int64_t>::max();
 };
 
 // One run of a body on blocks: of carried values, what is written, the counter, whether it goes on.
 struct Interpreter::Trip {
-  Mark mark;
   std::optional<composit::Traced> traced;
-  Values inputs, outputs;                // carried values
-  std::map<const void*, IValue> starts;  // of blocks: the value at the start of the loop
+  Values inputs;                         // carried values
+  std::map<const void*, IValue> starts;  // of blocks among them: the value at the start of the loop
   Tensors init;                          // of blocks, in their order
   IValue go;
-  Changes changes;
+  Ending ending;
   Slots slots;
 
   size_t counter() const { return init.size(); }
+  bool is_block(const IValue& leaf) const {
+    return leaf.isTensor() && starts.contains(leaf.unsafeToTensorImpl());
+  }
 };
 
 void Interpreter::loop(Node* node) {
-  Loop loop{get(node->input(0)), get(node->input(1)), {}, {}};
+  Loop loop{get(node->input(0)), get(node->input(1)), {}, {}, {}};
   for (size_t i = 2; i < node->inputs().size(); ++i) loop.carried.push_back(get(node->input(i)));
   if (!unroll(node, loop)) repeat(node, loop);
 }
@@ -97,11 +109,32 @@ bool Interpreter::unroll(Node* node, Loop& loop) {
   return true;
 }
 
+// A trip sees variables as values of their own. So none may be another name of what is written.
+void Interpreter::check_names(const Loop& loop, const Trip& trip) {
+  std::set<const void*> written;
+  for (const at::Tensor& tensor : loop.written) written.merge(state_.memory(tensor));
+  if (written.empty()) return;
+  const auto expect_apart = [&](const IValue& leaf) {
+    if (!leaf.isTensor() || state_.is_number(leaf) || trip.is_block(leaf)) return;
+    for (const void* one : state_.memory(leaf.toTensor()))
+      if (written.contains(one))
+        throw Unsupported(
+            "a tensor that a loop writes in place while a variable that the loop assigns is "
+            "another name of it; raise `unroll`, or assign a clone()");
+  };
+  for (const auto& [address, program] : loop.changing) expect_apart(program);
+  const Values inputs = leaves_of(trip.inputs, state_);
+  const Values ends = leaves_of(trip.ending.outputs, state_);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (trip.is_block(inputs[i])) expect_apart(ends[i]);
+}
+
 void Interpreter::repeat(Node* node, Loop& loop) {
   constexpr int kRounds = 10;
   for (int round = 0; round < kRounds; ++round) {
     Trip once = trip(node, loop);
     if (widen(loop, once)) continue;
+    check_names(loop, once);
     const bool all_trips = loop.trips.isInt() && loop.counted() && loop.go.isBool() &&
                            once.go.isBool() && once.go.toBool();
     all_trips ? scan(node, loop, once) : repeat_while(node, loop, once);
@@ -112,67 +145,82 @@ void Interpreter::repeat(Node* node, Loop& loop) {
 
 Interpreter::Trip Interpreter::trip(Node* node, Loop& loop) {
   Trip trip;
-  std::vector<IValue> computed;
-  for (const IValue& leaf : leaves_of(loop.carried))
-    if (leaf.isTensor()) computed.push_back(leaf);
-  for (const IValue& leaf : computed) trip.init.push_back(state_.value(leaf.toTensor()));
+  for (const IValue& leaf : leaves_of(loop.carried, state_))
+    if (loop.changes(leaf)) trip.init.push_back(state_.value(leaf.toTensor()));
   for (const at::Tensor& tensor : loop.written) trip.init.push_back(state_.value(tensor));
   std::vector<Type> types;
   for (const Tensor& tensor : trip.init) types.push_back(tensor.type());
   types.push_back(composit::tensor_type(DType::int64, {}));
   types.push_back(composit::tensor_type(DType::bool_, {}));
 
-  trip.mark = state_.mark();
+  const Mark mark = state_.mark();
   const Undecided undecided(branches_);
   trip.traced.emplace(types, [&](const Tensors& blocks) {
-    size_t next = 0;
-    for (const IValue& value : loop.carried)
-      trip.inputs.push_back(map_leaves(value, [&](const IValue& leaf) -> IValue {
-        if (!leaf.isTensor()) return leaf;
-        const Tensor& block = blocks[next++];
-        const IValue at = state_.is_number(leaf) ? state_.number(block) : state_.tensor(block);
-        trip.starts[at.unsafeToTensorImpl()] = leaf;
-        return at;
-      }));
-    for (const at::Tensor& tensor : loop.written) state_.write(tensor, blocks[next++]);
-    trip.slots.counters = {{blocks[trip.counter()]}};
-    Values arguments = {state_.number(blocks[trip.counter()])};
-    arguments.insert(arguments.end(), trip.inputs.begin(), trip.inputs.end());
-    slots_.push_back(&trip.slots);
-    const Values results = run(node->blocks()[0], arguments);
-    slots_.pop_back();
-    trip.go = results[0];
-    for (size_t i = 1; i < results.size(); ++i) trip.outputs.push_back(settled(results[i]));
+    run_body(node->blocks()[0], loop, trip, mark, blocks);
     return Tensors{};
   });
-  trip.changes = state_.undo(trip.mark);
-  if (trip.changes.others)
+  state_.undo(mark);
+  if (trip.ending.changes.others)
     throw Unsupported("a dict or an attribute that is changed in a loop that is not unrolled");
   return trip;
 }
 
-// Carries what the trip showed to change: numbers that were known before, memory that is written.
+void Interpreter::run_body(Block* body, const Loop& loop, Trip& trip, const Mark& mark,
+                           const Tensors& blocks) {
+  size_t next = 0;
+  std::vector<std::pair<at::Tensor, Tensor>> own;
+  for (const IValue& value : loop.carried)
+    trip.inputs.push_back(map_leaves(value, state_, [&](const IValue& leaf) {
+      if (!loop.changes(leaf)) return leaf;
+      const Tensor& block = blocks[next++];
+      const IValue at = state_.is_number(leaf) ? state_.number(block) : state_.tensor(block);
+      trip.starts[at.unsafeToTensorImpl()] = leaf;
+      own.emplace_back(at.toTensor(), block);
+      return at;
+    }));
+  for (const at::Tensor& tensor : loop.written) state_.write(tensor, blocks[next++]);
+  trip.slots.counters = {{blocks[trip.counter()]}};
+  Values arguments = {state_.number(blocks[trip.counter()])};
+  arguments.insert(arguments.end(), trip.inputs.begin(), trip.inputs.end());
+  slots_.push_back(&trip.slots);
+  Values results = run(body, arguments);
+  slots_.pop_back();
+  trip.go = results[0];
+  end({results.begin() + 1, results.end()}, mark, trip.ending);
+  for (const auto& [at, block] : own)
+    if (!(state_.value(at).lazy() == block.lazy()))
+      throw Unsupported(
+          "a tensor that a loop both assigns and writes in place, as by y += x, where it is not "
+          "unrolled: assign it, as by y = y + x");
+}
+
+// Carries what the trip showed to change: variables, numbers that were known before, memory that is
+// written.
 bool Interpreter::widen(Loop& loop, const Trip& trip) {
   bool widened = false;
+  const Ending before{};
   const auto start_of = [&](const IValue& leaf) {
-    const auto start =
-        leaf.isTensor() ? trip.starts.find(leaf.unsafeToTensorImpl()) : trip.starts.end();
-    return start == trip.starts.end() ? leaf : start->second;
+    return trip.is_block(leaf) ? trip.starts.at(leaf.unsafeToTensorImpl()) : leaf;
   };
   for (size_t i = 0; i < loop.carried.size(); ++i) {
-    const IValue merged = merge(
-        trip.inputs[i], trip.outputs[i], state_, [&](const IValue& a, const IValue& b) -> IValue {
-          const auto [before, after] = alike(a, b);
-          if (a.isTensor() && before.dtype() == state_.value(a.toTensor()).dtype()) return a;
-          widened = true;
-          const bool number = is_python_number(a) || is_python_number(b);
-          const Tensor start = a.isTensor() ? tensor_of(start_of(a)) : before;
-          return number ? state_.number(composit::to(start, before.dtype()))
-                        : IValue(state_.tensor(start));
-        });
-    loop.carried[i] = map_leaves(merged, start_of);
+    const auto change = [&](const IValue& a, const IValue& b) {
+      const auto [x, y] = alike(before, a, trip.ending, b);
+      if (trip.is_block(a) && x.dtype() == state_.value(a.toTensor()).dtype()) return a;
+      widened = true;
+      const bool number = is_python_number(a) || is_python_number(b);
+      const Tensor start = trip.is_block(a) ? tensor_of(trip.starts.at(a.unsafeToTensorImpl())) : x;
+      const IValue at =
+          number ? state_.number(composit::to(start, x.dtype())) : IValue(state_.tensor(start));
+      const IValue program =
+          trip.is_block(a) ? loop.changing.at(start_of(a).unsafeToTensorImpl()) : a;
+      loop.changing.emplace(at.unsafeToTensorImpl(), program);
+      return at;
+    };
+    const IValue merged =
+        merge(trip.inputs[i], trip.ending.outputs[i], state_, trip.ending.mark, change);
+    loop.carried[i] = map_leaves(merged, state_, start_of);
   }
-  for (const Changes::Written& one : trip.changes.tensors) {
+  for (const Changes::Written& one : trip.ending.changes.tensors) {
     const bool known = std::any_of(loop.written.begin(), loop.written.end(),
                                    [&](const at::Tensor& t) { return t.is_same(one.tensor); });
     if (!known) loop.written.push_back(one.tensor);
@@ -182,16 +230,21 @@ bool Interpreter::widen(Loop& loop, const Trip& trip) {
 }
 
 // The values of the blocks in the next trip.
-Interpreter::Tensors Interpreter::next_values(Loop& loop, const Trip& trip) {
+Interpreter::Tensors Interpreter::next_values(const Loop& loop, const Trip& trip) {
   Tensors next;
-  const Values inputs = leaves_of(trip.inputs), outputs = leaves_of(trip.outputs);
+  const Values inputs = leaves_of(trip.inputs, state_),
+               outputs = leaves_of(trip.ending.outputs, state_);
   COMPOSIT_ASSERT(inputs.size() == outputs.size(), "a loop changes the structure it carries");
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].isTensor() && trip.starts.contains(inputs[i].unsafeToTensorImpl()))
-      next.push_back(
-          composit::to(tensor_of(outputs[i]), state_.value(inputs[i].toTensor()).dtype()));
+    if (trip.is_block(inputs[i])) {
+      const Tensor block = state_.value(inputs[i].toTensor());
+      // A variable that is not assigned on this way is not read either.
+      next.push_back(is_uninitialized(outputs[i])
+                         ? block
+                         : composit::to(value_in(trip.ending, outputs[i]), block.dtype()));
+    }
   for (const at::Tensor& tensor : loop.written)
-    for (const Changes::Written& one : trip.changes.tensors)
+    for (const Changes::Written& one : trip.ending.changes.tensors)
       if (one.tensor.is_same(tensor)) next.push_back(one.value);
   return next;
 }
@@ -243,10 +296,15 @@ Tensors Interpreter::cut_at_slots(composit::Traced& body, const Slots& slots, in
 
 void Interpreter::scan(Node* node, Loop& loop, Trip& trip) {
   const int64_t length = loop.trips.toInt();
-  const std::vector<Appended> appended = appended_of(trip.changes, state_, trip.mark);
+  const std::vector<Appended> appended = appended_of(trip.ending.changes, state_, trip.ending.mark);
   Tensors given = next_values(loop, trip);
+  // A tensor from before the loop is appended itself, as in every trip.
+  const auto same = [&](const IValue& item) {
+    return item.isTensor() && !state_.is_number(item) && state_.is_older(item, trip.ending.mark);
+  };
   for (const Appended& one : appended)
-    for (const IValue& item : one.items) given.push_back(tensor_of(item));
+    for (const IValue& item : one.items)
+      if (!same(item)) given.push_back(value_in(trip.ending, item));
   trip.traced->give(given);
   const Tensors cut = cut_at_slots(*trip.traced, trip.slots, length);
   const std::vector<bool> used = trip.traced->used();
@@ -266,25 +324,41 @@ void Interpreter::scan(Node* node, Loop& loop, Trip& trip) {
           ? composit::apply("composit::map", {sequences, closed.outside, body, length})
           : composit::apply("composit::scan",
                             {trip.init, sequences, closed.outside, Tensor(), body, length, false});
-  finish(node, loop, trip, results);
+  finish(node, loop, trip, results, Tensor());
   size_t next = carried;
   for (const Appended& one : appended) {
+    std::vector<std::function<IValue(int64_t trip)>> make;
+    for (const IValue& item : one.items) {
+      if (same(item))
+        make.push_back([&](int64_t) { return item; });
+      else
+        make.push_back(
+            [&, all = results[next++]](int64_t i) { return appended_item(trip, item, all, i); });
+    }
     Values items = one.before;
     for (int64_t i = 0; i < length; ++i)
-      for (size_t k = 0; k < one.items.size(); ++k) {
-        const Tensor item = composit::select_at(results[next + k], 0, i);
-        items.push_back(is_python_number(one.items[k]) ? state_.number(item)
-                                                       : IValue(state_.tensor(item)));
-      }
-    next += one.items.size();
+      for (const auto& item : make) items.push_back(item(i));
     state_.set_items(one.list, items);
   }
 }
 
+// What was appended in a trip, `item` in its body, as a slot of all.
+IValue Interpreter::appended_item(const Trip& trip, const IValue& item, const Tensor& all,
+                                  int64_t i) {
+  const Tensor slot = composit::select_at(all, 0, i);
+  if (is_python_number(item)) return state_.number(slot);
+  const IValue made = state_.tensor(slot);
+  const auto others = alternatives_in(trip.ending, item);
+  if (trip.is_block(item) || !others || !others->empty()) state_.freeze(made, {item});
+  return made;
+}
+
 void Interpreter::repeat_while(Node* node, Loop& loop, Trip& trip) {
-  if (!trip.changes.lists.empty())
+  if (!trip.ending.changes.lists.empty())
     throw Unsupported("a list that is changed in a loop whose number of trips is computed");
   const bool decides = !(loop.go.isBool() && trip.go.isBool() && trip.go.toBool());
+  if (!decides && !loop.counted())
+    throw composit::UserError("a loop that does not end: its condition is always true");
   Tensors given = next_values(loop, trip);
   trip.traced->give(given);
   const bool counts = loop.counted() || trip.traced->used()[trip.counter()];
@@ -317,21 +391,40 @@ void Interpreter::repeat_while(Node* node, Loop& loop, Trip& trip) {
   const composit::Closed closed = composit::close({condition, *trip.traced}, order);
   const bool known = loop.counted() && loop.trips.isInt();
   const int64_t limit = known ? loop.trips.toInt() : limits_.trips;
-  finish(
-      node, loop, trip,
-      composit::apply("composit::while_loop", {init, closed.outside, Attribute(closed.regions[0]),
-                                               Attribute(closed.regions[1]), limit}));
+  const Tensors results = composit::apply(
+      "composit::while_loop",
+      {init, closed.outside, Attribute(closed.regions[0]), Attribute(closed.regions[1]), limit});
+  finish(node, loop, trip, results, composit::eq(results.back(), 0));
 }
 
-// What the loop leaves behind, from the first results of its node.
-void Interpreter::finish(Node* node, Loop& loop, const Trip& trip, const Tensors& results) {
-  size_t next = 0;
+// What the loop leaves behind, from the first results of its node. `never`: whether there was no
+// trip; absent: there is one.
+void Interpreter::finish(Node* node, const Loop& loop, const Trip& trip, const Tensors& results,
+                         const Tensor& never) {
+  size_t next = 0, leaf = 0;
+  const Values ends = leaves_of(trip.ending.outputs, state_);
+  const auto left = [&](const Tensor& result, const IValue& start, const IValue& end) -> IValue {
+    const auto others = alternatives_in(trip.ending, end);
+    const IValue& before = loop.changing.at(start.unsafeToTensorImpl());
+    std::vector<Alternative> alternatives;
+    if (never.defined() && before.isTensor()) alternatives = {{never, before.toTensor()}};
+    const IValue made = state_.either(result, alternatives);
+    // What the body did not make may be any tensor that the loop began with, or that stays.
+    if (trip.is_block(end) || !others || !others->empty()) {
+      Values all = {end};
+      for (const auto& [address, program] : loop.changing) all.push_back(program);
+      state_.freeze(made, all);
+    }
+    return made;
+  };
   Values outputs;
-  for (size_t i = 0; i < trip.inputs.size(); ++i)
-    outputs.push_back(map_leaves(trip.inputs[i], [&](const IValue& leaf) -> IValue {
-      if (!leaf.isTensor() || !trip.starts.contains(leaf.unsafeToTensorImpl())) return leaf;
+  for (const IValue& input : trip.inputs)
+    outputs.push_back(map_leaves(input, state_, [&](const IValue& at) -> IValue {
+      const IValue& end = ends.at(leaf++);
+      if (!trip.is_block(at)) return at;
       const Tensor& result = results.at(next++);
-      return state_.is_number(leaf) ? state_.number(result) : IValue(state_.tensor(result));
+      if (state_.is_number(at)) return state_.number(result);
+      return left(result, trip.starts.at(at.unsafeToTensorImpl()), end);
     }));
   for (const at::Tensor& tensor : loop.written) state_.write(tensor, results.at(next++));
   set(node, outputs);

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "composit/ir/error.h"
+#include "composit/ops/functions.h"
+#include "frontends/torchscript/place.h"
 #include "frontends/torchscript/views.h"
 #include "tracer/convert.h"
 
@@ -44,6 +46,11 @@ void restore(const IValue& container, const IValue& content) {
   }
 }
 
+[[noreturn]] void refuse_frozen(const char* what) {
+  throw Unsupported(std::string("a write to a ") + what +
+                    " that is one or another, as what is computed decides; write to a copy of it");
+}
+
 }  // namespace
 
 const void* identity(const IValue& value) {
@@ -72,17 +79,11 @@ State::Symbol& State::symbol(const at::Tensor& tensor) const {
   return *found;
 }
 
-State::Symbol& State::base_of(Symbol& symbol) const {
-  Symbol* base = &symbol;
-  while (base->parent.defined()) base = find(base->parent);
-  return *base;
-}
-
 at::Tensor State::tensor(const Tensor& value, at::Tensor at) {
   if (!at.defined()) at = without_elements(value);
   auto symbol = std::make_unique<Symbol>();
   symbol->at = at;
-  symbol->value = value;
+  symbol->content.value = value;
   symbol->born = ++clock_;
   ++values_made_;
   symbols_[at.unsafeGetTensorImpl()] = std::move(symbol);
@@ -106,7 +107,15 @@ at::Tensor State::view(const Tensor& value, at::Tensor at, const at::Tensor& par
   Symbol& view = symbol(made);
   view.parent = parent;
   view.step = std::move(step);
-  view.version = base_of(view).version;
+  view.content.version = refreshed(parent).content.version;
+  return made;
+}
+
+at::Tensor State::either(const Tensor& value, const std::vector<Alternative>& alternatives) {
+  const at::Tensor made = tensor(value);
+  Symbol& one = symbol(made);
+  one.alternatives = alternatives;
+  one.content.seen = versions_of(alternatives);
   return made;
 }
 
@@ -115,34 +124,58 @@ bool State::is_number(const IValue& value) const {
   return found != nullptr && found->number;
 }
 
-bool State::is_view(const at::Tensor& tensor) const {
-  const Symbol* found = find(tensor);
-  return found != nullptr && found->parent.defined();
+std::vector<Alternative> State::alternatives(const at::Tensor& tensor) const {
+  return symbol(tensor).alternatives;
 }
 
-void State::set(Symbol& symbol, const Tensor& value, uint64_t version) {
-  journal_.push_back({symbol.at, symbol.value, symbol.version, {}, false});
-  symbol.value = value;
-  symbol.version = version;
+const void* State::root(const at::Tensor& tensor) const {
+  const Symbol* one = &symbol(tensor);
+  while (one->parent.defined()) one = find(one->parent);
+  return one;
 }
 
-Tensor State::value(const at::Tensor& tensor) {
+void State::set(Symbol& symbol, Content content) {
+  journal_.push_back({symbol.at, symbol.content, {}, false});
+  symbol.content = std::move(content);
+}
+
+std::vector<uint64_t> State::versions_of(const std::vector<Alternative>& alternatives) {
+  std::vector<uint64_t> versions;
+  for (const Alternative& one : alternatives)
+    versions.push_back(refreshed(one.tensor).content.version);
+  return versions;
+}
+
+State::Symbol& State::refreshed(const at::Tensor& tensor) {
   Symbol& wanted = symbol(tensor);
-  const uint64_t version = base_of(wanted).version;
-  if (wanted.version != version && wanted.parent.defined()) {
-    set(wanted, shown(value(wanted.parent), wanted.step), version);
+  if (wanted.parent.defined()) {
+    const Content& shows = refreshed(wanted.parent).content;
+    if (wanted.content.version != shows.version)
+      set(wanted, {shown(shows.value, wanted.step), shows.version, {}, wanted.content.frozen});
+  } else if (!wanted.alternatives.empty()) {
+    std::vector<uint64_t> versions = versions_of(wanted.alternatives);
+    if (versions == wanted.content.seen) return wanted;
+    Tensor now = wanted.content.value;
+    for (const Alternative& one : wanted.alternatives)
+      now = composit::where(one.selected, value(one.tensor), now);
+    set(wanted, {now, ++clock_, std::move(versions), wanted.content.frozen});
   }
-  return wanted.value;
+  return wanted;
 }
+
+Tensor State::value(const at::Tensor& tensor) { return refreshed(tensor).content.value; }
 
 void State::write(const at::Tensor& tensor, const Tensor& value) {
   Symbol& written = symbol(tensor);
+  if (written.content.frozen) refuse_frozen("tensor");
   if (written.parent.defined()) {
     write(written.parent, with_view_written(this->value(written.parent), written.step, value));
-    set(written, value, base_of(written).version);
-  } else {
-    set(written, value, ++clock_);
+    set(written, {value, refreshed(written.parent).content.version, {}});
+    return;
   }
+  for (const Alternative& one : written.alternatives)
+    write(one.tensor, composit::where(one.selected, value, this->value(one.tensor)));
+  set(written, {value, ++clock_, versions_of(written.alternatives)});
 }
 
 void State::made(const IValue& container) {
@@ -150,8 +183,62 @@ void State::made(const IValue& container) {
 }
 
 void State::will_change(const IValue& container) {
-  if (identity(container) != nullptr)
-    journal_.push_back({container, {}, 0, content_of(container), false});
+  const void* address = identity(container);
+  if (address == nullptr) return;
+  const auto found = containers_.find(address);
+  if (found == containers_.end())
+    throw Unsupported("a list, dict or object that belongs to a module is changed");
+  if (found->second.frozen) refuse_frozen("list or dict");
+  journal_.push_back({container, {}, content_of(container), false});
+}
+
+// The symbols whose memory the tensor may show.
+template <class Visit>
+void State::for_each_memory(const at::Tensor& tensor, const Visit& visit) const {
+  std::vector<Symbol*> open = {&symbol(tensor)};
+  std::set<const Symbol*> seen;
+  while (!open.empty()) {
+    Symbol* one = open.back();
+    open.pop_back();
+    if (!seen.insert(one).second) continue;
+    if (one->parent.defined()) {
+      open.push_back(find(one->parent));
+      continue;
+    }
+    visit(*one);
+    for (const Alternative& other : one->alternatives) open.push_back(find(other.tensor));
+    for (const at::Tensor& other : one->maybe) open.push_back(find(other));
+  }
+}
+
+std::set<const void*> State::memory(const at::Tensor& tensor) const {
+  std::set<const void*> all;
+  for_each_memory(tensor, [&](const Symbol& one) { all.insert(&one); });
+  return all;
+}
+
+void State::freeze(const IValue& value, const std::vector<IValue>& others) {
+  if (!value.isTensor()) {
+    containers_.at(identity(value)).frozen = true;
+    for (const IValue& other : others)
+      if (const auto found = containers_.find(identity(other)); found != containers_.end())
+        found->second.frozen = true;
+    return;
+  }
+  for (const IValue& other : others)
+    if (other.isTensor()) symbol(value.toTensor()).maybe.push_back(other.toTensor());
+  for_each_memory(value.toTensor(), [&](Symbol& one) {
+    Content frozen = one.content;
+    frozen.frozen = true;
+    set(one, std::move(frozen));
+  });
+}
+
+bool State::is_own(const IValue& value, const Mark& mark) const {
+  if (!value.isTensor()) return born(value) > mark.born;
+  const Symbol& now = symbol(value.toTensor());
+  return now.born > mark.born && !now.parent.defined() && !now.content.frozen &&
+         now.alternatives.empty();
 }
 
 void State::set_items(const IValue& list, const std::vector<IValue>& items) {
@@ -162,7 +249,7 @@ void State::set_items(const IValue& list, const std::vector<IValue>& items) {
 }
 
 void State::read(const IValue& list) {
-  if (list.isList()) journal_.push_back({list, {}, 0, {}, true});
+  if (list.isList()) journal_.push_back({list, {}, {}, true});
 }
 
 bool State::was_read(const IValue& list, const Mark& mark) const {
@@ -173,16 +260,17 @@ bool State::was_read(const IValue& list, const Mark& mark) const {
 
 Mark State::mark() { return {journal_.size(), ++clock_}; }
 
-uint64_t State::born(const Entry& entry) const {
-  if (entry.what.isTensor()) return symbol(entry.what.toTensor()).born;
-  const auto found = containers_.find(identity(entry.what));
-  return found == containers_.end() ? 0 : found->second.second;
+uint64_t State::born(const IValue& value) const {
+  if (value.isTensor()) return symbol(value.toTensor()).born;
+  const auto found = containers_.find(identity(value));
+  return found == containers_.end() ? 0 : found->second.born;
 }
 
 void State::add_changes(const Entry& entry, Changes& changes) const {
   if (entry.what.isTensor()) {
     const Symbol& now = symbol(entry.what.toTensor());
-    if (!now.parent.defined()) changes.tensors.push_back({now.at, now.value});
+    const bool written = now.content.version != entry.content.version;
+    if (written && !now.parent.defined()) changes.tensors.push_back({now.at, now.content.value});
   } else if (entry.what.isList()) {
     changes.lists.push_back({entry.what, entry.what.toList().vec()});
   } else {
@@ -190,35 +278,37 @@ void State::add_changes(const Entry& entry, Changes& changes) const {
   }
 }
 
-// What is younger than the mark stays as it is: whoever has it, has it from what ran since.
-Changes State::undo(const Mark& mark) {
+bool State::counts(const Entry& entry, const Mark& mark) const {
+  return !entry.read && is_older(entry.what, mark);
+}
+
+Changes State::changes(const Mark& mark) const {
   Changes changes;
   std::set<const void*> seen;
-  const auto counts = [&](const Entry& entry) { return !entry.read && born(entry) < mark.born; };
   for (size_t i = mark.place; i < journal_.size(); ++i) {
     const Entry& entry = journal_[i];
     const void* address =
         entry.what.isTensor() ? entry.what.unsafeToTensorImpl() : identity(entry.what);
-    if (counts(entry) && seen.insert(address).second) add_changes(entry, changes);
+    if (counts(entry, mark) && seen.insert(address).second) add_changes(entry, changes);
   }
-  for (size_t i = journal_.size(); i-- > mark.place;) {
-    const Entry& entry = journal_[i];
-    if (!counts(entry)) continue;
-    if (entry.what.isTensor()) {
-      Symbol& symbol = this->symbol(entry.what.toTensor());
-      symbol.value = entry.value;
-      symbol.version = entry.version;
-    } else {
-      restore(entry.what, entry.content);
-    }
-  }
-  // Reads stay: whoever encloses the mark asks for them.
+  return changes;
+}
+
+// What is younger than the mark stays as it is: whoever has it, has it from what ran since. Reads
+// stay, too: whoever encloses the mark asks for them.
+void State::undo(const Mark& mark) {
   std::vector<Entry> reads;
-  for (size_t i = mark.place; i < journal_.size(); ++i)
-    if (journal_[i].read) reads.push_back(std::move(journal_[i]));
+  for (size_t i = journal_.size(); i-- > mark.place;) {
+    Entry& entry = journal_[i];
+    if (entry.read)
+      reads.push_back(std::move(entry));
+    else if (counts(entry, mark) && entry.what.isTensor())
+      symbol(entry.what.toTensor()).content = entry.content;
+    else if (counts(entry, mark))
+      restore(entry.what, entry.items);
+  }
   journal_.resize(mark.place);
   std::move(reads.begin(), reads.end(), std::back_inserter(journal_));
-  return changes;
 }
 
 }  // namespace flashlight::torchscript

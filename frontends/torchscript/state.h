@@ -18,6 +18,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -33,6 +34,12 @@ struct ViewStep {
   std::string op;
   std::vector<composit::ArgumentValue> arguments;  // behind the first
   size_t output = 0;
+};
+
+// A tensor that another one stands for, where `selected`, one bool, holds.
+struct Alternative {
+  composit::Tensor selected;
+  at::Tensor tensor;
 };
 
 struct Mark {
@@ -65,53 +72,87 @@ class State {
   IValue number(const composit::Tensor& value);
   at::Tensor view(const composit::Tensor& value, at::Tensor at, const at::Tensor& parent,
                   ViewStep step);
+  // One of several, as what is computed decides: who writes it, writes the one that is selected.
+  at::Tensor either(const composit::Tensor& value, const std::vector<Alternative>& alternatives);
 
   bool knows(const at::Tensor& tensor) const { return find(tensor) != nullptr; }
   bool is_number(const IValue& value) const;
-  bool is_view(const at::Tensor& tensor) const;
   // Of a tensor it knows; after writes through other views of the same memory, too.
   composit::Tensor value(const at::Tensor& tensor);
-  // UserError where the tensor is a view through which composit cannot write.
+  // Unsupported where the tensor is a view through which composit cannot write, or is frozen.
   void write(const at::Tensor& tensor, const composit::Tensor& value);
 
-  // To be called when a container is made, and before one is changed.
+  // To be called when the program makes a container, and before it changes one. Unsupported where
+  // that is not the program's own (a list of a module), or frozen.
   void made(const IValue& container);
   void will_change(const IValue& container);
+  // A tensor or list that may be one of others, and it is not known which: none of them can be
+  // written any more.
+  void freeze(const IValue& value, const std::vector<IValue>& others);
+  bool is_frozen(const at::Tensor& tensor) const { return symbol(tensor).content.frozen; }
+  bool is_older(const IValue& value, const Mark& mark) const { return born(value) < mark.born; }
+  // Whether a tensor or container was made since the mark, and shows no memory of others.
+  bool is_own(const IValue& value, const Mark& mark) const;
+  bool is_view(const at::Tensor& tensor) const { return symbol(tensor).parent.defined(); }
+  std::vector<Alternative> alternatives(const at::Tensor& tensor) const;
+  // The tensor whose memory a view shows.
+  const void* root(const at::Tensor& tensor) const;
+  // That of whatever a tensor may be.
+  std::set<const void*> memory(const at::Tensor& tensor) const;
   void set_items(const IValue& list, const std::vector<IValue>& items);
   // Reads of lists, to tell whether a list that a loop appends to is read there.
   void read(const IValue& list);
   bool was_read(const IValue& list, const Mark& mark) const;
 
   Mark mark();
-  Changes undo(const Mark& mark);
+  Changes changes(const Mark& mark) const;
+  void undo(const Mark& mark);
   // How many values were made so far.
   uint64_t values_made() const { return values_made_; }
 
  private:
+  // What changes of a symbol, when it or what it shows is written.
+  struct Content {
+    composit::Tensor value;
+    uint64_t version = 0;
+    std::vector<uint64_t> seen;  // versions of the alternatives
+    bool frozen = false;
+  };
   struct Symbol {
     at::Tensor at;  // keeps the address from being taken by another
-    composit::Tensor value;
+    Content content;
     bool number = false;
-    uint64_t born = 0, version = 0;
+    uint64_t born = 0;
     at::Tensor parent;  // of a view
     ViewStep step;
+    std::vector<Alternative> alternatives;
+    std::vector<at::Tensor> maybe;  // of a frozen one: others that it may be
   };
   struct Entry {
     IValue what;
-    composit::Tensor value;  // of a tensor: what it was
-    uint64_t version = 0;
-    IValue content;  // of a container: a copy of what it held
+    Content content;  // of a tensor: what it was
+    IValue items;     // of a container: a copy of what it held
     bool read = false;
   };
   Symbol* find(const at::Tensor& tensor) const;
   Symbol& symbol(const at::Tensor& tensor) const;
-  Symbol& base_of(Symbol& symbol) const;
-  void set(Symbol& symbol, const composit::Tensor& value, uint64_t version);
+  // Brings it up to date with what it shows.
+  Symbol& refreshed(const at::Tensor& tensor);
+  std::vector<uint64_t> versions_of(const std::vector<Alternative>& alternatives);
+  void set(Symbol& symbol, Content content);
+  template <class Visit>
+  void for_each_memory(const at::Tensor& tensor, const Visit& visit) const;
+  bool counts(const Entry& entry, const Mark& mark) const;
   void add_changes(const Entry& entry, Changes& changes) const;
-  uint64_t born(const Entry& entry) const;
+  uint64_t born(const IValue& value) const;
 
   std::unordered_map<const void*, std::unique_ptr<Symbol>> symbols_;  // by tensor
-  std::unordered_map<const void*, std::pair<IValue, uint64_t>> containers_;
+  struct Container {
+    IValue at;
+    uint64_t born = 0;
+    bool frozen = false;
+  };
+  std::unordered_map<const void*, Container> containers_;
   std::vector<Entry> journal_;
   uint64_t clock_ = 0, values_made_ = 0;
 };

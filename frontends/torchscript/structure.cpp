@@ -10,12 +10,12 @@ namespace {
 
 bool is_leaf(const IValue& value) { return value.isTensor() || value.isScalar(); }
 
-// The same number, or the same value of the graph.
+// The same tensor, not only the same value: who writes one of two writes it alone. Of numbers, the
+// same value.
 bool is_same(const IValue& a, const IValue& b, State& state) {
   if (a.isTensor() && b.isTensor())
     return a.toTensor().is_same(b.toTensor()) ||
-           (state.knows(a.toTensor()) && state.knows(b.toTensor()) &&
-            state.is_number(a) == state.is_number(b) &&
+           (state.is_number(a) && state.is_number(b) &&
             state.value(a.toTensor()).lazy() == state.value(b.toTensor()).lazy());
   if (a.isTensor() || b.isTensor() || a.tagKind() != b.tagKind()) return false;
   if (a.isDouble()) {  // by bits: -0.0 is not 0.0
@@ -32,7 +32,8 @@ bool is_same(const IValue& a, const IValue& b, State& state) {
 
 class Merge {
  public:
-  Merge(State& state, const MergeLeaves& leaf) : state_(state), leaf_(leaf) {}
+  Merge(State& state, const Mark& mark, const MergeLeaves& leaf)
+      : state_(state), mark_(mark), leaf_(leaf) {}
 
   IValue operator()(const IValue& a, const IValue& b) {
     if (is_uninitialized(a) && is_uninitialized(b)) return a;
@@ -83,31 +84,51 @@ class Merge {
     c10::impl::GenericList merged((no_a ? b : a).toList().elementType());
     for (const IValue& item : items(x, y, no_a, no_b)) merged.push_back(item);
     state_.made(merged);
+    if ((!no_a && !state_.is_own(a, mark_)) || (!no_b && !state_.is_own(b, mark_)))
+      state_.freeze(merged, {a, b});
     return merged;
   }
 
   State& state_;
+  const Mark& mark_;
   const MergeLeaves& leaf_;
 };
 
 }  // namespace
 
-IValue merge(const IValue& a, const IValue& b, State& state, const MergeLeaves& leaf) {
-  return Merge(state, leaf)(a, b);
+IValue merge(const IValue& a, const IValue& b, State& state, const Mark& mark,
+             const MergeLeaves& leaf) {
+  return Merge(state, mark, leaf)(a, b);
 }
 
-IValue map_leaves(const IValue& value, const MapLeaf& leaf) {
+namespace {
+
+// `items`, each mapped; whether one of them changed.
+bool map_items(std::vector<IValue>& items, State& state, const MapLeaf& leaf) {
+  bool changed = false;
+  for (IValue& item : items) {
+    IValue mapped = map_leaves(item, state, leaf);
+    changed = changed || !mapped.is(item);
+    item = std::move(mapped);
+  }
+  return changed;
+}
+
+}  // namespace
+
+IValue map_leaves(const IValue& value, State& state, const MapLeaf& leaf) {
   if (value.isTuple()) {
-    std::vector<IValue> items;
-    for (const IValue& item : value.toTupleRef().elements())
-      items.push_back(map_leaves(item, leaf));
-    return c10::ivalue::Tuple::create(std::move(items));
+    std::vector<IValue> items = value.toTupleRef().elements().vec();
+    return map_items(items, state, leaf) ? c10::ivalue::Tuple::create(std::move(items)) : value;
   }
   if (value.isList()) {
-    const auto list = value.toList();
-    c10::impl::GenericList items(list.elementType());
-    for (const IValue& item : list.vec()) items.push_back(map_leaves(item, leaf));
-    return items;
+    std::vector<IValue> items = value.toList().vec();
+    if (!map_items(items, state, leaf)) return value;
+    c10::impl::GenericList mapped(value.toList().elementType());
+    for (const IValue& item : items) mapped.push_back(item);
+    state.made(mapped);
+    state.freeze(mapped, {value});
+    return mapped;
   }
   return leaf(value);
 }

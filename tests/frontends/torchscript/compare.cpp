@@ -220,6 +220,38 @@ bool holds(const Graph& graph, const std::string& operation) {
   return false;
 }
 
+std::string compare_values(const Case& one) {
+  Eager eager(one);
+  Graph graph;
+  try {
+    graph = torchscript::compile(one.text, "<text>", one.limits)
+                .graph(last_function(one.text), one.arguments);
+  } catch (const composit::UserError& refusal) {
+    return refusal.what();
+  }
+  Tensors inputs;
+  Arrays arrays;
+  for (const IValue& argument : one.arguments)
+    if (argument.isTensor()) inputs.push_back(argument.toTensor());
+  for (const at::Tensor& input : inputs) arrays.push_back(tracer::to_array(input));
+  composit::verify(graph);
+  Tensors expected;
+  try {
+    expected = eager(one, inputs);
+  } catch (const std::exception& error) {
+    return std::string("LibTorch: ") + error.what();
+  }
+  const Arrays values = composit::evaluate(graph, arrays);
+  EXPECT_GE(values.size(), expected.size());
+  for (size_t i = 0; i < std::min(values.size(), expected.size()); ++i)
+    EXPECT_EQ(composit::test::difference(values[i],
+                                         tracer::to_array(expected[i].detach().contiguous()), 64),
+              "")
+        << "result " << i << " of\n"
+        << composit::print(graph);
+  return {};
+}
+
 void check(const std::vector<Case>& cases) {
   std::vector<Checked> all;
   std::vector<Graph> graphs;

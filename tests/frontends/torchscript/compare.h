@@ -30,6 +30,10 @@ struct Case {
 // autograd's where all arguments are tensors.
 void check(const std::vector<Case>& cases);
 
+// Values of one case by the reference alone; what composit, or LibTorch, says where it
+// refuses the text.
+std::string compare_values(const Case& one);
+
 // The name of the last function of a text.
 std::string last_function(const std::string& text);
 // A tensor of float64 with random elements, away from 0.

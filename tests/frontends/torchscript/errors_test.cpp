@@ -90,11 +90,11 @@ TEST(Errors, of_values_that_must_be_known) {
 }
 
 TEST(Errors, of_branches_and_loops) {
-  EXPECT_THAT(error("def f(x: Tensor):\n    if bool(x.sum() > 0):\n        return x\n"
-                    "    return x.sum()\n",
-                    {random({2})}),
-              AllOf(StartsWith("[torchscript] model.py:2:5: "),
-                    HasSubstr("a tensor float64[2] and a tensor float64[]")));
+  EXPECT_THAT(
+      error("def f(x: Tensor):\n    if bool(x.sum() > 0):\n        return x\n"
+            "    return x.sum()\n",
+            {random({2})}),
+      AllOf(StartsWith("[torchscript] model.py:2:5: "), HasSubstr("float64[2] and float64[]")));
   EXPECT_THAT(error("def f(x: Tensor):\n    for i in range(20):\n        x = torch.cat([x, x])\n"
                     "    return x\n",
                     {random({2})}),
@@ -107,6 +107,27 @@ TEST(Errors, of_branches_and_loops) {
                     "        x = x * 2\n        xs.append(x)\n    return xs\n",
                     {random({2})}),
               StartsWith("[torchscript] model.py:3:5: a list that is changed in a loop"));
+}
+
+TEST(Errors, of_loops_without_end) {
+  EXPECT_THAT(
+      error("def f(x: Tensor):\n    while True:\n        x = x * 2\n    return x\n", {random({2})}),
+      StartsWith("[torchscript] model.py:2:5: a loop that does not end"));
+}
+
+// Which tensor is written must be known, or a choice of those from before.
+TEST(Errors, of_writes) {
+  EXPECT_THAT(error("def f(x: Tensor):\n    y, z = x, x\n    if bool(x.sum() > 0):\n"
+                    "        y = x * 2\n        z = y.view(2)\n    y += 1\n    return y, z\n",
+                    {random({2})}),
+              StartsWith("[torchscript] model.py:6:5: a write to a tensor that is one or another"));
+  EXPECT_THAT(
+      error("def f(x: Tensor):\n    y = x.clone()\n    for i in range(20):\n"
+            "        y += 1\n        y = y * 2\n    return y\n",
+            {random({2})}),
+      StartsWith("[torchscript] model.py:3:5: a tensor that a loop both assigns and writes"));
+  EXPECT_THAT(error("def f(x: Tensor):\n    return x.expand(2, 2).add_(1)\n", {random({2})}),
+              StartsWith("[torchscript] model.py:2:12: writing through a view"));
 }
 
 TEST(Errors, of_arguments) {

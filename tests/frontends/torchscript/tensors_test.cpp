@@ -56,6 +56,35 @@ def f(x: Tensor):
   check({{.text = text, .arguments = {random({3})}}});
 }
 
+// A tensor that is one of several, as values decide: a write changes the one that it is.
+TEST(Tensors, writes_to_one_of_several) {
+  const char* text = R"(
+def f(x: Tensor, y: Tensor):
+    a, b = x.clone(), y.clone()
+    c = a
+    if bool(x.sum() > 0):
+        if bool(y.sum() > 0):
+            c = b
+    elif bool(y.sum() > 1):
+        c = a * 2
+    c += 1
+    b *= 3
+    c[0] = 5
+    d = c
+    n = 0
+    while bool(d.sum() < y.sum()):
+        d = d * 2 + 1
+        n += 1
+    d.mul_(2)
+    return a, b, c, d, n
+)";
+  std::vector<Case> cases;
+  for (double x : {-1.0, 1.0})
+    for (double y : {-5.0, 0.5, 5.0})
+      cases.push_back({.text = text, .arguments = {random({3}) * x, random({3}, 1) * y}});
+  check(cases);
+}
+
 TEST(Tensors, containers) {
   const char* text = R"(
 def f(x: Tensor, names: List[str]):
