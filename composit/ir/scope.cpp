@@ -14,4 +14,11 @@ std::string common_scope(std::string_view a, std::string_view b) {
   return std::string(a);
 }
 
+std::string unused_name(const std::string& base, std::set<std::string>& taken) {
+  std::string name = base;
+  for (int number = 2; !taken.insert(name).second; ++number)
+    name = base + "_" + std::to_string(number);
+  return name;
+}
+
 }  // namespace composit

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "composit/ir/error.h"
+#include "composit/ir/scope.h"
 #include "composit/ir/transform.h"
 #include "composit/passes/inline_calls.h"
 
@@ -31,13 +32,6 @@ std::string name_from(std::string_view scope) {
 }
 
 // `name`, numbered where that is taken.
-std::string unused(const std::string& name, std::set<std::string>& taken) {
-  std::string free = name;
-  for (int number = 1; !taken.insert(free).second; ++number)
-    free = name + "_" + std::to_string(number);
-  return free;
-}
-
 // A parameter of the module is called as there, "attention.query.weight"; other arguments have
 // numbers.
 std::string argument_name(const LazyTensor& operand, const std::string& module, size_t number) {
@@ -135,7 +129,7 @@ class Outliner {
     std::set<std::string> taken;
     for (const Slot& slot : arguments_) {
       const LazyTensor& operand = operand_at(0, slot);
-      const std::string name = unused(argument_name(operand, outer, blocks.size()), taken);
+      const std::string name = unused_name(argument_name(operand, outer, blocks.size()), taken);
       blocks.push_back(input(name, operand.type(), InputKind::block));
     }
     return blocks;
@@ -226,7 +220,7 @@ Graph outline_repeats(const Graph& graph, const RepeatLimits& limits) {
     const auto repeat = best_repeat(sequence, limits);
     if (!repeat) return now;
     Outliner outliner(now, sequence, *repeat);
-    now = outliner.run(unused(name_from(outliner.scope()), taken));
+    now = outliner.run(unused_name(name_from(outliner.scope()), taken));
   }
 }
 

@@ -2,97 +2,60 @@
 
 namespace bert_base {
 
-struct EncoderLayerPartWeights {
-  const float (*attention_output_dense_weight)[768];
-  const float* attention_output_dense_bias;
-  const float* attention_output_layer_norm_weight;
-  const float* attention_output_layer_norm_bias;
-  const float (*intermediate_dense_weight)[768];
-  const float* intermediate_dense_bias;
-  const float (*output_dense_weight)[3072];
-  const float* output_dense_bias;
-  const float* output_layer_norm_weight;
-  const float* output_layer_norm_bias;
+struct LayerNormWeights {
+  const float* weight;
+  const float* bias;
 };
 
-struct EncoderLayerWeights {
+struct AttentionWeights {
   const float (*value_weight)[768];
   const float* value_bias;
   const float (*key_weight)[768];
   const float* key_bias;
   const float (*query_weight)[768];
   const float* query_bias;
-  EncoderLayerPartWeights encoder_layer_part;
+  const float (*dense_weight)[768];
+  const float* dense_bias;
+  LayerNormWeights layer_norm;
+};
+
+struct EncoderLayerWeights {
+  const float (*intermediate_dense_weight)[768];
+  const float* intermediate_dense_bias;
+  const float (*output_dense_weight)[3072];
+  const float* output_dense_bias;
+  AttentionWeights attention;
+  LayerNormWeights layer_norm;
 };
 
 struct Weights {
   const float (*word_embeddings_weight)[768];
   const float (*position_embeddings_weight)[768];
   const float (*token_type_embeddings_weight)[768];
-  const float* layer_norm_weight;
-  const float* layer_norm_bias;
   const float (*dense_weight)[768];
   const float* dense_bias;
+  LayerNormWeights layer_norm;
   EncoderLayerWeights encoder_layer[12];
 };
 
-// encoder.layer.0.attention.output
-void encoder_layer_part(const EncoderLayerPartWeights& weights, const float (&permute)[128][12][64],
-                        const float (&x)[128][768], float (&output_layer_norm)[128][768],
-                        std::byte* arena) {
-  auto& add = fl::at<float[128][768]>(arena, 0);
-  fl::product<float>(
-      128, 768, 768, [&](int i, int k) { return permute[i][k / 64][k % 64]; },
-      [&](int k, int j) -> auto& { return weights.attention_output_dense_weight[j][k]; },
-      [&](int i, int j, float sum) {
-        add[i][j] = sum + weights.attention_output_dense_bias[j] + x[i][j];
-      });
-  auto& attention_output_layer_norm = fl::at<float[128][768]>(arena, 1572864);
+// encoder.layer.0.attention.output.LayerNorm and 2 like it
+void layer_norm(const LayerNormWeights& weights, const float (&x)[128][768],
+                float (&add)[128][768]) {
   for (int i = 0; i < 128; ++i) {
-    const float mean = fl::sum<float>(768, [&](int j) { return add[i][j]; }) / 768.0f;
+    const float mean = fl::sum<float>(768, [&](int j) { return x[i][j]; }) / 768.0f;
     const float sum = fl::sum<float>(768, [&](int j) {
-      const float difference = add[i][j] - mean;
+      const float difference = x[i][j] - mean;
       return difference * difference;
     });
     const float rsqrt = fl::rsqrt(sum / 768.0f + 1e-12f);
-    for (int j = 0; j < 768; ++j) {
-      const float product = (add[i][j] - mean) * rsqrt;
-      const float product_2 = product * weights.attention_output_layer_norm_weight[j];
-      attention_output_layer_norm[i][j] = product_2 + weights.attention_output_layer_norm_bias[j];
-    }
-  }
-  auto& intermediate = fl::at<float[128][3072]>(arena, 0);
-  fl::product<float>(
-      128, 3072, 768, [&](int i, int k) -> auto& { return attention_output_layer_norm[i][k]; },
-      [&](int k, int j) -> auto& { return weights.intermediate_dense_weight[j][k]; },
-      [&](int i, int j, float sum) {
-        const float sum_2 = sum + weights.intermediate_dense_bias[j];
-        intermediate[i][j] = 0.5f * sum_2 * (1.0f + fl::erf(sum_2 * 0.70710677f));
-      });
-  auto& add_2 = fl::at<float[128][768]>(arena, 1966080);
-  fl::product<float>(
-      128, 768, 3072, [&](int i, int k) -> auto& { return intermediate[i][k]; },
-      [&](int k, int j) -> auto& { return weights.output_dense_weight[j][k]; },
-      [&](int i, int j, float sum) {
-        add_2[i][j] = sum + weights.output_dense_bias[j] + attention_output_layer_norm[i][j];
-      });
-  for (int i = 0; i < 128; ++i) {
-    const float mean_2 = fl::sum<float>(768, [&](int j) { return add_2[i][j]; }) / 768.0f;
-    const float sum = fl::sum<float>(768, [&](int j) {
-      const float difference = add_2[i][j] - mean_2;
-      return difference * difference;
-    });
-    const float rsqrt_2 = fl::rsqrt(sum / 768.0f + 1e-12f);
-    for (int j = 0; j < 768; ++j) {
-      const float product = (add_2[i][j] - mean_2) * rsqrt_2 * weights.output_layer_norm_weight[j];
-      output_layer_norm[i][j] = product + weights.output_layer_norm_bias[j];
-    }
+    for (int j = 0; j < 768; ++j)
+      add[i][j] = (x[i][j] - mean) * rsqrt * weights.weight[j] + weights.bias[j];
   }
 }
 
-// encoder.layer.0 and 11 like it
-void encoder_layer(const EncoderLayerWeights& weights, const float (&x)[128][768],
-                   const bool (&x_2)[128], float (&output_layer_norm)[128][768], std::byte* arena) {
+// encoder.layer.0.attention.self.value
+void attention(const AttentionWeights& weights, const float (&x)[128][768], const bool (&x_2)[128],
+               float (&attention_output_layer_norm)[128][768], std::byte* arena) {
   auto& value = fl::at<float[128][768]>(arena, 0);
   fl::product<float>(
       128, 768, 768, [&](int i, int k) -> auto& { return x[i][k]; },
@@ -127,43 +90,59 @@ void encoder_layer(const EncoderLayerWeights& weights, const float (&x)[128][768
         [&](int k, int m) -> auto& { return value[k][i * 64 + m]; },
         [&](int j, int m, float sum_2) { permute[j][i][m] = sum_2; });
   }
-  encoder_layer_part(weights.encoder_layer_part, permute, x, output_layer_norm, arena + 1703936);
+  auto& add = fl::at<float[128][768]>(arena, 0);
+  fl::product<float>(
+      128, 768, 768, [&](int i, int k) { return permute[i][k / 64][k % 64]; },
+      [&](int k, int j) -> auto& { return weights.dense_weight[j][k]; },
+      [&](int i, int j, float sum_2) { add[i][j] = sum_2 + weights.dense_bias[j] + x[i][j]; });
+  layer_norm(weights.layer_norm, add, attention_output_layer_norm);
+}
+
+// encoder.layer.0 and 11 like it
+void encoder_layer(const EncoderLayerWeights& weights, const float (&x)[128][768],
+                   const bool (&x_2)[128], float (&output_layer_norm)[128][768], std::byte* arena) {
+  auto& attention_output_layer_norm = fl::at<float[128][768]>(arena, 1572864);
+  attention(weights.attention, x, x_2, attention_output_layer_norm, arena + 2359296);
+  auto& intermediate = fl::at<float[128][3072]>(arena, 0);
+  fl::product<float>(
+      128, 3072, 768, [&](int i, int k) -> auto& { return attention_output_layer_norm[i][k]; },
+      [&](int k, int j) -> auto& { return weights.intermediate_dense_weight[j][k]; },
+      [&](int i, int j, float sum) {
+        const float sum_2 = sum + weights.intermediate_dense_bias[j];
+        intermediate[i][j] = 0.5f * sum_2 * (1.0f + fl::erf(sum_2 * 0.70710677f));
+      });
+  auto& add = fl::at<float[128][768]>(arena, 1966080);
+  fl::product<float>(
+      128, 768, 3072, [&](int i, int k) -> auto& { return intermediate[i][k]; },
+      [&](int k, int j) -> auto& { return weights.output_dense_weight[j][k]; },
+      [&](int i, int j, float sum) {
+        add[i][j] = sum + weights.output_dense_bias[j] + attention_output_layer_norm[i][j];
+      });
+  layer_norm(weights.layer_norm, add, output_layer_norm);
 }
 
 void bert_base(const Weights& weights, const int64_t (&input_0_0)[1][128],
                const int64_t (&input_0_1)[1][128], float (&layer_11)[1][128][768],
                float (&pooler)[1][768], std::byte* arena) {
-  auto& reshape = fl::at<bool[128]>(arena, 1179648);
+  bool reshape[128];
   for (int i = 0; i < 128; ++i) reshape[i] = input_0_1[0][i] != 0;
-  auto& layer_norm = fl::at<float[128][768]>(arena, 786432);
-  for (int i = 0; i < 128; ++i) {
-    const float sum_2 = fl::sum<float>(768, [&](int j) {
+  auto& add = fl::at<float[128][768]>(arena, 0);
+  for (int i = 0; i < 128; ++i)
+    for (int j = 0; j < 768; ++j) {
       const float sum = weights.word_embeddings_weight[fl::checked(input_0_0[0][i], 30522)][j] +
                         weights.token_type_embeddings_weight[0][j];
-      return sum + weights.position_embeddings_weight[i][j];
-    });
-    const float mean = sum_2 / 768.0f;
-    float sub[768];
-    for (int j = 0; j < 768; ++j) {
-      const float sum_3 = weights.word_embeddings_weight[fl::checked(input_0_0[0][i], 30522)][j] +
-                          weights.token_type_embeddings_weight[0][j];
-      sub[j] = sum_3 + weights.position_embeddings_weight[i][j] - mean;
+      add[i][j] = sum + weights.position_embeddings_weight[i][j];
     }
-    const float sum_3 = fl::sum<float>(768, [&](int j) { return sub[j] * sub[j]; });
-    const float rsqrt = fl::rsqrt(sum_3 / 768.0f + 1e-12f);
-    for (int j = 0; j < 768; ++j) {
-      const float product = sub[j] * rsqrt * weights.layer_norm_weight[j];
-      layer_norm[i][j] = product + weights.layer_norm_bias[j];
-    }
-  }
+  auto& layer_norm_2 = fl::at<float[128][768]>(arena, 786432);
+  layer_norm(weights.layer_norm, add, layer_norm_2);
   auto& encoder_layer_results = fl::at<float[2][128][768]>(arena, 0);
-  encoder_layer(weights.encoder_layer[0], layer_norm, reshape, encoder_layer_results[0],
-                arena + 1179776);
+  encoder_layer(weights.encoder_layer[0], layer_norm_2, reshape, encoder_layer_results[0],
+                arena + 1179648);
   for (int i = 1; i < 11; ++i)
     encoder_layer(weights.encoder_layer[i], encoder_layer_results[(i - 1) % 2], reshape,
-                  encoder_layer_results[i % 2], arena + 1179776);
+                  encoder_layer_results[i % 2], arena + 1179648);
   encoder_layer(weights.encoder_layer[11], encoder_layer_results[0], reshape,
-                fl::as<float[128][768]>(layer_11), arena + 1179776);
+                fl::as<float[128][768]>(layer_11), arena + 1179648);
   for (int i = 0; i < 768; ++i) {
     const float sum =
         fl::sum<float>(768, [&](int j) { return layer_11[0][0][j] * weights.dense_weight[i][j]; });
@@ -177,7 +156,7 @@ extern "C" const char* bert_base_entry([[maybe_unused]] const void* const* argum
                                        [[maybe_unused]] const void* const* weights,
                                        [[maybe_unused]] void* const* results,
                                        [[maybe_unused]] void* arena,
-                                       [[maybe_unused]] uint64_t seed) {
+                                       [[maybe_unused]] void* generator) {
   bert_base::Weights bound;
   std::memcpy(&bound, weights, sizeof bound);
   try {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "composit/ir/error.h"
+#include "composit/ir/scope.h"
 #include "composit/op/scalar_function.h"
 #include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/statement.h"
@@ -183,7 +184,7 @@ void ExpressionWriter::split_long(const Expr& root) {
 }
 
 std::string ExpressionWriter::fresh_name(const Expr& x) {
-  return unused_name(identifier(noun(x)), taken_);
+  return composit::unused_name(identifier(noun(x)), taken_);
 }
 
 Code ExpressionWriter::locals(const Expr& root) {
@@ -216,7 +217,7 @@ Code ExpressionWriter::branches(const std::string& target, const Expr& x) {
 Code ExpressionWriter::assign(const std::string& target, const Expr& x) {
   const bool in_memory = target.find('[') != std::string::npos;
   if (!in_memory || fits_line(target, x)) return branches(target, x);
-  const std::string local = unused_name("value", taken_);
+  const std::string local = composit::unused_name("value", taken_);
   Code code = statement(type_name(x.dtype()) + " " + local + ";");
   code += branches(local, x);
   code += statement(target + " = " + local + ";");

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include "composit/ir/error.h"
 #include "composit/op/compute_type.h"
@@ -166,13 +167,6 @@ std::string namespace_name(std::string_view text) {
   const std::string name = identifier(text);
   if (name.back() == '_') return name + "program";  // a word of C++
   return kOfC.contains(name) ? name + "_program" : name;
-}
-
-std::string unused_name(const std::string& base, std::set<std::string>& taken) {
-  std::string name = base;
-  for (int number = 2; !taken.insert(name).second; ++number)
-    name = base + "_" + std::to_string(number);
-  return name;
 }
 
 }  // namespace flashlight::cpp

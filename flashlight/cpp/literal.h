@@ -5,7 +5,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,7 +39,5 @@ std::string identifier(std::string_view text);
 // The same for a namespace at the outermost level, where functions of C have their names: "exp"
 // becomes "exp_program".
 std::string namespace_name(std::string_view text);
-// `base`, or with a number behind it: the first that is not taken yet. It is taken then.
-std::string unused_name(const std::string& base, std::set<std::string>& taken);
 
 }  // namespace flashlight::cpp

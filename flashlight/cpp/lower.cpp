@@ -7,12 +7,14 @@
 #include "composit/ad/affine.h"
 #include "composit/ad/stores.h"
 #include "composit/ir/error.h"
+#include "composit/ir/transform.h"
 #include "composit/passes/canonicalize.h"
 #include "composit/passes/common_subexpressions.h"
 #include "composit/passes/decompose.h"
 #include "composit/passes/definition.h"
 #include "composit/passes/drop_no_ops.h"
 #include "composit/passes/inline_calls.h"
+#include "composit/passes/outline_nodes.h"
 #include "composit/passes/outline_repeats.h"
 #include "flashlight/cpp/control.h"
 #include "flashlight/cpp/effects.h"
@@ -429,6 +431,34 @@ class Lowering {
   std::map<std::string, int> missing_;
 };
 
+// Whether each term is one number times another one.
+bool is_product_of_two(const Statement& statement) {
+  const bool product = statement.body.size() == 1 && statement.body[0].is(composit::Function::mul);
+  return product && statement.body[0][0].hash() != statement.body[0][1].hash() &&
+         composit::has_loads(statement.body[0][0]) && composit::has_loads(statement.body[0][1]);
+}
+
+// Whether an operation on several tensors is made of sums that are no products of two: a layer
+// norm. What is done element by element, and products, share loops with what stands around them.
+bool is_normalization(const Node& node) {
+  if (node.operands().size() < 2) return false;
+  Graph::Parts parts;
+  for (const LazyTensor& operand : node.operands())
+    parts.inputs.push_back(composit::input(std::to_string(parts.inputs.size()), operand.type()));
+  parts.outputs = {LazyTensor{composit::copy_of(node, parts.inputs).make_node(), 0}};
+  const Graph whole = composit::decompose(Graph(std::move(parts)), {.open_bodies = true});
+  bool sums = false;
+  for (const NodePtr& part : whole.nodes()) {
+    const auto loops = composit::loops_of(*part);
+    if (!loops) continue;
+    for (const Statement& statement : loops->statements) {
+      if (is_product_of_two(statement)) return false;
+      sums |= has_axes(statement, composit::AxisKind::reduction);
+    }
+  }
+  return sums;
+}
+
 // The graph that code is made for: decomposed, with repeated pieces as calls. Repeats are found
 // among closed operations, so that a piece is made of whole ones.
 Graph prepared(const Graph& graph) {
@@ -438,6 +468,7 @@ Graph prepared(const Graph& graph) {
       composit::common_subexpressions(now),
       {.min_saved = has_modules(now) ? kLeastSaved : kLeastSavedWithoutModules,
        .whole_modules = true});
+  now = composit::outline_nodes(now, is_normalization);
   return composit::decompose(now, {.open_bodies = true});
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "composit/ir/error.h"
+#include "composit/ir/scope.h"
 #include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/schedule.h"
 #include "flashlight/cpp/statement.h"
@@ -238,7 +239,7 @@ std::string NestWriter::accumulator_name(size_t number) {
     if (*function == ScalarFunction::mul) base = "product";
     if (*function == ScalarFunction::add) base = "sum";
   }
-  return unused_name(base, *context_.taken);
+  return composit::unused_name(base, *context_.taken);
 }
 
 // const float sum = fl::sum<float>(768, [&](int j) { return x[i][j]; });

@@ -10,6 +10,7 @@
 #include "composit/io/safetensors.h"
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
+#include "composit/ir/scope.h"
 #include "flashlight/cpp/backend.h"
 #include "flashlight/cpp/code.h"
 #include "flashlight/cpp/format.h"
@@ -47,7 +48,9 @@ std::string type_text(const Type& type) {
 // Names of variables, told apart.
 class Variables {
  public:
-  std::string add(const std::string& name) { return unused_name(identifier(name), taken_); }
+  std::string add(const std::string& name) {
+    return composit::unused_name(identifier(name), taken_);
+  }
 
  private:
   std::set<std::string> taken_ = {"folder", "file", "example", "good", "seed"};

@@ -1,6 +1,7 @@
 // Products of matrices and convolutions, as calls of fl::product.
 #include <algorithm>
 
+#include "composit/ir/scope.h"
 #include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/nest_writer.h"
 
@@ -89,7 +90,7 @@ std::string NestWriter::limited(int64_t size, const std::vector<size_t>& axes,
       text = function + std::string("(") + text + ", " + list[i] + ")";
     return text;
   };
-  const std::string name = unused_name(base, *context_.taken);
+  const std::string name = composit::unused_name(base, *context_.taken);
   code += statement("const auto " + name + " = fl::within(" + all + ", [&](int " + row +
                     ") { return fl::Range{" + strictest(low, "std::max", "0") + ", " +
                     strictest(high, "std::min", all) + "}; });");

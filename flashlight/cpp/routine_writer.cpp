@@ -88,7 +88,7 @@ void RoutineWriter::name_values() {
     if (!member.is_struct()) names_[member.value] = "weights." + member.name;
   for (size_t value : used) {
     if (function_.values[value].role == Role::weight) continue;
-    names_[value] = unused_name(identifier(function_.values[value].name), taken_);
+    names_[value] = composit::unused_name(identifier(function_.values[value].name), taken_);
   }
 }
 
@@ -97,8 +97,8 @@ void RoutineWriter::name_runs() {
   for (const Run& run : runs_)
     for (size_t result = 0; result < run.chain.size(); ++result) {
       const auto& call = std::get<Invocation>(function_.steps[run.first]);
-      const std::string name =
-          unused_name(identifier(program_.functions[call.function].name) + "_results", taken_);
+      const std::string name = composit::unused_name(
+          identifier(program_.functions[call.function].name) + "_results", taken_);
       for (size_t k = 0; k + 1 < run.count; ++k) {
         const size_t value = std::get<Invocation>(function_.steps[run.first + k]).results[result];
         turns_[value] = {name, call.results[result], run.first + run.count - 1};

@@ -266,8 +266,8 @@ class Splitter {
 
   std::string name_of(const Routine& function, size_t begin, size_t end, const char* suffix) {
     const std::string module = common_module(function, begin, end);
-    return unused_name(module.empty() ? identifier(function.name) + suffix : identifier(module),
-                       names_);
+    return composit::unused_name(
+        module.empty() ? identifier(function.name) + suffix : identifier(module), names_);
   }
   void insert(size_t number, Routine part) {
     program_.functions.insert(program_.functions.begin() + static_cast<std::ptrdiff_t>(number),

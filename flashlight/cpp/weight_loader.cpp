@@ -128,8 +128,8 @@ Code assignment(const StoredWeight& weight, const Place& place) {
 }
 
 // The start of the names of element `index`, after the lines that a loop needs before it.
-std::string module_name(const std::vector<std::string>& modules, const std::string& index,
-                        const Place& place, Code& before) {
+std::string module_name(const std::vector<std::string>& modules, const std::string& array,
+                        const std::string& index, const Place& place, Code& before) {
   const std::string start = place.module.empty() ? "" : place.module + " + ";
   if (const auto number = counted(modules)) {
     const std::string value =
@@ -137,7 +137,7 @@ std::string module_name(const std::vector<std::string>& modules, const std::stri
     return start + quoted(number->before) + " + std::to_string(" + value + ") + " +
            quoted(number->after);
   }
-  const std::string list = numbered("modules", place.loops);
+  const std::string list = array + "_modules";
   before += strings("const char* const " + list + "[] = {", modules, 2 + 2 * place.loops);
   return start + list + "[" + index + "]";
 }
@@ -173,7 +173,7 @@ Code fill_structs(const std::vector<Element>& elements, const Place& place) {
   const std::string index(1, static_cast<char>('i' + place.loops));
   const std::string module = numbered("module", place.loops);
   const std::string part = numbered("part", place.loops);
-  const std::string name = module_name(modules, index, place, code);
+  const std::string name = module_name(modules, array_of(elements[0].name), index, place, code);
   Code body = statement("auto& " + part + " = " + place.object + "." + array_of(elements[0].name) +
                         "[" + index + "];");
   body += statement("const std::string " + module + " = " + name + ";");

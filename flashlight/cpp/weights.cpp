@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "composit/ir/scope.h"
 #include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/names.h"
 
@@ -105,7 +106,8 @@ std::vector<WeightStruct> plan_weights(Program& program) {
     const auto short_name = short_names(paths, 2);  // module and parameter
     for (size_t value : direct)
       one.members.push_back(
-          {unused_name(identifier(short_name.at(function.values[value].name)), taken), value});
+          {composit::unused_name(identifier(short_name.at(function.values[value].name)), taken),
+           value});
     for (size_t step = 0; step < function.steps.size(); ++step) {
       const auto* call = std::get_if<Invocation>(&function.steps[step]);
       if (call == nullptr || structs[call->function].members.empty()) continue;
@@ -116,13 +118,14 @@ std::vector<WeightStruct> plan_weights(Program& program) {
         same->calls.push_back(step);
       else
         one.members.push_back(
-            {unused_name(identifier(program.functions[call->function].name), taken),
+            {composit::unused_name(identifier(program.functions[call->function].name), taken),
              0,
              {step},
              call->function});
     }
     const bool last = i + 1 == program.functions.size();
-    one.name = last ? "Weights" : unused_name(struct_name(identifier(function.name)), names);
+    one.name =
+        last ? "Weights" : composit::unused_name(struct_name(identifier(function.name)), names);
   }
   return structs;
 }
