@@ -247,8 +247,14 @@ class Lowering {
     }
     std::vector<size_t>& values = scope.values[&node];
     int64_t elements = 0;
-    for (const Type& type : node.outputs()) {
-      values.push_back(add_value(scope, type, Role::temporary, scope.names.of(node)));
+    const composit::Operation* operation = composit::find_operation(node.op());
+    for (size_t i = 0; i < node.outputs().size(); ++i) {
+      const Type& type = node.outputs()[i];
+      std::string name = scope.names.of(node);
+      const bool named = operation != nullptr && i < operation->schema.results.size();
+      if (named && node.outputs().size() > 1)
+        name += "_" + operation->schema.results[i].name;  // "sort_values", "sort_indices"
+      values.push_back(add_value(scope, type, Role::temporary, std::move(name)));
       elements += type.numel();
     }
     if (!found || (!values.empty() && elements == 0)) return true;

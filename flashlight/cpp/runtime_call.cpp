@@ -187,7 +187,7 @@ struct Draw {
   bool whole_numbers = false;  // any dtype, not floating point only
 };
 
-Options unit(const Call&) { return {"0", "1"}; }
+Options unit(const Call&) { return {"0.0", "1.0"}; }
 
 void expect_probability(double p) {
   if (!(p >= 0 && p <= 1))
