@@ -95,6 +95,29 @@ IValue bind_argument(const IValue& given, const c10::TypePtr& type, const std::s
   return own;
 }
 
+IValue plain_argument(const IValue& given, const c10::TypePtr& type) {
+  if (given.isTensor()) {
+    const at::Tensor& tensor = given.toTensor();
+    if (type->kind() == c10::TypeKind::FloatType) return tensor.item().toDouble();
+    if (type->kind() == c10::TypeKind::IntType) return tensor.item().toLong();
+    if (type->kind() == c10::TypeKind::BoolType) return tensor.item().toBool();
+    return tensor.clone();
+  }
+  if (const auto list = type->cast<c10::ListType>(); list && given.isList()) {
+    c10::impl::GenericList items(list->getElementType());
+    for (const IValue& item : given.toList().vec())
+      items.push_back(plain_argument(item, list->getElementType()));
+    return items;
+  }
+  if (const auto tuple = type->cast<c10::TupleType>(); tuple && given.isTuple()) {
+    std::vector<IValue> items = given.toTupleRef().elements().vec();
+    for (size_t i = 0; i < items.size(); ++i)
+      items[i] = plain_argument(items[i], tuple->elements().at(i));
+    return c10::ivalue::Tuple::create(std::move(items));
+  }
+  return given.deepcopy();
+}
+
 std::vector<IValue> with_defaults(const std::string& function,
                                   const std::vector<c10::Argument>& parameters,
                                   std::vector<IValue> given) {

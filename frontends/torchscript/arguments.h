@@ -30,6 +30,10 @@ struct Bound {
 IValue bind_argument(const IValue& given, const c10::TypePtr& type, const std::string& name,
                      State& state, Bound& bound);
 
+// `given` as LibTorch's own interpreter takes it: numbers in the place of their tensors; its own
+// copy.
+IValue plain_argument(const IValue& given, const c10::TypePtr& type);
+
 // As many arguments as there are parameters, defaults in the place of those that miss at the end.
 std::vector<IValue> with_defaults(const std::string& function,
                                   const std::vector<c10::Argument>& parameters,

@@ -2,6 +2,7 @@
 
 #include <ATen/core/function_schema.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/StringUtil.h>
 #include <torch/csrc/jit/api/module.h>
@@ -10,7 +11,7 @@
 
 #include <set>
 
-#include "composit/op/promotion.h"
+#include "composit/eval/evaluate.h"
 #include "composit/ops/elementwise.h"
 #include "flashlight/structure.h"
 #include "frontends/torchscript/arguments.h"
@@ -41,6 +42,8 @@ struct Script::State {
   };
   Run run(const std::string& name, const std::vector<IValue>& arguments,
           const StandIns& given) const;
+  IValue run_plain(const std::string& name, const std::vector<IValue>& arguments,
+                   bool writes) const;
 };
 
 namespace {
@@ -80,25 +83,42 @@ std::vector<composit::Mutation> mutations_of(flashlight::torchscript::State& sta
   return mutations;
 }
 
-Structure structure_of(const IValue& value) {
+// `numbers`: whether these are tensors, as those of results are in the graph.
+Structure structure_of(const IValue& value, bool numbers) {
   Structure structure;
   if (value.isTuple() || value.isList()) {
     structure.kind = value.isTuple() ? Structure::Kind::tuple : Structure::Kind::list;
     const auto items = value.isTuple() ? value.toTupleRef().elements().vec() : value.toList().vec();
-    for (const IValue& item : items) structure.children.push_back(structure_of(item));
-  } else if (!value.isTensor()) {
+    for (const IValue& item : items) structure.children.push_back(structure_of(item, numbers));
+  } else if (!value.isTensor() && !(numbers && value.isScalar())) {
     structure.kind = value.isNone() ? Structure::Kind::absent : Structure::Kind::value;
     if (!value.isNone()) structure.text = c10::str(value);
   }
   return structure;
 }
 
-std::vector<composit::Array> arrays_of(const std::vector<IValue>& values) {
+// Results by definition, for what LibTorch does not run: recursion.
+IValue evaluated(const composit::Graph& graph, const std::vector<composit::Array>& inputs) {
+  std::vector<IValue> results;
+  std::vector<composit::Array> values = composit::evaluate(graph, inputs);
+  values.resize(graph.outputs().size());
+  for (const composit::Array& value : values) results.emplace_back(tracer::to_tensor(value));
+  return c10::ivalue::Tuple::create(std::move(results));
+}
+
+std::vector<composit::Array> arrays_of(const std::vector<IValue>& values, bool numbers) {
   std::vector<composit::Array> arrays;
+  const auto add = [&](const at::Tensor& tensor) {
+    arrays.push_back(tracer::to_array(tensor.detach()).contiguous());
+  };
   for (const IValue& value : values)
     for_each_leaf(value, "", [&](const IValue& leaf, const std::string&) {
       if (leaf.isTensor())
-        arrays.push_back(tracer::to_array(leaf.toTensor().detach()).contiguous());
+        add(leaf.toTensor());
+      else if (numbers && leaf.isScalar())
+        add(at::scalar_tensor(leaf.toScalar(), leaf.isDouble() ? at::kDouble
+                                               : leaf.isInt()  ? at::kLong
+                                                               : at::kBool));
     });
   return arrays;
 }
@@ -150,6 +170,23 @@ Script::State::Run Script::State::run(const std::string& name, const std::vector
   }
   return {bound.values, results_of(interpreter, result),
           mutations_of(interpreter.state(), bound.tensors, bound.values)};
+}
+
+// By LibTorch's own interpreter; a module that it `writes` stays as it is.
+IValue Script::State::run_plain(const std::string& name, const std::vector<IValue>& arguments,
+                                bool writes) const {
+  torch::jit::Function& function = find(name);
+  const std::vector<c10::Argument> parameters = this->parameters(function);
+  std::vector<IValue> plain;
+  if (module) plain.push_back((writes ? module->deepcopy() : *module)._ivalue());
+  for (size_t i = 0; i < parameters.size(); ++i)
+    plain.push_back(plain_argument(arguments[i], parameters[i].type()));
+  const c10::AutoGradMode no_grad(false);
+  try {
+    return function(std::move(plain));
+  } catch (const std::exception& error) {
+    throw UserError("[torchscript] '" + name + "' in LibTorch: " + message_of(error));
+  }
 }
 
 std::vector<std::string> Script::functions() const {
@@ -212,22 +249,18 @@ composit::SavedCapture Script::capture(const std::string& name,
   std::set<std::string> schemas;
   add_schemas(saved.graph, schemas);
   saved.schemas.assign(schemas.begin(), schemas.end());
-  torch::jit::Function& function = state_->find(name);
-  std::vector<IValue> all = with_defaults(name, state_->parameters(function), arguments);
-  saved.example_inputs = arrays_of(all);
+  const auto parameters = state_->parameters(state_->find(name));
+  const std::vector<IValue> all = with_defaults(name, parameters, arguments);
+  saved.example_inputs = arrays_of(all, /*numbers=*/false);
   Structure structure{Structure::Kind::tuple, {}, {}, {}};
-  for (const IValue& argument : all) structure.children.push_back(structure_of(argument));
+  for (const IValue& argument : all) structure.children.push_back(structure_of(argument, false));
   saved.properties["arguments"] = str(structure);
-  if (state_->module) {  // as it is: a run may write its buffers
-    const bool writes = !saved.graph.mutations().empty();
-    all.insert(all.begin(), (writes ? state_->module->deepcopy() : *state_->module)._ivalue());
-  }
-  for (IValue& argument : all)
-    if (!argument.isObject()) argument = argument.deepcopy();
-  const c10::AutoGradMode no_grad(false);
-  const IValue result = function(std::move(all));
-  saved.example_outputs = arrays_of({result});
-  saved.properties["results"] = str(structure_of(result));
+  const bool writes = !saved.graph.mutations().empty();
+  const IValue result = state_->functions.recursive.empty()
+                            ? state_->run_plain(name, all, writes)
+                            : IValue(evaluated(saved.graph, saved.example_inputs));
+  saved.example_outputs = arrays_of({result}, /*numbers=*/true);
+  saved.properties["results"] = str(structure_of(result, true));
   saved.properties["grad"] = "false";
   return saved;
 }

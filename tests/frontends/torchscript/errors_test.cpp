@@ -126,6 +126,10 @@ TEST(Errors, of_writes) {
             "        y += 1\n        y = y * 2\n    return y\n",
             {random({2})}),
       StartsWith("[torchscript] model.py:3:5: a tensor that a loop both assigns and writes"));
+  EXPECT_THAT(error("def f(x: Tensor):\n    y = x.clone()\n    z = y\n"
+                    "    for i in range(20):\n        y += 1\n        z = z * 2\n    return z\n",
+                    {random({2})}),
+              AllOf(StartsWith("[torchscript] model.py:4:5: "), HasSubstr("another name of it")));
   EXPECT_THAT(error("def f(x: Tensor):\n    return x.expand(2, 2).add_(1)\n", {random({2})}),
               StartsWith("[torchscript] model.py:2:12: writing through a view"));
 }

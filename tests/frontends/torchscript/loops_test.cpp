@@ -1,6 +1,7 @@
 // for and while: unrolled, as scan, as while_loop; lists that loops make.
 #include <gtest/gtest.h>
 
+#include "composit/ad/chain_rule.h"
 #include "tests/frontends/torchscript/compare.h"
 
 namespace flashlight::test {
@@ -59,6 +60,26 @@ def f(xs: List[float], k: float):
   const c10::List<at::Tensor> xs({number(1.5), number(-2), number(0.5)});
   check({{.text = floats, .arguments = {xs, number(0.75)}},
          {.text = floats, .arguments = {xs, number(0.75)}, .limits = {.unroll = 1}, .uses = kMap}});
+}
+
+// Graphs of loops, and of their derivatives, do not grow with the number of trips, and what a trip
+// takes of a tensor is a slot of a sequence: no trip touches the whole.
+TEST(Loops, are_one_node) {
+  const char* text = R"(
+def f(x: Tensor, h: Tensor) -> Tensor:
+    states = []
+    for t in range(1, x.size(0)):
+        h = torch.tanh(x[t] + h * 0.5)
+        states.append(h)
+    return torch.stack(states).sum()
+)";
+  const auto sizes = [&](int64_t length) {
+    const auto graph = torchscript::compile(text).graph("f", {random({length, 3}), random({3})});
+    const auto gradients = composit::grad(graph.outputs()[0], graph.inputs());
+    EXPECT_FALSE(holds(graph, "aten::index_select"));
+    return std::pair(graph.size(), composit::Graph({.outputs = gradients}).size());
+  };
+  EXPECT_EQ(sizes(40), sizes(400));
 }
 
 TEST(Loops, append) {

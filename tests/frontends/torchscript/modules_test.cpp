@@ -153,6 +153,27 @@ TEST(Modules, captures_are_saved_and_replayed) {
   EXPECT_TRUE(at::allclose(results.at(0), replayed.example_results().at(0)));
 }
 
+// Numbers are tensors there; LibTorch gives the results, of recursive functions the definitions.
+TEST(Modules, captures_of_functions) {
+  const auto script = torchscript::compile(R"(
+def power(x: Tensor, n: int) -> Tensor:
+    return x if n == 1 else x * power(x, n - 1)
+)");
+  const auto expect = [&](const composit::SavedCapture& capture, const Arrays& expected) {
+    ASSERT_EQ(capture.example_outputs.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_EQ(difference(capture.example_outputs[i], expected[i]), "");
+    expect_like(composit::evaluate(capture.graph, inputs_of(capture), cpp::backend()), expected,
+                "C++");
+  };
+  expect(torchscript::compile("def f(x: float, n: int):\n    while x > 1.0:\n        x = x / 2\n"
+                              "        n += 1\n    return x, n\n")
+             .capture("f", {number(5), 3}),
+         {array_of(number(0.625)), array_of(at::scalar_tensor(6, at::kLong))});
+  const at::Tensor x = random({3});
+  expect(script.capture("power", {x, 3}), {array_of(x * x * x)});
+}
+
 // ---- saved by Python ----------------------------------------------------------------------------
 
 struct Saved {
