@@ -83,14 +83,18 @@ Side compiled(const composit::Graph& graph, const std::vector<Array>& inputs,
               const std::string& name) {
   const auto program = flashlight::cpp::compile(graph, {.name = name});
   Side side = {program(inputs), {}};
-  side.run = [program, in = pointers(inputs), out = places(side.outputs)] { program.run(in, out); };
+  side.run = [program, inputs, in = pointers(inputs), out = places(side.outputs)] {
+    program.run(in, out);
+  };
   return side;
 }
 
 Side by_hand(const benchmarks::Kernel& kernel, const composit::Graph& graph,
              const std::vector<Array>& inputs) {
   Side side = {benchmarks::call(kernel, graph, inputs), {}};
-  side.run = [kernel, in = pointers(inputs), out = places(side.outputs)] { kernel(in, out); };
+  side.run = [kernel, inputs, in = pointers(inputs), out = places(side.outputs)] {
+    kernel(in, out);
+  };
   return side;
 }
 

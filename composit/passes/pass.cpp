@@ -15,6 +15,7 @@
 #include "composit/passes/drop_no_ops.h"
 #include "composit/passes/fold_constants.h"
 #include "composit/passes/inline_calls.h"
+#include "composit/passes/join_slices.h"
 #include "composit/passes/outline_repeats.h"
 #include "composit/passes/share_loops.h"
 #include "composit/passes/share_parts.h"
@@ -100,6 +101,8 @@ Passes table() {
        common_subexpressions},
       {"share_parts", Assumes::exact, "composites whose parts are there anyway become these parts",
        share_parts},
+      {"join_slices", Assumes::exact,
+       "sums of slices that were put back into zeros become the slices joined", join_slices},
       {"share_loops", Assumes::exact,
        "loops with the same trips become one; outputs nobody uses are left out", share_loops},
       {"drop_no_ops", Assumes::exact, "dropout in eval mode, views and copies that change nothing",

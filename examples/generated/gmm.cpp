@@ -11,7 +11,7 @@ struct Weights {
   GmmPart2Weights gmm_part_2;
 };
 
-void gmm_part(const double (&sub)[200][1000], double& sum, std::byte* arena) {
+void gmm_part(const double (&sub)[200][1000], double& __restrict sum, std::byte* arena) {
   auto& where = fl::at<double[1000]>(arena, 0);
   {
     double largest[1000];
@@ -34,8 +34,8 @@ void gmm_part(const double (&sub)[200][1000], double& sum, std::byte* arena) {
 void gmm_part_2(const GmmPart2Weights& weights, const double (&icf)[200][2080],
                 const double (&cat)[200][2081], const double (&permute)[64][1000],
                 const double (&matmul)[200][64], const double (&alphas)[200],
-                const double (&exp)[200][64], double& where, double& sum_2, double& sub_2,
-                std::byte* arena) {
+                const double (&exp)[200][64], double& __restrict where, double& __restrict sum_2,
+                double& __restrict sub_2, std::byte* arena) {
   auto& sum = fl::at<double[200]>(arena, 2112000);
   auto& square = fl::at<double[64][1000]>(arena, 1600000);
   auto& sub = fl::at<double[200][1000]>(arena, 0);
@@ -77,8 +77,8 @@ void gmm_part_2(const GmmPart2Weights& weights, const double (&icf)[200][2080],
 }
 
 void gmm(const Weights& weights, const double (&alphas)[200], const double (&means)[200][64],
-         const double (&icf)[200][2080], const double (&x)[1000][64], double& log_posterior,
-         std::byte* arena) {
+         const double (&icf)[200][2080], const double (&x)[1000][64],
+         double& __restrict log_posterior, std::byte* arena) {
   auto& exp = fl::at<double[200][64]>(arena, 3841600);
   auto& cat = fl::at<double[200][2081]>(arena, 0);
   auto& matmul = fl::at<double[200][64]>(arena, 3944000);

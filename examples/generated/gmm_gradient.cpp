@@ -15,7 +15,8 @@ struct Weights {
   GmmGradientPart4Weights gmm_gradient_part_4;
 };
 
-void gmm_gradient_part(const double (&sub)[200][1000], double (&reshape)[1000], std::byte* arena) {
+void gmm_gradient_part(const double (&sub)[200][1000], double (&__restrict reshape)[1000],
+                       std::byte* arena) {
   auto& where = fl::at<double[1000]>(arena, 0);
   {
     double largest[1000];
@@ -35,9 +36,10 @@ void gmm_gradient_part(const double (&sub)[200][1000], double (&reshape)[1000], 
 
 void gmm_gradient_part_2(const GmmGradientPart2Weights& weights, const double (&icf)[200][2080],
                          const double (&means)[200][64], const double (&x)[1000][64],
-                         const double (&alphas)[200], double (&exp)[200][64], double (&sum)[200],
-                         double (&cat)[200][2081], double (&sub)[200][64][1000],
-                         double (&sub_2)[200][1000], std::byte* arena) {
+                         const double (&alphas)[200], double (&__restrict exp)[200][64],
+                         double (&__restrict sum)[200], double (&__restrict cat)[200][2081],
+                         double (&__restrict sub)[200][64][1000],
+                         double (&__restrict sub_2)[200][1000], std::byte* arena) {
   auto& matmul = fl::at<double[200][64]>(arena, 512000);
   for (int i = 0; i < 200; ++i) {
     for (int j = 0; j < 64; ++j) {
@@ -76,7 +78,7 @@ void gmm_gradient_part_2(const GmmGradientPart2Weights& weights, const double (&
 }
 
 void gmm_gradient_part_3(const double (&exp)[200][64], const double (&sum)[200],
-                         const double (&icf)[200][2080], double& sub) {
+                         const double (&icf)[200][2080], double& __restrict sub) {
   double sum_3 = 0.0;
   for (int i = 0; i < 200; ++i)
     for (int j = 0; j < 64; ++j) sum_3 += exp[i][j] * exp[i][j];
@@ -91,14 +93,13 @@ void gmm_gradient_part_3(const double (&exp)[200][64], const double (&sum)[200],
 void gmm_gradient_part_4(const GmmGradientPart4Weights& weights, const double (&sub)[200][1000],
                          const double (&reshape)[1000], const double (&sub_2)[200][64][1000],
                          const double (&cat)[200][2081], const double (&x)[1000][64],
-                         const double (&means)[200][64], const double (&icf)[200][2080],
-                         const double (&alphas)[200], const double& reshape_2,
-                         const double (&exp)[200][64], double (&d_means)[200][64],
-                         double (&d_alphas)[200], double (&d_icf)[200][2080], std::byte* arena) {
+                         const double (&means)[200][64], const double (&alphas)[200],
+                         const double& reshape_2, const double (&exp)[200][64],
+                         const double (&icf)[200][2080], double (&__restrict d_means)[200][64],
+                         double (&__restrict d_alphas)[200], double (&__restrict d_icf)[200][2080],
+                         std::byte* arena) {
   auto& loops = fl::at<double[64][64]>(arena, 0);
   auto& index_put = fl::at<double[2081]>(arena, 32768);
-  auto& slice_backward = fl::at<double[2080]>(arena, 49472);
-  auto& slice_backward_2 = fl::at<double[2080]>(arena, 66112);
   for (int i = 0; i < 200; ++i) {
     double mul[1000];
     double reshape_3[1000];
@@ -129,23 +130,23 @@ void gmm_gradient_part_4(const GmmGradientPart4Weights& weights, const double (&
         sum_2 += sum[j] * means[i][k];
         index_put[weights.constant[j * 64 + k]] += sum_2 + loops[j][k];
       }
-    for (int j = 0; j < 2080; ++j) slice_backward[j] = 0.0;
-    for (int j = 0; j < 2016; ++j)
-      slice_backward[j + 64] = 0.5 * (icf[i][j + 64] + icf[i][j + 64]) + index_put[j + 64];
     const double reshape_4 = fl::sum<double>(1000, [&](int j) { return mul[j]; });
     d_alphas[i] = (-1000.0) * fl::exp(alphas[i] - reshape_2) + reshape_4;
     const double reshape_5 = (-0.0) + reshape_4;
-    for (int j = 0; j < 2080; ++j) slice_backward_2[j] = 0.0;
-    for (int j = 0; j < 64; ++j)
-      slice_backward_2[j] = (0.5 * (exp[i][j] + exp[i][j]) + index_put[j]) * exp[i][j] + reshape_5;
-    for (int j = 0; j < 2080; ++j) d_icf[i][j] = slice_backward[j] + slice_backward_2[j];
+    for (int j = 0; j < 64; ++j) {
+      const double sum_2 = (0.5 * (exp[i][j] + exp[i][j]) + index_put[j]) * exp[i][j] + reshape_5;
+      d_icf[i][j] = sum_2 + 0.0;
+    }
+    for (int j = 0; j < 2016; ++j)
+      d_icf[i][j + 64] = 0.5 * (icf[i][j + 64] + icf[i][j + 64]) + index_put[j + 64] + 0.0;
   }
 }
 
 void gmm_gradient(const Weights& weights, const double (&alphas)[200],
                   const double (&means)[200][64], const double (&icf)[200][2080],
-                  const double (&x)[1000][64], double& log_posterior, double (&d_alphas)[200],
-                  double (&d_means)[200][64], double (&d_icf)[200][2080], std::byte* arena) {
+                  const double (&x)[1000][64], double& __restrict log_posterior,
+                  double (&__restrict d_alphas)[200], double (&__restrict d_means)[200][64],
+                  double (&__restrict d_icf)[200][2080], std::byte* arena) {
   auto& exp = fl::at<double[200][64]>(arena, 107329600);
   auto& sum = fl::at<double[200]>(arena, 107440000);
   auto& cat = fl::at<double[200][2081]>(arena, 102400000);
@@ -164,8 +165,8 @@ void gmm_gradient(const Weights& weights, const double (&alphas)[200],
   gmm_gradient_part_3(exp, sum, icf, sub_3);
   const double sum_3 = fl::sum<double>(1000, [&](int i) { return reshape_2[i]; });
   log_posterior = sum_3 - mul + sub_3 + 882533.5145654328;
-  gmm_gradient_part_4(weights.gmm_gradient_part_4, sub_2, reshape_2, sub, cat, x, means, icf,
-                      alphas, reshape, exp, d_means, d_alphas, d_icf, arena + 107441600);
+  gmm_gradient_part_4(weights.gmm_gradient_part_4, sub_2, reshape_2, sub, cat, x, means, alphas,
+                      reshape, exp, icf, d_means, d_alphas, d_icf, arena + 107441600);
 }
 
 }  // namespace gmm_gradient

@@ -9,7 +9,7 @@ struct Weights {
   const float* output_bias;
 };
 
-void perceptron(const Weights& weights, const float (&x)[64][784], float (&y)[64][10],
+void perceptron(const Weights& weights, const float (&x)[64][784], float (&__restrict y)[64][10],
                 std::byte* arena) {
   auto& relu = fl::at<float[64][128]>(arena, 0);
   fl::product<float>(

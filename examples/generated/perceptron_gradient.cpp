@@ -9,9 +9,10 @@ struct Weights {
 };
 
 void perceptron_gradient(const Weights& weights, const float (&x)[64][784],
-                         const float (&dy)[64][10], float (&d_hidden_weight)[128][784],
-                         float (&d_hidden_bias)[128], float (&d_output_weight)[10][128],
-                         float (&d_output_bias)[10], std::byte* arena) {
+                         const float (&dy)[64][10], float (&__restrict d_hidden_weight)[128][784],
+                         float (&__restrict d_hidden_bias)[128],
+                         float (&__restrict d_output_weight)[10][128],
+                         float (&__restrict d_output_bias)[10], std::byte* arena) {
   auto& relu = fl::at<float[64][128]>(arena, 0);
   fl::product<float>(
       64, 128, 784, [&](int i, int k) -> auto& { return x[i][k]; },

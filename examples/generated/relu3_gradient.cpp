@@ -2,7 +2,8 @@
 
 namespace relu3_gradient {
 
-void relu3_gradient(const float (&x)[1024], const float (&dy)[1024], float (&d_x)[1024]) {
+void relu3_gradient(const float (&x)[1024], const float (&dy)[1024],
+                    float (&__restrict d_x)[1024]) {
   for (int i = 0; i < 1024; ++i) {
     const float element = dy[i];
     const float product = 0.33333334f * x[i];

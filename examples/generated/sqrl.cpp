@@ -2,17 +2,17 @@
 
 namespace sqrl {
 
-void then_branch(const float (&x)[16][16], float (&mul)[16][16]) {
+void then_branch(const float (&x)[16][16], float (&__restrict mul)[16][16]) {
   for (int i = 0; i < 16; ++i)
     for (int j = 0; j < 16; ++j) mul[i][j] = x[i][j] * (-0.125f);
 }
 
-void else_branch(const float (&x)[16][16], float (&mul)[16][16]) {
+void else_branch(const float (&x)[16][16], float (&__restrict mul)[16][16]) {
   for (int i = 0; i < 16; ++i)
     for (int j = 0; j < 16; ++j) mul[i][j] = x[i][j] * x[i][j] * 0.5f;
 }
 
-void map_body(const float (&x)[16][16], float& mean, std::byte* arena) {
+void map_body(const float (&x)[16][16], float& __restrict mean, std::byte* arena) {
   float sum = 0.0f;
   for (int i = 0; i < 16; ++i)
     for (int j = 0; j < 16; ++j) sum += x[i][j];
@@ -29,7 +29,7 @@ void map_body(const float (&x)[16][16], float& mean, std::byte* arena) {
   mean = sum_2 / 256.0f;
 }
 
-void sqrl(const float (&x)[1000][16][16], float (&y)[1000], std::byte* arena) {
+void sqrl(const float (&x)[1000][16][16], float (&__restrict y)[1000], std::byte* arena) {
   for (int i = 0; i < 1000; ++i) map_body(x[i], y[i], arena);
 }
 

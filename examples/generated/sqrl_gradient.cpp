@@ -2,18 +2,18 @@
 
 namespace sqrl_gradient {
 
-void then_branch(const float (&x)[16][16], float (&mul)[16][16]) {
+void then_branch(const float (&x)[16][16], float (&__restrict mul)[16][16]) {
   for (int i = 0; i < 16; ++i)
     for (int j = 0; j < 16; ++j) mul[i][j] = x[i][j] * (-0.125f);
 }
 
-void else_branch(const float (&x)[16][16], float (&mul)[16][16]) {
+void else_branch(const float (&x)[16][16], float (&__restrict mul)[16][16]) {
   for (int i = 0; i < 16; ++i)
     for (int j = 0; j < 16; ++j) mul[i][j] = x[i][j] * x[i][j] * 0.5f;
 }
 
-void map_body(const float (&x)[16][16], float& mean, float& sum, float (&cond)[16][16],
-              float (&sin)[16][16]) {
+void map_body(const float (&x)[16][16], float& __restrict mean, float& __restrict sum,
+              float (&__restrict cond)[16][16], float (&__restrict sin)[16][16]) {
   float sum_2 = 0.0f;
   for (int i = 0; i < 16; ++i)
     for (int j = 0; j < 16; ++j) sum_2 += x[i][j];
@@ -33,12 +33,13 @@ void map_body(const float (&x)[16][16], float& mean, float& sum, float (&cond)[1
 }
 
 void then_branch_2([[maybe_unused]] const float (&x)[16][16], const float (&x_2)[16][16],
-                   float (&mul)[16][16]) {
+                   float (&__restrict mul)[16][16]) {
   for (int i = 0; i < 16; ++i)
     for (int j = 0; j < 16; ++j) mul[i][j] = x_2[i][j] * (-0.125f);
 }
 
-void else_branch_2(const float (&x)[16][16], const float (&x_2)[16][16], float (&add)[16][16]) {
+void else_branch_2(const float (&x)[16][16], const float (&x_2)[16][16],
+                   float (&__restrict add)[16][16]) {
   for (int i = 0; i < 16; ++i)
     for (int j = 0; j < 16; ++j) {
       const float product = x_2[i][j] * 0.5f * x[i][j];
@@ -47,8 +48,8 @@ void else_branch_2(const float (&x)[16][16], const float (&x_2)[16][16], float (
 }
 
 void map_body_2(const float (&x)[16][16], const float& x_2, const float& x_3,
-                const float (&x_4)[16][16], const float (&x_5)[16][16], float (&cond)[16][16],
-                std::byte* arena) {
+                const float (&x_4)[16][16], const float (&x_5)[16][16],
+                float (&__restrict cond)[16][16], std::byte* arena) {
   const bool lt = x_3 < 0.0f;
   const float div = x_2 / 256.0f;
   auto& add = fl::at<float[16][16]>(arena, 0);
@@ -62,7 +63,7 @@ void map_body_2(const float (&x)[16][16], const float& x_2, const float& x_3,
 }
 
 void sqrl_gradient(const float (&x)[1000][16][16], const float (&dy)[1000],
-                   float (&d_x)[1000][16][16], std::byte* arena) {
+                   float (&__restrict d_x)[1000][16][16], std::byte* arena) {
   auto& map = fl::at<float[1000]>(arena, 2048000);
   auto& map_2 = fl::at<float[1000]>(arena, 2052032);
   auto& map_3 = fl::at<float[1000][16][16]>(arena, 0);

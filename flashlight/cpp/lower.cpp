@@ -14,6 +14,7 @@
 #include "composit/passes/definition.h"
 #include "composit/passes/drop_no_ops.h"
 #include "composit/passes/inline_calls.h"
+#include "composit/passes/join_slices.h"
 #include "composit/passes/outline_nodes.h"
 #include "composit/passes/outline_repeats.h"
 #include "flashlight/cpp/control.h"
@@ -471,7 +472,7 @@ Graph prepared(const Graph& graph) {
   Graph now = with_open_effects(composit::inline_calls(graph));
   now = composit::drop_no_ops(canonicalize(now, {.exact = true}), {.detach = true});
   now = composit::outline_repeats(
-      composit::common_subexpressions(now),
+      composit::common_subexpressions(composit::join_slices(now)),
       {.min_saved = has_modules(now) ? kLeastSaved : kLeastSavedWithoutModules,
        .whole_modules = true});
   now = composit::outline_nodes(now, is_normalization);

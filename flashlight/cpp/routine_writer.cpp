@@ -201,18 +201,19 @@ bool RoutineWriter::declares(size_t value) const {
 std::vector<std::string> RoutineWriter::parameters() const {
   std::vector<std::string> list;
   if (signature_.has_weights) list.push_back("const " + structs_[number_].name + "& weights");
-  const auto reference = [&](size_t value, const char* qualifier) {
+  // Memory of results is nobody else's, as vector code of loops needs to know.
+  const auto reference = [&](size_t value, bool is_result) {
     const Type& type = function_.values[value].type;
-    const std::string name = names_[value];
-    return qualifier + type_name(type.dtype) +
+    const std::string name = (is_result ? "__restrict " : "") + names_[value];
+    return (is_result ? "" : "const ") + type_name(type.dtype) +
            (type.rank() == 0 ? "& " + name : " (&" + name + ")" + brackets(type));
   };
   for (size_t value : function_.inputs)
     if (function_.values[value].role == Role::argument && function_.values[value].type.numel() > 0)
       list.push_back((mentioned_.contains(names_[value]) ? "" : "[[maybe_unused]] ") +
-                     reference(value, "const "));
+                     reference(value, false));
   for (size_t value : function_.results)
-    if (function_.values[value].type.numel() > 0) list.push_back(reference(value, ""));
+    if (function_.values[value].type.numel() > 0) list.push_back(reference(value, true));
   if (signature_.has_arena) list.push_back("std::byte* arena");
   if (signature_.has_generator) list.push_back("fl::Generator& generator");
   return list;

@@ -39,7 +39,19 @@ class EveryPass : public ::testing::TestWithParam<std::string> {
   // Random, with something to do for the pass.
   Graph graph_of(uint64_t seed) const {
     const Graph graph = ComputableGraph(seed).make();
+    if (GetParam() == "join_slices") return with_slices(graph);
     return GetParam() == "inline_calls" ? outline_repeats(graph) : graph;
+  }
+  // Its first output, put together of two overlapping parts of it.
+  static Graph with_slices(const Graph& graph) {
+    const Tensor x = Tensor(graph.outputs()[0]);
+    const Tensor flat = reshape(x, {x.numel()});
+    const auto part = [&](int64_t begin, int64_t end) {
+      return apply_one("aten::slice_backward",
+                       {slice(flat, 0, begin, end), flat.sizes(), 0, begin, end, 1});
+    };
+    return Graph({.inputs = graph.inputs(),
+                  .outputs = {part(0, x.numel() / 2 + 1) + part(x.numel() / 2, x.numel())}});
   }
   bool is_exact() const {
     const Passes passes = find_passes(GetParam());

@@ -12,6 +12,7 @@
 #include "composit/passes/decompose.h"
 #include "composit/passes/drop_no_ops.h"
 #include "composit/passes/fold_constants.h"
+#include "composit/passes/join_slices.h"
 #include "composit/passes/share_parts.h"
 #include "tests/counting_backend.h"
 
@@ -306,6 +307,46 @@ TEST(ShareParts, derivatives_lie_in_the_module_of_what_they_derive) {
   const Graph graph = parse(kLayerNorm);
   const LazyTensor gradient = grad(graph.outputs()[0], {graph.inputs()[0]})[0];
   EXPECT_EQ(gradient.node->annotation("scope"), "norm");
+}
+
+// ---- join slices
+// ---------------------------------------------------------------------------------
+
+// Parts that overlap, touch, leave gaps and stand alone; bits are equal, the signs of zeros too.
+TEST(JoinSlices, gives_the_same_bits) {
+  const Graph graph = parse(R"(graph(%a: float32[3, 2], %b: float32[2, 2], %c: float32[2]) {
+    %x: float32[8, 2] = aten::slice_backward(%a, input_sizes=[8, 2], dim=0, start=1, end=4, step=1)
+    %y: float32[8, 2] = aten::slice_backward(%b, input_sizes=[8, 2], dim=0, start=-5, end=5, step=1)
+    %z: float32[8, 2] = aten::select_backward(%c, input_sizes=[8, 2], dim=-2, index=5)
+    %xy: float32[8, 2] = aten::add.Tensor(%x, %y, alpha=scalar(1))
+    %sum: float32[8, 2] = aten::add.Tensor(%z, %xy, alpha=scalar(1))
+    return %sum
+  })");
+  const Graph joined = join_slices(graph);
+  verify(joined);
+  EXPECT_THAT(operations(joined), testing::Not(testing::HasSubstr("backward")));
+  const auto array = [](const Dims& sizes, const std::vector<double>& numbers) {
+    return array_of(tensor_type(DType::float32, sizes), numbers);
+  };
+  const std::vector<Array> inputs = {array({3, 2}, {1, -0.0, 2, -0.0, 3, -0.0}),
+                                     array({2, 2}, {5, -0.0, 7, 8}), array({2}, {-0.0, INFINITY})};
+  EXPECT_EQ(evaluate(joined, inputs), evaluate(graph, inputs));
+}
+
+TEST(JoinSlices, leaves_alone_what_is_used_elsewhere_or_cut_otherwise) {
+  for (const char* text : {R"(graph(%a: float32[2]) {
+    %x: float32[4] = aten::slice_backward(%a, input_sizes=[4], dim=0, start=0, end=2, step=1)
+    %y: float32[4] = aten::slice_backward(%a, input_sizes=[4], dim=0, start=2, end=4, step=1)
+    %sum: float32[4] = aten::add.Tensor(%x, %y, alpha=scalar(1))
+    return %sum, %x
+  })",
+                           R"(graph(%a: float32[2]) {
+    %x: float32[4] = aten::slice_backward(%a, input_sizes=[4], dim=0, start=0, end=4, step=2)
+    %y: float32[4] = aten::slice_backward(%a, input_sizes=[4], dim=0, start=2, end=4, step=1)
+    %sum: float32[4] = aten::add.Tensor(%x, %y, alpha=scalar(1))
+    return %sum
+  })"})
+    expect_same(join_slices(parse(text)), text);
 }
 
 }  // namespace
