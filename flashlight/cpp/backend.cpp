@@ -7,6 +7,7 @@
 #include "composit/ir/print.h"
 #include "flashlight/cpp/fuse.h"
 #include "flashlight/cpp/lower.h"
+#include "flashlight/cpp/recompute.h"
 #include "flashlight/cpp/runtime/random.hpp"
 #include "flashlight/cpp/split.h"
 #include "flashlight/toolchain/library.h"
@@ -67,6 +68,7 @@ std::vector<std::string> default_flags() {
 Source source_of(const Graph& graph, const LowerOptions& options) {
   Program program = lower(graph, options);
   fuse(program);
+  recompute(program);
   split_long_functions(program);
   return emit(std::move(program));
 }

@@ -159,5 +159,34 @@ TEST(Programs, layers_are_functions) {
   EXPECT_EQ(products, 1) << text;
 }
 
+// A softmax stands between both uses of a product of a million elements.
+TEST(Programs, large_products_are_computed_again) {
+  const Tensor a = held("a", {16, 64, 4}, 0.3), b = held("b", {4, 1024});
+  const Tensor product = bmm(a, expand(unsqueeze(b, 0), {16, 4, 1024}));
+  const Tensor squares = sum(product * product, {1});
+  const Tensor shares = exp(squares - amax(squares, {0}, true));
+  const Case one = case_of("mixture", {sum(product * unsqueeze(shares, 1), {2}).lazy()});
+  EXPECT_EQ(differences({one}), "");
+  const cpp::Source source = source_of(one.graph, {.name = "mixture"});
+  size_t products = 0;
+  for (size_t at = 0; (at = source.text.find("fl::product", at)) != std::string::npos; ++at)
+    ++products;
+  EXPECT_EQ(products, 2) << source.text;
+  EXPECT_LT(source.arena_bytes, 4 << 20) << source.text;
+}
+
+// What a loop does in a round is a function where it is long; equal ones are one.
+TEST(Programs, long_loops_have_bodies) {
+  const Tensor x = held("x", {100, 3});
+  Tensor y = x;
+  for (int i = 0; i < 40; ++i) y = cat({slice(y, 1, 1, 3), sum(y * x, {1}, true) * 0.1}, 1);
+  const Case one = case_of("rows", {y.lazy()});
+  EXPECT_EQ(differences({one}), "");
+  const std::string text = source_of(one.graph, {.name = "rows"}).text;
+  EXPECT_LE(measures(text).second, 60) << text;
+  EXPECT_THAT(text, HasSubstr("FLASHLIGHT_INLINE void rows_body")) << text;
+  EXPECT_THAT(text, HasSubstr("rows_body(x[i], ")) << text;
+}
+
 }  // namespace
 }  // namespace flashlight::cpp
