@@ -11,16 +11,13 @@ struct Weights {
   GmmGradientPart2Weights gmm_gradient_part_2;
 };
 
-FLASHLIGHT_INLINE void gmm_gradient_body(const double& alphas, const double (&means)[64],
-                                         const double (&icf)[2080], const double (&exp)[64],
-                                         const double (&cat)[2081], const double (&matmul)[64],
-                                         const double (&sub)[1000], const double (&x)[1000][64],
-                                         const int64_t (&constant)[4096],
-                                         const double (&permute)[64][1000], const double& reshape,
-                                         const double (&reshape_2)[1000],
-                                         double (&__restrict d_means)[64],
-                                         double& __restrict d_alphas,
-                                         double (&__restrict d_icf)[2080], std::byte* arena) {
+FLASHLIGHT_INLINE void gmm_gradient_body(
+    const double& alphas, const double (&means)[64], const double (&icf)[2080],
+    const double (&exp)[64], const double (&cat)[2081], const double (&matmul)[64],
+    const double (&sub)[1000], const double (&x)[1000][64], const int64_t (&constant)[4096],
+    const double (&permute)[64][1000], const double& reshape, const double (&reshape_2)[1000],
+    double (&__restrict d_means)[64], double& __restrict d_alphas, double (&__restrict d_icf)[2080],
+    std::byte* arena) {
   double mul[1000];
   double reshape_3[1000];
   for (int i = 0; i < 1000; ++i) {

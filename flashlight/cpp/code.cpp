@@ -1,5 +1,7 @@
 #include "flashlight/cpp/code.h"
 
+#include <algorithm>
+
 namespace flashlight::cpp {
 namespace {
 
@@ -70,13 +72,13 @@ Code call(const std::string& head, const std::vector<std::string>& arguments,
   };
   if (arguments.empty()) return statement(head + "()" + tail);
   Code aligned = fill(head + "(", head.size() + 1);
-  for (const std::string& line : aligned.lines)
-    if (indent + line.size() > kColumns) {
-      Code broken = fill(std::string(4, ' '), 4);
-      broken.lines.insert(broken.lines.begin(), head + "(");
-      return broken;
-    }
-  return aligned;
+  Code broken = fill(std::string(4, ' '), 4);
+  broken.lines.insert(broken.lines.begin(), head + "(");
+  const bool fits =
+      std::all_of(aligned.lines.begin(), aligned.lines.end(),
+                  [&](const std::string& line) { return indent + line.size() <= kColumns; });
+  // As clang-format weighs them.
+  return fits && aligned.lines.size() < broken.lines.size() + 3 ? aligned : broken;
 }
 
 std::string str(const Code& code, size_t indent) {
