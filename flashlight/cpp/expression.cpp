@@ -384,7 +384,12 @@ std::string ExpressionWriter::call(const Expr& x, int precedence) {
   const bool named_op = info.op.empty() || is_bool || function == ScalarFunction::shift_left ||
                         function == ScalarFunction::shift_right;
   if (!named_op) return operation(x, precedence);
-  const DType dtype = x[0].dtype();  // of a float, C++ deduces it
+  const DType dtype = x[0].dtype();                               // of a float, C++ deduces it
+  if (function == ScalarFunction::nextafter && is_half(dtype)) {  // not the float's neighbor
+    const std::string half = type_name(dtype);
+    return "float(fl::nextafter(" + half + "(" + write(x[0], 0) + "), " + half + "(" +
+           write(x[1], 0) + ")))";
+  }
   std::string text = "fl::" + std::string(info.name);
   if (dtype != DType::float32 && dtype != DType::float64)
     text += "<" + compute_type_name(dtype) + ">";

@@ -188,5 +188,21 @@ TEST(Programs, long_loops_have_bodies) {
   EXPECT_THAT(text, HasSubstr("rows_body(x[i], ")) << text;
 }
 
+TEST(Programs, neighbors_of_small_floats_are_their_own) {
+  const auto neighbors = [](DType dtype) {
+    const Type type = tensor_type(dtype, {4});
+    const Tensor x = input("x", type), y = input("y", type);
+    const Graph graph(
+        {.inputs = {x.lazy(), y.lazy()}, .outputs = {apply_one("aten::nextafter", {x, y}).lazy()}});
+    const auto program = cpp::compile(graph, {.name = "neighbors"});
+    const auto array = [&](const std::vector<double>& numbers) { return array_of(type, numbers); };
+    return elements<double>(program({array({1, -2, 0, 100}), array({2, 2, 1, 100})})[0]);
+  };
+  const std::vector<double> halves = {1 + 0x1p-10, -2 + 0x1p-10, 0x1p-24, 100},
+                            brains = {1 + 0x1p-7, -2 + 0x1p-7, 0x1p-133, 100};
+  EXPECT_EQ(neighbors(DType::float16), halves);
+  EXPECT_EQ(neighbors(DType::bfloat16), brains);
+}
+
 }  // namespace
 }  // namespace flashlight::cpp
