@@ -14,23 +14,25 @@ std::vector<size_t> without(const std::vector<size_t>& values, size_t count) {
 
 }  // namespace
 
+Code RoutineWriter::branch(const Control& control) {
+  const auto call = [&](size_t function) {
+    std::vector<std::string> arguments;
+    pass(control.outside, function, 0, true, "", arguments);
+    pass(control.results, function, 0, false, "", arguments);
+    return call_of(function, std::move(arguments));
+  };
+  indent_ += 2;
+  const Code then = call(control.functions[0]), otherwise = call(control.functions[1]);
+  indent_ -= 2;
+  return if_else(names_[*control.predicate], then, otherwise);
+}
+
 Code RoutineWriter::control(const Control& control, const std::vector<std::string>& loops) {
+  if (control.kind == Control::Kind::branch) return branch(control);
   const auto copy = [&](size_t to, size_t from) {
     return statement("std::memcpy(&" + names_[to] + ", &" + names_[from] + ", sizeof " +
                      names_[to] + ");");
   };
-  if (control.kind == Control::Kind::branch) {
-    const auto branch = [&](size_t function) {
-      std::vector<std::string> arguments;
-      pass(control.outside, function, 0, true, "", arguments);
-      pass(control.results, function, 0, false, "", arguments);
-      return call_of(function, std::move(arguments));
-    };
-    indent_ += 2;
-    const Code then = branch(control.functions[0]), otherwise = branch(control.functions[1]);
-    indent_ -= 2;
-    return if_else(names_[*control.predicate], then, otherwise);
-  }
   const bool repeats = control.kind == Control::Kind::repeat;
   const size_t carried = control.carried.size();
   const std::vector<size_t> finals = first(control.results, carried);

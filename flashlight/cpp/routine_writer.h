@@ -55,6 +55,7 @@ class RoutineWriter {
              std::vector<size_t>& path);
   Code declarations(const Item& item, const std::vector<size_t>& path);
   Code step(size_t number, const std::vector<std::string>& loops);
+  Code branch(const Control& control);
   Code control(const Control& control,
                const std::vector<std::string>& loops);  // control_writer.cpp
   Code constants() const;
