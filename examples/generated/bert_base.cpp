@@ -40,7 +40,7 @@ struct Weights {
 
 // encoder.layer.0.attention.output.LayerNorm and 2 like it
 void layer_norm(const LayerNormWeights& weights, const float (&x)[128][768],
-                float (&add)[128][768]) {
+                float (&__restrict add)[128][768]) {
   for (int i = 0; i < 128; ++i) {
     const float mean = fl::sum<float>(768, [&](int j) { return x[i][j]; }) / 768.0f;
     const float sum = fl::sum<float>(768, [&](int j) {
@@ -55,7 +55,7 @@ void layer_norm(const LayerNormWeights& weights, const float (&x)[128][768],
 
 // encoder.layer.0.attention.self.value
 void attention(const AttentionWeights& weights, const float (&x)[128][768], const bool (&x_2)[128],
-               float (&attention_output_layer_norm)[128][768], std::byte* arena) {
+               float (&__restrict attention_output_layer_norm)[128][768], std::byte* arena) {
   auto& value = fl::at<float[128][768]>(arena, 0);
   fl::product<float>(
       128, 768, 768, [&](int i, int k) -> auto& { return x[i][k]; },
@@ -100,7 +100,8 @@ void attention(const AttentionWeights& weights, const float (&x)[128][768], cons
 
 // encoder.layer.0 and 11 like it
 void encoder_layer(const EncoderLayerWeights& weights, const float (&x)[128][768],
-                   const bool (&x_2)[128], float (&output_layer_norm)[128][768], std::byte* arena) {
+                   const bool (&x_2)[128], float (&__restrict output_layer_norm)[128][768],
+                   std::byte* arena) {
   auto& attention_output_layer_norm = fl::at<float[128][768]>(arena, 1572864);
   attention(weights.attention, x, x_2, attention_output_layer_norm, arena + 2359296);
   auto& intermediate = fl::at<float[128][3072]>(arena, 0);
@@ -122,8 +123,8 @@ void encoder_layer(const EncoderLayerWeights& weights, const float (&x)[128][768
 }
 
 void bert_base(const Weights& weights, const int64_t (&input_0_0)[1][128],
-               const int64_t (&input_0_1)[1][128], float (&layer_11)[1][128][768],
-               float (&pooler)[1][768], std::byte* arena) {
+               const int64_t (&input_0_1)[1][128], float (&__restrict layer_11)[1][128][768],
+               float (&__restrict pooler)[1][768], std::byte* arena) {
   bool reshape[128];
   for (int i = 0; i < 128; ++i) reshape[i] = input_0_1[0][i] != 0;
   auto& add = fl::at<float[128][768]>(arena, 0);
