@@ -146,7 +146,7 @@ TEST_F(Offline, gives_gradients_under_their_names) {
   capture.graph = composit::Graph(std::move(parts));
   capture.example_outputs = composit::evaluate(capture.graph, values);
   write(capture, {.name = "encoder", .output_names = {"loss", "grad_words", "grad_query"}});
-  EXPECT_THAT(read_file(program() / "model.hpp"), HasSubstr("float (&grad_words)[20][8]"));
+  EXPECT_THAT(read_file(program() / "model.hpp"), HasSubstr("float (&__restrict grad_words)[20][8]"));
   compile();
   EXPECT_THAT(run(), HasSubstr("grad_query: largest difference"));
 }
@@ -300,10 +300,10 @@ TEST(WeightLoader, loops_over_names_without_a_pattern) {
       R"(
 Weights load_weights(const fl::Safetensors& file) {
   Weights weights;
-  const char* const modules[] = {"down.", "up."};
+  const char* const block_modules[] = {"down.", "up."};
   for (int i = 0; i < 2; ++i) {
     auto& part = weights.block[i];
-    const std::string module = modules[i];
+    const std::string module = block_modules[i];
     part.bias = file.tensor<float>(module + "bias", {2});
   }
   return weights;
