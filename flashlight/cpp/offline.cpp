@@ -18,6 +18,7 @@
 #include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/lower.h"
 #include "flashlight/cpp/recompute.h"
+#include "flashlight/cpp/split.h"
 #include "flashlight/cpp/template.h"
 #include "flashlight/cpp/weight_loader.h"
 #include "flashlight/toolchain/write_folder.h"
@@ -67,6 +68,7 @@ class ProgramWriter {
     Routine& main = program.functions.back();
     for (size_t i = 0; i < std::min(options.output_names.size(), main.results.size()); ++i)
       main.values[main.results[i]].name = options.output_names[i];
+    split_long_functions(program, {.loop_bodies = false});
     source_ = emit(std::move(program));
     gather_weights();
     fill_values();

@@ -218,7 +218,7 @@ void put_in_order(Program& program, size_t number, const std::vector<WeightStruc
 // Makes functions of parts of those that are too long.
 class Splitter {
  public:
-  explicit Splitter(Program& program) : program_(program) {
+  Splitter(Program& program, const SplitOptions& options) : program_(program), options_(options) {
     for (const Routine& function : program.functions) names_.insert(identifier(function.name));
   }
 
@@ -243,7 +243,7 @@ class Splitter {
   bool open_loop(size_t number, const std::vector<WrittenPiece>& pieces, size_t lines) {
     for (const WrittenPiece& piece : pieces)
       if (piece.lines > lines && piece.steps.size() > 1) {
-        if (take_loop(number, piece.steps)) return true;
+        if (options_.loop_bodies && take_loop(number, piece.steps)) return true;
         Routine& function = program_.functions[number];
         if (function.most_steps_in_loop > kFewSteps) {
           function.most_steps_in_loop = kFewSteps;
@@ -275,13 +275,14 @@ class Splitter {
   }
 
   Program& program_;
+  const SplitOptions options_;
   std::set<std::string> names_;
 };
 
 }  // namespace
 
-void split_long_functions(Program& program) {
-  Splitter splitter(program);
+void split_long_functions(Program& program, const SplitOptions& options) {
+  Splitter splitter(program, options);
   std::vector<Signature> callees;
   std::map<std::string, size_t> bodies;  // of functions by text
   for (size_t i = 0; i < program.functions.size();) {

@@ -13,6 +13,12 @@ namespace flashlight::cpp {
 // Lines of a function, its comment, head and last brace included.
 constexpr size_t kMaxFunctionLines = 60;
 
-void split_long_functions(Program& program);
+struct SplitOptions {
+  // Whether what a long loop does becomes a function. g++ 12 sees writes out of bounds in such
+  // bodies where it inlines them (-Warray-bounds), and there are none.
+  bool loop_bodies = true;
+};
+
+void split_long_functions(Program& program, const SplitOptions& options = {});
 
 }  // namespace flashlight::cpp
