@@ -228,17 +228,17 @@ Array state_of_generator(uint64_t seed, bool is_fresh) {
 }
 
 Graph seeded(uint64_t seed, bool is_fresh = true, const std::string& generator = "default") {
-  Graph graph = parse(R"(graph() {
-    %a: float32[2] = aten::rand(size=[2]) {effect=1}
-    return %a
-  })");
-  composit::NodeSpec spec("composit::set_generator_state");
+  composit::NodeSpec spec("composit::set_generator_state");  // before the draw
   spec.attribute("generator", composit::Generator{generator})
       .attribute("state", state_of_generator(seed, is_fresh))
       .run("effect", int64_t{0});
-  auto parts = graph.parts();
-  spec.place = parts.effects[0]->place() - 1;
-  parts.effects.insert(parts.effects.begin(), std::move(spec).make_node());
+  const composit::NodePtr seeding = std::move(spec).make_node();
+  auto parts = parse(R"(graph() {
+    %a: float32[2] = aten::rand(size=[2]) {effect=1}
+    return %a
+  })")
+                   .parts();
+  parts.effects.insert(parts.effects.begin(), seeding);
   return Graph(std::move(parts));
 }
 
