@@ -251,7 +251,7 @@ TEST(CompiledFunction, OfNumbersAndTensors) {
   EXPECT_EQ(f(floats).scalar_type(), at::kFloat);
   EXPECT_TRUE(at::allclose(f(floats), relu3_of(floats)));
   EXPECT_THAT(f.specialized({floats}).source(),
-              HasSubstr("void relu3(const float (&x)[100], float (&y)[100]) {"));
+              HasSubstr("void relu3(const float (&x)[100], float (&__restrict y)[100]) {"));
 }
 
 TEST(CompiledFunction, DerivativesOfAnyOrder) {
