@@ -5,7 +5,8 @@
 One table of times in milliseconds, the least of all rounds, in which everyone takes turns on one processor; then a line
 per requirement, with what was measured. Everyone's results are compared first. Raw timings go to
 benchmarks/results/cpp.json. JAX has an environment of its own, build/jax, which is made when it is missing or
-requirements-jax.txt has changed. The captures of models, of `./dev demo`, are compared with torch's own eager run.
+requirements-jax.txt has changed. The captures of models, of `./dev demo` or of
+save_models (examples/standalone), are compared with torch's own eager run.
 """
 
 import argparse

@@ -15,11 +15,13 @@ int main(int argc, char** argv) {
     return 2;
   }
   const at::NoGradGuard no_grad;
+  const std::filesystem::path folder = argv[1];
+  std::filesystem::create_directories(folder);
   for (const zoo::Subject& subject : {zoo::resnet18(), zoo::bert_base()}) {
     flashlight::TraceSettings settings;
     settings.named = subject.named;
     const auto captured = flashlight::trace_with<zoo::Tensors(zoo::Tensors)>(settings, subject.run,
                                                                              subject.inputs(1));
-    captured.save(std::filesystem::path(argv[1]) / subject.name);
+    captured.save(folder / subject.name);
   }
 }
