@@ -29,6 +29,9 @@ TOLERANCE = 1e-5
 # Those that requirement 6.2 names; of them, those whose tensors are small.
 REQUIRED = ("gmm", "lstm", "bundle_adjustment", "sqrl_b")
 SMALL = ("lstm", "bundle_adjustment", "sqrl")
+# Those of 6.1; of them, those that LibTorch's user writes with masks.
+KERNELS = ("relu3", "gelu")
+MASKED = ("relu3",)
 
 
 def jax_python():
@@ -105,6 +108,17 @@ def measure(problem, runners, rounds, table):
     print(f"{problem:34}", "  ".join(
         f"{who} {table.least(problem, who, OBJECTIVE) * 1e3:.3f}/{table.least(problem, who, GRADIENT) * 1e3:.3f}"
         for who in sums), flush=True)
+
+
+def require_kernels(table, problems):
+    for problem in problems:
+        if not problem.startswith(KERNELS):
+            continue
+        for which in (OBJECTIVE, GRADIENT):
+            ours, by_hand, torch = (table.least(problem, who, which) for who in ("cpp", "by hand", "torch"))
+            table.require(f"6.1 {problem}: {WHAT[which]} / by hand", ours / by_hand, "<=", 1.05)
+            if problem.startswith(MASKED):
+                table.require(f"6.1 {problem}: torch's masks / {WHAT[which]}", torch / ours, ">=", 5)
 
 
 def require_objectives(table, problems):
@@ -188,6 +202,7 @@ def main():
     print("milliseconds, objective/gradient")
     for name in names:
         measure(name, runners, options.rounds, table)
+    require_kernels(table, names)
     require_objectives(table, names)
     measure_models(options.captures, options.build / "frontends/cli/flashlight", options.rounds, table)
     medians = {
