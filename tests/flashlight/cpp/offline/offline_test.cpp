@@ -146,7 +146,8 @@ TEST_F(Offline, gives_gradients_under_their_names) {
   capture.graph = composit::Graph(std::move(parts));
   capture.example_outputs = composit::evaluate(capture.graph, values);
   write(capture, {.name = "encoder", .output_names = {"loss", "grad_words", "grad_query"}});
-  EXPECT_THAT(read_file(program() / "model.hpp"), HasSubstr("float (&__restrict grad_words)[20][8]"));
+  EXPECT_THAT(read_file(program() / "model.hpp"),
+              HasSubstr("float (&__restrict grad_words)[20][8]"));
   compile();
   EXPECT_THAT(run(), HasSubstr("grad_query: largest difference"));
 }
