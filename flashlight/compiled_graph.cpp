@@ -3,10 +3,12 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
 #include "composit/ad/chain_rule.h"
+#include "composit/ad/expr_derivative.h"
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "composit/ops/functions.h"
@@ -29,18 +31,15 @@ struct CompiledGraph::State {
   Graph graph;
   CompileSettings settings;
   cpp::Compiled compiled;
-  std::mutex mutex;
+  std::vector<size_t> targets;  // by mutation: the number of the input that it is of
+  std::mutex mutex = {};
   std::map<std::vector<bool>, CompiledGraph> vjps = {};  // by what is wanted
 };
 
 namespace {
 
-bool is_differentiable(composit::DType dtype) {
-  return composit::is_floating_point(dtype) || composit::is_complex(dtype);
-}
-
 bool is_differentiable(const LazyTensor& tensor) {
-  return tensor && is_differentiable(tensor.dtype());
+  return tensor && composit::is_differentiable(tensor.dtype());
 }
 
 // A row-major tensor with the elements of `tensor`, which has to be of the type of `input`.
@@ -86,6 +85,15 @@ Graph vjp_graph(const Graph& graph, const std::vector<bool>& wanted) {
   return composit::share_parts(Graph(std::move(parts)));
 }
 
+std::vector<size_t> targets_of(const Graph& graph) {
+  std::vector<size_t> targets;
+  for (const composit::Mutation& mutation : graph.mutations()) {
+    const auto found = std::find(graph.inputs().begin(), graph.inputs().end(), mutation.target);
+    targets.push_back(static_cast<size_t>(found - graph.inputs().begin()));
+  }
+  return targets;
+}
+
 // The names of the wanted inputs' gradients.
 std::vector<std::string> gradient_names(const Graph& graph, const std::vector<bool>& wanted) {
   std::vector<std::string> names;
@@ -107,7 +115,9 @@ CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings) {
   }
   options.flags.insert(options.flags.end(), settings.flags.begin(), settings.flags.end());
   cpp::Compiled compiled = cpp::compile(graph, options);
-  state_ = std::make_shared<State>(std::move(graph), std::move(settings), std::move(compiled));
+  std::vector<size_t> targets = targets_of(graph);
+  state_ = std::make_shared<State>(std::move(graph), std::move(settings), std::move(compiled),
+                                   std::move(targets));
 }
 
 const Graph& CompiledGraph::graph() const { return state_->graph; }
@@ -179,9 +189,7 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
     if (before == nullptr && graph.state_->compiled.draws())
       before = std::make_shared<const fl::Generator>(*LentGenerator());
     variable_list saved = inputs.vec();  // as they are before anything is written to them
-    for (const composit::Mutation& mutation : graph.graph().mutations())
-      for (size_t i = 0; i < inputs.size(); ++i)
-        if (graph.graph().inputs()[i] == mutation.target) saved[i] = inputs[i].clone();
+    for (const size_t target : graph.state_->targets) saved[target] = inputs[target].clone();
     context->save_for_backward(saved);
     context->saved_data["called"] =
         c10::IValue::make_capsule(c10::make_intrusive<Called>(graph, before));
@@ -224,14 +232,13 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
 
 bool CompiledGraph::needs_autograd(const std::vector<at::Tensor>& inputs) const {
   if (!at::GradMode::is_enabled()) return false;
-  bool any = false;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].defined() || !inputs[i].requires_grad()) continue;
-    any = true;
-    for (const composit::Mutation& mutation : graph().mutations())
-      if (graph().inputs()[i] == mutation.target) return false;
-  }
-  return any;
+  const auto requires_grad = [](const at::Tensor& input) {
+    return input.defined() && input.requires_grad();
+  };
+  const std::vector<size_t>& targets = state_->targets;
+  return std::any_of(inputs.begin(), inputs.end(), requires_grad) &&
+         std::none_of(targets.begin(), targets.end(),
+                      [&](size_t target) { return requires_grad(inputs[target]); });
 }
 
 std::vector<at::Tensor> CompiledGraph::operator()(const std::vector<at::Tensor>& inputs) const {
@@ -258,10 +265,8 @@ std::vector<at::Tensor> CompiledGraph::call(const std::vector<at::Tensor>& input
   }
   const at::NoGradGuard no_grad;
   const size_t outputs = graph().outputs().size();
-  for (size_t i = 0; i < graph().mutations().size(); ++i)
-    for (size_t input = 0; input < inputs.size(); ++input)
-      if (graph().inputs()[input] == graph().mutations()[i].target)
-        inputs[input].copy_(results[outputs + i]);
+  for (size_t i = 0; i < state_->targets.size(); ++i)
+    inputs[state_->targets[i]].copy_(results[outputs + i]);
   results.resize(outputs);
   return results;
 }

@@ -13,30 +13,20 @@
 namespace composit {
 namespace {
 
-// Which outputs of nodes somebody uses.
-class Uses {
- public:
-  explicit Uses(const Graph& graph) {
-    for (const NodePtr& node : graph.nodes())
-      for (const LazyTensor& operand : node->operands()) add(operand);
-    for (const LazyTensor& output : graph.outputs()) add(output);
-    for (const Mutation& mutation : graph.mutations()) add(mutation.value);
-  }
-  const std::set<uint32_t>& of(const Node& node) const {
-    static const std::set<uint32_t> kNone;
-    const std::set<uint32_t>* found = used_.find(&node);
-    return found == nullptr ? kNone : *found;
-  }
-
- private:
-  void add(const LazyTensor& tensor) {
-    if (tensor) used_[tensor.node.get()].insert(tensor.index);
-  }
-  FlatMap<const Node*, std::set<uint32_t>> used_;
-};
+// Which of its outputs somebody uses.
+std::set<uint32_t> used_outputs(const Graph& graph, const Node& node) {
+  std::set<uint32_t> used;
+  for (const Use& use : graph.successors(node)) used.insert(use.output);
+  const auto add = [&](const LazyTensor& tensor) {
+    if (tensor.node.get() == &node) used.insert(tensor.index);
+  };
+  for (const LazyTensor& output : graph.outputs()) add(output);
+  for (const Mutation& mutation : graph.mutations()) add(mutation.value);
+  return used;
+}
 
 // Equal for nodes that differ in nothing but where their operands come from.
-Hash kind_of(const Node& node, const Uses& uses) {
+Hash kind_of(const Node& node, const std::set<uint32_t>& used) {
   Hasher hasher;
   hasher.add(node.op().str());
   for (const NamedAttribute& attribute : node.attributes()) {
@@ -46,7 +36,7 @@ Hash kind_of(const Node& node, const Uses& uses) {
   for (const LazyTensor& operand : node.operands())
     if (operand) operand.type().add_to(hasher);
   for (const Type& output : node.outputs()) output.add_to(hasher);
-  for (const uint32_t output : uses.of(node)) hasher.add(uint64_t{output});
+  for (const uint32_t output : used) hasher.add(uint64_t{output});
   return hasher.finish();
 }
 
@@ -55,32 +45,30 @@ class Outlining {
   explicit Outlining(const std::function<bool(const Node&)>& wanted) : wanted_(wanted) {}
 
   void count(const Graph& graph) {
-    const Uses uses(graph);
     for (const NodePtr& node : graph.nodes()) {
-      if (is_input(*node) || node->op() == ops::kConstant) continue;
       if (node->op() == ops::kCall) {
         taken_.insert(node->attribute("name").as<std::string>());
         const Region& body = node->find_run("body")->as<Region>();
         if (counted_.insert(body.get()).second) count(*body);
       }
       if (!can_stand_alone(*node)) continue;
-      const Hash kind = kind_of(*node, uses);
+      const Hash kind = kind_of(*node, used_outputs(graph, *node));
       if (!counts_.insert(kind, 1)) ++*counts_.find(kind);
     }
   }
 
   Graph run(const Graph& graph) {
     const Graph inner = rebuild_regions(graph, [&](const Graph& body) { return run(body); });
-    const Uses uses(inner);
     return rebuild(inner, [&](const Node& node, const std::vector<LazyTensor>& operands) {
       std::optional<Replacement> replacement;
-      const Region body = region_for(node, uses);
+      if (!can_stand_alone(node)) return replacement;
+      const std::set<uint32_t> used = used_outputs(inner, node);
+      const Region body = region_for(node, used);
       if (body == nullptr) return replacement;
       const NodePtr made = call(node, operands, body);
       replacement.emplace().outputs.resize(node.outputs().size());
       uint32_t next = 0;
-      for (const uint32_t output : uses.of(node))
-        replacement->outputs[output] = LazyTensor{made, next++};
+      for (const uint32_t output : used) replacement->outputs[output] = LazyTensor{made, next++};
       return replacement;
     });
   }
@@ -89,18 +77,18 @@ class Outlining {
   // Tensors that are all there make others, and nothing else happens.
   static bool can_stand_alone(const Node& node) {
     const auto absent = [](const LazyTensor& operand) { return !operand; };
-    return node.op() != ops::kCall && node.effect() < 0 &&
+    return !is_input(node) && node.op() != ops::kConstant && node.op() != ops::kCall &&
+           node.effect() < 0 &&
            std::none_of(node.operands().begin(), node.operands().end(), absent);
   }
 
   // The body of the calls that nodes like `node` become; nothing where they stay.
-  Region region_for(const Node& node, const Uses& uses) {
-    if (is_input(node) || node.op() == ops::kConstant || !can_stand_alone(node)) return nullptr;
-    const Hash kind = kind_of(node, uses);
+  Region region_for(const Node& node, const std::set<uint32_t>& used) {
+    const Hash kind = kind_of(node, used);
     const size_t* count = counts_.find(kind);
     if (count == nullptr || *count < 2) return nullptr;
     if (const Region* known = regions_.find(kind)) return *known;
-    const Region region = wanted_(node) ? body_of(node, uses) : nullptr;
+    const Region region = wanted_(node) ? body_of(node, used) : nullptr;
     regions_.insert(kind, region);
     if (region != nullptr) names_.insert(region.get(), unused_name(name_for(node), taken_));
     return region;
@@ -115,7 +103,7 @@ class Outlining {
   }
 
   // The first tensor is an argument, numbered as in regions; others have the schema's names.
-  static Region body_of(const Node& node, const Uses& uses) {
+  static Region body_of(const Node& node, const std::set<uint32_t>& used) {
     Graph::Parts parts;
     const Operation* operation = row_for(node);
     for (size_t i = 0; i < node.operands().size(); ++i) {
@@ -127,7 +115,7 @@ class Outlining {
     spec.place = 0;
     spec.annotations.clear();
     const NodePtr made = std::move(spec).make_node();
-    for (const uint32_t output : uses.of(node)) parts.outputs.push_back(LazyTensor{made, output});
+    for (const uint32_t output : used) parts.outputs.push_back(LazyTensor{made, output});
     return std::make_shared<const Graph>(std::move(parts));
   }
 

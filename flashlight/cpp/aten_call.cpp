@@ -1,11 +1,13 @@
 #include "flashlight/cpp/aten_call.h"
 
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
 #include <algorithm>
 
 #include "composit/ir/error.h"
 #include "composit/op/call.h"
 #include "flashlight/cpp/literal.h"
-#include "flashlight/cpp/weight_loader.h"
 
 namespace flashlight::cpp {
 namespace {
@@ -21,10 +23,9 @@ constexpr std::string_view kNamespace = "aten::";
 
 std::string integer(int64_t value) { return literal(composit::Scalar::Value(value), DType::int64); }
 
-std::string joined(const std::vector<std::string>& list) {
-  std::string text;
-  for (const std::string& one : list) text += (text.empty() ? "" : ", ") + one;
-  return "{" + text + "}";
+template <class List>
+std::string joined(const List& list) {
+  return fmt::format("{{{}}}", fmt::join(list, ", "));
 }
 
 // c10::ScalarType's name.
@@ -101,9 +102,7 @@ std::string data_text(const Attribute& data, const SchemaArgument& argument) {
 // "fl::tensor(#0, {3, 4})".
 std::string tensor_text(const composit::Tensor& tensor, size_t& next) {
   if (!tensor.defined()) return "at::Tensor()";
-  std::vector<std::string> sizes;
-  for (const int64_t size : tensor.sizes()) sizes.push_back(std::to_string(size));
-  return "fl::tensor(#" + std::to_string(next++) + ", " + joined(sizes) + ")";
+  return "fl::tensor(#" + std::to_string(next++) + ", " + joined(tensor.sizes()) + ")";
 }
 
 // As at:: functions take it: a list of tensors that may be absent is one of optionals.

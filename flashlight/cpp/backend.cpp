@@ -6,10 +6,8 @@
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "flashlight/cpp/fuse.h"
-#include "flashlight/cpp/lower.h"
 #include "flashlight/cpp/recompute.h"
 #include "flashlight/cpp/runtime/random.hpp"
-#include "flashlight/cpp/split.h"
 #include "flashlight/toolchain/library.h"
 
 namespace flashlight::cpp {
@@ -65,11 +63,11 @@ std::vector<std::string> default_flags() {
           "-fno-trapping-math", "-fwrapv"};
 }
 
-Source source_of(const Graph& graph, const LowerOptions& options) {
+Source source_of(const Graph& graph, const LowerOptions& options, const SplitOptions& split) {
   Program program = lower(graph, options);
   fuse(program);
   recompute(program);
-  split_long_functions(program);
+  split_long_functions(program, split);
   return emit(std::move(program));
 }
 

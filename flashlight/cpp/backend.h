@@ -18,6 +18,7 @@
 #include "composit/op/backend.h"
 #include "flashlight/cpp/emit.h"
 #include "flashlight/cpp/lower.h"
+#include "flashlight/cpp/split.h"
 #include "flashlight/toolchain/build.h"
 
 namespace fl {
@@ -77,7 +78,8 @@ std::vector<Compiled> compile(const std::vector<composit::Graph>& graphs,
                               const CompileOptions& options = {});
 
 // The C++ for a graph, by the whole way: lower, fuse, emit.
-Source source_of(const composit::Graph& graph, const LowerOptions& options = {});
+Source source_of(const composit::Graph& graph, const LowerOptions& options = {},
+                 const SplitOptions& split = {});
 
 const composit::Backend& backend();
 

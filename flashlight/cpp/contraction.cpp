@@ -15,9 +15,8 @@ using composit::Function;
 constexpr int64_t kLeastWork = 4096;
 constexpr int64_t kLeastSide = 4;
 
-// Elements of a side or a result that do not stay in the caches, and rows and columns that keep
-// fl::product busy.
-constexpr int64_t kLargeElements = 1 << 20, kLeastLargeSide = 64;
+// Rows and columns that keep fl::product busy.
+constexpr int64_t kLeastLargeSide = 64;
 
 std::vector<Expr> factors(const Expr& product) {
   if (!product.is(Function::mul)) return {product};

@@ -14,6 +14,9 @@
 
 namespace flashlight::cpp {
 
+// Elements of an array that does not stay in the caches.
+constexpr int64_t kLargeElements = 1 << 20;
+
 struct Contraction {
   std::vector<size_t> batch, rows, columns, terms;  // axes of the statement
   // Of rows and columns, those that may be loops around: what is stored first of a large product,

@@ -98,25 +98,30 @@ Origin origin_of(const Routine& function, const std::vector<size_t>& steps) {
   return common;
 }
 
-// What lines of a function, the first of which is line `first`, are for.
-void add_origins(const Routine& function, const Code& written,
-                 const std::vector<WrittenPiece>& pieces, int first,
-                 std::vector<EmittedLines>& origins) {
-  const auto lines_of = [&](size_t begin, size_t end) {
-    const auto at = [&](size_t i) {
-      return written.lines.begin() + static_cast<std::ptrdiff_t>(i);
-    };
-    return line_count(formatted(str(Code{{at(begin), at(end)}, 0})));
+// A function's text, and what its lines, the first of which is line `line`, are for.
+std::string text_with_origins(const Routine& function, const Code& written,
+                              const std::vector<WrittenPiece>& pieces, int line,
+                              std::vector<EmittedLines>& origins) {
+  std::string text;
+  size_t next = 0;
+  const auto write = [&](size_t lines) {  // returns how many these become
+    const auto begin = written.lines.begin() + static_cast<std::ptrdiff_t>(next);
+    next += lines;
+    const std::string more =
+        formatted(str(Code{{begin, begin + static_cast<std::ptrdiff_t>(lines)}, 0}));
+    text += more;
+    return line_count(more);
   };
-  size_t begin = written.lines.size() - 1;  // the last line is the brace
-  for (const WrittenPiece& piece : pieces) begin -= piece.lines;
-  int line = first + lines_of(0, begin);
+  size_t head = written.lines.size() - 1;  // the last line is the brace
+  for (const WrittenPiece& piece : pieces) head -= piece.lines;
+  line += write(head);
   for (const WrittenPiece& piece : pieces) {
-    const int last = line + lines_of(begin, begin + piece.lines) - 1;
-    origins.push_back({line, last, origin_of(function, piece.steps)});
-    begin += piece.lines;
-    line = last + 1;
+    const int lines = write(piece.lines);
+    origins.push_back({line, line + lines - 1, origin_of(function, piece.steps)});
+    line += lines;
   }
+  write(1);
+  return text;
 }
 
 // The headers that runtime calls name in one of their members.
@@ -173,9 +178,9 @@ Source emit(Program program) {
     RoutineWriter writer(program, i, structs, callees);
     const Code written = writer.write();
     source.functions += "\n";
-    add_origins(program.functions[i], written, writer.pieces(),
-                1 + before + line_count(source.functions), source.origins);
-    source.functions += formatted(str(written));
+    source.functions +=
+        text_with_origins(program.functions[i], written, writer.pieces(),
+                          1 + before + line_count(source.functions), source.origins);
     callees.push_back(writer.signature());
     if (i + 1 < program.functions.size()) continue;
     source.declaration = str(call("void " + source.name, writer.parameters(), ";", 0));

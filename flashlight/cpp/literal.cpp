@@ -1,5 +1,7 @@
 #include "flashlight/cpp/literal.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -167,6 +169,19 @@ std::string namespace_name(std::string_view text) {
   const std::string name = identifier(text);
   if (name.back() == '_') return name + "program";  // a word of C++
   return kOfC.contains(name) ? name + "_program" : name;
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      result += std::string("\\") + c;
+    else if (static_cast<unsigned char>(c) < 0x20)
+      result += fmt::format("\\{:03o}", static_cast<unsigned>(c));
+    else
+      result += c;
+  }
+  return result + "\"";
 }
 
 }  // namespace flashlight::cpp

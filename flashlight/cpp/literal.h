@@ -40,4 +40,7 @@ std::string identifier(std::string_view text);
 // becomes "exp_program".
 std::string namespace_name(std::string_view text);
 
+// `text` as C++ and C write it, in quotes.
+std::string quoted(const std::string& text);
+
 }  // namespace flashlight::cpp

@@ -217,8 +217,9 @@ class Lowering {
       for (const Array& array : *constants) add_constant_value(scope, node, array, is_region);
       return;
     }
-    if (add_runtime_call(scope, node, origin)) return;
+    if (add_call(scope, node, origin, [&] { return runtime_call_of(node, origin); })) return;
     const auto loops = loops_for(node);
+    if (!loops && add_call(scope, node, origin, [&] { return aten_call(node); })) return;
     std::vector<size_t>& values = scope.values[&node];
     for (const Type& type : node.outputs())
       values.push_back(
@@ -235,13 +236,12 @@ class Lowering {
     return aten_call_of(node, schema->second);
   }
 
-  // Whether there is a function for `node`, or a reason why there is none in this case.
-  bool add_runtime_call(Scope& scope, const Node& node, const Origin& origin) {
+  // Whether `find` gives a function for `node`, or a reason why there is none in this case.
+  template <class Find>
+  bool add_call(Scope& scope, const Node& node, const Origin& origin, Find find) {
     std::optional<RuntimeCallOf> found;
     try {
-      found = runtime_call_of(node, origin);
-      if (!found && loops_for(node)) return false;
-      if (!found) found = aten_call(node);
+      found = find();
       if (!found) return false;
     } catch (const composit::UserError& error) {
       ++missing_["'" + node.op().str() + "' " + error.what()];

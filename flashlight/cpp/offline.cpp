@@ -14,11 +14,7 @@
 #include "flashlight/cpp/backend.h"
 #include "flashlight/cpp/code.h"
 #include "flashlight/cpp/format.h"
-#include "flashlight/cpp/fuse.h"
 #include "flashlight/cpp/literal.h"
-#include "flashlight/cpp/lower.h"
-#include "flashlight/cpp/recompute.h"
-#include "flashlight/cpp/split.h"
 #include "flashlight/cpp/template.h"
 #include "flashlight/cpp/weight_loader.h"
 #include "flashlight/toolchain/write_folder.h"
@@ -61,15 +57,10 @@ class Variables {
 class ProgramWriter {
  public:
   ProgramWriter(const SavedCapture& capture, const ProgramOptions& options) : capture_(capture) {
-    Program program = lower(capture.graph, {.name = options.name, .aten = options.aten});
-    fuse(program);
-    recompute(program);
+    const LowerOptions lowering = {
+        .name = options.name, .results = options.output_names, .aten = options.aten};
+    source_ = source_of(capture.graph, lowering, {.loop_bodies = false});
     gather_ports(options);
-    Routine& main = program.functions.back();
-    for (size_t i = 0; i < std::min(options.output_names.size(), main.results.size()); ++i)
-      main.values[main.results[i]].name = options.output_names[i];
-    split_long_functions(program, {.loop_bodies = false});
-    source_ = emit(std::move(program));
     gather_weights();
     fill_values();
   }

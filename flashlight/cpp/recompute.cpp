@@ -10,8 +10,8 @@
 namespace flashlight::cpp {
 namespace {
 
-// Elements that are in no cache, and terms of a sum that takes less time than an element of them.
-constexpr int64_t kLargeElements = 1 << 20, kMostTerms = 128;
+// Terms of a sum that takes less time than to read an element that is in no cache.
+constexpr int64_t kMostTerms = 128;
 
 bool contains(const std::vector<size_t>& list, size_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();

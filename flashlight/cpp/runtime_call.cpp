@@ -1,5 +1,8 @@
 #include "flashlight/cpp/runtime_call.h"
 
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -9,7 +12,6 @@
 #include "composit/ops/operations.h"
 #include "flashlight/cpp/control.h"
 #include "flashlight/cpp/literal.h"
-#include "flashlight/cpp/weight_loader.h"
 
 namespace flashlight::cpp {
 namespace {
@@ -29,9 +31,7 @@ using Options = std::vector<std::string>;
 // ---- arguments as C++ ---------------------------------------------------------------------------
 
 std::string list(const std::vector<int64_t>& numbers) {
-  std::string text;
-  for (int64_t number : numbers) text += (text.empty() ? "{" : ", ") + std::to_string(number);
-  return text + "}";
+  return fmt::format("{{{}}}", fmt::join(numbers, ", "));
 }
 
 bool flag(const Call& call, std::string_view name) { return call[name].data().as<bool>(); }

@@ -268,17 +268,4 @@ std::string load_weights(const std::vector<StoredWeight>& weights) {
          str(braced("Weights load_weights(const fl::Safetensors& file)", body));
 }
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      result += std::string("\\") + c;
-    else if (static_cast<unsigned char>(c) < 0x20)
-      result += fmt::format("\\{:03o}", static_cast<unsigned>(c));
-    else
-      result += c;
-  }
-  return result + "\"";
-}
-
 }  // namespace flashlight::cpp

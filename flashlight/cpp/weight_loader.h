@@ -30,7 +30,4 @@ struct StoredWeight {
 // order of the struct.
 std::string load_weights(const std::vector<StoredWeight>& weights);
 
-// `text` as C++ and C write it, in quotes.
-std::string quoted(const std::string& text);
-
 }  // namespace flashlight::cpp
