@@ -34,7 +34,12 @@ COMPOSIT = (
     "composit/numpy",
     "composit/nn",
 )
-FLASHLIGHT_PARTS = ("flashlight/scalar", "flashlight/toolchain", "flashlight/cpp")
+FLASHLIGHT_PARTS = (
+    "flashlight/scalar",
+    "flashlight/toolchain",
+    "flashlight/cpp",
+    "flashlight/mosaic",
+)
 LIBRARY = (*COMPOSIT, *FLASHLIGHT_PARTS, "tracer", "flashlight")
 EXAMPLE_LIBRARIES = ("examples/models", "examples/zoo", "examples/objectives")
 
@@ -61,6 +66,9 @@ LAYERS = {
     "flashlight/toolchain": Layer(("composit/ir", "composit/io"), torch=False),
     "tracer": Layer(COMPOSIT, torch=True),
     "flashlight/cpp": Layer((*COMPOSIT, "flashlight/toolchain"), torch=False),
+    "flashlight/mosaic": Layer(
+        (*COMPOSIT, "flashlight/toolchain", "flashlight/cpp"), torch=False
+    ),
     "flashlight": Layer((*COMPOSIT, *FLASHLIGHT_PARTS, "tracer"), torch=True),
     "frontends/torchscript": Layer(LIBRARY, torch=True),
     "frontends": Layer((*LIBRARY, "frontends/torchscript"), torch=True),

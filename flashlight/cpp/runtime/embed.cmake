@@ -1,22 +1,5 @@
-# The header that generated code includes: `file` with the project's headers that it includes in
-# their places, so that one file is shipped.
-function(read_header file result)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${file})
-  set_property(DIRECTORY APPEND PROPERTY runtime_headers ${file})
-  file(READ ${PROJECT_SOURCE_DIR}/${file} text)
-  string(REGEX MATCHALL "#include \"[^\"]+\"" includes "${text}")
-  foreach(include IN LISTS includes)
-    string(REGEX REPLACE "#include \"(.*)\"" "\\1" included "${include}")
-    get_property(seen DIRECTORY PROPERTY runtime_headers)
-    set(body "")
-    if(NOT included IN_LIST seen)
-      read_header(${included} body)
-      string(REPLACE "#pragma once\n" "" body "${body}")
-    endif()
-    string(REPLACE "${include}\n" "\n${body}" text "${text}")
-  endforeach()
-  set(${result} "${text}" PARENT_SCOPE)
-endfunction()
+# The headers that generated code includes, as text in the library.
+include(${CMAKE_CURRENT_LIST_DIR}/read_header.cmake)
 
 read_header(flashlight/cpp/runtime/flashlight.hpp runtime_text)
 string(REGEX REPLACE "\n\n\n+" "\n\n" runtime_text "${runtime_text}")

@@ -1,0 +1,8 @@
+// What code of the mosaic backend needs beside flashlight.hpp: teams of threads, packed products
+// and convolutions.
+#pragma once
+
+#include "flashlight/mosaic/runtime/contraction.hpp"
+#include "flashlight/mosaic/runtime/microkernel.hpp"
+#include "flashlight/mosaic/runtime/pack.hpp"
+#include "flashlight/mosaic/runtime/team.hpp"

@@ -1,0 +1,88 @@
+// What the tests of the header of the mosaic backend share. They are built for several instruction
+// sets, each as a program of its own.
+//
+//   class RuntimePack : public Isa {};
+//   Guarded<float> y(12, 40);                       // NaN all over, as far as nothing is stored
+//   y(3, 39) = 1;
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace flashlight::mosaic::test {
+
+// Skips where the processor lacks what this program is compiled for.
+class Isa : public testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__AVX512F__)
+    if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP();
+#elif defined(__AVX2__)
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) GTEST_SKIP();
+#endif
+  }
+};
+
+// Small whole numbers, of which sums are exact.
+template <class T>
+std::vector<T> whole_numbers(int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<T> numbers(static_cast<size_t>(count));
+  for (T& number : numbers) number = static_cast<T>(static_cast<int>(random() % 15) - 7);
+  return numbers;
+}
+template <class T>
+std::vector<T> normal_numbers(int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<T> normal;
+  std::vector<T> numbers(static_cast<size_t>(count));
+  for (T& number : numbers) number = normal(random);
+  return numbers;
+}
+
+// Rows with a gap behind each, and a margin on either side, where nothing may be stored.
+template <class T>
+class Guarded {
+ public:
+  Guarded(int64_t rows, int64_t columns, int64_t gap = 3)
+      : rows_(rows),
+        columns_(columns),
+        pitch_(columns + gap),
+        elements_(static_cast<size_t>(rows * pitch_ + 2 * kMargin),
+                  std::numeric_limits<T>::quiet_NaN()) {}
+
+  T* data() { return elements_.data() + kMargin; }
+  int64_t pitch() const { return pitch_; }
+  T& operator()(int64_t row, int64_t column) { return data()[row * pitch_ + column]; }
+
+  // Empty, or what is stored outside, or where something else than expected(row, column) is inside.
+  template <class Expected>
+  std::string differences(const Expected& expected) {
+    for (int64_t i = 0; i < static_cast<int64_t>(elements_.size()); ++i) {
+      const int64_t row = (i - kMargin) / pitch_, column = (i - kMargin) % pitch_;
+      const T x = elements_[static_cast<size_t>(i)];
+      if (i < kMargin || row >= rows_ || column >= columns_) {
+        if (!std::isnan(x)) return "stored outside, at " + std::to_string(i - kMargin);
+        continue;
+      }
+      const double y = expected(row, column);
+      if (!(x == y || (std::isnan(x) && std::isnan(y))))
+        return "[" + std::to_string(row) + ", " + std::to_string(column) + "] is " +
+               std::to_string(x) + ", expected " + std::to_string(y);
+    }
+    return "";
+  }
+
+ private:
+  static constexpr int64_t kMargin = 70;
+  int64_t rows_, columns_, pitch_;
+  std::vector<T> elements_;
+};
+
+}  // namespace flashlight::mosaic::test

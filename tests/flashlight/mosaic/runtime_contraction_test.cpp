@@ -1,0 +1,264 @@
+// Tiles, products of packed matrices and convolutions of the header of the mosaic backend, against
+// loops in double.
+#include <tuple>
+
+#include "flashlight/mosaic/runtime/contraction.hpp"
+#include "flashlight/mosaic/runtime/pack.hpp"
+#include "tests/flashlight/mosaic/runtime_cases.h"
+
+namespace flashlight::mosaic::test {
+namespace {
+
+using fl::kMostRows;
+using fl::kPanel;
+
+class RuntimeTile : public Isa {};
+class RuntimePack : public Isa {};
+class RuntimeContraction : public Isa {};
+class RuntimeConvolution : public Isa {};
+
+template <class T>
+void expect_tile(int rows, int vectors, int segments, int run, int step) {
+  const int64_t reach = run * step + 2, row_stride = segments * reach + 5, terms = segments * run;
+  std::vector<int32_t> offsets;  // the last segment first
+  for (int s = segments; s-- > 0;) offsets.push_back(static_cast<int32_t>(s * reach));
+  const auto left = whole_numbers<T>(rows * row_stride, 1);
+  const auto panel = whole_numbers<T>(terms * kPanel<T>, 2);
+  Guarded<T> sums(rows, vectors * kPanel<T> / 2, (2 - vectors) * kPanel<T> / 2);
+  const fl::Terms places = {offsets.data(), segments, run, step};
+  fl::multiply_tile<T>(rows, vectors,
+                       {left.data(), row_stride, places, panel.data(), panel.data(), 7},
+                       reinterpret_cast<T(*)[kPanel<T>]>(sums.data()));
+  const auto expected = [&](int64_t row, int64_t column) {
+    double sum = 0;
+    for (int64_t t = 0; t < terms; ++t) {
+      const int64_t place = offsets[static_cast<size_t>(t / run)] + t % run * step;
+      sum += static_cast<double>(left[static_cast<size_t>(row * row_stride + place)]) *
+             static_cast<double>(panel[static_cast<size_t>(t * kPanel<T> + column)]);
+    }
+    return sum;
+  };
+  EXPECT_EQ(sums.differences(expected), "")
+      << rows << " rows, " << vectors << " vectors, " << segments << " x " << run << " terms";
+}
+
+TEST_F(RuntimeTile, HasEveryHeight) {
+  const std::tuple<int, int, int> terms[] = {{1, 1, 1},  {1, 3, 1},  {1, 37, 1}, {3, 5, 2},
+                                             {5, 16, 1}, {2, 33, 3}, {4, 1, 1},  {0, 4, 1}};
+  for (int rows = 1; rows <= kMostRows; ++rows)
+    for (const int vectors : {1, 2})
+      for (const auto& [segments, run, step] : terms) {
+        expect_tile<float>(rows, vectors, segments, run, step);
+        expect_tile<double>(rows, vectors, segments, run, step);
+      }
+}
+
+// Every term of every column once, zeros behind the last column; and back.
+TEST_F(RuntimePack, IsReversible) {
+  const fl::Packing packings[] = {
+      {{{}, {}, {}, {21, 1}}, {40, 21}},                     // [column][term]
+      {{{}, {}, {}, {21, 40}}, {40, 1}},                     // [term][column]
+      {{{}, {3, 1}, {3, 3}, {10, 9}}, {17, 90}},             // [column][channel][kx][ky]
+      {{{2, 600}, {3, 100}, {5, 20}, {4, 2}}, {33, 1200}}};  // every other element
+  for (const fl::Packing& of : packings)
+    for (const int threads : {1, 3}) {
+      int64_t size = 1 + (of.columns.extent - 1) * of.columns.stride;
+      for (const fl::Loop& loop : of.terms) size += (loop.extent - 1) * loop.stride;
+      const auto from = whole_numbers<float>(size, 1), factors = whole_numbers<float>(40, 2);
+      std::vector<float> panels(static_cast<size_t>(fl::packed_size<float>(of)), NAN);
+      std::vector<float> back(from.size(), NAN), scaled(panels.size(), NAN);
+      fl::run_team(threads, [&](const fl::Team& team) {
+        fl::pack_panels<float>(team, of, from.data(), panels.data());
+        fl::pack_panels<float>(team, of, from.data(), scaled.data(), factors.data());
+        team.wait();
+        fl::unpack_panels<float>(team, of, panels.data(), back.data());
+      });
+      for (size_t i = 0; i < panels.size(); ++i) {
+        const auto terms = static_cast<size_t>(of.term_count());
+        const size_t column = i / (terms * kPanel<float>)*kPanel<float> + i % kPanel<float>;
+        const bool inside = column < static_cast<size_t>(of.columns.extent);
+        ASSERT_TRUE(inside || panels[i] == 0) << i;
+        ASSERT_EQ(scaled[i], inside ? panels[i] * factors[column] : 0) << i;
+      }
+      size_t visited = 0;
+      for (size_t i = 0; i < from.size(); ++i) {
+        if (std::isnan(back[i])) continue;
+        ASSERT_EQ(back[i], from[i]) << i;
+        ++visited;
+      }
+      EXPECT_EQ(visited, static_cast<size_t>(of.term_count() * of.columns.extent));
+    }
+}
+
+struct Sizes {
+  int64_t rows, columns, terms;
+};
+
+// A product with `runs` of the rows apart from each other.
+template <class T>
+void expect_product(const Sizes& size, int64_t runs, fl::Split split, int threads) {
+  const int64_t pitch = size.terms + 3, apart = size.rows * pitch + 11;
+  const auto x = whole_numbers<T>(runs * apart, 1),
+             weight = whole_numbers<T>(size.columns * size.terms, 2);
+  const fl::Packing packing = {{{}, {}, {}, {size.terms, 1}}, {size.columns, size.terms}};
+  std::vector<T> panels(static_cast<size_t>(fl::packed_size<T>(packing)), NAN);
+  Guarded<T> y(runs * size.rows, size.columns);
+  std::vector<std::atomic<int>> stores(static_cast<size_t>(runs * size.rows * size.columns));
+  const int32_t offset = 0;
+  fl::run_team(threads, [&](const fl::Team& team) {
+    fl::pack_panels<T>(team, packing, weight.data(), panels.data());
+    team.wait();
+    fl::Contraction<T> of = {
+        runs, size.rows, pitch, size.columns, {&offset, 1, static_cast<int>(size.terms)}, split};
+    of.next = panels.data(), of.next_count = static_cast<int64_t>(panels.size());
+    fl::contract<T>(
+        team, of, [&](int64_t run) { return x.data() + run * apart; }, panels.data(),
+        [&](int64_t run, int64_t row, int rows, int64_t column, int columns,
+            const T(*sums)[kPanel<T>]) {
+          for (int r = 0; r < rows; ++r)
+            for (int c = 0; c < columns; ++c) {
+              const int64_t to = run * size.rows + row + r;
+              y(to, column + c) = sums[r][c];
+              ++stores[static_cast<size_t>(to * size.columns + column + c)];
+            }
+        });
+  });
+  for (const auto& count : stores) ASSERT_EQ(count, 1);
+  const auto expected = [&](int64_t row, int64_t column) {
+    const T* left = x.data() + row / size.rows * apart + row % size.rows * pitch;
+    const T* right = weight.data() + column * size.terms;
+    double sum = 0;
+    for (int64_t k = 0; k < size.terms; ++k)
+      sum += static_cast<double>(left[k]) * static_cast<double>(right[k]);
+    return sum;
+  };
+  EXPECT_EQ(y.differences(expected), "")
+      << runs << " x " << size.rows << " x " << size.columns << " x " << size.terms;
+}
+
+TEST_F(RuntimeContraction, HasEverySize) {
+  for (const int64_t rows : {1, 2, 3, 13, 14, 15, 29, 50})
+    for (const int64_t columns : {1, 4, 15, 17, 32, 33, 70})
+      for (const int64_t terms : {1, 16, 37})
+        for (const fl::Split split : {fl::Split::rows, fl::Split::columns}) {
+          const int64_t runs = (rows + columns + terms) % 3 + 1;
+          expect_product<float>({rows, columns, terms}, runs, split, 1);
+          if (terms == 37) expect_product<double>({rows, columns, terms}, runs, split, 1);
+          if (terms == 16) expect_product<float>({rows, columns, terms}, runs, split, 3);
+        }
+}
+
+TEST_F(RuntimeContraction, HasSeveralStrips) {
+  for (const fl::Split split : {fl::Split::rows, fl::Split::columns}) {
+    expect_product<float>({50, 70, 4000}, 3, split, 2);
+    expect_product<double>({300, 33, 900}, 1, split, 2);
+    expect_product<float>({2, 33, 3}, 400, split, 2);  // more tiles than a strip may have
+  }
+}
+
+TEST_F(RuntimeContraction, OfNothingIsNothing) {
+  for (const Sizes size : {Sizes{0, 3, 3}, Sizes{3, 0, 3}, Sizes{3, 4, 0}})
+    expect_product<float>(size, 2, fl::Split::rows, 2);
+}
+
+TEST_F(RuntimeContraction, RoundsAsSumsOfFloatsDo) {
+  constexpr int64_t kSize = 40, kTerms = 700;
+  const auto x = normal_numbers<float>(kSize * kTerms, 1),
+             w = normal_numbers<float>(kSize * kTerms, 2);
+  const fl::Packing packing = {{{}, {}, {}, {kTerms, 1}}, {kSize, kTerms}};
+  std::vector<float> panels(static_cast<size_t>(fl::packed_size<float>(packing)));
+  fl::pack_panels<float>(fl::Team::solo(), packing, w.data(), panels.data());
+  const int32_t offset = 0;
+  const fl::Contraction<float> of = {1, kSize, kTerms, kSize, {&offset, 1, kTerms}};
+  fl::contract<float>(
+      fl::Team::solo(), of, [&](int64_t) { return x.data(); }, panels.data(),
+      [&](int64_t, int64_t row, int rows, int64_t column, int columns, const auto* sums) {
+        for (int r = 0; r < rows; ++r)
+          for (int c = 0; c < columns; ++c) {
+            double expected = 0, size = 0;
+            for (int64_t k = 0; k < kTerms; ++k) {
+              const double term = double{x[static_cast<size_t>((row + r) * kTerms + k)]} *
+                                  double{w[static_cast<size_t>((column + c) * kTerms + k)]};
+              expected += term, size += std::abs(term);
+            }
+            EXPECT_NEAR(sums[r][c], expected, size * 20 * 0x1p-24);
+          }
+      });
+}
+
+struct Window {
+  int64_t size, stride, dilation;
+};
+
+// Pixels have their channels side by side, and a border of zeros.
+void expect_convolution(int64_t height, int64_t width, int64_t channels, int64_t outputs,
+                        const Window& window, fl::Split split, int threads) {
+  const int64_t reach = (window.size - 1) * window.dilation, border = reach / 2;
+  const int64_t pixel = channels + 2, line = (width + 2 * border) * pixel;
+  const int64_t rows = (height + 2 * border - reach - 1) / window.stride + 1,
+                columns = (width + 2 * border - reach - 1) / window.stride + 1;
+  auto x = whole_numbers<float>((height + 2 * border) * line, 1);
+  const auto w = whole_numbers<float>(outputs * channels * window.size * window.size, 2);
+  const auto at = [&](int64_t row, int64_t column) -> float* {
+    return x.data() + row * line + column * pixel;
+  };
+  for (int64_t i = 0; i < height + 2 * border; ++i)
+    for (int64_t j = 0; j < width + 2 * border; ++j)
+      if (i < border || j < border || i >= height + border || j >= width + border)
+        std::fill(at(i, j), at(i, j) + channels, 0.0f);
+  std::vector<int32_t> offsets;
+  for (int64_t i = 0; i < window.size; ++i)
+    for (int64_t j = 0; j < window.size; ++j)
+      offsets.push_back(static_cast<int32_t>((i * line + j * pixel) * window.dilation));
+  const int64_t taps = window.size * window.size;
+  const fl::Packing packing = {{{}, {}, {taps, 1}, {channels, taps}}, {outputs, channels * taps}};
+  std::vector<float> panels(static_cast<size_t>(fl::packed_size<float>(packing)), NAN);
+  Guarded<float> y(rows * columns, outputs);
+  fl::run_team(threads, [&](const fl::Team& team) {
+    fl::pack_panels<float>(team, packing, w.data(), panels.data());
+    team.wait();
+    const fl::Contraction<float> of = {
+        rows,
+        columns,
+        window.stride * pixel,
+        outputs,
+        {offsets.data(), static_cast<int>(taps), static_cast<int>(channels)},
+        split};
+    fl::contract<float>(
+        team, of, [&](int64_t row) { return at(row * window.stride, 0); }, panels.data(),
+        [&](int64_t row, int64_t column, int count, int64_t output, int filters, const auto* sums) {
+          for (int r = 0; r < count; ++r)
+            for (int c = 0; c < filters; ++c)
+              y(row * columns + column + r, output + c) = sums[r][c];
+        });
+  });
+  const auto expected = [&](int64_t to, int64_t output) {
+    double sum = 0;
+    for (int64_t c = 0; c < channels; ++c)
+      for (int64_t i = 0; i < window.size; ++i)
+        for (int64_t j = 0; j < window.size; ++j)
+          sum += double{at(to / columns * window.stride + i * window.dilation,
+                           to % columns * window.stride + j * window.dilation)[c]} *
+                 double{w[static_cast<size_t>(
+                     ((output * channels + c) * window.size + i) * window.size + j)]};
+    return sum;
+  };
+  EXPECT_EQ(y.differences(expected), "") << height << " x " << width << " x " << channels << " -> "
+                                         << outputs << ", window " << window.size;
+}
+
+TEST_F(RuntimeConvolution, HasEveryWindow) {
+  const Window windows[] = {{3, 1, 1}, {3, 2, 1}, {3, 1, 2}, {1, 1, 1},
+                            {1, 2, 1}, {7, 2, 1}, {5, 3, 2}};
+  for (const Window& window : windows)
+    for (const int threads : {1, 2})
+      for (const fl::Split split : {fl::Split::rows, fl::Split::columns}) {
+        expect_convolution(17, 23, 5, 35, window, split, threads);
+        expect_convolution(9, 30, 16, 20, window, split, threads);
+      }
+  expect_convolution(40, 70, 64, 33, {3, 1, 1}, fl::Split::rows, 2);
+  expect_convolution(1, 1, 3, 1, {3, 1, 1}, fl::Split::rows, 2);
+}
+
+}  // namespace
+}  // namespace flashlight::mosaic::test
