@@ -117,15 +117,16 @@ struct Upcoming {
   }
 };
 
-// What comes behind `panel`, of those from panels.begin to panels.end.
+// What comes behind `panel`, of those from panels.begin to panels.end, while a strip of `tiles`
+// uses it. A single one reads panels in a row, as fast as memory gives them.
 template <class T>
 Upcoming behind(const Contraction<T>& of, int64_t panel, Part panels, const T* weights,
-                bool first_strip, bool last_strip) {
+                int64_t tiles, bool first_strip, bool last_strip) {
   const int64_t size = of.terms.count() * kPanel<T>;
   const bool resident = panels.size() * size * int64_t{sizeof(T)} <= kResidentBytes;
   const bool last_panel = panel + 1 == panels.end;
   if (last_panel && last_strip) return Upcoming::of(of.next, of.next_count);
-  if (panels.size() == 1 || (resident && (last_panel || !first_strip))) return {};
+  if (tiles == 1 || panels.size() == 1 || (resident && (last_panel || !first_strip))) return {};
   return Upcoming::of(weights + (last_panel ? panels.begin : panel + 1) * size, size);
 }
 
@@ -154,8 +155,8 @@ void contract(const Team& team, const Contraction<T>& of, const Base& base, cons
       const int64_t column = panel * kColumns;
       const int columns = static_cast<int>(std::min(kColumns, of.columns - column));
       const int vectors = columns > kColumns / 2 ? 2 : 1;
-      const auto upcoming =
-          detail::behind(of, panel, mine, panels, begin == tiles.begin, begin + count == tiles.end);
+      const auto upcoming = detail::behind(of, panel, mine, panels, count, begin == tiles.begin,
+                                           begin + count == tiles.end);
       for (int i = 0; i < count; ++i) {
         const detail::Rows<T>& rows = strip[i];
         Tile<T> tile = {rows.first, of.inner_stride, of.terms,

@@ -70,6 +70,19 @@ class Ahead {
   uint64_t per_term_, due_ = kOne - 1;
 };
 
+// Else g++ reads what is used by few instructions in each of them, and cores read one long vector
+// at a time.
+template <class Vector>
+FLASHLIGHT_INLINE void keep_in_register([[maybe_unused]] Vector& x) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(x));
+#elif defined(__SSE__)
+  asm("" : "+x"(x));
+#elif defined(__aarch64__)
+  asm("" : "+w"(x));
+#endif
+}
+
 // A sum is waited for before the next term is added. Few rows have few sums, so each of them is
 // taken in parts.
 constexpr int parts_of(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
@@ -101,7 +114,10 @@ struct Accumulators {
   FLASHLIGHT_INLINE void add(int64_t stride, int64_t step_bytes, const T* panel) {
     typename V::Vector right[kVectors];
 #pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) right[v] = V::load(panel + v * V::kLanes);
+    for (int v = 0; v < kVectors; ++v) {
+      right[v] = V::load(panel + v * V::kLanes);
+      keep_in_register(right[v]);
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       const T left = bases[r / 3][(r % 3) * stride];
@@ -128,19 +144,19 @@ struct Accumulators {
 
 template <class T, int kRows, int kVectors>
 [[gnu::noinline]] void multiply(const Tile<T>& tile, T (*sums)[kPanel<T>]) {
-  constexpr int kBlock = 16, kParts = parts_of(kRows);
+  constexpr int kParts = parts_of(kRows);
   Accumulators<T, kRows, kVectors> all;
   all.clear();
   const int64_t stride = tile.row_stride;
-  const int run = tile.terms.run;
+  const int run = tile.terms.run, block = tile.ahead_lines > 0 ? 16 : run;
   // In bytes: of elements, the loop would be compiled a second time for steps of one.
   const int64_t step = tile.terms.step * static_cast<int64_t>(sizeof(T));
   const T* panel = tile.panel;
   Ahead ahead(tile.ahead, tile.ahead_lines, tile.terms.count());
   for (int s = 0; s < tile.terms.segments; ++s) {
     all.start(tile.rows + tile.terms.offsets[s], stride);
-    for (int first = 0; first < run; first += kBlock) {
-      const int count = run - first < kBlock ? run - first : kBlock;
+    for (int first = 0; first < run; first += block) {
+      const int count = run - first < block ? run - first : block;
       ahead.pass(count);
       int k = 0;
       for (; k + kParts <= count; k += kParts, panel += kParts * kPanel<T>) {

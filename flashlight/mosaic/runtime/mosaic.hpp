@@ -2,7 +2,9 @@
 // and convolutions.
 #pragma once
 
+#include "flashlight/mosaic/runtime/attention.hpp"
 #include "flashlight/mosaic/runtime/contraction.hpp"
+#include "flashlight/mosaic/runtime/lanes.hpp"
 #include "flashlight/mosaic/runtime/microkernel.hpp"
 #include "flashlight/mosaic/runtime/pack.hpp"
 #include "flashlight/mosaic/runtime/team.hpp"

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -16,6 +17,14 @@
 #include <vector>
 
 namespace flashlight::mosaic::test {
+
+// As tests that compare with torch have them (tests/agreement.h), for types of four or eight bytes:
+// of the number, and of the largest one. Apart, since its code must not be that of an instruction
+// set that may be absent.
+struct Tolerance {
+  double relative, absolute;
+};
+Tolerance tolerance_of(size_t bytes);
 
 // Skips where the processor lacks what this program is compiled for.
 class Isa : public testing::Test {
@@ -64,6 +73,25 @@ class Guarded {
   // Empty, or what is stored outside, or where something else than expected(row, column) is inside.
   template <class Expected>
   std::string differences(const Expected& expected) {
+    return differences(expected, Tolerance{0, 0});
+  }
+  // To so many times the tolerance of tests that compare with torch.
+  template <class Expected>
+  std::string differences(const Expected& expected, double times) {
+    const Tolerance one = tolerance_of(sizeof(T));
+    return differences(expected, Tolerance{times * one.relative, times * one.absolute});
+  }
+
+ private:
+  template <class Expected>
+  std::string differences(const Expected& expected, Tolerance tolerance) {
+    std::vector<double> values;
+    double largest = 1;
+    for (int64_t row = 0; row < rows_; ++row)
+      for (int64_t column = 0; column < columns_; ++column) {
+        values.push_back(expected(row, column));
+        if (std::isfinite(values.back())) largest = std::max(largest, std::abs(values.back()));
+      }
     for (int64_t i = 0; i < static_cast<int64_t>(elements_.size()); ++i) {
       const int64_t row = (i - kMargin) / pitch_, column = (i - kMargin) % pitch_;
       const T x = elements_[static_cast<size_t>(i)];
@@ -71,15 +99,15 @@ class Guarded {
         if (!std::isnan(x)) return "stored outside, at " + std::to_string(i - kMargin);
         continue;
       }
-      const double y = expected(row, column);
-      if (!(x == y || (std::isnan(x) && std::isnan(y))))
+      const double y = values[static_cast<size_t>(row * columns_ + column)];
+      const double allowed = tolerance.relative * std::abs(y) + tolerance.absolute * largest;
+      if (!(x == y || std::abs(x - y) <= allowed || (std::isnan(x) && std::isnan(y))))
         return "[" + std::to_string(row) + ", " + std::to_string(column) + "] is " +
                std::to_string(x) + ", expected " + std::to_string(y);
     }
     return "";
   }
 
- private:
   static constexpr int64_t kMargin = 70;
   int64_t rows_, columns_, pitch_;
   std::vector<T> elements_;
