@@ -468,21 +468,23 @@ bool is_normalization(const Node& node) {
 
 // The graph that code is made for: decomposed, with repeated pieces as calls. Repeats are found
 // among closed operations, so that a piece is made of whole ones.
-Graph prepared(const Graph& graph) {
+Graph prepared(const Graph& graph, bool outline) {
   Graph now = with_open_effects(composit::inline_calls(graph));
   now = composit::drop_no_ops(canonicalize(now, {.exact = true}), {.detach = true});
-  now = composit::outline_repeats(
-      composit::common_subexpressions(composit::join_slices(now)),
-      {.min_saved = has_modules(now) ? kLeastSaved : kLeastSavedWithoutModules,
-       .whole_modules = true});
-  now = composit::outline_nodes(now, is_normalization);
+  now = composit::common_subexpressions(composit::join_slices(now));
+  if (outline) {
+    now = composit::outline_repeats(
+        now, {.min_saved = has_modules(now) ? kLeastSaved : kLeastSavedWithoutModules,
+              .whole_modules = true});
+    now = composit::outline_nodes(now, is_normalization);
+  }
   return composit::decompose(now, {.open_bodies = true});
 }
 
 }  // namespace
 
 Program lower(const Graph& graph, const LowerOptions& options) {
-  Program program = Lowering(options).run(prepared(graph));
+  Program program = Lowering(options).run(prepared(graph, options.outline));
   Routine& main = program.functions.back();
   for (size_t i = 0; i < std::min(options.results.size(), main.results.size()); ++i)
     if (!options.results[i].empty()) main.values[main.results[i]].name = options.results[i];

@@ -22,6 +22,8 @@ struct LowerOptions {
   std::vector<std::string> results = {};
   // Operations that become calls of LibTorch where there is no definition of them.
   AtenSchemas aten = {};
+  // Whether modules that repeat, and norms, become functions.
+  bool outline = true;
 };
 
 // Inputs and results of the program are those of `graph`: outputs, then what mutated inputs become.

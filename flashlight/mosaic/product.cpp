@@ -1,0 +1,197 @@
+#include "flashlight/mosaic/product.h"
+
+#include <algorithm>
+
+#include "flashlight/cpp/contraction.h"
+#include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/layout.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using composit::Affine;
+using composit::Expr;
+using composit::ExprKind;
+using composit::IndexAnalysis;
+using cpp::Statement;
+
+// Indices of all loads and stores of a flat statement.
+std::vector<Expr> indices_of(const Statement& statement) {
+  std::vector<Expr> indices;
+  for (const Expr& part : composit::parts_of(cpp::expressions(statement)))
+    if (part.kind() == ExprKind::load) indices.push_back(part[0]);
+  for (const composit::Store& store : statement.stores) indices.push_back(store.at[0]);
+  return indices;
+}
+
+// Axes that occur elsewhere than in indices.
+std::vector<size_t> axes_outside_indices(Statement statement) {
+  for (composit::Store& store : statement.stores) store.at.clear();
+  statement = cpp::replaced(std::move(statement), [](const Expr& part) {
+    return part.kind() == ExprKind::load ? Expr::load(part.number(), part.dtype(), {Expr(0)})
+                                         : Expr();
+  });
+  std::vector<size_t> axes;
+  for (const Expr& x : cpp::expressions(statement))
+    for (const size_t axis : cpp::axes_in(x)) axes.push_back(axis);
+  return axes;
+}
+
+class Merger {
+ public:
+  explicit Merger(Statement& statement) : statement_(statement) {
+    outside_ = axes_outside_indices(statement);
+  }
+
+  // Of `axes`, those that are left, no two of which could be one.
+  void merge(std::vector<size_t>& axes) {
+    drop_units(axes);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const size_t outer : axes)
+        for (const size_t inner : axes)
+          if (!changed && outer != inner && can_merge(outer, inner)) {
+            join(outer, inner);
+            changed = true;
+          }
+      drop_units(axes);
+    }
+  }
+
+ private:
+  int64_t extent(size_t axis) const { return statement_.axes[axis].extent.value(); }
+  void drop_units(std::vector<size_t>& axes) const {
+    std::erase_if(axes, [&](size_t axis) { return extent(axis) == 1; });
+  }
+
+  bool can_merge(size_t outer, size_t inner) const {
+    if (extent(outer) == 1 || extent(inner) == 1) return false;
+    for (const size_t axis : {outer, inner})
+      if (std::count(outside_.begin(), outside_.end(), axis)) return false;
+    IndexAnalysis analysis(statement_.axes);
+    const std::vector<Expr> indices = indices_of(statement_);
+    return std::all_of(indices.begin(), indices.end(), [&](const Expr& index) {
+      const auto at = analysis.affine(index);
+      if (at) return at->coefficients[outer] == extent(inner) * at->coefficients[inner];
+      const std::vector<size_t> axes = cpp::axes_in(index);
+      return !std::count(axes.begin(), axes.end(), outer) &&
+             !std::count(axes.begin(), axes.end(), inner);
+    });
+  }
+
+  // What `outer` counted is counted by a longer `inner`.
+  void join(size_t outer, size_t inner) {
+    statement_.axes[inner].extent = composit::Dim(extent(outer) * extent(inner));
+    statement_.axes[outer].extent = composit::Dim(1);
+    statement_ = cpp::replaced(std::move(statement_), [&](const Expr& part) {
+      return part.kind() == ExprKind::axis && part.number() == outer
+                 ? Expr::literal(int64_t{0}, composit::DType::int64)
+                 : Expr();
+    });
+  }
+
+  Statement& statement_;
+  std::vector<size_t> outside_;
+};
+
+void sort_by(std::vector<size_t>& axes, const Affine& at) {
+  std::stable_sort(axes.begin(), axes.end(), [&](size_t a, size_t b) {
+    return std::abs(at.coefficients[a]) > std::abs(at.coefficients[b]);
+  });
+}
+
+bool is_real(composit::DType dtype) {
+  return dtype == composit::DType::float32 || dtype == composit::DType::float64;
+}
+
+// One load of the sum's dtype, nowhere out of range.
+bool is_plain(const Expr& side, const Expr& domain, composit::DType dtype) {
+  return side.kind() == ExprKind::load && side.dtype() == dtype && !domain.defined();
+}
+
+
+// Index expressions in common forms; axes keep their numbers.
+Statement with_simple_indices(Statement statement) {
+  IndexAnalysis analysis(statement.axes);
+  std::vector<Expr> all = cpp::expressions(statement), defined;
+  for (const Expr& x : all)
+    if (x.defined()) defined.push_back(x);
+  const std::vector<Expr> simple = analysis.simplify(defined);
+  size_t next = 0;
+  for (Expr& x : all)
+    if (x.defined()) x = simple[next++];
+  return cpp::with_expressions(std::move(statement), all);
+}
+
+}  // namespace
+
+int64_t Product::size(const std::vector<size_t>& axes) const {
+  int64_t count = 1;
+  for (const size_t axis : axes) count *= extent(axis);
+  return count;
+}
+
+int64_t Product::operations() const {
+  return 2 * size(batch) * size(rows) * column_count() * size(terms);
+}
+
+Statement flat(const cpp::Routine& routine, const Statement& statement) {
+  Statement now = statement;
+  for (composit::Store& store : now.stores)
+    store.at = {flat_index(store.at, routine.values[store.result].type)};
+  now = cpp::replaced(std::move(now), [&](const Expr& part) {
+    if (part.kind() != ExprKind::load) return Expr();
+    const composit::Type& type = routine.values[part.number()].type;
+    return Expr::load(part.number(), part.dtype(), {flat_index(part.arguments(), type)});
+  });
+  return with_simple_indices(std::move(now));
+}
+
+std::optional<Product> product_of(const cpp::Routine& routine, const Statement& statement,
+                                  const std::function<bool(size_t value)>& is_frozen) {
+  auto sides = cpp::contraction_of(statement);
+  if (!sides || statement.stores.size() != 1 || statement.stores[0].add ||
+      !sides->term_limits.empty() || !sides->column_limits.empty())
+    return std::nullopt;
+  const composit::DType dtype = statement.body[0].dtype();
+  if (!is_real(dtype) || !is_plain(sides->left, sides->left_domain, dtype) ||
+      !is_plain(sides->right, sides->right_domain, dtype))
+    return std::nullopt;
+  const bool left = is_frozen(sides->left.number()), right = is_frozen(sides->right.number());
+  if (left && !right) {
+    std::swap(sides->left, sides->right);
+    std::swap(sides->rows, sides->columns);
+  }
+  Product product;
+  product.left = sides->left.number();
+  product.right = sides->right.number();
+  product.statement = flat(routine, statement);
+  Merger merger(product.statement);
+  product.batch = sides->batch;
+  product.rows = sides->rows;
+  product.terms = sides->terms;
+  std::vector<size_t> columns = sides->columns;
+  for (auto* axes : {&product.batch, &product.rows, &product.terms, &columns}) merger.merge(*axes);
+  product.statement = with_simple_indices(std::move(product.statement));
+  IndexAnalysis analysis(product.statement.axes);
+  const auto store = analysis.affine(product.statement.stores[0].at[0]);
+  const Expr& body = product.statement.body[0];
+  const bool swapped = !statement.body[0][0].same(sides->left);
+  const auto left_at = analysis.affine(body[swapped ? 1 : 0][0]),
+             right_at = analysis.affine(body[swapped ? 0 : 1][0]);
+  if (!store || !left_at || !right_at) return std::nullopt;
+  product.left_at = *left_at;
+  product.right_at = *right_at;
+  sort_by(columns, *store);
+  if (!columns.empty()) {
+    product.columns = columns.back();
+    columns.pop_back();
+    product.batch.insert(product.batch.end(), columns.begin(), columns.end());
+  }
+  sort_by(product.batch, *store);
+  sort_by(product.rows, *store);
+  sort_by(product.terms, *left_at);
+  return product;
+}
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,43 @@
+// A sum of products as register tiles compute it: rows that are read where they lie, times a side
+// that is packed in panels.
+//
+//   if (const auto product = product_of(routine, statement, is_frozen)) ...
+//
+// Recognised by axes and affine indices alone: products of matrices and batches of them,
+// convolutions with any strides and dilations. In the statement of a Product each load and store
+// has one index, the number of the element in memory, and axes that go through memory like one are
+// one.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "composit/ad/affine.h"
+#include "flashlight/cpp/program.h"
+
+namespace flashlight::mosaic {
+
+struct Product {
+  cpp::Statement statement;
+  // Axes from the outside in, those of extent 1 left out. Tiles lie along the last of `rows`.
+  std::vector<size_t> batch, rows, terms;
+  std::optional<size_t> columns;
+  size_t left = 0, right = 0;          // values: what is read by rows, what is packed
+  composit::Affine left_at, right_at;  // numbers of their elements
+
+  int64_t extent(size_t axis) const { return statement.axes[axis].extent.value(); }
+  int64_t size(const std::vector<size_t>& axes) const;
+  int64_t column_count() const { return columns ? extent(*columns) : 1; }
+  // Multiplications and additions.
+  int64_t operations() const;
+};
+
+// `is_frozen`: values that are known before the program runs, and are packed then.
+std::optional<Product> product_of(const cpp::Routine& routine, const cpp::Statement& statement,
+                                  const std::function<bool(size_t value)>& is_frozen);
+
+// The same statement with one index per load and store.
+cpp::Statement flat(const cpp::Routine& routine, const cpp::Statement& statement);
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,300 @@
+#include "flashlight/mosaic/tilize.h"
+
+#include <algorithm>
+#include <set>
+
+#include "composit/ad/affine.h"
+#include "flashlight/cpp/contraction.h"
+#include "flashlight/cpp/statement.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using composit::Expr;
+using composit::ExprKind;
+using cpp::Role;
+using cpp::Statement;
+using Axes = std::vector<size_t>;
+
+// Rows whose distance is a multiple of this many bytes are kept apart.
+constexpr int64_t kCriticalPitch = 2048;
+constexpr int64_t kPadding = 64;
+
+bool contains(const Axes& axes, size_t axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+class Tilizer {
+ public:
+  Tilizer(cpp::Routine& routine, const std::function<bool(size_t)>& is_frozen)
+      : routine_(routine), is_frozen_(is_frozen) {}
+
+  std::map<size_t, Layout> run() {
+    find_free();
+    copy_padded_inputs();
+    find_free();
+    for (const cpp::Step& step : routine_.steps)
+      if (const auto* nest = std::get_if<cpp::Nest>(&step)) vote(nest->statement);
+    elect();
+    while (hand_on()) {
+    }
+    for (cpp::Step& step : routine_.steps)
+      if (auto* nest = std::get_if<cpp::Nest>(&step)) add_border(nest->statement);
+    set_rows_apart();
+    std::erase_if(layouts_, [&](const auto& one) {
+      return one.second == row_major(routine_.values[one.first].type);
+    });
+    lay_out(routine_, layouts_);
+    return layouts_;
+  }
+
+ private:
+  // Temporaries that nests alone touch.
+  void find_free() {
+    free_.assign(routine_.values.size(), false);
+    for (size_t i = 0; i < routine_.values.size(); ++i)
+      free_[i] = routine_.values[i].role == Role::temporary;
+    for (const cpp::Step& step : routine_.steps) {
+      if (std::holds_alternative<cpp::Nest>(step)) continue;
+      for (const size_t value : cpp::reads(step)) free_[value] = false;
+      for (const size_t value : cpp::writes(step)) free_[value] = false;
+    }
+  }
+
+  // A product as far as layouts go: what it reads by rows, and its axes.
+  struct Sides {
+    cpp::Contraction of;
+    const Expr& rows() const { return of.left; }
+    const Expr& domain() const { return of.left_domain; }
+  };
+  std::optional<Sides> sides_of(const Statement& statement) const {
+    auto contraction = cpp::contraction_of(statement);
+    if (!contraction || contraction->left.kind() != ExprKind::load ||
+        contraction->right.kind() != ExprKind::load)
+      return std::nullopt;
+    if (is_frozen_(contraction->left.number()) && !is_frozen_(contraction->right.number())) {
+      std::swap(contraction->left, contraction->right);
+      std::swap(contraction->left_domain, contraction->right_domain);
+      std::swap(contraction->rows, contraction->columns);
+    }
+    return Sides{*contraction};
+  }
+
+  // ---- order ------------------------------------------------------------------------------------
+
+  // Dimensions of an access whose index is one of `axes`, in the order of the axes, innermost.
+  static Axes with_innermost(const std::vector<Expr>& at, const Axes& axes) {
+    Axes order, inner;
+    for (size_t i = 0; i < at.size(); ++i) {
+      const bool wanted = at[i].kind() == ExprKind::axis && contains(axes, at[i].number());
+      (wanted ? inner : order).push_back(i);
+    }
+    order.insert(order.end(), inner.begin(), inner.end());
+    return order;
+  }
+
+  void vote(const Statement& statement) {
+    const auto sides = sides_of(statement);
+    if (!sides) return;
+    const int64_t work = cpp::iterations(statement);
+    const Expr& rows = sides->rows();
+    votes_[rows.number()][with_innermost(rows.arguments(), sides->of.terms)] += work;
+    const composit::Store& store = statement.stores[0];
+    if (cpp::axes_of_dimensions(store.at))
+      votes_[store.result][with_innermost(store.at, sides->of.columns)] += work;
+  }
+
+  void elect() {
+    for (const auto& [value, orders] : votes_) {
+      if (!free_[value]) continue;
+      const auto most =
+          std::max_element(orders.begin(), orders.end(),
+                           [](const auto& a, const auto& b) { return a.second < b.second; });
+      set_order(value, most->first);
+    }
+  }
+  void set_order(size_t value, const Axes& order) {
+    layouts_[value] = row_major(routine_.values[value].type);
+    layouts_[value].order = order;
+  }
+
+  // Axes of a statement in the order of an access's dimensions in memory.
+  Axes axis_order(size_t value, const std::vector<Expr>& at, const Statement& statement) const {
+    const auto layout = layouts_.find(value);
+    Axes axes;
+    for (size_t i = 0; i < at.size(); ++i) {
+      const size_t dimension = layout == layouts_.end() ? i : layout->second.order[i];
+      for (const size_t axis : cpp::axes_in(at[dimension]))
+        if (statement.axes[axis].kind == composit::AxisKind::parallel && !contains(axes, axis))
+          axes.push_back(axis);
+    }
+    return axes;
+  }
+  // Dimensions of an access in the order of these axes; those without one stay outside.
+  static Axes dimensions_by(const Axes& axes, const std::vector<Expr>& at) {
+    Axes order(at.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    const auto place = [&](size_t dimension) {
+      for (size_t i = axes.size(); i-- > 0;)
+        if (contains(cpp::axes_in(at[dimension]), axes[i])) return i + 1;
+      return size_t{0};
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return place(a) < place(b); });
+    return order;
+  }
+
+  // A value without an order takes it from one that is read or written in the same nest.
+  bool hand_on() {
+    for (const cpp::Step& step : routine_.steps) {
+      const auto* nest = std::get_if<cpp::Nest>(&step);
+      if (nest == nullptr || cpp::contraction_of(nest->statement)) continue;
+      const Statement& statement = nest->statement;
+      const composit::Store& store = statement.stores[0];
+      for (const Expr& part : composit::parts_of(cpp::expressions(statement))) {
+        if (part.kind() != ExprKind::load) continue;
+        const size_t from = part.number(), to = store.result;
+        if (part.arguments().size() < 2 || store.at.size() < 2) continue;
+        const bool forward = layouts_.contains(from) && free_[to] && !layouts_.contains(to),
+                   backward = layouts_.contains(to) && free_[from] && !layouts_.contains(from);
+        if (forward)
+          set_order(to, dimensions_by(axis_order(from, part.arguments(), statement), store.at));
+        else if (backward)
+          set_order(from, dimensions_by(axis_order(to, store.at, statement), part.arguments()));
+        if (forward || backward) return true;
+      }
+    }
+    return false;
+  }
+
+  // ---- borders ----------------------------------------------------------------------------------
+
+  // How far beyond its sizes a product reads its rows; nothing where its domain says anything else
+  // than that they end there.
+  std::optional<Layout> border_of(const Statement& statement, const Sides& sides) const {
+    const Expr& rows = sides.rows();
+    composit::IndexAnalysis analysis(statement.axes);
+    const composit::Type& type = routine_.values[rows.number()].type;
+    std::vector<composit::Affine> at;
+    for (const Expr& index : rows.arguments()) {
+      const auto affine = analysis.affine(index);
+      if (!affine) return std::nullopt;
+      at.push_back(*affine);
+    }
+    for (const Expr& predicate : composit::conjuncts(sides.domain())) {
+      const auto bound = composit::bound_of(predicate, analysis);
+      bool is_border = false;
+      for (size_t i = 0; bound && i < at.size(); ++i) {
+        const composit::Affine last = {{}, type.sizes[i].value() - 1};
+        is_border |= *bound == at[i] || bound->plus(at[i]) == widened(last, at[i]);
+      }
+      if (!is_border) return std::nullopt;
+    }
+    Layout layout = row_major(type);
+    for (size_t i = 0; i < at.size(); ++i) {
+      const composit::Range range = analysis.range(at[i]);
+      layout.before[i] = std::max<int64_t>(0, -range.low);
+      layout.after[i] = std::max<int64_t>(0, range.high - (type.sizes[i].value() - 1));
+    }
+    return layout;
+  }
+  static composit::Affine widened(composit::Affine constant, const composit::Affine& like) {
+    constant.coefficients.assign(like.coefficients.size(), 0);
+    return constant;
+  }
+
+  // Padding of what the caller gave is the padding of a copy.
+  void copy_padded_inputs() {
+    std::vector<cpp::Step> steps;
+    std::map<size_t, size_t> copies;
+    for (cpp::Step& step : routine_.steps) {
+      auto* nest = std::get_if<cpp::Nest>(&step);
+      const auto sides = nest != nullptr ? sides_of(nest->statement) : std::nullopt;
+      const bool padded = sides && sides->domain().defined() && !free_[sides->rows().number()] &&
+                          border_of(nest->statement, *sides);
+      if (padded) {
+        const size_t value = sides->rows().number();
+        if (!copies.contains(value)) {
+          copies[value] = routine_.values.size();
+          steps.push_back(copy_of(value));
+        }
+        nest->statement = cpp::replaced(std::move(nest->statement), [&](const Expr& part) {
+          const bool read = part.kind() == ExprKind::load && part.number() == value;
+          return read ? Expr::load(copies[value], part.dtype(), part.arguments()) : Expr();
+        });
+      }
+      steps.push_back(std::move(step));
+    }
+    routine_.steps = std::move(steps);
+  }
+  cpp::Nest copy_of(size_t value) {
+    const cpp::Value from = routine_.values[value];
+    cpp::Nest nest = {{}, {"copy", "", ""}};
+    std::vector<Expr> at;
+    for (size_t i = 0; i < from.type.rank(); ++i) {
+      nest.statement.axes.push_back({"", from.type.sizes[i]});
+      at.push_back(Expr::axis(i));
+    }
+    nest.statement.stores.push_back(
+        {routine_.values.size(), at, Expr::load(value, from.type.dtype, at)});
+    nest.statement = cpp::simplified(std::move(nest.statement));
+    routine_.values.push_back({from.type, Role::temporary, from.name, {}});
+    return nest;
+  }
+
+  void add_border(Statement& statement) {
+    const auto sides = sides_of(statement);
+    if (!sides || !sides->domain().defined() || !free_[sides->rows().number()]) return;
+    const auto border = border_of(statement, *sides);
+    if (!border) return;
+    const size_t value = sides->rows().number();
+    if (!layouts_.contains(value)) set_order(value, row_major(routine_.values[value].type).order);
+    Layout& layout = layouts_[value];
+    for (size_t i = 0; i < layout.before.size(); ++i) {
+      layout.before[i] = std::max(layout.before[i], border->before[i]);
+      layout.after[i] = std::max(layout.after[i], border->after[i]);
+    }
+    std::vector<Expr> kept;
+    const std::vector<Expr> dropped = composit::conjuncts(sides->domain());
+    for (const Expr& predicate : composit::conjuncts(statement.domain))
+      if (std::none_of(dropped.begin(), dropped.end(),
+                       [&](const Expr& one) { return one.same(predicate); }))
+        kept.push_back(predicate);
+    statement.domain = composit::all_of(kept);
+  }
+
+  // ---- pitch ------------------------------------------------------------------------------------
+
+  void set_rows_apart() {
+    for (const cpp::Step& step : routine_.steps) {
+      const auto* nest = std::get_if<cpp::Nest>(&step);
+      const auto sides = nest != nullptr ? sides_of(nest->statement) : std::nullopt;
+      if (!sides) continue;
+      const size_t value = sides->rows().number();
+      const composit::Type& type = routine_.values[value].type;
+      if (!free_[value] || type.rank() < 2) continue;
+      if (!layouts_.contains(value)) set_order(value, row_major(type).order);
+      Layout& layout = layouts_[value];
+      const size_t innermost = layout.order.back();
+      const auto item = static_cast<int64_t>(composit::item_size(type.dtype));
+      const int64_t bytes = type.sizes[innermost].value() * item;
+      if (layout.after[innermost] == 0 && bytes % kCriticalPitch == 0)
+        layout.after[innermost] = kPadding / item;
+    }
+  }
+
+  cpp::Routine& routine_;
+  const std::function<bool(size_t)>& is_frozen_;
+  std::vector<bool> free_;
+  std::map<size_t, std::map<Axes, int64_t>> votes_;
+  std::map<size_t, Layout> layouts_;
+};
+
+}  // namespace
+
+std::map<size_t, Layout> tilize(cpp::Routine& routine,
+                                const std::function<bool(size_t value)>& is_frozen) {
+  return Tilizer(routine, is_frozen).run();
+}
+
+}  // namespace flashlight::mosaic
