@@ -23,7 +23,8 @@ constexpr int64_t kLeastRounds = 16;
 
 class Fuser {
  public:
-  Fuser(const Program& program, Routine& function) : program_(program), function_(function) {}
+  Fuser(const Program& program, Routine& function, const FuseOptions& options)
+      : program_(program), function_(function), options_(options) {}
 
   void run() {
     count();
@@ -134,6 +135,7 @@ class Fuser {
     for (size_t reader : readers_[value]) {
       Statement now = inlined(producer->statement, statement(reader));
       if (composit::parts_of(expressions(now)).size() > kMaxParts) return;
+      if (options_.allows && !options_.allows(statement(reader), now)) return;
       if (reads_rows_often(statement(reader)) && !reads_rows_often(now))
         keeps = true;  // a transposed copy
       else
@@ -264,14 +266,15 @@ class Fuser {
 
   const Program& program_;
   Routine& function_;
+  const FuseOptions& options_;
   std::vector<std::set<size_t>> readers_, writers_;
   std::set<size_t> removed_;
 };
 
 }  // namespace
 
-void fuse(Program& program) {
-  for (Routine& function : program.functions) Fuser(program, function).run();
+void fuse(Program& program, const FuseOptions& options) {
+  for (Routine& function : program.functions) Fuser(program, function, options).run();
 }
 
 }  // namespace flashlight::cpp

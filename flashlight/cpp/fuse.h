@@ -7,10 +7,17 @@
 // is cheaper than memory.
 #pragma once
 
+#include <functional>
+
 #include "flashlight/cpp/program.h"
 
 namespace flashlight::cpp {
 
-void fuse(Program& program);
+struct FuseOptions {
+  // Whether a nest may become another one; without, all may.
+  std::function<bool(const Statement& before, const Statement& after)> allows = {};
+};
+
+void fuse(Program& program, const FuseOptions& options = {});
 
 }  // namespace flashlight::cpp

@@ -106,6 +106,8 @@ struct Routine {
   // the module that it is called for.
   bool is_part = false;
   bool is_loop_body = false;         // or a part of one: what its caller has in a loop
+  // Takes the part of its only outermost loop that it runs, of those that threads divide among them.
+  bool in_parts = false;
   size_t most_steps_in_loop = 1000;  // where more would make a loop that is too long to read
 };
 

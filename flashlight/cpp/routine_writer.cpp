@@ -200,6 +200,7 @@ bool RoutineWriter::declares(size_t value) const {
 
 std::vector<std::string> RoutineWriter::parameters() const {
   std::vector<std::string> list;
+  if (function_.in_parts) list.push_back("fl::Part part");
   if (signature_.has_weights) list.push_back("const " + structs_[number_].name + "& weights");
   // Memory of results is nobody else's, as vector code of loops needs to know.
   const auto reference = [&](size_t value, bool is_result) {
@@ -369,9 +370,10 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
     taken_ = outside;
     path.pop_back();
     loops.pop_back();
-    code += block("for (int " + name + " = 0; " + name + " < " + std::to_string(item.extent) +
-                      "; ++" + name + ")",
-                  body);
+    const bool divided = function_.in_parts && path.empty();
+    const std::string from = divided ? "int64_t " + name + " = part.begin" : "int " + name + " = 0",
+                      to = divided ? "part.end" : std::to_string(item.extent);
+    code += block("for (" + from + "; " + name + " < " + to + "; ++" + name + ")", body);
     end();
   }
   return code;

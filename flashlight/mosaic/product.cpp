@@ -100,6 +100,9 @@ void sort_by(std::vector<size_t>& axes, const Affine& at) {
   });
 }
 
+// Loops that fl::Packing has.
+constexpr size_t kMostTermLoops = 4;
+
 bool is_real(composit::DType dtype) {
   return dtype == composit::DType::float32 || dtype == composit::DType::float64;
 }
@@ -191,6 +194,7 @@ std::optional<Product> product_of(const cpp::Routine& routine, const Statement& 
   sort_by(product.batch, *store);
   sort_by(product.rows, *store);
   sort_by(product.terms, *left_at);
+  if (product.terms.size() > kMostTermLoops) return std::nullopt;
   return product;
 }
 

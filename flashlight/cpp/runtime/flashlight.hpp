@@ -40,7 +40,7 @@ Array& as(From& array) {
   return *reinterpret_cast<Array*>(&array);
 }
 template <class Array, class From>
-Array& as(const From* first) {
+Array& as(From* first) {
   return *reinterpret_cast<Array*>(first);
 }
 

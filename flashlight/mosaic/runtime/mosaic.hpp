@@ -3,6 +3,7 @@
 #pragma once
 
 #include "flashlight/mosaic/runtime/attention.hpp"
+#include "flashlight/mosaic/runtime/border.hpp"
 #include "flashlight/mosaic/runtime/contraction.hpp"
 #include "flashlight/mosaic/runtime/lanes.hpp"
 #include "flashlight/mosaic/runtime/microkernel.hpp"

@@ -1,0 +1,160 @@
+#include "flashlight/mosaic/backend.h"
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
+#include "flashlight/cpp/backend.h"
+#include "flashlight/mosaic/emit.h"
+#include "flashlight/mosaic/runtime_text.h"
+#include "flashlight/toolchain/library.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using composit::Array;
+using composit::Graph;
+using composit::UserError;
+using Prepare = const char*(const void* const*, void*, int);
+using Run = const char*(const void* const*, const void* const*, void* const*, void*, void*, int);
+
+std::shared_ptr<std::byte> allocate(int64_t bytes) {
+  constexpr std::align_val_t kAlignment{4096};
+  const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
+  auto* memory = static_cast<std::byte*>(::operator new(size, kAlignment));
+  return {memory, [kAlignment](std::byte* p) { ::operator delete(p, kAlignment); }};
+}
+
+}  // namespace
+
+struct Compiled::State {
+  toolchain::Library library;
+  Source source;
+  Plan plan;
+  int threads = 1;
+  Run* run = nullptr;
+  std::vector<std::string> input_names = {};
+  std::vector<composit::Type> inputs = {}, results = {};
+  std::vector<Array> frozen = {};  // by place among the weights; undefined: given in each call
+  std::shared_ptr<std::byte> prepared = {};
+  // Arenas that no call uses.
+  mutable std::mutex mutex = {};
+  mutable std::vector<std::shared_ptr<std::byte>> arenas = {};
+
+  State(toolchain::Library made, Source text, Plan planned)
+      : library(std::move(made)), source(std::move(text)), plan(std::move(planned)) {}
+
+  std::shared_ptr<std::byte> take_arena() const {
+    const std::lock_guard lock(mutex);
+    if (arenas.empty()) return allocate(plan.arena_bytes);
+    std::shared_ptr<std::byte> arena = std::move(arenas.back());
+    arenas.pop_back();
+    return arena;
+  }
+  void give_arena(std::shared_ptr<std::byte> arena) const {
+    const std::lock_guard lock(mutex);
+    arenas.push_back(std::move(arena));
+  }
+};
+
+Compiled compile(const Graph& graph, const std::vector<Array>& weights,
+                 const CompileOptions& options) {
+  Plan plan = plan_of(
+      graph, {.name = options.name, .results = options.results, .freeze = options.freeze});
+  Source source = emit(plan, options.name);
+  toolchain::Sources sources;
+  sources.headers = {{cpp::kRuntimeName, cpp::runtime_text()}, {kRuntimeName, runtime_text()}};
+  sources.units.push_back({"kernels.cpp", source.text});
+  toolchain::CompileOptions build = {.flags = cpp::default_flags(), .progress = options.progress};
+  build.flags.push_back("-mprefer-vector-width=512");
+  build.flags.push_back("-pthread");
+  build.flags.insert(build.flags.end(), options.flags.begin(), options.flags.end());
+  auto state = std::make_shared<Compiled::State>(toolchain::Library::load(sources, build),
+                                                 std::move(source), std::move(plan));
+  state->run = state->library.symbol<Run>(state->source.run_name);
+  state->threads = options.threads > 0
+                       ? options.threads
+                       : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  for (const composit::LazyTensor& input : graph.inputs()) {
+    state->input_names.push_back(composit::input_name(*input.node));
+    state->inputs.push_back(input.type());
+  }
+  for (const composit::LazyTensor& output : graph.outputs())
+    state->results.push_back(output ? output.type() : composit::undefined_type());
+  for (const composit::Mutation& mutation : graph.mutations())
+    state->results.push_back(mutation.value.type());
+  std::vector<const void*> pointers;
+  for (size_t i = 0; i < state->source.weights.size(); ++i) {
+    Array array = state->source.constants[i];
+    const size_t input = state->source.weights[i];
+    if (!array.defined() && options.freeze && input < weights.size() && weights[input].defined())
+      array = weights[input].contiguous();
+    if (!array.defined() && options.freeze)
+      throw UserError("[" + options.name + "] '" + state->input_names[input] +
+                      "' has no value to be compiled with");
+    state->frozen.push_back(array);
+    pointers.push_back(array.defined() ? array.data() : nullptr);
+  }
+  state->prepared = allocate(state->plan.prepared_bytes);
+  const char* error = state->library.symbol<Prepare>(state->source.prepare_name)(
+      pointers.data(), state->prepared.get(), state->threads);
+  if (error != nullptr) throw UserError("[" + options.name + "] " + error);
+  Compiled compiled;
+  compiled.state_ = std::move(state);
+  return compiled;
+}
+
+const std::string& Compiled::source() const { return state_->source.text; }
+const Plan& Compiled::plan() const { return state_->plan; }
+
+void Compiled::run(const std::vector<const void*>& inputs, const std::vector<void*>& results) const {
+  const State& state = *state_;
+  std::vector<const void*> arguments, weights;
+  for (const size_t input : state.source.arguments) arguments.push_back(inputs.at(input));
+  for (size_t i = 0; i < state.source.weights.size(); ++i)
+    weights.push_back(state.frozen[i].defined() ? state.frozen[i].data()
+                                                : inputs.at(state.source.weights[i]));
+  std::shared_ptr<std::byte> arena = state.take_arena();
+  const char* error = state.run(arguments.data(), weights.data(), results.data(),
+                                state.prepared.get(), arena.get(), state.threads);
+  state.give_arena(std::move(arena));
+  if (error != nullptr) throw UserError("[" + state.source.name + "] " + error);
+}
+
+std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs) const {
+  const State& state = *state_;
+  if (inputs.size() != state.inputs.size())
+    throw UserError("[" + state.source.name + "] expected " + std::to_string(state.inputs.size()) +
+                    " inputs, received " + std::to_string(inputs.size()));
+  std::vector<Array> arrays;
+  std::vector<const void*> pointers;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const composit::Type& expected = state.inputs[i];
+    const bool given = inputs[i].defined();
+    if (given &&
+        (inputs[i].type().dtype != expected.dtype || inputs[i].type().sizes != expected.sizes))
+      throw UserError("[" + state.source.name + "] input '" + state.input_names[i] +
+                      "': expected " + composit::print(expected) + ", received " +
+                      composit::print(inputs[i].type()));
+    arrays.push_back(given ? inputs[i].contiguous() : Array());
+    pointers.push_back(given ? arrays.back().data() : nullptr);
+  }
+  std::vector<Array> results;
+  std::vector<void*> places;
+  for (const composit::Type& type : state.results) {
+    if (!composit::is_defined(type)) {
+      results.emplace_back();
+      continue;
+    }
+    const composit::Type tight = composit::tensor_type(type.dtype, type.sizes);
+    const std::shared_ptr<std::byte> memory = allocate(tight.nbytes());
+    results.emplace_back(tight, memory, memory.get());
+    places.push_back(memory.get());
+  }
+  run(pointers, places);
+  return results;
+}
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,214 @@
+#include "flashlight/mosaic/emit.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <map>
+#include <set>
+
+#include "composit/ir/scope.h"
+#include "flashlight/cpp/code.h"
+#include "flashlight/cpp/format.h"
+#include "flashlight/cpp/literal.h"
+#include "flashlight/mosaic/kernel_writer.h"
+#include "flashlight/mosaic/runtime_text.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using cpp::Code;
+using cpp::Role;
+using cpp::statement;
+
+class Emitter {
+ public:
+  Emitter(const Plan& plan, const std::string& name) : plan_(plan) {
+    source_.name = cpp::namespace_name(name);
+    source_.prepare_name = source_.name + "_prepare";
+    source_.run_name = source_.name + "_run";
+    for (const char* word : {"team", "weights", "prepared", "arena", "prepare", "run", "Weights"})
+      taken_.insert(word);
+  }
+
+  Source run() {
+    const cpp::Routine& routine = plan_.routine;
+    names_.resize(routine.values.size());
+    for (size_t i = 0; i < routine.inputs.size(); ++i) {
+      const size_t value = routine.inputs[i];
+      const bool weight = routine.values[value].role == Role::weight;
+      (weight ? source_.weights : source_.arguments).push_back(i);
+      if (weight) source_.constants.push_back(routine.values[value].constant);
+      names_[value] = composit::unused_name(cpp::identifier(routine.values[value].name),
+                                            weight ? members_ : taken_);
+    }
+    for (const size_t value : routine.results)
+      names_[value] = composit::unused_name(cpp::identifier(routine.values[value].name), taken_);
+    const Code prepare = calls(plan_.prepare), body = calls(plan_.run);
+    std::string text = std::string("#include \"") + kRuntimeName + "\"\n\nnamespace " +
+                       source_.name + " {\n" + cpp::str(weights());
+    for (const std::string& kernel : kernels_) text += "\n" + kernel;
+    text += "\n" + function("prepare", prepare_parameters(), prepare);
+    text += "\n" + function("run", run_parameters(), body);
+    text += "\n}  // namespace " + source_.name + "\n\n" + entries();
+    source_.text = std::move(text);
+    return std::move(source_);
+  }
+
+ private:
+  const cpp::Value& value(size_t number) const { return plan_.routine.values[number]; }
+
+  Code weights() const {
+    Code members;
+    for (const size_t i : source_.weights) {
+      const size_t number = plan_.routine.inputs[i];
+      members += statement("const " + cpp::type_name(value(number).type.dtype) + "* " +
+                           names_[number] + ";");
+    }
+    return members.empty() ? Code() : cpp::braced("struct Weights", members, "};");
+  }
+
+  // Kernels with the same text are one.
+  std::string kernel_name(const KernelText& text) {
+    const std::string body = cpp::formatted(cpp::str(text.code));
+    const auto known = kernel_names_.find(body);
+    if (known != kernel_names_.end()) return known->second;
+    const std::string name = composit::unused_name(text.name, taken_);
+    kernel_names_[body] = name;
+    std::string renamed = body;
+    renamed.replace(renamed.find(std::string("void ") + kKernelName) + 5,
+                    std::string(kKernelName).size(), name);
+    kernels_.push_back(std::move(renamed));
+    return name;
+  }
+
+  // How a call passes a value: as an array, or as the address of its first element.
+  std::string passed(size_t number, bool by_pointer) const {
+    const cpp::Value& one = value(number);
+    const std::string element = cpp::type_name(one.type.dtype);
+    if (one.role == Role::weight) {
+      const std::string name = "weights." + names_[number];
+      return by_pointer ? name : fmt::format("fl::as<const {}>({})", cpp::array_type(one.type), name);
+    }
+    if (one.role == Role::argument || one.role == Role::result) {
+      const std::string cast = one.role == Role::argument ? "const " : "";
+      return by_pointer
+                 ? names_[number]
+                 : fmt::format("fl::as<{}{}>({})", cast, cpp::array_type(one.type), names_[number]);
+    }
+    const char* memory = plan_.homes[number] == Home::prepared ? "prepared" : "arena";
+    return fmt::format("{}fl::at<{}>({}, {})", by_pointer ? "&" : "",
+                       by_pointer ? element : cpp::array_type(one.type), memory,
+                       plan_.offsets[number]);
+  }
+
+  Code border(const Kernel& kernel) const {
+    const Layout& layout = plan_.layouts.at(kernel.value);
+    std::string sizes, before, after;
+    const composit::Type& type = value(kernel.value).type;
+    for (size_t i = 0; i < layout.order.size(); ++i) {
+      const char* comma = i == 0 ? "" : ", ";
+      const bool innermost = i + 1 == layout.order.size();
+      sizes += comma + std::to_string(type.sizes[i].value());
+      before += comma + std::to_string(layout.before[layout.order[i]]);
+      after += comma + std::to_string(innermost ? 0 : layout.after[layout.order[i]]);
+    }
+    return statement(fmt::format("fl::clear_border<{}>(team, {}, {{{}}}, {{{}}}, {{{}}});",
+                                 layout.order.size(), passed(kernel.value, true), sizes, before,
+                                 after));
+  }
+
+  Code calls(const std::vector<Kernel>& kernels) {
+    Code code;
+    std::string module;
+    for (const Kernel& kernel : kernels) {
+      if (!kernel.steps.empty()) {
+        const std::string& now = cpp::origin_of(plan_.routine.steps[kernel.steps[0]]).module;
+        if (now != module && !now.empty()) code += cpp::comment(now);
+        module = now;
+      }
+      if (kernel.form == Kernel::Form::border) {
+        code += border(kernel);
+        continue;
+      }
+      const KernelText text = write_kernel(plan_, kernel);
+      const std::string name = kernel_name(text);
+      std::vector<std::string> arguments;
+      if (!text.first.empty()) arguments.push_back(text.first);
+      for (const size_t number : text.values) arguments.push_back(passed(number, text.by_pointer));
+      const bool alone = text.first.empty();
+      Code one = cpp::call(name, arguments, ";", alone ? 4 : 2);
+      code += alone ? cpp::block("if (team.thread() == 0)", one) : one;
+      code += statement("team.wait();");
+    }
+    return code;
+  }
+
+  std::vector<std::string> prepare_parameters() const {
+    return {"const fl::Team& team", "const Weights& weights", "std::byte* prepared"};
+  }
+  std::vector<std::string> run_parameters() const {
+    std::vector<std::string> list = {"const fl::Team& team", "const Weights& weights",
+                                     "std::byte* prepared", "std::byte* arena"};
+    for (const size_t i : source_.arguments) {
+      const size_t number = plan_.routine.inputs[i];
+      list.push_back("const " + cpp::type_name(value(number).type.dtype) + "* " + names_[number]);
+    }
+    for (const size_t number : plan_.routine.results)
+      list.push_back(cpp::type_name(value(number).type.dtype) + "* " + names_[number]);
+    return list;
+  }
+  static std::string function(const std::string& name, std::vector<std::string> parameters,
+                              const Code& body) {
+    for (std::string& one : parameters) one = "[[maybe_unused]] " + one;
+    Code code = cpp::call("void " + name, parameters, " {", 0);
+    for (const std::string& line : body.lines) code.lines.push_back("  " + line);
+    code.lines.push_back("}");
+    return cpp::formatted(cpp::str(code));
+  }
+
+  std::string entries() const {
+    std::string arguments;
+    for (size_t i = 0; i < source_.arguments.size(); ++i) {
+      const size_t number = plan_.routine.inputs[source_.arguments[i]];
+      arguments += fmt::format(", static_cast<const {}*>(arguments[{}])",
+                               cpp::type_name(value(number).type.dtype), i);
+    }
+    for (size_t i = 0; i < plan_.routine.results.size(); ++i)
+      arguments += fmt::format(", static_cast<{}*>(results[{}])",
+                               cpp::type_name(value(plan_.routine.results[i]).type.dtype), i);
+    const bool any = !source_.weights.empty();
+    const std::string bound =
+        fmt::format("  {0}::Weights bound{1};\n{2}", source_.name, any ? "" : "{}",
+                    any ? "  std::memcpy(&bound, weights, sizeof bound);\n" : "");
+    const auto entry = [&](const std::string& name, const std::string& parameters,
+                           const std::string& call) {
+      return "extern \"C\" const char* " + name + "(" + parameters + ") {\n" + bound +
+             "  try {\n    fl::run_team(threads, [&](const fl::Team& team) {\n      " + call +
+             "\n    });\n  } catch (const std::exception& error) {\n"
+             "    return fl::keep_message(error.what());\n  }\n  return nullptr;\n}\n";
+    };
+    return entry(source_.prepare_name,
+                 "[[maybe_unused]] const void* const* weights, void* prepared, int threads",
+                 source_.name + "::prepare(team, bound, static_cast<std::byte*>(prepared));") +
+           "\n" +
+           entry(source_.run_name,
+                 "[[maybe_unused]] const void* const* arguments, [[maybe_unused]] const void* "
+                 "const* weights, void* const* results, void* prepared, void* arena, int threads",
+                 source_.name +
+                     "::run(team, bound, static_cast<std::byte*>(prepared), "
+                     "static_cast<std::byte*>(arena)" +
+                     arguments + ");");
+  }
+
+  const Plan& plan_;
+  Source source_;
+  std::set<std::string> taken_, members_;
+  std::vector<std::string> names_;
+  std::map<std::string, std::string> kernel_names_;
+  std::vector<std::string> kernels_;
+};
+
+}  // namespace
+
+Source emit(const Plan& plan, const std::string& name) { return Emitter(plan, name).run(); }
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,29 @@
+// A plan as the text of one C++17 file.
+//
+//   const Source source = emit(plan_of(graph));
+//   source.text;       // kernels, each once, and the functions that call them in order
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "flashlight/cpp/emit.h"
+#include "flashlight/mosaic/plan.h"
+
+namespace flashlight::mosaic {
+
+struct Source {
+  std::string name, text;
+  // const char* NAME_prepare(const void* const* weights, void* prepared, int threads);
+  // const char* NAME_run(const void* const* arguments, const void* const* weights,
+  //                      void* const* results, const void* prepared, void* arena, int threads);
+  // nullptr, or what is wrong.
+  std::string prepare_name, run_name;
+  std::vector<size_t> arguments, weights;  // inputs of the routine that are passed, in this order
+  std::vector<composit::Array> constants;  // by place among `weights`: those that are no inputs
+  std::vector<cpp::EmittedLines> origins;
+};
+
+Source emit(const Plan& plan, const std::string& name);
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,26 @@
+// A kernel of loops as a function of a program.
+//
+//   const cpp::Routine function = kernel_routine(plan.routine, kernel.steps, homes, "layer_norm");
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "flashlight/cpp/program.h"
+
+namespace flashlight::mosaic {
+
+struct KernelRoutine {
+  cpp::Routine routine;
+  std::vector<size_t> inputs, results;  // values of the whole that are passed, in order
+};
+
+// `is_inside`: values that only these steps touch.
+KernelRoutine kernel_routine(const cpp::Routine& whole, const std::vector<size_t>& steps,
+                             const std::function<bool(size_t value)>& is_inside);
+
+// The trips of the only outermost loop of these steps, 0 where they are anything else.
+int64_t shared_trips(const cpp::Routine& kernel);
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,35 @@
+// Kernels as functions of C++.
+//
+//   const KernelText text = KernelWriter(plan).write(kernel);
+//   text.code;                   // "void KERNEL(const fl::Team& team, const float* x, ..."
+//   text.values                  // what a call passes
+//
+// Equal kernels have equal text, whatever layers they are for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "flashlight/cpp/code.h"
+#include "flashlight/mosaic/plan.h"
+
+namespace flashlight::mosaic {
+
+// Stands for the function's name in its text.
+inline constexpr const char* kKernelName = "KERNEL";
+
+struct KernelText {
+  std::string name;          // what it may be called: "product_gelu_128x3072x768"
+  cpp::Code code;
+  std::vector<size_t> values;  // of the plan, as arguments
+  bool by_pointer = false;     // they are passed as pointers to their first elements
+  std::string first;           // argument before them: "team", "team.part(128)"
+};
+
+KernelText write_kernel(const Plan& plan, const Kernel& kernel);
+
+// Those of a product (product_writer.cpp).
+KernelText write_product(const Plan& plan, const Kernel& kernel);
+KernelText write_pack(const Plan& plan, const Kernel& kernel);
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,264 @@
+#include "flashlight/mosaic/plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "composit/ir/error.h"
+#include "flashlight/cpp/arena.h"
+#include "flashlight/cpp/contraction.h"
+#include "flashlight/cpp/fuse.h"
+#include "flashlight/cpp/lower.h"
+#include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/kernel_routine.h"
+#include "flashlight/mosaic/tilize.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using cpp::Role;
+using cpp::Routine;
+using cpp::Step;
+
+// A product keeps its shape: what would have to be computed for each element of a side is memory.
+bool stays_product(const cpp::Statement& before, const cpp::Statement& after) {
+  const auto is_plain = [](const cpp::Contraction& product) {
+    return product.left.kind() == composit::ExprKind::load &&
+           product.right.kind() == composit::ExprKind::load;
+  };
+  const auto was = cpp::contraction_of(before);
+  if (!was || !is_plain(*was)) return true;
+  const auto now = cpp::contraction_of(after);
+  return now && is_plain(*now);
+}
+
+class Planner {
+ public:
+  explicit Planner(const PlanOptions& options) : options_(options) {}
+
+  Plan run(const composit::Graph& graph) {
+    cpp::Program program = cpp::lower(
+        graph, {.name = options_.name, .results = options_.results, .outline = false});
+    cpp::fuse(program, {.allows = stays_product});
+    if (program.functions.size() > 1)
+      throw composit::UserError("[mosaic] no kernels for control flow");
+    plan_.routine = std::move(program.functions.back());
+    find_frozen(graph);
+    const auto is_frozen = [this](size_t value) { return value < frozen_.size() && frozen_[value]; };
+    plan_.layouts = tilize(plan_.routine, is_frozen);
+    frozen_.resize(plan_.routine.values.size());
+    make_kernels(is_frozen);
+    find_homes();
+    place_values();
+    return std::move(plan_);
+  }
+
+ private:
+  // Weights that stay as they are, and what is computed of them alone.
+  void find_frozen(const composit::Graph& graph) {
+    Routine& routine = plan_.routine;
+    frozen_.assign(routine.values.size(), false);
+    std::set<std::string> written;
+    for (const composit::Mutation& mutation : graph.mutations())
+      written.insert(composit::input_name(*mutation.target.node));
+    for (size_t i = 0; i < routine.values.size(); ++i) {
+      const cpp::Value& value = routine.values[i];
+      frozen_[i] = options_.freeze && value.role == Role::weight && !written.contains(value.name);
+    }
+    for (const Step& step : routine.steps) {
+      if (!is_prepared(step)) continue;
+      for (const size_t value : cpp::writes(step)) frozen_[value] = true;
+    }
+  }
+  bool is_prepared(const Step& step) const {
+    const std::vector<size_t> read = cpp::reads(step), written = cpp::writes(step);
+    return std::holds_alternative<cpp::Nest>(step) && !read.empty() &&
+           std::all_of(read.begin(), read.end(), [&](size_t value) { return frozen_[value]; }) &&
+           std::all_of(written.begin(), written.end(), [&](size_t value) {
+             return plan_.routine.values[value].role == Role::temporary;
+           });
+  }
+
+  // ---- kernels ----------------------------------------------------------------------------------
+
+  void make_kernels(const std::function<bool(size_t)>& is_frozen) {
+    const size_t steps = plan_.routine.steps.size();
+    std::vector<std::optional<Product>> products(steps);
+    for (size_t i = 0; i < steps; ++i) {
+      const auto* nest = std::get_if<cpp::Nest>(&plan_.routine.steps[i]);
+      if (nest == nullptr) throw composit::UserError("[mosaic] no kernel for '" +
+            cpp::origin_of(plan_.routine.steps[i]).operation + "'");
+      products[i] = product_of(plan_.routine, nest->statement, is_frozen);
+    }
+    std::vector<size_t> open;
+    for (size_t i = 0; i < steps; ++i) {
+      if (is_prepared(plan_.routine.steps[i])) {
+        add_loops(plan_.prepare, {i});
+      } else if (products[i]) {
+        add_loops(plan_.run, std::exchange(open, {}));
+        add_product(i, std::move(*products[i]), is_frozen);
+      } else {
+        std::vector<size_t> more = open;
+        more.push_back(i);
+        if (open.empty() || trips_of(more) > 0) {
+          open = std::move(more);
+        } else {
+          add_loops(plan_.run, std::exchange(open, {i}));
+        }
+      }
+    }
+    add_loops(plan_.run, std::move(open));
+    for (const auto& [value, layout] : plan_.layouts)
+      if (has_border(layout)) borders_.insert(value);
+    add_borders(plan_.run);
+  }
+
+  int64_t trips_of(const std::vector<size_t>& steps) const {
+    const auto nowhere = [](size_t) { return false; };
+    return shared_trips(kernel_routine(plan_.routine, steps, nowhere).routine);
+  }
+  void add_loops(std::vector<Kernel>& kernels, std::vector<size_t> steps) const {
+    if (steps.empty()) return;
+    const int64_t trips = trips_of(steps);
+    kernels.push_back({.form = Kernel::Form::loops, .steps = std::move(steps), .trips = trips});
+  }
+
+  void add_product(size_t step, Product product, const std::function<bool(size_t)>& is_frozen) {
+    const bool frozen = is_frozen(product.right);
+    const std::string key = packing_key(product);
+    auto packed = packed_.find(key);
+    if (packed == packed_.end() || !frozen) {
+      const size_t value = add_panels(product);
+      packed = packed_.insert_or_assign(key, value).first;
+      (frozen ? plan_.prepare : plan_.run)
+          .push_back({.form = Kernel::Form::pack, .product = product, .packed = value});
+      frozen_[value] = frozen;
+    }
+    plan_.run.push_back({.form = Kernel::Form::product,
+                         .steps = {step},
+                         .product = std::move(product),
+                         .packed = packed->second});
+  }
+  // Two products whose panels are the same have the same key.
+  static std::string packing_key(const Product& product) {
+    std::string key = std::to_string(product.right);
+    const auto add = [&](size_t axis) {
+      key += "," + std::to_string(product.extent(axis)) + ":" +
+             std::to_string(product.right_at.coefficients[axis]);
+    };
+    for (const size_t axis : product.batch) add(axis);
+    key += "/";
+    if (product.columns) add(*product.columns);
+    key += "/";
+    for (const size_t axis : product.terms) add(axis);
+    return key + "/" + std::to_string(product.right_at.constant);
+  }
+  size_t add_panels(const Product& product) {
+    Routine& routine = plan_.routine;
+    const int64_t columns = (product.column_count() + kMostColumns - 1) / kMostColumns;
+    const composit::Dims sizes = {product.size(product.batch), columns, product.size(product.terms),
+                                  kMostColumns};
+    const composit::DType dtype = routine.values[product.right].type.dtype;
+    routine.values.push_back({composit::tensor_type(dtype, sizes), Role::temporary,
+                              routine.values[product.right].name + ".panels", {}});
+    frozen_.push_back(false);
+    return routine.values.size() - 1;
+  }
+  // Columns of a panel, on the machine with the widest vectors.
+  static constexpr int64_t kMostColumns = 32;
+
+  // Zeros go around a value with the first kernel that writes it.
+  void add_borders(std::vector<Kernel>& kernels) {
+    std::vector<Kernel> all;
+    for (Kernel& kernel : kernels) {
+      for (const size_t step : kernel.steps)
+        for (const size_t value : cpp::writes(plan_.routine.steps[step]))
+          if (borders_.erase(value) > 0)
+            all.push_back({.form = Kernel::Form::border, .value = value});
+      all.push_back(std::move(kernel));
+    }
+    kernels = std::move(all);
+  }
+
+  // ---- memory -----------------------------------------------------------------------------------
+
+  static std::vector<size_t> touched(const Plan& plan, const Kernel& kernel) {
+    std::vector<size_t> values;
+    for (const size_t step : kernel.steps) {
+      for (const size_t value : cpp::reads(plan.routine.steps[step])) values.push_back(value);
+      for (const size_t value : cpp::writes(plan.routine.steps[step])) values.push_back(value);
+    }
+    if (kernel.form == Kernel::Form::pack) values.push_back(kernel.product->right);
+    if (kernel.product) values.push_back(kernel.packed);
+    if (kernel.form == Kernel::Form::product) std::erase(values, kernel.product->right);
+    if (kernel.form == Kernel::Form::border) values.push_back(kernel.value);
+    return values;
+  }
+
+  void find_homes() {
+    const size_t count = plan_.routine.values.size();
+    std::vector<size_t> kernels(count, 0);
+    const auto count_in = [&](const std::vector<Kernel>& list) {
+      for (const Kernel& kernel : list) {
+        std::set<size_t> once;
+        for (const size_t value : touched(plan_, kernel))
+          if (once.insert(value).second) ++kernels[value];
+      }
+    };
+    count_in(plan_.prepare);
+    count_in(plan_.run);
+    plan_.homes.assign(count, Home::caller);
+    for (size_t i = 0; i < count; ++i) {
+      if (plan_.routine.values[i].role != Role::temporary) continue;
+      plan_.homes[i] = frozen_[i]         ? Home::prepared
+                       : kernels[i] <= 1 ? Home::kernel
+                                          : Home::arena;
+    }
+  }
+
+  int64_t bytes(size_t value) const { return plan_.routine.values[value].type.nbytes(); }
+
+  void place_values() {
+    plan_.offsets.assign(plan_.routine.values.size(), 0);
+    std::vector<cpp::Lifetime> lives(plan_.routine.values.size());
+    for (size_t i = 0; i < lives.size(); ++i) lives[i] = {0, plan_.run.size(), 0};
+    for (size_t kernel = 0; kernel < plan_.run.size(); ++kernel)
+      for (const size_t value : touched(plan_, plan_.run[kernel])) {
+        if (plan_.homes[value] != Home::arena) continue;
+        lives[value].bytes = bytes(value);
+        lives[value].first = std::min(lives[value].first, kernel);
+        lives[value].last = std::max(lives[value].last, kernel);
+      }
+    std::vector<size_t> values;
+    std::vector<cpp::Lifetime> placed;
+    std::vector<int64_t> alive(plan_.run.size() + 1, 0);
+    for (size_t i = 0; i < lives.size(); ++i) {
+      if (plan_.homes[i] == Home::prepared) {
+        plan_.offsets[i] = plan_.prepared_bytes;
+        plan_.prepared_bytes += (bytes(i) + 63) / 64 * 64;
+      }
+      if (lives[i].bytes == 0) continue;
+      values.push_back(i);
+      placed.push_back(lives[i]);
+      plan_.sum_bytes += lives[i].bytes;
+      for (size_t k = lives[i].first; k <= lives[i].last; ++k) alive[k] += lives[i].bytes;
+    }
+    const std::vector<int64_t> offsets = cpp::place(placed);
+    for (size_t i = 0; i < values.size(); ++i) plan_.offsets[values[i]] = offsets[i];
+    plan_.arena_bytes = cpp::arena_size(placed, offsets);
+    plan_.least_bytes = *std::max_element(alive.begin(), alive.end());
+  }
+
+  const PlanOptions& options_;
+  Plan plan_;
+  std::vector<bool> frozen_;
+  std::map<std::string, size_t> packed_;
+  std::set<size_t> borders_;
+};
+
+}  // namespace
+
+Plan plan_of(const composit::Graph& graph, const PlanOptions& options) {
+  return Planner(options).run(graph);
+}
+
+}  // namespace flashlight::mosaic

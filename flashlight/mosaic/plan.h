@@ -1,0 +1,69 @@
+// What mosaic does with a graph: kernels in their order, where values lie, what is done beforehand.
+//
+//   const Plan plan = plan_of(graph);
+//   std::cout << print(plan);            // each kernel, what is fused in it, and why no more is
+//
+// A plan is data between the program of loops (flashlight/cpp/program.h) and the text (emit.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "composit/ir/graph.h"
+#include "flashlight/cpp/program.h"
+#include "flashlight/mosaic/layout.h"
+#include "flashlight/mosaic/product.h"
+
+namespace flashlight::mosaic {
+
+struct Kernel {
+  enum class Form : uint8_t {
+    loops,    // nests that share their outermost loop, which threads divide
+    product,  // a sum of products by register tiles
+    pack,     // the packed side of one
+    border,   // zeros around a value
+  };
+  Form form = Form::loops;
+  std::vector<size_t> steps;                 // of the routine: loops, product
+  int64_t trips = 0;                         // of the loop that is divided; 0: one thread does all
+  std::optional<Product> product = {};       // product, pack
+  size_t packed = 0;                         // the value that holds the panels: product, pack
+  size_t value = 0;                          // border
+};
+
+// Where a value lives.
+enum class Home : uint8_t {
+  caller,    // arguments, weights, results
+  arena,     // from the kernel that writes it to the last one that reads it
+  prepared,  // from preparation on
+  kernel,    // inside of one kernel
+};
+
+struct Plan {
+  cpp::Routine routine;  // in terms of memory: see layout.h
+  std::map<size_t, Layout> layouts;
+  std::vector<Kernel> prepare, run;
+  std::vector<Home> homes;       // by value
+  std::vector<int64_t> offsets;  // by value: bytes, in the arena or in what is prepared
+  int64_t arena_bytes = 0, prepared_bytes = 0;
+  // What all values in the arena take together, and those that live at the same time at most.
+  int64_t sum_bytes = 0, least_bytes = 0;
+};
+
+struct PlanOptions {
+  std::string name = "program";
+  std::vector<std::string> results = {};
+  // Whether parameters and buffers that the graph does not write keep the values they have at
+  // preparation.
+  bool freeze = true;
+};
+
+// UserError that lists all operations there is no code for.
+Plan plan_of(const composit::Graph& graph, const PlanOptions& options = {});
+
+std::string print(const Plan& plan);
+
+}  // namespace flashlight::mosaic
