@@ -43,6 +43,7 @@ class Scheduler {
     std::vector<size_t> steps(function_.steps.size());
     for (size_t i = 0; i < steps.size(); ++i) steps[i] = i;
     schedule_.items = group(steps, 0);
+    if (function_.in_parts) share_outermost();
     for (size_t value = 0; value < function_.values.size(); ++value)
       schedule_.storage.push_back(storage_of(value));
     return std::move(schedule_);
@@ -116,6 +117,15 @@ class Scheduler {
       }
     }
     return items;
+  }
+
+  // The outermost loop of a step that is alone is one around it as well.
+  void share_outermost() {
+    if (schedule_.items.size() != 1 || schedule_.items[0].is_loop()) return;
+    const size_t step = schedule_.items[0].step;
+    if (nest(step) == nullptr || shareable_[step] == 0) return;
+    schedule_.items = {{.extent = extent_at(step, 0), .body = schedule_.items}};
+    schedule_.shared[step] = 1;
   }
 
   // The group whose loop `step` can run in, and has a reason to.

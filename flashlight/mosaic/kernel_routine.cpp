@@ -26,6 +26,7 @@ KernelRoutine kernel_routine(const cpp::Routine& whole, const std::vector<size_t
                              const std::function<bool(size_t value)>& is_inside) {
   KernelRoutine kernel;
   cpp::Routine& routine = kernel.routine;
+  routine.in_parts = true;
   std::map<size_t, size_t> numbers;
   std::set<size_t> written;
   for (const size_t step : steps)

@@ -11,19 +11,12 @@
 namespace flashlight::mosaic {
 namespace {
 
-std::string operation_name(const std::string& operation) {
-  const std::string name = cpp::identifier(operation);
-  return name.starts_with("aten__") ? name.substr(6) : name;
-}
-
 KernelText write_loops(const Plan& plan, const Kernel& kernel) {
   KernelRoutine one = kernel_routine(plan.routine, kernel.steps, [&](size_t value) {
     return plan.homes[value] == Home::kernel;
   });
   KernelText text;
-  const std::string operation =
-      operation_name(cpp::origin_of(plan.routine.steps[kernel.steps.back()]).operation);
-  text.name = operation;
+  text.name = operation_name(plan, kernel.steps.back());
   one.routine.name = kKernelName;
   one.routine.in_parts = kernel.trips > 0;
   for (cpp::Step& step : one.routine.steps)
@@ -35,7 +28,7 @@ KernelText write_loops(const Plan& plan, const Kernel& kernel) {
   std::string operations;
   std::set<std::string> seen;
   for (const size_t step : kernel.steps) {
-    const std::string name = operation_name(cpp::origin_of(plan.routine.steps[step]).operation);
+    const std::string name = operation_name(plan, step);
     if (seen.insert(name).second) operations += (operations.empty() ? "" : ", ") + name;
   }
   text.code = cpp::comment(operations);
@@ -54,10 +47,17 @@ KernelText write_loops(const Plan& plan, const Kernel& kernel) {
 
 }  // namespace
 
+std::string operation_name(const Plan& plan, size_t step) {
+  std::string name = cpp::origin_of(plan.routine.steps[step]).operation;
+  if (const size_t colons = name.find("::"); colons != std::string::npos) name.erase(0, colons + 2);
+  return cpp::identifier(name.substr(0, name.find('.')));
+}
+
 KernelText write_kernel(const Plan& plan, const Kernel& kernel) {
   switch (kernel.form) {
     case Kernel::Form::product: return write_product(plan, kernel);
     case Kernel::Form::pack: return write_pack(plan, kernel);
+    case Kernel::Form::attention: return write_attention(plan, kernel);
     default: return write_loops(plan, kernel);
   }
 }

@@ -28,8 +28,12 @@ struct KernelText {
 
 KernelText write_kernel(const Plan& plan, const Kernel& kernel);
 
-// Those of a product (product_writer.cpp).
-KernelText write_product(const Plan& plan, const Kernel& kernel);
+// By form.
+KernelText write_product(const Plan& plan, const Kernel& kernel);    // product_writer.cpp
 KernelText write_pack(const Plan& plan, const Kernel& kernel);
+KernelText write_attention(const Plan& plan, const Kernel& kernel);  // attention_writer.cpp
+
+// "gelu": the operation that a step is for, as an identifier.
+std::string operation_name(const Plan& plan, size_t step);
 
 }  // namespace flashlight::mosaic

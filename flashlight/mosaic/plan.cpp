@@ -89,9 +89,22 @@ class Planner {
             cpp::origin_of(plan_.routine.steps[i]).operation + "'");
       products[i] = product_of(plan_.routine, nest->statement, is_frozen);
     }
+    std::map<size_t, Attention> attentions;  // by their last step
+    std::set<size_t> taken;
+    for (Attention& one : find_attention(plan_.routine, is_frozen)) {
+      taken.insert(one.steps.begin(), one.steps.end());
+      attentions.emplace(one.steps.back(), std::move(one));
+    }
     std::vector<size_t> open;
     for (size_t i = 0; i < steps; ++i) {
-      if (is_prepared(plan_.routine.steps[i])) {
+      if (attentions.contains(i)) {
+        add_loops(plan_.run, std::exchange(open, {}));
+        Attention& one = attentions.at(i);
+        plan_.run.push_back(
+            {.form = Kernel::Form::attention, .steps = one.steps, .attention = std::move(one)});
+      } else if (taken.contains(i)) {
+        continue;
+      } else if (is_prepared(plan_.routine.steps[i])) {
         add_loops(plan_.prepare, {i});
       } else if (products[i]) {
         add_loops(plan_.run, std::exchange(open, {}));
@@ -183,6 +196,11 @@ class Planner {
 
   static std::vector<size_t> touched(const Plan& plan, const Kernel& kernel) {
     std::vector<size_t> values;
+    if (kernel.attention) {
+      values = kernel.attention->reads;
+      values.push_back(kernel.attention->result);
+      return values;
+    }
     for (const size_t step : kernel.steps) {
       for (const size_t value : cpp::reads(plan.routine.steps[step])) values.push_back(value);
       for (const size_t value : cpp::writes(plan.routine.steps[step])) values.push_back(value);

@@ -14,6 +14,7 @@
 
 #include "composit/ir/graph.h"
 #include "flashlight/cpp/program.h"
+#include "flashlight/mosaic/attention.h"
 #include "flashlight/mosaic/layout.h"
 #include "flashlight/mosaic/product.h"
 
@@ -24,12 +25,14 @@ struct Kernel {
     loops,    // nests that share their outermost loop, which threads divide
     product,  // a sum of products by register tiles
     pack,     // the packed side of one
+    attention,
     border,   // zeros around a value
   };
   Form form = Form::loops;
   std::vector<size_t> steps;                 // of the routine: loops, product
   int64_t trips = 0;                         // of the loop that is divided; 0: one thread does all
   std::optional<Product> product = {};       // product, pack
+  std::optional<Attention> attention = {};
   size_t packed = 0;                         // the value that holds the panels: product, pack
   size_t value = 0;                          // border
 };

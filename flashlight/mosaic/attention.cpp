@@ -1,0 +1,207 @@
+#include "flashlight/mosaic/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "flashlight/cpp/statement.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using composit::Expr;
+using composit::ExprKind;
+using composit::Function;
+using cpp::Nest;
+using cpp::Role;
+using cpp::Statement;
+
+bool is_load_of(const Expr& x, size_t value) {
+  return x.kind() == ExprKind::load && x.number() == value;
+}
+// The number that a literal has.
+std::optional<double> number(const Expr& x) {
+  if (x.kind() != ExprKind::literal || !std::holds_alternative<double>(x.value()))
+    return std::nullopt;
+  return std::get<double>(x.value());
+}
+bool has_sum(const Expr& x) { return composit::depends_on(x, ExprKind::accumulator, 0); }
+
+class Finder {
+ public:
+  Finder(const cpp::Routine& routine, const std::function<bool(size_t)>& is_frozen)
+      : routine_(routine), is_frozen_(is_frozen) {
+    readers_.resize(routine.values.size());
+    writers_.resize(routine.values.size());
+    for (size_t i = 0; i < routine.steps.size(); ++i) {
+      for (const size_t value : cpp::reads(routine.steps[i])) readers_[value].push_back(i);
+      for (const size_t value : cpp::writes(routine.steps[i])) writers_[value].push_back(i);
+    }
+  }
+
+  std::vector<Attention> run() {
+    std::vector<Attention> found;
+    for (size_t i = 0; i < routine_.steps.size(); ++i)
+      if (auto one = attention_ending_at(i)) found.push_back(std::move(*one));
+    return found;
+  }
+
+ private:
+  const Statement* statement(size_t step) const {
+    const auto* nest = std::get_if<Nest>(&routine_.steps[step]);
+    return nest == nullptr ? nullptr : &nest->statement;
+  }
+  // The only step that writes `value`, a temporary that so many others read.
+  std::optional<size_t> maker(size_t value, size_t readers) const {
+    const bool own = routine_.values[value].role == Role::temporary &&
+                     writers_[value].size() == 1 && readers_[value].size() == readers;
+    if (!own || statement(writers_[value][0]) == nullptr) return std::nullopt;
+    return writers_[value][0];
+  }
+
+  std::optional<Attention> attention_ending_at(size_t end) const {
+    if (statement(end) == nullptr) return std::nullopt;
+    auto results = product_of(routine_, *statement(end), is_frozen_);
+    if (!results || is_frozen_(results->right)) return std::nullopt;
+    std::set<size_t> steps = {end};
+    const auto scores = softmax_argument(results->left, steps);
+    if (!scores) return std::nullopt;
+    const auto start = maker(*scores, 2);
+    if (!start) return std::nullopt;
+    auto product = product_of(routine_, *statement(*start), is_frozen_);
+    if (!product || is_frozen_(product->right)) return std::nullopt;
+    steps.insert(*start);
+    Attention attention = {{steps.begin(), steps.end()}, std::move(*product), std::move(*results)};
+    if (!take_scores(attention) || !fits(attention)) return std::nullopt;
+    gather_values(attention);
+    return attention;
+  }
+
+  // exp(x - max x) / sum of that, along the last dimension: which x.
+  std::optional<size_t> softmax_argument(size_t weights, std::set<size_t>& steps) const {
+    const auto division = maker(weights, 1);
+    if (!division || !cpp::is_elementwise(*statement(*division))) return std::nullopt;
+    const Expr& quotient = statement(*division)->stores[0].value;
+    if (!quotient.is(Function::div) || quotient[0].kind() != ExprKind::load ||
+        quotient[1].kind() != ExprKind::load)
+      return std::nullopt;
+    const size_t powers = quotient[0].number(), total = quotient[1].number();
+    const auto exponential = maker(powers, 2), sum = maker(total, 1);
+    if (!exponential || !sum || !folds(*sum, powers, Function::add)) return std::nullopt;
+    if (!cpp::is_elementwise(*statement(*exponential))) return std::nullopt;
+    const Expr& power = statement(*exponential)->stores[0].value;
+    if (!power.is(Function::exp) || !power[0].is(Function::sub)) return std::nullopt;
+    const Expr &x = power[0][0], &most = power[0][1];
+    if (x.kind() != ExprKind::load || most.kind() != ExprKind::load) return std::nullopt;
+    const auto maximum = maker(most.number(), 1);
+    if (!maximum || !folds(*maximum, x.number(), Function::max)) return std::nullopt;
+    if (!along_rows(*division) || !along_rows(*exponential)) return std::nullopt;
+    steps.insert({*division, *exponential, *sum, *maximum});
+    return x.number();
+  }
+
+  // Whether a nest folds the last dimension of `value`, as it lies.
+  bool folds(size_t step, size_t value, Function function) const {
+    const Statement& one = *statement(step);
+    if (cpp::fold_function(one) != function || one.body.size() != 1 || one.domain.defined() ||
+        !is_load_of(one.body[0], value) || one.stores.size() != 1)
+      return false;
+    const bool whole = one.stores[0].value.kind() == ExprKind::accumulator;
+    return whole && cpp::has_axes(one, composit::AxisKind::reduction) && is_row(one.body[0], one) &&
+           is_identity(one.stores[0].at);
+  }
+  // Indices are the axes, in their order.
+  static bool is_identity(const std::vector<Expr>& at) {
+    for (size_t i = 0; i < at.size(); ++i)
+      if (at[i].kind() != ExprKind::axis || at[i].number() != i) return false;
+    return true;
+  }
+  static bool is_row(const Expr& load, const Statement& one) {
+    return load.arguments().size() == one.axes.size() && is_identity(load.arguments());
+  }
+  // Whether all that a nest reads and writes is at its own axes, with or without the last one.
+  bool along_rows(size_t step) const {
+    const Statement& one = *statement(step);
+    if (!is_identity(one.stores[0].at)) return false;
+    const std::vector<Expr> parts = composit::parts_of(cpp::expressions(one));
+    return std::all_of(parts.begin(), parts.end(), [&](const Expr& part) {
+      return part.kind() != ExprKind::load ||
+             (is_identity(part.arguments()) && part.arguments().size() + 1 >= one.axes.size());
+    });
+  }
+
+  // Splits what is made of the sum into scale and bias.
+  static bool take_scores(Attention& attention) {
+    Expr x = attention.scores.statement.stores[0].value;
+    const auto add = [&](const Expr& more) {
+      attention.bias = attention.bias.defined() ? attention.bias + more : more;
+    };
+    while (x.kind() != ExprKind::accumulator) {
+      if (x.is(Function::select) && number(x[2]) == -INFINITY && !has_sum(x[0])) {
+        add(composit::select(x[0], composit::cast(Expr(0.0), x.dtype()), x[2]));
+        x = x[1];
+      } else if (x.is(Function::add) && has_sum(x[0]) != has_sum(x[1])) {
+        if (attention.scale != 1) return false;
+        const bool left = has_sum(x[0]);
+        add(x[left ? 1 : 0]);
+        x = x[left ? 0 : 1];
+      } else if (x.is(Function::mul) && number(x[1])) {
+        attention.scale *= *number(x[1]);
+        x = x[0];
+        if (x.kind() != ExprKind::accumulator && !x.is(Function::mul)) return false;
+      } else if (x.is(Function::div) && number(x[1])) {
+        attention.scale /= *number(x[1]);
+        x = x[0];
+        if (x.kind() != ExprKind::accumulator && !x.is(Function::mul)) return false;
+      } else {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Whether both products are of the same heads, and elements lie side by side.
+  static bool fits(const Attention& attention) {
+    const Product &scores = attention.scores, &results = attention.results;
+    composit::IndexAnalysis analysis(results.statement.axes);
+    const auto store = analysis.affine(results.statement.stores[0].at[0]);
+    if (scores.rows.size() != 1 || scores.terms.size() != 1 || !scores.columns ||
+        results.rows.size() != 1 || results.terms.size() != 1 || !results.columns || !store)
+      return false;
+    if (results.statement.stores[0].value.kind() != ExprKind::accumulator) return false;
+    const auto extents = [](const Product& product) {
+      std::vector<int64_t> list;
+      for (const size_t axis : product.batch) list.push_back(product.extent(axis));
+      return list;
+    };
+    return extents(scores) == extents(results) &&
+           scores.extent(scores.rows[0]) == results.extent(results.rows[0]) &&
+           scores.extent(*scores.columns) == results.extent(results.terms[0]) &&
+           scores.left_at.coefficients[scores.terms[0]] == 1 &&
+           scores.right_at.coefficients[scores.terms[0]] == 1 &&
+           results.right_at.coefficients[*results.columns] == 1 &&
+           store->coefficients[*results.columns] == 1;
+  }
+
+  static void gather_values(Attention& attention) {
+    attention.reads = {attention.scores.left, attention.scores.right, attention.results.right};
+    if (attention.bias.defined())
+      for (const Expr& part : composit::parts_of({attention.bias}))
+        if (part.kind() == ExprKind::load) attention.reads.push_back(part.number());
+    attention.result = attention.results.statement.stores[0].result;
+  }
+
+  const cpp::Routine& routine_;
+  const std::function<bool(size_t)>& is_frozen_;
+  std::vector<std::vector<size_t>> readers_, writers_;
+};
+
+}  // namespace
+
+std::vector<Attention> find_attention(const cpp::Routine& routine,
+                                      const std::function<bool(size_t value)>& is_frozen) {
+  return Finder(routine, is_frozen).run();
+}
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,30 @@
+// Attention among the steps of a routine: a product that makes scores, a softmax along their last
+// dimension, and a product of that with values.
+//
+//   const std::vector<Attention> found = find_attention(routine, is_frozen);
+//
+// Recognised by what is computed, not by names: scores may be scaled, masked, and have anything
+// added that is known for a query and a key. Scores that somebody else reads stay what they are.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "flashlight/mosaic/product.h"
+
+namespace flashlight::mosaic {
+
+struct Attention {
+  std::vector<size_t> steps;  // of the routine, ascending; the last one stores the result
+  Product scores, results;
+  double scale = 1;
+  composit::Expr bias = {};  // over the axes of `scores`; absent: none
+  // Values that it reads and the one that it writes.
+  std::vector<size_t> reads = {};
+  size_t result = 0;
+};
+
+std::vector<Attention> find_attention(const cpp::Routine& routine,
+                                      const std::function<bool(size_t value)>& is_frozen);
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,113 @@
+// Attention as a call of fl::attend_all.
+#include <spdlog/fmt/fmt.h>
+
+#include "flashlight/cpp/literal.h"
+#include "flashlight/mosaic/flat_writer.h"
+#include "flashlight/mosaic/kernel_writer.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using composit::Affine;
+using composit::Expr;
+using cpp::Code;
+using cpp::statement;
+
+class AttentionWriter {
+ public:
+  AttentionWriter(const Plan& plan, const Attention& attention)
+      : attention_(attention), flat_(plan) {
+    dtype_ = plan.routine.values[attention.result].type.dtype;
+    type_ = cpp::type_name(dtype_);
+    flat_.reserve({"team", "of", "b", "i", "j"});
+  }
+
+  KernelText write() {
+    const Product& scores = attention_.scores;
+    flat_.add(scores.left, "queries");
+    flat_.add(scores.right, "keys");
+    flat_.add(attention_.results.right, "values");
+    for (const size_t value : attention_.reads) flat_.add(value);
+    flat_.add(attention_.result, "y");
+    const int64_t heads = scores.size(scores.batch), queries = scores.extent(scores.rows[0]),
+                  keys = scores.extent(*scores.columns), width = scores.extent(scores.terms[0]);
+    KernelText text = {fmt::format("attention_{}x{}x{}x{}", heads, queries, keys, width),
+                       cpp::comment(fmt::format("{} times {} queries x {} keys, {} wide: {:.1f} MFLOP",
+                                                heads, queries, keys, width, work() * 1e-6)),
+                       flat_.values(), true, "team"};
+    text.code +=
+        cpp::call("void " + std::string(kKernelName), flat_.parameters(attention_.result), " {", 0);
+    append_body(text.code, call(heads));
+    return text;
+  }
+
+ private:
+  double work() const {
+    return static_cast<double>(attention_.scores.operations() + attention_.results.operations());
+  }
+
+  Affine store() const {
+    composit::IndexAnalysis analysis(attention_.results.statement.axes);
+    return *analysis.affine(attention_.results.statement.stores[0].at[0]);
+  }
+
+  std::string shape() const {
+    const Product &scores = attention_.scores, &results = attention_.results;
+    return fmt::format(
+        "{{{}, {}, {}, {}, {}, {}, {}, {}, {}}}", scores.extent(scores.rows[0]),
+        scores.extent(*scores.columns), scores.extent(scores.terms[0]),
+        results.extent(*results.columns), scores.left_at.coefficients[scores.rows[0]],
+        scores.right_at.coefficients[*scores.columns],
+        results.right_at.coefficients[results.terms[0]], store().coefficients[results.rows[0]],
+        cpp::literal(attention_.scale, dtype_));
+  }
+
+  Code call(int64_t heads) {
+    const Product &scores = attention_.scores, &results = attention_.results;
+    Code code = statement("const fl::Attention<" + type_ + "> of = " + shape() + ";");
+    Code place = flat_.decoded(results, results.batch, "b", "b");
+    const std::string value = flat_.address(results.right, results.right_at, results.batch),
+                      result = flat_.address(attention_.result, store(), results.batch);
+    flat_.axes.clear();
+    flat_.decoded(scores, scores.batch, "b", "b");
+    place += statement("return {" + flat_.address(scores.left, scores.left_at, scores.batch) + ", " +
+                       flat_.address(scores.right, scores.right_at, scores.batch) + ", " + value +
+                       ", " + result + "};");
+    const std::string head = scores.batch.empty() ? "int64_t" : "int64_t b";
+    code += statement("fl::attend_all<" + type_ + ">(");
+    code.lines.push_back(fmt::format("    team, of, {},", heads));
+    append_lambda(code, "[&](" + head + ") -> fl::Heads<" + type_ + ">", place, ",");
+    append_lambda(code, "[&]([[maybe_unused]] int64_t b)", bias(), ");");
+    return code;
+  }
+
+  Code bias() {
+    if (!attention_.bias.defined()) return statement("return fl::NoBias();");
+    const Product& scores = attention_.scores;
+    flat_.axes[scores.rows[0]] = "i";
+    flat_.axes[*scores.columns] = "j";
+    Code code = flat_.decoded(scores, scores.batch, "b", "b");
+    const cpp::Leaves leaves = flat_.leaves(scores.statement);
+    cpp::ExpressionWriter text(leaves, scores.statement.axes, flat_.taken());
+    text.plan({attention_.bias});
+    Code body = text.locals(attention_.bias);
+    body += statement("return " + text.text(attention_.bias) + ";");
+    code += statement("return [=]([[maybe_unused]] int64_t i, int64_t j) {");
+    for (const std::string& line : body.lines) code.lines.push_back("  " + line);
+    code.lines.push_back("};");
+    return code;
+  }
+
+  const Attention& attention_;
+  FlatWriter flat_;
+  composit::DType dtype_;
+  std::string type_;
+};
+
+}  // namespace
+
+KernelText write_attention(const Plan& plan, const Kernel& kernel) {
+  return AttentionWriter(plan, *kernel.attention).write();
+}
+
+}  // namespace flashlight::mosaic

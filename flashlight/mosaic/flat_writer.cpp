@@ -1,0 +1,109 @@
+#include "flashlight/mosaic/flat_writer.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "composit/ir/scope.h"
+#include "flashlight/cpp/literal.h"
+
+namespace flashlight::mosaic {
+
+using cpp::Code;
+using cpp::statement;
+
+FlatWriter::FlatWriter(const Plan& plan) : plan_(plan) {
+  for (const cpp::Value& value : plan.routine.values)
+    types_.push_back(composit::tensor_type(value.type.dtype, {value.type.numel()}));
+}
+
+void FlatWriter::reserve(const std::vector<std::string>& words) {
+  taken_.insert(words.begin(), words.end());
+}
+
+void FlatWriter::add(size_t value, const std::string& name) {
+  if (names_.contains(value)) return;
+  const cpp::Value& one = plan_.routine.values[value];
+  std::string text = name;
+  if (text.empty() && one.role == cpp::Role::weight) {
+    const size_t dot = one.name.find_last_of('.');
+    text = cpp::identifier(dot == std::string::npos ? one.name : one.name.substr(dot + 1));
+  }
+  names_[value] = composit::unused_name(text.empty() ? "z" : text, taken_);
+  values_.push_back(value);
+}
+
+std::vector<std::string> FlatWriter::parameters(size_t result) const {
+  std::vector<std::string> list = {"const fl::Team& team"};
+  for (const size_t value : values_) {
+    const std::string type = cpp::type_name(plan_.routine.values[value].type.dtype);
+    list.push_back((value == result ? type + "* __restrict " : "const " + type + "* ") +
+                   names_.at(value));
+  }
+  return list;
+}
+
+std::string FlatWriter::place(const composit::Affine& at, const std::vector<size_t>& over) const {
+  std::string text;
+  for (const size_t axis : over) {
+    const int64_t factor = at.coefficients[axis];
+    if (factor == 0) continue;
+    if (!text.empty()) text += " + ";
+    text += factor == 1 ? axes.at(axis) : fmt::format("{} * {}", factor, axes.at(axis));
+  }
+  return text;
+}
+
+std::string FlatWriter::address(size_t value, const composit::Affine& at,
+                                const std::vector<size_t>& over) const {
+  std::string text = name(value);
+  if (at.constant != 0) text += fmt::format(" + {}", at.constant);
+  const std::string more = place(at, over);
+  return more.empty() ? text : text + " + " + more;
+}
+
+Code FlatWriter::decoded(const Product& product, const std::vector<size_t>& over,
+                         const std::string& counter, const std::string& letter) {
+  Code code;
+  if (over.size() == 1) axes[over[0]] = counter;
+  if (over.size() < 2) return code;
+  std::vector<std::string> lines;
+  int64_t below = 1;
+  for (size_t i = over.size(); i-- > 0;) {
+    std::string text = below == 1 ? counter : fmt::format("{} / {}", counter, below);
+    if (i > 0) text += fmt::format(" % {}", product.extent(over[i]));
+    axes[over[i]] = letter + std::to_string(i);
+    lines.push_back("const int64_t " + axes[over[i]] + " = " + text + ";");
+    below *= product.extent(over[i]);
+  }
+  for (size_t i = lines.size(); i-- > 0;) code += statement(lines[i]);
+  return code;
+}
+
+cpp::Leaves FlatWriter::leaves(const cpp::Statement& statement) const {
+  cpp::Leaves leaves;
+  leaves.axes.resize(statement.axes.size(), "0");
+  for (const auto& [axis, text] : axes) leaves.axes[axis] = text;
+  leaves.element = [this](size_t value, const std::vector<std::string>& indices) {
+    return names_.at(value) + "[" + indices[0] + "]";
+  };
+  leaves.type = [this](size_t value) -> const composit::Type& { return types_[value]; };
+  leaves.range = [](size_t) { return std::nullopt; };
+  return leaves;
+}
+
+void append_body(Code& function, const Code& body) {
+  for (const std::string& line : body.lines)
+    function.lines.push_back(line.empty() ? line : "  " + line);
+  function.lines.push_back("}");
+}
+
+void append_lambda(Code& call, const std::string& head, const Code& body, const std::string& end) {
+  if (body.lines.size() == 1) {
+    call.lines.push_back("    " + head + " { " + body.lines[0] + " }" + end);
+    return;
+  }
+  call.lines.push_back("    " + head + " {");
+  for (const std::string& line : body.lines) call.lines.push_back("      " + line);
+  call.lines.push_back("    }" + end);
+}
+
+}  // namespace flashlight::mosaic
