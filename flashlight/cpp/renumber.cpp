@@ -29,8 +29,8 @@ Step renumbered(Step step, const std::map<size_t, size_t>& numbers) {
     change(runtime->results);
   } else {
     auto& control = std::get<Control>(step);
-    for (auto* list : {&control.carried, &control.sequences, &control.outside, &control.results,
-                       &control.next})
+    for (auto* list :
+         {&control.carried, &control.sequences, &control.outside, &control.results, &control.next})
       change(*list);
     if (control.predicate) control.predicate = numbers.at(*control.predicate);
     if (control.trips) control.trips = numbers.at(*control.trips);

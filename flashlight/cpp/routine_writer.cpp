@@ -371,7 +371,8 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
     path.pop_back();
     loops.pop_back();
     const bool divided = function_.in_parts && path.empty();
-    const std::string from = divided ? "int " + name + " = static_cast<int>(part.begin)" : "int " + name + " = 0",
+    const std::string from = divided ? "int " + name + " = static_cast<int>(part.begin)"
+                                     : "int " + name + " = 0",
                       to = divided ? "part.end" : std::to_string(item.extent);
     code += block("for (" + from + "; " + name + " < " + to + "; ++" + name + ")", body);
     end();

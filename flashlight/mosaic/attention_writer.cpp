@@ -31,10 +31,11 @@ class AttentionWriter {
     flat_.add(attention_.result, "y");
     const int64_t heads = scores.size(scores.batch), queries = scores.extent(scores.rows[0]),
                   keys = scores.extent(*scores.columns), width = scores.extent(scores.terms[0]);
-    KernelText text = {fmt::format("attention_{}x{}x{}x{}", heads, queries, keys, width),
-                       cpp::comment(fmt::format("{} times {} queries x {} keys, {} wide: {:.1f} MFLOP",
-                                                heads, queries, keys, width, work() * 1e-6)),
-                       flat_.values(), true, "team"};
+    KernelText text = {
+        fmt::format("attention_{}x{}x{}x{}", heads, queries, keys, width),
+        cpp::comment(fmt::format("{} times {} queries x {} keys, {} wide: {:.1f} MFLOP", heads,
+                                 queries, keys, width, work() * 1e-6)),
+        flat_.values(), true, "team"};
     text.code +=
         cpp::call("void " + std::string(kKernelName), flat_.parameters(attention_.result), " {", 0);
     append_body(text.code, call(heads));
@@ -70,9 +71,9 @@ class AttentionWriter {
                       result = flat_.address(attention_.result, store(), results.batch);
     flat_.axes.clear();
     flat_.decoded(scores, scores.batch, "b", "b");
-    place += statement("return {" + flat_.address(scores.left, scores.left_at, scores.batch) + ", " +
-                       flat_.address(scores.right, scores.right_at, scores.batch) + ", " + value +
-                       ", " + result + "};");
+    place += statement("return {" + flat_.address(scores.left, scores.left_at, scores.batch) +
+                       ", " + flat_.address(scores.right, scores.right_at, scores.batch) + ", " +
+                       value + ", " + result + "};");
     const std::string head = scores.batch.empty() ? "int64_t" : "int64_t b";
     code += statement("fl::attend_all<" + type_ + ">(");
     code.lines.push_back(fmt::format("    team, of, {},", heads));

@@ -1,5 +1,9 @@
 #include "flashlight/mosaic/backend.h"
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <algorithm>
 #include <mutex>
 #include <thread>
@@ -18,13 +22,19 @@ using composit::Array;
 using composit::Graph;
 using composit::UserError;
 using Prepare = const char*(const void* const*, void*, int);
-using Run = const char*(const void* const*, const void* const*, void* const*, void*, void*, int);
+using Run = const char*(const void* const*, const void* const*, void* const*, void*, void*,
+                        int64_t*, int);
 
+// In large pages, where the system has them: panels pass by too fast for tables of small ones.
 std::shared_ptr<std::byte> allocate(int64_t bytes) {
-  constexpr std::align_val_t kAlignment{4096};
+  constexpr size_t kLargePage = size_t{1} << 21;
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
-  auto* memory = static_cast<std::byte*>(::operator new(size, kAlignment));
-  return {memory, [kAlignment](std::byte* p) { ::operator delete(p, kAlignment); }};
+  const std::align_val_t alignment{size >= kLargePage ? kLargePage : 64};
+  auto* memory = static_cast<std::byte*>(::operator new(size, alignment));
+#if defined(__linux__)
+  if (size >= kLargePage) madvise(memory, size, MADV_HUGEPAGE);
+#endif
+  return {memory, [alignment](std::byte* p) { ::operator delete(p, alignment); }};
 }
 
 }  // namespace
@@ -61,8 +71,8 @@ struct Compiled::State {
 
 Compiled compile(const Graph& graph, const std::vector<Array>& weights,
                  const CompileOptions& options) {
-  Plan plan = plan_of(
-      graph, {.name = options.name, .results = options.results, .freeze = options.freeze});
+  Plan plan =
+      plan_of(graph, {.name = options.name, .results = options.results, .freeze = options.freeze});
   Source source = emit(plan, options.name);
   toolchain::Sources sources;
   sources.headers = {{cpp::kRuntimeName, cpp::runtime_text()}, {kRuntimeName, runtime_text()}};
@@ -109,7 +119,20 @@ Compiled compile(const Graph& graph, const std::vector<Array>& weights,
 const std::string& Compiled::source() const { return state_->source.text; }
 const Plan& Compiled::plan() const { return state_->plan; }
 
-void Compiled::run(const std::vector<const void*>& inputs, const std::vector<void*>& results) const {
+Profile Compiled::profile(const std::vector<const void*>& inputs,
+                          const std::vector<void*>& results) const {
+  const State& state = *state_;
+  std::vector<int64_t> times(state.source.timed.size() + 1);
+  run(inputs, results, times.data());
+  Profile profile;
+  for (size_t i = 0; i < state.source.timed.size(); ++i)
+    profile.push_back(
+        timed_kernel(state.plan, state.plan.run[state.source.timed[i]], times[i], times[i + 1]));
+  return profile;
+}
+
+void Compiled::run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
+                   int64_t* times) const {
   const State& state = *state_;
   std::vector<const void*> arguments, weights;
   for (const size_t input : state.source.arguments) arguments.push_back(inputs.at(input));
@@ -118,7 +141,7 @@ void Compiled::run(const std::vector<const void*>& inputs, const std::vector<voi
                                                 : inputs.at(state.source.weights[i]));
   std::shared_ptr<std::byte> arena = state.take_arena();
   const char* error = state.run(arguments.data(), weights.data(), results.data(),
-                                state.prepared.get(), arena.get(), state.threads);
+                                state.prepared.get(), arena.get(), times, state.threads);
   state.give_arena(std::move(arena));
   if (error != nullptr) throw UserError("[" + state.source.name + "] " + error);
 }

@@ -16,6 +16,7 @@
 #include "composit/ir/graph.h"
 #include "composit/op/backend.h"
 #include "flashlight/mosaic/plan.h"
+#include "flashlight/mosaic/profile.h"
 #include "flashlight/toolchain/build.h"
 
 namespace flashlight::mosaic {
@@ -38,13 +39,19 @@ class Compiled {
   std::vector<composit::Array> operator()(const std::vector<composit::Array>& inputs) const;
   // The same in memory of the caller: row-major elements of inputs (nullptr for frozen ones, and
   // those that are not used) and results.
-  void run(const std::vector<const void*>& inputs, const std::vector<void*>& results) const;
+  void run(const std::vector<const void*>& inputs, const std::vector<void*>& results) const {
+    run(inputs, results, nullptr);
+  }
+  // The same, with the time of each kernel.
+  Profile profile(const std::vector<const void*>& inputs, const std::vector<void*>& results) const;
   const std::string& source() const;
   const Plan& plan() const;
 
   struct State;
 
  private:
+  void run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
+           int64_t* times) const;
   friend Compiled compile(const composit::Graph& graph, const std::vector<composit::Array>& weights,
                           const CompileOptions& options);
   std::shared_ptr<const State> state_;

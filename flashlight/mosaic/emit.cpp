@@ -25,7 +25,8 @@ class Emitter {
     source_.name = cpp::namespace_name(name);
     source_.prepare_name = source_.name + "_prepare";
     source_.run_name = source_.name + "_run";
-    for (const char* word : {"team", "weights", "prepared", "arena", "prepare", "run", "Weights"})
+    for (const char* word :
+         {"team", "weights", "prepared", "arena", "times", "prepare", "run", "Weights"})
       taken_.insert(word);
   }
 
@@ -42,7 +43,7 @@ class Emitter {
     }
     for (const size_t value : routine.results)
       names_[value] = composit::unused_name(cpp::identifier(routine.values[value].name), taken_);
-    const Code prepare = calls(plan_.prepare), body = calls(plan_.run);
+    const Code prepare = calls(plan_.prepare, false), body = calls(plan_.run, true);
     std::string text = std::string("#include \"") + kRuntimeName + "\"\n\nnamespace " +
                        source_.name + " {\n" + cpp::str(weights());
     for (const std::string& kernel : kernels_) text += "\n" + kernel;
@@ -86,7 +87,8 @@ class Emitter {
     const std::string element = cpp::type_name(one.type.dtype);
     if (one.role == Role::weight) {
       const std::string name = "weights." + names_[number];
-      return by_pointer ? name : fmt::format("fl::as<const {}>({})", cpp::array_type(one.type), name);
+      return by_pointer ? name
+                        : fmt::format("fl::as<const {}>({})", cpp::array_type(one.type), name);
     }
     if (one.role == Role::argument || one.role == Role::result) {
       const std::string cast = one.role == Role::argument ? "const " : "";
@@ -116,10 +118,13 @@ class Emitter {
                                  after));
   }
 
-  Code calls(const std::vector<Kernel>& kernels) {
+  Code calls(const std::vector<Kernel>& kernels, bool timed) {
     Code code;
+    if (timed) code += statement("fl::start_times(team, times);");
     std::string module;
-    for (const Kernel& kernel : kernels) {
+    int number = 0;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      const Kernel& kernel = kernels[i];
       if (!kernel.steps.empty()) {
         const std::string& now = cpp::origin_of(plan_.routine.steps[kernel.steps[0]]).module;
         if (now != module && !now.empty()) code += cpp::comment(now);
@@ -137,7 +142,10 @@ class Emitter {
       const bool alone = text.first.empty();
       Code one = cpp::call(name, arguments, ";", alone ? 4 : 2);
       code += alone ? cpp::block("if (team.thread() == 0)", one) : one;
-      code += statement("team.wait();");
+      ++number;
+      if (timed) source_.timed.push_back(i);
+      code += statement(timed ? fmt::format("fl::end_kernel(team, times, {});", number)
+                              : "team.wait();");
     }
     return code;
   }
@@ -147,7 +155,7 @@ class Emitter {
   }
   std::vector<std::string> run_parameters() const {
     std::vector<std::string> list = {"const fl::Team& team", "const Weights& weights",
-                                     "std::byte* prepared", "std::byte* arena"};
+                                     "std::byte* prepared", "std::byte* arena", "int64_t* times"};
     for (const size_t i : source_.arguments) {
       const size_t number = plan_.routine.inputs[i];
       list.push_back("const " + cpp::type_name(value(number).type.dtype) + "* " + names_[number]);
@@ -190,13 +198,15 @@ class Emitter {
                  "[[maybe_unused]] const void* const* weights, void* prepared, int threads",
                  source_.name + "::prepare(team, bound, static_cast<std::byte*>(prepared));") +
            "\n" +
-           entry(source_.run_name,
-                 "[[maybe_unused]] const void* const* arguments, [[maybe_unused]] const void* "
-                 "const* weights, void* const* results, void* prepared, void* arena, int threads",
-                 source_.name +
-                     "::run(team, bound, static_cast<std::byte*>(prepared), "
-                     "static_cast<std::byte*>(arena)" +
-                     arguments + ");");
+           entry(
+               source_.run_name,
+               "[[maybe_unused]] const void* const* arguments, [[maybe_unused]] const void* "
+               "const* weights, void* const* results, void* prepared, void* arena, int64_t* times, "
+               "int threads",
+               source_.name +
+                   "::run(team, bound, static_cast<std::byte*>(prepared), "
+                   "static_cast<std::byte*>(arena), times" +
+                   arguments + ");");
   }
 
   const Plan& plan_;

@@ -12,9 +12,8 @@ namespace flashlight::mosaic {
 namespace {
 
 KernelText write_loops(const Plan& plan, const Kernel& kernel) {
-  KernelRoutine one = kernel_routine(plan.routine, kernel.steps, [&](size_t value) {
-    return plan.homes[value] == Home::kernel;
-  });
+  KernelRoutine one = kernel_routine(
+      plan.routine, kernel.steps, [&](size_t value) { return plan.homes[value] == Home::kernel; });
   KernelText text;
   text.name = operation_name(plan, kernel.steps.back());
   one.routine.name = kKernelName;
@@ -55,10 +54,14 @@ std::string operation_name(const Plan& plan, size_t step) {
 
 KernelText write_kernel(const Plan& plan, const Kernel& kernel) {
   switch (kernel.form) {
-    case Kernel::Form::product: return write_product(plan, kernel);
-    case Kernel::Form::pack: return write_pack(plan, kernel);
-    case Kernel::Form::attention: return write_attention(plan, kernel);
-    default: return write_loops(plan, kernel);
+    case Kernel::Form::product:
+      return write_product(plan, kernel);
+    case Kernel::Form::pack:
+      return write_pack(plan, kernel);
+    case Kernel::Form::attention:
+      return write_attention(plan, kernel);
+    default:
+      return write_loops(plan, kernel);
   }
 }
 

@@ -19,7 +19,7 @@ namespace flashlight::mosaic {
 inline constexpr const char* kKernelName = "KERNEL";
 
 struct KernelText {
-  std::string name;          // what it may be called: "product_gelu_128x3072x768"
+  std::string name;  // what it may be called: "product_gelu_128x3072x768"
   cpp::Code code;
   std::vector<size_t> values;  // of the plan, as arguments
   bool by_pointer = false;     // they are passed as pointers to their first elements
@@ -29,7 +29,7 @@ struct KernelText {
 KernelText write_kernel(const Plan& plan, const Kernel& kernel);
 
 // By form.
-KernelText write_product(const Plan& plan, const Kernel& kernel);    // product_writer.cpp
+KernelText write_product(const Plan& plan, const Kernel& kernel);  // product_writer.cpp
 KernelText write_pack(const Plan& plan, const Kernel& kernel);
 KernelText write_attention(const Plan& plan, const Kernel& kernel);  // attention_writer.cpp
 

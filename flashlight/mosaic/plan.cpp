@@ -36,14 +36,16 @@ class Planner {
   explicit Planner(const PlanOptions& options) : options_(options) {}
 
   Plan run(const composit::Graph& graph) {
-    cpp::Program program = cpp::lower(
-        graph, {.name = options_.name, .results = options_.results, .outline = false});
+    cpp::Program program =
+        cpp::lower(graph, {.name = options_.name, .results = options_.results, .outline = false});
     cpp::fuse(program, {.allows = stays_product});
     if (program.functions.size() > 1)
       throw composit::UserError("[mosaic] no kernels for control flow");
     plan_.routine = std::move(program.functions.back());
     find_frozen(graph);
-    const auto is_frozen = [this](size_t value) { return value < frozen_.size() && frozen_[value]; };
+    const auto is_frozen = [this](size_t value) {
+      return value < frozen_.size() && frozen_[value];
+    };
     plan_.layouts = tilize(plan_.routine, is_frozen);
     frozen_.resize(plan_.routine.values.size());
     make_kernels(is_frozen);
@@ -85,8 +87,9 @@ class Planner {
     std::vector<std::optional<Product>> products(steps);
     for (size_t i = 0; i < steps; ++i) {
       const auto* nest = std::get_if<cpp::Nest>(&plan_.routine.steps[i]);
-      if (nest == nullptr) throw composit::UserError("[mosaic] no kernel for '" +
-            cpp::origin_of(plan_.routine.steps[i]).operation + "'");
+      if (nest == nullptr)
+        throw composit::UserError("[mosaic] no kernel for '" +
+                                  cpp::origin_of(plan_.routine.steps[i]).operation + "'");
       products[i] = product_of(plan_.routine, nest->statement, is_frozen);
     }
     std::map<size_t, Attention> attentions;  // by their last step
@@ -171,8 +174,10 @@ class Planner {
     const composit::Dims sizes = {product.size(product.batch), columns, product.size(product.terms),
                                   kMostColumns};
     const composit::DType dtype = routine.values[product.right].type.dtype;
-    routine.values.push_back({composit::tensor_type(dtype, sizes), Role::temporary,
-                              routine.values[product.right].name + ".panels", {}});
+    routine.values.push_back({composit::tensor_type(dtype, sizes),
+                              Role::temporary,
+                              routine.values[product.right].name + ".panels",
+                              {}});
     frozen_.push_back(false);
     return routine.values.size() - 1;
   }
@@ -227,9 +232,7 @@ class Planner {
     plan_.homes.assign(count, Home::caller);
     for (size_t i = 0; i < count; ++i) {
       if (plan_.routine.values[i].role != Role::temporary) continue;
-      plan_.homes[i] = frozen_[i]         ? Home::prepared
-                       : kernels[i] <= 1 ? Home::kernel
-                                          : Home::arena;
+      plan_.homes[i] = frozen_[i] ? Home::prepared : kernels[i] <= 1 ? Home::kernel : Home::arena;
     }
   }
 

@@ -26,15 +26,15 @@ struct Kernel {
     product,  // a sum of products by register tiles
     pack,     // the packed side of one
     attention,
-    border,   // zeros around a value
+    border,  // zeros around a value
   };
   Form form = Form::loops;
-  std::vector<size_t> steps;                 // of the routine: loops, product
-  int64_t trips = 0;                         // of the loop that is divided; 0: one thread does all
-  std::optional<Product> product = {};       // product, pack
+  std::vector<size_t> steps;            // of the routine: loops, product
+  int64_t trips = 0;                    // of the loop that is divided; 0: one thread does all
+  std::optional<Product> product = {};  // product, pack
   std::optional<Attention> attention = {};
-  size_t packed = 0;                         // the value that holds the panels: product, pack
-  size_t value = 0;                          // border
+  size_t packed = 0;  // the value that holds the panels: product, pack
+  size_t value = 0;   // border
 };
 
 // Where a value lives.

@@ -112,7 +112,6 @@ bool is_plain(const Expr& side, const Expr& domain, composit::DType dtype) {
   return side.kind() == ExprKind::load && side.dtype() == dtype && !domain.defined();
 }
 
-
 // Index expressions in common forms; axes keep their numbers.
 Statement with_simple_indices(Statement statement) {
   IndexAnalysis analysis(statement.axes);

@@ -13,8 +13,8 @@ using composit::ExprKind;
 using cpp::Code;
 using cpp::statement;
 
-// Rows below which threads divide columns: weights that each of them reads whole cost more then than
-// activations that they exchange.
+// Rows below which threads divide columns: weights that each of them reads whole cost more then
+// than activations that they exchange.
 constexpr int64_t kFewRows = 64, kManyColumns = 128;
 
 std::vector<size_t> without_last(std::vector<size_t> axes) {
@@ -27,8 +27,8 @@ class ProductWriter {
   ProductWriter(const Plan& plan, const Kernel& kernel)
       : plan_(plan), kernel_(kernel), product_(*kernel.product), flat_(plan) {
     type_ = cpp::type_name(plan.routine.values[product_.right].type.dtype);
-    flat_.reserve({"team", "outer", "inner", "rows", "column", "columns", "sums", "r", "c", "b", "i",
-                   "j", "of", "batches", "kTerms"});
+    flat_.reserve({"team", "outer", "inner", "rows", "column", "columns", "sums", "r", "c", "b",
+                   "i", "j", "of", "batches", "kTerms"});
   }
 
   KernelText product() {
@@ -62,9 +62,12 @@ class ProductWriter {
     const int64_t batches = product_.size(product_.batch);
     KernelText text = {fmt::format("pack_{}{}x{}", batches > 1 ? fmt::format("{}x", batches) : "",
                                    product_.column_count(), product_.size(product_.terms)),
-                       {}, flat_.values(), true, "team"};
-    text.code += cpp::call("void " + std::string(kKernelName), flat_.parameters(kernel_.packed),
-                           " {", 0);
+                       {},
+                       flat_.values(),
+                       true,
+                       "team"};
+    text.code +=
+        cpp::call("void " + std::string(kKernelName), flat_.parameters(kernel_.packed), " {", 0);
     append_body(text.code, body);
     return text;
   }
@@ -78,17 +81,17 @@ class ProductWriter {
 
   // Its extents, and how much that is.
   Code comment() const {
-    const auto item = static_cast<int64_t>(
-        composit::item_size(plan_.routine.values[product_.right].type.dtype));
+    const auto item =
+        static_cast<int64_t>(composit::item_size(plan_.routine.values[product_.right].type.dtype));
     const int64_t rows = product_.size(product_.rows), columns = product_.column_count(),
                   terms = product_.size(product_.terms), batch = product_.size(product_.batch);
-    const auto bytes = static_cast<double>(
-        batch * item * (rows * terms + columns * terms + rows * columns));
+    const auto bytes =
+        static_cast<double>(batch * item * (rows * terms + columns * terms + rows * columns));
     const auto work = static_cast<double>(product_.operations());
-    return cpp::comment(fmt::format(
-        "{}{} rows x {} columns x {} terms: {:.1f} MFLOP, {:.0f} FLOP per byte",
-        batch > 1 ? fmt::format("{} times ", batch) : "", rows, columns, terms, work * 1e-6,
-        work / bytes));
+    return cpp::comment(
+        fmt::format("{}{} rows x {} columns x {} terms: {:.1f} MFLOP, {:.0f} FLOP per byte",
+                    batch > 1 ? fmt::format("{} times ", batch) : "", rows, columns, terms,
+                    work * 1e-6, work / bytes));
   }
 
   // Offsets of all terms but the run inside.
@@ -132,14 +135,14 @@ class ProductWriter {
                            : fmt::format("{{{}, {}}}", product_.extent(axes[i - missing]),
                                          product_.right_at.coefficients[axes[i - missing]]);
     }
-    const int64_t stride =
-        product_.columns ? product_.right_at.coefficients[*product_.columns] : 0;
+    const int64_t stride = product_.columns ? product_.right_at.coefficients[*product_.columns] : 0;
     return fmt::format("{{{{{}}}, {{{}, {}}}}}", terms, product_.column_count(), stride);
   }
 
   std::string panels() const {
-    return "panels" +
-           (product_.batch.empty() ? "" : fmt::format(" + b * fl::packed_size<{}>(kPacking)", type_));
+    return "panels" + (product_.batch.empty()
+                           ? ""
+                           : fmt::format(" + b * fl::packed_size<{}>(kPacking)", type_));
   }
   Code in_batches(const Code& body) const {
     Code code = statement(

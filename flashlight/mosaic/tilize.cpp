@@ -16,9 +16,10 @@ using cpp::Role;
 using cpp::Statement;
 using Axes = std::vector<size_t>;
 
-// Rows whose distance is a multiple of this many bytes are kept apart.
-constexpr int64_t kCriticalPitch = 2048;
-constexpr int64_t kPadding = 64;
+// Rows whose distance is a multiple of this many bytes meet in a few sets of the first cache: one
+// more line between them brings them apart.
+constexpr int64_t kCriticalPitch = 1024;
+constexpr int64_t kLineBytes = 64;
 
 bool contains(const Axes& axes, size_t axis) {
   return std::find(axes.begin(), axes.end(), axis) != axes.end();
@@ -279,7 +280,7 @@ class Tilizer {
       const auto item = static_cast<int64_t>(composit::item_size(type.dtype));
       const int64_t bytes = type.sizes[innermost].value() * item;
       if (layout.after[innermost] == 0 && bytes % kCriticalPitch == 0)
-        layout.after[innermost] = kPadding / item;
+        layout.after[innermost] = kLineBytes / item;
     }
   }
 

@@ -126,8 +126,8 @@ class QueryBlock {
         std::fill_n(scores_[key - keys.begin], std::min(key - first_, count_),
                     -std::numeric_limits<T>::infinity());
     } else if constexpr (!std::is_same_v<Bias, NoBias>) {
-      for (int64_t query = 0; query < count_; ++query)
-        for (int64_t key = keys.begin; key < keys.end; ++key)
+      for (int64_t key = keys.begin; key < keys.end; ++key)
+        for (int64_t query = 0; query < count_; ++query)
           scores_[key - keys.begin][query] +=
               static_cast<T>(bias(first_ + query, key)) * static_cast<T>(kLog2OfE);
     }

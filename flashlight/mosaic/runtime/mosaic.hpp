@@ -9,3 +9,4 @@
 #include "flashlight/mosaic/runtime/microkernel.hpp"
 #include "flashlight/mosaic/runtime/pack.hpp"
 #include "flashlight/mosaic/runtime/team.hpp"
+#include "flashlight/mosaic/runtime/times.hpp"
