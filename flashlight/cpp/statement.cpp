@@ -1,8 +1,10 @@
 #include "flashlight/cpp/statement.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "composit/ad/affine.h"
+#include "composit/ops/places.h"
 
 namespace flashlight::cpp {
 
@@ -102,7 +104,35 @@ Statement replaced(Statement statement, const composit::ReplaceExpr& change) {
   return with_expressions(std::move(statement), all);
 }
 
+namespace {
+
+// The largest element and its place, of which the place is not stored: a fold of one number.
+Statement without_unused_place(Statement statement) {
+  if (statement.init.size() != 2 || statement.stores.size() != 1) return statement;
+  if (composit::depends_on(statement.stores[0].value, ExprKind::accumulator, 1)) return statement;
+  const composit::DType dtype = statement.body[0].dtype();
+  if (dtype != composit::DType::float32 && dtype != composit::DType::float64) return statement;
+  std::vector<Expr> left, right;
+  for (size_t i = 0; i < 2; ++i) {
+    left.push_back(Expr::left(i, statement.body[i].dtype()));
+    right.push_back(Expr::right(i, statement.body[i].dtype()));
+  }
+  const auto is = [&](const std::vector<Expr>& combine) {
+    return combine[0].same(statement.combine[0]) && combine[1].same(statement.combine[1]);
+  };
+  const bool largest = is(composit::first_largest(left, right));
+  if (!largest && !is(composit::first_smallest(left, right))) return statement;
+  const double none = largest ? -INFINITY : INFINITY;
+  statement.init = {Expr::literal(none, dtype)};
+  statement.combine = {largest ? composit::max(left[0], right[0]) : composit::min(left[0], right[0])};
+  statement.body.pop_back();
+  return statement;
+}
+
+}  // namespace
+
 Statement without_unused_accumulators(Statement statement) {
+  statement = without_unused_place(std::move(statement));
   std::vector<bool> needed(statement.init.size(), false);
   std::vector<Expr> open;
   for (const composit::Store& store : statement.stores) open.push_back(store.value);
