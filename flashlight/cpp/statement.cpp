@@ -124,7 +124,8 @@ Statement without_unused_place(Statement statement) {
   if (!largest && !is(composit::first_smallest(left, right))) return statement;
   const double none = largest ? -INFINITY : INFINITY;
   statement.init = {Expr::literal(none, dtype)};
-  statement.combine = {largest ? composit::max(left[0], right[0]) : composit::min(left[0], right[0])};
+  statement.combine = {largest ? composit::max(left[0], right[0])
+                               : composit::min(left[0], right[0])};
   statement.body.pop_back();
   return statement;
 }

@@ -9,6 +9,7 @@
 #include "flashlight/cpp/fuse.h"
 #include "flashlight/cpp/lower.h"
 #include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/fold.h"
 #include "flashlight/mosaic/kernel_routine.h"
 #include "flashlight/mosaic/tilize.h"
 
@@ -140,13 +141,16 @@ class Planner {
 
   void add_product(size_t step, Product product, const std::function<bool(size_t)>& is_frozen) {
     const bool frozen = is_frozen(product.right);
-    const std::string key = packing_key(product);
+    const std::optional<size_t> factor =
+        frozen && product.batch.empty() ? fold_factor(product, is_frozen) : std::nullopt;
+    const std::string key = packing_key(product) + (factor ? "*" + std::to_string(*factor) : "");
     auto packed = packed_.find(key);
     if (packed == packed_.end() || !frozen) {
       const size_t value = add_panels(product);
       packed = packed_.insert_or_assign(key, value).first;
       (frozen ? plan_.prepare : plan_.run)
-          .push_back({.form = Kernel::Form::pack, .product = product, .packed = value});
+          .push_back(
+              {.form = Kernel::Form::pack, .product = product, .packed = value, .factor = factor});
       frozen_[value] = frozen;
     }
     plan_.run.push_back({.form = Kernel::Form::product,
@@ -154,6 +158,43 @@ class Planner {
                          .product = std::move(product),
                          .packed = packed->second});
   }
+  // Moves what its columns are multiplied with into the packed side: the value that holds that.
+  std::optional<size_t> fold_factor(Product& product,
+                                    const std::function<bool(size_t)>& is_frozen) {
+    const auto folded = fold(product, [&](size_t value) {
+      return is_frozen(value) && plan_.routine.values[value].type.rank() == 1;
+    });
+    if (!folded) return std::nullopt;
+    const size_t factor = add_column_value(product, folded->factor, "factor"),
+                 offset = add_column_value(product, folded->offset, "offset");
+    composit::Store& store = product.statement.stores[0];
+    const composit::DType dtype = folded->scaled.dtype();
+    const composit::Expr sum =
+        composit::Expr::accumulator(0, dtype) +
+        composit::Expr::load(offset, dtype, {composit::Expr::axis(*product.columns)});
+    store.value = composit::replace(store.value, [&](const composit::Expr& part) {
+      return part.same(folded->scaled) ? sum : composit::Expr();
+    });
+    return factor;
+  }
+  // A prepared value with a number per column.
+  size_t add_column_value(const Product& product, const composit::Expr& x,
+                          const std::string& name) {
+    Routine& routine = plan_.routine;
+    cpp::Nest nest = {{}, {name, "", ""}};
+    nest.statement.axes = {{"", product.statement.axes[*product.columns].extent}};
+    const composit::Expr value = composit::replace(x, [&](const composit::Expr& part) {
+      return part.kind() == composit::ExprKind::axis ? composit::Expr::axis(0) : composit::Expr();
+    });
+    nest.statement.stores.push_back({routine.values.size(), {composit::Expr::axis(0)}, value});
+    routine.values.push_back(
+        {composit::tensor_type(x.dtype(), {product.column_count()}), Role::temporary, name, {}});
+    frozen_.push_back(true);
+    routine.steps.push_back(std::move(nest));
+    add_loops(plan_.prepare, {routine.steps.size() - 1});
+    return routine.values.size() - 1;
+  }
+
   // Two products whose panels are the same have the same key.
   static std::string packing_key(const Product& product) {
     std::string key = std::to_string(product.right);
@@ -210,9 +251,15 @@ class Planner {
       for (const size_t value : cpp::reads(plan.routine.steps[step])) values.push_back(value);
       for (const size_t value : cpp::writes(plan.routine.steps[step])) values.push_back(value);
     }
+    if (kernel.form == Kernel::Form::product)
+      values = {kernel.product->left, kernel.product->statement.stores[0].result};
+    if (kernel.form == Kernel::Form::product)
+      for (const composit::Expr& part :
+           composit::parts_of({kernel.product->statement.stores[0].value}))
+        if (part.kind() == composit::ExprKind::load) values.push_back(part.number());
     if (kernel.form == Kernel::Form::pack) values.push_back(kernel.product->right);
+    if (kernel.factor) values.push_back(*kernel.factor);
     if (kernel.product) values.push_back(kernel.packed);
-    if (kernel.form == Kernel::Form::product) std::erase(values, kernel.product->right);
     if (kernel.form == Kernel::Form::border) values.push_back(kernel.value);
     return values;
   }

@@ -33,8 +33,9 @@ struct Kernel {
   int64_t trips = 0;                    // of the loop that is divided; 0: one thread does all
   std::optional<Product> product = {};  // product, pack
   std::optional<Attention> attention = {};
-  size_t packed = 0;  // the value that holds the panels: product, pack
-  size_t value = 0;   // border
+  size_t packed = 0;                  // the value that holds the panels: product, pack
+  std::optional<size_t> factor = {};  // pack: the value that its columns are multiplied with
+  size_t value = 0;                   // border
 };
 
 // Where a value lives.

@@ -48,13 +48,15 @@ class ProductWriter {
 
   KernelText pack() {
     flat_.add(product_.right, "x");
+    if (kernel_.factor) flat_.add(*kernel_.factor, "factors");
     flat_.add(kernel_.packed, "panels");
     Code body = statement("static constexpr fl::Packing kPacking = " + packing() + ";");
     Code indices = flat_.decoded(product_, product_.batch, "b", "b");
     const std::string from = flat_.address(product_.right, product_.right_at, product_.batch),
                       pack = "fl::pack_panels<" + type_ + ">";
     if (product_.batch.empty()) {
-      body += cpp::call(pack, {"team", "kPacking", from, "panels"}, ";", 2);
+      body += cpp::call(
+          pack, {"team", "kPacking", from, kernel_.factor ? "panels, factors" : "panels"}, ";", 2);
     } else {
       indices += cpp::call(pack, {"fl::Team::solo()", "kPacking", from, panels()}, ";", 4);
       body += in_batches(indices);
