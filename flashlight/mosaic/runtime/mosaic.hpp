@@ -1,5 +1,5 @@
 // What code of the mosaic backend needs beside flashlight.hpp: teams of threads, packed products
-// and convolutions.
+// and convolutions, attention.
 #pragma once
 
 #include "flashlight/mosaic/runtime/attention.hpp"
@@ -10,3 +10,5 @@
 #include "flashlight/mosaic/runtime/pack.hpp"
 #include "flashlight/mosaic/runtime/team.hpp"
 #include "flashlight/mosaic/runtime/times.hpp"
+#include "flashlight/mosaic/runtime/winograd.hpp"
+#include "flashlight/mosaic/runtime/winograd_points.hpp"

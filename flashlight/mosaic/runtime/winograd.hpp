@@ -1,0 +1,301 @@
+// Convolutions with windows of 3x3 and stride 1, with 2.25 (kOut = 2) or 4 (kOut = 4) times fewer
+// products than there are, at the price of as many times 16/9 or 4 the weights.
+//
+//   Winograd<float> of = {56, 56, 56, 56, 1, 1, 56, 64, 64, 64};
+//   std::vector<float> memory(winograd_memory<4>(of, team.threads()));
+//   convolve_winograd<4>(team, of, x, weights, memory.data(),
+//                        [&](int64_t y, int64_t x, int pixels, int64_t column, int columns,
+//                            const float (*sums)[kPanel<float>]) { ... });
+//
+// Tiles of kOut x kOut pixels are transformed in blocks; at each of the points what is left is a
+// product of matrices, tiles by channels times channels by outputs, and its results are transformed
+// back panel by panel. See winograd_points.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "flashlight/mosaic/runtime/contraction.hpp"
+#include "flashlight/mosaic/runtime/lanes.hpp"
+#include "flashlight/mosaic/runtime/winograd_points.hpp"
+
+namespace fl {
+
+// Pixel (y, x) of the input has its channels at (y * row_pitch + x) * pixel_pitch, and around it
+// there are zeros, which are not in memory: `top` rows before the first, `left` pixels before each
+// row's first, and as many behind as the result needs.
+template <class T>
+struct Winograd {
+  int64_t height, width;  // of the result
+  int64_t input_height, input_width, top, left;
+  int64_t row_pitch, pixel_pitch;
+  int64_t channels, columns;
+  // rows: each thread has tiles of its own, and nobody waits. columns: the threads transform the
+  // input together and share the outputs, for images of few tiles; they wait for each other.
+  Split split = Split::rows;
+  // The weights are not transformed but packed for `contract`: [panel][tap][channel][kPanel]. They
+  // are transformed for every block, which costs little where there are many tiles.
+  bool plain_weights = false;
+  // What is read next by this thread, as in Contraction.
+  const T* next = nullptr;
+  int64_t next_count = 0;
+};
+
+namespace detail {
+
+// Blocks whose transformed input stays in about half of the second level of the cache, unless they
+// had so few tiles that reading the weights took longer: from memory, or to transform them.
+constexpr int64_t kBlockBytes = int64_t{1} << 19, kFarWeights = int64_t{1} << 23;
+constexpr int64_t kMostBlockBytes = int64_t{1} << 23;
+
+template <class T>
+int64_t block_tiles(const Winograd<T>& of, int64_t tile_bytes, int64_t weight_bytes) {
+  const int64_t least = kMostRows * (of.plain_weights ? 8 : weight_bytes > kFarWeights ? 4 : 2);
+  const int64_t most = std::max<int64_t>(kMostRows, kMostBlockBytes / tile_bytes);
+  return std::min(most, std::max(least, kBlockBytes / tile_bytes / kMostRows * kMostRows));
+}
+
+template <int kOut, class T>
+class WinogradBlocks {
+ public:
+  static constexpr int kSide = kOut + 2, kPoints = kSide * kSide, kLanes = Vectors<T>::kLanes;
+  // Tiles beside each other whose results are given together.
+  static constexpr int kGroup = std::max(1, kMostRows / kOut);
+
+  WinogradBlocks(const Winograd<T>& of, int threads)
+      : of_(of),
+        across_((of.width + kOut - 1) / kOut),
+        tiles_(across_ * ((of.height + kOut - 1) / kOut)) {
+    const int64_t sharers = of.split == Split::rows ? threads : 1;
+    const int64_t mine = (tiles_ + sharers - 1) / sharers, lanes = kLanes;
+    pitch_ = (of.channels + lanes - 1) / lanes * lanes;
+    if (pitch_ % 256 == 0) pitch_ += lanes;  // rows of a tile in different sets of the cache
+    const int64_t bytes = kPoints * pitch_ * int64_t{sizeof(T)};
+    const int64_t limit = block_tiles(of, bytes, of.columns * bytes);
+    const int64_t blocks = std::max<int64_t>(1, (mine + limit - 1) / limit);
+    block_ = (mine + blocks - 1) / blocks;
+    input_plane_ = plane(block_ * pitch_), result_plane_ = plane(block_ * kPanel<T>);
+    weight_plane_ = plane(of.channels * kPanel<T>);
+  }
+
+  int64_t tiles() const { return tiles_; }
+  // Elements of the transformed input, and of what a thread has beside it.
+  int64_t input_size() const { return kPoints * input_plane_; }
+  int64_t own_size() const {
+    return kPoints * result_plane_ + (of_.plain_weights ? kSide * weight_plane_ : int64_t{0});
+  }
+
+  void use(const T* x, const T* weights, T* input, T* own) {
+    x_ = x, weights_ = weights, input_ = input, results_ = own;
+    transformed_ = own + kPoints * result_plane_;
+  }
+  int64_t block() const { return block_; }
+
+  // Transforms the input of tiles of the block, `first` being its first.
+  void transform(int64_t first, Part tiles) const {
+    for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+      const int64_t y = tile / across_ * kOut - of_.top, x = tile % across_ * kOut - of_.left;
+      const Window at = {std::max<int64_t>(0, -y), std::min<int64_t>(kSide, of_.input_height - y),
+                         std::max<int64_t>(0, -x), std::min<int64_t>(kSide, of_.input_width - x)};
+      transform_tile(x_ + (y * of_.row_pitch + x) * of_.pixel_pitch, at,
+                     input_ + (tile - first) * pitch_);
+    }
+  }
+
+  // All outputs of a panel, for the tiles of a block; `upcoming` comes behind its weights.
+  template <class Finish>
+  void multiply(int64_t panel, Part tiles, const Upcoming& upcoming, const Finish& finish) const {
+    const int64_t size = of_.channels * kPanel<T>, column = panel * kPanel<T>;
+    const int columns = static_cast<int>(std::min<int64_t>(kPanel<T>, of_.columns - column));
+    const T* const weights = weights_ + panel * size * (of_.plain_weights ? 9 : kPoints);
+    for (int point = 0; point < kPoints; ++point) {
+      const T* at = weights + point * size;
+      if (of_.plain_weights) {
+        if (point % kSide == 0)
+          transform_row<kOut>(point / kSide, of_.channels, weights, transformed_, weight_plane_);
+        at = transformed_ + point % kSide * weight_plane_;
+      }
+      const bool last = point + 1 == kPoints;
+      multiply_point(point, tiles.size(), columns, at,
+                     last                ? upcoming
+                     : of_.plain_weights ? Upcoming()
+                                         : Upcoming::of(at + size, size));
+    }
+    if (columns > kLanes)
+      finish_groups<2>(tiles, column, columns, finish);
+    else
+      finish_groups<1>(tiles, column, columns, finish);
+  }
+
+ private:
+  // The part of a tile's input that is in memory.
+  struct Window {
+    int64_t top, bottom, left, right;
+  };
+
+  // Apart in the cache, however long: points of a tile are used together.
+  static int64_t plane(int64_t size) {
+    constexpr int64_t kPage = 4096 / int64_t{sizeof(T)}, kShift = 320 / int64_t{sizeof(T)};
+    return (size + kPage - 1) / kPage * kPage + kShift;
+  }
+
+  // The last vector overlaps the one before.
+  void transform_tile(const T* from, const Window& at, T* to) const {
+    const bool whole = at.top == 0 && at.left == 0 && at.bottom == kSide && at.right == kSide;
+    const int lanes = static_cast<int>(std::min<int64_t>(kLanes, of_.channels));
+    alignas(kVectorBytes) T copy[kSide * kSide][kLanes];
+    if (!whole || lanes < kLanes) std::fill_n(copy[0], kSide * kSide * kLanes, T(0));
+    for (int64_t c = 0; c < of_.channels; c += kLanes) {
+      const int64_t begin = std::min(c, of_.channels - lanes);
+      if (whole && lanes == kLanes) {
+        transform_lanes(from + begin, of_.row_pitch * of_.pixel_pitch, of_.pixel_pitch, to + begin);
+      } else {
+        copy_window(from + begin, at, lanes, copy);
+        transform_lanes(copy[0], kSide * kLanes, kLanes, to + begin);
+      }
+    }
+  }
+
+  // What is outside of the image stays zero.
+  void copy_window(const T* from, const Window& at, int lanes, T (*copy)[kLanes]) const {
+    for (int64_t i = at.top; i < at.bottom; ++i)
+      for (int64_t j = at.left; j < at.right; ++j) {
+        const T* const pixel = from + (i * of_.row_pitch + j) * of_.pixel_pitch;
+        T* const to = copy[i * kSide + j];
+        if (lanes == kLanes)
+          std::memcpy(to, pixel, sizeof *copy);
+        else
+          std::copy_n(pixel, lanes, to);
+      }
+  }
+
+  // Not inlined, like its reverse: long, and slow to compile.
+  [[gnu::noinline]] void transform_lanes(const T* from, int64_t line, int64_t pixel, T* to) const {
+    Vector<T> half[kSide][kSide];  // [x][point]
+#pragma GCC unroll 6
+    for (int j = 0; j < kSide; ++j) {
+      Vector<T> column[kSide];
+#pragma GCC unroll 6
+      for (int i = 0; i < kSide; ++i) column[i] = load(from + i * line + j * pixel);
+      Points<kOut, T>::input(column, half[j]);
+    }
+#pragma GCC unroll 6
+    for (int i = 0; i < kSide; ++i) {
+      Vector<T> row[kSide], points[kSide];
+#pragma GCC unroll 6
+      for (int j = 0; j < kSide; ++j) row[j] = half[j][i];
+      Points<kOut, T>::input(row, points);
+#pragma GCC unroll 6
+      for (int j = 0; j < kSide; ++j) store<T>(points[j], to + (i * kSide + j) * input_plane_);
+    }
+  }
+
+  void multiply_point(int point, int64_t tiles, int columns, const T* weights,
+                      const Upcoming& upcoming) const {
+    const int32_t offset = 0;
+    const int vectors = columns > kLanes ? 2 : 1;
+    const int pieces = static_cast<int>((tiles + kMostRows - 1) / kMostRows);
+    for (int piece = 0; piece < pieces; ++piece) {
+      const int64_t begin = tiles * piece / pieces, end = tiles * (piece + 1) / pieces;
+      Tile<T> tile = {input_ + point * input_plane_ + begin * pitch_,
+                      pitch_,
+                      {&offset, 1, static_cast<int>(of_.channels)},
+                      weights};
+      upcoming.add_to(tile, piece, pieces);
+      multiply_tile<T>(
+          static_cast<int>(end - begin), vectors, tile,
+          reinterpret_cast<T(*)[kPanel<T>]>(results_ + point * result_plane_ + begin * kPanel<T>));
+    }
+  }
+
+  template <int kVectors, class Finish>
+  void finish_groups(Part tiles, int64_t column, int columns, const Finish& finish) const {
+    alignas(kVectorBytes) T pixels[kOut][kGroup * kOut][kPanel<T>];
+    for (int64_t tile = tiles.begin, count; tile < tiles.end; tile += count) {
+      const int64_t y = tile / across_ * kOut, x = tile % across_ * kOut;
+      count = std::min({int64_t{kGroup}, tiles.end - tile, across_ - tile % across_});
+      for (int64_t i = 0; i < count; ++i)
+        for (int v = 0; v < kVectors; ++v)
+          transform_back(results_ + (tile - tiles.begin + i) * kPanel<T> + v * kLanes,
+                         &pixels[0][i * kOut][v * kLanes]);
+      const int width = static_cast<int>(std::min(count * kOut, of_.width - x));
+      const auto& made = pixels;
+      for (int64_t row = 0; row < std::min<int64_t>(kOut, of_.height - y); ++row)
+        finish(y + row, x, width, column, columns, made[row]);
+    }
+  }
+
+  [[gnu::noinline]] void transform_back(const T* from, T* to) const {
+    constexpr int64_t kRow = kGroup * kOut * kPanel<T>;
+    Vector<T> half[kSide][kOut];
+#pragma GCC unroll 6
+    for (int j = 0; j < kSide; ++j) {
+      Vector<T> column[kSide];
+#pragma GCC unroll 6
+      for (int i = 0; i < kSide; ++i) column[i] = load(from + (i * kSide + j) * result_plane_);
+      Points<kOut, T>::output(column, half[j]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < kOut; ++i) {
+      Vector<T> row[kSide], pixels[kOut];
+#pragma GCC unroll 6
+      for (int j = 0; j < kSide; ++j) row[j] = half[j][i];
+      Points<kOut, T>::output(row, pixels);
+#pragma GCC unroll 4
+      for (int j = 0; j < kOut; ++j) store<T>(pixels[j], to + i * kRow + j * kPanel<T>);
+    }
+  }
+
+  const Winograd<T>& of_;
+  int64_t across_, tiles_;  // of the image
+  int64_t block_, pitch_;   // tiles of a block, elements from one to the next
+  // Elements from one point to the next.
+  int64_t input_plane_, result_plane_, weight_plane_;
+  const T *x_ = nullptr, *weights_ = nullptr;
+  T *input_ = nullptr, *results_ = nullptr, *transformed_ = nullptr;
+};
+
+}  // namespace detail
+
+// Elements of the memory that a team of so many threads works in, aligned to 64 bytes.
+template <int kOut, class T>
+int64_t winograd_memory(const Winograd<T>& of, int threads) {
+  const detail::WinogradBlocks<kOut, T> blocks(of, threads);
+  return blocks.input_size() * (of.split == Split::rows ? threads : 1) +
+         blocks.own_size() * threads;
+}
+
+// finish(y, x, pixels, column, columns, sums) is called once for every run of pixels of a line and
+// panel of columns, as by `contract`: sums[i][c] belongs to pixel x + i, and column `column` + c.
+// There are at most kMostRows pixels.
+template <int kOut, class T, class Finish>
+void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, const T* weights,
+                       T* memory, const Finish& finish) {
+  detail::WinogradBlocks<kOut, T> blocks(of, team.threads());
+  const bool by_rows = of.split == Split::rows;
+  const int64_t all = (of.columns + kPanel<T> - 1) / kPanel<T>;
+  const Part tiles = by_rows ? team.part(blocks.tiles()) : Part{0, blocks.tiles()};
+  const Part panels = by_rows ? Part{0, all} : team.part(all);
+  T* const own = memory + blocks.input_size() * (by_rows ? team.threads() : 1) +
+                 blocks.own_size() * team.thread();
+  blocks.use(x, weights, by_rows ? memory + blocks.input_size() * team.thread() : memory, own);
+  const int64_t size = of.channels * kPanel<T> * (of.plain_weights ? 9 : detail::points_of(kOut));
+  for (int64_t first = tiles.begin; first < tiles.end; first += blocks.block()) {
+    const Part block = {first, std::min(first + blocks.block(), tiles.end)};
+    const Part share = by_rows ? Part{0, block.size()} : team.part(block.size());
+    if (!by_rows && first > tiles.begin) team.wait();  // until the block before is used
+    blocks.transform(first, {first + share.begin, first + share.end});
+    if (!by_rows) team.wait();
+    for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
+      const bool last = panel + 1 == panels.end;
+      blocks.multiply(
+          panel, block,
+          !last ? detail::Upcoming::of(weights + (panel + 1) * size, of.channels * kPanel<T>)
+          : block.end == tiles.end ? detail::Upcoming::of(of.next, of.next_count)
+                                   : detail::Upcoming(),
+          finish);
+    }
+  }
+}
+
+}  // namespace fl
