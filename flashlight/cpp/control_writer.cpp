@@ -14,6 +14,11 @@ std::vector<size_t> without(const std::vector<size_t>& values, size_t count) {
 
 }  // namespace
 
+// The one element of `value`.
+std::string RoutineWriter::number(size_t value) const {
+  return whole(value, composit::tensor_type(function_.values[value].type.dtype, {}), true);
+}
+
 Code RoutineWriter::branch(const Control& control) {
   const auto call = [&](size_t function) {
     std::vector<std::string> arguments;
@@ -24,14 +29,15 @@ Code RoutineWriter::branch(const Control& control) {
   indent_ += 2;
   const Code then = call(control.functions[0]), otherwise = call(control.functions[1]);
   indent_ -= 2;
-  return if_else(names_[*control.predicate], then, otherwise);
+  return if_else(number(*control.predicate), then, otherwise);
 }
 
 Code RoutineWriter::control(const Control& control, const std::vector<std::string>& loops) {
   if (control.kind == Control::Kind::branch) return branch(control);
   const auto copy = [&](size_t to, size_t from) {
-    return statement("std::memcpy(&" + names_[to] + ", &" + names_[from] + ", sizeof " +
-                     names_[to] + ");");
+    const bool pointer = function_.values[from].role == Role::weight;
+    return statement("std::memcpy(&" + names_[to] + (pointer ? ", " : ", &") + names_[from] +
+                     ", sizeof " + names_[to] + ");");
   };
   const bool repeats = control.kind == Control::Kind::repeat;
   const size_t carried = control.carried.size();
@@ -39,7 +45,7 @@ Code RoutineWriter::control(const Control& control, const std::vector<std::strin
   std::vector<size_t> outputs = without(control.results, carried);
   if (repeats) outputs.pop_back();
   const std::string trip = repeats ? names_[control.results.back()] : loop_name(loops);
-  const std::string count = control.trips ? names_[*control.trips] : std::to_string(control.length);
+  const std::string count = control.trips ? number(*control.trips) : std::to_string(control.length);
   const std::string slot = control.reverse ? count + " - 1 - " + trip : trip;
   Code code;
   for (size_t i = 0; i < carried; ++i) code += copy(finals[i], control.carried[i]);

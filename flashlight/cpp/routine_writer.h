@@ -58,6 +58,7 @@ class RoutineWriter {
   Code branch(const Control& control);
   Code control(const Control& control,
                const std::vector<std::string>& loops);  // control_writer.cpp
+  std::string number(size_t value) const;
   Code constants() const;
   std::string element(size_t value, const std::vector<std::string>& indices) const;
   bool declares(size_t value) const;

@@ -66,6 +66,10 @@ template <class Array, class From>
 Array& slot(From& arrays, int64_t index) {
   return reinterpret_cast<Array*>(&arrays)[index];
 }
+template <class Array, class From>
+Array& slot(const From* first, int64_t index) {
+  return reinterpret_cast<Array*>(first)[index];
+}
 
 // The text of an error, kept until this thread's next one.
 inline const char* keep_message(const char* text) {

@@ -26,14 +26,18 @@ using testing::Optional;
 
 constexpr uint64_t kGraphs = 120;
 
-Tensor held(const std::string& name, const Dims& sizes, double scale = 1) {
+Tensor held(const std::string& name, const Dims& sizes, double scale = 1,
+            InputKind kind = InputKind::user_input) {
   int64_t count = 1;
   for (const Dim& size : sizes) count *= size.value();
   std::vector<double> numbers;
   for (int64_t i = 0; i < count; ++i)
     numbers.push_back(scale *
                       std::sin(1.7 * static_cast<double>(i) + static_cast<double>(name[0])));
-  return held_input(name, array_of(tensor_type(DType::float64, sizes), numbers));
+  return held_input(name, array_of(tensor_type(DType::float64, sizes), numbers), kind);
+}
+Tensor parameter(const std::string& name, const Dims& sizes) {
+  return held(name, sizes, 1, InputKind::parameter);
 }
 
 TEST(Programs, random_graphs) {
@@ -95,6 +99,53 @@ TEST(Programs, loops_and_their_gradients) {
       case_of("its gradient", grad(sum(exp(squares[0])).lazy(), {x.lazy(), h.lazy()})),
       case_of("while", {root[0].lazy()}),
       case_of("its gradient", grad(root[0].lazy(), {s.lazy()}))};
+  EXPECT_EQ(differences(cases), "");
+}
+
+// Slots of weights, whose inner dimensions of size 1 functions do without.
+TEST(Programs, loops_run_over_weights) {
+  std::vector<Case> cases;
+  for (const Dims& sizes : {Dims{5, 1, 3}, Dims{5, 1}, Dims{1, 3}, Dims{5, 3}, Dims{5}}) {
+    const Tensor w = parameter("w", sizes);
+    const Tensor h = parameter("h", Dims(sizes.begin() + 1, sizes.end()));
+    const Tensors mapped = map([&](const Tensors& row) { return Tensors{exp(row[0] * h)}; }, {w});
+    const ScanStep scanned = scan(
+        [&](const Tensors& carried, const Tensors& slots) {
+          return ScanStep{.carried = {carried[0] * 0.5 + slots[0]}, .outputs = {carried[0]}};
+        },
+        {h}, {w});
+    cases.push_back(case_of("map", {mapped[0].lazy()}));
+    cases.push_back(case_of("scan", {scanned.carried[0].lazy(), scanned.outputs[0].lazy()}));
+  }
+  EXPECT_EQ(differences(cases), "");
+}
+
+// What decides is a parameter, or of rank 1.
+TEST(Programs, weights_decide) {
+  std::vector<Case> cases;
+  const auto one = [](DType dtype, const Dims& sizes, double number, InputKind kind) {
+    return Tensor(
+        held_input("one", array_of(tensor_type(dtype, sizes), std::vector{number}), kind));
+  };
+  const Tensor x = held("x", {4}), zero = parameter("zero", {});
+  for (const InputKind kind : {InputKind::user_input, InputKind::buffer})
+    for (const Dims& sizes : {Dims{}, Dims{1}})
+      for (const double number : {0.0, 1.0}) {
+        const Tensors y = cond(
+            one(DType::bool_, sizes, number, kind), [&](const Tensors&) { return Tensors{exp(x)}; },
+            [&](const Tensors&) { return Tensors{x * 2}; });
+        const ScanStep whole = scan(
+            [](const Tensors& sum, const Tensors& slot) {
+              return ScanStep{{sum[0] + slot[0]}, {sum[0]}};
+            },
+            {zero}, {x});
+        const auto body = whole.carried[0].lazy().node->attribute("body").as<Region>();
+        const Tensors some = apply("composit::scan", {Tensors{zero}, Tensors{x}, Tensors{},
+                                                      one(DType::int64, sizes, 2 + number, kind),
+                                                      Attribute(body), 4, number == 1});
+        cases.push_back(case_of("cond", {y[0].lazy()}));
+        cases.push_back(case_of("scan", {some[0].lazy(), some[1].lazy()}));
+      }
   EXPECT_EQ(differences(cases), "");
 }
 
