@@ -35,7 +35,8 @@
 //       It gives the carried values of the next trip, and may give outputs where there is a
 //       `limit`. Results: the carried values at the end; each output stacked along a new first axis
 //       of size `limit`, slot i from trip i, zeros behind the last; and the number of trips, one
-//       int64. A loop that goes on after `limit` trips is a UserError when it runs.
+//       int64. A loop that goes on after `limit` trips is a UserError when it runs; a limit of 0
+//       allows none.
 //
 // Derivatives are made of the same operations, linear in the number of trips: of cond, a cond of
 // the branches' derivatives; of loops, a loop that runs back over what its body needs of the trips
@@ -55,7 +56,7 @@ Tensors cond(const Tensor& predicate, const TensorFunction& then_branch,
              const TensorFunction& else_branch, const Tensors& operands = {});
 
 struct WhileOptions {
-  std::optional<int64_t> limit = {};  // most trips; the derivative needs it
+  std::optional<int64_t> limit = {};  // most trips, 0 included; the derivative needs it
 };
 // The carried values when `condition`, of one bool, is false of them; `init` at the start. Their
 // types stay what they are.

@@ -55,7 +55,7 @@ Control control_of(const Node& node,
     control.carried = operands(0);
     control.outside = operands(1);
     if (const auto* limit = node.attribute("limit").get_if<composit::Dim>())
-      control.length = limit->value();
+      control.limit = limit->value();
     control.functions = {function("condition", "loop_condition"), function("body", "loop_body")};
   }
   return control;

@@ -69,10 +69,12 @@ Code RoutineWriter::control(const Control& control, const std::vector<std::strin
     body += statement("bool goes_on;");
     body += call_of(control.functions[0], std::move(tested));
     body += statement("if (!goes_on) break;");
-    if (control.length > 0)
-      body += statement("if (" + trip + " == " + std::to_string(control.length) +
-                        ") throw std::runtime_error(\"a loop goes on after " +
-                        std::to_string(control.length) + " trips\");");
+    if (control.limit) {
+      const std::string limit = std::to_string(*control.limit);
+      body +=
+          statement("if (" + trip + " == " + limit +
+                    ") throw std::runtime_error(\"a loop goes on after " + limit + " trips\");");
+    }
   }
   body += call_of(function, std::move(arguments));
   indent_ -= 2;

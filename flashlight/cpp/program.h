@@ -69,7 +69,8 @@ struct Control {
   std::vector<size_t> carried, sequences, outside;  // values; of a branch, `outside` is all
   std::optional<size_t> predicate;                  // of a branch
   std::optional<size_t> trips;                      // of a scan: how many, where not all
-  int64_t length = 0;  // of the sequences; of repeat the limit, 0: none
+  int64_t length = 0;                               // of the sequences
+  std::optional<int64_t> limit;                     // of repeat: most trips
   bool reverse = false;
   std::vector<size_t> results;  // carried values, outputs, and of repeat its trips
   std::vector<size_t> next;     // room for what carried values become in a trip

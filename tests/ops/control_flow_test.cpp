@@ -183,6 +183,12 @@ TEST(WhileLoop, counts_its_trips) {
   EXPECT_EQ(numbers(LazyTensor{end.lazy().node, 1}), Numbers{4});
 }
 
+TEST(WhileLoop, makes_no_trip_where_its_limit_is_zero) {
+  EXPECT_EQ(numbers(count_to_ten(scalar("x", 10), 0)[0]), Numbers{10});
+  EXPECT_THAT(message([&] { numbers(count_to_ten(scalar("x", 9), 0)[0]); }),
+              HasSubstr("expected at most 0 trips (`limit`), received a loop that goes on"));
+}
+
 TEST(WhileLoop, makes_as_many_trips_as_its_limit) {
   EXPECT_EQ(numbers(count_to_ten(scalar("x", 0), 4)[0]), Numbers{12});
   EXPECT_THAT(message([] { numbers(count_to_ten(scalar("x", 0), 3)[0]); }),

@@ -149,6 +149,22 @@ TEST(Programs, weights_decide) {
   EXPECT_EQ(differences(cases), "");
 }
 
+// A limit of no trips is one.
+TEST(Programs, loops_that_may_make_no_trip) {
+  const auto loop = [](double start) {
+    const Tensor s = held("s", {}) * 0 + start;
+    const Tensors end =
+        while_loop([](const Tensors& v) { return v[0] < 1; },
+                   [](const Tensors& v) { return Tensors{v[0] + 1}; }, {s}, {.limit = 0});
+    return case_of("while", {end[0].lazy()});
+  };
+  EXPECT_EQ(differences({loop(1)}), "");
+  const Case endless = loop(0);
+  const Compiled compiled = cpp::compile(endless.graph, {.name = "endless"});
+  EXPECT_THAT(user_error([&] { compiled(endless.values); }),
+              Optional(HasSubstr("a loop goes on after 0 trips")));
+}
+
 // The longest line, and the most lines of a function, of C++ as this project writes it.
 std::pair<size_t, size_t> measures(const std::string& text) {
   size_t longest = 0, most = 0, lines = 0;
