@@ -324,8 +324,8 @@ Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& pa
       const std::string dims =
           (turns != turns_.end() ? "[2]" : "") + brackets(one.type, &storage.kept);
       const std::string& name = turns != turns_.end() ? turns->second.name : names_[value];
-      if (is_local(value) && turns == turns_.end())
-        code += statement(type_name(one.type.dtype) + " " + names_[value] + dims + ";");
+      if (is_local(value))
+        code += statement(type_name(one.type.dtype) + " " + name + dims + ";");
       else
         code += statement("auto& " + name + " = fl::at<" + type_name(one.type.dtype) + dims +
                           ">(arena, " + std::to_string(offsets_[value]) + ");");

@@ -226,6 +226,26 @@ TEST(Programs, layers_are_functions) {
   EXPECT_EQ(products, 1) << text;
 }
 
+// What few numbers one call of a loop gives to the next need no arena.
+TEST(Programs, small_results_take_turns) {
+  std::string head = "graph(%x: float64[3]", body, last = "%x";
+  for (int i = 0; i < 5; ++i) {
+    const std::string n = std::to_string(i), module = "layers." + n;
+    head += ", %w" + n + ": float64[3] parameter \"" + module + ".weight\"";
+    for (const char* op : {"mul.Tensor", "tanh", "exp", "sin"}) {
+      const std::string name = "%v" + std::to_string(body.size());
+      body += "  " + name + ": float64[3] = aten::" + op + "(" + last +
+              (op[0] == 'm' ? ", %w" + n : "") + ")  # scope=" + module + "\n";
+      last = name;
+    }
+  }
+  Case one = {"layers", parse(head + ") {\n" + body + "  return " + last + "\n}"), {}};
+  one.values = composit::test::random_inputs(one.graph, 1);
+  EXPECT_EQ(differences({one}), "");
+  const std::string text = source_of(one.graph, {.name = "layers"}).text;
+  EXPECT_THAT(text, HasSubstr("double layers_results[2][3];")) << text;
+}
+
 // A softmax stands between both uses of a product of a million elements.
 TEST(Programs, large_products_are_computed_again) {
   const Tensor a = held("a", {16, 64, 4}, 0.3), b = held("b", {4, 1024});
