@@ -3,7 +3,8 @@
  *   fuzz WEIGHTS SCRATCH_FILE ROUNDS
  *
  * Prints what is wrong and returns 1 where a call with something wrong succeeds, one with nothing
- * wrong fails, or there is no message. Sanitizers see to the rest. */
+ * wrong fails, or there is no message. Sanitizers see to the rest. -DDRAWS: the encoder draws, and
+ * takes a seed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,15 @@
 #include "model.h"
 
 enum { kInputs = 2, kOutputs = 2, kMaxRank = 3 };
+
+static uint64_t seed; /* of the next run */
+#ifdef DRAWS
+enum { kDraws = 1 };
+#define SEED seed,
+#else
+enum { kDraws = 0 };
+#define SEED
+#endif
 
 static uint64_t state = 88172645463325252u;
 static uint64_t draw(uint64_t below) {
@@ -123,7 +133,7 @@ static encoder_status run(encoder_model* model, const Call* call, char* message,
   return encoder_run(call->without_model ? NULL : model,
                      call->without_inputs ? NULL : call->tensors, call->input_count,
                      call->without_outputs ? NULL : call->tensors + kInputs, call->output_count,
-                     message, size);
+                     SEED message, size);
 }
 
 static int fail(const char* what, const char* message) {
@@ -138,6 +148,7 @@ static int wrong_arguments(encoder_model* model) {
   for (int i = 0; i < spoils; ++i) spoil(&call);
   char message[200] = "";
   const size_t size = draw(4) == 0 ? draw(8) : sizeof message;
+  seed = draw(UINT64_MAX);
   const encoder_status status = run(model, &call, draw(8) == 0 ? NULL : message, size);
   int failed = 0;
   if (spoils == 0 && !misaligned && status != ENCODER_OK)
@@ -161,6 +172,25 @@ static int wrong_values(encoder_model* model) {
   const int failed = status != ENCODER_OK && message[0] == '\0';
   free_call(&call);
   return failed ? fail("no message", message) : 0;
+}
+
+/* The same again gives the same, but for another seed. */
+static int another_run(encoder_model* model) {
+  const int other = (int)draw(2);
+  char message[200] = "";
+  Call calls[2];
+  int failed = 0;
+  for (int i = 0; i < 2; ++i) {
+    seed += (uint64_t)(i * other);
+    calls[i] = right_call();
+    if (run(model, &calls[i], message, sizeof message) != ENCODER_OK)
+      failed = fail("a right call failed", message);
+  }
+  const int same =
+      memcmp(calls[0].memory[kInputs], calls[1].memory[kInputs], info(kInputs)->bytes) == 0;
+  if (same != !(kDraws && other)) failed = fail("results do not follow the seed", "");
+  for (int i = 0; i < 2; ++i) free_call(&calls[i]);
+  return failed;
 }
 
 typedef struct Bytes {
@@ -238,7 +268,7 @@ int main(int argc, char** argv) {
       encoder_open("/", &model, message, 1) != ENCODER_BAD_WEIGHTS)
     failures += fail("open with something wrong", message);
   if (encoder_open(argv[1], &model, NULL, 0) != ENCODER_OK) return fail("open again", message);
-  for (int i = 0; i < rounds; ++i) failures += wrong_arguments(model) + wrong_values(model);
+  for (int i = 0; i < rounds; ++i) failures += wrong_arguments(model) + wrong_values(model) + another_run(model);
   const Bytes good = read_file(argv[1]);
   for (int i = 0; i < rounds / 4; ++i) failures += wrong_file(&good, argv[2]);
   free(good.data);

@@ -266,18 +266,56 @@ TEST_F(Offline, says_what_a_capture_lacks) {
   EXPECT_FALSE(fs::exists(program()));
 }
 
+// Calls the encoder that was written with whatever fuzz.c thinks of.
+void fuzz(const fs::path& program, const composit::test::TemporaryFolder& folder,
+          const Words& flags = {}) {
+  const std::string sanitize = "-fsanitize=address,undefined";
+  const fs::path object = folder / "fuzz.o", executable = folder / "fuzz";
+  Words words = {FLASHLIGHT_TEST_CC,
+                 "-std=c11",
+                 "-Wall",
+                 "-Wextra",
+                 "-Wpedantic",
+                 "-Werror",
+                 "-O1",
+                 "-g",
+                 sanitize,
+                 "-fno-sanitize-recover=all",
+                 "-I",
+                 program,
+                 "-c",
+                 FLASHLIGHT_FUZZ_C,
+                 "-o",
+                 object};
+  words.insert(words.end(), flags.begin(), flags.end());
+  output_of(words);
+  output_of({FLASHLIGHT_TEST_CXX, "-std=c++17", "-O1", "-g", "-fwrapv", sanitize,
+             "-fno-sanitize-recover=all", "-o", executable, "model.cpp", "model_c.cpp", object},
+            0, program);
+  output_of({executable, program / "weights.safetensors", folder / "broken.safetensors", "4000"});
+}
+
 TEST_F(Offline, c_interface_survives_whatever_it_is_given) {
   write(small_encoder());
-  const std::string sanitize = "-fsanitize=address,undefined";
-  const fs::path fuzz = folder_ / "fuzz.o";
-  output_of({FLASHLIGHT_TEST_CC, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1",
-             "-g", sanitize, "-fno-sanitize-recover=all", "-I", program(), "-c", FLASHLIGHT_FUZZ_C,
-             "-o", fuzz});
-  output_of({FLASHLIGHT_TEST_CXX, "-std=c++17", "-O1", "-g", "-fwrapv", sanitize,
-             "-fno-sanitize-recover=all", "-o", executable(), "model.cpp", "model_c.cpp", fuzz},
-            0, program());
-  output_of(
-      {executable(), program() / "weights.safetensors", folder_ / "broken.safetensors", "4000"});
+  fuzz(program(), folder_);
+}
+
+// With noise in its first result: the interface takes a seed.
+SavedCapture noisy_encoder() {
+  SavedCapture capture = small_encoder();
+  auto parts = capture.graph.parts();
+  composit::NodeSpec draw("aten::randn_like");
+  draw.tensor(parts.outputs[0]).output(parts.outputs[0].type()).run("effect", int64_t{0});
+  parts.effects = {std::move(draw).make_node()};
+  const Tensor noise = LazyTensor{parts.effects[0], 0};
+  parts.outputs[0] = (Tensor(parts.outputs[0]) + noise).lazy();
+  capture.graph = composit::Graph(std::move(parts));
+  return capture;
+}
+
+TEST_F(Offline, c_interface_of_a_program_that_draws_survives_whatever_it_is_given) {
+  write(noisy_encoder());
+  fuzz(program(), folder_, {"-DDRAWS"});
 }
 
 TEST_F(Offline, runs_in_several_threads) {
