@@ -30,34 +30,20 @@ Vector offset_of_bone(int64_t bone) {
   return {joint == 1 ? 0.4 * side : 0, kLengths[joint] * length, 0};
 }
 
-Vector joint_of_bone(int64_t bone) {
-  Vector joint = {};
-  for (int64_t at = bone; at >= 0; at = objectives::parent_of_bone(at))
-    for (size_t i = 0; i < 3; ++i) joint[i] += offset_of_bone(at)[i];
-  return joint;
-}
-
-// [kBones, 4, 4] of translations.
-template <class F>
-composit::Array translations(double sign, F translation) {
-  std::vector<double> all(kBones * 16, 0.0);
+std::vector<double> offsets() {
+  std::vector<double> all;
   for (int64_t bone = 0; bone < kBones; ++bone)
-    for (size_t i = 0; i < 4; ++i) {
-      double* row = &all[static_cast<size_t>(bone) * 16 + i * 4];
-      row[i] = 1;
-      if (i < 3) row[3] = sign * translation(bone)[i];
-    }
-  return array({kBones, 4, 4}, all);
+    for (const double x : offset_of_bone(bone)) all.push_back(x);
+  return all;
 }
 
 // Along each bone, from its joint on.
 std::vector<double> vertices() {
+  const std::vector<double> joints = objectives::joints_of_bones(offsets());
   std::vector<double> all;
-  for (int64_t bone = 0; bone < kBones; ++bone) {
-    const Vector joint = joint_of_bone(bone);
+  for (size_t joint = 0; joint < joints.size(); joint += 3)
     for (const double along : linspace(0, 0.25, kPerBone))
-      all.insert(all.end(), {joint[0], joint[1] + along, joint[2]});
-  }
+      all.insert(all.end(), {joints[joint], joints[joint + 1] + along, joints[joint + 2]});
   return all;
 }
 
@@ -78,8 +64,9 @@ composit::Array pose(bool bent) {
 objectives::Problem problem(composit::Array start, const std::vector<double>& points) {
   objectives::Inputs inputs;
   const auto angles = inputs.add("pose", std::move(start));
-  const auto relatives = inputs.add("relatives", translations(1, offset_of_bone)),
-             inverses = inputs.add("inverses", translations(-1, joint_of_bone)),
+  const auto matrices = objectives::matrices_of_bones(offsets());
+  const auto relatives = inputs.add("relatives", matrices.relatives),
+             inverses = inputs.add("inverses", matrices.inverses),
              skin = inputs.add("vertices", array({kVertices, 3}, vertices()));
   std::vector<double> one_bone(kVertices * kBones, 0.0);
   std::vector<int64_t> numbers;

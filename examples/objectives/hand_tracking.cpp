@@ -79,17 +79,10 @@ Array translations(const std::vector<double>& offsets, double sign, DType dtype)
 }
 
 // Bones lie where they lie by chance.
-std::pair<Array, Array> random_bones(DType dtype) {
+BoneMatrices random_bones(DType dtype) {
   const Array random = uniform({.sizes = {kBones, 3}, .seed = 52, .low = -0.5, .high = 0.5});
   const auto* numbers = reinterpret_cast<const double*>(random.data());
-  const std::vector<double> relative(numbers, numbers + kBones * 3);
-  std::vector<double> absolute = relative;
-  for (int64_t bone = 0; bone < kBones; ++bone)
-    if (const int64_t parent = parent_of_bone(bone); parent >= 0)
-      for (int64_t i = 0; i < 3; ++i)
-        absolute[static_cast<size_t>(bone * 3 + i)] +=
-            absolute[static_cast<size_t>(parent * 3 + i)];
-  return {translations(relative, 1, dtype), translations(absolute, -1, dtype)};
+  return matrices_of_bones({numbers, numbers + kBones * 3}, dtype);
 }
 
 }  // namespace
@@ -103,6 +96,19 @@ BoneAngles angles_of_bone(int64_t bone) {
   if (bone == 0 || finger >= kFingers || joint == 0) return {-1, -1};
   const int64_t first = 6 + finger * kBonesPerFinger;
   return joint == 1 ? BoneAngles{first, first + 1} : BoneAngles{first + joint, -1};
+}
+
+std::vector<double> joints_of_bones(const std::vector<double>& offsets) {
+  std::vector<double> joints = offsets;
+  for (int64_t bone = 0; bone < kBones; ++bone)
+    if (const int64_t parent = parent_of_bone(bone); parent >= 0)
+      for (int64_t i = 0; i < 3; ++i)
+        joints[static_cast<size_t>(bone * 3 + i)] += joints[static_cast<size_t>(parent * 3 + i)];
+  return joints;
+}
+
+BoneMatrices matrices_of_bones(const std::vector<double>& offsets, DType dtype) {
+  return {translations(offsets, 1, dtype), translations(joints_of_bones(offsets), -1, dtype)};
 }
 
 cnp::NdArray hand_tracking(const cnp::NdArray& pose, const HandModel& model,

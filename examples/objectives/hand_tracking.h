@@ -23,6 +23,15 @@ struct BoneAngles {
 };
 BoneAngles angles_of_bone(int64_t bone);
 
+// Offsets, [kBones, 3]: from where a bone's parent begins to where the bone does, when nothing is
+// bent. Joints, [kBones, 3]: where bones begin.
+std::vector<double> joints_of_bones(const std::vector<double>& offsets);
+struct BoneMatrices {
+  composit::Array relatives, inverses;  // as in HandModel
+};
+BoneMatrices matrices_of_bones(const std::vector<double>& offsets,
+                               composit::DType dtype = composit::DType::float64);
+
 struct HandModel {
   composit::numpy::NdArray relatives;  // [kBones, 4, 4]: from bone to parent, when nothing is bent
   composit::numpy::NdArray inverses;   // [kBones, 4, 4]: from the world to bone
