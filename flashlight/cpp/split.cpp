@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "composit/ir/scope.h"
 #include "flashlight/cpp/format.h"
@@ -141,8 +142,9 @@ void replace(Program& program, size_t number, size_t same) {
 // and results as it takes.
 class Choice {
  public:
-  Choice(const Routine& function, const std::vector<WrittenPiece>& pieces)
-      : function_(function), pieces_(pieces), last_(function.values.size(), 0) {
+  // `many`: what is longer than 24 lines may take as many arguments and results as it has lines.
+  Choice(const Routine& function, const std::vector<WrittenPiece>& pieces, bool many)
+      : function_(function), pieces_(pieces), many_(many), last_(function.values.size(), 0) {
     for (size_t i = 0; i < function.steps.size(); ++i) {
       reads_.push_back(reads(function.steps[i]));
       writes_.push_back(writes(function.steps[i]));
@@ -165,7 +167,7 @@ class Choice {
         const bool whole = end - begin == function_.steps.size();
         if (lines < kLeastLines || whole || is_call(begin, end)) continue;
         const size_t passed = interface_of(begin, end);
-        if (passed > kMostPassed) continue;
+        if (passed > (many_ ? std::clamp(lines, kMostPassed, kMostLines) : kMostPassed)) continue;
         const double cost = 4 * static_cast<double>(passed) - static_cast<double>(lines);
         if (cost >= least) continue;
         least = cost;
@@ -176,7 +178,7 @@ class Choice {
   }
 
  private:
-  // More arguments and results than that make a call as long as what it stands for.
+  // More arguments and results than that are hard to read.
   static constexpr size_t kMostPassed = 24;
 
   bool is_call(size_t begin, size_t end) const {
@@ -199,6 +201,7 @@ class Choice {
 
   const Routine& function_;
   const std::vector<WrittenPiece>& pieces_;
+  const bool many_;
   std::vector<size_t> last_;  // by value: the last step that touches it
   std::vector<std::vector<size_t>> reads_, writes_;
 };
@@ -222,13 +225,19 @@ class Splitter {
     for (const Routine& function : program.functions) names_.insert(identifier(function.name));
   }
 
-  // Whether function `number`, written in `pieces`, changed. A part gets this number, and the
+  // Whether function `number`, as it was written, changed. A part gets this number, and the
   // function the next one.
-  bool run(size_t number, const std::vector<WrittenPiece>& pieces) {
+  bool run(size_t number, const RoutineWriter& written) {
+    const std::vector<WrittenPiece>& pieces = written.pieces();
+    if (!written.is_in_order()) return share_less(number, pieces);
     if (open_loop(number, pieces, kMostLines)) return true;
     const Routine& function = program_.functions[number];
-    const auto [begin, end] = Choice(function, pieces).run();
-    if (begin == end) return open_loop(number, pieces, kLeastLines);
+    auto [begin, end] = Choice(function, pieces, false).run();
+    if (begin == end) {
+      if (open_loop(number, pieces, kLeastLines)) return true;
+      std::tie(begin, end) = Choice(function, pieces, true).run();
+    }
+    if (begin == end) return share_less(number, pieces);
     const std::string name = name_of(function, begin, end, "_part");
     make_room(program_, number);
     insert(number, Outliner(program_.functions[number], begin, end).run(name, number));
@@ -251,6 +260,18 @@ class Splitter {
         }
       }
     return false;
+  }
+
+  // Where nothing can be taken out: loops of fewer steps each, in the end of one.
+  bool share_less(size_t number, const std::vector<WrittenPiece>& pieces) {
+    Routine& function = program_.functions[number];
+    size_t most = 0;
+    for (const WrittenPiece& piece : pieces)
+      if (std::holds_alternative<Nest>(function.steps[piece.steps[0]]))
+        most = std::max(most, piece.steps.size());
+    if (most < 2) return false;
+    function.most_steps_in_loop = most / 2;
+    return true;
   }
 
   bool take_loop(size_t number, const std::vector<size_t>& steps) {
@@ -291,8 +312,8 @@ void split_long_functions(Program& program, const SplitOptions& options) {
     RoutineWriter ordered(program, i, structs, callees);
     const std::string text = formatted(str(ordered.write()));
     const auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
-    const bool too_long = lines > kMaxFunctionLines && ordered.is_in_order();
-    if (too_long && splitter.run(i, ordered.pieces())) continue;
+    const bool too_long = lines > kMaxFunctionLines;
+    if (too_long && splitter.run(i, ordered)) continue;
     const bool last = i + 1 == program.functions.size();
     const auto [same, is_new] = bodies.emplace(text.substr(text.find('(')), i);
     if (!is_new && !last) {
