@@ -164,6 +164,33 @@ TEST(CommonSubexpressions, two_draws_stay_two_and_a_dead_one_stays) {
   EXPECT_EQ(shared.effects(), graph.effects());
 }
 
+TEST(CommonSubexpressions, of_modules_stand_before_them) {
+  const Graph graph = parse(R"(graph(%x: float32[2], %m: float32[2]) {
+    %a0: float32[2] = aten::sin(%x)  # scope=layer.0.query
+    %b0: float32[2] = aten::exp(%m)  # scope=layer.0.mask
+    %c0: float32[2] = aten::neg(%b0)  # scope=layer.0.mask
+    %d0: float32[2] = aten::mul.Tensor(%a0, %c0)  # scope=layer.0
+    %a1: float32[2] = aten::sin(%d0)  # scope=layer.1.query
+    %b1: float32[2] = aten::exp(%m)  # scope=layer.1.mask
+    %c1: float32[2] = aten::neg(%b1)  # scope=layer.1.mask
+    %d1: float32[2] = aten::mul.Tensor(%a1, %c1)  # scope=layer.1
+    %e: float32[2] = aten::sin(%d0)  # scope=head
+    %f: float32[2] = aten::cos(%e)  # scope=head
+    return %d1, %f
+  })");
+  const Graph shared = common_subexpressions(graph);
+  verify(shared);
+  EXPECT_EQ(shared, graph);
+  std::string nodes;
+  for (const NodePtr& node : shared.nodes())
+    if (!is_input(*node))
+      nodes += node->op().str().substr(6) + " " + std::string(node->annotation("scope")) + "; ";
+  EXPECT_EQ(
+      nodes,
+      "exp layer; neg layer; sin layer.0.query; mul.Tensor layer.0; sin layer.1.query; mul.Tensor "
+      "layer.1; cos head; ");
+}
+
 TEST(CommonSubexpressions, equal_regions_become_one_object) {
   const Graph graph = common_subexpressions(parse(R"(graph(%x: float32[2]) {
     %a: float32[2] = composit::call(%x, name="f") {body=region(%0: float32[2]) {
