@@ -32,7 +32,8 @@ Graph inline_calls(const Graph& graph) {
   const Graph inner = rebuild_regions(graph, inline_calls);
   return rebuild(inner, [](const Node& node, const std::vector<LazyTensor>& operands) {
     std::optional<Replacement> replacement;
-    if (node.op() == ops::kCall) replacement = Replacement{.outputs = inlined_body(node, operands)};
+    if (node.op() == ops::kCall && node.effect() < 0)
+      replacement = Replacement{.outputs = inlined_body(node, operands)};
     return replacement;
   });
 }

@@ -3,7 +3,7 @@
 //   inline_calls(outline_repeats(graph)) == graph
 //
 // `composit::call` takes the operands of the region `body`, gives its outputs, and has its name as
-// `name`. Calls within regions are inlined as well.
+// `name`. Calls within regions are inlined as well; those with an effect stay.
 #pragma once
 
 #include "composit/ir/graph.h"

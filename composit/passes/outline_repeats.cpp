@@ -11,7 +11,23 @@
 namespace composit {
 namespace {
 
-const Symbol kScope("scope");
+const Symbol kScope("scope"), kEffect("effect");
+
+// Whether effects happen in the order in which their nodes stand, as those of a piece do.
+bool has_effects_in_order(const Graph& graph) {
+  int64_t last = -1;
+  for (const NodePtr& node : graph.nodes()) {
+    if (node->effect() < 0) continue;
+    if (node->effect() < last) return false;
+    last = node->effect();
+  }
+  return true;
+}
+
+void set_effect(NodeSpec& spec, int64_t place) {
+  std::erase_if(spec.execution, [](const auto& entry) { return entry.name == kEffect; });
+  spec.run("effect", place);
+}
 
 std::string within(std::string_view scope, const std::string& outer) {
   if (outer.empty()) return std::string(scope);
@@ -65,7 +81,12 @@ class Outliner {
     Graph::Parts parts = graph_.parts();
     for (LazyTensor& output : parts.outputs) output = value(output);
     for (Mutation& mutation : parts.mutations) mutation.value = value(mutation.value);
-    for (NodePtr& effect : parts.effects) effect = value_of(effect);
+    std::vector<NodePtr> effects;
+    for (const NodePtr& effect : parts.effects) {
+      const NodePtr& now = *effects_.find(effect.get());
+      if (effects.empty() || effects.back() != now) effects.push_back(now);
+    }
+    parts.effects = std::move(effects);
     return Graph(std::move(parts));
   }
 
@@ -153,7 +174,10 @@ class Outliner {
       for (Annotation& annotation : spec.annotations)
         if (annotation.key == kScope) annotation.value = within(annotation.value, outer);
       std::erase_if(spec.annotations, [](const Annotation& one) { return one.value.empty(); });
+      const bool has_effect = node.effect() >= 0;
+      if (has_effect) set_effect(spec, static_cast<int64_t>(parts.effects.size()));
       made.push_back(std::move(spec).make_node());
+      if (has_effect) parts.effects.push_back(made.back());
     }
     for (const auto& [number, index] : results_)
       parts.outputs.push_back(LazyTensor{made[number], index});
@@ -168,9 +192,13 @@ class Outliner {
     const std::string scope = common_scope(sequence_, repeat_.begins[piece], repeat_.length);
     if (!scope.empty()) spec.annotate("scope", scope);
     spec.place = node_at(piece, 0)->place();
+    if (const int64_t effect = first_effect_of(piece); effect >= 0) spec.run("effect", effect);
     const NodePtr made = std::move(spec).make_node();
-    for (size_t number = 0; number < repeat_.length; ++number)
-      now_.insert(node_at(piece, number).get(), {});
+    for (size_t number = 0; number < repeat_.length; ++number) {
+      const NodePtr& node = node_at(piece, number);
+      now_.insert(node.get(), {});
+      if (node->effect() >= 0) effects_.insert(node.get(), made);
+    }
     for (uint32_t i = 0; i < results_.size(); ++i) {
       const auto [number, index] = results_[i];
       auto& outputs = now_[node_at(piece, number).get()];
@@ -195,7 +223,11 @@ class Outliner {
     const bool stays = !old || is_input(*old.node) || old.node->op() == ops::kConstant;
     return stays ? old : now_[old.node.get()].at(old.index);
   }
-  NodePtr value_of(const NodePtr& effect) { return *effects_.find(effect.get()); }
+  int64_t first_effect_of(size_t piece) const {
+    for (size_t number = 0; number < repeat_.length; ++number)
+      if (const int64_t effect = node_at(piece, number)->effect(); effect >= 0) return effect;
+    return -1;
+  }
 
   const Graph& graph_;
   const Sequence& sequence_;
@@ -205,7 +237,7 @@ class Outliner {
   FlatMap<uint64_t, size_t> argument_at_;  // by slot
   std::vector<std::pair<size_t, uint32_t>> results_;
   FlatMap<const Node*, std::vector<LazyTensor>> now_;
-  FlatMap<const Node*, NodePtr> effects_;
+  FlatMap<const Node*, NodePtr> effects_;  // what stands for a node with an effect
 };
 
 }  // namespace
@@ -214,9 +246,10 @@ Graph outline_repeats(const Graph& graph, const RepeatLimits& limits) {
   std::set<std::string> taken;
   for (const NodePtr& node : graph.nodes())
     if (node->op() == ops::kCall) taken.insert(node->attribute("name").as<std::string>());
+  const bool effects = limits.effects && has_effects_in_order(graph);
   Graph now = graph;
   while (true) {
-    const Sequence sequence = sequence_of(now);
+    const Sequence sequence = sequence_of(now, effects);
     const auto repeat = best_repeat(sequence, limits);
     if (!repeat) return now;
     Outliner outliner(now, sequence, *repeat);

@@ -19,8 +19,8 @@ uint64_t mixed(std::initializer_list<uint64_t> words) {
   return hasher.finish().low;
 }
 
-// A node with an effect has its place among the others in it, and comes back nowhere.
-uint64_t token_of(const Node& node) {
+uint64_t token_of(const Node& node, bool effects) {
+  static const Symbol kEffect("effect");
   Hasher hasher;
   hasher.add(std::string_view(node.op().str()));
   for (const Argument& argument : node.arguments()) {
@@ -33,6 +33,7 @@ uint64_t token_of(const Node& node) {
   }
   for (const Attributes* attributes : {&node.attributes(), &node.execution()})
     for (const auto& [name, value] : *attributes) {
+      if (effects && name == kEffect) continue;
       hasher.add(std::string_view(name.str()));
       value.add_to(hasher);
     }
@@ -321,7 +322,7 @@ class Search {
 
 bool is_part_of_piece(const LazyTensor& operand) { return is_wrapped_number(operand); }
 
-Sequence sequence_of(const Graph& graph) {
+Sequence sequence_of(const Graph& graph, bool effects) {
   Sequence sequence;
   FlatMap<const Node*, uint32_t> places;
   for (const NodePtr& node : graph.nodes()) {
@@ -329,7 +330,7 @@ Sequence sequence_of(const Graph& graph) {
     const auto place = static_cast<uint32_t>(sequence.nodes.size());
     places.insert(node.get(), place);
     sequence.nodes.push_back(node);
-    sequence.tokens.push_back(token_of(*node));
+    sequence.tokens.push_back(token_of(*node, effects));
     sequence.before.emplace_back();
     sequence.behind.emplace_back();
     for (size_t i = 0; i < node->operands().size(); ++i) {

@@ -30,7 +30,9 @@ struct Sequence {
   std::vector<std::vector<Edge>> before;  // per node: those whose outputs it takes
   std::vector<std::vector<Edge>> behind;  // and those that take its outputs
 };
-Sequence sequence_of(const Graph& graph);
+// `effects`: nodes with an effect may come back. Each has its place among the others in it, so as a
+// rule none does.
+Sequence sequence_of(const Graph& graph, bool effects = false);
 
 // Whether a constant belongs to the piece that uses it: a number beside tensors counts little in
 // promotion only as long as it is seen to be one.
@@ -51,6 +53,8 @@ struct RepeatLimits {
   int64_t min_saved = 8;
   // Where nodes have scopes, only what a module does without a break is a piece.
   bool whole_modules = false;
+  // Pieces may have effects.
+  bool effects = false;
 };
 
 // The one that saves most among lengths that are tried: a geometric series, and distances at which

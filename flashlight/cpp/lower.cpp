@@ -475,7 +475,8 @@ Graph prepared(const Graph& graph, bool outline) {
   if (outline) {
     now = composit::outline_repeats(
         now, {.min_saved = has_modules(now) ? kLeastSaved : kLeastSavedWithoutModules,
-              .whole_modules = true});
+              .whole_modules = true,
+              .effects = true});
     now = composit::outline_nodes(now, is_normalization);
   }
   return composit::decompose(now, {.open_bodies = true});

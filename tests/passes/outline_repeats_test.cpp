@@ -242,6 +242,54 @@ TEST(OutlineRepeats, leaves_effects_in_their_order) {
   expect_inverse(outlined, graph);
 }
 
+// A layer draws twice; what is drawn between layers stays there.
+TEST(OutlineRepeats, effects_of_pieces_keep_their_order) {
+  std::string text = "graph(%x: float32[2]) {\n", last = "%x";
+  int effect = 0;
+  const auto add = [&](const std::string& op, const std::string& operands, bool draws) {
+    const std::string name = "%v" + std::to_string(text.size());
+    text += "  " + name + ": float32[2] = aten::" + op + "(" + operands + ")";
+    if (draws) text += " {effect=" + std::to_string(effect++) + "}";
+    text += "\n";
+    return name;
+  };
+  for (int layer = 0; layer < 3; ++layer) {
+    const std::string y = add("sin", last, false), mask = add("bernoulli", y, true);
+    const std::string z = add("mul.Tensor", y + ", " + mask, false);
+    last = add("mul.Tensor", z + ", " + add("bernoulli", add("exp", z, false), true), false);
+    if (layer == 1) last = add("poisson", last, true);
+  }
+  const Graph graph = parse(text + "  return " + last + "\n}");
+  const Graph outlined = outline_repeats(graph, {.min_length = 4, .min_saved = 1, .effects = true});
+  verify(outlined);
+  EXPECT_EQ(parse(print(outlined)), outlined);
+  EXPECT_EQ(inline_calls(outlined), outlined);
+  const auto calls = calls_in(outlined);
+  ASSERT_EQ(calls.size(), 3U);
+  ASSERT_EQ(outlined.effects().size(), 4U);
+  EXPECT_EQ(outlined.effects()[1], calls[1]);
+  EXPECT_EQ(outlined.effects()[2]->op(), Symbol("aten::poisson"));
+  const Graph& body = *body_of(calls[0]);
+  ASSERT_EQ(body.effects().size(), 2U);
+  EXPECT_EQ(body.effects()[0]->effect(), 0);
+  EXPECT_EQ(body.effects()[1]->operands()[0].node->op(), Symbol("aten::exp"));
+  // As a rule they are left where they are.
+  EXPECT_EQ(outline_repeats(graph, {.min_length = 4, .min_saved = 1}), graph);
+}
+
+// A list of effects in another order than that of the nodes is not what calls would make of it.
+TEST(OutlineRepeats, effects_out_of_order_stay) {
+  const Graph graph = parse(R"(graph(%x: float32[2]) {
+    %a: float32[2] = aten::bernoulli(%x) {effect=1}
+    %b: float32[2] = aten::sin(%a)
+    %c: float32[2] = aten::bernoulli(%b) {effect=2}
+    %d: float32[2] = aten::sin(%c)
+    %e: float32[2] = aten::bernoulli(%x) {effect=0}
+    return %d, %e
+  })");
+  EXPECT_EQ(outline_repeats(graph, {.min_length = 2, .min_saved = 0, .effects = true}), graph);
+}
+
 TEST(OutlineRepeats, a_chain_of_ten_thousand) {
   Graph::Parts parts{.inputs = {matrix("x")}};
   Tensor x = parts.inputs[0];

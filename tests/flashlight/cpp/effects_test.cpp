@@ -212,6 +212,54 @@ TEST(Draws, of_dropout) {
   EXPECT_THAT(elements<double>(results[3]), Pointwise(FloatEq(), Numbers{0.8860136866569519}));
 }
 
+// Four layers in training, of modules "encoder.N" or of none. All compute the same mask.
+Graph layers_that_draw(bool modules) {
+  std::string head = "graph(%x: float32[4, 8]", body, last = "%x";
+  for (int i = 0; i < 4; ++i) {
+    const std::string n = std::to_string(i), module = "encoder." + n;
+    const auto scope = [&](const std::string& part) {
+      return modules ? "  # scope=" + module + part + "\n" : "\n";
+    };
+    head += ", %w" + n + ": float32[8, 8] parameter \"" + module + ".dense.weight\"";
+    body += "  %a" + n + ": float32[4, 8] = aten::matmul(" + last + ", %w" + n + ")" +
+            scope(".dense") + "  %d" + n + ", %m" + n +
+            ": float32[4, 8], bool[4, 8] = aten::native_dropout(%a" + n +
+            ", p=0.5, train=true) {effect=" + std::to_string(2 * i) + "}" + scope(".dropout") +
+            "  %s" + n + ": float32[4, 8] = aten::add.Tensor(%d" + n + ", " + last +
+            ", alpha=scalar(1))" + scope("") + "  %r" + n + ": float32[4, 8] = aten::rand_like(%s" +
+            n + ") {effect=" + std::to_string(2 * i + 1) + "}" + scope(".noise") + "  %y" + n +
+            ": float32[4, 8] = aten::mul.Tensor(%s" + n + ", %r" + n + ")" + scope("") + "  %e" +
+            n + ": float32[4, 8] = aten::exp(%x)" + scope(".mask") + "  %z" + n +
+            ": float32[4, 8] = aten::mul.Tensor(%y" + n + ", %e" + n + ")" + scope("");
+    last = "%z" + n;
+  }
+  return parse(head + ") {\n" + body + "  return " + last + "\n}");
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+TEST(Draws, of_equal_layers_are_one_function) {
+  const Graph layers = layers_that_draw(true), plain = layers_that_draw(false);
+  const std::string text = source_of(layers, {.name = "layers"}).text;
+  EXPECT_EQ(count(text, "fl::draw_bernoulli"), 1) << text;
+  EXPECT_EQ(count(text, "fl::draw_uniform"), 1) << text;
+  EXPECT_EQ(count(text, "fl::exp"), 1) << text;
+  EXPECT_EQ(count(source_of(plain, {.name = "plain"}).text, "fl::draw_bernoulli"), 4);
+  std::vector<Array> inputs;
+  for (const auto& input : plain.inputs()) {
+    Numbers numbers;
+    for (int64_t i = 0; i < input.type().numel(); ++i)
+      numbers.push_back(std::sin(static_cast<double>(7 * i + 1)));
+    inputs.push_back(array_of(input.type(), numbers));
+  }
+  const auto expected = compile(plain)(inputs, 42), found = compile(layers)(inputs, 42);
+  EXPECT_THAT(elements<double>(found[0]), Pointwise(FloatEq(), elements<double>(expected[0])));
+}
+
 // The state of LibTorch's generator after manual_seed(seed), or some draws later.
 Array state_of_generator(uint64_t seed, bool is_fresh) {
   Array state = array_of(tensor_type(DType::uint8, {5056}), std::vector<int64_t>(5056));
