@@ -42,25 +42,46 @@ bool is_header(const std::string& line) {
   return (starts_with(line, "for (") || starts_with(line, "if (")) && line.back() == ')';
 }
 
-// 2, 3, [&](int i) { return x; },   ->   the lambda on a line of its own, where it fits one.
-std::optional<Lines> lambda_below(const std::string& line) {
-  const size_t lambda = line.find(", [&](");
-  if (lambda == std::string::npos || depth_at(line, lambda) != 0 ||
-      indent_of(line) + line.size() - lambda - 2 > kColumns)
-    return std::nullopt;
-  return Lines{line.substr(0, lambda + 1),
-               std::string(indent_of(line), ' ') + line.substr(lambda + 2)};
+// The line up to a comma and what stands behind it, below.
+Lines broken_behind(const std::string& line, size_t comma) {
+  return {line.substr(0, comma + 1), std::string(indent_of(line), ' ') + line.substr(comma + 2)};
 }
 
-// [&](int i) { return x; }, ...   ->   the body on a line of its own.
+// The comma of the outermost level before the lambda; npos where there is none.
+size_t comma_before_lambda(const std::string& line) {
+  const size_t comma = line.find(", [&](");
+  return comma == std::string::npos || depth_at(line, comma) != 0 ? std::string::npos : comma;
+}
+
+// 2, 3, [&](int i) { return x; },   ->   the lambda on a line of its own, where it fits one. One
+// with a return type takes the argument before it along, where both fit.
+std::optional<Lines> lambda_below(const std::string& line) {
+  const size_t lambda = comma_before_lambda(line);
+  if (lambda == std::string::npos) return std::nullopt;
+  const auto fits = [&](size_t comma) {
+    return comma != std::string::npos && depth_at(line, comma) == 0 &&
+           indent_of(line) + line.size() - comma - 2 <= kColumns;
+  };
+  const size_t before = line.rfind(", ", lambda - 1);
+  if (line.find(") -> ", lambda) != std::string::npos && fits(before))
+    return broken_behind(line, before);
+  if (fits(lambda)) return broken_behind(line, lambda);
+  return std::nullopt;
+}
+
+// [&](int i) { return x; }, ...   ->   the body on a line of its own, and what stands before.
 std::optional<Lines> opened_lambda(const std::string& line) {
   const size_t lambda = line.find("[&](");
   if (lambda == std::string::npos) return std::nullopt;
-  const size_t open = line.find(") { ", lambda), close = line.rfind("; }");
+  const size_t open = line.find(" { ", lambda), close = line.rfind("; }");
   if (open == std::string::npos || close == std::string::npos) return std::nullopt;
   const std::string indent(indent_of(line), ' ');
-  return Lines{line.substr(0, open + 3), indent + "  " + line.substr(open + 4, close - open - 3),
-               indent + line.substr(close + 2)};
+  Lines lines = {line.substr(0, open + 2)};
+  if (const size_t comma = comma_before_lambda(lines[0]); comma != std::string::npos)
+    lines = broken_behind(lines[0], comma);
+  lines.push_back(indent + "  " + line.substr(open + 3, close - open - 2));
+  lines.push_back(indent + line.substr(close + 2));
+  return lines;
 }
 
 // Where the value of an assignment begins; npos where the line is none.
@@ -121,10 +142,28 @@ std::optional<Lines> arguments_below(const std::string& line) {
   return lines[1].size() <= kColumns ? std::optional(lines) : std::nullopt;
 }
 
+// return x[i]
+//         [j];
+std::optional<Lines> broken_subscripts(const std::string& line) {
+  const size_t name = indent_of(line) + std::string_view("return ").size(), first = line.find('[');
+  if (!starts_with(line, "return ") || first == std::string::npos || !line.ends_with("];") ||
+      line.find_first_of(" (", name) < first)
+    return std::nullopt;
+  size_t cut = 0;
+  for (size_t i = first + 1; i <= kColumns && i + 1 < line.size(); ++i)
+    if (line[i - 1] == ']' && depth_at(line, i) == 0) {
+      if (line[i] != '[') return std::nullopt;  // something else than one element
+      cut = i;
+    }
+  if (cut == 0) return std::nullopt;
+  return Lines{line.substr(0, cut), std::string(first, ' ') + line.substr(cut)};
+}
+
 Lines fitted(const std::string& line) {
   if (line.size() <= kColumns) return {line};
   if (const auto parts = broken_assignment(line)) return *parts;
   if (const auto parts = arguments_below(line)) return *parts;
+  if (const auto parts = broken_subscripts(line)) return *parts;
   auto parts = lambda_below(line);
   if (!parts) parts = opened_lambda(line);
   if (!parts) return broken_sum(line).value_or(Lines{line});
