@@ -63,18 +63,24 @@ int columns_of(const Packing& of, int64_t panel) {
 // before the next.
 template <class T, class From>
 void pack_run(const Packing& of, const From* from, int columns, const T* factors, T* to) {
-  constexpr int64_t kBlock = 64 / int64_t{sizeof(From)};
   const Loop& terms = of.terms[3];
   const int64_t stride = of.columns.stride;
-  const auto put = [&](int64_t k, int c) {
-    const T x = static_cast<T>(from[k * terms.stride + c * stride]);
-    to[k * kPanel<T> + c] = factors == nullptr ? x : x * factors[c];
-  };
-  const int64_t block = stride == 1 ? 1 : kBlock;
-  for (int64_t begin = 0; begin < terms.extent; begin += block) {
-    const int64_t end = std::min(begin + block, terms.extent);
+  if (stride == 1) {
+    for (int64_t k = 0; k < terms.extent; ++k, from += terms.stride, to += kPanel<T>) {
+      for (int c = 0; c < columns; ++c) to[c] = static_cast<T>(from[c]);
+      for (int c = 0; factors != nullptr && c < columns; ++c) to[c] *= factors[c];
+      std::fill(to + columns, to + kPanel<T>, T(0));
+    }
+    return;
+  }
+  constexpr int64_t kBlock = 64 / int64_t{sizeof(From)};
+  for (int64_t begin = 0; begin < terms.extent; begin += kBlock) {
+    const int64_t end = std::min(begin + kBlock, terms.extent);
     for (int c = 0; c < columns; ++c)
-      for (int64_t k = begin; k < end; ++k) put(k, c);
+      for (int64_t k = begin; k < end; ++k) {
+        const T x = static_cast<T>(from[k * terms.stride + c * stride]);
+        to[k * kPanel<T> + c] = factors == nullptr ? x : x * factors[c];
+      }
     for (int64_t k = begin; k < end; ++k)
       std::fill(to + k * kPanel<T> + columns, to + (k + 1) * kPanel<T>, T(0));
   }

@@ -45,6 +45,12 @@ inline void pause() {
 #endif
 }
 
+// Asked once: the system reads a file to answer.
+inline int cores() {
+  static const int count = static_cast<int>(std::thread::hardware_concurrency());
+  return count;
+}
+
 // Waits in a loop: briefly on the core, then leaving it to others.
 class Patience {
  public:
@@ -62,9 +68,7 @@ class Patience {
 // Where the threads of a team wait for each other.
 class Meeting {
  public:
-  explicit Meeting(int threads)
-      : threads_(threads),
-        scarce_(static_cast<unsigned>(threads) > std::thread::hardware_concurrency()) {}
+  explicit Meeting(int threads) : threads_(threads), scarce_(threads > cores()) {}
 
   void wait() {
     const unsigned phase = phase_.load(std::memory_order_relaxed);

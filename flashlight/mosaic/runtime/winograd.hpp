@@ -30,8 +30,9 @@ struct Winograd {
   int64_t input_height, input_width, top, left;
   int64_t row_pitch, pixel_pitch;
   int64_t channels, columns;
-  // rows: each thread has tiles of its own, and nobody waits. columns: the threads transform the
-  // input together and share the outputs, for images of few tiles; they wait for each other.
+  // rows: each thread has tiles of its own. columns, for images of few tiles: each thread has
+  // outputs of its own, and transforms all of the input for itself, which takes less than to read
+  // what another core has written.
   Split split = Split::rows;
   // The weights are not transformed but packed for `contract`: [panel][tap][channel][kPanel]. They
   // are transformed for every block, which costs little where there are many tiles.
@@ -79,27 +80,33 @@ class WinogradBlocks {
   }
 
   int64_t tiles() const { return tiles_; }
-  // Elements of the transformed input, and of what a thread has beside it.
-  int64_t input_size() const { return kPoints * input_plane_; }
-  int64_t own_size() const {
-    return kPoints * result_plane_ + (of_.plain_weights ? kSide * weight_plane_ : int64_t{0});
+  // Elements that a thread works in.
+  int64_t memory() const {
+    return kPoints * (input_plane_ + result_plane_) +
+           (of_.plain_weights ? kSide * weight_plane_ : int64_t{0});
   }
 
-  void use(const T* x, const T* weights, T* input, T* own) {
-    x_ = x, weights_ = weights, input_ = input, results_ = own;
-    transformed_ = own + kPoints * result_plane_;
+  void use(const T* x, const T* weights, T* memory) {
+    x_ = x, weights_ = weights, input_ = memory;
+    results_ = input_ + kPoints * input_plane_;
+    transformed_ = results_ + kPoints * result_plane_;
   }
   int64_t block() const { return block_; }
 
-  // Transforms the input of tiles of the block, `first` being its first.
-  void transform(int64_t first, Part tiles) const {
+  // Transforms the input of a block.
+  void transform(Part tiles) const {
     for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
       const int64_t y = tile / across_ * kOut - of_.top, x = tile % across_ * kOut - of_.left;
       const Window at = {std::max<int64_t>(0, -y), std::min<int64_t>(kSide, of_.input_height - y),
                          std::max<int64_t>(0, -x), std::min<int64_t>(kSide, of_.input_width - x)};
       transform_tile(x_ + (y * of_.row_pitch + x) * of_.pixel_pitch, at,
-                     input_ + (tile - first) * pitch_);
+                     input_ + (tile - tiles.begin) * pitch_);
     }
+  }
+
+  // What is read first of a panel.
+  Upcoming upcoming(int64_t panel) const {
+    return Upcoming::of(weights(panel), of_.channels * kPanel<T>);
   }
 
   // All outputs of a panel, for the tiles of a block; `upcoming` comes behind its weights.
@@ -107,12 +114,12 @@ class WinogradBlocks {
   void multiply(int64_t panel, Part tiles, const Upcoming& upcoming, const Finish& finish) const {
     const int64_t size = of_.channels * kPanel<T>, column = panel * kPanel<T>;
     const int columns = static_cast<int>(std::min<int64_t>(kPanel<T>, of_.columns - column));
-    const T* const weights = weights_ + panel * size * (of_.plain_weights ? 9 : kPoints);
+    const T* const from = weights(panel);
     for (int point = 0; point < kPoints; ++point) {
-      const T* at = weights + point * size;
+      const T* at = from + point * size;
       if (of_.plain_weights) {
         if (point % kSide == 0)
-          transform_row<kOut>(point / kSide, of_.channels, weights, transformed_, weight_plane_);
+          transform_row<kOut>(point / kSide, of_.channels, from, transformed_, weight_plane_);
         at = transformed_ + point % kSide * weight_plane_;
       }
       const bool last = point + 1 == kPoints;
@@ -132,6 +139,10 @@ class WinogradBlocks {
   struct Window {
     int64_t top, bottom, left, right;
   };
+
+  const T* weights(int64_t panel) const {
+    return weights_ + panel * of_.channels * kPanel<T> * (of_.plain_weights ? 9 : kPoints);
+  }
 
   // Apart in the cache, however long: points of a tile are used together.
   static int64_t plane(int64_t size) {
@@ -260,14 +271,12 @@ class WinogradBlocks {
 // Elements of the memory that a team of so many threads works in, aligned to 64 bytes.
 template <int kOut, class T>
 int64_t winograd_memory(const Winograd<T>& of, int threads) {
-  const detail::WinogradBlocks<kOut, T> blocks(of, threads);
-  return blocks.input_size() * (of.split == Split::rows ? threads : 1) +
-         blocks.own_size() * threads;
+  return detail::WinogradBlocks<kOut, T>(of, threads).memory() * threads;
 }
 
 // finish(y, x, pixels, column, columns, sums) is called once for every run of pixels of a line and
 // panel of columns, as by `contract`: sums[i][c] belongs to pixel x + i, and column `column` + c.
-// There are at most kMostRows pixels.
+// There are at most kMostRows pixels. Nothing here waits.
 template <int kOut, class T, class Finish>
 void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, const T* weights,
                        T* memory, const Finish& finish) {
@@ -276,24 +285,18 @@ void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, cons
   const int64_t all = (of.columns + kPanel<T> - 1) / kPanel<T>;
   const Part tiles = by_rows ? team.part(blocks.tiles()) : Part{0, blocks.tiles()};
   const Part panels = by_rows ? Part{0, all} : team.part(all);
-  T* const own = memory + blocks.input_size() * (by_rows ? team.threads() : 1) +
-                 blocks.own_size() * team.thread();
-  blocks.use(x, weights, by_rows ? memory + blocks.input_size() * team.thread() : memory, own);
-  const int64_t size = of.channels * kPanel<T> * (of.plain_weights ? 9 : detail::points_of(kOut));
+  if (panels.size() == 0) return;
+  blocks.use(x, weights, memory + blocks.memory() * team.thread());
   for (int64_t first = tiles.begin; first < tiles.end; first += blocks.block()) {
     const Part block = {first, std::min(first + blocks.block(), tiles.end)};
-    const Part share = by_rows ? Part{0, block.size()} : team.part(block.size());
-    if (!by_rows && first > tiles.begin) team.wait();  // until the block before is used
-    blocks.transform(first, {first + share.begin, first + share.end});
-    if (!by_rows) team.wait();
+    blocks.transform(block);
     for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
-      const bool last = panel + 1 == panels.end;
-      blocks.multiply(
-          panel, block,
-          !last ? detail::Upcoming::of(weights + (panel + 1) * size, of.channels * kPanel<T>)
-          : block.end == tiles.end ? detail::Upcoming::of(of.next, of.next_count)
-                                   : detail::Upcoming(),
-          finish);
+      detail::Upcoming upcoming;
+      if (panel + 1 < panels.end)
+        upcoming = blocks.upcoming(panel + 1);
+      else if (block.end == tiles.end)
+        upcoming = detail::Upcoming::of(of.next, of.next_count);
+      blocks.multiply(panel, block, upcoming, finish);
     }
   }
 }

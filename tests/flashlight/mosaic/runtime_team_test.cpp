@@ -110,6 +110,23 @@ TEST_F(RuntimeTeam, CarriesAnExceptionToTheCaller) {
     }
 }
 
+// Thread 0 throws because it was made to leave.
+TEST_F(RuntimeTeam, ThrowsTheFirstOfSeveral) {
+  try {
+    fl::run_team(2, [](const fl::Team& team) {
+      if (team.thread() == 1) throw std::runtime_error("first");
+      try {
+        team.wait();
+      } catch (...) {
+        throw std::runtime_error("second");
+      }
+    });
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "first");
+  }
+}
+
 TEST_F(RuntimeTeam, ThrowsOnceWhenAllThrow) {
   for (int round = 0; round < 20; ++round)
     EXPECT_THROW(fl::run_team(3, [](const fl::Team&) { throw std::out_of_range("all"); }),
