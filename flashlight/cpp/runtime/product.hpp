@@ -212,8 +212,9 @@ class Tiles {
   static constexpr int kColumns = kTileColumns<T>;
   // Tiles below each other, whose transposed results are stored together, in longer rows.
   static constexpr int kStripRows = 8 * kTileRows;
-  // Tiles are lower where rows have different terms.
-  static constexpr int kHeight = std::is_same_v<Terms, int> ? kTileRows : (2 * kTileRows + 2) / 3;
+  // Tiles are lower where rows have different terms or columns.
+  static constexpr bool kLimited = !std::is_same_v<Terms, int> || !std::is_same_v<Columns, int>;
+  static constexpr int kHeight = kLimited ? (2 * kTileRows + 2) / 3 : kTileRows;
 
   void reserve(int length, bool in_parts) {
     const auto terms = static_cast<std::size_t>(length), rows = static_cast<std::size_t>(rows_);
@@ -238,11 +239,10 @@ class Tiles {
     pack_panels();
     for (int row = 0; row < rows_; row += kStripRows) {
       const int end = std::min(row + kStripRows, rows_);
-      if constexpr (!kInPlace<Left>) {
-        from_ = keeps_left_ ? kept_ : kept_ - static_cast<std::ptrdiff_t>(row) * step_;
-        if (first_ == 0 || !keeps_left_) keep(row, end);
-      }
+      from_ = keeps_left_ ? kept_ : kept_ - static_cast<std::ptrdiff_t>(row) * step_;
       plan(row, end);
+      if (first_ == 0 || !keeps_left_)
+        for (int tile = 0; tile < count_; ++tile) keep(tiles_[tile].rows, tiles_[tile].terms);
       for (int j = first_; j < last_; j += kColumns) strip(row, end, j);
     }
   }
@@ -257,13 +257,14 @@ class Tiles {
   // Whether the panel from column `first` on is read where it is.
   bool is_direct(int first) const { return pitch_ != 0 && first + kColumns <= last_; }
 
-  void keep(int begin, int end) {
-    for (int i = begin; i < end; ++i) {
-      T* to = from_ + static_cast<std::ptrdiff_t>(i) * step_ + (keeps_left_ ? part_.begin : 0);
-      // Unrolled, reads under a condition of left_ would get wrong masks from g++ 12.
+  void keep([[maybe_unused]] Range rows, [[maybe_unused]] Range terms) {
+    if constexpr (!kInPlace<Left>)
+      for (int i = rows.begin; i < rows.end; ++i) {
+        T* to = from_ + static_cast<std::ptrdiff_t>(i) * step_ - (keeps_left_ ? 0 : part_.begin);
+        // Unrolled, reads under a condition of left_ would get wrong masks from g++ 12.
 #pragma GCC unroll 1
-      for (int k = part_.begin; k < part_.end; ++k) *to++ = left_(i, k);
-    }
+        for (int k = terms.begin; k < terms.end; ++k) to[k] = left_(i, k);
+      }
   }
 
   const T* row(int i) const {
@@ -344,7 +345,7 @@ class Tiles {
       of.panel = packed_[static_cast<std::ptrdiff_t>(number) * (part_.end - part_.begin) + from];
       of.pitch = kColumns;
     }
-    if (columns.end - columns.begin > Vectors<T>::kLanes)
+    if (std::min(columns.end, some.end) - columns.begin > Vectors<T>::kLanes)
       multiply_rows<T, 2, kHeight>(height, of, sums);
     else
       multiply_rows<T, 1, kHeight>(height, of, sums);
