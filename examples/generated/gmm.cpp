@@ -33,7 +33,7 @@ void gmm_part(const double (&sub)[200][1000], double& __restrict sum, std::byte*
 
 void gmm_part_2(const GmmPart2Weights& weights, const double (&icf)[200][2080],
                 const double (&cat)[200][2081], const double (&permute)[64][1000],
-                const double (&matmul)[200][64], const double (&alphas)[200],
+                const double (&triangles_times_own)[200][64], const double (&alphas)[200],
                 const double (&exp)[200][64], double& __restrict where, double& __restrict sum_2,
                 double& __restrict sub_2, std::byte* arena) {
   auto& sum = fl::at<double[200]>(arena, 2112000);
@@ -50,7 +50,7 @@ void gmm_part_2(const GmmPart2Weights& weights, const double (&icf)[200][2080],
         },
         [&](int k, int m) -> auto& { return permute[k][m]; },
         [&](int j, int m, double sum_4) {
-          const double difference = sum_4 - matmul[i][j];
+          const double difference = sum_4 - triangles_times_own[i][j];
           square[j][m] = difference * difference;
         });
     const double reshape = alphas[i] + sum[i];
@@ -81,7 +81,7 @@ void gmm(const Weights& weights, const double (&alphas)[200], const double (&mea
          double& __restrict log_posterior, std::byte* arena) {
   auto& exp = fl::at<double[200][64]>(arena, 3841600);
   auto& cat = fl::at<double[200][2081]>(arena, 0);
-  auto& matmul = fl::at<double[200][64]>(arena, 3944000);
+  auto& triangles_times_own = fl::at<double[200][64]>(arena, 3944000);
   for (int i = 0; i < 200; ++i) {
     for (int j = 0; j < 64; ++j) {
       exp[i][j] = fl::exp(icf[i][j]);
@@ -90,8 +90,9 @@ void gmm(const Weights& weights, const double (&alphas)[200], const double (&mea
     for (int j = 0; j < 2016; ++j) cat[i][j + 64] = icf[i][j + 64];
     cat[i][2080] = 0.0;
     for (int j = 0; j < 64; ++j)
-      matmul[i][j] = fl::sum<double>(
-          64, [&](int k) { return cat[i][weights.constant[j * 64 + k]] * means[i][k]; });
+      triangles_times_own[i][j] = fl::sum<double>(0, std::min(64, j + 1), [&](int k) {
+        return cat[i][weights.constant[j * 64 + k]] * means[i][k];
+      });
   }
   auto& permute = fl::at<double[64][1000]>(arena, 3329600);
   for (int i = 0; i < 64; ++i)
@@ -99,8 +100,8 @@ void gmm(const Weights& weights, const double (&alphas)[200], const double (&mea
   double where;
   double sum;
   double sub;
-  gmm_part_2(weights.gmm_part_2, icf, cat, permute, matmul, alphas, exp, where, sum, sub,
-             arena + 4046400);
+  gmm_part_2(weights.gmm_part_2, icf, cat, permute, triangles_times_own, alphas, exp, where, sum,
+             sub, arena + 4046400);
   const double sum_2 = fl::sum<double>(200, [&](int i) { return fl::exp(alphas[i] - where); });
   log_posterior = sum - 1000.0 * (fl::log(sum_2) + where) + sub + 882533.5145654328;
 }

@@ -13,7 +13,7 @@ struct Weights {
 
 FLASHLIGHT_INLINE void gmm_gradient_body(
     const double& alphas, const double (&means)[64], const double (&icf)[2080],
-    const double (&exp)[64], const double (&cat)[2081], const double (&matmul)[64],
+    const double (&exp)[64], const double (&cat)[2081], const double (&triangles_times_own)[64],
     const double (&sub)[1000], const double (&x)[1000][64], const int64_t (&constant)[4096],
     const double (&permute)[64][1000], const double& reshape, const double (&reshape_2)[1000],
     double (&__restrict d_means)[64], double& __restrict d_alphas, double (&__restrict d_icf)[2080],
@@ -33,30 +33,30 @@ FLASHLIGHT_INLINE void gmm_gradient_body(
         return cat[constant[i * 64 + k]];
       },
       [&](int k, int j) -> auto& { return permute[k][j]; },
-      [&](int i, int j, double sum_2) { sub_2[i][j] = sum_2 - matmul[i]; });
+      [&](int i, int j, double sum_2) { sub_2[i][j] = sum_2 - triangles_times_own[i]; });
   double sum[64];
-  for (int i = 0; i < 64; ++i)
+  auto& loops = fl::at<double[64][64]>(arena, 512000);
+  for (int i = 0; i < 64; ++i) {
     sum[i] =
         fl::sum<double>(1000, [&](int j) { return -(reshape_3[j] * (sub_2[i][j] + sub_2[i][j])); });
+    for (int j = 0; j < 64; ++j) {
+      loops[i][j] = 0.0;
+      if (j <= i) loops[i][j] = sum[i] * means[j];
+    }
+  }
   for (int i = 0; i < 64; ++i)
-    d_means[i] = fl::sum<double>(64, [&](int j) { return cat[constant[i + j * 64]] * sum[j]; });
-  auto& loops = fl::at<double[64][64]>(arena, 512000);
-  const auto columns = fl::within(64, [&](int i) { return fl::Range{0, i + 1}; });
-  fl::product<double>(
-      64, columns, 1000, [&](int i, int k) { return reshape_3[k] * (sub_2[i][k] + sub_2[i][k]); },
-      [&](int k, int j) -> auto& { return x[k][j]; },
-      [&](int i, int j, double sum_2) { loops[i][j] = sum_2; });
-  auto& index_put = fl::at<double[2081]>(arena, 0);
+    d_means[i] = fl::sum<double>(
+        std::max(0, i), 64, [&](int j) { return sum[j] * cat[constant[i + j * 64]]; });
+  auto& index_put = fl::at<double[2081]>(arena, 544768);
   for (int i = 0; i < 2081; ++i) {
     index_put[i] = 0.0;
     index_put[i] = 0.0;
   }
-  for (int i = 0; i < 64; ++i)
-    for (int j = 0; j < 64; ++j) {
-      double sum_2 = 0.0;
-      sum_2 += sum[i] * means[j];
-      index_put[constant[i * 64 + j]] += sum_2 + loops[i][j];
-    }
+  const auto columns = fl::within(64, [&](int i) { return fl::Range{0, i + 1}; });
+  fl::product<double>(
+      64, columns, 1000, [&](int i, int k) { return reshape_3[k] * (sub_2[i][k] + sub_2[i][k]); },
+      [&](int k, int j) -> auto& { return x[k][j]; },
+      [&](int i, int j, double sum_2) { index_put[constant[i * 64 + j]] += loops[i][j] + sum_2; });
   const double reshape_4 = fl::sum<double>(1000, [&](int i) { return mul[i]; });
   d_alphas = (-1000.0) * fl::exp(alphas - reshape) + reshape_4;
   const double reshape_5 = (-0.0) + reshape_4;
@@ -89,7 +89,7 @@ void gmm_gradient_part_2(const GmmGradientPart2Weights& weights, const double (&
                          const double (&means)[200][64], const double (&x)[1000][64],
                          const double (&alphas)[200], double (&__restrict exp)[200][64],
                          double (&__restrict sum)[200], double (&__restrict cat)[200][2081],
-                         double (&__restrict matmul)[200][64],
+                         double (&__restrict triangles_times_own)[200][64],
                          double (&__restrict permute)[64][1000],
                          double (&__restrict sub_2)[200][1000], std::byte* arena) {
   for (int i = 0; i < 200; ++i) {
@@ -100,8 +100,9 @@ void gmm_gradient_part_2(const GmmGradientPart2Weights& weights, const double (&
     for (int j = 0; j < 2016; ++j) cat[i][j + 64] = icf[i][j + 64];
     cat[i][2080] = 0.0;
     for (int j = 0; j < 64; ++j)
-      matmul[i][j] = fl::sum<double>(
-          64, [&](int k) { return cat[i][weights.constant[j * 64 + k]] * means[i][k]; });
+      triangles_times_own[i][j] = fl::sum<double>(0, std::min(64, j + 1), [&](int k) {
+        return cat[i][weights.constant[j * 64 + k]] * means[i][k];
+      });
   }
   for (int i = 0; i < 64; ++i)
     for (int j = 0; j < 1000; ++j) permute[i][j] = x[j][i];
@@ -116,7 +117,7 @@ void gmm_gradient_part_2(const GmmGradientPart2Weights& weights, const double (&
           return cat[i][weights.constant[j * 64 + k]];
         },
         [&](int k, int m) -> auto& { return permute[k][m]; },
-        [&](int j, int m, double sum_2) { sub[j][m] = sum_2 - matmul[i][j]; });
+        [&](int j, int m, double sum_2) { sub[j][m] = sum_2 - triangles_times_own[i][j]; });
     const double reshape = alphas[i] + sum[i];
     {
       double sum_2[1000];
@@ -136,11 +137,11 @@ void gmm_gradient(const Weights& weights, const double (&alphas)[200],
   auto& exp = fl::at<double[200][64]>(arena, 5441600);
   auto& sum = fl::at<double[200]>(arena, 5654400);
   auto& cat = fl::at<double[200][2081]>(arena, 0);
-  auto& matmul = fl::at<double[200][64]>(arena, 5544000);
+  auto& triangles_times_own = fl::at<double[200][64]>(arena, 5544000);
   auto& permute = fl::at<double[64][1000]>(arena, 4929600);
   auto& sub = fl::at<double[200][1000]>(arena, 3329600);
-  gmm_gradient_part_2(weights.gmm_gradient_part_2, icf, means, x, alphas, exp, sum, cat, matmul,
-                      permute, sub, arena + 5656000);
+  gmm_gradient_part_2(weights.gmm_gradient_part_2, icf, means, x, alphas, exp, sum, cat,
+                      triangles_times_own, permute, sub, arena + 5656000);
   const double largest = fl::largest<double>(200, [&](int i) { return alphas[i]; });
   const double where = fl::abs(largest) == INFINITY ? 0.0 : largest;
   const double sum_3 = fl::sum<double>(200, [&](int i) { return fl::exp(alphas[i] - where); });
@@ -160,8 +161,8 @@ void gmm_gradient(const Weights& weights, const double (&alphas)[200],
   const double sum_6 = fl::sum<double>(1000, [&](int i) { return reshape_2[i]; });
   log_posterior = sum_6 - mul + sub_2 + 882533.5145654328;
   for (int i = 0; i < 200; ++i)
-    gmm_gradient_body(alphas[i], means[i], icf[i], exp[i], cat[i], matmul[i], sub[i], x,
-                      fl::as<const int64_t[4096]>(weights.constant), permute, reshape, reshape_2,
+    gmm_gradient_body(alphas[i], means[i], icf[i], exp[i], cat[i], triangles_times_own[i], sub[i],
+                      x, fl::as<const int64_t[4096]>(weights.constant), permute, reshape, reshape_2,
                       d_means[i], d_alphas[i], d_icf[i], arena + 5656000);
 }
 
