@@ -8,6 +8,7 @@
 #include "flashlight/cpp/fuse.h"
 #include "flashlight/cpp/recompute.h"
 #include "flashlight/cpp/runtime/random.hpp"
+#include "flashlight/cpp/tile.h"
 #include "flashlight/toolchain/library.h"
 
 namespace flashlight::cpp {
@@ -67,6 +68,7 @@ Source source_of(const Graph& graph, const LowerOptions& options, const SplitOpt
   Program program = lower(graph, options);
   fuse(program);
   recompute(program);
+  tile(program);
   split_long_functions(program, split);
   return emit(std::move(program));
 }

@@ -87,6 +87,15 @@ std::vector<size_t> callees(const Step& step) {
   return {};
 }
 
+void make_room(Program& program, size_t first) {
+  for (Routine& function : program.functions)
+    for (Step& step : function.steps) {
+      if (auto* call = std::get_if<Invocation>(&step)) call->function += call->function >= first;
+      if (auto* control = std::get_if<Control>(&step))
+        for (size_t& number : control->functions) number += number >= first;
+    }
+}
+
 bool has_effect(const Program& program, const Step& step) {
   if (const auto* call = std::get_if<RuntimeCall>(&step)) return call->effect;
   const std::vector<size_t> called = callees(step);

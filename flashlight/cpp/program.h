@@ -62,8 +62,10 @@ struct Invocation {
 };
 
 // A branch or a loop, whose bodies are functions of the program (see composit/ops/control_flow.h).
+// Of blocks, the first function takes `block` elements of an axis of `length` at a time, the second
+// one, if there is one, what is left; each sees arrays from there on.
 struct Control {
-  enum class Kind : uint8_t { branch, map, scan, repeat };
+  enum class Kind : uint8_t { branch, map, scan, repeat, blocks };
   Kind kind = Kind::branch;
   std::vector<size_t> functions;  // then and else; the body; the condition and the body
   std::vector<size_t> carried, sequences, outside;  // values; of a branch, `outside` is all
@@ -74,6 +76,10 @@ struct Control {
   bool reverse = false;
   std::vector<size_t> results;  // carried values, outputs, and of repeat its trips
   std::vector<size_t> next;     // room for what carried values become in a trip
+  int64_t block = 0;
+  // Of blocks: which dimension of the sequences, then of the results, the axis counts; nothing for
+  // a result that every block adds to.
+  std::vector<std::optional<size_t>> along;
   Origin origin;
 };
 
@@ -106,8 +112,9 @@ struct Routine {
   // Split off its only caller: modules of its steps count from where the caller's do, and not from
   // the module that it is called for.
   bool is_part = false;
-  bool is_loop_body = false;         // or a part of one: what its caller has in a loop
-  // Takes the part of its only outermost loop that it runs, of those that threads divide among them.
+  bool is_loop_body = false;  // or a part of one: what its caller has in a loop
+  // Takes the part of its only outermost loop that it runs, of those that threads divide among
+  // them.
   bool in_parts = false;
   size_t most_steps_in_loop = 1000;  // where more would make a loop that is too long to read
 };
@@ -123,6 +130,9 @@ std::vector<size_t> writes(const Step& step);
 const Origin& origin_of(const Step& step);
 // Functions of the program that a step calls.
 std::vector<size_t> callees(const Step& step);
+// Calls of functions from `first` on become calls of the next ones: a new one is going to stand
+// there.
+void make_room(Program& program, size_t first);
 // Whether something happens in `step` that no result shows: a draw, a guard.
 bool has_effect(const Program& program, const Step& step);
 // "aten::softmax.int at model.cpp:12 (encoder.layer.0)".

@@ -56,6 +56,8 @@ class RoutineWriter {
   Code declarations(const Item& item, const std::vector<size_t>& path);
   Code step(size_t number, const std::vector<std::string>& loops);
   Code branch(const Control& control);
+  Code blocks(const Control& control);
+  Code zeros(size_t value) const;
   Code control(const Control& control,
                const std::vector<std::string>& loops);  // control_writer.cpp
   std::string number(size_t value) const;

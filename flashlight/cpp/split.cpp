@@ -114,16 +114,6 @@ std::string common_module(const Routine& function, size_t begin, size_t end) {
   return common;
 }
 
-// Functions with numbers from `first` on move up by one.
-void make_room(Program& program, size_t first) {
-  for (Routine& function : program.functions)
-    for (Step& step : function.steps) {
-      if (auto* call = std::get_if<Invocation>(&step)) call->function += call->function >= first;
-      if (auto* control = std::get_if<Control>(&step))
-        for (size_t& number : control->functions) number += number >= first;
-    }
-}
-
 // Function `same`, which stands before it, in place of function `number`.
 void replace(Program& program, size_t number, size_t same) {
   program.functions.erase(program.functions.begin() + static_cast<std::ptrdiff_t>(number));
