@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "flashlight/cpp/backend.h"
+#include "flashlight/cpp/runtime/random.hpp"
 #include "flashlight/mosaic/emit.h"
 #include "flashlight/mosaic/runtime_text.h"
 #include "flashlight/toolchain/library.h"
@@ -22,7 +24,7 @@ using composit::Array;
 using composit::Graph;
 using composit::UserError;
 using Prepare = const char*(const void* const*, void*, int);
-using Run = const char*(const void* const*, const void* const*, void* const*, void*, void*,
+using Run = const char*(const void* const*, const void* const*, void* const*, void*, void*, void*,
                         int64_t*, int);
 
 // In large pages, where the system has them: panels pass by too fast for tables of small ones.
@@ -35,6 +37,13 @@ std::shared_ptr<std::byte> allocate(int64_t bytes) {
   if (size >= kLargePage) madvise(memory, size, MADV_HUGEPAGE);
 #endif
   return {memory, [alignment](std::byte* p) { ::operator delete(p, alignment); }};
+}
+
+void check_type(const std::string& program, const std::string& name, const composit::Type& expected,
+                const Array& given) {
+  if (given.type().dtype == expected.dtype && given.type().sizes == expected.sizes) return;
+  throw UserError("[" + program + "] input '" + name + "': expected " + composit::print(expected) +
+                  ", received " + composit::print(given.type()));
 }
 
 }  // namespace
@@ -69,51 +78,100 @@ struct Compiled::State {
   }
 };
 
-Compiled compile(const Graph& graph, const std::vector<Array>& weights,
-                 const CompileOptions& options) {
-  Plan plan =
-      plan_of(graph, {.name = options.name, .results = options.results, .freeze = options.freeze});
-  Source source = emit(plan, options.name);
+namespace {
+
+// Planned and emitted graphs as one unit.
+toolchain::Library library_of(const std::vector<Source>& emitted, const CompileOptions& options) {
   toolchain::Sources sources;
   sources.headers = {{cpp::kRuntimeName, cpp::runtime_text()}, {kRuntimeName, runtime_text()}};
-  sources.units.push_back({"kernels.cpp", source.text});
+  toolchain::SourceFile unit = {"kernels.cpp", ""};
+  std::set<std::string> headers;
+  for (const Source& source : emitted) {
+    unit.text += source.text;
+    headers.insert(source.headers.begin(), source.headers.end());
+  }
+  for (const std::string& header : headers)
+    sources.headers.push_back({header, cpp::runtime_header(header)});
+  sources.units.push_back(std::move(unit));
   toolchain::CompileOptions build = {.flags = cpp::default_flags(), .progress = options.progress};
   build.flags.push_back("-mprefer-vector-width=512");
   build.flags.push_back("-pthread");
   build.flags.insert(build.flags.end(), options.flags.begin(), options.flags.end());
-  auto state = std::make_shared<Compiled::State>(toolchain::Library::load(sources, build),
-                                                 std::move(source), std::move(plan));
-  state->run = state->library.symbol<Run>(state->source.run_name);
-  state->threads = options.threads > 0
-                       ? options.threads
-                       : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  return toolchain::Library::load(sources, build);
+}
+
+void take_types(const Graph& graph, Compiled::State& state) {
   for (const composit::LazyTensor& input : graph.inputs()) {
-    state->input_names.push_back(composit::input_name(*input.node));
-    state->inputs.push_back(input.type());
+    state.input_names.push_back(composit::input_name(*input.node));
+    state.inputs.push_back(input.type());
   }
   for (const composit::LazyTensor& output : graph.outputs())
-    state->results.push_back(output ? output.type() : composit::undefined_type());
+    state.results.push_back(output ? output.type() : composit::undefined_type());
   for (const composit::Mutation& mutation : graph.mutations())
-    state->results.push_back(mutation.value.type());
+    state.results.push_back(mutation.value.type());
+}
+
+// Packs weights, and computes what depends on them alone.
+void prepare(const Graph& graph, const std::vector<Array>& weights, bool freeze,
+             Compiled::State& state) {
+  const Source& source = state.source;
+  std::set<std::string> written;
+  for (const composit::Mutation& mutation : graph.mutations())
+    written.insert(composit::input_name(*mutation.target.node));
   std::vector<const void*> pointers;
-  for (size_t i = 0; i < state->source.weights.size(); ++i) {
-    Array array = state->source.constants[i];
-    const size_t input = state->source.weights[i];
-    if (!array.defined() && options.freeze && input < weights.size() && weights[input].defined())
+  for (size_t i = 0; i < source.weights.size(); ++i) {
+    Array array = source.constants[i];
+    const size_t input = source.weights[i];
+    const bool frozen =
+        !array.defined() && freeze && !written.contains(state.input_names.at(input));
+    if (frozen && input < weights.size() && weights[input].defined()) {
+      check_type(source.name, state.input_names[input], state.inputs[input], weights[input]);
       array = weights[input].contiguous();
-    if (!array.defined() && options.freeze)
-      throw UserError("[" + options.name + "] '" + state->input_names[input] +
+    }
+    if (frozen && !array.defined())
+      throw UserError("[" + source.name + "] '" + state.input_names[input] +
                       "' has no value to be compiled with");
-    state->frozen.push_back(array);
+    state.frozen.push_back(array);
     pointers.push_back(array.defined() ? array.data() : nullptr);
   }
-  state->prepared = allocate(state->plan.prepared_bytes);
-  const char* error = state->library.symbol<Prepare>(state->source.prepare_name)(
-      pointers.data(), state->prepared.get(), state->threads);
-  if (error != nullptr) throw UserError("[" + options.name + "] " + error);
-  Compiled compiled;
-  compiled.state_ = std::move(state);
+  state.prepared = allocate(state.plan.prepared_bytes);
+  const char* error = state.library.symbol<Prepare>(source.prepare_name)(
+      pointers.data(), state.prepared.get(), state.threads);
+  if (error != nullptr) throw UserError("[" + source.name + "] " + error);
+}
+
+}  // namespace
+
+std::vector<Compiled> compile(const std::vector<Graph>& graphs,
+                              const std::vector<std::string>& names,
+                              const std::vector<std::vector<Array>>& weights,
+                              const CompileOptions& options) {
+  std::vector<Plan> plans;
+  std::vector<Source> emitted;
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    plans.push_back(plan_of(
+        graphs[i], {.name = names[i], .results = options.results, .freeze = options.freeze}));
+    emitted.push_back(emit(plans.back(), names[i]));
+  }
+  const toolchain::Library library = library_of(emitted, options);
+  std::vector<Compiled> compiled;
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    auto state =
+        std::make_shared<Compiled::State>(library, std::move(emitted[i]), std::move(plans[i]));
+    state->run = state->library.symbol<Run>(state->source.run_name);
+    state->threads = options.threads > 0
+                         ? options.threads
+                         : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    take_types(graphs[i], *state);
+    prepare(graphs[i], weights.at(i), options.freeze, *state);
+    compiled.emplace_back().state_ = std::move(state);
+  }
   return compiled;
+}
+
+Compiled compile(const Graph& graph, const std::vector<Array>& weights,
+                 const CompileOptions& options) {
+  return compile({graph}, {options.name}, {weights}, options)[0];
 }
 
 const std::string& Compiled::source() const { return state_->source.text; }
@@ -123,7 +181,7 @@ Profile Compiled::profile(const std::vector<const void*>& inputs,
                           const std::vector<void*>& results) const {
   const State& state = *state_;
   std::vector<int64_t> times(state.source.timed.size() + 1);
-  run(inputs, results, times.data());
+  call(inputs, results, cpp::kDefaultSeed, times.data());
   Profile profile;
   for (size_t i = 0; i < state.source.timed.size(); ++i)
     profile.push_back(
@@ -132,21 +190,34 @@ Profile Compiled::profile(const std::vector<const void*>& inputs,
 }
 
 void Compiled::run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
-                   int64_t* times) const {
+                   uint64_t seed) const {
+  call(inputs, results, seed, nullptr);
+}
+
+void Compiled::call(const std::vector<const void*>& inputs, const std::vector<void*>& results,
+                    uint64_t seed, int64_t* times) const {
   const State& state = *state_;
+  const auto given = [&](size_t input) {
+    if (inputs.at(input) == nullptr && state.inputs[input].numel() > 0)
+      throw UserError("[" + state.source.name + "] input '" + state.input_names[input] +
+                      "' has no value");
+    return inputs[input];
+  };
   std::vector<const void*> arguments, weights;
-  for (const size_t input : state.source.arguments) arguments.push_back(inputs.at(input));
+  for (const size_t input : state.source.arguments) arguments.push_back(given(input));
   for (size_t i = 0; i < state.source.weights.size(); ++i)
     weights.push_back(state.frozen[i].defined() ? state.frozen[i].data()
-                                                : inputs.at(state.source.weights[i]));
+                                                : given(state.source.weights[i]));
+  fl::Generator generator(seed);
   std::shared_ptr<std::byte> arena = state.take_arena();
-  const char* error = state.run(arguments.data(), weights.data(), results.data(),
-                                state.prepared.get(), arena.get(), times, state.threads);
+  const char* error =
+      state.run(arguments.data(), weights.data(), results.data(), state.prepared.get(), arena.get(),
+                &generator, times, state.threads);
   state.give_arena(std::move(arena));
   if (error != nullptr) throw UserError("[" + state.source.name + "] " + error);
 }
 
-std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs) const {
+std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs, uint64_t seed) const {
   const State& state = *state_;
   if (inputs.size() != state.inputs.size())
     throw UserError("[" + state.source.name + "] expected " + std::to_string(state.inputs.size()) +
@@ -154,13 +225,8 @@ std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs) const 
   std::vector<Array> arrays;
   std::vector<const void*> pointers;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const composit::Type& expected = state.inputs[i];
     const bool given = inputs[i].defined();
-    if (given &&
-        (inputs[i].type().dtype != expected.dtype || inputs[i].type().sizes != expected.sizes))
-      throw UserError("[" + state.source.name + "] input '" + state.input_names[i] +
-                      "': expected " + composit::print(expected) + ", received " +
-                      composit::print(inputs[i].type()));
+    if (given) check_type(state.source.name, state.input_names[i], state.inputs[i], inputs[i]);
     arrays.push_back(given ? inputs[i].contiguous() : Array());
     pointers.push_back(given ? arrays.back().data() : nullptr);
   }
@@ -176,7 +242,7 @@ std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs) const 
     results.emplace_back(tight, memory, memory.get());
     places.push_back(memory.get());
   }
-  run(pointers, places);
+  run(pointers, places, seed);
   return results;
 }
 

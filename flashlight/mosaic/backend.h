@@ -15,6 +15,7 @@
 
 #include "composit/ir/graph.h"
 #include "composit/op/backend.h"
+#include "flashlight/cpp/backend.h"
 #include "flashlight/mosaic/plan.h"
 #include "flashlight/mosaic/profile.h"
 #include "flashlight/toolchain/build.h"
@@ -34,14 +35,14 @@ struct CompileOptions {
 class Compiled {
  public:
   // An array per input of the graph, an undefined one for those that were frozen; one per output,
-  // then one per mutation. UserError for arrays of another type, and for what generated code
-  // refuses.
-  std::vector<composit::Array> operator()(const std::vector<composit::Array>& inputs) const;
+  // then one per mutation. Draws are those of LibTorch after torch::manual_seed(seed). UserError
+  // for arrays of another type, and for what generated code refuses.
+  std::vector<composit::Array> operator()(const std::vector<composit::Array>& inputs,
+                                          uint64_t seed = cpp::kDefaultSeed) const;
   // The same in memory of the caller: row-major elements of inputs (nullptr for frozen ones, and
   // those that are not used) and results.
-  void run(const std::vector<const void*>& inputs, const std::vector<void*>& results) const {
-    run(inputs, results, nullptr);
-  }
+  void run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
+           uint64_t seed = cpp::kDefaultSeed) const;
   // The same, with the time of each kernel.
   Profile profile(const std::vector<const void*>& inputs, const std::vector<void*>& results) const;
   const std::string& source() const;
@@ -50,10 +51,12 @@ class Compiled {
   struct State;
 
  private:
-  void run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
-           int64_t* times) const;
-  friend Compiled compile(const composit::Graph& graph, const std::vector<composit::Array>& weights,
-                          const CompileOptions& options);
+  void call(const std::vector<const void*>& inputs, const std::vector<void*>& results,
+            uint64_t seed, int64_t* times) const;
+  friend std::vector<Compiled> compile(const std::vector<composit::Graph>& graphs,
+                                       const std::vector<std::string>& names,
+                                       const std::vector<std::vector<composit::Array>>& weights,
+                                       const CompileOptions& options);
   std::shared_ptr<const State> state_;
 };
 
@@ -61,5 +64,11 @@ class Compiled {
 // looked at. UserError that lists the operations there is no code for.
 Compiled compile(const composit::Graph& graph, const std::vector<composit::Array>& weights,
                  const CompileOptions& options = {});
+// Several graphs in one translation unit: starting a compiler costs more than a kernel. Their names
+// have to be distinct, and take the place of `options.name`.
+std::vector<Compiled> compile(const std::vector<composit::Graph>& graphs,
+                              const std::vector<std::string>& names,
+                              const std::vector<std::vector<composit::Array>>& weights,
+                              const CompileOptions& options = {});
 
 }  // namespace flashlight::mosaic

@@ -10,6 +10,7 @@
 #include "flashlight/cpp/format.h"
 #include "flashlight/cpp/literal.h"
 #include "flashlight/mosaic/kernel_writer.h"
+#include "flashlight/mosaic/loops_writer.h"
 #include "flashlight/mosaic/runtime_text.h"
 
 namespace flashlight::mosaic {
@@ -25,9 +26,12 @@ class Emitter {
     source_.name = cpp::namespace_name(name);
     source_.prepare_name = source_.name + "_prepare";
     source_.run_name = source_.name + "_run";
-    for (const char* word :
-         {"team", "weights", "prepared", "arena", "times", "prepare", "run", "Weights"})
+    for (const char* word : {"team", "weights", "prepared", "arena", "generator", "times",
+                             "prepare", "run", "Weights"})
       taken_.insert(word);
+    for (const cpp::Routine& function : plan.functions)
+      taken_.insert(cpp::identifier(function.name));
+    source_.headers = headers_of(plan);
   }
 
   Source run() {
@@ -44,8 +48,11 @@ class Emitter {
     for (const size_t value : routine.results)
       names_[value] = composit::unused_name(cpp::identifier(routine.values[value].name), taken_);
     const Code prepare = calls(plan_.prepare, false), body = calls(plan_.run, true);
-    std::string text = std::string("#include \"") + kRuntimeName + "\"\n\nnamespace " +
-                       source_.name + " {\n" + cpp::str(weights());
+    std::string text = std::string("#include \"") + kRuntimeName + "\"\n";
+    for (const std::string& header : source_.headers) text += "#include \"" + header + "\"\n";
+    text += "\nnamespace " + source_.name + " {\n" + cpp::str(weights());
+    for (const Code& called : CalledFunctions(plan_).write())
+      text += "\n" + cpp::formatted(cpp::str(called));
     for (const std::string& kernel : kernels_) text += "\n" + kernel;
     text += "\n" + function("prepare", prepare_parameters(), prepare);
     text += "\n" + function("run", run_parameters(), body);
@@ -138,7 +145,8 @@ class Emitter {
       const std::string name = kernel_name(text);
       std::vector<std::string> arguments;
       if (!text.first.empty()) arguments.push_back(text.first);
-      for (const size_t number : text.values) arguments.push_back(passed(number, text.by_pointer));
+      for (const size_t one : text.values) arguments.push_back(passed(one, text.by_pointer));
+      arguments.insert(arguments.end(), text.last.begin(), text.last.end());
       const bool alone = text.first.empty();
       Code one = cpp::call(name, arguments, ";", alone ? 4 : 2);
       code += alone ? cpp::block("if (team.thread() == 0)", one) : one;
@@ -156,6 +164,7 @@ class Emitter {
   std::vector<std::string> run_parameters() const {
     std::vector<std::string> list = {"const fl::Team& team", "const Weights& weights",
                                      "std::byte* prepared", "std::byte* arena", "int64_t* times"};
+    if (draws(plan_)) list.push_back("fl::Generator* generator");
     for (const size_t i : source_.arguments) {
       const size_t number = plan_.routine.inputs[i];
       list.push_back("const " + cpp::type_name(value(number).type.dtype) + "* " + names_[number]);
@@ -198,15 +207,16 @@ class Emitter {
                  "[[maybe_unused]] const void* const* weights, void* prepared, int threads",
                  source_.name + "::prepare(team, bound, static_cast<std::byte*>(prepared));") +
            "\n" +
-           entry(
-               source_.run_name,
-               "[[maybe_unused]] const void* const* arguments, [[maybe_unused]] const void* "
-               "const* weights, void* const* results, void* prepared, void* arena, int64_t* times, "
-               "int threads",
-               source_.name +
-                   "::run(team, bound, static_cast<std::byte*>(prepared), "
-                   "static_cast<std::byte*>(arena), times" +
-                   arguments + ");");
+           entry(source_.run_name,
+                 "[[maybe_unused]] const void* const* arguments, [[maybe_unused]] const void* "
+                 "const* weights, [[maybe_unused]] void* const* results, void* prepared, void* "
+                 "arena, "
+                 "[[maybe_unused]] void* generator, int64_t* times, int threads",
+                 source_.name +
+                     "::run(team, bound, static_cast<std::byte*>(prepared), "
+                     "static_cast<std::byte*>(arena), times" +
+                     (draws(plan_) ? ", static_cast<fl::Generator*>(generator)" : "") + arguments +
+                     ");");
   }
 
   const Plan& plan_;

@@ -16,15 +16,17 @@ struct Source {
   std::string name, text;
   // const char* NAME_prepare(const void* const* weights, void* prepared, int threads);
   // const char* NAME_run(const void* const* arguments, const void* const* weights,
-  //                      void* const* results, void* prepared, void* arena, int64_t* times,
-  //                      int threads);
+  //                      void* const* results, void* prepared, void* arena, void* generator,
+  //                      int64_t* times, int threads);
+  // `generator`: a fl::Generator, of a program that draws.
   // `times`: nullptr, or room for a number per kernel of plan.run that is timed, and one more.
   // nullptr, or what is wrong.
   std::string prepare_name, run_name;
   std::vector<size_t> arguments, weights;  // inputs of the routine that are passed, in this order
   std::vector<composit::Array> constants;  // by place among `weights`: those that are no inputs
   std::vector<cpp::EmittedLines> origins;
-  std::vector<size_t> timed;  // kernels of plan.run, in the order of their times
+  std::vector<std::string> headers;  // beside the backend's: those of its runtime calls
+  std::vector<size_t> timed;         // kernels of plan.run, in the order of their times
 };
 
 Source emit(const Plan& plan, const std::string& name);

@@ -21,9 +21,10 @@ inline constexpr const char* kKernelName = "KERNEL";
 struct KernelText {
   std::string name;  // what it may be called: "product_gelu_128x3072x768"
   cpp::Code code;
-  std::vector<size_t> values;  // of the plan, as arguments
-  bool by_pointer = false;     // they are passed as pointers to their first elements
-  std::string first;           // argument before them: "team", "team.part(128)"
+  std::vector<size_t> values;          // of the plan, as arguments
+  bool by_pointer = false;             // they are passed as pointers to their first elements
+  std::string first;                   // argument before them: "team", "team.part(128)"
+  std::vector<std::string> last = {};  // arguments behind them: "arena + 4096", "*generator"
 };
 
 KernelText write_kernel(const Plan& plan, const Kernel& kernel);
@@ -32,6 +33,7 @@ KernelText write_kernel(const Plan& plan, const Kernel& kernel);
 KernelText write_product(const Plan& plan, const Kernel& kernel);  // product_writer.cpp
 KernelText write_pack(const Plan& plan, const Kernel& kernel);
 KernelText write_attention(const Plan& plan, const Kernel& kernel);  // attention_writer.cpp
+KernelText write_loops(const Plan& plan, const Kernel& kernel);      // loops_writer.cpp
 
 // "gelu": the operation that a step is for, as an identifier.
 std::string operation_name(const Plan& plan, size_t step);

@@ -11,6 +11,7 @@
 #include "flashlight/cpp/statement.h"
 #include "flashlight/mosaic/fold.h"
 #include "flashlight/mosaic/kernel_routine.h"
+#include "flashlight/mosaic/loops_writer.h"
 #include "flashlight/mosaic/tilize.h"
 
 namespace flashlight::mosaic {
@@ -40,9 +41,9 @@ class Planner {
     cpp::Program program =
         cpp::lower(graph, {.name = options_.name, .results = options_.results, .outline = false});
     cpp::fuse(program, {.allows = stays_product});
-    if (program.functions.size() > 1)
-      throw composit::UserError("[mosaic] no kernels for control flow");
     plan_.routine = std::move(program.functions.back());
+    program.functions.pop_back();
+    plan_.functions = with_arguments(std::move(program.functions));
     find_frozen(graph);
     const auto is_frozen = [this](size_t value) {
       return value < frozen_.size() && frozen_[value];
@@ -51,6 +52,7 @@ class Planner {
     frozen_.resize(plan_.routine.values.size());
     make_kernels(is_frozen);
     find_homes();
+    add_scratch();
     place_values();
     return std::move(plan_);
   }
@@ -67,18 +69,44 @@ class Planner {
       const cpp::Value& value = routine.values[i];
       frozen_[i] = options_.freeze && value.role == Role::weight && !written.contains(value.name);
     }
-    for (const Step& step : routine.steps) {
-      if (!is_prepared(step)) continue;
-      for (const size_t value : cpp::writes(step)) frozen_[value] = true;
+    for (size_t i = 0; i < routine.values.size(); ++i)
+      if (routine.values[i].role == Role::temporary) frozen_[i] = reads_something(i);
+    // What has one writer that needs something else than frozen values is not frozen.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const Step& step : routine.steps) {
+        const std::vector<size_t> read = cpp::reads(step), made = cpp::writes(step);
+        const auto is_frozen = [&](size_t value) { return frozen_[value]; };
+        if (std::holds_alternative<cpp::Nest>(step) &&
+            std::all_of(read.begin(), read.end(), is_frozen) &&
+            std::all_of(made.begin(), made.end(), is_frozen))
+          continue;
+        for (const size_t value : made) {
+          changed |= frozen_[value];
+          frozen_[value] = false;
+        }
+      }
     }
   }
+  // Whether there are steps that compute `value` of others; what is made of nothing is made in the
+  // loops that need it.
+  bool reads_something(size_t value) const {
+    return std::any_of(
+        plan_.routine.steps.begin(), plan_.routine.steps.end(), [&](const Step& step) {
+          const std::vector<size_t> read = cpp::reads(step), written = cpp::writes(step);
+          return std::count(written.begin(), written.end(), value) > 0 &&
+                 std::any_of(read.begin(), read.end(), [&](size_t one) { return one != value; });
+        });
+  }
   bool is_prepared(const Step& step) const {
-    const std::vector<size_t> read = cpp::reads(step), written = cpp::writes(step);
-    return std::holds_alternative<cpp::Nest>(step) && !read.empty() &&
-           std::all_of(read.begin(), read.end(), [&](size_t value) { return frozen_[value]; }) &&
-           std::all_of(written.begin(), written.end(), [&](size_t value) {
-             return plan_.routine.values[value].role == Role::temporary;
-           });
+    const std::vector<size_t> written = cpp::writes(step);
+    return !written.empty() && std::all_of(written.begin(), written.end(),
+                                           [&](size_t value) { return frozen_[value]; });
+  }
+  static std::vector<Routine> with_arguments(std::vector<Routine> functions) {
+    for (Routine& function : functions)
+      for (const size_t input : function.inputs) function.values[input].role = Role::argument;
+    return functions;
   }
 
   // ---- kernels ----------------------------------------------------------------------------------
@@ -88,10 +116,7 @@ class Planner {
     std::vector<std::optional<Product>> products(steps);
     for (size_t i = 0; i < steps; ++i) {
       const auto* nest = std::get_if<cpp::Nest>(&plan_.routine.steps[i]);
-      if (nest == nullptr)
-        throw composit::UserError("[mosaic] no kernel for '" +
-                                  cpp::origin_of(plan_.routine.steps[i]).operation + "'");
-      products[i] = product_of(plan_.routine, nest->statement, is_frozen);
+      if (nest != nullptr) products[i] = product_of(plan_.routine, nest->statement, is_frozen);
     }
     std::map<size_t, Attention> attentions;  // by their last step
     std::set<size_t> taken;
@@ -116,7 +141,7 @@ class Planner {
       } else {
         std::vector<size_t> more = open;
         more.push_back(i);
-        if (open.empty() || trips_of(more) > 0) {
+        if (open.empty() || (is_nest(open.back()) && is_nest(i) && trips_of(more) > 0)) {
           open = std::move(more);
         } else {
           add_loops(plan_.run, std::exchange(open, {i}));
@@ -129,6 +154,9 @@ class Planner {
     add_borders(plan_.run);
   }
 
+  bool is_nest(size_t step) const {
+    return std::holds_alternative<cpp::Nest>(plan_.routine.steps[step]);
+  }
   int64_t trips_of(const std::vector<size_t>& steps) const {
     const auto nowhere = [](size_t) { return false; };
     return shared_trips(kernel_routine(plan_.routine, steps, nowhere).routine);
@@ -149,8 +177,11 @@ class Planner {
       const size_t value = add_panels(product);
       packed = packed_.insert_or_assign(key, value).first;
       (frozen ? plan_.prepare : plan_.run)
-          .push_back(
-              {.form = Kernel::Form::pack, .product = product, .packed = value, .factor = factor});
+          .push_back({.form = Kernel::Form::pack,
+                      .steps = {},
+                      .product = product,
+                      .packed = value,
+                      .factor = factor});
       frozen_[value] = frozen;
     }
     plan_.run.push_back({.form = Kernel::Form::product,
@@ -232,7 +263,7 @@ class Planner {
       for (const size_t step : kernel.steps)
         for (const size_t value : cpp::writes(plan_.routine.steps[step]))
           if (borders_.erase(value) > 0)
-            all.push_back({.form = Kernel::Form::border, .value = value});
+            all.push_back({.form = Kernel::Form::border, .steps = {}, .value = value});
       all.push_back(std::move(kernel));
     }
     kernels = std::move(all);
@@ -261,6 +292,7 @@ class Planner {
     if (kernel.factor) values.push_back(*kernel.factor);
     if (kernel.product) values.push_back(kernel.packed);
     if (kernel.form == Kernel::Form::border) values.push_back(kernel.value);
+    if (kernel.scratch) values.push_back(*kernel.scratch);
     return values;
   }
 
@@ -280,6 +312,19 @@ class Planner {
     for (size_t i = 0; i < count; ++i) {
       if (plan_.routine.values[i].role != Role::temporary) continue;
       plan_.homes[i] = frozen_[i] ? Home::prepared : kernels[i] <= 1 ? Home::kernel : Home::arena;
+    }
+  }
+
+  // What one thread does alone has its temporaries in the arena.
+  void add_scratch() {
+    for (Kernel& kernel : plan_.run) {
+      if (kernel.form != Kernel::Form::loops || kernel.trips > 0) continue;
+      const int64_t bytes = scratch_bytes(plan_, kernel);
+      if (bytes == 0) continue;
+      kernel.scratch = plan_.routine.values.size();
+      plan_.routine.values.push_back(
+          {composit::tensor_type(composit::DType::uint8, {bytes}), Role::temporary, "scratch", {}});
+      plan_.homes.push_back(Home::arena);
     }
   }
 

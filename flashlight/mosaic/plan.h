@@ -33,9 +33,10 @@ struct Kernel {
   int64_t trips = 0;                    // of the loop that is divided; 0: one thread does all
   std::optional<Product> product = {};  // product, pack
   std::optional<Attention> attention = {};
-  size_t packed = 0;                  // the value that holds the panels: product, pack
-  std::optional<size_t> factor = {};  // pack: the value that its columns are multiplied with
-  size_t value = 0;                   // border
+  size_t packed = 0;                   // the value that holds the panels: product, pack
+  std::optional<size_t> factor = {};   // pack: the value that its columns are multiplied with
+  size_t value = 0;                    // border
+  std::optional<size_t> scratch = {};  // a value that is memory for what one thread does alone
 };
 
 // Where a value lives.
@@ -48,6 +49,8 @@ enum class Home : uint8_t {
 
 struct Plan {
   cpp::Routine routine;  // in terms of memory: see layout.h
+  // What its branches, loops and calls call, callees first; their inputs are all arguments.
+  std::vector<cpp::Routine> functions;
   std::map<size_t, Layout> layouts;
   std::vector<Kernel> prepare, run;
   std::vector<Home> homes;       // by value

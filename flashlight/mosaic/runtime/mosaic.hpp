@@ -6,6 +6,7 @@
 #include "flashlight/mosaic/runtime/border.hpp"
 #include "flashlight/mosaic/runtime/contraction.hpp"
 #include "flashlight/mosaic/runtime/lanes.hpp"
+#include "flashlight/mosaic/runtime/memory.hpp"
 #include "flashlight/mosaic/runtime/microkernel.hpp"
 #include "flashlight/mosaic/runtime/pack.hpp"
 #include "flashlight/mosaic/runtime/team.hpp"

@@ -1,0 +1,123 @@
+#include "flashlight/mosaic/loops_writer.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <set>
+
+#include "flashlight/cpp/literal.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+cpp::Program program_of(const Plan& plan, cpp::Routine kernel) {
+  cpp::Program program = {plan.functions};
+  program.functions.push_back(std::move(kernel));
+  return program;
+}
+
+// A kernel as the last function of a program.
+struct LoopsProgram {
+  LoopsProgram(const Plan& plan, const Kernel& kernel)
+      : of(kernel_routine(plan.routine, kernel.steps,
+                          [&](size_t value) { return plan.homes[value] == Home::kernel; })),
+        functions(plan) {
+    cpp::Routine routine = of.routine;
+    routine.name = kKernelName;
+    routine.in_parts = kernel.trips > 0;
+    for (cpp::Step& step : routine.steps)
+      if (auto* nest = std::get_if<cpp::Nest>(&step))
+        nest->origin = {nest->origin.operation, "", ""};
+    program = program_of(plan, std::move(routine));
+    structs.resize(program.functions.size());
+  }
+  cpp::RoutineWriter writer() const {
+    return {program, program.functions.size() - 1, structs, functions.signatures()};
+  }
+
+  KernelRoutine of;
+  CalledFunctions functions;
+  cpp::Program program;
+  std::vector<cpp::WeightStruct> structs;
+};
+
+std::string operations_of(const Plan& plan, const Kernel& kernel) {
+  std::string operations;
+  std::set<std::string> seen;
+  for (const size_t step : kernel.steps) {
+    const std::string name = operation_name(plan, step);
+    if (seen.insert(name).second) operations += (operations.empty() ? "" : ", ") + name;
+  }
+  return operations;
+}
+
+// All runtime calls, in functions as well.
+std::vector<const cpp::RuntimeCall*> runtime_calls(const Plan& plan) {
+  std::vector<const cpp::RuntimeCall*> calls;
+  const auto add = [&](const cpp::Routine& routine) {
+    for (const cpp::Step& step : routine.steps)
+      if (const auto* call = std::get_if<cpp::RuntimeCall>(&step)) calls.push_back(call);
+  };
+  for (const cpp::Routine& function : plan.functions) add(function);
+  add(plan.routine);
+  return calls;
+}
+
+}  // namespace
+
+CalledFunctions::CalledFunctions(const Plan& plan) : program_(program_of(plan, {})) {
+  program_.functions.back().name = kKernelName;
+  structs_.resize(program_.functions.size());
+  for (size_t i = 0; i < plan.functions.size(); ++i)
+    signatures_.push_back(cpp::RoutineWriter(program_, i, structs_, signatures_).signature());
+}
+
+std::vector<cpp::Code> CalledFunctions::write() {
+  std::vector<cpp::Code> functions;
+  for (size_t i = 0; i + 1 < program_.functions.size(); ++i)
+    functions.push_back(cpp::RoutineWriter(program_, i, structs_, signatures_).write());
+  return functions;
+}
+
+int64_t scratch_bytes(const Plan& plan, const Kernel& kernel) {
+  const LoopsProgram one(plan, kernel);
+  return one.writer().signature().arena_bytes;
+}
+
+KernelText write_loops(const Plan& plan, const Kernel& kernel) {
+  const LoopsProgram one(plan, kernel);
+  cpp::RoutineWriter writer = one.writer();
+  KernelText text;
+  text.name = operation_name(plan, kernel.steps.back());
+  text.code = cpp::comment(operations_of(plan, kernel));
+  text.code += writer.write();
+  // It was named as an identifier, in lower case.
+  const std::string name = cpp::identifier(kKernelName);
+  for (std::string& line : text.code.lines)
+    if (const size_t at = line.find("void " + name + "("); at != std::string::npos)
+      line.replace(at + 5, name.size(), kKernelName);
+  for (const auto* values : {&one.of.inputs, &one.of.results})
+    for (const size_t value : *values)
+      if (plan.routine.values[value].type.numel() > 0) text.values.push_back(value);
+  if (kernel.trips > 0) text.first = fmt::format("team.part({})", kernel.trips);
+  const cpp::Signature& signature = writer.signature();
+  if (signature.has_arena)
+    text.last.push_back(kernel.scratch ? fmt::format("arena + {}", plan.offsets[*kernel.scratch])
+                                       : fmt::format("fl::own_memory({})", signature.arena_bytes));
+  if (signature.has_generator) text.last.push_back("*generator");
+  return text;
+}
+
+std::vector<std::string> headers_of(const Plan& plan) {
+  std::set<std::string> headers;
+  for (const cpp::RuntimeCall* call : runtime_calls(plan)) headers.insert(call->header);
+  headers.erase("");
+  return {headers.begin(), headers.end()};
+}
+
+bool draws(const Plan& plan) {
+  for (const cpp::RuntimeCall* call : runtime_calls(plan))
+    if (call->draws) return true;
+  return false;
+}
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,38 @@
+// Kernels of loops, and what one thread does alone: functions of the cpp backend.
+//
+//   const LoopsWriter writer(plan, kernel);
+//   writer.signature().arena_bytes;          // what it needs beside its arguments
+//   writer.write();
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "flashlight/cpp/routine_writer.h"
+#include "flashlight/mosaic/kernel_routine.h"
+#include "flashlight/mosaic/kernel_writer.h"
+
+namespace flashlight::mosaic {
+
+// The functions that kernels call, in their order.
+class CalledFunctions {
+ public:
+  explicit CalledFunctions(const Plan& plan);
+  std::vector<cpp::Code> write();
+  const std::vector<cpp::Signature>& signatures() const { return signatures_; }
+
+ private:
+  cpp::Program program_;
+  std::vector<cpp::WeightStruct> structs_;  // none has any
+  std::vector<cpp::Signature> signatures_;
+};
+
+// Bytes for temporaries of a kernel of loops: in all, or, where threads divide it, of each of them.
+int64_t scratch_bytes(const Plan& plan, const Kernel& kernel);
+
+// Names of headers that runtime calls need.
+std::vector<std::string> headers_of(const Plan& plan);
+// Whether something draws random numbers.
+bool draws(const Plan& plan);
+
+}  // namespace flashlight::mosaic
