@@ -71,7 +71,8 @@ class Emitter {
       members += statement("const " + cpp::type_name(value(number).type.dtype) + "* " +
                            names_[number] + ";");
     }
-    return members.empty() ? Code() : cpp::braced("struct Weights", members, "};");
+    return members.empty() ? statement("struct Weights {};")
+                           : cpp::braced("struct Weights", members, "};");
   }
 
   // Kernels with the same text are one.

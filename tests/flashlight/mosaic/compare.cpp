@@ -1,0 +1,123 @@
+#include "tests/flashlight/mosaic/compare.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "composit/eval/evaluate.h"
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
+#include "composit/ops/native.h"
+#include "tests/agreement.h"
+
+namespace flashlight::mosaic::test {
+namespace {
+
+using composit::Array;
+using composit::Tensor;
+
+std::string difference(const Case& one, const std::vector<Array>& expected,
+                       const Compiled& compiled, double times) {
+  const std::vector<Array> results = compiled(one.values, one.seed);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!expected[i].defined() && !results[i].defined()) continue;
+    const std::string found = composit::test::difference(results[i], expected[i], times);
+    if (!found.empty()) return ", result " + std::to_string(i) + ": " + found;
+  }
+  return "";
+}
+
+// What to paste into a test, and what was made of it.
+std::string code_of(const Case& one, const Compiled* compiled) {
+  return "\nparse(R\"(" + composit::print(one.graph) + ")\")\n" +
+         (compiled == nullptr ? "" : compiled->source()) + "\n";
+}
+
+std::vector<Compiled> compiled(const std::vector<Case>& cases, int threads,
+                               const CompareOptions& options) {
+  std::vector<composit::Graph> graphs;
+  std::vector<std::string> names;
+  std::vector<std::vector<Array>> weights;
+  for (const Case& one : cases) {
+    graphs.push_back(one.graph);
+    names.push_back("case_" + std::to_string(names.size()));
+    weights.push_back(one.values);
+  }
+  CompileOptions build = {.threads = threads,
+                          .freeze = options.freeze,
+                          .flags = {"-Wall", "-Wextra", "-Wconversion", "-Werror"}};
+  build.flags.insert(build.flags.end(), options.flags.begin(), options.flags.end());
+  return compile(graphs, names, weights, build);
+}
+
+Tensor numbers(const std::string& name, const composit::Dims& sizes, double scale,
+               composit::DType dtype, composit::InputKind kind) {
+  int64_t count = 1;
+  for (const composit::Dim& size : sizes) count *= size.value();
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < count; ++i)
+    numbers.push_back(scale *
+                      std::sin(1.7 * static_cast<double>(i) + 0.1 * static_cast<double>(name[0])));
+  return composit::held_input(
+      name, composit::array_of(composit::tensor_type(dtype, sizes), numbers), kind);
+}
+
+}  // namespace
+
+std::string differences(const std::vector<Case>& cases, const CompareOptions& options) {
+  std::vector<std::vector<Array>> expected(cases.size());
+  std::string found;
+  for (int threads = 1; threads <= 3; ++threads) {
+    std::vector<Compiled> programs;
+    try {
+      programs = compiled(cases, threads, options);
+    } catch (const std::exception& error) {
+      if (cases.size() == 1)
+        return cases[0].text + ": " + error.what() + code_of(cases[0], nullptr);
+      // Each half, until the first one that does not compile is alone.
+      const auto middle = cases.begin() + static_cast<std::ptrdiff_t>(cases.size() / 2);
+      const std::string first = differences({cases.begin(), middle}, options);
+      return first.empty() ? differences({middle, cases.end()}, options) : first;
+    }
+    for (size_t i = 0; i < cases.size(); ++i) {
+      const std::string head = cases[i].text + ", " + std::to_string(threads) + " threads";
+      try {
+        if (expected[i].empty()) expected[i] = composit::evaluate(cases[i].graph, cases[i].values);
+        const std::string differs = difference(cases[i], expected[i], programs[i], options.times);
+        if (!differs.empty()) found += head + differs + code_of(cases[i], &programs[i]);
+      } catch (const std::exception& error) {
+        found += head + ": " + error.what() + code_of(cases[i], &programs[i]);
+      }
+    }
+    if (!found.empty()) return found;
+  }
+  return found;
+}
+
+Case case_of(const std::string& text, const std::vector<composit::LazyTensor>& outputs) {
+  Case one = {text, {}, {}};
+  composit::Graph::Parts parts{.outputs = outputs};
+  const composit::Graph all(parts);
+  for (const composit::NodePtr& node : all.nodes()) {
+    if (!composit::is_input(*node)) continue;
+    parts.inputs.push_back({node, 0});
+    one.values.push_back(node->held());
+  }
+  one.graph = composit::Graph(std::move(parts));
+  return one;
+}
+
+Tensor given(const std::string& name, const composit::Dims& sizes, double scale,
+             composit::DType dtype) {
+  return numbers(name, sizes, scale, dtype, composit::InputKind::user_input);
+}
+Tensor weight(const std::string& name, const composit::Dims& sizes, double scale,
+              composit::DType dtype) {
+  return numbers(name, sizes, scale, dtype, composit::InputKind::parameter);
+}
+
+size_t count(const Plan& plan, Kernel::Form form) {
+  return static_cast<size_t>(std::count_if(
+      plan.run.begin(), plan.run.end(), [&](const Kernel& kernel) { return kernel.form == form; }));
+}
+
+}  // namespace flashlight::mosaic::test

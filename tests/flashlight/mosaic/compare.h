@@ -1,0 +1,46 @@
+// Graphs as kernels against their definitions, many in one translation unit, with 1, 2 and 3
+// threads.
+//
+//   EXPECT_EQ(differences({case_of("residual", {y.lazy()})}), "");
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "composit/ir/graph.h"
+#include "composit/op/tensor.h"
+#include "flashlight/mosaic/backend.h"
+
+namespace flashlight::mosaic::test {
+
+// A graph with values for its inputs.
+struct Case {
+  std::string text;  // what it is, for messages
+  composit::Graph graph;
+  std::vector<composit::Array> values;
+  uint64_t seed = cpp::kDefaultSeed;
+};
+
+struct CompareOptions {
+  double times = 4;  // the tolerance of a result's dtype
+  bool freeze = true;
+  // Loops of generated code are short: what the compiler makes of them is no matter.
+  std::vector<std::string> flags = {"-O1"};
+};
+
+// Empty, or every case that does not compile without a warning, fails, or differs from the
+// reference: what, the graph as code, and the C++.
+std::string differences(const std::vector<Case>& cases, const CompareOptions& options = {});
+
+// The outputs depend on inputs that hold their values.
+Case case_of(const std::string& text, const std::vector<composit::LazyTensor>& outputs);
+// An input of the caller, and a parameter, with smooth numbers of about this size.
+composit::Tensor given(const std::string& name, const composit::Dims& sizes, double scale = 1,
+                       composit::DType dtype = composit::DType::float32);
+composit::Tensor weight(const std::string& name, const composit::Dims& sizes, double scale = 0.3,
+                        composit::DType dtype = composit::DType::float32);
+
+// How many kernels of a form a plan has.
+size_t count(const Plan& plan, Kernel::Form form);
+
+}  // namespace flashlight::mosaic::test

@@ -1,0 +1,66 @@
+// Every sample of every row as kernels: what is emitted computes what the row defines.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "composit/ir/error.h"
+#include "composit/op/samples.h"
+#include "composit/ops/functions.h"
+#include "tests/flashlight/mosaic/compare.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using namespace composit;  // NOLINT
+using test::Case;
+
+Case applied(const Operation& operation, const std::string& text, DType floats) {
+  const SampleCall sample = parse_sample(operation.schema, text, floats);
+  const NodePtr node = sample.call.node(infer(operation, sample.call));
+  Case one = {operation.schema.name.str() + ": " + text, {}, {}};
+  Graph::Parts parts;
+  for (size_t i = 0; i < sample.call.tensors().size(); ++i) {
+    const Tensor& tensor = sample.call.tensors()[i];
+    if (!tensor.defined() || !is_input(*tensor.lazy().node)) continue;
+    parts.inputs.push_back(tensor);
+    one.values.push_back(sample.values[i]);
+  }
+  for (uint32_t i = 0; i < node->outputs().size(); ++i)
+    if (is_defined(node->outputs()[i])) parts.outputs.push_back(LazyTensor{node, i});
+  one.graph = Graph(std::move(parts));
+  return one;
+}
+
+TEST(MosaicRows, float32) {
+  constexpr size_t kBatch = 150;
+  std::vector<Case> batch;
+  std::map<std::string, int> refused;
+  size_t count = 0;
+  const auto flush = [&] {
+    EXPECT_EQ(test::differences(batch, {.flags = {"-O0"}}), "");
+    count += batch.size();
+    batch.clear();
+  };
+  for (const Operation* operation : all_operations()) {
+    for (const std::string& text : split_samples(operation->row.samples)) {
+      SCOPED_TRACE(operation->schema.name.str() + ": " + text);
+      try {
+        Case one = applied(*operation, text, DType::float32);
+        plan_of(one.graph);
+        batch.push_back(std::move(one));
+      } catch (const UserError& error) {
+        ++refused[error.what()];
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+      }
+      if (batch.size() == kBatch) flush();
+    }
+  }
+  flush();
+  for (const auto& [what, times] : refused) ADD_FAILURE() << times << " x " << what;
+  std::cout << count << " cases\n";
+  EXPECT_GT(count, 1000);
+}
+
+}  // namespace
+}  // namespace flashlight::mosaic
