@@ -14,7 +14,7 @@ using namespace composit;  // NOLINT
 using test::Case;
 using test::differences;
 
-constexpr uint64_t kGraphs = 80, kGradients = 40;
+constexpr uint64_t kGraphs = 40, kGradients = 20;
 
 // Every other input as a parameter.
 Graph with_parameters(const Graph& graph) {
