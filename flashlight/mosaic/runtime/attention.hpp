@@ -174,24 +174,25 @@ class QueryBlock {
     const Terms terms = {&offset, 1, static_cast<int>(keys), static_cast<int>(of_.value_stride)};
     T(*const made)[kPanel<T>] = scores_ + kMostKeys;
     visit_tiles(of_.value_width, [&](int64_t begin, int rows) {
-      T* const results = results_ + begin * kPanel<T>;
-      multiply_tile<T>(rows, kVectors, {values + begin, 1, terms, scores_[0]}, made);
-      for (int r = 0; r < rows; ++r)
+      T(*const results)[kPanel<T>] = reinterpret_cast<T(*)[kPanel<T>]>(results_) + begin;
+      const Tile<T> tile = {values + begin, 1, terms, scores_[0]};
+      multiply_tile<T>(rows, kVectors, tile, first ? results : made);
+      for (int r = 0; !first && r < rows; ++r)
         for (int v = 0; v < kVectors; ++v) {
-          T* const to = results + r * kPanel<T> + v * kLanes;
-          const Vector<T> sum = load(made[r] + v * kLanes);
-          store<T>(first ? sum : load(to) * fading_[v] + sum, to);
+          T* const to = results[r] + v * kLanes;
+          store<T>(load(to) * fading_[v] + load(made[r] + v * kLanes), to);
         }
     });
   }
 
   template <int kVectors>
   void finish(T* result, bool no_keys) {
-    for (int64_t i = 0; i < of_.value_width; ++i)
-      for (int v = 0; v < kVectors; ++v) {
-        T* const to = results_ + i * kPanel<T> + v * kLanes;
-        store<T>((no_keys ? Vector<T>{} : load(to)) / sums_[v], to);
-      }
+    for (int v = 0; v < kVectors; ++v) {
+      const Vector<T> factor = T(1) / sums_[v];
+      T* to = results_ + v * kLanes;
+      for (int64_t i = 0; i < of_.value_width; ++i, to += kPanel<T>)
+        store<T>((no_keys ? Vector<T>{} : load(to)) * factor, to);
+    }
     transpose(results_, kPanel<T>, of_.value_width, count_, result, of_.result_stride);
   }
 
