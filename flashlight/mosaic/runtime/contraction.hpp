@@ -43,12 +43,17 @@ namespace detail {
 // pass by; weights that take no more than that need not be fetched again for the next strip.
 constexpr int64_t kStripBytes = int64_t{1} << 19, kResidentBytes = int64_t{1} << 18;
 constexpr int kStripTiles = 128;
+// Panels that do not fit beside it come from further away, for every strip: then there are few.
+constexpr int64_t strip_bytes(int64_t panel_bytes) {
+  return panel_bytes * 3 / 2 > kStripBytes ? 4 * panel_bytes : kStripBytes;
+}
 
 template <class T>
 struct Rows {
   const T* first;
   int64_t outer, inner;
   int count;
+  const T *from, *to;  // what they read is between these
 };
 
 // The tiles of a contraction: runs in pieces of nearly equal height.
@@ -72,22 +77,26 @@ class Tiling {
   Rows<T> tile(int64_t number, const Base& base) const {
     const int64_t outer = number / per_run_, piece = number % per_run_;
     const int64_t begin = of_.inner * piece / per_run_, end = of_.inner * (piece + 1) / per_run_;
-    return {base(outer) + begin * of_.inner_stride, outer, begin, static_cast<int>(end - begin)};
+    const T* const first = base(outer) + begin * of_.inner_stride;
+    return {first,           outer,
+            begin,           static_cast<int>(end - begin),
+            first + lowest_, first + highest_ + (end - begin - 1) * of_.inner_stride};
   }
   // As many of the tiles from `begin` on as make a strip. What they read is at most all that lies
   // between its ends (windows overlap), and at most the sum of what each tile reads.
   template <class Base>
   int strip(int64_t begin, int64_t end, const Base& base, Rows<T>* tiles) const {
+    const int64_t terms = of_.terms.count();
+    const int64_t most = strip_bytes(terms * kPanel<T> * int64_t{sizeof(T)});
     int64_t sum = 0;
     const T *low = nullptr, *high = nullptr;
     int count = 0;
     for (; count < kStripTiles && begin + count < end; ++count) {
       const Rows<T> rows = tile(begin + count, base);
-      const T *from = rows.first + lowest_,
-              *to = rows.first + highest_ + (rows.count - 1) * of_.inner_stride;
-      low = count == 0 ? from : std::min(low, from), high = count == 0 ? to : std::max(high, to);
-      sum += rows.count * of_.terms.count();
-      if (count > 0 && std::min<int64_t>(sum, high - low) * int64_t{sizeof(T)} > kStripBytes) break;
+      low = count == 0 ? rows.from : std::min(low, rows.from);
+      high = count == 0 ? rows.to : std::max(high, rows.to);
+      sum += rows.count * terms;
+      if (count > 0 && std::min<int64_t>(sum, high - low) * int64_t{sizeof(T)} > most) break;
       tiles[count] = rows;
     }
     return count;
@@ -116,6 +125,15 @@ struct Upcoming {
     tile.ahead_lines = lines * (part + 1) / parts - begin;
   }
 };
+
+// What the tile `next` reads beyond `now`, if that lies together.
+template <class T>
+Upcoming beyond(const Rows<T>& now, const Rows<T>& next, int64_t terms) {
+  const bool overlap = next.from < now.to && now.to < next.to;
+  const T* const from = overlap ? now.to : next.from;
+  if (next.to - from > 2 * next.count * terms) return {};
+  return Upcoming::of(from, next.to - from);
+}
 
 // What comes behind `panel`, of those from panels.begin to panels.end, while a strip of `tiles`
 // uses it. A single one reads panels in a row, as fast as memory gives them.
@@ -161,7 +179,11 @@ void contract(const Team& team, const Contraction<T>& of, const Base& base, cons
         const detail::Rows<T>& rows = strip[i];
         Tile<T> tile = {rows.first, of.inner_stride, of.terms,
                         panels + panel * of.terms.count() * kColumns};
-        upcoming.add_to(tile, i, static_cast<int>(count));
+        // Rows that are read for the first time.
+        if (panel == mine.begin && i + 1 < count)
+          detail::beyond(rows, strip[i + 1], of.terms.count()).add_to(tile, 0, 1);
+        else
+          upcoming.add_to(tile, i, static_cast<int>(count));
         multiply_tile<T>(rows.count, vectors, tile, sums);
         finish(rows.outer, rows.inner, rows.count, column, columns, made);
       }
