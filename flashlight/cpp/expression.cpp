@@ -197,8 +197,8 @@ Code ExpressionWriter::locals(const Expr& root) {
     part.name = fresh_name(x);
     const bool index = x.dtype() == DType::int64 && !wide_ && !composit::has_loads(x) &&
                        is_plain_index(x) && analysis_.range(x).inside(INT32_MIN, INT32_MAX);
-    code += statement("const " + (index ? "int" : compute_type_name(x.dtype())) + " " + part.name +
-                      " = " + value + ";");
+    code += statement("const " + (index ? leaves_.index_type : compute_type_name(x.dtype())) + " " +
+                      part.name + " = " + value + ";");
   }
   return code;
 }

@@ -29,6 +29,7 @@ struct Leaves {
   // The range of a value's elements, where that is known.
   std::function<std::optional<std::pair<int64_t, int64_t>>(size_t value)> range;
   std::vector<std::string> accumulators = {}, left = {}, right = {};
+  const char* index_type = "int";  // of axes, and of what is computed of them
 };
 
 class ExpressionWriter {

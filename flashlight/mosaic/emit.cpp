@@ -116,10 +116,13 @@ class Emitter {
     const composit::Type& type = value(kernel.value).type;
     for (size_t i = 0; i < layout.order.size(); ++i) {
       const char* comma = i == 0 ? "" : ", ";
-      const bool innermost = i + 1 == layout.order.size();
+      const size_t dimension = layout.order[i];
+      // What lies behind the zeros of the innermost dimension is cleared with them.
+      const int64_t apart =
+          i + 1 == layout.order.size() && layout.after[dimension] > 0 ? layout.apart : 0;
       sizes += comma + std::to_string(type.sizes[i].value());
-      before += comma + std::to_string(layout.before[layout.order[i]]);
-      after += comma + std::to_string(innermost ? 0 : layout.after[layout.order[i]]);
+      before += comma + std::to_string(layout.before[dimension]);
+      after += comma + std::to_string(layout.after[dimension] + apart);
     }
     return statement(fmt::format("fl::clear_border<{}>(team, {}, {{{}}}, {{{}}}, {{{}}});",
                                  layout.order.size(), passed(kernel.value, true), sizes, before,

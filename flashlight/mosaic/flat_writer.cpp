@@ -87,6 +87,7 @@ cpp::Leaves FlatWriter::leaves(const cpp::Statement& statement) const {
   };
   leaves.type = [this](size_t value) -> const composit::Type& { return types_[value]; };
   leaves.range = [](size_t) { return std::nullopt; };
+  leaves.index_type = "int64_t";
   return leaves;
 }
 

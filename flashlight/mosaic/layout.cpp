@@ -17,10 +17,8 @@ Layout row_major(const Type& type) {
 }
 
 bool has_border(const Layout& layout) {
-  for (size_t i = 0; i < layout.order.size(); ++i) {
-    const bool innermost = i == layout.order.back();
-    if (layout.before[i] != 0 || (layout.after[i] != 0 && !innermost)) return true;
-  }
+  for (size_t i = 0; i < layout.order.size(); ++i)
+    if (layout.before[i] != 0 || layout.after[i] != 0) return true;
   return false;
 }
 
@@ -28,7 +26,8 @@ Type physical_type(const Type& type, const Layout& layout) {
   composit::Dims sizes;
   for (const size_t dimension : layout.order)
     sizes.push_back(type.sizes[dimension].value() + layout.before[dimension] +
-                    layout.after[dimension]);
+                    layout.after[dimension] +
+                    (dimension == layout.order.back() ? layout.apart : 0));
   return composit::tensor_type(type.dtype, sizes);
 }
 

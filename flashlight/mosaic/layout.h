@@ -19,13 +19,13 @@ namespace flashlight::mosaic {
 
 struct Layout {
   std::vector<size_t> order;           // dimensions from the outside in
-  std::vector<int64_t> before, after;  // elements around those of the value, per dimension
+  std::vector<int64_t> before, after;  // zeros around the elements of the value, per dimension
+  int64_t apart = 0;                   // elements behind the innermost dimension, nobody's
   bool operator==(const Layout&) const = default;
 };
 
 Layout row_major(const composit::Type& type);
-// Whether it has zeros around it, which somebody has to write. Elements behind the innermost
-// dimension are nobody's.
+// Whether it has zeros around it, which somebody has to write.
 bool has_border(const Layout& layout);
 // The sizes in memory.
 composit::Type physical_type(const composit::Type& type, const Layout& layout);

@@ -151,6 +151,7 @@ class Planner {
     add_loops(plan_.run, std::move(open));
     for (const auto& [value, layout] : plan_.layouts)
       if (has_border(layout)) borders_.insert(value);
+    add_borders(plan_.prepare);
     add_borders(plan_.run);
   }
 

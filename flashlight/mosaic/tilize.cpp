@@ -280,7 +280,7 @@ class Tilizer {
       const auto item = static_cast<int64_t>(composit::item_size(type.dtype));
       const int64_t bytes = type.sizes[innermost].value() * item;
       if (layout.after[innermost] == 0 && bytes % kCriticalPitch == 0)
-        layout.after[innermost] = kLineBytes / item;
+        layout.apart = kLineBytes / item;
     }
   }
 

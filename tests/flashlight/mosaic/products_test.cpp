@@ -1,0 +1,197 @@
+// Products of matrices and convolutions of odd shapes as tiles, and what is done with their sums.
+#include <gtest/gtest.h>
+
+#include "composit/ops/functions.h"
+#include "tests/flashlight/mosaic/compare.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using namespace composit;  // NOLINT
+using test::Case;
+using test::case_of;
+using test::count;
+using test::differences;
+using test::given;
+using test::weight;
+
+struct Conv {
+  Ints stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
+  bool transposed = false;
+  Ints output_padding = {0, 0};
+  int64_t groups = 1;
+};
+
+Tensor convolution(const Tensor& x, const Tensor& w, const Conv& how, const Tensor& bias = {}) {
+  const auto optional = bias.defined() ? ArgumentValue(bias) : ArgumentValue();
+  return apply_one("aten::convolution", {x, w, optional, how.stride, how.padding, how.dilation,
+                                         how.transposed, how.output_padding, how.groups});
+}
+
+std::vector<Case> convolutions_of_shapes() {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& text, const Dims& x, const Dims& w, const Conv& how) {
+    const int64_t channels = how.transposed ? w[1].value() * how.groups : w[0].value();
+    const Tensor y = convolution(given("x", x), weight("w", w), how, weight("b", {channels}));
+    cases.push_back(case_of(text, {y.lazy()}));
+    cases.push_back(case_of(text + ", relu", {relu(y).lazy()}));
+  };
+  add("1x1", {1, 17, 5, 7}, {64, 17, 1, 1}, {});
+  add("3x3", {1, 3, 9, 11}, {17, 3, 3, 3}, {.padding = {1, 1}});
+  add("3x3, batch 3", {3, 17, 5, 6}, {64, 17, 3, 3}, {.padding = {1, 1}});
+  add("one channel", {3, 1, 8, 8}, {1, 1, 3, 3}, {.padding = {1, 1}});
+  add("without padding", {1, 64, 5, 5}, {3, 64, 3, 3}, {});
+  add("stem", {1, 3, 23, 21}, {16, 3, 7, 7}, {.stride = {2, 2}, .padding = {3, 3}});
+  add("strides", {1, 17, 12, 9}, {17, 17, 3, 2}, {.stride = {2, 3}, .padding = {1, 0}});
+  add("strided 1x1", {1, 17, 7, 7}, {64, 17, 1, 1}, {.stride = {2, 2}});
+  add("dilation", {1, 17, 13, 10}, {17, 17, 3, 3}, {.padding = {2, 3}, .dilation = {2, 3}});
+  add("wide padding", {1, 3, 4, 4}, {17, 3, 3, 3}, {.padding = {4, 2}});
+  add("groups", {3, 12, 6, 5}, {18, 4, 3, 3}, {.padding = {1, 1}, .groups = 3});
+  add("depthwise", {1, 17, 9, 8}, {17, 1, 3, 3}, {.padding = {1, 1}, .groups = 17});
+  add("depthwise, two each", {3, 5, 9, 8}, {10, 1, 3, 3},
+      {.stride = {2, 2}, .padding = {1, 1}, .groups = 5});
+  add("transposed", {1, 17, 5, 4}, {17, 3, 3, 3}, {.padding = {1, 1}, .transposed = true});
+  add("transposed, strides", {3, 3, 5, 4}, {3, 17, 3, 3},
+      {.stride = {2, 2}, .padding = {1, 1}, .transposed = true, .output_padding = {1, 1}});
+  add("transposed, groups", {1, 6, 5, 4}, {6, 5, 2, 3},
+      {.stride = {2, 1}, .transposed = true, .groups = 3});
+  return cases;
+}
+
+TEST(MosaicProducts, convolutions) { EXPECT_EQ(differences(convolutions_of_shapes()), ""); }
+
+TEST(MosaicProducts, convolutions_in_one_and_three_dimensions) {
+  std::vector<Case> cases;
+  const Conv one = {.stride = {1}, .padding = {1}, .dilation = {1}, .output_padding = {0}};
+  const Conv sparse = {.stride = {3}, .padding = {2}, .dilation = {2}, .output_padding = {0}};
+  const Conv three = {.stride = {1, 2, 1},
+                      .padding = {1, 0, 1},
+                      .dilation = {1, 1, 1},
+                      .output_padding = {0, 0, 0}};
+  for (const int64_t batch : {1, 3}) {
+    const Tensor line = given("x", {batch, 17, 19}), cube = given("x", {batch, 3, 4, 7, 5});
+    const Tensor w = weight("w", {64, 17, 3}), v = weight("v", {17, 3, 3, 2, 3});
+    cases.push_back(case_of("line", {convolution(line, w, one).lazy()}));
+    cases.push_back(case_of("sparse line", {convolution(line, w, sparse).lazy()}));
+    cases.push_back(case_of("cube", {convolution(cube, v, three, weight("b", {17})).lazy()}));
+  }
+  EXPECT_EQ(differences(cases), "");
+}
+
+TEST(MosaicProducts, matrices) {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& text, const Tensor& y) {
+    cases.push_back(case_of(text, {y.lazy()}));
+  };
+  for (const int64_t rows : {1, 3, 17, 65})
+    for (const int64_t columns : {1, 17, 64, 131}) {
+      const Tensor x = given("x", {rows, 193}), w = weight("w", {columns, 193}, 0.1);
+      const std::string text = std::to_string(rows) + " x " + std::to_string(columns);
+      add("linear " + text, apply_one("aten::linear", {x, w, weight("b", {columns})}));
+      add("product " + text, matmul(x, given("y", {193, columns})));
+    }
+  const Tensor a = given("a", {3, 9, 17}), b = given("b", {3, 17, 33});
+  add("bmm", bmm(a, b));
+  add("bmm with weights", bmm(a, weight("w", {3, 17, 33})));
+  add("bmm, transposed", bmm(transpose(b, 1, 2), transpose(a, 1, 2)));
+  add("baddbmm", apply_one("aten::baddbmm", {given("c", {3, 1, 33}), a, b, 0.5, 2}));
+  add("addmm", apply_one("aten::addmm",
+                         {weight("c", {33}), given("x", {9, 17}), weight("w", {17, 33}), 1, 1}));
+  add("broadcast", matmul(given("x", {2, 1, 5, 87}), given("y", {3, 87, 14})));
+  add("vectors", matmul(given("x", {17}), given("y", {17})));
+  add("matrix and vector", matmul(given("x", {5, 17}), weight("w", {17})));
+  add("weights first", matmul(weight("w", {33, 57}), given("x", {57, 5})));
+  add("transposed weights", matmul(given("x", {15, 33}), transpose(weight("w", {17, 33}), 0, 1)));
+  add("heads", permute(bmm(given("x", {4, 15, 17}), given("y", {4, 17, 16})), {1, 0, 2}));
+  const auto einsum = [&](const std::string& equation, const Tensor& x, const Tensor& y) {
+    add(equation, apply_one("aten::einsum", {equation, Tensors{x, y}}));
+  };
+  einsum("bhid,bhjd->bhij", given("x", {2, 3, 15, 18}), given("y", {2, 3, 17, 18}));
+  einsum("bihd,bjhd->bhij", given("x", {2, 15, 3, 18}), given("y", {2, 17, 3, 18}));
+  einsum("abc,dcb->ad", given("x", {13, 14, 5}), given("y", {16, 5, 14}));
+  einsum("ab,cd->adbc", given("x", {3, 4}), given("y", {6, 5}));
+  einsum("bij,bjk->ik", given("x", {3, 14, 15}), given("y", {3, 15, 16}));
+  EXPECT_EQ(differences(cases), "");
+}
+
+TEST(MosaicProducts, in_float64) {
+  const auto f64 = DType::float64;
+  const Tensor x = given("x", {3, 17, 6, 5}, 1, f64), w = weight("w", {17, 17, 3, 3}, 0.1, f64);
+  const Tensor y = convolution(x, w, {.padding = {1, 1}});
+  const Tensor m = given("m", {7, 19}, 1, f64), v = weight("v", {35, 19}, 0.3, f64);
+  EXPECT_EQ(differences({case_of("convolution", {y.lazy(), relu(y).lazy()}),
+                         case_of("linear", {apply_one("aten::linear", {m, v}).lazy()})}),
+            "");
+}
+
+TEST(MosaicProducts, what_follows_the_sums) {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& text, const std::vector<LazyTensor>& outputs) {
+    cases.push_back(case_of(text, outputs));
+  };
+  const Tensor x = given("x", {5, 67}), w = weight("w", {33, 67}, 0.1), b = weight("b", {33});
+  const Tensor y = apply_one("aten::linear", {x, w, b}), r = given("r", {5, 33});
+  add("gelu", {apply_one("aten::gelu", {y}).lazy()});
+  add("silu", {apply_one("aten::silu", {y}).lazy()});
+  add("residual", {(y + r).lazy()});
+  add("residual of itself", {(y + tanh(y)).lazy()});
+  add("two results", {y.lazy(), relu(y).lazy(), (y * 2.0).lazy()});
+  add("a row's factor", {(y * given("f", {5, 1})).lazy()});
+  add("in half precision", {to(y, DType::float16).lazy()});
+  add("transposed", {transpose(y, 0, 1).lazy()});
+  add("softmax", {softmax(y, -1).lazy()});
+  add("sum", {sum(y, {0}).lazy(), amax(y, {1}).lazy()});
+  const Tensor image = given("x", {1, 17, 6, 6}), k = weight("k", {17, 17, 3, 3}, 0.1);
+  const Tensor first = convolution(image, k, {.padding = {1, 1}}, weight("c", {17}));
+  const Tensor second =
+      convolution(relu(first), weight("l", {17, 17, 3, 3}, 0.1), {.padding = {1, 1}});
+  add("residual block", {relu(second + image).lazy()});
+  add("inner residual", {relu(second + first).lazy(), first.lazy()});
+  add("to rows",
+      {apply_one("aten::linear", {reshape(second, {1, 17 * 36}), weight("v", {5, 17 * 36}, 0.05)})
+           .lazy()});
+  EXPECT_EQ(differences(cases), "");
+}
+
+TEST(MosaicProducts, values_with_several_readers) {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& text, const std::vector<LazyTensor>& outputs) {
+    cases.push_back(case_of(text, outputs));
+  };
+  const Tensor x = given("x", {1, 17, 9, 9}), w = weight("w", {17, 17, 3, 3}, 0.1);
+  const Tensor h = relu(convolution(x, w, {.padding = {1, 1}}));
+  const Tensor narrow = convolution(h, w, {.padding = {1, 1}}),
+               wide = convolution(h, w, {.padding = {2, 2}, .dilation = {2, 2}}),
+               none = convolution(h, w, {});
+  add("paddings", {narrow.lazy(), (wide + narrow).lazy(), none.lazy()});
+  add("paddings and the value", {(narrow + h).lazy(), wide.lazy(), h.lazy()});
+  add("paddings of an input", {convolution(x, w, {.padding = {1, 1}}).lazy(),
+                               convolution(x, w, {.padding = {2, 2}}).lazy(), exp(x).lazy()});
+  const Tensor m = given("m", {9, 39}), tied = weight("t", {39, 39}, 0.1);
+  const Tensor once = apply_one("aten::linear", {m, tied}), twice = matmul(tanh(once), tied);
+  add("tied", {twice.lazy(), apply_one("aten::linear", {twice, tied}).lazy()});
+  add("tied, scaled", {matmul(m, tied * 2.0).lazy(), matmul(m, tied).lazy()});
+  add("an embedding and its transposed",
+      {matmul(select_at(tied, 0, 3), transpose(tied, 0, 1)).lazy()});
+  add("a square", {matmul(m, transpose(m, 0, 1)).lazy()});
+  add("a product of a product", {matmul(matmul(m, tied), transpose(matmul(m, tied), 0, 1)).lazy()});
+  EXPECT_EQ(differences(cases), "");
+}
+
+// Tiles do the work, as opposed to loops.
+TEST(MosaicProducts, are_recognised) {
+  const auto products = [](const Tensor& y) {
+    return count(plan_of(case_of("", {y.lazy()}).graph), Kernel::Form::product);
+  };
+  const Tensor x = given("x", {1, 17, 9, 9}), w = weight("w", {17, 17, 3, 3});
+  EXPECT_EQ(products(convolution(x, w, {.padding = {1, 1}})), 1);
+  EXPECT_EQ(products(relu(
+                convolution(relu(convolution(x, w, {.padding = {1, 1}})), w, {.padding = {1, 1}}))),
+            2);
+  EXPECT_EQ(products(matmul(given("a", {5, 70}), weight("b", {70, 90}))), 1);
+  EXPECT_EQ(products(bmm(given("a", {3, 15, 17}), given("b", {3, 17, 19}))), 1);
+  EXPECT_EQ(products(given("a", {5, 7}) * weight("b", {5, 7})), 0);
+}
+
+}  // namespace
+}  // namespace flashlight::mosaic
