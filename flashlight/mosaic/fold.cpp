@@ -1,5 +1,7 @@
 #include "flashlight/mosaic/fold.h"
 
+#include <algorithm>
+
 #include "flashlight/cpp/statement.h"
 
 namespace flashlight::mosaic {
@@ -8,6 +10,14 @@ namespace {
 using composit::Expr;
 using composit::ExprKind;
 using composit::Function;
+
+// Whether `x` depends on the sum elsewhere than in `part`.
+bool needs_sum(const Expr& x, const Expr& part) {
+  if (x.same(part) || !composit::depends_on(x, ExprKind::accumulator, 0)) return false;
+  return x.kind() == ExprKind::accumulator ||
+         std::any_of(x.arguments().begin(), x.arguments().end(),
+                     [&](const Expr& argument) { return needs_sum(argument, part); });
+}
 
 class Folder {
  public:
@@ -75,7 +85,10 @@ class Folder {
 std::optional<Folded> fold(const Product& product,
                            const std::function<bool(size_t value)>& is_known) {
   if (!product.columns) return std::nullopt;
-  return Folder(product, is_known).run(product.statement.stores[0].value);
+  const Expr& value = product.statement.stores[0].value;
+  auto folded = Folder(product, is_known).run(value);
+  // Whoever else reads the sum reads it without the factor.
+  return folded && !needs_sum(value, folded->scaled) ? folded : std::nullopt;
 }
 
 }  // namespace flashlight::mosaic

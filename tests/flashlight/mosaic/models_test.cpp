@@ -1,0 +1,153 @@
+// Pieces of models as kernels: attention, norms, images, and what lies between products.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "composit/ops/functions.h"
+#include "tests/flashlight/mosaic/compare.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using namespace composit;  // NOLINT
+using test::Case;
+using test::case_of;
+using test::count;
+using test::differences;
+using test::given;
+using test::weight;
+
+const double kInfinity = std::numeric_limits<double>::infinity();
+
+// By hand.
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask = {},
+                 double scale = 0.25) {
+  Tensor scores = matmul(q, transpose(k, -2, -1)) * scale;
+  if (mask.defined()) scores = scores + mask;
+  return matmul(softmax(scores, -1), v);
+}
+
+Tensor attention_call(const Tensor& q, const Tensor& k, const Tensor& v,
+                      const ArgumentValue& mask = {}, bool causal = false) {
+  return apply_one("aten::scaled_dot_product_attention", {q, k, v, mask, 0.0, causal});
+}
+
+std::vector<Case> attentions() {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& text, const Tensor& y) {
+    cases.push_back(case_of(text, {y.lazy()}));
+  };
+  for (const int64_t width : {16, 40}) {
+    const Tensor q = given("q", {2, 3, 35, width}), k = given("k", {2, 3, 77, width}),
+                 v = given("v", {2, 3, 77, width}), own = given("o", {2, 3, 35, width});
+    const Tensor mask = given("m", {2, 1, 1, 77});
+    const std::string text = std::to_string(width) + " wide";
+    add("cross " + text, attention(q, k, v));
+    add("cross, called " + text, attention_call(q, k, v));
+    add("mask " + text, attention(q, k, v, mask));
+    add("mask, called " + text, attention_call(q, k, v, ArgumentValue(mask)));
+    add("bools " + text, attention_call(q, k, v, ArgumentValue(given("n", {35, 77}) > -0.5)));
+    add("causal, called " + text, attention_call(q, own, tanh(own), {}, true));
+    const Tensor ones = ones_like(given("t", {35, 35}));
+    const Tensor triangle = where(tril(ones) > 0, ones * 0.0, Number(-kInfinity));
+    add("causal " + text, attention(q, own, own * 2.0, triangle));
+  }
+  return cases;
+}
+
+TEST(MosaicModels, attention) { EXPECT_EQ(differences(attentions()), ""); }
+
+TEST(MosaicModels, attention_is_one_kernel) {
+  for (const Case& one : attentions())
+    EXPECT_EQ(count(plan_of(one.graph), Kernel::Form::attention), 1) << one.text;
+}
+
+// A layer of a transformer: heads are columns of one product.
+TEST(MosaicModels, transformer_layer) {
+  const int64_t tokens = 19, width = 24, heads = 3;
+  const Tensor x = given("x", {2, tokens, width});
+  const auto linear = [](const Tensor& y, const std::string& name, int64_t out, int64_t in) {
+    return apply_one("aten::linear", {y, weight(name, {out, in}, 0.2), weight(name + "b", {out})});
+  };
+  const auto norm = [&](const Tensor& y, const std::string& name) {
+    return apply_one("aten::layer_norm",
+                     {y, Ints{width}, weight(name, {width}, 1), weight(name + "b", {width})});
+  };
+  const auto split = [&](const Tensor& y) {
+    return permute(reshape(y, {2, tokens, heads, width / heads}), {0, 2, 1, 3});
+  };
+  const Tensor h = norm(x, "n");
+  const Tensor mixed =
+      attention_call(split(linear(h, "q", width, width)), split(linear(h, "k", width, width)),
+                     split(linear(h, "v", width, width)));
+  const Tensor joined = reshape(permute(mixed, {0, 2, 1, 3}), {2, tokens, width});
+  const Tensor y = linear(joined, "o", width, width) + x;
+  const Tensor inner = apply_one("aten::gelu", {linear(norm(y, "m"), "u", 4 * width, width)});
+  const Tensor z = linear(inner, "d", width, 4 * width) + y;
+  const Case one = case_of("layer", {z.lazy()});
+  EXPECT_EQ(count(plan_of(one.graph), Kernel::Form::attention), 1);
+  EXPECT_EQ(differences({one, case_of("norm of it", {norm(z, "l").lazy()})}), "");
+}
+
+Tensor conv3x3(const Tensor& x, const std::string& name, int64_t out) {
+  const int64_t in = x.sizes()[1];
+  return apply_one("aten::convolution",
+                   {x, weight(name, {out, in, 3, 3}, 0.1), weight(name + "b", {out}), Ints{1, 1},
+                    Ints{1, 1}, Ints{1, 1}, false, Ints{0, 0}, 1});
+}
+
+TEST(MosaicModels, norms_between_convolutions) {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& text, const Tensor& y) {
+    cases.push_back(case_of(text, {y.lazy()}));
+    cases.push_back(case_of(text + ", then a convolution", {conv3x3(y, "z", 5).lazy()}));
+  };
+  const Tensor x = given("x", {2, 6, 7, 8});
+  const Tensor h = conv3x3(x, "a", 12);
+  add("group norm",
+      apply_one("aten::silu",
+                {apply_one("aten::group_norm", {h, 3, weight("g", {12}), weight("h", {12})})}));
+  const Tensor variance = weight("v", {12}) * weight("v", {12}) + 0.5;
+  const auto batch_norm = [&](bool training) {
+    return apply_one("aten::batch_norm", {h, weight("g", {12}), weight("h", {12}),
+                                          weight("m", {12}), variance, training, 0.1, 1e-5, true});
+  };
+  add("batch norm", relu(batch_norm(false)));
+  add("batch norm and residual", relu(batch_norm(false) + h));
+  const Tensor pixels = apply_one("aten::layer_norm", {permute(h, {0, 2, 3, 1}), Ints{12},
+                                                       weight("g", {12}), weight("h", {12})});
+  add("norm of pixels", permute(pixels, {0, 3, 1, 2}));
+  EXPECT_EQ(differences(cases), "");
+}
+
+TEST(MosaicModels, images_between_convolutions) {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& text, const Tensor& y) {
+    cases.push_back(case_of(text, {y.lazy()}));
+    cases.push_back(case_of(text + ", then a convolution", {conv3x3(y, "z", 5).lazy()}));
+  };
+  const Tensor x = given("x", {2, 6, 6, 8});
+  const Tensor a = conv3x3(x, "a", 12), b = relu(conv3x3(x, "b", 7));
+  add("concat", cat({a, b}, 1));
+  add("concat with the input", cat({x, a}, 1));
+  add("concat with weights", cat({a, weight("w", {2, 3, 6, 8}) * 2.0}, 1));
+  add("rows on rows", cat({a, tanh(a)}, 2));
+  const auto none = ArgumentValue();
+  add("upsampling", apply_one("aten::upsample_nearest2d", {a, Ints{12, 16}, none, none}));
+  add("bilinear", apply_one("aten::upsample_bilinear2d", {a, Ints{9, 11}, false, none, none}));
+  add("max pool", apply_one("aten::max_pool2d", {b, Ints{3, 3}, Ints{2, 2}, Ints{1, 1}}));
+  add("average pool", apply_one("aten::avg_pool2d", {b, Ints{2, 2}}));
+  add("padding", apply_one("aten::constant_pad_nd", {b, Ints{0, 1, 0, 1}, 0}));
+  add("slice", slice(a, 1, 2, 9));
+  add("chunks", slice(a, 1, 0, 6) * apply_one("aten::gelu", {slice(a, 1, 6, 12)}));
+  add("shuffled", apply_one("aten::pixel_shuffle", {a, 2}));
+  add("rows of pixels",
+      permute(reshape(apply_one("aten::linear", {permute(reshape(a, {2, 12, 48}), {0, 2, 1}),
+                                                 weight("l", {12, 12})}),
+                      {2, 6, 8, 12}),
+              {0, 3, 1, 2}));
+  EXPECT_EQ(differences(cases), "");
+}
+
+}  // namespace
+}  // namespace flashlight::mosaic
