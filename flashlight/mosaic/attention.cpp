@@ -62,14 +62,18 @@ class Finder {
 
   std::optional<Attention> attention_ending_at(size_t end) const {
     if (statement(end) == nullptr) return std::nullopt;
-    auto results = product_of(routine_, *statement(end), is_frozen_);
+    auto results = product_of(routine_, *statement(end), is_frozen_, false);
     if (!results || is_frozen_(results->right)) return std::nullopt;
+    // Heads in the order of the scores, however results lie.
+    std::stable_sort(results->batch.begin(), results->batch.end(), [&](size_t a, size_t b) {
+      return results->left_at.coefficients[a] > results->left_at.coefficients[b];
+    });
     std::set<size_t> steps = {end};
     const auto scores = softmax_argument(results->left, steps);
     if (!scores) return std::nullopt;
     const auto start = maker(*scores, 2);
     if (!start) return std::nullopt;
-    auto product = product_of(routine_, *statement(*start), is_frozen_);
+    auto product = product_of(routine_, *statement(*start), is_frozen_, false);
     if (!product || is_frozen_(product->right)) return std::nullopt;
     steps.insert(*start);
     Attention attention = {{steps.begin(), steps.end()}, std::move(*product), std::move(*results)};

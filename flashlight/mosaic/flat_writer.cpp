@@ -71,7 +71,7 @@ Code FlatWriter::decoded(const Product& product, const std::vector<size_t>& over
     std::string text = below == 1 ? counter : fmt::format("{} / {}", counter, below);
     if (i > 0) text += fmt::format(" % {}", product.extent(over[i]));
     axes[over[i]] = letter + std::to_string(i);
-    lines.push_back("const int64_t " + axes[over[i]] + " = " + text + ";");
+    lines.push_back("[[maybe_unused]] const int64_t " + axes[over[i]] + " = " + text + ";");
     below *= product.extent(over[i]);
   }
   for (size_t i = lines.size(); i-- > 0;) code += statement(lines[i]);

@@ -57,13 +57,12 @@ class Merger {
       drop_units(axes);
     }
   }
-
- private:
-  int64_t extent(size_t axis) const { return statement_.axes[axis].extent.value(); }
   void drop_units(std::vector<size_t>& axes) const {
     std::erase_if(axes, [&](size_t axis) { return extent(axis) == 1; });
   }
 
+ private:
+  int64_t extent(size_t axis) const { return statement_.axes[axis].extent.value(); }
   bool can_merge(size_t outer, size_t inner) const {
     if (extent(outer) == 1 || extent(inner) == 1) return false;
     for (const size_t axis : {outer, inner})
@@ -150,7 +149,8 @@ Statement flat(const cpp::Routine& routine, const Statement& statement) {
 }
 
 std::optional<Product> product_of(const cpp::Routine& routine, const Statement& statement,
-                                  const std::function<bool(size_t value)>& is_frozen) {
+                                  const std::function<bool(size_t value)>& is_frozen,
+                                  bool joins_batch) {
   auto sides = cpp::contraction_of(statement);
   if (!sides || statement.stores.size() != 1 || statement.stores[0].add ||
       !sides->term_limits.empty() || !sides->column_limits.empty())
@@ -173,7 +173,11 @@ std::optional<Product> product_of(const cpp::Routine& routine, const Statement& 
   product.rows = sides->rows;
   product.terms = sides->terms;
   std::vector<size_t> columns = sides->columns;
-  for (auto* axes : {&product.batch, &product.rows, &product.terms, &columns}) merger.merge(*axes);
+  if (joins_batch)
+    merger.merge(product.batch);
+  else
+    merger.drop_units(product.batch);
+  for (auto* axes : {&product.rows, &product.terms, &columns}) merger.merge(*axes);
   product.statement = with_simple_indices(std::move(product.statement));
   IndexAnalysis analysis(product.statement.axes);
   const auto store = analysis.affine(product.statement.stores[0].at[0]);

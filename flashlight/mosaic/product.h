@@ -33,9 +33,11 @@ struct Product {
   int64_t operations() const;
 };
 
-// `is_frozen`: values that are known before the program runs, and are packed then.
+// `is_frozen`: values that are known before the program runs, and are packed then. Without
+// `joins_batch`, axes of the batch stay apart: two products then have the same ones.
 std::optional<Product> product_of(const cpp::Routine& routine, const cpp::Statement& statement,
-                                  const std::function<bool(size_t value)>& is_frozen);
+                                  const std::function<bool(size_t value)>& is_frozen,
+                                  bool joins_batch = true);
 
 // The same statement with one index per load and store.
 cpp::Statement flat(const cpp::Routine& routine, const cpp::Statement& statement);

@@ -52,6 +52,9 @@ std::vector<Case> attentions() {
     const Tensor triangle = where(tril(ones) > 0, ones * 0.0, Number(-kInfinity));
     add("causal " + text, attention(q, own, own * 2.0, triangle));
   }
+  const Tensor q = given("q", {3, 3, 19, 16}), k = given("k", {3, 3, 23, 16});
+  const Tensor by_head = permute(attention(q, k, sin(k)), {1, 0, 2, 3});
+  add("heads before batches", reshape(by_head, {3, 3 * 19, 16}));
   return cases;
 }
 
@@ -64,7 +67,7 @@ TEST(MosaicModels, attention_is_one_kernel) {
 
 // A layer of a transformer: heads are columns of one product.
 TEST(MosaicModels, transformer_layer) {
-  const int64_t tokens = 19, width = 24, heads = 3;
+  const int64_t tokens = 35, width = 48, heads = 3;
   const Tensor x = given("x", {2, tokens, width});
   const auto linear = [](const Tensor& y, const std::string& name, int64_t out, int64_t in) {
     return apply_one("aten::linear", {y, weight(name, {out, in}, 0.2), weight(name + "b", {out})});

@@ -1,0 +1,256 @@
+// How programs are planned: layouts, products, attention, memory.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "composit/ops/functions.h"
+#include "flashlight/cpp/fuse.h"
+#include "flashlight/cpp/lower.h"
+#include "tests/flashlight/mosaic/compare.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using namespace composit;  // NOLINT
+using test::case_of;
+using test::count;
+using test::given;
+using test::weight;
+
+const auto kNothing = [](size_t) { return false; };
+
+// The loops of a graph, nothing of it in another layout.
+cpp::Routine routine_of(const std::vector<LazyTensor>& outputs) {
+  cpp::Program program = cpp::lower(case_of("", outputs).graph, {.outline = false});
+  cpp::fuse(program);
+  return std::move(program.functions.back());
+}
+const cpp::Statement& statement(const cpp::Routine& routine, size_t step) {
+  return std::get<cpp::Nest>(routine.steps.at(step)).statement;
+}
+std::optional<Product> first_product(const Tensor& y) {
+  const cpp::Routine routine = routine_of({y.lazy()});
+  return product_of(routine, statement(routine, 0), kNothing);
+}
+
+// ---- layouts ------------------------------------------------------------------------------------
+
+TEST(MosaicLayout, sizes_in_memory) {
+  const Type type = tensor_type(DType::float32, {2, 64, 5, 7});
+  Layout layout = row_major(type);
+  EXPECT_EQ(physical_type(type, layout), type);
+  EXPECT_FALSE(has_border(layout));
+  layout.order = {0, 2, 3, 1};
+  EXPECT_EQ(physical_type(type, layout).sizes, (Dims{2, 5, 7, 64}));
+  EXPECT_FALSE(has_border(layout));
+  layout.apart = 16;  // behind the channels
+  EXPECT_EQ(physical_type(type, layout).sizes, (Dims{2, 5, 7, 80}));
+  EXPECT_FALSE(has_border(layout));
+  layout.before = {0, 0, 1, 2};
+  layout.after = {0, 0, 3, 0};
+  EXPECT_EQ(physical_type(type, layout).sizes, (Dims{2, 9, 9, 80}));
+  EXPECT_TRUE(has_border(layout));
+}
+
+TEST(MosaicLayout, zeros_behind_the_innermost_dimension_are_a_border) {
+  Layout layout = row_major(tensor_type(DType::float32, {3, 5}));
+  layout.after = {0, 1};
+  EXPECT_TRUE(has_border(layout));
+}
+
+TEST(MosaicLayout, a_program_in_terms_of_memory) {
+  const Tensor x = given("x", {3, 5});
+  cpp::Routine routine = routine_of({cumsum(exp(x) * amax(exp(x), {0}, true), 0).lazy()});
+  const auto value = static_cast<size_t>(std::find_if(routine.values.begin(), routine.values.end(),
+                                                      [](const cpp::Value& one) {
+                                                        return one.role == cpp::Role::temporary &&
+                                                               one.type.rank() == 2;
+                                                      }) -
+                                         routine.values.begin());
+  ASSERT_LT(value, routine.values.size());
+  Layout layout = row_major(routine.values[value].type);
+  layout.order = {1, 0};
+  layout.before = {0, 2};
+  lay_out(routine, {{value, layout}});
+  EXPECT_EQ(routine.values[value].type.sizes, (Dims{7, 3}));
+  size_t stores = 0;
+  for (const cpp::Step& step : routine.steps) {
+    const Store& store = std::get<cpp::Nest>(step).statement.stores[0];
+    if (store.result != value) continue;
+    EXPECT_EQ(print(store.at[0]), "i1 + 2");
+    ++stores;
+  }
+  EXPECT_EQ(stores, 1);
+}
+
+TEST(MosaicLayout, numbers_of_elements) {
+  const Type type = tensor_type(DType::float32, {4, 3, 5});
+  const Expr i = Expr::axis(0), j = Expr::axis(1);
+  const std::vector<Axis> axes = {{"", 12}, {"", 5}};
+  IndexAnalysis analysis(axes);
+  const auto at = analysis.affine(analysis.simplify(
+      {flat_index({floor_divide(i, Expr(3)), remainder(i, Expr(3)), j}, type)})[0]);
+  ASSERT_TRUE(at);  // the digits of i are i
+  EXPECT_EQ(at->coefficients, (std::vector<int64_t>{5, 1}));
+}
+
+// ---- products -----------------------------------------------------------------------------------
+
+TEST(MosaicProduct, matrices) {
+  const auto product = first_product(matmul(given("x", {33, 65}), given("y", {65, 19})));
+  ASSERT_TRUE(product);
+  EXPECT_EQ(product->size(product->rows), 33);
+  EXPECT_EQ(product->column_count(), 19);
+  EXPECT_EQ(product->size(product->terms), 65);
+  EXPECT_TRUE(product->batch.empty());
+  EXPECT_EQ(product->operations(), 2 * 33 * 65 * 19);
+}
+
+// Axes that go through memory like one are one: the batch of a linear is rows.
+TEST(MosaicProduct, axes_are_joined) {
+  const auto linear =
+      first_product(apply_one("aten::linear", {given("x", {3, 11, 65}), weight("w", {19, 65})}));
+  ASSERT_TRUE(linear);
+  EXPECT_EQ(linear->rows.size(), 1);
+  EXPECT_EQ(linear->size(linear->rows), 33);
+  const auto heads = first_product(bmm(reshape(given("x", {2, 3, 17, 20}), {6, 17, 20}),
+                                       reshape(given("y", {2, 3, 20, 18}), {6, 20, 18})));
+  ASSERT_TRUE(heads);
+  EXPECT_EQ(heads->batch.size(), 1);
+  EXPECT_EQ(heads->size(heads->batch), 6);
+}
+
+TEST(MosaicProduct, what_is_known_is_packed) {
+  const Tensor y = matmul(weight("w", {33, 65}), given("x", {65, 19}));
+  const cpp::Routine routine = routine_of({y.lazy()});
+  const auto is_weight = [&](size_t value) {
+    return routine.values[value].role == cpp::Role::weight;
+  };
+  const auto product = product_of(routine, statement(routine, 0), is_weight);
+  ASSERT_TRUE(product);
+  EXPECT_TRUE(is_weight(product->right));
+  EXPECT_EQ(product->column_count(), 33);
+}
+
+TEST(MosaicProduct, other_sums_are_none) {
+  EXPECT_FALSE(first_product(sum(given("x", {65, 65}) * given("y", {65, 65}), {1})));
+  EXPECT_FALSE(first_product(amax(given("x", {65, 65}), {1})));
+  EXPECT_FALSE(first_product(matmul(given("x", {2, 3}), given("y", {3, 2}))));  // too small
+  const auto whole = [](const char* name) { return to(given(name, {65, 65}), DType::int64); };
+  EXPECT_FALSE(first_product(matmul(whole("x"), whole("y"))));
+}
+
+// ---- attention ----------------------------------------------------------------------------------
+
+struct Attended {
+  Tensor scores, weights, result;
+};
+Attended attended(const Tensor& extra = {}, const char* queries = "q") {
+  const Tensor q = given(queries, {3, 35, 16}), k = given("k", {3, 37, 16}),
+               v = given("v", {3, 37, 24});
+  Attended one;
+  one.scores = bmm(q, transpose(k, 1, 2)) * 0.25;
+  if (extra.defined()) one.scores = one.scores + extra;
+  one.weights = softmax(one.scores, -1);
+  one.result = bmm(one.weights, v);
+  return one;
+}
+size_t attentions(const std::vector<LazyTensor>& outputs) {
+  return count(plan_of(case_of("", outputs).graph), Kernel::Form::attention);
+}
+
+TEST(MosaicAttention, is_recognised) {
+  EXPECT_EQ(attentions({attended().result.lazy()}), 1);
+  EXPECT_EQ(attentions({attended(given("m", {35, 37})).result.lazy()}), 1);
+  EXPECT_EQ(attentions({attended(given("m", {3, 1, 37})).result.lazy()}), 1);
+  const Attended two = attended(given("m", {37}), "other");
+  EXPECT_EQ(attentions({two.result.lazy(), attended().result.lazy()}), 2);
+}
+
+TEST(MosaicAttention, scores_that_somebody_else_reads_stay) {
+  const Attended one = attended();
+  EXPECT_EQ(attentions({one.result.lazy(), one.scores.lazy()}), 0);
+  EXPECT_EQ(attentions({one.result.lazy(), one.weights.lazy()}), 0);
+  EXPECT_EQ(attentions({one.result.lazy(), sum(one.weights, {0}).lazy()}), 0);
+}
+
+TEST(MosaicAttention, other_softmaxes_are_none) {
+  const Tensor q = given("q", {3, 35, 16}), k = given("k", {3, 35, 16}),
+               v = given("v", {3, 35, 24});
+  const Tensor scores = bmm(q, transpose(k, 1, 2));
+  EXPECT_EQ(attentions({bmm(softmax(scores, 1), v).lazy()}), 0);
+  EXPECT_EQ(attentions({bmm(transpose(softmax(scores, 2), 1, 2), v).lazy()}), 0);
+  EXPECT_EQ(attentions({bmm(exp(scores) / sum(scores, {2}, true), v).lazy()}), 0);
+  EXPECT_EQ(attentions({bmm(relu(scores), v).lazy()}), 0);
+  EXPECT_EQ(attentions({bmm(softmax(q, 2), transpose(k, 1, 2)).lazy()}), 0);
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+Plan chain() {
+  Tensor x = given("x", {64, 96});
+  for (int i = 0; i < 6; ++i) {
+    const std::string name(1, static_cast<char>('a' + i));
+    const Tensor y = apply_one("aten::linear", {x, weight(name, {96, 96}, 0.1)});
+    x = i % 2 == 0 ? relu(y) : relu(y) + x;
+  }
+  return plan_of(case_of("", {softmax(x, 0).lazy()}).graph);
+}
+
+TEST(MosaicPlan, memory_is_used_again) {
+  const Plan plan = chain();
+  EXPECT_LT(plan.arena_bytes, plan.sum_bytes / 2);
+  EXPECT_GE(plan.arena_bytes, plan.least_bytes);
+  EXPECT_LE(static_cast<double>(plan.arena_bytes), 1.02 * static_cast<double>(plan.least_bytes));
+}
+
+// No two values that live at the same time share bytes; as the kernels touch them.
+TEST(MosaicPlan, values_do_not_overlap) {
+  const Plan plan = chain();
+  const size_t values = plan.routine.values.size();
+  std::vector<size_t> first(values, plan.run.size()), last(values, 0);
+  for (size_t kernel = 0; kernel < plan.run.size(); ++kernel) {
+    std::vector<size_t> touched;
+    for (const size_t step : plan.run[kernel].steps) {
+      for (const size_t value : cpp::reads(plan.routine.steps[step])) touched.push_back(value);
+      for (const size_t value : cpp::writes(plan.routine.steps[step])) touched.push_back(value);
+    }
+    for (const size_t value : touched) {
+      first[value] = std::min(first[value], kernel);
+      last[value] = std::max(last[value], kernel);
+    }
+  }
+  size_t placed = 0;
+  for (size_t a = 0; a < values; ++a)
+    for (size_t b = a + 1; b < values; ++b) {
+      if (plan.homes[a] != Home::arena || plan.homes[b] != Home::arena) continue;
+      if (last[a] < first[b] || last[b] < first[a]) continue;
+      const int64_t a_end = plan.offsets[a] + plan.routine.values[a].type.nbytes(),
+                    b_end = plan.offsets[b] + plan.routine.values[b].type.nbytes();
+      EXPECT_TRUE(a_end <= plan.offsets[b] || b_end <= plan.offsets[a]) << a << " and " << b;
+      ++placed;
+    }
+  EXPECT_GT(placed, 0);
+}
+
+TEST(MosaicPlan, what_depends_on_weights_alone_is_prepared) {
+  const Tensor x = given("x", {9, 65}), w = weight("w", {65, 65}), v = weight("v", {65});
+  const Plan plan = plan_of(case_of("", {matmul(x, tanh(w) * v).lazy()}).graph);
+  EXPECT_EQ(plan.run.size(), 1);
+  EXPECT_GT(plan.prepared_bytes, 0);
+  const Plan anew = plan_of(case_of("", {matmul(x, tanh(w) * v).lazy()}).graph, {.freeze = false});
+  EXPECT_GT(anew.run.size(), 1);
+  EXPECT_EQ(anew.prepare.size(), 0);
+}
+
+// One of its writers needs the input.
+TEST(MosaicPlan, parts_of_weights_and_inputs_are_not_prepared) {
+  const Tensor x = given("x", {9, 65}), w = weight("w", {9, 65});
+  const Tensor both = cat({tanh(w), tanh(x)}, 0);
+  const test::Case one = case_of("concat", {softmax(both, 0).lazy()});
+  EXPECT_EQ(plan_of(one.graph).prepare.size(), 0);
+  EXPECT_EQ(test::differences({one}), "");
+}
+
+}  // namespace
+}  // namespace flashlight::mosaic
