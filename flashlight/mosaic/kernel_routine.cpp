@@ -1,8 +1,11 @@
 #include "flashlight/mosaic/kernel_routine.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
+#include "composit/ad/affine.h"
+#include "composit/ad/stores.h"
 #include "flashlight/cpp/renumber.h"
 #include "flashlight/cpp/schedule.h"
 
@@ -18,6 +21,19 @@ std::string local_name(const Value& value, const char* letter) {
   if (value.role != Role::weight) return letter;
   const size_t dot = value.name.find_last_of('.');
   return dot == std::string::npos ? value.name : value.name.substr(dot + 1);
+}
+
+// Whether no two rounds of a loop write the same element, as stores that add to what is there may.
+bool rounds_are_apart(const cpp::Statement& statement, size_t loop) {
+  composit::IndexAnalysis analysis(statement.axes);
+  return std::all_of(
+      statement.stores.begin(), statement.stores.end(), [&](const composit::Store& store) {
+        const bool has_loop =
+            std::any_of(store.at.begin(), store.at.end(), [&](const composit::Expr& index) {
+              return index.kind() == composit::ExprKind::axis && index.number() == loop;
+            });
+        return has_loop || composit::injective(store.at, composit::store_axes(statement), analysis);
+      });
 }
 
 }  // namespace
@@ -61,7 +77,12 @@ KernelRoutine kernel_routine(const cpp::Routine& whole, const std::vector<size_t
 
 int64_t shared_trips(const cpp::Routine& kernel) {
   const cpp::Schedule schedule = cpp::schedule_of(kernel);
-  return schedule.items.size() == 1 ? schedule.items[0].extent : 0;
+  if (schedule.items.size() != 1 || !schedule.items[0].is_loop()) return 0;
+  for (size_t step = 0; step < kernel.steps.size(); ++step) {
+    const auto* nest = std::get_if<cpp::Nest>(&kernel.steps[step]);
+    if (nest == nullptr || !rounds_are_apart(nest->statement, schedule.order[step][0])) return 0;
+  }
+  return schedule.items[0].extent;
 }
 
 }  // namespace flashlight::mosaic

@@ -185,6 +185,32 @@ TEST(MosaicAttention, other_softmaxes_are_none) {
   EXPECT_EQ(attentions({bmm(softmax(q, 2), transpose(k, 1, 2)).lazy()}), 0);
 }
 
+// ---- loops --------------------------------------------------------------------------------------
+
+// By the numbers of trips that threads divide.
+std::vector<int64_t> trips(const Tensor& y) {
+  std::vector<int64_t> all;
+  for (const Kernel& kernel : plan_of(case_of("", {y.lazy()}).graph).run)
+    if (kernel.form == Kernel::Form::loops) all.push_back(kernel.trips);
+  return all;
+}
+
+TEST(MosaicLoops, threads_divide_rounds_that_are_apart) {
+  const Tensor x = given("x", {40, 30});
+  EXPECT_EQ(trips(tanh(x)), (std::vector<int64_t>{40}));
+  EXPECT_EQ(trips(softmax(x, 1)), (std::vector<int64_t>{40}));
+  EXPECT_EQ(trips(cumsum(x, 1)), (std::vector<int64_t>{40}));
+  EXPECT_EQ(trips(transpose(x, 0, 1)), (std::vector<int64_t>{30}));
+}
+
+// Rows of x are added to rows that an index says: two threads might add to the same one.
+TEST(MosaicLoops, rounds_that_may_meet_are_one_threads) {
+  const Tensor x = given("x", {40, 30}), rows = to(abs(given("i", {40}, 9)), DType::int64);
+  const std::vector<int64_t> all =
+      trips(apply_one("aten::index_add", {zeros({10, 30}, DType::float32), 0, rows, x, 1}));
+  EXPECT_EQ(std::count(all.begin(), all.end(), 40), 0);
+}
+
 // ---- memory -------------------------------------------------------------------------------------
 
 Plan chain() {
