@@ -1,9 +1,11 @@
 // Pieces of models as kernels: attention, norms, images, and what lies between products.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "composit/ops/functions.h"
+#include "composit/ops/native.h"
 #include "tests/flashlight/mosaic/compare.h"
 
 namespace flashlight::mosaic {
@@ -149,6 +151,32 @@ TEST(MosaicModels, images_between_convolutions) {
                                                  weight("l", {12, 12})}),
                       {2, 6, 8, 12}),
               {0, 3, 1, 2}));
+  EXPECT_EQ(differences(cases), "");
+}
+
+// Memory of one thread, of each, and values that stand in the text.
+TEST(MosaicModels, memory_and_constants) {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& text, const Tensor& y) {
+    cases.push_back(case_of(text, {y.lazy()}));
+  };
+  const Tensor x = given("x", {7, 9001});
+  add("rows that are too long for the stack", softmax(x * 2.0, 1));
+  add("and for each head", softmax(given("y", {3, 5, 9001}), -1) * given("z", {3, 1, 9001}));
+  std::vector<double> numbers;
+  for (int i = 0; i < 65 * 65; ++i) numbers.push_back(std::sin(i));
+  const Tensor table = constant(array_of(tensor_type(DType::float32, {65, 65}), numbers));
+  add("a constant as weights", matmul(given("m", {9, 65}), table));
+  add("a constant beside weights", matmul(weight("w", {9, 65}), table) + given("n", {9, 65}));
+  add("weights alone", softmax(matmul(weight("w", {9, 65}), weight("v", {65, 65})), 1));
+  const Tensor k = weight("k", {9, 3, 3, 3}), image = weight("i", {1, 3, 8, 8});
+  const Tensor known = apply_one(
+      "aten::convolution",
+      {image, k, ArgumentValue(), Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, false, Ints{0, 0}, 1});
+  add("a convolution of weights", relu(known) + given("r", {1, 9, 8, 8}));
+  add("and one of that", conv3x3(relu(known), "z", 5) + given("s", {1, 5, 8, 8}));
+  add("extents of 1", matmul(given("o", {1, 65}), weight("p", {65, 1})) * weight("q", {1, 1}));
+  add("nothing", cat({given("e", {0, 4}), given("f", {3, 4})}, 0));
   EXPECT_EQ(differences(cases), "");
 }
 
