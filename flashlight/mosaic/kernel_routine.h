@@ -20,8 +20,8 @@ struct KernelRoutine {
 KernelRoutine kernel_routine(const cpp::Routine& whole, const std::vector<size_t>& steps,
                              const std::function<bool(size_t value)>& is_inside);
 
-// The trips of the only outermost loop of these steps; 0 where they are anything else, and where its
-// rounds have to follow each other.
+// The trips of the only outermost loop of these steps; 0 where they are anything else, and where
+// its rounds have to follow each other.
 int64_t shared_trips(const cpp::Routine& kernel);
 
 }  // namespace flashlight::mosaic

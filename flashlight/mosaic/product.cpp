@@ -111,6 +111,19 @@ bool is_plain(const Expr& side, const Expr& domain, composit::DType dtype) {
   return side.kind() == ExprKind::load && side.dtype() == dtype && !domain.defined();
 }
 
+// Whether an index moves with a place and with the terms: neighbours read the same elements.
+bool has_window(const Expr& side, const std::vector<size_t>& places,
+                const std::vector<size_t>& terms) {
+  return std::any_of(side.arguments().begin(), side.arguments().end(), [&](const Expr& index) {
+    const std::vector<size_t> axes = cpp::axes_in(index);
+    const auto has_one_of = [&](const std::vector<size_t>& some) {
+      return std::any_of(some.begin(), some.end(),
+                         [&](size_t axis) { return std::count(axes.begin(), axes.end(), axis); });
+    };
+    return has_one_of(places) && has_one_of(terms);
+  });
+}
+
 // Index expressions in common forms; axes keep their numbers.
 Statement with_simple_indices(Statement statement) {
   IndexAnalysis analysis(statement.axes);
@@ -148,6 +161,17 @@ Statement flat(const cpp::Routine& routine, const Statement& statement) {
   return with_simple_indices(std::move(now));
 }
 
+void choose_rows(cpp::Contraction& of, const std::function<bool(size_t value)>& is_frozen) {
+  const bool left = is_frozen(of.left.number()), right = is_frozen(of.right.number());
+  const bool wrong = left != right ? left
+                                   : has_window(of.right, of.columns, of.terms) &&
+                                         !has_window(of.left, of.rows, of.terms);
+  if (!wrong) return;
+  std::swap(of.left, of.right);
+  std::swap(of.left_domain, of.right_domain);
+  std::swap(of.rows, of.columns);
+}
+
 std::optional<Product> product_of(const cpp::Routine& routine, const Statement& statement,
                                   const std::function<bool(size_t value)>& is_frozen,
                                   bool joins_batch) {
@@ -159,11 +183,7 @@ std::optional<Product> product_of(const cpp::Routine& routine, const Statement& 
   if (!is_real(dtype) || !is_plain(sides->left, sides->left_domain, dtype) ||
       !is_plain(sides->right, sides->right_domain, dtype))
     return std::nullopt;
-  const bool left = is_frozen(sides->left.number()), right = is_frozen(sides->right.number());
-  if (left && !right) {
-    std::swap(sides->left, sides->right);
-    std::swap(sides->rows, sides->columns);
-  }
+  choose_rows(*sides, is_frozen);
   Product product;
   product.left = sides->left.number();
   product.right = sides->right.number();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "composit/ad/affine.h"
+#include "flashlight/cpp/contraction.h"
 #include "flashlight/cpp/program.h"
 
 namespace flashlight::mosaic {
@@ -32,6 +33,10 @@ struct Product {
   // Multiplications and additions.
   int64_t operations() const;
 };
+
+// Which side is read by rows is the left one behind this: of two, one that is known is packed, and
+// windows, whose pixels a packed side would repeat, are not.
+void choose_rows(cpp::Contraction& of, const std::function<bool(size_t value)>& is_frozen);
 
 // `is_frozen`: values that are known before the program runs, and are packed then. Without
 // `joins_batch`, axes of the batch stay apart: two products then have the same ones.

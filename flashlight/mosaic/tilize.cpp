@@ -6,6 +6,7 @@
 #include "composit/ad/affine.h"
 #include "flashlight/cpp/contraction.h"
 #include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/product.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -73,11 +74,7 @@ class Tilizer {
     if (!contraction || contraction->left.kind() != ExprKind::load ||
         contraction->right.kind() != ExprKind::load)
       return std::nullopt;
-    if (is_frozen_(contraction->left.number()) && !is_frozen_(contraction->right.number())) {
-      std::swap(contraction->left, contraction->right);
-      std::swap(contraction->left_domain, contraction->right_domain);
-      std::swap(contraction->rows, contraction->columns);
-    }
+    choose_rows(*contraction, is_frozen_);
     return Sides{*contraction};
   }
 

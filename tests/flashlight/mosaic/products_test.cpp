@@ -165,6 +165,8 @@ TEST(MosaicProducts, values_with_several_readers) {
                none = convolution(h, w, {});
   add("paddings", {narrow.lazy(), (wide + narrow).lazy(), none.lazy()});
   add("paddings and the value", {(narrow + h).lazy(), wide.lazy(), h.lazy()});
+  const Tensor v = given("v", {17, 17, 3, 3}, 0.1);
+  add("weights of the caller", {convolution(convolution(x, v, {.padding = {1, 1}}), v, {}).lazy()});
   add("paddings of an input", {convolution(x, w, {.padding = {1, 1}}).lazy(),
                                convolution(x, w, {.padding = {2, 2}}).lazy(), exp(x).lazy()});
   const Tensor m = given("m", {9, 39}), tied = weight("t", {39, 39}, 0.1);
@@ -188,6 +190,10 @@ TEST(MosaicProducts, are_recognised) {
   EXPECT_EQ(products(relu(
                 convolution(relu(convolution(x, w, {.padding = {1, 1}})), w, {.padding = {1, 1}}))),
             2);
+  // Windows are read where they lie, and not packed, whatever is known.
+  EXPECT_EQ(products(convolution(x, given("v", {17, 17, 3, 3}), {.padding = {1, 1}})), 1);
+  EXPECT_EQ(products(convolution(x, w, {.stride = {2, 2}, .padding = {1, 1}})), 1);
+  EXPECT_EQ(products(convolution(x, w, {.transposed = true})), 1);
   EXPECT_EQ(products(matmul(given("a", {5, 70}), weight("b", {70, 90}))), 1);
   EXPECT_EQ(products(bmm(given("a", {3, 15, 17}), given("b", {3, 17, 19}))), 1);
   EXPECT_EQ(products(given("a", {5, 7}) * weight("b", {5, 7})), 0);

@@ -79,8 +79,8 @@ class RandomNetwork {
 };
 
 TEST(MosaicConvolutions, random_networks) {
-  const char* more = std::getenv("FLASHLIGHT_FUZZ_PROGRAMS");
-  const uint64_t networks = more == nullptr ? 40 : std::strtoull(more, nullptr, 10);
+  const bool nightly = std::getenv("FLASHLIGHT_FUZZ_PROGRAMS") != nullptr;
+  const uint64_t networks = nightly ? 2000 : 40;
   constexpr uint64_t kBatch = 40;
   for (uint64_t begin = 0; begin < networks; begin += kBatch) {
     std::vector<Case> cases;
