@@ -49,7 +49,7 @@ class Planner {
       return value < frozen_.size() && frozen_[value];
     };
     plan_.layouts = tilize(plan_.routine, is_frozen);
-    frozen_.resize(plan_.routine.values.size());
+    find_frozen(graph);  // copies, too
     make_kernels(is_frozen);
     find_homes();
     add_scratch();
