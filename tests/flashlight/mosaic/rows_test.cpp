@@ -1,6 +1,7 @@
 // Every sample of every row as kernels: what is emitted computes what the row defines.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 
 #include "composit/ir/error.h"
@@ -31,11 +32,13 @@ Case applied(const Operation& operation, const std::string& text, DType floats) 
   return one;
 }
 
+// All are planned; every other one is compiled, and by the nightly preset all.
 TEST(MosaicRows, float32) {
   constexpr size_t kBatch = 150;
+  const size_t step = std::getenv("FLASHLIGHT_FUZZ_PROGRAMS") == nullptr ? 2 : 1;
   std::vector<Case> batch;
   std::map<std::string, int> refused;
-  size_t count = 0;
+  size_t count = 0, planned = 0;
   const auto flush = [&] {
     EXPECT_EQ(test::differences(batch, {.flags = {"-O0"}}), "");
     count += batch.size();
@@ -47,7 +50,7 @@ TEST(MosaicRows, float32) {
       try {
         Case one = applied(*operation, text, DType::float32);
         plan_of(one.graph);
-        batch.push_back(std::move(one));
+        if (planned++ % step == 0) batch.push_back(std::move(one));
       } catch (const UserError& error) {
         ++refused[error.what()];
       } catch (const std::exception& error) {
@@ -58,8 +61,9 @@ TEST(MosaicRows, float32) {
   }
   flush();
   for (const auto& [what, times] : refused) ADD_FAILURE() << times << " x " << what;
-  std::cout << count << " cases\n";
-  EXPECT_GT(count, 1000);
+  std::cout << planned << " cases, " << count << " of them compiled\n";
+  EXPECT_GT(planned, 1000);
+  EXPECT_GE(count, planned / 2);
 }
 
 }  // namespace
