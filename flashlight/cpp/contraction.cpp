@@ -11,9 +11,8 @@ namespace {
 using composit::AxisKind;
 using composit::Function;
 
-// Multiplications below which loops are as fast, and shorter than which no side of a product is.
+// Multiplications below which loops are as fast.
 constexpr int64_t kLeastWork = 4096;
-constexpr int64_t kLeastSide = 4;
 
 // Rows and columns that keep fl::product busy.
 constexpr int64_t kLeastLargeSide = 64;
@@ -33,8 +32,8 @@ Expr product_of(const std::vector<Expr>& factors) {
 
 class Recognizer {
  public:
-  explicit Recognizer(const Statement& statement)
-      : statement_(statement), analysis_(statement.axes) {}
+  Recognizer(const Statement& statement, int64_t least_side)
+      : statement_(statement), least_side_(least_side), analysis_(statement.axes) {}
 
   std::optional<Contraction> run() {
     if (!is_sum(statement_)) return std::nullopt;
@@ -179,7 +178,7 @@ class Recognizer {
   bool is_worth_it() const {
     const int64_t rows = size(result_.rows), columns = size(result_.columns),
                   terms = size(result_.terms);
-    return rows >= kLeastSide && columns >= kLeastSide && terms >= kLeastSide &&
+    return rows >= least_side_ && columns >= least_side_ && terms >= least_side_ &&
            rows * columns * terms >= kLeastWork;
   }
 
@@ -204,6 +203,7 @@ class Recognizer {
   }
 
   const Statement& statement_;
+  const int64_t least_side_;
   composit::IndexAnalysis analysis_;
   std::vector<std::vector<size_t>> axes_;  // of each factor
   size_t reductions_ = 0;
@@ -212,8 +212,8 @@ class Recognizer {
 
 }  // namespace
 
-std::optional<Contraction> contraction_of(const Statement& statement) {
-  return Recognizer(statement).run();
+std::optional<Contraction> contraction_of(const Statement& statement, int64_t least_side) {
+  return Recognizer(statement, least_side).run();
 }
 
 }  // namespace flashlight::cpp

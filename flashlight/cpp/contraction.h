@@ -29,7 +29,11 @@ struct Contraction {
   std::vector<Expr> term_limits = {}, column_limits = {};
 };
 
+// Rows, columns and terms that a product has at least, for fl::product to be worth it.
+constexpr int64_t kLeastSide = 4;
+
 // Nothing for sums so small, or in such a dtype, that plain loops do as well.
-std::optional<Contraction> contraction_of(const Statement& statement);
+std::optional<Contraction> contraction_of(const Statement& statement,
+                                          int64_t least_side = kLeastSide);
 
 }  // namespace flashlight::cpp

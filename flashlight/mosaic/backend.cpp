@@ -80,19 +80,25 @@ struct Compiled::State {
 
 namespace {
 
-// Planned and emitted graphs as one unit.
+// Several graphs as one unit; one as its own.
 toolchain::Library library_of(const std::vector<Source>& emitted, const CompileOptions& options) {
   toolchain::Sources sources;
   sources.headers = {{cpp::kRuntimeName, cpp::runtime_text()}, {kRuntimeName, runtime_text()}};
-  toolchain::SourceFile unit = {"kernels.cpp", ""};
+  toolchain::SourceFile all = {"programs.cpp", ""};
   std::set<std::string> headers;
   for (const Source& source : emitted) {
-    unit.text += source.text;
+    all.text += source.text;
     headers.insert(source.headers.begin(), source.headers.end());
   }
   for (const std::string& header : headers)
     sources.headers.push_back({header, cpp::runtime_header(header)});
-  sources.units.push_back(std::move(unit));
+  if (emitted.size() == 1) {
+    for (size_t i = 0; i < emitted[0].units.size(); ++i)
+      sources.units.push_back(
+          {i == 0 ? "program.cpp" : "kernels_" + std::to_string(i) + ".cpp", emitted[0].units[i]});
+  } else {
+    sources.units.push_back(std::move(all));
+  }
   toolchain::CompileOptions build = {.flags = cpp::default_flags(), .progress = options.progress};
   build.flags.push_back("-mprefer-vector-width=512");
   build.flags.push_back("-pthread");

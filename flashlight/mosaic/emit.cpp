@@ -48,20 +48,74 @@ class Emitter {
     for (const size_t value : routine.results)
       names_[value] = composit::unused_name(cpp::identifier(routine.values[value].name), taken_);
     const Code prepare = calls(plan_.prepare, false), body = calls(plan_.run, true);
-    std::string text = std::string("#include \"") + kRuntimeName + "\"\n";
-    for (const std::string& header : source_.headers) text += "#include \"" + header + "\"\n";
-    text += "\nnamespace " + source_.name + " {\n" + cpp::str(weights());
-    for (const Code& called : CalledFunctions(plan_).write())
-      text += "\n" + cpp::formatted(cpp::str(called));
-    for (const std::string& kernel : kernels_) text += "\n" + kernel;
-    text += "\n" + function("prepare", prepare_parameters(), prepare);
-    text += "\n" + function("run", run_parameters(), body);
-    text += "\n}  // namespace " + source_.name + "\n\n" + entries();
-    source_.text = std::move(text);
+    std::string called;
+    for (const Code& one : CalledFunctions(plan_).write())
+      called += "\n" + cpp::formatted(cpp::str(one));
+    const std::string main = "\n" + function("prepare", prepare_parameters(), prepare) + "\n" +
+                             function("run", run_parameters(), body);
+    source_.text = opening() + cpp::str(weights()) + called + all_of(kernels_) + main + closing() +
+                   "\n" + entries();
+    // What kernels call stands in one unit with them.
+    const std::vector<std::vector<std::string>> groups =
+        called.empty() ? groups_of_kernels() : std::vector<std::vector<std::string>>();
+    source_.units = {source_.text};
+    if (groups.empty()) return std::move(source_);
+    source_.units = {opening() + tiles() + cpp::str(weights()) + declarations() + main + closing() +
+                     "\n" + entries()};
+    for (const std::vector<std::string>& group : groups)
+      source_.units.push_back("#define FLASHLIGHT_TILES_ELSEWHERE\n" + opening() + all_of(group) +
+                              closing());
     return std::move(source_);
   }
 
  private:
+  // Characters of kernels that one unit is worth, and how many of them at most.
+  static constexpr size_t kUnitSize = 6000, kMostUnits = 6;
+
+  std::string opening() const {
+    std::string text = std::string("#include \"") + kRuntimeName + "\"\n";
+    for (const std::string& header : source_.headers) text += "#include \"" + header + "\"\n";
+    return text + "\nnamespace " + source_.name + " {\n";
+  }
+  std::string closing() const { return "\n}  // namespace " + source_.name + "\n"; }
+  static std::string all_of(const std::vector<std::string>& kernels) {
+    std::string text;
+    for (const std::string& kernel : kernels) text += "\n" + kernel;
+    return text;
+  }
+
+  // Kernels in groups of about the same size; none where one unit does.
+  std::vector<std::vector<std::string>> groups_of_kernels() const {
+    const size_t size = all_of(kernels_).size(), count = std::min(kMostUnits, size / kUnitSize);
+    std::vector<std::vector<std::string>> groups(count);
+    size_t before = 0;
+    for (const std::string& kernel : kernels_) {
+      if (count > 0) groups[std::min(count - 1, before * count / size)].push_back(kernel);
+      before += kernel.size() + 1;
+    }
+    std::erase_if(groups, [](const auto& group) { return group.empty(); });
+    return groups;
+  }
+  // The tiles for all units.
+  std::string tiles() const {
+    const std::string kernels = all_of(kernels_);
+    std::string text;
+    for (const char* type : {"float", "double"})
+      if (kernels.find(std::string("<") + type + ">(") != std::string::npos)
+        text += std::string("FLASHLIGHT_TILES(") + type + ");\n";
+    return text.empty() ? text
+                        : "}  // namespace " + source_.name + "\n\n" + text + "\nnamespace " +
+                              source_.name + " {\n";
+  }
+  std::string declarations() const {
+    std::string text = "\n";
+    for (const std::string& kernel : kernels_) {
+      const size_t begin = kernel.find("void "), end = kernel.find(") {\n");
+      text += kernel.substr(begin, end + 1 - begin) + ";\n";
+    }
+    return text;
+  }
+
   const cpp::Value& value(size_t number) const { return plan_.routine.values[number]; }
 
   Code weights() const {

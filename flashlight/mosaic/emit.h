@@ -22,6 +22,8 @@ struct Source {
   // `times`: nullptr, or room for a number per kernel of plan.run that is timed, and one more.
   // nullptr, or what is wrong.
   std::string prepare_name, run_name;
+  // The same text as translation units that compile side by side, in so many that none takes long.
+  std::vector<std::string> units;
   std::vector<size_t> arguments, weights;  // inputs of the routine that are passed, in this order
   std::vector<composit::Array> constants;  // by place among `weights`: those that are no inputs
   std::vector<cpp::EmittedLines> origins;

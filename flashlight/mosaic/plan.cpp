@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "composit/ad/affine.h"
 #include "composit/ir/error.h"
 #include "flashlight/cpp/arena.h"
 #include "flashlight/cpp/contraction.h"
@@ -12,6 +13,8 @@
 #include "flashlight/mosaic/fold.h"
 #include "flashlight/mosaic/kernel_routine.h"
 #include "flashlight/mosaic/loops_writer.h"
+#include "flashlight/mosaic/reductions.h"
+#include "flashlight/mosaic/split_axes.h"
 #include "flashlight/mosaic/tilize.h"
 
 namespace flashlight::mosaic {
@@ -21,16 +24,23 @@ using cpp::Role;
 using cpp::Routine;
 using cpp::Step;
 
+// Whether both sides of a product lie in memory so that their places are sums of what each axis
+// gives; what only takes axes apart can be made so.
+bool is_plain(const cpp::Statement& statement) {
+  const auto product = cpp::contraction_of(statement, kLeastSide);
+  if (!product) return false;
+  for (const composit::Expr* side : {&product->left, &product->right}) {
+    if (side->kind() != composit::ExprKind::load) return false;
+    composit::IndexAnalysis analysis(statement.axes);
+    for (const composit::Expr& index : side->arguments())
+      if (!analysis.affine(index)) return false;
+  }
+  return true;
+}
+
 // A product keeps its shape: what would have to be computed for each element of a side is memory.
 bool stays_product(const cpp::Statement& before, const cpp::Statement& after) {
-  const auto is_plain = [](const cpp::Contraction& product) {
-    return product.left.kind() == composit::ExprKind::load &&
-           product.right.kind() == composit::ExprKind::load;
-  };
-  const auto was = cpp::contraction_of(before);
-  if (!was || !is_plain(*was)) return true;
-  const auto now = cpp::contraction_of(after);
-  return now && is_plain(*now);
+  return !is_plain(before) || is_plain(with_split_axes(after));
 }
 
 class Planner {
@@ -44,12 +54,14 @@ class Planner {
     plan_.routine = std::move(program.functions.back());
     program.functions.pop_back();
     plan_.functions = with_arguments(std::move(program.functions));
+    split_axes(plan_.routine);
     find_frozen(graph);
     const auto is_frozen = [this](size_t value) {
       return value < frozen_.size() && frozen_[value];
     };
     plan_.layouts = tilize(plan_.routine, is_frozen);
-    find_frozen(graph);  // copies, too
+    split_reductions(plan_.routine);
+    find_frozen(graph);  // copies and parts of sums, too
     make_kernels(is_frozen);
     find_homes();
     add_scratch();
@@ -172,23 +184,27 @@ class Planner {
     const bool frozen = is_frozen(product.right);
     const std::optional<size_t> factor =
         frozen && product.batch.empty() ? fold_factor(product, is_frozen) : std::nullopt;
-    const std::string key = packing_key(product) + (factor ? "*" + std::to_string(*factor) : "");
+    const int winograd = frozen && options_.winograd ? winograd_of(product) : 0;
+    const std::string key = packing_key(product) + (factor ? "*" + std::to_string(*factor) : "") +
+                            "w" + std::to_string(winograd);
     auto packed = packed_.find(key);
     if (packed == packed_.end() || !frozen) {
-      const size_t value = add_panels(product);
+      const size_t value = add_panels(product, winograd);
       packed = packed_.insert_or_assign(key, value).first;
       (frozen ? plan_.prepare : plan_.run)
           .push_back({.form = Kernel::Form::pack,
                       .steps = {},
                       .product = product,
                       .packed = value,
+                      .winograd = winograd,
                       .factor = factor});
       frozen_[value] = frozen;
     }
     plan_.run.push_back({.form = Kernel::Form::product,
                          .steps = {step},
                          .product = std::move(product),
-                         .packed = packed->second});
+                         .packed = packed->second,
+                         .winograd = winograd});
   }
   // Moves what its columns are multiplied with into the packed side: the value that holds that.
   std::optional<size_t> fold_factor(Product& product,
@@ -241,11 +257,21 @@ class Planner {
     for (const size_t axis : product.terms) add(axis);
     return key + "/" + std::to_string(product.right_at.constant);
   }
-  size_t add_panels(const Product& product) {
+  // Pixels of a Winograd tile, by what was measured: F(4x4) pays where there are many of them,
+  // F(2x2) as long as there are more than a few, for it reads more weights.
+  static int winograd_of(const Product& product) {
+    if (!is_3x3(product) || product.extent(product.terms[2]) < 32 || product.column_count() < 32)
+      return 0;
+    const int64_t side = std::min(product.extent(product.rows[0]), product.extent(product.rows[1]));
+    return side >= 28 ? 4 : side >= 7 ? 2 : 0;
+  }
+  size_t add_panels(const Product& product, int winograd) {
     Routine& routine = plan_.routine;
     const int64_t columns = (product.column_count() + kMostColumns - 1) / kMostColumns;
-    const composit::Dims sizes = {product.size(product.batch), columns, product.size(product.terms),
-                                  kMostColumns};
+    const int64_t terms = winograd == 0
+                              ? product.size(product.terms)
+                              : (winograd + 2) * (winograd + 2) * product.extent(product.terms[2]);
+    const composit::Dims sizes = {product.size(product.batch), columns, terms, kMostColumns};
     const composit::DType dtype = routine.values[product.right].type.dtype;
     routine.values.push_back({composit::tensor_type(dtype, sizes),
                               Role::temporary,

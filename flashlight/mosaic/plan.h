@@ -33,7 +33,9 @@ struct Kernel {
   int64_t trips = 0;                    // of the loop that is divided; 0: one thread does all
   std::optional<Product> product = {};  // product, pack
   std::optional<Attention> attention = {};
-  size_t packed = 0;                   // the value that holds the panels: product, pack
+  size_t packed = 0;  // the value that holds the panels: product, pack
+  // product, pack: tiles of so many pixels are computed by Winograd's algorithm; 0: directly
+  int winograd = 0;
   std::optional<size_t> factor = {};   // pack: the value that its columns are multiplied with
   size_t value = 0;                    // border
   std::optional<size_t> scratch = {};  // a value that is memory for what one thread does alone
@@ -66,6 +68,9 @@ struct PlanOptions {
   // Whether parameters and buffers that the graph does not write keep the values they have at
   // preparation.
   bool freeze = true;
+  // Whether convolutions may be computed by Winograd's algorithm, whose rounding errors are those
+  // of other sums.
+  bool winograd = true;
 };
 
 // UserError that lists all operations there is no code for.

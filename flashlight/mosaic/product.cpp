@@ -149,6 +149,17 @@ int64_t Product::operations() const {
   return 2 * size(batch) * size(rows) * column_count() * size(terms);
 }
 
+bool is_3x3(const Product& product) {
+  if (!product.batch.empty() || product.rows.size() != 2 || product.terms.size() != 3 ||
+      !product.columns)
+    return false;
+  const auto step = [&](size_t axis) { return product.left_at.coefficients[axis]; };
+  const size_t line = product.terms[0], pixel = product.terms[1], channel = product.terms[2];
+  return product.extent(line) == 3 && product.extent(pixel) == 3 && step(channel) == 1 &&
+         step(line) == step(product.rows[0]) && step(pixel) == step(product.rows[1]) &&
+         step(line) % step(pixel) == 0;
+}
+
 Statement flat(const cpp::Routine& routine, const Statement& statement) {
   Statement now = statement;
   for (composit::Store& store : now.stores)
@@ -175,7 +186,7 @@ void choose_rows(cpp::Contraction& of, const std::function<bool(size_t value)>& 
 std::optional<Product> product_of(const cpp::Routine& routine, const Statement& statement,
                                   const std::function<bool(size_t value)>& is_frozen,
                                   bool joins_batch) {
-  auto sides = cpp::contraction_of(statement);
+  auto sides = cpp::contraction_of(statement, kLeastSide);
   if (!sides || statement.stores.size() != 1 || statement.stores[0].add ||
       !sides->term_limits.empty() || !sides->column_limits.empty())
     return std::nullopt;

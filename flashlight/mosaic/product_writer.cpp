@@ -17,6 +17,9 @@ using cpp::statement;
 // than activations that they exchange.
 constexpr int64_t kFewRows = 64, kManyColumns = 128;
 
+// Images so narrow have few tiles: threads share outputs.
+constexpr int64_t kFewPixels = 14;
+
 std::vector<size_t> without_last(std::vector<size_t> axes) {
   if (!axes.empty()) axes.pop_back();
   return axes;
@@ -38,8 +41,13 @@ class ProductWriter {
     for (const Expr& part : composit::parts_of({product_.statement.stores[0].value}))
       if (part.kind() == ExprKind::load) flat_.add(part.number());
     flat_.add(result, "y");
-    Code body = offsets();
-    body += product_.batch.empty() ? contraction() : over_batches(contraction());
+    Code body;
+    if (kernel_.winograd > 0) {
+      body = convolution();
+    } else {
+      body = offsets();
+      body += product_.batch.empty() ? contraction() : over_batches(contraction());
+    }
     KernelText text = {name(), comment(), flat_.values(), true, "team"};
     text.code += cpp::call("void " + std::string(kKernelName), flat_.parameters(result), " {", 0);
     append_body(text.code, body);
@@ -53,7 +61,9 @@ class ProductWriter {
     Code body = statement("static constexpr fl::Packing kPacking = " + packing() + ";");
     Code indices = flat_.decoded(product_, product_.batch, "b", "b");
     const std::string from = flat_.address(product_.right, product_.right_at, product_.batch),
-                      pack = "fl::pack_panels<" + type_ + ">";
+                      pack = kernel_.winograd > 0
+                                 ? fmt::format("fl::pack_winograd<{}>", kernel_.winograd)
+                                 : "fl::pack_panels<" + type_ + ">";
     if (product_.batch.empty()) {
       body += cpp::call(
           pack, {"team", "kPacking", from, kernel_.factor ? "panels, factors" : "panels"}, ";", 2);
@@ -76,9 +86,12 @@ class ProductWriter {
 
  private:
   std::string name() const {
-    return fmt::format("{}_{}_{}x{}x{}", product_.terms.size() > 1 ? "convolution" : "product",
-                       operation_name(plan_, kernel_.steps[0]), product_.size(product_.rows),
-                       product_.column_count(), product_.size(product_.terms));
+    const std::string form = kernel_.winograd > 0 ? fmt::format("winograd_{}", kernel_.winograd)
+                             : product_.terms.size() > 1 ? "convolution"
+                                                         : "product";
+    return fmt::format("{}_{}_{}x{}x{}", form, operation_name(plan_, kernel_.steps[0]),
+                       product_.size(product_.rows), product_.column_count(),
+                       product_.size(product_.terms));
   }
 
   // Its extents, and how much that is.
@@ -160,6 +173,27 @@ class ProductWriter {
     return code;
   }
 
+  // By Winograd's algorithm. Zeros around the input are in memory.
+  Code convolution() {
+    const auto step = [&](size_t axis) { return product_.left_at.coefficients[axis]; };
+    const size_t y = product_.rows[0], x = product_.rows[1];
+    const int64_t height = product_.extent(y), width = product_.extent(x);
+    Code code = statement(fmt::format(
+        "const fl::Winograd<{}> of = {{{}, {}, {}, {}, 0, 0, {}, {}, {}, {}, fl::Split::{}}};",
+        type_, height, width, height + 2, width + 2, step(y) / step(x), step(x),
+        product_.extent(product_.terms[2]), product_.column_count(),
+        width < kFewPixels ? "columns" : "rows"));
+    code += statement(fmt::format("fl::convolve_winograd<{}>(", kernel_.winograd));
+    code.lines.push_back("    team, of, " + flat_.address(product_.left, product_.left_at, {}) +
+                         ", panels,");
+    append_lambda(code, finish_head("int64_t outer"), finish({y}), ");");
+    return code;
+  }
+  std::string finish_head(const std::string& outer) const {
+    return "[&](" + outer + ", int64_t inner, int rows, int64_t column, " +
+           (has_whole_panels() ? "int" : "int columns") + ", const auto& sums)";
+  }
+
   Code contraction() {
     const std::vector<size_t> outer = without_last(product_.rows);
     flat_.decoded(product_, product_.batch, "b", "b");  // names
@@ -172,10 +206,7 @@ class ProductWriter {
     const std::string unused = outer.empty() ? "int64_t" : "int64_t outer";
     code.lines.push_back(product_.batch.empty() ? "    team, of," : "    fl::Team::solo(), of,");
     append_lambda(code, "[&](" + unused + ")", base, ", " + panels() + ",");
-    append_lambda(code,
-                  "[&](" + unused + ", int64_t inner, int rows, int64_t column, " +
-                      (has_whole_panels() ? "int" : "int columns") + ", const auto& sums)",
-                  finish(outer), ");");
+    append_lambda(code, finish_head(unused), finish(outer), ");");
     return code;
   }
 

@@ -70,7 +70,7 @@ class Tilizer {
     const Expr& domain() const { return of.left_domain; }
   };
   std::optional<Sides> sides_of(const Statement& statement) const {
-    auto contraction = cpp::contraction_of(statement);
+    auto contraction = cpp::contraction_of(statement, kLeastSide);
     if (!contraction || contraction->left.kind() != ExprKind::load ||
         contraction->right.kind() != ExprKind::load)
       return std::nullopt;
@@ -146,7 +146,7 @@ class Tilizer {
   bool hand_on() {
     for (const cpp::Step& step : routine_.steps) {
       const auto* nest = std::get_if<cpp::Nest>(&step);
-      if (nest == nullptr || cpp::contraction_of(nest->statement)) continue;
+      if (nest == nullptr || cpp::contraction_of(nest->statement, kLeastSide)) continue;
       const Statement& statement = nest->statement;
       const composit::Store& store = statement.stores[0];
       for (const Expr& part : composit::parts_of(cpp::expressions(statement))) {

@@ -17,6 +17,7 @@
 
 #include "flashlight/mosaic/runtime/contraction.hpp"
 #include "flashlight/mosaic/runtime/lanes.hpp"
+#include "flashlight/mosaic/runtime/pack.hpp"
 #include "flashlight/mosaic/runtime/winograd_points.hpp"
 
 namespace fl {
@@ -274,9 +275,37 @@ int64_t winograd_memory(const Winograd<T>& of, int threads) {
   return detail::WinogradBlocks<kOut, T>(of, threads).memory() * threads;
 }
 
+// From weights where they lie (terms: ky, kx, channels), to those that convolve_winograd takes.
+// Column c is multiplied by factors[c], if there are any.
+template <int kOut, class T, class From>
+void pack_winograd(const Team& team, const Packing& of, const From* from, T* transformed,
+                   const T* factors = nullptr) {
+  const int64_t panels = (of.columns.extent + kPanel<T> - 1) / kPanel<T>,
+                channels = of.term_count() / 9, size = transformed_size<kOut, T>(channels, 1);
+  T* packed = detail::aligned_scratch<T, 9>(of.term_count() * kPanel<T>);
+  const Part mine = team.part(panels);
+  for (int64_t panel = mine.begin; panel < mine.end; ++panel) {
+    const int64_t first = panel * kPanel<T>;
+    Packing one = of;
+    one.columns.extent = std::min<int64_t>(kPanel<T>, of.columns.extent - first);
+    pack_panels(Team::solo(), one, from + first * of.columns.stride, packed,
+                factors == nullptr ? nullptr : factors + first);
+    transform_weights<kOut>(Team::solo(), channels, one.columns.extent, packed,
+                            transformed + panel * size);
+  }
+}
+
 // finish(y, x, pixels, column, columns, sums) is called once for every run of pixels of a line and
 // panel of columns, as by `contract`: sums[i][c] belongs to pixel x + i, and column `column` + c.
-// There are at most kMostRows pixels. Nothing here waits.
+// There are at most kMostRows pixels. Nothing here waits. Without `memory` each thread works in
+// some that it keeps.
+template <int kOut, class T, class Finish>
+void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, const T* weights,
+                       const Finish& finish) {
+  const detail::WinogradBlocks<kOut, T> blocks(of, team.threads());
+  T* mine = detail::aligned_scratch<T, 9>(blocks.memory());
+  convolve_winograd<kOut>(team, of, x, weights, mine - blocks.memory() * team.thread(), finish);
+}
 template <int kOut, class T, class Finish>
 void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, const T* weights,
                        T* memory, const Finish& finish) {

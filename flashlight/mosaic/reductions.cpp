@@ -1,0 +1,118 @@
+#include "flashlight/mosaic/reductions.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "composit/ad/affine.h"
+#include "flashlight/cpp/contraction.h"
+#include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/product.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using composit::AxisKind;
+using composit::Expr;
+using composit::ExprKind;
+using cpp::Statement;
+
+// Sums of fewer elements stay as they are.
+constexpr int64_t kLeastWork = 1 << 12;
+
+struct Roles {
+  std::vector<size_t> outer;  // reduced in the second sum, from the outside in
+  size_t middle;              // reduced in the first one
+  size_t inner;               // neighbours in memory, reduced in the second one
+};
+
+// Of a sum whose terms' neighbours in memory are summed up with others far away.
+std::optional<Roles> roles_of(const cpp::Routine& routine, const Statement& statement) {
+  if (!cpp::is_sum(statement) || statement.domain.defined() || statement.stores.size() != 1 ||
+      statement.stores[0].add || cpp::iterations(statement) < kLeastWork ||
+      cpp::contraction_of(statement))
+    return std::nullopt;
+  const Statement one = flat(routine, statement);
+  composit::IndexAnalysis analysis(one.axes);
+  std::optional<composit::Affine> widest;
+  for (const Expr& part : composit::parts_of(one.body)) {
+    if (part.kind() != ExprKind::load) continue;
+    const auto at = analysis.affine(part[0]);
+    if (!at) return std::nullopt;
+    if (!widest || at->axes().size() > widest->axes().size()) widest = at;
+  }
+  if (!widest) return std::nullopt;
+  std::vector<size_t> reduced;
+  for (size_t axis = 0; axis < one.axes.size(); ++axis)
+    if (one.axes[axis].kind == AxisKind::reduction) reduced.push_back(axis);
+  std::stable_sort(reduced.begin(), reduced.end(), [&](size_t a, size_t b) {
+    return widest->coefficients[a] > widest->coefficients[b];
+  });
+  if (reduced.size() < 2 || widest->coefficients[reduced.back()] != 1) return std::nullopt;
+  Roles roles = {{reduced.begin(), reduced.end() - 2}, reduced[reduced.size() - 2], reduced.back()};
+  const int64_t extent = one.axes[roles.inner].extent.value();
+  const bool row_after_row = widest->coefficients[roles.middle] == extent;
+  if (row_after_row && extent >= 64) return std::nullopt;  // long enough as it is
+  return roles;
+}
+
+// `axes` of the statement in this order, of these kinds.
+Statement with_axes(const Statement& statement, const std::vector<size_t>& axes, size_t parallel) {
+  Statement now = statement;
+  now.axes.clear();
+  std::vector<size_t> number(statement.axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    number[axes[i]] = i;
+    now.axes.push_back(statement.axes[axes[i]]);
+    now.axes.back().kind = i < parallel ? AxisKind::parallel : AxisKind::reduction;
+  }
+  return cpp::replaced(std::move(now), [&](const Expr& part) {
+    return part.kind() == ExprKind::axis ? Expr::axis(number[part.number()]) : Expr();
+  });
+}
+
+// The sums of rows of pixels, and the sum of those.
+std::pair<Statement, Statement> split(cpp::Routine& routine, const Statement& statement,
+                                      const Roles& roles) {
+  const composit::DType dtype = statement.body[0].dtype();
+  std::vector<size_t> order = roles.outer;
+  for (size_t axis = 0; axis < cpp::parallel_axes(statement); ++axis) order.push_back(axis);
+  order.push_back(roles.inner);
+  const size_t parallel = order.size(), value = routine.values.size();
+  composit::Dims sizes;
+  std::vector<Expr> at, old;
+  for (size_t i = 0; i < parallel; ++i) {
+    sizes.push_back(statement.axes[order[i]].extent);
+    at.push_back(Expr::axis(i));
+    old.push_back(Expr::axis(order[i]));
+  }
+  routine.values.push_back(
+      {composit::tensor_type(dtype, sizes), cpp::Role::temporary, "row_sums", {}});
+  Statement first = statement;
+  first.stores.clear();
+  order.push_back(roles.middle);
+  first = with_axes(first, order, parallel);
+  first.stores = {{value, at, Expr::accumulator(0, dtype)}};
+  Statement second = statement;
+  second.body = {Expr::load(value, dtype, old)};
+  second.axes[roles.middle].extent = composit::Dim(1);
+  return {first, cpp::simplified(second)};
+}
+
+}  // namespace
+
+void split_reductions(cpp::Routine& routine) {
+  std::vector<cpp::Step> steps;
+  for (cpp::Step& step : routine.steps) {
+    auto* nest = std::get_if<cpp::Nest>(&step);
+    const auto roles = nest != nullptr ? roles_of(routine, nest->statement) : std::nullopt;
+    if (roles) {
+      auto [first, second] = split(routine, nest->statement, *roles);
+      steps.push_back(cpp::Nest{std::move(first), nest->origin});
+      nest->statement = std::move(second);
+    }
+    steps.push_back(std::move(step));
+  }
+  routine.steps = std::move(steps);
+}
+
+}  // namespace flashlight::mosaic

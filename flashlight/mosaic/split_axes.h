@@ -1,0 +1,15 @@
+// Axes that indices take apart, as several axes.
+//
+//   split_axes(routine);     // x[i / 32][i % 32] for i < 1024: x[i][j] for i < 32, j < 32
+//
+// What reads through a reshape becomes affine, which products and layouts ask for.
+#pragma once
+
+#include "flashlight/cpp/program.h"
+
+namespace flashlight::mosaic {
+
+cpp::Statement with_split_axes(cpp::Statement statement);
+void split_axes(cpp::Routine& routine);
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,76 @@
+// What is made of products with weights: factors folded into them, Winograd's algorithm.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "composit/ops/functions.h"
+#include "tests/flashlight/mosaic/compare.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using namespace composit;  // NOLINT
+using test::case_of;
+using test::differences;
+using test::given;
+using test::weight;
+
+Tensor convolved(const Tensor& x, int64_t channels, int64_t stride = 1) {
+  const Tensor w = weight("conv.weight", {channels, x.size(1), 3, 3}, 0.1);
+  return apply("aten::conv2d",
+               {x, w, weight("conv.bias", {channels}), Ints{stride, stride}, Ints{1, 1}})[0];
+}
+
+Tensor normalized(const Tensor& x) {
+  const Dims sizes = {x.size(1)};
+  return apply("aten::batch_norm",
+               {x, weight("bn.weight", sizes), weight("bn.bias", sizes), weight("bn.mean", sizes),
+                abs(weight("bn.var", sizes)) + 0.5, false, 0.1, 1e-5, false})[0];
+}
+
+size_t folded(const Graph& graph) {
+  const Plan plan = plan_of(graph);
+  return static_cast<size_t>(
+      std::count_if(plan.prepare.begin(), plan.prepare.end(),
+                    [](const Kernel& kernel) { return kernel.factor.has_value(); }));
+}
+
+TEST(MosaicWinograd, batch_norms_are_folded) {
+  const Tensor y = relu(normalized(convolved(given("x", {1, 5, 9, 7}), 6)));
+  const auto one = case_of("batch norm", {y.lazy()});
+  EXPECT_EQ(folded(one.graph), 1U);
+  EXPECT_EQ(differences({one}), "");
+}
+
+// 0.5 x (1 + erf(x / sqrt(2))) has a factor, and x a second time without it.
+TEST(MosaicWinograd, factors_of_a_part_are_not_folded) {
+  const Tensor y = apply(
+      "aten::gelu", {apply("aten::linear",
+                           {given("x", {8, 16}), weight("w", {12, 16}), weight("b", {12})})[0]})[0];
+  const auto one = case_of("gelu", {y.lazy()});
+  EXPECT_EQ(folded(one.graph), 0U);
+  EXPECT_EQ(differences({one}), "");
+}
+
+TEST(MosaicWinograd, winograd) {
+  for (const int64_t size : {9, 30}) {
+    const Tensor y = relu(convolved(given("x", {1, 33, size, size + 1}), 34));
+    const auto one = case_of("convolution of " + std::to_string(size) + " lines", {y.lazy()});
+    const Plan plan = plan_of(one.graph);
+    const auto product = std::find_if(plan.run.begin(), plan.run.end(), [](const Kernel& kernel) {
+      return kernel.form == Kernel::Form::product;
+    });
+    ASSERT_NE(product, plan.run.end());
+    EXPECT_EQ(product->winograd, size < 28 ? 2 : 4);
+    EXPECT_EQ(differences({one}, {.times = 16}), "");  // sums of larger numbers, which cancel
+  }
+}
+
+TEST(MosaicWinograd, winograd_can_be_refused) {
+  const Tensor y = convolved(given("x", {1, 32, 9, 9}), 32);
+  const Plan plan = plan_of(case_of("", {y.lazy()}).graph, {.winograd = false});
+  for (const Kernel& kernel : plan.run) EXPECT_EQ(kernel.winograd, 0);
+}
+
+}  // namespace
+}  // namespace flashlight::mosaic
