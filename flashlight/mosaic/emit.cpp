@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -183,6 +184,17 @@ class Emitter {
                                  after));
   }
 
+  // Whether the kernel behind border `number`, which writes `value`, reads it as well.
+  bool reads_before_end(const std::vector<Kernel>& kernels, size_t number, size_t value) const {
+    while (kernels[number].form == Kernel::Form::border) ++number;
+    if (kernels[number].form != Kernel::Form::loops) return false;
+    for (const size_t step : kernels[number].steps) {
+      const std::vector<size_t> read = cpp::reads(plan_.routine.steps[step]);
+      if (std::count(read.begin(), read.end(), value)) return true;
+    }
+    return false;
+  }
+
   Code calls(const std::vector<Kernel>& kernels, bool timed) {
     Code code;
     if (timed) code += statement("fl::start_times(team, times);");
@@ -197,6 +209,7 @@ class Emitter {
       }
       if (kernel.form == Kernel::Form::border) {
         code += border(kernel);
+        if (reads_before_end(kernels, i, kernel.value)) code += statement("team.wait();");
         continue;
       }
       const KernelText text = write_kernel(plan_, kernel);

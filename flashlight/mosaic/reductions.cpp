@@ -29,7 +29,7 @@ struct Roles {
 std::optional<Roles> roles_of(const cpp::Routine& routine, const Statement& statement) {
   if (!cpp::is_sum(statement) || statement.domain.defined() || statement.stores.size() != 1 ||
       statement.stores[0].add || cpp::iterations(statement) < kLeastWork ||
-      cpp::contraction_of(statement))
+      cpp::contraction_of(statement, kLeastSide))
     return std::nullopt;
   const Statement one = flat(routine, statement);
   composit::IndexAnalysis analysis(one.axes);
