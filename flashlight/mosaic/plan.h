@@ -1,7 +1,7 @@
 // What mosaic does with a graph: kernels in their order, where values lie, what is done beforehand.
 //
 //   const Plan plan = plan_of(graph);
-//   std::cout << print(plan);            // each kernel, what is fused in it, and why no more is
+//   std::cout << print(plan);            // each kernel, and what is fused in it
 //
 // A plan is data between the program of loops (flashlight/cpp/program.h) and the text (emit.h).
 #pragma once

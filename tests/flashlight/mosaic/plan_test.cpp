@@ -231,6 +231,17 @@ TEST(MosaicPlan, memory_is_used_again) {
 }
 
 // No two values that live at the same time share bytes; as the kernels touch them.
+TEST(MosaicPlan, prints) {
+  const Tensor x = given("x", {1, 8, 9, 9}), w = weight("w", {8, 8, 3, 3});
+  const auto optional = ArgumentValue();
+  const Tensor y = relu(apply_one("aten::convolution", {x, w, optional, Ints{1, 1}, Ints{1, 1},
+                                                        Ints{1, 1}, false, Ints{0, 0}, 1}));
+  const std::string text = print(plan_of(test::case_of("", {y.lazy()}).graph));
+  for (const char* part : {"prepare, ", "pack_8x72", "zeros around x", "threads divide 9 rounds",
+                           "convolution_relu_81x8x72", "at least"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
 TEST(MosaicPlan, values_do_not_overlap) {
   const Plan plan = chain();
   const size_t values = plan.routine.values.size();
