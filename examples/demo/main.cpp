@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <string_view>
 
 #include "composit/io/visualize.h"
 #include "examples/zoo/zoo.h"
@@ -67,6 +68,14 @@ bool show(const Subject& subject, const std::filesystem::path& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 2 || (argc > 1 && argv[1][0] == '-')) {
+    std::fputs(
+        "usage: demo [FOLDER]\n\n"
+        "Captures the models, checks and draws them. FOLDER, or else 'demo', gets captures and "
+        "pictures.\n",
+        stderr);
+    return argc == 2 && std::string_view(argv[1]) == "--help" ? 0 : 2;
+  }
   const std::filesystem::path folder = argc > 1 ? argv[1] : "demo";
   std::filesystem::create_directories(folder);
   std::printf("%-16s %12s %7s %7s %11s %11s %12s %7s\n", "model", "parameters", "nodes", "calls",
