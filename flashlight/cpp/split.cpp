@@ -10,6 +10,7 @@
 #include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/loop_body.h"
 #include "flashlight/cpp/names.h"
+#include "flashlight/cpp/renumber.h"
 #include "flashlight/cpp/routine_writer.h"
 #include "flashlight/cpp/statement.h"
 #include "flashlight/cpp/weights.h"
@@ -46,7 +47,8 @@ class Outliner {
       part_.results.push_back(inner);
       call.results.push_back(value);
     }
-    for (size_t i = begin_; i < end_; ++i) part_.steps.push_back(renumbered(whole_.steps[i]));
+    for (size_t i = begin_; i < end_; ++i)
+      part_.steps.push_back(renumbered(whole_.steps[i], numbers_));
     whole_.steps[begin_] = std::move(call);
     whole_.steps.erase(whole_.steps.begin() + static_cast<std::ptrdiff_t>(begin_) + 1,
                        whole_.steps.begin() + static_cast<std::ptrdiff_t>(end_));
@@ -72,34 +74,6 @@ class Outliner {
     part_.inputs.push_back(inner);
     call.arguments.push_back(value);
   }
-  void renumber(std::vector<size_t>& values) const {
-    for (size_t& value : values) value = numbers_.at(value);
-  }
-  Step renumbered(Step step) const {
-    if (auto* nest = std::get_if<Nest>(&step)) {
-      for (composit::Store& store : nest->statement.stores)
-        store.result = numbers_.at(store.result);
-      nest->statement = replaced(std::move(nest->statement), [&](const Expr& part) {
-        if (part.kind() != ExprKind::load) return Expr();
-        return Expr::load(numbers_.at(part.number()), part.dtype(), part.arguments());
-      });
-    } else if (auto* call = std::get_if<Invocation>(&step)) {
-      renumber(call->arguments);
-      renumber(call->results);
-    } else if (auto* runtime = std::get_if<RuntimeCall>(&step)) {
-      renumber(runtime->arguments);
-      renumber(runtime->results);
-    } else {
-      auto& control = std::get<Control>(step);
-      for (auto* list : {&control.carried, &control.sequences, &control.outside, &control.results,
-                         &control.next})
-        renumber(*list);
-      if (control.predicate) control.predicate = numbers_.at(*control.predicate);
-      if (control.trips) control.trips = numbers_.at(*control.trips);
-    }
-    return step;
-  }
-
   Routine& whole_;
   const size_t begin_, end_;
   Routine part_;

@@ -101,9 +101,12 @@ class Emitter {
   std::string tiles() const {
     const std::string kernels = all_of(kernels_);
     std::string text;
-    for (const char* type : {"float", "double"})
-      if (kernels.find(std::string("<") + type + ">(") != std::string::npos)
-        text += std::string("FLASHLIGHT_TILES(") + type + ");\n";
+    for (const std::string type : {"float", "double"})
+      for (const char* of : {"fl::Contraction<", "fl::Winograd<", "fl::Attention<"})
+        if (kernels.find(of + type + ">") != std::string::npos) {
+          text += "FLASHLIGHT_TILES(" + type + ");\n";
+          break;
+        }
     return text.empty() ? text
                         : "}  // namespace " + source_.name + "\n\n" + text + "\nnamespace " +
                               source_.name + " {\n";

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "flashlight/cpp/emit.h"
 #include "flashlight/mosaic/plan.h"
 
 namespace flashlight::mosaic {
@@ -26,9 +25,8 @@ struct Source {
   std::vector<std::string> units;
   std::vector<size_t> arguments, weights;  // inputs of the routine that are passed, in this order
   std::vector<composit::Array> constants;  // by place among `weights`: those that are no inputs
-  std::vector<cpp::EmittedLines> origins;
-  std::vector<std::string> headers;  // beside the backend's: those of its runtime calls
-  std::vector<size_t> timed;         // kernels of plan.run, in the order of their times
+  std::vector<std::string> headers;        // beside the backend's: those of its runtime calls
+  std::vector<size_t> timed;               // kernels of plan.run, in the order of their times
 };
 
 Source emit(const Plan& plan, const std::string& name);

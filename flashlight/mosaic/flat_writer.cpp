@@ -4,6 +4,7 @@
 
 #include "composit/ir/scope.h"
 #include "flashlight/cpp/literal.h"
+#include "flashlight/mosaic/kernel_routine.h"
 
 namespace flashlight::mosaic {
 
@@ -21,13 +22,9 @@ void FlatWriter::reserve(const std::vector<std::string>& words) {
 
 void FlatWriter::add(size_t value, const std::string& name) {
   if (names_.contains(value)) return;
-  const cpp::Value& one = plan_.routine.values[value];
-  std::string text = name;
-  if (text.empty() && one.role == cpp::Role::weight) {
-    const size_t dot = one.name.find_last_of('.');
-    text = cpp::identifier(dot == std::string::npos ? one.name : one.name.substr(dot + 1));
-  }
-  names_[value] = composit::unused_name(text.empty() ? "z" : text, taken_);
+  const std::string text =
+      name.empty() ? cpp::identifier(local_name(plan_.routine.values[value], "z")) : name;
+  names_[value] = composit::unused_name(text, taken_);
   values_.push_back(value);
 }
 

@@ -15,14 +15,6 @@ namespace {
 using cpp::Role;
 using cpp::Value;
 
-// What a value is called in a kernel, which serves several modules: "bias" for
-// "encoder.layer.0.output.bias", and letters for what operations made.
-std::string local_name(const Value& value, const char* letter) {
-  if (value.role != Role::weight) return letter;
-  const size_t dot = value.name.find_last_of('.');
-  return dot == std::string::npos ? value.name : value.name.substr(dot + 1);
-}
-
 // Whether no two rounds of a loop write the same element, as stores that add to what is there may.
 bool rounds_are_apart(const cpp::Statement& statement, size_t loop) {
   composit::IndexAnalysis analysis(statement.axes);
@@ -37,6 +29,12 @@ bool rounds_are_apart(const cpp::Statement& statement, size_t loop) {
 }
 
 }  // namespace
+
+std::string local_name(const Value& value, const char* letter) {
+  if (value.role != Role::weight) return letter;
+  const size_t dot = value.name.find_last_of('.');
+  return dot == std::string::npos ? value.name : value.name.substr(dot + 1);
+}
 
 KernelRoutine kernel_routine(const cpp::Routine& whole, const std::vector<size_t>& steps,
                              const std::function<bool(size_t value)>& is_inside) {

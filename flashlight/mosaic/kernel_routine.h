@@ -1,6 +1,7 @@
 // A kernel of loops as a function of a program.
 //
-//   const cpp::Routine function = kernel_routine(plan.routine, kernel.steps, homes, "layer_norm");
+//   const KernelRoutine kernel = kernel_routine(plan.routine, steps, is_inside);
+//   const int64_t trips = shared_trips(kernel.routine);       // that threads divide
 #pragma once
 
 #include <functional>
@@ -19,6 +20,10 @@ struct KernelRoutine {
 // `is_inside`: values that only these steps touch.
 KernelRoutine kernel_routine(const cpp::Routine& whole, const std::vector<size_t>& steps,
                              const std::function<bool(size_t value)>& is_inside);
+
+// What a value is called in a kernel, which serves several modules: "bias" for
+// "encoder.layer.0.output.bias", and `letter` for what is no weight.
+std::string local_name(const cpp::Value& value, const char* letter);
 
 // The trips of the only outermost loop of these steps; 0 where they are anything else, and where
 // its rounds have to follow each other.

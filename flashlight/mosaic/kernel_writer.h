@@ -1,6 +1,6 @@
 // Kernels as functions of C++.
 //
-//   const KernelText text = KernelWriter(plan).write(kernel);
+//   const KernelText text = write_kernel(plan, kernel);
 //   text.code;                   // "void KERNEL(const fl::Team& team, const float* x, ..."
 //   text.values                  // what a call passes
 //

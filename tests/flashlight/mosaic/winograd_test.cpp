@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "composit/ops/functions.h"
+#include "flashlight/mosaic/emit.h"
 #include "tests/flashlight/mosaic/compare.h"
 
 namespace flashlight::mosaic {
@@ -64,6 +65,15 @@ TEST(MosaicWinograd, winograd) {
     EXPECT_EQ(product->winograd, size < 28 ? 2 : 4);
     EXPECT_EQ(differences({one}, {.times = 16}), "");  // sums of larger numbers, which cancel
   }
+}
+
+// So many kernels that they are several units, of which one has the tiles for all.
+TEST(MosaicWinograd, in_several_units) {
+  Tensor y = given("x", {1, 32, 8, 8});
+  for (int64_t channels = 33; channels < 42; ++channels) y = relu(convolved(y, channels));
+  const auto one = case_of("convolutions", {y.lazy()});
+  EXPECT_GT(emit(plan_of(one.graph), "convolutions").units.size(), 1U);
+  EXPECT_EQ(differences({one}, {.times = 64}), "");  // nine layers of other sums
 }
 
 TEST(MosaicWinograd, winograd_can_be_refused) {
