@@ -1,11 +1,10 @@
 #include "flashlight/cpp/backend.h"
 
-#include <cstring>
 #include <set>
 
 #include "composit/ir/error.h"
-#include "composit/ir/print.h"
 #include "flashlight/cpp/fuse.h"
+#include "flashlight/cpp/ports.h"
 #include "flashlight/cpp/recompute.h"
 #include "flashlight/cpp/runtime/random.hpp"
 #include "flashlight/cpp/tile.h"
@@ -19,13 +18,6 @@ using composit::UserError;
 // Returns nullptr, or what is wrong.
 using Entry = const char*(const void* const*, const void* const*, void* const*, void*, void*);
 
-std::shared_ptr<std::byte> allocate(int64_t bytes) {
-  constexpr std::align_val_t kAlignment{64};
-  const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
-  auto* memory = static_cast<std::byte*>(::operator new(size, kAlignment));
-  return {memory, [kAlignment](std::byte* p) { ::operator delete(p, kAlignment); }};
-}
-
 // At least `bytes`, for this thread's calls.
 void* arena_of_thread(int64_t bytes) {
   static thread_local std::shared_ptr<std::byte> arena;
@@ -35,12 +27,6 @@ void* arena_of_thread(int64_t bytes) {
     size = bytes;
   }
   return arena.get();
-}
-
-Array result_of(const Type& type) {
-  const Type contiguous = composit::tensor_type(type.dtype, type.sizes);
-  const std::shared_ptr<std::byte> memory = allocate(contiguous.nbytes());
-  return Array(contiguous, memory, memory.get());
 }
 
 toolchain::LineOrigin origin_in(const std::string& file, int first, int last,
@@ -54,9 +40,7 @@ struct Compiled::State {
   toolchain::Library library;
   Source source;
   Entry* entry;
-  std::vector<std::string> input_names;
-  std::vector<Type> inputs;
-  std::vector<Type> results;  // an undefined one: an output that is absent
+  Ports ports;
 };
 
 std::vector<std::string> default_flags() {
@@ -102,15 +86,8 @@ std::vector<Compiled> compile(const std::vector<Graph>& graphs,
   std::vector<Compiled> compiled;
   for (size_t i = 0; i < graphs.size(); ++i) {
     auto* entry = library.symbol<Entry>(emitted[i].entry_name);
-    Compiled::State state = {library, std::move(emitted[i]), entry, {}, {}, {}};
-    for (const composit::LazyTensor& input : graphs[i].inputs()) {
-      state.input_names.push_back(composit::input_name(*input.node));
-      state.inputs.push_back(input.type());
-    }
-    for (const composit::LazyTensor& output : graphs[i].outputs())
-      state.results.push_back(output ? output.type() : composit::undefined_type());
-    for (const composit::Mutation& mutation : graphs[i].mutations())
-      state.results.push_back(mutation.value.type());
+    Ports ports = ports_of(graphs[i], emitted[i].name);
+    Compiled::State state = {library, std::move(emitted[i]), entry, std::move(ports)};
     compiled.emplace_back().state_ = std::make_shared<const Compiled::State>(std::move(state));
   }
   return compiled;
@@ -123,31 +100,8 @@ Compiled compile(const Graph& graph, const CompileOptions& options) {
 const std::string& Compiled::source() const { return state_->source.text; }
 
 std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs, uint64_t seed) const {
-  const State& state = *state_;
-  if (inputs.size() != state.inputs.size())
-    throw UserError("[" + state.source.name + "] expected " + std::to_string(state.inputs.size()) +
-                    " inputs, received " + std::to_string(inputs.size()));
-  std::vector<Array> arrays;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Type& expected = state.inputs[i];
-    const bool used = inputs[i].defined();
-    if (used &&
-        (inputs[i].type().dtype != expected.dtype || inputs[i].type().sizes != expected.sizes))
-      throw UserError("[" + state.source.name + "] input '" + state.input_names[i] +
-                      "': expected " + composit::print(expected) + ", received " +
-                      composit::print(inputs[i].type()));
-    arrays.push_back(used ? inputs[i].contiguous() : Array());
-  }
-  std::vector<const void*> pointers;
-  for (const Array& array : arrays) pointers.push_back(array.defined() ? array.data() : nullptr);
-  std::vector<Array> results;
-  std::vector<void*> places;
-  for (const Type& type : state.results) {
-    results.push_back(composit::is_defined(type) ? result_of(type) : Array());
-    if (composit::is_defined(type)) places.push_back(const_cast<std::byte*>(results.back().data()));
-  }
-  run(pointers, places, seed);
-  return results;
+  return state_->ports.call(
+      inputs, [&](const auto& pointers, const auto& places) { run(pointers, places, seed); });
 }
 
 bool Compiled::draws() const { return state_->source.draws; }
@@ -162,12 +116,7 @@ void Compiled::run(const std::vector<const void*>& inputs, const std::vector<voi
                    fl::Generator& generator) const {
   const State& state = *state_;
   const Source& source = state.source;
-  const auto given = [&](size_t input) {
-    if (inputs.at(input) == nullptr && state.inputs[input].numel() > 0)
-      throw UserError("[" + source.name + "] input '" + state.input_names[input] +
-                      "' has no value");
-    return inputs[input];
-  };
+  const auto given = [&](size_t input) { return state.ports.given(input, inputs); };
   std::vector<const void*> arguments, weights;
   for (size_t input : source.arguments) arguments.push_back(given(input));
   for (size_t i = 0; i < source.weights.size(); ++i) {

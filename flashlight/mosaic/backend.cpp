@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "composit/ir/error.h"
-#include "composit/ir/print.h"
 #include "flashlight/cpp/backend.h"
+#include "flashlight/cpp/ports.h"
 #include "flashlight/cpp/runtime/random.hpp"
 #include "flashlight/mosaic/emit.h"
 #include "flashlight/mosaic/runtime_text.h"
@@ -28,22 +28,16 @@ using Run = const char*(const void* const*, const void* const*, void* const*, vo
                         int64_t*, int);
 
 // In large pages, where the system has them: panels pass by too fast for tables of small ones.
-std::shared_ptr<std::byte> allocate(int64_t bytes) {
+std::shared_ptr<std::byte> allocate_large(int64_t bytes) {
   constexpr size_t kLargePage = size_t{1} << 21;
-  const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
-  const std::align_val_t alignment{size >= kLargePage ? kLargePage : 64};
-  auto* memory = static_cast<std::byte*>(::operator new(size, alignment));
+  const auto size = static_cast<size_t>(bytes);
+  if (size < kLargePage) return cpp::allocate(bytes);
+  constexpr std::align_val_t kAlignment{kLargePage};
+  auto* memory = static_cast<std::byte*>(::operator new(size, kAlignment));
 #if defined(__linux__)
-  if (size >= kLargePage) madvise(memory, size, MADV_HUGEPAGE);
+  madvise(memory, size, MADV_HUGEPAGE);
 #endif
-  return {memory, [alignment](std::byte* p) { ::operator delete(p, alignment); }};
-}
-
-void check_type(const std::string& program, const std::string& name, const composit::Type& expected,
-                const Array& given) {
-  if (given.type().dtype == expected.dtype && given.type().sizes == expected.sizes) return;
-  throw UserError("[" + program + "] input '" + name + "': expected " + composit::print(expected) +
-                  ", received " + composit::print(given.type()));
+  return {memory, [kAlignment](std::byte* p) { ::operator delete(p, kAlignment); }};
 }
 
 }  // namespace
@@ -54,8 +48,7 @@ struct Compiled::State {
   Plan plan;
   int threads = 1;
   Run* run = nullptr;
-  std::vector<std::string> input_names = {};
-  std::vector<composit::Type> inputs = {}, results = {};
+  cpp::Ports ports = {};
   std::vector<Array> frozen = {};  // by place among the weights; undefined: given in each call
   std::shared_ptr<std::byte> prepared = {};
   // Arenas that no call uses.
@@ -67,7 +60,7 @@ struct Compiled::State {
 
   std::shared_ptr<std::byte> take_arena() const {
     const std::lock_guard lock(mutex);
-    if (arenas.empty()) return allocate(plan.arena_bytes);
+    if (arenas.empty()) return allocate_large(plan.arena_bytes);
     std::shared_ptr<std::byte> arena = std::move(arenas.back());
     arenas.pop_back();
     return arena;
@@ -106,17 +99,6 @@ toolchain::Library library_of(const std::vector<Source>& emitted, const CompileO
   return toolchain::Library::load(sources, build);
 }
 
-void take_types(const Graph& graph, Compiled::State& state) {
-  for (const composit::LazyTensor& input : graph.inputs()) {
-    state.input_names.push_back(composit::input_name(*input.node));
-    state.inputs.push_back(input.type());
-  }
-  for (const composit::LazyTensor& output : graph.outputs())
-    state.results.push_back(output ? output.type() : composit::undefined_type());
-  for (const composit::Mutation& mutation : graph.mutations())
-    state.results.push_back(mutation.value.type());
-}
-
 // Packs weights, and computes what depends on them alone.
 void prepare(const Graph& graph, const std::vector<Array>& weights, bool freeze,
              Compiled::State& state) {
@@ -129,18 +111,18 @@ void prepare(const Graph& graph, const std::vector<Array>& weights, bool freeze,
     Array array = source.constants[i];
     const size_t input = source.weights[i];
     const bool frozen =
-        !array.defined() && freeze && !written.contains(state.input_names.at(input));
+        !array.defined() && freeze && !written.contains(state.ports.input_names.at(input));
     if (frozen && input < weights.size() && weights[input].defined()) {
-      check_type(source.name, state.input_names[input], state.inputs[input], weights[input]);
+      state.ports.check(input, weights[input]);
       array = weights[input].contiguous();
     }
     if (frozen && !array.defined())
-      throw UserError("[" + source.name + "] '" + state.input_names[input] +
+      throw UserError("[" + source.name + "] '" + state.ports.input_names[input] +
                       "' has no value to be compiled with");
     state.frozen.push_back(array);
     pointers.push_back(array.defined() ? array.data() : nullptr);
   }
-  state.prepared = allocate(state.plan.prepared_bytes);
+  state.prepared = allocate_large(state.plan.prepared_bytes);
   const char* error = state.library.symbol<Prepare>(source.prepare_name)(
       pointers.data(), state.prepared.get(), state.threads);
   if (error != nullptr) throw UserError("[" + source.name + "] " + error);
@@ -168,7 +150,7 @@ std::vector<Compiled> compile(const std::vector<Graph>& graphs,
     state->threads = options.threads > 0
                          ? options.threads
                          : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    take_types(graphs[i], *state);
+    state->ports = cpp::ports_of(graphs[i], state->source.name);
     prepare(graphs[i], weights.at(i), options.freeze, *state);
     compiled.emplace_back().state_ = std::move(state);
   }
@@ -203,12 +185,7 @@ void Compiled::run(const std::vector<const void*>& inputs, const std::vector<voi
 void Compiled::call(const std::vector<const void*>& inputs, const std::vector<void*>& results,
                     uint64_t seed, int64_t* times) const {
   const State& state = *state_;
-  const auto given = [&](size_t input) {
-    if (inputs.at(input) == nullptr && state.inputs[input].numel() > 0)
-      throw UserError("[" + state.source.name + "] input '" + state.input_names[input] +
-                      "' has no value");
-    return inputs[input];
-  };
+  const auto given = [&](size_t input) { return state.ports.given(input, inputs); };
   std::vector<const void*> arguments, weights;
   for (const size_t input : state.source.arguments) arguments.push_back(given(input));
   for (size_t i = 0; i < state.source.weights.size(); ++i)
@@ -224,32 +201,8 @@ void Compiled::call(const std::vector<const void*>& inputs, const std::vector<vo
 }
 
 std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs, uint64_t seed) const {
-  const State& state = *state_;
-  if (inputs.size() != state.inputs.size())
-    throw UserError("[" + state.source.name + "] expected " + std::to_string(state.inputs.size()) +
-                    " inputs, received " + std::to_string(inputs.size()));
-  std::vector<Array> arrays;
-  std::vector<const void*> pointers;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const bool given = inputs[i].defined();
-    if (given) check_type(state.source.name, state.input_names[i], state.inputs[i], inputs[i]);
-    arrays.push_back(given ? inputs[i].contiguous() : Array());
-    pointers.push_back(given ? arrays.back().data() : nullptr);
-  }
-  std::vector<Array> results;
-  std::vector<void*> places;
-  for (const composit::Type& type : state.results) {
-    if (!composit::is_defined(type)) {
-      results.emplace_back();
-      continue;
-    }
-    const composit::Type tight = composit::tensor_type(type.dtype, type.sizes);
-    const std::shared_ptr<std::byte> memory = allocate(tight.nbytes());
-    results.emplace_back(tight, memory, memory.get());
-    places.push_back(memory.get());
-  }
-  run(pointers, places, seed);
-  return results;
+  return state_->ports.call(
+      inputs, [&](const auto& pointers, const auto& places) { run(pointers, places, seed); });
 }
 
 }  // namespace flashlight::mosaic
