@@ -81,34 +81,33 @@ class Planner {
       const cpp::Value& value = routine.values[i];
       frozen_[i] = options_.freeze && value.role == Role::weight && !written.contains(value.name);
     }
-    for (size_t i = 0; i < routine.values.size(); ++i)
-      if (routine.values[i].role == Role::temporary) frozen_[i] = reads_something(i);
+    std::vector<std::vector<size_t>> read, made;  // by step
+    for (const Step& step : routine.steps) {
+      read.push_back(cpp::reads(step));
+      made.push_back(cpp::writes(step));
+      // What is made of nothing is made in the loops that need it.
+      for (const size_t value : made.back())
+        if (routine.values[value].role == Role::temporary)
+          frozen_[value] = frozen_[value] || reads_others(read.back(), value);
+    }
     // What has one writer that needs something else than frozen values is not frozen.
+    const auto is_frozen = [&](size_t value) { return frozen_[value]; };
     for (bool changed = true; changed;) {
       changed = false;
-      for (const Step& step : routine.steps) {
-        const std::vector<size_t> read = cpp::reads(step), made = cpp::writes(step);
-        const auto is_frozen = [&](size_t value) { return frozen_[value]; };
-        if (std::holds_alternative<cpp::Nest>(step) &&
-            std::all_of(read.begin(), read.end(), is_frozen) &&
-            std::all_of(made.begin(), made.end(), is_frozen))
+      for (size_t i = 0; i < routine.steps.size(); ++i) {
+        if (std::holds_alternative<cpp::Nest>(routine.steps[i]) &&
+            std::all_of(read[i].begin(), read[i].end(), is_frozen) &&
+            std::all_of(made[i].begin(), made[i].end(), is_frozen))
           continue;
-        for (const size_t value : made) {
+        for (const size_t value : made[i]) {
           changed |= frozen_[value];
           frozen_[value] = false;
         }
       }
     }
   }
-  // Whether there are steps that compute `value` of others; what is made of nothing is made in the
-  // loops that need it.
-  bool reads_something(size_t value) const {
-    return std::any_of(
-        plan_.routine.steps.begin(), plan_.routine.steps.end(), [&](const Step& step) {
-          const std::vector<size_t> read = cpp::reads(step), written = cpp::writes(step);
-          return std::count(written.begin(), written.end(), value) > 0 &&
-                 std::any_of(read.begin(), read.end(), [&](size_t one) { return one != value; });
-        });
+  static bool reads_others(const std::vector<size_t>& read, size_t value) {
+    return std::any_of(read.begin(), read.end(), [&](size_t one) { return one != value; });
   }
   bool is_prepared(const Step& step) const {
     const std::vector<size_t> written = cpp::writes(step);

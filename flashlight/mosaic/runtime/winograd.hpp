@@ -2,8 +2,7 @@
 // products than there are, at the price of as many times 16/9 or 4 the weights.
 //
 //   Winograd<float> of = {56, 56, 56, 56, 1, 1, 56, 64, 64, 64};
-//   std::vector<float> memory(winograd_memory<4>(of, team.threads()));
-//   convolve_winograd<4>(team, of, x, weights, memory.data(),
+//   convolve_winograd<4>(team, of, x, weights,
 //                        [&](int64_t y, int64_t x, int pixels, int64_t column, int columns,
 //                            const float (*sums)[kPanel<float>]) { ... });
 //
@@ -269,10 +268,10 @@ class WinogradBlocks {
 
 }  // namespace detail
 
-// Elements of the memory that a team of so many threads works in, aligned to 64 bytes.
+// Elements of the memory, aligned to 64 bytes, that each of so many threads works in.
 template <int kOut, class T>
 int64_t winograd_memory(const Winograd<T>& of, int threads) {
-  return detail::WinogradBlocks<kOut, T>(of, threads).memory() * threads;
+  return detail::WinogradBlocks<kOut, T>(of, threads).memory();
 }
 
 // From weights where they lie (terms: ky, kx, channels), to those that convolve_winograd takes.
@@ -297,15 +296,8 @@ void pack_winograd(const Team& team, const Packing& of, const From* from, T* tra
 
 // finish(y, x, pixels, column, columns, sums) is called once for every run of pixels of a line and
 // panel of columns, as by `contract`: sums[i][c] belongs to pixel x + i, and column `column` + c.
-// There are at most kMostRows pixels. Nothing here waits. Without `memory` each thread works in
-// some that it keeps.
-template <int kOut, class T, class Finish>
-void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, const T* weights,
-                       const Finish& finish) {
-  const detail::WinogradBlocks<kOut, T> blocks(of, team.threads());
-  T* mine = detail::aligned_scratch<T, 9>(blocks.memory());
-  convolve_winograd<kOut>(team, of, x, weights, mine - blocks.memory() * team.thread(), finish);
-}
+// There are at most kMostRows pixels. Nothing here waits. `memory` is this thread's; without, it is
+// some that the thread keeps.
 template <int kOut, class T, class Finish>
 void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, const T* weights,
                        T* memory, const Finish& finish) {
@@ -315,7 +307,7 @@ void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, cons
   const Part tiles = by_rows ? team.part(blocks.tiles()) : Part{0, blocks.tiles()};
   const Part panels = by_rows ? Part{0, all} : team.part(all);
   if (panels.size() == 0) return;
-  blocks.use(x, weights, memory + blocks.memory() * team.thread());
+  blocks.use(x, weights, memory);
   for (int64_t first = tiles.begin; first < tiles.end; first += blocks.block()) {
     const Part block = {first, std::min(first + blocks.block(), tiles.end)};
     blocks.transform(block);
@@ -328,6 +320,12 @@ void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, cons
       blocks.multiply(panel, block, upcoming, finish);
     }
   }
+}
+template <int kOut, class T, class Finish>
+void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, const T* weights,
+                       const Finish& finish) {
+  T* memory = detail::aligned_scratch<T, 9>(winograd_memory<kOut>(of, team.threads()));
+  convolve_winograd<kOut>(team, of, x, weights, memory, finish);
 }
 
 }  // namespace fl

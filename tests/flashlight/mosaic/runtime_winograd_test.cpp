@@ -73,26 +73,26 @@ void convolve(const Case<T>& one, const Image<T>& x, const std::vector<T>& w, Gu
   std::vector<T> packed(static_cast<size_t>(fl::packed_size<T>(packing)), T(NAN)),
       transformed(static_cast<size_t>(fl::transformed_size<kOut, T>(one.channels, one.outputs)),
                   T(NAN)),
-      memory(static_cast<size_t>(fl::winograd_memory<kOut>(of, one.threads)), T(NAN));
+      memory(static_cast<size_t>(fl::winograd_memory<kOut>(of, one.threads) * one.threads), T(NAN));
   of.next = packed.data(), of.next_count = static_cast<int64_t>(packed.size());
   fl::run_team(one.threads, [&](const fl::Team& team) {
     fl::pack_panels<T>(team, packing, w.data(), packed.data());
     team.wait();
     fl::transform_weights<kOut>(team, one.channels, one.outputs, packed.data(), transformed.data());
     team.wait();
-    fl::convolve_winograd<kOut>(team, of, x.elements.data(),
-                                one.plain_weights ? packed.data() : transformed.data(),
-                                memory.data(),
-                                [&](int64_t row, int64_t column, int pixels, int64_t output,
-                                    int outputs, const T(*sums)[kPanel<T>]) {
-                                  ASSERT_LE(pixels, fl::kMostRows);
-                                  for (int i = 0; i < pixels; ++i)
-                                    for (int c = 0; c < outputs; ++c) {
-                                      T& to = y(row * of.width + column + i, output + c);
-                                      ASSERT_TRUE(std::isnan(to));
-                                      to = sums[i][c];
-                                    }
-                                });
+    fl::convolve_winograd<kOut>(
+        team, of, x.elements.data(), one.plain_weights ? packed.data() : transformed.data(),
+        memory.data() + fl::winograd_memory<kOut>(of, one.threads) * team.thread(),
+        [&](int64_t row, int64_t column, int pixels, int64_t output, int outputs,
+            const T(*sums)[kPanel<T>]) {
+          ASSERT_LE(pixels, fl::kMostRows);
+          for (int i = 0; i < pixels; ++i)
+            for (int c = 0; c < outputs; ++c) {
+              T& to = y(row * of.width + column + i, output + c);
+              ASSERT_TRUE(std::isnan(to));
+              to = sums[i][c];
+            }
+        });
   });
 }
 
