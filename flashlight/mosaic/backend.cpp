@@ -100,18 +100,13 @@ toolchain::Library library_of(const std::vector<Source>& emitted, const CompileO
 }
 
 // Packs weights, and computes what depends on them alone.
-void prepare(const Graph& graph, const std::vector<Array>& weights, bool freeze,
-             Compiled::State& state) {
+void prepare(const std::vector<Array>& weights, Compiled::State& state) {
   const Source& source = state.source;
-  std::set<std::string> written;
-  for (const composit::Mutation& mutation : graph.mutations())
-    written.insert(composit::input_name(*mutation.target.node));
   std::vector<const void*> pointers;
   for (size_t i = 0; i < source.weights.size(); ++i) {
     Array array = source.constants[i];
     const size_t input = source.weights[i];
-    const bool frozen =
-        !array.defined() && freeze && !written.contains(state.ports.input_names.at(input));
+    const bool frozen = !array.defined() && state.plan.frozen[state.plan.routine.inputs[input]];
     if (frozen && input < weights.size() && weights[input].defined()) {
       state.ports.check(input, weights[input]);
       array = weights[input].contiguous();
@@ -151,7 +146,7 @@ std::vector<Compiled> compile(const std::vector<Graph>& graphs,
                          ? options.threads
                          : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     state->ports = cpp::ports_of(graphs[i], state->source.name);
-    prepare(graphs[i], weights.at(i), options.freeze, *state);
+    prepare(weights.at(i), *state);
     compiled.emplace_back().state_ = std::move(state);
   }
   return compiled;
@@ -168,12 +163,13 @@ const Plan& Compiled::plan() const { return state_->plan; }
 Profile Compiled::profile(const std::vector<const void*>& inputs,
                           const std::vector<void*>& results) const {
   const State& state = *state_;
-  std::vector<int64_t> times(state.source.timed.size() + 1);
+  Profile profile = state.source.timed;
+  std::vector<int64_t> times(profile.size() + 1);
   call(inputs, results, cpp::kDefaultSeed, times.data());
-  Profile profile;
-  for (size_t i = 0; i < state.source.timed.size(); ++i)
-    profile.push_back(
-        timed_kernel(state.plan, state.plan.run[state.source.timed[i]], times[i], times[i + 1]));
+  for (size_t i = 0; i < profile.size(); ++i) {
+    profile[i].start = times[i];
+    profile[i].end = times[i + 1];
+  }
   return profile;
 }
 

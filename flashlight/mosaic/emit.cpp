@@ -225,7 +225,7 @@ class Emitter {
       Code one = cpp::call(name, arguments, ";", alone ? 4 : 2);
       code += alone ? cpp::block("if (team.thread() == 0)", one) : one;
       ++number;
-      if (timed) source_.timed.push_back(i);
+      if (timed) source_.timed.push_back(timed_kernel(plan_, kernel, text));
       code += statement(timed ? fmt::format("fl::end_kernel(team, times, {});", number)
                               : "team.wait();");
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "flashlight/mosaic/plan.h"
+#include "flashlight/mosaic/profile.h"
 
 namespace flashlight::mosaic {
 
@@ -26,7 +27,7 @@ struct Source {
   std::vector<size_t> arguments, weights;  // inputs of the routine that are passed, in this order
   std::vector<composit::Array> constants;  // by place among `weights`: those that are no inputs
   std::vector<std::string> headers;        // beside the backend's: those of its runtime calls
-  std::vector<size_t> timed;               // kernels of plan.run, in the order of their times
+  Profile timed;  // kernels of plan.run in the order of their times, which are open
 };
 
 Source emit(const Plan& plan, const std::string& name);

@@ -57,7 +57,7 @@ class Planner {
     split_axes(plan_.routine);
     find_frozen(graph);
     const auto is_frozen = [this](size_t value) {
-      return value < frozen_.size() && frozen_[value];
+      return value < plan_.frozen.size() && plan_.frozen[value];
     };
     plan_.layouts = tilize(plan_.routine, is_frozen);
     split_reductions(plan_.routine);
@@ -73,13 +73,14 @@ class Planner {
   // Weights that stay as they are, and what is computed of them alone.
   void find_frozen(const composit::Graph& graph) {
     Routine& routine = plan_.routine;
-    frozen_.assign(routine.values.size(), false);
+    plan_.frozen.assign(routine.values.size(), false);
     std::set<std::string> written;
     for (const composit::Mutation& mutation : graph.mutations())
       written.insert(composit::input_name(*mutation.target.node));
     for (size_t i = 0; i < routine.values.size(); ++i) {
       const cpp::Value& value = routine.values[i];
-      frozen_[i] = options_.freeze && value.role == Role::weight && !written.contains(value.name);
+      plan_.frozen[i] =
+          options_.freeze && value.role == Role::weight && !written.contains(value.name);
     }
     std::vector<std::vector<size_t>> read, made;  // by step
     for (const Step& step : routine.steps) {
@@ -88,10 +89,10 @@ class Planner {
       // What is made of nothing is made in the loops that need it.
       for (const size_t value : made.back())
         if (routine.values[value].role == Role::temporary)
-          frozen_[value] = frozen_[value] || reads_others(read.back(), value);
+          plan_.frozen[value] = plan_.frozen[value] || reads_others(read.back(), value);
     }
     // What has one writer that needs something else than frozen values is not frozen.
-    const auto is_frozen = [&](size_t value) { return frozen_[value]; };
+    const auto is_frozen = [&](size_t value) { return plan_.frozen[value]; };
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t i = 0; i < routine.steps.size(); ++i) {
@@ -100,8 +101,8 @@ class Planner {
             std::all_of(made[i].begin(), made[i].end(), is_frozen))
           continue;
         for (const size_t value : made[i]) {
-          changed |= frozen_[value];
-          frozen_[value] = false;
+          changed |= plan_.frozen[value];
+          plan_.frozen[value] = false;
         }
       }
     }
@@ -112,7 +113,7 @@ class Planner {
   bool is_prepared(const Step& step) const {
     const std::vector<size_t> written = cpp::writes(step);
     return !written.empty() && std::all_of(written.begin(), written.end(),
-                                           [&](size_t value) { return frozen_[value]; });
+                                           [&](size_t value) { return plan_.frozen[value]; });
   }
   static std::vector<Routine> with_arguments(std::vector<Routine> functions) {
     for (Routine& function : functions)
@@ -197,7 +198,7 @@ class Planner {
                       .packed = value,
                       .winograd = winograd,
                       .factor = factor});
-      frozen_[value] = frozen;
+      plan_.frozen[value] = frozen;
     }
     plan_.run.push_back({.form = Kernel::Form::product,
                          .steps = {step},
@@ -236,7 +237,7 @@ class Planner {
     nest.statement.stores.push_back({routine.values.size(), {composit::Expr::axis(0)}, value});
     routine.values.push_back(
         {composit::tensor_type(x.dtype(), {product.column_count()}), Role::temporary, name, {}});
-    frozen_.push_back(true);
+    plan_.frozen.push_back(true);
     routine.steps.push_back(std::move(nest));
     add_loops(plan_.prepare, {routine.steps.size() - 1});
     return routine.values.size() - 1;
@@ -276,7 +277,7 @@ class Planner {
                               Role::temporary,
                               routine.values[product.right].name + ".panels",
                               {}});
-    frozen_.push_back(false);
+    plan_.frozen.push_back(false);
     return routine.values.size() - 1;
   }
   // Columns of a panel, on the machine with the widest vectors.
@@ -337,7 +338,9 @@ class Planner {
     plan_.homes.assign(count, Home::caller);
     for (size_t i = 0; i < count; ++i) {
       if (plan_.routine.values[i].role != Role::temporary) continue;
-      plan_.homes[i] = frozen_[i] ? Home::prepared : kernels[i] <= 1 ? Home::kernel : Home::arena;
+      plan_.homes[i] = plan_.frozen[i]   ? Home::prepared
+                       : kernels[i] <= 1 ? Home::kernel
+                                         : Home::arena;
     }
   }
 
@@ -389,7 +392,6 @@ class Planner {
 
   const PlanOptions& options_;
   Plan plan_;
-  std::vector<bool> frozen_;
   std::map<std::string, size_t> packed_;
   std::set<size_t> borders_;
 };

@@ -55,6 +55,7 @@ struct Plan {
   std::vector<cpp::Routine> functions;
   std::map<size_t, Layout> layouts;
   std::vector<Kernel> prepare, run;
+  std::vector<bool> frozen;      // by value: known at preparation, packed weights included
   std::vector<Home> homes;       // by value
   std::vector<int64_t> offsets;  // by value: bytes, in the arena or in what is prepared
   int64_t arena_bytes = 0, prepared_bytes = 0;

@@ -6,13 +6,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "flashlight/mosaic/kernel_writer.h"
-
 namespace flashlight::mosaic {
 
-TimedKernel timed_kernel(const Plan& plan, const Kernel& kernel, int64_t start, int64_t end) {
-  const KernelText text = write_kernel(plan, kernel);
-  TimedKernel timed = {text.name, "", start, end};
+TimedKernel timed_kernel(const Plan& plan, const Kernel& kernel, const KernelText& text) {
+  TimedKernel timed = {text.name, ""};
   if (!kernel.steps.empty())
     timed.module = cpp::origin_of(plan.routine.steps[kernel.steps.back()]).module;
   for (const size_t value : text.values) timed.bytes += plan.routine.values[value].type.nbytes();

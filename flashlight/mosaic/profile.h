@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "flashlight/mosaic/plan.h"
+#include "flashlight/mosaic/kernel_writer.h"
 
 namespace flashlight::mosaic {
 
@@ -21,7 +21,8 @@ struct TimedKernel {
 };
 using Profile = std::vector<TimedKernel>;
 
-TimedKernel timed_kernel(const Plan& plan, const Kernel& kernel, int64_t start, int64_t end);
+// Without times.
+TimedKernel timed_kernel(const Plan& plan, const Kernel& kernel, const KernelText& text);
 
 // A line per name of a kernel, the longest time first: calls, milliseconds, share of all, GFLOP/s,
 // share of `peak` (GFLOP/s; 0: unknown), GB/s.
