@@ -45,8 +45,8 @@ FLASHLIGHT_INLINE void gmm_gradient_body(
     }
   }
   for (int i = 0; i < 64; ++i)
-    d_means[i] = fl::sum<double>(
-        std::max(0, i), 64, [&](int j) { return sum[j] * cat[constant[i + j * 64]]; });
+    d_means[i] = fl::sum<double>(std::max(0, i), 64,
+                                 [&](int j) { return sum[j] * cat[constant[i + j * 64]]; });
   auto& index_put = fl::at<double[2081]>(arena, 544768);
   for (int i = 0; i < 2081; ++i) {
     index_put[i] = 0.0;
@@ -61,9 +61,9 @@ FLASHLIGHT_INLINE void gmm_gradient_body(
   d_alphas = (-1000.0) * fl::exp(alphas - reshape) + reshape_4;
   const double reshape_5 = (-0.0) + reshape_4;
   for (int i = 0; i < 64; ++i)
-    d_icf[i] = (0.5 * (exp[i] + exp[i]) + index_put[i]) * exp[i] + reshape_5 + 0.0;
+    d_icf[i] = (0.5 * (exp[i] + exp[i]) + index_put[i]) * exp[i] + reshape_5;
   for (int i = 0; i < 2016; ++i)
-    d_icf[i + 64] = 0.5 * (icf[i + 64] + icf[i + 64]) + index_put[i + 64] + 0.0;
+    d_icf[i + 64] = 0.5 * (icf[i + 64] + icf[i + 64]) + index_put[i + 64];
 }
 
 void gmm_gradient_part(const double (&sub)[200][1000], double (&__restrict reshape)[1000],

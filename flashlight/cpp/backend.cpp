@@ -7,6 +7,7 @@
 #include "flashlight/cpp/ports.h"
 #include "flashlight/cpp/recompute.h"
 #include "flashlight/cpp/runtime/random.hpp"
+#include "flashlight/cpp/signed_zero.h"
 #include "flashlight/cpp/tile.h"
 #include "flashlight/toolchain/library.h"
 
@@ -51,6 +52,7 @@ std::vector<std::string> default_flags() {
 Source source_of(const Graph& graph, const LowerOptions& options, const SplitOptions& split) {
   Program program = lower(graph, options);
   fuse(program);
+  drop_zero_terms(program);
   recompute(program);
   tile(program);
   split_long_functions(program, split);

@@ -129,14 +129,22 @@ std::optional<Lines> broken_sum(const std::string& line) {
   return Lines{line.substr(0, value - 1), (*below)[0], (*below)[1]};
 }
 
+// x = f(2,
+//       [&](int i) { return y; });
+// or, where that is too long,
 // x = f(
 //     2, [&](int i) { return y; });
-std::optional<Lines> arguments_below(const std::string& line) {
+std::optional<Lines> broken_arguments(const std::string& line) {
   const size_t value = value_in(line),
                open = line.find('(', value == std::string::npos ? 0 : value);
-  if (value == std::string::npos || open == std::string::npos || !line.ends_with(");") ||
-      line.find(", [&](", open) == std::string::npos)
+  if (value == std::string::npos || open == std::string::npos || !line.ends_with(");"))
     return std::nullopt;
+  const size_t lambda = line.find(", [&](", open);
+  if (lambda == std::string::npos) return std::nullopt;
+  if (Lines lines = {line.substr(0, lambda + 1),
+                     std::string(open + 1, ' ') + line.substr(lambda + 2)};
+      lines[0].size() <= kColumns && lines[1].size() <= kColumns)
+    return lines;
   Lines lines = {line.substr(0, open + 1),
                  std::string(indent_of(line) + 4, ' ') + line.substr(open + 1)};
   return lines[1].size() <= kColumns ? std::optional(lines) : std::nullopt;
@@ -162,7 +170,7 @@ std::optional<Lines> broken_subscripts(const std::string& line) {
 Lines fitted(const std::string& line) {
   if (line.size() <= kColumns) return {line};
   if (const auto parts = broken_assignment(line)) return *parts;
-  if (const auto parts = arguments_below(line)) return *parts;
+  if (const auto parts = broken_arguments(line)) return *parts;
   if (const auto parts = broken_subscripts(line)) return *parts;
   auto parts = lambda_below(line);
   if (!parts) parts = opened_lambda(line);

@@ -9,6 +9,7 @@
 #include "flashlight/cpp/contraction.h"
 #include "flashlight/cpp/fuse.h"
 #include "flashlight/cpp/lower.h"
+#include "flashlight/cpp/signed_zero.h"
 #include "flashlight/cpp/statement.h"
 #include "flashlight/mosaic/fold.h"
 #include "flashlight/mosaic/kernel_routine.h"
@@ -51,6 +52,7 @@ class Planner {
     cpp::Program program =
         cpp::lower(graph, {.name = options_.name, .results = options_.results, .outline = false});
     cpp::fuse(program, {.allows = stays_product});
+    cpp::drop_zero_terms(program);
     plan_.routine = std::move(program.functions.back());
     program.functions.pop_back();
     plan_.functions = with_arguments(std::move(program.functions));

@@ -29,6 +29,20 @@ TEST(Format, subscripts_stand_below_each_other) {
   EXPECT_EQ(formatted(sum), sum);
 }
 
+TEST(Format, lambdas_stand_below_the_other_arguments) {
+  const std::string first = "fl::sum<double>(std::max(0, i), 64,",
+                    second = "[&](int j) { return sum[j] * cat[constant[i + j * 64]]; });";
+  const auto broken = [&](const std::string& target) {
+    return "    " + target + " = " + first + " " + second + "\n";
+  };
+  expect_formatted(broken("d_means[i]"),
+                   "    d_means[i] = " + first + "\n" + std::string(33, ' ') + second + "\n");
+  expect_formatted(
+      broken("d_means_of_the_mixture[i]"),
+      "    d_means_of_the_mixture[i] = fl::sum<double>(\n        std::max(0, i), 64, " + second +
+          "\n");
+}
+
 // Sizes and a lambda that do not fit one line: one with a return type takes the last size along,
 // where both fit.
 TEST(Format, sizes_go_with_lambdas) {
