@@ -198,9 +198,24 @@ class Emitter {
     return false;
   }
 
+  // The weights that are read first behind kernel `number`.
+  std::string read_next(const std::vector<KernelText>& texts, size_t number) const {
+    for (size_t i = number + 1; i < texts.size(); ++i) {
+      const std::optional<Panels>& panels = texts[i].panels;
+      if (!panels || plan_.homes[panels->value] != Home::prepared) continue;
+      return fmt::format("fl::first_panel(team, {}, {}, {}, {})", panels->split,
+                         passed(panels->value, true), panels->columns, panels->terms);
+    }
+    return "{}";
+  }
+
   Code calls(const std::vector<Kernel>& kernels, bool timed) {
     Code code;
     if (timed) code += statement("fl::start_times(team, times);");
+    std::vector<KernelText> texts;
+    for (const Kernel& kernel : kernels)
+      texts.push_back(kernel.form == Kernel::Form::border ? KernelText()
+                                                          : write_kernel(plan_, kernel));
     std::string module;
     int number = 0;
     for (size_t i = 0; i < kernels.size(); ++i) {
@@ -215,12 +230,13 @@ class Emitter {
         if (reads_before_end(kernels, i, kernel.value)) code += statement("team.wait();");
         continue;
       }
-      const KernelText text = write_kernel(plan_, kernel);
+      const KernelText& text = texts[i];
       const std::string name = kernel_name(text);
       std::vector<std::string> arguments;
       if (!text.first.empty()) arguments.push_back(text.first);
       for (const size_t one : text.values) arguments.push_back(passed(one, text.by_pointer));
       arguments.insert(arguments.end(), text.last.begin(), text.last.end());
+      if (text.takes_next) arguments.push_back(read_next(texts, i));
       const bool alone = text.first.empty();
       Code one = cpp::call(name, arguments, ";", alone ? 4 : 2);
       code += alone ? cpp::block("if (team.thread() == 0)", one) : one;

@@ -7,6 +7,7 @@
 // Equal kernels have equal text, whatever layers they are for.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,13 @@ namespace flashlight::mosaic {
 // Stands for the function's name in its text.
 inline constexpr const char* kKernelName = "KERNEL";
 
+// The packed weights that a kernel reads: fl::first_panel.
+struct Panels {
+  size_t value;
+  std::string split;  // "fl::Split::rows"
+  int64_t columns, terms;
+};
+
 struct KernelText {
   std::string name;  // what it may be called: "product_gelu_128x3072x768"
   cpp::Code code;
@@ -25,6 +33,8 @@ struct KernelText {
   bool by_pointer = false;             // they are passed as pointers to their first elements
   std::string first;                   // argument before them: "team", "team.part(128)"
   std::vector<std::string> last = {};  // arguments behind them: "arena + 4096", "*generator"
+  std::optional<Panels> panels = {};
+  bool takes_next = false;  // the last argument is what the next kernel reads first: fl::Upcoming
 };
 
 KernelText write_kernel(const Plan& plan, const Kernel& kernel);

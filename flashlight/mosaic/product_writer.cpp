@@ -31,7 +31,7 @@ class ProductWriter {
       : plan_(plan), kernel_(kernel), product_(*kernel.product), flat_(plan) {
     type_ = cpp::type_name(plan.routine.values[product_.right].type.dtype);
     flat_.reserve({"team", "outer", "inner", "rows", "column", "columns", "sums", "r", "c", "b",
-                   "i", "j", "of", "batches", "kTerms"});
+                   "i", "j", "of", "batches", "kTerms", "next"});
   }
 
   KernelText product() {
@@ -49,7 +49,13 @@ class ProductWriter {
       body += product_.batch.empty() ? contraction() : over_batches(contraction());
     }
     KernelText text = {name(), comment(), flat_.values(), true, "team"};
-    text.code += cpp::call("void " + std::string(kKernelName), flat_.parameters(result), " {", 0);
+    std::vector<std::string> parameters = flat_.parameters(result);
+    if (product_.batch.empty()) {
+      parameters.push_back("const fl::Upcoming& next");
+      text.takes_next = true;
+      text.panels = {kernel_.packed, split(), product_.column_count(), packed_terms()};
+    }
+    text.code += cpp::call("void " + std::string(kKernelName), parameters, " {", 0);
     append_body(text.code, body);
     return text;
   }
@@ -134,10 +140,22 @@ class ProductWriter {
       stride = product_.left_at.coefficients[product_.rows.back()];
     }
     const int64_t rows = product_.size(product_.rows);
-    const bool by_columns = rows < kFewRows && product_.column_count() >= kManyColumns;
-    return fmt::format("{{{}, {}, {}, {}, {{kTerms, {}, {}, {}}}, fl::Split::{}}}", rows / inner,
-                       inner, stride, product_.column_count(), product_.size(product_.terms) / run,
-                       run, step, by_columns ? "columns" : "rows");
+    return fmt::format("{{{}, {}, {}, {}, {{kTerms, {}, {}, {}}}, {}{}}}", rows / inner, inner,
+                       stride, product_.column_count(), product_.size(product_.terms) / run, run,
+                       step, split(), product_.batch.empty() ? ", next" : "");
+  }
+
+  // What threads share.
+  std::string split() const {
+    const bool by_columns = kernel_.winograd > 0 ? product_.extent(product_.rows[1]) < kFewPixels
+                                                 : product_.size(product_.rows) < kFewRows &&
+                                                       product_.column_count() >= kManyColumns;
+    return by_columns ? "fl::Split::columns" : "fl::Split::rows";
+  }
+  // Terms of a packed panel: by Winograd's algorithm, points for taps.
+  int64_t packed_terms() const {
+    const int64_t terms = product_.size(product_.terms), side = kernel_.winograd + 2;
+    return kernel_.winograd > 0 ? terms / 9 * side * side : terms;
   }
 
   std::string packing() const {
@@ -179,10 +197,9 @@ class ProductWriter {
     const size_t y = product_.rows[0], x = product_.rows[1];
     const int64_t height = product_.extent(y), width = product_.extent(x);
     Code code = statement(fmt::format(
-        "const fl::Winograd<{}> of = {{{}, {}, {}, {}, 0, 0, {}, {}, {}, {}, fl::Split::{}}};",
+        "const fl::Winograd<{}> of = {{{}, {}, {}, {}, 0, 0, {}, {}, {}, {}, {}, false, next}};",
         type_, height, width, height + 2, width + 2, step(y) / step(x), step(x),
-        product_.extent(product_.terms[2]), product_.column_count(),
-        width < kFewPixels ? "columns" : "rows"));
+        product_.extent(product_.terms[2]), product_.column_count(), split()));
     code += statement(fmt::format("fl::convolve_winograd<{}>(", kernel_.winograd));
     code.lines.push_back("    team, of, " + flat_.address(product_.left, product_.left_at, {}) +
                          ", panels,");

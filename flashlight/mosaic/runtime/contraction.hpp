@@ -25,6 +25,35 @@ namespace fl {
 // What the threads of a team share: rows keep activations on their core, columns weights.
 enum class Split { rows, columns };
 
+// Memory that is fetched while other is worked on, in equal parts.
+struct Upcoming {
+  const char* from = nullptr;
+  int64_t lines = 0;
+
+  template <class T>
+  static Upcoming of(const T* from, int64_t count) {
+    if (from == nullptr) return {};
+    return {reinterpret_cast<const char*>(from), count * int64_t{sizeof(T)} / detail::kLineBytes};
+  }
+  template <class T>
+  void add_to(Tile<T>& tile, int part, int parts) const {
+    const int64_t begin = lines * part / parts;
+    tile.ahead = from + begin * detail::kLineBytes;
+    tile.ahead_lines = lines * (part + 1) / parts - begin;
+  }
+};
+
+// What this thread reads first of panels of so many terms: of the first one, or of its own.
+template <class T>
+Upcoming first_panel(const Team& team, Split split, const T* panels, int64_t columns,
+                     int64_t terms) {
+  constexpr int64_t kMost = int64_t{1} << 16;  // more would drive out what is worked on
+  const int64_t size = terms * kPanel<T>;
+  const Part mine = team.part((columns + kPanel<T> - 1) / kPanel<T>);
+  const int64_t first = split == Split::columns ? mine.begin : 0;
+  return Upcoming::of(panels + first * size, std::min(size, kMost));
+}
+
 template <class T>
 struct Contraction {
   int64_t outer, inner;  // rows: so many runs of so many, equally far apart
@@ -33,8 +62,7 @@ struct Contraction {
   Terms terms;
   Split split = Split::rows;
   // What is read next by this thread (weights of the next layer), fetched with the last panel.
-  const T* next = nullptr;
-  int64_t next_count = 0;
+  Upcoming next = {};
 };
 
 namespace detail {
@@ -108,24 +136,6 @@ class Tiling {
   int64_t lowest_ = 0, highest_ = 0;  // where terms of a row are
 };
 
-// Memory that is fetched while other is worked on, in equal parts.
-struct Upcoming {
-  const char* from = nullptr;
-  int64_t lines = 0;
-
-  template <class T>
-  static Upcoming of(const T* from, int64_t count) {
-    if (from == nullptr) return {};
-    return {reinterpret_cast<const char*>(from), count * int64_t{sizeof(T)} / kLineBytes};
-  }
-  template <class T>
-  void add_to(Tile<T>& tile, int part, int parts) const {
-    const int64_t begin = lines * part / parts;
-    tile.ahead = from + begin * kLineBytes;
-    tile.ahead_lines = lines * (part + 1) / parts - begin;
-  }
-};
-
 // What the tile `next` reads beyond `now`, if that lies together.
 template <class T>
 Upcoming beyond(const Rows<T>& now, const Rows<T>& next, int64_t terms) {
@@ -143,7 +153,7 @@ Upcoming behind(const Contraction<T>& of, int64_t panel, Part panels, const T* w
   const int64_t size = of.terms.count() * kPanel<T>;
   const bool resident = panels.size() * size * int64_t{sizeof(T)} <= kResidentBytes;
   const bool last_panel = panel + 1 == panels.end;
-  if (last_panel && last_strip) return Upcoming::of(of.next, of.next_count);
+  if (last_panel && last_strip) return of.next;
   if (tiles == 1 || panels.size() == 1 || (resident && (last_panel || !first_strip))) return {};
   return Upcoming::of(weights + (last_panel ? panels.begin : panel + 1) * size, size);
 }

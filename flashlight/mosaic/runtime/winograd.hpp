@@ -37,9 +37,7 @@ struct Winograd {
   // The weights are not transformed but packed for `contract`: [panel][tap][channel][kPanel]. They
   // are transformed for every block, which costs little where there are many tiles.
   bool plain_weights = false;
-  // What is read next by this thread, as in Contraction.
-  const T* next = nullptr;
-  int64_t next_count = 0;
+  Upcoming next = {};  // what is read next by this thread, as in Contraction
 };
 
 namespace detail {
@@ -312,11 +310,11 @@ void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, cons
     const Part block = {first, std::min(first + blocks.block(), tiles.end)};
     blocks.transform(block);
     for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
-      detail::Upcoming upcoming;
+      Upcoming upcoming;
       if (panel + 1 < panels.end)
         upcoming = blocks.upcoming(panel + 1);
       else if (block.end == tiles.end)
-        upcoming = detail::Upcoming::of(of.next, of.next_count);
+        upcoming = of.next;
       blocks.multiply(panel, block, upcoming, finish);
     }
   }

@@ -110,7 +110,7 @@ void expect_product(const Sizes& size, int64_t runs, fl::Split split, int thread
     team.wait();
     fl::Contraction<T> of = {
         runs, size.rows, pitch, size.columns, {&offset, 1, static_cast<int>(size.terms)}, split};
-    of.next = panels.data(), of.next_count = static_cast<int64_t>(panels.size());
+    of.next = fl::Upcoming::of(panels.data(), static_cast<int64_t>(panels.size()));
     fl::contract<T>(
         team, of, [&](int64_t run) { return x.data() + run * apart; }, panels.data(),
         [&](int64_t run, int64_t row, int rows, int64_t column, int columns,

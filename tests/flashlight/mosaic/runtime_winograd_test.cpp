@@ -74,7 +74,7 @@ void convolve(const Case<T>& one, const Image<T>& x, const std::vector<T>& w, Gu
       transformed(static_cast<size_t>(fl::transformed_size<kOut, T>(one.channels, one.outputs)),
                   T(NAN)),
       memory(static_cast<size_t>(fl::winograd_memory<kOut>(of, one.threads) * one.threads), T(NAN));
-  of.next = packed.data(), of.next_count = static_cast<int64_t>(packed.size());
+  of.next = fl::Upcoming::of(packed.data(), static_cast<int64_t>(packed.size()));
   fl::run_team(one.threads, [&](const fl::Team& team) {
     fl::pack_panels<T>(team, packing, w.data(), packed.data());
     team.wait();
