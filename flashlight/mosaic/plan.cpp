@@ -187,18 +187,20 @@ class Planner {
     const std::optional<size_t> factor =
         frozen && product.batch.empty() ? fold_factor(product, is_frozen) : std::nullopt;
     const int winograd = frozen && options_.winograd ? winograd_of(product) : 0;
+    const bool plain = winograd > 0 && has_large_weights(product, winograd);
+    const int packed_for = plain ? 0 : winograd;
     const std::string key = packing_key(product) + (factor ? "*" + std::to_string(*factor) : "") +
-                            "w" + std::to_string(winograd);
+                            "w" + std::to_string(packed_for);
     auto packed = packed_.find(key);
     if (packed == packed_.end() || !frozen) {
-      const size_t value = add_panels(product, winograd);
+      const size_t value = add_panels(product, packed_for);
       packed = packed_.insert_or_assign(key, value).first;
       (frozen ? plan_.prepare : plan_.run)
           .push_back({.form = Kernel::Form::pack,
                       .steps = {},
                       .product = product,
                       .packed = value,
-                      .winograd = winograd,
+                      .winograd = packed_for,
                       .factor = factor});
       plan_.frozen[value] = frozen;
     }
@@ -206,7 +208,8 @@ class Planner {
                          .steps = {step},
                          .product = std::move(product),
                          .packed = packed->second,
-                         .winograd = winograd});
+                         .winograd = winograd,
+                         .plain_weights = plain});
   }
   // Moves what its columns are multiplied with into the packed side: the value that holds that.
   std::optional<size_t> fold_factor(Product& product,
@@ -267,13 +270,21 @@ class Planner {
     const int64_t side = std::min(product.extent(product.rows[0]), product.extent(product.rows[1]));
     return side >= 28 ? 4 : side >= 7 ? 2 : 0;
   }
+  // Terms of a panel: by Winograd's algorithm, points for taps.
+  static int64_t packed_terms(const Product& product, int winograd) {
+    const int64_t terms = product.size(product.terms), side = winograd + 2;
+    return winograd == 0 ? terms : terms / 9 * side * side;
+  }
+  bool has_large_weights(const Product& product, int winograd) const {
+    const composit::DType dtype = plan_.routine.values[product.right].type.dtype;
+    const int64_t elements = packed_terms(product, winograd) * product.column_count();
+    return elements * static_cast<int64_t>(composit::item_size(dtype)) > options_.winograd_bytes;
+  }
   size_t add_panels(const Product& product, int winograd) {
     Routine& routine = plan_.routine;
     const int64_t columns = (product.column_count() + kMostColumns - 1) / kMostColumns;
-    const int64_t terms = winograd == 0
-                              ? product.size(product.terms)
-                              : (winograd + 2) * (winograd + 2) * product.extent(product.terms[2]);
-    const composit::Dims sizes = {product.size(product.batch), columns, terms, kMostColumns};
+    const composit::Dims sizes = {product.size(product.batch), columns,
+                                  packed_terms(product, winograd), kMostColumns};
     const composit::DType dtype = routine.values[product.right].type.dtype;
     routine.values.push_back({composit::tensor_type(dtype, sizes),
                               Role::temporary,

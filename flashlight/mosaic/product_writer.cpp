@@ -155,7 +155,7 @@ class ProductWriter {
   // Terms of a packed panel: by Winograd's algorithm, points for taps.
   int64_t packed_terms() const {
     const int64_t terms = product_.size(product_.terms), side = kernel_.winograd + 2;
-    return kernel_.winograd > 0 ? terms / 9 * side * side : terms;
+    return kernel_.winograd > 0 && !kernel_.plain_weights ? terms / 9 * side * side : terms;
   }
 
   std::string packing() const {
@@ -197,9 +197,10 @@ class ProductWriter {
     const size_t y = product_.rows[0], x = product_.rows[1];
     const int64_t height = product_.extent(y), width = product_.extent(x);
     Code code = statement(fmt::format(
-        "const fl::Winograd<{}> of = {{{}, {}, {}, {}, 0, 0, {}, {}, {}, {}, {}, false, next}};",
+        "const fl::Winograd<{}> of = {{{}, {}, {}, {}, 0, 0, {}, {}, {}, {}, {}, {}, next}};",
         type_, height, width, height + 2, width + 2, step(y) / step(x), step(x),
-        product_.extent(product_.terms[2]), product_.column_count(), split()));
+        product_.extent(product_.terms[2]), product_.column_count(), split(),
+        kernel_.plain_weights));
     code += statement(fmt::format("fl::convolve_winograd<{}>(", kernel_.winograd));
     code.lines.push_back("    team, of, " + flat_.address(product_.left, product_.left_at, {}) +
                          ", panels,");

@@ -36,8 +36,9 @@ struct Terms {
   int64_t count() const { return int64_t{segments} * run; }
 };
 
-// sums[r][c] = sum of rows[r * row_stride + place of term t] * panel[t * kPanel + c] over all t.
-// Meanwhile `ahead_lines` lines of the cache are fetched from `ahead` on.
+// sums[r][c] = sum of rows[r * row_stride + place of term t] * panel[t * kPanel + c] over all t,
+// and what it was, if they `add` to it. Meanwhile `ahead_lines` lines of the cache are fetched from
+// `ahead` on.
 template <class T>
 struct Tile {
   const T* rows;
@@ -46,6 +47,7 @@ struct Tile {
   const T* panel;
   const void* ahead = nullptr;
   int64_t ahead_lines = 0;
+  bool add = false;
 };
 
 namespace detail {
@@ -104,6 +106,13 @@ struct Accumulators {
         for (int v = 0; v < kVectors; ++v) sums[p][r][v] = typename V::Vector{};
   }
 
+  FLASHLIGHT_INLINE void load(const T (*from)[kPanel<T>]) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) sums[0][r][v] = V::load(&from[r][v * V::kLanes]);
+  }
+
   FLASHLIGHT_INLINE void start(const T* rows, int64_t stride) {
 #pragma GCC unroll 16
     for (int b = 0; b < kBases; ++b) bases[b] = rows + 3 * b * stride;
@@ -147,6 +156,7 @@ template <class T, int kRows, int kVectors>
   constexpr int kParts = parts_of(kRows);
   Accumulators<T, kRows, kVectors> all;
   all.clear();
+  if (tile.add) all.load(sums);
   const int64_t stride = tile.row_stride;
   const int run = tile.terms.run, block = tile.ahead_lines > 0 ? 16 : run;
   // In bytes: of elements, the loop would be compiled a second time for steps of one.

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "flashlight/mosaic/runtime/contraction.hpp"
 #include "flashlight/mosaic/runtime/lanes.hpp"
@@ -35,7 +36,8 @@ struct Winograd {
   // what another core has written.
   Split split = Split::rows;
   // The weights are not transformed but packed for `contract`: [panel][tap][channel][kPanel]. They
-  // are transformed for every block, which costs little where there are many tiles.
+  // are transformed for every block, some channels at a time: where they come from memory, to read
+  // fewer of them is worth more than that costs.
   bool plain_weights = false;
   Upcoming next = {};  // what is read next by this thread, as in Contraction
 };
@@ -46,6 +48,8 @@ namespace detail {
 // had so few tiles that reading the weights took longer: from memory, or to transform them.
 constexpr int64_t kBlockBytes = int64_t{1} << 19, kFarWeights = int64_t{1} << 23;
 constexpr int64_t kMostBlockBytes = int64_t{1} << 23;
+// Plain weights are transformed so many bytes at a time, which stay in the second level as well.
+constexpr int64_t kTransformedBytes = int64_t{1} << 18;
 
 template <class T>
 int64_t block_tiles(const Winograd<T>& of, int64_t tile_bytes, int64_t weight_bytes) {
@@ -74,14 +78,16 @@ class WinogradBlocks {
     const int64_t blocks = std::max<int64_t>(1, (mine + limit - 1) / limit);
     block_ = (mine + blocks - 1) / blocks;
     input_plane_ = plane(block_ * pitch_), result_plane_ = plane(block_ * kPanel<T>);
-    weight_plane_ = plane(of.channels * kPanel<T>);
+    chunk_ = std::min<int64_t>(of.channels,
+                               kTransformedBytes / (kPoints * kPanel<T> * int64_t{sizeof(T)}));
+    weight_plane_ = plane(chunk_ * kPanel<T>);
   }
 
   int64_t tiles() const { return tiles_; }
   // Elements that a thread works in.
   int64_t memory() const {
     return kPoints * (input_plane_ + result_plane_) +
-           (of_.plain_weights ? kSide * weight_plane_ : int64_t{0});
+           (of_.plain_weights ? kPoints * weight_plane_ : int64_t{0});
   }
 
   void use(const T* x, const T* weights, T* memory) {
@@ -102,30 +108,17 @@ class WinogradBlocks {
     }
   }
 
-  // What is read first of a panel.
-  Upcoming upcoming(int64_t panel) const {
-    return Upcoming::of(weights(panel), of_.channels * kPanel<T>);
-  }
-
-  // All outputs of a panel, for the tiles of a block; `upcoming` comes behind its weights.
+  // All outputs of a panel, for the tiles of a block, while what comes next is fetched: panel
+  // `next`, or what the caller reads then, if there is none.
   template <class Finish>
-  void multiply(int64_t panel, Part tiles, const Upcoming& upcoming, const Finish& finish) const {
-    const int64_t size = of_.channels * kPanel<T>, column = panel * kPanel<T>;
+  void multiply(int64_t panel, Part tiles, std::optional<int64_t> next, const Upcoming& then,
+                const Finish& finish) const {
+    const int64_t column = panel * kPanel<T>;
     const int columns = static_cast<int>(std::min<int64_t>(kPanel<T>, of_.columns - column));
-    const T* const from = weights(panel);
-    for (int point = 0; point < kPoints; ++point) {
-      const T* at = from + point * size;
-      if (of_.plain_weights) {
-        if (point % kSide == 0)
-          transform_row<kOut>(point / kSide, of_.channels, from, transformed_, weight_plane_);
-        at = transformed_ + point % kSide * weight_plane_;
-      }
-      const bool last = point + 1 == kPoints;
-      multiply_point(point, tiles.size(), columns, at,
-                     last                ? upcoming
-                     : of_.plain_weights ? Upcoming()
-                                         : Upcoming::of(at + size, size));
-    }
+    if (of_.plain_weights)
+      multiply_plain(panel, tiles.size(), columns, next, then);
+    else
+      multiply_transformed(panel, tiles.size(), columns, next, then);
     if (columns > kLanes)
       finish_groups<2>(tiles, column, columns, finish);
     else
@@ -199,17 +192,58 @@ class WinogradBlocks {
     }
   }
 
-  void multiply_point(int point, int64_t tiles, int columns, const T* weights,
+  void multiply_transformed(int64_t panel, int64_t tiles, int columns, std::optional<int64_t> next,
+                            const Upcoming& then) const {
+    const int64_t size = of_.channels * kPanel<T>;
+    const T* const from = weights(panel);
+    for (int point = 0; point < kPoints; ++point) {
+      Upcoming upcoming = then;
+      if (point + 1 < kPoints)
+        upcoming = Upcoming::of(from + (point + 1) * size, size);
+      else if (next)
+        upcoming = Upcoming::of(weights(*next), size);
+      multiply_point(point, tiles, {0, of_.channels}, columns, from + point * size, upcoming);
+    }
+  }
+
+  // Channels in chunks. While one is multiplied at the first points, the taps of the next are
+  // fetched.
+  void multiply_plain(int64_t panel, int64_t tiles, int columns, std::optional<int64_t> next,
+                      const Upcoming& then) const {
+    const int64_t plane = of_.channels * kPanel<T>;
+    const T* const from = weights(panel);
+    for (int64_t first = 0; first < of_.channels; first += chunk_) {
+      const Part channels = {first, std::min(first + chunk_, of_.channels)};
+      transform_channels<kOut>(channels.size(), from + first * kPanel<T>, plane, transformed_,
+                               weight_plane_);
+      const T* taps = next ? weights(*next) : nullptr;
+      if (channels.end < of_.channels) taps = from + channels.end * kPanel<T>;
+      for (int point = 0; point < kPoints; ++point) {
+        Upcoming upcoming;
+        if (taps == nullptr)
+          upcoming = point + 1 == kPoints ? then : Upcoming();
+        else if (point < 9)
+          upcoming = Upcoming::of(
+              taps + point * plane,
+              std::min(chunk_, of_.channels - channels.end % of_.channels) * kPanel<T>);
+        multiply_point(point, tiles, channels, columns, transformed_ + point * weight_plane_,
+                       upcoming);
+      }
+    }
+  }
+
+  void multiply_point(int point, int64_t tiles, Part channels, int columns, const T* weights,
                       const Upcoming& upcoming) const {
     const int32_t offset = 0;
     const int vectors = columns > kLanes ? 2 : 1;
     const int pieces = static_cast<int>((tiles + kMostRows - 1) / kMostRows);
     for (int piece = 0; piece < pieces; ++piece) {
       const int64_t begin = tiles * piece / pieces, end = tiles * (piece + 1) / pieces;
-      Tile<T> tile = {input_ + point * input_plane_ + begin * pitch_,
+      Tile<T> tile = {input_ + point * input_plane_ + begin * pitch_ + channels.begin,
                       pitch_,
-                      {&offset, 1, static_cast<int>(of_.channels)},
+                      {&offset, 1, static_cast<int>(channels.size())},
                       weights};
+      tile.add = channels.begin > 0;
       upcoming.add_to(tile, piece, pieces);
       multiply_tile<T>(
           static_cast<int>(end - begin), vectors, tile,
@@ -258,6 +292,7 @@ class WinogradBlocks {
   const Winograd<T>& of_;
   int64_t across_, tiles_;  // of the image
   int64_t block_, pitch_;   // tiles of a block, elements from one to the next
+  int64_t chunk_;           // channels of plain weights that are transformed together
   // Elements from one point to the next.
   int64_t input_plane_, result_plane_, weight_plane_;
   const T *x_ = nullptr, *weights_ = nullptr;
@@ -310,12 +345,12 @@ void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, cons
     const Part block = {first, std::min(first + blocks.block(), tiles.end)};
     blocks.transform(block);
     for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
-      Upcoming upcoming;
+      std::optional<int64_t> next;
       if (panel + 1 < panels.end)
-        upcoming = blocks.upcoming(panel + 1);
-      else if (block.end == tiles.end)
-        upcoming = of.next;
-      blocks.multiply(panel, block, upcoming, finish);
+        next = panel + 1;
+      else if (block.end < tiles.end)
+        next = panels.begin;
+      blocks.multiply(panel, block, next, of.next, finish);
     }
   }
 }

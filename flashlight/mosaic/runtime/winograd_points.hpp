@@ -105,32 +105,18 @@ FLASHLIGHT_INLINE void transform_window(const Read& read, const Put& put) {
   }
 }
 
-// Of a panel of weights [tap][channel][column], those of the points of one row, quickly: in T.
-// Points are `plane` elements apart.
+// Of some channels of a panel of weights [tap][channel][column], those of all points, quickly: in
+// T. Taps are `tap_plane` elements apart, points `plane`.
 template <int kOut, class T>
-void transform_row(int row, int64_t channels, const T* taps, T* points, int64_t plane) {
-  using P = Points<kOut, T>;
+void transform_channels(int64_t channels, const T* taps, int64_t tap_plane, T* points,
+                        int64_t plane) {
   using V = Vectors<T>;
-  T factors[3];  // of the lines of a window
-  for (int i = 0; i < 3; ++i) {
-    const T unit[3] = {T(i == 0), T(i == 1), T(i == 2)};
-    T all[P::kCount];
-    P::weights(unit, all);
-    factors[i] = all[row];
-  }
-  const int64_t size = channels * kPanel<T>;
-  for (int64_t at = 0; at < size; at += V::kLanes, taps += V::kLanes) {
-    typename V::Vector line[3], made[P::kCount];
-#pragma GCC unroll 3
-    for (int j = 0; j < 3; ++j)
-      line[j] = V::load(taps + j * size) * factors[0] +
-                V::load(taps + (3 + j) * size) * factors[1] +
-                V::load(taps + (6 + j) * size) * factors[2];
-    P::weights(line, made);
-#pragma GCC unroll 6
-    for (int j = 0; j < P::kCount; ++j)
-      std::memcpy(points + j * plane + at, &made[j], sizeof made[j]);
-  }
+  for (int64_t at = 0; at < channels * kPanel<T>; at += V::kLanes)
+    transform_window<kOut, T, typename V::Vector>(
+        [&](int tap) { return V::load(taps + tap * tap_plane + at); },
+        [&](int point, const typename V::Vector& x) {
+          std::memcpy(points + point * plane + at, &x, sizeof x);
+        });
 }
 
 constexpr int64_t points_of(int out) { return (out + 2) * (out + 2); }

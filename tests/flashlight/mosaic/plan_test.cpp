@@ -6,6 +6,7 @@
 #include "composit/ops/functions.h"
 #include "flashlight/cpp/fuse.h"
 #include "flashlight/cpp/lower.h"
+#include "flashlight/mosaic/emit.h"
 #include "tests/flashlight/mosaic/compare.h"
 
 namespace flashlight::mosaic {
@@ -278,6 +279,22 @@ TEST(MosaicPlan, what_depends_on_weights_alone_is_prepared) {
   const Plan anew = plan_of(case_of("", {matmul(x, tanh(w) * v).lazy()}).graph, {.freeze = false});
   EXPECT_GT(anew.run.size(), 1);
   EXPECT_EQ(anew.prepare.size(), 0);
+}
+
+TEST(MosaicPlan, large_weights_are_transformed_in_each_call) {
+  const Tensor x = given("x", {1, 32, 9, 9}), w = weight("w", {48, 32, 3, 3});
+  const Tensor y = apply_one("aten::convolution", {x, w, ArgumentValue(), Ints{1, 1}, Ints{1, 1},
+                                                   Ints{1, 1}, false, Ints{0, 0}, 1});
+  const Graph graph = case_of("", {y.lazy()}).graph;
+  const int64_t transformed = 16 * 32 * 48 * 4;
+  const Plan before = plan_of(graph, {.winograd_bytes = transformed}),
+             in_call = plan_of(graph, {.winograd_bytes = transformed - 1});
+  EXPECT_EQ(before.prepare.back().winograd, 2);
+  EXPECT_EQ(in_call.prepare.back().winograd, 0);
+  EXPECT_EQ(in_call.run.back().winograd, 2);
+  EXPECT_LT(in_call.prepared_bytes, before.prepared_bytes);
+  EXPECT_NE(emit(before, "m").text.find("false, next}"), std::string::npos);
+  EXPECT_NE(emit(in_call, "m").text.find("true, next}"), std::string::npos);
 }
 
 // One of its writers needs the input.

@@ -159,6 +159,7 @@ TEST_F(RuntimeWinograd, TransformsWeightsInTheCall) {
   for (const int64_t channels : {1, 16, 21})
     for (const int64_t outputs : {1, 17, 40})
       expect_right<float>({9, 11, channels, outputs, 1, 1, 1, 1, fl::Split::rows, 1, true});
+  expect_right<float>({9, 6, 1100, 10, 1, 1, 1, 1, fl::Split::rows, 1, true});  // some at a time
 }
 
 TEST_F(RuntimeWinograd, HasBlocksOfFewTilesWhereChannelsAreMany) {
