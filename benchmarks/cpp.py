@@ -17,8 +17,9 @@ import statistics
 import subprocess
 import sys
 import time
-import venv
 from pathlib import Path
+
+from harness import Requirements, environment
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "benchmarks/cpp"
@@ -32,17 +33,6 @@ SMALL = ("lstm", "bundle_adjustment", "sqrl")
 # Those of 6.1; of them, those that LibTorch's user writes with masks.
 KERNELS = ("relu3", "gelu")
 MASKED = ("relu3",)
-
-
-def jax_python():
-    environment, requirements = ROOT / "build/jax", HERE / "requirements-jax.txt"
-    python, stamp = environment / "bin/python", environment / "requirements.stamp"
-    if not stamp.exists() or stamp.read_text() != requirements.read_text():
-        venv.create(environment, clear=True, with_pip=True)
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "-r", requirements], check=True, stdout=sys.stderr)
-        stamp.write_text(requirements.read_text())
-    return python
 
 
 class Runner:
@@ -65,21 +55,16 @@ class Runner:
         return self.ask("time " + json.dumps([way, which]))
 
 
-class Table:
+class Table(Requirements):
     def __init__(self):
-        self.raw, self.missed = {}, []
+        super().__init__()
+        self.raw = {}
 
     def add(self, problem, who, which, rounds):
         self.raw.setdefault(problem, {}).setdefault(who, {})[WHAT[which]] = rounds
 
     def least(self, problem, who, which):
         return min(self.raw[problem][who][WHAT[which]])
-
-    def require(self, what, measured, relation, target):
-        reached = measured <= target if relation == "<=" else measured >= target
-        print(f"{'reached' if reached else 'MISSED ':8} {what:66} {measured:8.2f}  {relation} {target:g}")
-        if not reached:
-            self.missed.append(what)
 
 
 def measure(problem, runners, rounds, table):
@@ -195,7 +180,7 @@ def main():
     names = [problem.name for problem in problems() if problem.name.startswith(options.only)]
     runners = [
         Runner("", [options.build / "benchmarks/bench_cpp", "--serve"]),
-        Runner("jax", [jax_python(), HERE / "jax_objectives.py"]),
+        Runner("jax", [environment(ROOT / "build/jax", HERE / "requirements-jax.txt"), HERE / "jax_objectives.py"]),
         Runner("torch", [sys.executable, HERE / "torch_objectives.py"]),
     ]
     table = Table()
@@ -212,7 +197,7 @@ def main():
     results = ROOT / "benchmarks/results"
     results.mkdir(exist_ok=True)
     (results / "cpp.json").write_text(json.dumps({"seconds": table.raw, "medians": medians}, indent=1))
-    return 1 if table.missed else 0
+    return table.exit_code()
 
 
 if __name__ == "__main__":

@@ -96,13 +96,16 @@ Subject bert_base() {
       });
 }
 
-Subject unet() {
+Subject unet() { return unet(32); }
+
+Subject unet(int64_t latents) {
   using Model = models::UNet2DConditionModel;
   return subject<Model>(
       "sd_unet", make_with_random_weights<Model>(models::UnetConfig()),
       [](Model& model, const Tensors& x) -> Tensors { return {model->forward(x[0], x[1], x[2])}; },
-      [](uint64_t seed) -> Tensors {
-        return {noise({1, 4, 32, 32}, seed), torch::tensor({500}), noise({1, 77, 768}, seed + 1)};
+      [latents](uint64_t seed) -> Tensors {
+        return {noise({1, 4, latents, latents}, seed), torch::tensor({500}),
+                noise({1, 77, 768}, seed + 1)};
       });
 }
 

@@ -30,6 +30,8 @@ Subject vae_decoder();    // Stable Diffusion 1.5, 32×32 latents to 256×256
 Subject clip_text();      // 1×77 tokens
 Subject small_encoder();  // one transformer layer of width 64
 
+Subject unet(int64_t latents);  // of latents × latents
+
 // In training mode: batch norm updates its statistics, dropout draws.
 Subject resnet18_train();
 Subject bert_train();  // 4 layers of width 256

@@ -10,7 +10,6 @@ full size; the others keep their architecture at a reduced width.
 """
 
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -23,6 +22,9 @@ from diffusers.utils import logging as diffusers_logging
 from safetensors.torch import save_file
 from transformers import (BertConfig, BertModel, CLIPTextConfig, CLIPTextModel, ResNetConfig,
                           ResNetForImageClassification)
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples/models"))
+from names import torchvision_name
 
 SEED = 20
 PRECISIONS = {"float32": torch.float32, "float64": torch.float64}
@@ -76,19 +78,6 @@ def save_io(folder, inputs, run):
             tensors[f"{precision}.{name}"] = tensor
     torch.set_default_dtype(torch.float32)
     save(folder / "io.safetensors", tensors)
-
-
-def torchvision_name(name):
-    """The name that torchvision gives to a parameter of transformers' ResNet."""
-    name = name.replace("resnet.embedder.embedder.convolution", "conv1")
-    name = name.replace("resnet.embedder.embedder.normalization", "bn1")
-    name = name.replace("classifier.1", "fc")
-    name = re.sub(r"resnet\.encoder\.stages\.(\d+)\.layers\.",
-                  lambda match: f"layer{int(match[1]) + 1}.", name)
-    name = name.replace("shortcut.convolution", "downsample.0")
-    name = name.replace("shortcut.normalization", "downsample.1")
-    name = re.sub(r"layer\.(\d+)\.convolution", lambda match: f"conv{int(match[1]) + 1}", name)
-    return re.sub(r"layer\.(\d+)\.normalization", lambda match: f"bn{int(match[1]) + 1}", name)
 
 
 def write_resnet(folder, depths, layer_type):

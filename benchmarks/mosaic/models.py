@@ -1,0 +1,84 @@
+"""The models that are measured, as their Python originals, with the weights of a capture.
+
+    model = load("bert_base", Path("build/mosaic/bert_base_b8"))
+    last_hidden_state, pooler_output = model(input_ids, attention_mask)
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples/models"))
+from names import torchvision_name
+
+
+def resnet50():
+    from transformers import ResNetConfig, ResNetForImageClassification
+
+    model = ResNetForImageClassification(ResNetConfig(num_labels=1000))
+    return model, lambda x: (model(x).logits,), torchvision_name
+
+
+def bert_base():
+    from transformers import BertConfig, BertModel
+
+    model = BertModel(BertConfig())
+    return model, lambda ids, mask: tuple(model(ids, mask, return_dict=False)), str
+
+
+def clip_text():
+    from transformers import CLIPTextConfig, CLIPTextModel
+
+    model = CLIPTextModel(CLIPTextConfig(hidden_size=768, intermediate_size=3072, num_hidden_layers=12,
+                                         num_attention_heads=12, eos_token_id=2))
+    # transformers 5 has dropped the prefix that the published weights have.
+    return model, lambda ids: (model(ids).last_hidden_state,), lambda name: f"text_model.{name}"
+
+
+def sd_unet():
+    from diffusers import UNet2DConditionModel
+
+    model = UNet2DConditionModel(cross_attention_dim=768)
+    return model, lambda x, t, text: (model(x, t, text, return_dict=False)[0],), str
+
+
+def sd_vae_decoder():
+    from diffusers import AutoencoderKL
+
+    model = AutoencoderKL(block_out_channels=(128, 256, 512, 512), latent_channels=4, layers_per_block=2,
+                          down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4)
+    return model, lambda x: (model.decode(x, return_dict=False)[0],), str
+
+
+MAKERS = {f.__name__: f for f in (resnet50, bert_base, clip_text, sd_unet, sd_vae_decoder)}
+
+
+class Model(torch.nn.Module):
+    """What is captured: tensors to a tuple of tensors."""
+
+    def __init__(self, original, run):
+        super().__init__()
+        self.original, self.run = original, run
+
+    def forward(self, *inputs):
+        return self.run(*inputs)
+
+
+def fill(original, weights, name_of):
+    """Every weight has to find its place; what has none in the capture is not used by what is captured."""
+    left = dict(weights)
+    for name, tensor in original.state_dict().items():
+        if name_of(name) in left:
+            tensor.copy_(left.pop(name_of(name)))
+    if left:
+        raise ValueError(f"weights that the original does not have: {sorted(left)[:5]}")
+
+
+def load(name, capture: Path):
+    """In evaluation mode: tensors to a tuple of tensors, in the order in which the capture has them."""
+    original, run, name_of = MAKERS[name]()
+    with torch.no_grad():
+        fill(original, load_file(capture / "weights.safetensors"), name_of)
+    return Model(original, run).eval()

@@ -1,0 +1,123 @@
+"""One engine that mosaic is compared with, as a process: what ./dev bench mosaic starts in build/peers.
+
+    peers.py --export MODEL CAPTURE FILE.onnx          the original with the capture's weights, for the others
+    peers.py --serve ENGINE MODEL CAPTURE ONNX THREADS   does as benchmarks/mosaic/serve.h says
+
+All compute in float32, on tensors that stay where they are from call to call.
+"""
+
+import json
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+warnings.filterwarnings("ignore")
+
+
+def seconds(run):
+    begin = time.perf_counter()
+    run()
+    return time.perf_counter() - begin
+
+
+def example_inputs(capture):
+    from safetensors.numpy import load_file
+
+    example = load_file(capture / "example.safetensors")
+    return [example[f"input.{i}"] for i in range(sum(name.startswith("input.") for name in example))]
+
+
+def openvino(model, capture, onnx, threads):
+    import openvino as ov
+
+    settings = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_NUM_THREADS": threads,
+                "INFERENCE_PRECISION_HINT": "f32"}
+    request = ov.Core().compile_model(onnx, "CPU", settings).create_infer_request()
+    for i, array in enumerate(example_inputs(capture)):
+        request.set_input_tensor(i, ov.Tensor(array))
+    return request.infer, lambda: [tensor.data for tensor in request.output_tensors]
+
+
+def onnxruntime(model, capture, onnx, threads):
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    session = ort.InferenceSession(onnx, options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    for described, array in zip(session.get_inputs(), example_inputs(capture)):
+        binding.bind_ortvalue_input(described.name, ort.OrtValue.ortvalue_from_numpy(array))
+    for described in session.get_outputs():
+        binding.bind_output(described.name)
+    return lambda: session.run_with_iobinding(binding), binding.copy_outputs_to_cpu
+
+
+def torch_compile(model, capture, onnx, threads, mode=None):
+    import torch
+    import torch._inductor.config
+
+    import models
+
+    torch.set_num_threads(threads)
+    torch._inductor.config.freezing = True
+    compiled = torch.compile(models.load(model, capture), mode=mode, dynamic=False)
+    inputs = [torch.from_numpy(array) for array in example_inputs(capture)]
+    run = torch.no_grad()(lambda: compiled(*inputs))
+    return run, lambda: [tensor.numpy() for tensor in run()]
+
+
+def torch_compile_autotuned(*arguments):
+    return torch_compile(*arguments, mode="max-autotune")
+
+
+ENGINES = {f.__name__: f for f in (openvino, onnxruntime, torch_compile, torch_compile_autotuned)}
+
+
+def export(model, capture, onnx):
+    import torch
+
+    import models
+
+    inputs = tuple(torch.from_numpy(array) for array in example_inputs(capture))
+    onnx.parent.mkdir(parents=True, exist_ok=True)
+    with torch.no_grad():
+        torch.onnx.export(models.load(model, capture), inputs, onnx, dynamo=True, external_data=True)
+
+
+def serve(engine, model, capture, onnx, threads):
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is no answer
+    answer = lambda value: print(json.dumps(value), file=answers, flush=True)
+    begin = time.perf_counter()
+    run, outputs = ENGINES[engine](model, capture, onnx, threads)
+    run()
+    answer({"compile_seconds": time.perf_counter() - begin})
+    for line in sys.stdin:
+        command, *arguments = line.split()
+        if command == "time":
+            warm, calls = map(int, arguments)
+            times = [seconds(run) for _ in range(warm + calls)]
+            answer(times[warm:])
+        elif command == "save":
+            from safetensors.numpy import save_file
+
+            save_file({f"output.{i}": array.copy() for i, array in enumerate(outputs())}, arguments[0])
+            answer(None)
+
+
+def main():
+    command, *arguments = sys.argv[1:]
+    if command == "--export":
+        model, capture, onnx = arguments
+        export(model, Path(capture), Path(onnx))
+    else:
+        engine, model, capture, onnx, threads = arguments
+        serve(engine, model, Path(capture), onnx, int(threads))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""A picture of what `./dev bench mosaic` measured: times in units of the fastest peer's.
+
+    plot(json.loads(Path("benchmarks/results/mosaic.json").read_text()), Path("benchmarks/results/mosaic.svg"))
+"""
+
+from xml.sax.saxutils import escape
+
+OURS = "mosaic"
+COLOURS = {OURS: "#d1495b", "openvino": "#30638e", "onnxruntime": "#5b8e7d", "torch_compile": "#edae49",
+           "torch_compile_autotuned": "#c98b2b", "libtorch": "#8d96a3"}
+NAMES, UNIT, WIDTH, BAR, GAP = 230, 220, 1000, 13, 16  # pixels
+LONGEST = 2.6  # longer bars are cut
+
+
+def bars(contest, y):
+    times = {engine: row["least"] for engine, row in contest["milliseconds"].items()}
+    fastest = min((time for engine, time in times.items() if engine != OURS), default=min(times.values()))
+    title = f"{contest['case']}, {contest['threads']} thread" + "s" * (contest["threads"] > 1)
+    yield f'<text x="{NAMES - 12}" y="{y + BAR}" text-anchor="end">{escape(title)}</text>'
+    for i, (engine, time) in enumerate(times.items()):
+        top, ratio = y + i * BAR, time / fastest
+        length = UNIT * min(ratio, LONGEST)
+        yield (f'<rect x="{NAMES}" y="{top}" width="{length:.1f}" height="{BAR - 2}" '
+               f'fill="{COLOURS.get(engine, "#555")}"/>')
+        yield (f'<text x="{NAMES + length + 5:.1f}" y="{top + BAR - 3}" font-size="10">'
+               f'{escape(engine)} {time:.4g} ms, {ratio:.2f}</text>')
+
+
+def plot(raw, file):
+    contests = [contest for contest in raw["contests"] if contest["milliseconds"]]
+    lines, y = [], 40
+    for contest in contests:
+        lines += bars(contest, y)
+        y += BAR * len(contest["milliseconds"]) + GAP
+    title = f"Time of a call in units of the fastest peer's; {raw['cpu']}, float32"
+    svg = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y}" font-family="sans-serif" font-size="12">',
+           f'<rect width="{WIDTH}" height="{y}" fill="white"/>',
+           f'<text x="{NAMES}" y="20" font-size="14">{escape(title)}</text>',
+           *lines,
+           f'<line x1="{NAMES + UNIT}" y1="32" x2="{NAMES + UNIT}" y2="{y - GAP}" stroke="#333" stroke-dasharray="3 3"/>',
+           "</svg>"]
+    file.write_text("\n".join(svg) + "\n")
