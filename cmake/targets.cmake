@@ -59,7 +59,7 @@ function(flashlight_install_headers folder)
   file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${folder})
   string(REGEX REPLACE "^flashlight(/|$)" "" path "${path}")
   install(DIRECTORY ${folder}/ DESTINATION include/flashlight/${path}
-          FILES_MATCHING PATTERN "*.h")
+          FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 endfunction()
 
 # flashlight_program(demo SOURCES main.cpp LIBRARIES flashlight::flashlight)

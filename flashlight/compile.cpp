@@ -20,6 +20,10 @@ std::vector<at::Tensor> CompiledCapture::run(const std::vector<at::Tensor>& argu
   return compiled_(capture_.bind(arguments));
 }
 
+mosaic::Profile CompiledCapture::profile(const std::vector<at::Tensor>& arguments) const {
+  return compiled_.profile(capture_.bind(arguments));
+}
+
 CompiledGradient::CompiledGradient(Gradient gradient, CompileSettings settings)
     : gradient_(std::move(gradient)), compiled_(gradient_.graph(), std::move(settings)) {}
 

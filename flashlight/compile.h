@@ -1,4 +1,5 @@
-// Compiles captured programs and functions to C++ for LibTorch's tensors.
+// Compiles captured programs and functions to C++ for LibTorch's tensors, by the backend that
+// writes C++ to read, or by the one that is fast.
 //
 //   auto captured = flashlight::trace(model, x);
 //   auto fast = flashlight::compile(captured);          // called like the model
@@ -12,6 +13,9 @@
 //   relu3(x);                                           // a tensor of any sizes
 //   relu3.vjp(x, dy);
 //   torch::nn::Sequential net(torch::nn::Linear(4, 4), torch::nn::Functional(relu3));
+//
+//   auto faster = flashlight::compile(captured, {.backend = flashlight::Mosaic{.threads = 2}});
+//   std::cout << flashlight::mosaic::table(faster.profile({x}));       // kernel by kernel
 //
 // The compiler of this machine is run (`CXX` says which one), and its results are kept: the same
 // program is compiled once. Under autograd a call is one function, whose backward is compiled C++
@@ -41,6 +45,8 @@ class CompiledCapture {
   // The tensors of results for those of arguments; parameters and buffers are the model's, as they
   // are at the time of the call. Writes what the program writes.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& arguments) const;
+  // As CompiledGraph's, with the model's parameters and buffers.
+  mosaic::Profile profile(const std::vector<at::Tensor>& arguments) const;
   const std::string& source() const { return compiled_.source(); }
   const CompiledGraph& compiled() const { return compiled_; }
 

@@ -13,8 +13,7 @@
 #include "composit/ir/print.h"
 #include "composit/ops/functions.h"
 #include "composit/passes/share_parts.h"
-#include "flashlight/capture_state.h"
-#include "flashlight/cpp/backend.h"
+#include "flashlight/executable.h"
 #include "flashlight/lent_generator.h"
 #include "tracer/convert.h"
 #include "tracer/memory_view.h"
@@ -30,7 +29,7 @@ using torch::autograd::variable_list;
 struct CompiledGraph::State {
   Graph graph;
   CompileSettings settings;
-  cpp::Compiled compiled;
+  std::unique_ptr<Executable> code;
   std::vector<size_t> targets;  // by mutation: the number of the input that it is of
   std::mutex mutex = {};
   std::map<std::vector<bool>, CompiledGraph> vjps = {};  // by what is wanted
@@ -105,23 +104,14 @@ std::vector<std::string> gradient_names(const Graph& graph, const std::vector<bo
 }  // namespace
 
 CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings) {
-  cpp::CompileOptions options;
-  options.name = settings.name;
-  options.results = settings.results;
-  if (settings.link_aten) {
-    options.aten = cpp::aten_schemas(schemas_of(graph));
-    for (const char* folder : {FLASHLIGHT_TORCH_INCLUDES})
-      options.flags.insert(options.flags.end(), {"-isystem", folder});
-  }
-  options.flags.insert(options.flags.end(), settings.flags.begin(), settings.flags.end());
-  cpp::Compiled compiled = cpp::compile(graph, options);
+  std::unique_ptr<Executable> code = make_executable(graph, settings);
   std::vector<size_t> targets = targets_of(graph);
-  state_ = std::make_shared<State>(std::move(graph), std::move(settings), std::move(compiled),
+  state_ = std::make_shared<State>(std::move(graph), std::move(settings), std::move(code),
                                    std::move(targets));
 }
 
 const Graph& CompiledGraph::graph() const { return state_->graph; }
-const std::string& CompiledGraph::source() const { return state_->compiled.source(); }
+const std::string& CompiledGraph::source() const { return state_->code->source(); }
 
 CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
   const std::lock_guard lock(state_->mutex);
@@ -143,16 +133,13 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
 
 // Outputs, then the new values of mutated inputs.
 std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs,
-                                           const Start& start) const {
+                                           const Start& start, mosaic::Profile* profile) const {
   const Graph& graph = state_->graph;
-  std::vector<at::Tensor> kept, results;
-  std::vector<const void*> pointers;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    kept.push_back(inputs[i].defined()
-                       ? argument_for(graph.inputs()[i], inputs[i], state_->settings.name)
-                       : at::Tensor());
-    pointers.push_back(kept.back().defined() ? kept.back().const_data_ptr() : nullptr);
-  }
+  std::vector<at::Tensor> row_major, results;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    row_major.push_back(inputs[i].defined()
+                            ? argument_for(graph.inputs()[i], inputs[i], state_->settings.name)
+                            : at::Tensor());
   std::vector<void*> places;
   const auto add_result = [&](const LazyTensor& value) {
     results.push_back(value
@@ -162,14 +149,16 @@ std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs
   };
   for (const LazyTensor& output : graph.outputs()) add_result(output);
   for (const composit::Mutation& mutation : graph.mutations()) add_result(mutation.value);
-  if (!state_->compiled.draws()) {
-    state_->compiled.run(pointers, places);
-  } else if (start != nullptr) {
-    fl::Generator generator = *start;
-    state_->compiled.run(pointers, places, generator);
-  } else {
+  const auto run_from = [&](fl::Generator& generator) {
+    if (profile == nullptr) return state_->code->run({inputs, row_major}, places, generator);
+    *profile = state_->code->profile({inputs, row_major}, places, generator);
+  };
+  if (state_->code->draws() && start == nullptr) {
     LentGenerator lent;
-    state_->compiled.run(pointers, places, *lent);
+    run_from(*lent);
+  } else {
+    fl::Generator generator = start == nullptr ? fl::Generator(0) : *start;
+    run_from(generator);
   }
   return results;
 }
@@ -186,7 +175,7 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
   static variable_list forward(AutogradContext* context, const CompiledGraph& graph,
                                const Start& start, at::TensorList inputs) {
     Start before = start;
-    if (before == nullptr && graph.state_->compiled.draws())
+    if (before == nullptr && graph.state_->code->draws())
       before = std::make_shared<const fl::Generator>(*LentGenerator());
     variable_list saved = inputs.vec();  // as they are before anything is written to them
     for (const size_t target : graph.state_->targets) saved[target] = inputs[target].clone();
@@ -245,12 +234,24 @@ std::vector<at::Tensor> CompiledGraph::operator()(const std::vector<at::Tensor>&
   return call(inputs, nullptr);
 }
 
-std::vector<at::Tensor> CompiledGraph::call(const std::vector<at::Tensor>& inputs,
-                                            const Start& start) const {
+void CompiledGraph::check_count(const std::vector<at::Tensor>& inputs) const {
   if (inputs.size() != graph().inputs().size())
     throw UserError("[" + state_->settings.name + "] expected " +
                     std::to_string(graph().inputs().size()) + " tensors, received " +
                     std::to_string(inputs.size()));
+}
+
+mosaic::Profile CompiledGraph::profile(const std::vector<at::Tensor>& inputs) const {
+  check_count(inputs);
+  const at::NoGradGuard no_grad;
+  mosaic::Profile profile;
+  run(inputs, nullptr, &profile);
+  return profile;
+}
+
+std::vector<at::Tensor> CompiledGraph::call(const std::vector<at::Tensor>& inputs,
+                                            const Start& start) const {
+  check_count(inputs);
   std::vector<at::Tensor> results;
   if (needs_autograd(inputs)) {
     const variable_list defined = Call::apply(*this, start, at::TensorList(inputs));

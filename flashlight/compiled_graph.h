@@ -13,9 +13,11 @@
 
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "composit/ir/graph.h"
+#include "flashlight/mosaic/profile.h"
 
 namespace fl {
 class Generator;
@@ -23,11 +25,29 @@ class Generator;
 
 namespace flashlight {
 
+// The backend whose C++ is there to be read.
+struct Cpp {
+  // Operations without a definition become calls of LibTorch instead of errors.
+  bool link_aten = false;
+};
+
+// The backend that is fast: tiled kernels in threads.
+struct Mosaic {
+  int threads = 0;  // of a call; 0: one per core
+  // Whether convolutions may be computed by Winograd's algorithm, whose rounding errors are those
+  // of other sums.
+  bool winograd = true;
+  // Parameters and buffers are packed at the first call, and again where LibTorch counts a write to
+  // one of them since. Nobody counts writes through `data_ptr()` and `.data`; without `freeze`, and
+  // for tensors made in inference mode, all are read in each call. What the graph itself writes
+  // always is.
+  bool freeze = true;
+};
+
 struct CompileSettings {
   std::string name = "program";         // of the function in the source
   std::vector<std::string> flags = {};  // of the compiler, after the backend's own
-  // Operations without a definition become calls of LibTorch instead of errors.
-  bool link_aten = false;
+  std::variant<Cpp, Mosaic> backend = {};
   std::vector<std::string> arguments = {};  // what those of a function are called
   std::vector<std::string> results = {};    // what results are called; after operations otherwise
 };
@@ -52,13 +72,19 @@ class CompiledGraph {
   // gradients of those inputs that are `wanted`. UserError for an operation without a derivative.
   CompiledGraph vjp(const std::vector<bool>& wanted) const;
 
+  // The time of each kernel in one call, of mosaic (flashlight/mosaic/profile.h); nothing is
+  // written to inputs. UserError for other backends.
+  mosaic::Profile profile(const std::vector<at::Tensor>& inputs) const;
+
  private:
   struct State;
   struct Call;  // to autograd
   // Where a graph that draws starts: LibTorch's default generator, or what this holds.
   using Start = std::shared_ptr<const fl::Generator>;
   std::vector<at::Tensor> call(const std::vector<at::Tensor>& inputs, const Start& start) const;
-  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs, const Start& start) const;
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs, const Start& start,
+                              mosaic::Profile* profile = nullptr) const;
+  void check_count(const std::vector<at::Tensor>& inputs) const;
   bool needs_autograd(const std::vector<at::Tensor>& inputs) const;
   std::shared_ptr<State> state_;
 };

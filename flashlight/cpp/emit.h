@@ -42,6 +42,7 @@ struct Source {
 // The header that generated code includes, and its name.
 inline constexpr const char* kRuntimeName = "flashlight.hpp";
 const std::string& runtime_text();
+inline constexpr const char* kArenaName = "flashlight_arena.hpp";  // of whoever calls it
 // The text of another one, by its name: "flashlight_order.hpp".
 const std::string& runtime_header(const std::string& name);
 

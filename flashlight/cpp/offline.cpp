@@ -56,10 +56,8 @@ class Variables {
 
 class ProgramWriter {
  public:
-  ProgramWriter(const SavedCapture& capture, const ProgramOptions& options) : capture_(capture) {
-    const LowerOptions lowering = {
-        .name = options.name, .results = options.output_names, .aten = options.aten};
-    source_ = source_of(capture.graph, lowering, {.loop_bodies = false});
+  ProgramWriter(const SavedCapture& capture, ProgramCode code, const ProgramOptions& options)
+      : capture_(capture), code_(std::move(code)), source_(code_.source) {
     gather_ports(options);
     gather_weights();
     fill_values();
@@ -70,8 +68,11 @@ class ProgramWriter {
                                               {"safetensors.hpp", runtime_file("safetensors.hpp")},
                                               {"model.hpp", model_hpp()},
                                               {"model.cpp", model_cpp()}};
-    for (const std::string& header : source_.headers)
-      all.push_back({header, runtime_header(header)});
+    std::set<std::string> headers(source_.headers.begin(), source_.headers.end());
+    headers.insert(kArenaName);
+    for (const std::string& header : headers) all.push_back({header, runtime_header(header)});
+    for (const auto* more : {&code_.headers, &code_.units})
+      all.insert(all.end(), more->begin(), more->end());
     for (const char* name : {"model.h", "model_c.cpp", "main.cpp", "CMakeLists.txt"})
       all.push_back({name, filled(runtime_file(std::string(name) + ".in"), values_)});
     return all;
@@ -83,7 +84,7 @@ class ProgramWriter {
   }
 
  private:
-  bool has_weights() const { return !stored_.empty(); }
+  bool has_weights() const { return !stored_.empty() || code_.prepared.defined(); }
   bool has_arena() const { return source_.arena_bytes > 0; }
 
   void gather_ports(const ProgramOptions& options) {
@@ -130,20 +131,15 @@ class ProgramWriter {
       const bool is_constant = input >= inputs.size();
       const std::string name =
           is_constant ? "constant." + source_.members[i] : input_name(*inputs[input].node);
-      const Array value = is_constant ? source_.constants[i] : value_of(inputs[input]);
+      const Array value = is_constant ? source_.constants[i] : weight_of(capture_, inputs[input]);
       const auto [stored, added] =
           known.try_emplace({value.data(), composit::print(value.type())}, name);
       if (added) weights_.tensors[name] = value;
       stored_.push_back({source_.members[i], stored->second, value.type()});
     }
-  }
-
-  Array value_of(const composit::LazyTensor& input) const {
-    const std::string& name = input_name(*input.node);
-    const auto found = capture_.weights.find(name);
-    const Array value = found != capture_.weights.end() ? found->second : input.node->held();
-    if (!value.defined()) throw UserError("weight '" + name + "' has no value");
-    return value;
+    if (!code_.prepared.defined()) return;
+    weights_.tensors["flashlight.prepared"] = code_.prepared;
+    weights_.metadata["flashlight.prepared_by"] = code_.prepared_by;
   }
 
   // ---- C++ --------------------------------------------------------------------------------------
@@ -182,8 +178,10 @@ class ProgramWriter {
         "// CMakeLists.txt says how to build them.\n",
         name);
     if (!capture_.producer.empty()) text += "// Captured with " + capture_.producer + ".\n";
-    text += fmt::format("#pragma once\n\n{}#include \"safetensors.hpp\"\n\nnamespace {} {{\n{}",
-                        includes(source_), name, source_.structs);
+    text += fmt::format(
+        "#pragma once\n\n{}#include \"{}\"\n#include "
+        "\"safetensors.hpp\"\n\nnamespace {} {{\n{}",
+        includes(source_) + code_.includes, kArenaName, name, source_.structs);
     if (has_weights())
       text +=
           "\n// Pointers into `file`, which has to live as long as they are used. "
@@ -196,8 +194,8 @@ class ProgramWriter {
         "// Throws std::exception for values it cannot take, like an index that is too large.\n";
     if (has_arena())
       text +=
-          "// `arena` is memory for temporaries, of kArenaBytes, aligned as by new; calls with "
-          "their own\n// may run at the same time.\n";
+          "// `arena` is memory for temporaries, as of fl::allocate(kArenaBytes); calls with their "
+          "own may\n// run at the same time.\n";
     if (source_.draws)
       text +=
           "// Draws are those of LibTorch after torch::manual_seed(N), for fl::Generator(N); the "
@@ -207,9 +205,29 @@ class ProgramWriter {
   }
 
   std::string model_cpp() const {
-    return fmt::format("#include \"model.hpp\"\n\nnamespace {0} {{\n{1}{2}\n}}  // namespace {0}\n",
-                       source_.name, source_.functions,
-                       has_weights() ? formatted(load_weights(stored_)) : "");
+    Code prepared;
+    if (code_.prepared.defined())
+      prepared = statement(fmt::format("weights.prepared = file.prepared(kPreparedBy, {});",
+                                       code_.prepared.type().nbytes()));
+    return fmt::format(
+        "#include \"model.hpp\"\n{3}\nnamespace {0} {{\n{1}{2}\n}}  // namespace {0}\n",
+        source_.name, source_.functions,
+        has_weights() ? formatted(load_weights(stored_, prepared)) : "", code_.opening);
+  }
+
+  // The fastest of some calls, kernel by kernel.
+  Code profile_code() const {
+    const std::string& name = source_.name;
+    std::vector<std::string> list = arguments(
+        "weights", [](const Port& port, bool, size_t) { return port.variable; }, "arena.get()");
+    list.insert(list.end(), {name + "::kThreads", "times.data()"});
+    Code one = call(name + "::" + name, list, ";", 6);
+    one += statement("fastest = fl::faster(fastest, " + name + "::profile(times.data()));");
+    Code body = statement("std::vector<std::int64_t> times(" + name + "::kKernelCount + 1);");
+    body += statement("fl::Profile fastest;");
+    body += block("for (int i = 0; i < 10; ++i)", one);
+    body += statement("fl::report(fastest, " + name + "::measured_peak(), \"profile.json\");");
+    return block("if (is_profiled)", body);
   }
 
   // The body of main.cpp.
@@ -230,15 +248,17 @@ class ProgramWriter {
         code += statement("static " + type_name(port.type.dtype) + " " + port.variable +
                           brackets(port.type) + ";");
     if (has_arena())
-      code += statement("std::vector<std::byte> arena(" + source_.name + "::kArenaBytes);");
+      code +=
+          statement("const fl::Memory arena = fl::allocate(" + source_.name + "::kArenaBytes);");
     if (source_.draws)
       code += statement(
           "fl::Generator generator(seed == nullptr ? 0 : std::strtoull(seed, nullptr, 10));");
-    code += call(source_.name + "::" + source_.name,
-                 arguments(
-                     "weights", [](const Port& port, bool, size_t) { return port.variable; },
-                     "arena.data()"),
-                 ";", 2);
+    code += call(
+        source_.name + "::" + source_.name,
+        arguments(
+            "weights", [](const Port& port, bool, size_t) { return port.variable; }, "arena.get()"),
+        ";", 2);
+    if (code_.profiles) code += profile_code();
     if (source_.draws) {
       code +=
           braced("if (seed == nullptr)",
@@ -345,10 +365,11 @@ class ProgramWriter {
   }
 
   void fill_values() {
-    std::string flags, all_flags;
-    for (const std::string& flag : default_flags()) {
+    std::string flags, all_flags, units;
+    for (const toolchain::SourceFile& unit : code_.units) units += " " + unit.name;
+    for (const std::string& flag : code_.flags) {
       all_flags += flag + " ";
-      if (flag != "-march=native" && !flag.starts_with("-std="))
+      if (!flag.starts_with("-march=") && !flag.starts_with("-std="))
         flags += (flags.empty() ? "" : " ") + flag;
     }
     const std::string& name = source_.name;
@@ -385,16 +406,30 @@ class ProgramWriter {
         {"flags", flags},
         {"find_torch", source_.links.empty() ? "" : "\nfind_package(Torch REQUIRED)"},
         {"torch_libraries", source_.links.empty() ? "" : " ${TORCH_LIBRARIES}"},
+        {"units", units},
+        {"march", code_.march},
+        {"profile_usage", code_.profiles ? " [--profile]" : ""},
+        {"profile_help", code_.profiles
+                             ? "\n// --profile prints how long each kernel takes, and writes it to "
+                               "profile.json for chrome://tracing."
+                             : ""},
+        {"profile_parameter", code_.profiles ? ", bool is_profiled" : ""},
+        {"profile_argument", code_.profiles ? ", is_profiled" : ""},
+        {"profile_option",
+         code_.profiles ? "  const bool is_profiled = argc > 1 && std::strcmp(argv[argc - 1], "
+                          "\"--profile\") == 0;\n  if (is_profiled) --argc;\n"
+                        : ""},
         {"one_command",
          !source_.links.empty()
              ? "where Torch_DIR says where LibTorch is"
-             : fmt::format("g++ {}-o {}_example main.cpp model.cpp model_c.cpp -pthread", all_flags,
-                           name)},
+             : fmt::format("g++ {}-o {}_example main.cpp model.cpp model_c.cpp{} -pthread",
+                           all_flags, name, units)},
     };
   }
 
   const SavedCapture& capture_;
-  Source source_;
+  const ProgramCode code_;
+  const Source& source_;
   std::vector<Port> inputs_, outputs_;
   std::vector<StoredWeight> stored_;
   composit::Safetensors weights_, example_;
@@ -403,9 +438,27 @@ class ProgramWriter {
 
 }  // namespace
 
+Array weight_of(const SavedCapture& capture, const composit::LazyTensor& input) {
+  const std::string& name = input_name(*input.node);
+  const auto found = capture.weights.find(name);
+  const Array value = found != capture.weights.end() ? found->second : input.node->held();
+  if (!value.defined()) throw UserError("weight '" + name + "' has no value");
+  return value;
+}
+
 void write_program(const SavedCapture& capture, const std::filesystem::path& folder,
                    const ProgramOptions& options) {
-  const ProgramWriter writer(capture, options);
+  const LowerOptions lowering = {
+      .name = options.name, .results = options.output_names, .aten = options.aten};
+  write_program(capture,
+                {.source = source_of(capture.graph, lowering, {.loop_bodies = false}),
+                 .flags = default_flags()},
+                folder, options);
+}
+
+void write_program(const SavedCapture& capture, ProgramCode code,
+                   const std::filesystem::path& folder, const ProgramOptions& options) {
+  const ProgramWriter writer(capture, std::move(code), options);
   toolchain::write_folder(writer.files(), folder,
                           [&](const std::filesystem::path& into) { writer.write_arrays(into); });
 }

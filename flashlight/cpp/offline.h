@@ -10,7 +10,9 @@
 //   main.cpp                 runs the saved example and compares with the saved results
 //   weights.safetensors      what the code reads, under the model's names; mapped, never copied
 //   example.safetensors      the example's inputs and results
-//   CMakeLists.txt, flashlight.hpp, safetensors.hpp
+//   CMakeLists.txt, flashlight.hpp, flashlight_arena.hpp, safetensors.hpp
+//
+// Another backend gives its ProgramCode and has the same folder.
 #pragma once
 
 #include <filesystem>
@@ -19,6 +21,8 @@
 
 #include "composit/io/saved_capture.h"
 #include "flashlight/cpp/aten_call.h"
+#include "flashlight/cpp/emit.h"
+#include "flashlight/toolchain/sources.h"
 
 namespace flashlight::cpp {
 
@@ -31,10 +35,30 @@ struct ProgramOptions {
   AtenSchemas aten = {};
 };
 
+// The code of a program, by whoever wrote it.
+struct ProgramCode {
+  Source source;              // `text` and the entry are not used, but their parts are
+  std::string includes = {};  // of model.hpp, beside those of the source
+  std::string opening = {};   // of model.cpp, between its #include and its namespace
+  std::vector<toolchain::SourceFile> units = {}, headers = {};  // beside those of all programs
+  std::vector<std::string> flags = {};                          // with one of -march
+  std::string march = "native";                                 // where the user gives no other
+  // Bytes for the file of weights and the struct's member `prepared`, undefined if there are none,
+  // and what says how they are laid out: only a program that says the same reads them.
+  Array prepared = {};
+  std::string prepared_by = {};
+  bool profiles = false;  // main.cpp has --profile
+};
+
 // Results beyond those of the example are printed by main.cpp, and not compared. Replaces what an
 // earlier call wrote. UserError for operations there is no code for, a graph without an example of
 // its inputs, a weight without a value, and a folder that holds somebody else's files.
 void write_program(const composit::SavedCapture& capture, const std::filesystem::path& folder,
                    const ProgramOptions& options);
+void write_program(const composit::SavedCapture& capture, ProgramCode code,
+                   const std::filesystem::path& folder, const ProgramOptions& options);
+
+// The value of a parameter or buffer, by its input. UserError where there is none.
+Array weight_of(const composit::SavedCapture& capture, const composit::LazyTensor& input);
 
 }  // namespace flashlight::cpp

@@ -259,10 +259,11 @@ class Loader {
 
 }  // namespace
 
-std::string load_weights(const std::vector<StoredWeight>& weights) {
+std::string load_weights(const std::vector<StoredWeight>& weights, const Code& more) {
   Loader loader;
   Code body = statement("Weights weights;");
   body += loader.body(weights, 0);
+  body += more;
   body += statement("return weights;");
   return loader.functions() + "\n" +
          str(braced("Weights load_weights(const fl::Safetensors& file)", body));

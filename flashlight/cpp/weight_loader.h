@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "composit/ir/type.h"
+#include "flashlight/cpp/code.h"
 
 namespace flashlight::cpp {
 
@@ -27,7 +28,7 @@ struct StoredWeight {
 };
 
 // `load_weights`, after the functions it calls for parts of a large model. `weights` are in the
-// order of the struct.
-std::string load_weights(const std::vector<StoredWeight>& weights);
+// order of the struct; `more` is done after them.
+std::string load_weights(const std::vector<StoredWeight>& weights, const Code& more = {});
 
 }  // namespace flashlight::cpp

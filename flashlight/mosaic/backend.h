@@ -4,8 +4,12 @@
 //   std::vector<Array> y = bert(inputs);
 //   std::cout << bert.source();
 //
-// Parameters and buffers are packed once, when it is compiled; the graph's writes to them, and
-// what is compiled with `freeze = false`, are read anew in each call.
+// Parameters and buffers are packed once, when it is compiled; those that the graph writes, and all
+// with `freeze = false`, are read anew in each call. Code is compiled without them, and may be
+// prepared for several sets of weights:
+//
+//   const Kernels code = compile_kernels(graph, {.name = "bert"});
+//   const Compiled first = code.prepare(weights), second = code.prepare(fine_tuned);
 #pragma once
 
 #include <functional>
@@ -17,6 +21,7 @@
 #include "composit/op/backend.h"
 #include "flashlight/cpp/backend.h"
 #include "flashlight/mosaic/plan.h"
+#include "flashlight/mosaic/prepare.h"
 #include "flashlight/mosaic/profile.h"
 #include "flashlight/toolchain/build.h"
 
@@ -26,12 +31,13 @@ struct CompileOptions {
   std::string name = "program";
   std::vector<std::string> results = {};  // what results are called
   int threads = 0;                        // of a call; 0: one per core
-  bool freeze = true;
-  std::vector<std::string> flags = {};  // of the compiler, after the backend's own
+  bool freeze = true, winograd = true;    // as in PlanOptions
+  std::vector<std::string> flags = {};    // of the compiler, after the backend's own
   std::function<void(const toolchain::Progress&)> progress = {};
 };
 
-// A compiled graph. Calls may run at the same time.
+// A compiled graph. Calls may run at the same time; the memory of each is allocated by the first
+// ones, not anew.
 class Compiled {
  public:
   // An array per input of the graph, an undefined one for those that were frozen; one per output,
@@ -43,32 +49,56 @@ class Compiled {
   // those that are not used) and results.
   void run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
            uint64_t seed = cpp::kDefaultSeed) const;
+  // Draws go on from where `generator` is (flashlight/cpp/runtime/random.hpp).
+  void run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
+           fl::Generator& generator) const;
   // The same, with the time of each kernel.
+  Profile profile(const std::vector<const void*>& inputs, const std::vector<void*>& results,
+                  fl::Generator& generator) const;
   Profile profile(const std::vector<const void*>& inputs, const std::vector<void*>& results) const;
   const std::string& source() const;
   const Plan& plan() const;
 
-  struct State;
+  struct Code;
 
  private:
+  friend class Kernels;
+  Compiled(std::shared_ptr<const Code> code, Prepared prepared);
   void call(const std::vector<const void*>& inputs, const std::vector<void*>& results,
-            uint64_t seed, int64_t* times) const;
-  friend std::vector<Compiled> compile(const std::vector<composit::Graph>& graphs,
-                                       const std::vector<std::string>& names,
-                                       const std::vector<std::vector<composit::Array>>& weights,
-                                       const CompileOptions& options);
-  std::shared_ptr<const State> state_;
+            fl::Generator& generator, int64_t* times) const;
+  std::shared_ptr<const Code> code_;
+  std::shared_ptr<const Prepared> prepared_;
 };
 
-// `weights`: by input, the values of those that are parameters and buffers; the others are not
-// looked at. UserError that lists the operations there is no code for.
-Compiled compile(const composit::Graph& graph, const std::vector<composit::Array>& weights,
-                 const CompileOptions& options = {});
+// The code of a graph, for whatever values its weights have.
+class Kernels {
+ public:
+  // `weights`: by input, the values of those that are parameters and buffers; the others are not
+  // looked at. What calls read of them as it is stays shared with the caller; what is packed is
+  // needed no more. UserError where one that is frozen has no value, or one of another type.
+  Compiled prepare(const std::vector<composit::Array>& weights) const;
+  // Whether `prepare` takes the value of this input, so that calls need not be given it.
+  bool is_frozen(size_t input) const;
+  bool draws() const;
+  const std::string& source() const;
+
+ private:
+  friend std::vector<Kernels> compile_kernels(const std::vector<composit::Graph>& graphs,
+                                              const std::vector<std::string>& names,
+                                              const CompileOptions& options);
+  std::shared_ptr<const Compiled::Code> code_;
+};
+
+// UserError that lists the operations there is no code for.
+Kernels compile_kernels(const composit::Graph& graph, const CompileOptions& options = {});
 // Several graphs in one translation unit: starting a compiler costs more than a kernel. Their names
 // have to be distinct, and take the place of `options.name`.
-std::vector<Compiled> compile(const std::vector<composit::Graph>& graphs,
-                              const std::vector<std::string>& names,
-                              const std::vector<std::vector<composit::Array>>& weights,
-                              const CompileOptions& options = {});
+std::vector<Kernels> compile_kernels(const std::vector<composit::Graph>& graphs,
+                                     const std::vector<std::string>& names,
+                                     const CompileOptions& options = {});
+
+// The same, prepared.
+Compiled compile(const composit::Graph& graph, const std::vector<composit::Array>& weights,
+                 const CompileOptions& options = {});
 
 }  // namespace flashlight::mosaic

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "composit/ir/scope.h"
 #include "flashlight/cpp/code.h"
@@ -17,9 +18,31 @@
 namespace flashlight::mosaic {
 namespace {
 
+// Characters of kernels that one unit is worth, and how many of them at most.
+constexpr size_t kUnitSize = 6000, kMostUnits = 6;
+
+std::string all_of(const std::vector<std::string>& kernels) {
+  std::string text;
+  for (const std::string& kernel : kernels) text += "\n" + kernel;
+  return text;
+}
+
 using cpp::Code;
 using cpp::Role;
 using cpp::statement;
+
+// Without times.
+TimedKernel timed_kernel(const Plan& plan, const Kernel& kernel, const KernelText& text) {
+  TimedKernel timed = {text.name, ""};
+  if (!kernel.steps.empty())
+    timed.module = cpp::origin_of(plan.routine.steps[kernel.steps.back()]).module;
+  for (const size_t value : text.values) timed.bytes += plan.routine.values[value].type.nbytes();
+  if (kernel.form == Kernel::Form::product) timed.operations = kernel.product->operations();
+  if (kernel.attention)
+    timed.operations =
+        kernel.attention->scores.operations() + kernel.attention->results.operations();
+  return timed;
+}
 
 class Emitter {
  public:
@@ -27,11 +50,14 @@ class Emitter {
     source_.name = cpp::namespace_name(name);
     source_.prepare_name = source_.name + "_prepare";
     source_.run_name = source_.name + "_run";
-    for (const char* word : {"team", "weights", "prepared", "arena", "generator", "times",
-                             "prepare", "run", "Weights"})
+    source_.vector_bytes_name = source_.name + "_vector_bytes";
+    for (const char* word :
+         {"team", "weights", "prepared", "arena", "generator", "times", "prepare", "run", "Weights",
+          "threads", "kThreads", "profile", "kKernelCount", "measured_peak", "kPreparedBy"})
       taken_.insert(word);
     for (const cpp::Routine& function : plan.functions)
       taken_.insert(cpp::identifier(function.name));
+    taken_.insert(source_.name);
     source_.headers = headers_of(plan);
   }
 
@@ -41,84 +67,57 @@ class Emitter {
     for (size_t i = 0; i < routine.inputs.size(); ++i) {
       const size_t value = routine.inputs[i];
       const bool weight = routine.values[value].role == Role::weight;
-      (weight ? source_.weights : source_.arguments).push_back(i);
-      if (weight) source_.constants.push_back(routine.values[value].constant);
+      if (!weight) source_.arguments.push_back(i);
       names_[value] = composit::unused_name(cpp::identifier(routine.values[value].name),
                                             weight ? members_ : taken_);
     }
     for (const size_t value : routine.results)
       names_[value] = composit::unused_name(cpp::identifier(routine.values[value].name), taken_);
-    const Code prepare = calls(plan_.prepare, false), body = calls(plan_.run, true);
-    std::string called;
+    const Code prepare = calls(plan_.prepare, false);
+    const std::set<size_t> read_before = std::exchange(read_, {});
+    const Code body = calls(plan_.run, true);
+    for (size_t i = 0; i < routine.inputs.size(); ++i) {
+      const size_t value = routine.inputs[i];
+      if (read_.contains(value) || read_before.contains(value)) add_weight(i);
+    }
     for (const Code& one : CalledFunctions(plan_).write())
-      called += "\n" + cpp::formatted(cpp::str(one));
-    const std::string main = "\n" + function("prepare", prepare_parameters(), prepare) + "\n" +
-                             function("run", run_parameters(), body);
-    source_.text = opening() + cpp::str(weights()) + called + all_of(kernels_) + main + closing() +
-                   "\n" + entries();
-    // What kernels call stands in one unit with them.
-    const std::vector<std::vector<std::string>> groups =
-        called.empty() ? groups_of_kernels() : std::vector<std::vector<std::string>>();
-    source_.units = {source_.text};
-    if (groups.empty()) return std::move(source_);
-    source_.units = {opening() + tiles() + cpp::str(weights()) + declarations() + main + closing() +
-                     "\n" + entries()};
-    for (const std::vector<std::string>& group : groups)
-      source_.units.push_back("#define FLASHLIGHT_TILES_ELSEWHERE\n" + opening() + all_of(group) +
-                              closing());
+      source_.called += "\n" + cpp::formatted(cpp::str(one));
+    source_.run = function("run", run_parameters(), body);
+    arrange("\n" + function("prepare", prepare_parameters(), prepare) + "\n" + source_.run +
+            closing() + "\n" + entries());
+    source_.names = std::move(names_);
     return std::move(source_);
   }
 
  private:
-  // Characters of kernels that one unit is worth, and how many of them at most.
-  static constexpr size_t kUnitSize = 6000, kMostUnits = 6;
+  void add_weight(size_t input) {
+    const size_t value = plan_.routine.inputs[input];
+    source_.weights.push_back(input);
+    source_.constants.push_back(plan_.routine.values[value].constant);
+    source_.members.push_back(names_[value]);
+    source_.is_read_by_run.push_back(read_.contains(value));
+  }
 
-  std::string opening() const {
+  // The text and its units around `main`.
+  void arrange(const std::string& main) {
+    const std::string structs = cpp::str(weights());
+    source_.text = opening() + structs + source_.called + all_of(source_.kernels) + main;
+    const auto groups = groups_of_kernels(source_);
+    source_.units = {source_.text};
+    if (groups.empty()) return;
+    const std::string tiles = tiles_of(source_.kernels);
+    source_.units = {opening(tiles) + structs + "\n" + declarations_of(source_.kernels) + main};
+    for (const std::vector<std::string>& group : groups)
+      source_.units.push_back(kTilesElsewhere + opening() + all_of(group) + closing());
+  }
+
+  std::string opening(const std::string& outside = "") const {
     std::string text = std::string("#include \"") + kRuntimeName + "\"\n";
     for (const std::string& header : source_.headers) text += "#include \"" + header + "\"\n";
-    return text + "\nnamespace " + source_.name + " {\n";
+    return text + "\n" + outside + (outside.empty() ? "" : "\n") + "namespace " + source_.name +
+           " {\n";
   }
   std::string closing() const { return "\n}  // namespace " + source_.name + "\n"; }
-  static std::string all_of(const std::vector<std::string>& kernels) {
-    std::string text;
-    for (const std::string& kernel : kernels) text += "\n" + kernel;
-    return text;
-  }
-
-  // Kernels in groups of about the same size; none where one unit does.
-  std::vector<std::vector<std::string>> groups_of_kernels() const {
-    const size_t size = all_of(kernels_).size(), count = std::min(kMostUnits, size / kUnitSize);
-    std::vector<std::vector<std::string>> groups(count);
-    size_t before = 0;
-    for (const std::string& kernel : kernels_) {
-      if (count > 0) groups[std::min(count - 1, before * count / size)].push_back(kernel);
-      before += kernel.size() + 1;
-    }
-    std::erase_if(groups, [](const auto& group) { return group.empty(); });
-    return groups;
-  }
-  // The tiles for all units.
-  std::string tiles() const {
-    const std::string kernels = all_of(kernels_);
-    std::string text;
-    for (const std::string type : {"float", "double"})
-      for (const char* of : {"fl::Contraction<", "fl::Winograd<", "fl::Attention<"})
-        if (kernels.find(of + type + ">") != std::string::npos) {
-          text += "FLASHLIGHT_TILES(" + type + ");\n";
-          break;
-        }
-    return text.empty() ? text
-                        : "}  // namespace " + source_.name + "\n\n" + text + "\nnamespace " +
-                              source_.name + " {\n";
-  }
-  std::string declarations() const {
-    std::string text = "\n";
-    for (const std::string& kernel : kernels_) {
-      const size_t begin = kernel.find("void "), end = kernel.find(") {\n");
-      text += kernel.substr(begin, end + 1 - begin) + ";\n";
-    }
-    return text;
-  }
 
   const cpp::Value& value(size_t number) const { return plan_.routine.values[number]; }
 
@@ -143,15 +142,16 @@ class Emitter {
     std::string renamed = body;
     renamed.replace(renamed.find(std::string("void ") + kKernelName) + 5,
                     std::string(kKernelName).size(), name);
-    kernels_.push_back(std::move(renamed));
+    source_.kernels.push_back(std::move(renamed));
     return name;
   }
 
   // How a call passes a value: as an array, or as the address of its first element.
-  std::string passed(size_t number, bool by_pointer) const {
+  std::string passed(size_t number, bool by_pointer) {
     const cpp::Value& one = value(number);
     const std::string element = cpp::type_name(one.type.dtype);
     if (one.role == Role::weight) {
+      read_.insert(number);
       const std::string name = "weights." + names_[number];
       return by_pointer ? name
                         : fmt::format("fl::as<const {}>({})", cpp::array_type(one.type), name);
@@ -168,7 +168,7 @@ class Emitter {
                        plan_.offsets[number]);
   }
 
-  Code border(const Kernel& kernel) const {
+  Code border(const Kernel& kernel) {
     const Layout& layout = plan_.layouts.at(kernel.value);
     std::string sizes, before, after;
     const composit::Type& type = value(kernel.value).type;
@@ -199,7 +199,7 @@ class Emitter {
   }
 
   // The weights that are read first behind kernel `number`.
-  std::string read_next(const std::vector<KernelText>& texts, size_t number) const {
+  std::string read_next(const std::vector<KernelText>& texts, size_t number) {
     for (size_t i = number + 1; i < texts.size(); ++i) {
       const std::optional<Panels>& panels = texts[i].panels;
       if (!panels || plan_.homes[panels->value] != Home::prepared) continue;
@@ -253,7 +253,8 @@ class Emitter {
   }
   std::vector<std::string> run_parameters() const {
     std::vector<std::string> list = {"const fl::Team& team", "const Weights& weights",
-                                     "std::byte* prepared", "std::byte* arena", "int64_t* times"};
+                                     "const std::byte* prepared", "std::byte* arena",
+                                     "int64_t* times"};
     if (draws(plan_)) list.push_back("fl::Generator* generator");
     for (const size_t i : source_.arguments) {
       const size_t number = plan_.routine.inputs[i];
@@ -296,29 +297,66 @@ class Emitter {
     return entry(source_.prepare_name,
                  "[[maybe_unused]] const void* const* weights, void* prepared, int threads",
                  source_.name + "::prepare(team, bound, static_cast<std::byte*>(prepared));") +
-           "\n" +
-           entry(source_.run_name,
-                 "[[maybe_unused]] const void* const* arguments, [[maybe_unused]] const void* "
-                 "const* weights, [[maybe_unused]] void* const* results, void* prepared, void* "
-                 "arena, "
-                 "[[maybe_unused]] void* generator, int64_t* times, int threads",
-                 source_.name +
-                     "::run(team, bound, static_cast<std::byte*>(prepared), "
-                     "static_cast<std::byte*>(arena), times" +
-                     (draws(plan_) ? ", static_cast<fl::Generator*>(generator)" : "") + arguments +
-                     ");");
+           "\nextern \"C\" int " + source_.vector_bytes_name +
+           "() { return fl::detail::kVectorBytes; }\n\n" +
+           entry(
+               source_.run_name,
+               "[[maybe_unused]] const void* const* arguments, [[maybe_unused]] const void* "
+               "const* weights, [[maybe_unused]] void* const* results, const void* prepared, void* "
+               "arena, "
+               "[[maybe_unused]] void* generator, int64_t* times, int threads",
+               source_.name +
+                   "::run(team, bound, static_cast<const std::byte*>(prepared), "
+                   "static_cast<std::byte*>(arena), times" +
+                   (draws(plan_) ? ", static_cast<fl::Generator*>(generator)" : "") + arguments +
+                   ");");
   }
 
   const Plan& plan_;
   Source source_;
-  std::set<std::string> taken_, members_;
+  std::set<std::string> taken_, members_ = {"prepared"};
+  std::set<size_t> read_;  // weights
   std::vector<std::string> names_;
   std::map<std::string, std::string> kernel_names_;
-  std::vector<std::string> kernels_;
 };
 
 }  // namespace
 
 Source emit(const Plan& plan, const std::string& name) { return Emitter(plan, name).run(); }
+
+std::vector<std::vector<std::string>> groups_of_kernels(const Source& source) {
+  // What kernels call stands in one unit with them.
+  if (!source.called.empty()) return {};
+  const size_t size = all_of(source.kernels).size(), count = std::min(kMostUnits, size / kUnitSize);
+  std::vector<std::vector<std::string>> groups(count);
+  size_t before = 0;
+  for (const std::string& kernel : source.kernels) {
+    if (count > 0) groups[std::min(count - 1, before * count / size)].push_back(kernel);
+    before += kernel.size() + 1;
+  }
+  std::erase_if(groups, [](const auto& group) { return group.empty(); });
+  return groups;
+}
+
+std::string declarations_of(const std::vector<std::string>& kernels) {
+  std::string text;
+  for (const std::string& kernel : kernels) {
+    const size_t begin = kernel.find("void "), end = kernel.find(") {\n");
+    text += kernel.substr(begin, end + 1 - begin) + ";\n";
+  }
+  return text;
+}
+
+std::string tiles_of(const std::vector<std::string>& kernels) {
+  const std::string all = all_of(kernels);
+  std::string text;
+  for (const std::string type : {"float", "double"})
+    for (const char* of : {"fl::Contraction<", "fl::Winograd<", "fl::Attention<"})
+      if (all.find(of + type + ">") != std::string::npos) {
+        text += "FLASHLIGHT_TILES(" + type + ");\n";
+        break;
+      }
+  return text;
+}
 
 }  // namespace flashlight::mosaic

@@ -16,20 +16,39 @@ struct Source {
   std::string name, text;
   // const char* NAME_prepare(const void* const* weights, void* prepared, int threads);
   // const char* NAME_run(const void* const* arguments, const void* const* weights,
-  //                      void* const* results, void* prepared, void* arena, void* generator,
-  //                      int64_t* times, int threads);
+  //                      void* const* results, const void* prepared, void* arena,
+  //                      void* generator, int64_t* times, int threads);
   // `generator`: a fl::Generator, of a program that draws.
   // `times`: nullptr, or room for a number per kernel of plan.run that is timed, and one more.
   // nullptr, or what is wrong.
   std::string prepare_name, run_name;
+  // int NAME_vector_bytes(): of the vectors that it was compiled for.
+  std::string vector_bytes_name;
   // The same text as translation units that compile side by side, in so many that none takes long.
   std::vector<std::string> units;
-  std::vector<size_t> arguments, weights;  // inputs of the routine that are passed, in this order
+  // Parts of the text: kernels, one function each; the functions they call; `run`.
+  std::vector<std::string> kernels;
+  std::string called, run;
+  // Inputs of the routine that are passed, in this order; weights are those that are read at all.
+  std::vector<size_t> arguments, weights;
   std::vector<composit::Array> constants;  // by place among `weights`: those that are no inputs
+  std::vector<std::string> names;          // by value of the routine, of those outside of kernels
+  std::vector<std::string> members;        // by place among `weights`: of the struct
+  std::vector<bool> is_read_by_run;        // by place among `weights`
   std::vector<std::string> headers;        // beside the backend's: those of its runtime calls
   Profile timed;  // kernels of plan.run in the order of their times, which are open
 };
 
 Source emit(const Plan& plan, const std::string& name);
+
+// Kernels in groups of about the same size, each worth a translation unit; none where one unit for
+// all of the program does.
+std::vector<std::vector<std::string>> groups_of_kernels(const Source& source);
+// Heads of the kernels, for the unit that calls them.
+std::string declarations_of(const std::vector<std::string>& kernels);
+// Statements outside of namespaces that compile the tiles of kernels in this unit, for all units; a
+// unit without them says `kTilesElsewhere` before it includes the header.
+std::string tiles_of(const std::vector<std::string>& kernels);
+inline constexpr const char* kTilesElsewhere = "#define FLASHLIGHT_TILES_ELSEWHERE\n";
 
 }  // namespace flashlight::mosaic

@@ -9,4 +9,11 @@ const std::string& runtime_text() {
   return kText;
 }
 
+const std::string& profile_text() {
+  static const std::string kText =
+#include <flashlight_mosaic_profile.inc>
+      ;
+  return kText;
+}
+
 }  // namespace flashlight::mosaic

@@ -11,4 +11,8 @@ namespace flashlight::mosaic {
 inline constexpr const char* kRuntimeName = "flashlight_mosaic.hpp";
 const std::string& runtime_text();
 
+// The header of written programs that report on their kernels.
+inline constexpr const char* kProfileName = "flashlight_profile.hpp";
+const std::string& profile_text();
+
 }  // namespace flashlight::mosaic

@@ -15,9 +15,15 @@ int show(const std::string& folder, const std::string& passes, const std::string
          std::ostream& out);
 int list(const std::string& folder, bool weights, std::ostream& out);
 int diff(const std::string& folder, const std::string& other, std::ostream& out);
-// The C++ that the capture becomes. `link`: "aten", where operations without a definition may
-// become calls of LibTorch, or empty.
-int emit(const std::string& folder, const std::string& link, std::ostream& out);
+struct EmitArguments {
+  std::string folder;
+  std::string backend = "cpp";
+  // Of cpp: "aten", where operations without a definition may become calls of LibTorch, or empty.
+  std::string link;
+  bool plan = false;  // of mosaic: kernels and what is fused in them, instead of the C++
+};
+// The C++ that the capture becomes.
+int emit(const EmitArguments& arguments, std::ostream& out);
 // Compiles it, runs the saved example and compares with the saved results.
 int run(const std::string& folder, std::ostream& out);
 struct CompileArguments {
@@ -27,9 +33,13 @@ struct CompileArguments {
   std::string name;    // of the program; empty: that of `folder`
   std::vector<std::string> gradients;
   std::string link;  // as for emit
+  // Of mosaic, as in its ProgramOptions.
+  int threads = 0;
+  bool winograd = true;
+  std::string march = "native";
 };
-// Writes a program to build elsewhere (flashlight/cpp/offline.h). With `gradients`, it also gives
-// the derivatives of its first result, which is one number, by these inputs, as "grad_NAME".
+// Writes a program to build elsewhere (offline.h of cpp and mosaic). With `gradients`, it also
+// gives the derivatives of its first result, which is one number, by these inputs, as "grad_NAME".
 int compile(const CompileArguments& arguments, std::ostream& out);
 struct ImportArguments {
   std::string file;                 // a module saved by TorchScript, or the text of functions (.py)
@@ -51,6 +61,9 @@ int env(std::ostream& out);
 int check(const std::string& folder, std::ostream& out);
 // Gradients by all parameters against autograd's.
 int check_grad(const std::string& folder, size_t loss, std::ostream& out);
+
+// UserError for a name of none.
+void check_backend(const std::string& command, const std::string& backend);
 
 // The regions that `graph` calls, once each.
 void print_called(const composit::Graph& graph, std::ostream& out);

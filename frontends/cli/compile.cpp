@@ -10,6 +10,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "flashlight/cpp/offline.h"
+#include "flashlight/mosaic/offline.h"
 #include "frontends/cli/commands.h"
 #include "frontends/cli/example.h"
 
@@ -109,16 +110,32 @@ std::string name_of(const std::filesystem::path& folder) {
 
 }  // namespace
 
+void check_backend(const std::string& command, const std::string& backend) {
+  if (backend != "cpp" && backend != "mosaic")
+    throw UserError("[" + command + "] unknown backend '" + backend +
+                    "'; there are cpp and mosaic");
+}
+
 int compile(const CompileArguments& arguments, std::ostream& out) {
-  if (arguments.backend != "cpp")
-    throw UserError("[compile] unknown backend '" + arguments.backend + "'; there is cpp");
+  check_backend("compile", arguments.backend);
   SavedCapture capture = composit::load(arguments.folder);
-  flashlight::cpp::ProgramOptions options;
-  options.name = arguments.name.empty() ? name_of(arguments.folder) : arguments.name;
-  if (!arguments.link.empty()) options.aten = flashlight::cpp::aten_schemas(capture.schemas);
-  if (!arguments.gradients.empty())
-    add_gradients(capture, arguments.gradients, options.output_names);
-  flashlight::cpp::write_program(capture, arguments.target, options);
+  const std::string name = arguments.name.empty() ? name_of(arguments.folder) : arguments.name;
+  std::vector<std::string> outputs;
+  if (!arguments.gradients.empty()) add_gradients(capture, arguments.gradients, outputs);
+  if (arguments.backend == "mosaic") {
+    if (!arguments.link.empty())
+      throw UserError("[compile] --link: mosaic calls nothing of LibTorch; --backend cpp does");
+    flashlight::mosaic::write_program(capture, arguments.target,
+                                      {.name = name,
+                                       .output_names = outputs,
+                                       .threads = arguments.threads,
+                                       .winograd = arguments.winograd,
+                                       .march = arguments.march});
+  } else {
+    flashlight::cpp::ProgramOptions options = {.name = name, .output_names = outputs};
+    if (!arguments.link.empty()) options.aten = flashlight::cpp::aten_schemas(capture.schemas);
+    flashlight::cpp::write_program(capture, arguments.target, options);
+  }
   out << "wrote " << arguments.target << "; to build it:\n  cmake -S " << arguments.target
       << " -B build && cmake --build build\n";
   return 0;

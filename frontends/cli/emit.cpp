@@ -1,17 +1,29 @@
+#include "flashlight/mosaic/emit.h"
+
 #include <filesystem>
 #include <ostream>
 
 #include "composit/io/saved_capture.h"
+#include "composit/ir/error.h"
 #include "flashlight/cpp/backend.h"
 #include "frontends/cli/commands.h"
 
 namespace cli {
 
-int emit(const std::string& folder, const std::string& link, std::ostream& out) {
-  const composit::SavedCapture capture = composit::load(folder);
+int emit(const EmitArguments& arguments, std::ostream& out) {
+  check_backend("emit", arguments.backend);
+  const composit::SavedCapture capture = composit::load(arguments.folder);
+  const std::string name = std::filesystem::path(arguments.folder).stem();
+  if (arguments.backend == "mosaic") {
+    const flashlight::mosaic::Plan plan =
+        flashlight::mosaic::plan_of(capture.graph, {.name = name});
+    out << (arguments.plan ? print(plan) : flashlight::mosaic::emit(plan, name).text);
+    return 0;
+  }
+  if (arguments.plan) throw composit::UserError("[emit] --plan: only --backend mosaic has plans");
   flashlight::cpp::LowerOptions options;
-  options.name = std::filesystem::path(folder).stem();
-  if (!link.empty()) options.aten = flashlight::cpp::aten_schemas(capture.schemas);
+  options.name = name;
+  if (!arguments.link.empty()) options.aten = flashlight::cpp::aten_schemas(capture.schemas);
   out << flashlight::cpp::source_of(capture.graph, options).text;
   return 0;
 }

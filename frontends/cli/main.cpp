@@ -18,7 +18,7 @@ std::string version_text() {
 
 struct Arguments {
   std::string folder, other;
-  std::string svg, passes, link;
+  std::string svg, passes;
   std::string filter;
   size_t loss = 0;
   bool grad = false;
@@ -37,16 +37,36 @@ void add_link(CLI::App* command, std::string& link) {
       ->check(CLI::IsMember({"aten"}));
 }
 
+void add_backend(CLI::App* command, std::string& backend) {
+  command->add_option("--backend", backend,
+                      "who writes it: cpp, to be read, or mosaic, to be fast");
+}
+
+CLI::App* add_emit(CLI::App& app, cli::EmitArguments& arguments) {
+  CLI::App* command = app.add_subcommand("emit", "print the capture as C++");
+  command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
+  add_backend(command, arguments.backend);
+  add_link(command, arguments.link);
+  command->add_flag("--plan", arguments.plan, "of mosaic: its kernels instead");
+  return command;
+}
+
 CLI::App* add_compile(CLI::App& app, cli::CompileArguments& arguments) {
   CLI::App* command =
       app.add_subcommand("compile", "write the capture as a program to build where a compiler is");
   command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
-  command->add_option("--backend", arguments.backend, "who writes it: cpp");
+  add_backend(command, arguments.backend);
   command->add_option("-o,--output", arguments.target, "the folder to write")->required();
   command->add_option("--name", arguments.name, "of the function; FOLDER's if left out");
   command->add_option("--grad", arguments.gradients,
                       "parameters and inputs to derive the first result by, which is one number");
   add_link(command, arguments.link);
+  command->add_option("--threads", arguments.threads, "of mosaic, per call; 0: one per core")
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("!--no-winograd", arguments.winograd,
+                    "of mosaic: convolutions keep the sums of the graph");
+  command->add_option("--march", arguments.march,
+                      "of mosaic: the processor to prepare weights for; this one if left out");
   return command;
 }
 
@@ -83,8 +103,8 @@ int main(int argc, char** argv) {
   check->add_flag("--grad", arguments.grad,
                   "compare the gradients by all parameters with autograd's instead");
   check->add_option("--loss", arguments.loss, "with --grad: the number of the result to derive");
-  CLI::App* emit = add_command(app, "emit", "print the capture as C++", arguments);
-  add_link(emit, arguments.link);
+  cli::EmitArguments emit_arguments;
+  CLI::App* emit = add_emit(app, emit_arguments);
   CLI::App* run = add_command(
       app, "run", "compile the capture, run the saved example, compare with the saved results",
       arguments);
@@ -102,7 +122,7 @@ int main(int argc, char** argv) {
     if (*show) return cli::show(arguments.folder, arguments.passes, arguments.svg, std::cout);
     if (*list) return cli::list(arguments.folder, arguments.weights, std::cout);
     if (*diff) return cli::diff(arguments.folder, arguments.other, std::cout);
-    if (*emit) return cli::emit(arguments.folder, arguments.link, std::cout);
+    if (*emit) return cli::emit(emit_arguments, std::cout);
     if (*compile) return cli::compile(compile_arguments, std::cout);
     if (*import) return cli::import(import_arguments, std::cout);
     if (*run) return cli::run(arguments.folder, std::cout);

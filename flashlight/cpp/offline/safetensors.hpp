@@ -39,6 +39,7 @@ class SafetensorsHeader {
  public:
   SafetensorsHeader(const char* begin, const char* end) : now_(begin), end_(end) { read(); }
   const std::map<std::string, TensorEntry>& entries() const { return entries_; }
+  const std::map<std::string, std::string>& remarks() const { return remarks_; }
 
  private:
   [[noreturn]] static void fail(const std::string& what) { throw std::runtime_error(what); }
@@ -160,11 +161,11 @@ class SafetensorsHeader {
     if (one.offsets.size() != 2) fail("tensor '" + name + "': expected 2 data_offsets");
     return one;
   }
-  void remarks() {
+  void read_remarks() {
     list('{', '}', [&] {
-      string();
+      const std::string key = string();
       expect(':');
-      string();
+      remarks_[key] = string();
     });
   }
   void read() {
@@ -177,7 +178,7 @@ class SafetensorsHeader {
         fail("header: '" + name + "' stands twice");
       has_remarks |= is_remark;
       if (is_remark)
-        remarks();
+        read_remarks();
       else
         entries_[name] = entry(name);
     });
@@ -188,6 +189,7 @@ class SafetensorsHeader {
   const char* now_;
   const char* const end_;
   std::map<std::string, TensorEntry> entries_;
+  std::map<std::string, std::string> remarks_;
 };
 
 // A file in memory, read on demand.
@@ -253,7 +255,9 @@ class Safetensors {
     if (length > file_.size() - 8) throw std::runtime_error("shorter than its header");
     data_ = file_.data() + 8 + length;
     size_ = file_.size() - 8 - length;
-    entries_ = SafetensorsHeader(file_.data() + 8, data_).entries();
+    const SafetensorsHeader header(file_.data() + 8, data_);
+    entries_ = header.entries();
+    remarks_ = header.remarks();
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(path + ": " + error.what());
   }
@@ -267,7 +271,19 @@ class Safetensors {
     return {static_cast<const T*>(data)};
   }
 
-  // The same as a reference to Array: float[2][3], or float for a tensor without axes.
+  // So many bytes of packed weights, aligned to lines of the cache, as the program that calls
+  // itself `by` lays them out.
+  const std::byte* prepared(const std::string& by, std::uint64_t bytes) const {
+    const auto found = remarks_.find("flashlight.prepared_by");
+    if (found == remarks_.end() || found->second != by)
+      throw std::runtime_error(path_ + ": was not prepared for this program and its -march, but " +
+                               (found == remarks_.end() ? "for none" : "by " + found->second) +
+                               "; expected " + by);
+    constexpr std::uint64_t kLine = 64;
+    return static_cast<const std::byte*>(find("flashlight.prepared", "U8", {bytes}, 1, kLine));
+  }
+
+  // `tensor` as a reference to Array: float[2][3], or float for a tensor without axes.
   template <class Array>
   const Array& array(const std::string& name) const {
     std::vector<std::uint64_t> shape;
@@ -332,6 +348,7 @@ class Safetensors {
   const char* data_ = nullptr;
   std::uint64_t size_ = 0;
   std::map<std::string, TensorEntry> entries_;
+  std::map<std::string, std::string> remarks_;
 };
 
 }  // namespace fl

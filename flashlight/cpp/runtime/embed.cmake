@@ -8,7 +8,7 @@ file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/flashlight_cpp_runtime.inc
 
 # Headers that come with code that uses them: flashlight_order.hpp, …
 set(runtime_headers "")
-foreach(name aten guards matrices order parts random special)
+foreach(name arena aten guards matrices order parts random special)
   read_header(flashlight/cpp/runtime/${name}.hpp text)
   string(REPLACE "#include \"\n" "" text "${text}")
   string(REPLACE "#pragma once\n" "#pragma once\n\n#include \"flashlight.hpp\"\n" text "${text}")

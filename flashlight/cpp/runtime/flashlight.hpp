@@ -33,6 +33,10 @@ template <class Array>
 Array& at(std::byte* arena, std::ptrdiff_t offset) {
   return *reinterpret_cast<Array*>(arena + offset);
 }
+template <class Array>
+const Array& at(const std::byte* arena, std::ptrdiff_t offset) {
+  return *reinterpret_cast<const Array*>(arena + offset);
+}
 
 // The elements of `array` as another array of as many.
 template <class Array, class From>

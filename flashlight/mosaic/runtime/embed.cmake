@@ -7,3 +7,8 @@ string(REPLACE "#pragma once\n" "#pragma once\n\n#include \"flashlight.hpp\"\n" 
 string(REGEX REPLACE "\n\n\n+" "\n\n" text "${text}")
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/flashlight_mosaic_runtime.inc
      CONTENT "R\"runtime(@text@)runtime\"\n" @ONLY)
+
+# Of written programs, beside it.
+read_header(flashlight/mosaic/runtime/profile.hpp text)
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/flashlight_mosaic_profile.inc
+     CONTENT "R\"runtime(@text@)runtime\"\n" @ONLY)

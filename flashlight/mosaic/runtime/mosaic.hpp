@@ -9,6 +9,7 @@
 #include "flashlight/mosaic/runtime/memory.hpp"
 #include "flashlight/mosaic/runtime/microkernel.hpp"
 #include "flashlight/mosaic/runtime/pack.hpp"
+#include "flashlight/mosaic/runtime/peak.hpp"
 #include "flashlight/mosaic/runtime/team.hpp"
 #include "flashlight/mosaic/runtime/times.hpp"
 #include "flashlight/mosaic/runtime/winograd.hpp"

@@ -46,7 +46,10 @@ std::vector<Compiled> compiled(const std::vector<Case>& cases, int threads,
                           .freeze = options.freeze,
                           .flags = {"-Wall", "-Wextra", "-Wconversion", "-Werror"}};
   build.flags.insert(build.flags.end(), options.flags.begin(), options.flags.end());
-  return compile(graphs, names, weights, build);
+  std::vector<Compiled> all;
+  const std::vector<Kernels> kernels = compile_kernels(graphs, names, build);
+  for (size_t i = 0; i < kernels.size(); ++i) all.push_back(kernels[i].prepare(weights[i]));
+  return all;
 }
 
 Tensor numbers(const std::string& name, const composit::Dims& sizes, double scale,

@@ -1,19 +1,22 @@
 // `flashlight compile`, as it is called.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "composit/io/saved_capture.h"
 #include "flashlight/toolchain/process.h"
-#include "tests/flashlight/cpp/offline/small_encoder.h"
+#include "tests/flashlight/offline/small_encoder.h"
+#include "tests/flashlight/offline/written_program.h"
 #include "tests/io/temporary_folder.h"
 
-namespace flashlight::cpp {
+namespace flashlight {
 namespace {
 
 using composit::test::read_file;
 using test::small_encoder;
 using testing::HasSubstr;
 
-class CommandLine : public testing::Test {
+class CommandLine : public testing::TestWithParam<test::Backend> {
  protected:
   void SetUp() override {
     composit::SavedCapture capture = small_encoder();
@@ -27,6 +30,8 @@ class CommandLine : public testing::Test {
 
   std::string compile(std::vector<std::string> words, int status) {
     words.insert(words.begin(), {FLASHLIGHT_TEST_CLI, "compile"});
+    if (std::find(words.begin(), words.end(), "--backend") == words.end())
+      words.insert(words.end(), {"--backend", name_of(GetParam())});
     words.insert(words.end(), {"-o", folder_ / "out"});
     const toolchain::ProcessResult result = toolchain::run({words});
     EXPECT_EQ(WEXITSTATUS(result.status), status) << result.output;
@@ -36,14 +41,14 @@ class CommandLine : public testing::Test {
   composit::test::TemporaryFolder folder_;
 };
 
-TEST_F(CommandLine, names_the_program_as_the_folder) {
-  EXPECT_THAT(compile({folder_ / "encoder/", "--backend", "cpp"}, 0), HasSubstr("cmake -S "));
+TEST_P(CommandLine, names_the_program_as_the_folder) {
+  EXPECT_THAT(compile({folder_ / "encoder/"}, 0), HasSubstr("cmake -S "));
   EXPECT_THAT(read_file(folder_ / "out/model.h"), HasSubstr("encoder_open("));
   compile({folder_ / "encoder", "--name", "Tiny BERT"}, 0);
   EXPECT_THAT(read_file(folder_ / "out/model.h"), HasSubstr("tiny_bert_open("));
 }
 
-TEST_F(CommandLine, adds_gradients_by_name) {
+TEST_P(CommandLine, adds_gradients_by_name) {
   compile({folder_ / "loss first", "--grad", "embeddings.weight", "encoder.layer.1.key.bias"}, 0);
   EXPECT_THAT(read_file(folder_ / "out/model.hpp"),
               testing::AllOf(HasSubstr("output \"grad_embeddings.weight\": float32[20, 8]"),
@@ -52,20 +57,46 @@ TEST_F(CommandLine, adds_gradients_by_name) {
               HasSubstr("agrees(\"grad_encoder.layer.1.key.bias\""));
 }
 
-TEST_F(CommandLine, lists_names_near_an_unknown_one) {
+TEST_P(CommandLine, lists_names_near_an_unknown_one) {
   EXPECT_THAT(compile({folder_ / "loss first", "--grad", "encoder.layer.1.kay.bias"}, 2),
               HasSubstr("there is no parameter or input 'encoder.layer.1.kay.bias'; the nearest "
                         "are 'encoder.layer.1.key.bias', 'encoder.layer."));
 }
 
-TEST_F(CommandLine, refuses_what_it_cannot_do) {
+TEST_P(CommandLine, refuses_what_it_cannot_do) {
   EXPECT_THAT(compile({folder_ / "encoder", "--grad", "embeddings.weight"}, 2),
               HasSubstr("expected one number as the first result, received float32[1, 6, 8]"));
   EXPECT_THAT(compile({folder_ / "loss first", "--grad", "tokens"}, 2), HasSubstr("int64"));
   EXPECT_THAT(compile({folder_ / "encoder", "--backend", "fortran"}, 2),
-              HasSubstr("unknown backend 'fortran'; there is cpp"));
+              HasSubstr("unknown backend 'fortran'; there are cpp and mosaic"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
 }
 
+INSTANTIATE_TEST_SUITE_P(Backends, CommandLine, test::kBackends, test::name_of_case);
+
+class CommandLineOfMosaic : public CommandLine {};
+
+TEST_P(CommandLineOfMosaic, takes_its_options) {
+  compile({folder_ / "encoder", "--threads", "3", "--march", "x86-64", "--no-winograd"}, 0);
+  EXPECT_THAT(read_file(folder_ / "out/model.hpp"),
+              testing::AllOf(HasSubstr("kThreads = 3;"), HasSubstr("for vectors of 16 bytes")));
+  EXPECT_THAT(compile({folder_ / "encoder", "--link", "aten"}, 2),
+              HasSubstr("mosaic calls nothing of LibTorch"));
+}
+
+TEST_P(CommandLineOfMosaic, emits_text_and_plan) {
+  const auto emit = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {FLASHLIGHT_TEST_CLI, "emit", folder_ / "encoder"});
+    return toolchain::run({words}).output;
+  };
+  EXPECT_THAT(emit({"--backend", "mosaic"}), HasSubstr("fl::end_kernel(team, times, 1);"));
+  EXPECT_THAT(emit({"--backend", "mosaic", "--plan"}), HasSubstr("MB of values, at least"));
+  EXPECT_THAT(emit({"--plan"}), HasSubstr("only --backend mosaic has plans"));
+  EXPECT_THAT(emit({}), HasSubstr("void encoder(const Weights& weights"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, CommandLineOfMosaic, testing::Values(test::Backend::mosaic),
+                         test::name_of_case);
+
 }  // namespace
-}  // namespace flashlight::cpp
+}  // namespace flashlight

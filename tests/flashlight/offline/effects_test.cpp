@@ -3,19 +3,20 @@
 
 #include "composit/ir/parse.h"
 #include "composit/ops/native.h"
-#include "tests/flashlight/cpp/offline/written_program.h"
+#include "tests/flashlight/offline/written_program.h"
 
-namespace flashlight::cpp {
+namespace flashlight {
 namespace {
 
 using composit::array_of;
 using composit::DType;
 using composit::SavedCapture;
 using composit::tensor_type;
-using test::Offline;
 using test::output_of;
 using testing::HasSubstr;
 using testing::Not;
+
+class Drawing : public test::Offline {};
 
 // x + torch.randn(3), where two elements of x are positive; captured after torch.manual_seed(42).
 SavedCapture noise() {
@@ -35,7 +36,7 @@ SavedCapture noise() {
   return capture;
 }
 
-TEST_F(Offline, draws_by_the_seed_of_the_example) {
+TEST_P(Drawing, draws_by_the_seed_of_the_example) {
   write(noise(), {.name = "noise"});
   compile();
   EXPECT_THAT(run(0, {"42"}), HasSubstr("output.0: largest difference 0 "));
@@ -43,22 +44,24 @@ TEST_F(Offline, draws_by_the_seed_of_the_example) {
   EXPECT_THAT(run(), Not(HasSubstr("difference")));
 }
 
-TEST_F(Offline, c_interface_reports_guards_and_takes_a_seed) {
+TEST_P(Drawing, c_interface_reports_guards_and_takes_a_seed) {
   write(noise(), {.name = "noise"});
   const std::string object = folder_ / "noise.o";
   const std::string sanitize = "-fsanitize=address,undefined";
   output_of({FLASHLIGHT_TEST_CC, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", sanitize,
              "-I", program(), "-c", FLASHLIGHT_NOISE_C, "-o", object});
-  output_of({FLASHLIGHT_TEST_CXX, "-std=c++17", "-O1", sanitize, "-fno-sanitize-recover=all", "-o",
-             executable(), "model.cpp", "model_c.cpp", object},
-            0, program());
+  test::Words words = {FLASHLIGHT_TEST_CXX,         "-O1", sanitize,
+                       "-fno-sanitize-recover=all", "-o",  executable()};
+  for (const test::Words& some : {flags(), units(), {object}})
+    words.insert(words.end(), some.begin(), some.end());
+  output_of(words, 0, program());
   EXPECT_EQ(output_of({executable(), "42", "1", "2", "-1"}),
             "0x1.563158p+0 0x1.107cd4p+1 -0x1.87f48cp-1 ");
   EXPECT_EQ(output_of({executable(), "42", "1", "2", "3"}, 1),
             "status 3: guard: aten::item at noise.cpp:4 gave 3, captured with 2\n");
 }
 
-TEST_F(Offline, without_draws_takes_no_seed) {
+TEST_P(Drawing, without_draws_takes_no_seed) {
   SavedCapture capture = noise();
   auto parts = capture.graph.parts();
   parts.effects.clear();
@@ -72,5 +75,7 @@ TEST_F(Offline, without_draws_takes_no_seed) {
   EXPECT_FALSE(std::filesystem::exists(program() / "flashlight_random.hpp"));
 }
 
+INSTANTIATE_TEST_SUITE_P(Backends, Drawing, test::kBackends, test::name_of_case);
+
 }  // namespace
-}  // namespace flashlight::cpp
+}  // namespace flashlight

@@ -7,16 +7,16 @@
 #include "composit/eval/evaluate.h"
 #include "composit/ir/parse.h"
 #include "composit/ops/functions.h"
-#include "tests/flashlight/cpp/offline/small_encoder.h"
-#include "tests/flashlight/cpp/offline/written_program.h"
+#include "tests/flashlight/offline/small_encoder.h"
+#include "tests/flashlight/offline/written_program.h"
 #include "tests/passes/computable_graph.h"
 
-namespace flashlight::cpp {
+namespace flashlight {
 namespace {
 
 using composit::Graph;
 using composit::SavedCapture;
-using test::Offline;
+using test::Backend;
 using test::Words;
 
 // The graph with an example of its inputs, and what the reference makes of it.
@@ -75,10 +75,13 @@ SavedCapture headers() {
                     1);
 }
 
-class Compilers : public Offline, public testing::WithParamInterface<int> {
+class Compilers : public test::ProgramFolder,
+                  public testing::WithParamInterface<std::tuple<Backend, int>> {
  protected:
+  Compilers() : ProgramFolder(std::get<Backend>(GetParam())) {}
+  static int number() { return std::get<int>(GetParam()); }
   static SavedCapture capture() {
-    switch (GetParam()) {
+    switch (number()) {
       case 0:
         return test::small_encoder();
       case 1:
@@ -86,7 +89,7 @@ class Compilers : public Offline, public testing::WithParamInterface<int> {
       case 2:
         return headers();
       default:
-        return random_gradient(static_cast<uint64_t>(GetParam()));
+        return random_gradient(static_cast<uint64_t>(number()));
     }
   }
 };
@@ -95,8 +98,8 @@ constexpr int kPrograms = 8;
 
 TEST_P(Compilers, sanitizers_find_nothing) {
   write(capture());
-  compile({GetParam() % 2 == 0 ? "-O3" : "-O1", "-g", "-march=native",
-           "-fsanitize=address,undefined", "-fno-sanitize-recover=all"});
+  compile({number() % 2 == 0 ? "-O3" : "-O1", "-g", "-march=native", "-fsanitize=address,undefined",
+           "-fno-sanitize-recover=all"});
   run();
 }
 
@@ -108,7 +111,13 @@ TEST_P(Compilers, clang_warns_of_nothing) {
   run();
 }
 
-INSTANTIATE_TEST_SUITE_P(Offline, Compilers, testing::Range(0, kPrograms));
+const auto name_of_program = [](const auto& tested) {
+  return name_of(std::get<Backend>(tested.param)) + "_" +
+         std::to_string(std::get<int>(tested.param));
+};
+INSTANTIATE_TEST_SUITE_P(Offline, Compilers,
+                         testing::Combine(test::kBackends, testing::Range(0, kPrograms)),
+                         name_of_program);
 
 }  // namespace
-}  // namespace flashlight::cpp
+}  // namespace flashlight

@@ -1,6 +1,7 @@
 // Written programs: built where nothing but a compiler is, run, called from C.
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "composit/ad/chain_rule.h"
@@ -8,11 +9,10 @@
 #include "composit/io/safetensors.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
-#include "flashlight/cpp/weight_loader.h"
-#include "tests/flashlight/cpp/offline/small_encoder.h"
-#include "tests/flashlight/cpp/offline/written_program.h"
+#include "tests/flashlight/offline/small_encoder.h"
+#include "tests/flashlight/offline/written_program.h"
 
-namespace flashlight::cpp {
+namespace flashlight {
 namespace {
 
 namespace fs = std::filesystem;
@@ -30,9 +30,17 @@ using test::output_of;
 using test::small_encoder;
 using test::Words;
 using testing::HasSubstr;
-using testing::Not;
 
-TEST_F(Offline, is_built_by_cmake_and_agrees_with_the_example) {
+class OfflineByCpp : public test::ProgramFolder {
+ protected:
+  OfflineByCpp() : ProgramFolder(test::Backend::cpp) {}
+};
+class OfflineByMosaic : public test::ProgramFolder {
+ protected:
+  OfflineByMosaic() : ProgramFolder(test::Backend::mosaic) {}
+};
+
+TEST_P(Offline, is_built_by_cmake_and_agrees_with_the_example) {
   write(small_encoder());
   const fs::path build = folder_ / "the build";
   std::string flags;
@@ -55,7 +63,7 @@ TEST_F(Offline, is_built_by_cmake_and_agrees_with_the_example) {
                                       "\\.so\\.[0-9]+"));
 }
 
-TEST_F(Offline, is_built_by_the_command_in_its_cmake_file) {
+TEST_P(Offline, is_built_by_the_command_in_its_cmake_file) {
   write(small_encoder());
   const std::string text = read_file(program() / "CMakeLists.txt");
   std::smatch command;
@@ -63,7 +71,7 @@ TEST_F(Offline, is_built_by_the_command_in_its_cmake_file) {
   output_of({"sh", "-c", command[1].str() + " && ./encoder_example"}, 0, program());
 }
 
-TEST_F(Offline, tells_of_another_result) {
+TEST_P(Offline, tells_of_another_result) {
   SavedCapture capture = small_encoder();
   const composit::Array& loss = capture.example_outputs[1];
   capture.example_outputs[1] = composit::array_of(
@@ -74,7 +82,7 @@ TEST_F(Offline, tells_of_another_result) {
                                      HasSubstr("which is too much")));
 }
 
-TEST_F(Offline, reads_weights_from_training_by_their_names) {
+TEST_F(OfflineByCpp, reads_weights_from_training_by_their_names) {
   SavedCapture capture = small_encoder();
   write(capture);
   compile();
@@ -106,10 +114,10 @@ TEST_F(Offline, reads_weights_from_training_by_their_names) {
               HasSubstr("weights.safetensors: tensor 'encoder.layer.1.key.bias': is missing"));
   trained["encoder.layer.1.key.bias"] = trained["encoder.layer.1.inner.bias"];
   composit::write_safetensors({trained}, program() / "weights.safetensors");
-  EXPECT_THAT(run(2), HasSubstr("expected F32 [8], the file has F32 [16]"));
+  EXPECT_THAT(run(2), HasSubstr("expected F32 [8], the file has F32 [96]"));
 }
 
-TEST_F(Offline, keeps_tied_weights_once_and_what_is_read_only) {
+TEST_F(OfflineByCpp, keeps_tied_weights_once_and_what_is_read_only) {
   SavedCapture capture = small_encoder();
   write(capture);
   const auto stored = composit::read_safetensors(program() / "weights.safetensors").tensors;
@@ -117,14 +125,14 @@ TEST_F(Offline, keeps_tied_weights_once_and_what_is_read_only) {
   EXPECT_EQ(stored.count("decoder.weight") + stored.count("embeddings.weight"), 1);
 }
 
-TEST_F(Offline, fills_repeated_modules_in_a_loop) {
+TEST_F(OfflineByCpp, fills_repeated_modules_in_a_loop) {
   write(small_encoder());
   const std::string text = read_file(program() / "model.cpp");
   EXPECT_THAT(text, HasSubstr("\"encoder.layer.\" + std::to_string(i) + \".\""));
   EXPECT_THAT(text, HasSubstr("module + \"query.weight\", {8, 8}"));
 }
 
-TEST_F(Offline, names_no_place_of_this_machine) {
+TEST_P(Offline, names_no_place_of_this_machine) {
   write(small_encoder());
   for (const auto& file : fs::directory_iterator(program())) {
     const std::string text = read_file(file.path());
@@ -133,7 +141,7 @@ TEST_F(Offline, names_no_place_of_this_machine) {
   }
 }
 
-TEST_F(Offline, gives_gradients_under_their_names) {
+TEST_P(Offline, gives_gradients_under_their_names) {
   SavedCapture capture = small_encoder();
   auto parts = capture.graph.parts();
   parts.outputs = {parts.outputs[1]};
@@ -152,7 +160,7 @@ TEST_F(Offline, gives_gradients_under_their_names) {
   EXPECT_THAT(run(), HasSubstr("grad_query: largest difference"));
 }
 
-TEST_F(Offline, handles_every_dtype_and_what_is_empty) {
+TEST_P(Offline, handles_every_dtype_and_what_is_empty) {
   constexpr DType kDTypes[] = {DType::bool_,   DType::uint8,   DType::int8,      DType::int16,
                                DType::int32,   DType::int64,   DType::float16,   DType::bfloat16,
                                DType::float32, DType::float64, DType::complex64, DType::complex128};
@@ -204,14 +212,14 @@ SavedCapture nine() {
   return capture;
 }
 
-TEST_F(Offline, does_without_weights_and_inputs) {
+TEST_P(Offline, does_without_weights_and_inputs) {
   write(nine(), {.name = "nine"});
   EXPECT_FALSE(fs::exists(program() / "weights.safetensors"));
   compile();
   EXPECT_THAT(run(), HasSubstr("output.0: largest difference 0 "));
 }
 
-TEST_F(Offline, may_have_the_name_of_a_function_of_c) {
+TEST_P(Offline, may_have_the_name_of_a_function_of_c) {
   for (const char* name : {"exp", "read", "gamma", "int", "std"}) {
     write(nine(), {.name = name});
     compile();
@@ -220,7 +228,7 @@ TEST_F(Offline, may_have_the_name_of_a_function_of_c) {
   }
 }
 
-TEST_F(Offline, gives_what_buffers_become) {
+TEST_P(Offline, gives_what_buffers_become) {
   const auto type = tensor_type(DType::int64, {2});
   SavedCapture capture;
   const Tensor count = composit::input("steps.count", type, composit::InputKind::buffer);
@@ -236,7 +244,46 @@ TEST_F(Offline, gives_what_buffers_become) {
   EXPECT_THAT(run(), HasSubstr("output.0: largest difference 0 "));
 }
 
-TEST_F(Offline, leaves_folders_of_others_alone) {
+// What only packing reads is not shipped, and what is packed is taken from no other program.
+TEST_F(OfflineByMosaic, ships_packed_weights_for_itself) {
+  write(small_encoder());
+  const auto stored = composit::read_safetensors(program() / "weights.safetensors");
+  EXPECT_EQ(stored.tensors.count("flashlight.prepared"), 1);
+  EXPECT_EQ(stored.tensors.count("encoder.layer.1.key.bias"), 1);
+  compile();
+  run();
+  composit::Safetensors other = {stored.tensors, stored.metadata};
+  other.metadata.at("flashlight.prepared_by") = "somebody else";
+  composit::write_safetensors(other, program() / "weights.safetensors");
+  EXPECT_THAT(run(2), testing::AllOf(HasSubstr("weights.safetensors: was not prepared for this"),
+                                     HasSubstr("by somebody else; expected encoder for vectors")));
+  other.metadata.clear();
+  composit::write_safetensors(other, program() / "weights.safetensors");
+  EXPECT_THAT(run(2), HasSubstr("but for none"));
+}
+
+TEST_F(OfflineByMosaic, is_for_the_processor_it_was_prepared_for) {
+  mosaic::write_program(small_encoder(), program(), {.name = "encoder", .march = "x86-64-v2"});
+  compile({"-O1", "-march=x86-64-v2"});
+  run();
+  const std::string output = output_of(
+      {FLASHLIGHT_TEST_CXX, "-std=c++17", "-march=x86-64-v3", "-fsyntax-only", "model.cpp"}, 1,
+      program());
+  EXPECT_THAT(output, HasSubstr("weights were prepared for -march=x86-64-v2"));
+  EXPECT_THAT(read_file(program() / "CMakeLists.txt"), HasSubstr("ENCODER_MARCH x86-64-v2 "));
+}
+
+TEST_F(OfflineByMosaic, reports_on_its_kernels) {
+  write(small_encoder());
+  compile();
+  EXPECT_THAT(run(0, {"--profile"}), testing::AllOf(HasSubstr("GFLOP/s"), HasSubstr("mean"),
+                                                    HasSubstr("output.0: largest difference")));
+  const auto trace = nlohmann::json::parse(read_file(folder_ / "profile.json"));
+  EXPECT_GT(trace.at("traceEvents").size(), 3);
+  EXPECT_EQ(trace.at("traceEvents").at(1).at("ph"), "X");
+}
+
+TEST_P(Offline, leaves_folders_of_others_alone) {
   fs::create_directory(program());
   write_file(program() / "model.cpp", "mine");
   EXPECT_THAT(message_of([&] { write(small_encoder()); }), HasSubstr("the program"));
@@ -250,7 +297,7 @@ TEST_F(Offline, leaves_folders_of_others_alone) {
   EXPECT_EQ(read_file(program() / "main.cpp"), "edited");
 }
 
-TEST_F(Offline, says_what_a_capture_lacks) {
+TEST_P(Offline, says_what_a_capture_lacks) {
   SavedCapture capture = small_encoder();
   capture.example_inputs.pop_back();
   EXPECT_THAT(message_of([&] { write(capture); }),
@@ -267,37 +314,29 @@ TEST_F(Offline, says_what_a_capture_lacks) {
 }
 
 // Calls the encoder that was written with whatever fuzz.c thinks of.
-void fuzz(const fs::path& program, const composit::test::TemporaryFolder& folder,
-          const Words& flags = {}) {
-  const std::string sanitize = "-fsanitize=address,undefined";
-  const fs::path object = folder / "fuzz.o", executable = folder / "fuzz";
-  Words words = {FLASHLIGHT_TEST_CC,
-                 "-std=c11",
-                 "-Wall",
-                 "-Wextra",
-                 "-Wpedantic",
-                 "-Werror",
-                 "-O1",
-                 "-g",
-                 sanitize,
-                 "-fno-sanitize-recover=all",
-                 "-I",
-                 program,
-                 "-c",
-                 FLASHLIGHT_FUZZ_C,
-                 "-o",
-                 object};
-  words.insert(words.end(), flags.begin(), flags.end());
-  output_of(words);
-  output_of({FLASHLIGHT_TEST_CXX, "-std=c++17", "-O1", "-g", "-fwrapv", sanitize,
-             "-fno-sanitize-recover=all", "-o", executable, "model.cpp", "model_c.cpp", object},
-            0, program);
-  output_of({executable, program / "weights.safetensors", folder / "broken.safetensors", "4000"});
-}
+class Fuzzed : public Offline {
+ protected:
+  void fuzz(const Words& more = {}) {
+    const Words sanitize = {"-O1", "-g", "-fsanitize=address,undefined",
+                            "-fno-sanitize-recover=all"};
+    const fs::path object = folder_ / "fuzz.o";
+    Words words = {FLASHLIGHT_TEST_CC, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"};
+    for (const Words& some :
+         {sanitize, {"-I", program(), "-c", FLASHLIGHT_FUZZ_C, "-o", object}, more})
+      words.insert(words.end(), some.begin(), some.end());
+    output_of(words);
+    words = {FLASHLIGHT_TEST_CXX};
+    for (const Words& some : {flags(), sanitize, {"-o", executable()}, units(), {object}})
+      words.insert(words.end(), some.begin(), some.end());
+    output_of(words, 0, program());
+    output_of(
+        {executable(), program() / "weights.safetensors", folder_ / "broken.safetensors", "4000"});
+  }
+};
 
-TEST_F(Offline, c_interface_survives_whatever_it_is_given) {
+TEST_P(Fuzzed, c_interface_survives_whatever_it_is_given) {
   write(small_encoder());
-  fuzz(program(), folder_);
+  fuzz();
 }
 
 // With noise in its first result: the interface takes a seed.
@@ -313,73 +352,23 @@ SavedCapture noisy_encoder() {
   return capture;
 }
 
-TEST_F(Offline, c_interface_of_a_program_that_draws_survives_whatever_it_is_given) {
+TEST_P(Fuzzed, c_interface_of_a_program_that_draws_survives_whatever_it_is_given) {
   write(noisy_encoder());
-  fuzz(program(), folder_, {"-DDRAWS"});
+  fuzz({"-DDRAWS"});
 }
 
-TEST_F(Offline, runs_in_several_threads) {
+TEST_P(Offline, runs_in_several_threads) {
   write(small_encoder());
-  output_of({FLASHLIGHT_TEST_CXX, "-std=c++17", "-O1", "-g", "-fwrapv", "-fsanitize=thread", "-I",
-             program(), "-o", executable(), "model.cpp", "model_c.cpp", FLASHLIGHT_THREADS_CPP,
-             "-pthread"},
-            0, program());
+  Words words = {FLASHLIGHT_TEST_CXX, "-O1", "-g",         "-fsanitize=thread", "-I",
+                 program(),           "-o",  executable(), "-pthread"};
+  for (const Words& some : {flags(), units(), {FLASHLIGHT_THREADS_CPP}})
+    words.insert(words.end(), some.begin(), some.end());
+  output_of(words, 0, program());
   output_of({executable(), program() / "weights.safetensors"});
 }
 
-// ---- the loader's text --------------------------------------------------------------------------
-
-StoredWeight stored(const std::string& member, const std::string& tensor) {
-  return {member, tensor, tensor_type(DType::float32, {2})};
-}
-
-TEST(WeightLoader, loops_over_names_without_a_pattern) {
-  EXPECT_EQ(
-      load_weights({stored("block[0].bias", "down.bias"), stored("block[1].bias", "up.bias")}),
-      R"(
-Weights load_weights(const fl::Safetensors& file) {
-  Weights weights;
-  const char* const block_modules[] = {"down.", "up."};
-  for (int i = 0; i < 2; ++i) {
-    auto& part = weights.block[i];
-    const std::string module = block_modules[i];
-    part.bias = file.tensor<float>(module + "bias", {2});
-  }
-  return weights;
-}
-)");
-}
-
-TEST(WeightLoader, counts_the_number_that_changes) {
-  EXPECT_THAT(load_weights({stored("b[0].w", "net.3.4.w"), stored("b[1].w", "net.3.5.w")}),
-              HasSubstr("module = \"net.3.\" + std::to_string(i + 4) + \".\";"));
-}
-
-TEST(WeightLoader, nests) {
-  const std::string text =
-      load_weights({stored("a[0].b[0].w", "m.0.x.0.w"), stored("a[0].b[1].w", "m.0.x.1.w"),
-                    stored("a[1].b[0].w", "m.1.x.0.w"), stored("a[1].b[1].w", "m.1.x.1.w")});
-  EXPECT_THAT(text, HasSubstr("auto& part_2 = part.b[j];"));
-  EXPECT_THAT(text, HasSubstr("part_2.w = file.tensor<float>(module_2 + \"w\", {2});"));
-}
-
-TEST(WeightLoader, takes_what_is_not_alike_one_by_one) {
-  const std::string text = load_weights(
-      {stored("a[0].w", "m.0.w"), stored("a[1].w", "m.1.weight"), stored("single.w", "other")});
-  EXPECT_THAT(text, HasSubstr("weights.a[1].w = file.tensor<float>(\"m.1.weight\", {2});"));
-  EXPECT_THAT(text, HasSubstr("weights.single.w = file.tensor<float>(\"other\", {2});"));
-  EXPECT_THAT(text, Not(HasSubstr("for (")));
-}
-
-TEST(WeightLoader, divides_what_is_long_by_module) {
-  std::vector<StoredWeight> weights;
-  for (const std::string module : {"up", "down"})
-    for (int i = 0; i < 40; ++i)
-      weights.push_back(stored(module + std::to_string(i), module + ".w" + std::to_string(i)));
-  const std::string text = load_weights(weights);
-  EXPECT_THAT(text, HasSubstr("void load_up(const fl::Safetensors& file, Weights& weights) {"));
-  EXPECT_THAT(text, HasSubstr("  load_up(file, weights);\n  load_down(file, weights);\n"));
-}
+INSTANTIATE_TEST_SUITE_P(Backends, Fuzzed, test::kBackends, test::name_of_case);
+INSTANTIATE_TEST_SUITE_P(Backends, Offline, test::kBackends, test::name_of_case);
 
 }  // namespace
-}  // namespace flashlight::cpp
+}  // namespace flashlight

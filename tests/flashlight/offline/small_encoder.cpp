@@ -1,4 +1,4 @@
-#include "tests/flashlight/cpp/offline/small_encoder.h"
+#include "tests/flashlight/offline/small_encoder.h"
 
 #include <cmath>
 
@@ -7,7 +7,7 @@
 #include "composit/nn/transforms.h"
 #include "composit/ops/native.h"
 
-namespace flashlight::cpp::test {
+namespace flashlight::test {
 namespace {
 
 using namespace composit;  // NOLINT
@@ -36,7 +36,7 @@ class Encoder {
     const Tensor scores = matmul(query, transpose(key, 1, 2)) * 0.35;
     const Tensor seen = where(mask, scores, -1e9);
     const Tensor y = x + linear(matmul(softmax(seen, -1), value), module + ".output");
-    return y + linear(relu(linear(y, module + ".inner", 16)), module + ".outer", 8, 16);
+    return y + linear(relu(linear(y, module + ".inner", 96)), module + ".outer", 8, 96);
   }
 
   Tensor linear(const Tensor& x, const std::string& module, int64_t out = 8, int64_t in = 8) {
@@ -89,4 +89,4 @@ class Encoder {
 
 SavedCapture small_encoder() { return Encoder().make(); }
 
-}  // namespace flashlight::cpp::test
+}  // namespace flashlight::test

@@ -1,0 +1,265 @@
+#include "flashlight/mosaic/offline.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "composit/ir/error.h"
+#include "composit/ir/hash.h"
+#include "flashlight/cpp/format.h"
+#include "flashlight/cpp/literal.h"
+#include "flashlight/cpp/offline.h"
+#include "flashlight/mosaic/loops_writer.h"
+#include "flashlight/mosaic/prepare.h"
+#include "flashlight/mosaic/runtime_text.h"
+#include "flashlight/toolchain/isa.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using composit::Array;
+using composit::SavedCapture;
+using composit::UserError;
+using cpp::Code;
+using cpp::statement;
+
+// What one half of a program reads of a plan.
+Plan without_run(Plan plan) {
+  plan.run.clear();
+  return plan;
+}
+Plan without_prepare(Plan plan) {
+  plan.prepare.clear();
+  return plan;
+}
+
+// By input of the graph.
+std::vector<Array> weights_of(const SavedCapture& capture) {
+  std::vector<Array> weights;
+  for (const composit::LazyTensor& input : capture.graph.inputs())
+    weights.push_back(composit::input_kind(*input.node) == composit::InputKind::user_input
+                          ? Array()
+                          : cpp::weight_of(capture, input));
+  return weights;
+}
+
+int widest_vector() {
+  const std::string isa = toolchain::host_isa();
+  return isa == "avx512f" ? 64 : isa.starts_with("avx") ? 32 : 16;
+}
+
+// Packed weights, and what says how they lie.
+struct Packed {
+  Array memory = {};
+  std::string by;
+  int vector_bytes = 0;
+};
+
+Packed packed(const SavedCapture& capture, const Plan& plan, const ProgramOptions& options) {
+  const Plan preparing = without_run(plan);
+  const Source source = emit(preparing, options.name);
+  const toolchain::Library library = build({source}, {"-march=" + options.march});
+  Packed packed;
+  packed.vector_bytes = library.symbol<int()>(source.vector_bytes_name)();
+  if (packed.vector_bytes > widest_vector())
+    throw UserError(
+        fmt::format("-march={} has vectors of {} bytes; weights are prepared for them "
+                    "where the processor has them, and this one has {}",
+                    options.march, packed.vector_bytes, widest_vector()));
+  composit::Hasher hasher;
+  for (const std::string& text : {source.text, runtime_text(), cpp::runtime_text()})
+    hasher.add(text);
+  packed.by = fmt::format("{} for vectors of {} bytes, {}", source.name, packed.vector_bytes,
+                          hasher.finish().str().substr(0, 16));
+  if (plan.prepared_bytes == 0) return packed;
+  Prepared prepared = prepare(preparing, source, cpp::ports_of(capture.graph, source.name), library,
+                              weights_of(capture), thread_count(0));
+  const std::shared_ptr<fl::Memory> memory =
+      std::make_shared<fl::Memory>(std::move(prepared.memory));
+  packed.memory = {composit::tensor_type(composit::DType::uint8, {plan.prepared_bytes}), memory,
+                   memory->get()};
+  return packed;
+}
+
+class ProgramCodeWriter {
+ public:
+  ProgramCodeWriter(const Plan& plan, const ProgramOptions& options)
+      : plan_(plan), options_(options), source_(emit(plan, options.name)) {}
+
+  cpp::ProgramCode write(Packed packed) {
+    packed_ = std::move(packed);
+    cpp::ProgramCode code;
+    add_units(code);
+    cpp::Source& parts = code.source;
+    parts.name = source_.name;
+    parts.headers = source_.headers;
+    parts.arguments = source_.arguments;
+    parts.weights = source_.weights;
+    parts.constants = source_.constants;
+    parts.members = source_.members;
+    parts.arena_bytes = plan_.arena_bytes;
+    parts.draws = draws(plan_);
+    parts.structs = structs();
+    parts.declaration = cpp::str(cpp::call("void " + source_.name, parameters(true), ";", 0)) +
+                        "\n" + profile_declaration();
+    parts.functions = functions();
+    code.includes = fmt::format("#include \"{}\"\n", kProfileName);
+    code.flags = default_flags();
+    code.march = options_.march;
+    code.prepared = packed_.memory;
+    code.prepared_by = packed_.by;
+    code.profiles = true;
+    return code;
+  }
+
+ private:
+  void add_units(cpp::ProgramCode& code) {
+    code.headers = {{kRuntimeName, runtime_text()}, {kProfileName, profile_text()}};
+    const std::string include = fmt::format("#include \"{}\"\n", kRuntimeName);
+    code.opening =
+        include + "\n" +
+        fmt::format("static_assert(fl::detail::kVectorBytes == {},\n              {});\n",
+                    packed_.vector_bytes,
+                    cpp::quoted("weights were prepared for -march=" + options_.march));
+    const auto groups = groups_of_kernels(source_);
+    if (groups.empty()) {
+      kernels_ = source_.called;
+      for (const std::string& kernel : source_.kernels) kernels_ += "\n" + kernel;
+      return;
+    }
+    code.opening += "\n" + tiles_of(source_.kernels);
+    kernels_ = "\n// In kernels_1.cpp and on.\n" + declarations_of(source_.kernels);
+    for (const std::vector<std::string>& group : groups) {
+      std::string text = kTilesElsewhere + include;
+      for (const std::string& header : source_.headers) text += "#include \"" + header + "\"\n";
+      text += "\nnamespace " + source_.name + " {\n";
+      for (const std::string& kernel : group) text += "\n" + kernel;
+      code.units.push_back({fmt::format("kernels_{}.cpp", code.units.size() + 1),
+                            text + "\n}  // namespace " + source_.name + "\n"});
+    }
+  }
+
+  const cpp::Value& value(size_t number) const { return plan_.routine.values[number]; }
+
+  std::string structs() const {
+    Code members;
+    for (size_t i = 0; i < source_.weights.size(); ++i) {
+      const composit::Type& type = value(plan_.routine.inputs[source_.weights[i]]).type;
+      members += statement("const " + cpp::type_name(type.dtype) + "* " + source_.members[i] +
+                           ";  // " + (type.rank() == 0 ? "one" : cpp::brackets(type)));
+    }
+    if (packed_.memory.defined()) members += statement("const std::byte* prepared;");
+    std::string text = "\n";
+    if (packed_.memory.defined())
+      text += fmt::format(
+          "// What the file of weights has to be prepared by.\n"
+          "constexpr const char* kPreparedBy = {};\n\n",
+          cpp::quoted(packed_.by));
+    text += "// Of a call; 0: one per core.\nconstexpr int kThreads = " +
+            std::to_string(options_.threads) + ";\n\n";
+    return text + (members.empty() ? "struct Weights {};\n"
+                                   : cpp::str(cpp::braced("struct Weights", members, "};")));
+  }
+  bool has_weights() const { return !source_.weights.empty() || packed_.memory.defined(); }
+
+  // "const float (&x)[3]": an array of the caller.
+  std::string port(size_t number, bool is_result) const {
+    const composit::Type& type = value(number).type;
+    const std::string name = (is_result ? "__restrict " : "") + source_.names[number];
+    return (is_result ? "" : "const ") + cpp::type_name(type.dtype) +
+           (type.rank() == 0 ? "& " + name : " (&" + name + ")" + cpp::brackets(type));
+  }
+  std::vector<std::string> parameters(bool declared) const {
+    std::vector<std::string> list;
+    if (has_weights()) list.push_back("const Weights& weights");
+    for (const size_t i : source_.arguments)
+      if (const size_t number = plan_.routine.inputs[i]; value(number).type.numel() > 0)
+        list.push_back(port(number, false));
+    for (const size_t number : plan_.routine.results)
+      if (value(number).type.numel() > 0) list.push_back(port(number, true));
+    if (plan_.arena_bytes > 0) list.push_back("std::byte* arena");
+    if (draws(plan_)) list.push_back("fl::Generator& generator");
+    list.push_back(declared ? "int threads = kThreads" : "int threads");
+    list.push_back(declared ? "std::int64_t* times = nullptr" : "std::int64_t* times");
+    return list;
+  }
+
+  // The address of the first element.
+  std::string address(size_t number) const {
+    const composit::Type& type = value(number).type;
+    if (type.numel() == 0) return "nullptr";
+    const std::string& name = source_.names[number];
+    return type.rank() == 0
+               ? "&" + name
+               : "&fl::as<" +
+                     std::string(value(number).role == cpp::Role::argument ? "const " : "") +
+                     cpp::type_name(type.dtype) + ">(" + name + ")";
+  }
+
+  static std::string profile_declaration() {
+    return "// Where `times` is given, it has room for a number more than there are kernels: "
+           "when each "
+           "of\n// them ended, for profile().\nextern const int kKernelCount;\nfl::Profile "
+           "profile(const std::int64_t* times);\n// GFLOP/s of kThreads.\ndouble "
+           "measured_peak();\n";
+  }
+
+  std::string functions() const {
+    return kernels_ + "\n" + source_.run + "\n" + main_function() + "\n" + profile_functions();
+  }
+
+  std::string main_function() const {
+    std::vector<std::string> list = {"team", has_weights() ? "weights" : "Weights()",
+                                     packed_.memory.defined() ? "weights.prepared" : "nullptr",
+                                     plan_.arena_bytes > 0 ? "arena" : "nullptr", "times"};
+    if (draws(plan_)) list.push_back("&generator");
+    for (const size_t i : source_.arguments) list.push_back(address(plan_.routine.inputs[i]));
+    for (const size_t number : plan_.routine.results) list.push_back(address(number));
+    Code body = cpp::braced(
+        "fl::run_team(threads > 0 ? threads : fl::detail::cores(), [&](const fl::Team& team)",
+        cpp::call("run", list, ";", 4), "});");
+    return cpp::formatted(cpp::str(cpp::call("void " + source_.name, parameters(false), " {", 0)) +
+                          cpp::str(body, 2) + "}\n");
+  }
+
+  std::string profile_functions() const {
+    std::string rows;
+    for (const TimedKernel& kernel : source_.timed)
+      rows += fmt::format("    {{{}, {}, 0, 0, {}, {}}},\n", cpp::quoted(kernel.name),
+                          cpp::quoted(kernel.module), kernel.operations, kernel.bytes);
+    return fmt::format(
+        "const int kKernelCount = {0};\n\n"
+        "fl::Profile profile(const std::int64_t* times) {{\n"
+        "  fl::Profile kernels = {{\n{1}  }};\n"
+        "  for (std::size_t i = 0; i < kernels.size(); ++i) {{\n"
+        "    kernels[i].start = times[i];\n"
+        "    kernels[i].end = times[i + 1];\n"
+        "  }}\n"
+        "  return kernels;\n"
+        "}}\n\n"
+        "double measured_peak() {{\n"
+        "  return fl::measured_peak(kThreads > 0 ? kThreads : fl::detail::cores());\n"
+        "}}\n",
+        source_.timed.size(), rows);
+  }
+
+  const Plan& plan_;
+  const ProgramOptions& options_;
+  const Source source_;
+  Packed packed_ = {};
+  std::string kernels_;  // in model.cpp: themselves, or what declares them
+};
+
+}  // namespace
+
+void write_program(const SavedCapture& capture, const std::filesystem::path& folder,
+                   const ProgramOptions& options) {
+  const Plan plan = plan_of(capture.graph, {.name = options.name,
+                                            .results = options.output_names,
+                                            .freeze = options.freeze,
+                                            .winograd = options.winograd});
+  Packed prepared = packed(capture, plan, options);
+  const Plan running = without_prepare(plan);
+  cpp::write_program(capture, ProgramCodeWriter(running, options).write(std::move(prepared)),
+                     folder, {.name = options.name, .output_names = options.output_names});
+}
+
+}  // namespace flashlight::mosaic

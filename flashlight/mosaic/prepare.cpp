@@ -1,0 +1,79 @@
+#include "flashlight/mosaic/prepare.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "composit/ir/error.h"
+#include "flashlight/cpp/backend.h"
+#include "flashlight/mosaic/runtime_text.h"
+
+namespace flashlight::mosaic {
+
+using composit::Array;
+using composit::UserError;
+using Prepare = const char*(const void* const*, void*, int);
+
+std::vector<std::string> default_flags() {
+  std::vector<std::string> flags = cpp::default_flags();
+  flags.insert(flags.end(), {"-mprefer-vector-width=512", "-pthread"});
+  return flags;
+}
+
+toolchain::Library build(const std::vector<Source>& programs, const std::vector<std::string>& flags,
+                         const std::function<void(const toolchain::Progress&)>& progress) {
+  toolchain::Sources sources;
+  sources.headers = {{cpp::kRuntimeName, cpp::runtime_text()}, {kRuntimeName, runtime_text()}};
+  toolchain::SourceFile all = {"programs.cpp", ""};
+  std::set<std::string> headers;
+  for (const Source& source : programs) {
+    all.text += source.text;
+    headers.insert(source.headers.begin(), source.headers.end());
+  }
+  for (const std::string& header : headers)
+    sources.headers.push_back({header, cpp::runtime_header(header)});
+  if (programs.size() == 1) {
+    for (size_t i = 0; i < programs[0].units.size(); ++i)
+      sources.units.push_back(
+          {i == 0 ? "program.cpp" : "kernels_" + std::to_string(i) + ".cpp", programs[0].units[i]});
+  } else {
+    sources.units.push_back(std::move(all));
+  }
+  toolchain::CompileOptions build = {.flags = default_flags(), .progress = progress};
+  build.flags.insert(build.flags.end(), flags.begin(), flags.end());
+  return toolchain::Library::load(sources, build);
+}
+
+int thread_count(int threads) {
+  if (threads > 0) return threads;
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+Prepared prepare(const Plan& plan, const Source& source, const cpp::Ports& ports,
+                 const toolchain::Library& library, const std::vector<Array>& weights,
+                 int threads) {
+  Prepared prepared = {fl::allocate(static_cast<std::size_t>(plan.prepared_bytes)), {}};
+  std::vector<Array> kept;  // until the end of preparation
+  std::vector<const void*> pointers;
+  for (size_t i = 0; i < source.weights.size(); ++i) {
+    Array array = source.constants[i];
+    const size_t input = source.weights[i];
+    const bool frozen = !array.defined() && plan.frozen[plan.routine.inputs[input]];
+    if (frozen && input < weights.size() && weights[input].defined()) {
+      ports.check(input, weights[input]);
+      array = weights[input].contiguous();
+    }
+    if (frozen && !array.defined())
+      throw UserError("[" + source.name + "] '" + ports.input_names[input] +
+                      "' has no value to be compiled with");
+    pointers.push_back(array.defined() ? array.data() : nullptr);
+    kept.push_back(array);
+    prepared.weights.push_back(source.is_read_by_run[i] ? array : Array());
+  }
+  const char* error =
+      library.symbol<Prepare>(source.prepare_name)(pointers.data(), prepared.memory.get(), threads);
+  if (error != nullptr) throw UserError("[" + source.name + "] " + error);
+  return prepared;
+}
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,44 @@
+// What is done with weights once: the function `prepare` of a program, run here.
+//
+//   const toolchain::Library library = build({emit(plan, "bert")}, {});
+//   const Prepared prepared = prepare(plan, source, ports, library, weights, threads);
+//   prepared.memory.get();       // plan.prepared_bytes: packed panels, what depends on weights
+//   alone
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flashlight/cpp/ports.h"
+#include "flashlight/cpp/runtime/arena.hpp"
+#include "flashlight/mosaic/emit.h"
+#include "flashlight/toolchain/library.h"
+
+namespace flashlight::mosaic {
+
+// Flags of the compiler for what this backend writes, for this processor.
+std::vector<std::string> default_flags();
+
+// Several programs as one unit; one as its own. `flags` follow those of the backend.
+toolchain::Library build(const std::vector<Source>& programs, const std::vector<std::string>& flags,
+                         const std::function<void(const toolchain::Progress&)>& progress = {});
+
+// `threads`, or where that is 0, one per core.
+int thread_count(int threads);
+
+struct Prepared {
+  fl::Memory memory;
+  // By place among the source's weights: what `run` reads of frozen ones and constants. Undefined:
+  // it is given in each call, or only preparation reads it.
+  std::vector<composit::Array> weights;
+};
+
+// `weights`: by input of the graph. UserError where one that is frozen has no value, or one of
+// another type.
+Prepared prepare(const Plan& plan, const Source& source, const cpp::Ports& ports,
+                 const toolchain::Library& library, const std::vector<composit::Array>& weights,
+                 int threads);
+
+}  // namespace flashlight::mosaic
