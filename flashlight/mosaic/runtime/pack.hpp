@@ -1,4 +1,4 @@
-// Weights from where they lie to panels, and back.
+// Weights from where they lie to panels.
 //
 //   Packing of = {{{1, 0}, {3, 3 * channels}, {3, channels}, {channels, 1}}, {out, 9 * channels}};
 //   std::vector<float> panels(packed_size<float>(of));
@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
+#include "flashlight/mosaic/runtime/lanes.hpp"
 #include "flashlight/mosaic/runtime/microkernel.hpp"
 #include "flashlight/mosaic/runtime/team.hpp"
 
@@ -36,55 +38,134 @@ int64_t packed_size(const Packing& of) {
 
 namespace detail {
 
-// Calls visit(panel, term, offset) for this thread's share of the last loops of terms: those with
-// the numbers `term`, ... of columns whose first element is at `offset`.
-template <class T, class Visit>
-void visit_runs(const Team& team, const Packing& of, const Visit& visit) {
-  const Loop(&terms)[4] = of.terms;
-  const int64_t panels = (of.columns.extent + kPanel<T> - 1) / kPanel<T>;
-  const int64_t runs = terms[0].extent * terms[1].extent * terms[2].extent;
-  const Part mine = team.part(panels * runs);
-  for (int64_t i = mine.begin; i < mine.end; ++i) {
-    const int64_t panel = i / runs, run = i % runs;
-    const int64_t first = run / terms[2].extent / terms[1].extent,
-                  second = run / terms[2].extent % terms[1].extent, third = run % terms[2].extent;
-    visit(panel, run * terms[3].extent,
-          panel * kPanel<T> * of.columns.stride + first * terms[0].stride +
-              second * terms[1].stride + third * terms[2].stride);
-  }
-}
+// A loop of a packing: `to` is its stride in the panel.
+struct PackLoop {
+  int64_t extent, from, to;
+};
 
-template <class T>
-int columns_of(const Packing& of, int64_t panel) {
-  return static_cast<int>(std::min<int64_t>(kPanel<T>, of.columns.extent - panel * kPanel<T>));
-}
-
-// Columns that lie side by side are copied line by line; of others, a line of the cache is used up
-// before the next.
 template <class T, class From>
-void pack_run(const Packing& of, const From* from, int columns, const T* factors, T* to) {
-  const Loop& terms = of.terms[3];
-  const int64_t stride = of.columns.stride;
-  if (stride == 1) {
-    for (int64_t k = 0; k < terms.extent; ++k, from += terms.stride, to += kPanel<T>) {
-      for (int c = 0; c < columns; ++c) to[c] = static_cast<T>(from[c]);
-      for (int c = 0; factors != nullptr && c < columns; ++c) to[c] *= factors[c];
-      std::fill(to + columns, to + kPanel<T>, T(0));
+class Packer {
+ public:
+  explicit Packer(const Packing& of) : of_(of) {
+    int64_t to = kPanel<T>;
+    for (int i = 3; i >= 0; --i) {
+      loops_[i] = {of.terms[i].extent, of.terms[i].stride, to};
+      to *= of.terms[i].extent;
     }
-    return;
+    std::stable_sort(loops_, loops_ + 4, [](const PackLoop& a, const PackLoop& b) {
+      return std::abs(a.from) > std::abs(b.from);
+    });
+    for (int i = 3; i >= 0 && (loops_[i].extent == 1 || loops_[i].from == dense_); --i) {
+      dense_ *= loops_[i].extent;
+      first_dense_ = i;
+    }
+    turns_ = std::is_same_v<T, From> && of.columns.stride != 1 && dense_ >= Vectors<T>::kLanes;
   }
-  constexpr int64_t kBlock = 64 / int64_t{sizeof(From)};
-  for (int64_t begin = 0; begin < terms.extent; begin += kBlock) {
-    const int64_t end = std::min(begin + kBlock, terms.extent);
-    for (int c = 0; c < columns; ++c)
-      for (int64_t k = begin; k < end; ++k) {
-        const T x = static_cast<T>(from[k * terms.stride + c * stride]);
-        to[k * kPanel<T> + c] = factors == nullptr ? x : x * factors[c];
+
+  // Independent parts of the work for one panel.
+  int64_t parts() const {
+    if (turns_) return (dense_ + kBlock - 1) / kBlock * rest();
+    return loops_[0].extent;
+  }
+
+  // Part `part` of a panel of so many columns.
+  void pack(int64_t part, const From* from, const T* factors, int columns, T* to) const {
+    if constexpr (std::is_same_v<T, From>) {
+      if (turns_) return turn(part, from, factors, columns, to);
+    }
+    from += part * loops_[0].from, to += part * loops_[0].to;
+    PackLoop loops[4] = {loops_[1], loops_[2], loops_[3], {columns, of_.columns.stride, 1}};
+    if (columns < kPanel<T>) {
+      loops[3].extent = kPanel<T> - columns;
+      walk(loops, [&](int64_t, int64_t at) { to[at + columns] = T(0); });
+      loops[3].extent = columns;
+    }
+    // Columns come last, unless they are so far apart that lines of the cache had gone before all
+    // of them are used up.
+    if (kPanel<T> * std::abs(of_.columns.stride) * int64_t{sizeof(From)} > kNear)
+      for (int i = 3; i > 0 && std::abs(loops[i].from) > std::abs(loops[i - 1].from); --i)
+        std::swap(loops[i], loops[i - 1]);
+    if (factors == nullptr)
+      walk(loops, [&](int64_t i, int64_t at) { to[at] = static_cast<T>(from[i]); });
+    else
+      walk(loops, [&](int64_t i, int64_t at) {
+        to[at] = static_cast<T>(from[i]) * factors[at % kPanel<T>];
+      });
+  }
+
+ private:
+  static constexpr int64_t kBlock = 64, kNear = 8192;
+
+  template <class Visit>
+  FLASHLIGHT_INLINE static void walk(const PackLoop (&loops)[4], const Visit& visit) {
+    for (int64_t a = 0; a < loops[0].extent; ++a)
+      for (int64_t b = 0; b < loops[1].extent; ++b)
+        for (int64_t c = 0; c < loops[2].extent; ++c) {
+          int64_t from = a * loops[0].from + b * loops[1].from + c * loops[2].from;
+          int64_t to = a * loops[0].to + b * loops[1].to + c * loops[2].to;
+          if (loops[3].from == 1 && loops[3].to == 1) {
+            for (int64_t d = 0; d < loops[3].extent; ++d) visit(from + d, to + d);
+            continue;
+          }
+          for (int64_t d = 0; d < loops[3].extent; ++d, from += loops[3].from, to += loops[3].to)
+            visit(from, to);
+        }
+  }
+
+  // Rounds of the loops outside of what lies without gaps.
+  int64_t rest() const {
+    int64_t count = 1;
+    for (int i = 0; i < first_dense_; ++i) count *= loops_[i].extent;
+    return count;
+  }
+
+  // Columns far apart whose terms lie without gaps: squares of them are transposed in registers.
+  void turn(int64_t part, const T* from, const T* factors, int columns, T* to) const {
+    const int64_t blocks = (dense_ + kBlock - 1) / kBlock;
+    const int64_t begin = part % blocks * kBlock, end = std::min(begin + kBlock, dense_);
+    int64_t round = part / blocks;
+    for (int i = first_dense_ - 1; i >= 0; --i) {
+      from += round % loops_[i].extent * loops_[i].from;
+      to += round % loops_[i].extent * loops_[i].to;
+      round /= loops_[i].extent;
+    }
+    alignas(kVectorBytes) T turned[kBlock][kPanel<T>];
+    if (columns < kPanel<T>) std::fill_n(turned[0], kBlock * kPanel<T>, T(0));
+    transpose(from + begin, of_.columns.stride, columns, end - begin, turned[0], kPanel<T>);
+    Places place(*this, begin);
+    for (int64_t i = 0; i < end - begin; ++i, place.next()) {
+      for (int c = 0; factors != nullptr && c < columns; ++c) turned[i][c] *= factors[c];
+      std::memcpy(to + place.to, turned[i], sizeof turned[i]);
+    }
+  }
+  // Where terms that lie without gaps are in the panel, one after the other.
+  struct Places {
+    const Packer& packer;
+    int64_t at[4] = {}, to = 0;
+
+    Places(const Packer& of, int64_t first) : packer(of) {
+      for (int i = 3; i >= of.first_dense_; --i) {
+        at[i] = first % of.loops_[i].extent;
+        to += at[i] * of.loops_[i].to;
+        first /= of.loops_[i].extent;
       }
-    for (int64_t k = begin; k < end; ++k)
-      std::fill(to + k * kPanel<T> + columns, to + (k + 1) * kPanel<T>, T(0));
-  }
-}
+    }
+    FLASHLIGHT_INLINE void next() {
+      for (int i = 3; i >= packer.first_dense_; --i) {
+        to += packer.loops_[i].to;
+        if (++at[i] < packer.loops_[i].extent) return;
+        to -= at[i] * packer.loops_[i].to;
+        at[i] = 0;
+      }
+    }
+  };
+
+  const Packing& of_;
+  PackLoop loops_[4];  // of terms, the largest steps first
+  int64_t dense_ = 1;  // elements without gaps, by the loops from first_dense_ on
+  int first_dense_ = 4;
+  bool turns_;
+};
 
 }  // namespace detail
 
@@ -93,27 +174,16 @@ void pack_run(const Packing& of, const From* from, int columns, const T* factors
 template <class T, class From>
 void pack_panels(const Team& team, const Packing& of, const From* from, T* panels,
                  const T* factors = nullptr) {
-  const int64_t count = of.term_count();
-  detail::visit_runs<T>(team, of, [&](int64_t panel, int64_t term, int64_t offset) {
-    detail::pack_run(of, from + offset, detail::columns_of<T>(of, panel),
-                     factors == nullptr ? nullptr : factors + panel * kPanel<T>,
-                     panels + (panel * count + term) * kPanel<T>);
-  });
-}
-
-// The reverse, without factors.
-template <class T, class To>
-void unpack_panels(const Team& team, const Packing& of, const T* panels, To* to) {
-  const int64_t count = of.term_count();
-  const Loop& terms = of.terms[3];
-  detail::visit_runs<T>(team, of, [&](int64_t panel, int64_t term, int64_t offset) {
-    const T* from = panels + (panel * count + term) * kPanel<T>;
-    const int columns = detail::columns_of<T>(of, panel);
-    for (int64_t k = 0; k < terms.extent; ++k)
-      for (int c = 0; c < columns; ++c)
-        to[offset + k * terms.stride + c * of.columns.stride] =
-            static_cast<To>(from[k * kPanel<T> + c]);
-  });
+  const int64_t count = of.term_count(), all = (of.columns.extent + kPanel<T> - 1) / kPanel<T>;
+  const detail::Packer<T, From> packer(of);
+  const int64_t parts = packer.parts();
+  const Part mine = team.part(all * parts);
+  for (int64_t i = mine.begin; i < mine.end; ++i) {
+    const int64_t panel = i / parts, first = panel * kPanel<T>;
+    const auto columns = static_cast<int>(std::min<int64_t>(kPanel<T>, of.columns.extent - first));
+    packer.pack(i % parts, from + first * of.columns.stride,
+                factors == nullptr ? nullptr : factors + first, columns, panels + first * count);
+  }
 }
 
 }  // namespace fl
