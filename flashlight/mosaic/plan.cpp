@@ -267,7 +267,9 @@ class Planner {
   static int winograd_of(const Product& product) {
     if (!is_3x3(product) || product.extent(product.terms[2]) < 32 || product.column_count() < 32)
       return 0;
-    const int64_t side = std::min(product.extent(product.rows[0]), product.extent(product.rows[1]));
+    const std::vector<size_t>& rows = product.rows;  // images, lines, pixels
+    const int64_t side =
+        std::min(product.extent(rows[rows.size() - 2]), product.extent(rows.back()));
     return side >= 28 ? 4 : side >= 7 ? 2 : 0;
   }
   // Terms of a panel: by Winograd's algorithm, points for taps.

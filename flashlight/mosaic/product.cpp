@@ -150,14 +150,15 @@ int64_t Product::operations() const {
 }
 
 bool is_3x3(const Product& product) {
-  if (!product.batch.empty() || product.rows.size() != 2 || product.terms.size() != 3 ||
+  const size_t rows = product.rows.size();
+  if (!product.batch.empty() || rows < 2 || rows > 3 || product.terms.size() != 3 ||
       !product.columns)
     return false;
   const auto step = [&](size_t axis) { return product.left_at.coefficients[axis]; };
   const size_t line = product.terms[0], pixel = product.terms[1], channel = product.terms[2];
   return product.extent(line) == 3 && product.extent(pixel) == 3 && step(channel) == 1 &&
-         step(line) == step(product.rows[0]) && step(pixel) == step(product.rows[1]) &&
-         step(line) % step(pixel) == 0;
+         step(line) == step(product.rows[rows - 2]) &&
+         step(pixel) == step(product.rows[rows - 1]) && step(line) % step(pixel) == 0;
 }
 
 Statement flat(const cpp::Routine& routine, const Statement& statement) {

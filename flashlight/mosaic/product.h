@@ -44,8 +44,8 @@ std::optional<Product> product_of(const cpp::Routine& routine, const cpp::Statem
                                   const std::function<bool(size_t value)>& is_frozen,
                                   bool joins_batch = true);
 
-// Whether it is a convolution with a window of 3x3 and stride 1 of one image: rows are lines and
-// pixels of it, terms lines and pixels of the window, then channels.
+// Whether it is a convolution with a window of 3x3 and stride 1: rows are images (if there are
+// several), lines and pixels, terms lines and pixels of the window, then channels.
 bool is_3x3(const Product& product);
 
 // Tiles pay for fewer columns than plain loops: those of an image's colours.

@@ -17,8 +17,8 @@ using cpp::statement;
 // than activations that they exchange.
 constexpr int64_t kFewRows = 64, kManyColumns = 128;
 
-// Images so narrow have few tiles: threads share outputs.
-constexpr int64_t kFewPixels = 14;
+// So few pixels are few of Winograd's tiles: threads share outputs.
+constexpr int64_t kFewPixels = 14 * 14;
 
 std::vector<size_t> without_last(std::vector<size_t> axes) {
   if (!axes.empty()) axes.pop_back();
@@ -147,9 +147,10 @@ class ProductWriter {
 
   // What threads share.
   std::string split() const {
-    const bool by_columns = kernel_.winograd > 0 ? product_.extent(product_.rows[1]) < kFewPixels
-                                                 : product_.size(product_.rows) < kFewRows &&
-                                                       product_.column_count() >= kManyColumns;
+    const int64_t rows = product_.size(product_.rows);
+    const bool by_columns = kernel_.winograd > 0
+                                ? rows < kFewPixels
+                                : rows < kFewRows && product_.column_count() >= kManyColumns;
     return by_columns ? "fl::Split::columns" : "fl::Split::rows";
   }
   // Terms of a packed panel: by Winograd's algorithm, points for taps.
@@ -194,17 +195,20 @@ class ProductWriter {
   // By Winograd's algorithm. Zeros around the input are in memory.
   Code convolution() {
     const auto step = [&](size_t axis) { return product_.left_at.coefficients[axis]; };
-    const size_t y = product_.rows[0], x = product_.rows[1];
+    const std::vector<size_t>& rows = product_.rows;  // images, lines, pixels
+    const size_t y = rows[rows.size() - 2], x = rows.back();
     const int64_t height = product_.extent(y), width = product_.extent(x);
+    const std::string images =
+        rows.size() == 3 ? fmt::format(", {}, {}", product_.extent(rows[0]), step(rows[0])) : "";
     Code code = statement(fmt::format(
-        "const fl::Winograd<{}> of = {{{}, {}, {}, {}, 0, 0, {}, {}, {}, {}, {}, {}, next}};",
+        "const fl::Winograd<{}> of = {{{}, {}, {}, {}, 0, 0, {}, {}, {}, {}, {}, {}, next{}}};",
         type_, height, width, height + 2, width + 2, step(y) / step(x), step(x),
-        product_.extent(product_.terms[2]), product_.column_count(), split(),
-        kernel_.plain_weights));
+        product_.extent(product_.terms[2]), product_.column_count(), split(), kernel_.plain_weights,
+        images));
     code += statement(fmt::format("fl::convolve_winograd<{}>(", kernel_.winograd));
     code.lines.push_back("    team, of, " + flat_.address(product_.left, product_.left_at, {}) +
                          ", panels,");
-    append_lambda(code, finish_head("int64_t outer"), finish({y}), ");");
+    append_lambda(code, finish_head("int64_t outer"), finish(without_last(rows)), ");");
     return code;
   }
   std::string finish_head(const std::string& outer) const {

@@ -39,7 +39,8 @@ struct Winograd {
   // are transformed for every block, some channels at a time: where they come from memory, to read
   // fewer of them is worth more than that costs.
   bool plain_weights = false;
-  Upcoming next = {};  // what is read next by this thread, as in Contraction
+  Upcoming next = {};                   // what is read next by this thread, as in Contraction
+  int64_t images = 1, image_pitch = 0;  // so many, equally far apart
 };
 
 namespace detail {
@@ -68,7 +69,8 @@ class WinogradBlocks {
   WinogradBlocks(const Winograd<T>& of, int threads)
       : of_(of),
         across_((of.width + kOut - 1) / kOut),
-        tiles_(across_ * ((of.height + kOut - 1) / kOut)) {
+        per_image_(across_ * ((of.height + kOut - 1) / kOut)),
+        tiles_(of.images * per_image_) {
     const int64_t sharers = of.split == Split::rows ? threads : 1;
     const int64_t mine = (tiles_ + sharers - 1) / sharers, lanes = kLanes;
     pitch_ = (of.channels + lanes - 1) / lanes * lanes;
@@ -100,10 +102,12 @@ class WinogradBlocks {
   // Transforms the input of a block.
   void transform(Part tiles) const {
     for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-      const int64_t y = tile / across_ * kOut - of_.top, x = tile % across_ * kOut - of_.left;
+      const int64_t image = tile / per_image_, place = tile % per_image_;
+      const int64_t y = place / across_ * kOut - of_.top, x = place % across_ * kOut - of_.left;
       const Window at = {std::max<int64_t>(0, -y), std::min<int64_t>(kSide, of_.input_height - y),
                          std::max<int64_t>(0, -x), std::min<int64_t>(kSide, of_.input_width - x)};
-      transform_tile(x_ + (y * of_.row_pitch + x) * of_.pixel_pitch, at,
+      const T* const from = x_ + image * of_.image_pitch;
+      transform_tile(from + (y * of_.row_pitch + x) * of_.pixel_pitch, at,
                      input_ + (tile - tiles.begin) * pitch_);
     }
   }
@@ -255,8 +259,9 @@ class WinogradBlocks {
   void finish_groups(Part tiles, int64_t column, int columns, const Finish& finish) const {
     alignas(kVectorBytes) T pixels[kOut][kGroup * kOut][kPanel<T>];
     for (int64_t tile = tiles.begin, count; tile < tiles.end; tile += count) {
-      const int64_t y = tile / across_ * kOut, x = tile % across_ * kOut;
-      count = std::min({int64_t{kGroup}, tiles.end - tile, across_ - tile % across_});
+      const int64_t image = tile / per_image_, place = tile % per_image_;
+      const int64_t y = place / across_ * kOut, x = place % across_ * kOut;
+      count = std::min({int64_t{kGroup}, tiles.end - tile, across_ - place % across_});
       for (int64_t i = 0; i < count; ++i)
         for (int v = 0; v < kVectors; ++v)
           transform_back(results_ + (tile - tiles.begin + i) * kPanel<T> + v * kLanes,
@@ -264,7 +269,7 @@ class WinogradBlocks {
       const int width = static_cast<int>(std::min(count * kOut, of_.width - x));
       const auto& made = pixels;
       for (int64_t row = 0; row < std::min<int64_t>(kOut, of_.height - y); ++row)
-        finish(y + row, x, width, column, columns, made[row]);
+        finish(image * of_.height + y + row, x, width, column, columns, made[row]);
     }
   }
 
@@ -290,9 +295,9 @@ class WinogradBlocks {
   }
 
   const Winograd<T>& of_;
-  int64_t across_, tiles_;  // of the image
-  int64_t block_, pitch_;   // tiles of a block, elements from one to the next
-  int64_t chunk_;           // channels of plain weights that are transformed together
+  int64_t across_, per_image_, tiles_;  // tiles of a line, of an image, of all
+  int64_t block_, pitch_;               // tiles of a block, elements from one to the next
+  int64_t chunk_;                       // channels of plain weights that are transformed together
   // Elements from one point to the next.
   int64_t input_plane_, result_plane_, weight_plane_;
   const T *x_ = nullptr, *weights_ = nullptr;
@@ -329,8 +334,8 @@ void pack_winograd(const Team& team, const Packing& of, const From* from, T* tra
 
 // finish(y, x, pixels, column, columns, sums) is called once for every run of pixels of a line and
 // panel of columns, as by `contract`: sums[i][c] belongs to pixel x + i, and column `column` + c.
-// There are at most kMostRows pixels. Nothing here waits. `memory` is this thread's; without, it is
-// some that the thread keeps.
+// There are at most kMostRows pixels; lines of all images are counted on. Nothing here waits.
+// `memory` is this thread's; without, it is some that the thread keeps.
 template <int kOut, class T, class Finish>
 void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, const T* weights,
                        T* memory, const Finish& finish) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "composit/ops/functions.h"
 #include "flashlight/mosaic/emit.h"
@@ -54,9 +55,11 @@ TEST(MosaicWinograd, factors_of_a_part_are_not_folded) {
 }
 
 TEST(MosaicWinograd, winograd) {
-  for (const int64_t size : {9, 30}) {
-    const Tensor y = relu(convolved(given("x", {1, 33, size, size + 1}), 34));
-    const auto one = case_of("convolution of " + std::to_string(size) + " lines", {y.lazy()});
+  const std::pair<int64_t, int64_t> shapes[] = {{1, 9}, {1, 30}, {2, 7}, {3, 15}, {2, 29}};
+  for (const auto& [images, size] : shapes) {
+    const Tensor y = relu(convolved(given("x", {images, 33, size, size + 1}), 34));
+    const auto one =
+        case_of(std::to_string(images) + " images, " + std::to_string(size) + " lines", {y.lazy()});
     const Plan plan = plan_of(one.graph);
     const auto product = std::find_if(plan.run.begin(), plan.run.end(), [](const Kernel& kernel) {
       return kernel.form == Kernel::Form::product;
