@@ -2,13 +2,8 @@
 
 namespace gmm {
 
-struct GmmPart2Weights {
-  const int64_t* constant;
-};
-
 struct Weights {
   const int64_t* constant;
-  GmmPart2Weights gmm_part_2;
 };
 
 void gmm_part(const double (&sub)[200][1000], double& __restrict sum, std::byte* arena) {
@@ -31,14 +26,30 @@ void gmm_part(const double (&sub)[200][1000], double& __restrict sum, std::byte*
   sum = fl::sum<double>(1000, [&](int i) { return reshape[i]; });
 }
 
-void gmm_part_2(const GmmPart2Weights& weights, const double (&icf)[200][2080],
-                const double (&cat)[200][2081], const double (&permute)[64][1000],
-                const double (&triangles_times_own)[200][64], const double (&alphas)[200],
-                const double (&exp)[200][64], double& __restrict where, double& __restrict sum_2,
-                double& __restrict sub_2, std::byte* arena) {
-  auto& sum = fl::at<double[200]>(arena, 2112000);
-  auto& square = fl::at<double[64][1000]>(arena, 1600000);
-  auto& sub = fl::at<double[200][1000]>(arena, 0);
+void gmm(const Weights& weights, const double (&alphas)[200], const double (&means)[200][64],
+         const double (&icf)[200][2080], const double (&x)[1000][64],
+         double& __restrict log_posterior, std::byte* arena) {
+  auto& exp = fl::at<double[200][64]>(arena, 5953600);
+  auto& cat = fl::at<double[200][2081]>(arena, 0);
+  auto& triangles_times_own = fl::at<double[200][64]>(arena, 6056000);
+  for (int i = 0; i < 200; ++i) {
+    for (int j = 0; j < 64; ++j) {
+      exp[i][j] = fl::exp(icf[i][j]);
+      cat[i][j] = exp[i][j];
+    }
+    for (int j = 0; j < 2016; ++j) cat[i][j + 64] = icf[i][j + 64];
+    cat[i][2080] = 0.0;
+    for (int j = 0; j < 64; ++j)
+      triangles_times_own[i][j] = fl::sum<double>(0, std::min(64, j + 1), [&](int k) {
+        return cat[i][weights.constant[j * 64 + k]] * means[i][k];
+      });
+  }
+  auto& permute = fl::at<double[64][1000]>(arena, 4929600);
+  for (int i = 0; i < 64; ++i)
+    for (int j = 0; j < 1000; ++j) permute[i][j] = x[j][i];
+  auto& sum = fl::at<double[200]>(arena, 6158400);
+  auto& square = fl::at<double[64][1000]>(arena, 5441600);
+  auto& sub = fl::at<double[200][1000]>(arena, 3329600);
   for (int i = 0; i < 200; ++i) {
     sum[i] = fl::sum<double>(64, [&](int j) { return icf[i][j]; });
     const auto terms = fl::within(64, [&](int j) { return fl::Range{0, j + 1}; });
@@ -63,47 +74,17 @@ void gmm_part_2(const GmmPart2Weights& weights, const double (&icf)[200][2080],
     }
   }
   const double largest = fl::largest<double>(200, [&](int i) { return alphas[i]; });
-  where = fl::abs(largest) == INFINITY ? 0.0 : largest;
-  gmm_part(sub, sum_2, arena + 2113600);
-  double sum_4 = 0.0;
-  for (int i = 0; i < 200; ++i)
-    for (int j = 0; j < 64; ++j) sum_4 += exp[i][j] * exp[i][j];
-  const double sum_3 = sum_4;
+  const double where = fl::abs(largest) == INFINITY ? 0.0 : largest;
+  double sum_2;
+  gmm_part(sub, sum_2, arena + 6160000);
+  const double sum_3 =
+      fl::sum<double, 200, 64>([&](int i, int j) { return exp[i][j] * exp[i][j]; });
   const double mul = 0.0 * fl::sum<double>(200, [&](int i) { return sum[i]; });
-  double sum_5 = 0.0;
-  for (int i = 0; i < 200; ++i)
-    for (int j = 0; j < 2016; ++j) sum_5 += icf[i][j + 64] * icf[i][j + 64];
-  sub_2 = 0.5 * (sum_3 + sum_5) - mul;
-}
-
-void gmm(const Weights& weights, const double (&alphas)[200], const double (&means)[200][64],
-         const double (&icf)[200][2080], const double (&x)[1000][64],
-         double& __restrict log_posterior, std::byte* arena) {
-  auto& exp = fl::at<double[200][64]>(arena, 3841600);
-  auto& cat = fl::at<double[200][2081]>(arena, 0);
-  auto& triangles_times_own = fl::at<double[200][64]>(arena, 3944000);
-  for (int i = 0; i < 200; ++i) {
-    for (int j = 0; j < 64; ++j) {
-      exp[i][j] = fl::exp(icf[i][j]);
-      cat[i][j] = exp[i][j];
-    }
-    for (int j = 0; j < 2016; ++j) cat[i][j + 64] = icf[i][j + 64];
-    cat[i][2080] = 0.0;
-    for (int j = 0; j < 64; ++j)
-      triangles_times_own[i][j] = fl::sum<double>(0, std::min(64, j + 1), [&](int k) {
-        return cat[i][weights.constant[j * 64 + k]] * means[i][k];
-      });
-  }
-  auto& permute = fl::at<double[64][1000]>(arena, 3329600);
-  for (int i = 0; i < 64; ++i)
-    for (int j = 0; j < 1000; ++j) permute[i][j] = x[j][i];
-  double where;
-  double sum;
-  double sub;
-  gmm_part_2(weights.gmm_part_2, icf, cat, permute, triangles_times_own, alphas, exp, where, sum,
-             sub, arena + 4046400);
-  const double sum_2 = fl::sum<double>(200, [&](int i) { return fl::exp(alphas[i] - where); });
-  log_posterior = sum - 1000.0 * (fl::log(sum_2) + where) + sub + 882533.5145654328;
+  const double sum_4 =
+      fl::sum<double, 200, 2016>([&](int i, int j) { return icf[i][j + 64] * icf[i][j + 64]; });
+  const double sub_2 = 0.5 * (sum_3 + sum_4) - mul;
+  const double sum_5 = fl::sum<double>(200, [&](int i) { return fl::exp(alphas[i] - where); });
+  log_posterior = sum_2 - 1000.0 * (fl::log(sum_5) + where) + sub_2 + 882533.5145654328;
 }
 
 }  // namespace gmm

@@ -13,20 +13,16 @@ void else_branch(const float (&x)[16][16], float (&__restrict mul)[16][16]) {
 }
 
 void map_body(const float (&x)[16][16], float& __restrict mean, std::byte* arena) {
-  float sum = 0.0f;
-  for (int i = 0; i < 16; ++i)
-    for (int j = 0; j < 16; ++j) sum += x[i][j];
-  const bool lt = sum < 0.0f;
+  const bool lt = fl::sum<float, 16, 16>([&](int i, int j) { return x[i][j]; }) < 0.0f;
   auto& cond = fl::at<float[16][16]>(arena, 0);
   if (lt) {
     then_branch(x, cond);
   } else {
     else_branch(x, cond);
   }
-  float sum_2 = 0.0f;
-  for (int i = 0; i < 16; ++i)
-    for (int j = 0; j < 16; ++j) sum_2 += fl::sin(cond[i][j]) * cond[i][j];
-  mean = sum_2 / 256.0f;
+  const float sum =
+      fl::sum<float, 16, 16>([&](int i, int j) { return fl::sin(cond[i][j]) * cond[i][j]; });
+  mean = sum / 256.0f;
 }
 
 void sqrl(const float (&x)[1000][16][16], float (&__restrict y)[1000], std::byte* arena) {

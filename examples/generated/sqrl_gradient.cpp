@@ -14,10 +14,7 @@ void else_branch(const float (&x)[16][16], float (&__restrict mul)[16][16]) {
 
 void map_body(const float (&x)[16][16], float& __restrict mean, float& __restrict sum,
               float (&__restrict cond)[16][16], float (&__restrict sin)[16][16]) {
-  float sum_2 = 0.0f;
-  for (int i = 0; i < 16; ++i)
-    for (int j = 0; j < 16; ++j) sum_2 += x[i][j];
-  sum = sum_2;
+  sum = fl::sum<float, 16, 16>([&](int i, int j) { return x[i][j]; });
   const bool lt = sum < 0.0f;
   if (lt) {
     then_branch(x, cond);
@@ -26,10 +23,7 @@ void map_body(const float (&x)[16][16], float& __restrict mean, float& __restric
   }
   for (int i = 0; i < 16; ++i)
     for (int j = 0; j < 16; ++j) sin[i][j] = fl::sin(cond[i][j]);
-  float sum_3 = 0.0f;
-  for (int i = 0; i < 16; ++i)
-    for (int j = 0; j < 16; ++j) sum_3 += sin[i][j] * cond[i][j];
-  mean = sum_3 / 256.0f;
+  mean = fl::sum<float, 16, 16>([&](int i, int j) { return sin[i][j] * cond[i][j]; }) / 256.0f;
 }
 
 void then_branch_2([[maybe_unused]] const float (&x)[16][16], const float (&x_2)[16][16],

@@ -215,14 +215,19 @@ Code NestWriter::reduction() {
     if (plain || extent <= kMaxStackElements) return reduction_outside();
   }
   const char* lane_function = lane_function_of(statement_);
-  const bool lanes = lane_function != nullptr && reduced.size() == 1 &&
-                     statement_.axes[reduced[0]].extent.value() >= kLeastTerms;
+  const auto extent_of = [&](size_t axis) { return statement_.axes[axis].extent.value(); };
+  double terms = 1;  // which fl::sum counts in an int, where there are several indices
+  for (const size_t axis : reduced) terms *= static_cast<double>(extent_of(axis));
+  const bool lanes = lane_function != nullptr && !reduced.empty() &&
+                     extent_of(reduced.back()) >= kLeastTerms &&
+                     (reduced.size() == 1 || terms <= INT32_MAX);
   if (lanes) {
     const std::vector<std::string> names = leaves_.axes;
     const std::set<std::string> loop_names = loop_names_;
     name_axes(rest_);
     name_axes(reduced);
-    const bool free = bounds_of(reduced).conditions.empty();
+    const Bounds bounds = bounds_of(reduced);
+    const bool free = bounds.conditions.empty() && (reduced.size() == 1 || bounds.limits.empty());
     leaves_.axes = names;
     loop_names_ = loop_names;
     if (free) return folded(lane_function);
@@ -243,25 +248,32 @@ std::string NestWriter::accumulator_name(size_t number) {
 }
 
 // const float sum = fl::sum<float>(768, [&](int j) { return x[i][j]; });
+// const float sum = fl::sum<float, 16, 16>([&](int j, int k) { return x[i][j][k]; });
 Code NestWriter::folded(const std::string& function) {
-  const size_t axis = axes_of(AxisKind::reduction)[0];
+  const std::vector<size_t> reduced = axes_of(AxisKind::reduction);
   name_axes(rest_);
-  name_axis(axis);
-  Bounds bounds = bounds_of({axis});
+  name_axes(reduced);
+  const Bounds bounds = bounds_of(reduced);
   ExpressionWriter text = writer();
   text.plan({statement_.body[0]});
   Code body = text.locals(statement_.body[0]);
   const std::string type = type_name(statement_.body[0].dtype());
   const std::string value = "return " + text.text(statement_.body[0]) + ";";
-  std::string range = std::to_string(statement_.axes[axis].extent.value());
-  if (bounds.limits.contains(axis)) {
-    const std::string loop = header(axis, bounds);
+  std::string sizes, parameters;
+  for (const size_t axis : reduced) {
+    sizes += ", " + std::to_string(statement_.axes[axis].extent.value());
+    parameters += ", int " + leaves_.axes[axis];
+  }
+  std::string range = sizes.substr(2);
+  if (!bounds.limits.empty()) {
+    const std::string loop = header(reduced[0], bounds);
     const size_t low = loop.find("= ") + 2, high = loop.find("< ") + 2;
     range =
         loop.substr(low, loop.find(';') - low) + ", " + loop.substr(high, loop.rfind(';') - high);
   }
-  const std::string head =
-      function + "<" + type + ">(" + range + ", [&](int " + leaves_.axes[axis] + ") {";
+  const std::string call = reduced.size() == 1 ? function + "<" + type + ">(" + range + ", "
+                                               : function + "<" + type + sizes + ">(";
+  const std::string head = call + "[&](" + parameters.substr(2) + ") {";
   const std::string line = head + " " + value + " })";
   // Where the sum is used once, and all fits one line, it stands there; else it gets a name.
   const size_t indent = 2 * rest_.size() + 2 * context_.loops.size() + 2;

@@ -2,8 +2,8 @@
 //
 //   Code code = NestWriter(statement, order, context).write();
 //
-// A sum of products is a call of fl::product, a sum along one axis of fl::sum, everything else
-// loops. Predicates of the domain become bounds of loops where they can.
+// A sum of products is a call of fl::product, another sum whose innermost axis is long one of
+// fl::sum, everything else loops. Predicates of the domain become bounds of loops where they can.
 #pragma once
 
 #include <functional>

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "flashlight/cpp/runtime/functions.hpp"
 #include "flashlight/cpp/runtime/vectors.hpp"
@@ -13,60 +14,107 @@
 namespace fl {
 namespace detail {
 
-// `start` combined with f(begin) ... f(end - 1), in so many lanes that compilers make vectors of
-// the loop over them before they unroll it.
-template <class T, class F, class Combine>
-FLASHLIGHT_INLINE T fold(int begin, int end, T start, F f, Combine combine) {
-  constexpr int kLanes = 32;
+// `start` combined with f(row, begin) ... f(row, end - 1) of all rows, in so many lanes that
+// compilers make vectors of the loop over them before they unroll it.
+template <int kLanes, class T, class F, class Combine>
+FLASHLIGHT_INLINE T fold(int rows, int begin, int end, T start, F f, Combine combine) {
   using V = Vectors<T, (kVectorBytes < 32 ? kVectorBytes : 32)>;  // as compilers prefer them
   constexpr int kVectors = kLanes / V::kLanes;
   typename V::Vector total[kVectors];
-  T lanes[kLanes];
+  T lanes[kLanes], rest = start;
   for (auto& one : total) one = V::all(start);
-  int i = begin;
-  for (; i + kLanes <= end; i += kLanes) {
-    for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = f(i + lane);
-    for (int k = 0; k < kVectors; ++k) total[k] = combine(total[k], V::load(lanes + k * V::kLanes));
+  for (int row = 0; row < rows; ++row) {
+    int i = begin;
+    for (; i + kLanes <= end; i += kLanes) {
+      for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = f(row, i + lane);
+      for (int k = 0; k < kVectors; ++k)
+        total[k] = combine(total[k], V::load(lanes + k * V::kLanes));
+    }
+    for (; i < end; ++i) rest = combine(rest, f(row, i));
   }
   for (int half = kVectors / 2; half > 0; half /= 2)
     for (int k = 0; k < half; ++k) total[k] = combine(total[k], total[k + half]);
   std::memcpy(lanes, total, sizeof total[0]);
-  T rest = start;
-  for (; i < end; ++i) rest = combine(rest, f(i));
   for (int half = V::kLanes / 2; half > 0; half /= 2)
     for (int lane = 0; lane < half; ++lane) lanes[lane] = combine(lanes[lane], lanes[lane + half]);
   return combine(lanes[0], rest);
 }
+template <class T, class F, class Combine>
+FLASHLIGHT_INLINE T fold(int begin, int end, T start, F f, Combine combine) {
+  return fold<32>(
+      1, begin, end, start, [&](int, int i) { return f(i); }, combine);
+}
+
+// Of several indices, all but the last one count rows.
+template <int... kSizes>
+struct Indices {
+  static constexpr int kRank = sizeof...(kSizes), kSize[] = {kSizes...};
+  static constexpr int rows_from(int index) {
+    return index + 1 >= kRank ? 1 : kSize[index] * rows_from(index + 1);
+  }
+  template <class T, class F, class Combine, int... kOuter>
+  FLASHLIGHT_INLINE static T fold(T start, F f, Combine combine,
+                                  std::integer_sequence<int, kOuter...>) {
+    constexpr int kColumns = kSize[kRank - 1];
+    const auto of_row = [&](int row, int i) {
+      return f(row / rows_from(kOuter + 1) % kSize[kOuter]..., i);
+    };
+    return detail::fold<(kColumns < 32 ? 16 : 32)>(rows_from(0), 0, kColumns, start, of_row,
+                                                   combine);
+  }
+};
+template <class T, int... kSizes, class F, class Combine>
+FLASHLIGHT_INLINE T fold(T start, F f, Combine combine) {
+  return Indices<kSizes...>::fold(start, f, combine,
+                                  std::make_integer_sequence<int, sizeof...(kSizes) - 1>{});
+}
+
+inline constexpr auto kSum = [](auto x, auto y) { return x + y; };
+inline constexpr auto kLargest = [](auto x, auto y) { return ((x < y) | (y != y)) ? y : x; };
+inline constexpr auto kSmallest = [](auto x, auto y) { return ((y < x) | (y != y)) ? y : x; };
 
 }  // namespace detail
 
 // f(begin) + ... + f(end - 1).
 template <class T, class F>
 T sum(int begin, int end, F f) {
-  return detail::fold(begin, end, T(0), f, [](auto x, auto y) { return x + y; });
+  return detail::fold(begin, end, T(0), f, detail::kSum);
 }
 template <class T, class F>
 T sum(int size, F f) {
   return fl::sum<T>(0, size, f);
 }
+// Of several indices: fl::sum<float, 16, 16>([&](int i, int j) { return x[i][j]; }).
+template <class T, int kSize, int... kSizes, class F>
+T sum(F f) {
+  return detail::fold<T, kSize, kSizes...>(T(0), f, detail::kSum);
+}
 // The largest of them; NaN where one is.
 template <class T, class F>
 T largest(int begin, int end, F f) {
-  return detail::fold(begin, end, -std::numeric_limits<T>::infinity(), f,
-                      [](auto x, auto y) { return ((x < y) | (y != y)) ? y : x; });
+  return detail::fold(begin, end, -std::numeric_limits<T>::infinity(), f, detail::kLargest);
 }
 template <class T, class F>
 T largest(int size, F f) {
   return fl::largest<T>(0, size, f);
 }
+template <class T, int kSize, int... kSizes, class F>
+T largest(F f) {
+  return detail::fold<T, kSize, kSizes...>(-std::numeric_limits<T>::infinity(), f,
+                                           detail::kLargest);
+}
 template <class T, class F>
 T smallest(int begin, int end, F f) {
-  return detail::fold(begin, end, std::numeric_limits<T>::infinity(), f,
-                      [](auto x, auto y) { return ((y < x) | (y != y)) ? y : x; });
+  return detail::fold(begin, end, std::numeric_limits<T>::infinity(), f, detail::kSmallest);
 }
 template <class T, class F>
 T smallest(int size, F f) {
   return fl::smallest<T>(0, size, f);
+}
+template <class T, int kSize, int... kSizes, class F>
+T smallest(F f) {
+  return detail::fold<T, kSize, kSizes...>(std::numeric_limits<T>::infinity(), f,
+                                           detail::kSmallest);
 }
 
 }  // namespace fl

@@ -217,6 +217,30 @@ TEST_F(RuntimeSums, OfEveryLength) {
     }
 }
 
+template <int kOuter, int kColumns>
+void expect_sums_of_several_indices() {
+  const auto numbers = whole_numbers<double>(kOuter * 5 * kColumns, 6);
+  double sum = 0, largest = -INFINITY, smallest = INFINITY;
+  const auto number = [&](int i, int j, int k) {
+    return numbers[static_cast<size_t>((i * 5 + j) * kColumns + k)];
+  };
+  for (const double x : numbers)
+    sum += x, largest = std::max(largest, x), smallest = std::min(smallest, x);
+  EXPECT_EQ((fl::sum<double, kOuter, 5, kColumns>(number)), sum);
+  EXPECT_EQ((fl::sum<float, kOuter, 5, kColumns>(number)), sum);
+  EXPECT_EQ((fl::largest<double, kOuter, 5, kColumns>(number)), largest);
+  EXPECT_EQ((fl::smallest<float, kOuter, 5, kColumns>(number)), smallest);
+}
+
+TEST_F(RuntimeSums, OfSeveralIndices) {
+  expect_sums_of_several_indices<1, 16>();
+  expect_sums_of_several_indices<3, 17>();
+  expect_sums_of_several_indices<2, 31>();
+  expect_sums_of_several_indices<3, 32>();
+  expect_sums_of_several_indices<2, 70>();
+  expect_sums_of_several_indices<4, 3>();
+}
+
 TEST_F(RuntimeSums, OfNaNAreNaN) {
   for (int place = 0; place < 70; ++place) {
     const auto x = [&](int i) { return i == place ? NAN : static_cast<float>(i); };

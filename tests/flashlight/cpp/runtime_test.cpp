@@ -95,6 +95,9 @@ TEST(RuntimeFunctions, Log1p) { EXPECT_ACCURATE(log1p, 1.55, 1.55); }
 TEST(RuntimeFunctions, Tanh) { EXPECT_ACCURATE(tanh, 2.45, 2.55); }
 TEST(RuntimeFunctions, Erf) { EXPECT_ACCURATE(erf, 1.85, 1.95); }
 
+TEST(RuntimeFunctions, Sin) { EXPECT_ACCURATE(sin, 1.65, 1.05); }
+TEST(RuntimeFunctions, Cos) { EXPECT_ACCURATE(cos, 1.65, 1.05); }
+
 TEST(RuntimeFunctions, Pow) {
   std::vector<float> values = {3, -3, 1e30F, -1e30F, 16777216, 8388607, 1.0000001F, 0.99999994F};
   for (const double special : kSpecial) values.push_back(static_cast<float>(special));
