@@ -1,5 +1,7 @@
 #include "flashlight/cpp/fuse.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <set>
 
@@ -24,7 +26,9 @@ constexpr int64_t kLeastRounds = 16;
 class Fuser {
  public:
   Fuser(const Program& program, Routine& function, const FuseOptions& options)
-      : program_(program), function_(function), options_(options) {}
+      : program_(program), function_(function), options_(options) {
+    if (&function == &program.functions.back()) choice_ = options.choice;
+  }
 
   void run() {
     count();
@@ -32,6 +36,9 @@ class Fuser {
     for (size_t i = 0; i < function_.steps.size(); ++i) inline_step(i);
     for (size_t i = 0; i < function_.steps.size(); ++i) append_to_reduction(i);
     drop_unused();
+    std::erase_if(function_.kept, [&](const auto& one) {
+      return function_.values[one.first].role != Role::temporary || readers_[one.first].empty();
+    });
   }
 
  private:
@@ -95,15 +102,19 @@ class Fuser {
     return count;
   }
 
-  bool is_worth_inlining(size_t step, size_t value) {
+  // Why `value` is better kept; empty: it is not.
+  std::string cost_of_inlining(size_t step, size_t value) {
     const Cost cost = cost_of(statement(step).stores[0].value);
     const Value& read = function_.values[value];
-    if (cost.operations == 0) return true;
-    if (is_half(read.type.dtype)) return false;  // rounded where it is stored
+    if (cost.operations == 0) return "";
+    if (is_half(read.type.dtype)) return "is rounded where it is stored";
+    if (choice_of(value) == true) return "";
     const double repeats = static_cast<double>(evaluations(value)) /
                            static_cast<double>(std::max<int64_t>(read.type.numel(), 1));
-    if (repeats <= 1) return true;
-    return !cost.expensive && repeats * static_cast<double>(cost.operations) <= kMaxRepeatedWork;
+    const bool cheap =
+        !cost.expensive && repeats * static_cast<double>(cost.operations) <= kMaxRepeatedWork;
+    if (repeats <= 1 || cheap) return "";
+    return fmt::format("would be computed {:.3g} times by {}", repeats, readers_of(value));
   }
 
   // Whether a product reads rows of one array again and again.
@@ -124,29 +135,81 @@ class Fuser {
 
   void inline_step(size_t step) {
     const Nest* producer = nest(step);
-    if (producer == nullptr || !is_elementwise(producer->statement)) return;
+    if (producer == nullptr || !producer->statement.init.empty()) return;
     const size_t value = producer->statement.stores[0].result;
-    if (!is_own(value) || readers_[value].empty()) return;
-    for (size_t reader : readers_[value])
-      if (nest(reader) == nullptr) return;
-    if (!is_worth_inlining(step, value)) return;
     std::vector<std::pair<size_t, Statement>> changed;
     bool keeps = false;
-    for (size_t reader : readers_[value]) {
-      Statement now = inlined(producer->statement, statement(reader));
-      if (composit::parts_of(expressions(now)).size() > kMaxParts) return;
-      if (options_.allows && !options_.allows(statement(reader), now)) return;
-      if (reads_rows_often(statement(reader)) && !reads_rows_often(now))
-        keeps = true;  // a transposed copy
-      else
-        changed.emplace_back(reader, std::move(now));
-    }
+    std::string reason = reason_to_keep(step, value);
+    if (reason.empty())
+      for (size_t reader : readers_[value]) {
+        Statement now = inlined(producer->statement, statement(reader));
+        if (composit::parts_of(expressions(now)).size() > kMaxParts)
+          reason = "would make an expression of " + name_of(reader) + " that is too long";
+        else if (options_.refusal)
+          reason = options_.refusal(statement(reader), now);
+        if (!reason.empty()) break;
+        if (reads_rows_often(statement(reader)) && !reads_rows_often(now))
+          keeps = true;
+        else
+          changed.emplace_back(reader, std::move(now));
+      }
+    if (!reason.empty()) return keep(value, reason);
     for (auto& [reader, now] : changed) {
       remove(reader);
       statement(reader) = std::move(now);
+      note_fused(step, reader);
       add(reader);
     }
-    if (!keeps) take_out(step);
+    if (keeps)
+      keep(value, "is a transposed copy that is read row by row, again and again");
+    else
+      take_out(step);
+  }
+
+  // Why an element of `value` cannot be computed where it is read, or is better not; else empty.
+  std::string reason_to_keep(size_t step, size_t value) {
+    const Nest& producer = *nest(step);
+    if (producer.statement.stores.size() != 1 || writers_[value].size() != 1)
+      return "has parts that are written one by one";
+    if (!is_elementwise(producer.statement)) return "is written in part";
+    if (!is_own(value) || readers_[value].empty()) return "is a result";
+    if (choice_of(value) == false) return "is to be kept";
+    for (size_t reader : readers_[value])
+      if (nest(reader) == nullptr) return "is needed in memory by " + name_of(reader);
+    return cost_of_inlining(step, value);
+  }
+
+  std::optional<bool> choice_of(size_t value) const {
+    return choice_ ? choice_(value) : std::nullopt;
+  }
+  void keep(size_t value, const std::string& reason) { function_.kept[value] = reason; }
+  // "softmax (encoder.layer.0)".
+  std::string name_of(size_t step) const {
+    const Origin& origin = origin_of(function_.steps[step]);
+    return short_name(origin) + (origin.module.empty() ? "" : " (" + origin.module + ")");
+  }
+  // "2: mean, sub".
+  std::string readers_of(size_t value) const {
+    std::vector<std::string> names;
+    for (const size_t reader : readers_[value]) {
+      const std::string name = short_name(origin_of(function_.steps[reader]));
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    return readers_[value].size() == 1
+               ? name_of(*readers_[value].begin())
+               : fmt::format("{}: {}", readers_[value].size(), fmt::join(names, ", "));
+  }
+  void note_fused(size_t from, size_t into) {
+    const Nest& producer = *nest(from);
+    auto& reader = std::get<Nest>(function_.steps[into]);
+    std::vector<Origin> all = producer.fused;
+    const auto add = [&](const Origin& one) {
+      if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+    };
+    const bool is_view = producer.statement.stores[0].value.kind() == ExprKind::load;
+    if (!is_view) add(producer.origin);
+    for (const Origin& one : reader.fused) add(one);
+    reader.fused = std::move(all);
   }
 
   void take_out(size_t step) {
@@ -186,17 +249,15 @@ class Fuser {
   void append_to_reduction(size_t step) {
     while (true) {
       const Nest* producer = nest(step);
-      if (producer == nullptr || producer->statement.init.empty() ||
-          has_axes(producer->statement, composit::AxisKind::scan))
-        return;
+      if (producer == nullptr || producer->statement.init.empty()) return;
       const std::vector<Store>& stores = producer->statement.stores;
       if (stores.size() != 1 || stores[0].add || !is_own(stores[0].result)) return;
       const size_t value = stores[0].result;
-      if (readers_[value].size() != 1) return;
+      std::string reason;
+      const auto merged = appended_to(step, value, reason);
+      if (!merged) return keep(value, reason);
       const size_t reader = *readers_[value].begin();
-      if (nest(reader) == nullptr) return;
-      const auto merged = appended(producer->statement, statement(reader));
-      if (!merged) return;
+      note_fused(step, reader);
       remove(reader);
       take_out(step);
       statement(reader) = *merged;
@@ -205,10 +266,33 @@ class Fuser {
     }
   }
 
-  std::optional<Statement> appended(const Statement& reduction, const Statement& reading) const {
+  std::optional<Statement> appended_to(size_t step, size_t value, std::string& reason) {
+    if (has_axes(statement(step), composit::AxisKind::scan))
+      reason = "is a scan, whose elements follow each other";
+    else if (readers_[value].size() != 1)
+      reason = "is read by " + readers_of(value);
+    else if (choice_of(value) == false)
+      reason = "is to be kept";
+    else if (const size_t reader = *readers_[value].begin(); nest(reader) == nullptr)
+      reason = "is needed in memory by " + name_of(reader);
+    else if (auto merged = appended(statement(step), statement(reader), reason))
+      return merged;
+    else
+      reason += name_of(reader);
+    return std::nullopt;
+  }
+
+  // Otherwise `reason` is one, but for the reader's name.
+  std::optional<Statement> appended(const Statement& reduction, const Statement& reading,
+                                    std::string& reason) const {
     const Store& store = reduction.stores[0];
     const auto dimensions = axes_of_dimensions(store.at);
-    if (!dimensions || !reading.init.empty() || reading.domain.defined() ||
+    if (!reading.init.empty()) {
+      reason = "is needed whole by ";
+      return std::nullopt;
+    }
+    reason = "is read in part, or in another order, by ";
+    if (!dimensions || reading.domain.defined() ||
         is_half(function_.values[store.result].type.dtype) ||
         reading.axes.size() != dimensions->size() || dimensions->size() != parallel_axes(reduction))
       return std::nullopt;
@@ -267,6 +351,7 @@ class Fuser {
   const Program& program_;
   Routine& function_;
   const FuseOptions& options_;
+  std::function<std::optional<bool>(size_t value)> choice_ = {};
   std::vector<std::set<size_t>> readers_, writers_;
   std::set<size_t> removed_;
 };

@@ -8,16 +8,22 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "flashlight/cpp/program.h"
 
 namespace flashlight::cpp {
 
 struct FuseOptions {
-  // Whether a nest may become another one; without, all may.
-  std::function<bool(const Statement& before, const Statement& after)> allows = {};
+  // Why a nest must not become another one; empty: it may.
+  std::function<std::string(const Statement& before, const Statement& after)> refusal = {};
+  // For a value of the last function: whether it is computed where it is read whatever that costs,
+  // or kept in memory; nothing: as it pays.
+  std::function<std::optional<bool>(size_t value)> choice = {};
 };
 
+// Each nest says what was fused into it; each function why it kept what it did (Routine::kept).
 void fuse(Program& program, const FuseOptions& options = {});
 
 }  // namespace flashlight::cpp

@@ -113,6 +113,13 @@ std::string place_of(const Origin& origin) {
   return text;
 }
 
+std::string short_name(const Origin& origin) {
+  const size_t colons = origin.operation.find("::");
+  const std::string name =
+      colons == std::string::npos ? origin.operation : origin.operation.substr(colons + 2);
+  return name.substr(0, name.find('.'));
+}
+
 std::vector<Expr> expressions(const Statement& statement) {
   std::vector<Expr> all = {statement.domain};
   for (const auto* list : {&statement.init, &statement.body, &statement.combine})

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -45,12 +46,14 @@ struct Origin {
   std::string operation;  // "aten::softmax.int"
   std::string module;     // "encoder.layer.0.attention"
   std::string source;     // "model.cpp:12"
+  bool operator==(const Origin&) const = default;
 };
 
 // One statement of loops; its loads and stores count the function's values.
 struct Nest {
   Statement statement;
   Origin origin;
+  std::vector<Origin> fused = {};  // what was fused into it, in the order of the model
 };
 
 // Calls another function of the program.
@@ -113,6 +116,10 @@ struct Routine {
   // the module that it is called for.
   bool is_part = false;
   bool is_loop_body = false;  // or a part of one: what its caller has in a loop
+  // By temporary: why it is memory, and not computed where it is read ("is read by 2: mean, sub").
+  std::map<size_t, std::string> kept = {};
+  // By result: the argument of the same type that lies in the same memory and is written over.
+  std::map<size_t, size_t> overwrites = {};
   // Takes the part of its only outermost loop that it runs, of those that threads divide among
   // them.
   bool in_parts = false;
@@ -137,6 +144,8 @@ void make_room(Program& program, size_t first);
 bool has_effect(const Program& program, const Step& step);
 // "aten::softmax.int at model.cpp:12 (encoder.layer.0)".
 std::string place_of(const Origin& origin);
+// "softmax".
+std::string short_name(const Origin& origin);
 
 // Expressions of a statement, in the order in which they are evaluated: domain, init, body,
 // combine, then of each store its indices and its value.

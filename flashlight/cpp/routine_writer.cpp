@@ -90,6 +90,7 @@ void RoutineWriter::name_values() {
     if (function_.values[value].role == Role::weight) continue;
     names_[value] = composit::unused_name(identifier(function_.values[value].name), taken_);
   }
+  for (const auto& [result, argument] : function_.overwrites) names_[argument] = names_[result];
 }
 
 // Results of the calls of a run but the last one take turns in an array of two.
@@ -209,8 +210,13 @@ std::vector<std::string> RoutineWriter::parameters() const {
     return (is_result ? "" : "const ") + type_name(type.dtype) +
            (type.rank() == 0 ? "& " + name : " (&" + name + ")" + brackets(type));
   };
+  const auto is_overwritten = [&](size_t value) {
+    return std::any_of(function_.overwrites.begin(), function_.overwrites.end(),
+                       [&](const auto& one) { return one.second == value; });
+  };
   for (size_t value : function_.inputs)
-    if (function_.values[value].role == Role::argument && function_.values[value].type.numel() > 0)
+    if (function_.values[value].role == Role::argument &&
+        function_.values[value].type.numel() > 0 && !is_overwritten(value))
       list.push_back((mentioned_.contains(names_[value]) ? "" : "[[maybe_unused]] ") +
                      reference(value, false));
   for (size_t value : function_.results)

@@ -31,11 +31,11 @@ class AttentionWriter {
     flat_.add(attention_.result, "y");
     const int64_t heads = scores.size(scores.batch), queries = scores.extent(scores.rows[0]),
                   keys = scores.extent(*scores.columns), width = scores.extent(scores.terms[0]);
-    KernelText text = {
-        fmt::format("attention_{}x{}x{}x{}", heads, queries, keys, width),
-        cpp::comment(fmt::format("{} times {} queries x {} keys, {} wide: {:.1f} MFLOP", heads,
-                                 queries, keys, width, work() * 1e-6)),
-        flat_.values(), true, "team"};
+    KernelText text = {fmt::format("attention_{}x{}x{}x{}", heads, queries, keys, width),
+                       {},
+                       flat_.values(),
+                       true,
+                       "team"};
     text.code +=
         cpp::call("void " + std::string(kKernelName), flat_.parameters(attention_.result), " {", 0);
     append_body(text.code, call(heads));
@@ -43,10 +43,6 @@ class AttentionWriter {
   }
 
  private:
-  double work() const {
-    return static_cast<double>(attention_.scores.operations() + attention_.results.operations());
-  }
-
   Affine store() const {
     composit::IndexAnalysis analysis(attention_.results.statement.axes);
     return *analysis.affine(attention_.results.statement.stores[0].at[0]);

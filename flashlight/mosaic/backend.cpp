@@ -5,6 +5,7 @@
 
 #include "composit/ir/error.h"
 #include "flashlight/cpp/runtime/random.hpp"
+#include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/emit.h"
 #include "flashlight/mosaic/loops_writer.h"
 
@@ -20,18 +21,14 @@ struct Compiled::Code {
   toolchain::Library library;
   Source source;
   Plan plan;
-  cpp::Ports ports;
   int threads = 1;
   Run* run = nullptr;
   // Arenas that no call uses.
   mutable std::mutex mutex = {};
   mutable std::vector<fl::Memory> arenas = {};
 
-  Code(toolchain::Library made, Source text, Plan planned, cpp::Ports taken)
-      : library(std::move(made)),
-        source(std::move(text)),
-        plan(std::move(planned)),
-        ports(std::move(taken)) {}
+  Code(toolchain::Library made, Source text, Plan planned)
+      : library(std::move(made)), source(std::move(text)), plan(std::move(planned)) {}
 
   fl::Memory take_arena() const {
     const std::lock_guard lock(mutex);
@@ -48,29 +45,35 @@ struct Compiled::Code {
 
 // ---- compiling ----------------------------------------------------------------------------------
 
-std::vector<Kernels> compile_kernels(const std::vector<Graph>& graphs,
-                                     const std::vector<std::string>& names,
-                                     const CompileOptions& options) {
-  std::vector<Plan> plans;
+std::vector<Kernels> compile_kernels(std::vector<Plan> plans, const CompileOptions& options) {
   std::vector<Source> emitted;
-  for (size_t i = 0; i < graphs.size(); ++i) {
-    plans.push_back(plan_of(graphs[i], {.name = names[i],
-                                        .results = options.results,
-                                        .freeze = options.freeze,
-                                        .winograd = options.winograd}));
-    emitted.push_back(emit(plans.back(), names[i]));
+  for (const Plan& plan : plans) {
+    check_buffers(plan);
+    emitted.push_back(emit(plan, plan.name));
   }
   const toolchain::Library library = build(emitted, options.flags, options.progress);
   std::vector<Kernels> all;
-  for (size_t i = 0; i < graphs.size(); ++i) {
-    cpp::Ports ports = cpp::ports_of(graphs[i], emitted[i].name);
-    auto code = std::make_shared<Compiled::Code>(library, std::move(emitted[i]),
-                                                 std::move(plans[i]), std::move(ports));
+  for (size_t i = 0; i < plans.size(); ++i) {
+    auto code =
+        std::make_shared<Compiled::Code>(library, std::move(emitted[i]), std::move(plans[i]));
     code->run = code->library.symbol<Run>(code->source.run_name);
     code->threads = thread_count(options.threads);
     all.emplace_back().code_ = std::move(code);
   }
   return all;
+}
+
+std::vector<Kernels> compile_kernels(const std::vector<Graph>& graphs,
+                                     const std::vector<std::string>& names,
+                                     const CompileOptions& options) {
+  std::vector<Plan> plans;
+  for (size_t i = 0; i < graphs.size(); ++i)
+    plans.push_back(plan_of(graphs[i], {.name = names[i],
+                                        .results = options.results,
+                                        .freeze = options.freeze,
+                                        .winograd = options.winograd,
+                                        .choices = options.choices}));
+  return compile_kernels(std::move(plans), options);
 }
 
 Kernels compile_kernels(const Graph& graph, const CompileOptions& options) {
@@ -83,8 +86,8 @@ Compiled compile(const Graph& graph, const std::vector<Array>& weights,
 }
 
 Compiled Kernels::prepare(const std::vector<Array>& weights) const {
-  return {code_, mosaic::prepare(code_->plan, code_->source, code_->ports, code_->library, weights,
-                                 code_->threads)};
+  return {code_,
+          mosaic::prepare(code_->plan, code_->source, code_->library, weights, code_->threads)};
 }
 
 bool Kernels::is_frozen(size_t input) const {
@@ -135,7 +138,7 @@ void Compiled::run(const std::vector<const void*>& inputs, const std::vector<voi
 void Compiled::call(const std::vector<const void*>& inputs, const std::vector<void*>& results,
                     fl::Generator& generator, int64_t* times) const {
   const Source& source = code_->source;
-  const auto given = [&](size_t input) { return code_->ports.given(input, inputs); };
+  const auto given = [&](size_t input) { return code_->plan.ports.given(input, inputs); };
   std::vector<const void*> arguments, weights;
   for (const size_t input : source.arguments) arguments.push_back(given(input));
   for (size_t i = 0; i < source.weights.size(); ++i) {
@@ -153,7 +156,7 @@ void Compiled::call(const std::vector<const void*>& inputs, const std::vector<vo
 }
 
 std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs, uint64_t seed) const {
-  return code_->ports.call(
+  return code_->plan.ports.call(
       inputs, [&](const auto& pointers, const auto& places) { run(pointers, places, seed); });
 }
 

@@ -32,6 +32,7 @@ struct CompileOptions {
   std::vector<std::string> results = {};  // what results are called
   int threads = 0;                        // of a call; 0: one per core
   bool freeze = true, winograd = true;    // as in PlanOptions
+  Choices choices = {};                   // of the plans: choices.h
   std::vector<std::string> flags = {};    // of the compiler, after the backend's own
   std::function<void(const toolchain::Progress&)> progress = {};
 };
@@ -83,8 +84,7 @@ class Kernels {
   const std::string& source() const;
 
  private:
-  friend std::vector<Kernels> compile_kernels(const std::vector<composit::Graph>& graphs,
-                                              const std::vector<std::string>& names,
+  friend std::vector<Kernels> compile_kernels(std::vector<Plan> plans,
                                               const CompileOptions& options);
   std::shared_ptr<const Compiled::Code> code_;
 };
@@ -96,8 +96,11 @@ Kernels compile_kernels(const composit::Graph& graph, const CompileOptions& opti
 std::vector<Kernels> compile_kernels(const std::vector<composit::Graph>& graphs,
                                      const std::vector<std::string>& names,
                                      const CompileOptions& options = {});
+// Plans that somebody may have changed by hand, in one translation unit. Of the options, those that
+// are not for planning. UserError where values overlap that live at the same time.
+std::vector<Kernels> compile_kernels(std::vector<Plan> plans, const CompileOptions& options = {});
 
-// The same, prepared.
+// A graph compiled and prepared.
 Compiled compile(const composit::Graph& graph, const std::vector<composit::Array>& weights,
                  const CompileOptions& options = {});
 

@@ -11,6 +11,7 @@
 #include "flashlight/cpp/code.h"
 #include "flashlight/cpp/format.h"
 #include "flashlight/cpp/literal.h"
+#include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/kernel_writer.h"
 #include "flashlight/mosaic/loops_writer.h"
 #include "flashlight/mosaic/runtime_text.h"
@@ -132,8 +133,8 @@ class Emitter {
                            : cpp::braced("struct Weights", members, "};");
   }
 
-  // Kernels with the same text are one.
-  std::string kernel_name(const KernelText& text) {
+  // Kernels with the same text are one, whose comment is that of the first.
+  std::string kernel_name(const Kernel& kernel, const KernelText& text) {
     const std::string body = cpp::formatted(cpp::str(text.code));
     const auto known = kernel_names_.find(body);
     if (known != kernel_names_.end()) return known->second;
@@ -142,7 +143,7 @@ class Emitter {
     std::string renamed = body;
     renamed.replace(renamed.find(std::string("void ") + kKernelName) + 5,
                     std::string(kKernelName).size(), name);
-    source_.kernels.push_back(std::move(renamed));
+    source_.kernels.push_back(cpp::formatted(cpp::str(comment_of(plan_, kernel))) + renamed);
     return name;
   }
 
@@ -231,7 +232,7 @@ class Emitter {
         continue;
       }
       const KernelText& text = texts[i];
-      const std::string name = kernel_name(text);
+      const std::string name = kernel_name(kernel, text);
       std::vector<std::string> arguments;
       if (!text.first.empty()) arguments.push_back(text.first);
       for (const size_t one : text.values) arguments.push_back(passed(one, text.by_pointer));
@@ -341,7 +342,7 @@ std::vector<std::vector<std::string>> groups_of_kernels(const Source& source) {
 std::string declarations_of(const std::vector<std::string>& kernels) {
   std::string text;
   for (const std::string& kernel : kernels) {
-    const size_t begin = kernel.find("void "), end = kernel.find(") {\n");
+    const size_t begin = kernel.find("void "), end = kernel.find(") {\n", begin);
     text += kernel.substr(begin, end + 1 - begin) + ";\n";
   }
   return text;

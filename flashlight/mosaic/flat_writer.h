@@ -18,6 +18,8 @@ class FlatWriter {
 
   // Makes `value` the next argument, called `name` or, with none, after the value; once.
   void add(size_t value, const std::string& name = "");
+  // `value` lies where `other` does, and is the same argument.
+  void set_same_place(size_t value, size_t other) { names_[value] = name(other); }
   void reserve(const std::vector<std::string>& words);
   const std::vector<size_t>& values() const { return values_; }
   const std::string& name(size_t value) const { return names_.at(value); }

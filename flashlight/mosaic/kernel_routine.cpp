@@ -1,7 +1,6 @@
 #include "flashlight/mosaic/kernel_routine.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "composit/ad/affine.h"
@@ -41,7 +40,7 @@ KernelRoutine kernel_routine(const cpp::Routine& whole, const std::vector<size_t
   KernelRoutine kernel;
   cpp::Routine& routine = kernel.routine;
   routine.in_parts = true;
-  std::map<size_t, size_t> numbers;
+  std::map<size_t, size_t>& numbers = kernel.numbers;
   std::set<size_t> written;
   for (const size_t step : steps)
     for (const size_t value : cpp::writes(whole.steps[step])) written.insert(value);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace flashlight::mosaic {
 struct KernelRoutine {
   cpp::Routine routine;
   std::vector<size_t> inputs, results;  // values of the whole that are passed, in order
+  std::map<size_t, size_t> numbers;     // in the routine, by value of the whole
 };
 
 // `is_inside`: values that only these steps touch.

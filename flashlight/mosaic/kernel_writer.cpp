@@ -5,9 +5,7 @@
 namespace flashlight::mosaic {
 
 std::string operation_name(const Plan& plan, size_t step) {
-  std::string name = cpp::origin_of(plan.routine.steps[step]).operation;
-  if (const size_t colons = name.find("::"); colons != std::string::npos) name.erase(0, colons + 2);
-  return cpp::identifier(name.substr(0, name.find('.')));
+  return cpp::identifier(cpp::short_name(cpp::origin_of(plan.routine.steps[step])));
 }
 
 KernelText write_kernel(const Plan& plan, const Kernel& kernel) {

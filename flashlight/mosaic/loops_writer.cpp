@@ -18,12 +18,9 @@ cpp::Program program_of(const Plan& plan, cpp::Routine kernel) {
 // A kernel as the last function of a program.
 struct LoopsProgram {
   LoopsProgram(const Plan& plan, const Kernel& kernel)
-      : of(kernel_routine(plan.routine, kernel.steps,
-                          [&](size_t value) { return plan.homes[value] == Home::kernel; })),
-        functions(plan) {
+      : of(routine_of(plan, kernel)), functions(plan) {
     cpp::Routine routine = of.routine;
     routine.name = kKernelName;
-    routine.in_parts = kernel.trips > 0;
     for (cpp::Step& step : routine.steps)
       if (auto* nest = std::get_if<cpp::Nest>(&step))
         nest->origin = {nest->origin.operation, "", ""};
@@ -40,16 +37,6 @@ struct LoopsProgram {
   std::vector<cpp::WeightStruct> structs;
 };
 
-std::string operations_of(const Plan& plan, const Kernel& kernel) {
-  std::string operations;
-  std::set<std::string> seen;
-  for (const size_t step : kernel.steps) {
-    const std::string name = operation_name(plan, step);
-    if (seen.insert(name).second) operations += (operations.empty() ? "" : ", ") + name;
-  }
-  return operations;
-}
-
 // All runtime calls, in functions as well.
 std::vector<const cpp::RuntimeCall*> runtime_calls(const Plan& plan) {
   std::vector<const cpp::RuntimeCall*> calls;
@@ -63,6 +50,16 @@ std::vector<const cpp::RuntimeCall*> runtime_calls(const Plan& plan) {
 }
 
 }  // namespace
+
+KernelRoutine routine_of(const Plan& plan, const Kernel& kernel) {
+  KernelRoutine one = kernel_routine(
+      plan.routine, kernel.steps, [&](size_t value) { return plan.homes[value] == Home::kernel; });
+  one.routine.in_parts = kernel.trips > 0;
+  for (const size_t value : one.results)
+    if (const auto operand = plan.in_place.find(value); operand != plan.in_place.end())
+      one.routine.overwrites[one.numbers.at(value)] = one.numbers.at(operand->second);
+  return one;
+}
 
 CalledFunctions::CalledFunctions(const Plan& plan) : program_(program_of(plan, {})) {
   program_.functions.back().name = kKernelName;
@@ -88,16 +85,19 @@ KernelText write_loops(const Plan& plan, const Kernel& kernel) {
   cpp::RoutineWriter writer = one.writer();
   KernelText text;
   text.name = operation_name(plan, kernel.steps.back());
-  text.code = cpp::comment(operations_of(plan, kernel));
-  text.code += writer.write();
+  text.code = writer.write();
   // It was named as an identifier, in lower case.
   const std::string name = cpp::identifier(kKernelName);
   for (std::string& line : text.code.lines)
     if (const size_t at = line.find("void " + name + "("); at != std::string::npos)
       line.replace(at + 5, name.size(), kKernelName);
+  std::set<size_t> overwritten;
+  for (const size_t value : one.of.results)
+    if (plan.in_place.contains(value)) overwritten.insert(plan.in_place.at(value));
   for (const auto* values : {&one.of.inputs, &one.of.results})
     for (const size_t value : *values)
-      if (plan.routine.values[value].type.numel() > 0) text.values.push_back(value);
+      if (plan.routine.values[value].type.numel() > 0 && !overwritten.contains(value))
+        text.values.push_back(value);
   if (kernel.trips > 0) text.first = fmt::format("team.part({})", kernel.trips);
   const cpp::Signature& signature = writer.signature();
   if (signature.has_arena)

@@ -27,6 +27,9 @@ class CalledFunctions {
   std::vector<cpp::Signature> signatures_;
 };
 
+// A kernel of loops of a plan whose values have their homes.
+KernelRoutine routine_of(const Plan& plan, const Kernel& kernel);
+
 // Bytes for temporaries of a kernel of loops: in all, or, where threads divide it, of each of them.
 int64_t scratch_bytes(const Plan& plan, const Kernel& kernel);
 

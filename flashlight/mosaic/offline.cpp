@@ -70,8 +70,7 @@ Packed packed(const SavedCapture& capture, const Plan& plan, const ProgramOption
   packed.by = fmt::format("{} for vectors of {} bytes, {}", source.name, packed.vector_bytes,
                           hasher.finish().str().substr(0, 16));
   if (plan.prepared_bytes == 0) return packed;
-  Prepared prepared = prepare(preparing, source, cpp::ports_of(capture.graph, source.name), library,
-                              weights_of(capture), thread_count(0));
+  Prepared prepared = prepare(preparing, source, library, weights_of(capture), thread_count(0));
   const std::shared_ptr<fl::Memory> memory =
       std::make_shared<fl::Memory>(std::move(prepared.memory));
   packed.memory = {composit::tensor_type(composit::DType::uint8, {plan.prepared_bytes}), memory,

@@ -1,19 +1,22 @@
 #include "flashlight/mosaic/plan.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <set>
 
 #include "composit/ad/affine.h"
 #include "composit/ir/error.h"
-#include "flashlight/cpp/arena.h"
 #include "flashlight/cpp/contraction.h"
 #include "flashlight/cpp/fuse.h"
+#include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/lower.h"
 #include "flashlight/cpp/signed_zero.h"
 #include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/buffers.h"
+#include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/fold.h"
 #include "flashlight/mosaic/kernel_routine.h"
-#include "flashlight/mosaic/loops_writer.h"
 #include "flashlight/mosaic/reductions.h"
 #include "flashlight/mosaic/split_axes.h"
 #include "flashlight/mosaic/tilize.h"
@@ -40,8 +43,9 @@ bool is_plain(const cpp::Statement& statement) {
 }
 
 // A product keeps its shape: what would have to be computed for each element of a side is memory.
-bool stays_product(const cpp::Statement& before, const cpp::Statement& after) {
-  return !is_plain(before) || is_plain(with_split_axes(after));
+std::string refusal(const cpp::Statement& before, const cpp::Statement& after) {
+  if (!is_plain(before) || is_plain(with_split_axes(after))) return "";
+  return "is a side of a product, which tiles read from memory";
 }
 
 class Planner {
@@ -49,9 +53,16 @@ class Planner {
   explicit Planner(const PlanOptions& options) : options_(options) {}
 
   Plan run(const composit::Graph& graph) {
+    plan_.name = options_.name;
+    plan_.ports = cpp::ports_of(graph, cpp::namespace_name(options_.name));
     cpp::Program program =
         cpp::lower(graph, {.name = options_.name, .results = options_.results, .outline = false});
-    cpp::fuse(program, {.allows = stays_product});
+    find_choices(program.functions.back());
+    cpp::fuse(program, {.refusal = refusal, .choice = [this](size_t value) {
+                          const auto one = plan_.choices.find(value);
+                          return one == plan_.choices.end() ? std::nullopt : one->second.fuse;
+                        }});
+    check_fused(program.functions.back());
     cpp::drop_zero_terms(program);
     plan_.routine = std::move(program.functions.back());
     program.functions.pop_back();
@@ -61,13 +72,12 @@ class Planner {
     const auto is_frozen = [this](size_t value) {
       return value < plan_.frozen.size() && plan_.frozen[value];
     };
-    plan_.layouts = tilize(plan_.routine, is_frozen);
+    plan_.layouts = tilize(plan_.routine, is_frozen, plan_.choices);
     split_reductions(plan_.routine);
     find_frozen(graph);  // copies and parts of sums, too
     make_kernels(is_frozen);
-    find_homes();
-    add_scratch();
-    place_values();
+    plan_buffers(plan_);
+    check_applied();
     return std::move(plan_);
   }
 
@@ -123,6 +133,80 @@ class Planner {
     return functions;
   }
 
+  // ---- choices ----------------------------------------------------------------------------------
+
+  void find_choices(const Routine& routine) {
+    const std::vector<std::string> names = value_names(routine);
+    for (const auto& [name, choice] : options_.choices) {
+      const auto found = std::find(names.begin(), names.end(), name);
+      if (found == names.end())
+        throw composit::UserError("[mosaic] no value is called '" + name +
+                                  "'; print(plan) shows their names");
+      const auto value = static_cast<size_t>(found - names.begin());
+      if (routine.values[value].role != Role::temporary)
+        throw composit::UserError("[mosaic] '" + name +
+                                  "' is no temporary: it is the caller's, or a constant");
+      plan_.choices[value] = choice;
+    }
+  }
+  const Choice& choice_of(size_t value) const {
+    static const Choice none;
+    const auto found = plan_.choices.find(value);
+    return found == plan_.choices.end() ? none : found->second;
+  }
+  [[noreturn]] void refuse(size_t value, const std::string& why) const {
+    throw composit::UserError("[mosaic] '" + value_names(plan_.routine)[value] + "' " + why);
+  }
+  // Whether a choice of the kernel that writes what `step` writes says so.
+  template <class Wanted>
+  bool is_chosen(size_t step, const Wanted& wanted) const {
+    const std::vector<size_t> written = cpp::writes(plan_.routine.steps[step]);
+    return std::any_of(written.begin(), written.end(),
+                       [&](size_t value) { return wanted(choice_of(value)); });
+  }
+
+  // What is to be fused is, and all else that somebody chose for is there.
+  void check_fused(const Routine& routine) const {
+    std::set<size_t> written;
+    for (const Step& step : routine.steps)
+      for (const size_t value : cpp::writes(step)) written.insert(value);
+    for (const auto& [value, choice] : plan_.choices) {
+      const std::string name = "[mosaic] '" + value_names(routine)[value] + "' ";
+      if (choice.fuse == true && written.contains(value)) {
+        const auto reason = routine.kept.find(value);
+        throw composit::UserError(name + "cannot be fused: it " +
+                                  (reason == routine.kept.end() ? "is memory" : reason->second));
+      }
+      if (choice.fuse != true && !written.contains(value))
+        throw composit::UserError(
+            name + (choice.fuse == false
+                        ? "cannot be kept: it is no operation's result of its own"
+                        : "is computed where it is read: choose to keep it as well"));
+    }
+  }
+
+  // A choice about a kernel is about one of the right form.
+  void check_applied() const {
+    for (const auto& [value, choice] : plan_.choices) {
+      const auto is_written_by = [&, value = value](Kernel::Form form) {
+        return std::any_of(plan_.run.begin(), plan_.run.end(), [&](const Kernel& kernel) {
+          return kernel.form == form && writes(kernel, value);
+        });
+      };
+      if (choice.winograd && !is_written_by(Kernel::Form::product))
+        refuse(value, "is no result of a convolution");
+      if ((choice.new_loops || choice.one_thread) && !is_written_by(Kernel::Form::loops))
+        refuse(value, "is not written by a kernel of loops");
+      if (choice.offset && plan_.homes[value] != Home::arena) refuse(value, "is not in the arena");
+    }
+  }
+  bool writes(const Kernel& kernel, size_t value) const {
+    return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](size_t step) {
+      const std::vector<size_t> written = cpp::writes(plan_.routine.steps[step]);
+      return std::count(written.begin(), written.end(), value) > 0;
+    });
+  }
+
   // ---- kernels ----------------------------------------------------------------------------------
 
   void make_kernels(const std::function<bool(size_t)>& is_frozen) {
@@ -135,13 +219,17 @@ class Planner {
     std::map<size_t, Attention> attentions;  // by their last step
     std::set<size_t> taken;
     for (Attention& one : find_attention(plan_.routine, is_frozen)) {
+      if (std::any_of(one.steps.begin(), one.steps.end() - 1, [&](size_t step) {
+            return is_chosen(step, [](const Choice& of) { return of.fuse == false; });
+          }))
+        continue;
       taken.insert(one.steps.begin(), one.steps.end());
       attentions.emplace(one.steps.back(), std::move(one));
     }
     std::vector<size_t> open;
     for (size_t i = 0; i < steps; ++i) {
       if (attentions.contains(i)) {
-        add_loops(plan_.run, std::exchange(open, {}));
+        add_loops(plan_.run, std::exchange(open, {}), "attention follows");
         Attention& one = attentions.at(i);
         plan_.run.push_back(
             {.form = Kernel::Form::attention, .steps = one.steps, .attention = std::move(one)});
@@ -150,16 +238,12 @@ class Planner {
       } else if (is_prepared(plan_.routine.steps[i])) {
         add_loops(plan_.prepare, {i});
       } else if (products[i]) {
-        add_loops(plan_.run, std::exchange(open, {}));
+        add_loops(plan_.run, std::exchange(open, {}), "a product follows");
         add_product(i, std::move(*products[i]), is_frozen);
       } else {
-        std::vector<size_t> more = open;
-        more.push_back(i);
-        if (open.empty() || (is_nest(open.back()) && is_nest(i) && trips_of(more) > 0)) {
-          open = std::move(more);
-        } else {
-          add_loops(plan_.run, std::exchange(open, {i}));
-        }
+        const std::string reason = open.empty() ? "" : reason_to_end(open, i);
+        if (!reason.empty()) add_loops(plan_.run, std::exchange(open, {}), reason);
+        open.push_back(i);
       }
     }
     add_loops(plan_.run, std::move(open));
@@ -176,17 +260,34 @@ class Planner {
     const auto nowhere = [](size_t) { return false; };
     return shared_trips(kernel_routine(plan_.routine, steps, nowhere).routine);
   }
-  void add_loops(std::vector<Kernel>& kernels, std::vector<size_t> steps) const {
+  // Why `next` is not in the loops of `open`; empty: it is.
+  std::string reason_to_end(std::vector<size_t> open, size_t next) const {
+    if (is_chosen(next, [](const Choice& one) { return one.new_loops; }))
+      return "what follows is to have loops of its own";
+    if (!is_nest(next)) return "what follows is a call";
+    if (!is_nest(open.back())) return "is a call";
+    open.push_back(next);
+    return trips_of(open) > 0 ? ""
+                              : cpp::short_name(cpp::origin_of(plan_.routine.steps[next])) +
+                                    " has other outer loops, or needs all of this";
+  }
+  void add_loops(std::vector<Kernel>& kernels, std::vector<size_t> steps,
+                 const std::string& ends = "") const {
     if (steps.empty()) return;
-    const int64_t trips = trips_of(steps);
-    kernels.push_back({.form = Kernel::Form::loops, .steps = std::move(steps), .trips = trips});
+    const bool alone = std::any_of(steps.begin(), steps.end(), [&](size_t step) {
+      return is_chosen(step, [](const Choice& one) { return one.one_thread; });
+    });
+    const int64_t trips = alone ? 0 : trips_of(steps);
+    kernels.push_back(
+        {.form = Kernel::Form::loops, .steps = std::move(steps), .trips = trips, .ends = ends});
   }
 
   void add_product(size_t step, Product product, const std::function<bool(size_t)>& is_frozen) {
     const bool frozen = is_frozen(product.right);
     const std::optional<size_t> factor =
         frozen && product.batch.empty() ? fold_factor(product, is_frozen) : std::nullopt;
-    const int winograd = frozen && options_.winograd ? winograd_of(product) : 0;
+    const int winograd = chosen_winograd(product, frozen)
+                             .value_or(frozen && options_.winograd ? winograd_of(product) : 0);
     const bool plain = winograd > 0 && has_large_weights(product, winograd);
     const int packed_for = plain ? 0 : winograd;
     const std::string key = packing_key(product) + (factor ? "*" + std::to_string(*factor) : "") +
@@ -210,6 +311,19 @@ class Planner {
                          .packed = packed->second,
                          .winograd = winograd,
                          .plain_weights = plain});
+  }
+  std::optional<int> chosen_winograd(const Product& product, bool frozen) const {
+    const size_t result = product.statement.stores[0].result;
+    const std::optional<int> chosen = choice_of(result).winograd;
+    const int tile = chosen.value_or(0);
+    if (tile != 0 && tile != 2 && tile != 4)
+      refuse(result,
+             fmt::format("by Winograd's algorithm: expected tiles of 2 or 4, received {}", tile));
+    if (tile != 0 && (!frozen || !is_3x3(product)))
+      refuse(result,
+             "cannot be computed by Winograd's algorithm: it is no convolution by known windows of "
+             "3x3 with stride 1");
+    return chosen;
   }
   // Moves what its columns are multiplied with into the packed side: the value that holds that.
   std::optional<size_t> fold_factor(Product& product,
@@ -309,100 +423,6 @@ class Planner {
       all.push_back(std::move(kernel));
     }
     kernels = std::move(all);
-  }
-
-  // ---- memory -----------------------------------------------------------------------------------
-
-  static std::vector<size_t> touched(const Plan& plan, const Kernel& kernel) {
-    std::vector<size_t> values;
-    if (kernel.attention) {
-      values = kernel.attention->reads;
-      values.push_back(kernel.attention->result);
-      return values;
-    }
-    for (const size_t step : kernel.steps) {
-      for (const size_t value : cpp::reads(plan.routine.steps[step])) values.push_back(value);
-      for (const size_t value : cpp::writes(plan.routine.steps[step])) values.push_back(value);
-    }
-    if (kernel.form == Kernel::Form::product)
-      values = {kernel.product->left, kernel.product->statement.stores[0].result};
-    if (kernel.form == Kernel::Form::product)
-      for (const composit::Expr& part :
-           composit::parts_of({kernel.product->statement.stores[0].value}))
-        if (part.kind() == composit::ExprKind::load) values.push_back(part.number());
-    if (kernel.form == Kernel::Form::pack) values.push_back(kernel.product->right);
-    if (kernel.factor) values.push_back(*kernel.factor);
-    if (kernel.product) values.push_back(kernel.packed);
-    if (kernel.form == Kernel::Form::border) values.push_back(kernel.value);
-    if (kernel.scratch) values.push_back(*kernel.scratch);
-    return values;
-  }
-
-  void find_homes() {
-    const size_t count = plan_.routine.values.size();
-    std::vector<size_t> kernels(count, 0);
-    const auto count_in = [&](const std::vector<Kernel>& list) {
-      for (const Kernel& kernel : list) {
-        std::set<size_t> once;
-        for (const size_t value : touched(plan_, kernel))
-          if (once.insert(value).second) ++kernels[value];
-      }
-    };
-    count_in(plan_.prepare);
-    count_in(plan_.run);
-    plan_.homes.assign(count, Home::caller);
-    for (size_t i = 0; i < count; ++i) {
-      if (plan_.routine.values[i].role != Role::temporary) continue;
-      plan_.homes[i] = plan_.frozen[i]   ? Home::prepared
-                       : kernels[i] <= 1 ? Home::kernel
-                                         : Home::arena;
-    }
-  }
-
-  // What one thread does alone has its temporaries in the arena.
-  void add_scratch() {
-    for (Kernel& kernel : plan_.run) {
-      if (kernel.form != Kernel::Form::loops || kernel.trips > 0) continue;
-      const int64_t bytes = scratch_bytes(plan_, kernel);
-      if (bytes == 0) continue;
-      kernel.scratch = plan_.routine.values.size();
-      plan_.routine.values.push_back(
-          {composit::tensor_type(composit::DType::uint8, {bytes}), Role::temporary, "scratch", {}});
-      plan_.homes.push_back(Home::arena);
-    }
-  }
-
-  int64_t bytes(size_t value) const { return plan_.routine.values[value].type.nbytes(); }
-
-  void place_values() {
-    plan_.offsets.assign(plan_.routine.values.size(), 0);
-    std::vector<cpp::Lifetime> lives(plan_.routine.values.size());
-    for (size_t i = 0; i < lives.size(); ++i) lives[i] = {0, plan_.run.size(), 0};
-    for (size_t kernel = 0; kernel < plan_.run.size(); ++kernel)
-      for (const size_t value : touched(plan_, plan_.run[kernel])) {
-        if (plan_.homes[value] != Home::arena) continue;
-        lives[value].bytes = bytes(value);
-        lives[value].first = std::min(lives[value].first, kernel);
-        lives[value].last = std::max(lives[value].last, kernel);
-      }
-    std::vector<size_t> values;
-    std::vector<cpp::Lifetime> placed;
-    std::vector<int64_t> alive(plan_.run.size() + 1, 0);
-    for (size_t i = 0; i < lives.size(); ++i) {
-      if (plan_.homes[i] == Home::prepared) {
-        plan_.offsets[i] = plan_.prepared_bytes;
-        plan_.prepared_bytes += (bytes(i) + 63) / 64 * 64;
-      }
-      if (lives[i].bytes == 0) continue;
-      values.push_back(i);
-      placed.push_back(lives[i]);
-      plan_.sum_bytes += lives[i].bytes;
-      for (size_t k = lives[i].first; k <= lives[i].last; ++k) alive[k] += lives[i].bytes;
-    }
-    const std::vector<int64_t> offsets = cpp::place(placed);
-    for (size_t i = 0; i < values.size(); ++i) plan_.offsets[values[i]] = offsets[i];
-    plan_.arena_bytes = cpp::arena_size(placed, offsets);
-    plan_.least_bytes = *std::max_element(alive.begin(), alive.end());
   }
 
   const PlanOptions& options_;

@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "composit/ir/graph.h"
+#include "flashlight/cpp/ports.h"
 #include "flashlight/cpp/program.h"
 #include "flashlight/mosaic/attention.h"
+#include "flashlight/mosaic/choices.h"
 #include "flashlight/mosaic/layout.h"
 #include "flashlight/mosaic/product.h"
 
@@ -41,6 +43,7 @@ struct Kernel {
   std::optional<size_t> factor = {};   // pack: the value that its columns are multiplied with
   size_t value = 0;                    // border
   std::optional<size_t> scratch = {};  // a value that is memory for what one thread does alone
+  std::string ends = {};               // loops: why the next step is not in them
 };
 
 // Where a value lives.
@@ -52,16 +55,22 @@ enum class Home : uint8_t {
 };
 
 struct Plan {
+  std::string name;  // of the program
+  cpp::Ports ports;
   cpp::Routine routine;  // in terms of memory: see layout.h
   // What its branches, loops and calls call, callees first; their inputs are all arguments.
   std::vector<cpp::Routine> functions;
   std::map<size_t, Layout> layouts;
+  std::map<size_t, Choice> choices;  // by value
   std::vector<Kernel> prepare, run;
   std::vector<bool> frozen;      // by value: known at preparation, packed weights included
   std::vector<Home> homes;       // by value
   std::vector<int64_t> offsets;  // by value: bytes, in the arena or in what is prepared
+  // By value that is written over another one, in its memory: which.
+  std::map<size_t, size_t> in_place;
   int64_t arena_bytes = 0, prepared_bytes = 0;
-  // What all values in the arena take together, and those that live at the same time at most.
+  // What all values in the arena take together, and those that live at the same time at most, what
+  // is written in place counted once.
   int64_t sum_bytes = 0, least_bytes = 0;
 };
 
@@ -78,9 +87,11 @@ struct PlanOptions {
   // transformed in each call, 4/9 (F(2x2)) to 1/4 (F(4x4)) as large: Stable Diffusion's UNet
   // has 3.6 GB of packed weights instead of 4.3, and takes 1 % longer.
   int64_t winograd_bytes = int64_t{64} << 20;
+  Choices choices = {};
 };
 
-// UserError that lists all operations there is no code for.
+// UserError that lists all operations there is no code for; and for a choice that cannot be: which,
+// and why not.
 Plan plan_of(const composit::Graph& graph, const PlanOptions& options = {});
 
 std::string print(const Plan& plan);

@@ -1,49 +1,84 @@
 // A plan as text.
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <set>
+
+#include "flashlight/mosaic/buffers.h"
+#include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/kernel_writer.h"
 
 namespace flashlight::mosaic {
 namespace {
 
-// "conv2d, relu (layer1.0)".
-std::string steps_of(const Plan& plan, const Kernel& kernel) {
-  std::string operations, module;
-  for (const size_t step : kernel.steps) {
-    const std::string name = operation_name(plan, step);
-    if (operations.find(name) == std::string::npos)
-      operations += (operations.empty() ? "" : ", ") + name;
-    module = cpp::origin_of(plan.routine.steps[step]).module;
-  }
-  return operations + (module.empty() ? "" : " (" + module + ")");
-}
+double megabytes(int64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
 
-std::string division_of(const Kernel& kernel) {
-  if (kernel.form != Kernel::Form::loops) return "";
-  return kernel.trips > 0 ? fmt::format(", threads divide {} rounds", kernel.trips)
-                          : ", one thread";
-}
+class Printer {
+ public:
+  explicit Printer(const Plan& plan) : plan_(plan), names_(value_names(plan.routine)) {}
 
-std::string lines(const Plan& plan, const std::vector<Kernel>& kernels) {
-  std::string text;
-  for (const Kernel& kernel : kernels) {
-    if (kernel.form == Kernel::Form::border)
-      text += fmt::format("  zeros around {}\n", plan.routine.values[kernel.value].name);
-    else
-      text += fmt::format("  {:<44} {}{}\n", write_kernel(plan, kernel).name,
-                          steps_of(plan, kernel), division_of(kernel));
+  std::string run() const {
+    return fmt::format(
+        "prepare, {:.1f} MB\n{}\nrun, {:.1f} MB for {:.1f} MB of values, at least {:.1f} MB\n{}",
+        megabytes(plan_.prepared_bytes), kernels(plan_.prepare), megabytes(plan_.arena_bytes),
+        megabytes(plan_.sum_bytes), megabytes(plan_.least_bytes), kernels(plan_.run));
   }
-  return text;
-}
+
+ private:
+  std::string kernels(const std::vector<Kernel>& list) const {
+    std::string text;
+    for (size_t i = 0; i < list.size(); ++i)
+      text += list[i].form == Kernel::Form::border
+                  ? fmt::format("{:>5}  zeros around {}\n", i, names_[list[i].value])
+                  : kernel(i, list[i]);
+    return text;
+  }
+
+  std::string kernel(size_t number, const Kernel& kernel) const {
+    const Description one = describe(plan_, kernel);
+    std::string text = fmt::format("{:>5}  {}{}\n", number, write_kernel(plan_, kernel).name,
+                                   modules(one.operations));
+    const auto line = [&](const std::string& what) {
+      if (!what.empty()) text += "         " + what + "\n";
+    };
+    line(one.loops);
+    if (one.operations.size() > 1) line("fuses " + names_of(one.operations));
+    if (one.flops > 0) line(work_of(one));
+    if (kernel.factor) line("columns are multiplied by " + names_[*kernel.factor]);
+    for (const size_t value : written(plan_, kernel)) line(memory(value));
+    if (!kernel.ends.empty()) line("ends here: " + kernel.ends);
+    return text;
+  }
+
+  // Where they stand in the model: "(layer1.0.conv1, layer1.0.bn1)".
+  static std::string modules(const std::vector<cpp::Origin>& operations) {
+    std::vector<std::string> list;
+    for (const cpp::Origin& one : operations)
+      if (!one.module.empty() && std::find(list.begin(), list.end(), one.module) == list.end())
+        list.push_back(one.module);
+    return list.empty() ? "" : fmt::format("  ({})", fmt::join(list, ", "));
+  }
+
+  // "writes relu_3 [56, 56, 64] at 401408 over add_2, which is read by 2: conv2d, add".
+  std::string memory(size_t value) const {
+    const cpp::Value& one = plan_.routine.values[value];
+    std::vector<int64_t> sizes;
+    for (const composit::Dim& size : one.type.sizes) sizes.push_back(size.value());
+    std::string text = fmt::format("writes {} [{}]", names_[value], fmt::join(sizes, ", "));
+    if (plan_.homes[value] == Home::arena) text += fmt::format(" at {}", plan_.offsets[value]);
+    if (const auto operand = plan_.in_place.find(value); operand != plan_.in_place.end())
+      text += " over " + names_[operand->second];
+    if (one.role == cpp::Role::result) return text + ", a result";
+    const auto reason = plan_.routine.kept.find(value);
+    return reason == plan_.routine.kept.end() ? text : text + ", which " + reason->second;
+  }
+
+  const Plan& plan_;
+  const std::vector<std::string> names_;
+};
 
 }  // namespace
 
-std::string print(const Plan& plan) {
-  return fmt::format(
-      "prepare, {:.1f} MB\n{}run, {:.1f} MB for {:.1f} MB of values, at least {:.1f} MB\n{}",
-      static_cast<double>(plan.prepared_bytes) * 1e-6, lines(plan, plan.prepare),
-      static_cast<double>(plan.arena_bytes) * 1e-6, static_cast<double>(plan.sum_bytes) * 1e-6,
-      static_cast<double>(plan.least_bytes) * 1e-6, lines(plan, plan.run));
-}
+std::string print(const Plan& plan) { return Printer(plan).run(); }
 
 }  // namespace flashlight::mosaic

@@ -49,9 +49,8 @@ int thread_count(int threads) {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
-Prepared prepare(const Plan& plan, const Source& source, const cpp::Ports& ports,
-                 const toolchain::Library& library, const std::vector<Array>& weights,
-                 int threads) {
+Prepared prepare(const Plan& plan, const Source& source, const toolchain::Library& library,
+                 const std::vector<Array>& weights, int threads) {
   Prepared prepared = {fl::allocate(static_cast<std::size_t>(plan.prepared_bytes)), {}};
   std::vector<Array> kept;  // until the end of preparation
   std::vector<const void*> pointers;
@@ -60,11 +59,11 @@ Prepared prepare(const Plan& plan, const Source& source, const cpp::Ports& ports
     const size_t input = source.weights[i];
     const bool frozen = !array.defined() && plan.frozen[plan.routine.inputs[input]];
     if (frozen && input < weights.size() && weights[input].defined()) {
-      ports.check(input, weights[input]);
+      plan.ports.check(input, weights[input]);
       array = weights[input].contiguous();
     }
     if (frozen && !array.defined())
-      throw UserError("[" + source.name + "] '" + ports.input_names[input] +
+      throw UserError("[" + source.name + "] '" + plan.ports.input_names[input] +
                       "' has no value to be compiled with");
     pointers.push_back(array.defined() ? array.data() : nullptr);
     kept.push_back(array);

@@ -1,7 +1,7 @@
 // What is done with weights once: the function `prepare` of a program, run here.
 //
 //   const toolchain::Library library = build({emit(plan, "bert")}, {});
-//   const Prepared prepared = prepare(plan, source, ports, library, weights, threads);
+//   const Prepared prepared = prepare(plan, source, library, weights, threads);
 //   prepared.memory.get();       // plan.prepared_bytes: packed panels, what depends on weights
 //   alone
 #pragma once
@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "flashlight/cpp/ports.h"
 #include "flashlight/cpp/runtime/arena.hpp"
 #include "flashlight/mosaic/emit.h"
 #include "flashlight/toolchain/library.h"
@@ -37,8 +36,7 @@ struct Prepared {
 
 // `weights`: by input of the graph. UserError where one that is frozen has no value, or one of
 // another type.
-Prepared prepare(const Plan& plan, const Source& source, const cpp::Ports& ports,
-                 const toolchain::Library& library, const std::vector<composit::Array>& weights,
-                 int threads);
+Prepared prepare(const Plan& plan, const Source& source, const toolchain::Library& library,
+                 const std::vector<composit::Array>& weights, int threads);
 
 }  // namespace flashlight::mosaic

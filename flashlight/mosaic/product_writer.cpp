@@ -38,9 +38,13 @@ class ProductWriter {
     const size_t result = product_.statement.stores[0].result;
     flat_.add(product_.left, "x");
     flat_.add(kernel_.packed, "panels");
+    const auto operand = plan_.in_place.find(result);
     for (const Expr& part : composit::parts_of({product_.statement.stores[0].value}))
-      if (part.kind() == ExprKind::load) flat_.add(part.number());
+      if (part.kind() == ExprKind::load &&
+          (operand == plan_.in_place.end() || part.number() != operand->second))
+        flat_.add(part.number());
     flat_.add(result, "y");
+    if (operand != plan_.in_place.end()) flat_.set_same_place(operand->second, result);
     Code body;
     if (kernel_.winograd > 0) {
       body = convolution();
@@ -48,7 +52,7 @@ class ProductWriter {
       body = offsets();
       body += product_.batch.empty() ? contraction() : over_batches(contraction());
     }
-    KernelText text = {name(), comment(), flat_.values(), true, "team"};
+    KernelText text = {name(), {}, flat_.values(), true, "team"};
     std::vector<std::string> parameters = flat_.parameters(result);
     if (product_.batch.empty()) {
       parameters.push_back("const fl::Upcoming& next");
@@ -98,21 +102,6 @@ class ProductWriter {
     return fmt::format("{}_{}_{}x{}x{}", form, operation_name(plan_, kernel_.steps[0]),
                        product_.size(product_.rows), product_.column_count(),
                        product_.size(product_.terms));
-  }
-
-  // Its extents, and how much that is.
-  Code comment() const {
-    const auto item =
-        static_cast<int64_t>(composit::item_size(plan_.routine.values[product_.right].type.dtype));
-    const int64_t rows = product_.size(product_.rows), columns = product_.column_count(),
-                  terms = product_.size(product_.terms), batch = product_.size(product_.batch);
-    const auto bytes =
-        static_cast<double>(batch * item * (rows * terms + columns * terms + rows * columns));
-    const auto work = static_cast<double>(product_.operations());
-    return cpp::comment(
-        fmt::format("{}{} rows x {} columns x {} terms: {:.1f} MFLOP, {:.0f} FLOP per byte",
-                    batch > 1 ? fmt::format("{} times ", batch) : "", rows, columns, terms,
-                    work * 1e-6, work / bytes));
   }
 
   // Offsets of all terms but the run inside.

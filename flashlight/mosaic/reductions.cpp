@@ -85,6 +85,7 @@ std::pair<Statement, Statement> split(cpp::Routine& routine, const Statement& st
     at.push_back(Expr::axis(i));
     old.push_back(Expr::axis(order[i]));
   }
+  routine.kept[value] = "are sums of rows, in the order of memory, that are summed up behind it";
   routine.values.push_back(
       {composit::tensor_type(dtype, sizes), cpp::Role::temporary, "row_sums", {}});
   Statement first = statement;

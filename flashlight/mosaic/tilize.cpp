@@ -1,9 +1,12 @@
 #include "flashlight/mosaic/tilize.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <set>
 
 #include "composit/ad/affine.h"
+#include "composit/ir/error.h"
 #include "flashlight/cpp/contraction.h"
 #include "flashlight/cpp/statement.h"
 #include "flashlight/mosaic/product.h"
@@ -28,13 +31,15 @@ bool contains(const Axes& axes, size_t axis) {
 
 class Tilizer {
  public:
-  Tilizer(cpp::Routine& routine, const std::function<bool(size_t)>& is_frozen)
-      : routine_(routine), is_frozen_(is_frozen) {}
+  Tilizer(cpp::Routine& routine, const std::function<bool(size_t)>& is_frozen,
+          const std::map<size_t, Choice>& choices)
+      : routine_(routine), is_frozen_(is_frozen), choices_(choices) {}
 
   std::map<size_t, Layout> run() {
     find_free();
     copy_padded_inputs();
     find_free();
+    set_chosen();
     for (const cpp::Step& step : routine_.steps)
       if (const auto* nest = std::get_if<cpp::Nest>(&step)) vote(nest->statement);
     elect();
@@ -43,6 +48,8 @@ class Tilizer {
     for (cpp::Step& step : routine_.steps)
       if (auto* nest = std::get_if<cpp::Nest>(&step)) add_border(nest->statement);
     set_rows_apart();
+    while (hand_on_apart()) {
+    }
     std::erase_if(layouts_, [&](const auto& one) {
       return one.second == row_major(routine_.values[one.first].type);
     });
@@ -78,6 +85,31 @@ class Tilizer {
     return Sides{*contraction};
   }
 
+  // ---- choices ----------------------------------------------------------------------------------
+
+  void set_chosen() {
+    for (const auto& [value, choice] : choices_) {
+      if (choice.order.empty() && !choice.apart) continue;
+      const std::string what = "[mosaic] layout of '" + routine_.values[value].name + "': ";
+      if (!free_[value])
+        throw composit::UserError(what + "it is the caller's memory, or that of a call");
+      Axes sorted = choice.order, order = row_major(routine_.values[value].type).order;
+      std::sort(sorted.begin(), sorted.end());
+      if (!choice.order.empty() && sorted != order)
+        throw composit::UserError(
+            fmt::format("{}expected an order of dimensions 0 to {}, received {}", what,
+                        static_cast<int64_t>(order.size()) - 1, fmt::join(choice.order, " ")));
+      if (!choice.order.empty()) order = choice.order;
+      if (order.empty()) throw composit::UserError(what + "it is one number");
+      // Without a choice of the order, products still vote for it.
+      if (!choice.order.empty()) set_order(value, order);
+    }
+  }
+  std::optional<int64_t> chosen_apart(size_t value) const {
+    const auto choice = choices_.find(value);
+    return choice == choices_.end() ? std::nullopt : choice->second.apart;
+  }
+
   // ---- order ------------------------------------------------------------------------------------
 
   // Dimensions of an access whose index is one of `axes`, in the order of the axes, innermost.
@@ -104,7 +136,7 @@ class Tilizer {
 
   void elect() {
     for (const auto& [value, orders] : votes_) {
-      if (!free_[value]) continue;
+      if (!free_[value] || layouts_.contains(value)) continue;
       const auto most =
           std::max_element(orders.begin(), orders.end(),
                            [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -236,6 +268,8 @@ class Tilizer {
     nest.statement.stores.push_back(
         {routine_.values.size(), at, Expr::load(value, from.type.dtype, at)});
     nest.statement = cpp::simplified(std::move(nest.statement));
+    routine_.kept[routine_.values.size()] =
+        "has zeros around it, which the caller's memory has not";
     routine_.values.push_back({from.type, Role::temporary, from.name, {}});
     return nest;
   }
@@ -264,13 +298,18 @@ class Tilizer {
   // ---- pitch ------------------------------------------------------------------------------------
 
   void set_rows_apart() {
+    for (const auto& [value, choice] : choices_) {
+      if (!choice.apart) continue;
+      if (!layouts_.contains(value)) set_order(value, row_major(routine_.values[value].type).order);
+      layouts_[value].apart = *choice.apart;
+    }
     for (const cpp::Step& step : routine_.steps) {
       const auto* nest = std::get_if<cpp::Nest>(&step);
       const auto sides = nest != nullptr ? sides_of(nest->statement) : std::nullopt;
       if (!sides) continue;
       const size_t value = sides->rows().number();
       const composit::Type& type = routine_.values[value].type;
-      if (!free_[value] || type.rank() < 2) continue;
+      if (!free_[value] || type.rank() < 2 || chosen_apart(value)) continue;
       if (!layouts_.contains(value)) set_order(value, row_major(type).order);
       Layout& layout = layouts_[value];
       const size_t innermost = layout.order.back();
@@ -281,8 +320,41 @@ class Tilizer {
     }
   }
 
+  // What is read where something is written has rows as far apart: one may be written over the
+  // other then.
+  bool hand_on_apart() {
+    bool changed = false;
+    for (const cpp::Step& step : routine_.steps) {
+      const auto* nest = std::get_if<cpp::Nest>(&step);
+      if (nest == nullptr) continue;
+      const composit::Store& store = nest->statement.stores[0];
+      for (const Expr& part : composit::parts_of({store.value}))
+        if (part.kind() == ExprKind::load && are_same(part.arguments(), store.at))
+          changed |= set_equally_apart(part.number(), store.result);
+    }
+    return changed;
+  }
+  static bool are_same(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const Expr& x, const Expr& y) { return x.same(y); });
+  }
+  bool set_equally_apart(size_t a, size_t b) {
+    const composit::Type &type = routine_.values[a].type, &other = routine_.values[b].type;
+    if (!free_[a] || !free_[b] || chosen_apart(a) || chosen_apart(b) || type.dtype != other.dtype ||
+        type.sizes != other.sizes || (!layouts_.contains(a) && !layouts_.contains(b)))
+      return false;
+    for (const size_t value : {a, b})
+      if (!layouts_.contains(value)) set_order(value, row_major(type).order);
+    Layout &x = layouts_[a], &y = layouts_[b];
+    const int64_t apart = std::max(x.apart, y.apart);
+    if (x.apart == y.apart || x.order != y.order || has_border(x) || has_border(y)) return false;
+    x.apart = y.apart = apart;
+    return true;
+  }
+
   cpp::Routine& routine_;
   const std::function<bool(size_t)>& is_frozen_;
+  const std::map<size_t, Choice>& choices_;
   std::vector<bool> free_;
   std::map<size_t, std::map<Axes, int64_t>> votes_;
   std::map<size_t, Layout> layouts_;
@@ -291,8 +363,9 @@ class Tilizer {
 }  // namespace
 
 std::map<size_t, Layout> tilize(cpp::Routine& routine,
-                                const std::function<bool(size_t value)>& is_frozen) {
-  return Tilizer(routine, is_frozen).run();
+                                const std::function<bool(size_t value)>& is_frozen,
+                                const std::map<size_t, Choice>& choices) {
+  return Tilizer(routine, is_frozen, choices).run();
 }
 
 }  // namespace flashlight::mosaic

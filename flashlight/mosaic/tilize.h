@@ -12,13 +12,16 @@
 #include <map>
 
 #include "flashlight/cpp/program.h"
+#include "flashlight/mosaic/choices.h"
 #include "flashlight/mosaic/layout.h"
 
 namespace flashlight::mosaic {
 
 // The layouts of values that are not row-major and tight. Nests that copy what the caller gave into
-// another layout are inserted.
+// another layout are inserted. `choices`: by value, an order and distance of rows that it gets in
+// any case; UserError where it cannot.
 std::map<size_t, Layout> tilize(cpp::Routine& routine,
-                                const std::function<bool(size_t value)>& is_frozen);
+                                const std::function<bool(size_t value)>& is_frozen,
+                                const std::map<size_t, Choice>& choices = {});
 
 }  // namespace flashlight::mosaic

@@ -20,10 +20,17 @@ struct EmitArguments {
   std::string backend = "cpp";
   // Of cpp: "aten", where operations without a definition may become calls of LibTorch, or empty.
   std::string link;
-  bool plan = false;  // of mosaic: kernels and what is fused in them, instead of the C++
 };
 // The C++ that the capture becomes.
 int emit(const EmitArguments& arguments, std::ostream& out);
+struct PlanArguments {
+  std::string folder;
+  std::string choices;  // a file of decisions (flashlight/mosaic/choices.h), or empty
+  std::string arena;    // draws the arena over time into this .svg
+  std::string graph;    // draws the kernels, coloured by place, into this .svg, .dot or .gv
+};
+// What mosaic does with the capture: prints its kernels, unless it draws them.
+int plan(const PlanArguments& arguments, std::ostream& out);
 // Compiles it, runs the saved example and compares with the saved results.
 int run(const std::string& folder, std::ostream& out);
 struct CompileArguments {

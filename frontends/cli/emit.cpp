@@ -4,7 +4,6 @@
 #include <ostream>
 
 #include "composit/io/saved_capture.h"
-#include "composit/ir/error.h"
 #include "flashlight/cpp/backend.h"
 #include "frontends/cli/commands.h"
 
@@ -17,10 +16,9 @@ int emit(const EmitArguments& arguments, std::ostream& out) {
   if (arguments.backend == "mosaic") {
     const flashlight::mosaic::Plan plan =
         flashlight::mosaic::plan_of(capture.graph, {.name = name});
-    out << (arguments.plan ? print(plan) : flashlight::mosaic::emit(plan, name).text);
+    out << flashlight::mosaic::emit(plan, name).text;
     return 0;
   }
-  if (arguments.plan) throw composit::UserError("[emit] --plan: only --backend mosaic has plans");
   flashlight::cpp::LowerOptions options;
   options.name = name;
   if (!arguments.link.empty()) options.aten = flashlight::cpp::aten_schemas(capture.schemas);

@@ -1,4 +1,4 @@
-// The command line: `flashlight show|list|diff|check|emit|run|compile FOLDER`,
+// The command line: `flashlight show|list|diff|check|emit|run|plan|compile FOLDER`,
 // `flashlight import FILE`, `flashlight ops|passes|env`. See `flashlight --help`.
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -47,7 +47,6 @@ CLI::App* add_emit(CLI::App& app, cli::EmitArguments& arguments) {
   command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
   add_backend(command, arguments.backend);
   add_link(command, arguments.link);
-  command->add_flag("--plan", arguments.plan, "of mosaic: its kernels instead");
   return command;
 }
 
@@ -67,6 +66,18 @@ CLI::App* add_compile(CLI::App& app, cli::CompileArguments& arguments) {
                     "of mosaic: convolutions keep the sums of the graph");
   command->add_option("--march", arguments.march,
                       "of mosaic: the processor to prepare weights for; this one if left out");
+  return command;
+}
+
+CLI::App* add_plan(CLI::App& app, cli::PlanArguments& arguments) {
+  CLI::App* command = app.add_subcommand(
+      "plan", "print the kernels that mosaic makes of the capture, and what is fused where");
+  command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
+  command->add_option("--choices", arguments.choices,
+                      "a file of decisions, as in 'relu_3: keep' or 'conv2d: winograd 0'");
+  command->add_option("--arena", arguments.arena, "draw memory over time into this .svg instead");
+  command->add_option("--graph", arguments.graph,
+                      "draw kernels in the colours of their memory into this .svg or .dot instead");
   return command;
 }
 
@@ -108,6 +119,8 @@ int main(int argc, char** argv) {
   CLI::App* run = add_command(
       app, "run", "compile the capture, run the saved example, compare with the saved results",
       arguments);
+  cli::PlanArguments plan_arguments;
+  CLI::App* plan = add_plan(app, plan_arguments);
   cli::CompileArguments compile_arguments;
   CLI::App* compile = add_compile(app, compile_arguments);
   cli::ImportArguments import_arguments;
@@ -123,6 +136,7 @@ int main(int argc, char** argv) {
     if (*list) return cli::list(arguments.folder, arguments.weights, std::cout);
     if (*diff) return cli::diff(arguments.folder, arguments.other, std::cout);
     if (*emit) return cli::emit(emit_arguments, std::cout);
+    if (*plan) return cli::plan(plan_arguments, std::cout);
     if (*compile) return cli::compile(compile_arguments, std::cout);
     if (*import) return cli::import(import_arguments, std::cout);
     if (*run) return cli::run(arguments.folder, std::cout);

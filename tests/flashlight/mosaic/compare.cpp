@@ -44,6 +44,7 @@ std::vector<Compiled> compiled(const std::vector<Case>& cases, int threads,
   }
   CompileOptions build = {.threads = threads,
                           .freeze = options.freeze,
+                          .choices = options.choices,
                           .flags = {"-Wall", "-Wextra", "-Wconversion", "-Werror"}};
   build.flags.insert(build.flags.end(), options.flags.begin(), options.flags.end());
   std::vector<Compiled> all;

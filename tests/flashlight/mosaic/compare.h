@@ -24,6 +24,7 @@ struct Case {
 struct CompareOptions {
   double times = 4;  // the tolerance of a result's dtype
   bool freeze = true;
+  Choices choices = {};
   // Loops of generated code are short: what the compiler makes of them is no matter.
   std::vector<std::string> flags = {"-O1"};
 };

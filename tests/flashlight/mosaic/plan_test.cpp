@@ -212,63 +212,47 @@ TEST(MosaicLoops, rounds_that_may_meet_are_one_threads) {
   EXPECT_EQ(std::count(all.begin(), all.end(), 40), 0);
 }
 
-// ---- memory -------------------------------------------------------------------------------------
+// ---- the whole ----------------------------------------------------------------------------------
 
-Plan chain() {
-  Tensor x = given("x", {64, 96});
-  for (int i = 0; i < 6; ++i) {
-    const std::string name(1, static_cast<char>('a' + i));
-    const Tensor y = apply_one("aten::linear", {x, weight(name, {96, 96}, 0.1)});
-    x = i % 2 == 0 ? relu(y) : relu(y) + x;
-  }
-  return plan_of(case_of("", {softmax(x, 0).lazy()}).graph);
-}
-
-TEST(MosaicPlan, memory_is_used_again) {
-  const Plan plan = chain();
-  EXPECT_LT(plan.arena_bytes, plan.sum_bytes / 2);
-  EXPECT_GE(plan.arena_bytes, plan.least_bytes);
-  EXPECT_LE(static_cast<double>(plan.arena_bytes), 1.02 * static_cast<double>(plan.least_bytes));
-}
-
-// No two values that live at the same time share bytes; as the kernels touch them.
 TEST(MosaicPlan, prints) {
   const Tensor x = given("x", {1, 8, 9, 9}), w = weight("w", {8, 8, 3, 3});
   const auto optional = ArgumentValue();
   const Tensor y = relu(apply_one("aten::convolution", {x, w, optional, Ints{1, 1}, Ints{1, 1},
                                                         Ints{1, 1}, false, Ints{0, 0}, 1}));
   const std::string text = print(plan_of(test::case_of("", {y.lazy()}).graph));
-  for (const char* part : {"prepare, ", "pack_8x72", "zeros around x", "threads divide 9 rounds",
-                           "convolution_relu_81x8x72", "at least"})
+  for (const char* part :
+       {"prepare, ", "pack_8x72", "zeros around x", "for 9 (threads) { copy: for 9, for 8 }",
+        "which has zeros around it", "ends here: a product follows", "convolution_relu_81x8x72",
+        "9 x 9 rows x 8 columns x 3 x 3 x 8 terms", "fuses convolution, relu", "FLOP per byte",
+        "a result", "at least"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
-TEST(MosaicPlan, values_do_not_overlap) {
-  const Plan plan = chain();
-  const size_t values = plan.routine.values.size();
-  std::vector<size_t> first(values, plan.run.size()), last(values, 0);
-  for (size_t kernel = 0; kernel < plan.run.size(); ++kernel) {
-    std::vector<size_t> touched;
-    for (const size_t step : plan.run[kernel].steps) {
-      for (const size_t value : cpp::reads(plan.routine.steps[step])) touched.push_back(value);
-      for (const size_t value : cpp::writes(plan.routine.steps[step])) touched.push_back(value);
-    }
-    for (const size_t value : touched) {
-      first[value] = std::min(first[value], kernel);
-      last[value] = std::max(last[value], kernel);
-    }
-  }
-  size_t placed = 0;
-  for (size_t a = 0; a < values; ++a)
-    for (size_t b = a + 1; b < values; ++b) {
-      if (plan.homes[a] != Home::arena || plan.homes[b] != Home::arena) continue;
-      if (last[a] < first[b] || last[b] < first[a]) continue;
-      const int64_t a_end = plan.offsets[a] + plan.routine.values[a].type.nbytes(),
-                    b_end = plan.offsets[b] + plan.routine.values[b].type.nbytes();
-      EXPECT_TRUE(a_end <= plan.offsets[b] || b_end <= plan.offsets[a]) << a << " and " << b;
-      ++placed;
-    }
-  EXPECT_GT(placed, 0);
+// Why what is written is memory, for each reason there is.
+TEST(MosaicPlan, says_why_the_next_operation_is_not_fused) {
+  const Tensor x = given("x", {20, 40}), w = weight("w", {40, 40}), v = weight("v", {40, 40});
+  const auto says = [](const Tensor& y, const std::string& reason) {
+    const std::string text = print(plan_of(test::case_of("", {y.lazy()}).graph));
+    EXPECT_NE(text.find(reason), std::string::npos) << reason << " in\n" << text;
+  };
+  says(matmul(exp(x), w), "which is a side of a product, which tiles read from memory");
+  says(matmul(relu(matmul(x, w)), v), "which is needed whole by mm");
+  says(softmax(matmul(x, w), 1), "which is read by 2: amax, exp");
+  says(cat({matmul(x, w), x}, 0) + 1.0, "which has parts that are written one by one");
+  says(slice(matmul(x, w), 0, 0, 7) * 2.0, "which is read in part, or in another order, by mul");
+  const Tensor y = x * x * x + x * 0.5 - 7.0;
+  says(matmul(y / sum(y, {1}, true), w), "ends here: a product follows");
+}
+
+// On top of the kernel: what it computes, its loops, how much that is.
+TEST(MosaicPlan, kernels_open_with_what_they_do) {
+  const Tensor x = given("x", {20, 40}), w = weight("w", {40, 33});
+  const Plan plan = plan_of(test::case_of("", {relu(matmul(softmax(x, 1), w)).lazy()}).graph);
+  const std::string text = emit(plan, "model").text;
+  for (const char* part :
+       {"// amax, sub, exp, sum, div\n// for 20 (threads) { amax: 40 terms; exp: for 40;",
+        "// mm, relu\n// 20 rows x 33 columns x 40 terms: strips", "FLOP per byte\nvoid "})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
 TEST(MosaicPlan, what_depends_on_weights_alone_is_prepared) {

@@ -85,14 +85,14 @@ TEST_P(CommandLineOfMosaic, takes_its_options) {
 }
 
 TEST_P(CommandLineOfMosaic, emits_text_and_plan) {
-  const auto emit = [&](std::vector<std::string> words) {
-    words.insert(words.begin(), {FLASHLIGHT_TEST_CLI, "emit", folder_ / "encoder"});
+  const auto printed = [&](const char* command, std::vector<std::string> words = {}) {
+    words.insert(words.begin(), {FLASHLIGHT_TEST_CLI, command, folder_ / "encoder"});
     return toolchain::run({words}).output;
   };
-  EXPECT_THAT(emit({"--backend", "mosaic"}), HasSubstr("fl::end_kernel(team, times, 1);"));
-  EXPECT_THAT(emit({"--backend", "mosaic", "--plan"}), HasSubstr("MB of values, at least"));
-  EXPECT_THAT(emit({"--plan"}), HasSubstr("only --backend mosaic has plans"));
-  EXPECT_THAT(emit({}), HasSubstr("void encoder(const Weights& weights"));
+  EXPECT_THAT(printed("emit", {"--backend", "mosaic"}),
+              HasSubstr("fl::end_kernel(team, times, 1);"));
+  EXPECT_THAT(printed("emit"), HasSubstr("void encoder(const Weights& weights"));
+  EXPECT_THAT(printed("plan"), HasSubstr("MB of values, at least"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, CommandLineOfMosaic, testing::Values(test::Backend::mosaic),

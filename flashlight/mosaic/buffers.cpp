@@ -1,0 +1,225 @@
+#include "flashlight/mosaic/buffers.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "composit/ir/error.h"
+#include "flashlight/mosaic/describe.h"
+#include "flashlight/mosaic/in_place.h"
+#include "flashlight/mosaic/loops_writer.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+
+std::string name_of(const Plan& plan, size_t value) { return value_names(plan.routine)[value]; }
+int64_t bytes(const Plan& plan, size_t value) { return plan.routine.values[value].type.nbytes(); }
+
+void find_homes(Plan& plan) {
+  const size_t count = plan.routine.values.size();
+  std::vector<size_t> kernels(count, 0);
+  for (const auto* list : {&plan.prepare, &plan.run})
+    for (const Kernel& kernel : *list) {
+      std::set<size_t> once;
+      for (const size_t value : touched(plan, kernel))
+        if (once.insert(value).second) ++kernels[value];
+    }
+  plan.homes.assign(count, Home::caller);
+  for (size_t i = 0; i < count; ++i) {
+    if (plan.routine.values[i].role != cpp::Role::temporary) continue;
+    plan.homes[i] = plan.frozen[i] ? Home::prepared : kernels[i] <= 1 ? Home::kernel : Home::arena;
+  }
+}
+
+// What one thread does alone has its temporaries in the arena.
+void add_scratch(Plan& plan) {
+  for (Kernel& kernel : plan.run) {
+    if (kernel.form != Kernel::Form::loops || kernel.trips > 0) continue;
+    const int64_t size = scratch_bytes(plan, kernel);
+    if (size == 0) continue;
+    kernel.scratch = plan.routine.values.size();
+    plan.routine.values.push_back({composit::tensor_type(composit::DType::uint8, {size}),
+                                   cpp::Role::temporary,
+                                   "scratch",
+                                   {}});
+    plan.homes.push_back(Home::arena);
+  }
+}
+
+// By value; nothing for one that is not in the arena.
+std::vector<std::optional<cpp::Lifetime>> lifetimes(const Plan& plan) {
+  std::vector<std::optional<cpp::Lifetime>> lives(plan.routine.values.size());
+  for (size_t kernel = 0; kernel < plan.run.size(); ++kernel)
+    for (const size_t value : touched(plan, plan.run[kernel])) {
+      if (plan.homes[value] != Home::arena || bytes(plan, value) == 0) continue;
+      if (!lives[value]) lives[value] = {bytes(plan, value), kernel, kernel};
+      lives[value]->last = kernel;
+    }
+  return lives;
+}
+
+bool has_own_place(const Plan& plan, size_t value) {
+  const auto choice = plan.choices.find(value);
+  return choice != plan.choices.end() && (choice->second.own_place || choice->second.offset);
+}
+
+// A value that is first written by the kernel that is the last to read another one takes its place,
+// where the form of the kernel allows it.
+void find_in_place(Plan& plan) {
+  const auto lives = lifetimes(plan);
+  std::set<size_t> taken;
+  for (size_t number = 0; number < plan.run.size(); ++number) {
+    const Kernel& kernel = plan.run[number];
+    const std::vector<size_t> values = touched(plan, kernel);
+    for (const size_t result : values) {
+      if (!lives[result] || lives[result]->first != number || plan.in_place.contains(result) ||
+          has_own_place(plan, result))
+        continue;
+      for (const size_t operand : values) {
+        const bool dies = lives[operand] && lives[operand]->last == number &&
+                          lives[operand]->first < number && !taken.contains(operand);
+        if (!dies || !may_overwrite(plan, kernel, result, operand)) continue;
+        plan.in_place[result] = operand;
+        taken.insert(operand);
+        break;
+      }
+    }
+  }
+}
+
+// What values have one after the other.
+std::vector<Buffer> chains(const Plan& plan) {
+  const auto lives = lifetimes(plan);
+  std::map<size_t, size_t> next;
+  for (const auto& [result, operand] : plan.in_place) next[operand] = result;
+  std::vector<Buffer> buffers;
+  for (size_t value = 0; value < lives.size(); ++value) {
+    if (!lives[value] || plan.in_place.contains(value)) continue;
+    Buffer buffer = {{value}, {lives[value]->first}, *lives[value]};
+    if (const auto choice = plan.choices.find(value); choice != plan.choices.end())
+      buffer.life.offset = choice->second.offset;
+    for (auto more = next.find(value); more != next.end(); more = next.find(more->second)) {
+      buffer.values.push_back(more->second);
+      buffer.starts.push_back(lives[more->second]->first);
+      buffer.life.last = lives[more->second]->last;
+    }
+    buffers.push_back(std::move(buffer));
+  }
+  return buffers;
+}
+
+void place_values(Plan& plan) {
+  plan.offsets.assign(plan.routine.values.size(), 0);
+  plan.prepared_bytes = plan.sum_bytes = 0;
+  for (size_t i = 0; i < plan.homes.size(); ++i) {
+    if (plan.homes[i] != Home::prepared) continue;
+    plan.offsets[i] = plan.prepared_bytes;
+    plan.prepared_bytes += (bytes(plan, i) + kLineBytes - 1) / kLineBytes * kLineBytes;
+  }
+  const std::vector<Buffer> buffers = chains(plan);
+  std::vector<cpp::Lifetime> lives;
+  for (const Buffer& buffer : buffers) {
+    if (buffer.life.offset.value_or(0) % cpp::kArenaAlignment != 0)
+      throw composit::UserError(fmt::format("[mosaic] '{}' at {}: expected a multiple of {}",
+                                            name_of(plan, buffer.values[0]), *buffer.life.offset,
+                                            cpp::kArenaAlignment));
+    lives.push_back(buffer.life);
+  }
+  const std::vector<int64_t> offsets = cpp::place(lives);
+  for (size_t i = 0; i < buffers.size(); ++i)
+    for (const size_t value : buffers[i].values) {
+      plan.offsets[value] = offsets[i];
+      plan.sum_bytes += bytes(plan, value);
+    }
+  plan.arena_bytes = cpp::arena_size(lives, offsets);
+  plan.least_bytes = cpp::least_size(lives, 1);
+}
+
+}  // namespace
+
+std::vector<size_t> touched(const Plan& plan, const Kernel& kernel) {
+  std::vector<size_t> values;
+  if (kernel.attention) {
+    values = kernel.attention->reads;
+    values.push_back(kernel.attention->result);
+    return values;
+  }
+  for (const size_t step : kernel.steps) {
+    if (kernel.form == Kernel::Form::product) break;
+    for (const size_t value : cpp::reads(plan.routine.steps[step])) values.push_back(value);
+    for (const size_t value : cpp::writes(plan.routine.steps[step])) values.push_back(value);
+  }
+  if (kernel.form == Kernel::Form::product) {
+    const composit::Store& store = kernel.product->statement.stores[0];
+    values = {kernel.product->left, store.result};
+    for (const composit::Expr& part : composit::parts_of({store.value}))
+      if (part.kind() == composit::ExprKind::load) values.push_back(part.number());
+  }
+  if (kernel.form == Kernel::Form::pack) values.push_back(kernel.product->right);
+  if (kernel.factor) values.push_back(*kernel.factor);
+  if (kernel.product) values.push_back(kernel.packed);
+  if (kernel.form == Kernel::Form::border) values.push_back(kernel.value);
+  if (kernel.scratch) values.push_back(*kernel.scratch);
+  return values;
+}
+
+std::vector<size_t> written(const Plan& plan, const Kernel& kernel) {
+  if (kernel.form == Kernel::Form::pack) return {kernel.packed};
+  if (kernel.form == Kernel::Form::border) return {kernel.value};
+  if (kernel.attention) return {kernel.attention->result};
+  std::vector<size_t> list;
+  for (const size_t step : kernel.steps)
+    for (const size_t value : cpp::writes(plan.routine.steps[step]))
+      if (plan.homes[value] != Home::kernel &&
+          std::find(list.begin(), list.end(), value) == list.end())
+        list.push_back(value);
+  return list;
+}
+
+std::vector<Buffer> buffers_of(const Plan& plan) {
+  std::vector<Buffer> buffers = chains(plan);
+  std::stable_sort(buffers.begin(), buffers.end(), [&](const Buffer& a, const Buffer& b) {
+    const int64_t x = plan.offsets[a.values[0]], y = plan.offsets[b.values[0]];
+    return x != y ? x < y : a.life.first < b.life.first;
+  });
+  return buffers;
+}
+
+void plan_buffers(Plan& plan) {
+  find_homes(plan);
+  add_scratch(plan);
+  find_in_place(plan);
+  place_values(plan);
+  check_buffers(plan);
+}
+
+void check_buffers(const Plan& plan) {
+  const std::vector<Buffer> buffers = chains(plan);
+  const auto at = [&](const Buffer& one) { return plan.offsets[one.values[0]]; };
+  const auto name = [&](const Buffer& one) { return name_of(plan, one.values[0]); };
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const Buffer& a = buffers[i];
+    if (at(a) < 0 || at(a) + a.life.bytes > plan.arena_bytes)
+      throw composit::UserError(fmt::format("[mosaic] '{}' at {}: the arena has {} bytes", name(a),
+                                            at(a), plan.arena_bytes));
+    for (size_t j = i + 1; j < buffers.size(); ++j) {
+      const Buffer& b = buffers[j];
+      const bool meet = a.life.first <= b.life.last && b.life.first <= a.life.last;
+      if (meet && at(a) < at(b) + b.life.bytes && at(b) < at(a) + a.life.bytes)
+        throw composit::UserError(
+            fmt::format("[mosaic] '{}' at {} and '{}' at {} overlap while both are needed", name(a),
+                        at(a), name(b), at(b)));
+    }
+    for (const size_t value : a.values)
+      if (plan.offsets[value] != at(a))
+        throw composit::UserError(
+            fmt::format("[mosaic] '{}' is written over '{}', and lies elsewhere",
+                        name_of(plan, value), name(a)));
+  }
+}
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,107 @@
+#include "flashlight/mosaic/choices.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <charconv>
+#include <functional>
+#include <sstream>
+
+#include "composit/ir/error.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words words_of(const std::string& text) {
+  std::istringstream in(text);
+  Words words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+class Parser {
+ public:
+  Choices run(std::string_view text) {
+    std::istringstream in{std::string(text)};
+    for (std::string line; std::getline(in, line);) {
+      ++line_;
+      line = line.substr(0, line.find('#'));
+      if (words_of(line).empty()) continue;
+      const size_t colon = line.find(':');
+      const Words name = words_of(line.substr(0, colon));
+      if (colon == std::string::npos || name.size() != 1)
+        fail("expected 'name: choice, choice'", line);
+      for (const std::string& one : split(line.substr(colon + 1), ','))
+        choose(choices_[name[0]], words_of(one), one);
+    }
+    return std::move(choices_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& expected, const std::string& received) const {
+    throw composit::UserError(
+        fmt::format("[mosaic] line {}: {}, received '{}'", line_, expected, received));
+  }
+
+  std::vector<int64_t> numbers(const Words& words, const std::string& text) const {
+    std::vector<int64_t> list;
+    for (size_t i = 1; i < words.size(); ++i) {
+      int64_t number = 0;
+      const char* const end = words[i].data() + words[i].size();
+      const auto read = std::from_chars(words[i].data(), end, number);
+      if (read.ec != std::errc() || read.ptr != end || number < 0)
+        fail("expected numbers from 0 on", text);
+      list.push_back(number);
+    }
+    return list;
+  }
+  int64_t number(const Words& words, const std::string& text) const {
+    const std::vector<int64_t> list = numbers(words, text);
+    if (list.size() != 1) fail("expected one number behind '" + words[0] + "'", text);
+    return list[0];
+  }
+
+  void choose(Choice& choice, const Words& words, const std::string& text) const {
+    const auto is = [&](const Words& expected) { return words == expected; };
+    const std::string first = words.empty() ? "" : words[0];
+    if (is({"fuse"}) || is({"keep"}))
+      choice.fuse = first == "fuse";
+    else if (is({"new", "loops"}))
+      choice.new_loops = true;
+    else if (is({"one", "thread"}))
+      choice.one_thread = true;
+    else if (is({"own", "place"}))
+      choice.own_place = true;
+    else if (first == "order")
+      for (const int64_t one : numbers(words, text))
+        choice.order.push_back(static_cast<size_t>(one));
+    else if (first == "apart")
+      choice.apart = number(words, text);
+    else if (first == "at")
+      choice.offset = number(words, text);
+    else if (first == "winograd")
+      choice.winograd = static_cast<int>(number(words, text));
+    else
+      fail(
+          "expected fuse, keep, order NUMBERS, apart NUMBER, winograd NUMBER, new loops, one "
+          "thread, own place or at NUMBER",
+          text);
+  }
+
+  Choices choices_;
+  int line_ = 0;
+};
+
+}  // namespace
+
+Choices parse_choices(std::string_view text) { return Parser().run(text); }
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,37 @@
+// What somebody decides instead of the planner, by the names that print(plan) gives to values.
+//
+//   PlanOptions options = {.choices = parse_choices("conv2d_3: winograd 0\n"
+//                                                   "relu: keep, order 0 2 3 1, apart 16\n"
+//                                                   "gelu: fuse   # whatever it costs\n"
+//                                                   "softmax: one thread, own place, at 4096\n")};
+//
+// A value stands for the kernel that writes it, too. Names do not change with what is chosen.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flashlight::mosaic {
+
+struct Choice {
+  std::optional<bool> fuse = {};       // computed where it is read (fuse), or memory (keep)
+  std::vector<size_t> order = {};      // of its dimensions in memory, from the outside in
+  std::optional<int64_t> apart = {};   // elements behind each row that are nobody's
+  std::optional<int> winograd = {};    // its convolution: pixels of a tile, 2 or 4; 0: directly
+  bool new_loops = false;              // its kernel does not go on with the loops before it
+  bool one_thread = false;             // runs its kernel of loops
+  bool own_place = false;              // it is not written over another value
+  std::optional<int64_t> offset = {};  // "at": bytes in the arena, a multiple of 64
+  bool operator==(const Choice&) const = default;
+};
+using Choices = std::map<std::string, Choice>;  // by the value's name
+
+// A line per value, "name: choice, choice"; what stands behind a # is a comment. UserError with the
+// line's number and the choices there are.
+Choices parse_choices(std::string_view text);
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,199 @@
+#include "flashlight/mosaic/describe.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <set>
+
+#include "composit/ir/scope.h"
+#include "flashlight/cpp/literal.h"
+#include "flashlight/cpp/schedule.h"
+#include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/buffers.h"
+#include "flashlight/mosaic/loops_writer.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using cpp::Statement;
+
+// "56 x 56", from the outside in; "1" for none.
+std::string extents(const Product& product, const std::vector<size_t>& axes) {
+  std::vector<int64_t> list;
+  for (const size_t axis : axes) list.push_back(product.extent(axis));
+  return list.empty() ? "1" : fmt::format("{}", fmt::join(list, " x "));
+}
+
+std::string product_loops(const Kernel& kernel) {
+  const Product& product = *kernel.product;
+  const std::string panels =
+      fmt::format("{} columns x {} terms", product.column_count(), extents(product, product.terms));
+  if (kernel.form == Kernel::Form::pack) return panels + " in panels";
+  const std::string sizes = extents(product, product.rows) + " rows x " + panels;
+  const int64_t batch = product.size(product.batch);
+  const std::string tiles =
+      kernel.winograd > 0 ? fmt::format("Winograd's tiles of {0} x {0} pixels", kernel.winograd)
+      : batch > 1         ? "tiles of rows x a panel of columns"
+                          : "strips of rows x panels of columns, in tiles";
+  return (batch > 1 ? fmt::format("{} times (threads) ", batch) : "") + sizes + ": " + tiles;
+}
+
+std::string attention_loops(const Attention& attention) {
+  const Product& scores = attention.scores;
+  return fmt::format(
+      "{} heads x {} queries (threads), in blocks of keys: {} keys, {} wide, values {} wide",
+      scores.size(scores.batch), scores.extent(scores.rows[0]), scores.extent(*scores.columns),
+      scores.extent(scores.terms[0]), attention.results.extent(*attention.results.columns));
+}
+
+// "mean: for 32, 768 terms": what is inside of the loops that steps share.
+std::string step_loops(const cpp::Routine& routine, const cpp::Schedule& schedule, size_t number) {
+  const std::string name = cpp::short_name(cpp::origin_of(routine.steps[number]));
+  const auto* nest = std::get_if<cpp::Nest>(&routine.steps[number]);
+  if (nest == nullptr) return name;
+  const Statement& statement = nest->statement;
+  std::vector<std::string> loops, terms;
+  for (size_t i = schedule.shared[number]; i < schedule.order[number].size(); ++i)
+    loops.push_back(
+        fmt::format("for {}", statement.axes[schedule.order[number][i]].extent.value()));
+  for (const composit::Axis& axis : statement.axes)
+    if (axis.kind != composit::AxisKind::parallel)
+      terms.push_back(std::to_string(axis.extent.value()));
+  if (!terms.empty()) loops.push_back(fmt::format("{} terms", fmt::join(terms, " x ")));
+  return loops.empty() ? name : fmt::format("{}: {}", name, fmt::join(loops, ", "));
+}
+
+std::string nested(const cpp::Routine& routine, const cpp::Schedule& schedule,
+                   const std::vector<cpp::Item>& items, bool divided) {
+  std::vector<std::string> parts;
+  for (const cpp::Item& item : items)
+    parts.push_back(item.is_loop()
+                        ? fmt::format("for {}{} {{ {} }}", item.extent, divided ? " (threads)" : "",
+                                      nested(routine, schedule, item.body, false))
+                        : step_loops(routine, schedule, item.step));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+int64_t parallel_points(const Statement& statement) {
+  int64_t count = 1;
+  for (size_t axis = 0; axis < cpp::parallel_axes(statement); ++axis)
+    count *= statement.axes[axis].extent.value();
+  return count;
+}
+
+int64_t flops_of(const Statement& statement) {
+  int64_t inside = 0, behind = 0;
+  for (const auto* list : {&statement.body, &statement.combine})
+    for (const composit::Expr& x : *list) inside += cpp::cost_of(x).operations;
+  for (const composit::Store& store : statement.stores)
+    behind += cpp::cost_of(store.value).operations;
+  return cpp::iterations(statement) * inside + parallel_points(statement) * behind;
+}
+
+// Of a table that indices pick rows from, what they pick at most.
+int64_t bytes_of(const Plan& plan, const Kernel& kernel) {
+  std::set<size_t> values;
+  for (const size_t value : touched(plan, kernel)) values.insert(value);
+  int64_t most = kernel.form == Kernel::Form::loops ? 0 : INT64_MAX;
+  for (const size_t step : kernel.steps)
+    if (const auto* nest = std::get_if<cpp::Nest>(&plan.routine.steps[step]);
+        nest != nullptr && kernel.form == Kernel::Form::loops)
+      most += cpp::iterations(nest->statement);
+    else
+      most = INT64_MAX;
+  int64_t sum = 0;
+  for (const size_t value : values) {
+    const composit::Type& type = plan.routine.values[value].type;
+    const auto item = static_cast<int64_t>(composit::item_size(type.dtype));
+    if (plan.homes[value] != Home::kernel) sum += std::min(type.numel(), most) * item;
+  }
+  return sum;
+}
+
+void add_operations(const cpp::Step& step, std::vector<cpp::Origin>& operations) {
+  const auto add = [&](const cpp::Origin& one) {
+    if (std::find(operations.begin(), operations.end(), one) == operations.end())
+      operations.push_back(one);
+  };
+  if (const auto* nest = std::get_if<cpp::Nest>(&step))
+    for (const cpp::Origin& one : nest->fused) add(one);
+  add(cpp::origin_of(step));
+}
+
+// A comment, broken where lines are full.
+cpp::Code lines_of(std::string text) {
+  constexpr size_t kMost = cpp::kColumns - 3;  // behind "// "
+  cpp::Code code;
+  while (text.size() > kMost) {
+    const size_t space = text.rfind(' ', kMost);
+    if (space == std::string::npos) break;
+    code += cpp::comment(text.substr(0, space));
+    text.erase(0, space + 1);
+  }
+  if (!text.empty()) code += cpp::comment(text);
+  return code;
+}
+
+std::string amount(double x) {
+  return x >= 1e6   ? fmt::format("{:.1f} M", x * 1e-6)
+         : x >= 1e3 ? fmt::format("{:.1f} k", x * 1e-3)
+                    : fmt::format("{:.0f} ", x);
+}
+
+}  // namespace
+
+Description describe(const Plan& plan, const Kernel& kernel) {
+  Description one;
+  for (const size_t step : kernel.steps) add_operations(plan.routine.steps[step], one.operations);
+  one.bytes = bytes_of(plan, kernel);
+  if (kernel.attention) {
+    one.loops = attention_loops(*kernel.attention);
+    one.flops = kernel.attention->scores.operations() + kernel.attention->results.operations();
+  } else if (kernel.product) {
+    one.loops = product_loops(kernel);
+    if (kernel.form == Kernel::Form::product)
+      one.flops = kernel.product->operations() + flops_of(kernel.product->statement) -
+                  2 * cpp::iterations(kernel.product->statement);
+  } else if (kernel.form == Kernel::Form::loops) {
+    const cpp::Routine routine = routine_of(plan, kernel).routine;
+    const cpp::Schedule schedule = cpp::schedule_of(routine);
+    one.loops = nested(routine, schedule, schedule.items, kernel.trips > 0);
+    for (const cpp::Step& step : routine.steps)
+      if (const auto* nest = std::get_if<cpp::Nest>(&step)) one.flops += flops_of(nest->statement);
+  }
+  return one;
+}
+
+std::string names_of(const std::vector<cpp::Origin>& operations) {
+  std::vector<std::string> names;
+  for (const cpp::Origin& one : operations) {
+    const std::string name = cpp::short_name(one);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string work_of(const Description& one) {
+  return fmt::format(
+      "{}FLOP, {}B, {:.2g} FLOP per byte", amount(static_cast<double>(one.flops)),
+      amount(static_cast<double>(one.bytes)),
+      static_cast<double>(one.flops) / static_cast<double>(std::max<int64_t>(one.bytes, 1)));
+}
+
+cpp::Code comment_of(const Plan& plan, const Kernel& kernel) {
+  const Description one = describe(plan, kernel);
+  cpp::Code code = lines_of(names_of(one.operations));
+  code += lines_of(one.loops);
+  if (one.flops > 0) code += lines_of(work_of(one));
+  return code;
+}
+
+std::vector<std::string> value_names(const cpp::Routine& routine) {
+  std::set<std::string> taken;
+  std::vector<std::string> names;
+  for (const cpp::Value& value : routine.values)
+    names.push_back(composit::unused_name(cpp::identifier(value.name), taken));
+  return names;
+}
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,152 @@
+#include "flashlight/mosaic/in_place.h"
+
+#include <algorithm>
+
+#include "composit/ad/affine.h"
+#include "composit/ad/stores.h"
+#include "flashlight/cpp/schedule.h"
+#include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/loops_writer.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using composit::Expr;
+using composit::ExprKind;
+using cpp::Statement;
+
+std::vector<Expr> loads_of(const std::vector<Expr>& expressions, size_t value) {
+  std::vector<Expr> loads;
+  for (const Expr& part : composit::parts_of(expressions))
+    if (part.kind() == ExprKind::load && part.number() == value) loads.push_back(part);
+  return loads;
+}
+
+// Whether `value` is read where the store writes, and nowhere else; each place is written once.
+bool reads_own_place(const Statement& statement, const composit::Store& store, size_t value) {
+  const std::vector<Expr> loads = loads_of(cpp::expressions(statement), value);
+  const bool same = std::all_of(loads.begin(), loads.end(), [&](const Expr& load) {
+    return std::equal(load.arguments().begin(), load.arguments().end(), store.at.begin(),
+                      store.at.end(), [](const Expr& a, const Expr& b) { return a.same(b); });
+  });
+  composit::IndexAnalysis analysis(statement.axes);
+  return same && composit::injective(store.at, composit::store_axes(statement), analysis);
+}
+
+bool product_may(const Kernel& kernel, size_t result, size_t operand) {
+  const Statement& statement = kernel.product->statement;
+  return statement.stores[0].result == result &&
+         reads_own_place(statement, statement.stores[0], operand);
+}
+
+// Where steps of a kernel of loops run.
+struct Place {
+  size_t step;
+  std::vector<size_t> path;  // of items, to the innermost loop that it shares
+};
+void add_places(const std::vector<cpp::Item>& items, std::vector<size_t>& path,
+                std::vector<Place>& places) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!items[i].is_loop()) {
+      places.push_back({items[i].step, path});
+      continue;
+    }
+    path.push_back(i);
+    add_places(items[i].body, path, places);
+    path.pop_back();
+  }
+}
+
+class Loops {
+ public:
+  Loops(const cpp::Routine& routine, size_t result, size_t operand)
+      : routine_(routine),
+        result_(result),
+        operand_(operand),
+        schedule_(cpp::schedule_of(routine)) {
+    std::vector<size_t> path;
+    add_places(schedule_.items, path, places_);
+  }
+
+  bool run() const {
+    std::vector<size_t> writers, readers;  // numbers of places
+    for (size_t i = 0; i < places_.size(); ++i) {
+      if (has(cpp::writes(step(i)), operand_)) return false;
+      if (has(cpp::writes(step(i)), result_)) writers.push_back(i);
+      if (has(cpp::reads(step(i)), operand_)) readers.push_back(i);
+    }
+    if (writers.size() != 1 || statement(writers[0]) == nullptr) return false;
+    return writes_at_once(writers[0]) &&
+           std::all_of(readers.begin(), readers.end(), [&](size_t reader) {
+             return reader == writers[0] ? reads_before_it_writes(reader)
+                                         : stays_ahead(reader, writers[0]);
+           });
+  }
+
+ private:
+  static bool has(const std::vector<size_t>& values, size_t value) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+  }
+  const cpp::Step& step(size_t place) const { return routine_.steps[places_[place].step]; }
+  const Statement* statement(size_t place) const {
+    const auto* nest = std::get_if<cpp::Nest>(&step(place));
+    return nest == nullptr ? nullptr : &nest->statement;
+  }
+
+  // Whether nothing of the result is written before the nest computes it.
+  bool writes_at_once(size_t writer) const {
+    const Statement& one = *statement(writer);
+    return one.stores.size() == 1 && !one.stores[0].add && !one.domain.defined() &&
+           !cpp::has_axes(one, composit::AxisKind::scan);
+  }
+  bool reads_before_it_writes(size_t writer) const {
+    const Statement& one = *statement(writer);
+    return cpp::is_elementwise(one) && reads_own_place(one, one.stores[0], operand_);
+  }
+
+  // Whether a reader that stands before the writer keeps to the same part in each shared round.
+  bool stays_ahead(size_t reader, size_t writer) const {
+    if (reader > writer) return false;
+    const std::vector<size_t>&a = places_[reader].path, &b = places_[writer].path;
+    const auto shared = static_cast<size_t>(
+        std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+    if (shared > 0 && statement(reader) == nullptr) return false;
+    for (size_t depth = 0; depth < shared; ++depth)
+      if (!has_same_part(reader, writer, depth)) return false;
+    return true;
+  }
+  // Whether a dimension is the loop at `depth` in all accesses.
+  bool has_same_part(size_t reader, size_t writer, size_t depth) const {
+    const composit::Store& store = statement(writer)->stores[0];
+    const std::vector<Expr> loads = loads_of(cpp::expressions(*statement(reader)), operand_);
+    for (size_t dimension = 0; dimension < store.at.size(); ++dimension)
+      if (is_loop(store.at[dimension], writer, depth) &&
+          std::all_of(loads.begin(), loads.end(),
+                      [&](const Expr& load) { return is_loop(load[dimension], reader, depth); }))
+        return true;
+    return false;
+  }
+  bool is_loop(const Expr& index, size_t place, size_t depth) const {
+    return index.kind() == ExprKind::axis &&
+           index.number() == schedule_.order[places_[place].step][depth];
+  }
+
+  const cpp::Routine& routine_;
+  size_t result_, operand_;
+  cpp::Schedule schedule_;
+  std::vector<Place> places_;  // in the order of the text
+};
+
+}  // namespace
+
+bool may_overwrite(const Plan& plan, const Kernel& kernel, size_t result, size_t operand) {
+  const composit::Type &a = plan.routine.values[result].type,
+                       &b = plan.routine.values[operand].type;
+  if (a.dtype != b.dtype || a.sizes != b.sizes) return false;
+  if (kernel.form == Kernel::Form::product) return product_may(kernel, result, operand);
+  if (kernel.form != Kernel::Form::loops) return false;
+  const KernelRoutine one = routine_of(plan, kernel);
+  return Loops(one.routine, one.numbers.at(result), one.numbers.at(operand)).run();
+}
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,203 @@
+// What somebody decides instead of the planner: it is done, the results stay the same, and what
+// cannot be is refused.
+#include "flashlight/mosaic/choices.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "composit/ir/error.h"
+#include "composit/ops/functions.h"
+#include "flashlight/mosaic/buffers.h"
+#include "flashlight/mosaic/describe.h"
+#include "tests/flashlight/mosaic/compare.h"
+#include "tests/user_error.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using namespace composit;  // NOLINT
+using test::Case;
+using test::case_of;
+using test::count;
+using test::given;
+using test::weight;
+
+Tensor linear(const Tensor& x, const std::string& name, int64_t out) {
+  return matmul(x, weight(name, {x.type().sizes.back().value(), out}, 0.1));
+}
+Tensor convolution(const Tensor& x, const std::string& name, int64_t stride = 1) {
+  return apply_one("aten::convolution",
+                   {x, weight(name, {32, 32, 3, 3}, 0.1), ArgumentValue(), Ints{stride, stride},
+                    Ints{1, 1}, Ints{1, 1}, false, Ints{0, 0}, 1});
+}
+
+Plan planned(const Case& one, const std::string& choices) {
+  return plan_of(one.graph, {.choices = parse_choices(choices)});
+}
+std::string refusal(const Case& one, const std::string& choices) {
+  return user_error([&] { planned(one, choices); }).value_or("");
+}
+size_t value(const Plan& plan, const std::string& name) {
+  const std::vector<std::string> names = value_names(plan.routine);
+  return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+// The kernel that writes a value.
+const Kernel& writer(const Plan& plan, const std::string& name) {
+  for (const Kernel& kernel : plan.run)
+    for (const size_t step : kernel.steps)
+      for (const size_t written : cpp::writes(plan.routine.steps[step]))
+        if (written == value(plan, name)) return kernel;
+  throw std::runtime_error("nobody writes " + name);
+}
+// The results are those of definitions.
+std::string differences(const Case& one, const std::string& choices) {
+  return test::differences({one}, {.choices = parse_choices(choices)});
+}
+
+// relu(exp(x w) v): two products.
+Case two_products() {
+  return case_of("two products",
+                 {relu(linear(exp(linear(given("x", {9, 33}), "w", 40)), "v", 20)).lazy()});
+}
+
+TEST(MosaicChoices, are_read) {
+  const Choices choices = parse_choices(
+      "# as measured\n"
+      "relu_3: keep, order 0 2 3 1, apart 16\n\n"
+      "gelu: fuse   # whatever it costs\n"
+      "conv: winograd 0, at 4096\n"
+      "x: new loops, one thread, own place\n");
+  ASSERT_EQ(choices.size(), 4);
+  EXPECT_EQ(choices.at("relu_3"), (Choice{.fuse = false, .order = {0, 2, 3, 1}, .apart = 16}));
+  EXPECT_EQ(choices.at("gelu"), (Choice{.fuse = true}));
+  EXPECT_EQ(choices.at("conv"), (Choice{.winograd = 0, .offset = 4096}));
+  EXPECT_EQ(choices.at("x"), (Choice{.new_loops = true, .one_thread = true, .own_place = true}));
+}
+
+TEST(MosaicChoices, are_refused_with_their_line) {
+  const auto error = [](const std::string& text) {
+    return user_error([&] { parse_choices(text); }).value_or("");
+  };
+  EXPECT_EQ(error("\nrelu keep"),
+            "[mosaic] line 2: expected 'name: choice, choice', received 'relu keep'");
+  EXPECT_NE(error("relu: hide").find("[mosaic] line 1: expected fuse, keep, order NUMBERS"),
+            std::string::npos);
+  EXPECT_NE(error("relu: at").find("expected one number behind 'at'"), std::string::npos);
+  EXPECT_NE(error("relu: apart -3").find("expected numbers from 0 on"), std::string::npos);
+}
+
+TEST(MosaicChoices, values_have_to_be_there) {
+  EXPECT_EQ(refusal(two_products(), "nobody: keep"),
+            "[mosaic] no value is called 'nobody'; print(plan) shows their names");
+  EXPECT_NE(refusal(two_products(), "x: keep").find("'x' is no temporary"), std::string::npos);
+  EXPECT_NE(refusal(two_products(), "mm: own place").find("is computed where it is read"),
+            std::string::npos);
+}
+
+// exp(x w) is what a product does with its sums, unless it is kept apart.
+TEST(MosaicChoices, keep) {
+  const Case one = two_products();
+  const size_t kernels = planned(one, "").run.size();
+  EXPECT_EQ(planned(one, "mm: keep").run.size(), kernels + 1);
+  EXPECT_EQ(differences(one, "mm: keep"), "");
+}
+
+TEST(MosaicChoices, kept_scores_are_no_attention) {
+  const Tensor scores = bmm(given("q", {2, 35, 16}), transpose(given("k", {2, 37, 16}), 1, 2));
+  const Case one = case_of("attention", {bmm(softmax(scores, 2), given("v", {2, 37, 24})).lazy()});
+  EXPECT_EQ(count(planned(one, ""), Kernel::Form::attention), 1);
+  EXPECT_EQ(count(planned(one, "bmm: keep"), Kernel::Form::attention), 0);
+  EXPECT_EQ(differences(one, "bmm: keep"), "");
+}
+
+// Elements are added up, and divided by that: each would be computed twice.
+TEST(MosaicChoices, fuse) {
+  const Tensor x = given("x", {20, 32}), y = x * x * x + x * 0.5 - 7.0;
+  const Case one = case_of("shares", {(y / sum(y, {1}, true)).lazy()});
+  EXPECT_NO_THROW(writer(planned(one, ""), "sub"));
+  EXPECT_THROW(writer(planned(one, "sub: fuse"), "sub"), std::runtime_error);
+  EXPECT_EQ(differences(one, "sub: fuse"), "");
+}
+
+TEST(MosaicChoices, what_cannot_be_fused_says_why) {
+  EXPECT_EQ(refusal(two_products(), "exp: fuse"),
+            "[mosaic] 'exp' cannot be fused: it is needed whole by relu");
+  const Case one = case_of("softmax", {linear(softmax(given("x", {20, 30}), 1), "w", 20).lazy()});
+  EXPECT_EQ(refusal(one, "div: fuse"),
+            "[mosaic] 'div' cannot be fused: it is a side of a product, which tiles read from "
+            "memory");
+}
+
+TEST(MosaicChoices, order_and_pitch) {
+  const Case one = two_products();
+  const Plan plan = planned(one, "exp: order 1 0, apart 8");
+  const Layout& layout = plan.layouts.at(value(plan, "exp"));
+  EXPECT_EQ(layout.order, (std::vector<size_t>{1, 0}));
+  EXPECT_EQ(plan.routine.values[value(plan, "exp")].type.sizes, (Dims{40, 9 + 8}));
+  EXPECT_EQ(differences(one, "exp: order 1 0, apart 8"), "");
+  EXPECT_NE(
+      refusal(one, "exp: order 0 0").find("expected an order of dimensions 0 to 1, received 0 0"),
+      std::string::npos);
+}
+
+TEST(MosaicChoices, winograd) {
+  const Case one =
+      case_of("convolutions",
+              {convolution(relu(convolution(given("x", {1, 32, 12, 13}), "w")), "v", 2).lazy()});
+  EXPECT_EQ(writer(planned(one, ""), "relu").winograd, 2);
+  EXPECT_EQ(writer(planned(one, "relu: winograd 0"), "relu").winograd, 0);
+  EXPECT_EQ(writer(planned(one, "relu: winograd 4"), "relu").winograd, 4);
+  EXPECT_EQ(differences(one, "relu: winograd 0"), "");
+  EXPECT_EQ(differences(one, "relu: winograd 4"), "");
+  EXPECT_NE(refusal(one, "relu: winograd 3").find("expected tiles of 2 or 4, received 3"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(two_products(), "exp: winograd 4").find("it is no convolution by known windows"),
+      std::string::npos);
+}
+
+TEST(MosaicChoices, loops_and_threads) {
+  const Tensor x = given("x", {20, 32});
+  const Case one = case_of("softmax", {linear(softmax(x, 1), "w", 20).lazy()});
+  const size_t kernels = planned(one, "").run.size();
+  EXPECT_EQ(planned(one, "exp: new loops").run.size(), kernels + 1);
+  EXPECT_EQ(writer(planned(one, ""), "div").trips, 20);
+  EXPECT_EQ(writer(planned(one, "div: one thread"), "div").trips, 0);
+  EXPECT_EQ(differences(one, "exp: new loops"), "");
+  EXPECT_EQ(differences(one, "div: one thread"), "");
+  EXPECT_NE(refusal(two_products(), "exp: one thread").find("is not written by a kernel of loops"),
+            std::string::npos);
+}
+
+TEST(MosaicChoices, places) {
+  const Case one = case_of(
+      "softmax", {linear(softmax(linear(given("x", {9, 33}), "w", 40), 1), "v", 20).lazy()});
+  EXPECT_EQ(planned(one, "").in_place.size(), 1);
+  EXPECT_EQ(planned(one, "div: own place").in_place.size(), 0);
+  const Plan plan = planned(one, "div: at 8192");
+  EXPECT_EQ(plan.offsets[value(plan, "div")], 8192);
+  EXPECT_GT(plan.arena_bytes, 8192);
+  EXPECT_EQ(differences(one, "div: at 8192"), "");
+  EXPECT_NE(refusal(one, "div: at 100").find("expected a multiple of 64"), std::string::npos);
+  EXPECT_NE(refusal(one, "div: at 64\nmm: at 0").find("overlap while both are needed"),
+            std::string::npos);
+}
+
+TEST(MosaicChoices, a_plan_changed_by_hand) {
+  const Case one = two_products();
+  Plan plan = planned(one, "");
+  const auto run = [&] {
+    return compile_kernels({plan}, {.flags = {"-O1"}})[0].prepare(one.values)(one.values)[0];
+  };
+  const Array expected = run();
+  plan.offsets[value(plan, "exp")] += 256;
+  EXPECT_NE(user_error(run).value_or("").find("the arena has"), std::string::npos);
+  plan.arena_bytes += 256;
+  const Array moved = run();
+  const auto bytes = static_cast<size_t>(expected.type().nbytes());
+  EXPECT_EQ(std::memcmp(moved.data(), expected.data(), bytes), 0);
+}
+
+}  // namespace
+}  // namespace flashlight::mosaic
