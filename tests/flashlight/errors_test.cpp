@@ -21,6 +21,7 @@
 #include "composit/ops/native.h"
 #include "composit/passes/pass.h"
 #include "flashlight/compile.h"
+#include "flashlight/mosaic/backend.h"
 #include "flashlight/trace.h"
 #include "tracer/dispatch_key.h"
 #include "tracer/replay.h"
@@ -274,6 +275,15 @@ void no_code() {
   flashlight::compile(
       flashlight::trace([](const at::Tensor& x) { return at::poisson(x); }, at::ones({2})));
 }
+void nothing_to_pack() {
+  const auto captured = flashlight::trace(torch::nn::Linear(2, 2), at::ones({3, 2}));
+  flashlight::mosaic::compile(captured.graph(), {});
+}
+void no_profile() {
+  const auto captured =
+      flashlight::trace([](const at::Tensor& x) { return x.sin(); }, at::ones({2}));
+  flashlight::compile(captured).profile({at::ones({2})});
+}
 void compiled_guard() {
   const auto program = [](const at::Tensor& x) { return x * x.sum().item<float>(); };
   flashlight::compile(flashlight::trace(program, at::ones({2})))(at::zeros({2}));
@@ -349,6 +359,8 @@ const std::map<std::string, void (*)()>& causes() {
        two_values},
       {"[passes] expected one of …, received '…'", unknown_pass},
       {"[cpp] no code for …", no_code},
+      {"[program] '…' has no value to be compiled with", nothing_to_pack},
+      {"[program] profile: the cpp backend has no kernels to time; …", no_profile},
       {"[program] guard: … gave …, captured with …", compiled_guard}};
   return table;
 }
