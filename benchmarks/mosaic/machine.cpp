@@ -9,17 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include "flashlight/mosaic/runtime/peak.hpp"
+
 namespace benchmarks {
 namespace {
-
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-using Vector [[gnu::vector_size(kVectorBytes)]] = float;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -42,22 +35,6 @@ double sum_over_threads(int threads, const std::function<double(int)>& work) {
   double sum = 0;
   for (const double result : results) sum += result;
   return sum;
-}
-
-// GFLOP/s of one thread: more chains than a unit's latency needs, fewer than there are registers.
-double fma_rate() {
-  constexpr int kChains = 12, kRounds = 20000;
-  constexpr double kOperations = 2.0 * kRounds * kChains * kVectorBytes / sizeof(float);
-  Vector chains[kChains];
-  for (int i = 0; i < kChains; ++i) chains[i] = Vector{} + static_cast<float>(i);
-  const Vector factor = Vector{} + 0.99F, term = Vector{} + 1.01F;
-  const double begin = now();
-  for (int round = 0; round < kRounds; ++round)
-    for (Vector& chain : chains) chain = chain * factor + term;
-  const double elapsed = now() - begin;
-  volatile float sink = 0;
-  for (const Vector& chain : chains) sink = sink + chain[0];
-  return kOperations / elapsed * 1e-9;
 }
 
 // The best of a few in a row: the clock of a core that was idle rises first, and threads that wait
@@ -111,7 +88,8 @@ Machine look_at_machine(int threads) {
   static const std::unique_ptr<char[]> from(new char[kBytes]()), to(new char[kBytes]());
   const size_t part = kBytes / static_cast<size_t>(threads);
   Machine machine{};
-  machine.fma = sum_over_threads(threads, [](int) { return best_of(5, larger, fma_rate); });
+  machine.fma = sum_over_threads(
+      threads, [](int) { return best_of(5, larger, fl::detail::multiply_add_rate); });
   machine.copy = sum_over_threads(threads, [&](int thread) {
     const size_t begin = part * static_cast<size_t>(thread);
     return best_of(3, larger,
