@@ -386,11 +386,6 @@ class Planner {
         std::min(product.extent(rows[rows.size() - 2]), product.extent(rows.back()));
     return side >= 28 ? 4 : side >= 7 ? 2 : 0;
   }
-  // Terms of a panel: by Winograd's algorithm, points for taps.
-  static int64_t packed_terms(const Product& product, int winograd) {
-    const int64_t terms = product.size(product.terms), side = winograd + 2;
-    return winograd == 0 ? terms : terms / 9 * side * side;
-  }
   bool has_large_weights(const Product& product, int winograd) const {
     const composit::DType dtype = plan_.routine.values[product.right].type.dtype;
     const int64_t elements = packed_terms(product, winograd) * product.column_count();

@@ -161,6 +161,11 @@ bool is_3x3(const Product& product) {
          step(pixel) == step(product.rows[rows - 1]) && step(line) % step(pixel) == 0;
 }
 
+int64_t packed_terms(const Product& product, int winograd) {
+  const int64_t terms = product.size(product.terms), side = winograd + 2;
+  return winograd == 0 ? terms : terms / 9 * side * side;
+}
+
 Statement flat(const cpp::Routine& routine, const Statement& statement) {
   Statement now = statement;
   for (composit::Store& store : now.stores)

@@ -48,6 +48,10 @@ std::optional<Product> product_of(const cpp::Routine& routine, const cpp::Statem
 // several), lines and pixels, terms lines and pixels of the window, then channels.
 bool is_3x3(const Product& product);
 
+// Terms of a panel of its packed side: those of the product, or, where they are transformed for
+// Winograd's algorithm by tiles of `winograd` pixels, points for taps. 0: as they are.
+int64_t packed_terms(const Product& product, int winograd);
+
 // Tiles pay for fewer columns than plain loops: those of an image's colours.
 constexpr int64_t kLeastSide = 2;
 

@@ -57,7 +57,8 @@ class ProductWriter {
     if (product_.batch.empty()) {
       parameters.push_back("const fl::Upcoming& next");
       text.takes_next = true;
-      text.panels = {kernel_.packed, split(), product_.column_count(), packed_terms()};
+      text.panels = {kernel_.packed, split(), product_.column_count(),
+                     packed_terms(product_, kernel_.plain_weights ? 0 : kernel_.winograd)};
     }
     text.code += cpp::call("void " + std::string(kKernelName), parameters, " {", 0);
     append_body(text.code, body);
@@ -142,12 +143,6 @@ class ProductWriter {
                                 : rows < kFewRows && product_.column_count() >= kManyColumns;
     return by_columns ? "fl::Split::columns" : "fl::Split::rows";
   }
-  // Terms of a packed panel: by Winograd's algorithm, points for taps.
-  int64_t packed_terms() const {
-    const int64_t terms = product_.size(product_.terms), side = kernel_.winograd + 2;
-    return kernel_.winograd > 0 && !kernel_.plain_weights ? terms / 9 * side * side : terms;
-  }
-
   std::string packing() const {
     std::string terms;
     const std::vector<size_t>& axes = product_.terms;
