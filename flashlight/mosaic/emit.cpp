@@ -19,8 +19,8 @@
 namespace flashlight::mosaic {
 namespace {
 
-// Characters of kernels that one unit is worth, and how many of them at most.
-constexpr size_t kUnitSize = 6000, kMostUnits = 6;
+// Characters of kernels that one unit is worth, for it reads the headers, and how many at most.
+constexpr size_t kUnitSize = 16000, kMostUnits = 6;
 
 std::string all_of(const std::vector<std::string>& kernels) {
   std::string text;
@@ -103,20 +103,19 @@ class Emitter {
   void arrange(const std::string& main) {
     const std::string structs = cpp::str(weights());
     source_.text = opening() + structs + source_.called + all_of(source_.kernels) + main;
+    source_.tiles = tile_units(source_.kernels);
     const auto groups = groups_of_kernels(source_);
     source_.units = {source_.text};
     if (groups.empty()) return;
-    const std::string tiles = tiles_of(source_.kernels);
-    source_.units = {opening(tiles) + structs + "\n" + declarations_of(source_.kernels) + main};
+    source_.units = {opening() + structs + "\n" + declarations_of(source_.kernels) + main};
     for (const std::vector<std::string>& group : groups)
-      source_.units.push_back(kTilesElsewhere + opening() + all_of(group) + closing());
+      source_.units.push_back(opening() + all_of(group) + closing());
   }
 
-  std::string opening(const std::string& outside = "") const {
+  std::string opening() const {
     std::string text = std::string("#include \"") + kRuntimeName + "\"\n";
     for (const std::string& header : source_.headers) text += "#include \"" + header + "\"\n";
-    return text + "\n" + outside + (outside.empty() ? "" : "\n") + "namespace " + source_.name +
-           " {\n";
+    return text + "\nnamespace " + source_.name + " {\n";
   }
   std::string closing() const { return "\n}  // namespace " + source_.name + "\n"; }
 
@@ -348,16 +347,29 @@ std::string declarations_of(const std::vector<std::string>& kernels) {
   return text;
 }
 
-std::string tiles_of(const std::vector<std::string>& kernels) {
+std::vector<toolchain::SourceFile> tile_units(const std::vector<std::string>& kernels) {
   const std::string all = all_of(kernels);
-  std::string text;
-  for (const std::string type : {"float", "double"})
-    for (const char* of : {"fl::Contraction<", "fl::Winograd<", "fl::Attention<"})
-      if (all.find(of + type + ">") != std::string::npos) {
-        text += "FLASHLIGHT_TILES(" + type + ");\n";
-        break;
-      }
-  return text;
+  const auto has = [&](const std::string& text) { return all.find(text) != std::string::npos; };
+  std::vector<toolchain::SourceFile> units;
+  const auto add = [&](const std::string& name, const std::string& type,
+                       const std::string& statements) {
+    units.push_back(
+        {name + "_" + type + ".cpp",
+         fmt::format("{}#include \"{}\"\n\n{}", kTilesElsewhere, kRuntimeName, statements)});
+  };
+  for (const std::string type : {"float", "double"}) {
+    const bool packs = has("fl::pack_") && has("const " + type + "*");
+    const auto computes = [&](const char* of) { return has(of + ("<" + type + ">")); };
+    const bool winograd = computes("fl::Winograd") || (packs && has("fl::pack_winograd<")),
+               attention = computes("fl::Attention");
+    if (computes("fl::Contraction") || winograd || attention || packs)
+      add("tiles", type, "FLASHLIGHT_TILES(" + type + ");\n");
+    if (winograd)
+      add("winograd", type,
+          fmt::format("FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n", type));
+    if (attention) add("attention", type, "FLASHLIGHT_ATTENTION(" + type + ");\n");
+  }
+  return units;
 }
 
 }  // namespace flashlight::mosaic

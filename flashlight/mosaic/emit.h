@@ -9,6 +9,7 @@
 
 #include "flashlight/mosaic/plan.h"
 #include "flashlight/mosaic/profile.h"
+#include "flashlight/toolchain/sources.h"
 
 namespace flashlight::mosaic {
 
@@ -24,8 +25,11 @@ struct Source {
   std::string prepare_name, run_name;
   // int NAME_vector_bytes(): of the vectors that it was compiled for.
   std::string vector_bytes_name;
-  // The same text as translation units that compile side by side, in so many that none takes long.
+  // The same text as translation units that compile side by side, in so many that none takes long,
+  // and those of the tiles that they use. Those are the same for every program, and compiled once
+  // as long as the toolchain's cache has them: the others say `kTilesElsewhere` first.
   std::vector<std::string> units;
+  std::vector<toolchain::SourceFile> tiles;
   // Parts of the text: kernels, one function each; the functions they call; `run`.
   std::vector<std::string> kernels;
   std::string called, run;
@@ -46,9 +50,8 @@ Source emit(const Plan& plan, const std::string& name);
 std::vector<std::vector<std::string>> groups_of_kernels(const Source& source);
 // Heads of the kernels, for the unit that calls them.
 std::string declarations_of(const std::vector<std::string>& kernels);
-// Statements outside of namespaces that compile the tiles of kernels in this unit, for all units; a
-// unit without them says `kTilesElsewhere` before it includes the header.
-std::string tiles_of(const std::vector<std::string>& kernels);
+// Units with the tiles that kernels use.
+std::vector<toolchain::SourceFile> tile_units(const std::vector<std::string>& kernels);
 inline constexpr const char* kTilesElsewhere = "#define FLASHLIGHT_TILES_ELSEWHERE\n";
 
 }  // namespace flashlight::mosaic

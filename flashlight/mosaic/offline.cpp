@@ -124,14 +124,15 @@ class ProgramCodeWriter {
       for (const std::string& kernel : source_.kernels) kernels_ += "\n" + kernel;
       return;
     }
-    code.opening += "\n" + tiles_of(source_.kernels);
+    code.opening = kTilesElsewhere + code.opening;
+    for (const toolchain::SourceFile& unit : source_.tiles) code.units.push_back(unit);
     kernels_ = "\n// In kernels_1.cpp and on.\n" + declarations_of(source_.kernels);
-    for (const std::vector<std::string>& group : groups) {
+    for (size_t i = 0; i < groups.size(); ++i) {
       std::string text = kTilesElsewhere + include;
       for (const std::string& header : source_.headers) text += "#include \"" + header + "\"\n";
       text += "\nnamespace " + source_.name + " {\n";
-      for (const std::string& kernel : group) text += "\n" + kernel;
-      code.units.push_back({fmt::format("kernels_{}.cpp", code.units.size() + 1),
+      for (const std::string& kernel : groups[i]) text += "\n" + kernel;
+      code.units.push_back({fmt::format("kernels_{}.cpp", i + 1),
                             text + "\n}  // namespace " + source_.name + "\n"});
     }
   }

@@ -24,21 +24,22 @@ toolchain::Library build(const std::vector<Source>& programs, const std::vector<
                          const std::function<void(const toolchain::Progress&)>& progress) {
   toolchain::Sources sources;
   sources.headers = {{cpp::kRuntimeName, cpp::runtime_text()}, {kRuntimeName, runtime_text()}};
-  toolchain::SourceFile all = {"programs.cpp", ""};
-  std::set<std::string> headers;
+  // Tiles first: they take the longest.
+  std::string all;
+  std::set<std::string> headers, tiles;
   for (const Source& source : programs) {
-    all.text += source.text;
+    all += source.text;
     headers.insert(source.headers.begin(), source.headers.end());
+    for (const toolchain::SourceFile& unit : source.tiles)
+      if (tiles.insert(unit.name).second) sources.units.push_back(unit);
   }
   for (const std::string& header : headers)
     sources.headers.push_back({header, cpp::runtime_header(header)});
-  if (programs.size() == 1) {
-    for (size_t i = 0; i < programs[0].units.size(); ++i)
-      sources.units.push_back(
-          {i == 0 ? "program.cpp" : "kernels_" + std::to_string(i) + ".cpp", programs[0].units[i]});
-  } else {
-    sources.units.push_back(std::move(all));
-  }
+  const std::vector<std::string> units =
+      programs.size() == 1 ? programs[0].units : std::vector<std::string>{all};
+  for (size_t i = 0; i < units.size(); ++i)
+    sources.units.push_back({i == 0 ? "program.cpp" : "kernels_" + std::to_string(i) + ".cpp",
+                             (tiles.empty() ? "" : kTilesElsewhere) + units[i]});
   toolchain::CompileOptions build = {.flags = default_flags(), .progress = progress};
   build.flags.insert(build.flags.end(), flags.begin(), flags.end());
   return toolchain::Library::load(sources, build);

@@ -197,7 +197,7 @@ class ProductWriter {
   }
   std::string finish_head(const std::string& outer) const {
     return "[&](" + outer + ", int64_t inner, int rows, int64_t column, " +
-           (has_whole_panels() ? "int" : "int columns") + ", const auto& sums)";
+           (has_whole_panels() ? "int" : "int columns") + ", const auto* sums)";
   }
 
   Code contraction() {
@@ -236,6 +236,8 @@ class ProductWriter {
     Code row;
     if (!product_.rows.empty()) row += statement("const int64_t i = inner + r;");
     const std::string columns = has_whole_panels() ? "fl::kPanel<" + type_ + ">" : "columns";
+    // No other columns are read where one is written.
+    row.lines.push_back("#pragma GCC ivdep");
     row += cpp::braced("for (int c = 0; c < " + columns + "; ++c)", one);
     code += cpp::braced("for (int r = 0; r < rows; ++r)", row);
     return code;

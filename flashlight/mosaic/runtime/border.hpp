@@ -12,8 +12,8 @@ namespace fl {
 
 namespace detail {
 template <class T>
-void clear_border(T* x, int rank, const int64_t* sizes, const int64_t* before,
-                  const int64_t* after) {
+[[gnu::noinline]] void clear_border(T* x, int rank, const int64_t* sizes, const int64_t* before,
+                                    const int64_t* after) {
   int64_t inside = 1;
   bool more = false;
   for (int i = 1; i < rank; ++i) {

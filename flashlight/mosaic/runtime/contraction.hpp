@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "flashlight/mosaic/runtime/function_ref.hpp"
 #include "flashlight/mosaic/runtime/microkernel.hpp"
 #include "flashlight/mosaic/runtime/team.hpp"
 
@@ -45,8 +46,8 @@ struct Upcoming {
 
 // What this thread reads first of panels of so many terms: of the first one, or of its own.
 template <class T>
-Upcoming first_panel(const Team& team, Split split, const T* panels, int64_t columns,
-                     int64_t terms) {
+[[gnu::noinline]] Upcoming first_panel(const Team& team, Split split, const T* panels,
+                                       int64_t columns, int64_t terms) {
   constexpr int64_t kMost = int64_t{1} << 16;  // more would drive out what is worked on
   const int64_t size = terms * kPanel<T>;
   const Part mine = team.part((columns + kPanel<T> - 1) / kPanel<T>);
@@ -64,6 +65,21 @@ struct Contraction {
   // What is read next by this thread (weights of the next layer), fetched with the last panel.
   Upcoming next = {};
 };
+
+namespace detail {
+// Deduced from nothing, so that lambdas are taken.
+template <class T>
+struct TileCallbacks {
+  using Base = FunctionRef<const T*(int64_t outer)>;
+  using Finish = FunctionRef<void(int64_t outer, int64_t inner, int rows, int64_t column,
+                                  int columns, const T (*sums)[kPanel<T>])>;
+};
+}  // namespace detail
+// Where the rows of a run start, and what becomes of the sums of a tile.
+template <class T>
+using BaseOf = typename detail::TileCallbacks<T>::Base;
+template <class T>
+using FinishOf = typename detail::TileCallbacks<T>::Finish;
 
 namespace detail {
 
@@ -101,8 +117,7 @@ class Tiling {
   }
   int64_t count() const { return of_.outer * per_run_; }
 
-  template <class Base>
-  Rows<T> tile(int64_t number, const Base& base) const {
+  Rows<T> tile(int64_t number, BaseOf<T> base) const {
     const int64_t outer = number / per_run_, piece = number % per_run_;
     const int64_t begin = of_.inner * piece / per_run_, end = of_.inner * (piece + 1) / per_run_;
     const T* const first = base(outer) + begin * of_.inner_stride;
@@ -112,8 +127,7 @@ class Tiling {
   }
   // As many of the tiles from `begin` on as make a strip. What they read is at most all that lies
   // between its ends (windows overlap), and at most the sum of what each tile reads.
-  template <class Base>
-  int strip(int64_t begin, int64_t end, const Base& base, Rows<T>* tiles) const {
+  int strip(int64_t begin, int64_t end, BaseOf<T> base, Rows<T>* tiles) const {
     const int64_t terms = of_.terms.count();
     const int64_t most = strip_bytes(terms * kPanel<T> * int64_t{sizeof(T)});
     int64_t sum = 0;
@@ -164,9 +178,9 @@ Upcoming behind(const Contraction<T>& of, int64_t panel, Part panels, const T* w
 // that made it: sums[r][c] belongs to row `inner` + r of run `outer`, and to column `column` + c.
 // The run's rows start at base(outer). `panels` is [panel][term][kPanel<T>], the last one filled up
 // with zeros.
-template <class T, class Base, class Finish>
-void contract(const Team& team, const Contraction<T>& of, const Base& base, const T* panels,
-              const Finish& finish) {
+template <class T>
+void contract(const Team& team, const Contraction<T>& of, BaseOf<T> base, const T* panels,
+              FinishOf<T> finish) {
   constexpr int64_t kColumns = kPanel<T>;
   if (of.outer <= 0 || of.inner <= 0 || of.columns <= 0) return;
   const detail::Tiling<T> tiling(of, team.threads());
@@ -176,7 +190,6 @@ void contract(const Team& team, const Contraction<T>& of, const Base& base, cons
   const Part mine = by_rows ? Part{0, all} : team.part(all);
   detail::Rows<T> strip[detail::kStripTiles];
   alignas(detail::kVectorBytes) T sums[kMostRows][kPanel<T>];
-  const auto& made = sums;
   for (int64_t begin = tiles.begin, count = 0; begin < tiles.end; begin += count) {
     count = tiling.strip(begin, tiles.end, base, strip);
     for (int64_t panel = mine.begin; panel < mine.end; ++panel) {
@@ -195,7 +208,7 @@ void contract(const Team& team, const Contraction<T>& of, const Base& base, cons
         else
           upcoming.add_to(tile, i, static_cast<int>(count));
         multiply_tile<T>(rows.count, vectors, tile, sums);
-        finish(rows.outer, rows.inner, rows.count, column, columns, made);
+        finish(rows.outer, rows.inner, rows.count, column, columns, sums);
       }
     }
   }

@@ -197,23 +197,13 @@ Multiply<T> multiplication(int rows, int vectors) {
                         kTwo = multiplications<T, 2>(Heights());
   return (vectors == 1 ? kOne : kTwo)[static_cast<std::size_t>(rows - 1)];
 }
-#if defined(FLASHLIGHT_TILES_ELSEWHERE)
-extern template Multiply<float> multiplication<float>(int, int);
-extern template Multiply<double> multiplication<double>(int, int);
-#endif
 
 }  // namespace detail
 
 // 1 to kMostRows rows, and 1 or 2 vectors of columns: of others, `sums` are left as they were.
-//
-// A program of several translation units compiles the tiles in one of them: the others define
-// FLASHLIGHT_TILES_ELSEWHERE, and that one says FLASHLIGHT_TILES(float).
 template <class T>
 void multiply_tile(int rows, int vectors, const Tile<T>& tile, T (*sums)[kPanel<T>]) {
   detail::multiplication<T>(rows, vectors)(tile, sums);
 }
-
-#define FLASHLIGHT_TILES(T) \
-  template fl::detail::Multiply<T> fl::detail::multiplication<T>(int rows, int vectors)
 
 }  // namespace fl

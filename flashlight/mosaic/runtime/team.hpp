@@ -106,12 +106,13 @@ class Team {
   int thread() const { return thread_; }
   int threads() const { return threads_; }
 
-  // Returns when every thread of the team has called it; what they wrote before is seen then.
-  void wait() const {
+  // Returns when every thread of the team has called it; what they wrote before is seen then. Not
+  // inlined, like `part`: programs have many calls, which would take long to compile.
+  [[gnu::noinline]] void wait() const {
     if (threads_ > 1) meeting_->wait();
   }
   // This thread's share of `count` things, equal to the others' up to one.
-  Part part(int64_t count) const {
+  [[gnu::noinline]] Part part(int64_t count) const {
     return {count * thread_ / threads_, count * (thread_ + 1) / threads_};
   }
   // This thread alone, for what is called by one thread of a team.

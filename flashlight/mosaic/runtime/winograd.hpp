@@ -114,9 +114,8 @@ class WinogradBlocks {
 
   // All outputs of a panel, for the tiles of a block, while what comes next is fetched: panel
   // `next`, or what the caller reads then, if there is none.
-  template <class Finish>
   void multiply(int64_t panel, Part tiles, std::optional<int64_t> next, const Upcoming& then,
-                const Finish& finish) const {
+                FinishOf<T> finish) const {
     const int64_t column = panel * kPanel<T>;
     const int columns = static_cast<int>(std::min<int64_t>(kPanel<T>, of_.columns - column));
     if (of_.plain_weights)
@@ -255,8 +254,8 @@ class WinogradBlocks {
     }
   }
 
-  template <int kVectors, class Finish>
-  void finish_groups(Part tiles, int64_t column, int columns, const Finish& finish) const {
+  template <int kVectors>
+  void finish_groups(Part tiles, int64_t column, int columns, FinishOf<T> finish) const {
     alignas(kVectorBytes) T pixels[kOut][kGroup * kOut][kPanel<T>];
     for (int64_t tile = tiles.begin, count; tile < tiles.end; tile += count) {
       const int64_t image = tile / per_image_, place = tile % per_image_;
@@ -267,9 +266,8 @@ class WinogradBlocks {
           transform_back(results_ + (tile - tiles.begin + i) * kPanel<T> + v * kLanes,
                          &pixels[0][i * kOut][v * kLanes]);
       const int width = static_cast<int>(std::min(count * kOut, of_.width - x));
-      const auto& made = pixels;
       for (int64_t row = 0; row < std::min<int64_t>(kOut, of_.height - y); ++row)
-        finish(image * of_.height + y + row, x, width, column, columns, made[row]);
+        finish(image * of_.height + y + row, x, width, column, columns, pixels[row]);
     }
   }
 
@@ -336,9 +334,9 @@ void pack_winograd(const Team& team, const Packing& of, const From* from, T* tra
 // panel of columns, as by `contract`: sums[i][c] belongs to pixel x + i, and column `column` + c.
 // There are at most kMostRows pixels; lines of all images are counted on. Nothing here waits.
 // `memory` is this thread's; without, it is some that the thread keeps.
-template <int kOut, class T, class Finish>
+template <int kOut, class T>
 void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, const T* weights,
-                       T* memory, const Finish& finish) {
+                       T* memory, FinishOf<T> finish) {
   detail::WinogradBlocks<kOut, T> blocks(of, team.threads());
   const bool by_rows = of.split == Split::rows;
   const int64_t all = (of.columns + kPanel<T> - 1) / kPanel<T>;
@@ -359,9 +357,9 @@ void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, cons
     }
   }
 }
-template <int kOut, class T, class Finish>
+template <int kOut, class T>
 void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, const T* weights,
-                       const Finish& finish) {
+                       FinishOf<T> finish) {
   T* memory = detail::aligned_scratch<T, 9>(winograd_memory<kOut>(of, team.threads()));
   convolve_winograd<kOut>(team, of, x, weights, memory, finish);
 }
