@@ -367,6 +367,8 @@ std::vector<toolchain::SourceFile> tile_units(const std::vector<std::string>& ke
     if (winograd)
       add("winograd", type,
           fmt::format("FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n", type));
+    if (has("fl::contract_depthwise<" + type))
+      add("depthwise", type, "FLASHLIGHT_DEPTHWISE(" + type + ");\n");
     if (attention) add("attention", type, "FLASHLIGHT_ATTENTION(" + type + ");\n");
   }
   return units;

@@ -7,13 +7,13 @@
 
 #include "composit/ad/affine.h"
 #include "composit/ir/error.h"
-#include "flashlight/cpp/contraction.h"
 #include "flashlight/cpp/fuse.h"
 #include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/lower.h"
 #include "flashlight/cpp/signed_zero.h"
 #include "flashlight/cpp/statement.h"
 #include "flashlight/mosaic/buffers.h"
+#include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/fold.h"
 #include "flashlight/mosaic/kernel_routine.h"
@@ -31,7 +31,7 @@ using cpp::Step;
 // Whether both sides of a product lie in memory so that their places are sums of what each axis
 // gives; what only takes axes apart can be made so.
 bool is_plain(const cpp::Statement& statement) {
-  const auto product = cpp::contraction_of(statement, kLeastSide);
+  const auto product = sides_of(statement);
   if (!product) return false;
   for (const composit::Expr* side : {&product->left, &product->right}) {
     if (side->kind() != composit::ExprKind::load) return false;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "flashlight/cpp/contraction.h"
 #include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/layout.h"
 
 namespace flashlight::mosaic {
@@ -151,8 +151,8 @@ int64_t Product::operations() const {
 
 bool is_3x3(const Product& product) {
   const size_t rows = product.rows.size();
-  if (!product.batch.empty() || rows < 2 || rows > 3 || product.terms.size() != 3 ||
-      !product.columns)
+  if (product.depthwise || !product.batch.empty() || rows < 2 || rows > 3 ||
+      product.terms.size() != 3 || !product.columns)
     return false;
   const auto step = [&](size_t axis) { return product.left_at.coefficients[axis]; };
   const size_t line = product.terms[0], pixel = product.terms[1], channel = product.terms[2];
@@ -192,7 +192,7 @@ void choose_rows(cpp::Contraction& of, const std::function<bool(size_t value)>& 
 std::optional<Product> product_of(const cpp::Routine& routine, const Statement& statement,
                                   const std::function<bool(size_t value)>& is_frozen,
                                   bool joins_batch) {
-  auto sides = cpp::contraction_of(statement, kLeastSide);
+  auto sides = sides_of(statement);
   if (!sides || statement.stores.size() != 1 || statement.stores[0].add ||
       !sides->term_limits.empty() || !sides->column_limits.empty())
     return std::nullopt;
@@ -200,8 +200,9 @@ std::optional<Product> product_of(const cpp::Routine& routine, const Statement& 
   if (!is_real(dtype) || !is_plain(sides->left, sides->left_domain, dtype) ||
       !is_plain(sides->right, sides->right_domain, dtype))
     return std::nullopt;
-  choose_rows(*sides, is_frozen);
   Product product;
+  product.depthwise = is_depthwise(*sides);
+  if (!product.depthwise) choose_rows(*sides, is_frozen);
   product.left = sides->left.number();
   product.right = sides->right.number();
   product.statement = flat(routine, statement);
@@ -235,6 +236,7 @@ std::optional<Product> product_of(const cpp::Routine& routine, const Statement& 
   sort_by(product.rows, *store);
   sort_by(product.terms, *left_at);
   if (product.terms.size() > kMostTermLoops) return std::nullopt;
+  if (product.depthwise && product.left_at.coefficients[*product.columns] != 1) return std::nullopt;
   return product;
 }
 

@@ -4,9 +4,9 @@
 //   if (const auto product = product_of(routine, statement, is_frozen)) ...
 //
 // Recognised by axes and affine indices alone: products of matrices and batches of them,
-// convolutions with any strides and dilations. In the statement of a Product each load and store
-// has one index, the number of the element in memory, and axes that go through memory like one are
-// one.
+// convolutions with any strides and dilations, depthwise ones, too. In the statement of a Product
+// each load and store has one index, the number of the element in memory, and axes that go through
+// memory like one are one.
 #pragma once
 
 #include <functional>
@@ -26,6 +26,8 @@ struct Product {
   std::optional<size_t> columns;
   size_t left = 0, right = 0;          // values: what is read by rows, what is packed
   composit::Affine left_at, right_at;  // numbers of their elements
+  // Columns are channels that do not mix: the left side has them, too, side by side.
+  bool depthwise = false;
 
   int64_t extent(size_t axis) const { return statement.axes[axis].extent.value(); }
   int64_t size(const std::vector<size_t>& axes) const;

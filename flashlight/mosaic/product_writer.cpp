@@ -55,8 +55,8 @@ class ProductWriter {
     KernelText text = {name(), {}, flat_.values(), true, "team"};
     std::vector<std::string> parameters = flat_.parameters(result);
     if (product_.batch.empty()) {
-      parameters.push_back("const fl::Upcoming& next");
-      text.takes_next = true;
+      if (has_next()) parameters.push_back("const fl::Upcoming& next");
+      text.takes_next = has_next();
       text.panels = {kernel_.packed, split(), product_.column_count(),
                      packed_terms(product_, kernel_.plain_weights ? 0 : kernel_.winograd)};
     }
@@ -97,7 +97,8 @@ class ProductWriter {
 
  private:
   std::string name() const {
-    const std::string form = kernel_.winograd > 0 ? fmt::format("winograd_{}", kernel_.winograd)
+    const std::string form = product_.depthwise     ? "depthwise"
+                             : kernel_.winograd > 0 ? fmt::format("winograd_{}", kernel_.winograd)
                              : product_.terms.size() > 1 ? "convolution"
                                                          : "product";
     return fmt::format("{}_{}_{}x{}x{}", form, operation_name(plan_, kernel_.steps[0]),
@@ -132,15 +133,19 @@ class ProductWriter {
     const int64_t rows = product_.size(product_.rows);
     return fmt::format("{{{}, {}, {}, {}, {{kTerms, {}, {}, {}}}, {}{}}}", rows / inner, inner,
                        stride, product_.column_count(), product_.size(product_.terms) / run, run,
-                       step, split(), product_.batch.empty() ? ", next" : "");
+                       step, split(), has_next() ? ", next" : "");
   }
+
+  // Whether it fetches what is read after it: weights of channels that do not mix are too few.
+  bool has_next() const { return product_.batch.empty() && !product_.depthwise; }
 
   // What threads share.
   std::string split() const {
     const int64_t rows = product_.size(product_.rows);
-    const bool by_columns = kernel_.winograd > 0
-                                ? rows < kFewPixels
-                                : rows < kFewRows && product_.column_count() >= kManyColumns;
+    const bool by_columns =
+        kernel_.winograd > 0
+            ? rows < kFewPixels
+            : rows < kFewRows && product_.column_count() >= kManyColumns && !product_.depthwise;
     return by_columns ? "fl::Split::columns" : "fl::Split::rows";
   }
   std::string packing() const {
@@ -208,7 +213,8 @@ class ProductWriter {
     std::vector<size_t> around = product_.batch;
     around.insert(around.end(), outer.begin(), outer.end());
     base += statement("return " + flat_.address(product_.left, product_.left_at, around) + ";");
-    code += statement(fmt::format("fl::contract<{}>(", type_));
+    code += statement(
+        fmt::format("fl::{}<{}>(", product_.depthwise ? "contract_depthwise" : "contract", type_));
     const std::string unused = outer.empty() ? "int64_t" : "int64_t outer";
     code.lines.push_back(product_.batch.empty() ? "    team, of," : "    fl::Team::solo(), of,");
     append_lambda(code, "[&](" + unused + ")", base, ", " + panels() + ",");

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "composit/ad/affine.h"
-#include "flashlight/cpp/contraction.h"
 #include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/product.h"
 
 namespace flashlight::mosaic {
@@ -28,8 +28,7 @@ struct Roles {
 // Of a sum whose terms' neighbours in memory are summed up with others far away.
 std::optional<Roles> roles_of(const cpp::Routine& routine, const Statement& statement) {
   if (!cpp::is_sum(statement) || statement.domain.defined() || statement.stores.size() != 1 ||
-      statement.stores[0].add || cpp::iterations(statement) < kLeastWork ||
-      cpp::contraction_of(statement, kLeastSide))
+      statement.stores[0].add || cpp::iterations(statement) < kLeastWork || sides_of(statement))
     return std::nullopt;
   const Statement one = flat(routine, statement);
   composit::IndexAnalysis analysis(one.axes);

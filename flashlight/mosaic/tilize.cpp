@@ -7,8 +7,8 @@
 
 #include "composit/ad/affine.h"
 #include "composit/ir/error.h"
-#include "flashlight/cpp/contraction.h"
 #include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/product.h"
 
 namespace flashlight::mosaic {
@@ -77,11 +77,11 @@ class Tilizer {
     const Expr& domain() const { return of.left_domain; }
   };
   std::optional<Sides> sides_of(const Statement& statement) const {
-    auto contraction = cpp::contraction_of(statement, kLeastSide);
+    auto contraction = mosaic::sides_of(statement);
     if (!contraction || contraction->left.kind() != ExprKind::load ||
         contraction->right.kind() != ExprKind::load)
       return std::nullopt;
-    choose_rows(*contraction, is_frozen_);
+    if (!is_depthwise(*contraction)) choose_rows(*contraction, is_frozen_);
     return Sides{*contraction};
   }
 
@@ -128,7 +128,8 @@ class Tilizer {
     if (!sides) return;
     const int64_t work = cpp::iterations(statement);
     const Expr& rows = sides->rows();
-    votes_[rows.number()][with_innermost(rows.arguments(), sides->of.terms)] += work;
+    const Axes& inner = is_depthwise(sides->of) ? sides->of.columns : sides->of.terms;
+    votes_[rows.number()][with_innermost(rows.arguments(), inner)] += work;
     const composit::Store& store = statement.stores[0];
     if (cpp::axes_of_dimensions(store.at))
       votes_[store.result][with_innermost(store.at, sides->of.columns)] += work;
@@ -178,7 +179,7 @@ class Tilizer {
   bool hand_on() {
     for (const cpp::Step& step : routine_.steps) {
       const auto* nest = std::get_if<cpp::Nest>(&step);
-      if (nest == nullptr || cpp::contraction_of(nest->statement, kLeastSide)) continue;
+      if (nest == nullptr || mosaic::sides_of(nest->statement)) continue;
       const Statement& statement = nest->statement;
       const composit::Store& store = statement.stores[0];
       for (const Expr& part : composit::parts_of(cpp::expressions(statement))) {

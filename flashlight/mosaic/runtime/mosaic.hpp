@@ -5,6 +5,7 @@
 #include "flashlight/mosaic/runtime/attention.hpp"
 #include "flashlight/mosaic/runtime/border.hpp"
 #include "flashlight/mosaic/runtime/contraction.hpp"
+#include "flashlight/mosaic/runtime/depthwise.hpp"
 #include "flashlight/mosaic/runtime/lanes.hpp"
 #include "flashlight/mosaic/runtime/memory.hpp"
 #include "flashlight/mosaic/runtime/microkernel.hpp"

@@ -1,12 +1,13 @@
 // What a program of several translation units compiles in one of them, since it takes a while: that
-// one says FLASHLIGHT_TILES(float) and, for what it has besides, FLASHLIGHT_WINOGRAD(4, float) and
-// FLASHLIGHT_ATTENTION(float); the others define FLASHLIGHT_TILES_ELSEWHERE before they include
-// this.
+// one says FLASHLIGHT_TILES(float) and, for what it has besides, FLASHLIGHT_WINOGRAD(4, float),
+// FLASHLIGHT_DEPTHWISE(float) and FLASHLIGHT_ATTENTION(float); the others define
+// FLASHLIGHT_TILES_ELSEWHERE before they include this.
 #pragma once
 
 #include "flashlight/mosaic/runtime/attention.hpp"
 #include "flashlight/mosaic/runtime/border.hpp"
 #include "flashlight/mosaic/runtime/contraction.hpp"
+#include "flashlight/mosaic/runtime/depthwise.hpp"
 #include "flashlight/mosaic/runtime/microkernel.hpp"
 #include "flashlight/mosaic/runtime/pack.hpp"
 #include "flashlight/mosaic/runtime/winograd.hpp"
@@ -24,6 +25,10 @@
   KIND template void fl::pack_winograd<OUT, T, T>(const Team&, const Packing&, const T*, T*,  \
                                                   const T*)
 
+#define FLASHLIGHT_DECLARE_DEPTHWISE(KIND, T)                                                 \
+  KIND template void fl::contract_depthwise<T>(const Team&, const Contraction<T>&, BaseOf<T>, \
+                                               const T*, FinishOf<T>)
+
 #define FLASHLIGHT_DECLARE_ATTENTION(KIND, T)                                                     \
   KIND template void fl::attend<T, fl::NoBias>(const Attention<T>&, const T*, const T*, const T*, \
                                                T*, int64_t, int64_t, const NoBias&)
@@ -35,10 +40,13 @@ FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, float);
 FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, double);
 FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, float);
 FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, double);
+FLASHLIGHT_DECLARE_DEPTHWISE(extern, float);
+FLASHLIGHT_DECLARE_DEPTHWISE(extern, double);
 FLASHLIGHT_DECLARE_ATTENTION(extern, float);
 FLASHLIGHT_DECLARE_ATTENTION(extern, double);
 #endif
 
 #define FLASHLIGHT_TILES(T) FLASHLIGHT_DECLARE_TILES(, T)
 #define FLASHLIGHT_WINOGRAD(OUT, T) FLASHLIGHT_DECLARE_WINOGRAD(, OUT, T)
+#define FLASHLIGHT_DEPTHWISE(T) FLASHLIGHT_DECLARE_DEPTHWISE(, T)
 #define FLASHLIGHT_ATTENTION(T) FLASHLIGHT_DECLARE_ATTENTION(, T)

@@ -50,6 +50,10 @@ std::vector<Case> convolutions_of_shapes() {
   add("depthwise", {1, 17, 9, 8}, {17, 1, 3, 3}, {.padding = {1, 1}, .groups = 17});
   add("depthwise, two each", {3, 5, 9, 8}, {10, 1, 3, 3},
       {.stride = {2, 2}, .padding = {1, 1}, .groups = 5});
+  add("depthwise, dilation", {2, 40, 13, 10}, {40, 1, 3, 3},
+      {.stride = {1, 2}, .padding = {2, 3}, .dilation = {2, 3}, .groups = 40});
+  add("depthwise, 5x4", {3, 70, 8, 11}, {70, 1, 5, 4},
+      {.stride = {2, 1}, .padding = {2, 1}, .groups = 70});
   add("transposed", {1, 17, 5, 4}, {17, 3, 3, 3}, {.padding = {1, 1}, .transposed = true});
   add("transposed, strides", {3, 3, 5, 4}, {3, 17, 3, 3},
       {.stride = {2, 2}, .padding = {1, 1}, .transposed = true, .output_padding = {1, 1}});
@@ -194,6 +198,8 @@ TEST(MosaicProducts, are_recognised) {
   EXPECT_EQ(products(convolution(x, given("v", {17, 17, 3, 3}), {.padding = {1, 1}})), 1);
   EXPECT_EQ(products(convolution(x, w, {.stride = {2, 2}, .padding = {1, 1}})), 1);
   EXPECT_EQ(products(convolution(x, w, {.transposed = true})), 1);
+  EXPECT_EQ(products(convolution(x, weight("k", {17, 1, 3, 3}), {.padding = {1, 1}, .groups = 17})),
+            1);
   EXPECT_EQ(products(matmul(given("a", {5, 70}), weight("b", {70, 90}))), 1);
   EXPECT_EQ(products(bmm(given("a", {3, 15, 17}), given("b", {3, 17, 19}))), 1);
   EXPECT_EQ(products(given("a", {5, 7}) * weight("b", {5, 7})), 0);

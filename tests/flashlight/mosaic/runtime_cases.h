@@ -102,7 +102,7 @@ class Guarded {
       const double y = values[static_cast<size_t>(row * columns_ + column)];
       const double allowed = tolerance.relative * std::abs(y) + tolerance.absolute * largest;
       if (!(x == y || std::abs(x - y) <= allowed || (std::isnan(x) && std::isnan(y))))
-        return "[" + std::to_string(row) + ", " + std::to_string(column) + "] is " +
+        return std::string("[") + std::to_string(row) + ", " + std::to_string(column) + "] is " +
                std::to_string(x) + ", expected " + std::to_string(y);
     }
     return "";

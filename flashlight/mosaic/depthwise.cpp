@@ -1,0 +1,76 @@
+#include "flashlight/mosaic/depthwise.h"
+
+#include <algorithm>
+
+#include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/product.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using composit::AxisKind;
+using composit::Expr;
+using composit::ExprKind;
+using cpp::Statement;
+using Axes = std::vector<size_t>;
+
+// Of fewer channels plain loops along pixels are as fast; of more terms than a window has, sums
+// over images (gradients of weights) are products of another kind.
+constexpr int64_t kLeastChannels = 8, kMostTerms = 128, kLeastWork = 4096;
+
+bool contains(const Axes& axes, size_t axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+// Whether a parallel axis and a reduced one move the same index.
+bool is_window(const Statement& statement, const Expr& index) {
+  bool place = false, term = false;
+  for (const size_t axis : cpp::axes_in(index))
+    (statement.axes[axis].kind == AxisKind::parallel ? place : term) = true;
+  return place && term;
+}
+bool has_windows(const Statement& statement, const Expr& load) {
+  return std::any_of(load.arguments().begin(), load.arguments().end(),
+                     [&](const Expr& index) { return is_window(statement, index); });
+}
+
+}  // namespace
+
+bool is_depthwise(const cpp::Contraction& sides) {
+  return sides.columns.size() == 1 && contains(cpp::axes_in(sides.left), sides.columns[0]);
+}
+
+std::optional<cpp::Contraction> depthwise_of(const Statement& statement) {
+  if (!cpp::is_sum(statement) || !statement.body[0].is(composit::Function::mul)) return {};
+  cpp::Contraction sides;
+  sides.left = statement.body[0][0], sides.right = statement.body[0][1];
+  if (sides.left.kind() != ExprKind::load || sides.right.kind() != ExprKind::load) return {};
+  if (!has_windows(statement, sides.left)) std::swap(sides.left, sides.right);
+  if (!has_windows(statement, sides.left) || has_windows(statement, sides.right)) return {};
+  const Axes left = cpp::axes_in(sides.left), right = cpp::axes_in(sides.right);
+  int64_t terms = 1;
+  for (size_t axis = 0; axis < statement.axes.size(); ++axis) {
+    const bool in_both = contains(right, axis);
+    if (!contains(left, axis)) return {};
+    if (statement.axes[axis].kind == AxisKind::parallel) {
+      (in_both ? sides.columns : sides.rows).push_back(axis);
+    } else {
+      if (!in_both) return {};
+      sides.terms.push_back(axis);
+      terms *= statement.axes[axis].extent.value();
+    }
+  }
+  if (sides.columns.size() != 1 || sides.rows.empty() || terms > kMostTerms ||
+      statement.axes[sides.columns[0]].extent.value() < kLeastChannels ||
+      cpp::iterations(statement) < kLeastWork)
+    return {};
+  sides.left_domain = statement.domain;
+  return sides;
+}
+
+std::optional<cpp::Contraction> sides_of(const Statement& statement) {
+  auto sides = cpp::contraction_of(statement, kLeastSide);
+  return sides ? sides : depthwise_of(statement);
+}
+
+}  // namespace flashlight::mosaic
