@@ -1,6 +1,7 @@
 // Products of matrices and convolutions of odd shapes as tiles, and what is done with their sums.
 #include <gtest/gtest.h>
 
+#include "composit/ad/chain_rule.h"
 #include "composit/ops/functions.h"
 #include "tests/flashlight/mosaic/compare.h"
 
@@ -63,6 +64,19 @@ std::vector<Case> convolutions_of_shapes() {
 }
 
 TEST(MosaicProducts, convolutions) { EXPECT_EQ(differences(convolutions_of_shapes()), ""); }
+
+// What is not known beforehand is packed in each call, and windows go backwards.
+TEST(MosaicProducts, derivatives_of_depthwise_convolutions) {
+  std::vector<Case> cases;
+  for (const int64_t stride : {1, 2}) {
+    const Conv how = {.stride = {stride, stride}, .padding = {1, 2}, .groups = 40};
+    const Tensor x = given("x", {2, 40, 9, 8}), w = given("w", {40, 1, 3, 4});
+    const Tensor y = relu(convolution(relu(x), w, how));
+    cases.push_back(
+        case_of("stride " + std::to_string(stride), grad(sum(y * y).lazy(), {x.lazy(), w.lazy()})));
+  }
+  EXPECT_EQ(differences(cases, {.times = 16}), "");
+}
 
 TEST(MosaicProducts, convolutions_in_one_and_three_dimensions) {
   std::vector<Case> cases;
