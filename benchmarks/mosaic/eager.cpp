@@ -9,12 +9,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "benchmarks/mosaic/serve.h"
 #include "composit/io/safetensors.h"
 #include "composit/ir/error.h"
 #include "examples/zoo/zoo.h"
+#include "flashlight/cpp/backend.h"
 #include "flashlight/trace.h"
 #include "tracer/convert.h"
 
@@ -36,7 +40,9 @@ const Case kCases[] = {{"resnet50", zoo::resnet50},
                        {"clip_text", zoo::clip_text},
                        {"sd_unet", zoo::unet},
                        {"sd_unet_64", [] { return zoo::unet(64); }},
-                       {"sd_vae_decoder", zoo::vae_decoder}};
+                       {"sd_vae_decoder", zoo::vae_decoder},
+                       {"resnet18_step", zoo::resnet18_step, 2},  // of four images each
+                       {"bert_step", zoo::bert_step}};
 
 const Case& case_of(std::string_view name) {
   for (const Case& known : kCases)
@@ -56,33 +62,77 @@ Tensors inputs_of(const Case& which, const Subject& subject) {
   return joined;
 }
 
-std::vector<composit::Array> arrays_of(const Tensors& tensors) {
-  std::vector<composit::Array> arrays;
-  for (const at::Tensor& tensor : tensors)
-    arrays.push_back(flashlight::tracer::to_array(tensor.contiguous()));
-  return arrays;
+composit::Array array_of(const at::Tensor& tensor) {
+  return flashlight::tracer::to_array(tensor.detach().contiguous());
+}
+
+// A subject that begins anew: a training step writes its parameters and draws.
+class Beginning {
+ public:
+  explicit Beginning(const Subject& subject) : subject_(subject) {
+    if (!subject.grad) return;  // nothing is written
+    for (const flashlight::NamedTensor& named : subject.named)
+      values_.push_back(named.tensor.detach().clone());
+  }
+  void restore() const {
+    const torch::NoGradGuard no_grad;
+    for (size_t i = 0; i < values_.size(); ++i) subject_.named[i].tensor.copy_(values_[i]);
+    torch::manual_seed(flashlight::cpp::kDefaultSeed);
+  }
+  // What a run from here on gives, and for a training step all that it may have written.
+  benchmarks::Results results(const Tensors& inputs) const {
+    restore();
+    std::vector<composit::Array> outputs;
+    for (const at::Tensor& output : subject_.run(inputs)) outputs.push_back(array_of(output));
+    benchmarks::Results results = benchmarks::named_outputs(outputs);
+    if (subject_.grad)
+      for (const flashlight::NamedTensor& named : subject_.named)
+        results.emplace(named.name, array_of(named.tensor.clone()));
+    return results;
+  }
+
+ private:
+  const Subject& subject_;
+  Tensors values_;
+};
+
+// Equal in every process: a subject that trains has made a step, and drawn.
+Subject subject_of(const Case& which) {
+  torch::manual_seed(flashlight::cpp::kDefaultSeed);
+  return which.make();
 }
 
 void capture(const Case& which, const std::filesystem::path& folder) {
-  const torch::NoGradGuard no_grad;
-  const Subject subject = which.make();
+  const Subject subject = subject_of(which);
+  const at::AutoGradMode grad(subject.grad);
   const Tensors inputs = inputs_of(which, subject);
+  const Beginning beginning(subject);
+  beginning.restore();
   flashlight::TraceSettings settings;
   settings.named = subject.named;
-  flashlight::trace_with<Tensors(Tensors)>(settings, subject.run, inputs).save(folder / which.name);
+  const auto captured = flashlight::trace_with<Tensors(Tensors)>(settings, subject.run, inputs);
+  beginning.restore();  // what is saved is what parameters are now
+  captured.save(folder / which.name);
   zoo::to_double(subject);
-  benchmarks::save_results(arrays_of(subject.run(zoo::to_double(inputs))),
-                           folder / (std::string(which.name) + ".reference.safetensors"));
+  benchmarks::Results results = Beginning(subject).results(zoo::to_double(inputs));
+  std::set<std::string> written;
+  for (const composit::Mutation& mutation : captured.graph().mutations())
+    written.insert(composit::input_name(*mutation.target.node));
+  std::erase_if(results, [&](const auto& one) {
+    return !one.first.starts_with("output.") && !written.contains(one.first);
+  });
+  benchmarks::save_results(results, folder / (std::string(which.name) + ".reference.safetensors"));
 }
 
 void serve(const Case& which, int threads) {
-  const c10::InferenceMode inference;
-  at::set_num_threads(threads);
-  const Subject subject = which.make();
+  const Subject subject = subject_of(which);
   const Tensors inputs = inputs_of(which, subject);
+  const Beginning beginning(subject);
+  const c10::InferenceMode inference(!subject.grad);
+  at::set_num_threads(threads);
   benchmarks::serve({.about = {{"compile_seconds", 0}},
                      .run = [&] { subject.run(inputs); },
-                     .results = [&] { return arrays_of(subject.run(inputs)); }});
+                     .results = [&] { return beginning.results(inputs); }});
 }
 
 }  // namespace

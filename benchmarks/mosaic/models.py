@@ -52,7 +52,26 @@ def sd_vae_decoder():
     return model, lambda x: (model.decode(x, return_dict=False)[0],), str
 
 
-MAKERS = {f.__name__: f for f in (resnet50, bert_base, clip_text, sd_unet, sd_vae_decoder)}
+def resnet18_step():
+    from transformers import ResNetConfig, ResNetForImageClassification
+
+    model = ResNetForImageClassification(ResNetConfig(depths=[2, 2, 2, 2], hidden_sizes=[64, 128, 256, 512],
+                                                      layer_type="basic", num_labels=1000))
+    cross_entropy = torch.nn.functional.cross_entropy
+    return model, lambda x, target: (cross_entropy(model(x).logits, target),), torchvision_name
+
+
+def bert_step():
+    from transformers import BertConfig, BertModel
+
+    model = BertModel(BertConfig(vocab_size=1000, hidden_size=256, num_hidden_layers=4, num_attention_heads=4,
+                                 intermediate_size=1024))
+    mse_loss = torch.nn.functional.mse_loss
+    return model, lambda ids, mask, target: (mse_loss(model(ids, mask, return_dict=False)[1], target),), str
+
+
+MAKERS = {f.__name__: f for f in (resnet50, bert_base, clip_text, sd_unet, sd_vae_decoder, resnet18_step, bert_step)}
+MOMENTUM = ".momentum"  # of a parameter
 
 
 class Model(torch.nn.Module):
@@ -82,3 +101,32 @@ def load(name, capture: Path):
     with torch.no_grad():
         fill(original, load_file(capture / "weights.safetensors"), name_of)
     return Model(original, run).eval()
+
+
+class Training:
+    """A model in the middle of a training by SGD with momentum, in the state of a captured step.
+
+    training = Training("bert_step", Path("build/mosaic/bert_step"))
+    training.model(*inputs)[0].backward()      # the loss
+    training.optimizer().step()
+    training.state()["pooler.dense.bias.momentum"]
+    """
+
+    def __init__(self, name, capture: Path):
+        original, run, name_of = MAKERS[name]()
+        weights = load_file(capture / "weights.safetensors")
+        with torch.no_grad():
+            fill(original, {key: value for key, value in weights.items() if not key.endswith(MOMENTUM)}, name_of)
+        self.model = Model(original, run).train()
+        self.momenta = {name_of(key) + MOMENTUM: (parameter, weights[name_of(key) + MOMENTUM])
+                        for key, parameter in original.named_parameters() if name_of(key) + MOMENTUM in weights}
+        self.tensors = {name_of(key): tensor for key, tensor in original.state_dict().items()}
+
+    def optimizer(self, **settings):
+        sgd = torch.optim.SGD((parameter for parameter, _ in self.momenta.values()), 0.01, momentum=0.9, **settings)
+        for parameter, momentum in self.momenta.values():
+            sgd.state[parameter]["momentum_buffer"] = momentum
+        return sgd
+
+    def state(self):
+        return {**self.tensors, **{key: momentum for key, (_, momentum) in self.momenta.items()}}

@@ -2,16 +2,22 @@
 //
 //   bench_mosaic --serve CAPTURE THREADS    compiles a saved capture and does as serve.h says
 //   bench_mosaic --machine THREADS          an answer for each line: what the machine can do now
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <set>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "benchmarks/mosaic/machine.h"
 #include "benchmarks/mosaic/serve.h"
 #include "benchmarks/report.h"
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
+#include "flashlight/cpp/runtime/random.hpp"
 #include "flashlight/mosaic/backend.h"
 
 namespace {
@@ -19,18 +25,23 @@ namespace {
 using composit::Array;
 using flashlight::mosaic::Compiled;
 
-// By input of a graph; undefined where the other list has a value.
+// By input of a graph; undefined where the other list has a value. What is written is in both.
 struct Values {
   std::vector<Array> weights, inputs;
 };
 
 Values values_of(const composit::SavedCapture& capture) {
   Values values;
+  std::set<std::string> written;
+  for (const composit::Mutation& mutation : capture.graph.mutations())
+    written.insert(input_name(*mutation.target.node));
   size_t next = 0;
   for (const composit::LazyTensor& input : capture.graph.inputs()) {
     const bool given = input_kind(*input.node) == composit::InputKind::user_input;
-    values.inputs.push_back(given ? capture.example_inputs.at(next++) : Array());
-    values.weights.push_back(given ? Array() : capture.weights.at(input_name(*input.node)));
+    const Array value =
+        given ? capture.example_inputs.at(next++) : capture.weights.at(input_name(*input.node));
+    values.inputs.push_back(given || written.contains(input_name(*input.node)) ? value : Array());
+    values.weights.push_back(given ? Array() : value);
   }
   return values;
 }
@@ -54,6 +65,53 @@ nlohmann::json about(const Compiled& compiled, double compile_seconds) {
           {"prepared_bytes", plan.prepared_bytes}};
 }
 
+// Calls in a row. What one of them writes of its inputs is what the next one reads: the two places
+// of such a value take turns.
+class Calls {
+ public:
+  Calls(const composit::Graph& graph, const Compiled& compiled, const std::vector<Array>& inputs)
+      : compiled_(compiled), results_(compiled(inputs)) {
+    for (const Array& input : inputs) from_.push_back(input.defined() ? input.data() : nullptr);
+    for (const Array& result : results_) to_.push_back(const_cast<std::byte*>(result.data()));
+    for (const composit::Mutation& mutation : graph.mutations()) {
+      const auto is_target = [&](const auto& input) { return input == mutation.target; };
+      const auto found = std::find_if(graph.inputs().begin(), graph.inputs().end(), is_target);
+      const auto target = static_cast<size_t>(found - graph.inputs().begin());
+      targets_.push_back(target);
+      copies_.push_back(Array::copy_of(inputs[target].type(), inputs[target].data()));
+      from_[target] = copies_.back().data();
+    }
+  }
+  void run() {
+    compiled_.run(from_, to_, generator_);
+    const size_t outputs = to_.size() - targets_.size();
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      const void* written = to_[outputs + i];
+      to_[outputs + i] = const_cast<void*>(std::exchange(from_[targets_[i]], written));
+    }
+  }
+
+ private:
+  const Compiled& compiled_;
+  std::vector<Array> results_, copies_;
+  std::vector<const void*> from_;
+  std::vector<void*> to_;
+  std::vector<size_t> targets_;  // by mutation: the number of its input
+  fl::Generator generator_ = fl::Generator(flashlight::cpp::kDefaultSeed);
+};
+
+// Of a call on the capture's values.
+benchmarks::Results results_of(const composit::SavedCapture& capture, const Compiled& compiled,
+                               const std::vector<Array>& inputs) {
+  std::vector<Array> outputs = compiled(inputs);
+  const std::vector<composit::Mutation>& mutations = capture.graph.mutations();
+  benchmarks::Results results;
+  for (size_t i = mutations.size(); i-- > 0; outputs.pop_back())
+    results.emplace(input_name(*mutations[i].target.node), outputs.back());
+  results.merge(benchmarks::named_outputs(outputs));
+  return results;
+}
+
 void serve_capture(const std::string& folder, int threads) {
   const composit::SavedCapture capture = composit::load(folder);
   const Values values = values_of(capture);
@@ -64,14 +122,10 @@ void serve_capture(const std::string& folder, int threads) {
                                                {.name = "model", .threads = threads}));
   });
   const Compiled& compiled = made[0];
-  std::vector<Array> results = compiled(values.inputs);
-  std::vector<const void*> from;
-  std::vector<void*> to;
-  for (const Array& input : values.inputs) from.push_back(input.defined() ? input.data() : nullptr);
-  for (const Array& result : results) to.push_back(const_cast<std::byte*>(result.data()));
+  Calls calls(capture.graph, compiled, values.inputs);
   benchmarks::serve({.about = about(compiled, compile_seconds),
-                     .run = [&] { compiled.run(from, to); },
-                     .results = [&] { return compiled(values.inputs); }});
+                     .run = [&] { calls.run(); },
+                     .results = [&] { return results_of(capture, compiled, values.inputs); }});
 }
 
 void serve_machine(int threads) {

@@ -17,6 +17,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 warnings.filterwarnings("ignore")
 
 
+SEED = 67280421310721  # flashlight::cpp::kDefaultSeed
+
+
 def seconds(run):
     begin = time.perf_counter()
     run()
@@ -30,6 +33,10 @@ def example_inputs(capture):
     return [example[f"input.{i}"] for i in range(sum(name.startswith("input.") for name in example))]
 
 
+def named(outputs):
+    return {f"output.{i}": array for i, array in enumerate(outputs)}
+
+
 def openvino(model, capture, onnx, threads):
     import openvino as ov
 
@@ -38,7 +45,7 @@ def openvino(model, capture, onnx, threads):
     request = ov.Core().compile_model(onnx, "CPU", settings).create_infer_request()
     for i, array in enumerate(example_inputs(capture)):
         request.set_input_tensor(i, ov.Tensor(array))
-    return request.infer, lambda: [tensor.data for tensor in request.output_tensors]
+    return request.infer, lambda: named(tensor.data for tensor in request.output_tensors)
 
 
 def onnxruntime(model, capture, onnx, threads):
@@ -53,10 +60,52 @@ def onnxruntime(model, capture, onnx, threads):
         binding.bind_ortvalue_input(described.name, ort.OrtValue.ortvalue_from_numpy(array))
     for described in session.get_outputs():
         binding.bind_output(described.name)
-    return lambda: session.run_with_iobinding(binding), binding.copy_outputs_to_cpu
+    return lambda: session.run_with_iobinding(binding), lambda: named(binding.copy_outputs_to_cpu())
+
+
+def torch_compile_step(model, capture, onnx, threads):
+    """Forward and backward are compiled; the update is by whichever is fastest of what torch has for it."""
+    import torch
+
+    import models
+
+    torch.set_num_threads(threads)
+    training = models.Training(model, capture)
+    inputs = [torch.from_numpy(array) for array in example_inputs(capture)]
+    before = {name: tensor.clone() for name, tensor in training.state().items()}
+    loss_of = torch.compile(training.model, dynamic=False)
+
+    def step(update):
+        loss = loss_of(*inputs)[0]
+        loss.backward()
+        update()
+        training.model.zero_grad()
+        return loss.detach()
+
+    def results():
+        # Draws of the compiled code are its own; here they are eager's, so that losses are alike.
+        torch._dynamo.reset()
+        with torch.no_grad():
+            for name, tensor in training.state().items():
+                tensor.copy_(before[name])
+        with torch._inductor.config.patch(fallback_random=True):
+            torch.manual_seed(SEED)
+            loss = step(training.optimizer().step)
+        torch._dynamo.reset()
+        tensors = {"output.0": loss, **training.state()}
+        return {name: tensor.detach().numpy() for name, tensor in tensors.items()}
+
+    updates = [training.optimizer(fused=True).step, training.optimizer(foreach=True).step,
+               torch.compile(training.optimizer(foreach=True).step)]
+    for update in updates * 3:
+        step(update)
+    fastest = min(updates, key=lambda update: min(seconds(lambda: step(update)) for _ in range(10)))
+    return lambda: step(fastest), results
 
 
 def torch_compile(model, capture, onnx, threads, mode=None):
+    if model.endswith("_step"):
+        return torch_compile_step(model, capture, onnx, threads)
     import torch
     import torch._inductor.config
 
@@ -67,7 +116,7 @@ def torch_compile(model, capture, onnx, threads, mode=None):
     compiled = torch.compile(models.load(model, capture), mode=mode, dynamic=False)
     inputs = [torch.from_numpy(array) for array in example_inputs(capture)]
     run = torch.no_grad()(lambda: compiled(*inputs))
-    return run, lambda: [tensor.numpy() for tensor in run()]
+    return run, lambda: named(tensor.numpy() for tensor in run())
 
 
 def torch_compile_autotuned(*arguments):
@@ -93,7 +142,7 @@ def serve(engine, model, capture, onnx, threads):
     os.dup2(2, 1)  # what libraries print is no answer
     answer = lambda value: print(json.dumps(value), file=answers, flush=True)
     begin = time.perf_counter()
-    run, outputs = ENGINES[engine](model, capture, onnx, threads)
+    run, results = ENGINES[engine](model, capture, onnx, threads)
     run()
     answer({"compile_seconds": time.perf_counter() - begin})
     for line in sys.stdin:
@@ -105,7 +154,7 @@ def serve(engine, model, capture, onnx, threads):
         elif command == "save":
             from safetensors.numpy import save_file
 
-            save_file({f"output.{i}": array.copy() for i, array in enumerate(outputs())}, arguments[0])
+            save_file({name: array.copy() for name, array in results().items()}, arguments[0])
             answer(None)
 
 

@@ -42,10 +42,16 @@ void serve(const Served& served) {
   }
 }
 
-void save_results(const std::vector<composit::Array>& results, const std::filesystem::path& file) {
+Results named_outputs(const std::vector<composit::Array>& outputs) {
+  Results results;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    results.emplace("output." + std::to_string(i), outputs[i]);
+  return results;
+}
+
+void save_results(const Results& results, const std::filesystem::path& file) {
   composit::Safetensors contents;
-  for (size_t i = 0; i < results.size(); ++i)
-    contents.tensors.emplace("output." + std::to_string(i), results[i]);
+  contents.tensors.insert(results.begin(), results.end());
   composit::write_safetensors(contents, file);
 }
 

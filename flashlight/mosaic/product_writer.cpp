@@ -145,8 +145,15 @@ class ProductWriter {
     const bool by_columns =
         kernel_.winograd > 0
             ? rows < kFewPixels
-            : rows < kFewRows && product_.column_count() >= kManyColumns && !product_.depthwise;
+            : product_.column_count() >= kManyColumns && !product_.depthwise &&
+                  (rows < kFewRows || are_panels_larger());
     return by_columns ? "fl::Split::columns" : "fl::Split::rows";
+  }
+  // Whether panels that are packed in the call, each by the thread that will use it, are more than
+  // what is read by rows: what threads exchange costs as much as computing with it.
+  bool are_panels_larger() const {
+    return !plan_.frozen[kernel_.packed] && plan_.routine.values[kernel_.packed].type.numel() >
+                                                plan_.routine.values[product_.left].type.numel();
   }
   std::string packing() const {
     std::string terms;

@@ -61,13 +61,21 @@ class Packer {
       dense_ *= loops_[i].extent;
       first_dense_ = i;
     }
-    turns_ = std::is_same_v<T, From> && of.columns.stride != 1 && dense_ >= Vectors<T>::kLanes;
+    const bool near = dense_ > 1 && of.columns.stride > 1 && of.columns.stride <= kMostApart;
+    copies_ = dense_ < Vectors<T>::kLanes;
+    turns_ = std::is_same_v<T, From> && of.columns.stride != 1 && (near || !copies_);
   }
 
   // Independent parts of the work for one panel.
   int64_t parts() const {
     if (turns_) return (dense_ + kBlock - 1) / kBlock * rest();
     return loops_[0].extent;
+  }
+
+  // Whether memory has a part of all panels before the next part of one of them.
+  bool parts_are_outside() const {
+    return std::abs(loops_[0].from) > std::abs(of_.columns.stride) * kPanel<T> ||
+           (turns_ && copies_);
   }
 
   // Part `part` of a panel of so many columns.
@@ -96,7 +104,7 @@ class Packer {
   }
 
  private:
-  static constexpr int64_t kBlock = 64, kNear = 8192;
+  static constexpr int64_t kBlock = 64, kNear = 8192, kMostApart = 32;
 
   template <class Visit>
   FLASHLIGHT_INLINE static void walk(const PackLoop (&loops)[4], const Visit& visit) {
@@ -133,12 +141,33 @@ class Packer {
     }
     alignas(kVectorBytes) T turned[kBlock][kPanel<T>];
     if (columns < kPanel<T>) std::fill_n(turned[0], kBlock * kPanel<T>, T(0));
-    transpose(from + begin, of_.columns.stride, columns, end - begin, turned[0], kPanel<T>);
+    if (copies_) {
+      turn_near(from, columns, part + 1 < rest(), turned);
+    } else {
+      for (int c = 0; c < columns; ++c)  // the next block
+        for (int64_t i = 0; i < kBlock; i += kLineBytes / int64_t{sizeof(T)})
+          __builtin_prefetch(from + c * of_.columns.stride + end + i);
+      transpose(from + begin, of_.columns.stride, columns, end - begin, turned[0], kPanel<T>);
+    }
     Places place(*this, begin);
     for (int64_t i = 0; i < end - begin; ++i, place.next()) {
       for (int c = 0; factors != nullptr && c < columns; ++c) turned[i][c] *= factors[c];
       std::memcpy(to + place.to, turned[i], sizeof turned[i]);
     }
+  }
+  // A few terms of columns that are not much farther apart: squares reach over the next columns,
+  // and over the end of memory at the last ones, which are copied therefore.
+  void turn_near(const T* from, int columns, bool has_more, T (&turned)[kBlock][kPanel<T>]) const {
+    constexpr int64_t kLanes = Vectors<T>::kLanes;
+    const int64_t pitch = of_.columns.stride;
+    alignas(kVectorBytes) T copy[kPanel<T> * kMostApart + kLanes];
+    if (!has_more || columns < kPanel<T>) {
+      std::fill_n(copy, kPanel<T> * pitch + kLanes, T(0));
+      std::copy_n(from, (columns - 1) * pitch + dense_, copy);
+      from = copy;
+    }
+    for (int64_t c = 0; c < columns; c += kLanes)
+      transpose_square(from + c * pitch, pitch, turned[0] + c, kPanel<T>);
   }
   // Where terms that lie without gaps are in the panel, one after the other.
   struct Places {
@@ -166,7 +195,7 @@ class Packer {
   PackLoop loops_[4];  // of terms, the largest steps first
   int64_t dense_ = 1;  // elements without gaps, by the loops from first_dense_ on
   int first_dense_ = 4;
-  bool turns_;
+  bool turns_, copies_;  // whether squares are transposed; those of a copy
 };
 
 }  // namespace detail
@@ -179,13 +208,20 @@ void pack_panels(const Team& team, const Packing& of, const From* from, T* panel
   const int64_t count = of.term_count(), all = (of.columns.extent + kPanel<T> - 1) / kPanel<T>;
   const detail::Packer<T, From> packer(of);
   const int64_t parts = packer.parts();
-  const Part mine = team.part(all * parts);
-  for (int64_t i = mine.begin; i < mine.end; ++i) {
-    const int64_t panel = i / parts, first = panel * kPanel<T>;
+  const bool outside = packer.parts_are_outside();
+  const auto pack = [&](int64_t panel, int64_t part) {
+    const int64_t first = panel * kPanel<T>;
     const auto columns = static_cast<int>(std::min<int64_t>(kPanel<T>, of.columns.extent - first));
-    packer.pack(i % parts, from + first * of.columns.stride,
+    packer.pack(part, from + first * of.columns.stride,
                 factors == nullptr ? nullptr : factors + first, columns, panels + first * count);
-  }
+  };
+  // Who packs a panel multiplies with it, where threads share columns.
+  const bool by_panels = all % team.threads() == 0 || all >= 8 * team.threads();
+  const Part mine = team.part(by_panels ? all : all * parts);
+  const int64_t width = by_panels ? mine.size() : all, begin = by_panels ? mine.begin : 0;
+  const Part units = by_panels ? Part{0, width * parts} : mine;
+  for (int64_t i = units.begin; i < units.end; ++i)
+    pack(begin + (outside ? i % width : i / parts), outside ? i / width : i % parts);
 }
 
 }  // namespace fl

@@ -92,6 +92,8 @@ TEST_F(RuntimePack, HasEveryOrder) {
       {{{}, {3, 1}, {3, 3}, {10, 9}}, {17, 90}},            // [column][channel][kx][ky]
       {{{}, {3, 3}, {3, 1}, {50, 9}}, {37, 450}},           // [column][channel][ky][kx]
       {{{}, {3, -3}, {3, -1}, {50, 360}}, {40, 9}},         // [term][column][ky][kx], backwards
+      {{{}, {3, 3}, {3, 1}, {50, 630}}, {70, 9}},           // [term][column][ky][kx]
+      {{{}, {}, {2, 1}, {20, 250}}, {80, 3}},               // the same, with gaps
       {{{2, 2000}, {3, 1}, {3, 3}, {30, 9}}, {33, 6000}},   // what is outside of a block
       {{{2, 600}, {3, 100}, {5, 20}, {4, 2}}, {33, 1200}},  // every other element
       {{{}, {0, 3}, {3, 1}, {5, 9}}, {37, 45}}};            // nothing
