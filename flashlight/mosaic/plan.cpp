@@ -19,6 +19,7 @@
 #include "flashlight/mosaic/kernel_routine.h"
 #include "flashlight/mosaic/reductions.h"
 #include "flashlight/mosaic/split_axes.h"
+#include "flashlight/mosaic/split_phases.h"
 #include "flashlight/mosaic/tilize.h"
 
 namespace flashlight::mosaic {
@@ -44,7 +45,13 @@ bool is_plain(const cpp::Statement& statement) {
 
 // A product keeps its shape: what would have to be computed for each element of a side is memory.
 std::string refusal(const cpp::Statement& before, const cpp::Statement& after) {
-  if (!is_plain(before) || is_plain(with_split_axes(after))) return "";
+  const auto is_plain_in_parts = [](const cpp::Statement& one) {
+    const std::vector<cpp::Statement> phases = phases_of(one);
+    return std::any_of(phases.begin(), phases.end(), [](const cpp::Statement& phase) {
+      return is_plain(with_split_axes(phase));
+    });
+  };
+  if (!is_plain_in_parts(before) || is_plain_in_parts(after)) return "";
   return "is a side of a product, which tiles read from memory";
 }
 
@@ -67,6 +74,7 @@ class Planner {
     plan_.routine = std::move(program.functions.back());
     program.functions.pop_back();
     plan_.functions = with_arguments(std::move(program.functions));
+    split_phases(plan_.routine);
     split_axes(plan_.routine);
     find_frozen(graph);
     const auto is_frozen = [this](size_t value) {

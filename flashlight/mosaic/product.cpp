@@ -180,9 +180,11 @@ Statement flat(const cpp::Routine& routine, const Statement& statement) {
 
 void choose_rows(cpp::Contraction& of, const std::function<bool(size_t value)>& is_frozen) {
   const bool left = is_frozen(of.left.number()), right = is_frozen(of.right.number());
-  const bool wrong = left != right ? left
-                                   : has_window(of.right, of.columns, of.terms) &&
-                                         !has_window(of.left, of.rows, of.terms);
+  const bool left_window = has_window(of.left, of.rows, of.terms),
+             right_window = has_window(of.right, of.columns, of.terms);
+  const bool wrong = left != right                 ? left
+                     : left_window != right_window ? right_window
+                                                   : of.rows.size() == 1 && of.columns.size() > 1;
   if (!wrong) return;
   std::swap(of.left, of.right);
   std::swap(of.left_domain, of.right_domain);

@@ -37,7 +37,8 @@ struct Product {
 };
 
 // Which side is read by rows is the left one behind this: of two, one that is known is packed, and
-// windows, whose pixels a packed side would repeat, are not.
+// windows, whose pixels a packed side would repeat, are not; several axes are rows, for columns are
+// one.
 void choose_rows(cpp::Contraction& of, const std::function<bool(size_t value)>& is_frozen);
 
 // `is_frozen`: values that are known before the program runs, and are packed then. Without

@@ -131,8 +131,10 @@ class Tilizer {
     const Axes& inner = is_depthwise(sides->of) ? sides->of.columns : sides->of.terms;
     votes_[rows.number()][with_innermost(rows.arguments(), inner)] += work;
     const composit::Store& store = statement.stores[0];
-    if (cpp::axes_of_dimensions(store.at))
-      votes_[store.result][with_innermost(store.at, sides->of.columns)] += work;
+    const bool has_columns = std::any_of(store.at.begin(), store.at.end(), [&](const Expr& index) {
+      return index.kind() == ExprKind::axis && contains(sides->of.columns, index.number());
+    });
+    if (has_columns) votes_[store.result][with_innermost(store.at, sides->of.columns)] += work;
   }
 
   void elect() {

@@ -58,6 +58,14 @@ std::vector<Case> convolutions_of_shapes() {
   add("transposed", {1, 17, 5, 4}, {17, 3, 3, 3}, {.padding = {1, 1}, .transposed = true});
   add("transposed, strides", {3, 3, 5, 4}, {3, 17, 3, 3},
       {.stride = {2, 2}, .padding = {1, 1}, .transposed = true, .output_padding = {1, 1}});
+  add("transposed, two strides", {2, 17, 5, 4}, {17, 16, 3, 2},
+      {.stride = {2, 3}, .padding = {1, 0}, .transposed = true, .output_padding = {1, 2}});
+  add("transposed, strided 1x1", {2, 17, 5, 4}, {17, 64, 1, 1},
+      {.stride = {2, 2}, .transposed = true, .output_padding = {1, 0}});
+  add("transposed, strides and dilation", {1, 17, 5, 4}, {17, 16, 3, 3},
+      {.stride = {3, 2}, .dilation = {2, 3}, .transposed = true});
+  add("transposed, strides that dilation shares", {1, 17, 5, 4}, {17, 16, 3, 3},
+      {.stride = {2, 2}, .dilation = {2, 2}, .transposed = true});
   add("transposed, groups", {1, 6, 5, 4}, {6, 5, 2, 3},
       {.stride = {2, 1}, .transposed = true, .groups = 3});
   return cases;
@@ -76,6 +84,30 @@ TEST(MosaicProducts, derivatives_of_depthwise_convolutions) {
         case_of("stride " + std::to_string(stride), grad(sum(y * y).lazy(), {x.lazy(), w.lazy()})));
   }
   EXPECT_EQ(differences(cases, {.times = 16}), "");
+}
+
+// By images and by weights, neither of which is known.
+TEST(MosaicProducts, gradients_of_convolutions) {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& text, const Dims& images, const Dims& weights,
+                       const Conv& how) {
+    const Tensor x = given("x", images), w = given("w", weights, 0.1), y = convolution(x, w, how);
+    const Tensor cotangent = given("cotangent", y.lazy().type().sizes);
+    cases.push_back(
+        case_of(text, chain_rule({{y.lazy(), cotangent.lazy()}}, {x.lazy(), w.lazy()})));
+  };
+  add("1x1", {2, 17, 5, 7}, {24, 17, 1, 1}, {});
+  add("3x3", {2, 17, 6, 5}, {24, 17, 3, 3}, {.padding = {1, 1}});
+  add("3x3 of few pixels", {2, 17, 2, 2}, {64, 17, 3, 3}, {.padding = {1, 1}});
+  add("without padding", {3, 17, 3, 4}, {40, 17, 3, 3}, {});
+  add("strides", {2, 17, 8, 7}, {24, 17, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
+  add("strides of few pixels", {2, 17, 4, 4}, {64, 17, 3, 3},
+      {.stride = {2, 2}, .padding = {1, 1}});
+  add("strided 1x1", {3, 17, 8, 7}, {24, 17, 1, 1}, {.stride = {2, 2}});
+  add("stem", {2, 3, 15, 14}, {16, 3, 7, 7}, {.stride = {2, 2}, .padding = {3, 3}});
+  add("two strides, dilation", {1, 17, 13, 11}, {16, 17, 3, 2},
+      {.stride = {3, 2}, .padding = {2, 1}, .dilation = {2, 1}});
+  EXPECT_EQ(differences(cases), "");
 }
 
 TEST(MosaicProducts, convolutions_in_one_and_three_dimensions) {
@@ -214,6 +246,12 @@ TEST(MosaicProducts, are_recognised) {
   EXPECT_EQ(products(convolution(x, w, {.transposed = true})), 1);
   EXPECT_EQ(products(convolution(x, weight("k", {17, 1, 3, 3}), {.padding = {1, 1}, .groups = 17})),
             1);
+  // One for the even and one for the odd places of each dimension; those without terms are loops.
+  EXPECT_EQ(products(convolution(x, w, {.stride = {2, 2}, .padding = {1, 1}, .transposed = true})),
+            4);
+  EXPECT_EQ(
+      products(convolution(x, weight("u", {17, 17, 1, 1}), {.stride = {2, 2}, .transposed = true})),
+      1);
   EXPECT_EQ(products(matmul(given("a", {5, 70}), weight("b", {70, 90}))), 1);
   EXPECT_EQ(products(bmm(given("a", {3, 15, 17}), given("b", {3, 17, 19}))), 1);
   EXPECT_EQ(products(given("a", {5, 7}) * weight("b", {5, 7})), 0);

@@ -1,0 +1,139 @@
+#include "flashlight/mosaic/split_phases.h"
+
+#include <numeric>
+#include <optional>
+
+#include "composit/ad/affine.h"
+#include "flashlight/cpp/contraction.h"
+#include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/product.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using composit::AxisKind;
+using composit::Expr;
+using composit::ExprKind;
+using composit::Function;
+using cpp::Statement;
+
+// Kernels that one sum may become.
+constexpr size_t kMostPhases = 64;
+
+// There are terms where factor * place + term_factor * term + constant is a multiple of `step`.
+struct Stride {
+  int64_t step, constant;
+  size_t place;  // a parallel axis
+  int64_t factor;
+  std::optional<size_t> term = {};  // a reduced axis
+  int64_t term_factor = 0;
+};
+
+int64_t modulo(int64_t x, int64_t step) { return ((x % step) + step) % step; }
+
+// Of remainder(x, step) == 0 for an x of one place and at most one term.
+std::optional<Stride> stride_of(const Expr& predicate, const Statement& statement,
+                                composit::IndexAnalysis& analysis) {
+  if (!predicate.is(Function::eq) || !predicate[0].is(Function::remainder) ||
+      !composit::is_literal(predicate[1], 0) || predicate[0][1].kind() != ExprKind::literal)
+    return std::nullopt;
+  const auto x = analysis.affine(predicate[0][0]), divisor = analysis.affine(predicate[0][1]);
+  if (!x || !divisor || divisor->constant < 2) return std::nullopt;
+  Stride stride = {divisor->constant, x->constant, statement.axes.size(), 0};
+  for (const size_t axis : x->axes()) {
+    const int64_t factor = x->coefficients[axis];
+    if (std::gcd(factor, stride.step) != 1) return std::nullopt;
+    if (statement.axes[axis].kind == AxisKind::parallel && stride.factor == 0) {
+      stride.place = axis;
+      stride.factor = factor;
+    } else if (statement.axes[axis].kind == AxisKind::reduction && !stride.term) {
+      stride.term = axis;
+      stride.term_factor = factor;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return stride.factor == 0 ? std::nullopt : std::optional(stride);
+}
+
+// The points step * i + first of an axis.
+Statement every(Statement statement, size_t axis, int64_t step, int64_t first) {
+  const int64_t extent = statement.axes[axis].extent.value();
+  statement.axes[axis].extent = composit::Dim((extent - first + step - 1) / step);
+  return cpp::replaced(std::move(statement), [&](const Expr& part) {
+    const bool counts = part.kind() == ExprKind::axis && part.number() == axis;
+    return counts ? Expr::axis(axis) * Expr(step) + Expr(first) : Expr();
+  });
+}
+
+// What is stored where no term is added.
+Statement without_terms(Statement statement) {
+  for (composit::Axis& axis : statement.axes)
+    if (axis.kind == AxisKind::reduction) axis.extent = composit::Dim(1);
+  const composit::DType dtype = statement.body[0].dtype();
+  statement.domain = Expr();
+  statement.init.clear();
+  statement.body.clear();
+  statement.combine.clear();
+  return cpp::replaced(std::move(statement), [&](const Expr& part) {
+    return part.kind() == ExprKind::accumulator ? Expr::literal(0.0, dtype) : Expr();
+  });
+}
+
+Statement phase(const Statement& statement, const Stride& stride, int64_t first) {
+  Statement now = every(statement, stride.place, stride.step, first);
+  const int64_t rest = stride.factor * first + stride.constant;
+  if (!stride.term)
+    return cpp::simplified(modulo(rest, stride.step) == 0 ? now : without_terms(std::move(now)));
+  int64_t term = 0;
+  while (modulo(rest + stride.term_factor * term, stride.step) != 0) ++term;
+  const bool has_terms = term < statement.axes[*stride.term].extent.value();
+  return cpp::simplified(has_terms ? every(std::move(now), *stride.term, stride.step, term)
+                                   : without_terms(std::move(now)));
+}
+
+std::optional<Stride> stride_of(const Statement& statement) {
+  if (!cpp::is_sum(statement) || statement.stores.size() != 1 || statement.stores[0].add)
+    return std::nullopt;
+  composit::IndexAnalysis analysis(statement.axes);
+  for (const Expr& predicate : composit::conjuncts(statement.domain))
+    if (const auto stride = stride_of(predicate, statement, analysis)) return stride;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Statement> phases_of(const Statement& statement) {
+  if (!cpp::contraction_of(statement, kLeastSide)) return {statement};
+  std::vector<Statement> open = {statement}, phases;
+  while (!open.empty()) {
+    const Statement one = std::move(open.back());
+    open.pop_back();
+    const auto stride = stride_of(one);
+    if (!stride) {
+      phases.push_back(one);
+      continue;
+    }
+    const int64_t places = one.axes[stride->place].extent.value();
+    for (int64_t first = 0; first < std::min(stride->step, places); ++first)
+      open.push_back(phase(one, *stride, first));
+    if (open.size() + phases.size() > kMostPhases) return {statement};
+  }
+  return phases;
+}
+
+void split_phases(cpp::Routine& routine) {
+  std::vector<cpp::Step> steps;
+  for (cpp::Step& step : routine.steps) {
+    const auto* nest = std::get_if<cpp::Nest>(&step);
+    if (nest == nullptr) {
+      steps.push_back(std::move(step));
+      continue;
+    }
+    for (Statement& one : phases_of(nest->statement))
+      steps.push_back(cpp::Nest{std::move(one), nest->origin});
+  }
+  routine.steps = std::move(steps);
+}
+
+}  // namespace flashlight::mosaic

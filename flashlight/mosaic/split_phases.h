@@ -1,0 +1,22 @@
+// Sums that a stride takes part in only every few elements, as one sum per phase.
+//
+//   split_phases(routine);     // y[i] = sum_k w[k] x[(i - k) / 2] for even i - k:
+//                              // y[2i] of even k, y[2i + 1] of odd k, and no condition is left
+//
+// Convolutions with strides, transposed, and gradients by the images of those with strides: each
+// phase is a convolution without strides, which tiles compute, of as few terms as there are.
+#pragma once
+
+#include <vector>
+
+#include "flashlight/cpp/program.h"
+
+namespace flashlight::mosaic {
+
+// What together computes the same: the statement itself where it has no phases.
+std::vector<cpp::Statement> phases_of(const cpp::Statement& statement);
+
+// Takes sums of products apart into phases.
+void split_phases(cpp::Routine& routine);
+
+}  // namespace flashlight::mosaic
