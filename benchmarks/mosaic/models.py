@@ -72,6 +72,7 @@ def bert_step():
 
 MAKERS = {f.__name__: f for f in (resnet50, bert_base, clip_text, sd_unet, sd_vae_decoder, resnet18_step, bert_step)}
 MOMENTUM = ".momentum"  # of a parameter
+PADDING = "__padding__"  # between tensors of a file (composit/io/safetensors.h)
 
 
 class Model(torch.nn.Module):
@@ -95,11 +96,16 @@ def fill(original, weights, name_of):
         raise ValueError(f"weights that the original does not have: {sorted(left)[:5]}")
 
 
+def weights_of(capture):
+    tensors = load_file(capture / "weights.safetensors")
+    return {name: tensor for name, tensor in tensors.items() if not name.startswith(PADDING)}
+
+
 def load(name, capture: Path):
     """In evaluation mode: tensors to a tuple of tensors, in the order in which the capture has them."""
     original, run, name_of = MAKERS[name]()
     with torch.no_grad():
-        fill(original, load_file(capture / "weights.safetensors"), name_of)
+        fill(original, weights_of(capture), name_of)
     return Model(original, run).eval()
 
 
@@ -114,7 +120,7 @@ class Training:
 
     def __init__(self, name, capture: Path):
         original, run, name_of = MAKERS[name]()
-        weights = load_file(capture / "weights.safetensors")
+        weights = weights_of(capture)
         with torch.no_grad():
             fill(original, {key: value for key, value in weights.items() if not key.endswith(MOMENTUM)}, name_of)
         self.model = Model(original, run).train()

@@ -13,6 +13,7 @@
 #include "flashlight/cpp/signed_zero.h"
 #include "flashlight/cpp/statement.h"
 #include "flashlight/mosaic/buffers.h"
+#include "flashlight/mosaic/copy_windows.h"
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/fold.h"
@@ -80,6 +81,7 @@ class Planner {
     const auto is_frozen = [this](size_t value) {
       return value < plan_.frozen.size() && plan_.frozen[value];
     };
+    for (const size_t copy : copy_windows(plan_.routine, is_frozen)) set_order_of(copy);
     plan_.layouts = tilize(plan_.routine, is_frozen, plan_.choices);
     split_reductions(plan_.routine);
     find_frozen(graph);  // copies and parts of sums, too
@@ -143,6 +145,10 @@ class Planner {
 
   // ---- choices ----------------------------------------------------------------------------------
 
+  void set_order_of(size_t value) {
+    std::vector<size_t>& order = plan_.choices[value].order;
+    for (size_t i = 0; i < plan_.routine.values[value].type.rank(); ++i) order.push_back(i);
+  }
   void find_choices(const Routine& routine) {
     const std::vector<std::string> names = value_names(routine);
     for (const auto& [name, choice] : options_.choices) {

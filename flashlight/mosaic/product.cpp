@@ -111,17 +111,24 @@ bool is_plain(const Expr& side, const Expr& domain, composit::DType dtype) {
   return side.kind() == ExprKind::load && side.dtype() == dtype && !domain.defined();
 }
 
-// Whether an index moves with a place and with the terms: neighbours read the same elements.
-bool has_window(const Expr& side, const std::vector<size_t>& places,
-                const std::vector<size_t>& terms) {
-  return std::any_of(side.arguments().begin(), side.arguments().end(), [&](const Expr& index) {
-    const std::vector<size_t> axes = cpp::axes_in(index);
-    const auto has_one_of = [&](const std::vector<size_t>& some) {
-      return std::any_of(some.begin(), some.end(),
-                         [&](size_t axis) { return std::count(axes.begin(), axes.end(), axis); });
-    };
-    return has_one_of(places) && has_one_of(terms);
-  });
+// Whether axes are dimensions side by side, in the same order, in both accesses.
+bool are_together(const std::vector<size_t>& axes, const Expr& side,
+                  const std::vector<Expr>& store) {
+  const auto find = [&](const std::vector<Expr>& at) -> std::optional<std::vector<size_t>> {
+    std::vector<size_t> order;
+    for (const Expr& index : at) {
+      const bool is_one = index.kind() == ExprKind::axis &&
+                          std::count(axes.begin(), axes.end(), index.number()) > 0;
+      if (is_one)
+        order.push_back(index.number());
+      else if (!order.empty() && order.size() < axes.size())
+        return std::nullopt;
+    }
+    return order.size() == axes.size() ? std::optional(order) : std::nullopt;
+  };
+  const auto in_store = find(store);
+  const std::vector<Expr> at(side.arguments().begin(), side.arguments().end());
+  return in_store && in_store == find(at);
 }
 
 // Index expressions in common forms; axes keep their numbers.
@@ -178,13 +185,27 @@ Statement flat(const cpp::Routine& routine, const Statement& statement) {
   return with_simple_indices(std::move(now));
 }
 
-void choose_rows(cpp::Contraction& of, const std::function<bool(size_t value)>& is_frozen) {
+bool has_window(const Expr& side, const std::vector<size_t>& places,
+                const std::vector<size_t>& terms) {
+  return std::any_of(side.arguments().begin(), side.arguments().end(), [&](const Expr& index) {
+    const std::vector<size_t> axes = cpp::axes_in(index);
+    const auto has_one_of = [&](const std::vector<size_t>& some) {
+      return std::any_of(some.begin(), some.end(),
+                         [&](size_t axis) { return std::count(axes.begin(), axes.end(), axis); });
+    };
+    return has_one_of(places) && has_one_of(terms);
+  });
+}
+
+void choose_rows(cpp::Contraction& of, const std::vector<Expr>& store,
+                 const std::function<bool(size_t value)>& is_frozen) {
   const bool left = is_frozen(of.left.number()), right = is_frozen(of.right.number());
   const bool left_window = has_window(of.left, of.rows, of.terms),
              right_window = has_window(of.right, of.columns, of.terms);
   const bool wrong = left != right                 ? left
                      : left_window != right_window ? right_window
-                                                   : of.rows.size() == 1 && of.columns.size() > 1;
+                                                   : of.rows.size() == 1 && of.columns.size() > 1 &&
+                                                         !are_together(of.columns, of.right, store);
   if (!wrong) return;
   std::swap(of.left, of.right);
   std::swap(of.left_domain, of.right_domain);
@@ -204,7 +225,7 @@ std::optional<Product> product_of(const cpp::Routine& routine, const Statement& 
     return std::nullopt;
   Product product;
   product.depthwise = is_depthwise(*sides);
-  if (!product.depthwise) choose_rows(*sides, is_frozen);
+  if (!product.depthwise) choose_rows(*sides, statement.stores[0].at, is_frozen);
   product.left = sides->left.number();
   product.right = sides->right.number();
   product.statement = flat(routine, statement);

@@ -38,8 +38,13 @@ struct Product {
 
 // Which side is read by rows is the left one behind this: of two, one that is known is packed, and
 // windows, whose pixels a packed side would repeat, are not; several axes are rows, for columns are
-// one.
-void choose_rows(cpp::Contraction& of, const std::function<bool(size_t value)>& is_frozen);
+// one, unless they are one as the indices `store` of the result are.
+void choose_rows(cpp::Contraction& of, const std::vector<composit::Expr>& store,
+                 const std::function<bool(size_t value)>& is_frozen);
+
+// Whether an index moves with a place and with the terms: neighbours read the same elements.
+bool has_window(const composit::Expr& side, const std::vector<size_t>& places,
+                const std::vector<size_t>& terms);
 
 // `is_frozen`: values that are known before the program runs, and are packed then. Without
 // `joins_batch`, axes of the batch stay apart: two products then have the same ones.

@@ -125,13 +125,15 @@ std::vector<Statement> phases_of(const Statement& statement) {
 void split_phases(cpp::Routine& routine) {
   std::vector<cpp::Step> steps;
   for (cpp::Step& step : routine.steps) {
-    const auto* nest = std::get_if<cpp::Nest>(&step);
+    auto* nest = std::get_if<cpp::Nest>(&step);
     if (nest == nullptr) {
       steps.push_back(std::move(step));
       continue;
     }
-    for (Statement& one : phases_of(nest->statement))
-      steps.push_back(cpp::Nest{std::move(one), nest->origin});
+    for (Statement& one : phases_of(nest->statement)) {
+      nest->statement = std::move(one);
+      steps.push_back(*nest);
+    }
   }
   routine.steps = std::move(steps);
 }

@@ -81,7 +81,7 @@ class Tilizer {
     if (!contraction || contraction->left.kind() != ExprKind::load ||
         contraction->right.kind() != ExprKind::load)
       return std::nullopt;
-    if (!is_depthwise(*contraction)) choose_rows(*contraction, is_frozen_);
+    if (!is_depthwise(*contraction)) choose_rows(*contraction, statement.stores[0].at, is_frozen_);
     return Sides{*contraction};
   }
 

@@ -1,0 +1,121 @@
+#include "flashlight/mosaic/copy_windows.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "composit/ad/affine.h"
+#include "flashlight/cpp/contraction.h"
+#include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/product.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using composit::Expr;
+using composit::ExprKind;
+using cpp::Statement;
+using Axes = std::vector<size_t>;
+
+// A side of a product that reads windows.
+struct Windows {
+  Expr element, domain;
+  Axes axes;  // of the copy: the product's terms, then places in the order of the result
+};
+
+int64_t size(const Statement& statement, const Axes& axes) {
+  int64_t count = 1;
+  for (const size_t axis : axes) count *= statement.axes[axis].extent.value();
+  return count;
+}
+
+// The last dimensions of a store, if they are these axes, in its order.
+std::optional<Axes> last_dimensions(const std::vector<Expr>& at, const Axes& axes) {
+  if (at.size() < axes.size()) return std::nullopt;
+  Axes order;
+  for (size_t i = at.size() - axes.size(); i < at.size(); ++i) {
+    if (at[i].kind() != ExprKind::axis || !std::count(axes.begin(), axes.end(), at[i].number()))
+      return std::nullopt;
+    order.push_back(at[i].number());
+  }
+  return order;
+}
+
+std::optional<Windows> windows_of(const Statement& statement,
+                                  const std::function<bool(size_t)>& is_frozen) {
+  auto of = cpp::contraction_of(statement, kLeastSide);
+  if (!of || !of->batch.empty() || !of->term_limits.empty() || !of->column_limits.empty() ||
+      statement.stores.size() != 1 || statement.stores[0].add)
+    return std::nullopt;
+  for (const Expr* side : {&of->left, &of->right})
+    if (side->kind() != ExprKind::load || is_frozen(side->number())) return std::nullopt;
+  const bool left = has_window(of->left, of->rows, of->terms),
+             right = has_window(of->right, of->columns, of->terms);
+  if (left == right) return std::nullopt;
+  const Axes &places = left ? of->rows : of->columns, &others = left ? of->columns : of->rows;
+  const auto order = last_dimensions(statement.stores[0].at, places);
+  if (!order || size(statement, others) <= size(statement, of->terms)) return std::nullopt;
+  Windows windows = {left ? of->left : of->right, left ? of->left_domain : of->right_domain,
+                     of->terms};
+  windows.axes.insert(windows.axes.end(), order->begin(), order->end());
+  return windows;
+}
+
+// Writes what the windows show to `value`, and lets the product read that.
+Statement copy(const Windows& windows, size_t value, Statement& product, composit::Dims& sizes) {
+  Statement copy;
+  std::vector<Expr> at, old;
+  std::vector<size_t> number(product.axes.size());
+  for (const size_t axis : windows.axes) {
+    number[axis] = copy.axes.size();
+    copy.axes.push_back({"", product.axes[axis].extent});
+    sizes.push_back(product.axes[axis].extent);
+    at.push_back(Expr::axis(number[axis]));
+    old.push_back(Expr::axis(axis));
+  }
+  const composit::DType dtype = windows.element.dtype();
+  const Expr element = windows.domain.defined()
+                           ? select(windows.domain, windows.element, Expr::literal(0.0, dtype))
+                           : windows.element;
+  const Expr moved = composit::replace(element, [&](const Expr& part) {
+    return part.kind() == ExprKind::axis ? Expr::axis(number[part.number()]) : Expr();
+  });
+  copy.stores.push_back({value, at, moved});
+  std::vector<Expr> kept;
+  const std::vector<Expr> dropped = composit::conjuncts(windows.domain);
+  for (const Expr& predicate : composit::conjuncts(product.domain))
+    if (std::none_of(dropped.begin(), dropped.end(),
+                     [&](const Expr& one) { return one.same(predicate); }))
+      kept.push_back(predicate);
+  product.domain = composit::all_of(kept);
+  product = cpp::replaced(std::move(product), [&](const Expr& part) {
+    return part.same(windows.element) ? Expr::load(value, dtype, old) : Expr();
+  });
+  return cpp::simplified(std::move(copy));
+}
+
+}  // namespace
+
+std::vector<size_t> copy_windows(cpp::Routine& routine,
+                                 const std::function<bool(size_t value)>& is_frozen) {
+  std::vector<cpp::Step> steps;
+  std::vector<size_t> copies;
+  for (cpp::Step& step : routine.steps) {
+    auto* nest = std::get_if<cpp::Nest>(&step);
+    const auto windows = nest != nullptr ? windows_of(nest->statement, is_frozen) : std::nullopt;
+    if (windows) {
+      copies.push_back(routine.values.size());
+      composit::Dims sizes;
+      Statement one = copy(*windows, copies.back(), nest->statement, sizes);
+      steps.push_back(cpp::Nest{std::move(one), {"windows", "", ""}});
+      const composit::DType dtype = windows->element.dtype();
+      routine.kept[copies.back()] = "are the columns of a product, side by side";
+      routine.values.push_back(
+          {composit::tensor_type(dtype, sizes), cpp::Role::temporary, "windows", {}});
+    }
+    steps.push_back(std::move(step));
+  }
+  routine.steps = std::move(steps);
+  return copies;
+}
+
+}  // namespace flashlight::mosaic

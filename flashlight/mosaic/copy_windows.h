@@ -1,0 +1,23 @@
+// Windows of small images, as the rows of a matrix.
+//
+//   copy_windows(routine, is_frozen)     // sum_p dy[p, o] x[p + k, c]: windows[p, c, k] = x[p + k,
+//   c]
+//
+// The gradient by the weights of a convolution is a product whose columns are what windows show:
+// side by side in the result, as those of a copy are. Read as rows, where they lie, they would come
+// in runs as short as a window's line, and results would be stored far apart. A copy has as many
+// elements as there are terms per column, so it pays where results are more than terms.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "flashlight/cpp/program.h"
+
+namespace flashlight::mosaic {
+
+// The copies: values that are to lie in memory in the order of their dimensions.
+std::vector<size_t> copy_windows(cpp::Routine& routine,
+                                 const std::function<bool(size_t value)>& is_frozen);
+
+}  // namespace flashlight::mosaic
