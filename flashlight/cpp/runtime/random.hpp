@@ -64,11 +64,18 @@ class Generator {
 
   uint32_t random() {
     if (state_.next == State::kWords) make_words();
-    uint32_t bits = state_.words[state_.next++];
-    bits ^= bits >> 11;
-    bits ^= (bits << 7) & 0x9d2c5680u;
-    bits ^= (bits << 15) & 0xefc60000u;
-    return bits ^ (bits >> 18);
+    return tempered(state_.words[state_.next++]);
+  }
+  // What so many calls of random() give.
+  void random(uint32_t* to, int count) {
+    while (count > 0) {
+      if (state_.next == State::kWords) make_words();
+      const int some = std::min(count, State::kWords - state_.next);
+      for (int i = 0; i < some; ++i) to[i] = tempered(state_.words[state_.next + i]);
+      state_.next += some;
+      to += some;
+      count -= some;
+    }
   }
   uint64_t random64() {
     const uint64_t high = random();
@@ -96,14 +103,24 @@ class Generator {
   }
 
  private:
+  static uint32_t tempered(uint32_t bits) {
+    bits ^= bits >> 11;
+    bits ^= (bits << 7) & 0x9d2c5680u;
+    bits ^= (bits << 15) & 0xefc60000u;
+    return bits ^ (bits >> 18);
+  }
+  static uint32_t twisted(uint32_t word, uint32_t next, uint32_t far) {
+    const uint32_t bits = (word & 0x80000000u) | (next & 0x7fffffffu);
+    return far ^ (bits >> 1) ^ ((0u - (bits & 1)) & 0x9908b0dfu);
+  }
+  // Without a remainder in the index, so that compilers make vectors of it.
   void make_words() {
-    constexpr int kWords = State::kWords, kApart = 397;
+    constexpr int kWords = State::kWords, kApart = 397, kBack = kWords - kApart;
     uint32_t* const words = state_.words;
-    for (int i = 0; i < kWords; ++i) {
-      const uint32_t bits = (words[i] & 0x80000000u) | (words[(i + 1) % kWords] & 0x7fffffffu);
-      const uint32_t twist = (bits & 1) != 0 ? 0x9908b0dfu : 0;
-      words[i] = words[(i + kApart) % kWords] ^ (bits >> 1) ^ twist;
-    }
+    for (int i = 0; i < kBack; ++i) words[i] = twisted(words[i], words[i + 1], words[i + kApart]);
+    for (int i = kBack; i < kWords - 1; ++i)
+      words[i] = twisted(words[i], words[i + 1], words[i - kBack]);
+    words[kWords - 1] = twisted(words[kWords - 1], words[0], words[kApart - 1]);
     state_.next = 0;
   }
 
@@ -248,7 +265,18 @@ void draw_log_normal(Generator& generator, double mean, double deviation, T (&x)
 // 1 with probability `p`, and 0.
 template <class T, std::size_t kCount>
 void draw_bernoulli(Generator& generator, double p, T (&x)[kCount]) {
-  for (T& one : x) one = detail::from_whole<T>(generator.uniform<double>() < p);
+  // uniform<double>() < p, in whole numbers: 53 bits are below p * 2^53.
+  const uint64_t limit = p >= 0 ? static_cast<uint64_t>(std::ceil(std::fmin(p, 1) * 0x1p53)) : 0;
+  constexpr std::size_t kBlock = 256;
+  uint32_t words[2 * kBlock];
+  for (std::size_t first = 0; first < kCount; first += kBlock) {
+    const std::size_t count = std::min(kBlock, kCount - first);
+    generator.random(words, static_cast<int>(2 * count));
+    for (std::size_t i = 0; i < count; ++i) {
+      const uint64_t bits = uint64_t{words[2 * i] & 0x1fffffu} << 32 | words[2 * i + 1];
+      x[first + i] = detail::from_whole<T>(bits < limit);
+    }
+  }
 }
 // One probability per element.
 template <class P, class T, std::size_t kCount>
