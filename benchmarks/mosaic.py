@@ -1,6 +1,6 @@
 """The mosaic backend beside other engines on this CPU: `./dev bench mosaic`.
 
-    ./dev bench mosaic [--only CASE]... [--threads N]... [--rounds N] [--engines A,B]
+    ./dev bench mosaic [--only CASE]... [--threads N]... [--rounds N] [--engines A,B] [--append]
 
 Peers live in an environment of their own, build/peers, which is made when it is missing or
 benchmarks/mosaic/requirements-peers.txt has changed. All have the weights and inputs of one capture (in build/mosaic),
@@ -10,7 +10,8 @@ float64. The engines of a case are in memory together: for the UNet, --engines m
 Each engine is a process. In each round everyone takes a turn, while the others are stopped; before and after each turn
 the machine is asked what it can do at that moment. Turns in which it could do less, was in another state than mostly,
 or computed for somebody else do not count. A table of times in milliseconds, least and median of all calls that count;
-then a line per requirement. Raw timings go to benchmarks/results/mosaic.json, and a picture beside it.
+then a line per requirement. Raw timings go to benchmarks/results/mosaic.json, and a picture beside it; with --append,
+those of cases that were measured there before, and are not now, stay.
 """
 
 import argparse
@@ -222,6 +223,7 @@ class Contest:
         self.case, self.threads = case, threads
         self.about, self.failed, self.turns = {}, {}, {}
         self.processes, self.calls = {}, {}
+        self.requirements = []
 
     def start(self, engine, options):
         with tempfile.TemporaryDirectory() as scratch:
@@ -273,6 +275,11 @@ class Contest:
         return times[OURS][which] / min(peers), peers[min(peers)]
 
     def report(self, requirements, full):
+        before = len(requirements.lines)
+        self.print_table(requirements, full)
+        self.requirements = requirements.lines[before:]
+
+    def print_table(self, requirements, full):
         times, name = self.times(), f"{self.case.name}, {self.threads} thread{'s' if self.threads > 1 else ''}"
         print(f"\n{name:40}{'least':>9}{'median':>9}{'error':>10}{'MB':>8}{'set up s':>10}")
         for engine, row in times.items():
@@ -300,7 +307,7 @@ class Contest:
 
     def raw(self):
         return {"case": self.case.name, "threads": self.threads, "engines": self.about, "failed": self.failed,
-                "milliseconds": self.times(),
+                "milliseconds": self.times(), "requirements": self.requirements,
                 "turns": {engine: [turn._asdict() for turn in turns] for engine, turns in self.turns.items()}}
 
 
@@ -310,6 +317,7 @@ def arguments():
     parser.add_argument("--threads", action="append", type=int, help="may be repeated; else one, and one per core")
     parser.add_argument("--rounds", type=int, default=5, help=f"that count; at most {MOST} times as many are run")
     parser.add_argument("--engines", type=lambda text: text.split(","), default=ENGINES)
+    parser.add_argument("--append", action="store_true", help="other cases in the results stay")
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
     return parser.parse_args()
 
@@ -326,21 +334,36 @@ def cpu_model():
     return next((line.split(": ")[1] for line in lines if line.startswith("model name")), platform.machine())
 
 
-def save(contests, requirements, options):
+def results_before(options):
+    """The results that --append adds to, without contests: of this machine and these versions."""
+    results = {"cpu": cpu_model(), "versions": versions(options), "contests": []}
+    file = RESULTS / "mosaic.json"
+    if not options.append or not file.exists():
+        return results
+    before = json.loads(file.read_text())
+    for key in ("cpu", "versions"):
+        if before[key] != results[key]:
+            sys.exit(f"--append: {file} is of {before[key]}, this is {results[key]}")
+    return before
+
+
+def save(results, contests):
     sys.path.insert(0, str(HERE))
     from plot import plot
 
+    order = {case.name: i for i, case in enumerate(CASES)}
+    now = {(contest.case.name, contest.threads): contest.raw() for contest in contests}
+    all = {(raw["case"], raw["threads"]): raw for raw in results["contests"]} | now
+    results["contests"] = sorted(all.values(), key=lambda raw: (order.get(raw["case"], len(order)), -raw["threads"]))
     RESULTS.mkdir(exist_ok=True)
-    raw = {"cpu": cpu_model(), "versions": versions(options), "contests": [contest.raw() for contest in contests],
-           "requirements": requirements.lines}
-    (RESULTS / "mosaic.json").write_text(json.dumps(raw, indent=1) + "\n")
-    plot(raw, RESULTS / "mosaic.svg")
+    (RESULTS / "mosaic.json").write_text(json.dumps(results, indent=1) + "\n")
+    plot(results, RESULTS / "mosaic.svg")
 
 
 def main():
     options = arguments()
     options.peers = environment(ROOT / "build/peers", HERE / "requirements-peers.txt")
-    cores = len(os.sched_getaffinity(0))
+    cores, results = len(os.sched_getaffinity(0)), results_before(options)
     requirements, contests = Requirements(), []
     print("milliseconds of a call; error: the largest, of float64's largest result")
     for case in CASES:
@@ -355,7 +378,7 @@ def main():
             finally:
                 machine.close()
             contests[-1].report(requirements, full=threads == cores)
-    save(contests, requirements, options)
+    save(results, contests)
     return requirements.exit_code()
 
 
