@@ -45,12 +45,12 @@ std::optional<int64_t> integer_literal(const Expr& x) {
   return std::nullopt;
 }
 
+}  // namespace
+
 bool is_comparison(const Expr& x) {
   return x.is(Function::lt) || x.is(Function::le) || x.is(Function::gt) || x.is(Function::ge) ||
          x.is(Function::eq) || x.is(Function::ne);
 }
-
-}  // namespace
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 

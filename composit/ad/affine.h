@@ -43,6 +43,8 @@ struct Range {
 
 // a / b, rounded towards minus infinity.
 int64_t floor_div(int64_t a, int64_t b);
+// A call of lt, le, gt, ge, eq or ne.
+bool is_comparison(const Expr& x);
 
 class IndexAnalysis {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "composit/ad/affine.h"
 #include "composit/ir/flat_map.h"
 #include "flashlight/cpp/statement.h"
 
@@ -227,14 +228,8 @@ class Dropper {
   }
 
   static bool loses_signs(const Expr& x) {
+    if (is_comparison(x)) return true;
     switch (x.function()) {
-      case ScalarFunction::lt:
-      case ScalarFunction::le:
-      case ScalarFunction::gt:
-      case ScalarFunction::ge:
-      case ScalarFunction::eq:
-      case ScalarFunction::ne:
-        return true;
       case ScalarFunction::abs:
       case ScalarFunction::exp:
       case ScalarFunction::cos:
