@@ -6,6 +6,7 @@
 #include "flashlight/cpp/fuse.h"
 #include "flashlight/cpp/ports.h"
 #include "flashlight/cpp/recompute.h"
+#include "flashlight/cpp/runtime/arena.hpp"
 #include "flashlight/cpp/runtime/random.hpp"
 #include "flashlight/cpp/signed_zero.h"
 #include "flashlight/cpp/tile.h"
@@ -21,10 +22,10 @@ using Entry = const char*(const void* const*, const void* const*, void* const*, 
 
 // At least `bytes`, for this thread's calls.
 void* arena_of_thread(int64_t bytes) {
-  static thread_local std::shared_ptr<std::byte> arena;
+  static thread_local fl::Memory arena;
   static thread_local int64_t size = 0;
   if (arena == nullptr || size < bytes) {
-    arena = allocate(bytes);
+    arena = fl::allocate(static_cast<size_t>(bytes));
     size = bytes;
   }
   return arena.get();

@@ -1,10 +1,8 @@
 #include "flashlight/cpp/ports.h"
 
-#include <algorithm>
-#include <new>
-
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
+#include "flashlight/cpp/runtime/arena.hpp"
 
 namespace flashlight::cpp {
 
@@ -45,7 +43,8 @@ std::vector<Array> Ports::call(const std::vector<Array>& arrays, const Run& run)
       continue;
     }
     const Type contiguous = composit::tensor_type(type.dtype, type.sizes);
-    const std::shared_ptr<std::byte> memory = allocate(contiguous.nbytes());
+    const std::shared_ptr<std::byte[]> memory =
+        fl::allocate(static_cast<size_t>(contiguous.nbytes()));
     made.emplace_back(contiguous, memory, memory.get());
     places.push_back(memory.get());
   }
@@ -64,13 +63,6 @@ Ports ports_of(const composit::Graph& graph, const std::string& program) {
   for (const composit::Mutation& mutation : graph.mutations())
     ports.results.push_back(mutation.value.type());
   return ports;
-}
-
-std::shared_ptr<std::byte> allocate(int64_t bytes) {
-  constexpr std::align_val_t kAlignment{64};
-  const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
-  auto* memory = static_cast<std::byte*>(::operator new(size, kAlignment));
-  return {memory, [kAlignment](std::byte* p) { ::operator delete(p, kAlignment); }};
 }
 
 }  // namespace flashlight::cpp

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,8 +32,5 @@ struct Ports {
 
 // Outputs, then what mutated inputs become.
 Ports ports_of(const composit::Graph& graph, const std::string& program);
-
-// Aligned as vectors want it.
-std::shared_ptr<std::byte> allocate(int64_t bytes);
 
 }  // namespace flashlight::cpp
