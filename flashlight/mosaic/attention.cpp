@@ -60,18 +60,27 @@ class Finder {
     return writers_[value][0];
   }
 
+  // Whether a step reads a softmax is found out before whether it is a product: most are none.
   std::optional<Attention> attention_ending_at(size_t end) const {
     if (statement(end) == nullptr) return std::nullopt;
+    for (const size_t weights : cpp::reads(routine_.steps[end])) {
+      std::set<size_t> steps = {end};
+      const auto scores = softmax_argument(weights, steps);
+      if (!scores) continue;
+      if (auto found = attention_of(*scores, weights, std::move(steps), end)) return found;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Attention> attention_of(size_t scores, size_t weights, std::set<size_t> steps,
+                                        size_t end) const {
     auto results = product_of(routine_, *statement(end), is_frozen_, false);
-    if (!results || is_frozen_(results->right)) return std::nullopt;
+    if (!results || results->left != weights || is_frozen_(results->right)) return std::nullopt;
     // Heads in the order of the scores, however results lie.
     std::stable_sort(results->batch.begin(), results->batch.end(), [&](size_t a, size_t b) {
       return results->left_at.coefficients[a] > results->left_at.coefficients[b];
     });
-    std::set<size_t> steps = {end};
-    const auto scores = softmax_argument(results->left, steps);
-    if (!scores) return std::nullopt;
-    const auto start = maker(*scores, 2);
+    const auto start = maker(scores, 2);
     if (!start) return std::nullopt;
     auto product = product_of(routine_, *statement(*start), is_frozen_, false);
     if (!product || is_frozen_(product->right)) return std::nullopt;
