@@ -15,9 +15,10 @@ namespace fl {
 namespace detail {
 
 // `start` combined with f(row, begin) ... f(row, end - 1) of all rows, in so many lanes that
-// compilers make vectors of the loop over them before they unroll it.
+// compilers make vectors of the loop over them before they unroll it. `used`: all of them; or 0,
+// where end - begin is a known number below that.
 template <int kLanes, class T, class F, class Combine>
-FLASHLIGHT_INLINE T fold(int rows, int begin, int end, T start, F f, Combine combine) {
+FLASHLIGHT_INLINE T fold(int rows, int begin, int end, int used, T start, F f, Combine combine) {
   using V = Vectors<T, (kVectorBytes < 32 ? kVectorBytes : 32)>;  // as compilers prefer them
   constexpr int kVectors = kLanes / V::kLanes;
   typename V::Vector total[kVectors];
@@ -26,7 +27,7 @@ FLASHLIGHT_INLINE T fold(int rows, int begin, int end, T start, F f, Combine com
   for (int row = 0; row < rows; ++row) {
     int i = begin;
     for (; i + kLanes <= end; i += kLanes) {
-      for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = f(row, i + lane);
+      for (int lane = 0; lane < used; ++lane) lanes[lane] = f(row, i + lane);
       for (int k = 0; k < kVectors; ++k)
         total[k] = combine(total[k], V::load(lanes + k * V::kLanes));
     }
@@ -42,7 +43,13 @@ FLASHLIGHT_INLINE T fold(int rows, int begin, int end, T start, F f, Combine com
 template <class T, class F, class Combine>
 FLASHLIGHT_INLINE T fold(int begin, int end, T start, F f, Combine combine) {
   return fold<32>(
-      1, begin, end, start, [&](int, int i) { return f(i); }, combine);
+      1, begin, end, 32, start, [&](int, int i) { return f(i); }, combine);
+}
+// Else g++ 12 warns of what the first round would do, which is none.
+template <class T, class F, class Combine>
+FLASHLIGHT_INLINE T fold(int size, T start, F f, Combine combine) {
+  return fold<32>(
+      1, 0, size, size < 32 ? 0 : 32, start, [&](int, int i) { return f(i); }, combine);
 }
 
 // Of several indices, all but the last one count rows.
@@ -59,8 +66,9 @@ struct Indices {
     const auto of_row = [&](int row, int i) {
       return f(row / rows_from(kOuter + 1) % kSize[kOuter]..., i);
     };
-    return detail::fold<(kColumns < 32 ? 16 : 32)>(rows_from(0), 0, kColumns, start, of_row,
-                                                   combine);
+    constexpr int kLanes = kColumns < 32 ? 16 : 32;
+    return detail::fold<kLanes>(rows_from(0), 0, kColumns, kColumns < kLanes ? 0 : kLanes, start,
+                                of_row, combine);
   }
 };
 template <class T, int... kSizes, class F, class Combine>
@@ -82,7 +90,7 @@ T sum(int begin, int end, F f) {
 }
 template <class T, class F>
 T sum(int size, F f) {
-  return fl::sum<T>(0, size, f);
+  return detail::fold(size, T(0), f, detail::kSum);
 }
 // Of several indices: fl::sum<float, 16, 16>([&](int i, int j) { return x[i][j]; }).
 template <class T, int kSize, int... kSizes, class F>
@@ -96,7 +104,7 @@ T largest(int begin, int end, F f) {
 }
 template <class T, class F>
 T largest(int size, F f) {
-  return fl::largest<T>(0, size, f);
+  return detail::fold(size, -std::numeric_limits<T>::infinity(), f, detail::kLargest);
 }
 template <class T, int kSize, int... kSizes, class F>
 T largest(F f) {
@@ -109,7 +117,7 @@ T smallest(int begin, int end, F f) {
 }
 template <class T, class F>
 T smallest(int size, F f) {
-  return fl::smallest<T>(0, size, f);
+  return detail::fold(size, std::numeric_limits<T>::infinity(), f, detail::kSmallest);
 }
 template <class T, int kSize, int... kSizes, class F>
 T smallest(F f) {

@@ -282,6 +282,17 @@ TEST(Programs, long_loops_have_bodies) {
   EXPECT_THAT(text, HasSubstr("rows_body(x[i], ")) << text;
 }
 
+// g++ 12 warned of lanes that so few terms do not fill.
+TEST(Programs, few_terms_compile_without_a_warning) {
+  std::vector<Case> cases;
+  for (const int64_t terms : {5, 17, 31}) {
+    const Tensor x = held("x", {9, terms});
+    cases.push_back(case_of(std::to_string(terms) + " terms",
+                            {sum(x * x, {1}).lazy(), amax(x, {1}).lazy(), sum(x).lazy()}));
+  }
+  for (const char* level : {"-O1", "-O3"}) EXPECT_EQ(differences(cases, 4, {level}), "");
+}
+
 TEST(Programs, neighbors_of_small_floats_are_their_own) {
   const auto neighbors = [](DType dtype) {
     const Type type = tensor_type(dtype, {4});
