@@ -71,8 +71,7 @@ std::vector<std::string> sections(const Plan& plan, size_t most) {
   return best;
 }
 
-// ---- the arena
-// ------------------------------------------------------------------------------------
+// ---- the arena ----------------------------------------------------------------------------------
 
 class ArenaPicture {
  public:
@@ -81,6 +80,7 @@ class ArenaPicture {
     kernels_ = static_cast<double>(std::max<size_t>(plan.run.size(), 1));
     bytes_ = static_cast<double>(std::max<int64_t>(plan.arena_bytes, 1));
     width_ = std::clamp(kernels_ * 16, 900.0, 3200.0);
+    find_modules();
   }
 
   std::string run() {
@@ -88,51 +88,70 @@ class ArenaPicture {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
         "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"{2}\" font-size=\"11\" fill=\"{3}\">\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-        width_ + kLeft + kRight, kHeight + kTop + kBottom, kFont, kDark);
+        width_ + left_ + kRight, kHeight + kTop + bottom_, kFont, kDark);
     title();
-    modules();
+    for (const Module& one : modules_) module(one);
     grid();
     const auto numbers = places(plan_, buffers_);
     for (const Buffer& one : buffers_) boxes(one, numbers.at(plan_.offsets[one.values[0]]));
     alive();
     bound();
-    return text_ + "</svg>\n";
+    return text_ + labels_ + "</svg>\n";
   }
 
  private:
-  static constexpr double kLeft = 70, kRight = 20, kTop = 44, kBottom = 96, kHeight = 520;
+  static constexpr double kRight = 20, kTop = 44, kHeight = 520;
+  static constexpr double kSlope = 38;  // degrees, of the names of modules
 
-  double x(double kernel) const { return kLeft + kernel / kernels_ * width_; }
+  // Kernels of one part of the model.
+  struct Module {
+    size_t begin, end;
+    std::string name;  // empty where there is no room for it
+    bool is_grey;
+  };
+
+  double x(double kernel) const { return left_ + kernel / kernels_ * width_; }
   double y(double bytes) const { return kTop + kHeight * (1 - bytes / bytes_); }
 
   void title() {
     text_ += fmt::format(
         "<text x=\"{}\" y=\"26\" font-size=\"15\">{}: arena of {}, at least {}; {} of values in "
         "{} kernels</text>\n",
-        kLeft, html(plan_.name), size_text(plan_.arena_bytes), size_text(plan_.least_bytes),
+        left_, html(plan_.name), size_text(plan_.arena_bytes), size_text(plan_.least_bytes),
         size_text(plan_.sum_bytes), plan_.run.size());
   }
 
-  // Bands for the parts of the model.
-  void modules() {
+  // Their names end below their kernels, and make room for themselves on the left and below.
+  void find_modules() {
+    constexpr double kApart = 17, kLetter = 5.6, kRadian = 3.14159265358979 / 180;
     const std::vector<std::string> list = sections(plan_, 40);
-    size_t band = 0;
-    double last = 0;  // label
-    for (size_t begin = 0, end = 0; begin < list.size(); begin = end, ++band) {
+    double last = -kApart;
+    for (size_t begin = 0, end = 0; begin < list.size(); begin = end) {
       while (end < list.size() && list[end] == list[begin]) ++end;
-      const double left = x(static_cast<double>(begin)), right = x(static_cast<double>(end));
-      if (band % 2 == 0)
-        text_ += fmt::format(
-            "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" fill=\"#f6f8fa\"/>\n", left,
-            kTop, right - left, kHeight);
-      const double middle = (left + right) / 2 + 4, below = kTop + kHeight + 22;
-      if (middle - last < 14) continue;
+      modules_.push_back({begin, end, "", modules_.size() % 2 == 0});
+      const double middle = below(modules_.back()) - left_;
+      if (middle - last < kApart) continue;
       last = middle;
-      text_ += fmt::format(
-          "<text x=\"{0:.1f}\" y=\"{1}\" text-anchor=\"end\" transform=\"rotate(-38 {0:.1f} {1})\" "
-          "font-size=\"10\">{2}</text>\n",
-          middle, below, html(list[begin]));
+      modules_.back().name = list[begin];
+      const double length = kLetter * static_cast<double>(list[begin].size());
+      bottom_ = std::max(bottom_, 34 + length * std::sin(kSlope * kRadian));
+      left_ = std::max(left_, length * std::cos(kSlope * kRadian) - middle);
     }
+  }
+  double below(const Module& one) const {
+    return x(static_cast<double>(one.begin + one.end) / 2) + 4;
+  }
+  void module(const Module& one) {
+    const double left = x(static_cast<double>(one.begin));
+    if (one.is_grey)
+      text_ += fmt::format(
+          "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" fill=\"#f6f8fa\"/>\n", left,
+          kTop, x(static_cast<double>(one.end)) - left, kHeight);
+    if (one.name.empty()) return;
+    text_ += fmt::format(
+        "<text x=\"{0:.1f}\" y=\"{1}\" text-anchor=\"end\" transform=\"rotate(-{2} {0:.1f} {1})\" "
+        "font-size=\"10\">{3}</text>\n",
+        below(one), kTop + kHeight + 22, kSlope, html(one.name));
   }
 
   void grid() {
@@ -141,7 +160,7 @@ class ArenaPicture {
       text_ += fmt::format(
           "<line x1=\"{0}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#d0d7de\"/>"
           "<text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
-          kLeft, kLeft + width_, y(at), kLeft - 6, y(at) + 4,
+          left_, left_ + width_, y(at), left_ - 6, y(at) + 4,
           at == 0 ? "0" : size_text(static_cast<int64_t>(at)));
     const double kernels = std::max(1.0, round_step(kernels_ / 12));
     for (double at = 0; at < kernels_; at += kernels)
@@ -174,8 +193,10 @@ class ArenaPicture {
       const double height = bytes / bytes_ * kHeight;
       const auto fits = static_cast<size_t>((right - left - 6) / 5.4);
       if (height > 11 && fits >= std::min<size_t>(name.size(), 7))
-        text_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"9.5\">{}</text>",
-                             left + 3, y(offset + bytes / 2) + 3.5, html(ending(name, fits)));
+        labels_ += fmt::format(
+            "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"9.5\" pointer-events=\"none\" "
+            "stroke=\"{}\" stroke-width=\"3\" paint-order=\"stroke\">{}</text>\n",
+            left + 3, y(offset + bytes / 2) + 3.5, colour(place), html(ending(name, fits)));
       text_ += "</g>\n";
     }
   }
@@ -203,18 +224,18 @@ class ArenaPicture {
         "<line x1=\"{}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#cf222e\" "
         "stroke-dasharray=\"6 4\"/><text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\" "
         "fill=\"#cf222e\">at least {}; line: alive</text>\n",
-        kLeft, kLeft + width_, at, at, kLeft + width_, at - 4, size_text(plan_.least_bytes));
+        left_, left_ + width_, at, at, left_ + width_, at - 4, size_text(plan_.least_bytes));
   }
 
   const Plan& plan_;
   const std::vector<Buffer> buffers_;
   const std::vector<std::string> names_;
-  double kernels_ = 1, bytes_ = 1, width_ = 0;
-  std::string text_;
+  double kernels_ = 1, bytes_ = 1, width_ = 0, left_ = 70, bottom_ = 40;
+  std::vector<Module> modules_;
+  std::string text_, labels_;  // labels of boxes go on top of the line
 };
 
-// ---- kernels
-// --------------------------------------------------------------------------------------
+// ---- kernels ------------------------------------------------------------------------------------
 
 class KernelPicture {
  public:
@@ -288,7 +309,7 @@ class KernelPicture {
       if (writer == writers_.end() || writer->second == number || !seen.insert(value).second)
         continue;
       text_ += fmt::format(
-          "  k{} -> k{} [label=\"{}\", color=\"{}\", penwidth=2.5, tooltip=\"{} at {}\"];\n",
+          "  k{} -> k{} [label=\" {}\", color=\"{}\", penwidth=2.5, tooltip=\"{} at {}\"];\n",
           writer->second, number, size_text(plan_.routine.values[value].type.nbytes()),
           colour_of(value), names_[value], plan_.offsets[value]);
     }
