@@ -88,11 +88,11 @@ class Version {
 class MosaicExecutable : public Executable {
  public:
   MosaicExecutable(const Graph& graph, const CompileSettings& settings, const Mosaic& options)
-      : kernels_(mosaic::compile_kernels(graph, {.name = settings.name,
-                                                 .results = settings.results,
+      : kernels_(mosaic::compile_kernels(graph, {.plan = {.name = settings.name,
+                                                          .results = settings.results,
+                                                          .freeze = options.freeze,
+                                                          .winograd = options.winograd},
                                                  .threads = options.threads,
-                                                 .freeze = options.freeze,
-                                                 .winograd = options.winograd,
                                                  .flags = settings.flags})) {
     for (size_t i = 0; i < graph.inputs().size(); ++i)
       if (kernels_.is_frozen(i)) frozen_.push_back(i);

@@ -119,7 +119,7 @@ void serve_capture(const std::string& folder, int threads) {
   std::vector<Compiled> made;
   const double compile_seconds = benchmarks::seconds([&] {
     made.push_back(flashlight::mosaic::compile(capture.graph, values.weights,
-                                               {.name = "model", .threads = threads}));
+                                               {.plan = {.name = "model"}, .threads = threads}));
   });
   const Compiled& compiled = made[0];
   Calls calls(capture.graph, compiled, values.inputs);

@@ -43,6 +43,12 @@ std::string type_text(const Type& type) {
   return composit::print(composit::tensor_type(type.dtype, type.sizes));
 }
 
+void check_example(const char* role, size_t i, const Type& expected, const Array& given) {
+  if (given.type().dtype != expected.dtype || given.type().sizes != expected.sizes)
+    throw UserError(fmt::format("the example's {} {}: expected {}, received {}", role, i,
+                                type_text(expected), type_text(given.type())));
+}
+
 // Names of variables, told apart.
 class Variables {
  public:
@@ -95,8 +101,6 @@ class ProgramWriter {
       const bool number = std::isdigit(static_cast<unsigned char>(name[0])) != 0;
       inputs_.push_back({name, variables.add(number ? "input_" + name : name), input.type()});
       add_example("input", inputs_.size() - 1, inputs_.back(), capture_.example_inputs);
-      if (inputs_.back().stored.empty())
-        throw UserError("the example has no value for input '" + name + "'");
     }
     for (const composit::LazyTensor& output : capture_.graph.outputs()) {
       if (!output) continue;
@@ -114,10 +118,6 @@ class ProgramWriter {
 
   void add_example(const char* role, size_t i, Port& port, const std::vector<Array>& arrays) {
     if (i >= arrays.size()) return;
-    const Type& type = arrays[i].type();
-    if (type.dtype != port.type.dtype || type.sizes != port.type.sizes)
-      throw UserError(fmt::format("the example's {} {}: expected {}, received {}", role, i,
-                                  type_text(port.type), type_text(type)));
     port.stored = composit::io::example_name(role, i);
     example_.tensors[port.stored] = arrays[i];
   }
@@ -446,8 +446,27 @@ Array weight_of(const SavedCapture& capture, const composit::LazyTensor& input) 
   return value;
 }
 
+void check_program(const SavedCapture& capture, const std::filesystem::path& folder) {
+  size_t i = 0;
+  for (const composit::LazyTensor& input : capture.graph.inputs()) {
+    if (input_kind(*input.node) != composit::InputKind::user_input) continue;
+    if (i == capture.example_inputs.size())
+      throw UserError("the example has no value for input '" + input_name(*input.node) + "'");
+    check_example("input", i, input.type(), capture.example_inputs[i]);
+    ++i;
+  }
+  i = 0;
+  for (const composit::LazyTensor& output : capture.graph.outputs()) {
+    if (!output || i == capture.example_outputs.size()) continue;
+    check_example("output", i, output.type(), capture.example_outputs[i]);
+    ++i;
+  }
+  toolchain::check_replaceable(folder);
+}
+
 void write_program(const SavedCapture& capture, const std::filesystem::path& folder,
                    const ProgramOptions& options) {
+  check_program(capture, folder);
   const LowerOptions lowering = {
       .name = options.name, .results = options.output_names, .aten = options.aten};
   write_program(capture,
@@ -458,6 +477,7 @@ void write_program(const SavedCapture& capture, const std::filesystem::path& fol
 
 void write_program(const SavedCapture& capture, ProgramCode code,
                    const std::filesystem::path& folder, const ProgramOptions& options) {
+  check_program(capture, folder);
   const ProgramWriter writer(capture, std::move(code), options);
   toolchain::write_folder(writer.files(), folder,
                           [&](const std::filesystem::path& into) { writer.write_arrays(into); });

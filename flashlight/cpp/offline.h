@@ -58,6 +58,10 @@ void write_program(const composit::SavedCapture& capture, const std::filesystem:
 void write_program(const composit::SavedCapture& capture, ProgramCode code,
                    const std::filesystem::path& folder, const ProgramOptions& options);
 
+// Whether `capture` has an example of its inputs and `folder` may be written: for who works long
+// before write_program. UserError as there.
+void check_program(const composit::SavedCapture& capture, const std::filesystem::path& folder);
+
 // The value of a parameter or buffer, by its input. UserError where there is none.
 Array weight_of(const composit::SavedCapture& capture, const composit::LazyTensor& input);
 

@@ -67,17 +67,16 @@ std::vector<Kernels> compile_kernels(const std::vector<Graph>& graphs,
                                      const std::vector<std::string>& names,
                                      const CompileOptions& options) {
   std::vector<Plan> plans;
-  for (size_t i = 0; i < graphs.size(); ++i)
-    plans.push_back(plan_of(graphs[i], {.name = names[i],
-                                        .results = options.results,
-                                        .freeze = options.freeze,
-                                        .winograd = options.winograd,
-                                        .choices = options.choices}));
+  PlanOptions planning = options.plan;
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    planning.name = names[i];
+    plans.push_back(plan_of(graphs[i], planning));
+  }
   return compile_kernels(std::move(plans), options);
 }
 
 Kernels compile_kernels(const Graph& graph, const CompileOptions& options) {
-  return compile_kernels({graph}, {options.name}, options)[0];
+  return compile_kernels({graph}, {options.plan.name}, options)[0];
 }
 
 Compiled compile(const Graph& graph, const std::vector<Array>& weights,

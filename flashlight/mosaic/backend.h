@@ -1,6 +1,6 @@
 // The backend that is fast: a graph as tiled kernels for this CPU, compiled and called here.
 //
-//   const Compiled bert = compile(graph, weights, {.name = "bert", .threads = 2});
+//   const Compiled bert = compile(graph, weights, {.plan = {.name = "bert"}, .threads = 2});
 //   std::vector<Array> y = bert(inputs);
 //   std::cout << bert.source();
 //
@@ -8,7 +8,7 @@
 // with `freeze = false`, are read anew in each call. Code is compiled without them, and may be
 // prepared for several sets of weights:
 //
-//   const Kernels code = compile_kernels(graph, {.name = "bert"});
+//   const Kernels code = compile_kernels(graph, {.plan = {.name = "bert"}});
 //   const Compiled first = code.prepare(weights), second = code.prepare(fine_tuned);
 #pragma once
 
@@ -28,12 +28,9 @@
 namespace flashlight::mosaic {
 
 struct CompileOptions {
-  std::string name = "program";
-  std::vector<std::string> results = {};  // what results are called
-  int threads = 0;                        // of a call; 0: one per core
-  bool freeze = true, winograd = true;    // as in PlanOptions
-  Choices choices = {};                   // of the plans: choices.h
-  std::vector<std::string> flags = {};    // of the compiler, after the backend's own
+  PlanOptions plan = {};
+  int threads = 0;                      // of a call; 0: one per core
+  std::vector<std::string> flags = {};  // of the compiler, after the backend's own
   std::function<void(const toolchain::Progress&)> progress = {};
 };
 
@@ -92,12 +89,12 @@ class Kernels {
 // UserError that lists the operations there is no code for.
 Kernels compile_kernels(const composit::Graph& graph, const CompileOptions& options = {});
 // Several graphs in one translation unit: starting a compiler costs more than a kernel. Their names
-// have to be distinct, and take the place of `options.name`.
+// have to be distinct, and take the place of `options.plan.name`.
 std::vector<Kernels> compile_kernels(const std::vector<composit::Graph>& graphs,
                                      const std::vector<std::string>& names,
                                      const CompileOptions& options = {});
-// Plans that somebody may have changed by hand, in one translation unit. Of the options, those that
-// are not for planning. UserError where values overlap that live at the same time.
+// Plans that somebody may have changed by hand, in one translation unit. Of the options, those
+// beside `plan`. UserError where values overlap that live at the same time.
 std::vector<Kernels> compile_kernels(std::vector<Plan> plans, const CompileOptions& options = {});
 
 // A graph compiled and prepared.

@@ -51,7 +51,6 @@ class Emitter {
     source_.name = cpp::namespace_name(name);
     source_.prepare_name = source_.name + "_prepare";
     source_.run_name = source_.name + "_run";
-    source_.vector_bytes_name = source_.name + "_vector_bytes";
     for (const char* word :
          {"team", "weights", "prepared", "arena", "generator", "times", "prepare", "run", "Weights",
           "threads", "kThreads", "profile", "kKernelCount", "measured_peak", "kPreparedBy"})
@@ -297,8 +296,7 @@ class Emitter {
     return entry(source_.prepare_name,
                  "[[maybe_unused]] const void* const* weights, void* prepared, int threads",
                  source_.name + "::prepare(team, bound, static_cast<std::byte*>(prepared));") +
-           "\nextern \"C\" int " + source_.vector_bytes_name +
-           "() { return fl::detail::kVectorBytes; }\n\n" +
+           "\n" +
            entry(
                source_.run_name,
                "[[maybe_unused]] const void* const* arguments, [[maybe_unused]] const void* "

@@ -23,8 +23,6 @@ struct Source {
   // `times`: nullptr, or room for a number per kernel of plan.run that is timed, and one more.
   // nullptr, or what is wrong.
   std::string prepare_name, run_name;
-  // int NAME_vector_bytes(): of the vectors that it was compiled for.
-  std::string vector_bytes_name;
   // The same text as translation units that compile side by side, in so many that none takes long,
   // and those of the tiles that they use. Those are the same for every program, and compiled once
   // as long as the toolchain's cache has them: the others say `kTilesElsewhere` first.

@@ -46,6 +46,24 @@ int widest_vector() {
   return isa == "avx512f" ? 64 : isa.starts_with("avx") ? 32 : 16;
 }
 
+// Of vectors in code for that processor.
+int vector_bytes_for(const std::string& march) {
+  const toolchain::Sources sources = {
+      .units = {{"vectors.cpp", fmt::format("#include \"{}\"\nextern \"C\" int vector_bytes() "
+                                            "{{ return fl::detail::kVectorBytes; }}\n",
+                                            cpp::kRuntimeName)}},
+      .headers = {{cpp::kRuntimeName, cpp::runtime_text()}}};
+  toolchain::CompileOptions options = {.flags = default_flags()};
+  options.flags.push_back("-march=" + march);
+  const int bytes = toolchain::Library::load(sources, options).symbol<int()>("vector_bytes")();
+  if (bytes > widest_vector())
+    throw UserError(
+        fmt::format("-march={} has vectors of {} bytes; weights are prepared for them "
+                    "where the processor has them, and this one has {}",
+                    march, bytes, widest_vector()));
+  return bytes;
+}
+
 // Packed weights, and what says how they lie.
 struct Packed {
   Array memory = {};
@@ -53,24 +71,19 @@ struct Packed {
   int vector_bytes = 0;
 };
 
-Packed packed(const SavedCapture& capture, const Plan& plan, const ProgramOptions& options) {
+Packed packed(const std::vector<Array>& weights, const Plan& plan, const std::string& march,
+              int vector_bytes) {
   const Plan preparing = without_run(plan);
-  const Source source = emit(preparing, options.name);
-  const toolchain::Library library = build({source}, {"-march=" + options.march});
-  Packed packed;
-  packed.vector_bytes = library.symbol<int()>(source.vector_bytes_name)();
-  if (packed.vector_bytes > widest_vector())
-    throw UserError(
-        fmt::format("-march={} has vectors of {} bytes; weights are prepared for them "
-                    "where the processor has them, and this one has {}",
-                    options.march, packed.vector_bytes, widest_vector()));
+  const Source source = emit(preparing, plan.name);
+  Packed packed = {.vector_bytes = vector_bytes};
   composit::Hasher hasher;
   for (const std::string& text : {source.text, runtime_text(), cpp::runtime_text()})
     hasher.add(text);
   packed.by = fmt::format("{} for vectors of {} bytes, {}", source.name, packed.vector_bytes,
                           hasher.finish().str().substr(0, 16));
   if (plan.prepared_bytes == 0) return packed;
-  Prepared prepared = prepare(preparing, source, library, weights_of(capture), thread_count(0));
+  const toolchain::Library library = build({source}, {"-march=" + march});
+  Prepared prepared = prepare(preparing, source, library, weights, thread_count(0));
   const std::shared_ptr<fl::Memory> memory =
       std::make_shared<fl::Memory>(std::move(prepared.memory));
   packed.memory = {composit::tensor_type(composit::DType::uint8, {plan.prepared_bytes}), memory,
@@ -81,7 +94,7 @@ Packed packed(const SavedCapture& capture, const Plan& plan, const ProgramOption
 class ProgramCodeWriter {
  public:
   ProgramCodeWriter(const Plan& plan, const ProgramOptions& options)
-      : plan_(plan), options_(options), source_(emit(plan, options.name)) {}
+      : plan_(plan), options_(options), source_(emit(plan, plan.name)) {}
 
   cpp::ProgramCode write(Packed packed) {
     packed_ = std::move(packed);
@@ -252,14 +265,15 @@ class ProgramCodeWriter {
 
 void write_program(const SavedCapture& capture, const std::filesystem::path& folder,
                    const ProgramOptions& options) {
-  const Plan plan = plan_of(capture.graph, {.name = options.name,
-                                            .results = options.output_names,
-                                            .freeze = options.freeze,
-                                            .winograd = options.winograd});
-  Packed prepared = packed(capture, plan, options);
+  // What can be refused is, before something is computed.
+  cpp::check_program(capture, folder);
+  const std::vector<Array> weights = weights_of(capture);
+  const Plan plan = plan_of(capture.graph, options.plan);
+  const int vector_bytes = vector_bytes_for(options.march);
+  Packed prepared = packed(weights, plan, options.march, vector_bytes);
   const Plan running = without_prepare(plan);
   cpp::write_program(capture, ProgramCodeWriter(running, options).write(std::move(prepared)),
-                     folder, {.name = options.name, .output_names = options.output_names});
+                     folder, {.name = options.plan.name, .output_names = options.plan.results});
 }
 
 }  // namespace flashlight::mosaic

@@ -1,6 +1,7 @@
 // A graph as a folder of C++ to build and ship (flashlight/cpp/offline.h), by this backend.
 //
-//   write_program(composit::load("bert_base"), "bert_fast", {.name = "bert_base", .threads = 2});
+//   write_program(composit::load("bert_base"), "bert_fast", {.plan = {.name = "bert"}, .threads =
+//   2});
 //
 // What is prepared of weights is computed here, and mapped by the program: its file of weights
 // holds packed panels instead of the parameters that only preparation reads. Panels are as wide as
@@ -9,17 +10,15 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "composit/io/saved_capture.h"
+#include "flashlight/mosaic/plan.h"
 
 namespace flashlight::mosaic {
 
 struct ProgramOptions {
-  std::string name = "program";                // as in cpp::ProgramOptions
-  std::vector<std::string> output_names = {};  // as in cpp::ProgramOptions
-  int threads = 0;                             // of a call; 0: one per core of where it runs
-  bool freeze = true, winograd = true;         // as in PlanOptions
+  PlanOptions plan = {};  // its name and results: as `name` and `output_names` of cpp
+  int threads = 0;        // of a call; 0: one per core of where it runs
   // The processor that the program is for, as compilers name it; this one has to have vectors as
   // wide. UserError otherwise.
   std::string march = "native";

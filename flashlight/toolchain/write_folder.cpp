@@ -62,7 +62,7 @@ void write_list(const fs::path& folder) {
 }
 
 // An empty folder has nothing to lose.
-void check_replaceable(const fs::path& folder) {
+void check_unchanged(const fs::path& folder) {
   if (!fs::exists(folder)) return;
   if (!fs::is_directory(folder)) throw UserError("there is a file of this name");
   if (fs::is_empty(folder)) return;
@@ -76,23 +76,33 @@ void check_replaceable(const fs::path& folder) {
   }
 }
 
-}  // namespace
-
-void write_folder(const std::vector<SourceFile>& files, const fs::path& folder,
-                  const std::function<void(const fs::path&)>& write_more) {
+void named_by(const fs::path& folder, const std::function<void()>& work) {
   try {
-    check_names({.units = files});
-    check_replaceable(folder);
-    composit::io::ReplacementFolder replacement(folder);
-    write_files(files, replacement.path());
-    if (write_more) write_more(replacement.path());
-    write_list(replacement.path());
-    replacement.commit();
+    work();
   } catch (const UserError& error) {
     throw UserError("[write] " + folder.string() + ": " + error.what());
   } catch (const fs::filesystem_error& error) {
     throw UserError("[write] " + folder.string() + ": " + error.what());
   }
+}
+
+}  // namespace
+
+void check_replaceable(const fs::path& folder) {
+  named_by(folder, [&] { check_unchanged(folder); });
+}
+
+void write_folder(const std::vector<SourceFile>& files, const fs::path& folder,
+                  const std::function<void(const fs::path&)>& write_more) {
+  named_by(folder, [&] {
+    check_names({.units = files});
+    check_unchanged(folder);
+    composit::io::ReplacementFolder replacement(folder);
+    write_files(files, replacement.path());
+    if (write_more) write_more(replacement.path());
+    write_list(replacement.path());
+    replacement.commit();
+  });
 }
 
 }  // namespace flashlight::toolchain

@@ -23,4 +23,7 @@ namespace flashlight::toolchain {
 void write_folder(const std::vector<SourceFile>& files, const std::filesystem::path& folder,
                   const std::function<void(const std::filesystem::path&)>& write_more = {});
 
+// The first of these errors alone, for who would work long for a folder that is refused.
+void check_replaceable(const std::filesystem::path& folder);
+
 }  // namespace flashlight::toolchain

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,10 +41,10 @@ struct CompileArguments {
   std::string name;    // of the program; empty: that of `folder`
   std::vector<std::string> gradients;
   std::string link;  // as for emit
-  // Of mosaic, as in its ProgramOptions.
-  int threads = 0;
+  // Of mosaic, as in its options; UserError where they are given for another backend.
+  std::optional<int> threads;
   bool winograd = true;
-  std::string march = "native";
+  std::optional<std::string> march;
 };
 // Writes a program to build elsewhere (offline.h of cpp and mosaic). With `gradients`, it also
 // gives the derivatives of its first result, which is one number, by these inputs, as "grad_NAME".

@@ -108,6 +108,35 @@ std::string name_of(const std::filesystem::path& folder) {
   return (path.has_filename() ? path : path.parent_path()).stem();
 }
 
+void check_options_of_cpp(const CompileArguments& arguments) {
+  const char* const option = arguments.threads     ? "--threads"
+                             : !arguments.winograd ? "--no-winograd"
+                             : arguments.march     ? "--march"
+                                                   : nullptr;
+  if (option != nullptr)
+    throw UserError("[compile] " + std::string(option) +
+                    ": the cpp backend has no such option; --backend mosaic does");
+}
+
+void compile_by_mosaic(const SavedCapture& capture, const CompileArguments& arguments,
+                       const std::string& name, const std::vector<std::string>& outputs) {
+  if (!arguments.link.empty())
+    throw UserError("[compile] --link: mosaic calls nothing of LibTorch; --backend cpp does");
+  flashlight::mosaic::ProgramOptions options;
+  options.plan = {.name = name, .results = outputs, .winograd = arguments.winograd};
+  options.threads = arguments.threads.value_or(options.threads);
+  options.march = arguments.march.value_or(options.march);
+  flashlight::mosaic::write_program(capture, arguments.target, options);
+}
+
+void compile_by_cpp(const SavedCapture& capture, const CompileArguments& arguments,
+                    const std::string& name, const std::vector<std::string>& outputs) {
+  check_options_of_cpp(arguments);
+  flashlight::cpp::ProgramOptions options = {.name = name, .output_names = outputs};
+  if (!arguments.link.empty()) options.aten = flashlight::cpp::aten_schemas(capture.schemas);
+  flashlight::cpp::write_program(capture, arguments.target, options);
+}
+
 }  // namespace
 
 void check_backend(const std::string& command, const std::string& backend) {
@@ -122,20 +151,8 @@ int compile(const CompileArguments& arguments, std::ostream& out) {
   const std::string name = arguments.name.empty() ? name_of(arguments.folder) : arguments.name;
   std::vector<std::string> outputs;
   if (!arguments.gradients.empty()) add_gradients(capture, arguments.gradients, outputs);
-  if (arguments.backend == "mosaic") {
-    if (!arguments.link.empty())
-      throw UserError("[compile] --link: mosaic calls nothing of LibTorch; --backend cpp does");
-    flashlight::mosaic::write_program(capture, arguments.target,
-                                      {.name = name,
-                                       .output_names = outputs,
-                                       .threads = arguments.threads,
-                                       .winograd = arguments.winograd,
-                                       .march = arguments.march});
-  } else {
-    flashlight::cpp::ProgramOptions options = {.name = name, .output_names = outputs};
-    if (!arguments.link.empty()) options.aten = flashlight::cpp::aten_schemas(capture.schemas);
-    flashlight::cpp::write_program(capture, arguments.target, options);
-  }
+  const auto write = arguments.backend == "mosaic" ? compile_by_mosaic : compile_by_cpp;
+  write(capture, arguments, name, outputs);
   out << "wrote " << arguments.target << "; to build it:\n  cmake -S " << arguments.target
       << " -B build && cmake --build build\n";
   return 0;

@@ -36,7 +36,7 @@ Case classifier() {
 TEST(MosaicBackend, weights_are_read_in_each_call_unless_frozen) {
   const Case one = classifier();
   EXPECT_EQ(test::differences({one}, {.freeze = false}), "");
-  const Compiled anew = compile(one.graph, {}, {.freeze = false, .flags = kFlags});
+  const Compiled anew = compile(one.graph, {}, {.plan = {.freeze = false}, .flags = kFlags});
   std::vector<Array> values = one.values;
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = evaluate({(Tensor(held_input("v", values[i])) * 1.5).lazy()}, {})[0];
@@ -55,7 +55,7 @@ TEST(MosaicBackend, frozen_weights_need_not_be_given) {
 
 TEST(MosaicBackend, errors_of_the_caller) {
   const Case one = classifier();
-  const CompileOptions options = {.name = "classifier", .flags = kFlags};
+  const CompileOptions options = {.plan = {.name = "classifier"}, .flags = kFlags};
   const Compiled compiled = compile(one.graph, one.values, options);
   const auto call = [&](const std::vector<Array>& values) {
     return user_error([&] { compiled(values); });
@@ -86,7 +86,7 @@ TEST(MosaicBackend, errors_of_generated_code) {
   })");
   for (const int threads : {1, 2, 3}) {
     const Compiled compiled =
-        compile(graph, {}, {.name = "pick", .threads = threads, .flags = kFlags});
+        compile(graph, {}, {.plan = {.name = "pick"}, .threads = threads, .flags = kFlags});
     const Array x = array_of(tensor_type(DType::float32, {5, 300}), std::vector<double>(1500, 0.5));
     const auto indices = [](int64_t last) {
       return array_of(tensor_type(DType::int64, {7}),
@@ -151,7 +151,8 @@ TEST(MosaicBackend, draws_are_those_of_the_cpp_backend) {
   })");
   const Array x = array_of(tensor_type(DType::float32, {5, 30}), std::vector<double>(150, 0.5));
   const cpp::Compiled plain = cpp::compile(graph, {.name = "noise", .flags = kFlags});
-  const Compiled compiled = compile(graph, {}, {.name = "noise", .threads = 2, .flags = kFlags});
+  const Compiled compiled =
+      compile(graph, {}, {.plan = {.name = "noise"}, .threads = 2, .flags = kFlags});
   for (const uint64_t seed : {1, 2})
     EXPECT_EQ(difference(compiled({x}, seed)[0], plain({x}, seed)[0]), "");
   EXPECT_NE(difference(compiled({x}, 1)[0], compiled({x}, 2)[0]), "");

@@ -42,9 +42,8 @@ std::vector<Compiled> compiled(const std::vector<Case>& cases, int threads,
     names.push_back("case_" + std::to_string(names.size()));
     weights.push_back(one.values);
   }
-  CompileOptions build = {.threads = threads,
-                          .freeze = options.freeze,
-                          .choices = options.choices,
+  CompileOptions build = {.plan = {.freeze = options.freeze, .choices = options.choices},
+                          .threads = threads,
                           .flags = {"-Wall", "-Wextra", "-Wconversion", "-Werror"}};
   build.flags.insert(build.flags.end(), options.flags.begin(), options.flags.end());
   std::vector<Compiled> all;
@@ -117,6 +116,14 @@ Tensor given(const std::string& name, const composit::Dims& sizes, double scale,
 Tensor weight(const std::string& name, const composit::Dims& sizes, double scale,
               composit::DType dtype) {
   return numbers(name, sizes, scale, dtype, composit::InputKind::parameter);
+}
+
+bool runs_here(const std::string& march) {
+#if defined(__x86_64__)
+  return march != "x86-64-v3" || (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+#else
+  return march == "native";
+#endif
 }
 
 size_t count(const Plan& plan, Kernel::Form form) {

@@ -41,6 +41,9 @@ composit::Tensor given(const std::string& name, const composit::Dims& sizes, dou
 composit::Tensor weight(const std::string& name, const composit::Dims& sizes, double scale = 0.3,
                         composit::DType dtype = composit::DType::float32);
 
+// Whether this processor runs what is compiled for "native", "x86-64-v3" or "x86-64".
+bool runs_here(const std::string& march);
+
 // How many kernels of a form a plan has.
 size_t count(const Plan& plan, Kernel::Form form);
 

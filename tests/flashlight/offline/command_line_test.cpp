@@ -74,6 +74,22 @@ TEST_P(CommandLine, refuses_what_it_cannot_do) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, CommandLine, test::kBackends, test::name_of_case);
 
+class CommandLineOfCpp : public CommandLine {};
+
+TEST_P(CommandLineOfCpp, refuses_options_of_mosaic) {
+  for (const std::vector<std::string>& option : std::vector<std::vector<std::string>>{
+           {"--threads", "0"}, {"--march", "native"}, {"--no-winograd"}}) {
+    std::vector<std::string> words = {folder_ / "encoder"};
+    words.insert(words.end(), option.begin(), option.end());
+    EXPECT_THAT(compile(words, 2),
+                HasSubstr("[compile] " + option[0] + ": the cpp backend has no such option"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, CommandLineOfCpp, testing::Values(test::Backend::cpp),
+                         test::name_of_case);
+
 class CommandLineOfMosaic : public CommandLine {};
 
 TEST_P(CommandLineOfMosaic, takes_its_options) {

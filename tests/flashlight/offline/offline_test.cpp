@@ -263,7 +263,8 @@ TEST_F(OfflineByMosaic, ships_packed_weights_for_itself) {
 }
 
 TEST_F(OfflineByMosaic, is_for_the_processor_it_was_prepared_for) {
-  mosaic::write_program(small_encoder(), program(), {.name = "encoder", .march = "x86-64-v2"});
+  mosaic::write_program(small_encoder(), program(),
+                        {.plan = {.name = "encoder"}, .march = "x86-64-v2"});
   compile({"-O1", "-march=x86-64-v2"});
   run();
   const std::string output = output_of(
@@ -271,6 +272,21 @@ TEST_F(OfflineByMosaic, is_for_the_processor_it_was_prepared_for) {
       program());
   EXPECT_THAT(output, HasSubstr("weights were prepared for -march=x86-64-v2"));
   EXPECT_THAT(read_file(program() / "CMakeLists.txt"), HasSubstr("ENCODER_MARCH x86-64-v2 "));
+}
+
+// Before the compiler runs, which would refuse the processor.
+TEST_F(OfflineByMosaic, refuses_before_it_works) {
+  const auto refusal = [&](const SavedCapture& capture) {
+    return message_of(
+        [&] { mosaic::write_program(capture, program(), {.march = "no such processor"}); });
+  };
+  EXPECT_THAT(refusal(small_encoder()), HasSubstr("no such processor"));
+  SavedCapture capture = small_encoder();
+  capture.weights.erase("encoder.layer.2.key.bias");
+  EXPECT_THAT(refusal(capture), HasSubstr("weight 'encoder.layer.2.key.bias' has no value"));
+  fs::create_directory(program());
+  write_file(program() / "model.cpp", "mine");
+  EXPECT_THAT(refusal(small_encoder()), HasSubstr("that Flashlight did not write"));
 }
 
 TEST_F(OfflineByMosaic, reports_on_its_kernels) {
