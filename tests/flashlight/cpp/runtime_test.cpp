@@ -2,7 +2,6 @@
 // and 16-bit floats against composit's definitions.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <random>
 #include <string>
@@ -10,36 +9,12 @@
 #include "composit/op/half.h"
 #include "composit/op/scalar_templates.h"
 #include "flashlight/cpp/runtime/flashlight.hpp"
+#include "tests/flashlight/ulps.h"
 
 namespace {
 
-// How far `x` is from `expected`, in units of the last place of a T.
-template <class T, class Wide>
-double ulps(T x, Wide expected) {
-  const T rounded = static_cast<T>(expected);
-  if (std::isnan(expected)) return std::isnan(x) ? 0 : INFINITY;
-  if (std::signbit(x) != std::signbit(rounded)) return INFINITY;
-  if (x == rounded) return 0;
-  int exponent;
-  std::frexp(std::min<Wide>(std::abs(expected), std::numeric_limits<T>::max()), &exponent);
-  exponent = std::max(exponent, std::numeric_limits<T>::min_exponent);
-  const Wide finite =
-      std::isinf(x) ? std::copysign(std::ldexp(Wide(1), std::numeric_limits<T>::max_exponent), x)
-                    : Wide(x);
-  return static_cast<double>(
-      std::abs(std::ldexp(finite - expected, std::numeric_limits<T>::digits - exponent)));
-}
-
-template <class T>
-struct Worst {
-  double error = 0;
-  T at = 0;
-  template <class Wide>
-  void see(T x, T value, Wide expected) {
-    const double now = ulps(value, expected);
-    if (now > error) *this = {now, x};
-  }
-};
+using flashlight::test::ulps;
+using flashlight::test::Worst;
 
 constexpr double kSpecial[] = {
     0,       -0.0,   INFINITY,          -INFINITY, NAN,     1,      -1,
@@ -54,11 +29,11 @@ Worst<float> worst_of_floats(F f, G exact) {
   Worst<float> worst;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += kStep) {
     const auto x = fl::detail::bit_cast<float>(static_cast<uint32_t>(bits));
-    worst.see(x, f(x), exact(static_cast<double>(x)));
+    worst.see(x, ulps(f(x), exact(static_cast<double>(x))));
   }
   for (const double special : kSpecial) {
     const auto x = static_cast<float>(special);
-    worst.see(x, f(x), exact(static_cast<double>(x)));
+    worst.see(x, ulps(f(x), exact(static_cast<double>(x))));
   }
   return worst;
 }
@@ -69,7 +44,7 @@ Worst<double> worst_of_doubles(F f, G exact) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> exponents(-1074, 1024), near(-8, 8);
   Worst<double> worst;
-  const auto see = [&](double x) { worst.see(x, f(x), exact(static_cast<long double>(x))); };
+  const auto see = [&](double x) { worst.see(x, ulps(f(x), exact(static_cast<long double>(x)))); };
   for (int i = 0; i < 300'000; ++i) {
     see(std::copysign(std::exp2(exponents(random)), near(random)));
     see(near(random));
