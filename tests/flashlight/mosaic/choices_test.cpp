@@ -10,7 +10,7 @@
 #include "composit/ops/functions.h"
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/describe.h"
-#include "tests/flashlight/mosaic/compare.h"
+#include "tests/flashlight/mosaic/layers.h"
 #include "tests/user_error.h"
 
 namespace flashlight::mosaic {
@@ -19,17 +19,13 @@ namespace {
 using namespace composit;  // NOLINT
 using test::Case;
 using test::case_of;
+using test::conv3x3;
 using test::count;
 using test::given;
 using test::weight;
 
-Tensor linear(const Tensor& x, const std::string& name, int64_t out) {
+Tensor product(const Tensor& x, const std::string& name, int64_t out) {
   return matmul(x, weight(name, {x.type().sizes.back().value(), out}, 0.1));
-}
-Tensor convolution(const Tensor& x, const std::string& name, int64_t stride = 1) {
-  return apply_one("aten::convolution",
-                   {x, weight(name, {32, 32, 3, 3}, 0.1), ArgumentValue(), Ints{stride, stride},
-                    Ints{1, 1}, Ints{1, 1}, false, Ints{0, 0}, 1});
 }
 
 Plan planned(const Case& one, const std::string& choices) {
@@ -58,7 +54,7 @@ std::string differences(const Case& one, const std::string& choices) {
 // relu(exp(x w) v): two products.
 Case two_products() {
   return case_of("two products",
-                 {relu(linear(exp(linear(given("x", {9, 33}), "w", 40)), "v", 20)).lazy()});
+                 {relu(product(exp(product(given("x", {9, 33}), "w", 40)), "v", 20)).lazy()});
 }
 
 TEST(MosaicChoices, are_read) {
@@ -123,7 +119,7 @@ TEST(MosaicChoices, fuse) {
 TEST(MosaicChoices, what_cannot_be_fused_says_why) {
   EXPECT_EQ(refusal(two_products(), "exp: fuse"),
             "[mosaic] 'exp' cannot be fused: it is needed whole by relu");
-  const Case one = case_of("softmax", {linear(softmax(given("x", {20, 30}), 1), "w", 20).lazy()});
+  const Case one = case_of("softmax", {product(softmax(given("x", {20, 30}), 1), "w", 20).lazy()});
   EXPECT_EQ(refusal(one, "div: fuse"),
             "[mosaic] 'div' cannot be fused: it is a side of a product, which tiles read from "
             "memory");
@@ -144,7 +140,7 @@ TEST(MosaicChoices, order_and_pitch) {
 TEST(MosaicChoices, winograd) {
   const Case one =
       case_of("convolutions",
-              {convolution(relu(convolution(given("x", {1, 32, 12, 13}), "w")), "v", 2).lazy()});
+              {conv3x3(relu(conv3x3(given("x", {1, 32, 12, 13}), "w", 32)), "v", 32, 2).lazy()});
   EXPECT_EQ(writer(planned(one, ""), "relu").winograd, 2);
   EXPECT_EQ(writer(planned(one, "relu: winograd 0"), "relu").winograd, 0);
   EXPECT_EQ(writer(planned(one, "relu: winograd 4"), "relu").winograd, 4);
@@ -159,7 +155,7 @@ TEST(MosaicChoices, winograd) {
 
 TEST(MosaicChoices, loops_and_threads) {
   const Tensor x = given("x", {20, 32});
-  const Case one = case_of("softmax", {linear(softmax(x, 1), "w", 20).lazy()});
+  const Case one = case_of("softmax", {product(softmax(x, 1), "w", 20).lazy()});
   const size_t kernels = planned(one, "").run.size();
   EXPECT_EQ(planned(one, "exp: new loops").run.size(), kernels + 1);
   EXPECT_EQ(writer(planned(one, ""), "div").trips, 20);
@@ -172,7 +168,7 @@ TEST(MosaicChoices, loops_and_threads) {
 
 TEST(MosaicChoices, places) {
   const Case one = case_of(
-      "softmax", {linear(softmax(linear(given("x", {9, 33}), "w", 40), 1), "v", 20).lazy()});
+      "softmax", {product(softmax(product(given("x", {9, 33}), "w", 40), 1), "v", 20).lazy()});
   EXPECT_EQ(planned(one, "").in_place.size(), 1);
   EXPECT_EQ(planned(one, "div: own place").in_place.size(), 0);
   const Plan plan = planned(one, "div: at 8192");

@@ -5,7 +5,7 @@
 
 #include "composit/ops/functions.h"
 #include "flashlight/mosaic/buffers.h"
-#include "tests/flashlight/mosaic/compare.h"
+#include "tests/flashlight/mosaic/layers.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -15,12 +15,8 @@ using test::Case;
 using test::case_of;
 using test::differences;
 using test::given;
+using test::linear;
 using test::weight;
-
-Tensor linear(const Tensor& x, const std::string& name, int64_t out) {
-  return apply_one("aten::linear", {x, weight(name, {out, x.type().sizes.back().value()}, 0.1),
-                                    weight(name + "b", {out})});
-}
 
 // Layers with residuals and norms, in which nearly everything can be written in place.
 Tensor chain() {
@@ -123,9 +119,8 @@ TEST(MosaicMemory, what_is_read_last_is_written_over) {
 
 TEST(MosaicMemory, convolutions_add_in_place) {
   const auto convolution = [](const Tensor& x, const std::string& name, int64_t side) {
-    return apply_one("aten::convolution",
-                     {x, weight(name, {32, 32, side, side}, 0.1), ArgumentValue(), Ints{1, 1},
-                      Ints{side / 2, side / 2}, Ints{1, 1}, false, Ints{0, 0}, 1});
+    return test::convolution(x, weight(name, {32, 32, side, side}, 0.1),
+                             {.padding = {side / 2, side / 2}});
   };
   const Tensor x = convolution(given("x", {1, 32, 9, 10}), "w", 1);
   const Tensor y = convolution(relu(convolution(exp(x), "v", 3)), "u", 3) + x;  // by Winograd

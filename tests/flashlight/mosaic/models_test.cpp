@@ -6,7 +6,7 @@
 
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
-#include "tests/flashlight/mosaic/compare.h"
+#include "tests/flashlight/mosaic/layers.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -14,9 +14,11 @@ namespace {
 using namespace composit;  // NOLINT
 using test::Case;
 using test::case_of;
+using test::conv3x3;
 using test::count;
 using test::differences;
 using test::given;
+using test::linear;
 using test::weight;
 
 const double kInfinity = std::numeric_limits<double>::infinity();
@@ -71,9 +73,6 @@ TEST(MosaicModels, attention_is_one_kernel) {
 TEST(MosaicModels, transformer_layer) {
   const int64_t tokens = 35, width = 48, heads = 3;
   const Tensor x = given("x", {2, tokens, width});
-  const auto linear = [](const Tensor& y, const std::string& name, int64_t out, int64_t in) {
-    return apply_one("aten::linear", {y, weight(name, {out, in}, 0.2), weight(name + "b", {out})});
-  };
   const auto norm = [&](const Tensor& y, const std::string& name) {
     return apply_one("aten::layer_norm",
                      {y, Ints{width}, weight(name, {width}, 1), weight(name + "b", {width})});
@@ -82,23 +81,15 @@ TEST(MosaicModels, transformer_layer) {
     return permute(reshape(y, {2, tokens, heads, width / heads}), {0, 2, 1, 3});
   };
   const Tensor h = norm(x, "n");
-  const Tensor mixed =
-      attention_call(split(linear(h, "q", width, width)), split(linear(h, "k", width, width)),
-                     split(linear(h, "v", width, width)));
+  const Tensor mixed = attention_call(split(linear(h, "q", width)), split(linear(h, "k", width)),
+                                      split(linear(h, "v", width)));
   const Tensor joined = reshape(permute(mixed, {0, 2, 1, 3}), {2, tokens, width});
-  const Tensor y = linear(joined, "o", width, width) + x;
-  const Tensor inner = apply_one("aten::gelu", {linear(norm(y, "m"), "u", 4 * width, width)});
-  const Tensor z = linear(inner, "d", width, 4 * width) + y;
+  const Tensor y = linear(joined, "o", width) + x;
+  const Tensor inner = apply_one("aten::gelu", {linear(norm(y, "m"), "u", 4 * width)});
+  const Tensor z = linear(inner, "d", width) + y;
   const Case one = case_of("layer", {z.lazy()});
   EXPECT_EQ(count(plan_of(one.graph), Kernel::Form::attention), 1);
   EXPECT_EQ(differences({one, case_of("norm of it", {norm(z, "l").lazy()})}), "");
-}
-
-Tensor conv3x3(const Tensor& x, const std::string& name, int64_t out) {
-  const int64_t in = x.sizes()[1];
-  return apply_one("aten::convolution",
-                   {x, weight(name, {out, in, 3, 3}, 0.1), weight(name + "b", {out}), Ints{1, 1},
-                    Ints{1, 1}, Ints{1, 1}, false, Ints{0, 0}, 1});
 }
 
 TEST(MosaicModels, norms_between_convolutions) {
@@ -170,9 +161,7 @@ TEST(MosaicModels, memory_and_constants) {
   add("a constant beside weights", matmul(weight("w", {9, 65}), table) + given("n", {9, 65}));
   add("weights alone", softmax(matmul(weight("w", {9, 65}), weight("v", {65, 65})), 1));
   const Tensor k = weight("k", {9, 3, 3, 3}), image = weight("i", {1, 3, 8, 8});
-  const Tensor known = apply_one(
-      "aten::convolution",
-      {image, k, ArgumentValue(), Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, false, Ints{0, 0}, 1});
+  const Tensor known = test::convolution(image, k, {.padding = {1, 1}});
   add("a convolution of weights", relu(known) + given("r", {1, 9, 8, 8}));
   add("and one of that", conv3x3(relu(known), "z", 5) + given("s", {1, 5, 8, 8}));
   add("extents of 1", matmul(given("o", {1, 65}), weight("p", {65, 1})) * weight("q", {1, 1}));

@@ -3,7 +3,7 @@
 
 #include "composit/ad/chain_rule.h"
 #include "composit/ops/functions.h"
-#include "tests/flashlight/mosaic/compare.h"
+#include "tests/flashlight/mosaic/layers.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -11,23 +11,12 @@ namespace {
 using namespace composit;  // NOLINT
 using test::Case;
 using test::case_of;
+using test::Conv;
+using test::convolution;
 using test::count;
 using test::differences;
 using test::given;
 using test::weight;
-
-struct Conv {
-  Ints stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
-  bool transposed = false;
-  Ints output_padding = {0, 0};
-  int64_t groups = 1;
-};
-
-Tensor convolution(const Tensor& x, const Tensor& w, const Conv& how, const Tensor& bias = {}) {
-  const auto optional = bias.defined() ? ArgumentValue(bias) : ArgumentValue();
-  return apply_one("aten::convolution", {x, w, optional, how.stride, how.padding, how.dilation,
-                                         how.transposed, how.output_padding, how.groups});
-}
 
 std::vector<Case> convolutions_of_shapes() {
   std::vector<Case> cases;

@@ -2,6 +2,7 @@
 // loops in double.
 #include <tuple>
 
+#include "flashlight/cpp/runtime/arena.hpp"
 #include "flashlight/mosaic/runtime/contraction.hpp"
 #include "flashlight/mosaic/runtime/pack.hpp"
 #include "tests/flashlight/mosaic/runtime_cases.h"
@@ -108,15 +109,26 @@ struct Sizes {
   int64_t rows, columns, terms;
 };
 
-// A product with `runs` of the rows apart from each other.
+// A product with `runs` of the rows apart from each other, added to what lies where its result
+// goes. The rows start `shift` elements behind an address that is aligned.
 template <class T>
-void expect_product(const Sizes& size, int64_t runs, fl::Split split, int threads) {
+void expect_product(const Sizes& size, int64_t runs, fl::Split split, int threads,
+                    int64_t shift = 0) {
   const int64_t pitch = size.terms + 3, apart = size.rows * pitch + 11;
-  const auto x = whole_numbers<T>(runs * apart, 1),
+  const auto numbers = whole_numbers<T>(runs * apart, 1),
              weight = whole_numbers<T>(size.columns * size.terms, 2);
+  const fl::Memory memory = fl::allocate((numbers.size() + static_cast<size_t>(shift)) * sizeof(T));
+  T* const x = reinterpret_cast<T*>(memory.get()) + shift;
+  std::copy(numbers.begin(), numbers.end(), x);
   const fl::Packing packing = {{{}, {}, {}, {size.terms, 1}}, {size.columns, size.terms}};
   std::vector<T> panels(static_cast<size_t>(fl::packed_size<T>(packing)), NAN);
   Guarded<T> y(runs * size.rows, size.columns);
+  const auto residual = [](int64_t row, int64_t column) {
+    return static_cast<double>((3 * row + column) % 11);
+  };
+  for (int64_t row = 0; row < runs * size.rows; ++row)
+    for (int64_t column = 0; column < size.columns; ++column)
+      y(row, column) = static_cast<T>(residual(row, column));
   std::vector<std::atomic<int>> stores(static_cast<size_t>(runs * size.rows * size.columns));
   const int32_t offset = 0;
   fl::run_team(threads, [&](const fl::Team& team) {
@@ -126,28 +138,29 @@ void expect_product(const Sizes& size, int64_t runs, fl::Split split, int thread
         runs, size.rows, pitch, size.columns, {&offset, 1, static_cast<int>(size.terms)}, split};
     of.next = fl::Upcoming::of(panels.data(), static_cast<int64_t>(panels.size()));
     fl::contract<T>(
-        team, of, [&](int64_t run) { return x.data() + run * apart; }, panels.data(),
+        team, of, [&](int64_t run) { return x + run * apart; }, panels.data(),
         [&](int64_t run, int64_t row, int rows, int64_t column, int columns,
             const T(*sums)[kPanel<T>]) {
           for (int r = 0; r < rows; ++r)
             for (int c = 0; c < columns; ++c) {
               const int64_t to = run * size.rows + row + r;
-              y(to, column + c) = sums[r][c];
+              y(to, column + c) += sums[r][c];
               ++stores[static_cast<size_t>(to * size.columns + column + c)];
             }
         });
   });
   for (const auto& count : stores) ASSERT_EQ(count, 1);
   const auto expected = [&](int64_t row, int64_t column) {
-    const T* left = x.data() + row / size.rows * apart + row % size.rows * pitch;
+    const T* left = x + row / size.rows * apart + row % size.rows * pitch;
     const T* right = weight.data() + column * size.terms;
-    double sum = 0;
+    double sum = residual(row, column);
     for (int64_t k = 0; k < size.terms; ++k)
       sum += static_cast<double>(left[k]) * static_cast<double>(right[k]);
     return sum;
   };
   EXPECT_EQ(y.differences(expected), "")
-      << runs << " x " << size.rows << " x " << size.columns << " x " << size.terms;
+      << runs << " x " << size.rows << " x " << size.columns << " x " << size.terms << ", " << shift
+      << " elements behind an aligned address";
 }
 
 TEST_F(RuntimeContraction, HasEverySize) {
@@ -160,6 +173,13 @@ TEST_F(RuntimeContraction, HasEverySize) {
           if (terms == 37) expect_product<double>({rows, columns, terms}, runs, split, 1);
           if (terms == 16) expect_product<float>({rows, columns, terms}, runs, split, 3);
         }
+}
+
+TEST_F(RuntimeContraction, StartsAtEveryElement) {
+  for (int64_t shift = 0; shift < 16; ++shift) {
+    expect_product<float>({29, 33, 37}, 2, fl::Split::rows, 1, shift);
+    expect_product<double>({5, 17, 16}, 1, fl::Split::columns, 2, shift);
+  }
 }
 
 TEST_F(RuntimeContraction, HasSeveralStrips) {

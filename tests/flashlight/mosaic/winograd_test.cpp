@@ -6,22 +6,17 @@
 
 #include "composit/ops/functions.h"
 #include "flashlight/mosaic/emit.h"
-#include "tests/flashlight/mosaic/compare.h"
+#include "tests/flashlight/mosaic/layers.h"
 
 namespace flashlight::mosaic {
 namespace {
 
 using namespace composit;  // NOLINT
 using test::case_of;
+using test::conv3x3;
 using test::differences;
 using test::given;
 using test::weight;
-
-Tensor convolved(const Tensor& x, int64_t channels, int64_t stride = 1) {
-  const Tensor w = weight("conv.weight", {channels, x.size(1), 3, 3}, 0.1);
-  return apply("aten::conv2d",
-               {x, w, weight("conv.bias", {channels}), Ints{stride, stride}, Ints{1, 1}})[0];
-}
 
 Tensor normalized(const Tensor& x) {
   const Dims sizes = {x.size(1)};
@@ -38,7 +33,7 @@ size_t folded(const Graph& graph) {
 }
 
 TEST(MosaicWinograd, batch_norms_are_folded) {
-  const Tensor y = relu(normalized(convolved(given("x", {1, 5, 9, 7}), 6)));
+  const Tensor y = relu(normalized(conv3x3(given("x", {1, 5, 9, 7}), "conv", 6)));
   const auto one = case_of("batch norm", {y.lazy()});
   EXPECT_EQ(folded(one.graph), 1U);
   EXPECT_EQ(differences({one}), "");
@@ -57,7 +52,7 @@ TEST(MosaicWinograd, factors_of_a_part_are_not_folded) {
 TEST(MosaicWinograd, winograd) {
   const std::pair<int64_t, int64_t> shapes[] = {{1, 9}, {1, 30}, {2, 7}, {3, 15}, {2, 29}};
   for (const auto& [images, size] : shapes) {
-    const Tensor y = relu(convolved(given("x", {images, 33, size, size + 1}), 34));
+    const Tensor y = relu(conv3x3(given("x", {images, 33, size, size + 1}), "conv", 34));
     const auto one =
         case_of(std::to_string(images) + " images, " + std::to_string(size) + " lines", {y.lazy()});
     const Plan plan = plan_of(one.graph);
@@ -73,14 +68,14 @@ TEST(MosaicWinograd, winograd) {
 // So many kernels that they are several units, which have their tiles in others.
 TEST(MosaicWinograd, in_several_units) {
   Tensor y = given("x", {1, 32, 8, 8});
-  for (int64_t channels = 33; channels < 53; ++channels) y = relu(convolved(y, channels));
+  for (int64_t channels = 33; channels < 53; ++channels) y = relu(conv3x3(y, "conv", channels));
   const auto one = case_of("convolutions", {y.lazy()});
   EXPECT_GT(emit(plan_of(one.graph), "convolutions").units.size(), 1U);
   EXPECT_EQ(differences({one}, {.times = 64}), "");  // twenty layers of other sums
 }
 
 TEST(MosaicWinograd, winograd_can_be_refused) {
-  const Tensor y = convolved(given("x", {1, 32, 9, 9}), 32);
+  const Tensor y = conv3x3(given("x", {1, 32, 9, 9}), "conv", 32);
   const Plan plan = plan_of(case_of("", {y.lazy()}).graph, {.winograd = false});
   for (const Kernel& kernel : plan.run) EXPECT_EQ(kernel.winograd, 0);
 }

@@ -1,13 +1,14 @@
 // Written programs of many kinds, under sanitizers and by another compiler.
 #include <gmock/gmock.h>
 
-#include <iostream>
+#include <cstdlib>
 
 #include "composit/ad/chain_rule.h"
 #include "composit/eval/evaluate.h"
 #include "composit/ir/parse.h"
 #include "composit/ops/functions.h"
 #include "tests/flashlight/offline/small_encoder.h"
+#include "tests/flashlight/offline/small_models.h"
 #include "tests/flashlight/offline/written_program.h"
 #include "tests/passes/computable_graph.h"
 
@@ -118,6 +119,46 @@ const auto name_of_program = [](const auto& tested) {
 INSTANTIATE_TEST_SUITE_P(Offline, Compilers,
                          testing::Combine(test::kBackends, testing::Range(0, kPrograms)),
                          name_of_program);
+
+// ---- kernels of models --------------------------------------------------------------------------
+
+struct Model {
+  const char* name;
+  SavedCapture (*make)();
+};
+void PrintTo(const Model& model, std::ostream* out) { *out << model.name; }
+
+const Model kModels[] = {{"encoder", test::small_encoder},
+                         {"resnet", test::small_resnet},
+                         {"unet", test::small_unet},
+                         {"training_step", test::small_training_step}};
+
+// By mosaic, in so many threads. Nightly: compiling them takes minutes.
+class Kernels : public test::ProgramFolder,
+                public testing::WithParamInterface<std::tuple<Model, int>> {
+ protected:
+  Kernels() : ProgramFolder(Backend::mosaic) {}
+  void SetUp() override {
+    if (std::getenv("FLASHLIGHT_FUZZ_PROGRAMS") == nullptr) GTEST_SKIP();
+  }
+  static int threads() { return std::get<int>(GetParam()); }
+
+  void expect_clean(const std::string& sanitizers) {
+    write(std::get<Model>(GetParam()).make(), {.name = "model", .threads = threads()});
+    compile({"-O1", "-g", "-fsanitize=" + sanitizers, "-fno-sanitize-recover=all"});
+    run();
+  }
+};
+
+TEST_P(Kernels, touch_no_memory_of_others) { expect_clean("address,undefined"); }
+TEST_P(Kernels, race_for_nothing) { expect_clean("thread"); }
+
+INSTANTIATE_TEST_SUITE_P(Offline, Kernels,
+                         testing::Combine(testing::ValuesIn(kModels), testing::Values(1, 2, 4)),
+                         [](const auto& tested) {
+                           return std::string(std::get<Model>(tested.param).name) + "_" +
+                                  std::to_string(std::get<int>(tested.param)) + "_threads";
+                         });
 
 }  // namespace
 }  // namespace flashlight

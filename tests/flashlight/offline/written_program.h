@@ -39,6 +39,7 @@ inline void PrintTo(Backend backend, std::ostream* out) { *out << name_of(backen
 struct ProgramOptions {
   std::string name = "program";
   std::vector<std::string> output_names = {};
+  int threads = 2;  // of mosaic
 };
 
 // A folder with a space in its name, and the program in it.
@@ -56,9 +57,9 @@ class ProgramFolder : public testing::Test {
       cpp::write_program(capture, program(),
                          {.name = options.name, .output_names = options.output_names});
     else
-      mosaic::write_program(
-          capture, program(),
-          {.name = options.name, .output_names = options.output_names, .threads = 2});
+      mosaic::write_program(capture, program(),
+                            {.plan = {.name = options.name, .results = options.output_names},
+                             .threads = options.threads});
   }
 
   // The translation units of the program, and flags that all of them need.

@@ -1,0 +1,46 @@
+// Layers of graphs for tests, with parameters that are made where they are used.
+//
+//   const Tensor y = relu(linear(given("x", {9, 33}), "w", 40));
+//   const Tensor z = convolution(image, weight("k", {17, 3, 3, 3}), {.padding = {1, 1}});
+#pragma once
+
+#include <string>
+
+#include "composit/ops/functions.h"
+#include "tests/flashlight/mosaic/compare.h"
+
+namespace flashlight::mosaic::test {
+
+// Of its last dimension, with a bias.
+inline composit::Tensor linear(const composit::Tensor& x, const std::string& name, int64_t out) {
+  const composit::DType dtype = x.type().dtype;
+  return composit::apply_one("aten::linear",
+                             {x, weight(name, {out, x.type().sizes.back().value()}, 0.1, dtype),
+                              weight(name + "b", {out}, 0.3, dtype)});
+}
+
+struct Conv {
+  composit::Ints stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
+  bool transposed = false;
+  composit::Ints output_padding = {0, 0};
+  int64_t groups = 1;
+};
+
+inline composit::Tensor convolution(const composit::Tensor& x, const composit::Tensor& w,
+                                    const Conv& how, const composit::Tensor& bias = {}) {
+  const auto optional = bias.defined() ? composit::ArgumentValue(bias) : composit::ArgumentValue();
+  return composit::apply_one("aten::convolution",
+                             {x, w, optional, how.stride, how.padding, how.dilation, how.transposed,
+                              how.output_padding, how.groups});
+}
+
+// As many pixels as before, or with a stride half as many in each direction; with a bias.
+inline composit::Tensor conv3x3(const composit::Tensor& x, const std::string& name, int64_t out,
+                                int64_t stride = 1) {
+  const composit::DType dtype = x.type().dtype;
+  return convolution(x, weight(name, {out, x.sizes()[1], 3, 3}, 0.1, dtype),
+                     {.stride = {stride, stride}, .padding = {1, 1}},
+                     weight(name + "b", {out}, 0.3, dtype));
+}
+
+}  // namespace flashlight::mosaic::test
