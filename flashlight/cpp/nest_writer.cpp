@@ -262,7 +262,8 @@ Code NestWriter::folded(const std::string& function) {
   std::string sizes, parameters;
   for (const size_t axis : reduced) {
     sizes += ", " + std::to_string(statement_.axes[axis].extent.value());
-    parameters += ", int " + leaves_.axes[axis];
+    const bool used = composit::depends_on(statement_.body[0], ExprKind::axis, axis);
+    parameters += used ? ", int " + leaves_.axes[axis] : ", int";
   }
   std::string range = sizes.substr(2);
   if (!bounds.limits.empty()) {

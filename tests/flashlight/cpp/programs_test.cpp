@@ -290,6 +290,8 @@ TEST(Programs, few_terms_compile_without_a_warning) {
     cases.push_back(case_of(std::to_string(terms) + " terms",
                             {sum(x * x, {1}).lazy(), amax(x, {1}).lazy(), sum(x).lazy()}));
   }
+  const Tensor third = expand(held("y", {1, 9}), {31, 9}) / 3;  // the same term 31 times
+  cases.push_back(case_of("equal terms", {sum(third, {0}).lazy()}));
   for (const char* level : {"-O1", "-O3"}) EXPECT_EQ(differences(cases, 4, {level}), "");
 }
 
