@@ -123,7 +123,7 @@ class ArenaPicture {
 
   // Their names end below their kernels, and make room for themselves on the left and below.
   void find_modules() {
-    constexpr double kApart = 17, kLetter = 5.6, kRadian = 3.14159265358979 / 180;
+    constexpr double kApart = 17, kLetter = 6.4, kRadian = 3.14159265358979 / 180;
     const std::vector<std::string> list = sections(plan_, 40);
     double last = -kApart;
     for (size_t begin = 0, end = 0; begin < list.size(); begin = end) {
