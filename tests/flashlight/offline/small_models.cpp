@@ -97,7 +97,8 @@ SavedCapture small_training_step() {
   const Tensor loss = mean(square(linear(mean(hidden, {2, 3}), "fc", 5) - target));
   Graph::Parts parts = {.outputs = {loss.lazy()}};
   std::vector<LazyTensor> parameters;
-  for (const LazyTensor& input : mosaic::test::case_of("", parts.outputs).graph.inputs())
+  const mosaic::test::Case forward = mosaic::test::case_of("", parts.outputs);
+  for (const LazyTensor& input : forward.graph.inputs())
     if (input_kind(*input.node) == InputKind::parameter) parameters.push_back(input);
   const std::vector<LazyTensor> gradients = grad(loss.lazy(), parameters);
   for (size_t i = 0; i < parameters.size(); ++i) {
