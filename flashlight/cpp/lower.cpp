@@ -412,6 +412,7 @@ class Lowering {
         keep.back().push_back(fixed(value) || size != composit::Dim(1));
         if (keep.back().back()) sizes.push_back(size);
       }
+      if (sizes.size() < value.type.rank()) value.model_sizes = value.type.sizes;
       value.type = composit::tensor_type(value.type.dtype, sizes);
     }
     const auto kept = [&](size_t value, const std::vector<Expr>& at) {

@@ -39,6 +39,8 @@ struct Value {
   Role role = Role::temporary;
   std::string name = {};  // by the model, or by the operation: "query", "softmax"
   Array constant = {};    // of a constant
+  // Sizes in the model, where the type leaves out those of 1; else empty.
+  composit::Dims model_sizes = {};
 };
 
 // Where in the model a step comes from.

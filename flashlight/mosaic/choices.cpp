@@ -69,6 +69,14 @@ class Parser {
     return list[0];
   }
 
+  TileSchema schema(const std::string& text) const {
+    try {
+      return parse_tile_schema(text);
+    } catch (const composit::UserError& error) {
+      throw composit::UserError(fmt::format("[mosaic] line {}: {}", line_, error.what()));
+    }
+  }
+
   void choose(Choice& choice, const Words& words, const std::string& text) const {
     const auto is = [&](const Words& expected) { return words == expected; };
     const std::string first = words.empty() ? "" : words[0];
@@ -80,9 +88,8 @@ class Parser {
       choice.one_thread = true;
     else if (is({"own", "place"}))
       choice.own_place = true;
-    else if (first == "order")
-      for (const int64_t one : numbers(words, text))
-        choice.order.push_back(static_cast<size_t>(one));
+    else if (first == "layout")
+      choice.layout = schema(text.substr(text.find(first) + first.size() + 1));
     else if (first == "apart")
       choice.apart = number(words, text);
     else if (first == "at")
@@ -91,7 +98,7 @@ class Parser {
       choice.winograd = static_cast<int>(number(words, text));
     else
       fail(
-          "expected fuse, keep, order NUMBERS, apart NUMBER, winograd NUMBER, new loops, one "
+          "expected fuse, keep, layout SCHEMA, apart NUMBER, winograd NUMBER, new loops, one "
           "thread, own place or at NUMBER",
           text);
   }

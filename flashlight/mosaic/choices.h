@@ -1,7 +1,8 @@
 // What somebody decides instead of the planner, by the names that print(plan) gives to values.
 //
 //   PlanOptions options = {.choices = parse_choices("conv2d_3: winograd 0\n"
-//                                                   "relu: keep, order 0 2 3 1, apart 16\n"
+//                                                   "relu: keep, apart 16\n"
+//                                                   "add: layout NCHW -> N C/16 H W | 16c\n"
 //                                                   "gelu: fuse   # whatever it costs\n"
 //                                                   "softmax: one thread, own place, at 4096\n")};
 //
@@ -15,11 +16,14 @@
 #include <string_view>
 #include <vector>
 
+#include "flashlight/mosaic/tile_schema.h"
+
 namespace flashlight::mosaic {
 
 struct Choice {
-  std::optional<bool> fuse = {};       // computed where it is read (fuse), or memory (keep)
-  std::vector<size_t> order = {};      // of its dimensions in memory, from the outside in
+  std::optional<bool> fuse = {};  // computed where it is read (fuse), or memory (keep)
+  // Of its dimensions in the model. What the caller gives or takes is copied from or to it.
+  std::optional<TileSchema> layout = {};
   std::optional<int64_t> apart = {};   // elements behind each row that are nobody's
   std::optional<int> winograd = {};    // its convolution: pixels of a tile, 2 or 4; 0: directly
   bool new_loops = false;              // its kernel does not go on with the loops before it

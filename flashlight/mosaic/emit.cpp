@@ -171,19 +171,18 @@ class Emitter {
     const Layout& layout = plan_.layouts.at(kernel.value);
     std::string sizes, before, after;
     const composit::Type& type = value(kernel.value).type;
-    for (size_t i = 0; i < layout.order.size(); ++i) {
+    const std::vector<Tiling::Loop>& loops = layout.tiling.loops();
+    for (size_t i = 0; i < loops.size(); ++i) {
       const char* comma = i == 0 ? "" : ", ";
-      const size_t dimension = layout.order[i];
+      const size_t dimension = loops[i].dimension;
       // What lies behind the zeros of the innermost dimension is cleared with them.
-      const int64_t apart =
-          i + 1 == layout.order.size() && layout.after[dimension] > 0 ? layout.apart : 0;
+      const int64_t apart = i + 1 == loops.size() && layout.after[dimension] > 0 ? layout.apart : 0;
       sizes += comma + std::to_string(type.sizes[i].value());
       before += comma + std::to_string(layout.before[dimension]);
       after += comma + std::to_string(layout.after[dimension] + apart);
     }
     return statement(fmt::format("fl::clear_border<{}>(team, {}, {{{}}}, {{{}}}, {{{}}});",
-                                 layout.order.size(), passed(kernel.value, true), sizes, before,
-                                 after));
+                                 loops.size(), passed(kernel.value, true), sizes, before, after));
   }
 
   // Whether the kernel behind border `number`, which writes `value`, reads it as well.

@@ -1,8 +1,14 @@
 #include "flashlight/mosaic/layout.h"
 
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
 #include <numeric>
 
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
 #include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/split_axes.h"
 
 namespace flashlight::mosaic {
 
@@ -10,25 +16,92 @@ using composit::Expr;
 using composit::Type;
 
 Layout row_major(const Type& type) {
-  Layout layout = {{}, std::vector<int64_t>(type.rank()), std::vector<int64_t>(type.rank())};
-  layout.order.resize(type.rank());
-  std::iota(layout.order.begin(), layout.order.end(), size_t{0});
-  return layout;
+  std::vector<size_t> order(type.rank());
+  std::iota(order.begin(), order.end(), size_t{0});
+  return in_order(type, order);
+}
+
+Layout in_order(const Type& type, const std::vector<size_t>& order) {
+  return in_schema(type, schema_of_order(order));
+}
+
+Layout in_schema(const Type& type, const TileSchema& schema) {
+  std::vector<int64_t> sizes;
+  for (const composit::Dim& size : type.sizes) sizes.push_back(size.value());
+  const std::vector<int64_t> none(sizes.size());
+  return {Tiling(schema, sizes), none, none};
+}
+
+namespace {
+
+// By dimension in the model: whether memory has it.
+std::vector<bool> kept_dimensions(const cpp::Value& value) {
+  std::vector<bool> kept(value.type.rank(), true);
+  if (value.model_sizes.empty()) return kept;
+  kept.clear();
+  for (const composit::Dim& size : value.model_sizes) kept.push_back(size != composit::Dim(1));
+  return kept;
+}
+const composit::Dims& model_sizes(const cpp::Value& value) {
+  return value.model_sizes.empty() ? value.type.sizes : value.model_sizes;
+}
+
+}  // namespace
+
+Layout in_model_schema(const cpp::Value& value, const TileSchema& schema) {
+  const std::vector<bool> kept = kept_dimensions(value);
+  if (schema.dimensions.size() != kept.size())
+    throw composit::UserError(
+        fmt::format("expected {} dimensions, those of {}, received '{}'", kept.size(),
+                    composit::print(composit::tensor_type(value.type.dtype, model_sizes(value))),
+                    print(schema)));
+  TileSchema now = {"", {}};
+  std::vector<size_t> number;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    number.push_back(now.dimensions.size());
+    // Letters say nothing: layouts are compared.
+    if (kept[i]) now.dimensions += static_cast<char>('A' + now.dimensions.size());
+  }
+  for (const auto& level : schema.levels) {
+    now.levels.emplace_back();
+    for (const TileLoop& loop : level)
+      if (kept[loop.dimension]) now.levels.back().push_back({number[loop.dimension], loop.extent});
+    if (now.levels.back().empty()) now.levels.pop_back();
+  }
+  return in_schema(value.type, now);
 }
 
 bool has_border(const Layout& layout) {
-  for (size_t i = 0; i < layout.order.size(); ++i)
-    if (layout.before[i] != 0 || layout.after[i] != 0) return true;
-  return false;
+  const auto is_some = [](int64_t zeros) { return zeros != 0; };
+  return std::any_of(layout.before.begin(), layout.before.end(), is_some) ||
+         std::any_of(layout.after.begin(), layout.after.end(), is_some);
 }
 
 Type physical_type(const Type& type, const Layout& layout) {
   composit::Dims sizes;
-  for (const size_t dimension : layout.order)
-    sizes.push_back(type.sizes[dimension].value() + layout.before[dimension] +
-                    layout.after[dimension] +
-                    (dimension == layout.order.back() ? layout.apart : 0));
+  for (const Tiling::Loop& loop : layout.tiling.loops())
+    sizes.push_back(loop.extent + layout.before[loop.dimension] + layout.after[loop.dimension]);
+  if (!sizes.empty()) sizes.back() = sizes.back().value() + layout.apart;
   return composit::tensor_type(type.dtype, sizes);
+}
+
+std::string print(const Layout& layout, const std::string& dimensions) {
+  TileSchema schema = layout.tiling.schema();
+  schema.dimensions = dimensions;
+  std::string text = print(schema);
+  if (has_border(layout))
+    text += fmt::format(", zeros before {}, after {}", fmt::join(layout.before, " "),
+                        fmt::join(layout.after, " "));
+  return layout.apart == 0 ? text : fmt::format("{}, {} apart", text, layout.apart);
+}
+
+std::string letters_of(const cpp::Value& value) {
+  const std::vector<bool> kept = kept_dimensions(value);
+  std::string letters = kept.size() == 4 ? "NCHW" : kept.size() == 5 ? "NCDHW" : "", left;
+  for (size_t i = letters.size(); i < kept.size(); ++i) letters += static_cast<char>('A' + i % 26);
+  for (size_t i = 0; i < kept.size(); ++i)
+    if (kept[i]) left += letters[i];
+  return left;
 }
 
 namespace {
@@ -40,18 +113,38 @@ bool are_digits(const Expr& high, const Expr& low, int64_t size) {
          composit::is_literal(low[1], static_cast<double>(size));
 }
 
+// An index per loop of memory.
+std::vector<Expr> indices_in(const Layout& layout, const std::vector<Expr>& at) {
+  std::vector<Expr> indices;
+  std::vector<bool> seen(at.size(), false);
+  for (const Tiling::Loop& loop : layout.tiling.loops()) {
+    const int64_t before = layout.before[loop.dimension];
+    Expr index = before == 0 ? at[loop.dimension] : at[loop.dimension] + Expr(before);
+    if (loop.step > 1) index = composit::floor_divide(index, Expr(loop.step));
+    if (seen[loop.dimension]) index = composit::remainder(index, Expr(loop.extent));
+    seen[loop.dimension] = true;
+    indices.push_back(index);
+  }
+  return indices;
+}
+
+template <class Wanted>
+bool touches(const cpp::Step& step, const Wanted& wanted) {
+  const std::vector<size_t> read = cpp::reads(step), written = cpp::writes(step);
+  return std::any_of(read.begin(), read.end(), wanted) ||
+         std::any_of(written.begin(), written.end(), wanted);
+}
+
 }  // namespace
 
 void lay_out(cpp::Routine& routine, const std::map<size_t, Layout>& layouts) {
   const auto moved = [&](size_t value, const std::vector<Expr>& at) {
     const auto layout = layouts.find(value);
-    if (layout == layouts.end()) return at;
-    std::vector<Expr> indices;
-    for (const size_t dimension : layout->second.order) {
-      const int64_t before = layout->second.before[dimension];
-      indices.push_back(before == 0 ? at[dimension] : at[dimension] + Expr(before));
-    }
-    return indices;
+    return layout == layouts.end() ? at : indices_in(layout->second, at);
+  };
+  const auto is_blocked = [&](size_t value) {
+    const auto layout = layouts.find(value);
+    return layout != layouts.end() && layout->second.tiling.is_blocked();
   };
   for (cpp::Step& step : routine.steps) {
     auto* nest = std::get_if<cpp::Nest>(&step);
@@ -63,6 +156,7 @@ void lay_out(cpp::Routine& routine, const std::map<size_t, Layout>& layouts) {
       return Expr::load(part.number(), part.dtype(), moved(part.number(), part.arguments()));
     });
     nest->statement = cpp::simplified(std::move(nest->statement));
+    if (touches(step, is_blocked)) nest->statement = with_block_axes(std::move(nest->statement));
   }
   for (const auto& [value, layout] : layouts)
     routine.values[value].type = physical_type(routine.values[value].type, layout);

@@ -1,34 +1,49 @@
 // How a value lies in memory, and programs in terms of that.
 //
-//   Layout layout = row_major(type);        // [1, 64, 56, 56]
-//   layout.order = {0, 2, 3, 1};            // channels innermost
+//   Layout layout = in_order(type, {0, 2, 3, 1});  // [1, 64, 56, 56], channels innermost
 //   layout.before = layout.after = {0, 0, 1, 1};   // zeros around each row and column
 //   lay_out(routine, {{value, layout}});
 //
-// Laying out is a change of the program: the value gets the sizes it has in memory, and whoever
-// touches it other indices. What comes after knows nothing of layouts.
+// Laying out is a change of the program: the value gets the sizes it has in memory, a dimension per
+// loop of its tiling, and whoever touches it other indices. Axes of its blocks become two, so that
+// indices are affine again. What comes after knows nothing of layouts.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "flashlight/cpp/program.h"
+#include "flashlight/mosaic/tile_schema.h"
 
 namespace flashlight::mosaic {
 
 struct Layout {
-  std::vector<size_t> order;           // dimensions from the outside in
-  std::vector<int64_t> before, after;  // zeros around the elements of the value, per dimension
-  int64_t apart = 0;                   // elements behind the innermost dimension, nobody's
+  Tiling tiling;                       // order and blocks of the value's elements
+  std::vector<int64_t> before, after;  // zeros around them, per dimension; none of one in blocks
+  int64_t apart = 0;                   // elements behind the innermost loop, nobody's
   bool operator==(const Layout&) const = default;
 };
 
 Layout row_major(const composit::Type& type);
-// Whether it has zeros around it, which somebody has to write.
+// Dimensions from the outside in.
+Layout in_order(const composit::Type& type, const std::vector<size_t>& order);
+// UserError where the schema has another number of dimensions.
+Layout in_schema(const composit::Type& type, const TileSchema& schema);
+// Of all its dimensions in the model; those that memory has not do not count. UserError as above.
+Layout in_model_schema(const cpp::Value& value, const TileSchema& schema);
+// Whether it has zeros around it, which somebody has to write. What only fills up blocks is never
+// read.
 bool has_border(const Layout& layout);
 // The sizes in memory.
 composit::Type physical_type(const composit::Type& type, const Layout& layout);
+// "NCHW -> N H W C, zeros before 0 0 1 1, after 0 0 1 1, 16 apart"; `dimensions`: "NCHW".
+std::string print(const Layout& layout, const std::string& dimensions);
+
+// Letters for the dimensions of a value: "NCHW" and "NCDHW" for those of images in the model,
+// "ABC" for others; those of size 1 that its type leaves out are left out.
+std::string letters_of(const cpp::Value& value);
 
 // Each value in its layout, in all nests of the routine.
 void lay_out(cpp::Routine& routine, const std::map<size_t, Layout>& layouts);

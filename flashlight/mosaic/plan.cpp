@@ -56,6 +56,24 @@ std::string refusal(const cpp::Statement& before, const cpp::Statement& after) {
   return "is a side of a product, which tiles read from memory";
 }
 
+// Of many names, those that begin most like `name`: "relu, relu_1, relu_2 and 40 more".
+std::string nearest(const std::string& name, std::vector<std::string> names) {
+  constexpr size_t kMost = 10;
+  const auto alike = [&](const std::string& one) {
+    const size_t size = std::min(one.size(), name.size());
+    return std::mismatch(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(size),
+                         one.begin())
+               .first -
+           name.begin();
+  };
+  std::stable_sort(names.begin(), names.end(),
+                   [&](const std::string& a, const std::string& b) { return alike(a) > alike(b); });
+  const size_t more = names.size() - std::min(names.size(), kMost);
+  names.resize(names.size() - more);
+  return fmt::format("{}{}", fmt::join(names, ", "),
+                     more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
 class Planner {
  public:
   explicit Planner(const PlanOptions& options) : options_(options) {}
@@ -154,10 +172,11 @@ class Planner {
     for (const auto& [name, choice] : options_.choices) {
       const auto found = std::find(names.begin(), names.end(), name);
       if (found == names.end())
-        throw composit::UserError("[mosaic] no value is called '" + name +
-                                  "'; print(plan) shows their names");
+        throw composit::UserError("[mosaic] no value is called '" + name + "'; there are " +
+                                  nearest(name, names));
       const auto value = static_cast<size_t>(found - names.begin());
-      if (routine.values[value].role != Role::temporary)
+      const bool lays_out_only = choice == Choice{.layout = choice.layout, .apart = choice.apart};
+      if (routine.values[value].role != Role::temporary && !lays_out_only)
         throw composit::UserError("[mosaic] '" + name +
                                   "' is no temporary: it is the caller's, or a constant");
       plan_.choices[value] = choice;
@@ -185,6 +204,7 @@ class Planner {
     for (const Step& step : routine.steps)
       for (const size_t value : cpp::writes(step)) written.insert(value);
     for (const auto& [value, choice] : plan_.choices) {
+      if (routine.values[value].role != Role::temporary) continue;
       const std::string name = "[mosaic] '" + value_names(routine)[value] + "' ";
       if (choice.fuse == true && written.contains(value)) {
         const auto reason = routine.kept.find(value);

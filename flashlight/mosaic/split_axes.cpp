@@ -36,7 +36,13 @@ std::vector<Expr> divisions(const Statement& statement) {
 // The axis `axis` as one that counts steps of `step`, and one within a step.
 Statement split(Statement statement, size_t axis, int64_t step) {
   composit::Axis inner = statement.axes[axis];
-  statement.axes[axis].extent = composit::Dim(inner.extent.value() / step);
+  const int64_t extent = inner.extent.value();
+  statement.axes[axis].extent = composit::Dim((extent + step - 1) / step);
+  if (extent % step != 0) {
+    std::vector<Expr> predicates = composit::conjuncts(statement.domain);
+    predicates.push_back(Expr::axis(axis) < Expr(extent));
+    statement.domain = composit::all_of(predicates);
+  }
   inner.extent = composit::Dim(step);
   statement.axes.insert(statement.axes.begin() + static_cast<std::ptrdiff_t>(axis) + 1, inner);
   statement = cpp::replaced(std::move(statement), [&](const Expr& part) {
@@ -52,8 +58,14 @@ struct Cut {
   int64_t step;
 };
 
+// Whether the domain may say where an axis ends: stores behind a reduction happen in any case.
+bool may_end_early(const Statement& statement, size_t axis) {
+  return statement.axes[axis].kind == composit::AxisKind::reduction ||
+         !cpp::has_axes(statement, composit::AxisKind::reduction);
+}
+
 // Where a division might take an axis apart.
-std::vector<Cut> cuts_of(const Statement& statement) {
+std::vector<Cut> cuts_of(const Statement& statement, bool has_blocks) {
   std::vector<Cut> cuts;
   composit::IndexAnalysis analysis(statement.axes);
   for (const Expr& division : divisions(statement)) {
@@ -64,20 +76,19 @@ std::vector<Cut> cuts_of(const Statement& statement) {
                     extent = statement.axes[axis].extent.value();
       if (factor <= 0 || divisor % factor != 0) continue;
       const int64_t step = divisor / factor;
-      if (step > 1 && step < extent && extent % step == 0) cuts.push_back({axis, step});
+      const bool divides = extent % step == 0 || (has_blocks && may_end_early(statement, axis));
+      if (step > 1 && step < extent && divides) cuts.push_back({axis, step});
     }
   }
   return cuts;
 }
 
-}  // namespace
-
-Statement with_split_axes(Statement statement) {
+Statement with_cuts(Statement statement, bool has_blocks) {
   if (divisions(statement).empty()) return statement;
   for (bool changed = true; changed;) {
     changed = false;
     const size_t before = divisions(statement).size();
-    for (const Cut& cut : cuts_of(statement)) {
+    for (const Cut& cut : cuts_of(statement, has_blocks)) {
       if (statement.axes[cut.axis].kind == composit::AxisKind::scan) continue;
       Statement now = split(statement, cut.axis, cut.step);
       if (divisions(now).size() >= before) continue;
@@ -88,6 +99,12 @@ Statement with_split_axes(Statement statement) {
   }
   return statement;
 }
+
+}  // namespace
+
+Statement with_split_axes(Statement statement) { return with_cuts(std::move(statement), false); }
+
+Statement with_block_axes(Statement statement) { return with_cuts(std::move(statement), true); }
 
 void split_axes(cpp::Routine& routine) {
   for (cpp::Step& step : routine.steps)

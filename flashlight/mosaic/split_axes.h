@@ -10,6 +10,9 @@
 namespace flashlight::mosaic {
 
 cpp::Statement with_split_axes(cpp::Statement statement);
+// Of indices into blocks, whose last one need not be full: axes are taken apart there as well, and
+// the domain says where they end.
+cpp::Statement with_block_axes(cpp::Statement statement);
 void split_axes(cpp::Routine& routine);
 
 }  // namespace flashlight::mosaic

@@ -204,6 +204,13 @@ int64_t Tiling::offset(size_t dimension, int64_t index) const {
   return offset;
 }
 
+bool Tiling::is_blocked(size_t dimension) const {
+  return std::count_if(loops_.begin(), loops_.end(),
+                       [&](const Loop& loop) { return loop.dimension == dimension; }) > 1;
+}
+
+bool Tiling::is_blocked() const { return loops_.size() > sizes_.size(); }
+
 int64_t Tiling::offset(const std::vector<int64_t>& index) const {
   COMPOSIT_ASSERT(index.size() == sizes_.size(), "an index per dimension");
   int64_t sum = 0;

@@ -48,6 +48,7 @@ class Tiling {
   struct Loop {
     size_t dimension, level;
     int64_t extent, step, stride;
+    bool operator==(const Loop&) const = default;
   };
   const TileSchema& schema() const { return schema_; }
   const std::vector<int64_t>& sizes() const { return sizes_; }
@@ -60,6 +61,10 @@ class Tiling {
   int64_t offset(size_t dimension, int64_t index) const;
   // Of an element, in elements.
   int64_t offset(const std::vector<int64_t>& index) const;
+  // Whether a dimension is more than one loop.
+  bool is_blocked(size_t dimension) const;
+  bool is_blocked() const;
+  bool operator==(const Tiling&) const = default;
 
  private:
   TileSchema schema_;

@@ -1,13 +1,13 @@
 #include "flashlight/mosaic/tilize.h"
 
-#include <spdlog/fmt/fmt.h>
-
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "composit/ad/affine.h"
 #include "composit/ir/error.h"
 #include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/copies.h"
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/product.h"
 
@@ -25,17 +25,21 @@ using Axes = std::vector<size_t>;
 constexpr int64_t kCriticalPitch = 1024;
 constexpr int64_t kLineBytes = 64;
 
-bool contains(const Axes& axes, size_t axis) {
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+bool contains(const std::vector<size_t>& values, size_t value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
 }
 
 class Tilizer {
  public:
   Tilizer(cpp::Routine& routine, const std::function<bool(size_t)>& is_frozen,
           const std::map<size_t, Choice>& choices)
-      : routine_(routine), is_frozen_(is_frozen), choices_(choices) {}
+      : routine_(routine), choices_(choices), is_frozen_([this, &is_frozen](size_t value) {
+          const auto copied = copied_from_.find(value);
+          return is_frozen(copied == copied_from_.end() ? value : copied->second);
+        }) {}
 
   std::map<size_t, Layout> run() {
+    copy_chosen();
     find_free();
     copy_padded_inputs();
     find_free();
@@ -45,6 +49,9 @@ class Tilizer {
     elect();
     while (hand_on()) {
     }
+    if (std::any_of(layouts_.begin(), layouts_.end(),
+                    [](const auto& one) { return one.second.tiling.is_blocked(); }))
+      unblock_products();
     for (cpp::Step& step : routine_.steps)
       if (auto* nest = std::get_if<cpp::Nest>(&step)) add_border(nest->statement);
     set_rows_apart();
@@ -87,22 +94,36 @@ class Tilizer {
 
   // ---- choices ----------------------------------------------------------------------------------
 
+  // What the caller gives, takes or keeps has the layout that is chosen for it in a copy.
+  void copy_chosen() {
+    const std::map<size_t, Choice> choices = choices_;
+    for (const auto& [value, choice] : choices) {
+      const Role role = routine_.values[value].role;
+      if ((!choice.layout && !choice.apart) || role == Role::temporary) continue;
+      const size_t copy =
+          add_copy(routine_, value, "has the layout that was chosen for the caller's memory");
+      copied_from_[copy] = value;
+      if (!touch_instead(routine_, value, copy))
+        throw composit::UserError("[mosaic] layout of '" + routine_.values[value].name +
+                                  "': no loops touch it, or a call writes it");
+      choices_[copy] = choice;
+      choices_.erase(value);
+    }
+  }
   void set_chosen() {
     for (const auto& [value, choice] : choices_) {
-      if (choice.order.empty() && !choice.apart) continue;
+      if (!choice.layout && !choice.apart) continue;
       const std::string what = "[mosaic] layout of '" + routine_.values[value].name + "': ";
-      if (!free_[value])
-        throw composit::UserError(what + "it is the caller's memory, or that of a call");
-      Axes sorted = choice.order, order = row_major(routine_.values[value].type).order;
-      std::sort(sorted.begin(), sorted.end());
-      if (!choice.order.empty() && sorted != order)
-        throw composit::UserError(
-            fmt::format("{}expected an order of dimensions 0 to {}, received {}", what,
-                        static_cast<int64_t>(order.size()) - 1, fmt::join(choice.order, " ")));
-      if (!choice.order.empty()) order = choice.order;
-      if (order.empty()) throw composit::UserError(what + "it is one number");
+      if (!free_[value]) throw composit::UserError(what + "it is the memory of a call");
+      const composit::Type& type = routine_.values[value].type;
+      if (type.rank() == 0) throw composit::UserError(what + "it is one number");
       // Without a choice of the order, products still vote for it.
-      if (!choice.order.empty()) set_order(value, order);
+      if (!choice.layout) continue;
+      try {
+        layouts_.insert_or_assign(value, in_model_schema(routine_.values[value], *choice.layout));
+      } catch (const composit::UserError& error) {
+        throw composit::UserError(what + error.what());
+      }
     }
   }
   std::optional<int64_t> chosen_apart(size_t value) const {
@@ -147,8 +168,10 @@ class Tilizer {
     }
   }
   void set_order(size_t value, const Axes& order) {
-    layouts_[value] = row_major(routine_.values[value].type);
-    layouts_[value].order = order;
+    layouts_.insert_or_assign(value, in_order(routine_.values[value].type, order));
+  }
+  Layout& layout_of(size_t value) {
+    return layouts_.try_emplace(value, row_major(routine_.values[value].type)).first->second;
   }
 
   // Axes of a statement in the order of an access's dimensions in memory.
@@ -156,7 +179,8 @@ class Tilizer {
     const auto layout = layouts_.find(value);
     Axes axes;
     for (size_t i = 0; i < at.size(); ++i) {
-      const size_t dimension = layout == layouts_.end() ? i : layout->second.order[i];
+      const size_t dimension =
+          layout == layouts_.end() ? i : layout->second.tiling.loops()[i].dimension;
       for (const size_t axis : cpp::axes_in(at[dimension]))
         if (statement.axes[axis].kind == composit::AxisKind::parallel && !contains(axes, axis))
           axes.push_back(axis);
@@ -191,13 +215,110 @@ class Tilizer {
         const bool forward = layouts_.contains(from) && free_[to] && !layouts_.contains(to),
                    backward = layouts_.contains(to) && free_[from] && !layouts_.contains(from);
         if (forward)
-          set_order(to, dimensions_by(axis_order(from, part.arguments(), statement), store.at));
+          hand_over(from, part.arguments(), to, store.at, statement);
         else if (backward)
-          set_order(from, dimensions_by(axis_order(to, store.at, statement), part.arguments()));
+          hand_over(to, store.at, from, part.arguments(), statement);
         if (forward || backward) return true;
       }
     }
     return false;
+  }
+
+  void hand_over(size_t from, const std::vector<Expr>& from_at, size_t to,
+                 const std::vector<Expr>& to_at, const Statement& statement) {
+    if (layouts_.at(from).tiling.is_blocked())
+      layouts_.insert_or_assign(
+          to, in_schema(routine_.values[to].type, blocks_by(from, from_at, to_at)));
+    else
+      set_order(to, dimensions_by(axis_order(from, from_at, statement), to_at));
+  }
+  // The loops of `from`'s layout over the dimensions of an access that are counted by the same
+  // axes; those that none of its dimensions counts stay outside.
+  TileSchema blocks_by(size_t from, const std::vector<Expr>& from_at,
+                       const std::vector<Expr>& to_at) const {
+    std::vector<Tiling::Loop> loops = layouts_.at(from).tiling.loops();
+    std::vector<TileLoop> level;
+    Axes seen;
+    for (const Tiling::Loop& loop : loops) {
+      const auto other = std::find_if(to_at.begin(), to_at.end(), [&](const Expr& index) {
+        return index.kind() == ExprKind::axis && index.same(from_at[loop.dimension]);
+      });
+      if (other == to_at.end()) continue;
+      const auto dimension = static_cast<size_t>(other - to_at.begin());
+      const bool is_inside = contains(seen, dimension);
+      if (!is_inside) seen.push_back(dimension);
+      level.push_back({dimension, is_inside ? loop.extent : 0});
+    }
+    for (size_t i = to_at.size(); i-- > 0;)
+      if (!contains(seen, i)) level.insert(level.begin(), {i, 0});
+    TileSchema schema = schema_of_order(row_major_order(to_at.size()));
+    schema.levels = {level};
+    return schema;
+  }
+  static Axes row_major_order(size_t rank) {
+    Axes order(rank);
+    std::iota(order.begin(), order.end(), size_t{0});
+    return order;
+  }
+
+  // ---- blocks -----------------------------------------------------------------------------------
+
+  // A product that would be none by its indices into blocks reads and writes copies without them.
+  void unblock_products() {
+    std::vector<cpp::Step> steps;
+    for (cpp::Step& step : routine_.steps) {
+      auto* nest = std::get_if<cpp::Nest>(&step);
+      const auto sides = nest != nullptr ? sides_of(nest->statement) : std::nullopt;
+      std::vector<cpp::Step> behind;
+      if (sides && is_product_in(nest->statement, {})) {
+        const Expr rows = sides->rows(), columns = sides->of.right;
+        const Axes terms = sides->of.terms;
+        for (const Expr& side : {rows, columns}) {
+          const size_t value = side.number();
+          if (!breaks(nest->statement, value)) continue;
+          const Axes order = side.same(rows) ? with_innermost(rows.arguments(), terms)
+                                             : row_major_order(columns.arguments().size());
+          const size_t copy = add_unblocked(value, order);
+          steps.push_back(copying(routine_, value, copy));
+          read_instead(*nest, value, copy);
+        }
+        const composit::Store store = nest->statement.stores[0];
+        if (breaks(nest->statement, store.result)) {
+          const size_t copy =
+              add_unblocked(store.result, with_innermost(store.at, sides->of.columns));
+          write_instead(*nest, store.result, copy);
+          behind.push_back(copying(routine_, copy, store.result));
+        }
+      }
+      steps.push_back(std::move(step));
+      for (cpp::Step& one : behind) steps.push_back(std::move(one));
+    }
+    routine_.steps = std::move(steps);
+  }
+  size_t add_unblocked(size_t value, const Axes& order) {
+    const size_t copy =
+        add_copy(routine_, value,
+                 "is in an order that a product works by, whose own are blocks that it cannot");
+    copied_from_[copy] = value;
+    free_.push_back(true);
+    set_order(copy, order);
+    return copy;
+  }
+  bool breaks(const Statement& statement, size_t value) const {
+    const auto layout = layouts_.find(value);
+    return layout != layouts_.end() && layout->second.tiling.is_blocked() &&
+           !is_product_in(statement, {*layout});
+  }
+  // Whether the statement is a product, where values have these layouts. Padding is none of its
+  // business: it becomes zeros around a value.
+  bool is_product_in(Statement statement, const std::map<size_t, Layout>& layouts) const {
+    const auto sides = sides_of(statement);
+    if (sides && border_of(statement, *sides)) statement.domain = Expr();
+    cpp::Routine one;
+    one.values = routine_.values;
+    one.steps.push_back(cpp::Nest{std::move(statement), {}});
+    lay_out(one, layouts);
+    return product_of(one, std::get<cpp::Nest>(one.steps[0]).statement, is_frozen_).has_value();
   }
 
   // ---- borders ----------------------------------------------------------------------------------
@@ -248,43 +369,23 @@ class Tilizer {
       if (padded) {
         const size_t value = sides->rows().number();
         if (!copies.contains(value)) {
-          copies[value] = routine_.values.size();
-          steps.push_back(copy_of(value));
+          copies[value] =
+              add_copy(routine_, value, "has zeros around it, which the caller's memory has not");
+          steps.push_back(copying(routine_, value, copies[value]));
         }
-        nest->statement = cpp::replaced(std::move(nest->statement), [&](const Expr& part) {
-          const bool read = part.kind() == ExprKind::load && part.number() == value;
-          return read ? Expr::load(copies[value], part.dtype(), part.arguments()) : Expr();
-        });
+        read_instead(*nest, value, copies[value]);
       }
       steps.push_back(std::move(step));
     }
     routine_.steps = std::move(steps);
   }
-  cpp::Nest copy_of(size_t value) {
-    const cpp::Value from = routine_.values[value];
-    cpp::Nest nest = {{}, {"copy", "", ""}};
-    std::vector<Expr> at;
-    for (size_t i = 0; i < from.type.rank(); ++i) {
-      nest.statement.axes.push_back({"", from.type.sizes[i]});
-      at.push_back(Expr::axis(i));
-    }
-    nest.statement.stores.push_back(
-        {routine_.values.size(), at, Expr::load(value, from.type.dtype, at)});
-    nest.statement = cpp::simplified(std::move(nest.statement));
-    routine_.kept[routine_.values.size()] =
-        "has zeros around it, which the caller's memory has not";
-    routine_.values.push_back({from.type, Role::temporary, from.name, {}});
-    return nest;
-  }
-
   void add_border(Statement& statement) {
     const auto sides = sides_of(statement);
     if (!sides || !sides->domain().defined() || !free_[sides->rows().number()]) return;
     const auto border = border_of(statement, *sides);
     if (!border) return;
     const size_t value = sides->rows().number();
-    if (!layouts_.contains(value)) set_order(value, row_major(routine_.values[value].type).order);
-    Layout& layout = layouts_[value];
+    Layout& layout = layout_of(value);
     for (size_t i = 0; i < layout.before.size(); ++i) {
       layout.before[i] = std::max(layout.before[i], border->before[i]);
       layout.after[i] = std::max(layout.after[i], border->after[i]);
@@ -303,8 +404,7 @@ class Tilizer {
   void set_rows_apart() {
     for (const auto& [value, choice] : choices_) {
       if (!choice.apart) continue;
-      if (!layouts_.contains(value)) set_order(value, row_major(routine_.values[value].type).order);
-      layouts_[value].apart = *choice.apart;
+      layout_of(value).apart = *choice.apart;
     }
     for (const cpp::Step& step : routine_.steps) {
       const auto* nest = std::get_if<cpp::Nest>(&step);
@@ -313,9 +413,9 @@ class Tilizer {
       const size_t value = sides->rows().number();
       const composit::Type& type = routine_.values[value].type;
       if (!free_[value] || type.rank() < 2 || chosen_apart(value)) continue;
-      if (!layouts_.contains(value)) set_order(value, row_major(type).order);
-      Layout& layout = layouts_[value];
-      const size_t innermost = layout.order.back();
+      Layout& layout = layout_of(value);
+      if (layout.tiling.is_blocked()) continue;
+      const size_t innermost = layout.tiling.loops().back().dimension;
       const auto item = static_cast<int64_t>(composit::item_size(type.dtype));
       const int64_t bytes = type.sizes[innermost].value() * item;
       if (layout.after[innermost] == 0 && bytes % kCriticalPitch == 0)
@@ -346,18 +446,18 @@ class Tilizer {
     if (!free_[a] || !free_[b] || chosen_apart(a) || chosen_apart(b) || type.dtype != other.dtype ||
         type.sizes != other.sizes || (!layouts_.contains(a) && !layouts_.contains(b)))
       return false;
-    for (const size_t value : {a, b})
-      if (!layouts_.contains(value)) set_order(value, row_major(type).order);
-    Layout &x = layouts_[a], &y = layouts_[b];
+    Layout &x = layout_of(a), &y = layout_of(b);
     const int64_t apart = std::max(x.apart, y.apart);
-    if (x.apart == y.apart || x.order != y.order || has_border(x) || has_border(y)) return false;
+    if (x.apart == y.apart || !(x.tiling == y.tiling) || has_border(x) || has_border(y))
+      return false;
     x.apart = y.apart = apart;
     return true;
   }
 
   cpp::Routine& routine_;
-  const std::function<bool(size_t)>& is_frozen_;
-  const std::map<size_t, Choice>& choices_;
+  std::map<size_t, Choice> choices_;
+  std::map<size_t, size_t> copied_from_;
+  const std::function<bool(size_t)> is_frozen_;
   std::vector<bool> free_;
   std::map<size_t, std::map<Axes, int64_t>> votes_;
   std::map<size_t, Layout> layouts_;

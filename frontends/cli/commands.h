@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "composit/ir/graph.h"
+#include "flashlight/mosaic/choices.h"
 
 namespace cli {
 
@@ -30,6 +31,8 @@ struct PlanArguments {
   std::string arena;    // draws the arena over time into this .svg
   std::string graph;    // draws the kernels, coloured by place, into this .svg, .dot or .gv
 };
+// Decisions for mosaic in a file; none where that is empty.
+flashlight::mosaic::Choices read_choices(const std::string& file);
 // What mosaic does with the capture: prints its kernels, unless it draws them.
 int plan(const PlanArguments& arguments, std::ostream& out);
 // Compiles it, runs the saved example and compares with the saved results.
@@ -45,6 +48,7 @@ struct CompileArguments {
   std::optional<int> threads;
   bool winograd = true;
   std::optional<std::string> march;
+  std::string choices;  // as for plan
 };
 // Writes a program to build elsewhere (offline.h of cpp and mosaic). With `gradients`, it also
 // gives the derivatives of its first result, which is one number, by these inputs, as "grad_NAME".

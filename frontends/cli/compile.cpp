@@ -123,7 +123,10 @@ void compile_by_mosaic(const SavedCapture& capture, const CompileArguments& argu
   if (!arguments.link.empty())
     throw UserError("[compile] --link: mosaic calls nothing of LibTorch; --backend cpp does");
   flashlight::mosaic::ProgramOptions options;
-  options.plan = {.name = name, .results = outputs, .winograd = arguments.winograd};
+  options.plan = {.name = name,
+                  .results = outputs,
+                  .winograd = arguments.winograd,
+                  .choices = read_choices(arguments.choices)};
   options.threads = arguments.threads.value_or(options.threads);
   options.march = arguments.march.value_or(options.march);
   flashlight::mosaic::write_program(capture, arguments.target, options);

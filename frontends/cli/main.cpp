@@ -66,6 +66,8 @@ CLI::App* add_compile(CLI::App& app, cli::CompileArguments& arguments) {
                     "of mosaic: convolutions keep the sums of the graph");
   command->add_option("--march", arguments.march,
                       "of mosaic: the processor to prepare weights for; this one if left out");
+  command->add_option("--choices", arguments.choices,
+                      "of mosaic: a file of decisions, as for plan");
   return command;
 }
 
@@ -74,7 +76,8 @@ CLI::App* add_plan(CLI::App& app, cli::PlanArguments& arguments) {
       "plan", "print the kernels that mosaic makes of the capture, and what is fused where");
   command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
   command->add_option("--choices", arguments.choices,
-                      "a file of decisions, as in 'relu_3: keep' or 'conv2d: winograd 0'");
+                      "a file of decisions, as in 'relu_3: keep' or 'conv2d: winograd 0'\n"
+                      "or 'add: layout NCHW -> N C/16 H W | 16c'");
   command->add_option("--arena", arguments.arena, "draw memory over time into this .svg instead");
   command->add_option("--graph", arguments.graph,
                       "draw kernels in the colours of their memory into this .svg or .dot instead");

@@ -29,15 +29,17 @@ void check_ending(const std::string& file, bool is_graph) {
 
 }  // namespace
 
+flashlight::mosaic::Choices read_choices(const std::string& file) {
+  if (file.empty()) return {};
+  return flashlight::mosaic::parse_choices(composit::io::MappedFile::open(file)->text());
+}
+
 int plan(const PlanArguments& arguments, std::ostream& out) {
   if (!arguments.arena.empty()) check_ending(arguments.arena, false);
   if (!arguments.graph.empty()) check_ending(arguments.graph, true);
-  flashlight::mosaic::PlanOptions options = {.name = fs::path(arguments.folder).stem()};
-  if (!arguments.choices.empty())
-    options.choices = flashlight::mosaic::parse_choices(
-        composit::io::MappedFile::open(arguments.choices)->text());
-  const flashlight::mosaic::Plan plan =
-      flashlight::mosaic::plan_of(composit::load(arguments.folder).graph, options);
+  const flashlight::mosaic::Plan plan = flashlight::mosaic::plan_of(
+      composit::load(arguments.folder).graph,
+      {.name = fs::path(arguments.folder).stem(), .choices = read_choices(arguments.choices)});
   if (!arguments.arena.empty()) write(arguments.arena, flashlight::mosaic::arena_svg(plan));
   if (!arguments.graph.empty()) {
     const std::string dot = flashlight::mosaic::kernels_dot(plan);

@@ -47,8 +47,9 @@ const Kernel& writer(const Plan& plan, const std::string& name) {
   throw std::runtime_error("nobody writes " + name);
 }
 // The results are those of definitions.
-std::string differences(const Case& one, const std::string& choices) {
-  return test::differences({one}, {.choices = parse_choices(choices)});
+std::string differences(Case one, const std::string& choices) {
+  one.choices = parse_choices(choices);
+  return test::differences({one});
 }
 
 // relu(exp(x w) v): two products.
@@ -60,12 +61,14 @@ Case two_products() {
 TEST(MosaicChoices, are_read) {
   const Choices choices = parse_choices(
       "# as measured\n"
-      "relu_3: keep, order 0 2 3 1, apart 16\n\n"
+      "relu_3: keep, layout NCHW -> N C/16 H W | 16c, apart 16\n\n"
       "gelu: fuse   # whatever it costs\n"
       "conv: winograd 0, at 4096\n"
       "x: new loops, one thread, own place\n");
   ASSERT_EQ(choices.size(), 4);
-  EXPECT_EQ(choices.at("relu_3"), (Choice{.fuse = false, .order = {0, 2, 3, 1}, .apart = 16}));
+  EXPECT_EQ(choices.at("relu_3"), (Choice{.fuse = false,
+                                          .layout = parse_tile_schema("NCHW -> N C/16 H W | 16c"),
+                                          .apart = 16}));
   EXPECT_EQ(choices.at("gelu"), (Choice{.fuse = true}));
   EXPECT_EQ(choices.at("conv"), (Choice{.winograd = 0, .offset = 4096}));
   EXPECT_EQ(choices.at("x"), (Choice{.new_loops = true, .one_thread = true, .own_place = true}));
@@ -77,7 +80,7 @@ TEST(MosaicChoices, are_refused_with_their_line) {
   };
   EXPECT_EQ(error("\nrelu keep"),
             "[mosaic] line 2: expected 'name: choice, choice', received 'relu keep'");
-  EXPECT_NE(error("relu: hide").find("[mosaic] line 1: expected fuse, keep, order NUMBERS"),
+  EXPECT_NE(error("relu: hide").find("[mosaic] line 1: expected fuse, keep, layout SCHEMA"),
             std::string::npos);
   EXPECT_NE(error("relu: at").find("expected one number behind 'at'"), std::string::npos);
   EXPECT_NE(error("relu: apart -3").find("expected numbers from 0 on"), std::string::npos);
@@ -85,7 +88,7 @@ TEST(MosaicChoices, are_refused_with_their_line) {
 
 TEST(MosaicChoices, values_have_to_be_there) {
   EXPECT_EQ(refusal(two_products(), "nobody: keep"),
-            "[mosaic] no value is called 'nobody'; print(plan) shows their names");
+            "[mosaic] no value is called 'nobody'; there are x, w, v, mm, exp, mm_2, relu");
   EXPECT_NE(refusal(two_products(), "x: keep").find("'x' is no temporary"), std::string::npos);
   EXPECT_NE(refusal(two_products(), "mm: own place").find("is computed where it is read"),
             std::string::npos);
@@ -127,14 +130,11 @@ TEST(MosaicChoices, what_cannot_be_fused_says_why) {
 
 TEST(MosaicChoices, order_and_pitch) {
   const Case one = two_products();
-  const Plan plan = planned(one, "exp: order 1 0, apart 8");
+  const Plan plan = planned(one, "exp: layout MN -> N M, apart 8");
   const Layout& layout = plan.layouts.at(value(plan, "exp"));
-  EXPECT_EQ(layout.order, (std::vector<size_t>{1, 0}));
+  EXPECT_EQ(print(layout, "MN"), "MN -> N M, 8 apart");
   EXPECT_EQ(plan.routine.values[value(plan, "exp")].type.sizes, (Dims{40, 9 + 8}));
-  EXPECT_EQ(differences(one, "exp: order 1 0, apart 8"), "");
-  EXPECT_NE(
-      refusal(one, "exp: order 0 0").find("expected an order of dimensions 0 to 1, received 0 0"),
-      std::string::npos);
+  EXPECT_EQ(differences(one, "exp: layout MN -> N M, apart 8"), "");
 }
 
 TEST(MosaicChoices, winograd) {

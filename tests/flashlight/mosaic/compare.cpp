@@ -34,21 +34,17 @@ std::string code_of(const Case& one, const Compiled* compiled) {
 
 std::vector<Compiled> compiled(const std::vector<Case>& cases, int threads,
                                const CompareOptions& options) {
-  std::vector<composit::Graph> graphs;
-  std::vector<std::string> names;
-  std::vector<std::vector<Array>> weights;
-  for (const Case& one : cases) {
-    graphs.push_back(one.graph);
-    names.push_back("case_" + std::to_string(names.size()));
-    weights.push_back(one.values);
-  }
-  CompileOptions build = {.plan = {.freeze = options.freeze, .choices = options.choices},
-                          .threads = threads,
+  std::vector<Plan> plans;
+  for (const Case& one : cases)
+    plans.push_back(plan_of(one.graph, {.name = "case_" + std::to_string(plans.size()),
+                                        .freeze = options.freeze,
+                                        .choices = one.choices}));
+  CompileOptions build = {.threads = threads,
                           .flags = {"-Wall", "-Wextra", "-Wconversion", "-Werror"}};
   build.flags.insert(build.flags.end(), options.flags.begin(), options.flags.end());
   std::vector<Compiled> all;
-  const std::vector<Kernels> kernels = compile_kernels(graphs, names, build);
-  for (size_t i = 0; i < kernels.size(); ++i) all.push_back(kernels[i].prepare(weights[i]));
+  const std::vector<Kernels> kernels = compile_kernels(std::move(plans), build);
+  for (size_t i = 0; i < kernels.size(); ++i) all.push_back(kernels[i].prepare(cases[i].values));
   return all;
 }
 

@@ -19,12 +19,12 @@ struct Case {
   composit::Graph graph;
   std::vector<composit::Array> values;
   uint64_t seed = cpp::kDefaultSeed;
+  Choices choices = {};
 };
 
 struct CompareOptions {
   double times = 4;  // the tolerance of a result's dtype
   bool freeze = true;
-  Choices choices = {};
   // Loops of generated code are short: what the compiler makes of them is no matter.
   std::vector<std::string> flags = {"-O1"};
 };

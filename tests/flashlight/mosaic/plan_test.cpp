@@ -41,7 +41,7 @@ TEST(MosaicLayout, sizes_in_memory) {
   Layout layout = row_major(type);
   EXPECT_EQ(physical_type(type, layout), type);
   EXPECT_FALSE(has_border(layout));
-  layout.order = {0, 2, 3, 1};
+  layout = in_order(type, {0, 2, 3, 1});
   EXPECT_EQ(physical_type(type, layout).sizes, (Dims{2, 5, 7, 64}));
   EXPECT_FALSE(has_border(layout));
   layout.apart = 16;  // behind the channels
@@ -69,8 +69,7 @@ TEST(MosaicLayout, a_program_in_terms_of_memory) {
                                                       }) -
                                          routine.values.begin());
   ASSERT_LT(value, routine.values.size());
-  Layout layout = row_major(routine.values[value].type);
-  layout.order = {1, 0};
+  Layout layout = in_order(routine.values[value].type, {1, 0});
   layout.before = {0, 2};
   lay_out(routine, {{value, layout}});
   EXPECT_EQ(routine.values[value].type.sizes, (Dims{7, 3}));

@@ -1,0 +1,68 @@
+#include "flashlight/mosaic/copies.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "flashlight/cpp/statement.h"
+
+namespace flashlight::mosaic {
+
+using composit::Expr;
+
+size_t add_copy(cpp::Routine& routine, size_t value, const std::string& kept) {
+  cpp::Value copy = routine.values[value];
+  copy.role = cpp::Role::temporary;
+  copy.constant = {};
+  routine.values.push_back(std::move(copy));
+  routine.kept[routine.values.size() - 1] = kept;
+  return routine.values.size() - 1;
+}
+
+cpp::Nest copying(const cpp::Routine& routine, size_t from, size_t to) {
+  const composit::Type& type = routine.values[from].type;
+  cpp::Nest nest = {{}, {"copy", "", ""}};
+  std::vector<Expr> at;
+  for (size_t i = 0; i < type.rank(); ++i) {
+    nest.statement.axes.push_back({"", type.sizes[i]});
+    at.push_back(Expr::axis(i));
+  }
+  nest.statement.stores.push_back({to, at, Expr::load(from, type.dtype, at)});
+  nest.statement = cpp::simplified(std::move(nest.statement));
+  return nest;
+}
+
+void read_instead(cpp::Nest& nest, size_t value, size_t copy) {
+  nest.statement = cpp::replaced(std::move(nest.statement), [&](const Expr& part) {
+    const bool read = part.kind() == composit::ExprKind::load && part.number() == value;
+    return read ? Expr::load(copy, part.dtype(), part.arguments()) : Expr();
+  });
+}
+
+void write_instead(cpp::Nest& nest, size_t value, size_t copy) {
+  for (composit::Store& store : nest.statement.stores)
+    if (store.result == value) store.result = copy;
+}
+
+bool touch_instead(cpp::Routine& routine, size_t value, size_t copy) {
+  const bool is_result = routine.values[value].role == cpp::Role::result;
+  const auto has = [&](const std::vector<size_t>& values) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+  };
+  std::optional<size_t> place;  // of the copying
+  for (size_t i = 0; i < routine.steps.size(); ++i) {
+    cpp::Step& step = routine.steps[i];
+    if (!has(cpp::reads(step)) && !has(cpp::writes(step))) continue;
+    auto* nest = std::get_if<cpp::Nest>(&step);
+    if (nest == nullptr && is_result) return false;
+    if (nest == nullptr) continue;
+    read_instead(*nest, value, copy);
+    write_instead(*nest, value, copy);
+    if (is_result || !place) place = is_result ? i + 1 : i;
+  }
+  if (place)
+    routine.steps.insert(routine.steps.begin() + static_cast<std::ptrdiff_t>(*place),
+                         is_result ? copying(routine, copy, value) : copying(routine, value, copy));
+  return place.has_value();
+}
+
+}  // namespace flashlight::mosaic

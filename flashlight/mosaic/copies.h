@@ -1,0 +1,27 @@
+// Nests that copy a value into another one of the same type, and readers and writers of that one.
+//
+//   const size_t copy = add_copy(routine, value, "is in blocks");
+//   routine.steps.push_back(copying(routine, value, copy));
+//   read_instead(nest, value, copy);
+#pragma once
+
+#include <string>
+
+#include "flashlight/cpp/program.h"
+
+namespace flashlight::mosaic {
+
+// A temporary of the type and name of `value`; `kept`: why it is memory.
+size_t add_copy(cpp::Routine& routine, size_t value, const std::string& kept);
+cpp::Nest copying(const cpp::Routine& routine, size_t from, size_t to);
+
+// Loads and stores of `value` become those of `copy`.
+void read_instead(cpp::Nest& nest, size_t value, size_t copy);
+void write_instead(cpp::Nest& nest, size_t value, size_t copy);
+
+// All nests touch the copy of what is the caller's: it is made before the first one that reads an
+// argument, and copied back behind the last one that touches a result. False where no nest touches
+// it, or a call writes it.
+bool touch_instead(cpp::Routine& routine, size_t value, size_t copy);
+
+}  // namespace flashlight::mosaic
