@@ -43,6 +43,20 @@ void write_instead(cpp::Nest& nest, size_t value, size_t copy) {
     if (store.result == value) store.result = copy;
 }
 
+bool writes_all(const cpp::Routine& routine, const cpp::Statement& statement) {
+  const composit::Store& store = statement.stores[0];
+  int64_t places = 1;
+  std::vector<size_t> seen;
+  for (const Expr& index : store.at) {
+    if (index.kind() != composit::ExprKind::axis ||
+        std::count(seen.begin(), seen.end(), index.number()) > 0)
+      continue;
+    seen.push_back(index.number());
+    places *= statement.axes[index.number()].extent.value();
+  }
+  return places == routine.values[store.result].type.numel();
+}
+
 bool touch_instead(cpp::Routine& routine, size_t value, size_t copy) {
   const bool is_result = routine.values[value].role == cpp::Role::result;
   const auto has = [&](const std::vector<size_t>& values) {

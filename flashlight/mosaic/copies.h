@@ -19,6 +19,9 @@ cpp::Nest copying(const cpp::Routine& routine, size_t from, size_t to);
 void read_instead(cpp::Nest& nest, size_t value, size_t copy);
 void write_instead(cpp::Nest& nest, size_t value, size_t copy);
 
+// Whether a statement with one store, behind which no domain stands, writes every element there is.
+bool writes_all(const cpp::Routine& routine, const cpp::Statement& statement);
+
 // All nests touch the copy of what is the caller's: it is made before the first one that reads an
 // argument, and copied back behind the last one that touches a result. False where no nest touches
 // it, or a call writes it.

@@ -71,6 +71,28 @@ Layout in_model_schema(const cpp::Value& value, const TileSchema& schema) {
   return in_schema(value.type, now);
 }
 
+TileSchema handed_on(const Layout& layout, const std::vector<Expr>& from,
+                     const std::vector<Expr>& to) {
+  std::vector<TileLoop> loops;
+  std::vector<bool> seen(to.size(), false);
+  for (const Tiling::Loop& loop : layout.tiling.loops()) {
+    const auto other = std::find_if(to.begin(), to.end(), [&](const Expr& index) {
+      return index.kind() == composit::ExprKind::axis && index.same(from[loop.dimension]);
+    });
+    if (other == to.end()) continue;
+    const auto dimension = static_cast<size_t>(other - to.begin());
+    loops.push_back({dimension, seen[dimension] ? loop.extent : 0});
+    seen[dimension] = true;
+  }
+  for (size_t i = to.size(); i-- > 0;)
+    if (!seen[i]) loops.insert(loops.begin(), {i, 0});
+  std::vector<size_t> order(to.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  TileSchema schema = schema_of_order(order);
+  schema.levels = {loops};
+  return schema;
+}
+
 bool has_border(const Layout& layout) {
   const auto is_some = [](int64_t zeros) { return zeros != 0; };
   return std::any_of(layout.before.begin(), layout.before.end(), is_some) ||

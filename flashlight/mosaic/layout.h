@@ -33,6 +33,10 @@ Layout in_order(const composit::Type& type, const std::vector<size_t>& order);
 Layout in_schema(const composit::Type& type, const TileSchema& schema);
 // Of all its dimensions in the model; those that memory has not do not count. UserError as above.
 Layout in_model_schema(const cpp::Value& value, const TileSchema& schema);
+// The loops of a layout, over the dimensions of an access that are counted by the same axes as
+// those of `from`; others stay outside.
+TileSchema handed_on(const Layout& layout, const std::vector<composit::Expr>& from,
+                     const std::vector<composit::Expr>& to);
 // Whether it has zeros around it, which somebody has to write. What only fills up blocks is never
 // read.
 bool has_border(const Layout& layout);

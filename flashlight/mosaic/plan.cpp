@@ -100,7 +100,10 @@ class Planner {
       return value < plan_.frozen.size() && plan_.frozen[value];
     };
     for (const size_t copy : copy_windows(plan_.routine, is_frozen)) set_order_of(copy);
-    plan_.layouts = tilize(plan_.routine, is_frozen, plan_.choices);
+    Tilized tilized = tilize(plan_.routine, is_frozen, plan_.choices);
+    plan_.layouts = std::move(tilized.layouts);
+    plan_.relayouts = tilized.chosen;
+    plan_.row_major_relayouts = tilized.row_major;
     split_reductions(plan_.routine);
     find_frozen(graph);  // copies and parts of sums, too
     make_kernels(is_frozen);
@@ -164,8 +167,8 @@ class Planner {
   // ---- choices ----------------------------------------------------------------------------------
 
   void set_order_of(size_t value) {
-    std::vector<size_t>& order = plan_.choices[value].order;
-    for (size_t i = 0; i < plan_.routine.values[value].type.rank(); ++i) order.push_back(i);
+    const Layout layout = row_major(plan_.routine.values[value].type);
+    plan_.choices[value].layout = layout.tiling.schema();
   }
   void find_choices(const Routine& routine) {
     const std::vector<std::string> names = value_names(routine);
@@ -438,8 +441,6 @@ class Planner {
     plan_.frozen.push_back(false);
     return routine.values.size() - 1;
   }
-  // Columns of a panel, on the machine with the widest vectors.
-  static constexpr int64_t kMostColumns = 32;
 
   // Zeros go around a value with the first kernel that writes it.
   void add_borders(std::vector<Kernel>& kernels) {

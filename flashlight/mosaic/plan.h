@@ -18,6 +18,7 @@
 #include "flashlight/mosaic/attention.h"
 #include "flashlight/mosaic/choices.h"
 #include "flashlight/mosaic/layout.h"
+#include "flashlight/mosaic/layout_cost.h"
 #include "flashlight/mosaic/product.h"
 
 namespace flashlight::mosaic {
@@ -61,6 +62,8 @@ struct Plan {
   // What its branches, loops and calls call, callees first; their inputs are all arguments.
   std::vector<cpp::Routine> functions;
   std::map<size_t, Layout> layouts;
+  // What these layouts cost, and what it would be if all values were row-major: layout_cost.h.
+  Relayouts relayouts, row_major_relayouts;
   std::map<size_t, Choice> choices;  // by value
   std::vector<Kernel> prepare, run;
   std::vector<bool> frozen;      // by value: known at preparation, packed weights included

@@ -7,11 +7,22 @@
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/kernel_writer.h"
+#include "flashlight/mosaic/relayouts.h"
 
 namespace flashlight::mosaic {
 namespace {
 
 double megabytes(int64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
+
+// Panels of columns, behind the batch of the products B; of a transformed convolution a panel has
+// points P outside of channels.
+TileSchema panel_schema(const Kernel& kernel, composit::DType dtype) {
+  const bool batch = !kernel.product->batch.empty(), points = kernel.winograd > 0;
+  const int64_t columns = kMostColumns * 4 / static_cast<int64_t>(composit::item_size(dtype));
+  return parse_tile_schema(fmt::format("{0}N{1}K -> {2}N/{3} {4}K | {3}n", batch ? "B" : "",
+                                       points ? "P" : "", batch ? "B " : "", columns,
+                                       points ? "P " : ""));
+}
 
 class Printer {
  public:
@@ -19,9 +30,10 @@ class Printer {
 
   std::string run() const {
     return fmt::format(
-        "prepare, {:.1f} MB\n{}\nrun, {:.1f} MB for {:.1f} MB of values, at least {:.1f} MB\n{}",
+        "prepare, {:.1f} MB\n{}\nrun, {:.1f} MB for {:.1f} MB of values, at least {:.1f} "
+        "MB\n{}\n{}",
         megabytes(plan_.prepared_bytes), kernels(plan_.prepare), megabytes(plan_.arena_bytes),
-        megabytes(plan_.sum_bytes), megabytes(plan_.least_bytes), kernels(plan_.run));
+        megabytes(plan_.sum_bytes), megabytes(plan_.least_bytes), kernels(plan_.run), relayouts());
   }
 
  private:
@@ -59,12 +71,58 @@ class Printer {
     return list.empty() ? "" : fmt::format("  ({})", fmt::join(list, ", "));
   }
 
-  // "writes relu_3 [56, 56, 64] at 401408 over add_2, which is read by 2: conv2d, add".
+  // How much is laid out anew: once in sum, and in each call one by one.
+  std::string relayouts() const {
+    std::string each;
+    std::string text = fmt::format(
+        "relayouts\n  of these layouts: {} of {:.1f} MB; if all were row-major: {} of {:.1f} MB\n",
+        plan_.relayouts.count, megabytes(plan_.relayouts.bytes), plan_.row_major_relayouts.count,
+        megabytes(plan_.row_major_relayouts.bytes));
+    const std::vector<Relayout> all = relayouts_of(plan_);
+    for (const bool once : {true, false}) {
+      std::vector<std::string> sums;
+      for (const Relayout::Kind kind : {Relayout::Kind::pack, Relayout::Kind::retile,
+                                        Relayout::Kind::copy, Relayout::Kind::reorder}) {
+        int64_t count = 0, bytes = 0;
+        for (const Relayout& one : all)
+          if (one.once == once && one.kind == kind) {
+            ++count;
+            bytes += one.bytes;
+            if (!once) each += relayout(one);
+          }
+        if (count > 0)
+          sums.push_back(fmt::format("{} {}, {:.1f} MB", count, name_of(kind), megabytes(bytes)));
+      }
+      text += fmt::format("  {}: {}\n", once ? "once" : "in each call",
+                          sums.empty() ? "none" : fmt::format("{}", fmt::join(sums, "; ")));
+    }
+    return text + each;
+  }
+  std::string relayout(const Relayout& one) const {
+    return fmt::format("{:>5}  {} of {} for {}, {:.2f} MB\n", one.kernel, name_of(one.kind),
+                       names_[one.from], names_[one.to], megabytes(one.bytes));
+  }
+
+  // " as NCHW -> N H W C", of what has an order.
+  std::string schema(size_t value) const {
+    const cpp::Value& one = plan_.routine.values[value];
+    for (const auto* list : {&plan_.prepare, &plan_.run})
+      for (const Kernel& kernel : *list)
+        if (kernel.form == Kernel::Form::pack && kernel.packed == value)
+          return " as " + print(panel_schema(kernel, one.type.dtype));
+    const auto layout = plan_.layouts.find(value);
+    if (layout != plan_.layouts.end()) return " as " + print(layout->second, letters_of(one));
+    const bool has_order = one.type.rank() >= 2 && one.type.rank() <= kMostDimensions;
+    return !has_order ? "" : " as " + print(row_major(one.type), letters_of(one));
+  }
+
+  // "writes relu_3 [56, 56, 64] as CHW -> H W C at 401408 over add_2, which is read by 2: ...".
   std::string memory(size_t value) const {
     const cpp::Value& one = plan_.routine.values[value];
     std::vector<int64_t> sizes;
     for (const composit::Dim& size : one.type.sizes) sizes.push_back(size.value());
-    std::string text = fmt::format("writes {} [{}]", names_[value], fmt::join(sizes, ", "));
+    std::string text =
+        fmt::format("writes {} [{}]{}", names_[value], fmt::join(sizes, ", "), schema(value));
     if (plan_.homes[value] == Home::arena) text += fmt::format(" at {}", plan_.offsets[value]);
     if (const auto operand = plan_.in_place.find(value); operand != plan_.in_place.end())
       text += " over " + names_[operand->second];

@@ -60,6 +60,9 @@ bool is_3x3(const Product& product);
 // Winograd's algorithm by tiles of `winograd` pixels, points for taps. 0: as they are.
 int64_t packed_terms(const Product& product, int winograd);
 
+// Columns of a panel, on the machine with the widest vectors; there are half as many of float64.
+constexpr int64_t kMostColumns = 32;
+
 // Tiles pay for fewer columns than plain loops: those of an image's colours.
 constexpr int64_t kLeastSide = 2;
 

@@ -153,7 +153,7 @@ std::string print(const TileSchema& schema) {
 }
 
 TileSchema schema_of_order(const std::vector<size_t>& order) {
-  if (order.size() > 26) throw UserError("[tile schema] more than 26 dimensions");
+  if (order.size() > kMostDimensions) throw UserError("[tile schema] more than 26 dimensions");
   TileSchema schema = {"", {{}}};
   for (size_t i = 0; i < order.size(); ++i) {
     schema.dimensions += static_cast<char>('A' + i);

@@ -18,6 +18,9 @@
 
 namespace flashlight::mosaic {
 
+// A letter for each.
+constexpr size_t kMostDimensions = 26;
+
 // A loop over a dimension. The outermost one of each takes as many steps as the tensor needs.
 struct TileLoop {
   size_t dimension = 0;

@@ -1,7 +1,6 @@
 #include "flashlight/mosaic/tilize.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "composit/ad/affine.h"
@@ -38,7 +37,7 @@ class Tilizer {
           return is_frozen(copied == copied_from_.end() ? value : copied->second);
         }) {}
 
-  std::map<size_t, Layout> run() {
+  Tilized run() {
     copy_chosen();
     find_free();
     copy_padded_inputs();
@@ -49,6 +48,7 @@ class Tilizer {
     elect();
     while (hand_on()) {
     }
+    Tilized result = improved();
     if (std::any_of(layouts_.begin(), layouts_.end(),
                     [](const auto& one) { return one.second.tiling.is_blocked(); }))
       unblock_products();
@@ -61,15 +61,17 @@ class Tilizer {
       return one.second == row_major(routine_.values[one.first].type);
     });
     lay_out(routine_, layouts_);
-    return layouts_;
+    result.layouts = layouts_;
+    return result;
   }
 
  private:
-  // Temporaries that nests alone touch.
+  // Temporaries that nests alone touch, and that a tile schema has letters for.
   void find_free() {
     free_.assign(routine_.values.size(), false);
     for (size_t i = 0; i < routine_.values.size(); ++i)
-      free_[i] = routine_.values[i].role == Role::temporary;
+      free_[i] = routine_.values[i].role == Role::temporary &&
+                 routine_.values[i].type.rank() <= kMostDimensions;
     for (const cpp::Step& step : routine_.steps) {
       if (std::holds_alternative<cpp::Nest>(step)) continue;
       for (const size_t value : cpp::reads(step)) free_[value] = false;
@@ -82,6 +84,8 @@ class Tilizer {
     cpp::Contraction of;
     const Expr& rows() const { return of.left; }
     const Expr& domain() const { return of.left_domain; }
+    // What rows are to have innermost.
+    const Axes& inner() const { return is_depthwise(of) ? of.columns : of.terms; }
   };
   std::optional<Sides> sides_of(const Statement& statement) const {
     auto contraction = mosaic::sides_of(statement);
@@ -149,8 +153,7 @@ class Tilizer {
     if (!sides) return;
     const int64_t work = cpp::iterations(statement);
     const Expr& rows = sides->rows();
-    const Axes& inner = is_depthwise(sides->of) ? sides->of.columns : sides->of.terms;
-    votes_[rows.number()][with_innermost(rows.arguments(), inner)] += work;
+    votes_[rows.number()][with_innermost(rows.arguments(), sides->inner())] += work;
     const composit::Store& store = statement.stores[0];
     const bool has_columns = std::any_of(store.at.begin(), store.at.end(), [&](const Expr& index) {
       return index.kind() == ExprKind::axis && contains(sides->of.columns, index.number());
@@ -228,37 +231,45 @@ class Tilizer {
                  const std::vector<Expr>& to_at, const Statement& statement) {
     if (layouts_.at(from).tiling.is_blocked())
       layouts_.insert_or_assign(
-          to, in_schema(routine_.values[to].type, blocks_by(from, from_at, to_at)));
+          to, in_schema(routine_.values[to].type, handed_on(layouts_.at(from), from_at, to_at)));
     else
       set_order(to, dimensions_by(axis_order(from, from_at, statement), to_at));
   }
-  // The loops of `from`'s layout over the dimensions of an access that are counted by the same
-  // axes; those that none of its dimensions counts stay outside.
-  TileSchema blocks_by(size_t from, const std::vector<Expr>& from_at,
-                       const std::vector<Expr>& to_at) const {
-    std::vector<Tiling::Loop> loops = layouts_.at(from).tiling.loops();
-    std::vector<TileLoop> level;
-    Axes seen;
-    for (const Tiling::Loop& loop : loops) {
-      const auto other = std::find_if(to_at.begin(), to_at.end(), [&](const Expr& index) {
-        return index.kind() == ExprKind::axis && index.same(from_at[loop.dimension]);
-      });
-      if (other == to_at.end()) continue;
-      const auto dimension = static_cast<size_t>(other - to_at.begin());
-      const bool is_inside = contains(seen, dimension);
-      if (!is_inside) seen.push_back(dimension);
-      level.push_back({dimension, is_inside ? loop.extent : 0});
+  // ---- cost -------------------------------------------------------------------------------------
+
+  // Votes count multiplications. Where another order that somebody votes for, or none, lays out
+  // fewer bytes anew, a value gets that one.
+  Tilized improved() {
+    const LayoutCost cost(routine_, is_frozen_);
+    Tilized result = {.row_major = cost.of({})};
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t value = 0; value < free_.size(); ++value) {
+        const auto choice = choices_.find(value);
+        const bool is_chosen = choice != choices_.end() && choice->second.layout;
+        if (free_[value] && !is_chosen && layouts_.contains(value)) changed |= improve(value, cost);
+      }
     }
-    for (size_t i = to_at.size(); i-- > 0;)
-      if (!contains(seen, i)) level.insert(level.begin(), {i, 0});
-    TileSchema schema = schema_of_order(row_major_order(to_at.size()));
-    schema.levels = {level};
-    return schema;
+    result.chosen = cost.of(layouts_);
+    return result;
   }
-  static Axes row_major_order(size_t rank) {
-    Axes order(rank);
-    std::iota(order.begin(), order.end(), size_t{0});
-    return order;
+  bool improve(size_t value, const LayoutCost& cost) {
+    const composit::Type& type = routine_.values[value].type;
+    std::vector<Layout> candidates = {row_major(type)};
+    if (const auto votes = votes_.find(value); votes != votes_.end())
+      for (const auto& [order, work] : votes->second) candidates.push_back(in_order(type, order));
+    std::map<size_t, Layout> now = layouts_;
+    int64_t least = cost.around(value, now).bytes;
+    bool changed = false;
+    for (const Layout& candidate : candidates) {
+      now.insert_or_assign(value, candidate);
+      const int64_t bytes = cost.around(value, now).bytes;
+      if (bytes >= least) continue;
+      least = bytes;
+      layouts_.insert_or_assign(value, candidate);
+      changed = true;
+    }
+    return changed;
   }
 
   // ---- blocks -----------------------------------------------------------------------------------
@@ -272,20 +283,22 @@ class Tilizer {
       std::vector<cpp::Step> behind;
       if (sides && is_product_in(nest->statement, {})) {
         const Expr rows = sides->rows(), columns = sides->of.right;
-        const Axes terms = sides->of.terms;
         for (const Expr& side : {rows, columns}) {
           const size_t value = side.number();
           if (!breaks(nest->statement, value)) continue;
-          const Axes order = side.same(rows) ? with_innermost(rows.arguments(), terms)
-                                             : row_major_order(columns.arguments().size());
-          const size_t copy = add_unblocked(value, order);
+          const composit::Type& type = routine_.values[value].type;
+          const size_t copy = add_unblocked(
+              value, side.same(rows)
+                         ? in_order(type, with_innermost(rows.arguments(), sides->inner()))
+                         : row_major(type));
           steps.push_back(copying(routine_, value, copy));
           read_instead(*nest, value, copy);
         }
         const composit::Store store = nest->statement.stores[0];
-        if (breaks(nest->statement, store.result)) {
+        if (breaks(nest->statement, store.result) && writes_all(routine_, nest->statement)) {
           const size_t copy =
-              add_unblocked(store.result, with_innermost(store.at, sides->of.columns));
+              add_unblocked(store.result, in_order(routine_.values[store.result].type,
+                                                   with_innermost(store.at, sides->of.columns)));
           write_instead(*nest, store.result, copy);
           behind.push_back(copying(routine_, copy, store.result));
         }
@@ -295,19 +308,30 @@ class Tilizer {
     }
     routine_.steps = std::move(steps);
   }
-  size_t add_unblocked(size_t value, const Axes& order) {
+  size_t add_unblocked(size_t value, const Layout& layout) {
     const size_t copy =
         add_copy(routine_, value,
                  "is in an order that a product works by, whose own are blocks that it cannot");
     copied_from_[copy] = value;
     free_.push_back(true);
-    set_order(copy, order);
+    layouts_.insert_or_assign(copy, layout);
     return copy;
   }
   bool breaks(const Statement& statement, size_t value) const {
     const auto layout = layouts_.find(value);
     return layout != layouts_.end() && layout->second.tiling.is_blocked() &&
-           !is_product_in(statement, {*layout});
+           (has_border_in_blocks(statement, *layout) || !is_product_in(statement, {*layout}));
+  }
+  bool has_border_in_blocks(const Statement& statement,
+                            const std::pair<const size_t, Layout>& blocked) const {
+    const auto sides = sides_of(statement);
+    const auto border = sides && sides->rows().number() == blocked.first
+                            ? border_of(statement, *sides)
+                            : std::nullopt;
+    for (size_t i = 0; border && i < border->before.size(); ++i)
+      if (blocked.second.tiling.is_blocked(i) && border->before[i] + border->after[i] > 0)
+        return true;
+    return false;
   }
   // Whether the statement is a product, where values have these layouts. Padding is none of its
   // business: it becomes zeros around a value.
@@ -329,6 +353,7 @@ class Tilizer {
     const Expr& rows = sides.rows();
     composit::IndexAnalysis analysis(statement.axes);
     const composit::Type& type = routine_.values[rows.number()].type;
+    if (type.rank() > kMostDimensions) return std::nullopt;
     std::vector<composit::Affine> at;
     for (const Expr& index : rows.arguments()) {
       const auto affine = analysis.affine(index);
@@ -379,6 +404,7 @@ class Tilizer {
     }
     routine_.steps = std::move(steps);
   }
+
   void add_border(Statement& statement) {
     const auto sides = sides_of(statement);
     if (!sides || !sides->domain().defined() || !free_[sides->rows().number()]) return;
@@ -465,9 +491,8 @@ class Tilizer {
 
 }  // namespace
 
-std::map<size_t, Layout> tilize(cpp::Routine& routine,
-                                const std::function<bool(size_t value)>& is_frozen,
-                                const std::map<size_t, Choice>& choices) {
+Tilized tilize(cpp::Routine& routine, const std::function<bool(size_t value)>& is_frozen,
+               const std::map<size_t, Choice>& choices) {
   return Tilizer(routine, is_frozen, choices).run();
 }
 

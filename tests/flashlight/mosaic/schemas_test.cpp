@@ -1,10 +1,12 @@
 // Tile schemas that somebody chooses for values of a program: memory has them, whoever touches it
 // reads blocks, and results stay those of the definitions.
 #include <gtest/gtest.h>
+#include <spdlog/fmt/fmt.h>
 
 #include "composit/ir/error.h"
 #include "composit/ops/functions.h"
 #include "flashlight/mosaic/describe.h"
+#include "flashlight/mosaic/relayouts.h"
 #include "tests/flashlight/mosaic/compare.h"
 #include "tests/user_error.h"
 
@@ -91,6 +93,23 @@ TEST(MosaicSchemas, of_convolutions) {
   EXPECT_EQ(test::differences(cases), "");
 }
 
+// Whose channels do not mix.
+TEST(MosaicSchemas, of_depthwise_convolutions) {
+  std::vector<Case> cases;
+  for (const int64_t channels : {32, 40}) {
+    const Tensor x = convolution(given("x", {2, 9, 11, 13}), "w", channels);
+    const Tensor y = apply_one("aten::convolution",
+                               {relu(x), weight("v", {channels, 1, 3, 3}), ArgumentValue(),
+                                Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, false, Ints{0, 0}, channels});
+    const Case one = case_of("depthwise", {convolution(tanh(y), "u", 16, 1).lazy()});
+    for (const char* choice :
+         {"relu: layout NCHW -> N C/16 H W | 16c", "tanh: layout NCHW -> N C/16 H W | 16c",
+          "tanh: layout NCHW -> N H/4 C W | 4h", "relu: layout NCHW -> C N H W"})
+      cases.push_back(with_choices(one, choice));
+  }
+  EXPECT_EQ(test::differences(cases), "");
+}
+
 TEST(MosaicSchemas, of_matrices) {
   std::vector<Case> cases;
   for (const char* schema : {"MK -> K M", "MK -> M/8 K/8 | 8m 8k", "MK -> K/16 M | 16k",
@@ -158,6 +177,95 @@ TEST(MosaicSchemas, of_parts) {
         "cat: layout NCHW -> N W/4 H C | 4w"})
     cases.push_back(with_choices(one, choice));
   EXPECT_EQ(test::differences(cases), "");
+}
+
+// Products write parts that begin within a block, and read windows with zeros around them in
+// blocks.
+TEST(MosaicSchemas, of_parts_of_products) {
+  const Tensor x = given("x", {2, 16, 8, 8}), y = given("y", {2, 16, 8, 8});
+  const Tensor both = cat({convolution(x, "w", 24), convolution(y, "v", 40)}, 1);
+  const auto shifted = [&](int64_t padding) {
+    return apply_one("aten::convolution",
+                     {both, weight("u", {16, 64, 1, 1}, 0.1), ArgumentValue(), Ints{2, 2},
+                      Ints{padding, padding}, Ints{1, 1}, false, Ints{0, 0}, 1});
+  };
+  std::vector<Case> cases;
+  for (const char* choice :
+       {"cat: layout NCHW -> N C/16 H W | 16c", "cat: layout NCHW -> N C/8 H W | 8c",
+        "cat: layout NCHW -> N H/2 W/2 C | 2h 2w"})
+    for (const int64_t padding : {0, 2})
+      cases.push_back(with_choices(case_of("parts", {shifted(padding).lazy()}), choice));
+  EXPECT_EQ(test::differences(cases), "");
+}
+
+// ---- the planner's own --------------------------------------------------------------------------
+
+std::vector<Relayout> in_each_call(const Plan& plan) {
+  std::vector<Relayout> all = relayouts_of(plan);
+  std::erase_if(all, [](const Relayout& one) { return one.once; });
+  return all;
+}
+
+// Images of the caller are row-major: they are read across once, and results written. Row-major
+// values between convolutions would be written across and read again: 33 channels of 11x13 pixels.
+TEST(MosaicRelayouts, channels_are_innermost_between_convolutions) {
+  const Plan plan = planned(convolutions(33), "");
+  EXPECT_EQ(memory_of(plan, "relu"), (Dims{13, 15, 33}));
+  const int64_t given = 9 * 11 * 13 * 4, between = 33 * 11 * 13 * 4, taken = 20 * 11 * 13 * 4;
+  EXPECT_EQ(plan.relayouts.count, 2);
+  EXPECT_EQ(plan.relayouts.bytes, given + taken);
+  EXPECT_EQ(plan.row_major_relayouts.count, 4);
+  EXPECT_EQ(plan.row_major_relayouts.bytes, given + 2 * between + taken);
+}
+
+TEST(MosaicRelayouts, of_a_plan) {
+  const Tensor x = given("x", {40, 30}), y = given("y", {30, 40}), w = weight("w", {30, 50});
+  const auto kinds = [](const std::vector<Relayout>& all) {
+    std::string text;
+    for (const Relayout& one : all)
+      text += fmt::format("{} {}{} ", name_of(one.kind), one.bytes, one.once ? " once" : "");
+    return text;
+  };
+  const auto of = [&](const Tensor& result) {
+    return kinds(relayouts_of(plan_of(case_of("", {result.lazy()}).graph)));
+  };
+  EXPECT_EQ(of(matmul(x, w)), "pack 7680 once ");  // two panels of 32 columns
+  EXPECT_EQ(of(matmul(x, y)), "pack 7680 ");
+  EXPECT_EQ(of(apply_one("aten::clone", {transpose(x, 0, 1)})), "retile 4800 ");
+  EXPECT_EQ(of(cat({x, exp(x)}, 0)), "copy 4800 ");
+  EXPECT_EQ(of(x + transpose(y, 0, 1)), "reorder 4800 ");
+  EXPECT_EQ(of(exp(x)), "");
+}
+
+// Who computes a part that nobody else reads writes it where it stands in the whole.
+TEST(MosaicRelayouts, parts_are_written_in_their_place) {
+  const Tensor x = given("x", {1, 16, 9, 9}), y = given("y", {1, 16, 9, 9});
+  const Case one = case_of(
+      "parts",
+      {relu(convolution(cat({convolution(x, "w", 24), tanh(convolution(y, "v", 40))}, 1), "u", 16))
+           .lazy()});
+  const Plan plan = planned(one, "");
+  EXPECT_EQ(memory_of(plan, "cat"), (Dims{11, 11, 64}));
+  for (const Relayout& move : in_each_call(plan))
+    EXPECT_FALSE(plan.routine.values[move.from].role == cpp::Role::temporary) << move.bytes;
+  EXPECT_EQ(test::differences({one}), "");
+}
+
+TEST(MosaicRelayouts, are_those_that_blocks_need) {
+  const Case one = convolutions(20, 2);
+  const size_t before = in_each_call(planned(one, "")).size();
+  EXPECT_EQ(in_each_call(planned(one, "relu: layout NCHW -> N C/16 H W | 16c")).size(), before + 2);
+  EXPECT_EQ(in_each_call(planned(one, "relu: layout NCHW -> N C/4 H W | 4c")).size(), before);
+}
+
+TEST(MosaicRelayouts, are_printed) {
+  const std::string text =
+      print(planned(convolutions(32), "relu: layout NCHW -> N C/16 H W | 16c"));
+  for (const char* part :
+       {"relu [2, 13, 15, 16] as CHW -> C/16 H W | 16c, zeros before 0 1 1, after 0 1 1",
+        "as NK -> N/32 K | 32n", "relayouts\n  of these layouts: ", "once: 2 pack, ",
+        "in each call: 1 retile, "})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
 TEST(MosaicSchemas, what_cannot_be_is_refused) {

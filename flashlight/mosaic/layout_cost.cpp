@@ -1,0 +1,147 @@
+#include "flashlight/mosaic/layout_cost.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/depthwise.h"
+#include "flashlight/mosaic/product.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using composit::Affine;
+using composit::Expr;
+using composit::ExprKind;
+
+// Of the axes that an access moves with, the one whose rounds lie closest together in memory.
+std::optional<size_t> innermost(const Affine& at) {
+  std::optional<size_t> found;
+  for (const size_t axis : at.axes())
+    if (!found || std::abs(at.coefficients[axis]) < std::abs(at.coefficients[*found])) found = axis;
+  return found;
+}
+
+// Whether memory is in the order of these axes.
+bool is_along(const Affine& at, const std::vector<size_t>& axes) {
+  const auto axis = innermost(at);
+  return !axis || axes.empty() || std::count(axes.begin(), axes.end(), *axis) > 0;
+}
+
+// Terms but those of windows, which go where rows go; all where there are no others.
+std::vector<size_t> terms_of(const cpp::Contraction& product) {
+  std::vector<size_t> terms = product.terms;
+  for (const Expr& index : product.left.arguments()) {
+    const std::vector<size_t> axes = cpp::axes_in(index);
+    const bool has_row = std::any_of(axes.begin(), axes.end(), [&](size_t axis) {
+      return std::count(product.terms.begin(), product.terms.end(), axis) == 0;
+    });
+    if (has_row)
+      std::erase_if(terms,
+                    [&](size_t term) { return std::count(axes.begin(), axes.end(), term) > 0; });
+  }
+  return terms.empty() ? product.terms : terms;
+}
+
+}  // namespace
+
+NestCost::NestCost(const cpp::Routine& routine, const cpp::Statement& statement,
+                   const std::function<bool(size_t value)>& is_frozen)
+    : axes_(statement.axes) {
+  composit::IndexAnalysis analysis(statement.axes);
+  const auto access = [&](size_t value, const std::vector<Expr>& at) -> std::optional<Access> {
+    Access one = {value, routine.values[value].type.sizes, {}};
+    for (const Expr& index : at) {
+      const auto affine = analysis.affine(index);
+      if (!affine) return std::nullopt;
+      one.at.push_back(*affine);
+    }
+    return one;
+  };
+  const composit::Store& store = statement.stores[0];
+  store_ = access(store.result, store.at);
+  std::vector<Expr> loads = cpp::expressions(statement);
+  auto product = sides_of(statement);
+  if (product && product->left.kind() == ExprKind::load &&
+      product->right.kind() == ExprKind::load) {
+    if (!is_depthwise(*product)) choose_rows(*product, store.at, is_frozen);
+    rows_ = access(product->left.number(), product->left.arguments());
+    terms_ = is_depthwise(*product) ? product->columns : terms_of(*product);
+    columns_ = product->columns;
+    loads = {store.value};
+  }
+  for (const Expr& part : composit::parts_of(loads))
+    if (part.kind() == ExprKind::load)
+      if (auto one = access(part.number(), part.arguments())) loads_.push_back(std::move(*one));
+}
+
+std::optional<Affine> NestCost::place(const Access& access,
+                                      const std::map<size_t, Layout>& layouts) {
+  std::vector<int64_t> strides = composit::contiguous_strides(access.sizes);
+  if (const auto layout = layouts.find(access.value); layout != layouts.end()) {
+    if (layout->second.tiling.is_blocked()) return std::nullopt;
+    for (const Tiling::Loop& loop : layout->second.tiling.loops())
+      strides[loop.dimension] = loop.stride;
+  }
+  if (access.at.empty()) return std::nullopt;
+  std::optional<Affine> sum = Affine{std::vector<int64_t>(access.at[0].coefficients.size()), 0};
+  for (size_t i = 0; sum && i < strides.size(); ++i) sum = sum->plus(access.at[i], strides[i]);
+  return sum;
+}
+
+// What does not move with the innermost axis that is written stays in a register or a line.
+bool NestCost::goes_across(const Affine& from, const Affine& to) const {
+  const auto read = innermost(from), written = innermost(to);
+  return read && written && *read != *written &&
+         axes_[*read].kind == composit::AxisKind::parallel && from.coefficients[*written] != 0;
+}
+
+std::vector<size_t> NestCost::across(const std::map<size_t, Layout>& layouts) const {
+  std::vector<size_t> values;
+  const auto to = store_ ? place(*store_, layouts) : std::nullopt;
+  const auto rows = rows_ ? place(*rows_, layouts) : std::nullopt;
+  if (rows && !is_along(*rows, terms_)) values.push_back(rows_->value);
+  if (to && !is_along(*to, columns_)) values.push_back(store_->value);
+  for (const Access& one : loads_)
+    if (const auto from = place(one, layouts); from && to && goes_across(*from, *to) &&
+                                               !std::count(values.begin(), values.end(), one.value))
+      values.push_back(one.value);
+  return values;
+}
+
+LayoutCost::LayoutCost(const cpp::Routine& routine,
+                       const std::function<bool(size_t value)>& is_frozen)
+    : routine_(routine), touching_(routine.values.size()) {
+  for (const cpp::Step& step : routine.steps) {
+    const auto* nest = std::get_if<cpp::Nest>(&step);
+    if (nest == nullptr) continue;
+    std::vector<size_t> touched = cpp::reads(step);
+    for (const size_t value : cpp::writes(step)) touched.push_back(value);
+    for (const size_t value : touched)
+      if (touching_[value].empty() || touching_[value].back() != nests_.size())
+        touching_[value].push_back(nests_.size());
+    nests_.emplace_back(routine, nest->statement, is_frozen);
+  }
+}
+
+void LayoutCost::add(const NestCost& nest, const std::map<size_t, Layout>& layouts,
+                     Relayouts& sum) const {
+  for (const size_t value : nest.across(layouts)) {
+    ++sum.count;
+    sum.bytes += routine_.values[value].type.nbytes();
+  }
+}
+
+Relayouts LayoutCost::of(const std::map<size_t, Layout>& layouts) const {
+  Relayouts sum;
+  for (const NestCost& nest : nests_) add(nest, layouts, sum);
+  return sum;
+}
+
+Relayouts LayoutCost::around(size_t value, const std::map<size_t, Layout>& layouts) const {
+  Relayouts sum;
+  for (const size_t nest : touching_[value]) add(nests_[nest], layouts, sum);
+  return sum;
+}
+
+}  // namespace flashlight::mosaic

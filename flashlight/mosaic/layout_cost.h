@@ -1,0 +1,71 @@
+// What layouts cost: the bytes of values that kernels would touch across their order in memory, or
+// lay out anew.
+//
+//   const LayoutCost cost(routine, is_frozen);
+//   cost.of(layouts).bytes;                 // of all nests
+//   cost.around(value, layouts).bytes;      // of those that touch `value`
+//
+// A product wants its rows along its terms, or, where channels do not mix, along those, and its
+// result along its columns; other loops follow what they write, and want what they read in that
+// order. Everything counts once per nest.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "composit/ad/affine.h"
+#include "flashlight/cpp/program.h"
+#include "flashlight/mosaic/layout.h"
+
+namespace flashlight::mosaic {
+
+// What one nest asks of the orders of the values that it touches.
+class NestCost {
+ public:
+  NestCost(const cpp::Routine& routine, const cpp::Statement& statement,
+           const std::function<bool(size_t value)>& is_frozen);
+
+  // Values that it touches across their order, one that is written included. Values without a
+  // layout are row-major; blocks are somebody's choice, and cost nothing.
+  std::vector<size_t> across(const std::map<size_t, Layout>& layouts) const;
+
+ private:
+  using Axes = std::vector<size_t>;
+  struct Access {
+    size_t value;
+    composit::Dims sizes;
+    std::vector<composit::Affine> at;  // by dimension
+  };
+  // The number of the element in memory.
+  static std::optional<composit::Affine> place(const Access& access,
+                                               const std::map<size_t, Layout>& layouts);
+  bool goes_across(const composit::Affine& from, const composit::Affine& to) const;
+
+  std::vector<composit::Axis> axes_;
+  std::vector<Access> loads_;
+  std::optional<Access> store_, rows_;  // nothing where indices are not affine
+  Axes terms_, columns_;                // of a product
+};
+
+struct Relayouts {
+  int64_t count = 0, bytes = 0;
+};
+
+class LayoutCost {
+ public:
+  LayoutCost(const cpp::Routine& routine, const std::function<bool(size_t value)>& is_frozen);
+
+  Relayouts of(const std::map<size_t, Layout>& layouts) const;
+  Relayouts around(size_t value, const std::map<size_t, Layout>& layouts) const;
+
+ private:
+  void add(const NestCost& nest, const std::map<size_t, Layout>& layouts, Relayouts& sum) const;
+
+  const cpp::Routine& routine_;
+  std::vector<NestCost> nests_;
+  std::vector<std::vector<size_t>> touching_;  // by value: nests
+};
+
+}  // namespace flashlight::mosaic

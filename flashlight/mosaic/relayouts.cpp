@@ -1,0 +1,94 @@
+#include "flashlight/mosaic/relayouts.h"
+
+#include "composit/ad/affine.h"
+#include "flashlight/cpp/statement.h"
+#include "flashlight/mosaic/layout_cost.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using cpp::Statement;
+
+class Finder {
+ public:
+  explicit Finder(const Plan& plan) : plan_(plan) {}
+
+  std::vector<Relayout> run() {
+    for (const bool once : {true, false}) {
+      const std::vector<Kernel>& kernels = once ? plan_.prepare : plan_.run;
+      for (size_t i = 0; i < kernels.size(); ++i) {
+        next_ = {.once = once, .kernel = i};
+        enter(kernels[i]);
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  int64_t bytes(size_t value) const { return plan_.routine.values[value].type.nbytes(); }
+  void add(Relayout::Kind kind, size_t from, size_t to, int64_t bytes) {
+    next_.kind = kind;
+    next_.from = from;
+    next_.to = to;
+    next_.bytes = bytes;
+    found_.push_back(next_);
+  }
+
+  void enter(const Kernel& kernel) {
+    if (kernel.form == Kernel::Form::pack)
+      add(Relayout::Kind::pack, kernel.product->right, kernel.packed, bytes(kernel.packed));
+    if (kernel.form != Kernel::Form::product && kernel.form != Kernel::Form::loops) return;
+    for (const size_t step : kernel.steps)
+      if (const auto* nest = std::get_if<cpp::Nest>(&plan_.routine.steps[step]))
+        enter(nest->statement);
+  }
+
+  void enter(const Statement& statement) {
+    const composit::Store& store = statement.stores[0];
+    const std::vector<size_t> across = NestCost(plan_.routine, statement, [this](size_t value) {
+                                         return plan_.frozen[value];
+                                       }).across({});
+    const bool moves = statement.init.empty() && statement.stores.size() == 1 && !store.add &&
+                       store.value.kind() == composit::ExprKind::load;
+    if (!moves) {
+      for (const size_t value : across)
+        add(Relayout::Kind::reorder, value, store.result, bytes(value));
+    } else if (is_one_to_one(flat(plan_.routine, statement))) {
+      const composit::DType dtype = plan_.routine.values[store.result].type.dtype;
+      add(across.empty() ? Relayout::Kind::copy : Relayout::Kind::retile, store.value.number(),
+          store.result,
+          cpp::iterations(statement) * static_cast<int64_t>(composit::item_size(dtype)));
+    }
+  }
+  // What is picked by computed indices, or repeated, is no relayout.
+  static bool is_one_to_one(const Statement& statement) {
+    composit::IndexAnalysis analysis(statement.axes);
+    const composit::Store& store = statement.stores[0];
+    const auto from = analysis.affine(store.value[0]), to = analysis.affine(store.at[0]);
+    return from && to && from->axes() == to->axes();
+  }
+
+  const Plan& plan_;
+  std::vector<Relayout> found_;
+  Relayout next_;
+};
+
+}  // namespace
+
+std::vector<Relayout> relayouts_of(const Plan& plan) { return Finder(plan).run(); }
+
+std::string name_of(Relayout::Kind kind) {
+  switch (kind) {
+    case Relayout::Kind::pack:
+      return "pack";
+    case Relayout::Kind::retile:
+      return "retile";
+    case Relayout::Kind::copy:
+      return "copy";
+    case Relayout::Kind::reorder:
+      return "reorder";
+  }
+  return "";
+}
+
+}  // namespace flashlight::mosaic
