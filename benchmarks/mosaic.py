@@ -378,7 +378,7 @@ def main():
             finally:
                 machine.close()
             contests[-1].report(requirements, full=threads == cores)
-    save(results, contests)
+            save(results, contests)  # an hour of others is not lost with one that fails
     return requirements.exit_code()
 
 
