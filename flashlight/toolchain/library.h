@@ -5,7 +5,7 @@
 //   relu3(-1.0F);
 //
 // Copies share it; with the last copy it leaves the process, and pointers into it are dead. (Unless
-// it holds what the C++ runtime never unloads, such as static variables of inline functions.)
+// it holds what the C++ runtime does not unload yet, such as variables of threads that still run.)
 #pragma once
 
 #include <filesystem>

@@ -44,6 +44,19 @@ TEST(build, units_see_headers_and_each_other) {
   EXPECT_EQ(Library::load(sources).symbol<int(int)>("model")(20), 41);
 }
 
+TEST(build, libraries_have_static_variables_of_their_own) {
+  const Workshop workshop;
+  const auto counting = [](const std::string& first) {
+    return Library::load(sources_of(
+        {{"count.cpp", "inline int& count() { static int number = " + first +
+                           "; return number; }\nextern \"C\" int next() { return ++count(); }"}}));
+  };
+  const Library one = counting("1"), ten = counting("10");
+  EXPECT_EQ(call(one, "next"), 2);
+  EXPECT_EQ(call(ten, "next"), 11);
+  EXPECT_EQ(call(one, "next"), 3);
+}
+
 TEST(build, compiles_only_once) {
   Workshop workshop;
   const std::filesystem::path first = Library::load(kTwo).path();
