@@ -22,7 +22,8 @@ def bars(contest, y):
         length = UNIT * min(ratio, LONGEST)
         yield (f'<rect x="{NAMES}" y="{top}" width="{length:.1f}" height="{BAR - 2}" '
                f'fill="{COLOURS.get(engine, "#555")}"/>')
-        yield (f'<text x="{NAMES + length + 5:.1f}" y="{top + BAR - 3}" font-size="10">'
+        yield (f'<text x="{NAMES + length + 5:.1f}" y="{top + BAR - 3}" font-size="10" stroke="white" '
+               f'stroke-width="4" paint-order="stroke">'
                f'{escape(engine)} {time:.4g} ms, {ratio:.2f}</text>')
 
 
@@ -36,7 +37,7 @@ def plot(raw, file):
     svg = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y}" font-family="sans-serif" font-size="12">',
            f'<rect width="{WIDTH}" height="{y}" fill="white"/>',
            f'<text x="{NAMES}" y="20" font-size="14">{escape(title)}</text>',
-           *lines,
            f'<line x1="{NAMES + UNIT}" y1="32" x2="{NAMES + UNIT}" y2="{y - GAP}" stroke="#333" stroke-dasharray="3 3"/>',
+           *lines,
            "</svg>"]
     file.write_text("\n".join(svg) + "\n")
