@@ -61,7 +61,8 @@ void add_to(Hasher& hasher, const Scalar::Value& value) {
   if (const auto* truth = std::get_if<bool>(&value)) hasher.add(uint64_t{*truth});
   if (const auto* integer = std::get_if<int64_t>(&value))
     hasher.add(static_cast<uint64_t>(*integer));
-  if (const auto* number = std::get_if<double>(&value)) hasher.add(std::bit_cast<uint64_t>(*number));
+  if (const auto* number = std::get_if<double>(&value))
+    hasher.add(std::bit_cast<uint64_t>(*number));
   if (const auto* number = std::get_if<std::complex<double>>(&value)) {
     hasher.add(std::bit_cast<uint64_t>(number->real()));
     hasher.add(std::bit_cast<uint64_t>(number->imag()));
@@ -201,10 +202,8 @@ Expr Expr::load(size_t operand, DType dtype, std::vector<Expr> indices) {
     index = with_dtype(std::move(index), DType::int64);
     COMPOSIT_ASSERT(category(index.dtype()) == DTypeCategory::integer, "an index is an integer");
   }
-  return make({.kind = ExprKind::load,
-               .dtype = dtype,
-               .number = operand,
-               .arguments = std::move(indices)});
+  return make(
+      {.kind = ExprKind::load, .dtype = dtype, .number = operand, .arguments = std::move(indices)});
 }
 Expr Expr::accumulator(size_t number, DType dtype) {
   return make({.kind = ExprKind::accumulator, .dtype = dtype, .number = number});
@@ -268,10 +267,8 @@ Expr operator!(Expr x) { return Expr::call(Function::logical_not, {std::move(x)}
 Expr select(Expr condition, Expr x, Expr y) {
   return Expr::call(Function::select, {std::move(condition), std::move(x), std::move(y)});
 }
-#define COMPOSIT_OPERATOR(name, function)                          \
-  Expr name(Expr x, Expr y) {                                      \
-    return Expr::call(Function::function, {std::move(x), std::move(y)}); \
-  }
+#define COMPOSIT_OPERATOR(name, function) \
+  Expr name(Expr x, Expr y) { return Expr::call(Function::function, {std::move(x), std::move(y)}); }
 COMPOSIT_OPERATOR(operator+, add)
 COMPOSIT_OPERATOR(operator-, sub)
 COMPOSIT_OPERATOR(operator*, mul)

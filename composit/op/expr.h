@@ -35,18 +35,19 @@ enum class ExprKind : uint8_t {
   axis,         // `number`: of the statement's axes; its index, int64
   load,         // `number`: of the operands, `arguments`: an index per axis of it
   accumulator,  // `number`: its value where the reduction has ended, or in a scan: so far
-  left, right,  // `number`: in `combine`, the accumulator and what is combined with it
-  parameter,    // `number`: of a scalar program
-  call          // `function` of `arguments`
+  left,
+  right,      // `number`: in `combine`, the accumulator and what is combined with it
+  parameter,  // `number`: of a scalar program
+  call        // `function` of `arguments`
 };
 
 class Expr {
  public:
-  Expr() = default;  // absent
-  Expr(bool value);               // NOLINT: literals are expressions
-  Expr(int value);                // NOLINT
-  Expr(int64_t value);            // NOLINT
-  Expr(double value);             // NOLINT
+  Expr() = default;                  // absent
+  Expr(bool value);                  // NOLINT: literals are expressions
+  Expr(int value);                   // NOLINT
+  Expr(int64_t value);               // NOLINT
+  Expr(double value);                // NOLINT
   Expr(std::complex<double> value);  // NOLINT
   explicit Expr(const Scalar& value);
 

@@ -29,24 +29,26 @@ enum class Function : uint8_t {
 #define COMPOSIT_NAME(name) name,
   COMPOSIT_FOR_EACH_NAMED_FUNCTION(COMPOSIT_NAME, COMPOSIT_NAME)
 #undef COMPOSIT_NAME
+  // clang-format off
   neg, add, sub, mul, div, lt, le, gt, ge, eq, ne, logical_and, logical_or, logical_not, select,
+  // clang-format on
   cast,  // to the dtype of the call
   count_
 };
 
 // What a function makes of the dtypes of its arguments, which are promoted to a common one first.
 enum class FunctionDType : uint8_t {
-  same,        // any number, and gives the same
-  number,      // the same, but for bool
-  real,        // no complex number
-  to_float,    // floats and complex numbers; integers become the default float
+  same,           // any number, and gives the same
+  number,         // the same, but for bool
+  real,           // no complex number
+  to_float,       // floats and complex numbers; integers become the default float
   to_real_float,  // floats; integers become the default float
-  integer,     // integers and bool
-  magnitude,   // same, but a complex number becomes its real dtype
-  comparison,  // gives bool
-  order,       // gives bool, no complex number
-  logical,     // takes and gives bool
-  special      // select, cast, complex
+  integer,        // integers and bool
+  magnitude,      // same, but a complex number becomes its real dtype
+  comparison,     // gives bool
+  order,          // gives bool, no complex number
+  logical,        // takes and gives bool
+  special         // select, cast, complex
 };
 
 struct FunctionInfo {

@@ -142,11 +142,10 @@ class ProductWriter {
   // What threads share.
   std::string split() const {
     const int64_t rows = product_.size(product_.rows);
-    const bool by_columns =
-        kernel_.winograd > 0
-            ? rows < kFewPixels
-            : product_.column_count() >= kManyColumns && !product_.depthwise &&
-                  (rows < kFewRows || are_panels_larger());
+    const bool by_columns = kernel_.winograd > 0
+                                ? rows < kFewPixels
+                                : product_.column_count() >= kManyColumns && !product_.depthwise &&
+                                      (rows < kFewRows || are_panels_larger());
     return by_columns ? "fl::Split::columns" : "fl::Split::rows";
   }
   // Whether panels that are packed in the call, each by the thread that will use it, are more than

@@ -104,7 +104,8 @@ TEST(Functional, says_what_is_wrong) {
   const auto same = [](const Tensors& in) { return in; };
   EXPECT_THAT(message([&] { vjp(same, {x}).back({}); }), HasSubstr("1 cotangents, received 0"));
   EXPECT_THAT(message([&] { jvp(same, {x}, {}); }), HasSubstr("1 tangents, received 0"));
-  EXPECT_THAT(message([&] { vjp(same, {Tensor()}); }), HasSubstr("expected an input, received none"));
+  EXPECT_THAT(message([&] { vjp(same, {Tensor()}); }),
+              HasSubstr("expected an input, received none"));
 }
 
 }  // namespace
