@@ -109,10 +109,11 @@ std::string name_of(const std::filesystem::path& folder) {
 }
 
 void check_options_of_cpp(const CompileArguments& arguments) {
-  const char* const option = arguments.threads     ? "--threads"
-                             : !arguments.winograd ? "--no-winograd"
-                             : arguments.march     ? "--march"
-                                                   : nullptr;
+  const char* const option = arguments.threads            ? "--threads"
+                             : !arguments.winograd        ? "--no-winograd"
+                             : arguments.march            ? "--march"
+                             : !arguments.choices.empty() ? "--choices"
+                                                          : nullptr;
   if (option != nullptr)
     throw UserError("[compile] " + std::string(option) +
                     ": the cpp backend has no such option; --backend mosaic does");

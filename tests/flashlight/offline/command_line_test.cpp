@@ -78,7 +78,7 @@ class CommandLineOfCpp : public CommandLine {};
 
 TEST_P(CommandLineOfCpp, refuses_options_of_mosaic) {
   for (const std::vector<std::string>& option : std::vector<std::vector<std::string>>{
-           {"--threads", "0"}, {"--march", "native"}, {"--no-winograd"}}) {
+           {"--threads", "0"}, {"--march", "native"}, {"--no-winograd"}, {"--choices", "file"}}) {
     std::vector<std::string> words = {folder_ / "encoder"};
     words.insert(words.end(), option.begin(), option.end());
     EXPECT_THAT(compile(words, 2),
