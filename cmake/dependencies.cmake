@@ -8,6 +8,7 @@ if(FLASHLIGHT_WITH_TORCH)
   # LibTorch is found through Torch_DIR, CMAKE_PREFIX_PATH, or the .venv that `./dev setup` makes.
   set(kineto_LIBRARY c10) # TorchConfig.cmake warns when no file is found; kineto is in libtorch_cpu.
   find_package(Torch 2.13 REQUIRED)
+  find_library(TORCH_PYTHON_LIBRARY torch_python PATHS "${TORCH_INSTALL_PREFIX}/lib" NO_DEFAULT_PATH)
   find_package(Boost 1.74 REQUIRED) # Hana: headers only
 endif()
 if(FLASHLIGHT_TESTS)

@@ -48,7 +48,7 @@ class Assumptions {
     const std::string place = tracer::place_of(node);
     if (node.op() == composit::ops::kConstant)
       lines.push_back("constant '" + std::string(node.annotation("name")) + "', " +
-                      describe(node.outputs()[0]) + ", is baked in");
+                      describe(node.outputs()[0]) + ", is baked in" + read_at(node));
     else if (const Attribute* expected = node.find_run("expected"))
       lines.push_back("guard: " + place + " gives " + numbers(*expected));
     else if (node.find_run("throws"))
@@ -62,6 +62,10 @@ class Assumptions {
   }
 
  private:
+  static std::string read_at(const Node& constant) {
+    const std::string_view line = constant.annotation("source");
+    return line.empty() ? "" : "; read first at " + std::string(line);
+  }
   static std::string numbers(const Attribute& expected) {
     std::string text;
     for (const Attribute& number : expected.as<composit::List>().items)

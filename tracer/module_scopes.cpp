@@ -32,8 +32,7 @@ ModuleScopes::ModuleScopes(const Recording& recording)
   }
 }
 
-std::string ModuleScopes::of(uint32_t operands, uint32_t operand_count) {
-  if (!inside_.empty()) return inside_.back();
+std::string ModuleScopes::of_operands(uint32_t operands, uint32_t operand_count) {
   bool found = false;
   std::string scope;
   for_each_operand(recording_, operands, operand_count, [&](ValueId value) {

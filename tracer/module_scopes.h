@@ -12,10 +12,16 @@ class ModuleScopes {
  public:
   explicit ModuleScopes(const Recording& recording);
 
-  // To be asked in the order of recording. An operator that reads "layer1.0.conv1.weight" belongs
-  // to "layer1.0.conv1"; one that reads no parameter belongs to the module around the last one,
+  // Of a Record or a Composite, to be asked in the order of recording: the module it was told, or
+  // else the one of the parameters. An operator that reads "layer1.0.conv1.weight" belongs to
+  // "layer1.0.conv1"; one that reads no parameter belongs to the module around the last one,
   // "layer1.0".
-  std::string of(uint32_t operands, uint32_t operand_count);
+  template <class Call>
+  std::string of(const Call& call) {
+    if (!inside_.empty()) return inside_.back();
+    if (call.place.module != kNone) return recording_.modules[call.place.module];
+    return of_operands(call.operands, call.operand_count);
+  }
   // Makes all answers `scope` until `leave`: the inside of a composite belongs where the composite
   // does.
   void enter(const std::string& scope) { inside_.push_back(scope); }
@@ -24,6 +30,8 @@ class ModuleScopes {
   void derive(ValueId from, ValueId to) { origin_[to] = origin_[from]; }
 
  private:
+  std::string of_operands(uint32_t operands, uint32_t operand_count);
+
   const Recording& recording_;
   std::vector<int> origin_;  // per value: index into prefixes_, -1 for none
   std::vector<std::string> prefixes_;

@@ -20,8 +20,10 @@ using composit::NodeSpec;
 
 class Publisher {
  public:
-  Publisher(Recording& recording, std::vector<ValueId> roots, bool effects)
+  Publisher(Recording& recording, std::vector<ValueId> roots, bool effects,
+            std::vector<bool> held = {})
       : recording_(recording),
+        held_(std::move(held)),
         live_(find_live(recording, roots, effects)),
         scopes_(recording),
         sources_(recording.backtraces),
@@ -133,7 +135,7 @@ class Publisher {
 
   void build_composite(Frame& frame, uint32_t c) {
     const Composite& composite = recording_.composites[c];
-    const std::string scope = scopes_.of(composite.operands, composite.operand_count);
+    const std::string scope = scopes_.of(composite);
     Frame inner;
     inner.number = ++last_frame_;
     inner.parent = &frame;
@@ -168,7 +170,7 @@ class Publisher {
     if (!inner.effects.empty()) add_effect(frame, spec);
     add_grad(spec, composite.grad);
     add_custom_gradient(spec, results);
-    finish_node(frame, std::move(spec), scope, composite.frames, results, !inner.effects.empty());
+    finish_node(frame, std::move(spec), scope, composite.place, results, !inner.effects.empty());
   }
 
   // ---- records ----------------------------------------------------------------------------------
@@ -182,14 +184,14 @@ class Publisher {
       return;
     }
     steps_.push_back(id);
-    std::string scope = scopes_.of(record.operands, record.operand_count);
+    std::string scope = scopes_.of(record);
     NodeSpec spec =
         record.kind == RecordKind::op ? op_node(frame, record) : memory_node(frame, record);
     for (ValueId value : values) spec.output(type(value));
     add_custom_gradient(spec, values);
     if (record.rewrites && recording_.grad) spec.run("rewrites", true);
     if (record.effect) add_effect(frame, spec);
-    finish_node(frame, std::move(spec), std::move(scope), record.frames, values, record.effect);
+    finish_node(frame, std::move(spec), std::move(scope), record.place, values, record.effect);
     if (record.kind != RecordKind::op || record.value_count != 1) return;
     const ValueId first = record.operand_count > 0 ? recording_.operands[record.operands] : kNone;
     if (first < kListMark && (is_view_operator(*record.info))) scopes_.derive(first, record.values);
@@ -203,6 +205,8 @@ class Publisher {
       if (constant.tensor.unsafeGetTensorImpl()->is_wrapped_number())
         spec.attribute("wrapped", true);
       spec.annotate("name", "constant_" + std::to_string(record.index)).output(type(record.values));
+      if (std::string line = source_line(constant.place); !line.empty())
+        spec.annotate("source", std::move(line));
       return std::move(spec).make();
     }
     const RecordedInput& input = recording_.inputs[record.index];
@@ -212,6 +216,8 @@ class Publisher {
     if (input.shares != kNone)
       spec.attribute("shares", recording_.inputs[input.shares].name)
           .attribute("shift", input.shift);
+    if (record.index < held_.size() && held_[record.index])
+      spec.held = to_array(input.tensor.detach());
     return std::move(spec.output(type(record.values))).make();
   }
   static Attribute constant_value(const at::Tensor& tensor) {
@@ -370,13 +376,11 @@ class Publisher {
   static void add_effect(Frame& frame, NodeSpec& spec) {
     spec.run("effect", static_cast<int64_t>(frame.effects.size()));
   }
-  void finish_node(Frame& frame, NodeSpec&& spec, std::string scope, uint32_t frames,
+  void finish_node(Frame& frame, NodeSpec&& spec, std::string scope, const Place& place,
                    c10::ArrayRef<ValueId> values, bool effect) {
     if (!scope.empty()) spec.annotate("scope", std::move(scope));
-    if (frames != kNone) {
-      if (std::string line = sources_.user_line(frames); !line.empty())
-        spec.annotate("source", std::move(line));
-    }
+    if (std::string line = source_line(place); !line.empty())
+      spec.annotate("source", std::move(line));
     const composit::NodePtr node = std::move(spec).make_node();
     // A composite may return what it was given: that stays what it was.
     for (uint32_t i = 0; i < values.size(); ++i)
@@ -384,7 +388,13 @@ class Publisher {
     if (effect) frame.effects.push_back(node);
   }
 
+  std::string source_line(const Place& place) {
+    if (place.line != kNone) return recording_.lines[place.line];
+    return place.frames == kNone ? std::string() : sources_.user_line(place.frames);
+  }
+
   Recording& recording_;
+  std::vector<bool> held_;  // inputs that bring their value along
   Liveness live_;
   ModuleScopes scopes_;
   SourceLines sources_;
@@ -435,8 +445,9 @@ Published publish(Recording& recording) {
   return published;
 }
 
-composit::LazyTensor publish_value(Recording& recording, ValueId value) {
-  return Publisher(recording, {value}, false).value(value);
+composit::LazyTensor publish_value(Recording& recording, ValueId value,
+                                   std::vector<bool> unwritten) {
+  return Publisher(recording, {value}, false, std::move(unwritten)).value(value);
 }
 
 }  // namespace flashlight::tracer

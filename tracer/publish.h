@@ -30,7 +30,9 @@ struct Published {
 
 Published publish(Recording& recording);
 
-// The graph that leads to `value`, while the recording goes on.
-composit::LazyTensor publish_value(Recording& recording, ValueId value);
+// The graph that leads to `value`, while the recording goes on. Inputs that are `unwritten` so far
+// bring their values along.
+composit::LazyTensor publish_value(Recording& recording, ValueId value,
+                                   std::vector<bool> unwritten);
 
 }  // namespace flashlight::tracer

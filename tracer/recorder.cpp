@@ -1,6 +1,7 @@
 #include "tracer/recorder.h"
 
 #include <ATen/Context.h>
+#include <ATen/TensorSubclassLikeUtils.h>
 #include <execinfo.h>
 
 #include <algorithm>
@@ -32,6 +33,11 @@ void flatten(const c10::IValue& value, const c10::TypePtr& type, Visit visit, Ot
     return;
   }
   other(value);
+}
+
+bool has_memory(const at::Tensor& tensor) {
+  return tensor.layout() == c10::Layout::Strided && tensor.device().is_cpu() &&
+         !at::isTensorSubclassLike(tensor);
 }
 
 }  // namespace
@@ -106,7 +112,8 @@ ValueId Recorder::from_outside(const at::Tensor& tensor) {
   if (origin != Origin::outside && !number)
     throw composit::UserError(
         "[trace] " + *current_op_ + ": an argument of sizes " + c10::str(tensor.sizes()) +
-        " was made inside the scope by code that no dispatcher sees; it would be a false constant");
+        " was made inside the scope by code that no dispatcher sees; it would be a false constant" +
+        (current_place_.line == kNone ? "" : " (" + recording_->lines[current_place_.line] + ")"));
   if (tensor.is_leaf() && tensor.requires_grad()) {
     const auto index = static_cast<uint32_t>(recording_->inputs.size());
     const std::string name = "parameter_" + std::to_string(unnamed_parameters_++);
@@ -115,7 +122,7 @@ ValueId Recorder::from_outside(const at::Tensor& tensor) {
     return recording_->inputs[index].value = add_source(RecordKind::input, index, tensor);
   }
   const auto index = static_cast<uint32_t>(recording_->constants.size());
-  recording_->constants.push_back({tensor, number});
+  recording_->constants.push_back({tensor, number, current_place_});
   return add_source(RecordKind::constant, index, tensor);
 }
 
@@ -124,17 +131,25 @@ composit::LazyTensor Recorder::lazy(const at::Tensor& tensor) {
   if (finished()) throw composit::UserError("[trace] this scope was finished before");
   static const std::string here = "TraceScope::lazy";
   current_op_ = &here;
-  return publish_value(*recording_, aliasing_.read(tensor));
+  current_place_ = {};
+  const ValueId value = aliasing_.read(tensor);
+  std::vector<bool> unwritten;
+  for (const RecordedInput& input : recording_->inputs)
+    unwritten.push_back(has_memory(input.tensor) &&
+                        aliasing_.read(input.tensor, false) == input.value);
+  return publish_value(*recording_, value, std::move(unwritten));
 }
 
 // ---- before a call ------------------------------------------------------------------------------
 
 Recorder::Pending Recorder::before(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments) {
+  const Place place = place_here();
   std::lock_guard lock(mutex_);
   Pending pending;
   if (finished()) return pending;
   const OwnThread thread(*this);
   pending.info = &info;
+  pending.place = current_place_ = place;
   pending.grad = c10::GradMode::is_enabled();
   current_op_ = &info.name.str();
   read_arguments(pending, arguments);
@@ -214,7 +229,7 @@ void Recorder::begin_composite(Pending& pending) {
   composite.attributes = pending.attributes;
   composite.attribute_count = pending.attribute_count;
   composite.grad = pending.grad;
-  composite.frames = backtrace_here();
+  composite.place = pending.place;
   composite.operands = recording_->operands.size();
   composite.operand_count = static_cast<uint32_t>(pending.operands.size());
   for (uint32_t operand : pending.operands) recording_->operands.push(operand);
@@ -237,7 +252,7 @@ Record Recorder::make_record(const Pending& pending) {
   record.attribute_count = pending.attribute_count;
   record.composite = recording_->current_composite;
   record.values = recording_->values.size();
-  record.frames = backtrace_here();
+  record.place = pending.place;
   if (!pending.joint.empty()) {
     record.joint = static_cast<uint32_t>(recording_->joints.size());
     recording_->joints.emplace_back(pending.joint.begin(), pending.joint.end());
@@ -255,6 +270,7 @@ void Recorder::after(Pending& pending, c10::ArrayRef<c10::IValue> results) {
   if (pending.info == nullptr || finished()) return;
   const OwnThread thread(*this);
   current_op_ = &pending.info->name.str();
+  current_place_ = pending.place;
   const OpInfo& info = *pending.info;
   if (info.inplace_view) return moved(results);
   if (info.metadata || info.as_strided) return;
@@ -393,12 +409,42 @@ void Recorder::end_composite(Pending& pending, c10::ArrayRef<c10::IValue> result
   if (!known) push_leaf(pending, make_record(pending), tensors);
 }
 
-uint32_t Recorder::backtrace_here() {
-  if (!options_.source_lines) return kNone;
+// ---- where it is
+// ---------------------------------------------------------------------------------
+
+uint32_t Recorder::intern(std::vector<std::string>& texts,
+                          std::unordered_map<std::string, uint32_t>& known,
+                          const std::string& text) {
+  const auto [entry, fresh] = known.try_emplace(text, static_cast<uint32_t>(texts.size()));
+  if (fresh) texts.push_back(text);
+  return entry->second;
+}
+
+void Recorder::enter_module(const std::string& path) {
+  std::lock_guard lock(mutex_);
+  if (!finished()) modules_.push_back(intern(recording_->modules, known_modules_, path));
+}
+
+void Recorder::leave_module() {
+  std::lock_guard lock(mutex_);
+  if (!modules_.empty()) modules_.pop_back();
+}
+
+// The host language may have a lock of its own, which a thread that waits for ours must not hold.
+Place Recorder::place_here() {
+  const bool own = std::this_thread::get_id() == owner_;
+  const std::string line = own && options_.host_line ? options_.host_line() : std::string();
+  std::lock_guard lock(mutex_);
+  Place place;
+  if (finished()) return place;
+  if (!modules_.empty()) place.module = modules_.back();
+  if (!line.empty()) place.line = intern(recording_->lines, known_lines_, line);
+  if (!options_.source_lines) return place;
   Backtrace frames{};
   ::backtrace(frames.data(), static_cast<int>(frames.size()));
   recording_->backtraces.push_back(frames);
-  return static_cast<uint32_t>(recording_->backtraces.size() - 1);
+  place.frames = static_cast<uint32_t>(recording_->backtraces.size() - 1);
+  return place;
 }
 
 }  // namespace flashlight::tracer

@@ -28,6 +28,9 @@ namespace flashlight::tracer {
 struct RecorderOptions {
   bool chains = true;         // write through views as view operators where they have inverses
   bool source_lines = false;  // keep a backtrace per operator
+  // The line of a host language that runs now, "model.py:12 in forward"; empty where it knows none.
+  // Asked on the recorder's thread, with no lock held.
+  std::function<std::string()> host_line = nullptr;
 };
 
 // Tensors of one argument in order, absent ones as undefined tensors.
@@ -50,6 +53,7 @@ class Recorder {
     bool grad = false;
     bool requires_grad = false;          // grad mode is on and an argument requires grad
     std::vector<c10::IValue> arguments;  // of a call that writes in grad mode
+    Place place;
   };
   // Called with each new leaf and the tensors it returned or wrote, in the order of its values.
   using Observer = std::function<void(RecordId, c10::ArrayRef<at::Tensor>)>;
@@ -60,6 +64,10 @@ class Recorder {
   // by.
   void add_input(const at::Tensor& tensor, const std::string& name, composit::InputKind kind);
   void observe(Observer observer) { observer_ = std::move(observer); }
+  // What runs until `leave_module` belongs to the module of this path, "encoder.layer.0". Without
+  // them, modules are told from the parameters that operators read (module_scopes.h).
+  void enter_module(const std::string& path);
+  void leave_module();
 
   Pending before(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments);
   void after(Pending& pending, c10::ArrayRef<c10::IValue> results);
@@ -124,7 +132,9 @@ class Recorder {
   void note_gradients();
   void expect_own_memory(uint32_t index) const;
   void expect_same_type(const RecordedInput& input, ValueId now) const;
-  uint32_t backtrace_here();
+  Place place_here();
+  static uint32_t intern(std::vector<std::string>& texts,
+                         std::unordered_map<std::string, uint32_t>& known, const std::string& text);
 
   const RecorderOptions options_;
   std::shared_ptr<AllocationWatch> allocations_;
@@ -135,11 +145,14 @@ class Recorder {
   std::unordered_map<const c10::GeneratorImpl*, std::optional<GeneratorWatch>> generators_;
   std::map<std::vector<int64_t>, c10::IValue> int_lists_;
   std::map<std::string, c10::IValue> strings_;
+  std::vector<uint32_t> modules_;  // entered now: into Recording::modules
+  std::unordered_map<std::string, uint32_t> known_modules_, known_lines_;
   int unnamed_parameters_ = 0;
   int unnamed_buffers_ = 0;
   Observer observer_;
   std::recursive_mutex mutex_;
   const std::string* current_op_ = nullptr;  // for messages
+  Place current_place_;
 };
 
 }  // namespace flashlight::tracer

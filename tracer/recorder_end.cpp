@@ -11,6 +11,7 @@ std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outpu
   if (finished()) throw composit::UserError("[trace] this scope was finished before");
   static const std::string at_the_end = "the end of the scope";
   current_op_ = &at_the_end;
+  current_place_ = {};
   for (const at::Tensor& output : outputs) recording_->outputs.push_back(read(output));
   promote_written_constants();
   note_gradients();

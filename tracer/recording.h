@@ -58,6 +58,14 @@ struct JointView {
   uint32_t object = 0;  // position of the first operand that is the same tensor object
 };
 
+// Where in the program a call stands. A host language that has modules and lines of its own tells
+// them; C++ has the machine's stack.
+struct Place {
+  uint32_t module = kNone;  // into Recording::modules
+  uint32_t line = kNone;    // into Recording::lines
+  uint32_t frames = kNone;  // into Recording::backtraces
+};
+
 struct Record {
   RecordKind kind = RecordKind::op;
   bool grad = false;
@@ -75,7 +83,7 @@ struct Record {
   uint32_t composite = kNone;  // innermost composite around it
   uint32_t joint = kNone;      // into Recording::joints
   uint32_t expected = kNone;   // into Recording::expected
-  uint32_t frames = kNone;     // into Recording::backtraces
+  Place place;
 };
 
 // A composite operator: its arguments at entry, the records its kernel caused, its results.
@@ -88,7 +96,7 @@ struct Composite {
   c10::SmallVector<ValueId, 2> results;
   bool grad = false;
   bool ended = false;
-  uint32_t frames = kNone;
+  Place place;
 };
 
 struct RecordedInput {
@@ -105,6 +113,7 @@ struct RecordedInput {
 struct RecordedConstant {
   at::Tensor tensor;
   bool number = false;     // numbers of the program that became a tensor inside the scope
+  Place place;             // of the operator that read it first
   ValueId shares = kNone;  // a value that came in with the same memory before
 };
 
@@ -141,6 +150,7 @@ struct Recording {
   std::vector<GeneratorState> generator_states;
   std::vector<RecordedGenerator> generators;
   std::vector<Backtrace> backtraces;
+  std::vector<std::string> modules, lines;                    // each text once
   std::unordered_map<ValueId, std::string> custom_gradients;  // see custom_gradient.h
   GeometryTable geometries;
   std::vector<std::string> remarks;  // for Capture::assumptions()

@@ -160,7 +160,7 @@ TraceScope::TraceScope(const TraceOptions& options) {
   auto watch = std::make_shared<tracer::AllocationWatch>(
       c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE));
   recorder_ = std::make_shared<Recorder>(
-      tracer::RecorderOptions{options.chains, options.source_lines}, watch);
+      tracer::RecorderOptions{options.chains, options.source_lines, options.host_line}, watch);
   if (options.strict) lock_ = std::make_shared<tracer::StorageLock>();
   guards_ = std::make_unique<Guards>(recorder_, lock_, watch);
 }
@@ -183,6 +183,11 @@ composit::LazyTensor TraceScope::lazy(const at::Tensor& tensor) {
   return recorder_->lazy(tensor);
 }
 
+void TraceScope::stop() {
+  unlock();
+  guards_.reset();
+}
+
 std::unique_ptr<tracer::Recording> TraceScope::finish(const std::vector<at::Tensor>& outputs) {
   auto open = open_storages();
   const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
@@ -191,6 +196,16 @@ std::unique_ptr<tracer::Recording> TraceScope::finish(const std::vector<at::Tens
   open.reset();
   guards_.reset();
   return recording;
+}
+
+void enter_module(const std::string& path) {
+  if (const ScopeInfo* scopes = scopes_here())
+    for (const auto& recorder : scopes->recorders) recorder->enter_module(path);
+}
+
+void leave_module() {
+  if (const ScopeInfo* scopes = scopes_here())
+    for (const auto& recorder : scopes->recorders) recorder->leave_module();
 }
 
 }  // namespace flashlight

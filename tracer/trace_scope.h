@@ -9,6 +9,7 @@
 // on the thread that made it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ struct TraceOptions {
   // An access to a tensor's memory that no operator makes is an error, also on other threads
   // (storage_lock.h): some 0.3 µs per operator.
   bool strict = false;
+  // See tracer::RecorderOptions.
+  std::function<std::string()> host_line = nullptr;
 };
 
 class TraceScope {
@@ -41,6 +44,9 @@ class TraceScope {
   void name(const at::Tensor& tensor, const std::string& name, composit::InputKind kind);
   // The value `tensor` holds now, as a graph. The scope goes on recording.
   composit::LazyTensor lazy(const at::Tensor& tensor);
+  // Ends the recording, and lets `lazy` go on answering for what was recorded: for tensors that
+  // nobody wrote to since. On the thread that made the scope.
+  void stop();
   // Ends the recording: nothing after this is seen.
   std::unique_ptr<tracer::Recording> finish(const std::vector<at::Tensor>& outputs);
 
@@ -54,5 +60,9 @@ class TraceScope {
   std::shared_ptr<tracer::StorageLock> lock_;  // of a strict scope
   std::unique_ptr<Guards> guards_;
 };
+
+// In every scope around the running code; see tracer::Recorder.
+void enter_module(const std::string& path);
+void leave_module();
 
 }  // namespace flashlight

@@ -1,0 +1,184 @@
+// Captures and their gradients, on flat lists of tensors: flashlight/capture.py takes Python's
+// values apart and puts them together.
+#include "flashlight/capture.h"
+
+#include <pybind11/stl/filesystem.h>
+
+#include "composit/eval/evaluate.h"
+#include "composit/ir/error.h"
+#include "flashlight/check.h"
+#include "flashlight/cpp/backend.h"
+#include "flashlight/mosaic/emit.h"
+#include "frontends/python/bindings/flashlight/bindings.h"
+
+namespace flashlight::python {
+namespace {
+
+using composit::UserError;
+using Tensors = std::vector<at::Tensor>;
+// name, tensor, kind
+using Named = std::tuple<std::string, at::Tensor, std::string>;
+
+std::vector<NamedTensor> named_tensors(const std::vector<Named>& tensors) {
+  std::vector<NamedTensor> result;
+  for (const auto& [name, tensor, kind] : tensors)
+    result.push_back({name, tensor, *composit::input_kind_from_name(kind)});
+  return result;
+}
+
+// `program` is Python's: it takes a list of tensors, and gives one and the structure of results as
+// text. Held weakly: the Python object that owns a capture owns its program too, so that Python's
+// collector sees the circle of a model that holds its own capture.
+Program program_of(const py::object& program) {
+  std::shared_ptr<py::weakref> held(new py::weakref(program), [](py::weakref* reference) {
+    if (!Py_IsInitialized()) return;
+    const py::gil_scoped_acquire gil;
+    delete reference;
+  });
+  return [held](const Tensors& tensors) {
+    const py::gil_scoped_acquire gil;
+    const py::object run = (*held)();
+    if (run.is_none()) throw UserError("[check] the program of this capture is gone");
+    const auto [results, structure] =
+        run(tensors).cast<std::pair<std::vector<std::optional<at::Tensor>>, std::string>>();
+    FlatValues flat;
+    for (const auto& tensor : results) flat.tensors.push_back(tensor.value_or(at::Tensor()));
+    flat.structure = parse_structure(structure);
+    return flat;
+  };
+}
+
+CaptureBase capture(const py::object& program, const Tensors& tensors, const std::string& structure,
+                    const std::vector<Named>& named, bool strict,
+                    const std::vector<std::string>& hidden) {
+  TraceOptions options{.strict = strict};
+  if (!hidden.empty()) options.host_line = python_lines(hidden);
+  return CaptureBase::capture(program_of(program), {tensors, parse_structure(structure)},
+                              named_tensors(named), options);
+}
+
+// Without the GIL: a replay may take long, and calls no Python.
+template <class Function>
+auto unlocked(Function function) {
+  const py::gil_scoped_release released;
+  return function();
+}
+
+std::string source_of(const composit::Graph& graph, const std::string& name,
+                      const std::string& backend) {
+  if (backend == "mosaic") return mosaic::emit(mosaic::plan_of(graph, {.name = name}), name).text;
+  if (backend != "cpp")
+    throw UserError("[source] expected the backend 'cpp' or 'mosaic', received '" + backend + "'");
+  cpp::LowerOptions options;
+  options.name = name;
+  return cpp::source_of(graph, options).text;
+}
+
+void add_reports(py::module_& module) {
+  py::class_<NodeDifference>(module, "NodeDifference",
+                             "How far one value of a replay is from the eager one.")
+      .def_readonly("place", &NodeDifference::place)
+      .def_readonly("node", &NodeDifference::node)
+      .def_readonly("output", &NodeDifference::output)
+      .def_readonly("absolute", &NodeDifference::absolute)
+      .def_readonly("relative", &NodeDifference::relative)
+      .def_readonly("ulp", &NodeDifference::ulp)
+      .def_readonly("float64_replay", &NodeDifference::float64_replay)
+      .def_readonly("float64_eager", &NodeDifference::float64_eager)
+      .def_readonly("amplification", &NodeDifference::amplification);
+  py::class_<CheckReport>(module, "CheckReport", "What a check found; true where all is well.")
+      .def_readonly("graph_differences", &CheckReport::graph_differences)
+      .def_readonly("differences", &CheckReport::differences)
+      .def_readonly("ranking", &CheckReport::ranking)
+      .def_readonly("error", &CheckReport::error)
+      .def_readonly("compared", &CheckReport::compared)
+      .def_readonly("largest", &CheckReport::largest)
+      .def("__bool__", &CheckReport::ok)
+      .def("__str__", [](const CheckReport& report) { return str(report); })
+      .def("__repr__", [](const CheckReport& report) { return str(report); });
+  py::class_<GradientDifference>(module, "GradientDifference")
+      .def_readonly("name", &GradientDifference::name)
+      .def_readonly("absolute", &GradientDifference::absolute)
+      .def_readonly("relative", &GradientDifference::relative);
+  py::class_<GradientReport>(module, "GradientReport",
+                             "How far gradients are from autograd's; true where near enough.")
+      .def_readonly("oracle", &GradientReport::oracle)
+      .def_readonly("differences", &GradientReport::differences)
+      .def_readonly("tolerance", &GradientReport::tolerance)
+      .def("__bool__", &GradientReport::ok)
+      .def("__str__", [](const GradientReport& report) { return str(report); })
+      .def("__repr__", [](const GradientReport& report) { return str(report); });
+}
+
+void add_gradient(py::module_& module) {
+  py::class_<Gradient>(module, "Gradient")
+      .def_property_readonly("graph", &Gradient::graph)
+      .def_property_readonly("names", &Gradient::names)
+      .def("run",
+           [](const Gradient& gradient, const Tensors& arguments) {
+             auto result = unlocked([&] { return gradient(arguments); });
+             return std::make_pair(result.loss, result.gradients);
+           })
+      .def("evaluate", [](const Gradient& gradient, const Tensors& arguments) {
+        auto result = unlocked([&] { return gradient.evaluate(arguments, composit::reference()); });
+        return std::make_pair(result.loss, result.gradients);
+      });
+}
+
+}  // namespace
+
+void add_capture(py::module_& module) {
+  add_reports(module);
+  add_gradient(module);
+  py::class_<Statistics>(module, "Statistics")
+      .def_readonly("nodes", &Statistics::nodes)
+      .def_readonly("calls", &Statistics::calls)
+      .def_readonly("calls_by_op", &Statistics::calls_by_op)
+      .def_readonly("parameters", &Statistics::parameters)
+      .def_readonly("bytes", &Statistics::bytes)
+      .def_readonly("guards", &Statistics::guards);
+  py::class_<CaptureBase>(module, "Capture")
+      .def(py::init(&capture))
+      .def_static("load", &CaptureBase::load)
+      .def_property_readonly("graph", &CaptureBase::graph)
+      .def_property_readonly("argument_structure",
+                             [](const CaptureBase& c) { return str(c.argument_structure()); })
+      .def_property_readonly("result_structure",
+                             [](const CaptureBase& c) { return str(c.result_structure()); })
+      .def_property_readonly("example_arguments", &CaptureBase::example_arguments)
+      .def_property_readonly("example_results", &CaptureBase::example_results)
+      .def("replay",
+           [](const CaptureBase& c, const Tensors& arguments) {
+             return unlocked([&] { return c.replay(arguments); });
+           })
+      .def("evaluate",
+           [](const CaptureBase& c, const Tensors& arguments) {
+             return unlocked([&] { return c.evaluate(arguments, composit::reference()); });
+           })
+      .def("assumptions", &CaptureBase::assumptions)
+      .def("statistics", &CaptureBase::statistics)
+      .def("state",
+           [](const CaptureBase& c) {
+             std::vector<Named> state;
+             for (const NamedTensor& t : c.state())
+               state.emplace_back(t.name, t.tensor, std::string(composit::name(t.kind)));
+             return state;
+           })
+      .def("grad", &CaptureBase::grad)
+      .def("save", &CaptureBase::save, py::call_guard<py::gil_scoped_release>())
+      .def("check",
+           [](const CaptureBase& c, const Tensors& arguments, bool strict, bool float64,
+              double tolerance) {
+             return unlocked([&] {
+               return c.check_flat(arguments,
+                                   {.strict = strict, .float64 = float64, .tolerance = tolerance});
+             });
+           })
+      .def("check_grad", [](const CaptureBase& c, const Tensors& arguments, size_t loss,
+                            const std::vector<std::string>& wrt) {
+        return unlocked([&] { return c.check_grad(arguments, loss, wrt); });
+      });
+  module.def("source_of", &source_of, py::call_guard<py::gil_scoped_release>());
+}
+
+}  // namespace flashlight::python

@@ -1,0 +1,67 @@
+#include <memory>
+#include <unordered_map>
+
+#include "frontends/python/bindings/flashlight/bindings.h"
+
+namespace flashlight::python {
+namespace {
+
+// What is known of a code object. Held, so that its address is not used again.
+struct Code {
+  py::object held;
+  bool hidden = false;
+  std::string file, function;
+};
+
+class Lines {
+ public:
+  explicit Lines(std::vector<std::string> hidden) : hidden_(std::move(hidden)) {}
+
+  std::string operator()() {
+    if (!Py_IsInitialized() || PyGILState_GetThisThreadState() == nullptr) return {};
+    const py::gil_scoped_acquire gil;
+    auto frame = py::reinterpret_steal<py::object>(
+        reinterpret_cast<PyObject*>(PyThreadState_GetFrame(PyThreadState_Get())));
+    while (frame) {
+      auto* raw = reinterpret_cast<PyFrameObject*>(frame.ptr());
+      if (const Code& code = code_of(raw); !code.hidden)
+        return code.file + ":" + std::to_string(PyFrame_GetLineNumber(raw)) + " in " +
+               code.function;
+      frame = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetBack(raw)));
+    }
+    return {};
+  }
+
+ private:
+  const Code& code_of(PyFrameObject* frame) {
+    auto object =
+        py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+    Code& code = codes_[object.ptr()];
+    if (code.held) return code;
+    const auto path = object.attr("co_filename").cast<std::string>();
+    for (const std::string& folder : hidden_)
+      code.hidden = code.hidden || path.compare(0, folder.size(), folder) == 0;
+    code.hidden = code.hidden || path.compare(0, 7, "<frozen") == 0;
+    code.file = path.substr(path.rfind('/') + 1);
+    code.function = object.attr("co_qualname").cast<std::string>();
+    code.held = std::move(object);
+    return code;
+  }
+
+  std::vector<std::string> hidden_;
+  std::unordered_map<PyObject*, Code> codes_;
+};
+
+}  // namespace
+
+std::function<std::string()> python_lines(std::vector<std::string> hidden) {
+  // A recording that outlives the call may be freed without the GIL.
+  std::shared_ptr<Lines> lines(new Lines(std::move(hidden)), [](Lines* held) {
+    if (!Py_IsInitialized()) return;
+    const py::gil_scoped_acquire gil;
+    delete held;
+  });
+  return [lines] { return (*lines)(); };
+}
+
+}  // namespace flashlight::python

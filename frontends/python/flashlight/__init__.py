@@ -1,0 +1,34 @@
+"""Capture of torch programs as graphs; derivatives and compiled C++ of them.
+
+    captured = flashlight.trace(model, x)       # runs the model once
+    captured(x2)                                # the same bits as model(x2)
+    print(captured.assumptions())
+    report = captured.check(x2)                 # captures again, compares node by node
+    loss, gradients = captured.grad()(x2)
+    fast = captured.compile("mosaic")           # an nn.Module; works under autograd
+    captured.save("model"); flashlight.load("model")
+
+Errors are `flashlight.Error`.
+"""
+
+import torch  # noqa: F401  the extension module needs its libraries
+
+from composit import Error
+
+from flashlight import tracer
+from flashlight.capture import Capture, Compiled, CompiledGradient, Gradient, load, trace
+from flashlight.functions import Function, compile_function, vmap
+
+__all__ = [
+    "Capture",
+    "Compiled",
+    "CompiledGradient",
+    "Error",
+    "Function",
+    "Gradient",
+    "compile_function",
+    "load",
+    "trace",
+    "tracer",
+    "vmap",
+]

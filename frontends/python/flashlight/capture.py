@@ -1,0 +1,295 @@
+"""Captured programs: called, checked, differentiated, compiled, saved."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from composit import Error, Graph
+
+from flashlight import _flashlight
+from flashlight.program import Program, modules_of, named_tensors
+from flashlight.structure import Structure, flatten, parse
+
+# Files that are never the user's line.
+HIDDEN_FOLDERS = [str(pathlib.Path(torch.__file__).parent) + "/",
+                  str(pathlib.Path(__file__).parent) + "/", "<string>"]
+
+
+def trace(program: Callable, /, *inputs: Any, **kwargs: Any) -> "Capture":
+    """Runs `program(*inputs, **kwargs)` once, for real, and returns what ran as a Capture.
+
+    `program` is a module or any callable. Inputs and results may be nested (structure.py).
+    Parameters and buffers of the module, or of modules the function finds around it, are inputs
+    of the graph under their names. Error, with the line of the program, for what cannot be
+    captured; what the program throws passes through."""
+    return Capture._of_program(program, inputs, kwargs)
+
+
+def load(folder: str | pathlib.Path) -> "Capture":
+    """The capture that `Capture.save` wrote, or `captured.save` of C++. Classes that results were
+    made of are not stored: a ModelOutput comes back as a dict."""
+    return Capture._loaded(_flashlight.Capture.load(pathlib.Path(folder)))
+
+
+class _Arguments:
+    """Takes the arguments of a call apart; they must be made as those of the example were."""
+
+    def __init__(self, structure: Structure):
+        self.structure = structure
+
+    def flatten(self, inputs: Sequence, kwargs: dict) -> list[torch.Tensor]:
+        tensors, structure = flatten((tuple(inputs), kwargs), "arguments")
+        if structure != self.structure:
+            raise Error(
+                f"[capture] expected arguments {_call_text(self.structure)}, received "
+                f"{_call_text(structure)}; numbers and the number of tensors are part of a "
+                "capture: capture again for these with flashlight.trace(model, inputs…)")
+        return tensors
+
+
+def _call_text(structure: Structure) -> str:
+    if structure.kind != "tuple" or len(structure.children) != 2:
+        return str(structure)
+    positional, named = structure.children
+    parts = [str(child) for child in positional.children]
+    parts += [f"{key}={child}" for key, child in zip(named.keys, named.children)]
+    return "(" + ", ".join(parts) + ")"
+
+
+class Capture:
+    """A captured program: a graph, and what must hold for it to be right.
+
+    Called like the program. A replay computes no autograd graph, and writes what the program
+    writes: buffers, parameters, arguments."""
+
+    def __init__(self, native, arguments: Structure, results: Structure, program=None,
+                 name: str = "program"):
+        self._native = native
+        self._arguments = _Arguments(arguments)
+        self._results = results
+        self._program = program  # native holds it weakly
+        self.name = name
+
+    @classmethod
+    def _of_program(cls, function, inputs, kwargs, strict=False):
+        tensors, arguments = flatten((tuple(inputs), kwargs), "arguments")
+        modules = modules_of(function)
+        program = Program(function, arguments, modules)
+        native = _flashlight.Capture(program, tensors, arguments.text(), named_tensors(modules),
+                                     strict, HIDDEN_FOLDERS)
+        return cls(native, arguments, program.results, program, _name_of(function))
+
+    @classmethod
+    def _loaded(cls, native):
+        arguments = parse(native.argument_structure)
+        call = arguments.kind == "tuple" and len(arguments.children) == 2 and (
+            arguments.children[0].kind == "tuple" and arguments.children[1].kind == "map")
+        if not call:  # captured from C++
+            arguments = Structure("tuple", children=(
+                Structure("tuple", children=arguments.children, rebuild=tuple),
+                Structure("map", rebuild=lambda _: {})), rebuild=tuple)
+        return cls(native, arguments, parse(native.result_structure))
+
+    # ---- running --------------------------------------------------------------------------------
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        """The same bits as the program gives. Error when a tensor has another type than the
+        example's, a guard fails, or a number among the arguments is another; nothing is written
+        then."""
+        return self._results.unflatten(self._native.replay(self._tensors(inputs, kwargs)))
+
+    def evaluate(self, *inputs: Any, **kwargs: Any) -> Any:
+        """The results by composit's definitions of the operations, not by torch's kernels.
+        Nothing is written. Error where an operation has no definition."""
+        return self._results.unflatten(self._native.evaluate(self._tensors(inputs, kwargs)))
+
+    def check(self, *inputs: Any, strict: bool = True, float64: bool = False,
+              tolerance: float = 0.0, **kwargs: Any):
+        """Is the capture still the program? Captures it again on these inputs (the example's where
+        none are given), compares the graphs, then every value. True where all is well; printed,
+        it names the first node that differs, with module and line.
+
+        strict: an access to a tensor's memory that no operator makes is an error.
+        float64: compare with a run in float64 too. tolerance: relative; 0 is bit for bit."""
+        return self._native.check(self._tensors(inputs, kwargs), strict, float64, tolerance)
+
+    def check_grad(self, *inputs: Any, loss: int = 0, wrt: Sequence[str] = (), **kwargs: Any):
+        """Compares `grad(loss, wrt)` with autograd. True where they agree."""
+        return self._native.check_grad(self._tensors(inputs, kwargs), loss, list(wrt))
+
+    # ---- what it is -----------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Graph:
+        return self._native.graph
+
+    @property
+    def example_inputs(self) -> tuple[tuple, dict]:
+        """Copies of what the program was captured with: positional, and by name."""
+        return self._arguments.structure.unflatten(self._native.example_arguments)
+
+    def assumptions(self) -> list[str]:
+        """What the capture holds for, a line each: pinned types, guards, constants, random draws,
+        what it writes."""
+        return self._native.assumptions()
+
+    def statistics(self):
+        """nodes, calls, calls_by_op, parameters (elements), bytes, guards."""
+        return self._native.statistics()
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Parameters, buffers and constants by name; they share the model's memory."""
+        return {name: tensor for name, tensor, _ in self._native.state()}
+
+    def visualize(self, path: str | pathlib.Path = "graph.svg", max_nodes: int = 150) -> None:
+        """Draws the graph into 'x.svg', 'x.dot', or a folder of pages."""
+        self.graph.visualize(path, max_nodes)
+
+    def _repr_svg_(self) -> str:
+        return self.graph._repr_svg_()
+
+    def __repr__(self) -> str:
+        return f"<Capture of {self.name}: {len(self.graph)} nodes>"
+
+    # ---- what it becomes ------------------------------------------------------------------------
+
+    def grad(self, loss: int = 0, wrt: Sequence[str] = ()) -> "Gradient":
+        """The derivative of result number `loss`, a single number, by the inputs named (all
+        trainable parameters, if none is)."""
+        return Gradient(self._native.grad(loss, list(wrt)), self._arguments, self.name)
+
+    def source(self, backend: str = "cpp") -> str:
+        """The C++ that `compile` would compile."""
+        return _flashlight.source_of(self.graph, _identifier(self.name), backend)
+
+    def compile(self, backend: str = "cpp", **options: Any) -> "Compiled":
+        """Compiled C++, as a module: "cpp" is C++ to be read, "mosaic" is fast.
+
+        name, flags (list of the compiler's); of cpp: link_aten (operations without a definition
+        become calls of LibTorch); of mosaic: threads, winograd, freeze. Error that lists operations
+        there is no code for."""
+        return Compiled(self, backend, options)
+
+    def save(self, folder: str | pathlib.Path) -> None:
+        """Writes graph, weights and example into a folder; replaces a capture that is there."""
+        self._native.save(pathlib.Path(folder))
+
+    def _tensors(self, inputs, kwargs) -> list[torch.Tensor]:
+        if not inputs and not kwargs:
+            structure = self._arguments.structure
+            if structure.children[0].children or structure.children[1].children:
+                return self._native.example_arguments
+        return self._arguments.flatten(inputs, kwargs)
+
+
+class Compiled(torch.nn.Module):
+    """A captured program as compiled C++: called like the program, on tensors of the same types.
+
+    Its parameters and buffers are the model's own, under the same names. Under autograd a call is
+    one function, whose backward is compiled C++ as well."""
+
+    def __init__(self, capture: Capture, backend: str, options: dict):
+        super().__init__()
+        options.setdefault("name", _identifier(capture.name))
+        self._capture = capture
+        self._compiled = _flashlight.CompiledCapture(capture._native, backend, options)
+        for name, tensor, kind in capture._native.state():
+            if kind == "parameter" or not name.startswith("constant_"):
+                _adopt(self, name, tensor, kind)
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        capture = self._capture
+        tensors = capture._arguments.flatten(inputs, kwargs)
+        return capture._results.unflatten(self._compiled.run(tensors))
+
+    def source(self) -> str:
+        """The C++ it was made of."""
+        return self._compiled.source
+
+    def profile(self, *inputs: Any, peak: float = 0.0, **kwargs: Any) -> str:
+        """Of mosaic: a table of its kernels: time, GFLOP/s, share of `peak` (GFLOP/s), GB/s."""
+        tensors = self._capture._arguments.flatten(inputs, kwargs)
+        return self._compiled.profile_table(tensors, peak)
+
+
+class Gradient:
+    """The derivative of a captured program; a graph that torch's kernels run, without autograd."""
+
+    def __init__(self, native, arguments: _Arguments, name: str):
+        self._native = native
+        self._arguments = arguments
+        self.name = name
+
+    @property
+    def graph(self) -> Graph:
+        """Inputs of the capture; the loss, then the gradients."""
+        return self._native.graph
+
+    @property
+    def names(self) -> list[str]:
+        return self._native.names
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> tuple[torch.Tensor, dict]:
+        """The loss, and the gradients by name."""
+        loss, gradients = self._native.run(self._arguments.flatten(inputs, kwargs))
+        return loss, dict(zip(self.names, gradients))
+
+    def evaluate(self, *inputs: Any, **kwargs: Any) -> tuple[torch.Tensor, dict]:
+        """The same by composit's definitions; nothing is written."""
+        loss, gradients = self._native.evaluate(self._arguments.flatten(inputs, kwargs))
+        return loss, dict(zip(self.names, gradients))
+
+    def source(self, backend: str = "cpp") -> str:
+        return _flashlight.source_of(self.graph, _identifier(self.name) + "_gradient", backend)
+
+    def compile(self, backend: str = "cpp", **options: Any) -> "CompiledGradient":
+        """Loss and gradients as one function of compiled C++."""
+        return CompiledGradient(self, backend, options)
+
+    def _repr_svg_(self) -> str:
+        return self.graph._repr_svg_()
+
+
+class CompiledGradient:
+    """Loss and gradients by compiled C++; called like Gradient."""
+
+    def __init__(self, gradient: Gradient, backend: str, options: dict):
+        options.setdefault("name", _identifier(gradient.name) + "_gradient")
+        self._gradient = gradient
+        self._compiled = _flashlight.CompiledGradient(gradient._native, backend, options)
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> tuple[torch.Tensor, dict]:
+        tensors = self._gradient._arguments.flatten(inputs, kwargs)
+        loss, gradients = self._compiled.run(tensors)
+        return loss, dict(zip(self._gradient.names, gradients))
+
+    def source(self) -> str:
+        return self._compiled.source
+
+
+def _adopt(module: torch.nn.Module, name: str, tensor: torch.Tensor, kind: str) -> None:
+    """Registers `tensor` as "a.b.name" of nested modules."""
+    *path, last = name.split(".")
+    for part in path:
+        if not hasattr(module, part):
+            module.add_module(part, torch.nn.Module())
+        module = getattr(module, part)
+    if hasattr(module, last):
+        return
+    if isinstance(tensor, torch.nn.Parameter):
+        module.register_parameter(last, tensor)
+    else:
+        module.register_buffer(last, tensor)
+
+
+def _name_of(function: Callable) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _identifier(name: str) -> str:
+    word = "".join(c.lower() if c.isalnum() else "_" for c in name).strip("_")
+    return word if word and not word[0].isdigit() else f"program_{word}".rstrip("_")
