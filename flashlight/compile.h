@@ -16,6 +16,10 @@
 //
 //   auto faster = flashlight::compile(captured, {.backend = flashlight::Mosaic{.threads = 2}});
 //   std::cout << flashlight::mosaic::table(faster.profile({x}));       // kernel by kernel
+//   std::cout << print(flashlight::mosaic::plan_of(captured.graph())); // flashlight/mosaic/plan.h
+//   auto other = flashlight::compile(                                  // by the names in there
+//       captured, {.backend = flashlight::Mosaic{
+//                      .choices = flashlight::mosaic::parse_choices("relu: keep")}});
 //
 // The compiler of this machine is run (`CXX` says which one), and its results are kept: the same
 // program is compiled once. Under autograd a call is one function, whose backward is compiled C++
@@ -87,7 +91,8 @@ class Compiled<void> : public CompiledCapture {
   }
 };
 
-// UserError that lists the operations there is no code for, or says what the compiler does.
+// UserError that lists the operations there is no code for, names the choice that cannot be, or
+// says what the compiler does.
 template <class Signature>
 Compiled<Signature> compile(const Capture<Signature>& capture, CompileSettings settings = {}) {
   return Compiled<Signature>(capture, std::move(settings));

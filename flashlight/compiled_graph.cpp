@@ -124,6 +124,7 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
   CompileSettings settings = state_->settings;
   settings.name += "_vjp";
   settings.results = gradient_names(state_->graph, wanted);
+  if (auto* const options = std::get_if<Mosaic>(&settings.backend)) options->choices.clear();
   CompiledGraph derivative(vjp_graph(state_->graph, wanted), std::move(settings));
   state_->vjps.emplace(wanted, derivative);
   return derivative;

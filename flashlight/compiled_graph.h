@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "composit/ir/graph.h"
+#include "flashlight/mosaic/choices.h"
 #include "flashlight/mosaic/profile.h"
 
 namespace fl {
@@ -42,6 +43,10 @@ struct Mosaic {
   // for tensors made in inference mode, all are read in each call. What the graph itself writes
   // always is.
   bool freeze = true;
+  // What is decided by name instead of by the planner, as read by mosaic::parse_choices from the
+  // text that `flashlight plan --choices` takes. Of this graph alone: derivatives, whose values are
+  // others, are planned without.
+  mosaic::Choices choices = {};
 };
 
 struct CompileSettings {
@@ -54,7 +59,8 @@ struct CompileSettings {
 
 class CompiledGraph {
  public:
-  // UserError that lists the operations there is no code for, or says what the compiler does.
+  // UserError that lists the operations there is no code for, names the choice that cannot be, or
+  // says what the compiler does.
   CompiledGraph(composit::Graph graph, CompileSettings settings);
 
   const composit::Graph& graph() const;
@@ -69,7 +75,8 @@ class CompiledGraph {
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) const;
 
   // Takes the inputs, then a cotangent per output of floating point or complex dtype; gives the
-  // gradients of those inputs that are `wanted`. UserError for an operation without a derivative.
+  // gradients of those inputs that are `wanted`. Of the settings, choices are left out. UserError
+  // for an operation without a derivative.
   CompiledGraph vjp(const std::vector<bool>& wanted) const;
 
   // The time of each kernel in one call, of mosaic (flashlight/mosaic/profile.h); nothing is

@@ -91,7 +91,8 @@ class MosaicExecutable : public Executable {
       : kernels_(mosaic::compile_kernels(graph, {.plan = {.name = settings.name,
                                                           .results = settings.results,
                                                           .freeze = options.freeze,
-                                                          .winograd = options.winograd},
+                                                          .winograd = options.winograd,
+                                                          .choices = options.choices},
                                                  .threads = options.threads,
                                                  .flags = settings.flags})) {
     for (size_t i = 0; i < graph.inputs().size(); ++i)

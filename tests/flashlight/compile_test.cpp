@@ -311,6 +311,37 @@ TEST(CompileByMosaic, TellsHowLongKernelsTook) {
               Optional(HasSubstr("the cpp backend has no kernels to time")));
 }
 
+// exp is what the product does with its sums, unless those are kept. The backward has other values.
+TEST(CompileByMosaic, TakesChoicesByName) {
+  const auto program = [](const at::Tensor& x, const at::Tensor& w, const at::Tensor& v) {
+    return x.mm(w).exp().mm(v);
+  };
+  const at::Tensor x = leaf({9, 33}), w = leaf({33, 40}), v = leaf({40, 20});
+  const auto captured = trace(program, x, w, v);
+  const auto by_choices = [&](const std::string& text) {
+    return compile(captured, {.backend = Mosaic{.choices = mosaic::parse_choices(text)}});
+  };
+  const auto kept = by_choices("mm: keep");
+  const std::vector<at::Tensor> inputs = {x, w, v};
+  EXPECT_EQ(kept.profile(inputs).size(), by_choices("").profile(inputs).size() + 1);
+  const at::Tensor dy = doubles({9, 20});
+  EXPECT_TRUE(close(kept(x, w, v), program(x, w, v)));
+  const auto ours = torch::autograd::grad({kept(x, w, v)}, inputs, {dy});
+  const auto theirs = torch::autograd::grad({program(x, w, v)}, inputs, {dy});
+  for (size_t i = 0; i < inputs.size(); ++i) EXPECT_TRUE(close(ours[i], theirs[i])) << i;
+}
+
+TEST(CompileByMosaic, RefusesChoicesThatCannotBe) {
+  const auto captured = trace([](const at::Tensor& x) { return x.mm(x).exp(); }, doubles({32, 32}));
+  const auto refusal = [&](const std::string& text) {
+    const Mosaic options = {.choices = mosaic::parse_choices(text)};
+    return user_error([&] { compile(captured, {.backend = options}); });
+  };
+  EXPECT_THAT(refusal("nobody: keep"), Optional(HasSubstr("no value is called 'nobody'; there")));
+  EXPECT_THAT(refusal("mm: keep, winograd 2"),
+              Optional(HasSubstr("'mm' cannot be computed by Winograd's algorithm")));
+}
+
 // Operations composit has no definition of, with several results and arguments of many kinds.
 std::vector<at::Tensor> undefined_here(const at::Tensor& x, const at::Tensor& n) {
   const at::Tensor bins = at::_histogramdd_bin_edges(x.slice(1, 0, 2), {2, 3})[1];
