@@ -3,8 +3,7 @@
 //   auto captured = flashlight::trace(model, x);                 // a module, or any callable
 //   at::Tensor y = captured(x2);
 //
-//   auto typed = flashlight::trace<Output(Input, at::Tensor)>(step, in, t);    // fixes the
-//   signature
+//   auto typed = flashlight::trace<Output(Input, at::Tensor)>(step, in, t);    // of this signature
 //
 // Arguments and results are whatever structure.h takes apart. Parameters and buffers of a module
 // are inputs under their names; give `modules` for those that a lambda uses. The program runs once,

@@ -368,6 +368,16 @@ Expr all_of(std::vector<Expr> predicates) {
   return all;
 }
 
+Expr without_conjuncts(const Expr& domain, const Expr& dropped) {
+  const std::vector<Expr> without = conjuncts(dropped);
+  std::vector<Expr> kept = conjuncts(domain);
+  std::erase_if(kept, [&](const Expr& predicate) {
+    return std::any_of(without.begin(), without.end(),
+                       [&](const Expr& one) { return one.same(predicate); });
+  });
+  return all_of(std::move(kept));
+}
+
 std::optional<Affine> bound_of(const Expr& predicate, IndexAnalysis& analysis) {
   if (!is_comparison(predicate)) return std::nullopt;
   const std::optional<Affine> x = analysis.affine(predicate[0]), y = analysis.affine(predicate[1]);

@@ -84,6 +84,8 @@ std::vector<Expr> conjuncts(const Expr& domain);
 // All of them; absent where there is none. Predicates that load are evaluated only where those
 // before them, and all that do not load, hold.
 Expr all_of(std::vector<Expr> predicates);
+// What `domain` holds beside the predicates of `dropped`.
+Expr without_conjuncts(const Expr& domain, const Expr& dropped);
 bool is_true(const Expr& x);
 bool is_false(const Expr& x);
 bool has_loads(const Expr& x);

@@ -1,7 +1,6 @@
 // Where nodes come from that stand for another one: those of its derivative lie in its module.
 //
-//   const AnnotationScope scope(forward);     // nodes made on this thread until the end of the
-//   block
+//   const AnnotationScope scope(forward);     // nodes made on this thread until the block ends
 //
 // They get `scope` and `source` of `forward`, where they have none of their own. Scopes nest; the
 // innermost counts.

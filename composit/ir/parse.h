@@ -30,9 +30,8 @@
 //     execution attributes. The nodes that have `effect` among them are the graph's effects, in the
 //     order of its values.
 //   * A type without strides is contiguous; `none` is the type of an undefined tensor.
-//   * A remark after a node, on the line on which it ends, holds its annotations; `2.key=value` is
-//   one
-//     on operand 2. Other comments are ignored.
+//   * A remark after a node, on the line on which it ends, holds its annotations; `2.key=value`
+//     is one on operand 2. Other comments are ignored.
 //   * Names hold from their statement to the end of the body. A region sees none of those outside.
 //     A node that neither has an effect nor leads to what is returned is no part of the graph.
 //
@@ -46,9 +45,8 @@
 //   element    = "bool" | "int" | "float" | "complex" | "string" | "dtype" | "device" | "layout"
 //              | "memory_format" | "generator" | "scalar" | "list" | "array" | "any"
 //
-//   * A float has a point or an exponent, or is inf, nan, -inf or -nan; a hexadecimal integer is
-//   the
-//     float with these bits. Strings have the escapes \" \\ \n \xHH.
+//   * A float has a point or an exponent, or is inf, nan, -inf or -nan; a hexadecimal integer
+//     is the float with these bits. Strings have the escapes \" \\ \n \xHH.
 //   * A list may leave out its elements' kind where all that are not none have one kind. `any` is
 //     the kind of a list of mixed elements.
 //   * An array's elements stand in row-major order, those an axis of stride 0 repeats only once:

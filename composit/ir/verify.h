@@ -3,18 +3,17 @@
 //   verify(graph);   // after every pass; InternalError with the reason and the nodes around it
 //
 // Beyond what types enforce, and what node.h says:
-//   * A type has sizes and strides >= 0, and memory that a 64-bit integer can count in bytes. The
-//   type
-//     of an undefined tensor is `undefined_type()`.
+//   * A type has sizes and strides >= 0, and memory that a 64-bit integer can count in bytes.
+//     The type of an undefined tensor is `undefined_type()`.
 //   * A node's arguments cover its operands in order; an operand is an output its node has.
 //     Attributes have unique names, enumerators are in range, arrays and regions have values.
 //   * Inputs have unique names, and every input a node needs is listed. A mutation's target is an
 //     input, and of no other mutation; its value has the same dtype, device and sizes.
 //   * Nodes with an effect have unique places, and are listed in their order.
 //   * A region is closed: its inputs are blocks, and it needs nothing else. One with effects
-//   belongs
-//     to a node with an effect. The region `body` in `execution`, with which a captured composite
-//     says what it did, takes the node's operands (without absent ones) and returns its outputs.
+//     belongs to a node with an effect. The region `body` in `execution`, with which a captured
+//     composite says what it did, takes the node's operands (without absent ones) and returns its
+//     outputs.
 #pragma once
 
 #include <cstddef>

@@ -38,10 +38,8 @@ class Taker {
  private:
   size_t writers(size_t value) const {
     return static_cast<size_t>(
-        std::count_if(whole_.steps.begin(), whole_.steps.end(), [&](const Step& step) {
-          const std::vector<size_t> written = writes(step);
-          return std::count(written.begin(), written.end(), value) > 0;
-        }));
+        std::count_if(whole_.steps.begin(), whole_.steps.end(),
+                      [&](const Step& step) { return contains(writes(step), value); }));
   }
 
   // The sum adds to its result, or, where more is done with it, to a value of its own, and that is

@@ -198,10 +198,6 @@ class Recognizer {
       }
   }
 
-  static bool contains(const std::vector<size_t>& axes, size_t axis) {
-    return std::find(axes.begin(), axes.end(), axis) != axes.end();
-  }
-
   const Statement& statement_;
   const int64_t least_side_;
   composit::IndexAnalysis analysis_;

@@ -92,9 +92,7 @@ class Fuser {
     };
     const bool left = reads_it(product->left), right = !left && reads_it(product->right);
     int64_t count = 1;
-    const auto times = [&](const std::vector<size_t>& axes) {
-      for (size_t axis : axes) count *= reading.axes[axis].extent.value();
-    };
+    const auto times = [&](const std::vector<size_t>& axes) { count *= iterations(reading, axes); };
     times(product->batch);
     if (left || !right) times(product->rows);
     if (right || !left) times(product->columns);
@@ -126,8 +124,7 @@ class Fuser {
     int64_t rounds = 1;
     for (const auto* outside : {&product->batch, &product->outer})
       for (size_t axis : *outside)
-        if (!std::count(axes.begin(), axes.end(), axis))
-          rounds *= reading.axes[axis].extent.value();
+        if (!contains(axes, axis)) rounds *= reading.axes[axis].extent.value();
     const std::vector<Expr>& indices = product->right.arguments();
     return rounds >= kLeastRounds && indices.back().kind() == ExprKind::axis &&
            indices.back().number() == product->columns.back();

@@ -78,9 +78,9 @@ class Taker {
 
   bool is_used_elsewhere(size_t value) const {
     for (size_t step = 0; step < whole_.steps.size(); ++step) {
-      if (std::count(steps_.begin(), steps_.end(), step)) continue;
+      if (contains(steps_, step)) continue;
       for (const auto& list : {reads(whole_.steps[step]), writes(whole_.steps[step])})
-        if (std::count(list.begin(), list.end(), value)) return true;
+        if (contains(list, value)) return true;
     }
     return false;
   }
@@ -128,8 +128,7 @@ class Taker {
       store.at = without(store.at, dimension);
     }
     for (const Expr& x : expressions(round)) {
-      const std::vector<size_t> axes = axes_in(x);
-      if (std::count(axes.begin(), axes.end(), axis(step))) return std::nullopt;
+      if (contains(axes_in(x), axis(step))) return std::nullopt;
     }
     round.axes[axis(step)].extent = composit::Dim(1);
     return simplified(std::move(round));

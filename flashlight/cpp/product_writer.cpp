@@ -115,7 +115,7 @@ NestWriter::Side NestWriter::side(const std::vector<size_t>& axes, const char* l
 }
 
 Code NestWriter::product(Contraction contraction) {
-  const auto is_around = [&](size_t axis) { return !std::count(rest_.begin(), rest_.end(), axis); };
+  const auto is_around = [&](size_t axis) { return !contains(rest_, axis); };
   for (auto* axes : {&contraction.batch, &contraction.rows, &contraction.columns})
     std::erase_if(*axes, is_around);
   name_axes(contraction.batch);

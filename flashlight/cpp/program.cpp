@@ -8,7 +8,7 @@ namespace flashlight::cpp {
 namespace {
 
 void add(std::vector<size_t>& list, size_t value) {
-  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+  if (!contains(list, value)) list.push_back(value);
 }
 
 std::string names(const Routine& function, const std::vector<size_t>& values) {
@@ -75,6 +75,13 @@ std::vector<size_t> writes(const Step& step) {
   for (const composit::Store& store : std::get<Nest>(step).statement.stores)
     add(found, store.result);
   return found;
+}
+
+bool contains(const std::vector<size_t>& list, size_t one) {
+  return std::find(list.begin(), list.end(), one) != list.end();
+}
+bool overlap(const std::vector<size_t>& a, const std::vector<size_t>& b) {
+  return std::any_of(a.begin(), a.end(), [&](size_t one) { return contains(b, one); });
 }
 
 const Origin& origin_of(const Step& step) {

@@ -136,6 +136,9 @@ struct Program {
 // Values that a step reads and writes, each once, in order of appearance.
 std::vector<size_t> reads(const Step& step);
 std::vector<size_t> writes(const Step& step);
+// Whether a list of values, axes or steps has this one; whether two lists have one in common.
+bool contains(const std::vector<size_t>& list, size_t one);
+bool overlap(const std::vector<size_t>& a, const std::vector<size_t>& b);
 const Origin& origin_of(const Step& step);
 // Functions of the program that a step calls.
 std::vector<size_t> callees(const Step& step);

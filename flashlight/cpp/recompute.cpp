@@ -13,10 +13,6 @@ namespace {
 // Terms of a sum that takes less time than to read an element that is in no cache.
 constexpr int64_t kMostTerms = 128;
 
-bool contains(const std::vector<size_t>& list, size_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
-
 // Whether `step` makes a large product with loops around it, and of few terms.
 bool is_candidate(const Step& step) {
   const auto* nest = std::get_if<Nest>(&step);

@@ -9,12 +9,6 @@ namespace {
 
 using composit::AxisKind;
 
-bool contains(const std::vector<size_t>& list, size_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
-bool touch(const std::vector<size_t>& a, const std::vector<size_t>& b) {
-  return std::any_of(a.begin(), a.end(), [&](size_t value) { return contains(b, value); });
-}
 bool is_axis(const Expr& x, size_t axis) {
   return x.kind() == ExprKind::axis && x.number() == axis;
 }
@@ -141,8 +135,8 @@ class Grower {
   }
 
   bool depends(size_t later, size_t earlier) const {
-    return touch(writes_[earlier], reads_[later]) || touch(writes_[earlier], writes_[later]) ||
-           touch(reads_[earlier], writes_[later]);
+    return overlap(writes_[earlier], reads_[later]) || overlap(writes_[earlier], writes_[later]) ||
+           overlap(reads_[earlier], writes_[later]);
   }
   bool depends_on_any(size_t step, const std::vector<size_t>& steps) const {
     return std::any_of(steps.begin(), steps.end(),
@@ -164,8 +158,8 @@ class Grower {
     const Step inside = Nest{region_.inside(function_, step), {}};
     const auto waits = [&](size_t earlier) {
       const auto& written = writes_[earlier];
-      return touch(written, reads(inside)) || touch(written, writes(inside)) ||
-             touch(reads_[earlier], writes(inside));
+      return overlap(written, reads(inside)) || overlap(written, writes(inside)) ||
+             overlap(reads_[earlier], writes(inside));
     };
     return std::none_of(region_.after.begin(), region_.after.end(), waits);
   }

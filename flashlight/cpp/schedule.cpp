@@ -73,8 +73,7 @@ class Scheduler {
     std::vector<size_t>& order = schedule_.order[step];
     const auto add = [&](size_t axis) {
       const bool parallel = statement.axes[axis].kind == AxisKind::parallel;
-      if (parallel && std::find(order.begin(), order.end(), axis) == order.end())
-        order.push_back(axis);
+      if (parallel && !contains(order, axis)) order.push_back(axis);
     };
     const auto product = contraction_of(statement);
     if (product)
@@ -167,14 +166,9 @@ class Scheduler {
     return true;
   }
 
-  static bool touches(const std::vector<size_t>& a, const std::vector<size_t>& b) {
-    return std::any_of(a.begin(), a.end(), [&](size_t value) {
-      return std::find(b.begin(), b.end(), value) != b.end();
-    });
-  }
   bool depends(const Group& group, size_t step) const {
     return std::any_of(group.steps.begin(), group.steps.end(), [&](size_t before) {
-      return touches(writes_[before], reads_[step]) || touches(writes_[before], writes_[step]);
+      return overlap(writes_[before], reads_[step]) || overlap(writes_[before], writes_[step]);
     });
   }
 
@@ -183,7 +177,7 @@ class Scheduler {
     bool linked = false;
     for (size_t before : group.steps) {
       for (size_t value : writes_[before]) {
-        if (!touches({value}, reads_[step]) && !touches({value}, writes_[step])) continue;
+        if (!contains(reads_[step], value) && !contains(writes_[step], value)) continue;
         linked = true;
         if (!aligned(value, before, step, depth)) return false;
       }
@@ -203,7 +197,7 @@ class Scheduler {
     for (size_t dimension = 0; dimension < rank; ++dimension) {
       const bool all =
           std::all_of(accesses_[value].begin(), accesses_[value].end(), [&](const Access& access) {
-            if (std::find(steps.begin(), steps.end(), access.step) == steps.end()) return true;
+            if (!contains(steps, access.step)) return true;
             return !access.at.empty() && depth < schedule_.order[access.step].size() &&
                    is_axis(access.at[dimension], schedule_.order[access.step][depth]);
           });

@@ -63,7 +63,7 @@ std::optional<std::vector<size_t>> axes_of_dimensions(const std::vector<Expr>& a
   std::vector<size_t> axes;
   for (const Expr& index : at) {
     if (index.kind() != ExprKind::axis) return std::nullopt;
-    if (std::count(axes.begin(), axes.end(), index.number())) return std::nullopt;
+    if (contains(axes, index.number())) return std::nullopt;
     axes.push_back(index.number());
   }
   return axes;
@@ -72,6 +72,11 @@ std::optional<std::vector<size_t>> axes_of_dimensions(const std::vector<Expr>& a
 int64_t iterations(const Statement& statement) {
   int64_t count = 1;
   for (const Axis& axis : statement.axes) count *= axis.extent.value();
+  return count;
+}
+int64_t iterations(const Statement& statement, const std::vector<size_t>& axes) {
+  int64_t count = 1;
+  for (const size_t axis : axes) count *= statement.axes[axis].extent.value();
   return count;
 }
 

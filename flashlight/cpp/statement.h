@@ -24,8 +24,9 @@ bool is_elementwise(const Statement& statement);
 // For a store to a permutation of axes: per dimension, the axis. Nothing for any other store.
 std::optional<std::vector<size_t>> axes_of_dimensions(const std::vector<composit::Expr>& at);
 
-// Points of the axes.
+// Points of the axes, of all or of these.
 int64_t iterations(const Statement& statement);
+int64_t iterations(const Statement& statement, const std::vector<size_t>& axes);
 
 // Operations on elements, those in indices left out; `expensive` where one is worth a loop of its
 // own: exp, division, and what is slower.

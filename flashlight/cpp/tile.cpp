@@ -75,8 +75,7 @@ class Tiler {
       const int64_t extent = statement.axes[axis].extent.value();
       traffic.rounds *= extent;
       for (const Expr& index : at) {
-        const std::vector<size_t> axes = axes_in(index);
-        if (std::count(axes.begin(), axes.end(), axis) > 0) traffic.bytes /= extent;
+        if (contains(axes_in(index), axis)) traffic.bytes /= extent;
       }
     }
     return traffic;

@@ -91,8 +91,7 @@ Compiled Kernels::prepare(const std::vector<Array>& weights) const {
 
 bool Kernels::is_frozen(size_t input) const {
   const std::vector<size_t>& read = code_->source.weights;
-  return std::count(read.begin(), read.end(), input) > 0 &&
-         code_->plan.frozen[code_->plan.routine.inputs[input]];
+  return cpp::contains(read, input) && code_->plan.frozen[code_->plan.routine.inputs[input]];
 }
 bool Kernels::draws() const { return mosaic::draws(code_->plan); }
 const std::string& Kernels::source() const { return code_->source.text; }

@@ -174,9 +174,7 @@ std::vector<size_t> written(const Plan& plan, const Kernel& kernel) {
   std::vector<size_t> list;
   for (const size_t step : kernel.steps)
     for (const size_t value : cpp::writes(plan.routine.steps[step]))
-      if (plan.homes[value] != Home::kernel &&
-          std::find(list.begin(), list.end(), value) == list.end())
-        list.push_back(value);
+      if (plan.homes[value] != Home::kernel && !cpp::contains(list, value)) list.push_back(value);
   return list;
 }
 

@@ -48,9 +48,7 @@ bool writes_all(const cpp::Routine& routine, const cpp::Statement& statement) {
   int64_t places = 1;
   std::vector<size_t> seen;
   for (const Expr& index : store.at) {
-    if (index.kind() != composit::ExprKind::axis ||
-        std::count(seen.begin(), seen.end(), index.number()) > 0)
-      continue;
+    if (index.kind() != composit::ExprKind::axis || cpp::contains(seen, index.number())) continue;
     seen.push_back(index.number());
     places *= statement.axes[index.number()].extent.value();
   }
@@ -59,9 +57,7 @@ bool writes_all(const cpp::Routine& routine, const cpp::Statement& statement) {
 
 bool touch_instead(cpp::Routine& routine, size_t value, size_t copy) {
   const bool is_result = routine.values[value].role == cpp::Role::result;
-  const auto has = [&](const std::vector<size_t>& values) {
-    return std::find(values.begin(), values.end(), value) != values.end();
-  };
+  const auto has = [&](const std::vector<size_t>& values) { return cpp::contains(values, value); };
   std::optional<size_t> place;  // of the copying
   for (size_t i = 0; i < routine.steps.size(); ++i) {
     cpp::Step& step = routine.steps[i];

@@ -22,19 +22,12 @@ struct Windows {
   Axes axes;  // of the copy: the product's terms, then places in the order of the result
 };
 
-int64_t size(const Statement& statement, const Axes& axes) {
-  int64_t count = 1;
-  for (const size_t axis : axes) count *= statement.axes[axis].extent.value();
-  return count;
-}
-
 // The last dimensions of a store, if they are these axes, in its order.
 std::optional<Axes> last_dimensions(const std::vector<Expr>& at, const Axes& axes) {
   if (at.size() < axes.size()) return std::nullopt;
   Axes order;
   for (size_t i = at.size() - axes.size(); i < at.size(); ++i) {
-    if (at[i].kind() != ExprKind::axis || !std::count(axes.begin(), axes.end(), at[i].number()))
-      return std::nullopt;
+    if (at[i].kind() != ExprKind::axis || !cpp::contains(axes, at[i].number())) return std::nullopt;
     order.push_back(at[i].number());
   }
   return order;
@@ -53,7 +46,8 @@ std::optional<Windows> windows_of(const Statement& statement,
   if (left == right) return std::nullopt;
   const Axes &places = left ? of->rows : of->columns, &others = left ? of->columns : of->rows;
   const auto order = last_dimensions(statement.stores[0].at, places);
-  if (!order || size(statement, others) <= size(statement, of->terms)) return std::nullopt;
+  if (!order || cpp::iterations(statement, others) <= cpp::iterations(statement, of->terms))
+    return std::nullopt;
   Windows windows = {left ? of->left : of->right, left ? of->left_domain : of->right_domain,
                      of->terms};
   windows.axes.insert(windows.axes.end(), order->begin(), order->end());
@@ -80,13 +74,7 @@ Statement copy(const Windows& windows, size_t value, Statement& product, composi
     return part.kind() == ExprKind::axis ? Expr::axis(number[part.number()]) : Expr();
   });
   copy.stores.push_back({value, at, moved});
-  std::vector<Expr> kept;
-  const std::vector<Expr> dropped = composit::conjuncts(windows.domain);
-  for (const Expr& predicate : composit::conjuncts(product.domain))
-    if (std::none_of(dropped.begin(), dropped.end(),
-                     [&](const Expr& one) { return one.same(predicate); }))
-      kept.push_back(predicate);
-  product.domain = composit::all_of(kept);
+  product.domain = composit::without_conjuncts(product.domain, windows.domain);
   product = cpp::replaced(std::move(product), [&](const Expr& part) {
     return part.same(windows.element) ? Expr::load(value, dtype, old) : Expr();
   });

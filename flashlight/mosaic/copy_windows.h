@@ -1,7 +1,7 @@
 // Windows of small images, as the rows of a matrix.
 //
-//   copy_windows(routine, is_frozen)     // sum_p dy[p, o] x[p + k, c]: windows[p, c, k] = x[p + k,
-//   c]
+//   copy_windows(routine, is_frozen);
+//   // sum_p dy[p, o] x[p + k, c] reads windows[p, c, k] = x[p + k, c]
 //
 // The gradient by the weights of a convolution is a product whose columns are what windows show:
 // side by side in the result, as those of a copy are. Read as rows, where they lie, they would come

@@ -1,6 +1,6 @@
 #include "flashlight/mosaic/depthwise.h"
 
-#include <algorithm>
+#include <numeric>
 
 #include "flashlight/cpp/statement.h"
 #include "flashlight/mosaic/product.h"
@@ -18,26 +18,20 @@ using Axes = std::vector<size_t>;
 // over images (gradients of weights) are products of another kind.
 constexpr int64_t kLeastChannels = 8, kMostTerms = 128, kLeastWork = 4096;
 
-bool contains(const Axes& axes, size_t axis) {
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
-// Whether a parallel axis and a reduced one move the same index.
-bool is_window(const Statement& statement, const Expr& index) {
-  bool place = false, term = false;
-  for (const size_t axis : cpp::axes_in(index))
-    (statement.axes[axis].kind == AxisKind::parallel ? place : term) = true;
-  return place && term;
-}
-bool has_windows(const Statement& statement, const Expr& load) {
-  return std::any_of(load.arguments().begin(), load.arguments().end(),
-                     [&](const Expr& index) { return is_window(statement, index); });
+// Whether an index of a side moves with a parallel axis and with a reduced one.
+bool has_windows(const Statement& statement, const Expr& side) {
+  Axes places(statement.axes.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  const Axes terms(places.begin() + static_cast<std::ptrdiff_t>(cpp::parallel_axes(statement)),
+                   places.end());
+  places.resize(cpp::parallel_axes(statement));
+  return has_window(side, places, terms);
 }
 
 }  // namespace
 
 bool is_depthwise(const cpp::Contraction& sides) {
-  return sides.columns.size() == 1 && contains(cpp::axes_in(sides.left), sides.columns[0]);
+  return sides.columns.size() == 1 && cpp::contains(cpp::axes_in(sides.left), sides.columns[0]);
 }
 
 std::optional<cpp::Contraction> depthwise_of(const Statement& statement) {
@@ -50,8 +44,8 @@ std::optional<cpp::Contraction> depthwise_of(const Statement& statement) {
   const Axes left = cpp::axes_in(sides.left), right = cpp::axes_in(sides.right);
   int64_t terms = 1;
   for (size_t axis = 0; axis < statement.axes.size(); ++axis) {
-    const bool in_both = contains(right, axis);
-    if (!contains(left, axis)) return {};
+    const bool in_both = cpp::contains(right, axis);
+    if (!cpp::contains(left, axis)) return {};
     if (statement.axes[axis].kind == AxisKind::parallel) {
       (in_both ? sides.columns : sides.rows).push_back(axis);
     } else {

@@ -1,5 +1,6 @@
-// Convolutions whose channels do not mix: y[n, h, w, c] = sum of x[n, h + i, w + j, c] * k[c, i,
-// j].
+// Convolutions whose channels do not mix:
+//
+//   y[n, h, w, c] = sum of x[n, h + i, w + j, c] * k[c, i, j]
 //
 //   if (const auto sides = sides_of(statement)) ...     // a product, or such a convolution
 //

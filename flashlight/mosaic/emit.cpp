@@ -190,8 +190,7 @@ class Emitter {
     while (kernels[number].form == Kernel::Form::border) ++number;
     if (kernels[number].form != Kernel::Form::loops) return false;
     for (const size_t step : kernels[number].steps) {
-      const std::vector<size_t> read = cpp::reads(plan_.routine.steps[step]);
-      if (std::count(read.begin(), read.end(), value)) return true;
+      if (cpp::contains(cpp::reads(plan_.routine.steps[step]), value)) return true;
     }
     return false;
   }

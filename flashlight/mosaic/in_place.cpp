@@ -71,9 +71,9 @@ class Loops {
   bool run() const {
     std::vector<size_t> writers, readers;  // numbers of places
     for (size_t i = 0; i < places_.size(); ++i) {
-      if (has(cpp::writes(step(i)), operand_)) return false;
-      if (has(cpp::writes(step(i)), result_)) writers.push_back(i);
-      if (has(cpp::reads(step(i)), operand_)) readers.push_back(i);
+      if (cpp::contains(cpp::writes(step(i)), operand_)) return false;
+      if (cpp::contains(cpp::writes(step(i)), result_)) writers.push_back(i);
+      if (cpp::contains(cpp::reads(step(i)), operand_)) readers.push_back(i);
     }
     if (writers.size() != 1 || statement(writers[0]) == nullptr) return false;
     return writes_at_once(writers[0]) &&
@@ -84,9 +84,6 @@ class Loops {
   }
 
  private:
-  static bool has(const std::vector<size_t>& values, size_t value) {
-    return std::find(values.begin(), values.end(), value) != values.end();
-  }
   const cpp::Step& step(size_t place) const { return routine_.steps[places_[place].step]; }
   const Statement* statement(size_t place) const {
     const auto* nest = std::get_if<cpp::Nest>(&step(place));

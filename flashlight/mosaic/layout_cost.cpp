@@ -25,7 +25,7 @@ std::optional<size_t> innermost(const Affine& at) {
 // Whether memory is in the order of these axes.
 bool is_along(const Affine& at, const std::vector<size_t>& axes) {
   const auto axis = innermost(at);
-  return !axis || axes.empty() || std::count(axes.begin(), axes.end(), *axis) > 0;
+  return !axis || axes.empty() || cpp::contains(axes, *axis);
 }
 
 // Terms but those of windows, which go where rows go; all where there are no others.
@@ -33,12 +33,9 @@ std::vector<size_t> terms_of(const cpp::Contraction& product) {
   std::vector<size_t> terms = product.terms;
   for (const Expr& index : product.left.arguments()) {
     const std::vector<size_t> axes = cpp::axes_in(index);
-    const bool has_row = std::any_of(axes.begin(), axes.end(), [&](size_t axis) {
-      return std::count(product.terms.begin(), product.terms.end(), axis) == 0;
-    });
-    if (has_row)
-      std::erase_if(terms,
-                    [&](size_t term) { return std::count(axes.begin(), axes.end(), term) > 0; });
+    const bool has_row = std::any_of(
+        axes.begin(), axes.end(), [&](size_t axis) { return !cpp::contains(product.terms, axis); });
+    if (has_row) std::erase_if(terms, [&](size_t term) { return cpp::contains(axes, term); });
   }
   return terms.empty() ? product.terms : terms;
 }
@@ -103,8 +100,8 @@ std::vector<size_t> NestCost::across(const std::map<size_t, Layout>& layouts) co
   if (rows && !is_along(*rows, terms_)) values.push_back(rows_->value);
   if (to && !is_along(*to, columns_)) values.push_back(store_->value);
   for (const Access& one : loads_)
-    if (const auto from = place(one, layouts); from && to && goes_across(*from, *to) &&
-                                               !std::count(values.begin(), values.end(), one.value))
+    if (const auto from = place(one, layouts);
+        from && to && goes_across(*from, *to) && !cpp::contains(values, one.value))
       values.push_back(one.value);
   return values;
 }

@@ -239,8 +239,7 @@ class Planner {
   }
   bool writes(const Kernel& kernel, size_t value) const {
     return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](size_t step) {
-      const std::vector<size_t> written = cpp::writes(plan_.routine.steps[step]);
-      return std::count(written.begin(), written.end(), value) > 0;
+      return cpp::contains(cpp::writes(plan_.routine.steps[step]), value);
     });
   }
 

@@ -2,8 +2,7 @@
 //
 //   const toolchain::Library library = build({emit(plan, "bert")}, {});
 //   const Prepared prepared = prepare(plan, source, library, weights, threads);
-//   prepared.memory.get();       // plan.prepared_bytes: packed panels, what depends on weights
-//   alone
+//   prepared.memory.get();     // plan.prepared_bytes: packed panels, what only weights decide
 #pragma once
 
 #include <functional>

@@ -66,15 +66,14 @@ class Merger {
   bool can_merge(size_t outer, size_t inner) const {
     if (extent(outer) == 1 || extent(inner) == 1) return false;
     for (const size_t axis : {outer, inner})
-      if (std::count(outside_.begin(), outside_.end(), axis)) return false;
+      if (cpp::contains(outside_, axis)) return false;
     IndexAnalysis analysis(statement_.axes);
     const std::vector<Expr> indices = indices_of(statement_);
     return std::all_of(indices.begin(), indices.end(), [&](const Expr& index) {
       const auto at = analysis.affine(index);
       if (at) return at->coefficients[outer] == extent(inner) * at->coefficients[inner];
       const std::vector<size_t> axes = cpp::axes_in(index);
-      return !std::count(axes.begin(), axes.end(), outer) &&
-             !std::count(axes.begin(), axes.end(), inner);
+      return !cpp::contains(axes, outer) && !cpp::contains(axes, inner);
     });
   }
 
@@ -117,8 +116,7 @@ bool are_together(const std::vector<size_t>& axes, const Expr& side,
   const auto find = [&](const std::vector<Expr>& at) -> std::optional<std::vector<size_t>> {
     std::vector<size_t> order;
     for (const Expr& index : at) {
-      const bool is_one = index.kind() == ExprKind::axis &&
-                          std::count(axes.begin(), axes.end(), index.number()) > 0;
+      const bool is_one = index.kind() == ExprKind::axis && cpp::contains(axes, index.number());
       if (is_one)
         order.push_back(index.number());
       else if (!order.empty() && order.size() < axes.size())
@@ -147,9 +145,7 @@ Statement with_simple_indices(Statement statement) {
 }  // namespace
 
 int64_t Product::size(const std::vector<size_t>& axes) const {
-  int64_t count = 1;
-  for (const size_t axis : axes) count *= extent(axis);
-  return count;
+  return cpp::iterations(statement, axes);
 }
 
 int64_t Product::operations() const {
@@ -189,11 +185,7 @@ bool has_window(const Expr& side, const std::vector<size_t>& places,
                 const std::vector<size_t>& terms) {
   return std::any_of(side.arguments().begin(), side.arguments().end(), [&](const Expr& index) {
     const std::vector<size_t> axes = cpp::axes_in(index);
-    const auto has_one_of = [&](const std::vector<size_t>& some) {
-      return std::any_of(some.begin(), some.end(),
-                         [&](size_t axis) { return std::count(axes.begin(), axes.end(), axis); });
-    };
-    return has_one_of(places) && has_one_of(terms);
+    return cpp::overlap(places, axes) && cpp::overlap(terms, axes);
   });
 }
 

@@ -2,8 +2,8 @@
 //
 //   const TileSchema schema = parse_tile_schema("NCHW -> N C/16 H W | 16c");
 //   const Tiling tiling(schema, {1, 40, 56, 56});
-//   tiling.memory_size();            // 48 * 56 * 56: the last block of channels is padded with
-//   zeros tiling.offset({0, 17, 0, 2});
+//   tiling.memory_size();            // 48 * 56 * 56: zeros fill the last block of channels
+//   tiling.offset({0, 17, 0, 2});
 //
 // Before the arrow stand the dimensions, a capital letter each; behind it the loops, outermost
 // first: "C/16" steps over C in blocks of 16, "C" over single elements, "16c" counts 16 steps

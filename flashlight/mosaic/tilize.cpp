@@ -15,6 +15,7 @@ namespace {
 
 using composit::Expr;
 using composit::ExprKind;
+using cpp::contains;
 using cpp::Role;
 using cpp::Statement;
 using Axes = std::vector<size_t>;
@@ -23,10 +24,6 @@ using Axes = std::vector<size_t>;
 // more line between them brings them apart.
 constexpr int64_t kCriticalPitch = 1024;
 constexpr int64_t kLineBytes = 64;
-
-bool contains(const std::vector<size_t>& values, size_t value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
 
 class Tilizer {
  public:
@@ -416,13 +413,7 @@ class Tilizer {
       layout.before[i] = std::max(layout.before[i], border->before[i]);
       layout.after[i] = std::max(layout.after[i], border->after[i]);
     }
-    std::vector<Expr> kept;
-    const std::vector<Expr> dropped = composit::conjuncts(sides->domain());
-    for (const Expr& predicate : composit::conjuncts(statement.domain))
-      if (std::none_of(dropped.begin(), dropped.end(),
-                       [&](const Expr& one) { return one.same(predicate); }))
-        kept.push_back(predicate);
-    statement.domain = composit::all_of(kept);
+    statement.domain = composit::without_conjuncts(statement.domain, sides->domain());
   }
 
   // ---- pitch ------------------------------------------------------------------------------------

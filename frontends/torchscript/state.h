@@ -5,8 +5,7 @@
 //   at::Tensor x = state.tensor(value);            // what the program sees: sizes, no elements
 //   const Mark mark = state.mark();
 //   state.write(x, changed);                       // as by x.copy_(…)
-//   const Changes changes = state.undo(mark);      // x is what it was; `changes` says what
-//   happened
+//   const Changes changes = state.undo(mark);      // x is what it was; these are what it became
 //
 // A value that the graph computes stands in the program as a tensor without elements (of LibTorch's
 // meta device): sizes, dtypes and views are LibTorch's own. Numbers are such tensors too, in the
