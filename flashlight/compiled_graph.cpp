@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -61,6 +62,30 @@ at::Tensor argument_for(const LazyTensor& input, const at::Tensor& tensor,
 
 at::Tensor zeros_like(const LazyTensor& output) {
   return at::zeros(tracer::sizes_of(output.type()), tracer::to_c10(output.dtype()));
+}
+
+// By tensor: whether one of them has memory that another one has, too.
+std::vector<bool> overlapping(const std::vector<at::Tensor>& tensors) {
+  struct Memory {
+    const std::byte *begin, *end;
+    size_t number;
+  };
+  std::vector<Memory> memory;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].defined() || tensors[i].nbytes() == 0) continue;
+    const auto* begin = static_cast<const std::byte*>(tensors[i].const_data_ptr());
+    memory.push_back({begin, begin + tensors[i].nbytes(), i});
+  }
+  std::sort(memory.begin(), memory.end(),
+            [](const Memory& a, const Memory& b) { return std::less<>()(a.begin, b.begin); });
+  std::vector<bool> overlap(tensors.size());
+  const std::byte* end = nullptr;  // of all before
+  for (size_t i = 0; i < memory.size(); ++i) {
+    const bool into_next = i + 1 < memory.size() && memory[i + 1].begin < memory[i].end;
+    overlap[memory[i].number] = into_next || (i > 0 && memory[i].begin < end);
+    if (i == 0 || end < memory[i].end) end = memory[i].end;
+  }
+  return overlap;
 }
 
 Graph vjp_graph(const Graph& graph, const std::vector<bool>& wanted) {
@@ -132,9 +157,11 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
 
 // ---- calls --------------------------------------------------------------------------------------
 
-// Outputs, then the new values of mutated inputs.
+// Outputs, then the new values of mutated inputs: with `updates`, in the inputs themselves where
+// the code may write there and they are of row-major memory that no other input has.
 std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs,
-                                           const Start& start, mosaic::Profile* profile) const {
+                                           const Start& start, bool updates,
+                                           mosaic::Profile* profile) const {
   const Graph& graph = state_->graph;
   std::vector<at::Tensor> row_major, results;
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -142,14 +169,28 @@ std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs
                             ? argument_for(graph.inputs()[i], inputs[i], state_->settings.name)
                             : at::Tensor());
   std::vector<void*> places;
-  const auto add_result = [&](const LazyTensor& value) {
-    results.push_back(value
-                          ? at::empty(tracer::sizes_of(value.type()), tracer::to_c10(value.dtype()))
-                          : at::Tensor());
-    if (value) places.push_back(results.back().mutable_data_ptr());
+  const auto add = [&](at::Tensor result) {
+    places.push_back(result.mutable_data_ptr());
+    results.push_back(std::move(result));
   };
-  for (const LazyTensor& output : graph.outputs()) add_result(output);
-  for (const composit::Mutation& mutation : graph.mutations()) add_result(mutation.value);
+  const auto empty = [](const LazyTensor& value) {
+    return at::empty(tracer::sizes_of(value.type()), tracer::to_c10(value.dtype()));
+  };
+  for (const LazyTensor& output : graph.outputs()) {
+    if (output)
+      add(empty(output));
+    else
+      results.emplace_back();
+  }
+  const std::vector<bool> overlap = updates ? overlapping(row_major) : std::vector<bool>();
+  for (size_t i = 0; i < state_->targets.size(); ++i) {
+    const size_t target = state_->targets[i];
+    const at::Tensor& input = inputs[target];
+    const bool in_place = updates && input.defined() && !overlap[target] &&
+                          input.is_same(row_major[target]) && !input.is_inference() &&
+                          state_->code->may_update(places.size());
+    add(in_place ? input : empty(graph.mutations()[i].value));
+  }
   const auto run_from = [&](fl::Generator& generator) {
     if (profile == nullptr) return state_->code->run({inputs, row_major}, places, generator);
     *profile = state_->code->profile({inputs, row_major}, places, generator);
@@ -185,7 +226,7 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
         c10::IValue::make_capsule(c10::make_intrusive<Called>(graph, before));
     variable_list results, constant;
     const size_t outputs = graph.graph().outputs().size();
-    const std::vector<at::Tensor> all = graph.run(inputs.vec(), start);
+    const std::vector<at::Tensor> all = graph.run(inputs.vec(), start, false);
     for (size_t i = 0; i < all.size(); ++i) {
       if (!all[i].defined()) continue;
       results.push_back(all[i]);
@@ -246,7 +287,7 @@ mosaic::Profile CompiledGraph::profile(const std::vector<at::Tensor>& inputs) co
   check_count(inputs);
   const at::NoGradGuard no_grad;
   mosaic::Profile profile;
-  run(inputs, nullptr, &profile);
+  run(inputs, nullptr, false, &profile);
   return profile;
 }
 
@@ -263,12 +304,17 @@ std::vector<at::Tensor> CompiledGraph::call(const std::vector<at::Tensor>& input
                    defined.end());
   } else {
     const at::NoGradGuard no_grad;
-    results = run(inputs, start);
+    results = run(inputs, start, true);
   }
   const at::NoGradGuard no_grad;
   const size_t outputs = graph().outputs().size();
-  for (size_t i = 0; i < state_->targets.size(); ++i)
-    inputs[state_->targets[i]].copy_(results[outputs + i]);
+  for (size_t i = 0; i < state_->targets.size(); ++i) {
+    const at::Tensor &target = inputs[state_->targets[i]], &value = results[outputs + i];
+    if (value.is_same(target))
+      target.unsafeGetTensorImpl()->bump_version();
+    else
+      target.copy_(value);
+  }
   results.resize(outputs);
   return results;
 }

@@ -68,9 +68,11 @@ class CompiledGraph {
   const std::string& source() const;
 
   // A tensor per input of the graph (in the CPU's memory, of any strides); gives one per output, an
-  // undefined one where the graph has none. Writes what the graph writes to its inputs, after all
-  // else; a graph that writes to what requires a gradient is no function to autograd. Draws are
-  // those of LibTorch's default generator; the backward draws the same numbers.
+  // undefined one where the graph has none. Writes what the graph writes to its inputs, nothing of
+  // it in a call that throws; mosaic does so without a copy where nobody reads the old value any
+  // more, no other input has the same memory and it is row-major. A graph that writes to what
+  // requires a gradient is no function to autograd. Draws are those of LibTorch's default
+  // generator; the backward draws the same numbers.
   // UserError for tensors of other types than the inputs', and what generated code refuses.
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) const;
 
@@ -90,7 +92,7 @@ class CompiledGraph {
   using Start = std::shared_ptr<const fl::Generator>;
   std::vector<at::Tensor> call(const std::vector<at::Tensor>& inputs, const Start& start) const;
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs, const Start& start,
-                              mosaic::Profile* profile = nullptr) const;
+                              bool updates, mosaic::Profile* profile = nullptr) const;
   void check_count(const std::vector<at::Tensor>& inputs) const;
   bool needs_autograd(const std::vector<at::Tensor>& inputs) const;
   std::shared_ptr<State> state_;

@@ -31,6 +31,7 @@ class CppExecutable : public Executable {
 
   const std::string& source() const override { return compiled_.source(); }
   bool draws() const override { return compiled_.draws(); }
+  bool may_update(size_t) const override { return false; }
   void run(const Inputs& inputs, const std::vector<void*>& results,
            fl::Generator& generator) const override {
     compiled_.run(pointers_of(inputs.row_major), results, generator);
@@ -92,6 +93,7 @@ class MosaicExecutable : public Executable {
                                                           .results = settings.results,
                                                           .freeze = options.freeze,
                                                           .winograd = options.winograd,
+                                                          .update_inputs = true,
                                                           .choices = options.choices},
                                                  .threads = options.threads,
                                                  .flags = settings.flags})) {
@@ -101,6 +103,7 @@ class MosaicExecutable : public Executable {
 
   const std::string& source() const override { return kernels_.source(); }
   bool draws() const override { return kernels_.draws(); }
+  bool may_update(size_t result) const override { return kernels_.may_update(result); }
   void run(const Inputs& inputs, const std::vector<void*>& results,
            fl::Generator& generator) const override {
     prepared_for(inputs).run(pointers_of(inputs.row_major), results, generator);

@@ -25,6 +25,9 @@ class Executable {
   virtual ~Executable() = default;
   virtual const std::string& source() const = 0;
   virtual bool draws() const = 0;
+  // Whether the new value that the result of this number is may be written to its input's memory
+  // in `run`, if no other input overlaps it; what throws does so before that.
+  virtual bool may_update(size_t result) const = 0;
   // Results: row-major memory for outputs that are there, then for mutations.
   virtual void run(const Inputs& inputs, const std::vector<void*>& results,
                    fl::Generator& generator) const = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <set>
 #include <string>
@@ -65,8 +66,8 @@ nlohmann::json about(const Compiled& compiled, double compile_seconds) {
           {"prepared_bytes", plan.prepared_bytes}};
 }
 
-// Calls in a row. What one of them writes of its inputs is what the next one reads: the two places
-// of such a value take turns.
+// Calls in a row. What one of them writes of its inputs is what the next one reads: it is written
+// in the same place, or copied to it, as by flashlight::CompiledGraph.
 class Calls {
  public:
   Calls(const composit::Graph& graph, const Compiled& compiled, const std::vector<Array>& inputs)
@@ -77,26 +78,34 @@ class Calls {
       const auto is_target = [&](const auto& input) { return input == mutation.target; };
       const auto found = std::find_if(graph.inputs().begin(), graph.inputs().end(), is_target);
       const auto target = static_cast<size_t>(found - graph.inputs().begin());
-      targets_.push_back(target);
-      copies_.push_back(Array::copy_of(inputs[target].type(), inputs[target].data()));
-      from_[target] = copies_.back().data();
+      states_.push_back(Array::copy_of(inputs[target].type(), inputs[target].data()));
+      from_[target] = states_.back().data();
+    }
+    for (size_t i = 0; i < states_.size(); ++i) {
+      void*& to = to_[to_.size() - states_.size() + i];
+      auto* const state = const_cast<std::byte*>(states_[i].data());
+      if (compiled.may_update(to_.size() - states_.size() + i))
+        to = state;
+      else
+        copied_.push_back({state, to, static_cast<size_t>(states_[i].type().nbytes())});
     }
   }
   void run() {
     compiled_.run(from_, to_, generator_);
-    const size_t outputs = to_.size() - targets_.size();
-    for (size_t i = 0; i < targets_.size(); ++i) {
-      const void* written = to_[outputs + i];
-      to_[outputs + i] = const_cast<void*>(std::exchange(from_[targets_[i]], written));
-    }
+    for (const Copied& one : copied_) std::memcpy(one.state, one.value, one.bytes);
   }
 
  private:
   const Compiled& compiled_;
-  std::vector<Array> results_, copies_;
+  struct Copied {
+    void* state;
+    const void* value;
+    size_t bytes;
+  };
+  std::vector<Array> results_, states_;  // by mutation: the input that it is of
   std::vector<const void*> from_;
   std::vector<void*> to_;
-  std::vector<size_t> targets_;  // by mutation: the number of its input
+  std::vector<Copied> copied_;
   fl::Generator generator_ = fl::Generator(flashlight::cpp::kDefaultSeed);
 };
 
@@ -118,8 +127,9 @@ void serve_capture(const std::string& folder, int threads) {
   touch(values.weights);
   std::vector<Compiled> made;
   const double compile_seconds = benchmarks::seconds([&] {
-    made.push_back(flashlight::mosaic::compile(capture.graph, values.weights,
-                                               {.plan = {.name = "model"}, .threads = threads}));
+    made.push_back(flashlight::mosaic::compile(
+        capture.graph, values.weights,
+        {.plan = {.name = "model", .update_inputs = true}, .threads = threads}));
   });
   const Compiled& compiled = made[0];
   Calls calls(capture.graph, compiled, values.inputs);

@@ -51,6 +51,23 @@ bool is_sum(const Statement& statement) {
   return dtype == composit::DType::float32 || dtype == composit::DType::float64;
 }
 
+bool may_refuse(const Statement& statement) {
+  const auto has_data = [](const std::vector<Expr>& at) {
+    return std::any_of(at.begin(), at.end(), composit::has_loads);
+  };
+  const auto divides = [](const Expr& part) {
+    return (part.is(Function::floor_divide) || part.is(Function::trunc_divide) ||
+            part.is(Function::remainder) || part.is(Function::fmod)) &&
+           !composit::is_floating_point(part.dtype()) && part[1].kind() != ExprKind::literal;
+  };
+  const std::vector<Expr> parts = composit::parts_of(expressions(statement));
+  return std::any_of(statement.stores.begin(), statement.stores.end(),
+                     [&](const composit::Store& store) { return has_data(store.at); }) ||
+         std::any_of(parts.begin(), parts.end(), [&](const Expr& part) {
+           return divides(part) || (part.kind() == ExprKind::load && has_data(part.arguments()));
+         });
+}
+
 bool is_elementwise(const Statement& statement) {
   return statement.init.empty() && !statement.domain.defined() && statement.stores.size() == 1 &&
          !statement.stores[0].add && parallel_axes(statement) == statement.axes.size() &&

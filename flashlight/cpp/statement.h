@@ -19,6 +19,9 @@ bool is_sum(const Statement& statement);
 // The function that the only accumulator is combined with: add, mul, max or min of left and right.
 std::optional<composit::Function> fold_function(const Statement& statement);
 
+// Whether it throws for some data: elements of what it reads are indices, or divide integers.
+bool may_refuse(const Statement& statement);
+
 // Every element of one value is computed, each by itself: no accumulator, no domain, one store.
 bool is_elementwise(const Statement& statement);
 // For a store to a permutation of axes: per dimension, the axis. Nothing for any other store.

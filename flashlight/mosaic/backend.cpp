@@ -1,6 +1,7 @@
 #include "flashlight/mosaic/backend.h"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 
 #include "composit/ir/error.h"
@@ -29,6 +30,24 @@ struct Compiled::Code {
 
   Code(toolchain::Library made, Source text, Plan planned)
       : library(std::move(made)), source(std::move(text)), plan(std::move(planned)) {}
+
+  bool may_update(size_t result) const {
+    return plan.updates.contains(plan.routine.results[result]);
+  }
+  // What is written over an input, in memory of its own, is written over a copy of it.
+  void copy_updated(const std::vector<const void*>& inputs,
+                    const std::vector<void*>& results) const {
+    const cpp::Routine& routine = plan.routine;
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!may_update(i) || !plan.in_place.contains(routine.results[i])) continue;
+      const size_t value = plan.updates.at(routine.results[i]);
+      const auto input = std::find(routine.inputs.begin(), routine.inputs.end(), value);
+      const void* from =
+          plan.ports.given(static_cast<size_t>(input - routine.inputs.begin()), inputs);
+      if (from != results[i])
+        std::memcpy(results[i], from, static_cast<size_t>(routine.values[value].type.nbytes()));
+    }
+  }
 
   fl::Memory take_arena() const {
     const std::lock_guard lock(mutex);
@@ -93,6 +112,7 @@ bool Kernels::is_frozen(size_t input) const {
   const std::vector<size_t>& read = code_->source.weights;
   return cpp::contains(read, input) && code_->plan.frozen[code_->plan.routine.inputs[input]];
 }
+bool Kernels::may_update(size_t result) const { return code_->may_update(result); }
 bool Kernels::draws() const { return mosaic::draws(code_->plan); }
 const std::string& Kernels::source() const { return code_->source.text; }
 
@@ -103,6 +123,7 @@ Compiled::Compiled(std::shared_ptr<const Code> code, Prepared prepared)
 
 const std::string& Compiled::source() const { return code_->source.text; }
 const Plan& Compiled::plan() const { return code_->plan; }
+bool Compiled::may_update(size_t result) const { return code_->may_update(result); }
 
 Profile Compiled::profile(const std::vector<const void*>& inputs, const std::vector<void*>& results,
                           fl::Generator& generator) const {
@@ -145,6 +166,7 @@ void Compiled::call(const std::vector<const void*>& inputs, const std::vector<vo
                       : source.is_read_by_run[i] ? given(source.weights[i])
                                                  : nullptr);
   }
+  code_->copy_updated(inputs, results);
   fl::Memory arena = code_->take_arena();
   const char* error =
       code_->run(arguments.data(), weights.data(), results.data(), prepared_->memory.get(),

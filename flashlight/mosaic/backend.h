@@ -44,7 +44,8 @@ class Compiled {
   std::vector<composit::Array> operator()(const std::vector<composit::Array>& inputs,
                                           uint64_t seed = cpp::kDefaultSeed) const;
   // The same in memory of the caller: row-major elements of inputs (nullptr for frozen ones, and
-  // those that are not used) and results.
+  // those that are not used) and results. A result that `may_update` its input may have its memory,
+  // if no other input overlaps that; whatever throws does so before it is written.
   void run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
            uint64_t seed = cpp::kDefaultSeed) const;
   // Draws go on from where `generator` is (flashlight/cpp/runtime/random.hpp).
@@ -56,6 +57,8 @@ class Compiled {
   Profile profile(const std::vector<const void*>& inputs, const std::vector<void*>& results) const;
   const std::string& source() const;
   const Plan& plan() const;
+  // As Kernels::may_update.
+  bool may_update(size_t result) const;
 
   struct Code;
 
@@ -77,6 +80,9 @@ class Kernels {
   Compiled prepare(const std::vector<composit::Array>& weights) const;
   // Whether `prepare` takes the value of this input, so that calls need not be given it.
   bool is_frozen(size_t input) const;
+  // Whether this result, by its place in what `run` is given, is the new value of an input, and may
+  // be written in its memory. Only with PlanOptions::update_inputs.
+  bool may_update(size_t result) const;
   bool draws() const;
   const std::string& source() const;
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "composit/ir/error.h"
+#include "flashlight/cpp/statement.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/in_place.h"
 #include "flashlight/mosaic/loops_writer.h"
@@ -89,6 +90,41 @@ void find_in_place(Plan& plan) {
       }
     }
   }
+}
+
+// Whether a call may end in this kernel, and write nothing of what is the caller's.
+bool may_refuse(const Plan& plan, const Kernel& kernel) {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](size_t step) {
+    const auto* nest = std::get_if<cpp::Nest>(&plan.routine.steps[step]);
+    return nest == nullptr || cpp::may_refuse(nest->statement);
+  });
+}
+
+// Lets `result` be written in the memory of the caller's `input`, if nobody reads that any more,
+// but for a kernel that reads each element before it writes the one in its place: whether that is
+// so.
+bool update(Plan& plan, size_t result, size_t input) {
+  const composit::Type &a = plan.routine.values[result].type, &b = plan.routine.values[input].type;
+  if (a.dtype != b.dtype || a.sizes != b.sizes) return false;
+  bool is_written = false;
+  for (const Kernel& kernel : plan.run) {
+    const std::vector<size_t> values = touched(plan, kernel);
+    const bool reads = cpp::contains(values, input),
+               writes = !is_written && cpp::contains(values, result);
+    is_written |= writes;
+    if (is_written && may_refuse(plan, kernel)) return false;
+    if (!is_written || !reads) continue;
+    if (!writes || !may_overwrite(plan, kernel, result, input)) return false;
+    plan.in_place[result] = input;
+  }
+  return is_written;
+}
+void find_updates(Plan& plan) {
+  std::erase_if(plan.updates, [&](const auto& one) {
+    const bool updates = update(plan, one.first, one.second);
+    if (!updates) plan.in_place.erase(one.first);
+    return !updates;
+  });
 }
 
 // What values have one after the other.
@@ -191,6 +227,7 @@ void plan_buffers(Plan& plan) {
   find_homes(plan);
   add_scratch(plan);
   find_in_place(plan);
+  find_updates(plan);
   place_values(plan);
   check_buffers(plan);
 }

@@ -56,7 +56,8 @@ KernelRoutine routine_of(const Plan& plan, const Kernel& kernel) {
       plan.routine, kernel.steps, [&](size_t value) { return plan.homes[value] == Home::kernel; });
   one.routine.in_parts = kernel.trips > 0;
   for (const size_t value : one.results)
-    if (const auto operand = plan.in_place.find(value); operand != plan.in_place.end())
+    if (const auto operand = plan.in_place.find(value);
+        operand != plan.in_place.end() && one.numbers.contains(operand->second))
       one.routine.overwrites[one.numbers.at(value)] = one.numbers.at(operand->second);
   return one;
 }

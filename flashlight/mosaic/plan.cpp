@@ -107,6 +107,7 @@ class Planner {
     split_reductions(plan_.routine);
     find_frozen(graph);  // copies and parts of sums, too
     make_kernels(is_frozen);
+    if (options_.update_inputs) find_updates(graph);
     plan_buffers(plan_);
     check_applied();
     return std::move(plan_);
@@ -162,6 +163,17 @@ class Planner {
     for (Routine& function : functions)
       for (const size_t input : function.inputs) function.values[input].role = Role::argument;
     return functions;
+  }
+
+  // New values of inputs: results behind the graph's outputs.
+  void find_updates(const composit::Graph& graph) {
+    const Routine& routine = plan_.routine;
+    size_t next = routine.results.size() - graph.mutations().size();
+    for (const composit::Mutation& mutation : graph.mutations()) {
+      const auto target = std::find(graph.inputs().begin(), graph.inputs().end(), mutation.target);
+      const auto input = static_cast<size_t>(target - graph.inputs().begin());
+      plan_.updates[routine.results[next++]] = routine.inputs[input];
+    }
   }
 
   // ---- choices ----------------------------------------------------------------------------------

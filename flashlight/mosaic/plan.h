@@ -71,6 +71,9 @@ struct Plan {
   std::vector<int64_t> offsets;  // by value: bytes, in the arena or in what is prepared
   // By value that is written over another one, in its memory: which.
   std::map<size_t, size_t> in_place;
+  // By result that is an input's new value and may be written in its memory: that input. Where the
+  // kernel that writes it reads the input as well, which `in_place` says then, it has to be.
+  std::map<size_t, size_t> updates;
   int64_t arena_bytes = 0, prepared_bytes = 0;
   // What all values in the arena take together, and those that live at the same time at most, what
   // is written in place counted once.
@@ -90,6 +93,9 @@ struct PlanOptions {
   // transformed in each call, 4/9 (F(2x2)) to 1/4 (F(4x4)) as large: Stable Diffusion's UNet
   // has 3.6 GB of packed weights instead of 4.3, and takes 1 % longer.
   int64_t winograd_bytes = int64_t{64} << 20;
+  // Whether new values of inputs are written in the memory of those: where nobody reads an input
+  // behind the kernel that writes its new value, and no call is refused from there on.
+  bool update_inputs = false;
   Choices choices = {};
 };
 

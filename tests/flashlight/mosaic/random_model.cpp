@@ -47,7 +47,15 @@ Case RandomModel::make(int steps, bool trains) {
   const std::vector<LazyTensor> inputs = case_of(text, outputs).graph.inputs();
   const std::vector<LazyTensor> gradients = grad(mean(outputs.back()).lazy(), inputs);
   outputs.insert(outputs.end(), gradients.begin(), gradients.end());
-  return case_of(text, outputs);
+  Case one = case_of(text, outputs);
+  // Some inputs move against their gradients.
+  Graph::Parts parts = one.graph.parts();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (gradients[i] && one_of(0, 1) == 0)
+      parts.mutations.push_back(
+          {inputs[i], (Tensor(inputs[i]) - Tensor(gradients[i]) * 0.1).lazy()});
+  one.graph = composit::Graph(std::move(parts));
+  return one;
 }
 
 // ---- element by element -------------------------------------------------------------------------

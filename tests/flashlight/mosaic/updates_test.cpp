@@ -1,0 +1,149 @@
+// New values of inputs in the memory of those inputs: where nobody reads the old ones any more.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "composit/ad/chain_rule.h"
+#include "composit/eval/evaluate.h"
+#include "composit/ir/parse.h"
+#include "composit/ops/functions.h"
+#include "composit/ops/native.h"
+#include "tests/agreement.h"
+#include "tests/flashlight/mosaic/layers.h"
+#include "tests/user_error.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using namespace composit;  // NOLINT
+using test::Case;
+using test::case_of;
+using test::differences;
+using test::given;
+using test::linear;
+using test::weight;
+using testing::HasSubstr;
+using testing::Optional;
+
+struct Update {
+  Tensor input, value;
+};
+
+Case updating(const std::string& text, const Tensors& outputs, const std::vector<Update>& updates) {
+  std::vector<LazyTensor> results;
+  for (const Tensor& output : outputs) results.push_back(output.lazy());
+  std::vector<Mutation> mutations;
+  for (const Update& one : updates) {
+    mutations.push_back({one.input.lazy(), one.value.lazy()});
+    results.insert(results.end(), {one.input.lazy(), one.value.lazy()});
+  }
+  Case one = case_of(text, results);
+  Graph::Parts parts = {.inputs = one.graph.inputs(), .mutations = mutations};
+  for (const Tensor& output : outputs) parts.outputs.push_back(output.lazy());
+  one.graph = Graph(std::move(parts));
+  return one;
+}
+
+Plan planned(const Case& one) { return plan_of(one.graph, {.update_inputs = true}); }
+size_t updates(const Case& one) { return planned(one).updates.size(); }
+
+// A step of gradient descent with momentum, of two layers and a loss.
+Case training_step() {
+  const Tensor x = given("x", {40, 24}), w = weight("w", {24, 48}, 0.1), v = weight("v", {48, 16});
+  const Tensor loss = mean(square(matmul(tanh(matmul(x, w)), v)));
+  const std::vector<LazyTensor> gradients = grad(loss.lazy(), {w.lazy(), v.lazy()});
+  const Tensor m = weight("m", {24, 48}), next = m * 0.9 + Tensor(gradients[0]);
+  return updating("training step", {loss},
+                  {{m, next}, {w, w - next * 0.1}, {v, v - Tensor(gradients[1]) * 0.1}});
+}
+
+TEST(MosaicUpdates, a_training_step_writes_over_its_parameters) {
+  const Case one = training_step();
+  EXPECT_EQ(updates(one), 3);
+  EXPECT_EQ(plan_of(one.graph).updates.size(), 0);
+  EXPECT_EQ(differences({one}), "");
+}
+
+TEST(MosaicUpdates, of_what_is_read_no_more) {
+  const Tensor x = given("x", {9, 33}), y = given("y", {9, 33});
+  const Tensor z = linear(exp(x), "w", 33);
+  const std::vector<Case> cases = {
+      updating("not read", {exp(y)}, {{x, y * 2.0}}),
+      updating("its own product", {z}, {{x, relu(z)}}),
+      updating("element by element", {}, {{x, x * 2.0 + y}}),
+      updating("behind a norm", {}, {{x, softmax(x, 1)}}),
+  };
+  for (const Case& one : cases) EXPECT_EQ(updates(one), 1) << one.text;
+  EXPECT_EQ(differences(cases), "");
+}
+
+TEST(MosaicUpdates, not_of_what_is_read_later) {
+  const Tensor x = given("x", {33, 33}), y = given("y", {33, 33});
+  const Tensor next = linear(exp(x), "w", 33);
+  const std::vector<Case> cases = {
+      updating("a row later", {linear(next, "v", 20) + slice(matmul(next, x), 1, 0, 20)},
+               {{x, next}}),
+      updating("across", {}, {{x, x + transpose(x, 0, 1)}}),
+      updating("reversed", {}, {{x, flip(x, {1})}}),
+      updating("the other rows", {}, {{x, softmax(x + flip(x, {0}), 1)}}),
+      updating("a product reads its rows", {}, {{x, matmul(x, y) + x}}),
+  };
+  for (const Case& one : cases) EXPECT_EQ(updates(one), 0) << one.text;
+  EXPECT_EQ(differences(cases), "");
+}
+
+TEST(MosaicUpdates, of_two_that_become_each_other) {
+  const Tensor x = given("x", {9, 33}), y = given("y", {9, 33});
+  const Case one = updating("exchange", {}, {{x, y}, {y, x}});
+  EXPECT_LE(updates(one), 1);
+  EXPECT_EQ(differences({one}), "");
+}
+
+// What is in place is written again by a later kernel, which reads nothing of what was there.
+TEST(MosaicUpdates, of_what_is_written_in_parts) {
+  const Tensor x = given("x", {40, 24}), rows = given("rows", {2, 24});
+  const Tensor index =
+      Tensor(constant(array_of(tensor_type(DType::int64, {2}), std::vector<double>{3.0, 7.0})));
+  const Tensor y = apply_one("aten::index_add", {x * 2.0, 0, index, rows});
+  EXPECT_EQ(
+      differences({updating("rows", {}, {{x, y}}),
+                   case_of("in the arena",
+                           {linear(apply_one("aten::index_add",
+                                             {softmax(linear(x, "w", 24), 1), 0, index, rows}),
+                                   "v", 9)
+                                .lazy()})}),
+      "");
+}
+
+// A call that refuses its data has written nothing of the caller's, whatever comes first.
+TEST(MosaicUpdates, not_before_data_is_refused) {
+  for (const bool is_read_first : {true, false}) {
+    const std::string pick = "%y: float32[7, 300] = aten::index_select(%x, %i, dim=0)\n",
+                      sum = "%s: float32[] = aten::sum(%y)\n",
+                      next = "%n: float32[5, 300] = aten::";
+    const Graph graph =
+        parse("graph(%x: float32[5, 300], %m: float32[5, 300], %i: int64[7]) {\n" +
+              (is_read_first ? pick + sum + next + "add.Tensor(%m, %s, alpha=scalar(1))\n"
+                             : next + "tanh(%m)\n" + pick + sum) +
+              "mutate %m = %n\nreturn %s\n}");
+    const Compiled compiled =
+        compile(graph, {}, {.plan = {.update_inputs = true}, .threads = 2, .flags = {"-O1"}});
+    EXPECT_EQ(compiled.may_update(1), is_read_first);
+    std::vector<float> x(1500, 0.5F), m(1500, 0.25F), elsewhere(1500);
+    float total = 0;
+    std::vector<int64_t> i = {0, 1, 2, 3, 4, 0, 5};
+    void* const place = compiled.may_update(1) ? m.data() : elsewhere.data();
+    const auto call = [&] { compiled.run({x.data(), m.data(), i.data()}, {&total, place}); };
+    EXPECT_THAT(user_error(call), Optional(HasSubstr("out of range")));
+    EXPECT_EQ(m, std::vector<float>(1500, 0.25F));
+    i.back() = 4;
+    call();
+    EXPECT_EQ(total, 7 * 300 * 0.5F);
+    EXPECT_NEAR(*static_cast<float*>(place), is_read_first ? total + 0.25F : std::tanh(0.25F),
+                1e-3);
+  }
+}
+
+}  // namespace
+}  // namespace flashlight::mosaic
