@@ -102,7 +102,7 @@ class Emitter {
   void arrange(const std::string& main) {
     const std::string structs = cpp::str(weights());
     source_.text = opening() + structs + source_.called + all_of(source_.kernels) + main;
-    source_.tiles = tile_units(source_.kernels);
+    source_.tiles = tile_units(plan_);
     const auto groups = groups_of_kernels(source_);
     source_.units = {source_.text};
     if (groups.empty()) return;
@@ -343,31 +343,30 @@ std::string declarations_of(const std::vector<std::string>& kernels) {
   return text;
 }
 
-std::vector<toolchain::SourceFile> tile_units(const std::vector<std::string>& kernels) {
-  const std::string all = all_of(kernels);
-  const auto has = [&](const std::string& text) { return all.find(text) != std::string::npos; };
-  std::vector<toolchain::SourceFile> units;
-  const auto add = [&](const std::string& name, const std::string& type,
-                       const std::string& statements) {
-    units.push_back(
-        {name + "_" + type + ".cpp",
-         fmt::format("{}#include \"{}\"\n\n{}", kTilesElsewhere, kRuntimeName, statements)});
+std::vector<toolchain::SourceFile> tile_units(const Plan& plan) {
+  std::map<std::string, std::string> units;  // instantiations by name
+  const auto need = [&](const std::string& name, const std::string& type, const char* statements) {
+    units[name + "_" + type] = fmt::format(fmt::runtime(statements), type);
   };
-  for (const std::string type : {"float", "double"}) {
-    const bool packs = has("fl::pack_") && has("const " + type + "*");
-    const auto computes = [&](const char* of) { return has(of + ("<" + type + ">")); };
-    const bool winograd = computes("fl::Winograd") || (packs && has("fl::pack_winograd<")),
-               attention = computes("fl::Attention");
-    if (computes("fl::Contraction") || winograd || attention || packs)
-      add("tiles", type, "FLASHLIGHT_TILES(" + type + ");\n");
-    if (winograd)
-      add("winograd", type,
-          fmt::format("FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n", type));
-    if (has("fl::contract_depthwise<" + type))
-      add("depthwise", type, "FLASHLIGHT_DEPTHWISE(" + type + ");\n");
-    if (attention) add("attention", type, "FLASHLIGHT_ATTENTION(" + type + ");\n");
-  }
-  return units;
+  for (const auto* kernels : {&plan.prepare, &plan.run})
+    for (const Kernel& kernel : *kernels) {
+      const Product* const product = kernel.attention ? &kernel.attention->scores
+                                     : kernel.product ? &*kernel.product
+                                                      : nullptr;
+      if (product == nullptr) continue;
+      const std::string type = cpp::type_name(plan.routine.values[product->right].type.dtype);
+      need("tiles", type, "FLASHLIGHT_TILES({});\n");
+      if (kernel.attention) need("attention", type, "FLASHLIGHT_ATTENTION({});\n");
+      if (kernel.winograd > 0)
+        need("winograd", type, "FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n");
+      if (product->depthwise && kernel.form == Kernel::Form::product)
+        need("depthwise", type, "FLASHLIGHT_DEPTHWISE({});\n");
+    }
+  std::vector<toolchain::SourceFile> files;
+  for (const auto& [name, statements] : units)
+    files.push_back({name + ".cpp", fmt::format("{}#include \"{}\"\n\n{}", kTilesElsewhere,
+                                                kRuntimeName, statements)});
+  return files;
 }
 
 }  // namespace flashlight::mosaic

@@ -48,8 +48,8 @@ Source emit(const Plan& plan, const std::string& name);
 std::vector<std::vector<std::string>> groups_of_kernels(const Source& source);
 // Heads of the kernels, for the unit that calls them.
 std::string declarations_of(const std::vector<std::string>& kernels);
-// Units with the tiles that kernels use.
-std::vector<toolchain::SourceFile> tile_units(const std::vector<std::string>& kernels);
+// Units with the tiles that products and attention of a plan use, by dtype.
+std::vector<toolchain::SourceFile> tile_units(const Plan& plan);
 inline constexpr const char* kTilesElsewhere = "#define FLASHLIGHT_TILES_ELSEWHERE\n";
 
 }  // namespace flashlight::mosaic
