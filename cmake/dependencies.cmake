@@ -5,6 +5,18 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 
 if(FLASHLIGHT_WITH_TORCH)
+  if(SKBUILD AND NOT Torch_DIR)
+    # pip builds in an environment of its own; -I looks into the one that is installed into.
+    execute_process(
+      COMMAND ${Python3_EXECUTABLE} -I -c "import torch; print(torch.utils.cmake_prefix_path)"
+      OUTPUT_VARIABLE torch_prefix OUTPUT_STRIP_TRAILING_WHITESPACE
+      RESULT_VARIABLE failed ERROR_VARIABLE reason)
+    if(failed)
+      message(FATAL_ERROR "flashlight-torch is built against the torch that is installed, and "
+                          "none is: pip install torch==2.13.0 before\n${reason}")
+    endif()
+    list(APPEND CMAKE_PREFIX_PATH ${torch_prefix})
+  endif()
   # LibTorch is found through Torch_DIR, CMAKE_PREFIX_PATH, or the .venv that `./dev setup` makes.
   set(kineto_LIBRARY c10) # TorchConfig.cmake warns when no file is found; kineto is in libtorch_cpu.
   find_package(Torch 2.13 REQUIRED)

@@ -33,35 +33,54 @@ bool is_tracer(std::string_view function) {
          function.find("(anonymous namespace)::record_operator") != std::string_view::npos;
 }
 
+// "file:line" of the frames that lie at `address`, inlined ones first, as `addr2line` of binutils
+// says; nothing when it is not installed or knows no line.
+std::vector<std::string> lines_at(const Dl_info& object, const void* address) {
+  std::string quoted = "'";
+  for (const char* c = object.dli_fname; *c != 0; ++c)
+    quoted += *c == '\'' ? std::string("'\\''") : std::string(1, *c);
+  char command[64];
+  std::snprintf(command, sizeof command, "' 0x%zx 2>/dev/null",
+                reinterpret_cast<size_t>(address) - reinterpret_cast<size_t>(object.dli_fbase));
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
+      popen(("addr2line -i -e " + quoted + command).c_str(), "r"), pclose);
+  std::vector<std::string> lines;
+  char line[1024] = {};
+  while (pipe && std::fgets(line, sizeof line, pipe.get()) != nullptr) {
+    line[std::strcspn(line, " \n")] = 0;
+    if (std::strchr(line, '?') == nullptr) lines.emplace_back(line);
+  }
+  return lines;
+}
+
+// The folder of our sources as debug information names it; empty where there is none.
+const std::string& our_root() {
+  static const std::string root = [] {
+    const auto* here = reinterpret_cast<const void*>(&demangle);
+    Dl_info info;
+    if (dladdr(here, &info) == 0 || info.dli_fname == nullptr) return std::string();
+    const auto lines = lines_at(info, here);
+    const size_t end = lines.empty() ? std::string::npos : lines[0].rfind("tracer/backtrace.cpp");
+    return end == std::string::npos ? std::string() : lines[0].substr(0, end);
+  }();
+  return root;
+}
+
 // A header of LibTorch or of the standard library, inlined into the user's function.
 bool is_library_header(std::string_view file) {
   for (const char* part : {"/include/ATen/", "/include/torch/", "/include/c10/", "/include/c++/"})
     if (file.find(part) != std::string_view::npos) return true;
   // Our own sources, in a program that links them statically and exports no symbols.
-  const std::string_view here = __FILE__;
-  const std::string_view root = here.substr(0, here.rfind("tracer/"));
-  if (file.substr(0, root.size()) != root) return false;
+  const std::string& root = our_root();
+  if (root.empty() || file.substr(0, root.size()) != root) return false;
   const std::string_view rest = file.substr(root.size());
   return rest.rfind("tracer/", 0) == 0 || rest.rfind("flashlight/", 0) == 0;
 }
 
-// The innermost inlined frame of the user's, as `addr2line` of binutils says; nothing when it is
-// not installed or knows no line.
-std::string line_from_debug_information(const char* object, uintptr_t offset) {
-  std::string quoted = "'";
-  for (const char* c = object; *c != 0; ++c)
-    quoted += *c == '\'' ? std::string("'\\''") : std::string(1, *c);
-  char command[64];
-  std::snprintf(command, sizeof command, "' 0x%zx 2>/dev/null", static_cast<size_t>(offset));
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
-      popen(("addr2line -i -e " + quoted + command).c_str(), "r"), pclose);
-  char line[1024] = {};
-  while (pipe && std::fgets(line, sizeof line, pipe.get()) != nullptr) {
-    line[std::strcspn(line, " \n")] = 0;
-    if (std::strchr(line, '?') != nullptr || is_library_header(line)) continue;
-    const char* slash = std::strrchr(line, '/');
-    return slash ? slash + 1 : line;
-  }
+// The innermost inlined frame of the user's.
+std::string line_from_debug_information(const Dl_info& object, const void* address) {
+  for (const std::string& line : lines_at(object, address))
+    if (!is_library_header(line)) return line.substr(line.rfind('/') + 1);
   return {};
 }
 
@@ -76,9 +95,7 @@ const std::string& SourceLines::symbolize(void* address) {
   if (is_library(info.dli_fname)) return it->second;
   const std::string function = info.dli_sname != nullptr ? demangle(info.dli_sname) : std::string();
   if (is_tracer(function)) return it->second;
-  const auto offset =
-      reinterpret_cast<uintptr_t>(address) - 1 - reinterpret_cast<uintptr_t>(info.dli_fbase);
-  std::string line = line_from_debug_information(info.dli_fname, offset);
+  std::string line = line_from_debug_information(info, static_cast<char*>(address) - 1);
   if (!line.empty() && !function.empty()) line += " in ";
   it->second = line + function;
   return it->second;

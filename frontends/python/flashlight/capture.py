@@ -16,7 +16,7 @@ from flashlight.structure import Structure, flatten, parse
 
 # Files that are never the user's line.
 HIDDEN_FOLDERS = [str(pathlib.Path(torch.__file__).parent) + "/",
-                  str(pathlib.Path(__file__).parent) + "/", "<string>"]
+                  str(pathlib.Path(__file__).parent) + "/"]
 
 
 def trace(program: Callable, /, *inputs: Any, **kwargs: Any) -> "Capture":

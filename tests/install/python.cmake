@@ -1,0 +1,26 @@
+# cmake -DSOURCE_DIR=... -DPYTHON=... -DWORK_DIR=... -P python.cmake
+#
+# `pip install .` in a clean virtual environment: refused with a reason where torch is missing, then
+# built against the torch that is there, and used. Compiled as the preset `dev` is, whose compiler
+# cache it shares.
+
+include(${CMAKE_CURRENT_LIST_DIR}/../run_command.cmake)
+
+file(REMOVE_RECURSE ${WORK_DIR})
+run(${PYTHON} -m venv ${WORK_DIR}/venv)
+set(pip ${WORK_DIR}/venv/bin/python -m pip --disable-pip-version-check)
+
+execute_process(
+  COMMAND ${pip} install ${SOURCE_DIR}
+  RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(NOT failed OR NOT output MATCHES "pip install torch==2.13.0 before")
+  message(FATAL_ERROR "expected a refusal that names the missing torch, received:\n${output}")
+endif()
+
+run(${pip} install --quiet torch==2.13.0 numpy)
+run(${pip} install --quiet ${SOURCE_DIR} -C cmake.build-type=RelWithDebInfo
+    -C "cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1")
+run(${WORK_DIR}/venv/bin/flashlight --version)
+file(MAKE_DIRECTORY ${WORK_DIR}/elsewhere)
+run(${CMAKE_COMMAND} -E chdir ${WORK_DIR}/elsewhere
+    ${WORK_DIR}/venv/bin/python ${CMAKE_CURRENT_LIST_DIR}/use_package.py)
