@@ -36,7 +36,8 @@ class Recognizer {
       : statement_(statement), least_side_(least_side), analysis_(statement.axes) {}
 
   std::optional<Contraction> run() {
-    if (!is_sum(statement_)) return std::nullopt;
+    // A sum over nothing (padding alone) is no product: neither side is read.
+    if (!is_sum(statement_) || is_nowhere()) return std::nullopt;
     const std::vector<Expr> all = factors(statement_.body[0]);
     if (all.size() < 2) return std::nullopt;
     for (const Expr& factor : all) axes_.push_back(axes_in(factor));
@@ -55,12 +56,11 @@ class Recognizer {
   }
 
  private:
-  bool is_parallel(size_t axis) const { return statement_.axes[axis].kind == AxisKind::parallel; }
-  int64_t size(const std::vector<size_t>& axes) const {
-    int64_t count = 1;
-    for (size_t axis : axes) count *= statement_.axes[axis].extent.value();
-    return count;
+  bool is_nowhere() const {
+    return statement_.domain.defined() && composit::is_false(statement_.domain);
   }
+  bool is_parallel(size_t axis) const { return statement_.axes[axis].kind == AxisKind::parallel; }
+  int64_t size(const std::vector<size_t>& axes) const { return iterations(statement_, axes); }
 
   // The factor with most elements is one side; of those with parallel axes that it does not have,
   // again the largest is the other one.

@@ -1,7 +1,7 @@
 // Sums of products, which deserve better than three loops: matrix products and convolutions.
 //
-//   if (const auto product = contraction_of(statement)) ...     // out[m, n] = sum_k a[m, k] b[k,
-//   n]
+//   // out[m, n] = sum_k a[m, k] b[k, n]
+//   if (const auto product = contraction_of(statement)) ...
 //
 // Recognised by axes alone: a reduction over a product of two factors, each of which has parallel
 // axes of its own. Axes that both have are the batch.

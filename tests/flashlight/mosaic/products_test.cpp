@@ -246,5 +246,13 @@ TEST(MosaicProducts, are_recognised) {
   EXPECT_EQ(products(given("a", {5, 7}) * weight("b", {5, 7})), 0);
 }
 
+// A window that never meets the image: the sum has no terms.
+TEST(MosaicProducts, of_padding_alone) {
+  const Tensor x = given("x", {16, 8, 1, 1}), w = weight("w", {34, 8, 1, 1});
+  const Case one =
+      case_of("padding", {convolution(x, w, {.stride = {3, 3}, .padding = {1, 1}}).lazy()});
+  EXPECT_EQ(differences({one}), "");
+}
+
 }  // namespace
 }  // namespace flashlight::mosaic
