@@ -1,5 +1,7 @@
 #include "flashlight/capture.h"
 
+#include <ATen/Context.h>
+
 #include "composit/io/log.h"
 #include "composit/ir/error.h"
 #include "flashlight/capture_state.h"
@@ -25,6 +27,18 @@ std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
   for (const at::Tensor& tensor : tensors)
     result.push_back(tracer::copy_keeping_strides(tensor.detach()));
   return result;
+}
+
+at::Tensor default_generator_state() {
+  return at::globalContext().defaultGenerator(c10::kCPU).get_state();
+}
+
+bool draws(const tracer::Recording& recording) {
+  for (uint32_t id = 0; id < recording.records.size(); ++id)
+    if (const tracer::Record& record = recording.records[id];
+        record.effect && record.info != nullptr && record.info->may_draw)
+      return true;
+  return false;
 }
 
 // Where the program was when it left the scope: the last operator that gave a tensor or has an
@@ -114,29 +128,52 @@ std::vector<at::Tensor> evaluate_by(const composit::Backend& backend, const comp
 
 CaptureBase::CaptureBase(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-CaptureBase CaptureBase::capture(Program program, FlatValues arguments,
-                                 std::vector<NamedTensor> named, const TraceOptions& options) {
-  auto state = std::make_shared<State>();
-  state->example_arguments = copies(arguments.tensors);
-  ProgramRun run = run_recorded(program, arguments, named, options);
-  tracer::Published published = tracer::publish(*run.recording);
-  state->graph = published.graph;
-  state->grad = published.grad;
-  state->arguments = std::move(arguments.structure);
-  state->results = std::move(run.results.structure);
-  state->example_results = std::move(run.results.tensors);
+void CaptureBase::State::take(tracer::Published published) {
+  graph = published.graph;
+  grad = published.grad;
   for (tracer::RecordedInput& input : published.inputs) {
-    if (!input.tied.empty()) state->tied[input.name] = input.tied;
+    if (!input.tied.empty()) tied[input.name] = input.tied;
     const bool user = input.kind == InputKind::user_input;
-    state->inputs.push_back(
+    inputs.push_back(
         {std::move(input.name), user ? at::Tensor() : std::move(input.tensor), input.kind});
   }
   for (const tracer::RecordedGenerator& generator : published.generators)
     if (auto live = generator.live.lock())
-      state->generators.emplace(generator.role, at::Generator(std::move(live)));
-  state->remarks = std::move(published.remarks);
-  composit::log_debug(c10::str("captured ", state->graph.size(), " nodes, ", state->inputs.size(),
-                               " inputs, ", state->remarks.size(), " remarks"));
+      generators.emplace(generator.role, at::Generator(std::move(live)));
+  remarks = std::move(published.remarks);
+  composit::log_debug(c10::str("captured ", graph.size(), " nodes, ", inputs.size(), " inputs, ",
+                               remarks.size(), " remarks"));
+}
+
+CaptureBase CaptureBase::excerpt(tracer::Recording& recording, FlatValues results,
+                                 at::Tensor generator) {
+  auto state = std::make_shared<State>();
+  if (draws(recording)) state->example_generator = std::move(generator);
+  tracer::Published published = tracer::publish(recording);
+  state->arguments.kind = Structure::Kind::tuple;
+  for (tracer::RecordedInput& input : published.inputs) {
+    if (input.original.defined()) input.tensor = std::move(input.original);
+    if (input.kind != InputKind::user_input) continue;
+    state->arguments.children.emplace_back();
+    state->example_arguments.push_back(input.tensor);
+  }
+  state->take(std::move(published));
+  state->results = std::move(results.structure);
+  state->example_results = std::move(results.tensors);
+  return CaptureBase(std::move(state));
+}
+
+CaptureBase CaptureBase::capture(Program program, FlatValues arguments,
+                                 std::vector<NamedTensor> named, const TraceOptions& options) {
+  auto state = std::make_shared<State>();
+  state->example_arguments = copies(arguments.tensors);
+  at::Tensor generator = default_generator_state();
+  ProgramRun run = run_recorded(program, arguments, named, options);
+  if (draws(*run.recording)) state->example_generator = std::move(generator);
+  state->take(tracer::publish(*run.recording));
+  state->arguments = std::move(arguments.structure);
+  state->results = std::move(run.results.structure);
+  state->example_results = std::move(run.results.tensors);
   state->program = std::move(program);
   state->named = std::move(named);
   state->options = options;
@@ -152,6 +189,8 @@ const std::vector<at::Tensor>& CaptureBase::example_arguments() const {
 const std::vector<at::Tensor>& CaptureBase::example_results() const {
   return state_->example_results;
 }
+
+const at::Tensor& CaptureBase::example_generator() const { return state_->example_generator; }
 
 std::vector<at::Tensor> CaptureBase::bind(const std::vector<at::Tensor>& arguments) const {
   return state_->bind(arguments);

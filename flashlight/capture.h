@@ -61,6 +61,12 @@ class CaptureBase {
   static CaptureBase capture(Program program, FlatValues arguments, std::vector<NamedTensor> named,
                              const TraceOptions& options);
 
+  // Of an excerpt of a program that goes on (TraceOptions::excerpt): the inputs are those of the
+  // recording with the values they came with, the arguments what nobody knew by a name.
+  // `generator`: the state of the default generator when it began.
+  static CaptureBase excerpt(tracer::Recording& recording, FlatValues results,
+                             at::Tensor generator);
+
   const composit::Graph& graph() const;
   // How arguments and results are made of tensors.
   const Structure& argument_structure() const;
@@ -89,6 +95,8 @@ class CaptureBase {
   // The tensors the capture was made with, and what the program gave for them.
   const std::vector<at::Tensor>& example_arguments() const;
   const std::vector<at::Tensor>& example_results() const;
+  // The state of the default generator when the program began; undefined where it drew nothing.
+  const at::Tensor& example_generator() const;
 
   // The derivative of result `loss`, one number, by the inputs named (parameters and arguments; all
   // trainable parameters, if none is). UserError for an unknown name, an operation without a

@@ -82,6 +82,7 @@ at::Tensor from_hex(const std::string& text) {
 }
 
 constexpr const char* kGenerator = "generator ";
+constexpr const char* kExampleGenerator = "example generator";
 
 std::vector<composit::Array> to_arrays(const std::vector<at::Tensor>& tensors) {
   std::vector<composit::Array> arrays;
@@ -120,6 +121,8 @@ void CaptureBase::save(const std::filesystem::path& folder) const {
   saved.properties["grad"] = state_->grad ? "true" : "false";
   for (const auto& [role, generator] : state_->generators)
     if (role != "default") saved.properties[kGenerator + role] = to_hex(generator.get_state());
+  if (state_->example_generator.defined())
+    saved.properties[kExampleGenerator] = to_hex(state_->example_generator);
   saved.example_inputs = to_arrays(state_->example_arguments);
   saved.example_outputs = to_arrays(state_->example_results);
   composit::save(saved, folder);
@@ -146,6 +149,8 @@ CaptureBase CaptureBase::load(const std::filesystem::path& folder) {
     }
     state->inputs.push_back({name, tensor, kind});
   }
+  if (const auto found = saved.properties.find(kExampleGenerator); found != saved.properties.end())
+    state->example_generator = from_hex(found->second);
   for (const auto& [name, value] : saved.properties) {
     if (name.rfind(kGenerator, 0) != 0) continue;
     at::Generator generator = at::globalContext().defaultGenerator(c10::kCPU).clone();

@@ -15,6 +15,7 @@ struct CaptureBase::State {
   bool grad = false;  // grad mode of nodes that do not say otherwise
   Structure arguments, results;
   std::vector<at::Tensor> example_arguments, example_results;
+  at::Tensor example_generator;
   std::vector<NamedTensor> inputs;  // one per graph input; tensors of user inputs are undefined
   std::map<std::string, std::vector<std::string>> tied;  // further names of a parameter
   std::map<std::string, at::Generator> generators;
@@ -25,6 +26,8 @@ struct CaptureBase::State {
   std::vector<NamedTensor> named;
   TraceOptions options;
 
+  // Graph, inputs, generators and remarks of what was recorded.
+  void take(tracer::Published published);
   const tracer::Plan& plan() const;
   // The tensors of graph.inputs() for these arguments.
   std::vector<at::Tensor> bind(const std::vector<at::Tensor>& arguments) const;

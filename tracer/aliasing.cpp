@@ -124,6 +124,11 @@ bool Aliasing::made_inside(const at::Tensor& tensor) const {
   return place.state != nullptr && !place.state->outside;
 }
 
+bool Aliasing::is_untouched(const at::Tensor& tensor) const {
+  const Place place = find(tensor);
+  return place.state != nullptr && place.state->outside && place.state->version == 0;
+}
+
 GeometryId Aliasing::geometry(const at::Tensor& tensor) {
   return recording_.geometries.intern(tensor, tensor.has_storage() ? find(tensor).shift : 0);
 }

@@ -20,8 +20,8 @@ std::string demangle(const char* symbol) {
 }
 
 bool is_library(std::string_view object) {
-  for (const char* part :
-       {"libtorch", "libc10", "libc.so", "libstdc++", "libgomp", "libpthread", "libpython"})
+  for (const char* part : {"libtorch", "libc10", "libc.so", "libstdc++", "libgomp", "libpthread",
+                           "libpython", "libflashlight_"})
     if (object.find(part) != std::string_view::npos) return true;
   return false;
 }

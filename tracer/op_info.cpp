@@ -288,7 +288,8 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   }
   for (const c10::Argument& result : schema->returns()) returns_written.push_back(written(result));
   inplace_view = op.hasTag(at::Tag::inplace_view);
-  metadata = inplace_view || metadata_ops().count(base) > 0;
+  // Marks for a profiler compute nothing.
+  metadata = inplace_view || metadata_ops().count(base) > 0 || name.domain() == "profiler";
   const bool on_host = reads_on_host().count(name.str()) > 0;
   composite = !metadata && !on_host && runs_composite(op);
   value_query = !metadata && !composite && answers_host(*schema);

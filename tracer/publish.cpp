@@ -417,7 +417,8 @@ Published publish(Recording& recording) {
     roots.push_back(recording.inputs[mutation.input].value);
   }
   for (const RecordedInput& input : recording.inputs)
-    if (input.kind == composit::InputKind::user_input) roots.push_back(input.value);
+    if (input.kind == composit::InputKind::user_input && !input.discovered)
+      roots.push_back(input.value);
   Publisher publisher(recording, roots, true);
 
   Published published;

@@ -31,6 +31,8 @@ struct RecorderOptions {
   // The line of a host language that runs now, "model.py:12 in forward"; empty where it knows none.
   // Asked on the recorder's thread, with no lock held.
   std::function<std::string()> host_line = nullptr;
+  bool excerpt = false;                                        // see TraceOptions
+  std::function<void(const std::string&)> on_error = nullptr;  // see TraceOptions
 };
 
 // Tensors of one argument in order, absent ones as undefined tensors.
@@ -69,6 +71,10 @@ class Recorder {
   void enter_module(const std::string& path);
   void leave_module();
 
+  // Errors are told to `on_error`, by `abandon`: nothing more is recorded then.
+  bool tolerant() const { return options_.on_error != nullptr; }
+  void abandon(const std::string& why);
+
   Pending before(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments);
   void after(Pending& pending, c10::ArrayRef<c10::IValue> results);
   void failed(Pending& pending);  // the call threw
@@ -78,6 +84,9 @@ class Recorder {
   std::unique_ptr<Recording> finish(const std::vector<at::Tensor>& outputs);
   bool finished() const { return recording_ == nullptr; }
 
+  // Is it in memory that an operator or a name has brought in; was that made by an operator?
+  bool knows(const at::Tensor& tensor) const { return aliasing_.knows(tensor); }
+  bool made_inside(const at::Tensor& tensor) const { return aliasing_.made_inside(tensor); }
   // The value a tensor holds now, as a graph.
   composit::LazyTensor lazy(const at::Tensor& tensor);
   const Recording& recording() const { return *recording_; }
@@ -129,6 +138,10 @@ class Recorder {
   ValueId add_source(RecordKind kind, uint32_t index, const at::Tensor& tensor);
   void note_shared_memory(uint32_t index, ValueId first);
   void promote_written_constants();
+  RecordedInput& promote(Record& constant, std::string name, composit::InputKind kind);
+  void promote_constants();
+  void keep_original(const at::Tensor& written);
+  void note_originals();
   void note_gradients();
   void expect_own_memory(uint32_t index) const;
   void expect_same_type(const RecordedInput& input, ValueId now) const;
@@ -147,6 +160,10 @@ class Recorder {
   std::map<std::string, c10::IValue> strings_;
   std::vector<uint32_t> modules_;  // entered now: into Recording::modules
   std::unordered_map<std::string, uint32_t> known_modules_, known_lines_;
+  // Of an excerpt: inputs and constants as they came in, sharing memory, and copies of the memory
+  // that was written since.
+  std::unordered_map<ValueId, at::Tensor> came_in_;
+  std::unordered_map<const c10::StorageImpl*, at::Tensor> originals_;
   int unnamed_parameters_ = 0;
   int unnamed_buffers_ = 0;
   Observer observer_;

@@ -1,7 +1,12 @@
 // The end of a scope: what the outputs hold, which inputs were written.
+#include <ATen/EmptyTensor.h>
+
+#include <cstring>
+
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "tracer/convert.h"
+#include "tracer/memory_view.h"
 #include "tracer/recorder.h"
 
 namespace flashlight::tracer {
@@ -14,6 +19,10 @@ std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outpu
   current_place_ = {};
   for (const at::Tensor& output : outputs) recording_->outputs.push_back(read(output));
   promote_written_constants();
+  if (options_.excerpt) {
+    promote_constants();
+    note_originals();
+  }
   note_gradients();
   for (const RecordedGenerator& generator : recording_->generators)
     if (generator.first_state != kNone && generator.live.use_count() > 0)
@@ -87,13 +96,69 @@ void Recorder::promote_written_constants() {
     const ValueId shares = constant.shares;
     if (constant.number) continue;
     if (!aliasing_.was_changed(tensor, record.values)) continue;
-    record.kind = RecordKind::input;
-    record.index = static_cast<uint32_t>(recording_->inputs.size());
-    const std::string name = "buffer_" + std::to_string(unnamed_buffers_++);
-    recording_->inputs.push_back(
-        {name, composit::InputKind::buffer, tensor, record.values, false, {}});
+    promote(record, "buffer_" + std::to_string(unnamed_buffers_++), composit::InputKind::buffer);
     note_shared_memory(record.index, shares);
   }
+}
+
+RecordedInput& Recorder::promote(Record& record, std::string name, composit::InputKind kind) {
+  const RecordedConstant& constant = recording_->constants[record.index];
+  record.kind = RecordKind::input;
+  record.index = static_cast<uint32_t>(recording_->inputs.size());
+  RecordedInput& input = recording_->inputs.emplace_back();
+  input.name = std::move(name);
+  input.kind = kind;
+  input.tensor = constant.tensor;
+  input.value = record.values;
+  return input;
+}
+
+// ---- excerpts -----------------------------------------------------------------------------------
+
+void Recorder::promote_constants() {
+  int unnamed = 0;
+  for (RecordId id = 0; id < recording_->records.size(); ++id) {
+    Record& record = recording_->records[id];
+    if (record.kind != RecordKind::constant) continue;
+    const RecordedConstant constant = recording_->constants[record.index];
+    if (constant.number || came_in_.count(record.values) == 0) continue;
+    promote(record, "input_" + std::to_string(unnamed++), composit::InputKind::user_input)
+        .discovered = true;
+    note_shared_memory(record.index, constant.shares);
+  }
+}
+
+// Before the first write into memory from outside.
+void Recorder::keep_original(const at::Tensor& written) {
+  if (!written.has_storage() || !aliasing_.is_untouched(written)) return;
+  const at::Tensor bytes = all_bytes(written);
+  at::Tensor copy = at::detail::empty_cpu({bytes.numel()}, at::kByte);  // asks no dispatcher
+  std::memcpy(copy.mutable_data_ptr(), bytes.const_data_ptr(), static_cast<size_t>(bytes.numel()));
+  originals_.emplace(written.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl(), copy);
+}
+
+void Recorder::note_originals() {
+  for (RecordedInput& input : recording_->inputs) {
+    const auto came = came_in_.find(input.value);
+    if (came == came_in_.end()) continue;
+    const at::Tensor& tensor = input.original = came->second;
+    const auto copied = originals_.find(tensor.storage().unsafeGetStorageImpl());
+    if (copied == originals_.end()) continue;
+    const int64_t begin = address_of(tensor) - address_of(all_bytes(tensor));
+    input.original = view_memory(copied->second, tensor.scalar_type(), tensor.sizes(),
+                                 tensor.strides(), begin / static_cast<int64_t>(tensor.itemsize()),
+                                 tensor.is_conj(), tensor.is_neg());
+  }
+}
+
+// What was recorded so far has lost its meaning.
+void Recorder::abandon(const std::string& why) {
+  {
+    std::lock_guard lock(mutex_);
+    if (finished()) return;
+    recording_.reset();
+  }
+  options_.on_error(why);
 }
 
 }  // namespace flashlight::tracer

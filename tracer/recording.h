@@ -108,6 +108,9 @@ struct RecordedInput {
   std::vector<std::string> tied;  // further names of the same tensor
   uint32_t shares = kNone;        // an input before it that lies in the same storage
   int64_t shift = 0;  // bytes from the first element of that one to the first of this one
+  // Of an excerpt: nobody named it, and it is an input only where the graph reads it.
+  bool discovered = false;
+  at::Tensor original = {};  // of an excerpt: what it held when it came in
 };
 
 struct RecordedConstant {

@@ -8,6 +8,7 @@
 
 #include "composit/ir/error.h"
 #include "tracer/dispatch_key.h"
+#include "tracer/operator_watch.h"
 #include "tracer/storage_lock.h"
 
 namespace flashlight {
@@ -40,6 +41,21 @@ struct OnlyCopies {
   const bool before;
 };
 
+// What a recorder that fails does to the program is its own choice (TraceOptions::on_error).
+template <class Call>
+void ask(Recorder& recorder, Call call) {
+  if (!recorder.tolerant()) return call();
+  try {
+    call();
+  } catch (const c10::Error& error) {
+    recorder.abandon(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    recorder.abandon(error.what());
+  }
+}
+
+thread_local tracer::OperatorWatch* watch_here = nullptr;
+
 // Calls the kernels below the tracer. What they call in turn is recorded for composite operators
 // alone.
 void call_below(const tracer::OpInfo& info, c10::DispatchKeySet keys, torch::jit::Stack* stack,
@@ -65,7 +81,8 @@ void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   {
     const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
     for (const auto& recorder : scopes.recorders)
-      pending.push_back(recorder->before(info, arguments));
+      ask(*recorder,
+          [&, &started = pending.emplace_back()] { started = recorder->before(info, arguments); });
   }
   if (info.composite) open.reset();  // its kernel is to call operators, like the program
   const size_t below = stack->size() - info.number_of_arguments();
@@ -75,13 +92,15 @@ void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
     call_below(info, keys, stack, autograd_copies);
   } catch (...) {
     const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
-    for (size_t i = 0; i < pending.size(); ++i) scopes.recorders[i]->failed(pending[i]);
+    for (size_t i = 0; i < pending.size(); ++i)
+      ask(*scopes.recorders[i], [&] { scopes.recorders[i]->failed(pending[i]); });
     if (strict) tracer::blame_kernel(info);
     throw;
   }
   const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
   const auto results = torch::jit::last(*stack, stack->size() - below);
-  for (size_t i = 0; i < pending.size(); ++i) scopes.recorders[i]->after(pending[i], results);
+  for (size_t i = 0; i < pending.size(); ++i)
+    ask(*scopes.recorders[i], [&] { scopes.recorders[i]->after(pending[i], results); });
   if (!strict) return;
   if (!open) open.emplace(scopes.locks, info, c10::ArrayRef<c10::IValue>());
   open->add_results(results);
@@ -89,14 +108,21 @@ void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
 
 void record_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                      torch::jit::Stack* stack) {
-  const ScopeInfo* scopes = scopes_here();
   if (only_copies && !tracer::op_info(op).clone) {
     const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
     return op.redispatchBoxed(keys & kBelowTraceKey, stack);
   }
   // Autocast calls the operator again on casted arguments, without its own key: that call is
   // recorded.
-  if (scopes == nullptr || keys.has_any(c10::autocast_dispatch_keyset))
+  if (keys.has_any(c10::autocast_dispatch_keyset))
+    return op.redispatchBoxed(keys & kBelowTraceKey, stack);
+  if (watch_here != nullptr) {
+    const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
+    const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+    watch_here->before(tracer::op_info(op).of_call(arguments), arguments);
+  }
+  const ScopeInfo* scopes = scopes_here();
+  if (scopes == nullptr)
     op.redispatchBoxed(keys & kBelowTraceKey, stack);
   else
     call_recorded(op, keys, stack, *scopes);
@@ -131,6 +157,16 @@ std::shared_ptr<ScopeInfo> with_outer_scopes(const std::shared_ptr<Recorder>& re
   return info;
 }
 
+tracer::RecorderOptions recorder_options(const TraceOptions& options) {
+  tracer::RecorderOptions recorder;
+  recorder.chains = options.chains;
+  recorder.source_lines = options.source_lines;
+  recorder.excerpt = options.excerpt;
+  recorder.on_error = options.on_error;
+  recorder.host_line = options.host_line;
+  return recorder;
+}
+
 // For what the tracer reads itself; nothing where no scope is strict.
 template <class... Which>
 std::optional<tracer::OpenStorages> open_storages(const Which&... which) {
@@ -140,6 +176,16 @@ std::optional<tracer::OpenStorages> open_storages(const Which&... which) {
 }
 
 }  // namespace
+
+namespace tracer {
+
+WatchOperators::WatchOperators(OperatorWatch& watch) : key_((register_fallback(), kTraceKey)) {
+  watch_here = &watch;
+}
+
+WatchOperators::~WatchOperators() { watch_here = nullptr; }
+
+}  // namespace tracer
 
 struct TraceScope::Guards {
   Guards(const std::shared_ptr<Recorder>& recorder,
@@ -159,8 +205,7 @@ TraceScope::TraceScope(const TraceOptions& options) {
   at::autocast::clear_cache();
   auto watch = std::make_shared<tracer::AllocationWatch>(
       c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE));
-  recorder_ = std::make_shared<Recorder>(
-      tracer::RecorderOptions{options.chains, options.source_lines, options.host_line}, watch);
+  recorder_ = std::make_shared<Recorder>(recorder_options(options), watch);
   if (options.strict) lock_ = std::make_shared<tracer::StorageLock>();
   guards_ = std::make_unique<Guards>(recorder_, lock_, watch);
 }

@@ -31,6 +31,11 @@ struct TraceOptions {
   bool strict = false;
   // See tracer::RecorderOptions.
   std::function<std::string()> host_line = nullptr;
+  // The scope is a piece cut out of a program that goes on: tensors from outside are inputs instead
+  // of constants, and inputs keep the values they came with (RecordedInput::original).
+  bool excerpt = false;
+  // Told what went wrong in recording, instead of the program; nothing is recorded from then on.
+  std::function<void(const std::string&)> on_error = nullptr;
 };
 
 class TraceScope {

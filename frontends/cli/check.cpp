@@ -1,3 +1,5 @@
+#include <ATen/Context.h>
+
 #include <ostream>
 
 #include "flashlight/capture.h"
@@ -15,6 +17,9 @@ int check_grad(const std::string& folder, size_t loss, std::ostream& out) {
 
 int check(const std::string& folder, std::ostream& out) {
   const auto captured = flashlight::CaptureBase::load(folder);
+  at::Generator generator = at::globalContext().defaultGenerator(c10::kCPU);
+  if (captured.example_generator().defined())  // its draws are those of the example
+    generator.set_state(captured.example_generator());
   const auto results = captured.replay(captured.example_arguments());
   const auto& expected = captured.example_results();
   bool equal = results.size() == expected.size();

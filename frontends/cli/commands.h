@@ -74,6 +74,19 @@ int check(const std::string& folder, std::ostream& out);
 // Gradients by all parameters against autograd's.
 int check_grad(const std::string& folder, size_t loss, std::ostream& out);
 
+struct CaptureArguments {
+  std::vector<std::string> command;  // the program and its arguments
+  std::string folder = "captured";   // must be empty, or not be there
+  std::string cut = "automatic";     // or forward, optimizer, run (frontends/preload/settings.h)
+  std::optional<int64_t> step;       // only this one
+  int64_t steps = 10;                // at most; 0: all
+  bool lines = true;
+};
+// Runs the command and captures what LibTorch does in it, a folder per step; tells `log` which.
+// The command's exit code; where a signal killed it, that kills this process, too. UserError before
+// it has begun, and in a build without LibTorch.
+int capture(const CaptureArguments& arguments, std::ostream& log);
+
 // UserError for a name of none.
 void check_backend(const std::string& command, const std::string& backend);
 

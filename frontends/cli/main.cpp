@@ -1,8 +1,11 @@
 // The command line: `flashlight show|list|diff|check|emit|run|plan|compile FOLDER`,
-// `flashlight import FILE`, `flashlight ops|passes|env`. See `flashlight --help`.
+// `flashlight import FILE`, `flashlight capture -- COMMAND…`, `flashlight ops|passes|env`. See
+// `flashlight --help`.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <string>
+#include <string_view>
 
 #include "composit/ir/error.h"
 #include "flashlight/version.h"
@@ -95,6 +98,33 @@ CLI::App* add_import(CLI::App& app, cli::ImportArguments& arguments) {
   return command;
 }
 
+CLI::App* add_capture(CLI::App& app, cli::CaptureArguments& arguments) {
+  CLI::App* command = app.add_subcommand(
+      "capture", "run a program that nobody touched, and capture what LibTorch does in it");
+  command->add_option("-o,--output", arguments.folder,
+                      "the folder to write, new or empty; 'captured' if left out");
+  command->add_option("--step", arguments.step, "capture this step alone, counted from 0")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--steps", arguments.steps, "capture so many at most, 10 if left out; 0: all")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--cut", arguments.cut,
+                      "what a step is: forward, a call of a model; optimizer, between its steps;\n"
+                      "run, everything; automatic: optimizer where the first step needs gradients");
+  command->add_flag("!--no-lines", arguments.lines, "without the program's source lines: faster");
+  return command;
+}
+
+// What is behind `--` belongs to the command, as it stands.
+std::vector<std::string> take_command(int& argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "capture") return {};
+  const auto mark =
+      std::find_if(argv, argv + argc, [](const char* a) { return std::string_view(a) == "--"; });
+  if (mark == argv + argc) return {};
+  std::vector<std::string> command(mark + 1, argv + argc);
+  argc = static_cast<int>(mark - argv);
+  return command;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -102,6 +132,9 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   Arguments arguments;
+  cli::CaptureArguments capture_arguments;
+  capture_arguments.command = take_command(argc, argv);
+  CLI::App* capture = add_capture(app, capture_arguments);
   CLI::App* show = add_command(app, "show", "print the graph", arguments);
   show->add_option("--svg", arguments.svg, "draw it into this file instead");
   show->add_option("--passes", arguments.passes,
@@ -135,6 +168,7 @@ int main(int argc, char** argv) {
   CLI::App* env = app.add_subcommand("env", "environment variables that show what goes on inside");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (*capture) return cli::capture(capture_arguments, std::cerr);
     if (*show) return cli::show(arguments.folder, arguments.passes, arguments.svg, std::cout);
     if (*list) return cli::list(arguments.folder, arguments.weights, std::cout);
     if (*diff) return cli::diff(arguments.folder, arguments.other, std::cout);

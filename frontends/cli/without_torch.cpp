@@ -15,4 +15,8 @@ int import(const ImportArguments&, std::ostream&) {
   refuse("[import] reads TorchScript with LibTorch");
 }
 
+int capture(const CaptureArguments&, std::ostream&) {
+  refuse("[capture] captures what LibTorch does");
+}
+
 }  // namespace cli

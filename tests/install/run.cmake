@@ -10,6 +10,9 @@ file(REMOVE_RECURSE ${WORK_DIR})
 run(${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${WORK_DIR}/installed)
 file(RENAME ${WORK_DIR}/installed ${WORK_DIR}/prefix)
 run(${WORK_DIR}/prefix/bin/flashlight --version)
+if(Torch_DIR) # It finds the libraries that it preloads.
+  run(${WORK_DIR}/prefix/bin/flashlight capture -o ${WORK_DIR}/captured -- ${CMAKE_COMMAND} -E true)
+endif()
 
 set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${LAUNCHER}") # a list, hence not an argument
 list(TRANSFORM SANITIZE PREPEND -fsanitize= OUTPUT_VARIABLE flags)
