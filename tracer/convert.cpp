@@ -1,6 +1,7 @@
 #include "tracer/convert.h"
 
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
 
 #include "composit/ir/error.h"
 #include "tracer/geometry.h"
@@ -112,6 +113,8 @@ composit::Array to_array(const at::Tensor& tensor) {
   if (!tensor.has_storage() || tensor.layout() != c10::Layout::Strided || !tensor.device().is_cpu())
     throw composit::UserError("[array] expected a strided tensor on the CPU, received " +
                               tensor.toString());
+  // Autograd's zeros have no memory.
+  if (tensor._is_zerotensor()) return to_array(at::zeros(tensor.sizes(), tensor.options()));
   auto owner = std::make_shared<at::Tensor>(tensor);
   const void* data = tensor.const_data_ptr();
   return composit::Array(type_of(tensor), std::move(owner), data);

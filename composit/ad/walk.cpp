@@ -110,7 +110,13 @@ class Walk {
   }
   static void insert_outputs(HashSet& set, const NodePtr& node) {
     for (uint32_t i = 0; i < node->outputs().size(); ++i)
-      if (is_differentiable(node->outputs()[i].dtype)) set.insert(LazyTensor{node, i}.hash(), {});
+      if (is_differentiable(node->outputs()[i].dtype) || is_memory(*node))
+        set.insert(LazyTensor{node, i}.hash(), {});
+  }
+  // Bytes of numbers: who reads them has no derivative, and shall not be taken for constant.
+  static bool is_memory(const Node& node) {
+    static const std::string kStorage = "composit::storage";
+    return node.op().str().compare(0, kStorage.size(), kStorage) == 0;
   }
   [[noreturn]] static void refuse(const Node& node, const Attribute& custom) {
     throw UserError("[grad] the gradient goes through '" + custom.as<std::string>() +

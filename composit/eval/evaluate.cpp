@@ -1,5 +1,6 @@
 #include "composit/eval/evaluate.h"
 
+#include "composit/eval/guards.h"
 #include "composit/eval/loops.h"
 #include "composit/ir/print.h"
 #include "composit/ops/operations.h"
@@ -91,6 +92,10 @@ class Interpreter {
     if (node.op() == ops::kConstant) return {node.attribute("value").as<Array>()};
     Arrays operands;
     for (const LazyTensor& operand : node.operands()) operands.push_back(value(operand));
+    if (is_guard(node)) {
+      check_guard(node, operands);
+      return {};
+    }
     const Operation* operation = find_operation(node.op());
     if (operation != nullptr) {
       const Call call = call_of(node, operation->schema);
@@ -134,7 +139,7 @@ class Reference : public Backend {
   // Adds what is neither defined nor has a body; of what has regions as arguments, in those.
   static void find_missing(const Graph& graph, std::string& missing) {
     for (const NodePtr& node : graph.nodes()) {
-      const bool defined = is_input(*node) || node->op() == ops::kConstant ||
+      const bool defined = is_input(*node) || node->op() == ops::kConstant || is_guard(*node) ||
                            node->find_run("body") != nullptr ||
                            find_operation(node->op()) != nullptr;
       if (!defined && missing.find("'" + node->op().str() + "'") == std::string::npos)
@@ -147,11 +152,19 @@ class Reference : public Backend {
     std::string missing;
     find_missing(graph, missing);
     if (!missing.empty()) throw UserError("[evaluate] composit has no definition of " + missing);
-    // One that has a definition is a guard: its sizes depend on values, and were pinned.
-    for (const NodePtr& node : graph.effects())
-      if (find_operation(node->op()) == nullptr)
+    expect_guards(graph);
+  }
+  // Of the effects, the parts of composites included.
+  static void expect_guards(const Graph& graph) {
+    for (const NodePtr& node : graph.effects()) {
+      // Sizes of one that has a definition depend on values, and were pinned.
+      if (is_guard(*node) || find_operation(node->op()) != nullptr) continue;
+      const Attribute* body = node->find_run("body");
+      if (body == nullptr)
         throw UserError("[evaluate] the graph has effects, '" + node->op().str() +
                         "' the first of them; the reference computes values only");
+      expect_guards(*body->as<Region>());
+    }
   }
 };
 

@@ -33,7 +33,7 @@ class Values {
 
 // Interprets the definitions of operations; slow, and the measure of every other backend. A node
 // without a definition is evaluated by its region, if it has one. Random draws and other effects
-// are refused; a guard on sizes that depend on values is checked.
+// are refused; guards on values and on sizes that depend on values are checked.
 const Backend& reference();
 
 // Inputs that `inputs` leaves out have the value they hold (`held_input`). UserError naming an

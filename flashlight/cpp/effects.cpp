@@ -26,7 +26,8 @@ using composit::Type;
 
 using Operands = std::vector<LazyTensor>;
 
-const Symbol kNumber("aten::_local_scalar_dense"), kEqual("aten::equal"), kNonzero("aten::nonzero"),
+const Symbol kNumber("aten::_local_scalar_dense"), kEqual("aten::equal"),
+    kAllClose("aten::allclose"), kErrors("aten::_linalg_check_errors"), kNonzero("aten::nonzero"),
     kMaskedSelect("aten::masked_select"), kNativeDropout("aten::native_dropout"),
     kMetadata("aten::_assert_tensor_metadata"), kMultinomial("aten::multinomial"),
     kNormalAround("aten::normal.Tensor_float"), kNormalOfDeviation("aten::normal.float_Tensor"),
@@ -58,7 +59,8 @@ class Opener {
     NodeSpec spec = composit::copy_of(node, operands);
     spec.place = place;
     const NodePtr now = std::move(spec).make_node();
-    if (node.op() == kEqual) return equal(*now);
+    if (node.op() == kEqual || node.op() == kAllClose) return all(*now);
+    if (node.op() == kErrors) return no_errors(*now);
     if (node.op() == kNonzero) return nonzero(*now);
     if (node.op() == kMaskedSelect) return masked_select(*now);
     if (node.op() == kNativeDropout) return dropout(*now);
@@ -143,14 +145,31 @@ class Opener {
     return composit::in_place_of(*whole, Graph(std::move(parts)));
   }
 
-  Operands equal(const Node& node) {
+  // Whether all elements are equal, or close.
+  Operands all(const Node& node) {
     const auto& operands = node.operands();
     const auto& list = node.find_run("expected")->as<composit::List>().items;
-    if (operands[0].sizes() != operands[1].sizes()) return {};
-    const Operands all = computed(node, node.operands(), [](const Tensors& x) {
-      return Tensors{composit::apply_one("aten::all", {composit::eq(x[0], x[1])})};
+    if (node.op() == kEqual && operands[0].sizes() != operands[1].sizes()) return {};
+    const Operands all = computed(node, node.operands(), [&](const Tensors& x) {
+      const Tensor one_by_one =
+          node.op() == kEqual
+              ? composit::eq(x[0], x[1])
+              : composit::apply_one(
+                    "aten::isclose",
+                    {x[0], x[1], node.attribute("rtol").as<double>(),
+                     node.attribute("atol").as<double>(), node.attribute("equal_nan").as<bool>()});
+      return Tensors{composit::apply_one("aten::all", {one_by_one})};
     });
     guard(node, all[0], list.at(0).as<Scalar>().value);
+    return {};
+  }
+
+  // Of a factorisation: a number per matrix, which is 0 where there are factors.
+  Operands no_errors(const Node& node) {
+    const Operands count = computed(node, node.operands(), [](const Tensors& info) {
+      return Tensors{composit::sum(composit::ne(info[0], 0))};
+    });
+    guard(node, count[0], int64_t{0});
     return {};
   }
 

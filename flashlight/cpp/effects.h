@@ -2,11 +2,12 @@
 //
 //   graph = with_open_effects(graph);
 //
-// Composites with draws or guards in them become their parts. `aten::equal`, and operations whose
-// sizes depend on values, become what they compute for the sizes that were captured, and guards of
-// one number each: `aten::_local_scalar_dense` with the number that is expected, annotated with the
-// operation that the guard is for (`guard`). Draws into memory in another order than row-major, as
-// of dropout behind a transpose, become draws in that order.
+// Composites with draws or guards in them become their parts. `aten::equal`, `aten::allclose`, the
+// errors of factorisations, and operations whose sizes depend on values, become what they compute
+// for the sizes that were captured, and guards of one number each: `aten::_local_scalar_dense` with
+// the number that is expected, annotated with the operation that the guard is for (`guard`). Draws
+// into memory in another order than row-major, as of dropout behind a transpose, become draws in
+// that order.
 #pragma once
 
 #include "composit/ir/graph.h"

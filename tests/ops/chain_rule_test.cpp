@@ -171,6 +171,16 @@ TEST(ChainRule, says_what_is_wrong) {
   EXPECT_THAT(message([&] { grad(unknown, {x}); }), HasSubstr("no vjp rule for mine::secret"));
 }
 
+// Not a constant, although bytes carry no gradients.
+TEST(ChainRule, what_reads_the_bytes_of_a_tensor_has_no_derivative) {
+  const LazyTensor x = vector("x", 2);
+  const LazyTensor bytes =
+      NodeSpec("composit::storage").tensor(x).output(tensor_type(DType::uint8, {16})).make();
+  const Tensor read = NodeSpec("composit::storage_view").tensor(bytes).output(x.type()).make();
+  EXPECT_THAT(message([&] { grad(sum(read), {x}); }),
+              HasSubstr("no vjp rule for composit::storage_view"));
+}
+
 // An index that is a value has no operation on tensors: the derivative stays a loop form.
 TEST(ChainRule, of_a_loop_form_whose_values_depend_on_the_index) {
   const Tensor x = input("x", tensor_type(DType::float64, {3}));

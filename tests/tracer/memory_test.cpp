@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tracer/capture_helpers.h"
+#include "tracer/convert.h"
 
 namespace flashlight::testing {
 namespace {
@@ -88,6 +89,13 @@ TEST(Memory, bits_read_as_another_type) {
         return {x, bits};
       },
       {values({3, 4}) - 5});
+}
+
+// Of a gradient that is zero everywhere.
+TEST(Memory, zeros_without_memory) {
+  const at::Tensor zeros = at::_efficientzerotensor({2, 3}, at::kFloat);
+  ASSERT_TRUE(zeros._is_zerotensor());
+  EXPECT_TRUE(at::equal(tracer::to_tensor(tracer::to_array(zeros)), at::zeros({2, 3})));
 }
 
 TEST(Memory, resize_and_set_data) {

@@ -224,9 +224,25 @@ void add_backward(OperationTable& rows) {
                   "i64[4]<5 i64[1]<1 i64[4]<1 0 2"});
 }
 
+// Rows that `indices` name, shortened to a p-norm of `most`.
+Tensor with_norms_up_to(const Tensor& weight, const Tensor& indices, double most, double p) {
+  const Tensor norm =
+      apply_one("aten::linalg_vector_norm", {weight, Scalar(p), Ints{1}, /*keepdim=*/true});
+  const Tensor named =
+      apply_one("aten::isin.Tensor_Tensor", {arange(weight.size(0)), reshape(indices, {-1})});
+  const Tensor too_long = logical_and(unsqueeze(named, 1), norm > most);
+  return where(too_long, weight * (Number(most) / (norm + 1e-7)), weight);
+}
+
 }  // namespace
 
 void add_embedding_bag_rows(OperationTable& rows) {
+  rows.add(
+      {.schema = "aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float "
+                 "norm_type) -> Tensor",
+       .decompose = [](Tensor weight, Tensor indices, double most,
+                       double p) { return Tensors{with_norms_up_to(weight, indices, most, p)}; },
+       .samples = "f32[4,3]=2..5 i64[3]=[0,2,2] 1.0 2.0 | f64[3,2] i64[2,2]<3 0.5 1.0"});
   add_forward(rows);
   add_backward(rows);
 }

@@ -195,16 +195,29 @@ Tensors solution(const Tensor& a, Tensor b, bool left) {
 
 // ---- rows ---------------------------------------------------------------------------------------
 
-// Of square matrices; A = P L U.
+// A = P L U, of which a square part [L1; L2] [U1 U2] is inverted: with M = L1^-1 dA1 U1^-1, dL1 is
+// L1 times its part below the diagonal, and dU1 the other part times U1.
 Gradients lu_factor_back(const Vjp& v, const Tensor& a) {
-  if (a.size(-1) != a.size(-2))
-    throw UserError("the derivative of factors of matrices that are not square is not there yet");
-  const Tensor &g = v.cotangents[0], &lu = v.results[0];
-  const Tensors plu = unpacked(lu, v.results[1]);
-  const Tensor inner = triangle(matmul(adjoint(plu[1]), triangle(g, false, -1)), false, -1) +
-                       triangle(matmul(triangle(g, true), adjoint(plu[2])), true);
-  const Tensor left = solve_triangular(adjoint(plu[1]), inner, true, true, true);
-  return {matmul(plu[0], solve_triangular(adjoint(plu[2]), left, false, false))};
+  const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
+  const Tensor& g = v.cotangents[0];
+  const Tensors plu = unpacked(v.results[0], v.results[1]);
+  const Tensor gl = triangle(slice(g, -1, 0, k), false, -1),
+               gu = triangle(slice(g, -2, 0, k), true);
+  const Tensor l1 = slice(plu[1], -2, 0, k), u1 = slice(plu[2], -1, 0, k);
+  Tensor lower = matmul(adjoint(l1), slice(gl, -2, 0, k)),
+         upper = matmul(slice(gu, -1, 0, k), adjoint(u1));
+  if (n > k) lower = lower - matmul(slice(gu, -1, k, n), adjoint(slice(plu[2], -1, k, n)));
+  if (m > k) upper = upper - matmul(adjoint(slice(plu[1], -2, k, m)), slice(gl, -2, k, m));
+  const auto from_left = [&](const Tensor& x) {
+    return solve_triangular(adjoint(l1), x, true, true, true);
+  };
+  const auto from_right = [&](const Tensor& x) {
+    return solve_triangular(adjoint(u1), x, false, false);
+  };
+  Tensor whole = from_left(from_right(triangle(lower, false, -1) + triangle(upper, true)));
+  if (n > k) whole = cat({whole, from_left(slice(gu, -1, k, n))}, -1);
+  if (m > k) whole = cat({whole, from_right(slice(gl, -2, k, m))}, -2);
+  return {matmul(plu[0], whole)};
 }
 
 Gradients cholesky_back(const Vjp& v, const Tensor&, bool upper) {
@@ -226,7 +239,7 @@ void add_factors(OperationTable& rows) {
                 },
             .native = [](Array a, bool pivot) { return lu_factors(a, pivot); },
             .vjp = [](Vjp v, Tensor a) { return lu_factor_back(v, a); },
-            .samples = "f32[3,3] | f32[2,3,3] | c64[2,2]",
+            .samples = "f32[3,3] | f32[2,3,3] | c64[2,2] | f32[4,2] | f32[2,2,4]",
             .bad = "f32[3]: expected matrices | i64[2,2]: floating point"});
   rows.add({.schema = "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool "
                       "check_errors=False) -> (Tensor L, Tensor info)",

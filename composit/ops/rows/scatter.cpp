@@ -333,22 +333,6 @@ void add_taking(OperationTable& rows) {
             .bad = "f32[2] i64[2] f32[2]: a mask of bool"});
 }
 
-// Sizes of these depend on values.
-void add_refused(OperationTable& rows) {
-  constexpr const char* kMessage =
-      "gives sizes that depend on values, which composit does not have; use where or masked_fill";
-  rows.add({.schema = "aten::masked_select(Tensor self, Tensor mask) -> Tensor",
-            .decompose = [](Tensor, Tensor) -> Tensors { throw UserError(kMessage); },
-            .bad = "f32[2] bool[2]: depend on values"});
-  rows.add({.schema = "aten::nonzero(Tensor self) -> Tensor",
-            .decompose = [](Tensor) -> Tensors { throw UserError(kMessage); },
-            .bad = "f32[2]: depend on values"});
-  rows.add({.schema = "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, "
-                      "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-            .decompose = [](Tensor) -> Tensors { throw UserError(kMessage); },
-            .bad = "f32[2]: depend on values"});
-}
-
 }  // namespace
 
 void add_scatter_rows(OperationTable& rows) {
@@ -356,7 +340,6 @@ void add_scatter_rows(OperationTable& rows) {
   add_reductions(rows);
   add_index_reduce(rows);
   add_taking(rows);
-  add_refused(rows);
 }
 
 }  // namespace composit

@@ -1,0 +1,22 @@
+// What a captured program asked of values on the host: nothing is computed, but the graph holds for
+// the answers that were given.
+//
+//   if (is_guard(node)) check_guard(node, operands);       // UserError where an answer is another
+//   one
+#pragma once
+
+#include <vector>
+
+#include "composit/ir/array.h"
+#include "composit/ir/node.h"
+
+namespace composit {
+
+// Numbers of tensors, comparisons of two, asserted conditions, errors that factorisations report.
+bool is_guard(const Node& node);
+
+// `operands`: an array per operand of the node. Real numbers may differ from the captured ones as
+// much as results do.
+void check_guard(const Node& node, const std::vector<Array>& operands);
+
+}  // namespace composit
