@@ -3,6 +3,7 @@
 //   verdict("aten::topk", What::value, "result 1: elem 3: …") == Verdict::right
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,17 @@ namespace composit::test {
 // What a difference means: a failure; one that we know of, so that the call is not covered; or that
 // torch's answer is one of several right ones.
 enum class Verdict { fails, differs, right };
+
+struct Difference {
+  std::optional<What> what;  // none: in every respect
+  std::string_view op;       // part of its name
+  std::string_view wrong;    // part of what was found
+  Verdict verdict;
+  std::string_view why;
+};
+
+// nullptr: none that we know of.
+const Difference* known_difference(std::string_view op, What what, const std::string& wrong);
 // `wrong`: what was found, "result 1: …" of a value, "tensor 0: …" of the derivative by an
 // argument.
 Verdict verdict(std::string_view op, What what, const std::string& wrong);

@@ -36,7 +36,7 @@ except ModuleNotFoundError as missing:
 from facts import seed
 from frontier import Frontier, is_plain, tensors_of
 from oracle import ask
-from samples import spread
+from spread import spread
 from tensors import map_tensors, tensors_in
 
 _DTYPES = (torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64)

@@ -15,10 +15,10 @@ from torch.testing._internal.common_optimizers import (
 from torch.testing._internal.common_optimizers import optim_db
 
 from facts import seed
+from spread import spread
 from tensors import tensors_in
 
 _DTYPES = (torch.float32, torch.int64, torch.complex64)  # others reach no further op
-_SAMPLES = 4  # per op and dtype
 _LARGEST_SAMPLE = 1 << 16  # elements of one tensor
 _SPARSE_LAYOUTS = ("coo", "csr", "csc", "bsr", "bsc")
 _FOREACH_DBS = ("unary", "binary", "pointwise", "reduce", "other")
@@ -61,12 +61,6 @@ def _some(info, samples):
     for sample in spread(samples):
         if all(t.numel() <= _LARGEST_SAMPLE for t in tensors_in([sample.input, sample.args])):
             yield functools.partial(_run, info.op, sample)
-
-
-def spread(samples):
-    """A few of the samples, from the whole range."""
-    samples = list(samples)
-    return samples[:: len(samples) // _SAMPLES + 1]
 
 
 def _run(op, sample):
