@@ -18,6 +18,7 @@
 #include "flashlight/lent_generator.h"
 #include "tracer/convert.h"
 #include "tracer/memory_view.h"
+#include "tracer/trace_scope.h"
 
 namespace flashlight {
 
@@ -294,6 +295,10 @@ mosaic::Profile CompiledGraph::profile(const std::vector<at::Tensor>& inputs) co
 std::vector<at::Tensor> CompiledGraph::call(const std::vector<at::Tensor>& inputs,
                                             const Start& start) const {
   check_count(inputs);
+  if (is_recording())
+    throw UserError("[" + state_->settings.name +
+                    "] runs inside a program that is captured, where no operator shows what "
+                    "compiled code does; capture the program it was compiled from instead");
   std::vector<at::Tensor> results;
   if (needs_autograd(inputs)) {
     const variable_list defined = Call::apply(*this, start, at::TensorList(inputs));

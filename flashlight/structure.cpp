@@ -102,9 +102,16 @@ std::vector<std::string> tensor_names(const Structure& structure, const std::str
     collect_names(structure, prefix, names);
     return names;
   }
-  // The arguments of a call: "input_0", "input_1".
-  for (size_t i = 0; i < structure.children.size(); ++i)
-    collect_names(structure.children[i], prefix + "_" + std::to_string(i), names);
+  // The arguments of a call: "input_0", "input_1"; where a language has keywords it is made of
+  // those by place, and a map: "input_0", "input_mask".
+  const auto& children = structure.children;
+  const bool keywords =
+      children.size() == 2 && children[0].kind == Kind::tuple && children[1].kind == Kind::map;
+  const Structure& by_place = keywords ? children[0] : structure;
+  for (size_t i = 0; i < by_place.children.size(); ++i)
+    collect_names(by_place.children[i], prefix + "_" + std::to_string(i), names);
+  for (size_t i = 0; keywords && i < children[1].children.size(); ++i)
+    collect_names(children[1].children[i], prefix + "_" + children[1].keys[i], names);
   return names;
 }
 

@@ -115,7 +115,8 @@ ValueId Recorder::from_outside(const at::Tensor& tensor) {
   if (origin != Origin::outside && !number)
     throw composit::UserError(
         "[trace] " + *current_op_ + ": an argument of sizes " + c10::str(tensor.sizes()) +
-        " was made inside the scope by code that no dispatcher sees; it would be a false constant" +
+        " was made inside the scope by code that no dispatcher sees, as torch.func's transforms; "
+        "it would be a false constant" +
         (current_place_.line == kNone ? "" : " (" + recording_->lines[current_place_.line] + ")"));
   if (tensor.is_leaf() && tensor.requires_grad()) {
     const auto index = static_cast<uint32_t>(recording_->inputs.size());

@@ -243,6 +243,11 @@ std::unique_ptr<tracer::Recording> TraceScope::finish(const std::vector<at::Tens
   return recording;
 }
 
+bool is_recording() {
+  return scopes_here() != nullptr && c10::impl::tls_is_dispatch_key_included(kTraceKey) &&
+         !c10::impl::tls_is_dispatch_key_excluded(kTraceKey);
+}
+
 void enter_module(const std::string& path) {
   if (const ScopeInfo* scopes = scopes_here())
     for (const auto& recorder : scopes->recorders) recorder->enter_module(path);

@@ -66,6 +66,9 @@ class TraceScope {
   std::unique_ptr<Guards> guards_;
 };
 
+// Whether a scope records what this thread runs.
+bool is_recording();
+
 // In every scope around the running code; see tracer::Recorder.
 void enter_module(const std::string& path);
 void leave_module();

@@ -178,15 +178,27 @@ bool gives(const Node& candidate, const Type& type) {
   return now.dtype == type.dtype && now.sizes == type.sizes;
 }
 
-// The number that `tensor` is beside `other`: full(…) of its dtype, or a wrapped integer beside a
-// float, which becomes one. Not beside halves: LibTorch computes with the number in float32 there,
-// but with the tensor rounded.
+// The one value of a float constant, `torch.tensor(1.0)`.
+std::optional<Scalar> only_element(const Node& node) {
+  if (node.op() != ops::kConstant || type_of(node).numel() != 1) return std::nullopt;
+  if (category(type_of(node).dtype) != DTypeCategory::floating) return std::nullopt;
+  const auto* value = node.attribute("value").get_if<Array>();
+  if (value == nullptr) return std::nullopt;
+  return Scalar(elements<double>(*value)[0]);
+}
+
+// The number that `tensor` is beside `other`: full(…) of its dtype or a constant of one element, or
+// a wrapped integer beside a float, which becomes one. Not beside halves: LibTorch computes with
+// the number in float32 there, but with the tensor rounded.
 std::optional<Scalar> number_beside(const Tensor& tensor, const Tensor& other) {
   static const Symbol kFull("aten::full");
   const Node &node = *tensor.lazy().node, &partner = *other.lazy().node;
   if (is_wrapped_number(other) || partner.op() == kFull) return std::nullopt;
-  if (node.op() == kFull && tensor.dtype() == other.dtype() && item_size(tensor.dtype()) >= 4)
-    return node.attribute("fill_value").as<Scalar>();
+  if (tensor.dtype() == other.dtype() && item_size(tensor.dtype()) >= 4 &&
+      !is_wrapped_number(tensor)) {
+    if (node.op() == kFull) return node.attribute("fill_value").as<Scalar>();
+    if (const auto value = only_element(node)) return value;
+  }
   constexpr int64_t kExact = int64_t{1} << 53;
   if (!is_wrapped_number(tensor) || tensor.dtype() != DType::int64 ||
       category(other.dtype()) != DTypeCategory::floating)

@@ -1,4 +1,5 @@
 #include "flashlight.hpp"
+#include "flashlight_guards.hpp"
 
 namespace bert_base {
 
@@ -8,12 +9,12 @@ struct LayerNormWeights {
 };
 
 struct AttentionWeights {
-  const float (*value_weight)[768];
-  const float* value_bias;
-  const float (*key_weight)[768];
-  const float* key_bias;
   const float (*query_weight)[768];
   const float* query_bias;
+  const float (*key_weight)[768];
+  const float* key_bias;
+  const float (*value_weight)[768];
+  const float* value_bias;
   const float (*dense_weight)[768];
   const float* dense_bias;
   LayerNormWeights layer_norm;
@@ -34,6 +35,8 @@ struct Weights {
   const float (*token_type_embeddings_weight)[768];
   const float (*dense_weight)[768];
   const float* dense_bias;
+  const int64_t (*embeddings_position_ids)[512];
+  const int64_t (*embeddings_token_type_ids)[512];
   LayerNormWeights layer_norm;
   EncoderLayerWeights encoder_layer[12];
 };
@@ -53,36 +56,37 @@ void layer_norm(const LayerNormWeights& weights, const float (&x)[128][768],
   }
 }
 
-// encoder.layer.0.attention.self.value
-void attention(const AttentionWeights& weights, const float (&x)[128][768], const bool (&x_2)[128],
+// encoder.layer.0.attention.self.query
+void attention(const AttentionWeights& weights, const float (&x)[128][768],
+               const float (&x_2)[128][128],
                float (&__restrict attention_output_layer_norm)[128][768], std::byte* arena) {
-  auto& value = fl::at<float[128][768]>(arena, 0);
+  auto& query = fl::at<float[128][768]>(arena, 0);
   fl::product<float>(
       128, 768, 768, [&](int i, int k) -> auto& { return x[i][k]; },
-      [&](int k, int j) -> auto& { return weights.value_weight[j][k]; },
-      [&](int i, int j, float sum_2) { value[i][j] = sum_2 + weights.value_bias[j]; });
+      [&](int k, int j) -> auto& { return weights.query_weight[j][k]; },
+      [&](int i, int j, float sum_2) { query[i][j] = sum_2 + weights.query_bias[j]; });
   auto& key = fl::at<float[128][768]>(arena, 393216);
   fl::product<float>(
       128, 768, 768, [&](int i, int k) -> auto& { return x[i][k]; },
       [&](int k, int j) -> auto& { return weights.key_weight[j][k]; },
       [&](int i, int j, float sum_2) { key[i][j] = sum_2 + weights.key_bias[j]; });
-  auto& query = fl::at<float[128][768]>(arena, 786432);
+  auto& value = fl::at<float[128][768]>(arena, 786432);
   fl::product<float>(
       128, 768, 768, [&](int i, int k) -> auto& { return x[i][k]; },
-      [&](int k, int j) -> auto& { return weights.query_weight[j][k]; },
-      [&](int i, int j, float sum_2) { query[i][j] = sum_2 + weights.query_bias[j]; });
-  auto& where = fl::at<float[128][128]>(arena, 1572864);
+      [&](int k, int j) -> auto& { return weights.value_weight[j][k]; },
+      [&](int i, int j, float sum_2) { value[i][j] = sum_2 + weights.value_bias[j]; });
+  auto& add = fl::at<float[128][128]>(arena, 1572864);
   auto& exp = fl::at<float[128][128]>(arena, 1638400);
   auto& permute = fl::at<float[128][12][64]>(arena, 1179648);
   for (int i = 0; i < 12; ++i) {
     fl::product<float>(
         128, 128, 64, [&](int j, int k) -> auto& { return query[j][i * 64 + k]; },
         [&](int k, int m) -> auto& { return key[m][i * 64 + k]; },
-        [&](int j, int m, float sum_2) { where[j][m] = x_2[m] ? sum_2 * 0.125f : -INFINITY; });
+        [&](int j, int m, float sum_2) { add[j][m] = sum_2 * 0.125f + x_2[j][m]; });
     float sum[128];
     for (int j = 0; j < 128; ++j) {
-      const float amax = fl::largest<float>(128, [&](int k) { return where[j][k]; });
-      for (int k = 0; k < 128; ++k) exp[j][k] = fl::exp(where[j][k] - amax);
+      const float amax = fl::largest<float>(128, [&](int k) { return add[j][k]; });
+      for (int k = 0; k < 128; ++k) exp[j][k] = fl::exp(add[j][k] - amax);
       sum[j] = fl::sum<float>(128, [&](int k) { return exp[j][k]; });
     }
     fl::product<float>(
@@ -90,17 +94,17 @@ void attention(const AttentionWeights& weights, const float (&x)[128][768], cons
         [&](int k, int m) -> auto& { return value[k][i * 64 + m]; },
         [&](int j, int m, float sum_2) { permute[j][i][m] = sum_2; });
   }
-  auto& add = fl::at<float[128][768]>(arena, 0);
+  auto& add_2 = fl::at<float[128][768]>(arena, 0);
   fl::product<float>(
       128, 768, 768, [&](int i, int k) { return permute[i][k / 64][k % 64]; },
       [&](int k, int j) -> auto& { return weights.dense_weight[j][k]; },
-      [&](int i, int j, float sum_2) { add[i][j] = sum_2 + weights.dense_bias[j] + x[i][j]; });
-  layer_norm(weights.layer_norm, add, attention_output_layer_norm);
+      [&](int i, int j, float sum_2) { add_2[i][j] = sum_2 + weights.dense_bias[j] + x[i][j]; });
+  layer_norm(weights.layer_norm, add_2, attention_output_layer_norm);
 }
 
 // encoder.layer.0 and 11 like it
 void encoder_layer(const EncoderLayerWeights& weights, const float (&x)[128][768],
-                   const bool (&x_2)[128], float (&__restrict output_layer_norm)[128][768],
+                   const float (&x_2)[128][128], float (&__restrict output_layer_norm)[128][768],
                    std::byte* arena) {
   auto& attention_output_layer_norm = fl::at<float[128][768]>(arena, 1572864);
   attention(weights.attention, x, x_2, attention_output_layer_norm, arena + 2359296);
@@ -125,25 +129,34 @@ void encoder_layer(const EncoderLayerWeights& weights, const float (&x)[128][768
 void bert_base(const Weights& weights, const int64_t (&input_0_0)[1][128],
                const int64_t (&input_0_1)[1][128], float (&__restrict layer_11)[1][128][768],
                float (&__restrict pooler)[1][768], std::byte* arena) {
-  bool reshape[128];
-  for (int i = 0; i < 128; ++i) reshape[i] = input_0_1[0][i] != 0;
   auto& add = fl::at<float[128][768]>(arena, 0);
   for (int i = 0; i < 128; ++i)
     for (int j = 0; j < 768; ++j) {
       const float sum = weights.word_embeddings_weight[fl::checked(input_0_0[0][i], 30522)][j] +
-                        weights.token_type_embeddings_weight[0][j];
-      add[i][j] = sum + weights.position_embeddings_weight[i][j];
+                        weights.token_type_embeddings_weight[fl::checked(weights.embeddings_token_type_ids[0][i], 2)][j];
+      add[i][j] = sum +
+                  weights.position_embeddings_weight[fl::checked(weights.embeddings_position_ids[0][i], 512)][j];
     }
   auto& layer_norm_2 = fl::at<float[128][768]>(arena, 786432);
   layer_norm(weights.layer_norm, add, layer_norm_2);
+  bool all_sum = true;
+  for (int i = 0; i < 128; ++i) all_sum = all_sum && input_0_1[0][i] == 1;
+  const bool all = all_sum;
+  fl::expect(all, false, "aten::item (embeddings)");
+  auto& embeddings = fl::at<float[128][128]>(arena, 1179648);
+  for (int i = 0; i < 128; ++i)
+    for (int j = 0; j < 128; ++j) {
+      const float difference = 1.0f - static_cast<float>(input_0_1[0][j]);
+      embeddings[i][j] = difference != 0.0f ? -3.4028235e+38f : difference;
+    }
   auto& encoder_layer_results = fl::at<float[2][128][768]>(arena, 0);
-  encoder_layer(weights.encoder_layer[0], layer_norm_2, reshape, encoder_layer_results[0],
-                arena + 1179648);
+  encoder_layer(weights.encoder_layer[0], layer_norm_2, embeddings, encoder_layer_results[0],
+                arena + 1245184);
   for (int i = 1; i < 11; ++i)
-    encoder_layer(weights.encoder_layer[i], encoder_layer_results[(i - 1) % 2], reshape,
-                  encoder_layer_results[i % 2], arena + 1179648);
-  encoder_layer(weights.encoder_layer[11], encoder_layer_results[0], reshape,
-                fl::as<float[128][768]>(layer_11), arena + 1179648);
+    encoder_layer(weights.encoder_layer[i], encoder_layer_results[(i - 1) % 2], embeddings,
+                  encoder_layer_results[i % 2], arena + 1245184);
+  encoder_layer(weights.encoder_layer[11], encoder_layer_results[0], embeddings,
+                fl::as<float[128][768]>(layer_11), arena + 1245184);
   for (int i = 0; i < 768; ++i) {
     const float sum =
         fl::sum<float>(768, [&](int j) { return layer_11[0][0][j] * weights.dense_weight[i][j]; });

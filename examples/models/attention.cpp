@@ -19,9 +19,10 @@ torch::Tensor multi_head_attention(const torch::Tensor& query, const torch::Tens
                                    const torch::Tensor& value, int64_t heads,
                                    const torch::Tensor& mask, double dropout) {
   const auto optional_mask = mask.defined() ? std::optional(mask) : std::nullopt;
+  const torch::Tensor queries = split_heads(query, heads), keys = split_heads(key, heads),
+                      values = split_heads(value, heads);
   const torch::Tensor attended =
-      torch::scaled_dot_product_attention(split_heads(query, heads), split_heads(key, heads),
-                                          split_heads(value, heads), optional_mask, dropout);
+      torch::scaled_dot_product_attention(queries, keys, values, optional_mask, dropout);
   return merge_heads(attended);
 }
 

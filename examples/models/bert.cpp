@@ -1,5 +1,7 @@
 #include "examples/models/bert.h"
 
+#include <limits>
+
 #include "examples/models/attention.h"
 
 namespace models {
@@ -16,9 +18,17 @@ LayerNorm make_layer_norm(const BertConfig& config) {
   return LayerNorm(LayerNormOptions({config.hidden_size}).eps(config.layer_norm_eps));
 }
 
-/// (N, T) of ones and zeros -> (N, 1, 1, T), true for tokens: every query sees every token.
-torch::Tensor visible_keys(const torch::Tensor& attention_mask) {
-  return attention_mask.to(torch::kBool).unsqueeze(1).unsqueeze(1);
+/// (N, T) of ones and zeros -> (N, 1, T, T), what is added to the scores of queries and keys: every
+/// query sees every token, and no padding. Undefined where there is none.
+torch::Tensor mask_of_scores(const torch::Tensor& attention_mask, torch::Dtype dtype) {
+  if ((attention_mask == 1).all().is_nonzero()) return {};
+  const int64_t batch = attention_mask.size(0), tokens = attention_mask.size(1);
+  const torch::Tensor seen =
+      attention_mask.unsqueeze(1).unsqueeze(2).expand({batch, 1, tokens, tokens}).to(dtype);
+  const torch::Tensor padding = torch::rsub(seen, 1.0);
+  const double lowest = dtype == torch::kFloat64 ? std::numeric_limits<double>::lowest()
+                                                 : std::numeric_limits<float>::lowest();
+  return padding.masked_fill(padding.to(torch::kBool), lowest);
 }
 
 }  // namespace
@@ -32,13 +42,21 @@ BertEmbeddingsImpl::BertEmbeddingsImpl(const BertConfig& config)
       token_type_embeddings(register_module("token_type_embeddings",
                                             Embedding(config.type_vocab_size, config.hidden_size))),
       layer_norm(register_module("LayerNorm", make_layer_norm(config))),
-      dropout(register_module("dropout", Dropout(config.hidden_dropout))) {}
+      dropout(register_module("dropout", Dropout(config.hidden_dropout))),
+      position_ids(register_buffer("position_ids",
+                                   torch::arange(config.max_position_embeddings).unsqueeze(0))),
+      token_type_ids(register_buffer(
+          "token_type_ids", torch::zeros({1, config.max_position_embeddings}, torch::kInt64))) {}
 
 torch::Tensor BertEmbeddingsImpl::forward(const torch::Tensor& input_ids,
-                                          const torch::Tensor& token_type_ids) {
-  const torch::Tensor positions = torch::arange(input_ids.size(1), input_ids.options());
-  torch::Tensor sum = word_embeddings(input_ids) + token_type_embeddings(token_type_ids);
-  sum += position_embeddings(positions);  // (N, T, C) += (T, C)
+                                          const torch::Tensor& types) {
+  const int64_t tokens = input_ids.size(1);
+  const torch::Tensor types_or_zeros =
+      types.defined() ? types : token_type_ids.slice(1, 0, tokens).expand(input_ids.sizes());
+  const torch::Tensor positions = position_ids.slice(1, 0, tokens);
+  const torch::Tensor words = word_embeddings(input_ids);
+  torch::Tensor sum = words + token_type_embeddings(types_or_zeros);
+  sum += position_embeddings(positions);  // (N, T, C) += (1, T, C)
   return dropout(layer_norm(sum));
 }
 
@@ -51,8 +69,8 @@ BertSelfAttentionImpl::BertSelfAttentionImpl(const BertConfig& config)
 
 torch::Tensor BertSelfAttentionImpl::forward(const torch::Tensor& hidden,
                                              const torch::Tensor& mask) {
-  return multi_head_attention(query(hidden), key(hidden), value(hidden), heads, mask,
-                              is_training() ? dropout : 0.0);
+  const torch::Tensor queries = query(hidden), keys = key(hidden), values = value(hidden);
+  return multi_head_attention(queries, keys, values, heads, mask, is_training() ? dropout : 0.0);
 }
 
 BertResidualImpl::BertResidualImpl(int64_t in_features, const BertConfig& config)
@@ -115,11 +133,11 @@ BertModelImpl::BertModelImpl(const BertConfig& config)
 BertOutput BertModelImpl::forward(const torch::Tensor& input_ids,
                                   const torch::Tensor& attention_mask,
                                   const torch::Tensor& token_type_ids) {
-  const torch::Tensor types =
-      token_type_ids.defined() ? token_type_ids : torch::zeros_like(input_ids);
-  const torch::Tensor mask =
-      attention_mask.defined() ? visible_keys(attention_mask) : torch::Tensor();
-  const torch::Tensor hidden = encoder(embeddings(input_ids, types), mask);
+  const torch::Tensor embedded = embeddings(input_ids, token_type_ids);
+  const torch::Tensor mask = attention_mask.defined()
+                                 ? mask_of_scores(attention_mask, embedded.scalar_type())
+                                 : torch::Tensor();
+  const torch::Tensor hidden = encoder(embedded, mask);
   return {hidden, pooler(hidden)};
 }
 

@@ -34,16 +34,18 @@ struct BertOutput {
   torch::Tensor pooler_output;      // (N, hidden_size), from the first token
 };
 
-/// Sum of word, position and token type embeddings, normalised.
+/// Sum of word, position and token type embeddings, normalised. Undefined types are all 0.
 struct BertEmbeddingsImpl : torch::nn::Module {
   explicit BertEmbeddingsImpl(const BertConfig& config);
-  torch::Tensor forward(const torch::Tensor& input_ids, const torch::Tensor& token_type_ids);
+  torch::Tensor forward(const torch::Tensor& input_ids, const torch::Tensor& types);
 
   torch::nn::Embedding word_embeddings;
   torch::nn::Embedding position_embeddings;
   torch::nn::Embedding token_type_embeddings;
   torch::nn::LayerNorm layer_norm;
   torch::nn::Dropout dropout;
+  torch::Tensor position_ids;    // (1, max_position_embeddings), 0, 1, 2, …
+  torch::Tensor token_type_ids;  // (1, max_position_embeddings), zeros
 };
 TORCH_MODULE(BertEmbeddings);
 
@@ -117,7 +119,8 @@ struct BertModelImpl : torch::nn::Module {
   explicit BertModelImpl(const BertConfig& config = {});
 
   /// `input_ids` (N, T) of int64; T at most max_position_embeddings.
-  /// `attention_mask` (N, T): 1 for tokens, 0 for padding; undefined means no padding.
+  /// `attention_mask` (N, T): 1 for tokens, 0 for padding; undefined means no padding. Its values
+  /// decide whether attention has a mask at all, as in the original.
   /// `token_type_ids` (N, T) of int64; undefined means all 0.
   BertOutput forward(const torch::Tensor& input_ids, const torch::Tensor& attention_mask = {},
                      const torch::Tensor& token_type_ids = {});

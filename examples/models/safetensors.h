@@ -20,7 +20,9 @@ namespace models {
 using RenameTensor = std::function<std::string(const std::string& name)>;
 
 /// Fills the parameters and buffers of `module` by name. The file must hold exactly these names, in
-/// equal shapes and types. Otherwise the error says what differs, and the module stays as it was.
+/// equal shapes and types; it may leave out buffers `*_ids`, which hold the same in every model and
+/// which Python does not save. Otherwise the error says what differs, and the module stays as it
+/// was.
 void load_safetensors(torch::nn::Module& module, const std::string& path,
                       const RenameTensor& rename = nullptr);
 

@@ -1,7 +1,6 @@
 #include "flashlight/cpp/lower.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "composit/ad/affine.h"
@@ -20,6 +19,7 @@
 #include "flashlight/cpp/control.h"
 #include "flashlight/cpp/effects.h"
 #include "flashlight/cpp/literal.h"
+#include "flashlight/cpp/missing_code.h"
 #include "flashlight/cpp/names.h"
 #include "flashlight/cpp/runtime_call.h"
 #include "flashlight/cpp/statement.h"
@@ -127,12 +127,8 @@ class Lowering {
 
   Program run(const Graph& graph) {
     lower_function(graph, options_.name, false);
-    if (missing_.empty()) return std::move(program_);
-    std::string list;
-    for (const auto& [op, count] : missing_)
-      list += (list.empty() ? "" : ", ") + op +
-              (count > 1 ? " (" + std::to_string(count) + " times)" : "");
-    throw composit::UserError("[cpp] no code for " + list);
+    missing_.refuse();
+    return std::move(program_);
   }
 
  private:
@@ -227,7 +223,7 @@ class Lowering {
     if (loops)
       add_nests(scope, node, *loops, origin);
     else
-      ++missing_["'" + node.op().str() + "'"];
+      missing_.add(origin, "");
   }
 
   std::optional<RuntimeCallOf> aten_call(const Node& node) const {
@@ -244,7 +240,7 @@ class Lowering {
       found = find();
       if (!found) return false;
     } catch (const composit::UserError& error) {
-      ++missing_["'" + node.op().str() + "' " + error.what()];
+      missing_.add(origin, error.what());
     }
     std::vector<size_t>& values = scope.values[&node];
     int64_t elements = 0;
@@ -436,7 +432,7 @@ class Lowering {
   Program program_;
   composit::FlatMap<composit::Hash, size_t> functions_;
   std::set<std::string> names_;
-  std::map<std::string, int> missing_;
+  MissingCode missing_;
 };
 
 // Whether each term is one number times another one.

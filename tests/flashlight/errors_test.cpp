@@ -288,11 +288,16 @@ void compiled_guard() {
   const auto program = [](const at::Tensor& x) { return x * x.sum().item<float>(); };
   flashlight::compile(flashlight::trace(program, at::ones({2})))(at::zeros({2}));
 }
+void compiled_in_capture() {
+  const auto compiled = flashlight::compile(
+      flashlight::trace([](const at::Tensor& x) { return x.sin(); }, at::ones({2})));
+  flashlight::trace([&](const at::Tensor& x) { return compiled(x); }, at::ones({2}));
+}
 
 const std::map<std::string, void (*)()>& causes() {
   static const std::map<std::string, void (*)()> table = {
       {"[trace] …: an argument of sizes … was made inside the scope by code that no dispatcher "
-       "sees; it would be a false constant",
+       "sees, as torch.func's transforms; it would be a false constant",
        unseen_memory},
       {"[trace] two tensors were made over memory that overlaps in part; pass views of one tensor "
        "instead",
@@ -361,6 +366,9 @@ const std::map<std::string, void (*)()>& causes() {
       {"[cpp] no code for …", no_code},
       {"[program] '…' has no value to be compiled with", nothing_to_pack},
       {"[program] profile: the cpp backend has no kernels to time; …", no_profile},
+      {"[program] runs inside a program that is captured, where no operator shows what "
+       "compiled code does; …",
+       compiled_in_capture},
       {"[program] guard: … gave …, captured with …", compiled_guard}};
   return table;
 }

@@ -57,6 +57,13 @@ void expect_outputs(const Reference& reference, const Run& run, torch::ScalarTyp
   }
 }
 
+// Module::to(kFloat64) would convert indices as well.
+std::vector<torch::Tensor> parameters_and_buffers(const torch::nn::Module& model) {
+  std::vector<torch::Tensor> tensors = model.parameters();
+  for (const torch::Tensor& buffer : model.buffers()) tensors.push_back(buffer);
+  return tensors;
+}
+
 }  // namespace
 
 Reference::Reference(const std::string& name)
@@ -84,7 +91,8 @@ Tensors Reference::with_prefix(const std::string& prefix) const {
 void expect_agrees(const Reference& reference, torch::nn::Module& model, const Run& run) {
   model.eval();
   expect_outputs(reference, run, torch::kFloat32, kFloat32Factor);
-  model.to(torch::kFloat64);
+  for (torch::Tensor& tensor : parameters_and_buffers(model))
+    if (tensor.is_floating_point()) tensor.set_data(tensor.detach().to(torch::kFloat64));
   expect_outputs(reference, run, torch::kFloat64, kFloat64Factor);
 }
 

@@ -62,6 +62,9 @@ TEST(Canonicalize, equal_spellings_become_one) {
        "%e: float32[4] = aten::empty_like(%v)\n"
        "%f: float32[4] = aten::fill.Scalar(%e, value=scalar(1)) {via=\"aten::fill_.Scalar\"}\n"
        "%y: float32[4] = aten::rsub.Tensor(%v, %f)"},
+      {"%c: float32[] = composit::constant(value=array(float32[], [1.0]))\n"
+       "%y: float32[4] = aten::sub.Tensor(%c, %v)",
+       "%y: float32[4] = aten::rsub.Scalar(%v, other=scalar(1.0), alpha=scalar(1))"},
       {"%y: bool[4] = aten::lt.Scalar(%v, other=scalar(0.5))",
        "%n: float64[] = composit::constant(value=array(float64[], [0.5]), wrapped=true)\n"
        "%y: bool[4] = aten::less.Tensor(%v, %n)"},

@@ -3,6 +3,7 @@ which module runs."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -10,23 +11,58 @@ from typing import Any
 import torch
 from torch.nn.modules import module as _module
 
+from composit import Error
+
 from flashlight import _flashlight
 from flashlight.structure import Structure, flatten
 
 
 def modules_of(program: Callable) -> dict[str, torch.nn.Module]:
     """Modules the program uses, by the name that stands before their parameters': the program
-    itself or the one it is a method of (no name), and those a function finds around it."""
+    itself or the one it is a method of (no name), and those that a function, or a function it
+    calls, finds around it under their names there. The first of a name keeps it."""
     if isinstance(program, torch.nn.Module):
         return {"": program}
     owner = getattr(program, "__self__", None)
     if isinstance(owner, torch.nn.Module):
         return {"": owner}
-    if not inspect.isfunction(inspect.unwrap(program)):
-        return {}
-    variables = inspect.getclosurevars(inspect.unwrap(program))
-    found = {**variables.globals, **variables.nonlocals}
-    return {name: value for name, value in found.items() if isinstance(value, torch.nn.Module)}
+    modules: dict[str, torch.nn.Module] = {}
+    _find_modules(program, modules, set())
+    return modules
+
+
+def _find_modules(function: Any, modules: dict, seen: set) -> None:
+    if isinstance(function, functools.partial):
+        _add_modules(dict(enumerate(function.args)) | function.keywords, function, modules, seen)
+        function = function.func
+    owner = getattr(function, "__self__", None)
+    if hasattr(owner, "__dict__") and not inspect.ismodule(owner):
+        _add_modules(vars(owner), function, modules, seen)
+    function = inspect.unwrap(getattr(function, "__func__", function))
+    if inspect.isfunction(function) and function not in seen:
+        seen.add(function)
+        variables = inspect.getclosurevars(function)
+        _add_modules(variables.globals | variables.nonlocals, function, modules, seen)
+
+
+def _add_modules(variables: dict, user: Any, modules: dict, seen: set) -> None:
+    for name, value in variables.items():
+        owner = getattr(value, "__self__", None)
+        if isinstance(owner, torch.nn.Module):  # encode = model.encode
+            value = owner
+        if isinstance(value, torch.nn.Module):
+            if not any(value is known for known in modules.values()):
+                modules.setdefault(str(name), value)
+        elif inspect.isroutine(value) or isinstance(value, functools.partial):
+            # What a library does with its own globals says nothing of this program.
+            if _package(value) == _package(user):
+                _find_modules(value, modules, seen)
+
+
+def _package(function: Any) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return (getattr(function, "__module__", None) or "").partition(".")[0]
 
 
 def named_tensors(modules: dict[str, torch.nn.Module]) -> list[tuple[str, torch.Tensor, str]]:
@@ -52,7 +88,12 @@ class Program:
     def __call__(self, tensors: list[torch.Tensor]) -> tuple[list, str]:
         positional, named = self.arguments.unflatten(tensors)
         with _ModuleScopes(self.modules):
-            result: Any = self.function(*positional, **named)
+            try:
+                result: Any = self.function(*positional, **named)
+            except RuntimeError as error:  # what the tracer refuses comes back through torch
+                if str(error).startswith("[trace] "):
+                    raise Error(str(error)) from error
+                raise
         flat, self.results = flatten(result, "result")
         return flat, self.results.text()
 
@@ -61,31 +102,19 @@ class _ModuleScopes:
     """Tells the tracer which module runs."""
 
     def __init__(self, modules: dict[str, torch.nn.Module]):
-        self.paths = {}
-        for prefix, module in modules.items():
-            for path, child in module.named_modules(prefix=prefix):
-                self.paths.setdefault(id(child), path)
-        self.entered: list[bool] = []
+        self.modules = modules
 
     def __enter__(self):
+        self.hooks = _flashlight.ModuleHooks()
+        for prefix, module in self.modules.items():
+            for path, child in module.named_modules(prefix=prefix):
+                self.hooks.name(child, path)
         self.handles = [
-            _module.register_module_forward_pre_hook(self._enter),
-            _module.register_module_forward_hook(self._leave, always_call=True),
+            _module.register_module_forward_pre_hook(self.hooks.enter),
+            _module.register_module_forward_hook(self.hooks.leave, always_call=True),
         ]
 
     def __exit__(self, *_):
         for handle in self.handles:
             handle.remove()
-        for entered in self.entered:  # of modules that threw
-            if entered:
-                _flashlight.leave_module()
-
-    def _enter(self, module, _inputs):
-        path = self.paths.get(id(module))
-        self.entered.append(path is not None)
-        if path is not None:
-            _flashlight.enter_module(path)
-
-    def _leave(self, _module, _inputs, _output):
-        if self.entered and self.entered.pop():
-            _flashlight.leave_module()
+        self.hooks.leave_all()

@@ -3,8 +3,9 @@
     tensors, structure = flatten({"ids": ids, "mask": None}, "argument")
     structure.unflatten(tensors)
 
-Tensors, numbers, strings, None, lists, tuples, dicts, dataclasses, and whatever is registered with
-`torch.utils._pytree` (`ModelOutput` of transformers). Numbers and strings are part of the
+Tensors, numbers, strings, None, lists, tuples, dicts, dataclasses, whatever is registered with
+`torch.utils._pytree` (`ModelOutput` of transformers), and objects that hold such values as
+attributes (the distribution an encoder of diffusers gives). Numbers and strings are part of the
 structure: a capture holds for the ones it was made with.
 """
 
@@ -118,23 +119,30 @@ def _children(value: Any, path: str):
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return "map", value._fields, list(value), lambda parts: type(value)(*parts)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _dataclass(value)
+        return _attributes(value, [field.name for field in dataclasses.fields(value)])
+    if _is_record(value):
+        return _attributes(value, list(vars(value)))
     raise Error(
         f"[structure] {path} is a {type(value).__module__}.{type(value).__qualname__}; expected "
         "tensors, numbers, strings, None, and lists, tuples, dicts or dataclasses of them. For a "
         "class of yours, tell torch.utils._pytree.register_pytree_node what it holds")
 
 
-def _dataclass(value):
-    fields = [field.name for field in dataclasses.fields(value)]
+def _is_record(value: Any) -> bool:
+    """All that there is of it are its attributes: nothing that runs, no C++ behind it."""
+    return (type(value).__reduce__ is object.__reduce__ and type(value).__new__ is object.__new__
+            and bool(getattr(value, "__dict__", None)) and not callable(value)
+            and not isinstance(value, type))
 
+
+def _attributes(value: Any, names: list[str]):
     def rebuild(parts):
-        again = object.__new__(type(value))  # __init__ need not take the fields
-        for name, part in zip(fields, parts):
+        again = object.__new__(type(value))  # __init__ need not take them
+        for name, part in zip(names, parts):
             object.__setattr__(again, name, part)
         return again
 
-    return "map", fields, [getattr(value, name) for name in fields], rebuild
+    return "map", names, [getattr(value, name) for name in names], rebuild
 
 
 def _keys_of(value: Any, count: int):

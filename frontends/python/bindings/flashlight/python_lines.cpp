@@ -11,6 +11,7 @@ struct Code {
   py::object held;
   bool hidden = false;
   std::string file, function;
+  std::unordered_map<int, std::string> lines = {};  // by instruction
 };
 
 class Lines {
@@ -24,16 +25,20 @@ class Lines {
         reinterpret_cast<PyObject*>(PyThreadState_GetFrame(PyThreadState_Get())));
     while (frame) {
       auto* raw = reinterpret_cast<PyFrameObject*>(frame.ptr());
-      if (const Code& code = code_of(raw); !code.hidden)
-        return code.file + ":" + std::to_string(PyFrame_GetLineNumber(raw)) + " in " +
-               code.function;
+      if (Code& code = code_of(raw); !code.hidden) {
+        std::string& line = code.lines[PyFrame_GetLasti(raw)];
+        if (line.empty())
+          line =
+              code.file + ":" + std::to_string(PyFrame_GetLineNumber(raw)) + " in " + code.function;
+        return line;
+      }
       frame = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetBack(raw)));
     }
     return {};
   }
 
  private:
-  const Code& code_of(PyFrameObject* frame) {
+  Code& code_of(PyFrameObject* frame) {
     auto object =
         py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
     Code& code = codes_[object.ptr()];

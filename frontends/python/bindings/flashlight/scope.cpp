@@ -1,5 +1,7 @@
 // Scopes opened by hand: `flashlight.tracer.trace()`.
 #include <optional>
+#include <thread>
+#include <unordered_map>
 
 #include "composit/ir/error.h"
 #include "composit/numpy/ndarray.h"
@@ -27,6 +29,35 @@ class Scope {
   std::optional<TraceScope> scope_;
 };
 
+// Torch's hooks around every module: tells the tracer which of those with a path runs. Hooks are
+// those of the process; modules that other threads run meanwhile are theirs.
+class ModuleHooks {
+ public:
+  void name(const py::object& module, const std::string& path) {
+    paths_.emplace(module.ptr(), path);
+  }
+  void enter(py::handle module, py::handle /*inputs*/) {
+    if (std::this_thread::get_id() != thread_) return;
+    const auto path = paths_.find(module.ptr());
+    entered_.push_back(path != paths_.end());
+    if (entered_.back()) enter_module(path->second);
+  }
+  void leave(py::handle /*module*/, py::handle /*inputs*/, py::handle /*output*/) {
+    if (std::this_thread::get_id() != thread_ || entered_.empty()) return;
+    if (entered_.back()) leave_module();
+    entered_.pop_back();
+  }
+  // Of modules that threw.
+  void leave_all() {
+    while (!entered_.empty()) leave({}, {}, {});
+  }
+
+ private:
+  const std::thread::id thread_ = std::this_thread::get_id();
+  std::unordered_map<PyObject*, std::string> paths_;  // of modules that live as long as this
+  std::vector<bool> entered_;
+};
+
 }  // namespace
 
 void add_scope(py::module_& module) {
@@ -35,8 +66,12 @@ void add_scope(py::module_& module) {
       .def("name", &Scope::name)
       .def("lazy", &Scope::lazy)
       .def("stop", &Scope::stop);
-  module.def("enter_module", &enter_module);
-  module.def("leave_module", &leave_module);
+  py::class_<ModuleHooks>(module, "ModuleHooks")
+      .def(py::init<>())
+      .def("name", &ModuleHooks::name)
+      .def("enter", &ModuleHooks::enter)
+      .def("leave", &ModuleHooks::leave)
+      .def("leave_all", &ModuleHooks::leave_all);
 }
 
 }  // namespace flashlight::python
