@@ -3,9 +3,11 @@
 
 find_program(FLASHLIGHT_CCACHE ccache)
 if(is_top_level AND FLASHLIGHT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # The sloppiness is what ccache's manual asks for with GCC's precompiled headers.
+  # The sloppiness is what ccache's manual asks for with GCC's precompiled headers. Build folders of
+  # a checkout share what they compile in the same way.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${FLASHLIGHT_CCACHE})
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${FLASHLIGHT_CCACHE})
 endif()
 
 add_library(flashlight_warnings INTERFACE)

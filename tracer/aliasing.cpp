@@ -300,7 +300,7 @@ void Aliasing::make_constant(StorageState& state, const at::Tensor& tensor) {
   record.operand_count = record.attribute_count = 0;
   record.composite = kNone;
   recording_.values[record.values].birth = 0;
-  recording_.constants.push_back({copy_keeping_strides(made), true});
+  recording_.constants.push_back({copy_keeping_strides(made), true, {}});
 }
 
 ValueId Aliasing::bind_outside(const at::Tensor& tensor, ValueId value) {

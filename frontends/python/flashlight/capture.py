@@ -170,7 +170,8 @@ class Capture:
         """Compiled C++, as a module: "cpp" is C++ to be read, "mosaic" is fast.
 
         name, flags (list of the compiler's); of cpp: link_aten (operations without a definition
-        become calls of LibTorch); of mosaic: threads, winograd, freeze. Error that lists operations
+        become calls of LibTorch); of mosaic: threads, winograd, freeze, choices (text, as for the
+        command line). Error that lists operations
         there is no code for."""
         return Compiled(self, backend, options)
 

@@ -3,6 +3,7 @@
 
 #include "composit/ir/error.h"
 #include "composit/ops/elementwise.h"
+#include "flashlight/mosaic/choices.h"
 #include "flashlight/mosaic/profile.h"
 #include "frontends/python/bindings/flashlight/bindings.h"
 #include "frontends/torchscript/script.h"
@@ -35,6 +36,8 @@ CompileSettings settings_of(const std::string& backend, const py::dict& options)
       mosaic.winograd = value.cast<bool>();
     else if (name == "freeze" && is_mosaic)
       mosaic.freeze = value.cast<bool>();
+    else if (name == "choices" && is_mosaic)
+      mosaic.choices = mosaic::parse_choices(value.cast<std::string>());
     else
       throw UserError("[compile] the backend '" + backend + "' has no option '" + name + "'");
   }
