@@ -121,6 +121,10 @@ class Capture:
         """Compares `grad(loss, wrt)` with autograd. True where they agree."""
         return self._native.check_grad(self._tensors(inputs, kwargs), loss, list(wrt))
 
+    def __reduce__(self):
+        raise Error("[capture] a capture is neither pickled nor copied: write it by "
+                    "captured.save(folder), read it by flashlight.load(folder)")
+
     # ---- what it is -----------------------------------------------------------------------------
 
     @property
@@ -206,6 +210,10 @@ class Compiled(torch.nn.Module):
         capture = self._capture
         tensors = capture._arguments.flatten(inputs, kwargs)
         return capture._results.unflatten(self._compiled.run(tensors))
+
+    def __reduce__(self):
+        raise Error("[compile] compiled code is neither pickled nor copied: save its capture, and "
+                    "compile that again; what was compiled before is found on disk")
 
     def source(self) -> str:
         """The C++ it was made of."""

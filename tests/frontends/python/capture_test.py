@@ -2,9 +2,11 @@
 values that leave the dispatcher, and what is said where a program cannot be captured."""
 
 import collections
+import copy
 import dataclasses
 import os
 import pathlib
+import pickle
 import sys
 import tempfile
 import threading
@@ -386,6 +388,15 @@ class NestedValues(CaptureTest):
         self.assertEqual(loaded(self.y, scale=2.5)["s"], 2.5)
         with self.assertRaises(flashlight.Error):
             loaded(self.y, scale=2)
+
+    def test_pickling_says_what_to_do_instead(self):
+        captured = flashlight.trace(network(), self.x)
+        compiled = captured.compile("cpp")
+        for copier in (copy.deepcopy, pickle.dumps):
+            with self.assertRaisesRegex(flashlight.Error, "captured.save"):
+                copier(captured)
+            with self.assertRaisesRegex(flashlight.Error, "save its capture"):
+                copier(compiled)
 
 
 class HostValues(CaptureTest):
