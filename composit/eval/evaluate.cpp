@@ -35,7 +35,7 @@ class Interpreter {
       if (is_input(*node)) {
         expect_bound(*node);
       } else {
-        arrays_[node.get()] = results_of(*node);
+        arrays_[node.get()] = located(*node);
       }
       if (keep_ != nullptr) keep_all(node);
       for (const LazyTensor& operand : node->operands())
@@ -87,6 +87,18 @@ class Interpreter {
     if (arrays_[&node].empty())
       throw UserError("[evaluate] input '" + input_name(node) + "' has no value");
   }
+
+  // An error says which line of the program made the node, the innermost that is known.
+  Arrays located(const Node& node) {
+    try {
+      return results_of(node);
+    } catch (const UserError& error) {
+      const std::string_view source = node.annotation("source"), message = error.what();
+      if (source.empty() || message.find(kMadeAt) != std::string_view::npos) throw;
+      throw UserError(std::string(message) + kMadeAt + std::string(source) + ")");
+    }
+  }
+  static constexpr const char* kMadeAt = " (made at ";
 
   Arrays results_of(const Node& node) {
     if (node.op() == ops::kConstant) return {node.attribute("value").as<Array>()};

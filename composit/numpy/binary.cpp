@@ -10,10 +10,24 @@ namespace {
 using ToDtype = DType (*)(DType);
 DType as_is(DType dtype) { return dtype; }
 
+// Whether operations cast the two arrays to `dtype` by themselves, by torch's rules; of floats, for
+// these differ in integers.
+bool promote_to(DType dtype, const Operand& a, const Operand& b) {
+  const auto is_float = [](const Operand& x) {
+    return !x.is_number() && category(x.array().dtype()) >= DTypeCategory::floating;
+  };
+  if (!is_float(a) || !is_float(b)) return false;
+  Promotion promotion;
+  promotion.add(a.array().type());
+  promotion.add(b.array().type());
+  return promotion.result() == dtype;
+}
+
 // Both in the dtype that NumPy computes in.
 NdArray call(std::string_view function, std::string_view op, const Operand& a, const Operand& b,
              ToDtype computed_in = as_is) {
   const DType dtype = computed_in(result_type(function, {a, b}));
+  if (promote_to(dtype, a, b)) return call_as(function, op, {a.array(), b.array()});
   return call_as(function, op, {argument(a, dtype), argument(b, dtype)});
 }
 NdArray call_real(std::string_view function, std::string_view op, const Operand& a,

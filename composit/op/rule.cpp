@@ -111,6 +111,8 @@ constexpr const char* name_of() {
     return "a dtype";
   else if constexpr (std::is_same_v<P, Region>)
     return "a graph";
+  else if constexpr (std::is_same_v<P, Opaque>)
+    return "an object";
   else
     return "a list";
 }
@@ -136,6 +138,8 @@ bool fits(const SchemaArgument& argument) {
     return argument.type == dtype;
   else if constexpr (std::is_same_v<P, Region>)
     return argument.type == other && argument.type_name == "Graph";
+  else if constexpr (std::is_same_v<P, Opaque>)
+    return argument.type == other && argument.type_name != "Graph";
   else
     return argument.type == generator;
 }
@@ -209,6 +213,7 @@ COMPOSIT_ROLES(std::string)
 COMPOSIT_ROLES(DType)
 COMPOSIT_ROLES(Generator)
 COMPOSIT_ROLE(Region)
+COMPOSIT_ROLE(Opaque)
 COMPOSIT_ROLES(std::vector<bool>)
 COMPOSIT_ROLES(std::vector<int64_t>)
 COMPOSIT_ROLES(std::vector<double>)

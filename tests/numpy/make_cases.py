@@ -443,9 +443,17 @@ def random():
             case("random", str(seed), named, function=lambda seed, _, calls=calls: drawn(int(seed), *calls))
 
 
-for family in (elementwise, binary, reductions, shapes, indices, products, sorting, creation, random):
-    before = len(cases)
-    family()
-    print(f"{family.__name__}: {len(cases) - before} cases")
-with open(sys.argv[1], "w") as file:
-    json.dump(cases, file)
+FAMILIES = (elementwise, binary, reductions, shapes, indices, products, sorting, creation, random)
+
+
+def main():
+    for family in FAMILIES:
+        before = len(cases)
+        family()
+        print(f"{family.__name__}: {len(cases) - before} cases")
+    with open(sys.argv[1], "w") as file:
+        json.dump(cases, file)
+
+
+if __name__ == "__main__":
+    main()

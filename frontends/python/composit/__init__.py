@@ -1,11 +1,41 @@
-"""Graphs of tensor operations: built, printed, drawn, rewritten, evaluated. Needs no torch.
+"""Arrays as NumPy has them, lazily: graphs that are printed, drawn, rewritten, differentiated,
+evaluated and compiled. Needs no torch.
 
-    import composit
-    graph = composit.parse(open("graph.txt").read())
-    print(len(graph), graph.run_passes("canonicalize,drop_no_ops"))
-    graph.visualize("graph.svg")
+    import composit as cnp
+    x = cnp.random.random((5, 10))
+    y = cnp.exp(x + 1)                        # a graph; nothing is computed
+    cnp.evaluate(y)                           # a numpy.ndarray
+    cnp.evaluate(y, backend="mosaic")         # by compiled kernels
+    y.graph.visualize("graph.svg")
+
+`composit.numpy` has NumPy's functions (all of them are names of `composit` as well), `composit.nn`
+torch.nn.functional's and optimizers, `composit.types` the types.
 """
 
-from composit._composit import Error, Graph, InternalError, LazyTensor, Node, parse, pass_names
+import pathlib as _pathlib
 
-__all__ = ["Error", "Graph", "InternalError", "LazyTensor", "Node", "parse", "pass_names"]
+import numpy as _numpy
+
+from composit import _composit
+from composit._composit import (
+    Error,
+    Graph,
+    InternalError,
+    LazyTensor,
+    Node,
+    ValuesNeeded,
+    parse,
+    pass_names,
+)
+
+# Files that are never the line of the program which an error or a node names.
+_composit.hide_lines([str(_pathlib.Path(__file__).parent) + "/",
+                      str(_pathlib.Path(_numpy.__file__).parent) + "/"])
+
+from composit import numpy, types  # noqa: E402  what stands above comes first
+from composit.numpy import *  # noqa: E402, F403
+from composit import nn  # noqa: E402
+from composit.types import visualize  # noqa: E402
+
+__all__ = ["Error", "Graph", "InternalError", "LazyTensor", "Node", "ValuesNeeded", "nn", "numpy",
+           "parse", "pass_names", "types", "visualize", *numpy.__all__]

@@ -13,11 +13,15 @@ Errors are `flashlight.Error`.
 
 import torch  # noqa: F401  the extension module needs its libraries
 
+import composit.types
 from composit import Error
 
 from flashlight import tracer
 from flashlight.capture import Capture, Compiled, CompiledGradient, Gradient, load, trace
 from flashlight.functions import Function, compile_function, vmap
+
+# composit.evaluate(y) of a tensor that was traced.
+composit.types.register_tensor(torch.Tensor, tracer.lazy)
 
 __all__ = [
     "Capture",

@@ -15,8 +15,8 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +26,7 @@ import torch
 from composit import Error
 
 from flashlight import _flashlight
+from flashlight.source import source_of
 
 
 def vmap(function: Callable, *, backend: str = "cpp", **options: Any) -> "Function":
@@ -40,35 +41,57 @@ def compile_function(function: Callable, *, backend: str = "cpp", **options: Any
 
 
 class Function:
-    """A Python function compiled to C++; see `vmap`. Differentiable under autograd."""
+    """A Python function compiled to C++; see `vmap`. Differentiable under autograd, any number of
+    times.
+
+    It may call functions of its file and use numbers around it. Error, with the line, for what
+    cannot be compiled."""
 
     def __init__(self, function: Callable, elementwise: bool, backend: str, options: dict):
         functools.update_wrapper(self, function)
-        name = function.__name__
-        options.setdefault("name", name)
-        text, file = _source(function)
-        self._function = _flashlight.CompiledFunction(text, file, name, elementwise, backend,
-                                                      options)
+        self._recipe = (elementwise, backend, dict(options))
+        self._parameters = list(inspect.signature(function).parameters)
+
+    @functools.cached_property
+    def _function(self):
+        """Made at the first call, when functions that stand further below are there as well."""
+        elementwise, backend, options = self._recipe
+        text, file = source_of(self.__wrapped__)
+        return _flashlight.CompiledFunction(text, file, self.__name__, elementwise, backend,
+                                            {"name": self.__name__, **options})
 
     def __call__(self, *inputs: Any) -> Any:
-        """A tensor for tensors (or a tuple of them), an array for arrays, a float for numbers."""
-        results = self._function.call([_tensor(value) for value in inputs])
+        """A tensor for tensors (or a tuple of them), an array for arrays, a float for numbers.
+        Numbers beside tensors take their dtype; integers are floats to a function of floats."""
+        results = self._function.call(self._tensors(inputs))
         values = tuple(_like(inputs, result) for result in results)
         return values[0] if len(values) == 1 else values
 
     def vjp(self, *inputs_and_cotangents: Any) -> Any:
         """The inputs, then a cotangent per result: a gradient per input."""
-        count = len(inspect.signature(self.__wrapped__).parameters)
+        count = len(self._parameters)
         inputs, cotangents = inputs_and_cotangents[:count], inputs_and_cotangents[count:]
-        gradients = self._function.vjp(list(map(_tensor, inputs)), list(map(_tensor, cotangents)))
+        if not cotangents:
+            raise Error(f"[{self.__name__}.vjp] expected {count} inputs and a cotangent per result, "
+                        f"received {len(inputs_and_cotangents)} arguments")
+        tensors = self._tensors(inputs_and_cotangents)
+        gradients = self._function.vjp(tensors[:count], tensors[count:])
         values = tuple(_like(inputs, gradient) for gradient in gradients)
         return values[0] if len(values) == 1 else values
 
     def source(self, *inputs: Any) -> str:
         """The C++ for inputs like these; for numbers where none are given."""
-        if not inputs:
-            inputs = (0.0,) * len(inspect.signature(self.__wrapped__).parameters)
-        return self._function.source([_tensor(value) for value in inputs])
+        return self._function.source(self._tensors(inputs or (0.0,) * len(self._parameters)))
+
+    def _tensors(self, values: tuple) -> list[torch.Tensor]:
+        elementwise = self._recipe[0]
+        tensors = [_as_tensor(value, self.__name__, elementwise) for value in values]
+        dtypes = [tensor.dtype for tensor in tensors if tensor is not None]
+        dtype = functools.reduce(torch.promote_types, dtypes) if dtypes else torch.float64
+        if not dtype.is_floating_point:
+            dtype = torch.float64
+        return [torch.tensor(float(value), dtype=dtype) if tensor is None else tensor
+                for value, tensor in zip(values, tensors)]
 
     @property
     def nnModule(self) -> torch.nn.Module:  # noqa: N802  Knossos' name
@@ -77,6 +100,23 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<compiled {self.__name__}>"
+
+    def __copy__(self) -> "Function":
+        return self
+
+    def __deepcopy__(self, _memo: dict) -> "Function":
+        return self  # it never changes; copies of a module share it
+
+    def __reduce__(self):
+        return _find, (self.__module__, self.__qualname__, *self._recipe)
+
+
+def _find(module: str, name: str, elementwise: bool, backend: str, options: dict) -> Function:
+    """What was pickled: the function of that name, compiled again."""
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found if isinstance(found, Function) else Function(found, elementwise, backend, options)
 
 
 class _FunctionModule(torch.nn.Module):
@@ -91,25 +131,20 @@ class _FunctionModule(torch.nn.Module):
         return self.function.__name__
 
 
-def _source(function: Callable) -> tuple[str, str]:
-    try:
-        lines, first = inspect.getsourcelines(function)
-    except OSError as error:
-        raise Error(f"[vmap] the source of {function.__name__} is not to be had; functions are "
-                    "compiled from the file they stand in") from error
-    text = textwrap.dedent("".join(lines))
-    start = next(i for i, line in enumerate(text.splitlines()) if line.startswith("def "))
-    # Lines of the text are those of the file, so that errors point there.
-    return "\n" * (first - 1 + start) + "\n".join(text.splitlines()[start:]) + "\n", (
-        inspect.getsourcefile(function) or "<text>")
-
-
-def _tensor(value: Any) -> torch.Tensor:
-    if isinstance(value, torch.Tensor):
-        return value
+def _as_tensor(value: Any, function: str, elementwise: bool) -> torch.Tensor | None:
+    """None for a number."""
     if isinstance(value, np.ndarray):
-        return torch.from_numpy(np.ascontiguousarray(value))
-    return torch.tensor(float(value), dtype=torch.float64)
+        value = torch.from_numpy(np.ascontiguousarray(value))
+        default = torch.float64
+    else:
+        default = torch.get_default_dtype()
+    if isinstance(value, torch.Tensor):
+        is_float = value.dtype.is_floating_point or value.dtype.is_complex
+        return value if is_float or not elementwise else value.to(default)
+    if isinstance(value, (bool, int, float, np.number, np.bool_)):
+        return None
+    raise Error(f"[{function}] expected tensors, arrays and numbers, received a "
+                f"{type(value).__name__}: {value!r}")
 
 
 def _like(inputs: tuple, result: torch.Tensor) -> Any:

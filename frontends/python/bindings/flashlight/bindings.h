@@ -5,8 +5,7 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include <functional>
-#include <string>
+#include "frontends/python/bindings/composit/python_lines.h"
 
 namespace flashlight::python {
 
@@ -16,9 +15,6 @@ void add_capture(py::module_& module);
 void add_compile(py::module_& module);
 void add_scope(py::module_& module);
 
-// The innermost line of the Python program that is neither torch's nor ours,
-// "model.py:12 in forward"; empty where there is none. `hidden`: folders whose files are not the
-// program's. To be called on the thread it asks about; takes the GIL.
-std::function<std::string()> python_lines(std::vector<std::string> hidden);
+using composit::python::python_lines;
 
 }  // namespace flashlight::python

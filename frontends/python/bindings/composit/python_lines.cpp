@@ -1,9 +1,11 @@
+#include "frontends/python/bindings/composit/python_lines.h"
+
+#include <pybind11/stl.h>
+
 #include <memory>
 #include <unordered_map>
 
-#include "frontends/python/bindings/flashlight/bindings.h"
-
-namespace flashlight::python {
+namespace composit::python {
 namespace {
 
 // What is known of a code object. Held, so that its address is not used again.
@@ -69,4 +71,28 @@ std::function<std::string()> python_lines(std::vector<std::string> hidden) {
   return [lines] { return (*lines)(); };
 }
 
-}  // namespace flashlight::python
+namespace {
+
+std::function<std::string()>& line_here() {
+  static std::function<std::string()> function = python_lines({});
+  return function;
+}
+
+}  // namespace
+
+PythonLine::PythonLine() {
+  std::string line = line_here()();
+  if (line.empty()) return;
+  NodeSpec spec("composit::line");
+  spec.annotate("source", std::move(line));
+  here_.emplace(std::move(spec));
+  scope_.emplace(*here_);
+}
+
+void add_python_lines(py::module_& module) {
+  module.def("hide_lines", [](std::vector<std::string> folders) {
+    line_here() = python_lines(std::move(folders));
+  });
+}
+
+}  // namespace composit::python

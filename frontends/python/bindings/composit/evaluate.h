@@ -1,0 +1,22 @@
+// Backends by name, and lists of tensors.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "composit/numpy/ndarray.h"
+#include "composit/op/backend.h"
+
+namespace composit::python {
+
+std::vector<LazyTensor> lazy_tensors(const numpy::NdArrays& arrays);
+numpy::NdArrays arrays_of(const std::vector<LazyTensor>& tensors);
+
+// All that leads to these values, its inputs listed in the order in which they were made.
+Graph graph_of(const std::vector<LazyTensor>& outputs);
+
+// "reference", "cpp" or "mosaic"; the latter two compile graphs that are equal but for names of
+// inputs once. UserError for another name.
+const Backend& backend_named(const std::string& name);
+
+}  // namespace composit::python
