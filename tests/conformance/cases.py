@@ -53,6 +53,20 @@ def in_float64(case):
     return case._replace(inputs=inputs)
 
 
+def with_other_numbers(case):
+    """The same on real and complex numbers in another order, or smaller; integers may be indices."""
+    return case._replace(inputs=[_other_numbers(tensor) for tensor in case.inputs])
+
+
+def _other_numbers(tensor):
+    is_plain = tensor.layout is torch.strided and tensor.numel() > 0
+    if not is_plain or not (tensor.is_floating_point() or tensor.is_complex()):
+        return tensor
+    copy = clone(tensor)
+    copy.copy_(tensor.detach().flip(0) if tensor.dim() else tensor.detach() * 0.875)
+    return copy
+
+
 def captured_dtypes(info):
     """Those of CAPTURED that the operator has samples for, or all others where it has none."""
     return [d for d in CAPTURED if d in info.dtypes] or sorted(info.dtypes, key=str)

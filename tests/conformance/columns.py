@@ -8,7 +8,7 @@ import functools
 import _conformance
 import flashlight
 import torch
-from cases import captured_dtypes, cases_of, computed_dtypes, first_line, fresh, in_float64, seed
+from cases import captured_dtypes, cases_of, computed_dtypes, first_line, fresh, in_float64, seed, with_other_numbers
 from exceptions import ignores_values
 from torch.utils._pytree import tree_flatten
 
@@ -112,23 +112,37 @@ def captured(subject):
 
 def replayed(subject):
     """To the bit, NaNs and the sign of zeros included; sizes, strides and dtypes as well; what is
-    written to arguments, too."""
+    written to arguments, too. On other numbers than the captured ones the same, or an error."""
 
     def check(case):
         capture = subject.capture(case)
-        expected, written = _eager(case)
-        inputs = fresh(case)
-        seed()
-        result = capture(*inputs)
-        if _others(expected) != _others(result):
-            return f"expected {_others(expected)}, received {_others(result)}"
-        ours, torchs = _tensors(result) + inputs, _tensors(expected) + written
-        if len(ours) != len(torchs):
-            return f"expected {len(torchs)} tensors, received {len(ours)}"
-        compare = _differing_types if ignores_values(subject.name) else _differing_bits
-        return next(filter(None, map(compare, ours, torchs)), "")
+        wrong = _differing_replay(subject, case, capture)
+        if wrong:
+            return wrong
+        try:
+            others = with_other_numbers(case)
+            _eager(others)
+            capture(*fresh(others))
+        except Exception:  # a guard, or torch itself
+            return ""
+        wrong = _differing_replay(subject, others, capture)
+        return f"on other numbers: {wrong}" if wrong else ""
 
     return _each(subject.cases, check)
+
+
+def _differing_replay(subject, case, capture):
+    expected, written = _eager(case)
+    inputs = fresh(case)
+    seed()
+    result = capture(*inputs)
+    if _others(expected) != _others(result):
+        return f"expected {_others(expected)}, received {_others(result)}"
+    ours, torchs = _tensors(result) + inputs, _tensors(expected) + written
+    if len(ours) != len(torchs):
+        return f"expected {len(torchs)} tensors, received {len(ours)}"
+    compare = _differing_types if ignores_values(subject.name) else _differing_bits
+    return next(filter(None, map(compare, ours, torchs)), "")
 
 
 def _differing_types(ours, torchs):
