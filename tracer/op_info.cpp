@@ -1,6 +1,7 @@
 #include "tracer/op_info.h"
 
 #include <ATen/core/enum_tag.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <memory>
@@ -133,6 +134,12 @@ const std::unordered_set<std::string_view>& reads_on_host() {
       "aten::rnn_tanh.data",
       "aten::sparse_coo_tensor.indices",
       "aten::tensor_split.tensor_indices_or_sections"};
+  return names;
+}
+
+// Composites whose kernel computes results itself where no argument requires a gradient.
+const std::unordered_set<std::string_view>& computes_without_grad() {
+  static const std::unordered_set<std::string_view> names = {"aten::max_pool1d"};
   return names;
 }
 
@@ -313,6 +320,19 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   clone = name == composit::Symbol("aten::clone");
   detach = name == composit::Symbol("aten::detach");
   if (writes_any) find_write_switch();
+  if (computes_without_grad().count(name.str()) > 0) {
+    auto whole = std::make_shared<OpInfo>(*this);
+    whole->composite = false;
+    for (size_t i = 0; i < arguments.size(); ++i) whole->reads[i] = true;
+    without_grad = std::move(whole);
+  }
+}
+
+bool OpInfo::needs_grad(c10::ArrayRef<c10::IValue> arguments) {
+  return at::GradMode::is_enabled() &&
+         std::any_of(arguments.begin(), arguments.end(), [](const c10::IValue& argument) {
+           return argument.isTensor() && argument.toTensor().requires_grad();
+         });
 }
 
 void OpInfo::find_write_switch() {

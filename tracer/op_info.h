@@ -55,7 +55,12 @@ struct OpInfo {
   // number, and what the operator is in a call where it is false. None: in every call.
   std::optional<size_t> write_switch;
   std::shared_ptr<const OpInfo> switched_off;
+  // A composite whose kernel makes results itself, unseen, in calls that autograd takes no part in:
+  // what it is there, run in one piece. None: for most.
+  std::shared_ptr<const OpInfo> without_grad;
+
   const OpInfo& of_call(c10::ArrayRef<c10::IValue> arguments) const {
+    if (without_grad != nullptr && !needs_grad(arguments)) return *without_grad;
     return write_switch && !arguments[*write_switch].toBool() ? *switched_off : *this;
   }
 
@@ -63,6 +68,7 @@ struct OpInfo {
 
  private:
   void find_write_switch();
+  static bool needs_grad(c10::ArrayRef<c10::IValue> arguments);
 };
 
 // Valid for the life of the process. Thread-safe.

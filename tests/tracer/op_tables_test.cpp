@@ -153,6 +153,13 @@ TEST(OpTables, an_undeclared_write_replays) {
       {at::randn({4, 3}), at::zeros({3}), at::ones({3})});
 }
 
+// Without a gradient its kernel calls no operator.
+TEST(OpTables, a_composite_that_computes_itself_replays) {
+  for (const bool grad : {false, true})
+    expect_replays([](Tensors& in) -> Tensors { return {at::max_pool1d(in[0], {2})}; },
+                   {at::randn({2, 6}).requires_grad_(grad)}, {at::randn({2, 6})});
+}
+
 TEST(OpTables, lengths_read_on_the_host_replay) {
   const at::NoGradGuard no_grad;
   const Tensors weights = {at::randn({16, 3}), at::randn({16, 4}), at::randn({16}),
