@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
 #include "composit/ops/operations.h"
@@ -63,16 +64,33 @@ std::vector<Array> masked_select(const Array& x, const Array& mask) {
   return {picked(type, whole.data(), item_size(dtype), numbers)};
 }
 
+// A complex array as pairs of real numbers.
+Array parts_of(const Array& x) {
+  Type type = tensor_type(real_dtype(x.type().dtype), x.type().sizes);
+  type.sizes.emplace_back(2);
+  type.strides = contiguous_strides(type.sizes);
+  const Array plain = x.contiguous();
+  return Array(type, plain.owner(), plain.data());
+}
+
+// Per element whether it is another number than zero; NaN is.
+std::vector<bool> is_nonzero(const Array& x) {
+  const size_t parts = is_complex(x.type().dtype) ? 2 : 1;
+  const std::vector<double> values = elements<double>(parts == 2 ? parts_of(x) : x);
+  std::vector<bool> result(values.size() / parts);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i] != 0) result[i / parts] = true;
+  return result;
+}
+
 // Where elements are not zero, an index per row.
 std::vector<Array> nonzero(const Array& x) {
   const Ints sizes = sizes_of(x);
-  const bool has_parts = is_complex(x.type().dtype);
-  if (has_parts) throw UserError("expected real numbers");
-  const std::vector<double> values = elements<double>(x);
+  const std::vector<bool> values = is_nonzero(x);
   std::vector<int64_t> places;
   int64_t count = 0;
   for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] == 0) continue;
+    if (!values[i]) continue;
     ++count;
     auto rest = static_cast<int64_t>(i);
     for (size_t axis = 0, inner = values.size(); axis < sizes.size(); ++axis) {
