@@ -25,7 +25,7 @@ run(${WORK_DIR}/venv/bin/flashlight --version)
 file(MAKE_DIRECTORY ${WORK_DIR}/elsewhere)
 run(${CMAKE_COMMAND} -E chdir ${WORK_DIR}/elsewhere
     ${WORK_DIR}/venv/bin/flashlight capture -o captured --
-    ${WORK_DIR}/venv/bin/python -c "import torch; torch.nn.Linear(2, 2)(torch.ones(1, 2))")
+    ${WORK_DIR}/venv/bin/python ${CMAKE_CURRENT_LIST_DIR}/program.py)
 run(${CMAKE_COMMAND} -E chdir ${WORK_DIR}/elsewhere
     ${WORK_DIR}/venv/bin/flashlight check captured/step_000)
 run(${CMAKE_COMMAND} -E chdir ${WORK_DIR}/elsewhere
