@@ -1,6 +1,6 @@
 // Programs that do not end as they should: by a signal that kills them.
 //
-//   watch_crashes([] { session->end("killed by a signal"); });
+//   watch_crashes([](int signal) { session->end(strsignal(signal)); });
 //
 // When such a signal comes, a copy of the process (fork) writes what has been recorded, and the
 // process waits for it, at most for some seconds: it may have been interrupted inside the

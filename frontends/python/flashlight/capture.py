@@ -75,12 +75,12 @@ class Capture:
         self.name = name
 
     @classmethod
-    def _of_program(cls, function, inputs, kwargs, strict=False):
+    def _of_program(cls, function, inputs, kwargs):
         tensors, arguments = flatten((tuple(inputs), kwargs), "arguments")
         modules = modules_of(function)
         program = Program(function, arguments, modules)
         native = _flashlight.Capture(program, tensors, arguments.text(), named_tensors(modules),
-                                     strict, HIDDEN_FOLDERS)
+                                     HIDDEN_FOLDERS)
         return cls(native, arguments, program.results, program, _name_of(function))
 
     @classmethod
@@ -175,8 +175,7 @@ class Capture:
 
         name, flags (list of the compiler's); of cpp: link_aten (operations without a definition
         become calls of LibTorch); of mosaic: threads, winograd, freeze, choices (text, as for the
-        command line). Error that lists operations
-        there is no code for."""
+        command line). Error that lists operations there is no code for."""
         return Compiled(self, backend, options)
 
     def save(self, folder: str | pathlib.Path) -> None:
@@ -204,7 +203,7 @@ class Compiled(torch.nn.Module):
         self._compiled = _flashlight.CompiledCapture(capture._native, backend, options)
         for name, tensor, kind in capture._native.state():
             if kind == "parameter" or not name.startswith("constant_"):
-                _adopt(self, name, tensor, kind)
+                _adopt(self, name, tensor)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         capture = self._capture
@@ -280,7 +279,7 @@ class CompiledGradient:
         return self._compiled.source
 
 
-def _adopt(module: torch.nn.Module, name: str, tensor: torch.Tensor, kind: str) -> None:
+def _adopt(module: torch.nn.Module, name: str, tensor: torch.Tensor) -> None:
     """Registers `tensor` as "a.b.name" of nested modules."""
     *path, last = name.split(".")
     for part in path:

@@ -13,6 +13,8 @@ import torch
 from composit import Error, LazyTensor
 
 from flashlight import _flashlight
+from flashlight.capture import HIDDEN_FOLDERS
+from flashlight.program import named_tensors
 
 _last: "trace | None" = None
 
@@ -28,9 +30,6 @@ class trace:
         self._scope = None
 
     def __enter__(self) -> "trace":
-        from flashlight.capture import HIDDEN_FOLDERS
-        from flashlight.program import named_tensors
-
         global _last
         self._scope = _flashlight.Scope(self._strict, HIDDEN_FOLDERS)
         for name, tensor, kind in named_tensors(self._modules):

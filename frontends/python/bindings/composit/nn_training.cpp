@@ -57,32 +57,24 @@ void add_optimizers(py::module_& module) {
       },
       default_rate, py::kw_only(), "momentum"_a = 0.0, "dampening"_a = 0.0, "weight_decay"_a = 0.0,
       "nesterov"_a = false);
-  module.def(
-      "adam",
-      [](const Number& learning_rate, double beta1, double beta2, double eps, double weight_decay,
-         bool amsgrad) {
-        return nn::adam({.learning_rate = rate(learning_rate),
-                         .beta1 = beta1,
-                         .beta2 = beta2,
-                         .eps = eps,
-                         .weight_decay = weight_decay,
-                         .amsgrad = amsgrad});
-      },
-      default_rate, py::kw_only(), "beta1"_a = 0.9, "beta2"_a = 0.999, "eps"_a = 1e-8,
-      "weight_decay"_a = 0.0, "amsgrad"_a = false);
-  module.def(
-      "adamw",
-      [](const Number& learning_rate, double beta1, double beta2, double eps, double weight_decay,
-         bool amsgrad) {
-        return nn::adamw({.learning_rate = rate(learning_rate),
-                          .beta1 = beta1,
-                          .beta2 = beta2,
-                          .eps = eps,
-                          .weight_decay = weight_decay,
-                          .amsgrad = amsgrad});
-      },
-      default_rate, py::kw_only(), "beta1"_a = 0.9, "beta2"_a = 0.999, "eps"_a = 1e-8,
-      "weight_decay"_a = 1e-2, "amsgrad"_a = false);
+  const auto with_moments = [&]<class Options>(const char* name,
+                                               nn::Optimizer (*make)(const Options&)) {
+    module.def(
+        name,
+        [make](const Number& learning_rate, double beta1, double beta2, double eps,
+               double weight_decay, bool amsgrad) {
+          return make({.learning_rate = rate(learning_rate),
+                       .beta1 = beta1,
+                       .beta2 = beta2,
+                       .eps = eps,
+                       .weight_decay = weight_decay,
+                       .amsgrad = amsgrad});
+        },
+        default_rate, py::kw_only(), "beta1"_a = 0.9, "beta2"_a = 0.999, "eps"_a = 1e-8,
+        "weight_decay"_a = Options().weight_decay, "amsgrad"_a = false);
+  };
+  with_moments("adam", &nn::adam);
+  with_moments("adamw", &nn::adamw);
 }
 
 }  // namespace

@@ -49,19 +49,9 @@ Program program_of(const py::object& program) {
 }
 
 CaptureBase capture(const py::object& program, const Tensors& tensors, const std::string& structure,
-                    const std::vector<Named>& named, bool strict,
-                    const std::vector<std::string>& hidden) {
-  TraceOptions options{.strict = strict};
-  if (!hidden.empty()) options.host_line = python_lines(hidden);
+                    const std::vector<Named>& named, const std::vector<std::string>& hidden) {
   return CaptureBase::capture(program_of(program), {tensors, parse_structure(structure)},
-                              named_tensors(named), options);
-}
-
-// Without the GIL: a replay may take long, and calls no Python.
-template <class Function>
-auto unlocked(Function function) {
-  const py::gil_scoped_release released;
-  return function();
+                              named_tensors(named), {.host_line = python_lines(hidden)});
 }
 
 std::string source_of(const composit::Graph& graph, const std::string& name,
@@ -116,12 +106,11 @@ void add_gradient(py::module_& module) {
       .def_property_readonly("names", &Gradient::names)
       .def("run",
            [](const Gradient& gradient, const Tensors& arguments) {
-             auto result = unlocked([&] { return gradient(arguments); });
-             return std::make_pair(result.loss, result.gradients);
+             return loss_and_gradients([&] { return gradient(arguments); });
            })
       .def("evaluate", [](const Gradient& gradient, const Tensors& arguments) {
-        auto result = unlocked([&] { return gradient.evaluate(arguments, composit::reference()); });
-        return std::make_pair(result.loss, result.gradients);
+        return loss_and_gradients(
+            [&] { return gradient.evaluate(arguments, composit::reference()); });
       });
 }
 

@@ -48,12 +48,6 @@ CompileSettings settings_of(const std::string& backend, const py::dict& options)
   return settings;
 }
 
-template <class Function>
-auto unlocked(Function function) {
-  const py::gil_scoped_release released;
-  return function();
-}
-
 // The function `name` of a text in TorchScript; of each element of its arguments where
 // `elementwise`, which are broadcast together.
 CompiledFunction function_of(const std::string& text, const std::string& file,
@@ -93,8 +87,7 @@ void add_compile(py::module_& module) {
           }))
       .def("run",
            [](const CompiledGradient& compiled, const Tensors& arguments) {
-             auto result = unlocked([&] { return compiled(arguments); });
-             return std::make_pair(result.loss, result.gradients);
+             return loss_and_gradients([&] { return compiled(arguments); });
            })
       .def_property_readonly("source", &CompiledGradient::source);
   py::class_<CompiledFunction>(module, "CompiledFunction")
