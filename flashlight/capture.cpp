@@ -210,7 +210,7 @@ void CaptureBase::expect_structure(const Structure& arguments) const {
   throw UserError(
       "[capture] expected arguments " + str(state_->arguments) + ", received " + str(arguments) +
       "; numbers and the number of tensors are part of a capture: capture again for these with "
-      "flashlight::trace(model, inputs…)");
+      "trace(model, inputs…)");
 }
 
 std::vector<NamedTensor> CaptureBase::state() const {

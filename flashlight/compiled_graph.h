@@ -38,6 +38,8 @@ struct Mosaic {
   // Whether convolutions may be computed by Winograd's algorithm, whose rounding errors are those
   // of other sums.
   bool winograd = true;
+  // Whether products of matrices may be computed by Strassen's algorithm; the same holds for it.
+  bool strassen = true;
   // Parameters and buffers are packed at the first call, and again where LibTorch counts a write to
   // one of them since. Nobody counts writes through `data_ptr()` and `.data`; without `freeze`, and
   // for tensors made in inference mode, all are read in each call. What the graph itself writes

@@ -93,6 +93,7 @@ class MosaicExecutable : public Executable {
                                                           .results = settings.results,
                                                           .freeze = options.freeze,
                                                           .winograd = options.winograd,
+                                                          .strassen = options.strassen,
                                                           .update_inputs = true,
                                                           .choices = options.choices},
                                                  .threads = options.threads,

@@ -21,8 +21,7 @@ namespace {
 
 using composit::UserError;
 
-constexpr const char* kCaptureAgain =
-    "; capture again for these inputs: flashlight::trace(model, inputs…)";
+constexpr const char* kCaptureAgain = "; capture again for these inputs: trace(model, inputs…)";
 
 std::string describe(const at::Tensor& tensor) {
   if (!tensor.defined()) return "an undefined tensor";

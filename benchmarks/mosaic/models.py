@@ -89,7 +89,9 @@ class Model(torch.nn.Module):
 def fill(original, weights, name_of):
     """Every weight has to find its place; what has none in the capture is not used by what is captured."""
     left = dict(weights)
-    for name, tensor in original.state_dict().items():
+    # Buffers that are no part of a state dict, and all names of what is shared.
+    tensors = [*original.named_parameters(remove_duplicate=False), *original.named_buffers(remove_duplicate=False)]
+    for name, tensor in tensors:
         if name_of(name) in left:
             tensor.copy_(left.pop(name_of(name)))
     if left:

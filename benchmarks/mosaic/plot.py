@@ -8,17 +8,22 @@ from xml.sax.saxutils import escape
 OURS = "mosaic"
 COLOURS = {OURS: "#d1495b", "openvino": "#30638e", "onnxruntime": "#5b8e7d", "torch_compile": "#edae49",
            "torch_compile_autotuned": "#c98b2b", "libtorch": "#8d96a3"}
-NAMES, UNIT, WIDTH, BAR, GAP = 230, 220, 1000, 13, 16  # pixels
+NAMES, UNIT, LABEL, BAR, GAP = 200, 300, 190, 13, 16  # pixels
 LONGEST = 2.6  # longer bars are cut
 
 
-def bars(contest, y):
+def ratios(contest):
+    """Times by engine, in units of the fastest peer's."""
     times = {engine: row["least"] for engine, row in contest["milliseconds"].items()}
     fastest = min((time for engine, time in times.items() if engine != OURS), default=min(times.values()))
+    return {engine: time / fastest for engine, time in times.items()}
+
+
+def bars(contest, y):
     title = f"{contest['case']}, {contest['threads']} thread" + "s" * (contest["threads"] > 1)
     yield f'<text x="{NAMES - 12}" y="{y + BAR}" text-anchor="end">{escape(title)}</text>'
-    for i, (engine, time) in enumerate(times.items()):
-        top, ratio = y + i * BAR, time / fastest
+    for i, (engine, ratio) in enumerate(ratios(contest).items()):
+        top, time = y + i * BAR, contest["milliseconds"][engine]["least"]
         length = UNIT * min(ratio, LONGEST)
         yield (f'<rect x="{NAMES}" y="{top}" width="{length:.1f}" height="{BAR - 2}" '
                f'fill="{COLOURS.get(engine, "#555")}"/>')
@@ -33,9 +38,11 @@ def plot(raw, file):
     for contest in contests:
         lines += bars(contest, y)
         y += BAR * len(contest["milliseconds"]) + GAP
+    longest = max(min(ratio, LONGEST) for contest in contests for ratio in ratios(contest).values())
+    width = NAMES + UNIT * longest + LABEL
     title = f"Time of a call in units of the fastest peer's; {raw['cpu']}, float32"
-    svg = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y}" font-family="sans-serif" font-size="12">',
-           f'<rect width="{WIDTH}" height="{y}" fill="white"/>',
+    svg = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{y}" font-family="sans-serif" font-size="12">',
+           f'<rect width="{width:.0f}" height="{y}" fill="white"/>',
            f'<text x="{NAMES}" y="20" font-size="14">{escape(title)}</text>',
            f'<line x1="{NAMES + UNIT}" y1="32" x2="{NAMES + UNIT}" y2="{y - GAP}" stroke="#333" stroke-dasharray="3 3"/>',
            *lines,

@@ -12,8 +12,9 @@
 //   Array            its value, in native evaluation
 //   std::optional<…> of these, std::vector<…> of these, std::vector<std::optional<…>>
 //   bool, int64_t, double, Scalar, std::string, DType, std::vector<int64_t>, std::vector<bool>,
-//   std::vector<double>, Region ("Graph" in the schema), Opaque (a class), std::optional<…> of
-//   these Vjp              first parameter of a vjp: cotangents and results; stands for no argument
+//   std::vector<double>, Region ("Graph" in the schema), Opaque (a class),
+//   std::optional<…> of these
+//   Vjp              first parameter of a vjp: cotangents and results; stands for no argument
 //   RunRegion        first parameter of a native rule: runs the regions; stands for no argument
 //
 // Trailing arguments may be left out of the parameters. `Rule::check` compares the parameters with

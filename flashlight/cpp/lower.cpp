@@ -154,8 +154,9 @@ class Lowering {
   }
 
   static size_t add_value(Scope& scope, const Type& type, Role role, std::string name) {
-    if (type.conj || type.neg || type.layout != composit::Layout::strided)
-      throw composit::UserError("[cpp] expected dense tensors without a lazy conjugation");
+    // LibTorch's lazy conjugation and negation say how its memory is read. Here, memory has values.
+    if (type.layout != composit::Layout::strided)
+      throw composit::UserError("[cpp] expected dense tensors");
     scope.function.values.push_back(
         {composit::tensor_type(type.dtype, type.sizes), role, std::move(name), {}});
     return scope.function.values.size() - 1;

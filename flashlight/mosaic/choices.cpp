@@ -96,10 +96,12 @@ class Parser {
       choice.offset = number(words, text);
     else if (first == "winograd")
       choice.winograd = static_cast<int>(number(words, text));
+    else if (first == "strassen")
+      choice.strassen = number(words, text) != 0;
     else
       fail(
-          "expected fuse, keep, layout SCHEMA, apart NUMBER, winograd NUMBER, new loops, one "
-          "thread, own place or at NUMBER",
+          "expected fuse, keep, layout SCHEMA, apart NUMBER, winograd NUMBER, strassen NUMBER, new "
+          "loops, one thread, own place or at NUMBER",
           text);
   }
 

@@ -26,6 +26,7 @@ struct Choice {
   std::optional<TileSchema> layout = {};
   std::optional<int64_t> apart = {};   // elements behind each row that are nobody's
   std::optional<int> winograd = {};    // its convolution: pixels of a tile, 2 or 4; 0: directly
+  std::optional<bool> strassen = {};   // its product: by Strassen's algorithm (1), or not (0)
   bool new_loops = false;              // its kernel does not go on with the loops before it
   bool one_thread = false;             // runs its kernel of loops
   bool own_place = false;              // it is not written over another value

@@ -33,6 +33,7 @@ std::string product_loops(const Kernel& kernel) {
   const int64_t batch = product.size(product.batch);
   const std::string tiles =
       kernel.winograd > 0 ? fmt::format("Winograd's tiles of {0} x {0} pixels", kernel.winograd)
+      : kernel.strassen   ? "halves by Strassen's algorithm, in tiles"
       : batch > 1         ? "tiles of rows x a panel of columns"
                           : "strips of rows x panels of columns, in tiles";
   return (batch > 1 ? fmt::format("{} times (threads) ", batch) : "") + sizes + ": " + tiles;

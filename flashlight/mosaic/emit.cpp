@@ -344,9 +344,11 @@ std::string declarations_of(const std::vector<std::string>& kernels) {
 }
 
 std::vector<toolchain::SourceFile> tile_units(const Plan& plan) {
-  std::map<std::string, std::string> units;  // instantiations by name
-  const auto need = [&](const std::string& name, const std::string& type, const char* statements) {
-    units[name + "_" + type] = fmt::format(fmt::runtime(statements), type);
+  // Instantiations by unit. What is built on tiles is one more unit, not one each: the header takes
+  // as long to compile as most of them.
+  std::map<std::string, std::set<std::string>> units;
+  const auto need = [&](const std::string& unit, const std::string& type, const char* statements) {
+    units[unit + "_" + type].insert(fmt::format(fmt::runtime(statements), type));
   };
   for (const auto* kernels : {&plan.prepare, &plan.run})
     for (const Kernel& kernel : *kernels) {
@@ -356,16 +358,17 @@ std::vector<toolchain::SourceFile> tile_units(const Plan& plan) {
       if (product == nullptr) continue;
       const std::string type = cpp::type_name(plan.routine.values[product->right].type.dtype);
       need("tiles", type, "FLASHLIGHT_TILES({});\n");
-      if (kernel.attention) need("attention", type, "FLASHLIGHT_ATTENTION({});\n");
+      if (kernel.attention) need("forms", type, "FLASHLIGHT_ATTENTION({});\n");
+      if (kernel.strassen) need("forms", type, "FLASHLIGHT_STRASSEN({});\n");
       if (kernel.winograd > 0)
-        need("winograd", type, "FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n");
+        need("forms", type, "FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n");
       if (product->depthwise && kernel.form == Kernel::Form::product)
-        need("depthwise", type, "FLASHLIGHT_DEPTHWISE({});\n");
+        need("forms", type, "FLASHLIGHT_DEPTHWISE({});\n");
     }
   std::vector<toolchain::SourceFile> files;
   for (const auto& [name, statements] : units)
     files.push_back({name + ".cpp", fmt::format("{}#include \"{}\"\n\n{}", kTilesElsewhere,
-                                                kRuntimeName, statements)});
+                                                kRuntimeName, fmt::join(statements, ""))});
   return files;
 }
 

@@ -24,8 +24,9 @@ struct Source {
   // nullptr, or what is wrong.
   std::string prepare_name, run_name;
   // The same text as translation units that compile side by side, in so many that none takes long,
-  // and those of the tiles that they use. Those are the same for every program, and compiled once
-  // as long as the toolchain's cache has them: the others say `kTilesElsewhere` first.
+  // and those of the tiles that they use. Those are the same for all programs of the same forms,
+  // and compiled once as long as the toolchain's cache has them: the others say `kTilesElsewhere`
+  // first.
   std::vector<std::string> units;
   std::vector<toolchain::SourceFile> tiles;
   // Parts of the text: kernels, one function each; the functions they call; `run`.
@@ -48,7 +49,8 @@ Source emit(const Plan& plan, const std::string& name);
 std::vector<std::vector<std::string>> groups_of_kernels(const Source& source);
 // Heads of the kernels, for the unit that calls them.
 std::string declarations_of(const std::vector<std::string>& kernels);
-// Units with the tiles that products and attention of a plan use, by dtype.
+// By dtype, a unit with tiles, and one with what is built on them in the plan: attention, other
+// algorithms for products.
 std::vector<toolchain::SourceFile> tile_units(const Plan& plan);
 inline constexpr const char* kTilesElsewhere = "#define FLASHLIGHT_TILES_ELSEWHERE\n";
 

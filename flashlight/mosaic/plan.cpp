@@ -244,6 +244,8 @@ class Planner {
       };
       if (choice.winograd && !is_written_by(Kernel::Form::product))
         refuse(value, "is no result of a convolution");
+      if (choice.strassen && !is_written_by(Kernel::Form::product))
+        refuse(value, "is no result of a product");
       if ((choice.new_loops || choice.one_thread) && !is_written_by(Kernel::Form::loops))
         refuse(value, "is not written by a kernel of loops");
       if (choice.offset && plan_.homes[value] != Home::arena) refuse(value, "is not in the arena");
@@ -353,12 +355,23 @@ class Planner {
                       .factor = factor});
       plan_.frozen[value] = frozen;
     }
+    const bool strassen = chosen_strassen(product);
     plan_.run.push_back({.form = Kernel::Form::product,
                          .steps = {step},
                          .product = std::move(product),
                          .packed = packed->second,
                          .winograd = winograd,
-                         .plain_weights = plain});
+                         .plain_weights = plain,
+                         .strassen = strassen});
+  }
+  bool chosen_strassen(const Product& product) const {
+    const size_t result = product.statement.stores[0].result;
+    const std::optional<bool> chosen = choice_of(result).strassen;
+    if (chosen.value_or(false) && !can_halve(product))
+      refuse(result,
+             "cannot be computed by Strassen's algorithm: it is no product of matrices with an "
+             "even number of terms side by side");
+    return chosen.value_or(options_.strassen && pays_to_halve(product));
   }
   std::optional<int> chosen_winograd(const Product& product, bool frozen) const {
     const size_t result = product.statement.stores[0].result;

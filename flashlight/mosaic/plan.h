@@ -41,6 +41,7 @@ struct Kernel {
   int winograd = 0;
   // product: its weights are packed as they are, and transformed in each call
   bool plain_weights = false;
+  bool strassen = false;               // product: halves of its sides are, by Strassen's algorithm
   std::optional<size_t> factor = {};   // pack: the value that its columns are multiplied with
   size_t value = 0;                    // border
   std::optional<size_t> scratch = {};  // a value that is memory for what one thread does alone
@@ -89,6 +90,8 @@ struct PlanOptions {
   // Whether convolutions may be computed by Winograd's algorithm, whose rounding errors are those
   // of other sums.
   bool winograd = true;
+  // Whether products of matrices may be computed by Strassen's algorithm; the same holds for it.
+  bool strassen = true;
   // Weights of one convolution, transformed beforehand, take so much at most. Larger ones are
   // transformed in each call, 4/9 (F(2x2)) to 1/4 (F(4x4)) as large: Stable Diffusion's UNet
   // has 3.6 GB of packed weights instead of 4.3, and takes 1 % longer.

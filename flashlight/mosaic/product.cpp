@@ -164,6 +164,18 @@ bool is_3x3(const Product& product) {
          step(pixel) == step(product.rows[rows - 1]) && step(line) % step(pixel) == 0;
 }
 
+bool can_halve(const Product& product) {
+  return !product.depthwise && product.batch.empty() && product.columns && !product.rows.empty() &&
+         product.terms.size() == 1 && product.left_at.coefficients[product.terms[0]] == 1 &&
+         product.extent(product.terms[0]) > 0 && product.extent(product.terms[0]) % 2 == 0;
+}
+
+bool pays_to_halve(const Product& product) {
+  constexpr int64_t kManyRows = 64, kManyTerms = 256, kManyColumns = 320;
+  return can_halve(product) && product.size(product.rows) >= kManyRows &&
+         product.size(product.terms) >= kManyTerms && product.column_count() >= kManyColumns;
+}
+
 int64_t packed_terms(const Product& product, int winograd) {
   const int64_t terms = product.size(product.terms), side = winograd + 2;
   return winograd == 0 ? terms : terms / 9 * side * side;

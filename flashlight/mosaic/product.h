@@ -56,6 +56,12 @@ std::optional<Product> product_of(const cpp::Routine& routine, const cpp::Statem
 // several), lines and pixels, terms lines and pixels of the window, then channels.
 bool is_3x3(const Product& product);
 
+// Whether it can be computed by Strassen's algorithm: a product of matrices, an even number of
+// terms side by side. And whether that pays, by what was measured: what is added of the sides is
+// little beside an eighth of the products where there are many rows, terms and columns.
+bool can_halve(const Product& product);
+bool pays_to_halve(const Product& product);
+
 // Terms of a panel of its packed side: those of the product, or, where they are transformed for
 // Winograd's algorithm by tiles of `winograd` pixels, points for taps. 0: as they are.
 int64_t packed_terms(const Product& product, int winograd);

@@ -15,7 +15,7 @@ using cpp::statement;
 
 // Rows below which threads divide columns: weights that each of them reads whole cost more then
 // than activations that they exchange.
-constexpr int64_t kFewRows = 64, kManyColumns = 128;
+constexpr int64_t kFewRows = 64, kFewHalvedRows = 112, kManyColumns = 128;
 
 // So few pixels are few of Winograd's tiles: threads share outputs.
 constexpr int64_t kFewPixels = 14 * 14;
@@ -98,6 +98,7 @@ class ProductWriter {
  private:
   std::string name() const {
     const std::string form = product_.depthwise     ? "depthwise"
+                             : kernel_.strassen     ? "strassen"
                              : kernel_.winograd > 0 ? fmt::format("winograd_{}", kernel_.winograd)
                              : product_.terms.size() > 1 ? "convolution"
                                                          : "product";
@@ -145,9 +146,11 @@ class ProductWriter {
     const bool by_columns = kernel_.winograd > 0
                                 ? rows < kFewPixels
                                 : product_.column_count() >= kManyColumns && !product_.depthwise &&
-                                      (rows < kFewRows || are_panels_larger());
+                                      (rows < least_rows() || are_panels_larger());
     return by_columns ? "fl::Split::columns" : "fl::Split::rows";
   }
+  // What is added of panels is added by each thread that uses them.
+  int64_t least_rows() const { return kernel_.strassen ? kFewHalvedRows : kFewRows; }
   // Whether panels that are packed in the call, each by the thread that will use it, are more than
   // what is read by rows: what threads exchange costs as much as computing with it.
   bool are_panels_larger() const {
@@ -219,8 +222,10 @@ class ProductWriter {
     std::vector<size_t> around = product_.batch;
     around.insert(around.end(), outer.begin(), outer.end());
     base += statement("return " + flat_.address(product_.left, product_.left_at, around) + ";");
-    code += statement(
-        fmt::format("fl::{}<{}>(", product_.depthwise ? "contract_depthwise" : "contract", type_));
+    const std::string function = product_.depthwise ? "contract_depthwise"
+                                 : kernel_.strassen ? "contract_strassen"
+                                                    : "contract";
+    code += statement("fl::" + function + "<" + type_ + ">(");
     const std::string unused = outer.empty() ? "int64_t" : "int64_t outer";
     code.lines.push_back(product_.batch.empty() ? "    team, of," : "    fl::Team::solo(), of,");
     append_lambda(code, "[&](" + unused + ")", base, ", " + panels() + ",");

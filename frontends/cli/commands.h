@@ -47,6 +47,7 @@ struct CompileArguments {
   // Of mosaic, as in its options; UserError where they are given for another backend.
   std::optional<int> threads;
   bool winograd = true;
+  bool strassen = true;
   std::optional<std::string> march;
   std::string choices;  // as for plan
 };

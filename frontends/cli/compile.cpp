@@ -111,6 +111,7 @@ std::string name_of(const std::filesystem::path& folder) {
 void check_options_of_cpp(const CompileArguments& arguments) {
   const char* const option = arguments.threads            ? "--threads"
                              : !arguments.winograd        ? "--no-winograd"
+                             : !arguments.strassen        ? "--no-strassen"
                              : arguments.march            ? "--march"
                              : !arguments.choices.empty() ? "--choices"
                                                           : nullptr;
@@ -127,6 +128,7 @@ void compile_by_mosaic(const SavedCapture& capture, const CompileArguments& argu
   options.plan = {.name = name,
                   .results = outputs,
                   .winograd = arguments.winograd,
+                  .strassen = arguments.strassen,
                   .choices = read_choices(arguments.choices)};
   options.threads = arguments.threads.value_or(options.threads);
   options.march = arguments.march.value_or(options.march);

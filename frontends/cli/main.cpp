@@ -67,6 +67,8 @@ CLI::App* add_compile(CLI::App& app, cli::CompileArguments& arguments) {
       ->check(CLI::NonNegativeNumber);
   command->add_flag("!--no-winograd", arguments.winograd,
                     "of mosaic: convolutions keep the sums of the graph");
+  command->add_flag("!--no-strassen", arguments.strassen,
+                    "of mosaic: products of matrices keep the sums of the graph");
   command->add_option("--march", arguments.march,
                       "of mosaic: the processor to prepare weights for; this one if left out");
   command->add_option("--choices", arguments.choices,

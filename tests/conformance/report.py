@@ -2,6 +2,7 @@
 
 import collections
 import json
+import re
 
 from exceptions import UNDEFINED
 
@@ -49,12 +50,15 @@ def table(results, columns):
 
 
 def _failures(results):
-    """(operator, column) -> how many samples, and the first reason."""
-    return {
-        (r["op"], r["column"]): (len(r["failures"]), r["samples"], r["failures"][0])
-        for r in results
-        if r["failures"]
-    }
+    """(operator, column) -> how many samples, and the label and reason of the first."""
+    found = {}
+    for r in results:
+        if r["failures"]:
+            label, reason = r["failures"][0]
+            # All of them are called from one line of cases.py.
+            reason = re.sub(r"(, source | at | \(made at )cases\.py:\d+ in [\w.<>]*\)?", "", reason)
+            found[r["op"], r["column"]] = len(r["failures"]), r["samples"], (label, reason)
+    return found
 
 
 def print_new_failures(results, known_file):

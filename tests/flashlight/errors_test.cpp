@@ -318,10 +318,10 @@ const std::map<std::string, void (*)()>& causes() {
        "old one; a captured program cannot change what its inputs share",
        input_leaves_shared_memory},
       {"[replay] input '…': expected …, received …; capture again for these inputs: "
-       "flashlight::trace(model, inputs…)",
+       "trace(model, inputs…)",
        other_strides},
       {"[capture] expected arguments …, received …; numbers and the number of tensors are part of "
-       "a capture: capture again for these with flashlight::trace(model, inputs…)",
+       "a capture: capture again for these with trace(model, inputs…)",
        other_number},
       {"[replay] guard: … gave … when it was captured and gives … now; capture again …",
        item_differs},

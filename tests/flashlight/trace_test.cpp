@@ -136,7 +136,7 @@ TEST(Trace, WrongShapeNamesBothAndTheWayOut) {
   const std::string error = error_of([&] { captured(torch::randn({5, 4})); });
   EXPECT_THAT(error, HasSubstr("input 'input_0': expected float32 [3, 4]"));
   EXPECT_THAT(error, HasSubstr("received float32 [5, 4]"));
-  EXPECT_THAT(error, HasSubstr("capture again for these inputs: flashlight::trace("));
+  EXPECT_THAT(error, HasSubstr("capture again for these inputs: trace("));
 }
 
 TEST(Trace, WrongDtype) {

@@ -108,7 +108,7 @@ TEST(Guard, an_input_of_another_type) {
   EXPECT_EQ(user_error([&] { captured.replay({at::ones({4})}); }),
             "[replay] input '0': expected float32 [3] with strides [1] on cpu, received float32 "
             "[4] with strides [1] on "
-            "cpu; capture again for these inputs: flashlight::trace(model, inputs…)");
+            "cpu; capture again for these inputs: trace(model, inputs…)");
   EXPECT_NE(user_error([&] { captured.replay({at::ones({3}, at::kDouble)}); }).find("float64"),
             std::string::npos);
 }

@@ -100,15 +100,22 @@ struct Rows {
   const T *from, *to;  // what they read is between these
 };
 
+// How many tiles a run of so many rows, or pairs of rows, becomes.
+template <class T>
+int64_t tiles_per_run(const Contraction<T>& of, int64_t rows, int threads) {
+  const int64_t tiles = (rows + kMostRows - 1) / kMostRows;
+  // The same number for every thread, if that is a matter of height.
+  if (of.outer == 1 && of.split == Split::rows)
+    return std::min(rows, (tiles + threads - 1) / threads * threads);
+  return tiles;
+}
+
 // The tiles of a contraction: runs in pieces of nearly equal height.
 template <class T>
 class Tiling {
  public:
-  Tiling(const Contraction<T>& of, int threads) : of_(of) {
-    per_run_ = (of.inner + kMostRows - 1) / kMostRows;
-    // The same number for every thread, if that is a matter of height.
-    if (of.outer == 1 && of.split == Split::rows)
-      per_run_ = std::min(of.inner, (per_run_ + threads - 1) / threads * threads);
+  Tiling(const Contraction<T>& of, int threads)
+      : of_(of), per_run_(tiles_per_run(of, of.inner, threads)) {
     for (int s = 0; s < of.terms.segments; ++s) {
       lowest_ = std::min<int64_t>(lowest_, of.terms.offsets[s]);
       highest_ = std::max<int64_t>(highest_, of.terms.offsets[s]);
@@ -146,7 +153,7 @@ class Tiling {
 
  private:
   const Contraction<T>& of_;
-  int64_t per_run_;
+  const int64_t per_run_;
   int64_t lowest_ = 0, highest_ = 0;  // where terms of a row are
 };
 

@@ -28,6 +28,15 @@ FLASHLIGHT_INLINE void store(Vector<T> x, T* to) {
   std::memcpy(to, &x, sizeof x);
 }
 
+// From one row of so many elements to the next, so that rows of a tile are in different sets of the
+// cache.
+template <class T>
+constexpr int64_t row_pitch(int64_t elements) {
+  constexpr int64_t kLanes = Vectors<T>::kLanes;
+  const int64_t pitch = (elements + kLanes - 1) / kLanes * kLanes;
+  return pitch % 256 == 0 ? pitch + kLanes : pitch;
+}
+
 // Coefficients of 2^x on [-1/2, 1/2]: relative errors of 2e-9, and 3e-18 (Remez).
 template <class T>
 struct PowerSeries;

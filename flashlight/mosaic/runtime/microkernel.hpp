@@ -36,8 +36,14 @@ struct Terms {
   int64_t count() const { return int64_t{segments} * run; }
 };
 
+// Terms that are added one by one. Sums of so many are added to each other: the rounding error of a
+// long sum grows with the number of its terms, of sums of sums with that of each of them.
+constexpr int kTermsInARow = 768;
+
 // sums[r][c] = sum of rows[r * row_stride + place of term t] * panel[t * kPanel + c] over all t,
-// and what it was, if they `add` to it. Meanwhile `ahead_lines` lines of the cache are fetched from
+// and what it was, if they `add` to it. With `minus`, differences panel[i] - panel[i + minus] stand
+// for what is in the panel: of two vectors of columns, and as fast on cores that add beside their
+// multiplications. Meanwhile `ahead_lines` lines of the cache are fetched from
 // `ahead` on.
 template <class T>
 struct Tile {
@@ -48,6 +54,8 @@ struct Tile {
   const void* ahead = nullptr;
   int64_t ahead_lines = 0;
   bool add = false;
+  int64_t minus = 0;
+  int terms_in_a_row = kTermsInARow;
 };
 
 namespace detail {
@@ -106,25 +114,19 @@ struct Accumulators {
         for (int v = 0; v < kVectors; ++v) sums[p][r][v] = typename V::Vector{};
   }
 
-  FLASHLIGHT_INLINE void load(const T (*from)[kPanel<T>]) {
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) sums[0][r][v] = V::load(&from[r][v * V::kLanes]);
-  }
-
   FLASHLIGHT_INLINE void start(const T* rows, int64_t stride) {
 #pragma GCC unroll 16
     for (int b = 0; b < kBases; ++b) bases[b] = rows + 3 * b * stride;
   }
 
   // One term: scalar * vector, which needs no vector of the scalar to be made first.
-  template <int kPart>
-  FLASHLIGHT_INLINE void add(int64_t stride, int64_t step_bytes, const T* panel) {
+  template <int kPart, bool kMinus>
+  FLASHLIGHT_INLINE void add(int64_t stride, int64_t step_bytes, const T* panel, int64_t minus) {
     typename V::Vector right[kVectors];
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
       right[v] = V::load(panel + v * V::kLanes);
+      if constexpr (kMinus) right[v] -= V::load(panel + minus + v * V::kLanes);
       keep_in_register(right[v]);
     }
 #pragma GCC unroll 16
@@ -138,7 +140,7 @@ struct Accumulators {
       bases[b] = reinterpret_cast<const T*>(reinterpret_cast<const char*>(bases[b]) + step_bytes);
   }
 
-  FLASHLIGHT_INLINE void store(T (*to)[kPanel<T>]) {
+  FLASHLIGHT_INLINE void store(T (*to)[kPanel<T>], bool add) {
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 16
@@ -146,56 +148,74 @@ struct Accumulators {
         typename V::Vector sum = sums[0][r][v];
         if constexpr (kParts == 2) sum += sums[1][r][v];
         if constexpr (kParts == 4) sum = (sum + sums[1][r][v]) + (sums[2][r][v] + sums[3][r][v]);
+        if (add) sum += V::load(&to[r][v * V::kLanes]);
         std::memcpy(&to[r][v * V::kLanes], &sum, sizeof sum);
       }
   }
 };
 
-template <class T, int kRows, int kVectors>
+template <class T, int kRows, int kVectors, bool kMinus>
 [[gnu::noinline]] void multiply(const Tile<T>& tile, T (*sums)[kPanel<T>]) {
   constexpr int kParts = parts_of(kRows);
   Accumulators<T, kRows, kVectors> all;
-  all.clear();
-  if (tile.add) all.load(sums);
   const int64_t stride = tile.row_stride;
   const int run = tile.terms.run, block = tile.ahead_lines > 0 ? 16 : run;
   // In bytes: of elements, the loop would be compiled a second time for steps of one.
   const int64_t step = tile.terms.step * static_cast<int64_t>(sizeof(T));
+  const int64_t minus = tile.minus;
   const T* panel = tile.panel;
   Ahead ahead(tile.ahead, tile.ahead_lines, tile.terms.count());
-  for (int s = 0; s < tile.terms.segments; ++s) {
-    all.start(tile.rows + tile.terms.offsets[s], stride);
-    for (int first = 0; first < run; first += block) {
-      const int count = run - first < block ? run - first : block;
-      ahead.pass(count);
-      int k = 0;
-      for (; k + kParts <= count; k += kParts, panel += kParts * kPanel<T>) {
-        all.template add<0>(stride, step, panel);
-        if constexpr (kParts > 1) all.template add<1>(stride, step, panel + kPanel<T>);
-        if constexpr (kParts > 2) {
-          all.template add<2>(stride, step, panel + 2 * kPanel<T>);
-          all.template add<3>(stride, step, panel + 3 * kPanel<T>);
+  int segment = 0, begin = 0;
+  bool add = tile.add;
+  do {
+    all.clear();
+    for (int room = tile.terms_in_a_row; room > 0 && segment < tile.terms.segments;) {
+      const int end = run - begin < room ? run : begin + room;
+      all.start(tile.rows + tile.terms.offsets[segment] + int64_t{begin} * tile.terms.step, stride);
+      for (int first = begin; first < end; first += block) {
+        const int count = end - first < block ? end - first : block;
+        ahead.pass(count);
+        int k = 0;
+        for (; k + kParts <= count; k += kParts, panel += kParts * kPanel<T>) {
+          all.template add<0, kMinus>(stride, step, panel, minus);
+          if constexpr (kParts > 1)
+            all.template add<1, kMinus>(stride, step, panel + kPanel<T>, minus);
+          if constexpr (kParts > 2) {
+            all.template add<2, kMinus>(stride, step, panel + 2 * kPanel<T>, minus);
+            all.template add<3, kMinus>(stride, step, panel + 3 * kPanel<T>, minus);
+          }
         }
+        if constexpr (kParts > 1)
+          for (; k < count; ++k, panel += kPanel<T>)
+            all.template add<0, kMinus>(stride, step, panel, minus);
       }
-      if constexpr (kParts > 1)
-        for (; k < count; ++k, panel += kPanel<T>) all.template add<0>(stride, step, panel);
+      room -= end - begin;
+      begin = end == run ? 0 : end;
+      segment += end == run ? 1 : 0;
     }
-  }
-  all.store(sums);
+    all.store(sums, add);
+    add = true;
+  } while (segment < tile.terms.segments);
 }
 
 template <class T>
 using Multiply = void (*)(const Tile<T>&, T (*)[kPanel<T>]);
-template <class T, int kVectors, std::size_t... kIndices>
+template <class T, int kVectors, bool kMinus, std::size_t... kIndices>
 constexpr std::array<Multiply<T>, kMostRows> multiplications(std::index_sequence<kIndices...>) {
-  return {{&multiply<T, static_cast<int>(kIndices) + 1, kVectors>...}};
+  return {{&multiply<T, static_cast<int>(kIndices) + 1, kVectors, kMinus>...}};
 }
+using Heights = std::make_index_sequence<kMostRows>;
 template <class T>
 Multiply<T> multiplication(int rows, int vectors) {
-  using Heights = std::make_index_sequence<kMostRows>;
-  static constexpr auto kOne = multiplications<T, 1>(Heights()),
-                        kTwo = multiplications<T, 2>(Heights());
+  static constexpr auto kOne = multiplications<T, 1, false>(Heights()),
+                        kTwo = multiplications<T, 2, false>(Heights());
   return (vectors == 1 ? kOne : kTwo)[static_cast<std::size_t>(rows - 1)];
+}
+
+template <class T>
+Multiply<T> multiplication_by_difference(int rows) {
+  static constexpr auto kAll = multiplications<T, 2, true>(Heights());
+  return kAll[static_cast<std::size_t>(rows - 1)];
 }
 
 }  // namespace detail
@@ -204,6 +224,10 @@ Multiply<T> multiplication(int rows, int vectors) {
 template <class T>
 void multiply_tile(int rows, int vectors, const Tile<T>& tile, T (*sums)[kPanel<T>]) {
   detail::multiplication<T>(rows, vectors)(tile, sums);
+}
+template <class T>
+void multiply_tile_by_difference(int rows, const Tile<T>& tile, T (*sums)[kPanel<T>]) {
+  detail::multiplication_by_difference<T>(rows)(tile, sums);
 }
 
 }  // namespace fl

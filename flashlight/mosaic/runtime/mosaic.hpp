@@ -11,6 +11,7 @@
 #include "flashlight/mosaic/runtime/microkernel.hpp"
 #include "flashlight/mosaic/runtime/pack.hpp"
 #include "flashlight/mosaic/runtime/peak.hpp"
+#include "flashlight/mosaic/runtime/strassen.hpp"
 #include "flashlight/mosaic/runtime/team.hpp"
 #include "flashlight/mosaic/runtime/tiles.hpp"
 #include "flashlight/mosaic/runtime/times.hpp"

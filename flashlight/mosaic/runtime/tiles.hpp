@@ -1,7 +1,7 @@
 // What a program of several translation units compiles in one of them, since it takes a while: that
-// one says FLASHLIGHT_TILES(float) and, for what it has besides, FLASHLIGHT_WINOGRAD(4, float),
-// FLASHLIGHT_DEPTHWISE(float) and FLASHLIGHT_ATTENTION(float); the others define
-// FLASHLIGHT_TILES_ELSEWHERE before they include this.
+// one says FLASHLIGHT_TILES(float) and, for what it has besides, FLASHLIGHT_STRASSEN(float),
+// FLASHLIGHT_WINOGRAD(4, float), FLASHLIGHT_DEPTHWISE(float) and FLASHLIGHT_ATTENTION(float); the
+// others define FLASHLIGHT_TILES_ELSEWHERE before they include this.
 #pragma once
 
 #include "flashlight/mosaic/runtime/attention.hpp"
@@ -10,6 +10,7 @@
 #include "flashlight/mosaic/runtime/depthwise.hpp"
 #include "flashlight/mosaic/runtime/microkernel.hpp"
 #include "flashlight/mosaic/runtime/pack.hpp"
+#include "flashlight/mosaic/runtime/strassen.hpp"
 #include "flashlight/mosaic/runtime/winograd.hpp"
 
 #define FLASHLIGHT_DECLARE_TILES(KIND, T)                                                        \
@@ -18,6 +19,11 @@
                                      FinishOf<T>);                                               \
   KIND template fl::Upcoming fl::first_panel<T>(const Team&, Split, const T*, int64_t, int64_t); \
   KIND template void fl::pack_panels<T, T>(const Team&, const Packing&, const T*, T*, const T*)
+
+#define FLASHLIGHT_DECLARE_STRASSEN(KIND, T)                                                      \
+  KIND template fl::detail::Multiply<T> fl::detail::multiplication_by_difference<T>(int rows);    \
+  KIND template void fl::contract_strassen<T>(const Team&, const Contraction<T>&, BaseOf<T>,      \
+                                              const T*, FinishOf<T>)
 
 #define FLASHLIGHT_DECLARE_WINOGRAD(KIND, OUT, T)                                             \
   KIND template void fl::convolve_winograd<OUT, T>(const Team&, const Winograd<T>&, const T*, \
@@ -36,6 +42,8 @@
 #if defined(FLASHLIGHT_TILES_ELSEWHERE)
 FLASHLIGHT_DECLARE_TILES(extern, float);
 FLASHLIGHT_DECLARE_TILES(extern, double);
+FLASHLIGHT_DECLARE_STRASSEN(extern, float);
+FLASHLIGHT_DECLARE_STRASSEN(extern, double);
 FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, float);
 FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, double);
 FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, float);
@@ -47,6 +55,7 @@ FLASHLIGHT_DECLARE_ATTENTION(extern, double);
 #endif
 
 #define FLASHLIGHT_TILES(T) FLASHLIGHT_DECLARE_TILES(, T)
+#define FLASHLIGHT_STRASSEN(T) FLASHLIGHT_DECLARE_STRASSEN(, T)
 #define FLASHLIGHT_WINOGRAD(OUT, T) FLASHLIGHT_DECLARE_WINOGRAD(, OUT, T)
 #define FLASHLIGHT_DEPTHWISE(T) FLASHLIGHT_DECLARE_DEPTHWISE(, T)
 #define FLASHLIGHT_ATTENTION(T) FLASHLIGHT_DECLARE_ATTENTION(, T)

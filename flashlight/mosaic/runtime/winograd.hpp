@@ -51,6 +51,8 @@ constexpr int64_t kBlockBytes = int64_t{1} << 19, kFarWeights = int64_t{1} << 23
 constexpr int64_t kMostBlockBytes = int64_t{1} << 23;
 // Plain weights are transformed so many bytes at a time, which stay in the second level as well.
 constexpr int64_t kTransformedBytes = int64_t{1} << 18;
+// Rounding errors grow where results are transformed back: sums are shorter than elsewhere.
+constexpr int kChannelsInARow = 256;
 
 template <class T>
 int64_t block_tiles(const Winograd<T>& of, int64_t tile_bytes, int64_t weight_bytes) {
@@ -72,9 +74,8 @@ class WinogradBlocks {
         per_image_(across_ * ((of.height + kOut - 1) / kOut)),
         tiles_(of.images * per_image_) {
     const int64_t sharers = of.split == Split::rows ? threads : 1;
-    const int64_t mine = (tiles_ + sharers - 1) / sharers, lanes = kLanes;
-    pitch_ = (of.channels + lanes - 1) / lanes * lanes;
-    if (pitch_ % 256 == 0) pitch_ += lanes;  // rows of a tile in different sets of the cache
+    const int64_t mine = (tiles_ + sharers - 1) / sharers;
+    pitch_ = row_pitch<T>(of.channels);
     const int64_t bytes = kPoints * pitch_ * int64_t{sizeof(T)};
     const int64_t limit = block_tiles(of, bytes, of.columns * bytes);
     const int64_t blocks = std::max<int64_t>(1, (mine + limit - 1) / limit);
@@ -247,6 +248,7 @@ class WinogradBlocks {
                       {&offset, 1, static_cast<int>(channels.size())},
                       weights};
       tile.add = channels.begin > 0;
+      tile.terms_in_a_row = kChannelsInARow;
       upcoming.add_to(tile, piece, pieces);
       multiply_tile<T>(
           static_cast<int>(end - begin), vectors, tile,

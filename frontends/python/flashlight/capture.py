@@ -174,8 +174,8 @@ class Capture:
         """Compiled C++, as a module: "cpp" is C++ to be read, "mosaic" is fast.
 
         name, flags (list of the compiler's); of cpp: link_aten (operations without a definition
-        become calls of LibTorch); of mosaic: threads, winograd, freeze, choices (text, as for the
-        command line). Error that lists operations there is no code for."""
+        become calls of LibTorch); of mosaic: threads, winograd, strassen, freeze, choices (text, as
+        for the command line). Error that lists operations there is no code for."""
         return Compiled(self, backend, options)
 
     def save(self, folder: str | pathlib.Path) -> None:

@@ -153,6 +153,17 @@ TEST(MosaicChoices, winograd) {
       std::string::npos);
 }
 
+TEST(MosaicChoices, strassen) {
+  const Case one =
+      case_of("even", {product(exp(product(given("x", {9, 34}), "w", 40)), "v", 20).lazy()});
+  EXPECT_FALSE(writer(planned(one, ""), "exp").strassen);
+  EXPECT_TRUE(writer(planned(one, "exp: strassen 1"), "exp").strassen);
+  EXPECT_EQ(differences(one, "exp: strassen 1"), "");
+  EXPECT_NE(refusal(two_products(), "exp: strassen 1")
+                .find("it is no product of matrices with an even number of terms"),
+            std::string::npos);
+}
+
 TEST(MosaicChoices, loops_and_threads) {
   const Tensor x = given("x", {20, 32});
   const Case one = case_of("softmax", {product(softmax(x, 1), "w", 20).lazy()});

@@ -7,6 +7,8 @@
 #include <cstdlib>
 
 #include "composit/ir/error.h"
+#include "flashlight/mosaic/describe.h"
+#include "flashlight/mosaic/plan.h"
 #include "tests/flashlight/mosaic/random_model.h"
 
 namespace flashlight::mosaic {
@@ -33,6 +35,18 @@ std::string least(uint64_t seed, bool trains, const CompareOptions& options) {
   return differences({RandomModel(seed).make(steps_of(seed), trains)}, options);
 }
 
+// All products by Strassen's algorithm that can be, however small.
+Case by_strassen(Case one) {
+  const Plan plan = plan_of(one.graph);
+  const std::vector<std::string> names = value_names(plan.routine);
+  for (const Kernel& kernel : plan.run) {
+    if (kernel.form != Kernel::Form::product || !can_halve(*kernel.product)) continue;
+    const size_t result = kernel.product->statement.stores[0].result;
+    if (plan.homes[result] == Home::arena) one.choices[names[result]].strassen = true;
+  }
+  return one;
+}
+
 void expect_equal(uint64_t count, bool trains, const CompareOptions& options) {
   constexpr uint64_t kTogether = 20;
   for (uint64_t begin = 0; begin < count; begin += kTogether) {
@@ -48,6 +62,17 @@ void expect_equal(uint64_t count, bool trains, const CompareOptions& options) {
 TEST(MosaicRandomModels, are_what_definitions_give) { expect_equal(programs(20), false, {}); }
 
 TEST(MosaicRandomModels, have_gradients) { expect_equal(programs(10), true, {.times = 16}); }
+
+TEST(MosaicRandomModels, have_products_by_strassens_algorithm) {
+  std::vector<Case> cases;
+  size_t halved = 0;
+  for (uint64_t seed = 0; seed < programs(30); ++seed) {
+    cases.push_back(by_strassen(RandomModel(seed).make(steps_of(seed), seed % 3 == 0)));
+    halved += cases.back().choices.size();
+  }
+  EXPECT_GT(halved, 0U);
+  EXPECT_EQ(differences(cases, {.times = 16}), "");
+}
 
 TEST(MosaicRandomModels, run_by_narrower_vectors) {
   for (const std::string march : {"x86-64-v3", "x86-64"})

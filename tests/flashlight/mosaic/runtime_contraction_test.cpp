@@ -5,6 +5,7 @@
 #include "flashlight/cpp/runtime/arena.hpp"
 #include "flashlight/mosaic/runtime/contraction.hpp"
 #include "flashlight/mosaic/runtime/pack.hpp"
+#include "flashlight/mosaic/runtime/strassen.hpp"
 #include "tests/flashlight/mosaic/runtime_cases.h"
 
 namespace flashlight::mosaic::test {
@@ -16,6 +17,7 @@ using fl::kPanel;
 class RuntimeTile : public Isa {};
 class RuntimePack : public Isa {};
 class RuntimeContraction : public Isa {};
+class RuntimeStrassen : public Isa {};
 class RuntimeConvolution : public Isa {};
 
 template <class T>
@@ -105,13 +107,56 @@ TEST_F(RuntimePack, HasEveryOrder) {
     }
 }
 
+TEST_F(RuntimeTile, OfDifferencesHasEveryHeight) {
+  constexpr int kTerms = 37;
+  const int32_t offset = 0;
+  for (int rows = 1; rows <= kMostRows; ++rows)
+    for (const bool add : {false, true}) {
+      const auto left = whole_numbers<float>(rows * kTerms, 1);
+      constexpr int64_t kMinus = kTerms * kPanel<float> + 5;
+      const auto panel = whole_numbers<float>(kMinus + kTerms * kPanel<float>, 2);
+      Guarded<float> sums(rows, kPanel<float>, 0);
+      for (int r = 0; r < rows; ++r)
+        for (int c = 0; c < kPanel<float>; ++c) sums(r, c) = add ? static_cast<float>(r - c) : NAN;
+      fl::Tile<float> tile = {left.data(), kTerms, {&offset, 1, kTerms}, panel.data()};
+      tile.add = add;
+      tile.minus = kMinus;
+      fl::multiply_tile_by_difference<float>(
+          rows, tile, reinterpret_cast<float(*)[kPanel<float>]>(sums.data()));
+      const auto expected = [&](int64_t row, int64_t column) {
+        double sum = add ? static_cast<double>(row - column) : 0;
+        for (int64_t t = 0; t < kTerms; ++t) {
+          const auto at = static_cast<size_t>(t * kPanel<float> + column);
+          sum += double{left[static_cast<size_t>(row * kTerms + t)]} *
+                 (double{panel[at]} - double{panel[at + kMinus]});
+        }
+        return sum;
+      };
+      EXPECT_EQ(sums.differences(expected), "") << rows << " rows";
+    }
+}
+
 struct Sizes {
   int64_t rows, columns, terms;
 };
 
+// fl::contract, and what computes the same.
+struct Direct {
+  template <class T, class... Arguments>
+  static void contract(const Arguments&... arguments) {
+    fl::contract<T>(arguments...);
+  }
+};
+struct Strassen {
+  template <class T, class... Arguments>
+  static void contract(const Arguments&... arguments) {
+    fl::contract_strassen<T>(arguments...);
+  }
+};
+
 // A product with `runs` of the rows apart from each other, added to what lies where its result
 // goes. The rows start `shift` elements behind an address that is aligned.
-template <class T>
+template <class T, class Algorithm = Direct>
 void expect_product(const Sizes& size, int64_t runs, fl::Split split, int threads,
                     int64_t shift = 0) {
   const int64_t pitch = size.terms + 3, apart = size.rows * pitch + 11;
@@ -137,7 +182,7 @@ void expect_product(const Sizes& size, int64_t runs, fl::Split split, int thread
     fl::Contraction<T> of = {
         runs, size.rows, pitch, size.columns, {&offset, 1, static_cast<int>(size.terms)}, split};
     of.next = fl::Upcoming::of(panels.data(), static_cast<int64_t>(panels.size()));
-    fl::contract<T>(
+    Algorithm::template contract<T>(
         team, of, [&](int64_t run) { return x + run * apart; }, panels.data(),
         [&](int64_t run, int64_t row, int rows, int64_t column, int columns,
             const T(*sums)[kPanel<T>]) {
@@ -195,7 +240,41 @@ TEST_F(RuntimeContraction, OfNothingIsNothing) {
     expect_product<float>(size, 2, fl::Split::rows, 2);
 }
 
-TEST_F(RuntimeContraction, RoundsAsSumsOfFloatsDo) {
+TEST_F(RuntimeStrassen, HasEverySize) {
+  for (const int64_t rows : {1, 2, 3, 13, 28, 29, 57})
+    for (const int64_t columns : {1, 17, 32, 33, 64, 70, 130})
+      for (const int64_t terms : {2, 16, 38})
+        for (const fl::Split split : {fl::Split::rows, fl::Split::columns}) {
+          const int64_t runs = (rows + columns + terms) % 3 + 1;
+          expect_product<float, Strassen>({rows, columns, terms}, runs, split, 1);
+          if (terms == 38) expect_product<double, Strassen>({rows, columns, terms}, runs, split, 1);
+          if (terms == 16) expect_product<float, Strassen>({rows, columns, terms}, runs, split, 3);
+        }
+}
+
+TEST_F(RuntimeStrassen, StartsAtEveryElement) {
+  for (int64_t shift = 0; shift < 16; ++shift) {
+    expect_product<float, Strassen>({29, 70, 38}, 2, fl::Split::rows, 1, shift);
+    expect_product<double, Strassen>({5, 17, 16}, 1, fl::Split::columns, 2, shift);
+  }
+}
+
+TEST_F(RuntimeStrassen, HasSeveralStripsAndChunks) {
+  for (const fl::Split split : {fl::Split::rows, fl::Split::columns}) {
+    expect_product<float, Strassen>({300, 70, 4000}, 1, split, 2);
+    expect_product<double, Strassen>({300, 33, 900}, 1, split, 2);
+    expect_product<float, Strassen>({3, 65, 4}, 400, split, 2);
+  }
+}
+
+TEST_F(RuntimeStrassen, OfNothingIsNothing) {
+  for (const Sizes size : {Sizes{0, 3, 4}, Sizes{3, 0, 4}})
+    expect_product<float, Strassen>(size, 2, fl::Split::rows, 2);
+}
+
+// So many times the bound of sums: what Strassen's algorithm adds are larger numbers, which cancel.
+template <class Algorithm>
+void expect_rounding(double times) {
   constexpr int64_t kSize = 40, kTerms = 700;
   const auto x = normal_numbers<float>(kSize * kTerms, 1),
              w = normal_numbers<float>(kSize * kTerms, 2);
@@ -204,7 +283,7 @@ TEST_F(RuntimeContraction, RoundsAsSumsOfFloatsDo) {
   fl::pack_panels<float>(fl::Team::solo(), packing, w.data(), panels.data());
   const int32_t offset = 0;
   const fl::Contraction<float> of = {1, kSize, kTerms, kSize, {&offset, 1, kTerms}};
-  fl::contract<float>(
+  Algorithm::template contract<float>(
       fl::Team::solo(), of, [&](int64_t) { return x.data(); }, panels.data(),
       [&](int64_t, int64_t row, int rows, int64_t column, int columns, const auto* sums) {
         for (int r = 0; r < rows; ++r)
@@ -215,10 +294,12 @@ TEST_F(RuntimeContraction, RoundsAsSumsOfFloatsDo) {
                                   double{w[static_cast<size_t>((column + c) * kTerms + k)]};
               expected += term, size += std::abs(term);
             }
-            EXPECT_NEAR(sums[r][c], expected, size * 20 * 0x1p-24);
+            EXPECT_NEAR(sums[r][c], expected, size * times * 20 * 0x1p-24);
           }
       });
 }
+TEST_F(RuntimeContraction, RoundsAsSumsOfFloatsDo) { expect_rounding<Direct>(1); }
+TEST_F(RuntimeStrassen, RoundsAlmostAsSumsOfFloatsDo) { expect_rounding<Strassen>(2); }
 
 struct Window {
   int64_t size, stride, dilation;

@@ -1,4 +1,5 @@
-// What is made of products with weights: factors folded into them, Winograd's algorithm.
+// What is made of products with weights: factors folded into them, Winograd's and Strassen's
+// algorithms.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,6 +79,21 @@ TEST(MosaicWinograd, winograd_can_be_refused) {
   const Tensor y = conv3x3(given("x", {1, 32, 9, 9}), "conv", 32);
   const Plan plan = plan_of(case_of("", {y.lazy()}).graph, {.winograd = false});
   for (const Kernel& kernel : plan.run) EXPECT_EQ(kernel.winograd, 0);
+}
+
+// Linear layers, and convolutions that are products of matrices.
+TEST(MosaicStrassen, large_products) {
+  const Tensor linear = relu(test::linear(given("x", {2, 37, 256}), "w", 384)),
+               pixels = test::convolution(relu(given("x", {1, 260, 9, 11})),
+                                          weight("w", {330, 260, 1, 1}, 0.1), {});
+  for (const auto& one : {case_of("linear", {linear.lazy()}), case_of("pixels", {pixels.lazy()})}) {
+    const auto is_strassen = [](const Kernel& kernel) { return kernel.strassen; };
+    for (const bool allowed : {true, false}) {
+      const Plan plan = plan_of(one.graph, {.strassen = allowed});
+      EXPECT_EQ(std::any_of(plan.run.begin(), plan.run.end(), is_strassen), allowed);
+    }
+    EXPECT_EQ(differences({one}), "");
+  }
 }
 
 }  // namespace

@@ -77,8 +77,12 @@ INSTANTIATE_TEST_SUITE_P(Backends, CommandLine, test::kBackends, test::name_of_c
 class CommandLineOfCpp : public CommandLine {};
 
 TEST_P(CommandLineOfCpp, refuses_options_of_mosaic) {
-  for (const std::vector<std::string>& option : std::vector<std::vector<std::string>>{
-           {"--threads", "0"}, {"--march", "native"}, {"--no-winograd"}, {"--choices", "file"}}) {
+  for (const std::vector<std::string>& option :
+       std::vector<std::vector<std::string>>{{"--threads", "0"},
+                                             {"--march", "native"},
+                                             {"--no-winograd"},
+                                             {"--no-strassen"},
+                                             {"--choices", "file"}}) {
     std::vector<std::string> words = {folder_ / "encoder"};
     words.insert(words.end(), option.begin(), option.end());
     EXPECT_THAT(compile(words, 2),

@@ -34,6 +34,8 @@ CompileSettings settings_of(const std::string& backend, const py::dict& options)
       mosaic.threads = value.cast<int>();
     else if (name == "winograd" && is_mosaic)
       mosaic.winograd = value.cast<bool>();
+    else if (name == "strassen" && is_mosaic)
+      mosaic.strassen = value.cast<bool>();
     else if (name == "freeze" && is_mosaic)
       mosaic.freeze = value.cast<bool>();
     else if (name == "choices" && is_mosaic)

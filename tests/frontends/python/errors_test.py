@@ -1,0 +1,105 @@
+"""Every error of Python's own: caused here, and listed with its message in docs/errors.md."""
+
+import copy
+import pathlib
+import re
+import unittest
+
+import numpy as np
+import torch
+
+import composit
+import composit.numpy as cnp
+import flashlight
+
+DOCUMENT = pathlib.Path(__file__).resolve().parents[3] / "docs/errors.md"
+
+
+def documented() -> dict[str, str]:
+    """Messages of the section, and what is raised."""
+    section = DOCUMENT.read_text().split("## In Python\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| ([\w, ]+) \| `(.*?)` \| .*\|$", section, re.MULTILINE)
+    return {message: raised for raised, message in rows}
+
+
+def linear():
+    return flashlight.trace(torch.nn.Linear(3, 2), torch.ones(1, 3))
+
+
+def scaled():
+    return flashlight.trace(lambda x, by: x * by, torch.ones(2), 2)
+
+
+@composit.numpy.wrap_as_operation()
+def by_sign(x):
+    return 2 * x if (x > 0).all() else -x
+
+
+def derivative_of_python():
+    x = cnp.asarray([1.0])
+    return composit.nn.chain_rule({by_sign(x): np.ones(1)}, [x])
+
+
+def scope_before_its_block():
+    flashlight.tracer.trace().lazy(torch.ones(2))
+
+
+@flashlight.vmap
+def relu(x):
+    if x < 0.0:
+        return 0.0
+    return x
+
+
+def optimized_without_gradients():
+    x = cnp.random.random((2,))
+    composit.nn.optimize([x], [], composit.nn.sgd_optimizer(0.1))
+
+
+CAUSES = {
+    "[structure] ": lambda: flashlight.trace(lambda x, g: x, torch.ones(2), torch.Generator()),
+    "[capture] expected arguments": lambda: scaled()(torch.ones(2), 3),
+    "[capture] a capture is": lambda: copy.deepcopy(linear()),
+    "[compile] compiled code": lambda: copy.deepcopy(linear().compile()),
+    "[compile] expected the backend": lambda: linear().compile("gpu"),
+    "[compile] the backend": lambda: linear().compile("cpp", threads=2),
+    "[trace] a scope": scope_before_its_block,
+    "[vmap] ": lambda: flashlight.vmap(lambda x: x)(1.0),
+    "[….vjp] ": lambda: relu.vjp(torch.ones(2)),
+    "[composit] expected a dtype": lambda: cnp.exp(cnp.ones((2,))).astype("nonsense"),
+    "[composit] expected numbers": lambda: cnp.exp(cnp.ones((2,))).astype("S1"),
+    "[composit] NumPy has no": lambda: composit.evaluate(cnp.ones((2,)).astype("bfloat16")),
+    "[evaluate] expected the backend": lambda: composit.evaluate(cnp.zeros((2,)), backend="gpu"),
+    "[evaluate] expected at least": lambda: composit.evaluate(),
+    "[grad] ": lambda: composit.nn.grad(cnp.ones((2,)), []),
+    "[loss] ": lambda: composit.nn.mse_loss(cnp.ones((2,)), cnp.ones((2,)), reduction="most"),
+    "[optimize] ": optimized_without_gradients,
+    "[numpy.get_item] ": lambda: cnp.ones((2,))["a"],
+    "… is a function of Python": derivative_of_python,
+    "[LazyTensor] a condition": lambda: bool(cnp.random.random((2,))),
+    "[LazyTensor] arrays of": lambda: cnp.ones((2,)).__setitem__(0, 1),
+    "[numpy.…] a result": lambda: np.exp(cnp.ones((2,)), out=np.ones(2)),
+    "[LazyTensor] composit has": lambda: cnp.ones((2,)).byteswap(),
+}
+
+
+class Errors(unittest.TestCase):
+    def test_say_what_the_document_says(self):
+        messages = documented()
+        self.assertEqual(len(messages), len(CAUSES))
+        for begin, cause in CAUSES.items():
+            with self.subTest(begin):
+                [message] = [text for text in messages if text.startswith(begin)]
+                classes = {"Error": composit.Error, "TypeError": TypeError, "AttributeError": AttributeError}
+                expected = ".*".join(map(re.escape, message.split("…")))
+                for name in messages[message].split(", "):
+                    with self.assertRaises(classes[name]) as raised:
+                        cause()
+                    self.assertRegex(str(raised.exception), f"(?s)^{expected}$")
+
+    def test_are_one_class(self):
+        self.assertIs(flashlight.Error, composit.Error)
+
+
+if __name__ == "__main__":
+    unittest.main()
