@@ -48,10 +48,12 @@ def main(backend="mosaic"):
     print(f"largest difference from the original: {difference:.1e}")
 
     assert torch.equal(replayed, original)  # a replay: the same bits
-    torch.testing.assert_close(embedded, original, rtol=0, atol=1e-6)
+    # Embeddings have length 1, numbers in them are about 0.05. Sums in another order, or by Strassen's
+    # algorithm (mosaic's, unless compiled with strassen=False), give other last digits of float32.
+    torch.testing.assert_close(embedded, original, rtol=0, atol=5e-6)
     # The original's own way from sentences to embeddings, in batches of its own sizes.
     torch.testing.assert_close(embedded, torch.from_numpy(model.encode(SENTENCES)), rtol=0,
-                               atol=1e-6)
+                               atol=5e-6)
 
 
 def print_table(similarities):
