@@ -223,7 +223,8 @@ class ProgramWriter {
     list.insert(list.end(), {name + "::kThreads", "times.data()"});
     Code one = call(name + "::" + name, list, ";", 6);
     one += statement("fastest = fl::faster(fastest, " + name + "::profile(times.data()));");
-    Code body = statement("std::vector<std::int64_t> times(" + name + "::kKernelCount + 1);");
+    Code body = statement("std::vector<std::int64_t> times(static_cast<std::size_t>(" + name +
+                          "::kKernelCount) + 1);");
     body += statement("fl::Profile fastest;");
     body += block("for (int i = 0; i < 10; ++i)", one);
     body += statement("fl::report(fastest, " + name + "::measured_peak(), \"profile.json\");");

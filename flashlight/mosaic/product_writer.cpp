@@ -254,7 +254,7 @@ class ProductWriter {
     if (!product_.rows.empty()) row += statement("const int64_t i = inner + r;");
     const std::string columns = has_whole_panels() ? "fl::kPanel<" + type_ + ">" : "columns";
     // No other columns are read where one is written.
-    row.lines.push_back("#pragma GCC ivdep");
+    row.lines.push_back("FLASHLIGHT_INDEPENDENT_ROUNDS");
     row += cpp::braced("for (int c = 0; c < " + columns + "; ++c)", one);
     code += cpp::braced("for (int r = 0; r < rows; ++r)", row);
     return code;

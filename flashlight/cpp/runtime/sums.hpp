@@ -55,7 +55,8 @@ FLASHLIGHT_INLINE T fold(int size, T start, F f, Combine combine) {
 // Of several indices, all but the last one count rows.
 template <int... kSizes>
 struct Indices {
-  static constexpr int kRank = sizeof...(kSizes), kSize[] = {kSizes...};
+  static constexpr int kRank = sizeof...(kSizes);
+  static constexpr int kSize[kRank] = {kSizes...};
   static constexpr int rows_from(int index) {
     return index + 1 >= kRank ? 1 : kSize[index] * rows_from(index + 1);
   }

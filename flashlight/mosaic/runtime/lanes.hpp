@@ -12,6 +12,13 @@
 
 #include "flashlight/cpp/runtime/flashlight.hpp"
 
+// Before a loop: no round of it reads or writes what another one writes.
+#if defined(__clang__)
+#define FLASHLIGHT_INDEPENDENT_ROUNDS _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define FLASHLIGHT_INDEPENDENT_ROUNDS _Pragma("GCC ivdep")
+#endif
+
 namespace fl::detail {
 
 template <class T>

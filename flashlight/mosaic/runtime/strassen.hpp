@@ -142,13 +142,13 @@ class StrassenStrip {
                *const m7 = to[4];
       if (r < piece.bottom) {
         const T *const a21 = a11 + piece.top * of_.inner_stride, *const a22 = a21 + half_;
-#pragma GCC ivdep
+        FLASHLIGHT_INDEPENDENT_ROUNDS
         for (int64_t k = 0; k < half_; ++k) {
           m1[k] = a11[k] + a22[k], m2[k] = a21[k] + a22[k], m5[k] = a11[k] + a12[k];
           m6[k] = a11[k] - a21[k], m7[k] = a12[k] - a22[k];
         }
       } else {
-#pragma GCC ivdep
+        FLASHLIGHT_INDEPENDENT_ROUNDS
         for (int64_t k = 0; k < half_; ++k) {
           m1[k] = a11[k], m2[k] = 0, m5[k] = a11[k] + a12[k];
           m6[k] = a11[k], m7[k] = a12[k];
@@ -224,7 +224,7 @@ class StrassenStrip {
   static void add(int rows, const Sums& m, Sums& first, Sums& second) {
     const T* const from = m[0];
     T *const to = first[0], *const also = second[0];
-#pragma GCC ivdep
+    FLASHLIGHT_INDEPENDENT_ROUNDS
     for (int i = 0; i < rows * kPanel<T>; ++i) {
       to[i] = from[i] + (kBegin == Begin::none ? to[i] : T(0));
       also[i] = kSign * from[i] + (kBegin == Begin::both ? T(0) : also[i]);
