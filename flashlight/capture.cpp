@@ -217,11 +217,15 @@ std::vector<NamedTensor> CaptureBase::state() const {
   std::vector<NamedTensor> result;
   for (const NamedTensor& input : state_->inputs)
     if (!is_user_input(input)) result.push_back(input);
+  return result;
+}
+
+std::vector<std::pair<std::string, at::Tensor>> CaptureBase::constants() const {
+  std::vector<std::pair<std::string, at::Tensor>> result;
   for_each_node(state_->graph, [&](const Node& node) {
     if (node.op() != composit::ops::kConstant) return;
     if (const auto* array = node.attribute("value").get_if<composit::Array>())
-      result.push_back(
-          {std::string(node.annotation("name")), tracer::to_tensor(*array), InputKind::buffer});
+      result.emplace_back(node.annotation("name"), tracer::to_tensor(*array));
   });
   return result;
 }
@@ -235,9 +239,11 @@ Statistics CaptureBase::statistics() const {
       ++statistics.calls_by_op[node.op().str()];
     if (node.find_run("expected")) ++statistics.guards;
   });
-  for (const NamedTensor& input : state_->inputs)
-    if (!is_user_input(input)) statistics.parameters += static_cast<size_t>(input.tensor.numel());
-  for (const NamedTensor& tensor : state()) statistics.bytes += bytes_of(tensor.tensor);
+  for (const NamedTensor& held : state()) {
+    statistics.parameters += static_cast<size_t>(held.tensor.numel());
+    statistics.bytes += bytes_of(held.tensor);
+  }
+  for (const auto& [name, tensor] : constants()) statistics.bytes += bytes_of(tensor);
   return statistics;
 }
 

@@ -90,8 +90,10 @@ class CaptureBase {
   std::vector<std::string> assumptions() const;
   Statistics statistics() const;
 
-  // Parameters, buffers and constants by name, sharing memory with the model's.
+  // Parameters and buffers by name, sharing memory with the model's.
   std::vector<NamedTensor> state() const;
+  // What the program used and nobody passed in, by its name in the graph.
+  std::vector<std::pair<std::string, at::Tensor>> constants() const;
   // The tensors the capture was made with, and what the program gave for them.
   const std::vector<at::Tensor>& example_arguments() const;
   const std::vector<at::Tensor>& example_results() const;

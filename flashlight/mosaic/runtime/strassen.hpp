@@ -13,7 +13,13 @@
 // what is taken of the panels are differences alone.) It is one level, done by pieces of two tiles
 // of rows and pairs of panels. The panels are those of `contract`; they are subtracted from each
 // other in registers, which takes no memory, and no time where additions have units of their own.
-// Sums of rows are made once for all panels. Rounding errors are those of other sums.
+// Sums of rows are made once for all panels.
+//
+// Rounding errors of an element are relative to what is added to it and taken away again: products
+// with the rows and columns beside its own. Rows differ by much (of trained transformers, a few
+// tokens are ten times as large as all others), hence a lower row is first multiplied by the power
+// of 2 that makes it as long as the upper one (G. Ballard et al., "Improving the numerical
+// stability of fast matrix multiplication", 2016).
 #pragma once
 
 #include <algorithm>
@@ -31,7 +37,23 @@ struct Piece {
   const T* first;
   int64_t outer, inner;
   int top, bottom;
+  T scale[kMostRows];  // of the rows at the bottom
 };
+
+// A power of 2, about sqrt(above / below); 1 for what is no normal number.
+template <class T>
+T scale_between(T above, T below) {
+  using L = Layout<T>;
+  constexpr int kMost = 30;  // what is smaller by so much is nothing beside the other
+  const auto exponent = [](T x) {
+    return static_cast<int>(bit_cast<typename L::Bits>(x) >> L::kFraction);
+  };
+  const int over = exponent(above), under = exponent(below);
+  if (std::min(over, under) <= 0 || std::max(over, under) > 2 * static_cast<int>(L::kBias))
+    return 1;
+  const int power = std::clamp((over - under) / 2, -kMost, kMost) + static_cast<int>(L::kBias);
+  return bit_cast<T>(static_cast<typename L::Bits>(power) << L::kFraction);
+}
 
 // Pieces of rows that use a pair of panels one after the other.
 template <class T>
@@ -76,9 +98,11 @@ class StrassenStrip {
         fetch(next, 0);
       for (int64_t i = 0; i < count_; ++i) multiply_piece(pair, terms, i);
     }
-    for (int64_t i = 0; i < count_; ++i)
+    for (int64_t i = 0; i < count_; ++i) {
+      unscale(pieces_[i], sums_[4 * i + 3]);
       for (int c = 0; c < 2; ++c)
         finish_column(pieces_[i], 2 * pair + c, sums_[4 * i + c], sums_[4 * i + 2 + c], finish);
+    }
   }
 
   // Those of a panel that has no other one beside it, directly.
@@ -118,8 +142,12 @@ class StrassenStrip {
     const int64_t from = pairs * place / per_run_ * 2,
                   to = std::min(of_.inner, pairs * (place + 1) / per_run_ * 2);
     const int rows = static_cast<int>(to - from), top = (rows + 1) / 2;
-    return {base_(outer) + of_.terms.offsets[0] + from * of_.inner_stride, outer, from, top,
-            rows - top};
+    return {base_(outer) + of_.terms.offsets[0] + from * of_.inner_stride,
+            outer,
+            from,
+            top,
+            rows - top,
+            {}};
   }
   Left upper(const Piece<T>& piece, int64_t term) const {
     return {piece.first + term, of_.inner_stride, piece.top};
@@ -131,30 +159,69 @@ class StrassenStrip {
   T* sum_of_rows(int64_t piece, int which) const {
     return left_ + (piece * kSums + which) * kMostRows * pitch_;
   }
-  // Zeros stand for a row that is missing.
-  void add_rows(int64_t number) const {
-    const Piece<T>& piece = pieces_[number];
-    for (int r = 0; r < piece.top; ++r) {
-      const T *const a11 = piece.first + r * of_.inner_stride, *const a12 = a11 + half_;
-      T* to[kSums];
-      for (int i = 0; i < kSums; ++i) to[i] = sum_of_rows(number, i) + r * pitch_;
-      T *const m1 = to[0], *const m2 = to[1], *const m5 = to[2], *const m6 = to[3],
-               *const m7 = to[4];
-      if (r < piece.bottom) {
-        const T *const a21 = a11 + piece.top * of_.inner_stride, *const a22 = a21 + half_;
-        FLASHLIGHT_INDEPENDENT_ROUNDS
-        for (int64_t k = 0; k < half_; ++k) {
-          m1[k] = a11[k] + a22[k], m2[k] = a21[k] + a22[k], m5[k] = a11[k] + a12[k];
-          m6[k] = a11[k] - a21[k], m7[k] = a12[k] - a22[k];
-        }
-      } else {
-        FLASHLIGHT_INDEPENDENT_ROUNDS
-        for (int64_t k = 0; k < half_; ++k) {
-          m1[k] = a11[k], m2[k] = 0, m5[k] = a11[k] + a12[k];
-          m6[k] = a11[k], m7[k] = a12[k];
-        }
-      }
+  // The sums within two rows one pair ahead, for they tell the scale, and late.
+  void add_rows(int64_t number) {
+    const int bottom = pieces_[number].bottom;
+    if (bottom > 0) add_within(number, 0);
+    for (int r = 0; r < bottom; ++r) {
+      if (r + 1 < bottom) add_within(number, r + 1);
+      add_across(number, r);
     }
+    if (bottom < pieces_[number].top) add_last_row(number);
+  }
+  void add_within(int64_t number, int r) {
+    Piece<T>& piece = pieces_[number];
+    const T *const upper = piece.first + r * of_.inner_stride, *const lower =
+                                                                   upper +
+                                                                   piece.top * of_.inner_stride;
+    const T above = add_halves(upper, sum_of_rows(number, 2) + r * pitch_),
+            below = add_halves(lower, sum_of_rows(number, 1) + r * pitch_);
+    piece.scale[r] = scale_between(above, below);
+  }
+  void add_across(int64_t number, int r) const {
+    const Piece<T>& piece = pieces_[number];
+    const T *const a11 = piece.first + r * of_.inner_stride, *const a12 = a11 + half_,
+                   *const a21 = a11 + piece.top * of_.inner_stride, *const a22 = a21 + half_;
+    const auto to = [&](int which) { return sum_of_rows(number, which) + r * pitch_; };
+    T *const m1 = to(0), *const m6 = to(3), *const m7 = to(4);
+    const T scale = piece.scale[r];
+    FLASHLIGHT_INDEPENDENT_ROUNDS
+    for (int64_t k = 0; k < half_; ++k) {
+      m1[k] = a11[k] + scale * a22[k];
+      m6[k] = a11[k] - scale * a21[k], m7[k] = a12[k] - scale * a22[k];
+    }
+  }
+  // Zeros stand for the row that is missing.
+  void add_last_row(int64_t number) {
+    Piece<T>& piece = pieces_[number];
+    const int r = piece.bottom;
+    piece.scale[r] = 1;
+    const T *const a11 = piece.first + r * of_.inner_stride, *const a12 = a11 + half_;
+    const auto to = [&](int which) { return sum_of_rows(number, which) + r * pitch_; };
+    for (int which : {0, 3}) std::copy_n(a11, half_, to(which));
+    std::fill_n(to(1), half_, T(0));
+    add_halves(a11, to(2));
+    std::copy_n(a12, half_, to(4));
+  }
+  // The squares of the sums, added.
+  T add_halves(const T* row, T* to) const {
+    constexpr int64_t kLanes = Vectors<T>::kLanes;
+    Vector<T> squares{};
+    int64_t k = 0;
+    for (; k + kLanes <= half_; k += kLanes) {
+      const Vector<T> sum = load(row + k) + load(row + half_ + k);
+      store<T>(sum, to + k);
+      squares += sum * sum;
+    }
+    T lanes[kLanes], rest = 0;
+    store<T>(squares, lanes);
+    for (int64_t half = kLanes / 2; half > 0; half /= 2)
+      for (int64_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+    for (; k < half_; ++k) {
+      to[k] = row[k] + row[half_ + k];
+      rest += to[k] * to[k];
+    }
+    return lanes[0] + rest;
   }
 
   const T* right(int64_t panel, int64_t term) const {
@@ -196,39 +263,52 @@ class StrassenStrip {
          &c22 = sums_[4 * number + 3];
     alignas(kVectorBytes) Sums m;
     const bool begins = first == 0;
+    const auto negative = [](int) { return T(-1); };
+    const auto once = [](int) { return T(1); };
+    const auto scaled = [&](int row) { return piece.scale[row]; };
     product(sum(0), {b11, b22}, terms, false, m, next_[0], number);
     if (begins)
-      add<Begin::both, -1>(piece.top, m, c11, c22);
+      add<Begin::both>(piece.top, m, c11, c22, negative);
     else
-      add<Begin::none, -1>(piece.top, m, c11, c22);
-    const auto add_to = [&](Sums& begun, Sums& other) {
+      add<Begin::none>(piece.top, m, c11, c22, negative);
+    const auto add_to = [&](Sums& begun, Sums& other, const auto& factor) {
       if (begins)
-        add<Begin::first, 1>(piece.top, m, begun, other);
+        add<Begin::first>(piece.top, m, begun, other, factor);
       else
-        add<Begin::none, 1>(piece.top, m, begun, other);
+        add<Begin::none>(piece.top, m, begun, other, factor);
     };
     product(sum(1), {b11}, terms, false, m, next_[1], number);
-    add_to(c21, c22);
+    add_to(c21, c22, scaled);
     product(sum(2), {b22}, terms, false, m, next_[2], number);
-    add_to(c12, c11);
+    add_to(c12, c11, once);
     product(upper(piece, first), {b12, b22}, terms, false, m, next_[3], number);
-    add<Begin::none, 1>(piece.top, m, c12, c22);
+    add<Begin::none>(piece.top, m, c12, c22, once);
     product(lower(piece, half_ + first), {b21, b11}, terms, false, m);
-    add<Begin::none, 1>(piece.bottom, m, c11, c21);
+    add<Begin::none>(piece.bottom, m, c21, c11, scaled);
     product(sum(3), {b11, b12}, terms, true, c22);
     product(sum(4), {b21, b22}, terms, true, c11);
   }
-  // What a product gives to two results; those that begin have no value before.
+  // What a product gives to two results, to the second one times a factor of the row; those that
+  // begin have no value before.
   enum class Begin { none, first, both };
-  template <Begin kBegin, int kSign>
-  static void add(int rows, const Sums& m, Sums& first, Sums& second) {
-    const T* const from = m[0];
-    T *const to = first[0], *const also = second[0];
-    FLASHLIGHT_INDEPENDENT_ROUNDS
-    for (int i = 0; i < rows * kPanel<T>; ++i) {
-      to[i] = from[i] + (kBegin == Begin::none ? to[i] : T(0));
-      also[i] = kSign * from[i] + (kBegin == Begin::both ? T(0) : also[i]);
+  template <Begin kBegin, class Factor>
+  static void add(int rows, const Sums& m, Sums& first, Sums& second, const Factor& factor_of) {
+    for (int r = 0; r < rows; ++r) {
+      const T factor = factor_of(r);
+      const T* const from = m[r];
+      T *const to = first[r], *const also = second[r];
+      FLASHLIGHT_INDEPENDENT_ROUNDS
+      for (int i = 0; i < kPanel<T>; ++i) {
+        to[i] = from[i] + (kBegin == Begin::none ? to[i] : T(0));
+        also[i] = factor * from[i] + (kBegin == Begin::both ? T(0) : also[i]);
+      }
     }
+  }
+  // C22, whose sums are as long as those of upper rows.
+  static void unscale(const Piece<T>& piece, Sums& c22) {
+    for (int r = 0; r < piece.bottom; ++r)
+      if (piece.scale[r] != 1)
+        for (T& sum : c22[r]) sum /= piece.scale[r];
   }
 
   void finish_column(const Piece<T>& piece, int64_t panel, const Sums& top, const Sums& bottom,

@@ -146,8 +146,12 @@ class Capture:
         return self._native.statistics()
 
     def state(self) -> dict[str, torch.Tensor]:
-        """Parameters, buffers and constants by name; they share the model's memory."""
-        return {name: tensor for name, tensor, _ in self._native.state()}
+        """Parameters and buffers by name; they share the model's memory."""
+        return dict(self._native.state())
+
+    def constants(self) -> dict[str, torch.Tensor]:
+        """What the program used and nobody passed in, by its name in the graph."""
+        return dict(self._native.constants())
 
     def visualize(self, path: str | pathlib.Path = "graph.svg", max_nodes: int = 150) -> None:
         """Draws the graph into 'x.svg', 'x.dot', or a folder of pages."""
@@ -201,9 +205,8 @@ class Compiled(torch.nn.Module):
         options.setdefault("name", _identifier(capture.name))
         self._capture = capture
         self._compiled = _flashlight.CompiledCapture(capture._native, backend, options)
-        for name, tensor, kind in capture._native.state():
-            if kind == "parameter" or not name.startswith("constant_"):
-                _adopt(self, name, tensor)
+        for name, tensor in capture.state().items():
+            _adopt(self, name, tensor)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         capture = self._capture

@@ -273,11 +273,14 @@ TEST_F(RuntimeStrassen, OfNothingIsNothing) {
 }
 
 // So many times the bound of sums: what Strassen's algorithm adds are larger numbers, which cancel.
+// Every third row is `larger` times as large.
 template <class Algorithm>
-void expect_rounding(double times) {
+void expect_rounding(double times, float larger) {
   constexpr int64_t kSize = 40, kTerms = 700;
-  const auto x = normal_numbers<float>(kSize * kTerms, 1),
-             w = normal_numbers<float>(kSize * kTerms, 2);
+  auto x = normal_numbers<float>(kSize * kTerms, 1);
+  const auto w = normal_numbers<float>(kSize * kTerms, 2);
+  for (size_t row = 0; row < kSize; row += 3)
+    for (size_t k = 0; k < kTerms; ++k) x[row * kTerms + k] *= larger;
   const fl::Packing packing = {{{}, {}, {}, {kTerms, 1}}, {kSize, kTerms}};
   std::vector<float> panels(static_cast<size_t>(fl::packed_size<float>(packing)));
   fl::pack_panels<float>(fl::Team::solo(), packing, w.data(), panels.data());
@@ -298,8 +301,10 @@ void expect_rounding(double times) {
           }
       });
 }
-TEST_F(RuntimeContraction, RoundsAsSumsOfFloatsDo) { expect_rounding<Direct>(1); }
-TEST_F(RuntimeStrassen, RoundsAlmostAsSumsOfFloatsDo) { expect_rounding<Strassen>(2); }
+TEST_F(RuntimeContraction, RoundsAsSumsOfFloatsDo) { expect_rounding<Direct>(1, 1); }
+TEST_F(RuntimeStrassen, RoundsAlmostAsSumsOfFloatsDo) {
+  for (const float larger : {1.0F, 100.0F, 1e6F, 0.0F}) expect_rounding<Strassen>(2, larger);
+}
 
 struct Window {
   int64_t size, stride, dilation;

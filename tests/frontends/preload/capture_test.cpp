@@ -84,6 +84,15 @@ TEST(CapturesAProgram, so_many_steps_of_it) {
   EXPECT_THAT(captured.log, HasSubstr("the rest ran without being looked at"));
 }
 
+// A step that stayed in memory would be 100 kB.
+TEST(CapturesAProgram, in_flat_memory) {
+  for (const Command& options : {Command{"--steps", "0"}, Command{"--step", "1000"}}) {
+    const Captured captured = capture(options, program("long"));
+    EXPECT_EQ(steps_in(captured.folder).size(), options[0] == "--steps" ? 600U : 0U);
+    EXPECT_LT(std::stol(captured.outcome.out), 10'000'000) << captured.log;
+  }
+}
+
 TEST(CapturesAProgram, forward_calls) {
   const Captured captured = capture({}, program("infer"));
   expect_same_outcome(captured.outcome, run(program("infer")));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <stdexcept>
 
@@ -50,6 +51,25 @@ void infer(Net& net) {
   }
 }
 
+long resident_bytes() {
+  long size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+// Prints by how much its memory has grown since the hundredth step.
+void train_for_long(Net& net) {
+  torch::optim::Adam optimizer(net.parameters());
+  long begin = 0;
+  for (int i = 0; i < 600; ++i) {
+    if (i == 100) begin = resident_bytes();
+    optimizer.zero_grad();
+    net.forward(torch::randn({5, 8})).sum().backward();
+    optimizer.step();
+  }
+  std::cout << resident_bytes() - begin << std::endl;
+}
+
 // Memory that no operator makes.
 void unseen(Net& net) {
   const at::Tensor y = net.forward(torch::ones({5, 8}));
@@ -66,6 +86,8 @@ int main(int argc, char** argv) {
     infer(net);
   else if (what == "unseen")
     unseen(net);
+  else if (what == "long")
+    train_for_long(net);
   else
     train(net, what);
   std::cerr << "the program's own remark\n";

@@ -47,12 +47,9 @@ void take_log(Captured& captured) {
   }
 }
 
-// Of the parameters and buffers, without constants.
 std::map<std::string, at::Tensor> copies(const std::vector<NamedTensor>& tensors) {
   std::map<std::string, at::Tensor> copied;
-  for (const NamedTensor& tensor : tensors)
-    if (tensor.name.rfind("constant_", 0) != 0)
-      copied[tensor.name] = tensor.tensor.detach().clone();
+  for (const NamedTensor& tensor : tensors) copied[tensor.name] = tensor.tensor.detach().clone();
   return copied;
 }
 

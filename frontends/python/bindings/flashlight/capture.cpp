@@ -148,11 +148,11 @@ void add_capture(py::module_& module) {
       .def("statistics", &CaptureBase::statistics)
       .def("state",
            [](const CaptureBase& c) {
-             std::vector<Named> state;
-             for (const NamedTensor& t : c.state())
-               state.emplace_back(t.name, t.tensor, std::string(composit::name(t.kind)));
+             std::vector<std::pair<std::string, at::Tensor>> state;
+             for (const NamedTensor& held : c.state()) state.emplace_back(held.name, held.tensor);
              return state;
            })
+      .def("constants", &CaptureBase::constants)
       .def("grad", &CaptureBase::grad)
       .def("save", &CaptureBase::save, py::call_guard<py::gil_scoped_release>())
       .def("check",
