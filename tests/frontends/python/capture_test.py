@@ -361,6 +361,7 @@ class NestedValues(CaptureTest):
 
         class Trainer:
             def __init__(self):
+                self.step_again = self.step
                 self.net = model
 
             def step(self, x):
@@ -372,8 +373,16 @@ class NestedValues(CaptureTest):
         def inner(x):
             return model(x).sum()
 
+        library = {"__name__": "library"}  # another package than this one
+        exec("def twice(inner):\n  return lambda x: inner(x) + inner(x)", library)
+        inner_twice = library["twice"](model)
+
+        def wrapped(x):
+            return inner_twice(x)
+
         for program, name in ((model, "0.weight"), (model.forward, "0.weight"),
-                              (outer, "model.0.weight"), (Trainer().step, "net.0.weight")):
+                              (outer, "model.0.weight"), (Trainer().step, "net.0.weight"),
+                              (wrapped, "inner.0.weight")):
             self.assertIn(name, flashlight.trace(program, self.x).state())
 
     def test_saved_and_loaded(self):
