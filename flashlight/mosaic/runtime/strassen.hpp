@@ -40,7 +40,7 @@ struct Piece {
   T scale[kMostRows];  // of the rows at the bottom
 };
 
-// A power of 2, about sqrt(above / below); 1 for what is no normal number.
+// A power of 2, about sqrt(above / below); 1 where either is not finite.
 template <class T>
 T scale_between(T above, T below) {
   using L = Layout<T>;
@@ -49,8 +49,7 @@ T scale_between(T above, T below) {
     return static_cast<int>(bit_cast<typename L::Bits>(x) >> L::kFraction);
   };
   const int over = exponent(above), under = exponent(below);
-  if (std::min(over, under) <= 0 || std::max(over, under) > 2 * static_cast<int>(L::kBias))
-    return 1;
+  if (std::max(over, under) > 2 * static_cast<int>(L::kBias)) return 1;
   const int power = std::clamp((over - under) / 2, -kMost, kMost) + static_cast<int>(L::kBias);
   return bit_cast<T>(static_cast<typename L::Bits>(power) << L::kFraction);
 }
@@ -203,15 +202,15 @@ class StrassenStrip {
     add_halves(a11, to(2));
     std::copy_n(a12, half_, to(4));
   }
-  // The squares of the sums, added.
+  // The square of the row's length.
   T add_halves(const T* row, T* to) const {
     constexpr int64_t kLanes = Vectors<T>::kLanes;
     Vector<T> squares{};
     int64_t k = 0;
     for (; k + kLanes <= half_; k += kLanes) {
-      const Vector<T> sum = load(row + k) + load(row + half_ + k);
-      store<T>(sum, to + k);
-      squares += sum * sum;
+      const Vector<T> first = load(row + k), second = load(row + half_ + k);
+      store<T>(first + second, to + k);
+      squares += first * first + second * second;
     }
     T lanes[kLanes], rest = 0;
     store<T>(squares, lanes);
@@ -219,7 +218,7 @@ class StrassenStrip {
       for (int64_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
     for (; k < half_; ++k) {
       to[k] = row[k] + row[half_ + k];
-      rest += to[k] * to[k];
+      rest += row[k] * row[k] + row[half_ + k] * row[half_ + k];
     }
     return lanes[0] + rest;
   }
