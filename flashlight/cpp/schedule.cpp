@@ -256,11 +256,15 @@ class Scheduler {
   std::vector<std::vector<Access>> accesses_;
 };
 
-// Whether the last index of a load is `axis`, plus what does not move with it.
-bool runs_along(const Expr& load, size_t axis, composit::IndexAnalysis& analysis) {
+// Whether the last index of a load is `axis`, plus what does not move with it; `otherwise`, where
+// it moves with it in another way than in equal steps: of a tensor that is read in another shape,
+// most steps are 1.
+bool runs_along(const Expr& load, size_t axis, bool otherwise, composit::IndexAnalysis& analysis) {
   if (load.arguments().empty()) return false;
-  const auto index = analysis.affine(load.arguments().back());
-  return index && index->coefficients[axis] == 1;
+  const Expr& last = load.arguments().back();
+  const auto index = analysis.affine(last);
+  if (!index) return otherwise && composit::depends_on(last, ExprKind::axis, axis);
+  return index->coefficients[axis] == 1;
 }
 
 }  // namespace
@@ -276,9 +280,10 @@ bool wants_reduction_outside(const Statement& statement) {
   bool along_result = false;
   for (const Expr& part : composit::parts_of(statement.body)) {
     if (part.kind() != ExprKind::load) continue;
-    along_result |= runs_along(part, dimensions->back(), analysis);
+    along_result |= runs_along(part, dimensions->back(), false, analysis);
     for (size_t axis = 0; axis < statement.axes.size(); ++axis)
-      if (statement.axes[axis].kind == AxisKind::reduction && runs_along(part, axis, analysis))
+      if (statement.axes[axis].kind == AxisKind::reduction &&
+          runs_along(part, axis, true, analysis))
         return false;
   }
   return along_result;

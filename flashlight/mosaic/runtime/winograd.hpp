@@ -52,7 +52,7 @@ constexpr int64_t kMostBlockBytes = int64_t{1} << 23;
 // Plain weights are transformed so many bytes at a time, which stay in the second level as well.
 constexpr int64_t kTransformedBytes = int64_t{1} << 18;
 // Rounding errors grow where results are transformed back: sums are shorter than elsewhere.
-constexpr int kChannelsInARow = 256;
+constexpr int kChannelsInARow = 128;
 
 template <class T>
 int64_t block_tiles(const Winograd<T>& of, int64_t tile_bytes, int64_t weight_bytes) {

@@ -295,6 +295,16 @@ TEST(Programs, few_terms_compile_without_a_warning) {
   for (const char* level : {"-O1", "-O3"}) EXPECT_EQ(differences(cases, 4, {level}), "");
 }
 
+// As in a group norm.
+TEST(Programs, sums_of_another_shape_run_along_memory) {
+  const Tensor x = reshape(held("x", {8, 16, 16}), {4, 512});
+  const Tensor difference = x - mean(x, {1}, true);
+  const Case one = case_of("variances", {mean(difference * difference, {1}).lazy()});
+  EXPECT_EQ(differences({one}), "");
+  const std::string text = source_of(one.graph, {.name = "variances"}).text;
+  EXPECT_THAT(text, testing::ContainsRegex("fl::sum<.*fl::sum<")) << text;
+}
+
 TEST(Programs, neighbors_of_small_floats_are_their_own) {
   const auto neighbors = [](DType dtype) {
     const Type type = tensor_type(dtype, {4});
