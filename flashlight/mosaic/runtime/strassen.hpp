@@ -170,9 +170,8 @@ class StrassenStrip {
   }
   void add_within(int64_t number, int r) {
     Piece<T>& piece = pieces_[number];
-    const T *const upper = piece.first + r * of_.inner_stride, *const lower =
-                                                                   upper +
-                                                                   piece.top * of_.inner_stride;
+    const T* const upper = piece.first + r * of_.inner_stride;
+    const T* const lower = upper + piece.top * of_.inner_stride;
     const T above = add_halves(upper, sum_of_rows(number, 2) + r * pitch_),
             below = add_halves(lower, sum_of_rows(number, 1) + r * pitch_);
     piece.scale[r] = scale_between(above, below);
