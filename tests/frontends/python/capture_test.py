@@ -415,6 +415,9 @@ class HostValues(CaptureTest):
         constants = [line for line in captured.assumptions() if "baked in" in line]
         self.assertEqual(len(constants), 1, constants)
         self.assertIn("read first at " + line_of(text), constants[0])
+        (name,) = captured.constants()
+        self.assertIn(name, constants[0])
+        self.assertNotIn(name, captured.state())
         report = captured.check(self.y)
         self.assertFalse(report)
         strict = str(report)
