@@ -73,9 +73,7 @@ Distance distance(const at::Tensor& actual, const at::Tensor& expected) {
 }
 
 composit::Hash digest(const at::Tensor& tensor) {
-  if (!tensor.defined() || !tensor.has_storage() || tensor.layout() != c10::Layout::Strided ||
-      !tensor.is_cpu())
-    return {};
+  if (!tensor.defined() || !tracer::has_memory(tensor)) return {};
   return tracer::to_array(tensor).content_hash();
 }
 

@@ -1,5 +1,6 @@
 #include "tracer/convert.h"
 
+#include <ATen/TensorSubclassLikeUtils.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 
@@ -109,8 +110,13 @@ c10::Device to_c10(composit::Device device) {
   return c10::Device(static_cast<c10::DeviceType>(device.type), device.index);
 }
 
+bool has_memory(const at::Tensor& tensor) {
+  return tensor.has_storage() && tensor.layout() == c10::Layout::Strided &&
+         tensor.device().is_cpu() && !at::isTensorSubclassLike(tensor);
+}
+
 composit::Array to_array(const at::Tensor& tensor) {
-  if (!tensor.has_storage() || tensor.layout() != c10::Layout::Strided || !tensor.device().is_cpu())
+  if (!has_memory(tensor))
     throw composit::UserError("[array] expected a strided tensor on the CPU, received " +
                               tensor.toString());
   // Autograd's zeros have no memory.

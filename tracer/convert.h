@@ -22,8 +22,11 @@ c10::ScalarType to_c10(composit::DType dtype);
 c10::Layout to_c10(composit::Layout layout);
 c10::Device to_c10(composit::Device device);
 
-// Zero-copy both ways; the result keeps the other alive. Strided tensors with memory only
-// (UserError otherwise).
+// Strided, on the CPU, with elements to read: not sparse, on meta, or one of Python's that stands
+// for others (FakeTensor).
+bool has_memory(const at::Tensor& tensor);
+
+// Zero-copy both ways; the result keeps the other alive. UserError of a tensor without memory.
 composit::Array to_array(const at::Tensor& tensor);
 // Memory is written to when the tensor is: an Array over a read-only mapping must not be written.
 at::Tensor to_tensor(const composit::Array& array);

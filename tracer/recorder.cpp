@@ -1,7 +1,6 @@
 #include "tracer/recorder.h"
 
 #include <ATen/Context.h>
-#include <ATen/TensorSubclassLikeUtils.h>
 #include <execinfo.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "tracer/autograd_refusal.h"
+#include "tracer/convert.h"
 #include "tracer/custom_gradient.h"
 #include "tracer/memory_view.h"
 #include "tracer/publish.h"
@@ -33,11 +33,6 @@ void flatten(const c10::IValue& value, const c10::TypePtr& type, Visit visit, Ot
     return;
   }
   other(value);
-}
-
-bool has_memory(const at::Tensor& tensor) {
-  return tensor.layout() == c10::Layout::Strided && tensor.device().is_cpu() &&
-         !at::isTensorSubclassLike(tensor);
 }
 
 }  // namespace
@@ -115,8 +110,8 @@ ValueId Recorder::from_outside(const at::Tensor& tensor) {
   if (origin != Origin::outside && !number)
     throw composit::UserError(
         "[trace] " + *current_op_ + ": an argument of sizes " + c10::str(tensor.sizes()) +
-        " was made inside the scope by code that no dispatcher sees, as torch.func's transforms; "
-        "it would be a false constant" +
+        " was made inside the scope by code that no dispatcher sees; it would be a false "
+        "constant" +
         (current_place_.line == kNone ? "" : " (" + recording_->lines[current_place_.line] + ")"));
   if (tensor.is_leaf() && tensor.requires_grad()) {
     const auto index = static_cast<uint32_t>(recording_->inputs.size());

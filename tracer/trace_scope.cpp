@@ -106,8 +106,17 @@ void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   open->add_results(results);
 }
 
+// Transforms of torch.func that are active, and tensors of theirs, which may outlive them.
+constexpr c10::DispatchKeySet kTransformKeys({c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
+                                              c10::DispatchKey::FuncTorchDynamicLayerBackMode,
+                                              c10::DispatchKey::FuncTorchGradWrapper,
+                                              c10::DispatchKey::FuncTorchBatched});
+
 void record_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                      torch::jit::Stack* stack) {
+  // A transform calls operators on what is inside of its tensors, and the tracer's key stays set
+  // for them: the calls that no transform is around any more are recorded.
+  if (keys.has_any(kTransformKeys)) return op.redispatchBoxed(keys & kBelowTraceKey, stack);
   if (only_copies && !tracer::op_info(op).clone) {
     const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
     return op.redispatchBoxed(keys & kBelowTraceKey, stack);

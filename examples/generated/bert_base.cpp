@@ -64,17 +64,17 @@ void attention(const AttentionWeights& weights, const float (&x)[128][768],
   fl::product<float>(
       128, 768, 768, [&](int i, int k) -> auto& { return x[i][k]; },
       [&](int k, int j) -> auto& { return weights.query_weight[j][k]; },
-      [&](int i, int j, float sum_2) { query[i][j] = sum_2 + weights.query_bias[j]; });
+      [&](int i, int j, float sum) { query[i][j] = sum + weights.query_bias[j]; });
   auto& key = fl::at<float[128][768]>(arena, 393216);
   fl::product<float>(
       128, 768, 768, [&](int i, int k) -> auto& { return x[i][k]; },
       [&](int k, int j) -> auto& { return weights.key_weight[j][k]; },
-      [&](int i, int j, float sum_2) { key[i][j] = sum_2 + weights.key_bias[j]; });
+      [&](int i, int j, float sum) { key[i][j] = sum + weights.key_bias[j]; });
   auto& value = fl::at<float[128][768]>(arena, 786432);
   fl::product<float>(
       128, 768, 768, [&](int i, int k) -> auto& { return x[i][k]; },
       [&](int k, int j) -> auto& { return weights.value_weight[j][k]; },
-      [&](int i, int j, float sum_2) { value[i][j] = sum_2 + weights.value_bias[j]; });
+      [&](int i, int j, float sum) { value[i][j] = sum + weights.value_bias[j]; });
   auto& add = fl::at<float[128][128]>(arena, 1572864);
   auto& exp = fl::at<float[128][128]>(arena, 1638400);
   auto& permute = fl::at<float[128][12][64]>(arena, 1179648);
@@ -82,23 +82,25 @@ void attention(const AttentionWeights& weights, const float (&x)[128][768],
     fl::product<float>(
         128, 128, 64, [&](int j, int k) -> auto& { return query[j][i * 64 + k]; },
         [&](int k, int m) -> auto& { return key[m][i * 64 + k]; },
-        [&](int j, int m, float sum_2) { add[j][m] = sum_2 * 0.125f + x_2[j][m]; });
-    float sum[128];
+        [&](int j, int m, float sum) { add[j][m] = sum * 0.125f + x_2[j][m]; });
+    float where_2[128];
     for (int j = 0; j < 128; ++j) {
-      const float amax = fl::largest<float>(128, [&](int k) { return add[j][k]; });
-      for (int k = 0; k < 128; ++k) exp[j][k] = fl::exp(add[j][k] - amax);
-      sum[j] = fl::sum<float>(128, [&](int k) { return exp[j][k]; });
+      const float largest = fl::largest<float>(128, [&](int k) { return add[j][k]; });
+      const float where = largest == (-INFINITY) ? 0.0f : largest;
+      for (int k = 0; k < 128; ++k) exp[j][k] = fl::exp(add[j][k] - where);
+      const float sum = fl::sum<float>(128, [&](int k) { return exp[j][k]; });
+      where_2[j] = sum == 0.0f ? 1.0f : sum;
     }
     fl::product<float>(
-        128, 64, 128, [&](int j, int k) { return exp[j][k] / sum[j]; },
+        128, 64, 128, [&](int j, int k) { return exp[j][k] / where_2[j]; },
         [&](int k, int m) -> auto& { return value[k][i * 64 + m]; },
-        [&](int j, int m, float sum_2) { permute[j][i][m] = sum_2; });
+        [&](int j, int m, float sum) { permute[j][i][m] = sum; });
   }
   auto& add_2 = fl::at<float[128][768]>(arena, 0);
   fl::product<float>(
       128, 768, 768, [&](int i, int k) { return permute[i][k / 64][k % 64]; },
       [&](int k, int j) -> auto& { return weights.dense_weight[j][k]; },
-      [&](int i, int j, float sum_2) { add_2[i][j] = sum_2 + weights.dense_bias[j] + x[i][j]; });
+      [&](int i, int j, float sum) { add_2[i][j] = sum + weights.dense_bias[j] + x[i][j]; });
   layer_norm(weights.layer_norm, add_2, attention_output_layer_norm);
 }
 

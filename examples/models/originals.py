@@ -19,7 +19,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch
 from diffusers import AutoencoderKL, UNet2DConditionModel
 from transformers import (BertConfig, BertModel, CLIPTextConfig, CLIPTextModel, CLIPVisionConfig,
-                          CLIPVisionModel, ResNetConfig, ResNetForImageClassification)
+                          CLIPVisionModel, GPT2Config, GPT2LMHeadModel, ResNetConfig,
+                          ResNetForImageClassification)
 
 
 @dataclasses.dataclass
@@ -40,6 +41,23 @@ def bert(small: bool) -> Original:
         words = torch.randint(0, model.config.vocab_size, (batch, length), generator=random)
         mask = torch.ones(batch, length, dtype=torch.long)
         mask[-1, length - 1 - length // 4:] = 0
+        return (words,), {"attention_mask": mask}
+
+    return Original(model, model, inputs)
+
+
+def gpt2(small: bool) -> Original:
+    """The last text is shorter, and padded on the left: there, tokens see nothing at all."""
+    sizes = dict(vocab_size=99, n_embd=32, n_layer=2, n_head=4, n_positions=32,
+                 bos_token_id=1, eos_token_id=2) if small else {}
+    model = GPT2LMHeadModel(GPT2Config(use_cache=False, **sizes)).eval()
+    batch, length = (3, 10) if small else (2, 64)
+
+    def inputs(seed):
+        random = torch.Generator().manual_seed(seed)
+        words = torch.randint(3, model.config.vocab_size, (batch, length), generator=random)
+        mask = torch.ones(batch, length, dtype=torch.long)
+        mask[-1, :length // 4] = 0
         return (words,), {"attention_mask": mask}
 
     return Original(model, model, inputs)
@@ -135,5 +153,5 @@ def _noise(shape):
     return inputs
 
 
-ALL = {make.__name__: make for make in (bert, resnet, clip_text, clip_vision, unet, vae_encode,
-                                        vae_decode, minilm)}
+ALL = {make.__name__: make for make in (bert, gpt2, resnet, clip_text, clip_vision, unet,
+                                        vae_encode, vae_decode, minilm)}

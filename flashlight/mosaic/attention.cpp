@@ -28,6 +28,12 @@ std::optional<double> number(const Expr& x) {
 }
 bool has_sum(const Expr& x) { return composit::depends_on(x, ExprKind::accumulator, 0); }
 
+// Of a value; `gives_zeros`: where nothing is above -inf, not NaN.
+struct Softmax {
+  size_t scores;
+  bool gives_zeros;
+};
+
 class Finder {
  public:
   Finder(const cpp::Routine& routine, const std::function<bool(size_t)>& is_frozen)
@@ -65,34 +71,36 @@ class Finder {
     if (statement(end) == nullptr) return std::nullopt;
     for (const size_t weights : cpp::reads(routine_.steps[end])) {
       std::set<size_t> steps = {end};
-      const auto scores = softmax_argument(weights, steps);
-      if (!scores) continue;
-      if (auto found = attention_of(*scores, weights, std::move(steps), end)) return found;
+      const auto softmax = softmax_making(weights, steps);
+      if (!softmax) continue;
+      if (auto found = attention_of(*softmax, weights, std::move(steps), end)) return found;
     }
     return std::nullopt;
   }
 
-  std::optional<Attention> attention_of(size_t scores, size_t weights, std::set<size_t> steps,
-                                        size_t end) const {
+  std::optional<Attention> attention_of(const Softmax& softmax, size_t weights,
+                                        std::set<size_t> steps, size_t end) const {
     auto results = product_of(routine_, *statement(end), is_frozen_, false);
     if (!results || results->left != weights || is_frozen_(results->right)) return std::nullopt;
     // Heads in the order of the scores, however results lie.
     std::stable_sort(results->batch.begin(), results->batch.end(), [&](size_t a, size_t b) {
       return results->left_at.coefficients[a] > results->left_at.coefficients[b];
     });
-    const auto start = maker(scores, 2);
+    const auto start = maker(softmax.scores, 2);
     if (!start) return std::nullopt;
     auto product = product_of(routine_, *statement(*start), is_frozen_, false);
     if (!product || is_frozen_(product->right)) return std::nullopt;
     steps.insert(*start);
     Attention attention = {{steps.begin(), steps.end()}, std::move(*product), std::move(*results)};
+    attention.gives_zeros = softmax.gives_zeros;
     if (!take_scores(attention) || !fits(attention)) return std::nullopt;
     gather_values(attention);
     return attention;
   }
 
-  // exp(x - max x) / sum of that, along the last dimension: which x.
-  std::optional<size_t> softmax_argument(size_t weights, std::set<size_t>& steps) const {
+  // exp(x - max x) / sum of that, along the last dimension; with a guard in both places, zeros
+  // where all of a row is -inf.
+  std::optional<Softmax> softmax_making(size_t weights, std::set<size_t>& steps) const {
     const auto division = maker(weights, 1);
     if (!division || !cpp::is_elementwise(*statement(*division))) return std::nullopt;
     const Expr& quotient = statement(*division)->stores[0].value;
@@ -110,19 +118,30 @@ class Finder {
     const auto maximum = maker(most.number(), 1);
     if (!maximum || !folds(*maximum, x.number(), Function::max)) return std::nullopt;
     if (!along_rows(*division) || !along_rows(*exponential)) return std::nullopt;
+    const bool guarded = is_guarded(*sum, 0, 1);
+    if (guarded ? !is_guarded(*maximum, -INFINITY, 0) : !is_plain(*sum) || !is_plain(*maximum))
+      return std::nullopt;
     steps.insert({*division, *exponential, *sum, *maximum});
-    return x.number();
+    return Softmax{x.number(), guarded};
   }
 
   // Whether a nest folds the last dimension of `value`, as it lies.
   bool folds(size_t step, size_t value, Function function) const {
     const Statement& one = *statement(step);
-    if (cpp::fold_function(one) != function || one.body.size() != 1 || one.domain.defined() ||
-        !is_load_of(one.body[0], value) || one.stores.size() != 1)
-      return false;
-    const bool whole = one.stores[0].value.kind() == ExprKind::accumulator;
-    return whole && cpp::has_axes(one, composit::AxisKind::reduction) && is_row(one.body[0], one) &&
+    return cpp::fold_function(one) == function && one.body.size() == 1 && !one.domain.defined() &&
+           is_load_of(one.body[0], value) && one.stores.size() == 1 &&
+           cpp::has_axes(one, composit::AxisKind::reduction) && is_row(one.body[0], one) &&
            is_identity(one.stores[0].at);
+  }
+  // Whether it stores what it folded, or that unless it is `special`, and then `instead`.
+  bool is_plain(size_t step) const {
+    return statement(step)->stores[0].value.kind() == ExprKind::accumulator;
+  }
+  bool is_guarded(size_t step, double special, double instead) const {
+    const Expr& x = statement(step)->stores[0].value;
+    return x.is(Function::select) && x[0].is(Function::eq) &&
+           x[0][0].kind() == ExprKind::accumulator && number(x[0][1]) == special &&
+           number(x[1]) == instead && x[2].kind() == ExprKind::accumulator;
   }
   // Indices are the axes, in their order.
   static bool is_identity(const std::vector<Expr>& at) {

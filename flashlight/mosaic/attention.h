@@ -19,6 +19,7 @@ struct Attention {
   Product scores, results;
   double scale = 1;
   composit::Expr bias = {};  // over the axes of `scores`; absent: none
+  bool gives_zeros = false;  // a query that sees no key; otherwise NaN
   // Values that it reads and the one that it writes.
   std::vector<size_t> reads = {};
   size_t result = 0;

@@ -51,12 +51,12 @@ class AttentionWriter {
   std::string shape() const {
     const Product &scores = attention_.scores, &results = attention_.results;
     return fmt::format(
-        "{{{}, {}, {}, {}, {}, {}, {}, {}, {}}}", scores.extent(scores.rows[0]),
+        "{{{}, {}, {}, {}, {}, {}, {}, {}, {}{}}}", scores.extent(scores.rows[0]),
         scores.extent(*scores.columns), scores.extent(scores.terms[0]),
         results.extent(*results.columns), scores.left_at.coefficients[scores.rows[0]],
         scores.right_at.coefficients[*scores.columns],
         results.right_at.coefficients[results.terms[0]], store().coefficients[results.rows[0]],
-        cpp::literal(attention_.scale, dtype_));
+        cpp::literal(attention_.scale, dtype_), attention_.gives_zeros ? ", true" : "");
   }
 
   Code call(int64_t heads) {
@@ -89,7 +89,7 @@ class AttentionWriter {
     text.plan({attention_.bias});
     Code body = text.locals(attention_.bias);
     body += statement("return " + text.text(attention_.bias) + ";");
-    code += statement("return [=]([[maybe_unused]] int64_t i, int64_t j) {");
+    code += statement("return [=]([[maybe_unused]] int64_t i, [[maybe_unused]] int64_t j) {");
     for (const std::string& line : body.lines) code.lines.push_back("  " + line);
     code.lines.push_back("};");
     return code;

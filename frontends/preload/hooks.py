@@ -72,12 +72,17 @@ def tensors(value):
 
 
 class AfterImport:
-    """Waits until the class of modules is there."""
+    """Calls `act` with a module of torch, once it is there."""
 
-    NAME = "torch.nn.modules.module"
+    def __init__(self, name, act):
+        self.name, self.act = name, act
+        if name in sys.modules:
+            act(sys.modules[name])
+        else:
+            sys.meta_path.insert(0, self)
 
     def find_spec(self, name, path=None, target=None):
-        if name != self.NAME:
+        if name != self.name:
             return None
         sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(name, path)
@@ -85,21 +90,29 @@ class AfterImport:
 
         def exec_module(module):
             execute(module)
-            wrap(module.Module)
+            self.act(module)
 
         spec.loader.exec_module = exec_module
         return spec
 
 
-def wrap(module_class):
+def wrap(module):
     global original
-    original = module_class.__call__
+    original = module.Module.__call__
     folder = os.path.dirname(sys.modules["torch"].__file__) + os.sep
-    library.flashlight_wrap_calls(module_class, before, after, folder.encode())
+    library.flashlight_wrap_calls(module.Module, before, after, folder.encode())
 
 
-if AfterImport.NAME in sys.modules:
-    wrap(sys.modules[AfterImport.NAME].Module)
-else:
-    sys.meta_path.insert(0, AfterImport())
+def let_pass(ops):
+    """As in flashlight/higher_order.py."""
+    import torch._C
+
+    key = torch._C._dispatch_key_parse("TESTING_ONLY_GenericMode")
+    ops._HIGHER_ORDER_OP_DEFAULT_FALLTHROUGH_DISPATCH_KEYS.append(key)
+    for operator in ops._higher_order_ops.values():
+        operator.fallthrough(key)
+
+
+AfterImport("torch._ops", let_pass)
+AfterImport("torch.nn.modules.module", wrap)
 atexit.register(library.flashlight_finish)

@@ -297,7 +297,7 @@ void compiled_in_capture() {
 const std::map<std::string, void (*)()>& causes() {
   static const std::map<std::string, void (*)()> table = {
       {"[trace] …: an argument of sizes … was made inside the scope by code that no dispatcher "
-       "sees, as torch.func's transforms; it would be a false constant",
+       "sees; it would be a false constant",
        unseen_memory},
       {"[trace] two tensors were made over memory that overlaps in part; pass views of one tensor "
        "instead",

@@ -42,6 +42,12 @@ static Tensor attention_scores(const Tensor& q, const Tensor& k, std::optional<T
   return mask->dtype() == DType::bool_ ? where(*mask, scores, -INFINITY) : scores + *mask;
 }
 
+// A query that a mask lets see no key gives zeros.
+static Tensor attention_weights(const Tensor& scores, bool masked) {
+  if (!masked) return softmax(scores, -1);
+  return apply_one("aten::_safe_softmax", {scores, -1});
+}
+
 static Tensors attention(const Tensor& q, Tensor k, Tensor v, const std::optional<Tensor>& mask,
                          double dropout, bool causal, const std::optional<double>& scale,
                          bool gqa) {
@@ -52,7 +58,8 @@ static Tensors attention(const Tensor& q, Tensor k, Tensor v, const std::optiona
     k = repeat_heads(k, q.size(-3));
     v = repeat_heads(v, q.size(-3));
   }
-  return {matmul(softmax(attention_scores(q, k, mask, causal, scale), -1), v)};
+  const Tensor scores = attention_scores(q, k, mask, causal, scale);
+  return {matmul(attention_weights(scores, mask.has_value()), v)};
 }
 
 // ---- the kernel that LibTorch runs on a CPU -----------------------------------------------------
@@ -76,15 +83,17 @@ static void expect_heads(const Tensor& q, const Tensor& k, const Tensor& v,
                     std::string(name(mask->dtype())));
 }
 
-// The result, and of each query's scores the logarithm of the sum of exponentials.
+// The result, and of each query's scores the logarithm of the sum of exponentials; 0 where a mask
+// takes them all away.
 static Tensors flash_attention(const Tensor& q, const Tensor& k, const Tensor& v, double dropout,
                                bool causal, const std::optional<Tensor>& mask,
                                const std::optional<double>& scale) {
   expect_heads(q, k, v, mask);
   expect_no_dropout(dropout);
   const Tensor scores = attention_scores(widened(q), widened(k), widened(mask), causal, scale);
-  return {to(matmul(softmax(scores, -1), widened(v)), q.dtype()),
-          apply_one("aten::logsumexp", {scores, Ints{-1}})};
+  const Tensor total = apply_one("aten::logsumexp", {scores, Ints{-1}});
+  return {to(matmul(attention_weights(scores, mask.has_value()), widened(v)), q.dtype()),
+          mask ? where(eq(total, -INFINITY), 0, total) : total};
 }
 
 static Tensors flash_attention_back(const Tensor& g, const Tensor& q, const Tensor& k,
@@ -122,7 +131,8 @@ static void add_flash_attention(OperationTable& rows) {
                            causal, mask, scale ? ArgumentValue(*scale) : ArgumentValue()});
            },
        .samples = "f32[1,2,3,4] f32[1,2,5,4] f32[1,2,5,4] | f32[2,1,4,3] f32[2,1,4,3] f32[2,1,4,3] "
-                  "0.0 True | f32[1,2,3,2] f32[1,2,4,2] f32[1,2,4,2] 0.0 False f32[3,4] 0.5",
+                  "0.0 True | f32[1,2,3,2] f32[1,2,4,2] f32[1,2,4,2] 0.0 False f32[3,4] 0.5 | "
+                  "f32[1,1,2,3] f32[1,1,2,3] f32[1,1,2,3] 0.0 False f32[2,2]=[-inf,-inf,0,1]",
        .bad = "f32[2,3,4] f32[2,3,4] f32[2,3,4]: 4 axes | f32[1,1,2,3] f32[1,1,2,3] f32[1,1,2,2]: "
               "heads of one size | f32[1,1,2,3] f32[1,1,2,3] f32[1,1,2,3] 0.5: dropout | "
               "f32[1,1,2,3] f32[1,1,2,3] f32[1,1,2,3] 0.0 False bool[2,2]: a mask of float32",
@@ -152,10 +162,12 @@ void add_attention_rows(OperationTable& rows) {
        .decompose = [](Tensor q, Tensor k, Tensor v, std::optional<Tensor> mask, double dropout,
                        bool causal, std::optional<double> scale,
                        bool gqa) { return attention(q, k, v, mask, dropout, causal, scale, gqa); },
-       .samples = "f32[2,3,4] f32[2,5,4] f32[2,5,3] | f32[2,2,3,4] f32[2,2,5,4] f32[2,2,5,4] "
-                  "f32[3,5] | f32[3,4] f32[5,4] f32[5,4] bool[3,5]=mask | f32[2,4,4] f32[2,4,4] "
-                  "f32[2,4,4] None 0.0 True | f32[2,3,4] f32[2,3,4] f32[2,3,4] None 0.0 False 0.5 "
-                  "| f32[1,4,3,2] f32[1,2,3,2] f32[1,2,3,2] None 0.0 False None True",
+       .samples =
+           "f32[2,3,4] f32[2,5,4] f32[2,5,3] | f32[2,2,3,4] f32[2,2,5,4] f32[2,2,5,4] "
+           "f32[3,5] | f32[3,4] f32[5,4] f32[5,4] bool[3,5]=mask | f32[2,4] f32[2,4] f32[2,4] "
+           "bool[2,2]=[0,0,1,0] | f32[2,4,4] f32[2,4,4] "
+           "f32[2,4,4] None 0.0 True | f32[2,3,4] f32[2,3,4] f32[2,3,4] None 0.0 False 0.5 "
+           "| f32[1,4,3,2] f32[1,2,3,2] f32[1,2,3,2] None 0.0 False None True",
        .bad = "f32[2,3] f32[2,3] f32[2,3] f32[2,2] 0.0 True: received both | f32[2,3] f32[2,3] "
               "f32[2,3] None 0.5: dropout"});
   add_flash_attention(rows);

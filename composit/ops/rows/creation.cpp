@@ -3,6 +3,7 @@
 
 #include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
+#include "composit/ops/places.h"
 
 namespace composit {
 
@@ -108,6 +109,25 @@ static void add_filled(OperationTable& rows) {
             .loops = [](Ints size,
                         std::optional<DType> dtype) { return filled(size, Scalar(0.0), dtype); },
             .samples = "[2,3] | [2] int64"});
+  // Of LibTorch's forward derivatives: zeros without memory, and those of a tangent.
+  rows.add({.schema = "aten::_efficientzerotensor(SymInt[] size, *, ScalarType? dtype=None, "
+                      "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+            .loops = [](Ints size,
+                        std::optional<DType> dtype) { return filled(size, Scalar(0.0), dtype); },
+            .samples = "[2,3] | [2] int64"});
+  rows.add({.schema = "aten::_new_zeros_with_same_feature_meta(Tensor self, Tensor other, *, int "
+                      "self_num_batch_dims=0) -> Tensor",
+            .loops =
+                [](In x, In like, int64_t batch_axes) {
+                  if (batch_axes < 0 || batch_axes > static_cast<int64_t>(x.sizes().size()))
+                    throw UserError(
+                        "expected a number of batch axes of the first tensor, received " +
+                        std::to_string(batch_axes));
+                  const Ints sizes = x.sizes(), batch(sizes.begin(), sizes.begin() + batch_axes);
+                  return filled(joined(batch, like.sizes()), Scalar(0.0), x.dtype());
+                },
+            .samples = "f32[2] f32[2,3] | f32[4,2] f32[3] 1",
+            .bad = "f32[2] f32[3] 2: number of batch axes"});
   rows.add({.schema = "aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
                       "Device? device=None, bool? pin_memory=None) -> Tensor",
             .loops = [](Ints size,

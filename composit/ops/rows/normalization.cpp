@@ -8,6 +8,16 @@
 
 namespace composit {
 
+// Zeros where all of a row is -inf, as where a mask takes everything away.
+static Tensor safe_softmax(const Tensor& x, int64_t dim) {
+  expect_floating(x.dtype());
+  if (x.numel() == 0) return x;
+  const Tensor most = amax(x, {dim}, true);
+  const Tensor e = exp(x - where(eq(most, -INFINITY), 0, most));
+  const Tensor total = sum(e, {dim}, true);
+  return e / where(eq(total, 0), 1, total);
+}
+
 static void add_softmax(OperationTable& rows) {
   rows.add(
       {.schema = "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
@@ -61,9 +71,12 @@ static void add_softmax(OperationTable& rows) {
   rows.add({.schema = "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
             .decompose =
                 [](Tensor x, int64_t dim, std::optional<DType> dtype) {
-                  x = to(x, dtype.value_or(x.dtype()));
-                  const Tensor masked = apply_one("aten::all.dim", {eq(x, -INFINITY), dim, true});
-                  return Tensors{where(masked, 0, softmax(where(masked, 0, x), dim))};
+                  return Tensors{safe_softmax(to(x, dtype.value_or(x.dtype())), dim)};
+                },
+            .vjp =
+                [](Vjp v, Tensor x, int64_t dim, std::optional<DType> dtype) {
+                  return Gradients{apply_one("aten::_softmax_backward_data",
+                                             {v.cotangents[0], v.results[0], dim, x.dtype()})};
                 },
             .samples = "f32[2,5] 1 | f32[2,2]=[-inf,-inf,0,1] 1"});
   rows.add({.schema = "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
@@ -176,10 +189,32 @@ static void add_rms_norm(OperationTable& rows) {
             .samples = "f32[2,3,4] [4] f32[4] 1e-05"});
 }
 
+// Weights by their direction and length: one length for each index of the axis `dim`, the first or
+// the last.
+static void add_weight_norm(OperationTable& rows) {
+  rows.add({.schema = "aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, "
+                      "Tensor)",
+            .decompose =
+                [](Tensor v, Tensor g, int64_t dim) {
+                  expect_floating(v.dtype());
+                  if (dim != 0 && dim != v.rank() - 1)
+                    throw UserError("expected the first axis or the last, received " +
+                                    std::to_string(dim));
+                  Ints axes;
+                  for (int64_t axis = 0; axis < v.rank(); ++axis)
+                    if (axis != dim) axes.push_back(axis);
+                  const Tensor length = sqrt(sum(square(v), axes, true));
+                  return Tensors{v * (g / length), length};
+                },
+            .samples = "f32[2,3,4] f32[2,1,1] | f32[2,3,4] f32[1,1,4] 2",
+            .bad = "f32[2,3,4] f32[1,3,1] 1: first axis or the last"});
+}
+
 void add_normalization_rows(OperationTable& rows) {
   add_softmax(rows);
   add_layer_norm(rows);
   add_rms_norm(rows);
+  add_weight_norm(rows);
 }
 
 }  // namespace composit

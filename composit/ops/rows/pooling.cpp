@@ -26,6 +26,8 @@ struct Window {
   Ints lead, in,
       out;  // sizes of the other axes; of the last ones, and how many places it stands at
   Ints kernel, stride, padding, dilation;
+  Ints reach;  // how many elements of the kernel are inside of the input, wherever it stands, at
+               // most
 
   size_t axes() const { return kernel.size(); }
   Ints result() const { return joined(lead, out); }
@@ -42,7 +44,8 @@ Window window(const Ints& sizes, size_t axes, const Ints& kernel, const Ints& st
            .kernel = per_axis(kernel, axes, "kernel_size"),
            .stride = per_axis(stride.empty() ? kernel : stride, axes, "stride"),
            .padding = per_axis(padding, axes, "padding"),
-           .dilation = per_axis(dilation, axes, "dilation")};
+           .dilation = per_axis(dilation, axes, "dilation"),
+           .reach = {}};
   for (size_t i = 0; i < axes; ++i) {
     if (w.kernel[i] < 1 || w.stride[i] < 1 || w.dilation[i] < 1 || w.padding[i] < 0)
       throw UserError("expected a kernel, stride and dilation above 0 and padding of at least 0");
@@ -50,12 +53,15 @@ Window window(const Ints& sizes, size_t axes, const Ints& kernel, const Ints& st
       throw UserError("expected padding of at most half the kernel " + str(w.kernel) +
                       ", received " + str(w.padding));
     const int64_t free = w.in[i] + 2 * w.padding[i] - w.dilation[i] * (w.kernel[i] - 1) - 1;
-    int64_t out = (free + (ceil_mode ? w.stride[i] - 1 : 0)) / w.stride[i] + 1;
+    const int64_t room = free + (ceil_mode ? w.stride[i] - 1 : 0);
+    int64_t out = room / w.stride[i] + 1;
     if (ceil_mode && (out - 1) * w.stride[i] >= w.in[i] + w.padding[i]) --out;
-    if (free < 0 || out < 1)
+    if (room < 0 || out < 1)
       throw UserError("the kernel " + str(w.kernel) + " is larger than the padded input " +
                       str(sizes));
     w.out.push_back(out);
+    const int64_t behind = w.in[i] + w.padding[i];  // of the first place of the kernel
+    w.reach.push_back(std::min(w.kernel[i], (behind + w.dilation[i] - 1) / w.dilation[i]));
   }
   return w;
 }
@@ -82,7 +88,7 @@ Index reductions(Nest& nest, const Ints& extents) {
 Loops max_pool(const In& x, const Window& w) {
   Nest nest;
   const Index lead = nest.parallel(w.lead), y = nest.parallel(w.out);
-  const Index at = places(nest, w, y, reductions(nest, w.kernel));
+  const Index at = places(nest, w, y, reductions(nest, w.reach));
   const auto best = nest.fold({0, -1}, {x(joined(lead, at)), flattened(at, w.in)}, first_largest);
   return nest.store(best[0]).store(best[1]).loops();
 }
@@ -135,7 +141,8 @@ void add_max_pools(OperationTable& rows) {
       "aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, "
       "int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
       "f32[2,3,6,5] [2,2] | f32[3,7,7] [3,3] [2,2] [1,1] | f32[1,2,8,8] [2,2] [2,1] 0 2 | "
-      "f32[1,1,5,5] 2 2 0 1 True | f32[1,1,4,4]=nan 2",
+      "f32[1,1,5,5] 2 2 0 1 True | f32[1,1,4,4]=nan 2 | "
+      "f32[1,1,3,4] 5 5 1 1 True",
       "f32[1,2,2,2] f32[1,2,4,4] 2 2 0 1 False i64[1,2,2,2]<16",
       "f32[2,2] 2: 3 or 4 axes | f32[1,1,2,2] 4: larger than | f32[1,1,5,5] 2 1 2: half");
   add_max_pool<3>(
@@ -212,7 +219,7 @@ Expr counted(const Window& w, const Index& y, bool include_pad, std::optional<in
 Loops average_pool(const In& x, const Window& w, bool include_pad, std::optional<int64_t> divisor) {
   Nest nest;
   const Index lead = nest.parallel(w.lead), y = nest.parallel(w.out);
-  const Index at = places(nest, w, y, reductions(nest, w.kernel));
+  const Index at = places(nest, w, y, reductions(nest, w.reach));
   const Expr total = nest.sum(x(joined(lead, at)));
   const Expr count = cast(counted(w, y, include_pad, divisor), x.dtype());
   const bool integers = category(x.dtype()) == DTypeCategory::integer;
@@ -226,7 +233,7 @@ Loops average_pool_back(const In& g, const Window& w, bool include_pad,
                     str(g.sizes()));
   Nest nest;
   const Index lead = nest.parallel(w.lead), y = nest.parallel(w.out);
-  const Index at = places(nest, w, y, nest.parallel(w.kernel));
+  const Index at = places(nest, w, y, nest.parallel(w.reach));
   const Expr share = g(joined(lead, y)) / cast(counted(w, y, include_pad, divisor), g.dtype());
   return nest.store(w.input(), joined(lead, at), share, true).loops();
 }
@@ -283,9 +290,9 @@ void add_average_pools(OperationTable& rows) {
       "stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> "
       "Tensor",
       "f32[2,3,6,5] [2,2] | f32[3,7,7] 3 2 1 | f32[1,1,5,5] 3 2 1 True False | f32[1,1,5,5] 2 2 0 "
-      "False True 3",
+      "False True 3 | f32[1,2,3,4] 9 [] 0 True | f32[1,2,3,4] 6 6 2 True False",
       "f32[1,2,3,2] f32[1,2,6,5] 2 2 0 False True None | f32[3,4,4] f32[3,7,7] 3 2 1 False False "
-      "None",
+      "None | f32[1,2,1,1] f32[1,2,3,4] 9 9 0 True True None",
       "f32[2,2] 2: 3 or 4 axes");
   add_average_pool<3>(
       rows,

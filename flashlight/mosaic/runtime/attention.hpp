@@ -35,11 +35,11 @@ struct Attention {
   int64_t queries, keys, width, value_width;
   int64_t query_stride, key_stride, value_stride, result_stride;
   T scale;
+  bool gives_zeros = false;  // a query that sees no key; otherwise it gives NaN
 };
 
 // What is added to scores: nothing; nothing, and only keys up to the query's number count; or what
-// a function of (query, key) gives, of which -inf takes the key away. A query without a key gives
-// NaN.
+// a function of (query, key) gives, of which -inf takes the key away.
 struct NoBias {};
 struct Causal {};
 
@@ -188,7 +188,9 @@ class QueryBlock {
   template <int kVectors>
   void finish(T* result, bool no_keys) {
     for (int v = 0; v < kVectors; ++v) {
-      const Vector<T> factor = T(1) / sums_[v];
+      const Vector<T> zero = {}, one = zero + T(1);
+      const Vector<T> total = of_.gives_zeros ? (sums_[v] == zero ? one : sums_[v]) : sums_[v];
+      const Vector<T> factor = one / total;
       T* to = results_ + v * kLanes;
       for (int64_t i = 0; i < of_.value_width; ++i, to += kPanel<T>)
         store<T>((no_keys ? Vector<T>{} : load(to)) * factor, to);

@@ -51,6 +51,8 @@ std::vector<Case> attentions() {
     add("mask " + text, attention(q, k, v, mask));
     add("mask, called " + text, attention_call(q, k, v, ArgumentValue(mask)));
     add("bools " + text, attention_call(q, k, v, ArgumentValue(given("n", {35, 77}) > -0.5)));
+    add("some see nothing " + text,
+        attention_call(q, k, v, ArgumentValue(given("s", {35, 1}) > 0)));
     add("causal, called " + text, attention_call(q, own, tanh(own), {}, true));
     const Tensor ones = ones_like(given("t", {35, 35}));
     const Tensor triangle = where(tril(ones) > 0, ones * 0.0, Number(-kInfinity));

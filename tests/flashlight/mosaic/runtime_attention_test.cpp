@@ -114,7 +114,7 @@ struct Case {
             weight * static_cast<double>(
                          v[static_cast<size_t>(key * of.value_stride + head * of.value_width + i)]);
     }
-    for (double& x : result) x /= sum;
+    for (double& x : result) x = of.gives_zeros && largest == -kInfinity ? 0 : x / sum;
     return result;
   }
 
@@ -182,6 +182,17 @@ TEST_F(RuntimeAttention, WithoutAnyKeyIsNaN) {
   const auto bias = [](int64_t query, int64_t) { return query % 2 == 0 ? -kInfinity : 0.0; };
   Case<float>(2, 35, 160, 8, 20, 0.5).expect_right(bias, 1);
   Case<float>(2, 35, 0, 8, 20, 0.5).expect_right(fl::NoBias(), 1);
+}
+
+TEST_F(RuntimeAttention, WithoutAnyKeyGivesZerosWhereAsked) {
+  const auto bias = [](int64_t query, int64_t key) {
+    return query % 2 == 0 || key % 3 == 0 ? -kInfinity : 0.0;
+  };
+  for (const int64_t keys : {0, 5, 160}) {
+    Case<float> one(2, 35, keys, 8, 20, 0.5);
+    one.of.gives_zeros = true;
+    one.expect_right(bias, 1);
+  }
 }
 
 // A block of keys that do not count comes before others.

@@ -16,6 +16,22 @@ class Block(torch.nn.Module):
         return torch.relu(self.norm(self.hidden(x)))
 
 
+class Doubled(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x * 2
+
+    @staticmethod
+    def setup_context(context, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient * 2
+
+
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -24,7 +40,7 @@ class Net(torch.nn.Module):
 
     def forward(self, image, scale=None):
         y = torch.nn.functional.dropout(self.block(image), 0.5, self.training)
-        y = self.out(y)
+        y = torch.vmap(Doubled.apply)(self.out(y))
         return y if scale is None else y * scale
 
 

@@ -270,12 +270,6 @@ class Modes(CaptureTest):
             flashlight.trace(lambda x: compiled(x) * 2, self.x)
         self.assertEqual(compiled(self.x).shape, (4, 2))  # and works outside again
 
-    def test_functorch_is_refused_by_name(self):
-        for transform in (torch.func.vmap(lambda row: row.sin().sum()),
-                          torch.func.grad(lambda x: x.sin().sum())):
-            with self.assertRaisesRegex(flashlight.Error, "torch.func's transforms"):
-                flashlight.trace(lambda x: transform(x) + 1, self.x)
-
     def test_python_generators(self):
         self.agree(lambda x: sum(x * i for i in range(3)))
 

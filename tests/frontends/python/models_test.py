@@ -165,6 +165,12 @@ class Bert(ModelTest, unittest.TestCase):
         self.assertEqual(plain, plain_cpp)
 
 
+class Gpt2(ModelTest, unittest.TestCase):
+    """transformers makes its masks by torch.func.vmap, of autograd functions."""
+
+    name = "gpt2"
+
+
 class ResNet(ModelTest, unittest.TestCase):
     name = "resnet"
 

@@ -1,0 +1,130 @@
+// What torch runs of attention and encoder layers in inference, in one operator each
+// (torch.nn.MultiheadAttention, torch.nn.TransformerEncoderLayer: their "fast path").
+#include <cmath>
+
+#include "composit/ops/functions.h"
+
+namespace composit {
+
+static Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return apply_one("aten::linear", {x, weight, bias});
+}
+
+static Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  return apply("aten::native_layer_norm", {x, Ints{x.size(-1)}, weight, bias, eps})[0];
+}
+
+// Query, key and value side by side in `weight` and `bias`, of a width each.
+struct MultiHead {
+  int64_t width, heads;
+  Tensor weight, bias, result_weight, result_bias;
+};
+
+// [batch, length, width] as [batch, heads, length, width of a head], of projection `number`.
+static Tensor projected(const MultiHead& of, const Tensor& x, int64_t number) {
+  const int64_t begin = number * of.width, end = begin + of.width;
+  const Tensor y = linear(x, slice(of.weight, 0, begin, end), slice(of.bias, 0, begin, end));
+  return transpose(reshape(y, {x.size(0), x.size(1), of.heads, of.width / of.heads}), 1, 2);
+}
+
+// What is true in a mask is not seen. Its kind: 0, by query and key; 1, by batch and key; 2, by
+// all.
+static Tensor masked(const Tensor& scores, const Tensor& mask, std::optional<int64_t> kind) {
+  Tensor hidden = to(mask, DType::bool_);
+  if (kind == 1) hidden = reshape(hidden, {mask.size(0), 1, 1, mask.size(1)});
+  return where(hidden, -INFINITY, scores);
+}
+
+// Also the weights of all keys, by batch, head and query.
+static Tensors attend(const MultiHead& of, const Tensor& query, const Tensor& key,
+                      const Tensor& value, const std::optional<Tensor>& mask,
+                      std::optional<int64_t> mask_kind) {
+  if (query.rank() != 3 || key.rank() != 3 || value.rank() != 3)
+    throw UserError("expected query, key and value of 3 axes");
+  if (of.heads <= 0 || of.width % of.heads != 0)
+    throw UserError("expected a width that is a multiple of the number of heads, received " +
+                    std::to_string(of.width) + " and " + std::to_string(of.heads));
+  const double scale = 1 / std::sqrt(static_cast<double>(of.width / of.heads));
+  const Tensor q = projected(of, query, 0) * scale, k = projected(of, key, 1),
+               v = projected(of, value, 2);
+  Tensor scores = matmul(q, transpose(k, -2, -1));
+  if (mask) scores = masked(scores, *mask, mask_kind);
+  const Tensor weights = softmax(scores, -1);
+  const Tensor joined =
+      reshape(transpose(matmul(weights, v), 1, 2), {query.size(0), query.size(1), of.width});
+  return {linear(joined, of.result_weight, of.result_bias), weights};
+}
+
+static void add_multi_head_attention(OperationTable& rows) {
+  rows.add(
+      {.schema = "aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int "
+                 "embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor "
+                 "proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool "
+                 "average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)",
+       .decompose =
+           [](Tensor q, Tensor k, Tensor v, int64_t width, int64_t heads, Tensor weight,
+              Tensor bias, Tensor result_weight, Tensor result_bias, std::optional<Tensor> mask,
+              bool need_weights, bool average, std::optional<int64_t> mask_kind) {
+             Tensors results = attend({width, heads, weight, bias, result_weight, result_bias}, q,
+                                      k, v, mask, mask_kind);
+             if (need_weights && average) results[1] = mean(results[1], {1});
+             return results;
+           },
+       .samples = "f32[2,3,4] f32[2,3,4] f32[2,3,4] 4 2 f32[12,4] f32[12] f32[4,4] f32[4] | "
+                  "f32[2,3,4] f32[2,3,4] f32[2,3,4] 4 2 f32[12,4] f32[12] f32[4,4] f32[4] "
+                  "bool[2,3]=[0,1,0,0,0,1] True False 1 | "
+                  "f32[1,2,4] f32[1,2,4] f32[1,2,4] 4 1 f32[12,4] f32[12] f32[4,4] f32[4] "
+                  "bool[2,2]=[0,1,0,0] True True 0",
+       .bad = "f32[3,4] f32[3,4] f32[3,4] 4 2 f32[12,4] f32[12] f32[4,4] f32[4]: 3 axes | "
+              "f32[1,3,4] f32[1,3,4] f32[1,3,4] 4 3 f32[12,4] f32[12] f32[4,4] f32[4]: multiple of "
+              "the number of heads"});
+}
+
+static void add_encoder_layer(OperationTable& rows) {
+  rows.add(
+      {.schema = "aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, "
+                 "Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool "
+                 "use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, "
+                 "Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor "
+                 "ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? "
+                 "mask_type=None) -> Tensor",
+       .decompose =
+           [](Tensor x, int64_t width, int64_t heads, Tensor weight, Tensor bias,
+              Tensor result_weight, Tensor result_bias, bool gelu, bool norm_first, double eps,
+              Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2,
+              Tensor weight_1, Tensor bias_1, Tensor weight_2, Tensor bias_2,
+              std::optional<Tensor> mask, std::optional<int64_t> mask_kind) {
+             const MultiHead attention = {width, heads, weight, bias, result_weight, result_bias};
+             const auto norm_1 = [&](const Tensor& y) {
+               return layer_norm(y, norm_weight_1, norm_bias_1, eps);
+             };
+             const auto norm_2 = [&](const Tensor& y) {
+               return layer_norm(y, norm_weight_2, norm_bias_2, eps);
+             };
+             const auto attended = [&](const Tensor& y) {
+               return attend(attention, y, y, y, mask, mask_kind)[0];
+             };
+             const auto forward = [&](const Tensor& y) {
+               const Tensor hidden = linear(y, weight_1, bias_1);
+               return linear(gelu ? apply_one("aten::gelu", {hidden}) : relu(hidden), weight_2,
+                             bias_2);
+             };
+             if (norm_first) {
+               const Tensor middle = x + attended(norm_1(x));
+               return Tensors{middle + forward(norm_2(middle))};
+             }
+             const Tensor middle = norm_1(x + attended(x));
+             return Tensors{norm_2(middle + forward(middle))};
+           },
+       .samples = "f32[2,3,4] 4 2 f32[12,4] f32[12] f32[4,4] f32[4] False False 1e-05 f32[4] "
+                  "f32[4] f32[4] f32[4] f32[6,4] f32[6] f32[4,6] f32[4] | "
+                  "f32[2,3,4] 4 2 f32[12,4] f32[12] f32[4,4] f32[4] True True 1e-05 f32[4] f32[4] "
+                  "f32[4] f32[4] f32[6,4] f32[6] f32[4,6] f32[4] bool[2,3]=[0,1,0,0,0,1] 1"});
+}
+
+void add_encoder_rows(OperationTable& rows) {
+  add_multi_head_attention(rows);
+  add_encoder_layer(rows);
+}
+
+}  // namespace composit

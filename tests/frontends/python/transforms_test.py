@@ -1,0 +1,70 @@
+"""Programs that use torch.func's transforms: what these call in the end is captured."""
+
+import unittest
+
+import torch
+
+import flashlight
+from capture_test import CaptureTest, network
+
+
+class SineByHand(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x.sin()
+
+    @staticmethod
+    def setup_context(context, inputs, _):
+        context.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient * context.saved_tensors[0].cos()
+
+
+class Transforms(CaptureTest):
+    def test_vmap(self):
+        self.agree(torch.func.vmap(lambda row: row.sin().sum() + 1))
+        self.agree(lambda x: torch.func.vmap(torch.func.vmap(lambda a: a * 2 + x.sum()))(x))
+        self.agree(torch.func.vmap(lambda row: row.clone().mul_(2).add_(1)))
+
+    def test_grad(self):
+        self.agree(torch.func.grad(lambda x: x.sin().sum()))
+        self.agree(torch.func.vmap(torch.func.grad(
+            lambda row: torch.func.grad(lambda r: r.pow(3).sum())(row).sum())))
+
+    def test_jacobians(self):
+        for transform in (torch.func.jacrev, torch.func.jacfwd, torch.func.hessian):
+            self.agree(transform(lambda x: (x @ x.T).tanh().sum(0)))
+
+    def test_tensors_that_outlive_their_transform(self):
+        self.agree(lambda x: torch.func.vjp(torch.sin, x)[1](torch.ones_like(x))[0])
+        self.agree(lambda x: torch.func.linearize(torch.sin, x)[1](x))
+
+    def test_autograd_function(self):
+        self.agree(torch.func.vmap(SineByHand.apply))
+        self.agree(torch.func.grad(lambda x: SineByHand.apply(x).sum()))
+
+    def test_gradients_per_sample(self):
+        model = network()
+
+        def loss(parameters, row):
+            return torch.func.functional_call(model, parameters, (row,)).square().sum()
+
+        def program(x):
+            parameters = {name: p.detach() for name, p in model.named_parameters()}
+            return torch.func.vmap(torch.func.grad(loss), (None, 0))(parameters, x)
+
+        self.agree(program)
+
+    def test_gradient_through_vmap(self):
+        model = network()
+        captured = flashlight.trace(lambda x: torch.func.vmap(model)(x).square().sum(), self.x)
+        report = captured.check_grad(self.y)
+        self.assertTrue(report, str(report))
+
+
+if __name__ == "__main__":
+    unittest.main()
