@@ -50,17 +50,6 @@ def measure_import(packages, table, raw):
     table.require("5.2 import flashlight: seconds added to import torch", added, "<=", 0.2)
 
 
-def exact_results(original, arguments, keywords):
-    """In float64. The weights are the same bits after."""
-    from agreement import doubled, in_float64, leaves
-    from flashlight.structure import flatten
-
-    tensors, structure = flatten((arguments, keywords), "arguments")
-    positional, named = structure.unflatten(doubled(tensors))
-    with in_float64(original.model):
-        return leaves(original.call(*positional, **named))
-
-
 def measure_capture(name, original, arguments, keywords, rounds, table, raw):
     import flashlight
 
@@ -84,13 +73,13 @@ def measure(name, options, table, raw):
     import torch
 
     import originals
-    from agreement import TIMES, leaves, same_bits, times_further
+    from agreement import TIMES, exactly, leaves, same_bits, times_further
 
     torch.manual_seed(0)
     original = originals.ALL[name](small=False)
     (arguments, keywords), (others, other_keywords) = original.inputs(1), original.inputs(2)
     with torch.no_grad():
-        exact = exact_results(original, others, other_keywords) if options.backends else None
+        exact = leaves(exactly(original.model, original.call, others, other_keywords)) if options.backends else None
         captured = measure_capture(name, original, arguments, keywords, options.rounds, table, raw)
         expected = original.call(*others, **other_keywords)
         same = same_bits(captured(*others, **other_keywords), expected)

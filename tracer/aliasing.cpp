@@ -90,7 +90,7 @@ void Aliasing::release_some() {
 Aliasing::Place Aliasing::place_outside(const at::Tensor& tensor) {
   const auto begin = reinterpret_cast<uintptr_t>(storage_of(tensor)->data());
   const auto end = begin + static_cast<uintptr_t>(storage_bytes(tensor));
-  if (begin == end) return {&add(tensor, true), 0};
+  if (begin == end || begin == 0) return {&add(tensor, true), 0};  // meta tensors are nowhere
   auto next = outside_by_address_.lower_bound(end);
   if (next != outside_by_address_.begin()) {
     const auto& [other_begin, other] = *std::prev(next);

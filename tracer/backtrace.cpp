@@ -3,10 +3,11 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
+#include <sstream>
 #include <string_view>
 
 namespace flashlight::tracer {
@@ -26,61 +27,47 @@ bool is_library(std::string_view object) {
   return false;
 }
 
-bool is_tracer(std::string_view function) {
-  for (const char* part : {"flashlight::", "c10::", "at::", "torch::", "std::", "boost::"})
-    if (function.substr(0, std::strlen(part)) == part) return true;
-  return function.find("flashlight::tracer") != std::string_view::npos ||
-         function.find("(anonymous namespace)::record_operator") != std::string_view::npos;
+bool is_library_function(std::string_view name) {
+  for (const char* scope : {"flashlight::", "c10::", "at::", "torch::", "std::", "boost::"})
+    if (name.starts_with(scope)) return true;
+  return false;
 }
 
-// "file:line" of the frames that lie at `address`, inlined ones first, as `addr2line` of binutils
-// says; nothing when it is not installed or knows no line.
-std::vector<std::string> lines_at(const Dl_info& object, const void* address) {
+// A file of LibTorch, of the standard library or of the tracer, inlined into the user's function or
+// linked into the program. By its last folders: compiler caches share objects among checkouts. Not
+// by the function, which debug information leaves out where it is inlined and has no linkage.
+bool is_library_file(std::string_view file) {
+  for (const char* part : {"/include/ATen/", "/include/torch/", "/include/c10/", "/include/c++/"})
+    if (file.find(part) != std::string_view::npos) return true;
+  for (const std::string_view ours : {"tracer/recorder.cpp", "tracer/trace_scope.cpp"})
+    if (file == ours || file.ends_with("/" + std::string(ours))) return true;
+  return false;
+}
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::string text;
+  char part[4096];
+  while (pipe && std::fgets(part, sizeof part, pipe.get()) != nullptr) text += part;
+  return text;
+}
+
+// "model.cpp:42" of the innermost frame of the user's at `address`, where several may be inlined,
+// as `addr2line` of binutils says; nothing when it is not installed or knows no line.
+std::string line_from_debug_information(const Dl_info& object, const void* address) {
   std::string quoted = "'";
   for (const char* c = object.dli_fname; *c != 0; ++c)
     quoted += *c == '\'' ? std::string("'\\''") : std::string(1, *c);
-  char command[64];
-  std::snprintf(command, sizeof command, "' 0x%zx 2>/dev/null",
+  char offset[64];
+  std::snprintf(offset, sizeof offset, "' 0x%zx 2>/dev/null",
                 reinterpret_cast<size_t>(address) - reinterpret_cast<size_t>(object.dli_fbase));
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
-      popen(("addr2line -i -e " + quoted + command).c_str(), "r"), pclose);
-  std::vector<std::string> lines;
-  char line[1024] = {};
-  while (pipe && std::fgets(line, sizeof line, pipe.get()) != nullptr) {
-    line[std::strcspn(line, " \n")] = 0;
-    if (std::strchr(line, '?') == nullptr) lines.emplace_back(line);
+  std::istringstream frames(output_of("addr2line -i -e " + quoted + offset));
+  for (std::string line; std::getline(frames, line);) {
+    line.resize(std::min(line.find(" (discriminator"), line.size()));
+    const std::string file = line.substr(0, line.rfind(':'));
+    if (line.find('?') != std::string::npos || is_library_file(file)) continue;
+    return line.substr(line.rfind('/') + 1);
   }
-  return lines;
-}
-
-// The folder of our sources as debug information names it; empty where there is none.
-const std::string& our_root() {
-  static const std::string root = [] {
-    const auto* here = reinterpret_cast<const void*>(&demangle);
-    Dl_info info;
-    if (dladdr(here, &info) == 0 || info.dli_fname == nullptr) return std::string();
-    const auto lines = lines_at(info, here);
-    const size_t end = lines.empty() ? std::string::npos : lines[0].rfind("tracer/backtrace.cpp");
-    return end == std::string::npos ? std::string() : lines[0].substr(0, end);
-  }();
-  return root;
-}
-
-// A header of LibTorch or of the standard library, inlined into the user's function.
-bool is_library_header(std::string_view file) {
-  for (const char* part : {"/include/ATen/", "/include/torch/", "/include/c10/", "/include/c++/"})
-    if (file.find(part) != std::string_view::npos) return true;
-  // Our own sources, in a program that links them statically and exports no symbols.
-  const std::string& root = our_root();
-  if (root.empty() || file.substr(0, root.size()) != root) return false;
-  const std::string_view rest = file.substr(root.size());
-  return rest.rfind("tracer/", 0) == 0 || rest.rfind("flashlight/", 0) == 0;
-}
-
-// The innermost inlined frame of the user's.
-std::string line_from_debug_information(const Dl_info& object, const void* address) {
-  for (const std::string& line : lines_at(object, address))
-    if (!is_library_header(line)) return line.substr(line.rfind('/') + 1);
   return {};
 }
 
@@ -94,8 +81,8 @@ const std::string& SourceLines::symbolize(void* address) {
     return it->second;
   if (is_library(info.dli_fname)) return it->second;
   const std::string function = info.dli_sname != nullptr ? demangle(info.dli_sname) : std::string();
-  if (is_tracer(function)) return it->second;
   std::string line = line_from_debug_information(info, static_cast<char*>(address) - 1);
+  if (line.empty() && is_library_function(function)) return it->second;
   if (!line.empty() && !function.empty()) line += " in ";
   it->second = line + function;
   return it->second;

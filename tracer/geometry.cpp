@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "composit/ir/error.h"
 #include "tracer/convert.h"
 
 namespace flashlight::tracer {
@@ -74,6 +75,10 @@ ByteRange byte_range(const Geometry& geometry) {
 }
 
 Geometry geometry_of(const at::Tensor& tensor, int64_t shift) {
+  if (tensor.is_nested())
+    throw composit::UserError(
+        "[trace] nested tensors are not captured: no type of a graph has their sizes. Of "
+        "torch.nn.TransformerEncoder, enable_nested_tensor=False computes the same on padded ones");
   Geometry geometry;
   const auto sizes = tensor.sizes();
   geometry.sizes.assign(sizes.begin(), sizes.end());

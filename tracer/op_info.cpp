@@ -89,6 +89,15 @@ const std::unordered_set<std::string_view>& makes_no_content() {
   return names;
 }
 
+// What they are given says sizes and types; its elements do not matter.
+bool reads_no_elements(const std::string& name, const std::string& base) {
+  static const std::unordered_set<std::string_view> names = {
+      "aten::zeros_like", "aten::ones_like",    "aten::full_like", "aten::rand_like",
+      "aten::randn_like", "aten::randint_like", "aten::new_zeros", "aten::new_ones",
+      "aten::new_full"};
+  return names.count(base) > 0 || makes_no_content().count(base) > 0 || name == "aten::bernoulli.p";
+}
+
 // How many numbers they draw, if any, depends on the elements they are given.
 const std::unordered_set<std::string_view>& draws_by_value() {
   static const std::unordered_set<std::string_view> names = {
@@ -311,10 +320,11 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   reads_storage = base == "aten::as_strided_scatter" || base == "aten::as_strided_copy";
   unwritten = makes_no_content().count(base) > 0;
   fills = name == composit::Symbol("aten::fill_.Scalar");
+  const bool sizes_only = metadata || reads_no_elements(name.str(), base);
   for (size_t i = 0; i < arguments.size(); ++i) {
     const bool may_return_view = schema->arguments()[i].alias_info() != nullptr && !writes[i];
     const bool overwrites = out[i] || (writes[i] && overwriting_ops().count(base) > 0);
-    reads.push_back(!metadata && !composite && !unwritten && !may_return_view && !overwrites);
+    reads.push_back(!sizes_only && !composite && !may_return_view && !overwrites);
   }
   steady = !metadata && !dynamic_shape && !value_query && never_fails(op);
   clone = name == composit::Symbol("aten::clone");

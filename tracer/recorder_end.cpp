@@ -94,7 +94,8 @@ void Recorder::promote_written_constants() {
     const RecordedConstant& constant = recording_->constants[record.index];
     const at::Tensor tensor = constant.tensor;
     const ValueId shares = constant.shares;
-    if (constant.number) continue;
+    // A meta tensor has no values to keep. (functionalize writes to some that nobody else sees.)
+    if (constant.number || tensor.is_meta()) continue;
     if (!aliasing_.was_changed(tensor, record.values)) continue;
     promote(record, "buffer_" + std::to_string(unnamed_buffers_++), composit::InputKind::buffer);
     note_shared_memory(record.index, shares);

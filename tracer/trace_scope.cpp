@@ -4,6 +4,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "composit/ir/error.h"
@@ -106,18 +107,34 @@ void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   open->add_results(results);
 }
 
-// Transforms of torch.func that are active, and tensors of theirs, which may outlive them.
+// Transforms of torch.func that are active, and tensors of theirs, which may outlive them; the older
+// vmap, which autograd uses for batches of gradients.
 constexpr c10::DispatchKeySet kTransformKeys({c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
                                               c10::DispatchKey::FuncTorchDynamicLayerBackMode,
                                               c10::DispatchKey::FuncTorchGradWrapper,
-                                              c10::DispatchKey::FuncTorchBatched});
+                                              c10::DispatchKey::FuncTorchBatched,
+                                              c10::DispatchKey::Batched});
+
+// By FakeTensors torch.compile and torch.cond look ahead; they have sizes and compute nothing.
+bool takes_fake_tensors(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  const auto is_fake = [](const at::Tensor& tensor) {
+    return tensor.defined() && tensor.has_storage() && !tensor.is_meta() &&
+           tensor.storage().device().is_meta();
+  };
+  const auto arguments = torch::jit::last(stack, op.schema().arguments().size());
+  return std::any_of(arguments.begin(), arguments.end(), [&](const c10::IValue& argument) {
+    const auto tensors = tracer::tensors_of(argument);
+    return std::any_of(tensors.begin(), tensors.end(), is_fake);
+  });
+}
 
 void record_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                      torch::jit::Stack* stack) {
   // A transform calls operators on what is inside of its tensors, and the tracer's key stays set
   // for them: the calls that no transform is around any more are recorded.
   if (keys.has_any(kTransformKeys)) return op.redispatchBoxed(keys & kBelowTraceKey, stack);
-  if (only_copies && !tracer::op_info(op).clone) {
+  const bool looks_ahead = keys.has(c10::DispatchKey::Python) && takes_fake_tensors(op, *stack);
+  if (looks_ahead || (only_copies && !tracer::op_info(op).clone)) {
     const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
     return op.redispatchBoxed(keys & kBelowTraceKey, stack);
   }

@@ -16,34 +16,50 @@ bool gives_bool(const std::string& base) {
   return names.count(base) > 0;
 }
 
+int category(c10::ScalarType dtype) {
+  if (c10::isComplexType(dtype)) return 3;
+  if (c10::isFloatingType(dtype)) return 2;
+  return dtype == c10::ScalarType::Bool ? 0 : 1;
+}
+
+bool takes_indices(const c10::FunctionSchema& schema) {
+  const auto& arguments = schema.arguments();
+  return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
+    return argument.name() == "index" || argument.name() == "indices";
+  });
+}
+
+// Whether promotion may make more of `written` than it is. Beside a tensor with axes, a number
+// counts by its category alone: `x *= 0.5`, where 0.5 is a float64.
+bool widens(const Geometry& written, const Geometry& operand) {
+  if (c10::promoteTypes(written.dtype, operand.dtype) == written.dtype) return false;
+  const bool is_number = operand.sizes.empty() && !written.sizes.empty();
+  return !is_number || category(operand.dtype) > category(written.dtype);
+}
+
 }  // namespace
 
 const OpInfo* functional_twin(const Recording& recording, const Record& record) {
   const OpInfo* twin = record.info->twin;
   if (twin == nullptr) return nullptr;
-  std::vector<c10::ScalarType> results, operands;
+  const auto geometry_of = [&recording](uint32_t value) -> const Geometry* {
+    const GeometryId id = recording.values[value].geometry;
+    return id == kNone ? nullptr : &recording.geometries[id];
+  };
+  const bool indexed = takes_indices(*record.info->schema);
+  const bool to_bool = gives_bool(std::string(twin->name.base_name()));
   for (uint32_t i = 0; i < record.value_count; ++i) {
-    const GeometryId geometry = recording.values[record.values + i].geometry;
-    if (geometry == kNone) return nullptr;
-    results.push_back(recording.geometries[geometry].dtype);
+    const Geometry* result = geometry_of(record.values + i);
+    if (result == nullptr) return nullptr;
+    if (to_bool && result->dtype != c10::ScalarType::Bool) return nullptr;
+    for (uint32_t j = 0; j < record.operand_count && !to_bool; ++j) {
+      const uint32_t operand = recording.operands[record.operands + j];
+      if (operand >= kListMark) continue;
+      const Geometry* given = geometry_of(operand);
+      if (given == nullptr || (indexed && given->dtype == c10::ScalarType::Long)) continue;
+      if (widens(*result, *given)) return nullptr;
+    }
   }
-  for (uint32_t i = 0; i < record.operand_count; ++i) {
-    const uint32_t operand = recording.operands[record.operands + i];
-    if (operand >= kListMark || recording.values[operand].geometry == kNone) continue;
-    operands.push_back(recording.geometries[recording.values[operand].geometry].dtype);
-  }
-  if (gives_bool(std::string(twin->name.base_name()))) {
-    const bool all_bool = std::all_of(results.begin(), results.end(), [](c10::ScalarType dtype) {
-      return dtype == c10::ScalarType::Bool;
-    });
-    return all_bool ? twin : nullptr;
-  }
-  // Promotion may give the twin another dtype than that of the written operand: only a widening
-  // does.
-  for (c10::ScalarType result : results)
-    for (c10::ScalarType operand : operands)
-      if (c10::promoteTypes(result, operand) != result && operand != c10::ScalarType::Long)
-        return nullptr;
   return twin;
 }
 

@@ -134,7 +134,7 @@ Tensors vjp_of(const NodePtr& node, const Tensors& cotangents, const std::vector
   if (std::none_of(cotangents.begin(), cotangents.end(),
                    [](const Tensor& tensor) { return tensor.defined(); }))
     return Tensors(node->operands().size());
-  const Operation* operation = find_operation(node->op());
+  const Operation* operation = operation_of(*node);
   if (operation != nullptr)
     if (auto gradients = by_row(*operation, node, cotangents, wanted)) return *gradients;
   if (const Attribute* body = node->find_run("body")) {
@@ -147,7 +147,7 @@ Tensors vjp_of(const NodePtr& node, const Tensors& cotangents, const std::vector
 
 std::optional<Tensors> vjp_by_transposition(const NodePtr& node, const Tensors& cotangents,
                                             const std::vector<bool>& wanted) {
-  const Operation* operation = find_operation(node->op());
+  const Operation* operation = operation_of(*node);
   if (operation == nullptr) return std::nullopt;
   const auto loops = loops_of(*operation, call_of(*node, operation->schema));
   if (!loops) return std::nullopt;

@@ -108,7 +108,7 @@ class Interpreter {
       check_guard(node, operands);
       return {};
     }
-    const Operation* operation = find_operation(node.op());
+    const Operation* operation = operation_of(node);
     if (operation != nullptr) {
       const Call call = call_of(node, operation->schema);
       Arrays results = evaluate(*operation, call, places(call, operands));
@@ -153,7 +153,7 @@ class Reference : public Backend {
     for (const NodePtr& node : graph.nodes()) {
       const bool defined = is_input(*node) || node->op() == ops::kConstant || is_guard(*node) ||
                            node->find_run("body") != nullptr ||
-                           find_operation(node->op()) != nullptr;
+                           operation_of(*node) != nullptr;
       if (!defined && missing.find("'" + node->op().str() + "'") == std::string::npos)
         missing += (missing.empty() ? "'" : ", '") + node->op().str() + "'";
       for (const NamedAttribute& attribute : node->attributes())
@@ -170,7 +170,7 @@ class Reference : public Backend {
   static void expect_guards(const Graph& graph) {
     for (const NodePtr& node : graph.effects()) {
       // Sizes of one that has a definition depend on values, and were pinned.
-      if (is_guard(*node) || find_operation(node->op()) != nullptr) continue;
+      if (is_guard(*node) || operation_of(*node) != nullptr) continue;
       const Attribute* body = node->find_run("body");
       if (body == nullptr)
         throw UserError("[evaluate] the graph has effects, '" + node->op().str() +

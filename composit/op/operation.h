@@ -47,8 +47,8 @@ struct Row {
   std::string_view samples = {}, bad = {};
   // Names of float arguments that no gradient flows to.
   std::string_view nondifferentiable = {};
-  // In-place, out and functional spellings need no row: they are found by the schema. These are
-  // other names of the same meaning and the same arguments.
+  // Other names of the same meaning and the same arguments. In-place spellings need no row:
+  // operation_of makes theirs.
   std::vector<std::string_view> also = {};
 };
 

@@ -152,6 +152,13 @@ class Rule {
         check_(&detail::ParametersOf<F>::check),
         promoted_(&detail::ParametersOf<F>::promoted) {}
 
+  // Of any arguments, which it finds in the context.
+  static Rule of_any(Result (*run)(const RuleContext&)) {
+    Rule rule;
+    rule.run_ = run;
+    return rule;
+  }
+
   explicit operator bool() const { return run_ != nullptr; }
   Result operator()(const RuleContext& context) const { return run_(context); }
   void check(const Schema& schema) const {

@@ -76,7 +76,7 @@ class Scalarizer {
  private:
   std::optional<Exprs> of_node(const NodePtr& node) {
     if (node->op() == ops::kConstant) return of_constant(*node);
-    const Operation* operation = find_operation(node->op());
+    const Operation* operation = operation_of(*node);
     if (operation == nullptr || node->effect() >= 0) return std::nullopt;
     const auto operands = of(node->operands());
     if (!operands) return std::nullopt;

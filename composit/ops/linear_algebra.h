@@ -13,6 +13,11 @@ inline void expect_matrices(const Tensor& x) {
   if (x.rank() < 2) throw UserError("expected matrices, received sizes " + str(x.sizes()));
 }
 
+// x Wᵀ + b. (Beside matmul in functions.h, it would be ambiguous with composit::nn::linear.)
+inline Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+  return apply_one("aten::linear", {x, weight, bias});
+}
+
 // Of each matrix, conjugate and transposed.
 inline Tensor adjoint(const Tensor& x) { return conj(transpose(x, -1, -2)); }
 

@@ -1,8 +1,13 @@
 #include "composit/ops/operations.h"
 
+#include <algorithm>
+#include <memory>
 #include <mutex>
+#include <unordered_map>
 
 #include "composit/ir/error.h"
+#include "composit/ir/print.h"
+#include "composit/ops/functions.h"
 #include "composit/ops/row_families.h"
 
 namespace composit {
@@ -11,6 +16,7 @@ namespace {
 struct Shared {
   std::mutex mutex;
   OperationTable table;
+  std::unordered_map<Symbol, std::unique_ptr<Operation>> in_place;  // those that somebody asked for
 };
 
 Shared& shared() {
@@ -22,11 +28,59 @@ Shared& shared() {
   return *all;
 }
 
+// "aten::add.Tensor" of "aten::add_.Tensor"; nothing of a name that is not of an in-place operator.
+std::optional<std::string> functional_name(const std::string& name) {
+  const size_t end = std::min(name.find('.', name.find("::") + 1), name.size());
+  if (end < 2 || name[end - 1] != '_' || name[end - 2] == '_') return std::nullopt;
+  return name.substr(0, end - 1) + name.substr(end);
+}
+
+// In a graph an in-place operator gives what it writes: the functional form in the dtype that is
+// there, which promotion may make wider (float32 += float64; a comparison gives bool).
+Tensors write_in_place(const RuleContext& context) {
+  const Call& call = *context.call;
+  std::vector<ArgumentValue> arguments;
+  for (size_t i = 0; i < call.size(); ++i) arguments.push_back(call[i]);
+  const Tensor& written = call[0].tensor();
+  const std::string functional = *functional_name(call.schema().name.str());
+  const Tensor result = composit::apply(functional, std::move(arguments))[0];
+  if (result.sizes() != written.sizes())
+    throw UserError("gives " + print(result.type()) + ", which " + print(written.type()) +
+                    " cannot hold");
+  return {to(result, written.dtype())};
+}
+
+const Operation* find_in_place(Shared& all, Symbol name) {
+  const auto found = all.in_place.find(name);
+  if (found != all.in_place.end()) return found->second.get();
+  const auto functional = functional_name(name.str());
+  const Operation* base = functional ? all.table.find(Symbol(*functional)) : nullptr;
+  if (base == nullptr || base->schema.results.size() != 1 || base->schema.results[0].list ||
+      base->schema.arguments.empty() || !base->schema.arguments[0].is_tensor() ||
+      base->schema.arguments[0].list || base->schema.arguments[0].optional)
+    return nullptr;
+  Row row{.schema = base->row.schema,
+          .decompose = Rule<Tensors>::of_any(&write_in_place),
+          .nondifferentiable = base->row.nondifferentiable};
+  Schema schema = base->schema;
+  schema.name = name;
+  auto operation = std::make_unique<Operation>(Operation{std::move(row), std::move(schema)});
+  return all.in_place.emplace(name, std::move(operation)).first->second.get();
+}
+
 }  // namespace
 
 const Operation* find_operation(Symbol name) {
   std::lock_guard lock(shared().mutex);
   return shared().table.find(name);
+}
+
+const Operation* operation_of(const Node& node) {
+  Shared& all = shared();
+  std::lock_guard lock(all.mutex);
+  if (const Operation* found = all.table.find(node.op())) return found;
+  if (node.find_run("views") != nullptr || node.find_run("throws") != nullptr) return nullptr;
+  return find_in_place(all, node.op());
 }
 
 std::vector<const Operation*> all_operations() {

@@ -59,7 +59,7 @@ bool are_cheap(const Tensors& results, const Node& whole) {
 
 bool is_cheap(const Node& node) {
   if (is_input(node) || node.op() == ops::kConstant) return true;
-  const Operation* operation = find_operation(node.op());
+  const Operation* operation = operation_of(node);
   if (operation == nullptr) return false;
   const Call call = call_of(node, operation->schema);
   if (const auto loops = loops_of(*operation, call)) return is_cheap(*loops);

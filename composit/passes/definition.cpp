@@ -95,7 +95,7 @@ Rewrite unless_refused(Rewrite rewrite) {
 }
 
 const Operation* row_for(const Node& node) {
-  const Operation* operation = find_operation(node.op());
+  const Operation* operation = operation_of(node);
   if (operation == nullptr) return nullptr;
   const Call call = call_of(node, operation->schema);
   if (call.operand_types().size() != node.operands().size()) return nullptr;

@@ -50,7 +50,7 @@ void verify_regions(const Graph& graph, std::set<const Graph::Parts*>& seen) {
   if (!seen.insert(&graph.parts()).second) return;
   for (const NodePtr& node : graph.nodes()) {
     for_each_region(*node, [&](const Region& region) { verify_regions(*region, seen); });
-    const Operation* operation = find_operation(node->op());
+    const Operation* operation = operation_of(*node);
     if (operation == nullptr || !takes_regions(*operation)) continue;
     const std::vector<Type> types = infer(*operation, call_of(*node, operation->schema));
     const auto same = [](const Type& a, const Type& b) {

@@ -349,6 +349,11 @@ Spelling canonical_spelling(const NodePtr& node) {
   Spelling now{node, {}};
   now.outputs.resize(node->outputs().size());
   std::iota(now.outputs.begin(), now.outputs.end(), 0U);
+  if (find_operation(node->op()) == nullptr) {  // in place: the functional one, where it is one
+    const auto part = only_part(*node);
+    if (!part || find_operation(part->node->op()) == nullptr) return now;
+    now = then(now, *part);
+  }
   // Each step leads to an operation nearer to the canonical one; the bound is for rows of users.
   for (int step = 0; step < 16; ++step) {
     const Operation& operation = operation_named(now.node->op().str());

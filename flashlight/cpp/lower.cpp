@@ -245,7 +245,7 @@ class Lowering {
     }
     std::vector<size_t>& values = scope.values[&node];
     int64_t elements = 0;
-    const composit::Operation* operation = composit::find_operation(node.op());
+    const composit::Operation* operation = composit::operation_of(node);
     for (size_t i = 0; i < node.outputs().size(); ++i) {
       const Type& type = node.outputs()[i];
       std::string name = scope.names.of(node);

@@ -426,7 +426,7 @@ std::optional<RuntimeCallOf> runtime_call_of(const Node& node, const Origin& ori
     return assert_call(node, origin);
   if (op == "composit::set_generator_state") return seed_call(node);
   if (const DrawRow* row = draw_of(node)) return draw_call(node, *row);
-  const composit::Operation* operation = composit::find_operation(node.op());
+  const composit::Operation* operation = composit::operation_of(node);
   if (operation == nullptr) return std::nullopt;
   const std::string name = operation->schema.name.str();  // of several of the same meaning
   RuntimeCallOf found;

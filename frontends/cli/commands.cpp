@@ -31,7 +31,7 @@ void count_operators(const Graph& graph, std::map<std::string, size_t>& counts) 
 void find_opaque(const Graph& graph, std::map<std::string, size_t>& counts) {
   for (const composit::NodePtr& node : graph.nodes()) {
     if (is_input(*node) || node->op() == composit::ops::kConstant) continue;
-    const bool known = composit::find_operation(node->op()) != nullptr;
+    const bool known = composit::operation_of(*node) != nullptr;
     const bool has_body = node->find_run("body") != nullptr;
     if (known && has_body) continue;  // nobody looks inside
     for_each_region(*node, [&](const composit::Region& region) { find_opaque(*region, counts); });

@@ -1,5 +1,6 @@
 # Runs in a Python process that has loaded LibTorch, in a namespace of its own: tells the library
-# where the program calls modules, and what their parameters are called. LIBRARY is its path.
+# where the program calls modules, and what their parameters are called. LIBRARY is its path; let_pass
+# is that of flashlight/higher_order.py.
 import atexit
 import ctypes
 import importlib.machinery
@@ -9,6 +10,8 @@ import sys
 
 PARAMETER, BUFFER, ARGUMENT = range(3)
 library = ctypes.PyDLL(LIBRARY)
+library.flashlight_trace_key.restype = ctypes.c_char_p
+library.flashlight_remark.argtypes = [ctypes.c_char_p]
 library.flashlight_name.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
 library.flashlight_result.argtypes = [ctypes.c_void_p]
 library.flashlight_module.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -72,12 +75,13 @@ def tensors(value):
 
 
 class AfterImport:
-    """Calls `act` with a module of torch, once it is there."""
+    """Calls `act` with a module of torch, once it is there. What fails then is told, not thrown into the program's
+    `import torch`."""
 
     def __init__(self, name, act):
         self.name, self.act = name, act
         if name in sys.modules:
-            act(sys.modules[name])
+            self.try_to_act(sys.modules[name])
         else:
             sys.meta_path.insert(0, self)
 
@@ -90,10 +94,16 @@ class AfterImport:
 
         def exec_module(module):
             execute(module)
-            self.act(module)
+            self.try_to_act(module)
 
         spec.loader.exec_module = exec_module
         return spec
+
+    def try_to_act(self, module):
+        try:
+            self.act(module)
+        except Exception as error:
+            library.flashlight_remark(f"of {self.name}: {type(error).__name__}: {error}".encode())
 
 
 def wrap(module):
@@ -103,16 +113,6 @@ def wrap(module):
     library.flashlight_wrap_calls(module.Module, before, after, folder.encode())
 
 
-def let_pass(ops):
-    """As in flashlight/higher_order.py."""
-    import torch._C
-
-    key = torch._C._dispatch_key_parse("TESTING_ONLY_GenericMode")
-    ops._HIGHER_ORDER_OP_DEFAULT_FALLTHROUGH_DISPATCH_KEYS.append(key)
-    for operator in ops._higher_order_ops.values():
-        operator.fallthrough(key)
-
-
-AfterImport("torch._ops", let_pass)
+AfterImport("torch._ops", lambda ops: let_pass(ops, library.flashlight_trace_key().decode()))
 AfterImport("torch.nn.modules.module", wrap)
 atexit.register(library.flashlight_finish)

@@ -13,6 +13,7 @@
 
 #include "frontends/preload/library.h"
 #include "frontends/preload/session.h"
+#include "tracer/dispatch_key.h"
 #include "tracer/trace_scope.h"
 
 namespace flashlight::preload {
@@ -219,6 +220,15 @@ FLASHLIGHT_EXPORTED void flashlight_wrap_calls(PyObject* module_class, PyObject*
     return py().print_error();
   py().drop(descriptor);
   session->use_host(host_line);
+}
+
+FLASHLIGHT_EXPORTED const char* flashlight_trace_key() {
+  return c10::toString(flashlight::tracer::kTraceKey);
+}
+
+// A line of index.txt.
+FLASHLIGHT_EXPORTED void flashlight_remark(const char* text) {
+  if (auto* session = session_here()) session->write_line(text);
 }
 
 FLASHLIGHT_EXPORTED int flashlight_done() {

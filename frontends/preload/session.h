@@ -41,6 +41,8 @@ class Session : public tracer::OperatorWatch {
   void before(const tracer::OpInfo& info, c10::ArrayRef<c10::IValue> arguments) override;
   // `why`: it ends in the middle of a step, and how; empty where the program ends as it likes.
   void end(const std::string& why = "");
+  // Of index.txt, which says what was captured.
+  void write_line(const std::string& line);
   // In a child of fork(): the parent goes on capturing, this process does not.
   void forget();
 
@@ -59,7 +61,6 @@ class Session : public tracer::OperatorWatch {
   void begin();
   void finish(const std::optional<std::vector<at::Tensor>>& results, const std::string& note = "");
   void stop();
-  void write_line(const std::string& line);
 
   struct Watching;
   const Settings settings_;

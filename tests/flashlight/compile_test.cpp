@@ -224,6 +224,48 @@ TEST_P(Compile, WhatAProgramWritesToItsArguments) {
   EXPECT_TRUE(close(x.grad(), at::full({3}, 2, torch::kDouble)));
 }
 
+// Operators in place keep the dtype of what they write, whatever the functional ones give.
+TEST_P(Compile, WritesInPlaceKeepTheirDtype) {
+  const auto program = [](const at::Tensor& x) {
+    at::Tensor y = x.clone(), z = x.clone(), n = x.to(at::kInt), less = x.clone();
+    y *= at::scalar_tensor(0.5, at::kDouble);          // a number
+    z += x.to(at::kDouble) * 0.25;                     // computed in float64
+    n += at::arange(x.numel(), at::kLong).view_as(x);  // computed in int64
+    less.lt_(z);                                       // gives bool
+    return std::vector<at::Tensor>{y, z, n, less};
+  };
+  const at::Tensor x = at::arange(-3, 3, at::kFloat).view({2, 3});  // all results are exact
+  const auto captured = trace(program, x);
+  EXPECT_THAT(print(captured.graph()), HasSubstr("= aten::mul.Tensor"));
+  const auto received = compile(captured, by_backend())(x + 1), expected = program(x + 1);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(received[i].dtype(), expected[i].dtype()) << i;
+    EXPECT_TRUE(at::equal(received[i], expected[i])) << i;
+  }
+  const auto gradient = [&](const auto& function) {
+    const at::Tensor at = (x + 1).requires_grad_();
+    const auto results = function(at);
+    return torch::autograd::grad({(results[0] * results[1]).sum()}, {at})[0];
+  };
+  EXPECT_TRUE(at::equal(gradient(compile(captured, by_backend())), gradient(program)));
+}
+
+// The graph has the memory and where in it the two lie: not what the functional operator computes.
+TEST_P(Compile, WritesToMemoryThatIsReadAreRefused) {
+  const auto captured = trace(
+      [](const at::Tensor& x) {
+        at::Tensor y = x.clone();
+        y.slice(1, 0, 4, 2).add_(y.select(0, 0).slice(0, 0, 2));
+        return y.sum();
+      },
+      doubles({2, 4}));
+  const std::string what = "aten::add_.Tensor";
+  EXPECT_THAT(user_error([&] { compile(captured, by_backend()); }), Optional(HasSubstr(what)));
+  EXPECT_THAT(user_error([&] { captured.evaluate({doubles({2, 4})}, composit::reference()); }),
+              Optional(HasSubstr(what)));
+  EXPECT_THAT(user_error([&] { captured.grad(0, {"input_0"}); }), Optional(HasSubstr(what)));
+}
+
 // In the memory that the caller has, which autograd is told of.
 TEST_P(Compile, WhatIsWrittenStaysWhereItIs) {
   const auto program = [](const at::Tensor& x, const at::Tensor& total) {

@@ -7,6 +7,8 @@
 #include <torch/torch.h>
 
 #include <filesystem>
+#include <functional>
+#include <map>
 
 #include "composit/ir/error.h"
 
@@ -183,15 +185,35 @@ TEST(Trace, AssumptionsNameGuardsAndUnnamedTensors) {
   EXPECT_THAT(lines, ::testing::Contains(HasSubstr("constant 'constant_0', float32[2]")));
 }
 
+struct Sine : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) {
+    line = __LINE__ + 1;
+    at::Tensor y = x.sin();
+    return y;
+  }
+  int line = 0;
+};
+
 TEST(Trace, SourceLinesPointAtTheProgram) {
   flashlight::TraceSettings settings;
   settings.source_lines = true;
+  Sine sine;
+  int line = 0;
+  const std::function<at::Tensor(const at::Tensor&)> cosine = [&](const at::Tensor& x) {
+    line = __LINE__ + 1;
+    at::Tensor y = x.cos();
+    return y;
+  };
   auto captured = trace(
-      settings, [](at::Tensor x) { return x.sin().cos(); }, torch::randn({3}));
-  std::vector<std::string> sources;
+      settings, [&](at::Tensor x) { return cosine(sine.forward(x)); }, torch::randn({3}));
+  std::map<std::string, std::string> sources;
   for (const auto& node : captured.graph().nodes())
-    if (!is_input(*node)) sources.emplace_back(node->annotation("source"));
-  EXPECT_THAT(sources, ::testing::Each(HasSubstr("trace_test.cpp:")));
+    if (!is_input(*node)) sources.emplace(node->op().str(), node->annotation("source"));
+  const auto at_line = [](int number) {
+    return ::testing::StartsWith("trace_test.cpp:" + std::to_string(number));
+  };
+  EXPECT_THAT(sources.at("aten::sin"), at_line(sine.line));
+  EXPECT_THAT(sources.at("aten::cos"), at_line(line));
 }
 
 TEST(Trace, StatisticsCount) {

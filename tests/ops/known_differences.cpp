@@ -33,7 +33,7 @@ constexpr Difference kDifferences[] = {
     {What::value, "topk", "result 1", Verdict::right, "which of equal elements is open"},
     {What::derivative, "native_batch_norm_backward", "", Verdict::right,
      "torch takes the saved statistics for functions of the input; they are arguments"},
-    {What::derivative, "_weight_norm_interface", "", Verdict::right,
+    {What::derivative, "_weight_norm_interface", "second derivative", Verdict::right,
      "torch takes the norms for constants in the second derivative, which fails its gradgradcheck"},
     {What::derivative, "as_strided_scatter", "", Verdict::right,
      "torch lets the gradient through where the source overwrote it, and nowhere else"},

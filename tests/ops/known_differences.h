@@ -25,8 +25,8 @@ struct Difference {
 
 // nullptr: none that we know of.
 const Difference* known_difference(std::string_view op, What what, const std::string& wrong);
-// `wrong`: what was found, "result 1: …" of a value, "tensor 0: …" of the derivative by an
-// argument.
+// `wrong`: what was found; begins with "result 1" for a value, has "tensor 0" for the derivative by
+// an argument.
 Verdict verdict(std::string_view op, What what, const std::string& wrong);
 
 }  // namespace composit::test

@@ -23,7 +23,8 @@ namespace {
 using Row = const Operation*;
 using test::What;
 
-// `where`: "result 1", "tensor 0". Empty where they agree, or differ as known_differences.cpp says.
+// `where`: "result 1", "first derivative by tensor 0". Empty where they agree, or differ as
+// known_differences.cpp says.
 std::string difference(const Operation& operation, What what, const std::string& where,
                        const Array& ours, const at::Tensor& torch) {
   const std::string name = operation.schema.name.str();
@@ -155,8 +156,8 @@ void expect_gradients(const Operation& operation, const Leaves& leaves,
   for (size_t i = 0; i < ours.size(); ++i) {
     const at::Tensor expected =
         torch[i].defined() ? torch[i].detach() : at::zeros_like(leaves.torch[i]);
-    const std::string where = "tensor " + std::to_string(i);
-    EXPECT_EQ(difference(operation, What::derivative, where, values[i], expected), "") << what;
+    const std::string where = what + (" by tensor " + std::to_string(i));
+    EXPECT_EQ(difference(operation, What::derivative, where, values[i], expected), "");
   }
 }
 

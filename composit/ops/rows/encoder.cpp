@@ -2,13 +2,9 @@
 // (torch.nn.MultiheadAttention, torch.nn.TransformerEncoderLayer: their "fast path").
 #include <cmath>
 
-#include "composit/ops/functions.h"
+#include "composit/ops/linear_algebra.h"
 
 namespace composit {
-
-static Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  return apply_one("aten::linear", {x, weight, bias});
-}
 
 static Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   return apply("aten::native_layer_norm", {x, Ints{x.size(-1)}, weight, bias, eps})[0];
@@ -27,12 +23,21 @@ static Tensor projected(const MultiHead& of, const Tensor& x, int64_t number) {
   return transpose(reshape(y, {x.size(0), x.size(1), of.heads, of.width / of.heads}), 1, 2);
 }
 
-// What is true in a mask is not seen. Its kind: 0, by query and key; 1, by batch and key; 2, by
-// all.
+// What is true in a mask is not seen. Its kind, for one of two axes: 0, by query and key; 1, by
+// batch and key.
 static Tensor masked(const Tensor& scores, const Tensor& mask, std::optional<int64_t> kind) {
-  Tensor hidden = to(mask, DType::bool_);
-  if (kind == 1) hidden = reshape(hidden, {mask.size(0), 1, 1, mask.size(1)});
-  return where(hidden, -INFINITY, scores);
+  Ints sizes = scores.sizes();
+  if (mask.rank() == 2) {
+    if (kind != 0 && kind != 1)
+      throw UserError("expected mask_type 0 or 1 for a mask of two axes");
+    if (kind == 0) sizes = {sizes[2], sizes[3]};
+    if (kind == 1) sizes = {sizes[0], sizes[3]};
+  }
+  if (mask.sizes() != sizes)
+    throw UserError("expected a mask of sizes " + str(sizes) + ", received " + str(mask.sizes()));
+  const Tensor hidden = to(mask, DType::bool_);
+  const bool by_batch = mask.rank() == 2 && kind == 1;
+  return where(by_batch ? reshape(hidden, {sizes[0], 1, 1, sizes[1]}) : hidden, -INFINITY, scores);
 }
 
 // Also the weights of all keys, by batch, head and query.
@@ -67,17 +72,26 @@ static void add_multi_head_attention(OperationTable& rows) {
               bool need_weights, bool average, std::optional<int64_t> mask_kind) {
              Tensors results = attend({width, heads, weight, bias, result_weight, result_bias}, q,
                                       k, v, mask, mask_kind);
-             if (need_weights && average) results[1] = mean(results[1], {1});
+             if (!need_weights)
+               results[1] = Tensor();
+             else if (average)
+               results[1] = mean(results[1], {1});
              return results;
            },
        .samples = "f32[2,3,4] f32[2,3,4] f32[2,3,4] 4 2 f32[12,4] f32[12] f32[4,4] f32[4] | "
                   "f32[2,3,4] f32[2,3,4] f32[2,3,4] 4 2 f32[12,4] f32[12] f32[4,4] f32[4] "
                   "bool[2,3]=[0,1,0,0,0,1] True False 1 | "
                   "f32[1,2,4] f32[1,2,4] f32[1,2,4] 4 1 f32[12,4] f32[12] f32[4,4] f32[4] "
-                  "bool[2,2]=[0,1,0,0] True True 0",
+                  "bool[2,2]=[0,1,0,0] True True 0 | "
+                  "f32[1,2,4] f32[1,2,4] f32[1,2,4] 4 1 f32[12,4] f32[12] f32[4,4] f32[4] "
+                  "bool[1,1,2,2]=[0,1,0,0] False True 1",
        .bad = "f32[3,4] f32[3,4] f32[3,4] 4 2 f32[12,4] f32[12] f32[4,4] f32[4]: 3 axes | "
               "f32[1,3,4] f32[1,3,4] f32[1,3,4] 4 3 f32[12,4] f32[12] f32[4,4] f32[4]: multiple of "
-              "the number of heads"});
+              "the number of heads | "
+              "f32[1,3,4] f32[1,3,4] f32[1,3,4] 4 2 f32[12,4] f32[12] f32[4,4] f32[4] "
+              "bool[3,3]: mask_type 0 or 1 | "
+              "f32[1,3,4] f32[1,3,4] f32[1,3,4] 4 2 f32[12,4] f32[12] f32[4,4] f32[4] "
+              "bool[1,1,3,3] True True 2: mask of sizes [1,2,3,3]"});
 }
 
 static void add_encoder_layer(OperationTable& rows) {

@@ -26,8 +26,7 @@ struct Window {
   Ints lead, in,
       out;  // sizes of the other axes; of the last ones, and how many places it stands at
   Ints kernel, stride, padding, dilation;
-  Ints reach;  // how many elements of the kernel are inside of the input, wherever it stands, at
-               // most
+  Ints reach;  // elements of the kernel up to the last one that is ever inside of the input
 
   size_t axes() const { return kernel.size(); }
   Ints result() const { return joined(lead, out); }

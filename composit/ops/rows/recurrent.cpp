@@ -1,14 +1,10 @@
 // Recurrent networks, step by step: LSTM, GRU, and plain cells with tanh or relu.
 #include <algorithm>
 
-#include "composit/ops/functions.h"
+#include "composit/ops/linear_algebra.h"
 
 namespace composit {
 namespace {
-
-Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
-  return apply_one("aten::linear", {x, weight, bias});
-}
 
 // Weights of one layer in one direction. Bias may be missing; `projection` is an LSTM's.
 struct Weights {

@@ -11,16 +11,16 @@
 Errors are `flashlight.Error`.
 """
 
-import torch  # noqa: F401  the extension module needs its libraries
+import torch._ops  # the extension module needs its libraries
 
 import composit.types
 from composit import Error
 
-from flashlight import higher_order, tracer
+from flashlight import _flashlight, higher_order, tracer
 from flashlight.capture import Capture, Compiled, CompiledGradient, Gradient, load, trace
 from flashlight.functions import Function, compile_function, vmap
 
-higher_order.let_pass()
+higher_order.let_pass(torch._ops, _flashlight.TRACE_KEY)
 # composit.evaluate(y) of a tensor that was traced.
 composit.types.register_tensor(torch.Tensor, tracer.lazy)
 

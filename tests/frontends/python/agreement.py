@@ -43,6 +43,27 @@ def doubled(tensors):
     return [t.double() if t.is_floating_point() else t for t in tensors]
 
 
+def loss_of(model):
+    """One number that every floating point result of the model takes part in."""
+
+    def loss(*arguments, **keywords):
+        return sum(t.square().mean() for t in numbers(model(*arguments, **keywords)))
+
+    return loss
+
+
+def numbers(value):
+    return [t for t in leaves(value) if t.is_floating_point()]
+
+
+def exactly(module, function, arguments, keywords):
+    """What `function`, which calls the module, gives in float64."""
+    tensors, structure = flatten((arguments, keywords), "arguments")
+    positional, named = structure.unflatten(doubled(tensors))
+    with in_float64(module):
+        return function(*positional, **named)
+
+
 def distance(values, exact):
     """Of all values together, Euclidean."""
     return sum(float((p.double() - q).square().sum()) for p, q in zip(values, exact)) ** 0.5

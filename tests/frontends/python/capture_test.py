@@ -298,6 +298,19 @@ class OwnOperators(CaptureTest):
         with self.assertRaisesRegex(flashlight.Error, "TwiceTheGradientBackward"):
             captured.grad()
 
+    def test_a_number_written_into_a_tensor(self):
+        """Python hands `0.5` to the operator as a float64 tensor."""
+        def program(x):
+            y = x.sin()
+            y *= 0.5
+            y /= 3.0
+            return y
+
+        captured = self.agree(program)
+        self.assertLessEqual({"aten::mul.Tensor", "aten::div.Tensor"}, set(ops(captured)))
+        for backend in ("cpp", "mosaic"):
+            torch.testing.assert_close(captured.compile(backend)(self.y), program(self.y))
+
     def test_custom_operator_is_one_node(self):
         captured = self.agree(lambda x: doubled(x) + 1)
         self.assertIn("flashlight_tests::doubled", ops(captured))

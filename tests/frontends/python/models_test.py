@@ -15,32 +15,10 @@ import torch
 
 import flashlight
 import originals
-from agreement import TIMES, doubled, in_float64, leaves, same_bits, times_further
-from flashlight.structure import flatten
+from agreement import TIMES, exactly, leaves, loss_of, numbers, same_bits, times_further
 
 BACKENDS = ("cpp", "mosaic")
 QUICKLY = ["-O1"]  # is compiled, and run for longer
-
-
-def loss_of(model):
-    """One number that every floating point result of the model takes part in."""
-
-    def loss(*arguments, **keywords):
-        return sum(t.square().mean() for t in numbers(model(*arguments, **keywords)))
-
-    return loss
-
-
-def numbers(value):
-    return [t for t in leaves(value) if t.is_floating_point()]
-
-
-def exactly(original, function, arguments, keywords):
-    """What `function` gives in float64."""
-    tensors, structure = flatten((arguments, keywords), "arguments")
-    positional, named = structure.unflatten(doubled(tensors))
-    with in_float64(original.model):
-        return function(*positional, **named)
 
 
 class ModelTest:
@@ -93,7 +71,7 @@ class ModelTest:
     def test_compiled_is_as_close_to_float64_as_torch(self):
         captured = self.trace()
         call, others, keywords = self.original.call, self.others, self.other_keywords
-        exact = numbers(exactly(self.original, call, others, keywords))
+        exact = numbers(exactly(self.original.model, call, others, keywords))
         torchs = numbers(call(*others, **keywords))
         for backend in BACKENDS:
             with self.subTest(backend=backend):
@@ -111,7 +89,7 @@ class ModelTest:
             parameters = dict(self.original.model.named_parameters())
             return torch.autograd.grad(loss(*arguments, **keywords), [parameters[n] for n in names])
 
-        exact = exactly(self.original, autograd, self.others, self.other_keywords)
+        exact = exactly(self.original.model, autograd, self.others, self.other_keywords)
         torchs = autograd(*self.others, **self.other_keywords)
         for backend in BACKENDS:
             with self.subTest(backend=backend):

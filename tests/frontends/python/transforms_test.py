@@ -1,10 +1,12 @@
 """Programs that use torch.func's transforms: what these call in the end is captured."""
 
 import unittest
+import warnings
 
 import torch
 
 import flashlight
+from agreement import same_bits
 from capture_test import CaptureTest, network
 
 
@@ -39,6 +41,12 @@ class Transforms(CaptureTest):
         for transform in (torch.func.jacrev, torch.func.jacfwd, torch.func.hessian):
             self.agree(transform(lambda x: (x @ x.T).tanh().sum(0)))
 
+    def test_jacobians_by_autograds_own_vmap(self):
+        from torch.autograd.functional import hessian, jacobian
+
+        self.agree(lambda x: jacobian(lambda y: y.view(-1).sin(), x, vectorize=True))
+        self.agree(lambda x: hessian(lambda y: y.view(-1).sin().sum(), x, vectorize=True))
+
     def test_tensors_that_outlive_their_transform(self):
         self.agree(lambda x: torch.func.vjp(torch.sin, x)[1](torch.ones_like(x))[0])
         self.agree(lambda x: torch.func.linearize(torch.sin, x)[1](x))
@@ -58,6 +66,42 @@ class Transforms(CaptureTest):
             return torch.func.vmap(torch.func.grad(loss), (None, 0))(parameters, x)
 
         self.agree(program)
+
+    def test_dropout(self):
+        """It draws by a tensor of which it uses the sizes alone: no constant of what is in there."""
+        program = torch.func.vmap(lambda row: torch.dropout(row, 0.5, True), randomness="different")
+        captured = flashlight.trace(program, self.x)
+        results = []
+        for function in (captured, program):
+            torch.manual_seed(5)
+            results.append(function(self.y))
+        self.assertTrue(same_bits(*results))
+        self.assertEqual(captured.constants(), {})
+
+    def test_functionalize(self):
+        def in_place(x):
+            y = torch.zeros_like(x).copy_(x)
+            y[0].add_(1)
+            return y.mul_(2)
+
+        captured = self.agree(lambda x: torch.func.functionalize(in_place)(x).sin())
+        self.assertFalse([n.op for n in captured.graph.nodes if n.op.startswith("composit::storage")])
+
+    def test_operators_that_look_ahead(self):
+        """They run their functions on FakeTensors first, by torch.compile."""
+        from torch.nn.attention.flex_attention import flex_attention
+
+        def attention(x):
+            x = x[None, None]
+            return flex_attention(x, x, x, score_mod=lambda score, b, h, i, j: score + i - j)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # flex_attention would like to be compiled
+            self.agree(attention)
+        self.agree(torch.compile(lambda x: x.sin() + 2, backend="eager"))
+        captured = self.agree(lambda x: torch.cond((x * x).sum() > 0, torch.sin, torch.cos, (x,)))
+        with self.assertRaisesRegex(flashlight.Error, "guard"):
+            captured(torch.zeros_like(self.x))
 
     def test_gradient_through_vmap(self):
         model = network()

@@ -6,6 +6,7 @@
 #include "composit/ir/error.h"
 #include "composit/numpy/ndarray.h"
 #include "frontends/python/bindings/flashlight/bindings.h"
+#include "tracer/dispatch_key.h"
 #include "tracer/trace_scope.h"
 
 namespace flashlight::python {
@@ -61,6 +62,7 @@ class ModuleHooks {
 }  // namespace
 
 void add_scope(py::module_& module) {
+  module.attr("TRACE_KEY") = c10::toString(tracer::kTraceKey);
   py::class_<Scope>(module, "Scope")
       .def(py::init<bool, const std::vector<std::string>&>())
       .def("name", &Scope::name)

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Captures small models of many architectures (architectures.py), replays, differentiates and
+compiles the captures, and compares with torch.
+
+    models.py                   all; writes docs/models.md
+    models.py llama swin        these
+
+Each model is examined in a process of its own, so that one that crashes or hangs is a failure of that
+model. Fails where one does that docs/models.md does not name.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+_HERE = pathlib.Path(__file__).resolve().parent
+_ROOT = _HERE.parents[1]
+_PAGE = _ROOT / "docs/models.md"
+sys.path.insert(0, str(_ROOT / "tests/frontends/python"))
+COLUMNS = {
+    "replayed": "replayed to the bit",
+    "checked": "checked",
+    "differentiated": "differentiated",
+    "cpp": "compiled by cpp",
+    "mosaic": "compiled by mosaic",
+}
+
+
+# Of tokens that see nothing but the least float32: rounding takes the number of tokens out of the
+# logarithm that torch's backward kernel begins with, and the gradients are that many times too large.
+_OTHER_KERNEL = "as by torch's math kernel; its flash kernel differs from that"
+
+
+# ---- one model, in the worker -------------------------------------------------------------------
+
+
+class Examination:
+    """Each check returns what is wrong, nothing where all is right; or throws."""
+
+    def __init__(self, name):
+        import architectures
+        import torch
+
+        import flashlight
+
+        torch.manual_seed(0)
+        torch.set_num_threads(1)
+        self._original = architectures.make(name)
+        self._arguments, self._keywords = self._original.inputs(1)
+        with torch.no_grad():
+            self._original.call(*self._arguments, **self._keywords)  # some keep tables by length
+            self._captured = flashlight.trace(
+                self._original.call, *self._arguments, **self._keywords)  # fmt: skip
+        self._others, self._other_keywords = self._inputs_that_guards_let_pass()
+
+    def _inputs_that_guards_let_pass(self):
+        """Others than the captured ones; those where the model chooses its way by their values."""
+        import flashlight
+
+        others = self._original.inputs(2)
+        try:
+            self._captured(*others[0], **others[1])
+            return others
+        except flashlight.Error:
+            return self._arguments, self._keywords
+
+    def replayed(self):
+        import torch
+        from agreement import same_bits
+
+        with torch.no_grad():
+            expected = self._original.call(*self._others, **self._other_keywords)
+            received = self._captured(*self._others, **self._other_keywords)
+        if type(received) is not type(expected):
+            return f"expected {type(expected).__name__}, received {type(received).__name__}"
+        return "" if same_bits(received, expected) else "other bits than torch's"
+
+    def checked(self):
+        report = self._captured.check(*self._others, **self._other_keywords)
+        return "" if report else str(report)
+
+    def differentiated(self):
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        wrong = self._wrong_gradients()
+        if not wrong:
+            return ""
+        with sdpa_kernel(SDPBackend.MATH):
+            return wrong if self._wrong_gradients() else _OTHER_KERNEL
+
+    def _wrong_gradients(self):
+        import flashlight
+        from agreement import loss_of
+
+        captured = flashlight.trace(
+            loss_of(self._original.call), *self._arguments, **self._keywords)  # fmt: skip
+        report = captured.check_grad(*self._others, **self._other_keywords)
+        return "" if report else str(report)
+
+    def cpp(self):
+        return self._compiled("cpp")
+
+    def mosaic(self):
+        return self._compiled("mosaic")
+
+    def _compiled(self, backend):
+        import torch
+        from agreement import TIMES, exactly, numbers, times_further
+
+        model, call = self._original.model, self._original.call
+        with torch.no_grad():
+            compiled = self._captured.compile(backend, flags=["-O1"])
+            received = numbers(compiled(*self._others, **self._other_keywords))
+            torchs = numbers(call(*self._others, **self._other_keywords))
+            try:
+                exact = numbers(exactly(model, call, self._others, self._other_keywords))
+            except RuntimeError:  # its code does not run in float64
+                torch.testing.assert_close(received, torchs)
+                return ""
+        # Masks of the least float32 are infinite in float64, and what sees nothing is not a number.
+        known = [~t.isnan() for t in exact]
+        ours, torchs, exact = (
+            [t[k] for t, k in zip(values, known)] for values in (received, torchs, exact))  # fmt: skip
+        times = times_further(ours, torchs, exact)
+        return "" if times <= TIMES else f"{times:.1f} times as far from float64 as torch"
+
+
+def examine(name):
+    """What is wrong by column, a line of JSON for each."""
+
+    def say(column, wrong):
+        print(json.dumps({"column": column, "wrong": wrong}), flush=True)
+
+    try:
+        examination = Examination(name)
+    except Exception as error:
+        return say("captured", _reason(error))
+    for column in COLUMNS:
+        try:
+            say(column, getattr(examination, column)())
+        except Exception as error:
+            say(column, _reason(error))
+
+
+def _reason(error):
+    return f"{type(error).__name__}: {error}"
+
+
+# ---- all models ---------------------------------------------------------------------------------
+
+
+def examine_in_worker(name, timeout):
+    """Column -> what is wrong."""
+    start = time.monotonic()
+    try:
+        process = subprocess.run(
+            [sys.executable, __file__, "--worker", name], timeout=timeout, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=os.environ | {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"})  # fmt: skip
+        output, end = process.stdout, f"the process ended with {process.returncode}"
+    except subprocess.TimeoutExpired as late:
+        output, end = (late.stdout or b"").decode(), f"took longer than {timeout} s"
+    wrong = {}
+    for line in output.splitlines():
+        if line.startswith('{"column": '):  # models print, too
+            answer = json.loads(line)
+            wrong[answer["column"]] = answer["wrong"]
+    if "captured" not in wrong:
+        for column in COLUMNS:
+            wrong.setdefault(column, end)
+    failed = [column for column, why in wrong.items() if fails(why)]
+    print(f"{name}: {'fails: ' + ', '.join(failed) if failed else 'passes'} "
+          f"({time.monotonic() - start:.0f} s)", flush=True)  # fmt: skip
+    for column in failed:
+        print(f"    {column}: {wrong[column][:300]}", flush=True)
+    return wrong
+
+
+def fails(why):
+    return bool(why) and why != _OTHER_KERNEL
+
+
+def page(results):
+    """The table of docs/models.md, and what fails."""
+    passed = {c: sum(not fails(w.get(c, c)) for w in results.values()) for c in COLUMNS}
+    lines = [
+        "# Models",
+        "",
+        "Made by `./dev models`: architectures of `transformers` and `diffusers`, unmodified, at small",
+        "widths, with random weights. Replays are compared bit by bit, on other inputs than the captured",
+        "ones unless the model chooses its way by their values; gradients of a loss with autograd;",
+        "compiled models with float64: at most 4 times as far from it as torch's own float32.",
+        "",
+        f"| {len(results)} architectures | " + " | ".join(COLUMNS.values()) + " |",
+        "|---|" + "---|" * len(COLUMNS),
+        "| pass | " + " | ".join(str(passed[c]) for c in COLUMNS) + " |",
+        "",
+        "## Pass in all",
+        "",
+        _list(n for n, w in results.items() if not any(map(fails, w.values()))),
+        "",
+        "Gradients of these are those of torch's math kernel of attention. Tokens that see nothing, by",
+        "a mask of the least float32, have others by its flash kernel: too large by the number of tokens.",
+        "",
+        _list(n for n, w in results.items() if _OTHER_KERNEL in w.values()),
+        "",
+        "## Fail",
+        "",
+    ]
+    for name, wrong in results.items():
+        lines += [f"- {_key(name, column)}: {_one_line(why)}"
+                  for column, why in wrong.items() if fails(why)]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _list(names):
+    return (", ".join(f"`{name}`" for name in names) or "None") + "."
+
+
+def _key(name, column):
+    return f"`{name}`, {COLUMNS.get(column, column)}"
+
+
+def _one_line(text):
+    return " ".join(text.split())[:300].replace(str(_ROOT) + "/", "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of an architecture; default: all")
+    parser.add_argument("--worker", metavar="NAME", help=argparse.SUPPRESS)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--timeout", type=int, default=900, help="seconds per model")
+    parser.add_argument("--page", type=pathlib.Path, default=_PAGE, help="written after all")
+    given = parser.parse_args()
+    if given.worker:
+        return examine(given.worker)
+    import architectures
+
+    unknown = set(given.names) - set(architectures.NAMES)
+    if unknown:
+        parser.error(f"no such architecture: {', '.join(sorted(unknown))}; there are "
+                     f"{', '.join(architectures.NAMES)}")  # fmt: skip
+    names = given.names or architectures.NAMES
+    known = _PAGE.read_text() if _PAGE.exists() else ""
+    with concurrent.futures.ThreadPoolExecutor(given.jobs) as workers:
+        found = workers.map(lambda name: examine_in_worker(name, given.timeout), names)
+        results = dict(zip(names, found))
+    if not given.names:
+        given.page.write_text(page(results))
+    new = [_key(name, column) for name, wrong in results.items()
+           for column, why in wrong.items()
+           if fails(why) and f"- {_key(name, column)}: " not in known]  # fmt: skip
+    for key in new:
+        print(f"FAILED {key}")
+    sys.exit(bool(new))
+
+
+if __name__ == "__main__":
+    main()
