@@ -92,9 +92,9 @@ const std::unordered_set<std::string_view>& makes_no_content() {
 // What they are given says sizes and types; its elements do not matter.
 bool reads_no_elements(const std::string& name, const std::string& base) {
   static const std::unordered_set<std::string_view> names = {
-      "aten::zeros_like", "aten::ones_like",    "aten::full_like", "aten::rand_like",
-      "aten::randn_like", "aten::randint_like", "aten::new_zeros", "aten::new_ones",
-      "aten::new_full"};
+      "aten::zeros_like", "aten::ones_like",  "aten::full_like",
+      "aten::rand_like",  "aten::randn_like", "aten::randint_like",
+      "aten::new_zeros",  "aten::new_ones",   "aten::new_full"};
   return names.count(base) > 0 || makes_no_content().count(base) > 0 || name == "aten::bernoulli.p";
 }
 

@@ -107,8 +107,8 @@ void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   open->add_results(results);
 }
 
-// Transforms of torch.func that are active, and tensors of theirs, which may outlive them; the older
-// vmap, which autograd uses for batches of gradients.
+// Transforms of torch.func that are active, and tensors of theirs, which may outlive them; the
+// older vmap, which autograd uses for batches of gradients.
 constexpr c10::DispatchKeySet kTransformKeys({c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
                                               c10::DispatchKey::FuncTorchDynamicLayerBackMode,
                                               c10::DispatchKey::FuncTorchGradWrapper,

@@ -152,8 +152,7 @@ class Reference : public Backend {
   static void find_missing(const Graph& graph, std::string& missing) {
     for (const NodePtr& node : graph.nodes()) {
       const bool defined = is_input(*node) || node->op() == ops::kConstant || is_guard(*node) ||
-                           node->find_run("body") != nullptr ||
-                           operation_of(*node) != nullptr;
+                           node->find_run("body") != nullptr || operation_of(*node) != nullptr;
       if (!defined && missing.find("'" + node->op().str() + "'") == std::string::npos)
         missing += (missing.empty() ? "'" : ", '") + node->op().str() + "'";
       for (const NamedAttribute& attribute : node->attributes())

@@ -8,6 +8,8 @@
 
 #include <thread>
 
+#include "composit/eval/evaluate.h"
+#include "composit/ir/print.h"
 #include "flashlight/toolchain/process.h"
 #include "flashlight/trace.h"
 #include "tests/flashlight/by_backend.h"
@@ -236,7 +238,7 @@ TEST_P(Compile, WritesInPlaceKeepTheirDtype) {
   };
   const at::Tensor x = at::arange(-3, 3, at::kFloat).view({2, 3});  // all results are exact
   const auto captured = trace(program, x);
-  EXPECT_THAT(print(captured.graph()), HasSubstr("= aten::mul.Tensor"));
+  EXPECT_THAT(composit::print(captured.graph()), HasSubstr("= aten::mul.Tensor"));
   const auto received = compile(captured, by_backend())(x + 1), expected = program(x + 1);
   for (size_t i = 0; i < expected.size(); ++i) {
     EXPECT_EQ(received[i].dtype(), expected[i].dtype()) << i;
@@ -261,7 +263,9 @@ TEST_P(Compile, WritesToMemoryThatIsReadAreRefused) {
       doubles({2, 4}));
   const std::string what = "aten::add_.Tensor";
   EXPECT_THAT(user_error([&] { compile(captured, by_backend()); }), Optional(HasSubstr(what)));
-  EXPECT_THAT(user_error([&] { captured.evaluate({doubles({2, 4})}, composit::reference()); }),
+  EXPECT_THAT(user_error([&] {
+                captured.evaluate({doubles({2, 4})}, composit::reference());
+              }),
               Optional(HasSubstr(what)));
   EXPECT_THAT(user_error([&] { captured.grad(0, {"input_0"}); }), Optional(HasSubstr(what)));
 }

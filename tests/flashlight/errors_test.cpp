@@ -289,8 +289,11 @@ void compiled_guard() {
   flashlight::compile(flashlight::trace(program, at::ones({2})))(at::zeros({2}));
 }
 void nested_tensors() {
-  flashlight::trace([](const at::Tensor& x) { return at::_nested_tensor_from_tensor_list({x, x}); },
-                    ones());
+  flashlight::trace(
+      [](const at::Tensor& x) {
+        return at::_nested_tensor_from_tensor_list({x, x});
+      },
+      ones());
 }
 void compiled_in_capture() {
   const auto compiled = flashlight::compile(
@@ -303,7 +306,7 @@ const std::map<std::string, void (*)()>& causes() {
       {"[trace] …: an argument of sizes … was made inside the scope by code that no dispatcher "
        "sees; it would be a false constant",
        unseen_memory},
-      {"[trace] nested tensors are not captured …", nested_tensors},
+      {"[trace] nested tensors are not captured: …", nested_tensors},
       {"[trace] two tensors were made over memory that overlaps in part; pass views of one tensor "
        "instead",
        partial_overlap},

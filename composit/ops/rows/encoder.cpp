@@ -28,8 +28,7 @@ static Tensor projected(const MultiHead& of, const Tensor& x, int64_t number) {
 static Tensor masked(const Tensor& scores, const Tensor& mask, std::optional<int64_t> kind) {
   Ints sizes = scores.sizes();
   if (mask.rank() == 2) {
-    if (kind != 0 && kind != 1)
-      throw UserError("expected mask_type 0 or 1 for a mask of two axes");
+    if (kind != 0 && kind != 1) throw UserError("expected mask_type 0 or 1 for a mask of two axes");
     if (kind == 0) sizes = {sizes[2], sizes[3]};
     if (kind == 1) sizes = {sizes[0], sizes[3]};
   }

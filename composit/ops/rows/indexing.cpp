@@ -72,6 +72,67 @@ static std::pair<Index, Index> indexed_places(Nest& nest, const In& self,
   return {at, from};
 }
 
+// ---- one mask: index_put ------------------------------------------------------------------------
+
+// The first of the axes that a mask of bool stands for, which is the only index; nothing where it
+// is not.
+template <class T>
+static std::optional<size_t> masked_axis(const T& self,
+                                         const std::vector<std::optional<T>>& indices) {
+  std::optional<size_t> found;
+  for (size_t axis = 0; axis < indices.size(); ++axis) {
+    if (!indices[axis]) continue;
+    if (found || indices[axis]->dtype() != DType::bool_ || indices[axis]->rank() == 0)
+      return std::nullopt;
+    found = axis;
+  }
+  if (!found) return std::nullopt;
+  const Ints mask = indices[*found]->sizes(), sizes = self.sizes();
+  if (*found + mask.size() > sizes.size() ||
+      !std::equal(mask.begin(), mask.end(), sizes.begin() + static_cast<int64_t>(*found)))
+    throw UserError("expected a mask for the axes from " + std::to_string(*found) + " of sizes " +
+                    str(sizes) + ", received sizes " + str(mask));
+  return found;
+}
+
+// The places that a mask chooses are one axis of `values`, in which these must not differ: how many
+// they are depends on elements.
+static Loops put_by_mask(const In& self, const In& mask, size_t axis, const In& values,
+                         bool accumulate) {
+  const auto axes = static_cast<size_t>(mask.rank());
+  Nest nest;
+  const Index at = nest.parallel(self.sizes());
+  const auto begin = at.begin() + static_cast<int64_t>(axis),
+             end = begin + static_cast<int64_t>(axes);
+  Index of_values(at.begin(), begin);
+  of_values.push_back(Expr(int64_t{0}));
+  of_values.insert(of_values.end(), end, at.end());
+  const int64_t behind = self.rank() - static_cast<int64_t>(axis + axes);
+  if (values.rank() > behind &&
+      values.sizes()[static_cast<size_t>(values.rank() - behind - 1)] != 1)
+    throw UserError("values of sizes " + str(values.sizes()) +
+                    " are one for each place where the mask is true; how many there are depends on "
+                    "values");
+  const Expr value = values.broadcast(of_values), old = self(at);
+  return nest.store(select(mask(Index(begin, end)), accumulate ? old + value : value, old)).loops();
+}
+
+// What flows to values that are the same for all places of a mask, of which `g` flows to the
+// result.
+static Tensor gradient_of_masked(const Tensor& g, const Tensor& mask, size_t axis,
+                                 const Ints& sizes) {
+  const auto first = static_cast<int64_t>(axis), end = first + mask.rank();
+  Ints of_mask, summed, kept;
+  for (int64_t i = 0; i < g.rank(); ++i) {
+    const bool masked = first <= i && i < end;
+    of_mask.push_back(masked ? g.size(i) : 1);
+    if (masked) summed.push_back(i);
+    if (!masked || i == first) kept.push_back(masked ? 1 : g.size(i));
+  }
+  const Tensor chosen = where(reshape(mask, of_mask), g, 0);
+  return sum_to_size(reshape(sum(chosen, summed), kept), sizes);
+}
+
 static Tensors present(const std::vector<std::optional<Tensor>>& indices) {
   Tensors list;
   for (const auto& index : indices) list.push_back(index.value_or(Tensor()));
@@ -102,11 +163,13 @@ static void add_advanced_indexing(OperationTable& rows) {
                  "accumulate=False) -> Tensor",
        .loops =
            [](In self, std::vector<std::optional<In>> indices, In values, bool accumulate) {
-             Nest nest;
-             const auto [at, to] = indexed_places(nest, self, indices);
              if (self.dtype() != values.dtype())
                throw UserError("expected values of " + std::string(name(self.dtype())) +
                                ", received " + std::string(name(values.dtype())));
+             if (const auto axis = masked_axis(self, indices))
+               return put_by_mask(self, *indices[*axis], *axis, values, accumulate);
+             Nest nest;
+             const auto [at, to] = indexed_places(nest, self, indices);
              if (values.rank() > static_cast<int64_t>(at.size()))
                throw UserError("values of sizes " + str(values.sizes()) +
                                " do not broadcast to the places");
@@ -114,7 +177,7 @@ static void add_advanced_indexing(OperationTable& rows) {
              return sequence({copy_of(self), nest});
            },
        .vjp =
-           [](Vjp v, Tensor, std::vector<std::optional<Tensor>> indices, Tensor values,
+           [](Vjp v, Tensor self, std::vector<std::optional<Tensor>> indices, Tensor values,
               bool accumulate) {
              const Tensor& g = v.cotangents[0];
              Gradients gradients(2 + indices.size());
@@ -122,13 +185,19 @@ static void add_advanced_indexing(OperationTable& rows) {
              gradients[0] =
                  accumulate ? g
                             : apply_one("aten::index_put", {g, list, zeros({}, g.dtype()), false});
+             const auto axis = masked_axis(self, indices);
              gradients.back() =
-                 sum_to_size(apply_one("aten::index.Tensor", {g, list}), values.sizes());
+                 axis ? gradient_of_masked(g, *indices[*axis], *axis, values.sizes())
+                      : sum_to_size(apply_one("aten::index.Tensor", {g, list}), values.sizes());
              return gradients;
            },
        .samples = "f32[4,5] [i64[3]=distinct<4] f32[3,5] | f32[4,5] [i64[3]<4] f32[5] True | "
-                  "f32[4,5] [None,i64[2]=distinct<5] f32[4,2] | f32[4] [i64[2]=distinct<4] f32[]",
-       .bad = "f32[4] [i64[2]<4] f64[2]: expected values of"});
+                  "f32[4,5] [None,i64[2]=distinct<5] f32[4,2] | f32[4] [i64[2]=distinct<4] f32[] | "
+                  "f32[4,5] [bool[4,5]] f32[] | f32[4,5,2] [bool[4]] f32[5,1] | "
+                  "f32[4,5,2] [None,bool[5]] f32[4,1,2] True",
+       .bad = "f32[4] [i64[2]<4] f64[2]: expected values of | "
+              "f32[4] [bool[4]] f32[2]: how many there are depends on values | "
+              "f32[4] [bool[3]] f32[]: expected a mask for the axes from 0"});
 }
 
 // Places where `mask` is false are not looked at, wherever their indices lead.

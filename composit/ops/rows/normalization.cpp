@@ -192,24 +192,24 @@ static void add_rms_norm(OperationTable& rows) {
 // Weights by their direction and length: one length for each index of the axis `dim`, the first or
 // the last, in as many axes as `g` has them.
 static void add_weight_norm(OperationTable& rows) {
-  rows.add({.schema = "aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, "
-                      "Tensor)",
-            .decompose =
-                [](Tensor v, Tensor g, int64_t dim) {
-                  expect_floating(v.dtype());
-                  if (dim != 0 && dim != v.rank() - 1)
-                    throw UserError("expected the first axis or the last, received " +
-                                    std::to_string(dim));
-                  Ints axes;
-                  for (int64_t axis = 0; axis < v.rank(); ++axis)
-                    if (axis != dim) axes.push_back(axis);
-                  const Tensor length = axes.empty() ? abs(v) : sqrt(sum(square(v), axes, true));
-                  return Tensors{v * (reshape(g, length.sizes()) / length),
-                                 reshape(length, g.sizes())};
-                },
-            .samples = "f32[2,3,4] f32[2,1,1] | f32[2,3,4] f32[1,1,4] 2 | f32[3] f32[3] | "
-                       "f32[2,3] f32[3] 1",
-            .bad = "f32[2,3,4] f32[1,3,1] 1: first axis or the last"});
+  rows.add(
+      {.schema = "aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, "
+                 "Tensor)",
+       .decompose =
+           [](Tensor v, Tensor g, int64_t dim) {
+             expect_floating(v.dtype());
+             if (dim != 0 && dim != v.rank() - 1)
+               throw UserError("expected the first axis or the last, received " +
+                               std::to_string(dim));
+             Ints axes;
+             for (int64_t axis = 0; axis < v.rank(); ++axis)
+               if (axis != dim) axes.push_back(axis);
+             const Tensor length = axes.empty() ? abs(v) : sqrt(sum(square(v), axes, true));
+             return Tensors{v * (reshape(g, length.sizes()) / length), reshape(length, g.sizes())};
+           },
+       .samples = "f32[2,3,4] f32[2,1,1] | f32[2,3,4] f32[1,1,4] 2 | f32[3] f32[3] | "
+                  "f32[2,3] f32[3] 1",
+       .bad = "f32[2,3,4] f32[1,3,1] 1: first axis or the last"});
 }
 
 void add_normalization_rows(OperationTable& rows) {
