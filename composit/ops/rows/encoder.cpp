@@ -48,7 +48,8 @@ static Tensors attend(const MultiHead& of, const Tensor& query, const Tensor& ke
   if (of.heads <= 0 || of.width % of.heads != 0)
     throw UserError("expected a width that is a multiple of the number of heads, received " +
                     std::to_string(of.width) + " and " + std::to_string(of.heads));
-  const double scale = 1 / std::sqrt(static_cast<double>(of.width / of.heads));
+  const int64_t width_of_head = of.width / of.heads;
+  const double scale = 1 / std::sqrt(static_cast<double>(width_of_head));
   const Tensor q = projected(of, query, 0) * scale, k = projected(of, key, 1),
                v = projected(of, value, 2);
   Tensor scores = matmul(q, transpose(k, -2, -1));

@@ -264,7 +264,7 @@ static Loops scattered(const In& x, int64_t dim, const In& index, const In& sour
   return sequence({copy_of(x), nest});
 }
 
-static void add_gather_and_scatter(OperationTable& rows) {
+static void add_gather(OperationTable& rows) {
   rows.add(
       {.schema = "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> "
                  "Tensor",
@@ -287,6 +287,9 @@ static void add_gather_and_scatter(OperationTable& rows) {
        .samples =
            "f32[3,4] 1 i64[3,2]<4 | f32[3,4] 0 i64[2,4]<3 | f32[5] -1 i64[3]<5 | f32[5] 0 i64[2,0]",
        .bad = "f32[3,4] 1 i64[3]<4: as many axes | f32[3] 0 f32[3]: an index of"});
+}
+
+static void add_scatter(OperationTable& rows) {
   rows.add({.schema = "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
             .loops = [](In x, int64_t dim, In index,
                         In source) { return scattered(x, dim, index, source, true); },
@@ -325,6 +328,9 @@ static void add_gather_and_scatter(OperationTable& rows) {
                               Tensor()};
            },
        .samples = "f32[3,4] 1 i64[3,2]<4 0.5"});
+}
+
+static void add_index_select(OperationTable& rows) {
   rows.add({.schema = "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
             .loops =
                 [](In x, int64_t dim, In index) {
@@ -400,7 +406,9 @@ static void add_embedding(OperationTable& rows) {
 void add_indexing_rows(OperationTable& rows) {
   add_advanced_indexing(rows);
   add_masked_indexing(rows);
-  add_gather_and_scatter(rows);
+  add_gather(rows);
+  add_scatter(rows);
+  add_index_select(rows);
   add_embedding(rows);
 }
 

@@ -45,6 +45,9 @@ static void add_softmax(OperationTable& rows) {
                   return Tensors{to(gy - y * sum(gy, {dim}, true), dtype)};
                 },
             .samples = "f32[2,5] f32[2,5] 1 float32"});
+}
+
+static void add_log_softmax(OperationTable& rows) {
   rows.add({.schema = "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
             .decompose =
                 [](Tensor x, int64_t dim, bool half_to_float) {
@@ -68,6 +71,9 @@ static void add_softmax(OperationTable& rows) {
                   return Tensors{to(g - exp(y) * sum(g, {dim}, true), dtype)};
                 },
             .samples = "f32[2,5] f32[2,5] 1 float32"});
+}
+
+static void add_softmax_by_dtype(OperationTable& rows) {
   rows.add({.schema = "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
             .decompose =
                 [](Tensor x, int64_t dim, std::optional<DType> dtype) {
@@ -214,6 +220,8 @@ static void add_weight_norm(OperationTable& rows) {
 
 void add_normalization_rows(OperationTable& rows) {
   add_softmax(rows);
+  add_log_softmax(rows);
+  add_softmax_by_dtype(rows);
   add_layer_norm(rows);
   add_rms_norm(rows);
   add_weight_norm(rows);
