@@ -91,7 +91,7 @@ static void add_multi_head_attention(OperationTable& rows) {
               "f32[1,3,4] f32[1,3,4] f32[1,3,4] 4 2 f32[12,4] f32[12] f32[4,4] f32[4] "
               "bool[3,3]: mask_type 0 or 1 | "
               "f32[1,3,4] f32[1,3,4] f32[1,3,4] 4 2 f32[12,4] f32[12] f32[4,4] f32[4] "
-              "bool[1,1,3,3] True True 2: mask of sizes [1,2,3,3]"});
+              "bool[1,1,3,3] True True 2: mask of sizes [1, 2, 3, 3]"});
 }
 
 static void add_encoder_layer(OperationTable& rows) {
