@@ -95,8 +95,16 @@ static std::optional<size_t> masked_axis(const T& self,
   return found;
 }
 
-// The places that a mask chooses are one axis of `values`, in which these must not differ: how many
-// they are depends on elements.
+// The places that a mask chooses are one axis of values, before the last `behind` ones: these must
+// not differ there, since how many places there are depends on elements.
+static void expect_one_value(const Ints& sizes, int64_t behind) {
+  const int64_t axis = static_cast<int64_t>(sizes.size()) - behind - 1;
+  if (axis >= 0 && sizes[static_cast<size_t>(axis)] != 1)
+    throw UserError("values of sizes " + str(sizes) +
+                    " are one for each place where the mask is true; how many there are depends on "
+                    "values");
+}
+
 static Loops put_by_mask(const In& self, const In& mask, size_t axis, const In& values,
                          bool accumulate) {
   const auto axes = static_cast<size_t>(mask.rank());
@@ -107,12 +115,7 @@ static Loops put_by_mask(const In& self, const In& mask, size_t axis, const In& 
   Index of_values(at.begin(), begin);
   of_values.push_back(Expr(int64_t{0}));
   of_values.insert(of_values.end(), end, at.end());
-  const int64_t behind = self.rank() - static_cast<int64_t>(axis + axes);
-  if (values.rank() > behind &&
-      values.sizes()[static_cast<size_t>(values.rank() - behind - 1)] != 1)
-    throw UserError("values of sizes " + str(values.sizes()) +
-                    " are one for each place where the mask is true; how many there are depends on "
-                    "values");
+  expect_one_value(values.sizes(), self.rank() - static_cast<int64_t>(axis + axes));
   const Expr value = values.broadcast(of_values), old = self(at);
   return nest.store(select(mask(Index(begin, end)), accumulate ? old + value : value, old)).loops();
 }
@@ -122,6 +125,7 @@ static Loops put_by_mask(const In& self, const In& mask, size_t axis, const In& 
 static Tensor gradient_of_masked(const Tensor& g, const Tensor& mask, size_t axis,
                                  const Ints& sizes) {
   const auto first = static_cast<int64_t>(axis), end = first + mask.rank();
+  expect_one_value(sizes, g.rank() - end);
   Ints of_mask, summed, kept;
   for (int64_t i = 0; i < g.rank(); ++i) {
     const bool masked = first <= i && i < end;
