@@ -1,5 +1,7 @@
 #include "tracer/twin.h"
 
+#include <ATen/native/TypeProperties.h>
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -16,12 +18,6 @@ bool gives_bool(const std::string& base) {
   return names.count(base) > 0;
 }
 
-int category(c10::ScalarType dtype) {
-  if (c10::isComplexType(dtype)) return 3;
-  if (c10::isFloatingType(dtype)) return 2;
-  return dtype == c10::ScalarType::Bool ? 0 : 1;
-}
-
 bool takes_indices(const c10::FunctionSchema& schema) {
   const auto& arguments = schema.arguments();
   return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
@@ -29,12 +25,16 @@ bool takes_indices(const c10::FunctionSchema& schema) {
   });
 }
 
-// Whether promotion may make more of `written` than it is. Beside a tensor with axes, a number
-// counts by its category alone: `x *= 0.5`, where 0.5 is a float64.
-bool widens(const Geometry& written, const Geometry& operand) {
-  if (c10::promoteTypes(written.dtype, operand.dtype) == written.dtype) return false;
-  const bool is_number = operand.sizes.empty() && !written.sizes.empty();
-  return !is_number || category(operand.dtype) > category(written.dtype);
+// Whether LibTorch computes with another dtype than that of `written`. Beside a tensor with axes,
+// one without counts by its category alone: `x *= 0.5`, where 0.5 is a float64.
+bool promotes(const Geometry& written, const Geometry& operand) {
+  at::native::ResultTypeState state;
+  for (const Geometry* one : {&written, &operand}) {
+    c10::ScalarType& so_far = one->sizes.empty() ? state.zeroResult : state.dimResult;
+    so_far =
+        so_far == c10::ScalarType::Undefined ? one->dtype : c10::promoteTypes(so_far, one->dtype);
+  }
+  return at::native::result_type(state) != written.dtype;
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ const OpInfo* functional_twin(const Recording& recording, const Record& record) 
       if (operand >= kListMark) continue;
       const Geometry* given = geometry_of(operand);
       if (given == nullptr || (indexed && given->dtype == c10::ScalarType::Long)) continue;
-      if (widens(*result, *given)) return nullptr;
+      if (promotes(*result, *given)) return nullptr;
     }
   }
   return twin;

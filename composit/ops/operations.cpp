@@ -1,6 +1,5 @@
 #include "composit/ops/operations.h"
 
-#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -29,10 +28,12 @@ Shared& shared() {
 }
 
 // "aten::add.Tensor" of "aten::add_.Tensor"; nothing of a name that is not of an in-place operator.
-std::optional<std::string> functional_name(const std::string& name) {
-  const size_t end = std::min(name.find('.', name.find("::") + 1), name.size());
-  if (end < 2 || name[end - 1] != '_' || name[end - 2] == '_') return std::nullopt;
-  return name.substr(0, end - 1) + name.substr(end);
+std::optional<Symbol> functional_name(Symbol name) {
+  const std::string_view base = name.base_name();
+  if (!base.ends_with('_') || base.ends_with("__")) return std::nullopt;
+  std::string text = name.str();
+  text.erase(static_cast<size_t>(base.data() - name.str().data()) + base.size() - 1, 1);
+  return Symbol(text);
 }
 
 // In a graph an in-place operator gives what it writes: the functional form in the dtype that is
@@ -42,8 +43,8 @@ Tensors write_in_place(const RuleContext& context) {
   std::vector<ArgumentValue> arguments;
   for (size_t i = 0; i < call.size(); ++i) arguments.push_back(call[i]);
   const Tensor& written = call[0].tensor();
-  const std::string functional = *functional_name(call.schema().name.str());
-  const Tensor result = composit::apply(functional, std::move(arguments))[0];
+  const Symbol functional = *functional_name(call.schema().name);
+  const Tensor result = composit::apply(functional.str(), std::move(arguments))[0];
   if (result.sizes() != written.sizes())
     throw UserError("gives " + print(result.type()) + ", which " + print(written.type()) +
                     " cannot hold");
@@ -53,8 +54,8 @@ Tensors write_in_place(const RuleContext& context) {
 const Operation* find_in_place(Shared& all, Symbol name) {
   const auto found = all.in_place.find(name);
   if (found != all.in_place.end()) return found->second.get();
-  const auto functional = functional_name(name.str());
-  const Operation* base = functional ? all.table.find(Symbol(*functional)) : nullptr;
+  const auto functional = functional_name(name);
+  const Operation* base = functional ? all.table.find(*functional) : nullptr;
   if (base == nullptr || base->schema.results.size() != 1 || base->schema.results[0].list ||
       base->schema.arguments.empty() || !base->schema.arguments[0].is_tensor() ||
       base->schema.arguments[0].list || base->schema.arguments[0].optional)
