@@ -29,6 +29,17 @@ class Assumptions {
  public:
   std::vector<std::string> lines;
 
+  void add_trust(const CaptureBase::State& state) {
+    lines.emplace_back(name(state.trust));
+    lines.insert(lines.end(), state.notes.begin(), state.notes.end());
+    std::vector<const Node*> nodes;
+    for_each_node(state.graph, [&](const Node& node) { nodes.push_back(&node); });
+    for (const CountedPlace& place : state.counted)
+      lines.push_back("'" + place.key + "' of " + tracer::place_of(*nodes.at(place.node)) +
+                      " follows the calls: " + place.form.text() + ", next for n = " +
+                      std::to_string(state.next_call));
+  }
+
   void add_inputs(const composit::Graph& graph) {
     for (const composit::LazyTensor& input : graph.inputs()) {
       const std::string& name = input_name(*input.node);
@@ -78,9 +89,10 @@ class Assumptions {
 
 std::vector<std::string> CaptureBase::assumptions() const {
   Assumptions assumptions;
-  assumptions.add_inputs(state_->graph);
-  for_each_node(state_->graph, [&](const Node& node) { assumptions.add(node); });
-  assumptions.lines.insert(assumptions.lines.end(), state_->remarks.begin(), state_->remarks.end());
+  assumptions.add_trust(now());
+  assumptions.add_inputs(now().graph);
+  for_each_node(now().graph, [&](const Node& node) { assumptions.add(node); });
+  assumptions.lines.insert(assumptions.lines.end(), now().remarks.begin(), now().remarks.end());
   return assumptions.lines;
 }
 

@@ -2,9 +2,16 @@
 
 #include <ATen/Context.h>
 
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
 #include "composit/io/log.h"
 #include "composit/ir/error.h"
+#include "composit/ir/knobs.h"
 #include "flashlight/capture_state.h"
+#include "flashlight/look_run.h"
+#include "flashlight/looks.h"
 #include "tracer/convert.h"
 #include "tracer/memory_view.h"
 #include "tracer/storage_lock.h"
@@ -16,18 +23,12 @@ using composit::InputKind;
 using composit::Node;
 using composit::UserError;
 
+// Names the tracer gives.
+constexpr const char* kUnnamed[] = {"buffer_", "state_", "parameter_"};
+
 bool is_user_input(const NamedTensor& input) { return input.kind == InputKind::user_input; }
 
 size_t bytes_of(const at::Tensor& tensor) { return tensor.defined() ? tensor.nbytes() : 0; }
-
-// Copies that alias each other as the originals do are not worth it: an example is for looking at
-// and for tests.
-std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
-  std::vector<at::Tensor> result;
-  for (const at::Tensor& tensor : tensors)
-    result.push_back(tracer::copy_keeping_strides(tensor.detach()));
-  return result;
-}
 
 at::Tensor default_generator_state() {
   return at::globalContext().defaultGenerator(c10::kCPU).get_state();
@@ -76,9 +77,79 @@ FlatValues run_in(TraceScope& scope, const Program& program,
 
 }  // namespace
 
+std::string_view name(Trust trust) {
+  switch (trust) {
+    case Trust::seen_once:
+      return "seen once";
+    case Trust::confirmed:
+      return "confirmed";
+    case Trust::equal_inputs:
+      return "seen with equal inputs";
+  }
+  return "";
+}
+
 const tracer::Plan& CaptureBase::State::plan() const {
-  std::call_once(planned_, [this] { plan_.emplace(graph, tracer::PlanOptions{grad, generators}); });
+  std::call_once(planned_, [this] {
+    tracer::PlanOptions options{grad, generators};
+    std::vector<const Node*> nodes;
+    if (!counted.empty()) for_each_node(graph, [&](const Node& node) { nodes.push_back(&node); });
+    for (const CountedPlace& place : counted)
+      options.counted.push_back({nodes.at(place.node), place.key, place.item,
+                                 [form = place.form](int64_t call) { return form.at(call); }});
+    plan_.emplace(graph, std::move(options));
+  });
   return *plan_;
+}
+
+std::vector<at::Tensor> CaptureBase::State::replay(const std::vector<at::Tensor>& arguments) const {
+  if (counted.empty()) return plan().run(bind(arguments));
+  const std::lock_guard one_after_the_other(counting_);
+  std::vector<at::Tensor> results = plan().run(bind(arguments), nullptr, next_call);
+  ++next_call;
+  return results;
+}
+
+void CaptureBase::State::expect_fixed_numbers(const char* what) const {
+  if (counted.empty()) return;
+  throw UserError("[" + std::string(what) +
+                  "] expected a capture whose numbers stay as they are, received one whose numbers "
+                  "follow its calls (" +
+                  counted.front().form.text() +
+                  " for call n): only a replay can count; keep the number in a tensor of the "
+                  "program");
+}
+
+void CaptureBase::State::note_held_state(const std::deque<std::shared_ptr<State>>& versions) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const at::Tensor& tensor = inputs[i].tensor;
+    const bool unnamed = std::any_of(
+        std::begin(kUnnamed), std::end(kUnnamed),
+        [&](const char* prefix) { return inputs[i].name.rfind(prefix, 0) == 0; });
+    if (is_user_input(inputs[i]) || !unnamed || !tensor.has_storage()) continue;
+    Held held{i, 0, 0};
+    std::set<const c10::TensorImpl*> ours;
+    for (const auto& version : versions)
+      for (const NamedTensor& other : version->inputs) {
+        if (!other.tensor.defined() || !other.tensor.is_alias_of(tensor)) continue;
+        if (other.tensor.is_same(tensor)) ++held.tensors;
+        ours.insert(other.tensor.unsafeGetTensorImpl());
+      }
+    held.storages = ours.size();
+    if (tensor.use_count() > held.tensors || tensor.storage().use_count() > held.storages)
+      this->held.push_back(held);
+  }
+}
+
+void CaptureBase::State::expect_state_is_held() const {
+  for (const Held& one : held) {
+    const at::Tensor& tensor = inputs[one.input].tensor;
+    if (tensor.use_count() > one.tensors || tensor.storage().use_count() > one.storages) continue;
+    throw UserError("[capture] expected the state '" + inputs[one.input].name +
+                    "' where the program keeps it, and nobody holds it any more: the program has put "
+                    "another tensor in its place since; capture again, or write into the tensor "
+                    "(copy_)");
+  }
 }
 
 std::vector<at::Tensor> CaptureBase::State::bind(const std::vector<at::Tensor>& arguments) const {
@@ -111,6 +182,41 @@ ProgramRun run_recorded(const Program& program, const FlatValues& arguments,
   run.results = run_in(scope, program, arguments.tensors);
   run.recording = scope.finish(run.results.tensors);
   return run;
+}
+
+std::vector<at::Tensor> copies_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> result;
+  for (const at::Tensor& tensor : tensors)
+    result.push_back(tracer::copy_keeping_strides(tensor.detach()));
+  return result;
+}
+
+std::vector<at::Tensor> own_results(const std::vector<at::Tensor>& results,
+                                    const tracer::Recording& recording) {
+  std::unordered_map<const c10::StorageImpl*, size_t> references;  // of ours
+  std::vector<at::Tensor> own;
+  const auto storage_of = [](const at::Tensor& tensor) {
+    return tensor.storage().unsafeGetStorageImpl();
+  };
+  for (const at::Tensor& result : results) {
+    own.push_back(result.defined() ? result.detach() : result);
+    if (result.defined() && result.has_storage()) references[storage_of(result)] += 2;
+  }
+  const auto is_read_only_input = [&](const at::Tensor& tensor) {
+    for (uint32_t i = 0; i < recording.inputs.size(); ++i) {
+      const at::Tensor& input = recording.inputs[i].tensor;
+      if (!input.has_storage() || storage_of(input) != storage_of(tensor)) continue;
+      return std::none_of(recording.mutations.begin(), recording.mutations.end(),
+                          [&](const auto& mutation) { return mutation.input == i; });
+    }
+    return false;
+  };
+  for (at::Tensor& tensor : own)
+    if (tensor.defined() && tensor.has_storage() &&
+        tensor.storage().use_count() > references[storage_of(tensor)] &&
+        !is_read_only_input(tensor))
+      tensor = tracer::copy_keeping_strides(tensor);
+  return own;
 }
 
 std::vector<at::Tensor> evaluate_by(const composit::Backend& backend, const composit::Graph& graph,
@@ -163,66 +269,104 @@ CaptureBase CaptureBase::excerpt(tracer::Recording& recording, FlatValues result
   return CaptureBase(std::move(state));
 }
 
-CaptureBase CaptureBase::capture(Program program, FlatValues arguments,
-                                 std::vector<NamedTensor> named, const TraceOptions& options) {
+CaptureBase CaptureBase::capture(TracedProgram program, FlatValues arguments,
+                                 const TraceOptions& options) {
   auto state = std::make_shared<State>();
-  state->example_arguments = copies(arguments.tensors);
+  state->example_arguments = copies_of(arguments.tensors);
   at::Tensor generator = default_generator_state();
-  ProgramRun run = run_recorded(program, arguments, named, options);
+  const std::vector<NamedTensor> named =
+      program.named ? program.named() : std::vector<NamedTensor>();
+  ProgramRun run = run_recorded(program.run, arguments, named, options);
   if (draws(*run.recording)) state->example_generator = std::move(generator);
   state->take(tracer::publish(*run.recording));
   state->arguments = std::move(arguments.structure);
   state->results = std::move(run.results.structure);
+  run.results.tensors = own_results(run.results.tensors, *run.recording);
+  state->notes = living_values(*run.recording, run.results.tensors);
   state->example_results = std::move(run.results.tensors);
-  state->program = std::move(program);
-  state->named = std::move(named);
+  state->program = program.run;
+  state->named = program.named;
   state->options = options;
-  return CaptureBase(std::move(state));
+  program.seen_once = program.seen_once || !composit::knob(composit::Knob::seen_once).empty();
+  state->by_name = program.seen_once;
+  CaptureBase capture(state);
+  capture.looks_ =
+      std::make_shared<Looks>(std::move(program), std::move(state), std::move(run.recording));
+  return capture;
 }
 
-const composit::Graph& CaptureBase::graph() const { return state_->graph; }
-const Structure& CaptureBase::argument_structure() const { return state_->arguments; }
-const Structure& CaptureBase::result_structure() const { return state_->results; }
+const std::shared_ptr<CaptureBase::State>& CaptureBase::shared() const {
+  return looks_ ? looks_->current() : state_;
+}
+
+CaptureBase CaptureBase::frozen() const { return CaptureBase(shared()); }
+
+Trust CaptureBase::trust() const { return now().trust; }
+std::string CaptureBase::refusal() const { return looks_ ? looks_->refusal() : std::string(); }
+
+void CaptureBase::expect_trust(const char* what) const {
+  if (const std::string why = refusal(); !why.empty()) throw UserError(why);
+  const State& state = now();
+  if (state.trust != Trust::seen_once || state.by_name || state.warned.exchange(true)) return;
+  composit::log_warning(std::string(what) +
+                        " is of a capture that was seen once: call it on other inputs to confirm "
+                        "it, or trace(…, confirm(inputs…))");
+}
+
+void CaptureBase::expect_fixed_numbers(const char* what) const {
+  now().expect_fixed_numbers(what);
+}
+
+const composit::Graph& CaptureBase::graph() const { return now().graph; }
+const Structure& CaptureBase::argument_structure() const { return now().arguments; }
+const Structure& CaptureBase::result_structure() const { return now().results; }
 const std::vector<at::Tensor>& CaptureBase::example_arguments() const {
-  return state_->example_arguments;
+  return now().example_arguments;
 }
 const std::vector<at::Tensor>& CaptureBase::example_results() const {
-  return state_->example_results;
+  return now().example_results;
 }
 
-const at::Tensor& CaptureBase::example_generator() const { return state_->example_generator; }
+const at::Tensor& CaptureBase::example_generator() const { return now().example_generator; }
 
 std::vector<at::Tensor> CaptureBase::bind(const std::vector<at::Tensor>& arguments) const {
-  return state_->bind(arguments);
+  return now().bind(arguments);
+}
+
+FlatValues CaptureBase::call(const std::vector<at::Tensor>& arguments) const {
+  if (looks_) return looks_->call(arguments);
+  return {now().replay(arguments), now().results};
 }
 
 std::vector<at::Tensor> CaptureBase::replay(const std::vector<at::Tensor>& arguments) const {
-  return state_->plan().run(state_->bind(arguments));
+  expect_trust("a replay");
+  return now().replay(arguments);
 }
 
 std::vector<at::Tensor> CaptureBase::evaluate(const std::vector<at::Tensor>& arguments,
                                               const composit::Backend& backend) const {
-  return evaluate_by(backend, state_->graph, state_->bind(arguments));
+  now().expect_fixed_numbers("evaluate");
+  return evaluate_by(backend, now().graph, now().bind(arguments));
 }
 
 void CaptureBase::expect_structure(const Structure& arguments) const {
-  if (arguments == state_->arguments) return;
+  if (arguments == now().arguments) return;
   throw UserError(
-      "[capture] expected arguments " + str(state_->arguments) + ", received " + str(arguments) +
+      "[capture] expected arguments " + str(now().arguments) + ", received " + str(arguments) +
       "; numbers and the number of tensors are part of a capture: capture again for these with "
       "trace(model, inputs…)");
 }
 
 std::vector<NamedTensor> CaptureBase::state() const {
   std::vector<NamedTensor> result;
-  for (const NamedTensor& input : state_->inputs)
+  for (const NamedTensor& input : now().inputs)
     if (!is_user_input(input)) result.push_back(input);
   return result;
 }
 
 std::vector<std::pair<std::string, at::Tensor>> CaptureBase::constants() const {
   std::vector<std::pair<std::string, at::Tensor>> result;
-  for_each_node(state_->graph, [&](const Node& node) {
+  for_each_node(now().graph, [&](const Node& node) {
     if (node.op() != composit::ops::kConstant) return;
     if (const auto* array = node.attribute("value").get_if<composit::Array>())
       result.emplace_back(node.annotation("name"), tracer::to_tensor(*array));
@@ -232,9 +376,9 @@ std::vector<std::pair<std::string, at::Tensor>> CaptureBase::constants() const {
 
 Statistics CaptureBase::statistics() const {
   Statistics statistics;
-  statistics.nodes = state_->graph.size();
-  statistics.calls = state_->plan().size();
-  for_each_node(state_->graph, [&](const Node& node) {
+  statistics.nodes = now().graph.size();
+  statistics.calls = now().plan().size();
+  for_each_node(now().graph, [&](const Node& node) {
     if (!is_input(node) && node.op() != composit::ops::kConstant)
       ++statistics.calls_by_op[node.op().str()];
     if (node.find_run("expected")) ++statistics.guards;

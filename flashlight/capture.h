@@ -2,13 +2,20 @@
 // to be right.
 //
 //   auto captured = flashlight::trace(model, x);     // trace.h
-//   at::Tensor y = captured(x2);                     // replay: the same bits as model(x2)
+//   at::Tensor y = captured(x2);                     // a look: the program runs once more, compared
+//   at::Tensor z = captured(x3);                     // replay: the same bits as model(x3)
 //   for (const std::string& line : captured.assumptions()) std::cout << line << '\n';
 //   captured.save("resnet50");
 //   auto again = flashlight::load("resnet50");       // Capture<>: tensors in, tensors out
 //
 // A replay computes no autograd graph. It writes what the program writes: buffers, parameters and
 // arguments.
+//
+// A capture is trusted when it was seen twice. Until then its call operator is a *look*: it runs the
+// program, recorded, returns what that gives, and compares: the new graph with the old one, and a
+// replay of the old one on copies with the program, bit for bit. Where they are equal the capture is
+// confirmed, and calls replay from then on; where they differ, the next call is refused. See
+// docs/promise.md.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -43,10 +50,22 @@ struct Statistics {
 struct FlatValues {
   std::vector<at::Tensor> tensors;
   Structure structure;
+  bool of_look = false;  // the program ran for them
 };
 
 // The eager program on flat arguments.
 using Program = std::function<FlatValues(const std::vector<at::Tensor>&)>;
+
+// How much of the program a capture has seen.
+enum class Trust : uint8_t {
+  seen_once,    // one run
+  confirmed,    // a second run, of other inputs, was the same graph with the same bits
+  equal_inputs  // four runs, all of inputs with the same content
+};
+std::string_view name(Trust trust);
+
+// How often a program was run by a look, in this process.
+size_t looks_taken();
 
 // Tensors known by name before the program runs.
 struct NamedTensor {
@@ -55,10 +74,25 @@ struct NamedTensor {
   composit::InputKind kind = composit::InputKind::parameter;
 };
 
+// The tensors known by name as they are now: a program may have put others in their place.
+using NamesOf = std::function<std::vector<NamedTensor>()>;
+
+// What a capture runs, and may run again.
+struct TracedProgram {
+  Program run;
+  NamesOf named;
+  // It refers to a module that somebody else owns: it is run only while parameters have another
+  // owner than the capture.
+  bool borrowed = false;
+  bool seen_once = false;  // never look
+};
+
+class Looks;
+
 class CaptureBase {
  public:
   // Runs `program` once inside a scope.
-  static CaptureBase capture(Program program, FlatValues arguments, std::vector<NamedTensor> named,
+  static CaptureBase capture(TracedProgram program, FlatValues arguments,
                              const TraceOptions& options);
 
   // Of an excerpt of a program that goes on (TraceOptions::excerpt): the inputs are those of the
@@ -76,7 +110,24 @@ class CaptureBase {
   // another number of arguments.
   std::vector<at::Tensor> bind(const std::vector<at::Tensor>& arguments) const;
 
-  // Results of the program for these tensors. UserError when one has another type than its example,
+  // A look until the capture is confirmed, `replay` from then on. UserError as of `replay`, and where
+  // the last look found a difference, with the operator, its line and both values; nothing runs and
+  // nothing is written then. What the program throws in a look passes through. One look at a time:
+  // other threads wait. A look that runs the capture itself runs the program.
+  FlatValues call(const std::vector<at::Tensor>& arguments) const;
+
+  // Has a look compared it? What the last look found, where that refuses further calls.
+  Trust trust() const;
+  std::string refusal() const;
+  // The capture as it is now: it never looks, and nothing takes its place.
+  CaptureBase frozen() const;
+  // UserError where a look has found a difference. Says once that the capture was seen once, of which
+  // `what` is made ("a replay").
+  void expect_trust(const char* what) const;
+  // UserError where numbers follow the calls: only a replay counts them.
+  void expect_fixed_numbers(const char* what) const;
+
+  // Results of the program for these tensors; the program does not run. UserError when one has another type than its example,
   // when a guard fails, or a number among the arguments is another; nothing is written then.
   std::vector<at::Tensor> replay(const std::vector<at::Tensor>& arguments) const;
 
@@ -85,7 +136,7 @@ class CaptureBase {
   std::vector<at::Tensor> evaluate(const std::vector<at::Tensor>& arguments,
                                    const composit::Backend& backend) const;
 
-  // What the capture holds for, one line each: pinned types, guards, constants, random draws, what
+  // What the capture holds for, one line each: how often it was seen, pinned types, guards, constants, random draws, what
   // it writes.
   std::vector<std::string> assumptions() const;
   Statistics statistics() const;
@@ -130,7 +181,11 @@ class CaptureBase {
  private:
   explicit CaptureBase(std::shared_ptr<State> state);
   friend class Checker;
+  const State& now() const { return *shared(); }
+  const std::shared_ptr<State>& shared() const;
+
   std::shared_ptr<State> state_;
+  std::shared_ptr<Looks> looks_;  // of a capture that knows its program
 };
 
 template <class Signature = void>
@@ -145,10 +200,9 @@ class Capture<Result(Arguments...)> : public CaptureBase {
   template <class... Values>
   Result operator()(Values&&... values) const {
     const FlatValues flat = flatten_arguments(std::forward<Values>(values)...);
-    if constexpr (std::is_void_v<Result>)
-      replay(flat.tensors);
-    else
-      return unflatten<Result>(result_structure(), replay(flat.tensors));
+    const FlatValues results = call(flat.tensors);
+    if constexpr (!std::is_void_v<Result>)
+      return unflatten<Result>(results.structure, results.tensors);
   }
 
   template <class... Values>
@@ -178,7 +232,7 @@ class Capture<void> : public CaptureBase {
 
   template <class... Tensors>
   std::vector<at::Tensor> operator()(const Tensors&... tensors) const {
-    return replay(std::vector<at::Tensor>{tensors...});
+    return call(std::vector<at::Tensor>{tensors...}).tensors;
   }
 };
 

@@ -4,6 +4,7 @@
 #include <torch/version.h>
 
 #include <set>
+#include <sstream>
 
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
@@ -83,6 +84,8 @@ at::Tensor from_hex(const std::string& text) {
 
 constexpr const char* kGenerator = "generator ";
 constexpr const char* kExampleGenerator = "example generator";
+constexpr const char* kCounted = "counted ";
+constexpr const char* kNote = "note ";
 
 std::vector<composit::Array> to_arrays(const std::vector<at::Tensor>& tensors) {
   std::vector<composit::Array> arrays;
@@ -98,6 +101,49 @@ std::vector<at::Tensor> to_tensors(const std::vector<composit::Array>& arrays) {
 
 }  // namespace
 
+namespace {
+
+// How much was seen of the program, and numbers that follow the calls: one property each.
+void save_trust(const CaptureBase::State& state, SavedCapture& saved) {
+  saved.properties["trust"] = std::string(name(state.trust));
+  for (size_t i = 0; i < state.notes.size(); ++i)
+    saved.properties[kNote + std::to_string(i)] = state.notes[i];
+  if (state.counted.empty()) return;
+  saved.properties["next call"] = std::to_string(state.next_call);
+  for (size_t i = 0; i < state.counted.size(); ++i) {
+    const CountedPlace& place = state.counted[i];
+    saved.properties[kCounted + std::to_string(i)] =
+        c10::str(place.node, " ", place.key, " ", place.item, " ", place.form.encode());
+  }
+}
+
+CountedPlace parse_counted(const std::string& text, const std::filesystem::path& folder) {
+  std::istringstream in(text);
+  CountedPlace place;
+  std::string form;
+  in >> place.node >> place.key >> place.item >> std::ws;
+  std::getline(in, form);
+  const auto decoded = Form::decode(form);
+  if (!in || !decoded)
+    throw UserError("[load] " + (folder / "graph.txt").string() +
+                    ": expected a number that follows the calls, received '" + text + "'");
+  place.form = *decoded;
+  return place;
+}
+
+void load_trust(const SavedCapture& saved, const std::filesystem::path& folder,
+                CaptureBase::State& state) {
+  for (const auto& [key, value] : saved.properties) {
+    if (key.rfind(kNote, 0) == 0) state.notes.push_back(value);
+    if (key.rfind(kCounted, 0) == 0) state.counted.push_back(parse_counted(value, folder));
+    if (key == "next call") state.next_call = std::stoll(value);
+    for (const Trust trust : {Trust::confirmed, Trust::equal_inputs})
+      if (key == "trust" && value == name(trust)) state.trust = trust;
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> schemas_of(const composit::Graph& graph) {
   std::vector<std::string> schemas;
   for (const std::string& op : operators_of(graph)) schemas.push_back(schema_of(op));
@@ -105,26 +151,28 @@ std::vector<std::string> schemas_of(const composit::Graph& graph) {
 }
 
 void CaptureBase::save(const std::filesystem::path& folder) const {
+  expect_trust("what is saved");
   SavedCapture saved;
-  saved.graph = state_->graph;
+  saved.graph = now().graph;
   saved.producer = producer();
-  saved.schemas = schemas_of(state_->graph);
-  for (const NamedTensor& input : state_->inputs) {
+  saved.schemas = schemas_of(now().graph);
+  for (const NamedTensor& input : now().inputs) {
     if (input.kind == InputKind::user_input) continue;
     const composit::Array array = tracer::to_array(input.tensor.detach());
     saved.weights.emplace(input.name, array);
-    if (const auto tied = state_->tied.find(input.name); tied != state_->tied.end())
+    if (const auto tied = now().tied.find(input.name); tied != now().tied.end())
       for (const std::string& name : tied->second) saved.weights.emplace(name, array);
   }
-  saved.properties["arguments"] = str(state_->arguments);
-  saved.properties["results"] = str(state_->results);
-  saved.properties["grad"] = state_->grad ? "true" : "false";
-  for (const auto& [role, generator] : state_->generators)
+  saved.properties["arguments"] = str(now().arguments);
+  saved.properties["results"] = str(now().results);
+  saved.properties["grad"] = now().grad ? "true" : "false";
+  for (const auto& [role, generator] : now().generators)
     if (role != "default") saved.properties[kGenerator + role] = to_hex(generator.get_state());
-  if (state_->example_generator.defined())
-    saved.properties[kExampleGenerator] = to_hex(state_->example_generator);
-  saved.example_inputs = to_arrays(state_->example_arguments);
-  saved.example_outputs = to_arrays(state_->example_results);
+  if (now().example_generator.defined())
+    saved.properties[kExampleGenerator] = to_hex(now().example_generator);
+  saved.example_inputs = to_arrays(now().example_arguments);
+  saved.example_outputs = to_arrays(now().example_results);
+  save_trust(*shared(), saved);
   composit::save(saved, folder);
 }
 
@@ -157,6 +205,7 @@ CaptureBase CaptureBase::load(const std::filesystem::path& folder) {
     generator.set_state(from_hex(value));
     state->generators.emplace(name.substr(std::string(kGenerator).size()), generator);
   }
+  load_trust(saved, folder, *state);
   state->example_arguments = to_tensors(saved.example_inputs);
   state->example_results = to_tensors(saved.example_outputs);
   return CaptureBase(std::move(state));

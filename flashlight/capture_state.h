@@ -1,14 +1,26 @@
 // What a Capture holds. For the files of this folder only.
 #pragma once
 
+#include <atomic>
+#include <deque>
 #include <mutex>
 #include <optional>
 
 #include "flashlight/capture.h"
+#include "flashlight/counting.h"
 #include "tracer/publish.h"
 #include "tracer/replay.h"
 
 namespace flashlight {
+
+// A number of the graph that follows the calls: an attribute of node `node`, counted as
+// for_each_node does (see tracer::CountedNumber).
+struct CountedPlace {
+  size_t node = 0;
+  std::string key;
+  size_t item = 0;
+  Form form = {};
+};
 
 struct CaptureBase::State {
   composit::Graph graph;
@@ -21,9 +33,25 @@ struct CaptureBase::State {
   std::map<std::string, at::Generator> generators;
   std::vector<std::string> remarks;
 
+  Trust trust = Trust::seen_once;
+  bool by_name = false;  // looks are switched off: nothing is said about it
+  mutable std::atomic<bool> warned{false};
+  // What the looks found: inputs of equal content, numbers that follow the calls, values that live
+  // on.
+  std::vector<std::string> notes;
+  std::vector<CountedPlace> counted;
+  mutable std::atomic<int64_t> next_call{0};  // for `counted`
+  // Positions among `inputs` of state that nobody named and that the program held when it was
+  // confirmed.
+  struct Held {
+    size_t input;
+    size_t tensors, storages;  // how many of the references are captures' own
+  };
+  std::vector<Held> held;
+
   // How to run it again; empty for a loaded capture.
   Program program;
-  std::vector<NamedTensor> named;
+  NamesOf named;
   TraceOptions options;
 
   // Graph, inputs, generators and remarks of what was recorded.
@@ -31,10 +59,18 @@ struct CaptureBase::State {
   const tracer::Plan& plan() const;
   // The tensors of graph.inputs() for these arguments.
   std::vector<at::Tensor> bind(const std::vector<at::Tensor>& arguments) const;
+  // Results of a replay; numbers that follow the calls go on by one.
+  std::vector<at::Tensor> replay(const std::vector<at::Tensor>& arguments) const;
+  // UserError: `what` needs numbers that stay as they are.
+  void expect_fixed_numbers(const char* what) const;
+  void expect_state_is_held() const;
+  // `versions`: all states that may refer to the same tensors, this one included.
+  void note_held_state(const std::deque<std::shared_ptr<State>>& versions);
 
  private:
   mutable std::once_flag planned_;
   mutable std::optional<tracer::Plan> plan_;
+  mutable std::mutex counting_;
 };
 
 // One run of `program` inside a scope, with all that is named.
@@ -45,6 +81,15 @@ struct ProgramRun {
 ProgramRun run_recorded(const Program& program, const FlatValues& arguments,
                         const std::vector<NamedTensor>& named, const TraceOptions& options,
                         const tracer::Recorder::Observer& observer = nullptr);
+
+// Copies of an example: for looking at and for tests. They do not alias each other as the originals
+// may.
+std::vector<at::Tensor> copies_of(const std::vector<at::Tensor>& tensors);
+
+// Results of the program as a replay gives them: without an autograd graph, and in memory that
+// neither the program nor anything it wrote shares.
+std::vector<at::Tensor> own_results(const std::vector<at::Tensor>& results,
+                                    const tracer::Recording& recording);
 
 // Outputs of `graph`, without what it writes, for the tensors of its inputs.
 std::vector<at::Tensor> evaluate_by(const composit::Backend& backend, const composit::Graph& graph,

@@ -52,7 +52,9 @@ class Checker {
     TraceOptions options = state_.options;
     options.strict = options_.strict;
     const c10::AutoGradMode grad(state_.grad);
-    return run_recorded(state_.program, arguments_, state_.named, options, observer);
+    const std::vector<NamedTensor> named =
+        state_.named ? state_.named() : std::vector<NamedTensor>();
+    return run_recorded(state_.program, arguments_, named, options, observer);
   }
   Values run_replay(const tracer::Plan::Observer& observer) {
     saved_.restore();
@@ -232,7 +234,8 @@ class Checker {
 
 CheckReport CaptureBase::check_flat(const std::vector<at::Tensor>& arguments,
                                     const CheckOptions& options) const {
-  return Checker(*state_, arguments, options).run();
+  now().expect_fixed_numbers("check");
+  return Checker(now(), arguments, options).run();
 }
 
 }  // namespace flashlight

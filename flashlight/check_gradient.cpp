@@ -134,18 +134,18 @@ GradientReport compare(const std::vector<std::string>& names, const Tensors& act
 GradientReport CaptureBase::check_grad(const std::vector<at::Tensor>& arguments, size_t loss,
                                        const std::vector<std::string>& wrt) const {
   const Gradient gradient = grad(loss, wrt);
-  const std::vector<size_t> inputs = positions(*state_, gradient.names());
+  const std::vector<size_t> inputs = positions(now(), gradient.names());
   const bool known =
-      state_->program != nullptr && std::all_of(inputs.begin(), inputs.end(), [this](size_t i) {
-        return is_leaf_of_autograd(state_->inputs[i]);
+      now().program != nullptr && std::all_of(inputs.begin(), inputs.end(), [this](size_t i) {
+        return is_leaf_of_autograd(now().inputs[i]);
       });
-  SavedState saved(*state_, arguments);
+  SavedState saved(now(), arguments);
   Expected expected;
   {
     const c10::AutoGradMode grad_mode(true);
     try {
-      expected = known ? by_program(*state_, arguments, loss, inputs)
-                       : by_replay(*state_, arguments, loss, inputs);
+      expected = known ? by_program(now(), arguments, loss, inputs)
+                       : by_replay(now(), arguments, loss, inputs);
     } catch (...) {
       saved.restore();
       throw;

@@ -14,7 +14,14 @@ namespace flashlight {
 using composit::UserError;
 
 CompiledCapture::CompiledCapture(CaptureBase capture, CompileSettings settings)
-    : capture_(std::move(capture)), compiled_(capture_.graph(), std::move(settings)) {}
+    : capture_(compilable(capture)), compiled_(capture_.graph(), std::move(settings)) {}
+
+CaptureBase CompiledCapture::compilable(const CaptureBase& capture) {
+  capture.expect_trust("compiled code");
+  CaptureBase frozen = capture.frozen();
+  frozen.expect_fixed_numbers("compile");
+  return frozen;
+}
 
 std::vector<at::Tensor> CompiledCapture::run(const std::vector<at::Tensor>& arguments) const {
   return compiled_(capture_.bind(arguments));

@@ -36,6 +36,7 @@
 #include "flashlight/capture.h"
 #include "flashlight/compiled_graph.h"
 #include "flashlight/scalar/scalar.h"
+#include "flashlight/trace.h"
 
 namespace flashlight {
 
@@ -55,6 +56,9 @@ class CompiledCapture {
   const CompiledGraph& compiled() const { return compiled_; }
 
  private:
+  // Frozen. UserError where a look has found a difference, or numbers follow the calls.
+  static CaptureBase compilable(const CaptureBase& capture);
+
   CaptureBase capture_;
   CompiledGraph compiled_;
 };
@@ -66,7 +70,7 @@ template <class Result, class... Arguments>
 class Compiled<Result(Arguments...)> : public CompiledCapture {
  public:
   Compiled(const Capture<Result(Arguments...)>& capture, CompileSettings settings)
-      : CompiledCapture(capture, std::move(settings)), capture_(capture) {}
+      : CompiledCapture(capture, std::move(settings)), capture_(capture.frozen()) {}
 
   template <class... Values>
   Result operator()(Values&&... values) const {
@@ -96,6 +100,13 @@ class Compiled<void> : public CompiledCapture {
 template <class Signature>
 Compiled<Signature> compile(const Capture<Signature>& capture, CompileSettings settings = {}) {
   return Compiled<Signature>(capture, std::move(settings));
+}
+// Confirms the capture on these inputs first (trace.h). UserError where that finds a difference.
+template <class Signature, class... Values>
+Compiled<Signature> compile(const Capture<Signature>& capture, const Confirm<Values...>& request,
+                            CompileSettings settings = {}) {
+  detail::look_at(capture, request);
+  return compile(capture, std::move(settings));
 }
 
 // The loss and the gradients of a captured program as one function.

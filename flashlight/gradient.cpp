@@ -90,11 +90,14 @@ Gradient::Result Gradient::evaluate(const std::vector<at::Tensor>& arguments,
 }
 
 Gradient CaptureBase::grad(size_t loss, const std::vector<std::string>& wrt) const {
-  const composit::Graph& graph = state_->graph;
+  expect_trust("a derivative");
+  now().expect_fixed_numbers("grad");
+  const std::shared_ptr<CaptureBase::State> captured = shared();
+  const composit::Graph& graph = captured->graph;
   if (loss >= graph.outputs().size())
     throw UserError("[grad] the capture has " + std::to_string(graph.outputs().size()) +
                     " results, there is no result " + std::to_string(loss));
-  const std::vector<LazyTensor> inputs = Names(graph, state_->tied).find(wrt);
+  const std::vector<LazyTensor> inputs = Names(graph, captured->tied).find(wrt);
   auto state = std::make_shared<Gradient::State>();
   for (const LazyTensor& input : inputs) state->names.push_back(composit::input_name(*input.node));
   composit::Graph::Parts parts = graph.parts();
@@ -104,8 +107,8 @@ Gradient CaptureBase::grad(size_t loss, const std::vector<std::string>& wrt) con
     parts.outputs.push_back(std::move(gradient));
   state->graph = composit::share_parts(composit::Graph(std::move(parts)));
   auto plan = std::make_shared<const tracer::Plan>(
-      state->graph, tracer::PlanOptions{state_->grad, state_->generators, /*pin_strides=*/false});
-  state->bind = [capture = state_](const auto& arguments) { return capture->bind(arguments); };
+      state->graph, tracer::PlanOptions{captured->grad, captured->generators, /*pin_strides=*/false});
+  state->bind = [captured](const auto& arguments) { return captured->bind(arguments); };
   state->run = [plan](const std::vector<at::Tensor>& bound) { return plan->run(bound); };
   return Gradient(std::move(state));
 }

@@ -6,8 +6,16 @@
 //   auto typed = flashlight::trace<Output(Input, at::Tensor)>(step, in, t);    // of this signature
 //
 // Arguments and results are whatever structure.h takes apart. Parameters and buffers of a module
-// are inputs under their names; give `modules` for those that a lambda uses. The program runs once,
-// for real.
+// are inputs under their names; TraceSettings::named gives those that a lambda uses. The program runs
+// once, for real; a call of the capture runs it again, until that has confirmed it (capture.h):
+//
+//   auto captured = flashlight::trace(model, x, flashlight::confirm(x2));       // at once
+//   auto captured = flashlight::trace(model, x, flashlight::seen_once);         // never
+//
+// So what a callable refers to has to live as long as calls may run it. Callables and holders are
+// kept by the capture, and so are modules that a shared pointer owns. Another module that is given by
+// reference is run only while somebody else than the capture owns its parameters; once it is gone,
+// the capture replays as seen once.
 #pragma once
 
 #include <functional>
@@ -70,16 +78,30 @@ decltype(auto) call(T& program, Arguments&&... arguments) {
 template <class T, class... Arguments>
 using ResultOf = std::decay_t<decltype(call(std::declval<T&>(), std::declval<Arguments>()...))>;
 
+template <class T>
+concept KnowsItsOwner = requires(T& module) { module.weak_from_this(); };
+
 // A module given by reference stays where it is; holders and callables are copied, so that the
 // capture can run them again.
 template <class T>
 auto keep(T&& program) {
   using Plain = std::remove_reference_t<T>;
   if constexpr (std::is_lvalue_reference_v<T> &&
-                (!std::is_copy_constructible_v<Plain> || HasNamedParameters<Plain>))
+                (!std::is_copy_constructible_v<Plain> || HasNamedParameters<Plain>)) {
+    if constexpr (KnowsItsOwner<Plain>)
+      if (const auto owner = program.weak_from_this().lock())
+        return std::shared_ptr<Plain>(owner, &program);
     return std::shared_ptr<Plain>(&program, [](Plain*) {});
-  else
+  } else {
     return std::make_shared<std::decay_t<T>>(std::forward<T>(program));
+  }
+}
+
+// Is a module borrowed that nothing but its parameters' owners shows to live?
+template <class T, class Kept>
+bool is_borrowed(const std::shared_ptr<Kept>& kept) {
+  return std::is_lvalue_reference_v<T> && HasNamedParameters<std::remove_reference_t<T>> &&
+         kept.use_count() == 1;
 }
 
 template <class Signature>
@@ -118,7 +140,48 @@ std::vector<NamedTensor> named_tensors(Module& model, const std::string& prefix 
 
 struct TraceSettings : TraceOptions {
   std::vector<NamedTensor> named;  // beyond those of the program itself, from named_tensors()
+  bool seen_once = false;          // calls never run the program
 };
+
+// Last among the inputs of `trace`: calls never run the program; the capture stays "seen once".
+struct SeenOnce {};
+inline constexpr SeenOnce seen_once{};
+
+// Last among the inputs of `trace` and `compile`: further inputs, on which the program is run at
+// once to confirm the capture. UserError of `trace` where that finds a difference.
+template <class... Values>
+struct Confirm {
+  std::tuple<Values...> inputs;
+};
+template <class... Values>
+Confirm<std::decay_t<Values>...> confirm(Values&&... inputs) {
+  return {{std::forward<Values>(inputs)...}};
+}
+
+namespace detail {
+
+template <class T>
+struct IsConfirm : std::false_type {};
+template <class... Values>
+struct IsConfirm<Confirm<Values...>> : std::true_type {};
+
+template <class... Values>
+constexpr bool ends_with_request() {
+  if constexpr (sizeof...(Values) == 0) {
+    return false;
+  } else {
+    using Last = std::decay_t<std::tuple_element_t<sizeof...(Values) - 1, std::tuple<Values...>>>;
+    return IsConfirm<Last>::value || std::is_same_v<Last, SeenOnce>;
+  }
+}
+
+template <class Capture, class... Values>
+void look_at(const Capture& capture, const Confirm<Values...>& request) {
+  std::apply(capture, request.inputs);
+  if (const std::string why = capture.refusal(); !why.empty()) throw composit::UserError(why);
+}
+
+}  // namespace detail
 
 template <class Signature, class T, class... Values>
 Capture<Signature> trace_with(const TraceSettings& settings, T&& program, Values&&... values) {
@@ -127,32 +190,76 @@ Capture<Signature> trace_with(const TraceSettings& settings, T&& program, Values
   const typename Flat::Tuple tuple(std::forward<Values>(values)...);
   arguments.structure = flatten(tuple, arguments.tensors);
   auto callable = detail::keep(std::forward<T>(program));
-  std::vector<NamedTensor> named = settings.named;
-  detail::add_module(*callable, "", named);
-  Program flat = Flat::program(callable, arguments.structure);
+  const bool borrowed = detail::is_borrowed<T>(callable);
+  TracedProgram traced;
+  traced.named = [callable, further = settings.named] {
+    std::vector<NamedTensor> named = further;
+    detail::add_module(*callable, "", named);
+    return named;
+  };
+  traced.run = Flat::program(callable, arguments.structure);
+  traced.borrowed = borrowed;
+  traced.seen_once = settings.seen_once;
   return Capture<Signature>(
-      CaptureBase::capture(std::move(flat), std::move(arguments), std::move(named), settings));
+      CaptureBase::capture(std::move(traced), std::move(arguments), settings));
 }
+
+namespace detail {
+
+// `trace` with a request behind the inputs: `trace_inputs` traces with those before it.
+template <class TraceInputs, class... Values, size_t... I>
+auto trace_with_request(TraceSettings settings, TraceInputs trace_inputs,
+                        std::tuple<Values...> values, std::index_sequence<I...>) {
+  auto&& request = std::get<sizeof...(I)>(values);
+  using Request = std::decay_t<decltype(request)>;
+  if constexpr (std::is_same_v<Request, SeenOnce>) settings.seen_once = true;
+  auto captured = trace_inputs(settings, std::forward<std::tuple_element_t<I, std::tuple<Values...>>>(
+                                             std::get<I>(values))...);
+  if constexpr (IsConfirm<Request>::value) look_at(captured, request);
+  return captured;
+}
+
+}  // namespace detail
 
 template <class Signature, class T, class... Values>
 requires std::is_function_v<Signature> Capture<Signature> trace(T&& program, Values&&... values) {
-  return trace_with<Signature>({}, std::forward<T>(program), std::forward<Values>(values)...);
+  if constexpr (detail::ends_with_request<Values...>())
+    return detail::trace_with_request(
+        {},
+        [&](const TraceSettings& settings, auto&&... inputs) {
+          return trace_with<Signature>(settings, std::forward<T>(program),
+                                       std::forward<decltype(inputs)>(inputs)...);
+        },
+        std::forward_as_tuple(std::forward<Values>(values)...),
+        std::make_index_sequence<sizeof...(Values) - 1>());
+  else
+    return trace_with<Signature>({}, std::forward<T>(program), std::forward<Values>(values)...);
 }
 
 // The signature is that of the call as written.
 template <class T, class... Values>
-requires(!std::is_base_of_v<TraceSettings, std::decay_t<T>> &&
-         !std::is_function_v<T>) auto trace(T&& program, Values&&... values) {
-  using Signature = detail::ResultOf<std::remove_reference_t<T>, std::decay_t<Values>&...>(
-      std::decay_t<Values>...);
-  return trace_with<Signature>({}, std::forward<T>(program), std::forward<Values>(values)...);
+auto trace(const TraceSettings& settings, T&& program, Values&&... values) {
+  if constexpr (detail::ends_with_request<Values...>()) {
+    return detail::trace_with_request(
+        settings,
+        [&](const TraceSettings& requested, auto&&... inputs) {
+          return trace(requested, std::forward<T>(program),
+                       std::forward<decltype(inputs)>(inputs)...);
+        },
+        std::forward_as_tuple(std::forward<Values>(values)...),
+        std::make_index_sequence<sizeof...(Values) - 1>());
+  } else {
+    using Signature = detail::ResultOf<std::remove_reference_t<T>, std::decay_t<Values>&...>(
+        std::decay_t<Values>...);
+    return trace_with<Signature>(settings, std::forward<T>(program),
+                                 std::forward<Values>(values)...);
+  }
 }
 
 template <class T, class... Values>
-auto trace(const TraceSettings& settings, T&& program, Values&&... values) {
-  using Signature = detail::ResultOf<std::remove_reference_t<T>, std::decay_t<Values>&...>(
-      std::decay_t<Values>...);
-  return trace_with<Signature>(settings, std::forward<T>(program), std::forward<Values>(values)...);
+requires(!std::is_base_of_v<TraceSettings, std::decay_t<T>> &&
+         !std::is_function_v<T>) auto trace(T&& program, Values&&... values) {
+  return trace(TraceSettings{}, std::forward<T>(program), std::forward<Values>(values)...);
 }
 
 }  // namespace flashlight

@@ -129,6 +129,17 @@ bool Aliasing::is_untouched(const at::Tensor& tensor) const {
   return place.state != nullptr && place.state->outside && place.state->version == 0;
 }
 
+std::vector<Survivor> Aliasing::survivors() const {
+  std::vector<Survivor> survivors;
+  for (const auto& [storage, state] : made_) {
+    if (state->storage.expired() || state->nbytes == 0) continue;
+    Survivor& survivor = survivors.emplace_back(Survivor{state->storage, {}});
+    for (const Alias& alias : state->aliases)
+      if (valid(*state, alias)) survivor.views.push_back({alias.geometry, alias.value});
+  }
+  return survivors;
+}
+
 GeometryId Aliasing::geometry(const at::Tensor& tensor) {
   return recording_.geometries.intern(tensor, tensor.has_storage() ? find(tensor).shift : 0);
 }

@@ -94,6 +94,8 @@ class Aliasing {
 
   bool knows(const at::Tensor& tensor) const;
   bool same_storage(const at::Tensor& a, const at::Tensor& b) const;
+  // What was made in the scope and is alive.
+  std::vector<Survivor> survivors() const;
   // Does input or constant `value`, which came in as `tensor`, hold something else now? Its memory
   // may have been written, or the tensor may lie elsewhere (`set_data`, `resize_`).
   bool was_changed(const at::Tensor& tensor, ValueId value) const;

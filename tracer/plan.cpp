@@ -89,6 +89,9 @@ class Planner {
     if (is_input(*node)) return;
     if (node->op() == composit::ops::kConstant) {
       plan_.initial[slots[0]] = constant(*node);
+      for (size_t i = 0; i < plan_.counted.size(); ++i)
+        if (plan_.counted[i].node == node.get())
+          plan_.counted_constants.emplace_back(slots[0], i);
       return;
     }
     Step step;
@@ -96,8 +99,10 @@ class Planner {
     step.outputs = slots;
     step.grad = flag(*node, "grad", options_.grad);
     step.throws = flag(*node, "throws", false);
-    if (!add_memory_operation(frame, step) && !add_definition(frame, step))
+    if (!add_memory_operation(frame, step) && !add_definition(frame, step)) {
       add_operator(frame, step);
+      add_counted_numbers(step);
+    }
     plan_.steps.push_back(std::move(step));
   }
 
@@ -267,6 +272,20 @@ class Planner {
     }
   }
 
+  void add_counted_numbers(Step& step) const {
+    for (size_t number = 0; number < plan_.counted.size(); ++number) {
+      const CountedNumber& counted = plan_.counted[number];
+      if (counted.node != step.node.get()) continue;
+      if (counted.key == "expected") {
+        step.counted_expected.push_back({counted.item, number});
+        continue;
+      }
+      const auto& arguments = step.op->schema->arguments();
+      for (size_t i = 0; i < arguments.size(); ++i)
+        if (arguments[i].name() == counted.key) step.counted_arguments.push_back({i, number});
+    }
+  }
+
   c10::IValue attribute_value(const Node& node, const c10::Argument& argument) const {
     const Attribute* value = node.find_attribute(argument.name());
     if (value == nullptr)
@@ -352,6 +371,7 @@ Plan::Plan(const composit::Graph& graph, PlanOptions options) : impl_(std::make_
   impl_->graph = graph;
   impl_->pin_strides = options.pin_strides;
   impl_->autograd = options.autograd;
+  impl_->counted = options.counted;
   Planner(*impl_, options);
 }
 Plan::~Plan() = default;

@@ -58,6 +58,12 @@ struct Step {
   std::vector<Slot> last_uses;  // operands nobody reads later
   std::vector<Slot> unused;     // outputs nobody reads
   std::vector<c10::Scalar> expected;
+  // Numbers that follow the calls: position among the arguments or in `expected`, and index into
+  // Impl::counted.
+  struct Counted {
+    size_t position, number;
+  };
+  std::vector<Counted> counted_arguments = {}, counted_expected = {};
   bool guards = false;                  // compare numbers with `expected`
   at::Generator generator;              // set_generator
   at::Tensor state;                     // set_generator
@@ -72,6 +78,8 @@ struct Plan::Impl {
   std::vector<Step> steps;
   std::vector<at::Tensor> initial;  // slots at the begin: constants
   std::vector<Slot> inputs, outputs;
+  std::vector<CountedNumber> counted;
+  std::vector<std::pair<Slot, size_t>> counted_constants;  // index into `counted`
   // Inputs in one storage: index into graph.inputs(), and the distance of the first elements in
   // bytes.
   struct SharedMemory {

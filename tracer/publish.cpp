@@ -423,7 +423,7 @@ Published publish(Recording& recording) {
 
   Published published;
   composit::Graph::Parts parts;
-  for (RecordedInput& input : recording.inputs) {
+  for (const RecordedInput& input : recording.inputs) {
     if (!publisher.is_live(recording.values[input.value].record)) continue;
     parts.inputs.push_back(publisher.value(input.value));
   }
@@ -431,13 +431,12 @@ Published publish(Recording& recording) {
   for (const auto& mutation : recording.mutations)
     parts.mutations.push_back(
         {publisher.value(recording.inputs[mutation.input].value), publisher.value(mutation.value)});
-  for (RecordedInput& input : recording.inputs)
-    if (publisher.is_live(recording.values[input.value].record))
-      published.inputs.push_back(std::move(input));
+  for (const RecordedInput& input : recording.inputs)
+    if (publisher.is_live(recording.values[input.value].record)) published.inputs.push_back(input);
   parts.effects = publisher.effects();
   published.graph = composit::Graph(std::move(parts));
-  published.generators = std::move(recording.generators);
-  published.remarks = std::move(recording.remarks);
+  published.generators = recording.generators;
+  published.remarks = recording.remarks;
   published.grad = recording.grad;
   published.steps = publisher.take_steps();
   for (RecordId id = 0; id < recording.records.size(); ++id)

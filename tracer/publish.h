@@ -28,6 +28,7 @@ struct Published {
   std::vector<RecordId> steps;
 };
 
+// The recording stays as it is: it can be published again.
 Published publish(Recording& recording);
 
 // The graph that leads to `value`, while the recording goes on. Inputs that are `unwritten` so far

@@ -82,7 +82,7 @@ ValueId Recorder::add_source(RecordKind kind, uint32_t index, const at::Tensor& 
   const uint32_t composite = std::exchange(recording_->current_composite, kNone);
   const ValueId value = recording_->push(record, {}, recording_->geometries.intern(tensor), 0);
   recording_->current_composite = composite;
-  if (options_.excerpt && has_memory(tensor))
+  if (keeps_originals() && has_memory(tensor))
     came_in_.emplace(value, view_memory(tensor, tensor.scalar_type(), tensor.sizes(),
                                         tensor.strides(), 0, tensor.is_conj(), tensor.is_neg()));
   const ValueId first = aliasing_.bind_outside(tensor, value);
@@ -165,7 +165,7 @@ Recorder::Pending Recorder::before(const OpInfo& info, c10::ArrayRef<c10::IValue
     if (pending.grad) pending.arguments = arguments.vec();
   }
   if (info.writes_any || info.reads_storage) join_shared(pending, arguments);
-  if (options_.excerpt)
+  if (keeps_originals())
     for (const at::Tensor& written : pending.written) keep_original(written);
   if (info.may_draw) watch_generator(pending, arguments);
   return pending;

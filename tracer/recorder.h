@@ -32,6 +32,7 @@ struct RecorderOptions {
   // Asked on the recorder's thread, with no lock held.
   std::function<std::string()> host_line = nullptr;
   bool excerpt = false;                                        // see TraceOptions
+  bool keep_originals = false;                                 // see TraceOptions
   std::function<void(const std::string&)> on_error = nullptr;  // see TraceOptions
 };
 
@@ -142,12 +143,15 @@ class Recorder {
   void promote_constants();
   void keep_original(const at::Tensor& written);
   void note_originals();
+  void note_survivors();
   void note_gradients();
   void expect_own_memory(uint32_t index) const;
   void expect_same_type(const RecordedInput& input, ValueId now) const;
   Place place_here();
   static uint32_t intern(std::vector<std::string>& texts,
                          std::unordered_map<std::string, uint32_t>& known, const std::string& text);
+
+  bool keeps_originals() const { return options_.excerpt || options_.keep_originals; }
 
   const RecorderOptions options_;
   std::shared_ptr<AllocationWatch> allocations_;
@@ -160,8 +164,8 @@ class Recorder {
   std::map<std::string, c10::IValue> strings_;
   std::vector<uint32_t> modules_;  // entered now: into Recording::modules
   std::unordered_map<std::string, uint32_t> known_modules_, known_lines_;
-  // Of an excerpt: inputs and constants as they came in, sharing memory, and copies of the memory
-  // that was written since.
+  // With `keep_originals`: inputs and constants as they came in, sharing memory, and copies of the
+  // memory that was written since.
   std::unordered_map<ValueId, at::Tensor> came_in_;
   std::unordered_map<const c10::StorageImpl*, at::Tensor> originals_;
   int unnamed_parameters_ = 0;

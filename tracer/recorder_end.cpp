@@ -19,10 +19,8 @@ std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outpu
   current_place_ = {};
   for (const at::Tensor& output : outputs) recording_->outputs.push_back(read(output));
   promote_written_constants();
-  if (options_.excerpt) {
-    promote_constants();
-    note_originals();
-  }
+  if (options_.excerpt) promote_constants();
+  if (keeps_originals()) note_originals();
   note_gradients();
   for (const RecordedGenerator& generator : recording_->generators)
     if (generator.first_state != kNone && generator.live.use_count() > 0)
@@ -38,7 +36,14 @@ std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outpu
     expect_own_memory(i);
     recording_->mutations.push_back({i, value});
   }
+  if (!options_.excerpt) note_survivors();
   return std::move(recording_);
+}
+
+// Memory that was made inside and lives on may be state, which a later run reads.
+void Recorder::note_survivors() {
+  for (Survivor& survivor : aliasing_.survivors())
+    recording_->survivors.push_back(std::move(survivor));
 }
 
 void Recorder::note_gradients() {
@@ -114,7 +119,7 @@ RecordedInput& Recorder::promote(Record& record, std::string name, composit::Inp
   return input;
 }
 
-// ---- excerpts -----------------------------------------------------------------------------------
+// ---- excerpts and originals ---------------------------------------------------------------------
 
 void Recorder::promote_constants() {
   int unnamed = 0;
@@ -131,7 +136,7 @@ void Recorder::promote_constants() {
 
 // Before the first write into memory from outside.
 void Recorder::keep_original(const at::Tensor& written) {
-  if (!written.has_storage() || !aliasing_.is_untouched(written)) return;
+  if (!has_memory(written) || !aliasing_.is_untouched(written)) return;
   const at::Tensor bytes = all_bytes(written);
   at::Tensor copy = at::detail::empty_cpu({bytes.numel()}, at::kByte);  // asks no dispatcher
   std::memcpy(copy.mutable_data_ptr(), bytes.const_data_ptr(), static_cast<size_t>(bytes.numel()));
@@ -142,7 +147,7 @@ void Recorder::note_originals() {
   for (RecordedInput& input : recording_->inputs) {
     const auto came = came_in_.find(input.value);
     if (came == came_in_.end()) continue;
-    const at::Tensor& tensor = input.original = came->second;
+    const at::Tensor& tensor = input.came_in = input.original = came->second;
     const auto copied = originals_.find(tensor.storage().unsafeGetStorageImpl());
     if (copied == originals_.end()) continue;
     const int64_t begin = address_of(tensor) - address_of(all_bytes(tensor));

@@ -110,7 +110,8 @@ struct RecordedInput {
   int64_t shift = 0;  // bytes from the first element of that one to the first of this one
   // Of an excerpt: nobody named it, and it is an input only where the graph reads it.
   bool discovered = false;
-  at::Tensor original = {};  // of an excerpt: what it held when it came in
+  // Where originals are kept: what it held when it came in, and the memory it came in with.
+  at::Tensor original = {}, came_in = {};
 };
 
 struct RecordedConstant {
@@ -132,6 +133,16 @@ struct RecordedGenerator {
   std::string role;
   c10::weak_intrusive_ptr<c10::GeneratorImpl> live;
   RecordId first_state = kNone;  // sets that state; kNone for the default generator
+};
+
+// Memory that was made inside the scope and outlives it: which values can be read from it.
+struct Survivor {
+  struct View {
+    GeometryId geometry;
+    ValueId value;
+  };
+  c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+  std::vector<View> views;
 };
 
 // In `operands`: a list of the low bits' length follows; an optional list that is absent.
@@ -190,6 +201,7 @@ struct Recording {
     ValueId value;
   };
   std::vector<Mutation> mutations;
+  std::vector<Survivor> survivors;  // but for excerpts
 };
 
 }  // namespace flashlight::tracer

@@ -14,46 +14,13 @@
 #include "tracer/convert.h"
 #include "tracer/definition.h"
 #include "tracer/geometry.h"
+#include "tracer/input_check.h"
 #include "tracer/plan.h"
 
 namespace flashlight::tracer {
 namespace {
 
 using composit::UserError;
-
-constexpr const char* kCaptureAgain = "; capture again for these inputs: trace(model, inputs…)";
-
-std::string describe(const at::Tensor& tensor) {
-  if (!tensor.defined()) return "an undefined tensor";
-  std::string text =
-      c10::str(composit::name(to_composit(tensor.scalar_type())), " ", tensor.sizes());
-  if (tensor.layout() == c10::Layout::Strided)
-    text += " with strides " + c10::str(tensor.strides());
-  return text + " on " + tensor.device().str();
-}
-
-std::string describe(const composit::Type& type) {
-  if (!is_defined(type)) return "an undefined tensor";
-  std::string text = c10::str(composit::name(type.dtype), " ", c10::IntArrayRef(sizes_of(type)));
-  if (type.layout == composit::Layout::strided)
-    text += " with strides " + c10::str(c10::IntArrayRef(type.strides));
-  return text + " on " + composit::name(type.device);
-}
-
-bool same_sizes(const at::Tensor& tensor, const composit::Type& type) {
-  const auto sizes = tensor.sizes();
-  if (sizes.size() != type.rank()) return false;
-  for (size_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i] != type.sizes[i].value()) return false;
-  return true;
-}
-
-bool is_of_type(const at::Tensor& tensor, const composit::Type& type) {
-  return tensor.defined() && to_composit(tensor.scalar_type()) == type.dtype &&
-         same_sizes(tensor, type) && tensor.device().type() == to_c10(type.device).type() &&
-         tensor.is_conj() == type.conj && tensor.is_neg() == type.neg &&
-         (type.layout != composit::Layout::strided || tensor.strides() == type.strides);
-}
 
 // Numbers are equal when their bits are: NaN equals NaN.
 bool same_number(const c10::IValue& value, const c10::Scalar& expected) {
@@ -68,9 +35,13 @@ bool same_number(const c10::IValue& value, const c10::Scalar& expected) {
 
 class Run {
  public:
-  Run(const Plan::Impl& plan, const std::vector<at::Tensor>& inputs, const Plan::Observer& observer)
+  Run(const Plan::Impl& plan, const std::vector<at::Tensor>& inputs, const Plan::Observer& observer,
+      int64_t call)
       : plan_(plan), observer_(observer), slots_(plan.initial) {
-    check_inputs(inputs);
+    expect_inputs(plan, inputs);
+    for (const CountedNumber& counted : plan.counted) numbers_.push_back(counted.at(call));
+    for (const auto& [slot, number] : plan.counted_constants)
+      slots_[slot] = of_number(plan.initial[slot], numbers_[number]);
     for (size_t i = 0; i < inputs.size(); ++i) slots_[plan.inputs[i]] = inputs[i];
     for (const auto& mutation : plan.mutations)
       if (const at::Tensor& input = inputs[mutation.input]; input.has_storage())
@@ -93,62 +64,6 @@ class Run {
   }
 
  private:
-  void check_inputs(const std::vector<at::Tensor>& inputs) const {
-    const auto& expected = plan_.graph.inputs();
-    if (inputs.size() != expected.size())
-      throw UserError(
-          c10::str("[replay] expected ", expected.size(), " inputs, received ", inputs.size()));
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (!is_of_type(inputs[i], expected[i].type()))
-        throw UserError(c10::str("[replay] input '", input_name(*expected[i].node), "': expected ",
-                                 describe(expected[i].type()), ", received ", describe(inputs[i]),
-                                 kCaptureAgain));
-    check_shared_memory(inputs);
-    if (!plan_.mutations.empty()) check_separate_memory(inputs);
-  }
-
-  const std::string& name_of(size_t input) const {
-    return input_name(*plan_.graph.inputs()[input].node);
-  }
-
-  void check_shared_memory(const std::vector<at::Tensor>& inputs) const {
-    for (const auto& [input, with, shift] : plan_.shared) {
-      if (address_of(inputs[input]) - address_of(inputs[with]) == shift) continue;
-      throw UserError(c10::str("[replay] inputs '", name_of(with), "' and '", name_of(input),
-                               "' lay in the same memory when they were captured, ", shift,
-                               " bytes apart, and do not now", kCaptureAgain));
-    }
-  }
-
-  // A written input and any other one must not overlap where they did not when they were captured.
-  void check_separate_memory(const std::vector<at::Tensor>& inputs) const {
-    struct Range {
-      int64_t begin, end;
-      size_t input;
-    };
-    std::vector<Range> ranges;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!inputs[i].has_storage() || inputs[i].numel() == 0) continue;
-      const int64_t begin = address_of(inputs[i]);
-      ranges.push_back({begin, begin + span_of(inputs[i]), i});
-    }
-    std::sort(ranges.begin(), ranges.end(),
-              [](const Range& a, const Range& b) { return a.begin < b.begin; });
-    const auto written = [&](size_t input) {
-      return std::any_of(plan_.mutations.begin(), plan_.mutations.end(),
-                         [&](const auto& m) { return m.input == input; });
-    };
-    for (size_t i = 0; i < ranges.size(); ++i)
-      for (size_t j = i + 1; j < ranges.size() && ranges[j].begin < ranges[i].end; ++j) {
-        const size_t a = ranges[i].input, b = ranges[j].input;
-        if (plan_.group[a] == plan_.group[b] || (!written(a) && !written(b))) continue;
-        throw UserError(c10::str(
-            "[replay] inputs '", name_of(std::min(a, b)), "' and '", name_of(std::max(a, b)),
-            "' overlap in memory, one of them is written, and they did not when they were captured",
-            kCaptureAgain));
-      }
-  }
-
   void run(const Step& step) {
     buffers_.clear();
     written_.clear();
@@ -209,6 +124,9 @@ class Run {
     prepare_bases(step);
     size_t next_out = 0;
     for (const StepArgument& argument : step.arguments) push(step, argument, next_out);
+    for (const auto& [position, number] : step.counted_arguments)
+      stack_[position] = stack_[position].isInt() ? c10::IValue(numbers_[number].toLong())
+                                                  : c10::IValue(numbers_[number].toDouble());
     const bool threw = call(step);
     if (threw != step.throws)
       throw UserError("[replay] guard: " + place_of(*step.node) +
@@ -343,11 +261,17 @@ class Run {
     if (result.isNone() && next < step.outputs.size()) return store(step, next++, at::Tensor());
     if (!step.guards) return;
     const size_t i = number++;
-    if (i >= step.expected.size() || !same_number(result, step.expected[i]))
+    if (i >= step.expected.size() || !same_number(result, expected(step, i)))
       fail_guard(step, i, result);
   }
-  [[noreturn]] static void fail_guard(const Step& step, size_t i, const c10::IValue& received) {
-    const std::string expected = i < step.expected.size() ? c10::str(step.expected[i]) : "nothing";
+  c10::Scalar expected(const Step& step, size_t i) const {
+    for (const auto& [position, number] : step.counted_expected)
+      if (position == i) return numbers_[number];
+    return step.expected[i];
+  }
+  [[noreturn]] void fail_guard(const Step& step, size_t i, const c10::IValue& received) const {
+    const std::string expected =
+        i < step.expected.size() ? c10::str(this->expected(step, i)) : "nothing";
     throw UserError(c10::str("[replay] guard: ", place_of(*step.node), " gave ", expected,
                              " when it was captured and gives ", received, " now", kCaptureAgain));
   }
@@ -475,8 +399,17 @@ class Run {
     if (!target.is_inference()) target.unsafeGetTensorImpl()->bump_version();
   }
 
+  // A constant that holds one number, with another one in it.
+  static at::Tensor of_number(const at::Tensor& constant, const c10::Scalar& number) {
+    at::Tensor tensor = copy_keeping_strides(constant).fill_(number);
+    if (constant.unsafeGetTensorImpl()->is_wrapped_number())
+      tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+    return tensor;
+  }
+
   const Plan::Impl& plan_;
   const Plan::Observer& observer_;
+  std::vector<c10::Scalar> numbers_;  // of plan_.counted, for this call
   std::vector<at::Tensor> slots_;
   std::unordered_map<const c10::StorageImpl*, Uses> written_inputs_;
   torch::jit::Stack stack_;
@@ -488,9 +421,13 @@ class Run {
 
 }  // namespace
 
-std::vector<at::Tensor> Plan::run(const std::vector<at::Tensor>& inputs,
-                                  const Observer& observer) const {
-  return Run(*impl_, inputs, observer)(inputs);
+std::vector<at::Tensor> Plan::run(const std::vector<at::Tensor>& inputs, const Observer& observer,
+                                  int64_t call) const {
+  return Run(*impl_, inputs, observer, call)(inputs);
+}
+
+void Plan::expect(const std::vector<at::Tensor>& inputs) const {
+  expect_inputs(*impl_, inputs);
 }
 
 }  // namespace flashlight::tracer

@@ -13,6 +13,7 @@
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
+#include <c10/core/Scalar.h>
 
 #include <functional>
 #include <map>
@@ -24,6 +25,15 @@
 
 namespace flashlight::tracer {
 
+// A number of the graph that follows the calls: attribute `key` of a node ("expected": item `item`
+// of the numbers a guard compares; "value" of a constant: its only element).
+struct CountedNumber {
+  const composit::Node* node = nullptr;
+  std::string key;
+  size_t item = 0;
+  std::function<c10::Scalar(int64_t call)> at;
+};
+
 struct PlanOptions {
   bool grad = false;                                // of nodes that do not say otherwise
   std::map<std::string, at::Generator> generators;  // explicit generators by role
@@ -33,6 +43,7 @@ struct PlanOptions {
   // Autograd records the run: what comes of inputs that require a gradient has one. In-place
   // operators run as what they compute.
   bool autograd = false;
+  std::vector<CountedNumber> counted = {};
 };
 
 class Plan {
@@ -49,8 +60,11 @@ class Plan {
 
   // UserError when a guard fails, with the place it came from; no input is written then.
   // Thread-safe but for what the graph itself shares (generators, mutated inputs).
+  // `call`: for what PlanOptions::counted says.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs,
-                              const Observer& observer = nullptr) const;
+                              const Observer& observer = nullptr, int64_t call = 0) const;
+  // UserError where `run` would turn these inputs down before its first step.
+  void expect(const std::vector<at::Tensor>& inputs) const;
 
   // Number of operator calls of one run.
   size_t size() const;

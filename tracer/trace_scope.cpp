@@ -188,6 +188,7 @@ tracer::RecorderOptions recorder_options(const TraceOptions& options) {
   recorder.chains = options.chains;
   recorder.source_lines = options.source_lines;
   recorder.excerpt = options.excerpt;
+  recorder.keep_originals = options.keep_originals;
   recorder.on_error = options.on_error;
   recorder.host_line = options.host_line;
   return recorder;

@@ -17,6 +17,7 @@ spdlog::logger& log() {
 }
 
 void log_debug(const std::string& message) { log().debug("{}", message); }
+void log_warning(const std::string& message) { log().warn("{}", message); }
 void log_nothing() { log().set_level(spdlog::level::off); }
 
 Progress::Progress(std::string what, uint64_t total) : what_(std::move(what)), total_(total) {}

@@ -19,6 +19,7 @@ namespace composit {
 spdlog::logger& log();
 // For code that cannot include spdlog: LibTorch brings another version of fmt.
 void log_debug(const std::string& message);
+void log_warning(const std::string& message);
 void log_nothing();
 
 // Reports on long work once a second, and not at all on work shorter than that.

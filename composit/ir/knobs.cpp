@@ -19,6 +19,8 @@ const std::vector<KnobInfo>& knobs() {
       {"FLASHLIGHT_CACHE_SIZE", "2G",
        "how large that folder may grow before what was used longest ago is removed: bytes, or with "
        "K, M or G"},
+      {"FLASHLIGHT_SEEN_ONCE", "",
+       "where it is set, calls of a capture never run the program again to confirm it"},
   };
   return table;
 }

@@ -1,7 +1,8 @@
 """Capture of torch programs as graphs; derivatives and compiled C++ of them.
 
     captured = flashlight.trace(model, x)       # runs the model once
-    captured(x2)                                # the same bits as model(x2)
+    captured(x2)                                # the same bits as model(x2), which runs once more
+    captured(x3)                                # from here on, a replay
     print(captured.assumptions())
     report = captured.check(x2)                 # captures again, compares node by node
     loss, gradients = captured.grad()(x2)
@@ -17,7 +18,8 @@ import composit.types
 from composit import Error
 
 from flashlight import _flashlight, higher_order, tracer
-from flashlight.capture import Capture, Compiled, CompiledGradient, Gradient, load, trace
+from flashlight.capture import (Capture, Compiled, CompiledGradient, Gradient, confirm, load,
+                                seen_once, trace)
 from flashlight.functions import Function, compile_function, vmap
 
 higher_order.let_pass(torch._ops, _flashlight.TRACE_KEY)
@@ -32,7 +34,9 @@ __all__ = [
     "Function",
     "Gradient",
     "compile_function",
+    "confirm",
     "load",
+    "seen_once",
     "trace",
     "tracer",
     "vmap",

@@ -11,7 +11,7 @@ import torch
 from composit import Error, Graph
 
 from flashlight import _flashlight
-from flashlight.program import Program, modules_of, named_tensors
+from flashlight.program import Program, modules_of
 from flashlight.structure import Structure, flatten, parse
 
 # Files that are never the user's line.
@@ -22,11 +22,42 @@ HIDDEN_FOLDERS = [str(pathlib.Path(torch.__file__).parent) + "/",
 def trace(program: Callable, /, *inputs: Any, **kwargs: Any) -> "Capture":
     """Runs `program(*inputs, **kwargs)` once, for real, and returns what ran as a Capture.
 
+    The next calls of the capture run the program again, until one has confirmed it: see
+    `Capture.__call__`. `confirm(…)` as the last of `inputs` does that at once on further inputs;
+    `seen_once` there switches it off.
+
     `program` is a module or any callable. Inputs and results may be nested (structure.py).
     Parameters and buffers of the module, or of modules the function finds around it, are inputs
     of the graph under their names. Error, with the line of the program, for what cannot be
     captured; what the program throws passes through."""
-    return Capture._of_program(program, inputs, kwargs)
+    *inputs, request = inputs if inputs and isinstance(inputs[-1], (confirm, _SeenOnce)) else (
+        *inputs, None)
+    captured = Capture._of_program(program, inputs, kwargs, isinstance(request, _SeenOnce))
+    if isinstance(request, confirm):
+        request.look_at(captured)
+    return captured
+
+
+class confirm:
+    """Further inputs, on which the program is run at once to confirm its capture; the last input of
+    `trace`. Error where that finds a difference."""
+
+    def __init__(self, *inputs: Any, **kwargs: Any):
+        self.inputs = inputs
+        self.kwargs = kwargs
+
+    def look_at(self, captured: "Capture") -> None:
+        captured(*self.inputs, **self.kwargs)
+        if captured.refusal:
+            raise Error(captured.refusal)
+
+
+class _SeenOnce:
+    def __repr__(self) -> str:
+        return "flashlight.seen_once"
+
+
+seen_once = _SeenOnce()
 
 
 def load(folder: str | pathlib.Path) -> "Capture":
@@ -75,12 +106,11 @@ class Capture:
         self.name = name
 
     @classmethod
-    def _of_program(cls, function, inputs, kwargs):
+    def _of_program(cls, function, inputs, kwargs, by_name):
         tensors, arguments = flatten((tuple(inputs), kwargs), "arguments")
         modules = modules_of(function)
         program = Program(function, arguments, modules)
-        native = _flashlight.Capture(program, tensors, arguments.text(), named_tensors(modules),
-                                     HIDDEN_FOLDERS)
+        native = _flashlight.Capture(program, tensors, arguments.text(), by_name, HIDDEN_FOLDERS)
         return cls(native, arguments, program.results, program, _name_of(function))
 
     @classmethod
@@ -99,8 +129,38 @@ class Capture:
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         """The same bits as the program gives. Error when a tensor has another type than the
         example's, a guard fails, or a number among the arguments is another; nothing is written
-        then."""
+        then.
+
+        Until the capture is confirmed a call is a look: it runs the program, returns what that
+        gives, and compares: the graphs, then a replay on copies with the program, bit for bit. From
+        then on calls replay. After a difference the next call is an Error that names it. What the
+        program raises in a look passes through."""
+        tensors = self._tensors(inputs, kwargs)
+        looks = _flashlight.looks_taken()
+        try:
+            results, structure = self._native.call(tensors)
+        except BaseException as error:
+            if _flashlight.looks_taken() != looks and not isinstance(error, Error):
+                error.add_note("[capture] in a second look: the call ran the program once more to "
+                               "confirm its capture")
+            raise
+        if structure is not None and structure != self._results.text():
+            self._results = self._program.results
+        return self._results.unflatten(results)
+
+    def replay(self, *inputs: Any, **kwargs: Any) -> Any:
+        """As a call of a confirmed capture: the program does not run."""
         return self._results.unflatten(self._native.replay(self._tensors(inputs, kwargs)))
+
+    @property
+    def trust(self) -> str:
+        """'seen once', 'confirmed', or 'seen with equal inputs'."""
+        return self._native.trust
+
+    @property
+    def refusal(self) -> str:
+        """What the last look found, where that refuses further calls; else empty."""
+        return self._native.refusal
 
     def evaluate(self, *inputs: Any, **kwargs: Any) -> Any:
         """The results by composit's definitions of the operations, not by torch's kernels.
@@ -176,10 +236,13 @@ class Capture:
 
     def compile(self, backend: str = "cpp", **options: Any) -> "Compiled":
         """Compiled C++, as a module: "cpp" is C++ to be read, "mosaic" is fast.
+        `confirm=flashlight.confirm(…)` confirms the capture first.
 
         name, flags (list of the compiler's); of cpp: link_aten (operations without a definition
         become calls of LibTorch); of mosaic: threads, winograd, strassen, freeze, choices (text, as
         for the command line). Error that lists operations there is no code for."""
+        if isinstance(request := options.pop("confirm", None), confirm):
+            request.look_at(self)
         return Compiled(self, backend, options)
 
     def save(self, folder: str | pathlib.Path) -> None:

@@ -98,6 +98,10 @@ class Program:
         self.modules = modules
         self.results: Structure | None = None  # of the last run
 
+    def named(self) -> list[tuple[str, torch.Tensor, str]]:
+        """What stands under the names of the modules now."""
+        return named_tensors(self.modules)
+
     def __call__(self, tensors: list[torch.Tensor]) -> tuple[list, str]:
         positional, named = self.arguments.unflatten(tensors)
         with _ModuleScopes(self.modules):

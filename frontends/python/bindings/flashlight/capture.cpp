@@ -29,16 +29,33 @@ std::vector<NamedTensor> named_tensors(const std::vector<Named>& tensors) {
 // `program` is Python's: it takes a list of tensors, and gives one and the structure of results as
 // text. Held weakly: the Python object that owns a capture owns its program too, so that Python's
 // collector sees the circle of a model that holds its own capture.
-Program program_of(const py::object& program) {
-  std::shared_ptr<py::weakref> held(new py::weakref(program), [](py::weakref* reference) {
+using HeldWeakly = std::shared_ptr<py::weakref>;
+
+HeldWeakly hold_weakly(const py::object& program) {
+  return HeldWeakly(new py::weakref(program), [](py::weakref* reference) {
     if (!Py_IsInitialized()) return;
     const py::gil_scoped_acquire gil;
     delete reference;
   });
+}
+
+py::object object_of(const HeldWeakly& held) {
+  py::object program = (*held)();
+  if (program.is_none()) throw UserError("[check] the program of this capture is gone");
+  return program;
+}
+
+NamesOf names_of(const HeldWeakly& held) {
+  return [held] {
+    const py::gil_scoped_acquire gil;
+    return named_tensors(object_of(held).attr("named")().cast<std::vector<Named>>());
+  };
+}
+
+Program program_of(const HeldWeakly& held) {
   return [held](const Tensors& tensors) {
     const py::gil_scoped_acquire gil;
-    const py::object run = (*held)();
-    if (run.is_none()) throw UserError("[check] the program of this capture is gone");
+    const py::object run = object_of(held);
     const auto [results, structure] =
         run(tensors).cast<std::pair<std::vector<std::optional<at::Tensor>>, std::string>>();
     FlatValues flat;
@@ -49,9 +66,23 @@ Program program_of(const py::object& program) {
 }
 
 CaptureBase capture(const py::object& program, const Tensors& tensors, const std::string& structure,
-                    const std::vector<Named>& named, const std::vector<std::string>& hidden) {
-  return CaptureBase::capture(program_of(program), {tensors, parse_structure(structure)},
-                              named_tensors(named), {.host_line = python_lines(hidden)});
+                    bool seen_once, const std::vector<std::string>& hidden) {
+  const HeldWeakly held = hold_weakly(program);
+  TracedProgram traced;
+  traced.run = program_of(held);
+  traced.named = names_of(held);
+  traced.seen_once = seen_once;
+  return CaptureBase::capture(std::move(traced), {tensors, parse_structure(structure)},
+                              {.host_line = python_lines(hidden)});
+}
+
+// Results, and how they lie in the program's value where the program ran for them.
+std::pair<Tensors, std::optional<std::string>> call(const CaptureBase& capture,
+                                                    const Tensors& arguments) {
+  FlatValues results = unlocked([&] { return capture.call(arguments); });
+  std::optional<std::string> structure;
+  if (results.of_look) structure = str(results.structure);
+  return {std::move(results.tensors), std::move(structure)};
 }
 
 std::string source_of(const composit::Graph& graph, const std::string& name,
@@ -136,6 +167,10 @@ void add_capture(py::module_& module) {
                              [](const CaptureBase& c) { return str(c.result_structure()); })
       .def_property_readonly("example_arguments", &CaptureBase::example_arguments)
       .def_property_readonly("example_results", &CaptureBase::example_results)
+      .def("call", &call)
+      .def_property_readonly("trust",
+                             [](const CaptureBase& c) { return std::string(name(c.trust())); })
+      .def_property_readonly("refusal", &CaptureBase::refusal)
       .def("replay",
            [](const CaptureBase& c, const Tensors& arguments) {
              return unlocked([&] { return c.replay(arguments); });
@@ -167,6 +202,7 @@ void add_capture(py::module_& module) {
                             const std::vector<std::string>& wrt) {
         return unlocked([&] { return c.check_grad(arguments, loss, wrt); });
       });
+  module.def("looks_taken", &looks_taken);
   module.def("source_of", &source_of, py::call_guard<py::gil_scoped_release>());
 }
 

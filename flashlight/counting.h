@@ -1,0 +1,56 @@
+// Numbers of a program that follow its calls: an optimizer's step count, its bias corrections.
+//
+//   const auto form = fit({0.316, 0.446, 0.544}, {.bases = {0.9, 0.99}});   // values of calls 0, 1, 2
+//   form->at(3);  form->text();                                    // "sqrt(1 - 0.9^(n + 1))"
+//
+// A form is evaluated as the program does it, in double precision and in the same order, so its
+// values have the program's bits. It is accepted only where it gives all values that were seen, bit
+// for bit, and its constants are the ones that a person writes or the only ones that do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flashlight {
+
+// With t = b^(n + k), of call number n:
+enum class FormKind : uint8_t {
+  count,            // n * b + k: whole numbers
+  rest,             // 1 - t
+  root_of_rest,     // sqrt(1 - t)
+  power_of_rest,    // (1 - t)^0.5, as Python writes the root
+  per_rest,         // c / (1 - t)
+  per_root,         // c / sqrt(1 - t)
+  times_rest,       // c * (1 - t)
+  times_root,       // c * sqrt(1 - t)
+  decayed           // c / (1 + (n + k) * b)
+};
+
+struct Form {
+  FormKind kind = FormKind::count;
+  bool negated = false;
+  double b = 0, c = 1;
+  int64_t k = 0;
+
+  double at(int64_t n) const;
+  std::string text() const;
+  // What `encode` wrote; nothing for another text.
+  static std::optional<Form> decode(std::string_view text);
+  std::string encode() const;
+  bool operator==(const Form&) const = default;
+};
+
+struct FitOptions {
+  std::vector<double> bases;    // numbers that may stand under the exponent
+  std::vector<int64_t> counts;  // values of n + k at call 0 that other numbers have
+  bool python = false;          // roots are written as powers
+};
+
+// The simplest form of values 0, 1, … of a number; nothing where none fits. Two values show
+// nothing: a form needs a third one to be shown.
+std::optional<Form> fit(const std::vector<double>& values, const FitOptions& options);
+
+}  // namespace flashlight

@@ -1,0 +1,363 @@
+#include "flashlight/looks.h"
+
+#include <ATen/autocast_mode.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+
+#include "composit/io/log.h"
+#include "composit/ir/error.h"
+#include "flashlight/look_run.h"
+
+namespace flashlight {
+namespace {
+
+using composit::UserError;
+using tracer::Recording;
+
+constexpr size_t kMost = 4;  // looks that find other graphs, or equal inputs
+
+std::atomic<size_t> taken{0};
+
+constexpr const char* kAdvice =
+    "; what differs is nothing an operator shows (a number or memory of the host, another thread): "
+    "pass it as an argument, keep it in a tensor that operators write, or use strict mode "
+    "(TraceOptions::strict) to get the line that reads memory";
+
+// Says in what call it was that the program threw. LibTorch's errors can be told more.
+[[noreturn]] void rethrow_of_look() {
+  static const char* note =
+      "in a second look: the call ran the program once more to confirm its capture";
+  try {
+    throw;
+  } catch (c10::Error& error) {
+    error.add_context(note);
+    throw;
+  } catch (const UserError& error) {
+    throw UserError(std::string(error.what()) + " (" + note + ")");
+  } catch (const std::exception& error) {
+    composit::log_debug(std::string(error.what()) + " (" + note + ")");
+    throw;
+  }
+}
+
+}  // namespace
+
+size_t looks_taken() { return taken; }
+
+Looks::Modes Looks::Modes::now() {
+  const bool autocast = at::autocast::is_autocast_enabled(at::kCPU);
+  return {c10::GradMode::is_enabled(), c10::InferenceMode::is_enabled(), autocast,
+          autocast ? at::autocast::get_autocast_dtype(at::kCPU) : c10::ScalarType::Undefined,
+          c10::get_default_dtype_as_scalartype()};
+}
+
+Looks::Looks(TracedProgram program, StatePtr first, std::unique_ptr<Recording> recording)
+    : program_(std::move(program)), modes_(Modes::now()), last_(std::move(recording)) {
+  versions_.push_back(std::move(first));
+  current_ = &versions_.back();
+  const CaptureBase::State& state = *current();
+  streak_.push_back(state.graph);
+  for (const at::Tensor& argument : state.example_arguments)
+    contents_.push_back(digest_of_memory(argument));
+  varied_.resize(contents_.size());
+  if (program_.seen_once) settle();
+}
+
+Looks::~Looks() = default;
+
+std::string Looks::refusal() const {
+  const std::lock_guard lock(refusal_mutex_);
+  return refusal_;
+}
+
+FlatValues Looks::call(const Tensors& arguments) {
+  const auto replay = [&] {
+    const StatePtr& state = current();
+    return FlatValues{state->replay(arguments), state->results};
+  };
+  if (settled_.load(std::memory_order_acquire)) {
+    if (current()->trust != Trust::seen_once && program_lives()) current()->expect_state_is_held();
+    return replay();
+  }
+  if (runner_.load() == std::this_thread::get_id()) return program_.run(arguments);
+  const std::lock_guard lock(mutex_);
+  if (settled_) return replay();
+  if (const std::string why = refusal(); !why.empty()) throw UserError(why);
+  if (!program_lives()) {
+    settle();
+    return replay();
+  }
+  expect_modes();
+  current()->plan().expect(current()->bind(arguments));
+  return look(arguments);
+}
+
+// A borrowed module is gone when nobody but captures refers to its parameters.
+bool Looks::program_lives() const {
+  if (!program_.borrowed) return true;
+  for (const NamedTensor& input : current()->inputs) {
+    if (!input.tensor.defined() || input.kind == composit::InputKind::user_input) continue;
+    size_t ours = 0;
+    for (const StatePtr& version : versions_)
+      for (const NamedTensor& other : version->inputs)
+        ours += other.tensor.defined() && other.tensor.is_same(input.tensor) ? 1 : 0;
+    if (last_ != nullptr)
+      for (const tracer::RecordedInput& recorded : last_->inputs)
+        ours += recorded.tensor.is_same(input.tensor) ? 1 : 0;
+    if (input.tensor.use_count() > ours) return true;
+  }
+  return false;
+}
+
+void Looks::expect_modes() const {
+  const Modes now = Modes::now();
+  if (now == modes_) return;
+  const char* which = now.grad != modes_.grad             ? "grad mode"
+                      : now.inference != modes_.inference ? "inference mode"
+                      : now.default_dtype != modes_.default_dtype ? "default dtype"
+                                                                  : "autocast";
+  throw UserError("[capture] expected the " + std::string(which) +
+                  " of the trace, received another: this call would run the program to confirm its "
+                  "capture; call it under the same modes, or confirm it there first");
+}
+
+// ---- the run ------------------------------------------------------------------------------------
+
+FlatValues Looks::look(const Tensors& arguments) {
+  const CaptureBase::State& state = *current();
+  const std::vector<NamedTensor> named = program_.named ? program_.named() : state.inputs;
+  LookRun run{GeneratorStates(state.generators)};
+  for (size_t i = 0; i < arguments.size(); ++i)
+    run.memory.add(arguments[i], "argument " + std::to_string(i));
+  for (const NamedTensor& tensor : named) run.memory.add(tensor.tensor, "'" + tensor.name + "'");
+  for (const NamedTensor& input : state.inputs)
+    if (input.name.find('.') == std::string::npos)
+      run.memory.add(input.tensor, "'" + input.name + "'");
+  for (const auto& constant : last_->constants)
+    if (!constant.number) run.memory.add(constant.tensor, "a tensor from outside");
+  TraceOptions options = state.options;
+  options.keep_originals = true;
+  ++taken;
+  runner_ = std::this_thread::get_id();
+  try {
+    run.program = run_recorded(program_.run, {arguments, state.arguments}, named, options,
+                               [&run](tracer::RecordId id, c10::ArrayRef<at::Tensor> values) {
+                                 run.samples.add(id, values);
+                               });
+  } catch (...) {
+    runner_ = std::thread::id();
+    rethrow_of_look();
+  }
+  runner_ = std::thread::id();
+  ++looks_;
+  run.after = GeneratorStates(state.generators);
+  run.program.results.tensors = own_results(run.program.results.tensors, *run.program.recording);
+  return judge(run, arguments);
+}
+
+FlatValues Looks::judge(LookRun& run, const Tensors& arguments) {
+  const std::string unseen = run.memory.written_unseen(*run.program.recording);
+  if (!unseen.empty()) {
+    refuse("the program changed the memory of " + unseen + ", and no operator wrote it" + kAdvice);
+    return keep(run);
+  }
+  follow_state(run);
+  run.state = publish_run(run);
+  const auto differences = composit::compare(streak_.back(), run.state->graph);
+  if (!refusal().empty()) return keep(run);
+  if (differences.empty() && counted_.empty()) return same_graph(run, arguments);
+  if (const auto places = number_differences(streak_.back(), run.state->graph, differences))
+    return other_numbers(run, *places, differences, arguments);
+  if (begins_with_guard(differences)) {
+    last_ = std::move(run.program.recording);
+    return keep(run);
+  }
+  return other_graph(run, differences);
+}
+
+// What the program gave, for a call whose replay is not to be had.
+FlatValues Looks::keep(LookRun& run) {
+  run.program.results.of_look = true;
+  return std::move(run.program.results);
+}
+
+// What the last run left and this one reads is state of both, where they have the same form.
+void Looks::follow_state(LookRun& run) {
+  Recording& now = *run.program.recording;
+  if (!same_form(*last_, now)) {
+    links_.clear();
+    return;
+  }
+  for (const StateLink& link : find_links(*last_, now)) {
+    if (std::find(links_.begin(), links_.end(), link) != links_.end()) continue;
+    if (grows(*last_, link)) {
+      refuse("state that " + maker_of(now, link.next) +
+             " makes has another size in each call, and a capture holds for one; allocate it once, "
+             "as large as it gets, and write into it");
+      return;
+    }
+    links_.push_back(link);
+  }
+  if (links_.empty()) return;
+  apply_links(*last_, links_);
+  apply_links(now, links_);
+  streak_.back() = tracer::publish(*last_).graph;
+}
+
+Looks::StatePtr Looks::publish_run(LookRun& run) {
+  const CaptureBase::State& before = *current();
+  Recording& recording = *run.program.recording;
+  auto state = std::make_shared<CaptureBase::State>();
+  tracer::Published published = tracer::publish(recording);
+  run.records = published.steps;
+  for (const tracer::RecordedInput& input : published.inputs)
+    if (input.kind == composit::InputKind::user_input)
+      state->example_arguments.push_back(input.original.defined() ? input.original : input.tensor);
+  state->example_arguments = copies_of(state->example_arguments);
+  state->take(std::move(published));
+  for (const StateLink& link : links_) {
+    const tracer::Record& record = recording.records[link.source];
+    const at::Tensor left = tensor_left(recording, link.next);
+    for (NamedTensor& input : state->inputs)
+      if (left.defined() && input.name == recording.inputs[record.index].name) input.tensor = left;
+  }
+  state->arguments = before.arguments;
+  state->results = run.program.results.structure;
+  state->example_results = run.program.results.tensors;
+  state->example_generator = before.example_generator;
+  state->program = before.program;
+  state->named = before.named;
+  state->options = before.options;
+  state->notes = living_values(recording, run.program.results.tensors);
+  return state;
+}
+
+void Looks::adopt(LookRun& run) {
+  const std::lock_guard lock(refusal_mutex_);
+  versions_.push_back(run.state);
+  current_.store(&versions_.back(), std::memory_order_release);
+  last_ = std::move(run.program.recording);
+}
+
+// ---- verdicts -----------------------------------------------------------------------------------
+
+FlatValues Looks::same_graph(LookRun& run, const Tensors& arguments) {
+  if (run.program.results.structure != current()->results) {
+    refuse("the program returned " + str(run.program.results.structure) + ", before " +
+           str(current()->results) + ", and no operator gave what differs" + kAdvice);
+    return keep(run);
+  }
+  return compare_replay(run, arguments, 0);
+}
+
+FlatValues Looks::compare_replay(LookRun& run, const Tensors& arguments, int64_t call) {
+  Verification verification = verify(run, arguments, call);
+  if (!verification.difference.empty()) {
+    refuse(verification.difference + kAdvice);
+    return keep(run);
+  }
+  const bool varied = note_content(run);
+  FlatValues results{std::move(verification.results), run.program.results.structure, true};
+  streak_ = {run.state->graph};
+  adopt(run);
+  if (varied)
+    confirm(Trust::confirmed);
+  else if (++equal_looks_ >= kMost)
+    confirm(Trust::equal_inputs);
+  return results;
+}
+
+FlatValues Looks::other_numbers(LookRun& run, const std::vector<NumberPlace>& places,
+                                const std::vector<composit::Difference>& differences,
+                                const Tensors& arguments) {
+  constexpr size_t kShown = 3;  // runs in a row that show a form
+  for (const NumberPlace& place : places)
+    if (std::find(counted_.begin(), counted_.end(), place) == counted_.end())
+      counted_.push_back(place);
+  streak_.push_back(run.state->graph);
+  if (streak_.size() < kShown) {
+    adopt(run);
+    return keep(run);
+  }
+  CountedNumbers numbers =
+      count_calls(streak_, counted_, current()->options.host_line != nullptr);
+  if (numbers.unexplained) {
+    if (begins_with_guard(differences)) {
+      streak_ = {run.state->graph};
+      counted_.clear();
+      adopt(run);
+    } else {
+      refuse(number_refusal(*numbers.unexplained));
+    }
+    return keep(run);
+  }
+  run.state->counted = std::move(numbers.forms);
+  const auto call = static_cast<int64_t>(streak_.size()) - 1;
+  run.state->next_call = call + 1;
+  return compare_replay(run, arguments, call);
+}
+
+std::string Looks::number_refusal(const NumberPlace& place) const {
+  std::string values;
+  for (const composit::Graph& graph : streak_) {
+    const auto number = number_at(graph, place);
+    values += (values.empty() ? "" : ", ") + (number ? c10::str(*number) : std::string("none"));
+  }
+  const std::string which = place.key == "value" ? "a number" : "'" + place.key + "'";
+  return place.place + ": " + which + " changes from call to call (" + values +
+         "), and is no form of a count of calls; pass it as a tensor, so that it is an argument";
+}
+
+FlatValues Looks::other_graph(LookRun& run, const std::vector<composit::Difference>& differences) {
+  structural_.push_back(str(differences.front()));
+  streak_ = {run.state->graph};
+  counted_.clear();
+  adopt(run);
+  if (structural_.size() >= kMost) {
+    std::string text = "the program took another way in each run; first differences:";
+    for (const std::string& one : structural_) text += "\n  " + one;
+    refuse(text + "\npass what decides the way as a tensor, or trace the ways apart");
+  }
+  return keep(run);
+}
+
+// Was there an argument, or state that the program writes, with another content than before?
+bool Looks::note_content(const LookRun& run) {
+  const auto& examples = run.state->example_arguments;
+  bool varied = examples.empty();
+  for (size_t i = 0; i < examples.size() && i < varied_.size(); ++i) {
+    if (digest_of_memory(examples[i]) != contents_[i]) varied_[i] = true;
+    varied = varied || varied_[i];
+  }
+  return varied || !run.state->graph.mutations().empty();
+}
+
+void Looks::confirm(Trust trust) {
+  CaptureBase::State& state = *current();
+  state.trust = trust;
+  const std::vector<std::string> names = tensor_names(state.arguments, "input");
+  for (size_t i = 0; i < varied_.size() && trust == Trust::confirmed; ++i)
+    if (!varied_[i])
+      state.notes.push_back("argument '" + names.at(i) +
+                            "' had the same content in all runs that were compared; what is read "
+                            "from it alone was seen with that content only");
+  settle();
+}
+
+// References to older versions stay valid; what they were made from is not needed any more.
+void Looks::settle() {
+  last_.reset();
+  streak_.clear();
+  current()->note_held_state(versions_);
+  settled_.store(true, std::memory_order_release);
+}
+
+void Looks::refuse(const std::string& why) {
+  const std::lock_guard lock(refusal_mutex_);
+  refusal_ = "[capture] look " + std::to_string(looks_) + " found a difference: " + why;
+}
+
+}  // namespace flashlight

@@ -1,0 +1,99 @@
+// How a capture is confirmed: its program is run again, recorded, and compared.
+//
+//   Looks looks(program, state, recording);
+//   looks.call(arguments);         // a look, until the capture is confirmed; then a replay
+//
+// A look runs the program on the caller's own arguments and state, so nothing happens that the
+// program would not have done. What it finds:
+//
+//   the same graph      the capture is replayed on copies of the inputs as they were, and compared
+//                       bit for bit: confirmed, or refused from the next call on
+//   other numbers       they are tried as forms over a count of calls (counting.h); the third run in
+//                       a row shows one or refuses it
+//   a guard differs     no look: a replay of the same inputs would be refused by that guard
+//   another graph       takes the place of the older one, and waits for one more look (the first
+//                       step of an optimizer makes its state); four looks at most
+//
+// What a run leaves alive and the next one reads is state (state_links.h).
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "flashlight/capture_state.h"
+#include "flashlight/number_differences.h"
+#include "flashlight/state_links.h"
+
+namespace flashlight {
+
+struct LookRun;
+
+class Looks {
+ public:
+  using Tensors = std::vector<at::Tensor>;
+  using StatePtr = std::shared_ptr<CaptureBase::State>;
+
+  Looks(TracedProgram program, StatePtr first, std::unique_ptr<tracer::Recording> recording);
+  ~Looks();
+
+  FlatValues call(const Tensors& arguments);
+  // What replays, saves and compiles now. References to older ones stay valid.
+  const StatePtr& current() const { return *current_.load(std::memory_order_acquire); }
+  std::string refusal() const;
+
+ private:
+  // The modes that decide what a program computes, besides its arguments.
+  struct Modes {
+    bool grad, inference, autocast;
+    c10::ScalarType autocast_dtype, default_dtype;
+    static Modes now();
+    bool operator==(const Modes&) const = default;
+  };
+
+  FlatValues look(const Tensors& arguments);
+  FlatValues judge(LookRun& run, const Tensors& arguments);
+  FlatValues same_graph(LookRun& run, const Tensors& arguments);
+  FlatValues compare_replay(LookRun& run, const Tensors& arguments, int64_t call);
+  FlatValues other_numbers(LookRun& run, const std::vector<NumberPlace>& places,
+                           const std::vector<composit::Difference>& differences,
+                           const Tensors& arguments);
+  FlatValues other_graph(LookRun& run, const std::vector<composit::Difference>& differences);
+  static FlatValues keep(LookRun& run);
+
+  StatePtr publish_run(LookRun& run);
+  void follow_state(LookRun& run);
+  bool note_content(const LookRun& run);
+  void adopt(LookRun& run);
+  void confirm(Trust trust);
+  void settle();
+  void refuse(const std::string& why);
+  void expect_modes() const;
+  bool program_lives() const;
+  std::string number_refusal(const NumberPlace& place) const;
+
+  const TracedProgram program_;
+  const Modes modes_;
+  std::mutex mutex_;                   // held by a look
+  mutable std::mutex refusal_mutex_;  // of `refusal_` and `versions_`, for readers
+  std::atomic<std::thread::id> runner_{};
+  std::atomic<bool> settled_{false};
+  std::string refusal_;
+  std::deque<StatePtr> versions_;
+  std::atomic<const StatePtr*> current_;
+  std::unique_ptr<tracer::Recording> last_;
+  std::vector<StateLink> links_;
+  std::vector<composit::Graph> streak_;  // runs of one graph but for its numbers
+  std::vector<NumberPlace> counted_;     // numbers that differ within the streak
+  std::vector<std::string> structural_;  // the first difference of each pair of graphs
+  std::vector<uint64_t> contents_;       // of the arguments of the first run
+  std::vector<bool> varied_;             // arguments that had another content in some run
+  size_t looks_ = 0, equal_looks_ = 0;
+};
+
+}  // namespace flashlight

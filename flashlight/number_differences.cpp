@@ -1,0 +1,183 @@
+#include "flashlight/number_differences.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "composit/ir/knobs.h"
+#include "tracer/convert.h"
+#include "tracer/replay.h"
+
+namespace flashlight {
+namespace {
+
+using composit::Attribute;
+using composit::Difference;
+using composit::DifferenceKind;
+using composit::Node;
+
+std::vector<const Node*> nodes_of(const composit::Graph& graph) {
+  std::vector<const Node*> nodes;
+  for_each_node(graph, [&](const Node& node) { nodes.push_back(&node); });
+  return nodes;
+}
+
+std::optional<double> real(const composit::Scalar& scalar) {
+  if (const auto* whole = std::get_if<int64_t>(&scalar.value)) return static_cast<double>(*whole);
+  if (const auto* number = std::get_if<double>(&scalar.value)) return *number;
+  return std::nullopt;
+}
+
+std::optional<double> real(const Attribute& attribute) {
+  if (const auto* scalar = attribute.get_if<composit::Scalar>()) return real(*scalar);
+  if (const auto* number = attribute.get_if<double>()) return *number;
+  if (const auto* whole = attribute.get_if<composit::Dim>())
+    return static_cast<double>(whole->value());
+  if (const auto* array = attribute.get_if<composit::Array>()) {
+    if (array->type().rank() != 0) return std::nullopt;
+    if (array->type().dtype == composit::DType::float64)
+      return *reinterpret_cast<const double*>(array->data());
+    if (array->type().dtype == composit::DType::int64)
+      return static_cast<double>(*reinterpret_cast<const int64_t*>(array->data()));
+  }
+  return std::nullopt;
+}
+
+const Attribute* attribute_of(const Node& node, const std::string& key) {
+  return key == "expected" ? node.find_run(key) : node.find_attribute(key);
+}
+
+// A replay can put other numbers there: arguments of LibTorch's operators, numbers of guards, and
+// constants.
+bool is_replaceable(const Node& node, const Difference& difference) {
+  if (node.op() == composit::ops::kConstant) return difference.key == "value";
+  if (node.op().domain() == "composit") return false;
+  return difference.kind == DifferenceKind::attribute ||
+         (difference.kind == DifferenceKind::execution && difference.key == "expected");
+}
+
+void add_differing(const Difference& difference, size_t node, std::vector<NumberPlace>& places,
+                   bool& other) {
+  const Attribute* before = attribute_of(*difference.before, difference.key);
+  const Attribute* after = attribute_of(*difference.after, difference.key);
+  const std::string where = tracer::place_of(*difference.after);
+  if (before == nullptr || after == nullptr) {
+    other = true;
+    return;
+  }
+  const auto *old_list = before->get_if<composit::List>(),
+             *new_list = after->get_if<composit::List>();
+  if (old_list == nullptr && new_list == nullptr) {
+    other = other || !real(*before) || !real(*after);
+    places.push_back({node, difference.key, 0, where});
+    return;
+  }
+  if (difference.key != "expected" || old_list == nullptr || new_list == nullptr ||
+      old_list->items.size() != new_list->items.size()) {
+    other = true;
+    return;
+  }
+  for (size_t i = 0; i < old_list->items.size(); ++i) {
+    if (old_list->items[i] == new_list->items[i]) continue;
+    other = other || !real(old_list->items[i]) || !real(new_list->items[i]);
+    places.push_back({node, difference.key, i, where});
+  }
+}
+
+// Numbers that may stand under an exponent: those between 0 and 1 that the graphs have, and what is
+// missing from them to 1.
+std::vector<double> bases_of(const composit::Graph& graph) {
+  std::set<double> bases;
+  const auto add = [&](const Attribute& attribute) {
+    const auto number = real(attribute);
+    if (!number || !(*number > 0 && *number < 1)) return;
+    bases.insert(*number);
+    bases.insert(1 - *number);
+  };
+  for_each_node(graph, [&](const Node& node) {
+    for (const auto& [name, value] : node.attributes()) add(value);
+  });
+  return {bases.rbegin(), bases.rend()};
+}
+
+}  // namespace
+
+std::optional<std::vector<NumberPlace>> number_differences(
+    const composit::Graph& before, const composit::Graph& after,
+    const std::vector<Difference>& differences) {
+  const std::vector<const Node*> old_nodes = nodes_of(before), new_nodes = nodes_of(after);
+  if (old_nodes.size() != new_nodes.size()) return std::nullopt;
+  std::unordered_map<const Node*, size_t> index;
+  for (size_t i = 0; i < new_nodes.size(); ++i) index.emplace(new_nodes[i], i);
+  std::vector<NumberPlace> places;
+  bool other = false;
+  for (const Difference& difference : differences) {
+    if (!difference.before || !difference.after || !is_replaceable(*difference.after, difference))
+      return std::nullopt;
+    const auto found = index.find(difference.after.get());
+    if (found == index.end() || old_nodes[found->second] != difference.before.get())
+      return std::nullopt;
+    add_differing(difference, found->second, places, other);
+  }
+  if (other) return std::nullopt;
+  return places;
+}
+
+std::optional<double> number_at(const composit::Graph& graph, const NumberPlace& place) {
+  const std::vector<const Node*> nodes = nodes_of(graph);
+  if (place.node >= nodes.size()) return std::nullopt;
+  const Attribute* attribute = attribute_of(*nodes[place.node], place.key);
+  if (attribute == nullptr) return std::nullopt;
+  const auto* list = attribute->get_if<composit::List>();
+  if (list == nullptr) return real(*attribute);
+  return place.item < list->items.size() ? real(list->items[place.item]) : std::nullopt;
+}
+
+CountedNumbers count_calls(const std::vector<composit::Graph>& graphs,
+                           const std::vector<NumberPlace>& places, bool python) {
+  std::vector<std::vector<double>> values(places.size());
+  CountedNumbers result;
+  for (size_t i = 0; i < places.size(); ++i)
+    for (const composit::Graph& graph : graphs) {
+      const auto number = number_at(graph, places[i]);
+      if (!number) {
+        result.unexplained = places[i];
+        return result;
+      }
+      values[i].push_back(*number);
+    }
+  FitOptions options{bases_of(graphs.back()), {}, python};
+  // A count that some numbers show helps to find it in others.
+  for (const auto& numbers : values)
+    if (const auto form = fit(numbers, {options.bases, {}, python});
+        form && form->c == 1 && (form->kind != FormKind::count || form->b == 1))
+      options.counts.insert(options.counts.begin(), form->k);
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto form = fit(values[i], options);
+    if (!form) {
+      result.unexplained = places[i];
+      return result;
+    }
+    result.forms.push_back({places[i].node, places[i].key, places[i].item, *form});
+  }
+  return result;
+}
+
+bool begins_with_guard(const std::vector<Difference>& differences) {
+  const Difference* guard = nullptr;
+  for (const Difference& difference : differences) {
+    const bool expected =
+        difference.kind == DifferenceKind::execution && difference.key == "expected";
+    if (expected && (guard == nullptr || difference.after->place() < guard->after->place()))
+      guard = &difference;
+  }
+  if (guard == nullptr) return false;
+  return std::all_of(differences.begin(), differences.end(), [&](const Difference& difference) {
+    const Node* node = difference.node();
+    if (node == nullptr || composit::is_input(*node)) return true;  // follow from others
+    return difference.after ? difference.after->place() >= guard->after->place()
+                            : difference.before->place() > guard->before->place();
+  });
+}
+
+}  // namespace flashlight

@@ -1,0 +1,46 @@
+// Numbers of a program that differ from run to run, where the graphs are equal otherwise: an
+// optimizer's step count and its bias corrections.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "composit/ir/compare.h"
+#include "flashlight/capture_state.h"
+#include "flashlight/counting.h"
+
+namespace flashlight {
+
+// A number of a graph: see CountedPlace. `place` says where it is, for messages.
+struct NumberPlace {
+  size_t node = 0;
+  std::string key;
+  size_t item = 0;
+  std::string place = {};
+  bool operator==(const NumberPlace& other) const {
+    return node == other.node && key == other.key && item == other.item;
+  }
+};
+
+// The numbers that differ, in the order of the program; nothing where something else differs, too.
+std::optional<std::vector<NumberPlace>> number_differences(
+    const composit::Graph& before, const composit::Graph& after,
+    const std::vector<composit::Difference>& differences);
+
+// The number there; nothing where there is none.
+std::optional<double> number_at(const composit::Graph& graph, const NumberPlace& place);
+
+// Forms of all `places` that give the numbers of `graphs`, runs one after the other. Where one has
+// none, it is the result's `unexplained`.
+struct CountedNumbers {
+  std::vector<CountedPlace> forms;
+  std::optional<NumberPlace> unexplained;
+};
+CountedNumbers count_calls(const std::vector<composit::Graph>& graphs,
+                           const std::vector<NumberPlace>& places, bool python);
+
+// Is the first difference, in the order of the program, a guard that expects another number?
+bool begins_with_guard(const std::vector<composit::Difference>& differences);
+
+}  // namespace flashlight

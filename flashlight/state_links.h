@@ -1,0 +1,44 @@
+// State that a program keeps between its runs: what one run made and left alive, and the next one
+// reads from outside.
+//
+//   h = tanh(linear(x) + h)        the first run makes the value that the second one reads as `h`
+//
+// Two recordings of the same form show it: source `h` of the graph gets the value of `tanh` after
+// each run, as an input that is read and written back.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tracer/recording.h"
+
+namespace flashlight {
+
+// Input or constant `source` of a run holds what value `next` of the run before it held at the end.
+struct StateLink {
+  tracer::RecordId source;
+  tracer::ValueId next;
+  bool operator==(const StateLink&) const = default;
+};
+
+// What `after` reads of what `before` made.
+std::vector<StateLink> find_links(const tracer::Recording& before, const tracer::Recording& after);
+
+// The same operators on the same operands in the same order. Their numbers may differ, and the sizes
+// of their values.
+bool same_form(const tracer::Recording& a, const tracer::Recording& b);
+
+// Does the state of this link have another type than the value that takes its place?
+bool grows(const tracer::Recording& recording, const StateLink& link);
+
+// Makes the sources inputs that are written back (once more changes nothing).
+void apply_links(tracer::Recording& recording, const std::vector<StateLink>& links);
+
+// The tensor that holds `value` after the run, in the memory it was left in; undefined where that is
+// gone.
+at::Tensor tensor_left(const tracer::Recording& recording, tracer::ValueId value);
+
+// "aten::tanh in rnn (model.py:12)": the operator that made a value.
+std::string maker_of(const tracer::Recording& recording, tracer::ValueId value);
+
+}  // namespace flashlight

@@ -1,0 +1,323 @@
+// A capture is trusted when it was seen twice: what a call runs and gives until then, what confirms
+// it, and what refuses it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "composit/ir/error.h"
+#include "flashlight/compile.h"
+#include "flashlight/trace.h"
+
+namespace {
+
+using flashlight::Trust;
+using ::testing::HasSubstr;
+
+template <class F>
+std::string error_of(F work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// A model, and one step of training it: two of them from one seed do the same.
+template <class Optimizer, class Options>
+struct Training {
+  explicit Training(Options options) : optimizer(parameters(), options) {}
+  std::vector<at::Tensor> parameters() {
+    torch::manual_seed(3);
+    model = torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::Tanh(), torch::nn::Linear(8, 1));
+    return model->parameters();
+  }
+  at::Tensor step(const at::Tensor& x) {
+    optimizer.zero_grad();
+    at::Tensor loss = model->forward(x).pow(2).mean();
+    loss.backward();
+    optimizer.step();
+    return loss.detach();
+  }
+  torch::nn::Sequential model{nullptr};
+  Optimizer optimizer;
+};
+
+// Traces the first step (or a later one), and calls the capture a hundred times beside eager.
+template <class Optimizer, class Options>
+void expect_eager_bits(Options options, int steps_before = 0) {
+  Training<Optimizer, Options> eager(options), traced(options);
+  torch::manual_seed(5);
+  std::vector<at::Tensor> batches;
+  for (int i = 0; i < 101 + steps_before; ++i) batches.push_back(torch::randn({16, 4}));
+  for (int i = 0; i < steps_before; ++i) {
+    eager.step(batches[i]);
+    traced.step(batches[i]);
+  }
+  eager.step(batches[steps_before]);
+  auto step = flashlight::trace([&](at::Tensor x) { return traced.step(x); },
+                                batches[steps_before]);
+  const size_t looks = flashlight::looks_taken();
+  for (int i = steps_before + 1; i < static_cast<int>(batches.size()); ++i) {
+    const at::Tensor expected = eager.step(batches[i]), received = step(batches[i]);
+    ASSERT_TRUE(torch::equal(received, expected)) << "loss of step " << i;
+    for (size_t p = 0; p < eager.model->parameters().size(); ++p)
+      ASSERT_TRUE(torch::equal(traced.model->parameters()[p], eager.model->parameters()[p]))
+          << "parameter " << p << " after step " << i;
+  }
+  EXPECT_EQ(step.trust(), Trust::confirmed);
+  EXPECT_LE(flashlight::looks_taken() - looks, 4u);
+}
+
+TEST(Look, AdamGoesOnByItself) {
+  expect_eager_bits<torch::optim::Adam>(torch::optim::AdamOptions(0.01));
+  expect_eager_bits<torch::optim::Adam>(torch::optim::AdamOptions(0.003).amsgrad(true), 7);
+}
+
+TEST(Look, AdamWGoesOnByItself) {
+  expect_eager_bits<torch::optim::AdamW>(torch::optim::AdamWOptions(0.01).weight_decay(0.1));
+}
+
+TEST(Look, AdagradWithDecayGoesOnByItself) {
+  expect_eager_bits<torch::optim::Adagrad>(torch::optim::AdagradOptions(0.05).lr_decay(0.01));
+}
+
+TEST(Look, SgdAndRMSprop) {
+  expect_eager_bits<torch::optim::SGD>(torch::optim::SGDOptions(0.05).momentum(0.9));
+  expect_eager_bits<torch::optim::SGD>(torch::optim::SGDOptions(0.05));
+  expect_eager_bits<torch::optim::RMSprop>(torch::optim::RMSpropOptions(0.01).centered(true));
+}
+
+TEST(Look, OneLookConfirmsAModel) {
+  torch::nn::Linear model(4, 3);
+  auto captured = flashlight::trace(model, torch::randn({2, 4}));
+  EXPECT_EQ(captured.trust(), Trust::seen_once);
+  const size_t looks = flashlight::looks_taken();
+  for (int i = 0; i < 3; ++i) {
+    const at::Tensor x = torch::randn({2, 4});
+    const at::Tensor y = captured(x);
+    EXPECT_TRUE(torch::equal(y, model(x)));
+    EXPECT_FALSE(y.requires_grad());
+  }
+  EXPECT_EQ(flashlight::looks_taken() - looks, 1u);
+  EXPECT_EQ(captured.trust(), Trust::confirmed);
+}
+
+TEST(Look, EqualInputsConfirmAfterFour) {
+  torch::nn::Linear model(4, 3);
+  const at::Tensor x = torch::randn({2, 4});
+  auto captured = flashlight::trace(model, x);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(captured.trust(), Trust::seen_once);
+    captured(x);
+  }
+  EXPECT_EQ(captured.trust(), Trust::equal_inputs);
+}
+
+TEST(Look, AHostNumberIsRefusedByOperatorAndValues) {
+  double scale = 0.3;
+  auto captured = flashlight::trace(
+      [&](at::Tensor x) {
+        scale = scale * scale + 0.1;
+        return x * scale;
+      },
+      torch::ones({2}));
+  double eager = scale;
+  for (int i = 0; i < 2; ++i) {
+    eager = eager * eager + 0.1;
+    EXPECT_TRUE(torch::equal(captured(torch::full({2}, 2.0)), torch::full({2}, 2.0) * eager));
+  }
+  const double before = scale;
+  EXPECT_THAT(error_of([&] { captured(torch::ones({2})); }),
+              ::testing::AllOf(HasSubstr("aten::mul"), HasSubstr("changes from call to call")));
+  EXPECT_EQ(scale, before);  // the program did not run
+}
+
+TEST(Look, HiddenStateIsWrittenBack) {
+  struct Rnn {
+    torch::nn::Linear a{3, 3};
+    at::Tensor h = torch::zeros({2, 3});
+    at::Tensor operator()(const at::Tensor& x) { return h = torch::tanh(a(x) + h).detach(); }
+  };
+  Rnn eager, traced;
+  torch::nn::init::ones_(eager.a->weight);
+  traced.a = eager.a;
+  auto captured = flashlight::trace([&](at::Tensor x) { return traced(x); }, torch::ones({2, 3}));
+  eager(torch::ones({2, 3}));
+  std::vector<at::Tensor> kept, expected;
+  for (int i = 0; i < 20; ++i) {
+    const at::Tensor x = torch::randn({2, 3});
+    kept.push_back(captured(x));
+    expected.push_back(eager(x));
+    ASSERT_TRUE(torch::equal(kept.back(), expected.back())) << "call " << i;
+    ASSERT_TRUE(torch::equal(traced.h, eager.h));
+  }
+  for (size_t i = 0; i < kept.size(); ++i) EXPECT_TRUE(torch::equal(kept[i], expected[i]));
+  EXPECT_EQ(captured.trust(), Trust::confirmed);
+  traced.h = torch::zeros({2, 3});
+  EXPECT_THAT(error_of([&] { captured(torch::ones({2, 3})); }), HasSubstr("another tensor"));
+}
+
+TEST(Look, StateThatGrowsIsRefused) {
+  at::Tensor cache = torch::zeros({1, 3});
+  auto captured = flashlight::trace(
+      [&](at::Tensor x) {
+        cache = torch::cat({cache, x});
+        return cache.sum(0);
+      },
+      torch::ones({1, 3}));
+  EXPECT_TRUE(torch::equal(captured(torch::ones({1, 3})), torch::full({3}, 2.0)));
+  EXPECT_THAT(error_of([&] { captured(torch::ones({1, 3})); }), HasSubstr("allocate it once"));
+}
+
+TEST(Look, MemoryReadByAnAccessorIsRefused) {
+  auto captured = flashlight::trace(
+      [](at::Tensor x) {
+        const float first = x.accessor<float, 1>()[0];
+        return x + static_cast<double>(first);
+      },
+      torch::ones({3}));
+  EXPECT_TRUE(torch::equal(captured(torch::full({3}, 2.5)), torch::full({3}, 5.0)));
+  captured(torch::full({3}, 7.0));
+  EXPECT_THAT(error_of([&] { captured(torch::full({3}, 1.5)); }), HasSubstr("aten::add"));
+}
+
+TEST(Look, MemoryWrittenByAPointerIsRefused) {
+  at::Tensor count = torch::zeros({1});
+  auto captured = flashlight::trace(
+      [&](at::Tensor x) {
+        count.data_ptr<float>()[0] += 1;
+        return x * count;
+      },
+      torch::ones({3}));
+  EXPECT_TRUE(torch::equal(captured(torch::ones({3})), torch::full({3}, 2.0)));
+  EXPECT_THAT(error_of([&] { captured(torch::ones({3})); }), HasSubstr("no operator wrote it"));
+}
+
+flashlight::Capture<at::Tensor(at::Tensor)> capture_of_a_module_that_dies(const at::Tensor& x) {
+  struct Net : torch::nn::Module {
+    Net() { register_module("fc", fc); }
+    at::Tensor forward(const at::Tensor& x) { return fc(x); }
+    torch::nn::Linear fc{3, 3};
+  };
+  Net net;
+  return flashlight::trace(net, x);
+}
+
+TEST(Look, AModuleThatIsGoneIsNotRun) {
+  const size_t looks = flashlight::looks_taken();
+  auto captured = capture_of_a_module_that_dies(torch::ones({2, 3}));
+  const at::Tensor x = torch::randn({2, 3}), w = captured.state()[0].tensor,
+                   b = captured.state()[1].tensor;
+  EXPECT_TRUE(torch::equal(captured(x), torch::linear(x, w, b)));
+  EXPECT_EQ(captured.trust(), Trust::seen_once);
+  EXPECT_EQ(flashlight::looks_taken(), looks);
+}
+
+TEST(Look, AGuardThatDiffersIsNoLook) {
+  auto captured = flashlight::trace(
+      [](at::Tensor x) { return x.sum().item<float>() > 0 ? x + 1 : x - 1; }, torch::ones({2}));
+  EXPECT_TRUE(torch::equal(captured(-torch::ones({2})), torch::full({2}, -2.0)));
+  EXPECT_TRUE(torch::equal(captured(torch::full({2}, 3.0)), torch::full({2}, 4.0)));
+  EXPECT_EQ(captured.refusal(), "");
+}
+
+TEST(Look, OtherModesAreRefused) {
+  torch::nn::Linear model(4, 3);
+  auto captured = flashlight::trace(model, torch::randn({2, 4}));
+  const at::NoGradGuard no_grad;
+  EXPECT_THAT(error_of([&] { captured(torch::randn({2, 4})); }), HasSubstr("grad mode"));
+}
+
+TEST(Look, AnotherTypeIsNoLook) {
+  int runs = 0;
+  auto captured = flashlight::trace([&](at::Tensor x) { return ++runs, x * 2; }, torch::ones({2}));
+  EXPECT_THAT(error_of([&] { captured(torch::ones({3})); }), HasSubstr("expected float32 [2]"));
+  EXPECT_EQ(runs, 1);
+}
+
+TEST(Look, AProgramThatEndsThrowsWhatItThrows) {
+  std::vector<double> lines{1, 2};
+  auto captured = flashlight::trace(
+      [&](at::Tensor x) {
+        if (lines.empty()) throw std::out_of_range("no line is left");
+        lines.pop_back();
+        return x * 2;
+      },
+      torch::ones({2}));
+  captured(torch::ones({2}));
+  EXPECT_THROW(captured(torch::zeros({2})), std::out_of_range);
+}
+
+TEST(Look, OnlyCallsRunTheProgram) {
+  int runs = 0;
+  auto captured =
+      flashlight::trace([&](at::Tensor x) { return ++runs, (x * 2).sum(); }, torch::ones({2}));
+  captured.replay({torch::zeros({2})});
+  captured.grad(0, {"input_0"});
+  captured.save(std::filesystem::path(::testing::TempDir()) / "seen_once");
+  const auto compiled = flashlight::compile(captured);
+  EXPECT_EQ(runs, 1);
+  EXPECT_THAT(captured.assumptions(), ::testing::Contains("seen once"));
+  const auto again = flashlight::load(std::filesystem::path(::testing::TempDir()) / "seen_once");
+  EXPECT_THAT(again.assumptions(), ::testing::Contains("seen once"));
+}
+
+TEST(Look, ByName) {
+  int runs = 0;
+  const auto program = [&](at::Tensor x) { return ++runs, x * 2; };
+  auto once = flashlight::trace(program, torch::ones({2}), flashlight::seen_once);
+  once(torch::zeros({2}));
+  EXPECT_EQ(runs, 1);
+  auto twice = flashlight::trace(program, torch::ones({2}), flashlight::confirm(torch::zeros({2})));
+  EXPECT_EQ(runs, 3);
+  EXPECT_EQ(twice.trust(), Trust::confirmed);
+}
+
+TEST(Look, CountedNumbersAreSaved) {
+  int64_t step = 0;
+  const auto program = [&](at::Tensor x) { return x * static_cast<double>(++step); };
+  auto captured = flashlight::trace(program, torch::ones({1}));
+  for (int i = 0; i < 4; ++i) captured(torch::ones({1}));
+  EXPECT_EQ(captured(torch::ones({1})).item<float>(), 6);
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "counted";
+  captured.save(folder);
+  const auto again = flashlight::load(folder);
+  EXPECT_EQ(again(torch::ones({1}))[0].item<float>(), 7);
+  EXPECT_EQ(again(torch::ones({1}))[0].item<float>(), 8);
+  EXPECT_THAT(error_of([&] { flashlight::compile(captured); }), HasSubstr("follow its calls"));
+}
+
+TEST(Look, DrawsAreComparedFromOneState) {
+  auto captured = flashlight::trace(
+      [](at::Tensor x) { return torch::dropout(x, 0.5, true); }, torch::ones({64}));
+  for (int i = 0; i < 3; ++i) {
+    torch::manual_seed(i);
+    const at::Tensor received = captured(torch::full({64}, 2.0)), next = torch::rand({1});
+    torch::manual_seed(i);
+    EXPECT_TRUE(torch::equal(received, torch::dropout(torch::full({64}, 2.0), 0.5, true)));
+    EXPECT_TRUE(torch::equal(next, torch::rand({1})));
+  }
+  EXPECT_EQ(captured.trust(), Trust::confirmed);
+}
+
+TEST(Look, ThreadsWaitForIt) {
+  torch::nn::Linear model(4, 3);
+  auto captured = flashlight::trace(model, torch::randn({2, 4}));
+  const size_t looks = flashlight::looks_taken();
+  std::vector<std::thread> threads;
+  std::vector<int> equal(4, 0);
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      const at::Tensor x = torch::full({2, 4}, i);
+      equal[i] = torch::equal(captured(x), model(x)) ? 1 : 0;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(equal, ::testing::Each(1));
+  EXPECT_EQ(flashlight::looks_taken() - looks, 1u);
+}
+
+}  // namespace

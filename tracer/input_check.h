@@ -1,0 +1,25 @@
+// What a replay asks of its inputs before the first step: their types, and which of them share
+// memory.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "tracer/plan.h"
+
+namespace flashlight::tracer {
+
+// Ends an error about inputs that a capture does not hold for.
+constexpr const char* kCaptureAgain = "; capture again for these inputs: trace(model, inputs…)";
+
+// UserError that names the first input that is of another type than the graph's, or shares memory
+// with another one as it did not when it was captured.
+void expect_inputs(const Plan::Impl& plan, const std::vector<at::Tensor>& inputs);
+
+std::string describe(const at::Tensor& tensor);
+std::string describe(const composit::Type& type);
+bool same_sizes(const at::Tensor& tensor, const composit::Type& type);
+
+}  // namespace flashlight::tracer
