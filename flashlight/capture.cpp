@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "composit/io/log.h"
 #include "composit/ir/error.h"
@@ -75,6 +76,34 @@ FlatValues run_in(TraceScope& scope, const Program& program,
   }
 }
 
+std::vector<at::Tensor> bind_inputs(const std::vector<NamedTensor>& inputs,
+                                    const std::vector<at::Tensor>& arguments,
+                                    const Structure& structure) {
+  std::vector<at::Tensor> bound;
+  bound.reserve(inputs.size());
+  size_t next = 0;
+  for (const NamedTensor& input : inputs) {
+    if (is_user_input(input) && next == arguments.size())
+      throw UserError("[capture] expected more than " + std::to_string(arguments.size()) +
+                      " tensors as arguments: " + str(structure));
+    bound.push_back(is_user_input(input) ? arguments[next++] : input.tensor);
+  }
+  if (next != arguments.size())
+    throw UserError("[capture] expected " + std::to_string(next) +
+                    " tensors as arguments, received " + std::to_string(arguments.size()) +
+                    "; they are " + str(structure));
+  return bound;
+}
+
+std::vector<NamedTensor> named_inputs(const tracer::Published& published) {
+  std::vector<NamedTensor> inputs;
+  for (const tracer::RecordedInput& input : published.inputs) {
+    const bool user = input.kind == InputKind::user_input;
+    inputs.push_back({input.name, user ? at::Tensor() : input.tensor, input.kind});
+  }
+  return inputs;
+}
+
 }  // namespace
 
 std::string_view name(Trust trust) {
@@ -85,6 +114,8 @@ std::string_view name(Trust trust) {
       return "confirmed";
     case Trust::equal_inputs:
       return "seen with equal inputs";
+    case Trust::translated:
+      return "made from its source";
   }
   return "";
 }
@@ -93,19 +124,31 @@ const tracer::Plan& CaptureBase::State::plan() const {
   std::call_once(planned_, [this] {
     tracer::PlanOptions options{grad, generators};
     std::vector<const Node*> nodes;
-    if (!counted.empty()) for_each_node(graph, [&](const Node& node) { nodes.push_back(&node); });
+    if (!counted.empty())
+      for_each_node(replayed.graph, [&](const Node& node) { nodes.push_back(&node); });
     for (const CountedPlace& place : counted)
-      options.counted.push_back({nodes.at(place.node), place.key, place.item,
+      options.counted.push_back({nodes.at(place.node), place.key,
                                  [form = place.form](int64_t call) { return form.at(call); }});
-    plan_.emplace(graph, std::move(options));
+    plan_.emplace(replayed.graph, std::move(options));
   });
   return *plan_;
 }
 
+std::vector<at::Tensor> CaptureBase::State::run_plan(const std::vector<at::Tensor>& arguments,
+                                                     int64_t call) const {
+  const std::vector<at::Tensor> inputs = bind_replay(arguments);
+  std::vector<at::Tensor> results = plan().run(inputs, nullptr, call);
+  const size_t own = results.size() - replayed.gradients.size();
+  for (size_t i = 0; i < replayed.gradients.size(); ++i)
+    at::Tensor(inputs[replayed.gradients[i]]).mutable_grad() = results[own + i];
+  results.resize(own);
+  return results;
+}
+
 std::vector<at::Tensor> CaptureBase::State::replay(const std::vector<at::Tensor>& arguments) const {
-  if (counted.empty()) return plan().run(bind(arguments));
+  if (counted.empty()) return run_plan(arguments, 0);
   const std::lock_guard one_after_the_other(counting_);
-  std::vector<at::Tensor> results = plan().run(bind(arguments), nullptr, next_call);
+  std::vector<at::Tensor> results = run_plan(arguments, next_call);
   ++next_call;
   return results;
 }
@@ -120,6 +163,15 @@ void CaptureBase::State::expect_fixed_numbers(const char* what) const {
                   "program");
 }
 
+size_t CaptureBase::State::references(const at::Tensor& tensor) const {
+  const auto count = [&](const std::vector<NamedTensor>& list) {
+    return std::count_if(list.begin(), list.end(), [&](const NamedTensor& other) {
+      return other.tensor.defined() && other.tensor.is_same(tensor);
+    });
+  };
+  return static_cast<size_t>(count(inputs) + count(replayed.inputs));
+}
+
 void CaptureBase::State::note_held_state(const std::deque<std::shared_ptr<State>>& versions) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const at::Tensor& tensor = inputs[i].tensor;
@@ -129,12 +181,13 @@ void CaptureBase::State::note_held_state(const std::deque<std::shared_ptr<State>
     if (is_user_input(inputs[i]) || !unnamed || !tensor.has_storage()) continue;
     Held held{i, 0, 0};
     std::set<const c10::TensorImpl*> ours;
-    for (const auto& version : versions)
-      for (const NamedTensor& other : version->inputs) {
-        if (!other.tensor.defined() || !other.tensor.is_alias_of(tensor)) continue;
-        if (other.tensor.is_same(tensor)) ++held.tensors;
-        ours.insert(other.tensor.unsafeGetTensorImpl());
-      }
+    for (const auto& version : versions) {
+      held.tensors += version->references(tensor);
+      for (const auto* list : {&version->inputs, &version->replayed.inputs})
+        for (const NamedTensor& other : *list)
+          if (other.tensor.defined() && other.tensor.is_alias_of(tensor))
+            ours.insert(other.tensor.unsafeGetTensorImpl());
+    }
     held.storages = ours.size();
     if (tensor.use_count() > held.tensors || tensor.storage().use_count() > held.storages)
       this->held.push_back(held);
@@ -153,20 +206,12 @@ void CaptureBase::State::expect_state_is_held() const {
 }
 
 std::vector<at::Tensor> CaptureBase::State::bind(const std::vector<at::Tensor>& arguments) const {
-  std::vector<at::Tensor> bound;
-  bound.reserve(inputs.size());
-  size_t next = 0;
-  for (const NamedTensor& input : inputs) {
-    if (is_user_input(input) && next == arguments.size())
-      throw UserError("[capture] expected more than " + std::to_string(arguments.size()) +
-                      " tensors as arguments: " + str(this->arguments));
-    bound.push_back(is_user_input(input) ? arguments[next++] : input.tensor);
-  }
-  if (next != arguments.size())
-    throw UserError("[capture] expected " + std::to_string(next) +
-                    " tensors as arguments, received " + std::to_string(arguments.size()) +
-                    "; they are " + str(this->arguments));
-  return bound;
+  return bind_inputs(inputs, arguments, this->arguments);
+}
+
+std::vector<at::Tensor> CaptureBase::State::bind_replay(
+    const std::vector<at::Tensor>& arguments) const {
+  return bind_inputs(replayed.inputs, arguments, this->arguments);
 }
 
 ProgramRun run_recorded(const Program& program, const FlatValues& arguments,
@@ -193,15 +238,25 @@ std::vector<at::Tensor> copies_of(const std::vector<at::Tensor>& tensors) {
 
 std::vector<at::Tensor> own_results(const std::vector<at::Tensor>& results,
                                     const tracer::Recording& recording) {
-  std::unordered_map<const c10::StorageImpl*, size_t> references;  // of ours
+  // References of ours: to tensors, and of tensors to memory.
+  std::unordered_map<const c10::TensorImpl*, size_t> tensors;
+  std::unordered_map<const c10::StorageImpl*, size_t> references;
   std::vector<at::Tensor> own;
   const auto storage_of = [](const at::Tensor& tensor) {
     return tensor.storage().unsafeGetStorageImpl();
   };
   for (const at::Tensor& result : results) {
-    own.push_back(result.defined() ? result.detach() : result);
-    if (result.defined() && result.has_storage()) references[storage_of(result)] += 2;
+    // detach() would keep the graph, for forward mode.
+    own.push_back(result.defined() ? result.variable_data() : result);
+    if (!result.defined() || !result.has_storage()) continue;
+    references[storage_of(result)] += tensors[result.unsafeGetTensorImpl()]++ == 0 ? 2 : 1;
   }
+  std::unordered_set<const c10::StorageImpl*> kept;  // by the program
+  for (const at::Tensor& result : results)
+    if (result.defined() && result.has_storage() &&
+        (result.use_count() > tensors[result.unsafeGetTensorImpl()] ||
+         result.storage().use_count() > references[storage_of(result)]))
+      kept.insert(storage_of(result));
   const auto is_read_only_input = [&](const at::Tensor& tensor) {
     for (uint32_t i = 0; i < recording.inputs.size(); ++i) {
       const at::Tensor& input = recording.inputs[i].tensor;
@@ -212,8 +267,7 @@ std::vector<at::Tensor> own_results(const std::vector<at::Tensor>& results,
     return false;
   };
   for (at::Tensor& tensor : own)
-    if (tensor.defined() && tensor.has_storage() &&
-        tensor.storage().use_count() > references[storage_of(tensor)] &&
+    if (tensor.defined() && tensor.has_storage() && kept.count(storage_of(tensor)) > 0 &&
         !is_read_only_input(tensor))
       tensor = tracer::copy_keeping_strides(tensor);
   return own;
@@ -234,15 +288,20 @@ std::vector<at::Tensor> evaluate_by(const composit::Backend& backend, const comp
 
 CaptureBase::CaptureBase(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
+void CaptureBase::State::take(tracer::Recording& recording) {
+  take(tracer::publish(recording));
+  replayed = {graph, inputs, {}};
+  if (recording.gradients.empty()) return;
+  const tracer::Published published = tracer::publish(recording, /*gradients=*/true);
+  replayed = {published.graph, named_inputs(published), published.gradients};
+}
+
 void CaptureBase::State::take(tracer::Published published) {
   graph = published.graph;
   grad = published.grad;
-  for (tracer::RecordedInput& input : published.inputs) {
+  for (const tracer::RecordedInput& input : published.inputs)
     if (!input.tied.empty()) tied[input.name] = input.tied;
-    const bool user = input.kind == InputKind::user_input;
-    inputs.push_back(
-        {std::move(input.name), user ? at::Tensor() : std::move(input.tensor), input.kind});
-  }
+  inputs = named_inputs(published);
   for (const tracer::RecordedGenerator& generator : published.generators)
     if (auto live = generator.live.lock())
       generators.emplace(generator.role, at::Generator(std::move(live)));
@@ -255,6 +314,7 @@ CaptureBase CaptureBase::excerpt(tracer::Recording& recording, FlatValues result
                                  at::Tensor generator) {
   auto state = std::make_shared<State>();
   if (draws(recording)) state->example_generator = std::move(generator);
+  recording.gradients.clear();  // they are the program's, which goes on
   tracer::Published published = tracer::publish(recording);
   state->arguments.kind = Structure::Kind::tuple;
   for (tracer::RecordedInput& input : published.inputs) {
@@ -264,6 +324,7 @@ CaptureBase CaptureBase::excerpt(tracer::Recording& recording, FlatValues result
     state->example_arguments.push_back(input.tensor);
   }
   state->take(std::move(published));
+  state->replayed = {state->graph, state->inputs, {}};
   state->results = std::move(results.structure);
   state->example_results = std::move(results.tensors);
   return CaptureBase(std::move(state));
@@ -278,7 +339,7 @@ CaptureBase CaptureBase::capture(TracedProgram program, FlatValues arguments,
       program.named ? program.named() : std::vector<NamedTensor>();
   ProgramRun run = run_recorded(program.run, arguments, named, options);
   if (draws(*run.recording)) state->example_generator = std::move(generator);
-  state->take(tracer::publish(*run.recording));
+  state->take(*run.recording);
   state->arguments = std::move(arguments.structure);
   state->results = std::move(run.results.structure);
   run.results.tensors = own_results(run.results.tensors, *run.recording);

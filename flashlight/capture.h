@@ -60,7 +60,8 @@ using Program = std::function<FlatValues(const std::vector<at::Tensor>&)>;
 enum class Trust : uint8_t {
   seen_once,    // one run
   confirmed,    // a second run, of other inputs, was the same graph with the same bits
-  equal_inputs  // four runs, all of inputs with the same content
+  equal_inputs,  // five runs, all of inputs with the same content
+  translated     // made from its source, not from a run (TorchScript)
 };
 std::string_view name(Trust trust);
 

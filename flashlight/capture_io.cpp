@@ -113,7 +113,7 @@ void save_trust(const CaptureBase::State& state, SavedCapture& saved) {
   for (size_t i = 0; i < state.counted.size(); ++i) {
     const CountedPlace& place = state.counted[i];
     saved.properties[kCounted + std::to_string(i)] =
-        c10::str(place.node, " ", place.key, " ", place.item, " ", place.form.encode());
+        c10::str(place.node, " ", place.key, " ", place.form.encode());
   }
 }
 
@@ -121,7 +121,7 @@ CountedPlace parse_counted(const std::string& text, const std::filesystem::path&
   std::istringstream in(text);
   CountedPlace place;
   std::string form;
-  in >> place.node >> place.key >> place.item >> std::ws;
+  in >> place.node >> place.key >> std::ws;
   std::getline(in, form);
   const auto decoded = Form::decode(form);
   if (!in || !decoded)
@@ -137,7 +137,7 @@ void load_trust(const SavedCapture& saved, const std::filesystem::path& folder,
     if (key.rfind(kNote, 0) == 0) state.notes.push_back(value);
     if (key.rfind(kCounted, 0) == 0) state.counted.push_back(parse_counted(value, folder));
     if (key == "next call") state.next_call = std::stoll(value);
-    for (const Trust trust : {Trust::confirmed, Trust::equal_inputs})
+    for (const Trust trust : {Trust::confirmed, Trust::equal_inputs, Trust::translated})
       if (key == "trust" && value == name(trust)) state.trust = trust;
   }
 }
@@ -205,6 +205,7 @@ CaptureBase CaptureBase::load(const std::filesystem::path& folder) {
     generator.set_state(from_hex(value));
     state->generators.emplace(name.substr(std::string(kGenerator).size()), generator);
   }
+  state->replayed = {state->graph, state->inputs, {}};
   load_trust(saved, folder, *state);
   state->example_arguments = to_tensors(saved.example_inputs);
   state->example_results = to_tensors(saved.example_outputs);

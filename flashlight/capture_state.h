@@ -8,17 +8,17 @@
 
 #include "flashlight/capture.h"
 #include "flashlight/counting.h"
+#include "flashlight/state_links.h"
 #include "tracer/publish.h"
 #include "tracer/replay.h"
 
 namespace flashlight {
 
-// A number of the graph that follows the calls: an attribute of node `node`, counted as
+// A number of the replayed graph that follows the calls: an attribute of node `node`, counted as
 // for_each_node does (see tracer::CountedNumber).
 struct CountedPlace {
   size_t node = 0;
   std::string key;
-  size_t item = 0;
   Form form = {};
 };
 
@@ -29,6 +29,13 @@ struct CaptureBase::State {
   std::vector<at::Tensor> example_arguments, example_results;
   at::Tensor example_generator;
   std::vector<NamedTensor> inputs;  // one per graph input; tensors of user inputs are undefined
+  // What replays: the graph, with what the program leaves in `.grad` as further outputs.
+  struct Replayed {
+    composit::Graph graph;
+    std::vector<NamedTensor> inputs;
+    std::vector<size_t> gradients;  // per further output: whose `.grad`, index into `inputs`
+  };
+  Replayed replayed;
   std::map<std::string, std::vector<std::string>> tied;  // further names of a parameter
   std::map<std::string, at::Generator> generators;
   std::vector<std::string> remarks;
@@ -40,6 +47,7 @@ struct CaptureBase::State {
   // on.
   std::vector<std::string> notes;
   std::vector<CountedPlace> counted;
+  std::vector<StateLink> links;  // state that the program puts other tensors in place of
   mutable std::atomic<int64_t> next_call{0};  // for `counted`
   // Positions among `inputs` of state that nobody named and that the program held when it was
   // confirmed.
@@ -55,19 +63,26 @@ struct CaptureBase::State {
   TraceOptions options;
 
   // Graph, inputs, generators and remarks of what was recorded.
-  void take(tracer::Published published);
+  void take(tracer::Recording& recording);
+  void take(tracer::Published published);  // without `replayed`
+  // Of `replayed`.
   const tracer::Plan& plan() const;
-  // The tensors of graph.inputs() for these arguments.
+  // The tensors of graph.inputs() for these arguments, and of replayed.graph.inputs().
   std::vector<at::Tensor> bind(const std::vector<at::Tensor>& arguments) const;
+  std::vector<at::Tensor> bind_replay(const std::vector<at::Tensor>& arguments) const;
   // Results of a replay; numbers that follow the calls go on by one.
   std::vector<at::Tensor> replay(const std::vector<at::Tensor>& arguments) const;
   // UserError: `what` needs numbers that stay as they are.
   void expect_fixed_numbers(const char* what) const;
   void expect_state_is_held() const;
+  // How often this state refers to it.
+  size_t references(const at::Tensor& tensor) const;
   // `versions`: all states that may refer to the same tensors, this one included.
   void note_held_state(const std::deque<std::shared_ptr<State>>& versions);
 
  private:
+  std::vector<at::Tensor> run_plan(const std::vector<at::Tensor>& arguments, int64_t call) const;
+
   mutable std::once_flag planned_;
   mutable std::optional<tracer::Plan> plan_;
   mutable std::mutex counting_;

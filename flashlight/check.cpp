@@ -58,7 +58,7 @@ class Checker {
   }
   Values run_replay(const tracer::Plan::Observer& observer) {
     saved_.restore();
-    return state_.plan().run(state_.bind(arguments_.tensors), observer);
+    return state_.plan().run(state_.bind_replay(arguments_.tensors), observer);
   }
 
   // ---- the graphs -------------------------------------------------------------------------------
@@ -70,9 +70,10 @@ class Checker {
     });
     recording_ = std::move(run.recording);
     results_ = run.results.tensors;
-    const tracer::Published published = tracer::publish(*recording_);
+    if (fits(*recording_, state_.links)) apply_links(*recording_, state_.links);
+    const tracer::Published published = tracer::publish(*recording_, /*gradients=*/true);
     records_ = published.steps;
-    for (const composit::Difference& difference : composit::compare(state_.graph, published.graph))
+    for (const composit::Difference& difference : composit::compare(state_.replayed.graph, published.graph))
       report_.graph_differences.push_back(composit::str(difference));
   }
 

@@ -26,15 +26,19 @@ double rounded(double value, int digits) {
   return std::strtod(text, nullptr);
 }
 
-// A constant near `estimate` with which `form_of` gives all values: one of few digits, as a person
-// writes them, or else the only one there is nearby.
+// Constants as a person writes them, of few digits, or any.
+enum class Constants { written, computed };
+
+// A constant near `estimate` with which `form_of` gives all values. Of computed ones, the only one
+// there is nearby.
 template <class FormOf>
-std::optional<Form> with_constant(double estimate, const std::vector<double>& values,
-                                  FormOf form_of) {
+std::optional<Form> with_constant(Constants constants, double estimate,
+                                  const std::vector<double>& values, FormOf form_of) {
   constexpr int kWritten = 9, kNeighbours = 16;
   if (!std::isfinite(estimate) || estimate == 0) return std::nullopt;
-  for (int digits = 1; digits <= kWritten; ++digits)
+  for (int digits = 1; constants == Constants::written && digits <= kWritten; ++digits)
     if (const Form form = form_of(rounded(estimate, digits)); gives(form, values)) return form;
+  if (constants == Constants::written) return std::nullopt;
   std::optional<Form> only;
   double constant = estimate;
   for (int i = 0; i < kNeighbours / 2; ++i) constant = std::nextafter(constant, -HUGE_VAL);
@@ -73,10 +77,15 @@ class Fit {
 
   std::optional<Form> run() const {
     for (const double base : options_.bases)
-      if (base > 0 && base < 1)
-        if (auto form = with_base(base)) return negate(*form);
-    for (const int64_t k : counts_)
-      if (auto form = decayed(k)) return negate(*form);
+      if (is_base(base))
+        if (auto form = without_factor(base)) return negate(*form);
+    for (const Constants constants : {Constants::written, Constants::computed}) {
+      for (const int64_t k : counts_)
+        if (auto form = decayed(constants, k)) return negate(*form);
+      for (const double base : options_.bases)
+        if (is_base(base))
+          if (auto form = with_factor(constants, base)) return negate(*form);
+    }
     return std::nullopt;
   }
 
@@ -86,7 +95,13 @@ class Fit {
     return form;
   }
 
-  std::optional<Form> with_base(double base) const {
+  // 1 - b^n of a base next to 1 is nearly proportional to n, and would pass for other forms.
+  static bool is_base(double base) {
+    constexpr double kNext = 1e-7;
+    return base > kNext && base < 1 - kNext;
+  }
+
+  std::optional<Form> without_factor(double base) const {
     const FormKind root = options_.python ? FormKind::power_of_rest : FormKind::root_of_rest;
     for (const FormKind kind : {FormKind::rest, root, FormKind::root_of_rest,
                                 FormKind::power_of_rest}) {
@@ -97,14 +112,19 @@ class Fit {
            k <= static_cast<int64_t>(count) + 1; ++k)
         if (const Form form{kind, false, base, 1, k}; gives(form, values_)) return form;
     }
-    for (const int64_t k : counts_)
-      for (const FormKind kind : {FormKind::per_rest, FormKind::per_root, FormKind::times_rest,
-                                  FormKind::times_root})
-        if (auto form = with_factor(kind, base, k)) return form;
     return std::nullopt;
   }
 
-  std::optional<Form> with_factor(FormKind kind, double base, int64_t k) const {
+  std::optional<Form> with_factor(Constants constants, double base) const {
+    for (const int64_t k : counts_)
+      for (const FormKind kind : {FormKind::per_rest, FormKind::per_root, FormKind::times_rest,
+                                  FormKind::times_root})
+        if (auto form = with_factor(constants, kind, base, k)) return form;
+    return std::nullopt;
+  }
+
+  std::optional<Form> with_factor(Constants constants, FormKind kind, double base,
+                                  int64_t k) const {
     const auto form_of = [&](double c) { return Form{kind, false, base, c, k}; };
     const Form unit = form_of(1);
     const double first = unit.at(0), second = unit.at(1);
@@ -112,17 +132,17 @@ class Fit {
     // The quotient of two values does not depend on the factor.
     const double off = values_[1] * first / (values_[0] * second) - 1;
     if (!(std::abs(off) < 1e-12)) return std::nullopt;
-    return with_constant(values_[0] / first, values_, form_of);
+    return with_constant(constants, values_[0] / first, values_, form_of);
   }
 
   // 1 / value grows by b / c from call to call, and is (1 + k b) / c at the first one.
-  std::optional<Form> decayed(int64_t k) const {
+  std::optional<Form> decayed(Constants constants, int64_t k) const {
     const double growth = 1 / values_[1] - 1 / values_[0];
     const double factor = 1 / (1 / values_[0] - static_cast<double>(k) * growth);
     if (!std::isfinite(factor) || factor <= 0 || growth <= 0) return std::nullopt;
     for (int digits = 1; digits <= 9; ++digits) {
       const double b = rounded(growth * factor, digits);
-      if (auto form = with_constant(factor, values_, [&](double c) {
+      if (auto form = with_constant(constants, factor, values_, [&](double c) {
             return Form{FormKind::decayed, false, b, c, k};
           }))
         return form;

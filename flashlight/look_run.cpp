@@ -62,7 +62,7 @@ class Verifier {
   Verifier(const LookRun& run, const Tensors& arguments, int64_t call)
       : run_(run), recording_(*run.program.recording), first_(run), call_(call) {
     size_t argument = 0;
-    for (const NamedTensor& input : run.state->inputs) {
+    for (const NamedTensor& input : run.state->replayed.inputs) {
       const RecordedInput& recorded = find(input.name);
       const bool user = input.kind == composit::InputKind::user_input;
       at::Tensor tensor = before_run(recorded, is_written(input.name));
@@ -88,6 +88,7 @@ class Verifier {
     const bool drew_alike = run_.after.are_now();
     run_.after.restore();
     if (verification.difference.empty()) verification.difference = compare(verification.results);
+    verification.results.resize(run_.program.results.tensors.size());
     if (verification.difference.empty() && !drew_alike)
       verification.difference = "the program leaves its random generators in another state";
     return verification;
@@ -108,12 +109,14 @@ class Verifier {
   }
 
   std::string compare(const Tensors& results) const {
-    const Tensors& expected = run_.program.results.tensors;
+    Tensors expected = run_.program.results.tensors;
+    for (const auto& left : recording_.gradients)
+      expected.push_back(tensor_left(recording_, left.value));
     for (size_t i = 0; i < results.size(); ++i)
       if (!same_bits(expected.at(i), results[i]))
-        return first_.found().empty()
-                   ? "result " + std::to_string(i) + ": " + first_difference(expected[i], results[i])
-                   : first_.found();
+        return first_.found().empty() ? "result " + std::to_string(i) + ": " +
+                                            first_difference(expected[i], results[i])
+                                      : first_.found();
     for (const auto& mutation : recording_.mutations) {
       const RecordedInput& input = recording_.inputs[mutation.input];
       const at::Tensor left = left_by_program(input, mutation.value);
@@ -127,7 +130,7 @@ class Verifier {
   }
   const at::Tensor* replayed_input(const std::string& name) const {
     for (size_t i = 0; i < inputs_.size(); ++i)
-      if (run_.state->inputs[i].name == name) return &inputs_[i];
+      if (run_.state->replayed.inputs[i].name == name) return &inputs_[i];
     return nullptr;
   }
   // State that the program puts other tensors in place of lies where its new value was made.

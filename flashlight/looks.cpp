@@ -59,7 +59,7 @@ Looks::Looks(TracedProgram program, StatePtr first, std::unique_ptr<Recording> r
   versions_.push_back(std::move(first));
   current_ = &versions_.back();
   const CaptureBase::State& state = *current();
-  streak_.push_back(state.graph);
+  streak_.push_back(state.replayed.graph);
   for (const at::Tensor& argument : state.example_arguments)
     contents_.push_back(digest_of_memory(argument));
   varied_.resize(contents_.size());
@@ -91,25 +91,25 @@ FlatValues Looks::call(const Tensors& arguments) {
     return replay();
   }
   expect_modes();
-  current()->plan().expect(current()->bind(arguments));
+  current()->plan().expect(current()->bind_replay(arguments));
   return look(arguments);
 }
 
-// A borrowed module is gone when nobody but captures refers to its parameters.
+// A borrowed module is gone when nobody but captures refers to one of its parameters.
 bool Looks::program_lives() const {
   if (!program_.borrowed) return true;
+  bool any = false;
   for (const NamedTensor& input : current()->inputs) {
     if (!input.tensor.defined() || input.kind == composit::InputKind::user_input) continue;
     size_t ours = 0;
-    for (const StatePtr& version : versions_)
-      for (const NamedTensor& other : version->inputs)
-        ours += other.tensor.defined() && other.tensor.is_same(input.tensor) ? 1 : 0;
+    for (const StatePtr& version : versions_) ours += version->references(input.tensor);
     if (last_ != nullptr)
       for (const tracer::RecordedInput& recorded : last_->inputs)
         ours += recorded.tensor.is_same(input.tensor) ? 1 : 0;
-    if (input.tensor.use_count() > ours) return true;
+    if (input.tensor.use_count() <= ours) return false;
+    any = true;
   }
-  return false;
+  return any;
 }
 
 void Looks::expect_modes() const {
@@ -166,10 +166,11 @@ FlatValues Looks::judge(LookRun& run, const Tensors& arguments) {
   }
   follow_state(run);
   run.state = publish_run(run);
-  const auto differences = composit::compare(streak_.back(), run.state->graph);
+  const composit::Graph& graph = run.state->replayed.graph;
+  const auto differences = composit::compare(streak_.back(), graph);
   if (!refusal().empty()) return keep(run);
   if (differences.empty() && counted_.empty()) return same_graph(run, arguments);
-  if (const auto places = number_differences(streak_.back(), run.state->graph, differences))
+  if (const auto places = number_differences(streak_.back(), graph, differences))
     return other_numbers(run, *places, differences, arguments);
   if (begins_with_guard(differences)) {
     last_ = std::move(run.program.recording);
@@ -191,8 +192,10 @@ void Looks::follow_state(LookRun& run) {
     links_.clear();
     return;
   }
+  const auto sources = tracer::publish(now, /*gradients=*/true).sources;
   for (const StateLink& link : find_links(*last_, now)) {
-    if (std::find(links_.begin(), links_.end(), link) != links_.end()) continue;
+    const bool read = std::binary_search(sources.begin(), sources.end(), link.source);
+    if (!read || std::find(links_.begin(), links_.end(), link) != links_.end()) continue;
     if (grows(*last_, link)) {
       refuse("state that " + maker_of(now, link.next) +
              " makes has another size in each call, and a capture holds for one; allocate it once, "
@@ -204,26 +207,29 @@ void Looks::follow_state(LookRun& run) {
   if (links_.empty()) return;
   apply_links(*last_, links_);
   apply_links(now, links_);
-  streak_.back() = tracer::publish(*last_).graph;
+  streak_.back() = tracer::publish(*last_, /*gradients=*/true).graph;
 }
 
 Looks::StatePtr Looks::publish_run(LookRun& run) {
   const CaptureBase::State& before = *current();
   Recording& recording = *run.program.recording;
   auto state = std::make_shared<CaptureBase::State>();
-  tracer::Published published = tracer::publish(recording);
+  tracer::Published published = tracer::publish(recording, /*gradients=*/true);
   run.records = published.steps;
   for (const tracer::RecordedInput& input : published.inputs)
     if (input.kind == composit::InputKind::user_input)
       state->example_arguments.push_back(input.original.defined() ? input.original : input.tensor);
   state->example_arguments = copies_of(state->example_arguments);
-  state->take(std::move(published));
+  state->take(recording);
   for (const StateLink& link : links_) {
     const tracer::Record& record = recording.records[link.source];
     const at::Tensor left = tensor_left(recording, link.next);
-    for (NamedTensor& input : state->inputs)
-      if (left.defined() && input.name == recording.inputs[record.index].name) input.tensor = left;
+    for (auto* inputs : {&state->inputs, &state->replayed.inputs})
+      for (NamedTensor& input : *inputs)
+        if (left.defined() && input.name == recording.inputs[record.index].name)
+          input.tensor = left;
   }
+  state->links = links_;
   state->arguments = before.arguments;
   state->results = run.program.results.structure;
   state->example_results = run.program.results.tensors;
@@ -250,6 +256,16 @@ FlatValues Looks::same_graph(LookRun& run, const Tensors& arguments) {
            str(current()->results) + ", and no operator gave what differs" + kAdvice);
     return keep(run);
   }
+  if (const std::string name = another_tensor(run); !name.empty()) {
+    refuse("the program read another tensor in the place of '" + name +
+           "', and no run has put it there; give its module in TraceSettings::named, or pass it");
+    return keep(run);
+  }
+  if (unexplained_ && ++equal_after_change_ < 2) {
+    if (looks_ >= kMost) return other_graph(run, {});
+    adopt(run);
+    return keep(run);
+  }
   return compare_replay(run, arguments, 0);
 }
 
@@ -259,9 +275,9 @@ FlatValues Looks::compare_replay(LookRun& run, const Tensors& arguments, int64_t
     refuse(verification.difference + kAdvice);
     return keep(run);
   }
-  const bool varied = note_content(run);
+  const bool varied = note_content(run) || !run.state->counted.empty();
   FlatValues results{std::move(verification.results), run.program.results.structure, true};
-  streak_ = {run.state->graph};
+  streak_ = {run.state->replayed.graph};
   adopt(run);
   if (varied)
     confirm(Trust::confirmed);
@@ -273,11 +289,12 @@ FlatValues Looks::compare_replay(LookRun& run, const Tensors& arguments, int64_t
 FlatValues Looks::other_numbers(LookRun& run, const std::vector<NumberPlace>& places,
                                 const std::vector<composit::Difference>& differences,
                                 const Tensors& arguments) {
-  constexpr size_t kShown = 3;  // runs in a row that show a form
+  // Runs in a row that show a form. A count that nothing else shows may wrap around soon.
+  constexpr size_t kShown = 3, kShownCounts = 5;
   for (const NumberPlace& place : places)
     if (std::find(counted_.begin(), counted_.end(), place) == counted_.end())
       counted_.push_back(place);
-  streak_.push_back(run.state->graph);
+  streak_.push_back(run.state->replayed.graph);
   if (streak_.size() < kShown) {
     adopt(run);
     return keep(run);
@@ -286,12 +303,19 @@ FlatValues Looks::other_numbers(LookRun& run, const std::vector<NumberPlace>& pl
       count_calls(streak_, counted_, current()->options.host_line != nullptr);
   if (numbers.unexplained) {
     if (begins_with_guard(differences)) {
-      streak_ = {run.state->graph};
+      streak_ = {run.state->replayed.graph};
       counted_.clear();
       adopt(run);
     } else {
       refuse(number_refusal(*numbers.unexplained));
     }
+    return keep(run);
+  }
+  const bool only_counts =
+      std::all_of(numbers.forms.begin(), numbers.forms.end(),
+                  [](const CountedPlace& place) { return place.form.kind == FormKind::count; });
+  if (only_counts && streak_.size() < kShownCounts) {
+    adopt(run);
     return keep(run);
   }
   run.state->counted = std::move(numbers.forms);
@@ -312,16 +336,36 @@ std::string Looks::number_refusal(const NumberPlace& place) const {
 }
 
 FlatValues Looks::other_graph(LookRun& run, const std::vector<composit::Difference>& differences) {
-  structural_.push_back(str(differences.front()));
-  streak_ = {run.state->graph};
+  if (!differences.empty()) structural_.push_back(str(differences.front()));
+  // State that the last run made and this one reads is why it goes another way.
+  unexplained_ = find_links(*last_, *run.program.recording).empty();
+  equal_after_change_ = 0;
+  streak_ = {run.state->replayed.graph};
   counted_.clear();
   adopt(run);
-  if (structural_.size() >= kMost) {
+  if (looks_ >= kMost) {
     std::string text = "the program took another way in each run; first differences:";
     for (const std::string& one : structural_) text += "\n  " + one;
     refuse(text + "\npass what decides the way as a tensor, or trace the ways apart");
   }
   return keep(run);
+}
+
+// The name of an input that nobody named and that is another tensor than in the last run.
+std::string Looks::another_tensor(const LookRun& run) const {
+  const auto is_linked = [&](const std::string& name) {
+    return std::any_of(links_.begin(), links_.end(), [&](const StateLink& link) {
+      const Recording& recording = *run.program.recording;
+      return recording.inputs[recording.records[link.source].index].name == name;
+    });
+  };
+  for (const NamedTensor& input : run.state->inputs) {
+    const bool unnamed = input.name.rfind("parameter_", 0) == 0 || input.name.rfind("buffer_", 0) == 0;
+    if (!unnamed || is_linked(input.name)) continue;
+    for (const NamedTensor& before : current()->inputs)
+      if (before.name == input.name && !before.tensor.is_same(input.tensor)) return input.name;
+  }
+  return {};
 }
 
 // Was there an argument, or state that the program writes, with another content than before?

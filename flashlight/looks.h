@@ -12,7 +12,8 @@
 //                       a row shows one or refuses it
 //   a guard differs     no look: a replay of the same inputs would be refused by that guard
 //   another graph       takes the place of the older one, and waits for one more look (the first
-//                       step of an optimizer makes its state); four looks at most
+//                       step of an optimizer makes its state), or for two where no state explains
+//                       it; four looks at most
 //
 // What a run leaves alive and the next one reads is state (state_links.h).
 #pragma once
@@ -68,6 +69,7 @@ class Looks {
 
   StatePtr publish_run(LookRun& run);
   void follow_state(LookRun& run);
+  std::string another_tensor(const LookRun& run) const;
   bool note_content(const LookRun& run);
   void adopt(LookRun& run);
   void confirm(Trust trust);
@@ -93,6 +95,9 @@ class Looks {
   std::vector<std::string> structural_;  // the first difference of each pair of graphs
   std::vector<uint64_t> contents_;       // of the arguments of the first run
   std::vector<bool> varied_;             // arguments that had another content in some run
+  // The last change of the graph was not state of the run before; equal looks since.
+  bool unexplained_ = false;
+  size_t equal_after_change_ = 0;
   size_t looks_ = 0, equal_looks_ = 0;
 };
 

@@ -43,45 +43,17 @@ std::optional<double> real(const Attribute& attribute) {
   return std::nullopt;
 }
 
-const Attribute* attribute_of(const Node& node, const std::string& key) {
-  return key == "expected" ? node.find_run(key) : node.find_attribute(key);
-}
-
-// A replay can put other numbers there: arguments of LibTorch's operators, numbers of guards, and
-// constants.
-bool is_replaceable(const Node& node, const Difference& difference) {
-  if (node.op() == composit::ops::kConstant) return difference.key == "value";
-  if (node.op().domain() == "composit") return false;
-  return difference.kind == DifferenceKind::attribute ||
-         (difference.kind == DifferenceKind::execution && difference.key == "expected");
-}
-
-void add_differing(const Difference& difference, size_t node, std::vector<NumberPlace>& places,
-                   bool& other) {
-  const Attribute* before = attribute_of(*difference.before, difference.key);
-  const Attribute* after = attribute_of(*difference.after, difference.key);
-  const std::string where = tracer::place_of(*difference.after);
-  if (before == nullptr || after == nullptr) {
-    other = true;
-    return;
-  }
-  const auto *old_list = before->get_if<composit::List>(),
-             *new_list = after->get_if<composit::List>();
-  if (old_list == nullptr && new_list == nullptr) {
-    other = other || !real(*before) || !real(*after);
-    places.push_back({node, difference.key, 0, where});
-    return;
-  }
-  if (difference.key != "expected" || old_list == nullptr || new_list == nullptr ||
-      old_list->items.size() != new_list->items.size()) {
-    other = true;
-    return;
-  }
-  for (size_t i = 0; i < old_list->items.size(); ++i) {
-    if (old_list->items[i] == new_list->items[i]) continue;
-    other = other || !real(old_list->items[i]) || !real(new_list->items[i]);
-    places.push_back({node, difference.key, i, where});
-  }
+// A replay can put other numbers there: arguments of LibTorch's operators, and constants. Not the
+// numbers of guards: the program asked for them, and may go another way with others.
+bool is_replaceable(const Difference& difference) {
+  const Node& node = *difference.after;
+  if (difference.kind != DifferenceKind::attribute) return false;
+  if (node.op() == composit::ops::kConstant ? difference.key != "value"
+                                            : node.op().domain() == "composit")
+    return false;
+  const Attribute *before = difference.before->find_attribute(difference.key),
+                  *after = node.find_attribute(difference.key);
+  return before != nullptr && after != nullptr && real(*before) && real(*after);
 }
 
 // Numbers that may stand under an exponent: those between 0 and 1 that the graphs have, and what is
@@ -110,27 +82,23 @@ std::optional<std::vector<NumberPlace>> number_differences(
   std::unordered_map<const Node*, size_t> index;
   for (size_t i = 0; i < new_nodes.size(); ++i) index.emplace(new_nodes[i], i);
   std::vector<NumberPlace> places;
-  bool other = false;
   for (const Difference& difference : differences) {
-    if (!difference.before || !difference.after || !is_replaceable(*difference.after, difference))
+    if (!difference.before || !difference.after || !is_replaceable(difference))
       return std::nullopt;
     const auto found = index.find(difference.after.get());
     if (found == index.end() || old_nodes[found->second] != difference.before.get())
       return std::nullopt;
-    add_differing(difference, found->second, places, other);
+    places.push_back(
+        {found->second, difference.key, tracer::place_of(*difference.after)});
   }
-  if (other) return std::nullopt;
   return places;
 }
 
 std::optional<double> number_at(const composit::Graph& graph, const NumberPlace& place) {
   const std::vector<const Node*> nodes = nodes_of(graph);
   if (place.node >= nodes.size()) return std::nullopt;
-  const Attribute* attribute = attribute_of(*nodes[place.node], place.key);
-  if (attribute == nullptr) return std::nullopt;
-  const auto* list = attribute->get_if<composit::List>();
-  if (list == nullptr) return real(*attribute);
-  return place.item < list->items.size() ? real(list->items[place.item]) : std::nullopt;
+  const Attribute* attribute = nodes[place.node]->find_attribute(place.key);
+  return attribute == nullptr ? std::nullopt : real(*attribute);
 }
 
 CountedNumbers count_calls(const std::vector<composit::Graph>& graphs,
@@ -158,7 +126,7 @@ CountedNumbers count_calls(const std::vector<composit::Graph>& graphs,
       result.unexplained = places[i];
       return result;
     }
-    result.forms.push_back({places[i].node, places[i].key, places[i].item, *form});
+    result.forms.push_back({places[i].node, places[i].key, *form});
   }
   return result;
 }

@@ -16,10 +16,9 @@ namespace flashlight {
 struct NumberPlace {
   size_t node = 0;
   std::string key;
-  size_t item = 0;
   std::string place = {};
   bool operator==(const NumberPlace& other) const {
-    return node == other.node && key == other.key && item == other.item;
+    return node == other.node && key == other.key;
   }
 };
 

@@ -79,6 +79,13 @@ bool grows(const Recording& recording, const StateLink& link) {
   return now.dtype != next.dtype || now.sizes != next.sizes;
 }
 
+bool fits(const Recording& recording, const std::vector<StateLink>& links) {
+  return std::all_of(links.begin(), links.end(), [&](const StateLink& link) {
+    return link.source < recording.records.size() && link.next < recording.values.size() &&
+           is_source(recording.records[link.source]);
+  });
+}
+
 void apply_links(Recording& recording, const std::vector<StateLink>& links) {
   for (const StateLink& link : links) {
     Record& record = recording.records[link.source];

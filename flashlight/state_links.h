@@ -31,6 +31,9 @@ bool same_form(const tracer::Recording& a, const tracer::Recording& b);
 // Does the state of this link have another type than the value that takes its place?
 bool grows(const tracer::Recording& recording, const StateLink& link);
 
+// Can the links be those of this recording?
+bool fits(const tracer::Recording& recording, const std::vector<StateLink>& links);
+
 // Makes the sources inputs that are written back (once more changes nothing).
 void apply_links(tracer::Recording& recording, const std::vector<StateLink>& links);
 

@@ -35,6 +35,7 @@ class Planner {
       plan.outputs.push_back(slot(root, output));
     for (const composit::Mutation& mutation : plan.graph.mutations())
       plan.mutations.push_back({index_of_input(mutation.target), slot(root, mutation.value), true});
+    expect_counted_numbers();
     find_shared_memory();
     find_last_uses();
     find_steady_steps();
@@ -90,8 +91,10 @@ class Planner {
     if (node->op() == composit::ops::kConstant) {
       plan_.initial[slots[0]] = constant(*node);
       for (size_t i = 0; i < plan_.counted.size(); ++i)
-        if (plan_.counted[i].node == node.get())
+        if (plan_.counted[i].node == node.get()) {
           plan_.counted_constants.emplace_back(slots[0], i);
+          counted_found_.push_back(i);
+        }
       return;
     }
     Step step;
@@ -101,8 +104,8 @@ class Planner {
     step.throws = flag(*node, "throws", false);
     if (!add_memory_operation(frame, step) && !add_definition(frame, step)) {
       add_operator(frame, step);
-      add_counted_numbers(step);
     }
+    add_counted_numbers(step);
     plan_.steps.push_back(std::move(step));
   }
 
@@ -272,18 +275,25 @@ class Planner {
     }
   }
 
-  void add_counted_numbers(Step& step) const {
+  void add_counted_numbers(Step& step) {
+    if (step.kind != StepKind::op && step.kind != StepKind::scatter) return;
     for (size_t number = 0; number < plan_.counted.size(); ++number) {
       const CountedNumber& counted = plan_.counted[number];
       if (counted.node != step.node.get()) continue;
-      if (counted.key == "expected") {
-        step.counted_expected.push_back({counted.item, number});
-        continue;
-      }
       const auto& arguments = step.op->schema->arguments();
-      for (size_t i = 0; i < arguments.size(); ++i)
-        if (arguments[i].name() == counted.key) step.counted_arguments.push_back({i, number});
+      for (size_t i = 0; i < arguments.size(); ++i) {
+        if (arguments[i].name() != counted.key) continue;
+        step.counted.push_back({i, number});
+        counted_found_.push_back(number);
+      }
     }
+  }
+  void expect_counted_numbers() {
+    for (size_t number = 0; number < plan_.counted.size(); ++number)
+      if (std::count(counted_found_.begin(), counted_found_.end(), number) != 1)
+        throw UserError("[replay] '" + plan_.counted[number].key + "' of " +
+                        place_of(*plan_.counted[number].node) +
+                        " cannot follow the calls: it says where in memory a value lies");
   }
 
   c10::IValue attribute_value(const Node& node, const c10::Argument& argument) const {
@@ -363,6 +373,7 @@ class Planner {
   Plan::Impl& plan_;
   const PlanOptions& options_;
   std::map<std::string, at::Generator> own_generators_;
+  std::vector<size_t> counted_found_;
 };
 
 }  // namespace

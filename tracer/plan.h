@@ -58,12 +58,11 @@ struct Step {
   std::vector<Slot> last_uses;  // operands nobody reads later
   std::vector<Slot> unused;     // outputs nobody reads
   std::vector<c10::Scalar> expected;
-  // Numbers that follow the calls: position among the arguments or in `expected`, and index into
-  // Impl::counted.
+  // Arguments that follow the calls: position on the operator's stack, index into Impl::counted.
   struct Counted {
     size_t position, number;
   };
-  std::vector<Counted> counted_arguments = {}, counted_expected = {};
+  std::vector<Counted> counted = {};
   bool guards = false;                  // compare numbers with `expected`
   at::Generator generator;              // set_generator
   at::Tensor state;                     // set_generator

@@ -410,8 +410,25 @@ class Publisher {
 
 }  // namespace
 
-Published publish(Recording& recording) {
+namespace {
+
+// Which inputs of the graph the further outputs belong to; the inputs are published already.
+void find_gradients(const Recording& recording, Published& published) {
+  for (const auto& left : recording.gradients)
+    for (size_t i = 0; i < published.inputs.size(); ++i)
+      if (published.inputs[i].value == recording.inputs[left.input].value)
+        published.gradients.push_back(i);
+}
+
+}  // namespace
+
+Published publish(Recording& recording, bool gradients) {
   std::vector<ValueId> roots = recording.outputs;
+  for (const auto& left : recording.gradients)
+    if (gradients) {
+      roots.push_back(left.value);
+      roots.push_back(recording.inputs[left.input].value);
+    }
   for (const auto& mutation : recording.mutations) {
     roots.push_back(mutation.value);
     roots.push_back(recording.inputs[mutation.input].value);
@@ -428,6 +445,8 @@ Published publish(Recording& recording) {
     parts.inputs.push_back(publisher.value(input.value));
   }
   for (ValueId output : recording.outputs) parts.outputs.push_back(publisher.value(output));
+  for (const auto& left : recording.gradients)
+    if (gradients) parts.outputs.push_back(publisher.value(left.value));
   for (const auto& mutation : recording.mutations)
     parts.mutations.push_back(
         {publisher.value(recording.inputs[mutation.input].value), publisher.value(mutation.value)});
@@ -435,13 +454,18 @@ Published publish(Recording& recording) {
     if (publisher.is_live(recording.values[input.value].record)) published.inputs.push_back(input);
   parts.effects = publisher.effects();
   published.graph = composit::Graph(std::move(parts));
+  if (gradients) find_gradients(recording, published);
   published.generators = recording.generators;
   published.remarks = recording.remarks;
   published.grad = recording.grad;
   published.steps = publisher.take_steps();
-  for (RecordId id = 0; id < recording.records.size(); ++id)
-    if (recording.records[id].kind == RecordKind::constant && publisher.is_live(id))
-      published.constants.push_back(recording.constants[recording.records[id].index]);
+  for (RecordId id = 0; id < recording.records.size(); ++id) {
+    const Record& record = recording.records[id];
+    const bool constant = record.kind == RecordKind::constant;
+    if ((!constant && record.kind != RecordKind::input) || !publisher.is_live(id)) continue;
+    published.sources.push_back(id);
+    if (constant) published.constants.push_back(recording.constants[record.index]);
+  }
   return published;
 }
 

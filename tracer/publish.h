@@ -26,10 +26,15 @@ struct Published {
   bool grad = false;  // grad mode of nodes that do not say otherwise
   // The record behind each step of a Plan of this graph, in the order of execution.
   std::vector<RecordId> steps;
+  // The records of inputs and constants that the graph has, in their order.
+  std::vector<RecordId> sources;
+  // Of outputs behind those of the program: the graph input whose `.grad` holds it.
+  std::vector<size_t> gradients;
 };
 
 // The recording stays as it is: it can be published again.
-Published publish(Recording& recording);
+// `gradients`: what the program leaves in `.grad` are further outputs.
+Published publish(Recording& recording, bool gradients = false);
 
 // The graph that leads to `value`, while the recording goes on. Inputs that are `unwritten` so far
 // bring their values along.

@@ -47,15 +47,17 @@ void Recorder::note_survivors() {
 }
 
 void Recorder::note_gradients() {
-  for (const RecordedInput& input : recording_->inputs) {
+  for (uint32_t i = 0; i < recording_->inputs.size(); ++i) {
+    const RecordedInput input = recording_->inputs[i];  // a copy: reading may add inputs
     if (!input.requires_grad || !input.tensor.is_leaf()) continue;
-    if (const at::Tensor& grad = input.tensor.grad();
-        !grad.defined() || !aliasing_.made_inside(grad))
-      continue;
-    recording_->remark("the program leaves gradients in `.grad` ('" + input.name +
-                       "'); a replay does not: return them");
-    return;
+    const at::Tensor& grad = input.tensor.grad();
+    if (!grad.defined() || !aliasing_.made_inside(grad)) continue;
+    recording_->gradients.push_back({i, read(grad)});
   }
+  if (recording_->gradients.empty()) return;
+  recording_->remark("leaves gradients in `.grad` ('" +
+                     recording_->inputs[recording_->gradients.front().input].name +
+                     "'); compiled code and a loaded capture do not: return them");
 }
 
 void Recorder::expect_same_type(const RecordedInput& input, ValueId now) const {

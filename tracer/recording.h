@@ -201,6 +201,7 @@ struct Recording {
     ValueId value;
   };
   std::vector<Mutation> mutations;
+  std::vector<Mutation> gradients;  // left in `.grad` of an input, in memory that was made inside
   std::vector<Survivor> survivors;  // but for excerpts
 };
 

@@ -124,9 +124,7 @@ class Run {
     prepare_bases(step);
     size_t next_out = 0;
     for (const StepArgument& argument : step.arguments) push(step, argument, next_out);
-    for (const auto& [position, number] : step.counted_arguments)
-      stack_[position] = stack_[position].isInt() ? c10::IValue(numbers_[number].toLong())
-                                                  : c10::IValue(numbers_[number].toDouble());
+    count(step);
     const bool threw = call(step);
     if (threw != step.throws)
       throw UserError("[replay] guard: " + place_of(*step.node) +
@@ -231,6 +229,13 @@ class Run {
     stack_.emplace_back(std::move(list));
   }
 
+  // Numbers that follow the calls take the places of those that were recorded.
+  void count(const Step& step) {
+    for (const auto& [position, number] : step.counted)
+      stack_[position] = stack_[position].isInt() ? c10::IValue(numbers_[number].toLong())
+                                                  : c10::IValue(numbers_[number].toDouble());
+  }
+
   bool call(const Step& step) {
     if (!step.throws) {
       step.op->handle.callBoxed(&stack_);
@@ -261,17 +266,11 @@ class Run {
     if (result.isNone() && next < step.outputs.size()) return store(step, next++, at::Tensor());
     if (!step.guards) return;
     const size_t i = number++;
-    if (i >= step.expected.size() || !same_number(result, expected(step, i)))
+    if (i >= step.expected.size() || !same_number(result, step.expected[i]))
       fail_guard(step, i, result);
   }
-  c10::Scalar expected(const Step& step, size_t i) const {
-    for (const auto& [position, number] : step.counted_expected)
-      if (position == i) return numbers_[number];
-    return step.expected[i];
-  }
-  [[noreturn]] void fail_guard(const Step& step, size_t i, const c10::IValue& received) const {
-    const std::string expected =
-        i < step.expected.size() ? c10::str(this->expected(step, i)) : "nothing";
+  [[noreturn]] static void fail_guard(const Step& step, size_t i, const c10::IValue& received) {
+    const std::string expected = i < step.expected.size() ? c10::str(step.expected[i]) : "nothing";
     throw UserError(c10::str("[replay] guard: ", place_of(*step.node), " gave ", expected,
                              " when it was captured and gives ", received, " now", kCaptureAgain));
   }
@@ -328,6 +327,7 @@ class Run {
         stack_.clear();
         stack_.emplace_back(base);
         for (const c10::IValue& attribute : step.attributes) stack_.push_back(attribute);
+        count(step);
         step.op->handle.callBoxed(&stack_);
         stack_[0].toTensor().copy_(operand(1));
         stack_.clear();

@@ -25,12 +25,11 @@
 
 namespace flashlight::tracer {
 
-// A number of the graph that follows the calls: attribute `key` of a node ("expected": item `item`
-// of the numbers a guard compares; "value" of a constant: its only element).
+// A number of the graph that follows the calls: attribute `key` of a node ("value" of a constant: its
+// only element).
 struct CountedNumber {
   const composit::Node* node = nullptr;
   std::string key;
-  size_t item = 0;
   std::function<c10::Scalar(int64_t call)> at;
 };
 
@@ -43,7 +42,7 @@ struct PlanOptions {
   // Autograd records the run: what comes of inputs that require a gradient has one. In-place
   // operators run as what they compute.
   bool autograd = false;
-  std::vector<CountedNumber> counted = {};
+  std::vector<CountedNumber> counted = {};  // UserError where the node has no such number
 };
 
 class Plan {

@@ -3,9 +3,11 @@
 #include <map>
 #include <ostream>
 
+#include "composit/io/log.h"
 #include "composit/io/saved_capture.h"
 #include "composit/io/visualize.h"
 #include "composit/ir/compare.h"
+#include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "composit/ops/operations.h"
 #include "composit/passes/pass.h"
@@ -55,7 +57,26 @@ void print_inputs(const SavedCapture& capture, bool weights, std::ostream& out) 
   out << "  " << tensors << " parameters and buffers, " << elements << " elements\n";
 }
 
+// What the looks said of it, a line each; captures of before there were looks were seen once.
+std::string trust_of(const SavedCapture& capture) {
+  const auto found = capture.properties.find("trust");
+  return found == capture.properties.end() ? "seen once" : found->second;
+}
+
 }  // namespace
+
+composit::SavedCapture load_to_compile(const std::string& folder) {
+  SavedCapture capture = composit::load(folder);
+  for (const auto& [key, value] : capture.properties)
+    if (key.rfind("counted ", 0) == 0)
+      throw composit::UserError("[compile] " + folder +
+                                ": expected numbers that stay as they are; those of this capture "
+                                "follow its calls, and only a replay can count");
+  if (trust_of(capture) == "seen once")
+    composit::log_warning(folder + " was seen once: one run of its program, that no second one "
+                                   "confirmed");
+  return capture;
+}
 
 int show(const std::string& folder, const std::string& passes, const std::string& svg,
          std::ostream& out) {
@@ -77,6 +98,7 @@ int show(const std::string& folder, const std::string& passes, const std::string
 
 int list(const std::string& folder, bool weights, std::ostream& out) {
   const SavedCapture capture = composit::load(folder);
+  out << trust_of(capture) << '\n';
   out << folder << ": " << capture.graph.size() << " nodes, captured with " << capture.producer
       << "\ninputs\n";
   print_inputs(capture, weights, out);

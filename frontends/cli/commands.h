@@ -7,10 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "composit/io/saved_capture.h"
 #include "composit/ir/graph.h"
 #include "flashlight/mosaic/choices.h"
 
 namespace cli {
+
+// A saved capture to make code of; says on the error stream that it was seen once. UserError where
+// its numbers follow its calls.
+composit::SavedCapture load_to_compile(const std::string& folder);
 
 // The graph after `passes` ("canonicalize,drop_no_ops", or nothing), as text or drawn into `svg`.
 int show(const std::string& folder, const std::string& passes, const std::string& svg,

@@ -153,7 +153,7 @@ void check_backend(const std::string& command, const std::string& backend) {
 
 int compile(const CompileArguments& arguments, std::ostream& out) {
   check_backend("compile", arguments.backend);
-  SavedCapture capture = composit::load(arguments.folder);
+  SavedCapture capture = load_to_compile(arguments.folder);
   const std::string name = arguments.name.empty() ? name_of(arguments.folder) : arguments.name;
   std::vector<std::string> outputs;
   if (!arguments.gradients.empty()) add_gradients(capture, arguments.gradients, outputs);

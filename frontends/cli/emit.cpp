@@ -11,7 +11,7 @@ namespace cli {
 
 int emit(const EmitArguments& arguments, std::ostream& out) {
   check_backend("emit", arguments.backend);
-  const composit::SavedCapture capture = composit::load(arguments.folder);
+  const composit::SavedCapture capture = load_to_compile(arguments.folder);
   const std::string name = std::filesystem::path(arguments.folder).stem();
   if (arguments.backend == "mosaic") {
     const flashlight::mosaic::Plan plan =

@@ -38,7 +38,7 @@ int plan(const PlanArguments& arguments, std::ostream& out) {
   if (!arguments.arena.empty()) check_ending(arguments.arena, false);
   if (!arguments.graph.empty()) check_ending(arguments.graph, true);
   const flashlight::mosaic::Plan plan = flashlight::mosaic::plan_of(
-      composit::load(arguments.folder).graph,
+      load_to_compile(arguments.folder).graph,
       {.name = fs::path(arguments.folder).stem(), .choices = read_choices(arguments.choices)});
   if (!arguments.arena.empty()) write(arguments.arena, flashlight::mosaic::arena_svg(plan));
   if (!arguments.graph.empty()) {

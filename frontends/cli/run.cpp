@@ -34,7 +34,7 @@ double difference(const Array& ours, const Array& expected) {
 }  // namespace
 
 int run(const std::string& folder, std::ostream& out) {
-  const composit::SavedCapture capture = composit::load(folder);
+  const composit::SavedCapture capture = load_to_compile(folder);
   const auto start = std::chrono::steady_clock::now();
   const flashlight::cpp::Compiled compiled =
       flashlight::cpp::compile(capture.graph, {.name = std::filesystem::path(folder).stem()});

@@ -241,6 +241,7 @@ composit::ScalarProgram Script::scalar(const std::string& name) const {
 composit::SavedCapture Script::capture(const std::string& name,
                                        const std::vector<IValue>& arguments) const {
   composit::SavedCapture saved;
+  saved.properties["trust"] = "made from its source";
   saved.graph = graph(name, arguments);
   for (const composit::LazyTensor& input : saved.graph.inputs())
     if (composit::input_kind(*input.node) != composit::InputKind::user_input)
