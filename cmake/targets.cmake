@@ -105,3 +105,18 @@ function(flashlight_test target)
       ${target} TEST_PREFIX ${target}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120)
   endif()
 endfunction()
+
+# flashlight_starts_early(install.python)
+#
+# For CTest tests of minutes: begun first, they do not keep one core busy when the others are done.
+# Tests of several processors begin before those, while all are free.
+function(flashlight_starts_early)
+  foreach(test IN LISTS ARGN)
+    get_test_property(${test} PROCESSORS processors)
+    set(cost 100)
+    if(processors GREATER 1)
+      set(cost 200)
+    endif()
+    set_tests_properties(${test} PROPERTIES COST ${cost})
+  endforeach()
+endfunction()

@@ -385,7 +385,9 @@ class Comparison {
 
 }  // namespace
 
-std::string_view name(DifferenceKind kind) { return kDifferenceNames.at(static_cast<size_t>(kind)); }
+std::string_view name(DifferenceKind kind) {
+  return kDifferenceNames.at(static_cast<size_t>(kind));
+}
 
 std::string_view Difference::scope() const { return node() ? node()->annotation("scope") : ""; }
 std::string_view Difference::source() const { return node() ? node()->annotation("source") : ""; }

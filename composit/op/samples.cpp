@@ -152,8 +152,8 @@ Values values_of(std::string_view how, const Type& type, size_t place) {
   if (how[0] != '=' || dots == std::string_view::npos) unreadable(how);
   Values values;
   for (size_t i = 0; i < count; ++i)
-    values.emplace_back(
-        uniform(random, parsed_number(how.substr(1, dots - 1)), parsed_number(how.substr(dots + 2))));
+    values.emplace_back(uniform(random, parsed_number(how.substr(1, dots - 1)),
+                                parsed_number(how.substr(dots + 2))));
   return values;
 }
 

@@ -15,9 +15,9 @@ bool is_control(const composit::Symbol& operation) {
   return operation == kCond || operation == kMap || operation == kScan || operation == kWhileLoop;
 }
 
-Control control_of(const Node& node,
-                   const std::function<size_t(const composit::LazyTensor&)>& value_of,
-                   const std::function<size_t(const composit::Region&, const std::string&)>& function_of) {
+Control control_of(
+    const Node& node, const std::function<size_t(const composit::LazyTensor&)>& value_of,
+    const std::function<size_t(const composit::Region&, const std::string&)>& function_of) {
   const auto operands = [&](size_t argument) {
     std::vector<size_t> values;
     const composit::Argument& range = node.arguments().at(argument);

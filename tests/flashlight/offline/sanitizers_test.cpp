@@ -133,7 +133,8 @@ const Model kModels[] = {{"encoder", test::small_encoder},
                          {"unet", test::small_unet},
                          {"training_step", test::small_training_step}};
 
-constexpr const char* kNightly = "minutes of compiling under sanitizers: the nightly preset runs this";
+constexpr const char* kNightly =
+    "minutes of compiling under sanitizers: the nightly preset runs this";
 
 // By mosaic, in so many threads. Most are compiled nightly alone, which takes minutes.
 class Kernels : public test::ProgramFolder,
