@@ -10,10 +10,27 @@ if(is_top_level AND FLASHLIGHT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
       CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${FLASHLIGHT_CCACHE})
 endif()
 
+# A build from nothing takes a third of the time when files of a target are compiled together, since
+# they share headers and what is instantiated of them; after a change it takes longer, so everyday
+# work goes without.
+set(CMAKE_UNITY_BUILD ${FLASHLIGHT_UNITY})
+
+# flashlight_compile_alone(a.cpp b.cpp)
+#
+# Also in such a build: for files that declare a name, in an unnamed namespace, that another file of
+# the target declares, too.
+function(flashlight_compile_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 add_library(flashlight_warnings INTERFACE)
 target_compile_options(
   flashlight_warnings INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor
                                 $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local -Winvalid-pch>)
+if(FLASHLIGHT_UNITY) # Each file is included, hence no "main file", where unnamed namespaces are usual.
+  target_compile_options(flashlight_warnings
+                         INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
 
 add_library(flashlight_sanitizers INTERFACE)
 foreach(sanitizer IN LISTS FLASHLIGHT_SANITIZE)
@@ -87,4 +104,19 @@ function(flashlight_test target)
     gtest_discover_tests(
       ${target} TEST_PREFIX ${target}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120)
   endif()
+endfunction()
+
+# flashlight_starts_early(install.python)
+#
+# For CTest tests of minutes: begun first, they do not keep one core busy when the others are done.
+# Tests of several processors begin before those, while all are free.
+function(flashlight_starts_early)
+  foreach(test IN LISTS ARGN)
+    get_test_property(${test} PROCESSORS processors)
+    set(cost 100)
+    if(processors GREATER 1)
+      set(cost 200)
+    endif()
+    set_tests_properties(${test} PROPERTIES COST ${cost})
+  endforeach()
 endfunction()

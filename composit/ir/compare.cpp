@@ -13,7 +13,7 @@ namespace composit {
 namespace {
 
 constexpr std::string_view kAbsent = "(absent)";
-constexpr std::array<std::string_view, 8> kKindNames = {
+constexpr std::array<std::string_view, 8> kDifferenceNames = {
     "added", "removed", "attribute", "execution attribute",
     "type",  "operand", "effect",    "signature"};
 
@@ -385,7 +385,9 @@ class Comparison {
 
 }  // namespace
 
-std::string_view name(DifferenceKind kind) { return kKindNames.at(static_cast<size_t>(kind)); }
+std::string_view name(DifferenceKind kind) {
+  return kDifferenceNames.at(static_cast<size_t>(kind));
+}
 
 std::string_view Difference::scope() const { return node() ? node()->annotation("scope") : ""; }
 std::string_view Difference::source() const { return node() ? node()->annotation("source") : ""; }

@@ -292,7 +292,7 @@ NdArray choose(const NdArray& indices, const NdArrays& choices) {
 NdArrays nonzero(const NdArray& x) {
   if (!known_value(x).defined())
     refuse("nonzero", "expected a constant: elsewhere sizes depend on values; use where");
-  const auto numbers = elements<int64_t>(evaluate({to(x, DType::bool_)})[0]);
+  const auto numbers = elements<int64_t>(composit::evaluate({to(x, DType::bool_)})[0]);
   std::vector<std::vector<int64_t>> places(static_cast<size_t>(x.ndim()));
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (numbers[i] == 0) continue;

@@ -54,7 +54,7 @@ std::optional<DType> short_dtype(std::string_view name) {
   return found == names.end() ? std::nullopt : std::optional(found->second);
 }
 
-double number(std::string_view text) {
+double parsed_number(std::string_view text) {
   if (text == "nan") return NAN;
   if (text == "inf") return INFINITY;
   if (text == "-inf") return -INFINITY;
@@ -67,7 +67,7 @@ double number(std::string_view text) {
 std::vector<int64_t> integers(std::string_view list) {
   std::vector<int64_t> values;
   for (std::string_view item : split(list, ','))
-    values.push_back(static_cast<int64_t>(number(item)));
+    values.push_back(static_cast<int64_t>(parsed_number(item)));
   return values;
 }
 
@@ -135,7 +135,7 @@ Values values_of(std::string_view how, const Type& type, size_t place) {
     return values;
   }
   if (how[0] == '<' || how.starts_with("=distinct<")) {
-    const double end = number(how.substr(how.find('<') + 1));
+    const double end = parsed_number(how.substr(how.find('<') + 1));
     if (how[0] != '<') return distinct_values(random, type, static_cast<int64_t>(end));
     Values values;
     for (size_t i = 0; i < count; ++i) values.emplace_back(std::floor(uniform(random, 0, end)));
@@ -144,7 +144,7 @@ Values values_of(std::string_view how, const Type& type, size_t place) {
   if (how.starts_with("=[")) {
     Values values;
     for (std::string_view item : split(how.substr(2, how.size() - 3), ','))
-      values.emplace_back(number(item));
+      values.emplace_back(parsed_number(item));
     if (values.size() != count) unreadable(how);
     return values;
   }
@@ -152,8 +152,8 @@ Values values_of(std::string_view how, const Type& type, size_t place) {
   if (how[0] != '=' || dots == std::string_view::npos) unreadable(how);
   Values values;
   for (size_t i = 0; i < count; ++i)
-    values.emplace_back(
-        uniform(random, number(how.substr(1, dots - 1)), number(how.substr(dots + 2))));
+    values.emplace_back(uniform(random, parsed_number(how.substr(1, dots - 1)),
+                                parsed_number(how.substr(dots + 2))));
   return values;
 }
 
@@ -222,8 +222,8 @@ class Reader {
     if (const auto dtype = dtype_from_name(text))
       return *dtype == DType::float32 ? floats_ : *dtype;
     if (text.find_first_of(".ena") == std::string_view::npos)
-      return static_cast<int64_t>(number(text));
-    return number(text);
+      return static_cast<int64_t>(parsed_number(text));
+    return parsed_number(text);
   }
   Attribute list(std::string_view text) {
     List items;

@@ -6,7 +6,7 @@ namespace composit {
 namespace {
 
 const Symbol kMm("aten::mm"), kMatmul("aten::matmul"), kAddmm("aten::addmm"),
-    kAdd("aten::add.Tensor"), kReshape("aten::reshape"), kPermute("aten::permute"),
+    kAdd("aten::add.Tensor"), kReshapeOp("aten::reshape"), kPermuteOp("aten::permute"),
     kLinear("aten::linear");
 
 bool is_one(const Node& node, std::string_view attribute) {
@@ -26,7 +26,7 @@ class Fuser {
     if (op == kMm || op == kMatmul) return product(now);
     if (op == kAddmm) return product_and_bias(now);
     if (op == kAdd && is_only_use(node)) return linear_and_bias(now);
-    if (op == kReshape && is_only_use(node)) return between_reshapes(now);
+    if (op == kReshapeOp && is_only_use(node)) return between_reshapes(now);
     return nullptr;
   }
 
@@ -43,7 +43,7 @@ class Fuser {
   // w where `tensor` is w transposed, computed in the same mode.
   static Tensor weight_of(const LazyTensor& tensor, const Node& user) {
     const Node& node = *tensor.node;
-    if (node.op() != kPermute || node.execution() != user.execution() ||
+    if (node.op() != kPermuteOp || node.execution() != user.execution() ||
         to_ints(node.attribute("dims")) != Ints{1, 0})
       return {};
     return node.operands()[0];
@@ -78,7 +78,7 @@ class Fuser {
     const Node& linear = *now.operands()[0].node;
     if (linear.op() != kLinear || linear.execution() != now.execution()) return nullptr;
     const Node& before = *linear.operands()[0].node;
-    if (before.op() != kReshape || before.execution() != now.execution()) return nullptr;
+    if (before.op() != kReshapeOp || before.execution() != now.execution()) return nullptr;
     const Tensor x = before.operands()[0], weight = linear.operands()[1];
     if (x.rank() == 0 || weight.rank() != 2 || x.size(-1) != weight.size(1)) return nullptr;
     Dims sizes = x.type().sizes;

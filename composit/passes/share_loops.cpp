@@ -41,7 +41,7 @@ Hash trips_of(const Node& loop) {
 }
 
 // Loops with the same trips, and the outputs that somebody uses of any of them.
-struct Group {
+struct LoopGroup {
   const Node* first = nullptr;
   std::vector<LazyTensor> outputs;  // of bodies
   std::vector<Type> types;          // of the stacked outputs
@@ -84,7 +84,7 @@ class LoopSharing {
   }
 
   void add(const Node& loop) {
-    Group& group = groups_[trips_of(loop)];
+    LoopGroup& group = groups_[trips_of(loop)];
     if (group.first == nullptr) group.first = &loop;
     const size_t carried = carried_of(loop);
     Graph::Parts chosen{.inputs = body_of(loop).inputs()};
@@ -100,7 +100,7 @@ class LoopSharing {
   }
 
   Replacement replaced(const Node& loop, const std::vector<LazyTensor>& operands) {
-    Group& group = *groups_.find(trips_of(loop));
+    LoopGroup& group = *groups_.find(trips_of(loop));
     if (group.merged == nullptr) group.merged = merged(group, operands);
     const size_t carried = carried_of(loop), count = outputs_of(loop);
     Replacement replacement;
@@ -120,7 +120,7 @@ class LoopSharing {
     return replacement;
   }
 
-  static NodePtr merged(const Group& group, const std::vector<LazyTensor>& operands) {
+  static NodePtr merged(const LoopGroup& group, const std::vector<LazyTensor>& operands) {
     const Node& first = *group.first;
     const auto carried = static_cast<int64_t>(carried_of(first));
     Graph::Parts parts = body_of(first).parts();
@@ -138,7 +138,7 @@ class LoopSharing {
 
   const Graph& graph_;
   FlatMap<const Node*, std::vector<bool>> used_;
-  FlatMap<Hash, Group> groups_;
+  FlatMap<Hash, LoopGroup> groups_;
 };
 
 }  // namespace

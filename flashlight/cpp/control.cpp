@@ -4,7 +4,6 @@ namespace flashlight::cpp {
 namespace {
 
 using composit::Node;
-using composit::Region;
 using composit::Symbol;
 
 const Symbol kCond("composit::cond"), kMap("composit::map"), kScan("composit::scan"),
@@ -16,9 +15,9 @@ bool is_control(const composit::Symbol& operation) {
   return operation == kCond || operation == kMap || operation == kScan || operation == kWhileLoop;
 }
 
-Control control_of(const Node& node,
-                   const std::function<size_t(const composit::LazyTensor&)>& value_of,
-                   const std::function<size_t(const Region&, const std::string&)>& function_of) {
+Control control_of(
+    const Node& node, const std::function<size_t(const composit::LazyTensor&)>& value_of,
+    const std::function<size_t(const composit::Region&, const std::string&)>& function_of) {
   const auto operands = [&](size_t argument) {
     std::vector<size_t> values;
     const composit::Argument& range = node.arguments().at(argument);
@@ -27,7 +26,7 @@ Control control_of(const Node& node,
     return values;
   };
   const auto function = [&](const char* attribute, const char* name) {
-    return function_of(node.attribute(attribute).as<Region>(), name);
+    return function_of(node.attribute(attribute).as<composit::Region>(), name);
   };
   Control control;
   if (node.op() == kCond) {

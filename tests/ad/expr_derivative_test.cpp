@@ -128,6 +128,8 @@ struct FunctionCase {
   Point complex_second = {};
 };
 
+void PrintTo(const FunctionCase& with, std::ostream* out) { *out << info_of(with.function).name; }
+
 const Point kAnywhere = {-2.3, -0.7, 0.2, 1.9};
 const Point kPositive = {0.3, 0.9, 1.7, 4.0};
 const Point kInside = {-0.8, -0.3, 0.1, 0.6};

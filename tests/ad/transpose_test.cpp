@@ -40,6 +40,8 @@ struct ConvolutionCase {
   int64_t kernel = 3;
 };
 
+void PrintTo(const ConvolutionCase& with, std::ostream* out) { *out << with.name; }
+
 struct Convolution : testing::TestWithParam<ConvolutionCase> {};
 
 Nest convolution(const ConvolutionCase& with, const In& x, const In& w, int64_t in, int64_t out) {

@@ -15,6 +15,12 @@
 #include "examples/objectives/uniform.h"
 #include "tests/agreement.h"
 
+namespace composit {
+
+static void PrintTo(DType dtype, std::ostream* out) { *out << name(dtype); }
+
+}  // namespace composit
+
 namespace composit::test {
 namespace {
 
@@ -65,7 +71,8 @@ TEST_P(ByHand, AgreesWithGraphs) {
     expect_by_hand_agrees(subject);
 }
 
-INSTANTIATE_TEST_SUITE_P(Objectives, ByHand, testing::Values(DType::float32, DType::float64));
+INSTANTIATE_TEST_SUITE_P(Objectives, ByHand, testing::Values(DType::float32, DType::float64),
+                         [](const auto& tested) { return std::string(name(tested.param)); });
 
 TEST(ByHand, AgreesForCamerasThatDoNotTurn) {
   for (Subject& subject : subjects({.bundle_adjustment = {{2, 3, 7}}}, DType::float64)) {

@@ -10,6 +10,12 @@
 #include "tracer/aten_backend.h"
 #include "tracer/convert.h"
 
+namespace zoo {
+
+static void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
+
+}  // namespace zoo
+
 namespace flashlight {
 namespace {
 

@@ -1,8 +1,8 @@
-# cmake -DSOURCE_DIR=... -DPYTHON=... -DWORK_DIR=... -DCXX_COMPILER=... -P python.cmake
+# cmake -DSOURCE_DIR=... -DPYTHON=... -DWORK_DIR=... -DCXX_COMPILER=... -DUNITY=... -P python.cmake
 #
 # `pip install .` in a clean virtual environment: refused with a reason where torch is missing, then
-# built against the torch that is there, and used. Compiled as the preset `dev` is, whose compiler
-# cache it shares.
+# built against the torch that is there, and used. Compiled as the preset `dev` or `ci` is, whose
+# compiler cache it shares.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../run_command.cmake)
 
@@ -19,7 +19,7 @@ endif()
 
 run(${pip} install --quiet torch==2.13.0 numpy)
 run(${pip} install --quiet ${SOURCE_DIR} -C cmake.build-type=RelWithDebInfo
-    -C cmake.define.CMAKE_CXX_COMPILER=${CXX_COMPILER}
+    -C cmake.define.CMAKE_CXX_COMPILER=${CXX_COMPILER} -C cmake.define.FLASHLIGHT_UNITY=${UNITY}
     -C "cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1")
 run(${WORK_DIR}/venv/bin/flashlight --version)
 file(MAKE_DIRECTORY ${WORK_DIR}/elsewhere)

@@ -153,7 +153,7 @@ TEST(SchemaDefault, OfAnArgumentMadeByHand) {
   EXPECT_THROW(default_of(argument), UserError);
 }
 
-std::string message_of(std::string_view text) {
+std::string refusal_of(std::string_view text) {
   return user_error([&] { parse_schema(text); }).value_or("no error");
 }
 
@@ -193,7 +193,7 @@ TEST(SchemaErrors, SayWhere) {
       {"a::f() -> Tensor x y", "1:20: expected the end of the text, received 'y'"},
   };
   for (const auto& [text, message] : cases)
-    EXPECT_EQ(message_of(text), "[parse] schema:" + message) << text;
+    EXPECT_EQ(refusal_of(text), "[parse] schema:" + message) << text;
 }
 
 TEST(SchemaErrors, AnyTextIsReadOrRefused) {

@@ -35,6 +35,8 @@ std::string type_text(const at::Tensor& tensor) {
 
 }  // namespace
 
+at::Tensor ones() { return at::ones({3}); }
+
 Tensors Captured::replay(const Tensors& inputs) const {
   Tensors all;
   size_t next = 0;

@@ -15,8 +15,6 @@
 namespace flashlight::testing {
 namespace {
 
-at::Tensor ones() { return at::ones({3}); }
-
 bool is_recording() {
   return c10::impl::tls_local_dispatch_key_set().included_.has(
       c10::DispatchKey::TESTING_ONLY_GenericMode);

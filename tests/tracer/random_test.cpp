@@ -8,8 +8,6 @@
 namespace flashlight::testing {
 namespace {
 
-at::Tensor ones() { return at::ones({3}); }
-
 TEST(Random, equal_draws_stay_two_draws) {
   const Captured captured = expect_replays(
       [](Tensors& in) -> Tensors {

@@ -97,6 +97,12 @@ struct Recompute : torch::autograd::Function<Recompute> {
 
 enum class Variant { plain, channels_last, autocast, checkpoint };
 
+const char* variant_name(Variant variant) {
+  static const char* const names[] = {"plain", "channels_last", "autocast", "checkpoint"};
+  return names[static_cast<int>(variant)];
+}
+void PrintTo(Variant variant, std::ostream* out) { *out << variant_name(variant); }
+
 at::Tensor forward(AnyModule& model, at::Tensor x, Variant variant) {
   switch (variant) {
     case Variant::channels_last:
@@ -246,9 +252,8 @@ TEST_P(TrainingStep, replays_bit_for_bit) {
 }
 
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
-  static const char* const variants[] = {"plain", "channels_last", "autocast", "checkpoint"};
   const auto& [model, optimizer, variant] = info.param;
-  return model + "_" + optimizer + "_" + variants[static_cast<int>(variant)];
+  return model + "_" + optimizer + "_" + variant_name(variant);
 }
 
 INSTANTIATE_TEST_SUITE_P(

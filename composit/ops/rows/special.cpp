@@ -195,7 +195,7 @@ static void add_logit(OperationTable& rows) {
 
 // ---- nan_to_num ---------------------------------------------------------------------------------
 
-static double greatest(DType dtype) {
+static double greatest_of(DType dtype) {
   switch (dtype) {
     case DType::float16:
       return 65504;
@@ -212,8 +212,8 @@ static Expr nan_to_num(const Expr& x, double nan, std::optional<double> above,
                        std::optional<double> below) {
   if (category(x.dtype()) < DTypeCategory::floating) return x;
   const Expr not_above =
-      select(x <= -INFINITY, below.value_or(-greatest(x.dtype())), select(isnan(x), nan, x));
-  return select(x >= INFINITY, above.value_or(greatest(x.dtype())), not_above);
+      select(x <= -INFINITY, below.value_or(-greatest_of(x.dtype())), select(isnan(x), nan, x));
+  return select(x >= INFINITY, above.value_or(greatest_of(x.dtype())), not_above);
 }
 
 void add_special_rows(OperationTable& rows) {

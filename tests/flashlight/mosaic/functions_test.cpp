@@ -108,7 +108,8 @@ void expect_accurate(DType dtype, std::vector<double> numbers, const std::string
 class MosaicFunctions : public testing::TestWithParam<const char*> {};
 
 TEST_P(MosaicFunctions, are_accurate) {
-  if (!test::runs_here(GetParam())) GTEST_SKIP();
+  if (!test::runs_here(GetParam()))
+    GTEST_SKIP() << "this processor lacks instructions of " << GetParam();
   expect_accurate<float>(DType::float32, floats(), GetParam());
   expect_accurate<double>(DType::float64, doubles(), GetParam());
 }

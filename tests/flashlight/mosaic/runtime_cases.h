@@ -31,9 +31,10 @@ class Isa : public testing::Test {
  protected:
   void SetUp() override {
 #if defined(__AVX512F__)
-    if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP();
+    if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "this processor lacks AVX-512";
 #elif defined(__AVX2__)
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) GTEST_SKIP();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+      GTEST_SKIP() << "this processor lacks AVX2 or FMA";
 #endif
   }
 };

@@ -133,6 +133,9 @@ const Model kModels[] = {{"encoder", test::small_encoder},
                          {"unet", test::small_unet},
                          {"training_step", test::small_training_step}};
 
+constexpr const char* kNightly =
+    "minutes of compiling under sanitizers: the nightly preset runs this";
+
 // By mosaic, in so many threads. Most are compiled nightly alone, which takes minutes.
 class Kernels : public test::ProgramFolder,
                 public testing::WithParamInterface<std::tuple<Model, int>> {
@@ -149,12 +152,12 @@ class Kernels : public test::ProgramFolder,
 };
 
 TEST_P(Kernels, touch_no_memory_of_others) {
-  if (!is_nightly()) GTEST_SKIP();
+  if (!is_nightly()) GTEST_SKIP() << kNightly;
   expect_clean("address,undefined");
 }
 TEST_P(Kernels, race_for_nothing) {
   const bool is_one_of_all = threads() == 4 && std::get<Model>(GetParam()).make == test::small_unet;
-  if (!is_nightly() && !is_one_of_all) GTEST_SKIP();
+  if (!is_nightly() && !is_one_of_all) GTEST_SKIP() << kNightly;
   expect_clean("thread");
 }
 

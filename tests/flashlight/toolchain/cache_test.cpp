@@ -37,6 +37,8 @@ struct Damage {
   void (*to)(const fs::path& file);
 };
 
+void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
+
 void cut_short(const fs::path& file) { fs::resize_file(file, fs::file_size(file) / 2); }
 void empty(const fs::path& file) { fs::resize_file(file, 0); }
 void fill_with_text(const fs::path& file) { write_file(file, std::string(5000, 'x')); }

@@ -7,7 +7,6 @@ namespace {
 using numpy::Axes;
 using numpy::Operand;
 using OptionalAxis = std::optional<int64_t>;
-using Arrays = NdArrays;
 
 // NumPy: one number, a pair for all axes, or a pair per axis.
 numpy::PadWidth pad_width(const py::object& width, int64_t rank) {
@@ -22,7 +21,7 @@ bool is_integer(const py::object& object) {
 
 template <class Sections, class Places>
 auto split_by(Sections sections, Places places) {
-  return [=](const NdArray& x, const py::object& parts, int64_t axis) -> Arrays {
+  return [=](const NdArray& x, const py::object& parts, int64_t axis) -> NdArrays {
     if (is_integer(parts)) return sections(x, py::int_(parts).cast<int64_t>(), axis);
     return places(x, parts.cast<Shape>().value, axis);
   };
@@ -115,7 +114,7 @@ void add_ranges(const Numpy& def) {
   def(
       "meshgrid",
       [](const py::args& arrays, const std::string& indexing) {
-        return numpy::meshgrid(arrays.cast<Arrays>(), indexing);
+        return numpy::meshgrid(arrays.cast<NdArrays>(), indexing);
       },
       py::kw_only(), "indexing"_a = "xy");
 }
@@ -147,7 +146,7 @@ void add_numpy_shapes(const Numpy& def) {
       [](const NdArray& x, const Shape& shape) { return numpy::broadcast_to(x, shape.value); },
       "array"_a, "shape"_a);
   def("broadcast_arrays",
-      [](const py::args& arrays) { return numpy::broadcast_arrays(arrays.cast<Arrays>()); });
+      [](const py::args& arrays) { return numpy::broadcast_arrays(arrays.cast<NdArrays>()); });
   add_joins(def);
   add_splits(def);
   add_repetitions(def);
