@@ -1,0 +1,440 @@
+"""Training loops: schedules, accumulation, clipping, averages, mixed precision, two models."""
+
+import copy
+
+import torch
+from torch import nn
+from torch.optim import lr_scheduler, swa_utils
+
+from registry import Case, case, rows, tensors_of
+
+
+def network():
+    return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
+
+
+def scheduled(make_scheduler, make_optimizer=None, inside=True, warm=0):
+    """A training step with a schedule that runs inside of the step, or between the calls."""
+    model = network()
+    optimizer = (make_optimizer or (lambda p: torch.optim.SGD(p, lr=0.1)))(model.parameters())
+    scheduler = make_scheduler(optimizer)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        if inside:
+            scheduler.step()
+        return loss.detach()
+
+    def between(call):
+        if call > 0 and not inside:
+            scheduler.step()
+
+    for x in rows(warm, seed=3):
+        step(x)
+    return Case(step, rows(20), state=lambda: tensors_of(model, optimizer), before=between)
+
+
+def adam_with_tensor_rate(parameters):
+    return torch.optim.Adam(parameters, lr=torch.tensor(0.01), foreach=False)
+
+
+# Rates that differ in each step: right if they are followed, else refused.
+SCHEDULES = {
+    "exponential": lambda o: lr_scheduler.ExponentialLR(o, 0.9),
+    "cosine": lambda o: lr_scheduler.CosineAnnealingLR(o, 10),
+    "linear": lambda o: lr_scheduler.LinearLR(o, total_iters=30),
+    "lambda": lambda o: lr_scheduler.LambdaLR(o, lambda count: 1 / (1 + count)),
+    "every_step": lambda o: lr_scheduler.StepLR(o, 1, 0.5),
+}
+for _name, _make in SCHEDULES.items():
+    case(f"schedules.{_name}.inside", expect="either")(lambda make=_make: scheduled(make))
+    case(f"schedules.{_name}.between", expect="either")(
+        lambda make=_make: scheduled(make, inside=False))
+
+
+@case("schedules.one_cycle_adam", expect="either")
+def one_cycle_adam():
+    """Changes the rate and Adam's beta, both numbers of the program."""
+    return scheduled(lambda o: lr_scheduler.OneCycleLR(o, 0.1, total_steps=60),
+                     lambda p: torch.optim.Adam(p, lr=0.01), warm=2)
+
+
+@case("schedules.tensor_rate", expect="either")
+def tensor_rate():
+    """The rate is a tensor that the schedule fills in place, with numbers of its own."""
+    return scheduled(lambda o: lr_scheduler.ExponentialLR(o, 0.9), adam_with_tensor_rate)
+
+
+@case("schedules.step_every_five", expect="cannot see")
+def step_every_five():
+    return scheduled(lambda o: lr_scheduler.StepLR(o, 5, 0.5))
+
+
+@case("schedules.step_every_two", expect="cannot see")
+def step_every_two():
+    return scheduled(lambda o: lr_scheduler.StepLR(o, 2, 0.5), inside=False)
+
+
+@case("schedules.plateau", expect="either")
+def plateau():
+    """Asks for the loss as a number in each step."""
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        scheduler.step(loss.item())
+        return loss.detach()
+
+    return Case(step, rows(20), state=lambda: tensors_of(model))
+
+
+def accumulating(every):
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    count = 0
+
+    def step(x):
+        nonlocal count
+        loss = model(x).square().mean() / every
+        loss.backward()
+        count += 1
+        if count % every == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+        return loss.detach()
+
+    return Case(step, rows(20), state=lambda: tensors_of(model))
+
+
+@case("schedules.accumulation_without_update")
+def accumulation_without_update():
+    """Gradients add up over the calls; the first call makes them."""
+    model = network()
+
+    def step(x):
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss.detach()
+
+    return Case(step, rows(20), state=lambda: tensors_of(model))
+
+
+@case("schedules.accumulation_without_zero_grad")
+def accumulation_without_zero_grad():
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def step(x):
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return Case(step, rows(20), state=lambda: tensors_of(model))
+
+
+@case("schedules.micro_batches_inside")
+def micro_batches_inside():
+    model = network()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+
+    def step(x):
+        optimizer.zero_grad()
+        for part in x.chunk(2):
+            (model(part).square().mean() / 2).backward()
+        optimizer.step()
+
+    return Case(step, rows(20), state=lambda: tensors_of(model))
+
+
+@case("schedules.update_every_two", expect="refused")
+def update_every_two():
+    """Planted: the second call does what the first one did not."""
+    return accumulating(2)
+
+
+@case("schedules.update_every_four", expect="cannot see")
+def update_every_four():
+    return accumulating(4)
+
+
+def clipped(clip):
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(10 * x).square().mean()
+        loss.backward()
+        norm = clip(list(model.parameters()))
+        optimizer.step()
+        return loss.detach(), norm
+
+    return Case(step, rows(20), state=lambda: tensors_of(model))
+
+
+@case("schedules.clip_grad_norm")
+def clip_grad_norm():
+    return clipped(lambda p: nn.utils.clip_grad_norm_(p, 1.0))
+
+
+@case("schedules.clip_grad_norm_loop")
+def clip_grad_norm_loop():
+    return clipped(lambda p: nn.utils.clip_grad_norm_(p, 1.0, foreach=False))
+
+
+@case("schedules.clip_grad_value")
+def clip_grad_value():
+    return clipped(lambda p: nn.utils.clip_grad_value_(p, 0.05))
+
+
+@case("schedules.clip_by_number", expect="either")
+def clip_by_number():
+    """Clips by a factor that left as a number and came back."""
+
+    def clip(parameters):
+        norm = torch.stack([p.grad.norm() for p in parameters]).norm().item()
+        for parameter in parameters:
+            parameter.grad.mul_(min(1.0, 1.0 / norm))
+        return norm
+
+    return clipped(clip)
+
+
+def averaged(update):
+    model = network()
+    average = copy.deepcopy(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        update(average, model)
+        return average(x).detach()
+
+    return Case(step, rows(20), state=lambda: tensors_of(model, *average.parameters()))
+
+
+@case("schedules.ema_in_place")
+def ema_in_place():
+    @torch.no_grad()
+    def update(average, model):
+        for old, new in zip(average.parameters(), model.parameters()):
+            old.lerp_(new, 0.1)
+
+    return averaged(update)
+
+
+@case("schedules.ema_data")
+def ema_data():
+    def update(average, model):
+        for old, new in zip(average.parameters(), model.parameters()):
+            old.data.mul_(0.9).add_(new.data, alpha=0.1)
+
+    return averaged(update)
+
+
+@case("schedules.ema_load_state_dict")
+def ema_load_state_dict():
+    def update(average, model):
+        old, new = average.state_dict(), model.state_dict()
+        average.load_state_dict({k: 0.9 * old[k] + 0.1 * new[k] for k in old})
+
+    return averaged(update)
+
+
+@case("schedules.ema_rebinding", expect="either")
+def ema_rebinding():
+    """The averages are new tensors in each step, held by a dict."""
+    model = nn.Linear(4, 2)
+    averages = {name: p.detach().clone() for name, p in model.named_parameters()}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+        for name, parameter in model.named_parameters():
+            averages[name] = 0.9 * averages[name] + 0.1 * parameter.detach()
+        return averages["weight"].sum()
+
+    return Case(step, rows(20), state=lambda: tensors_of(model))
+
+
+@case("schedules.averaged_model", expect="either")
+def averaged_model():
+    """The first update copies, the others average: a branch on a tensor that counts."""
+    model = network()
+    average = swa_utils.AveragedModel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        average.update_parameters(model)
+        return loss.detach()
+
+    return Case(step, rows(20), state=lambda: tensors_of(model, average))
+
+
+@case("schedules.averaged_model_ema", expect="either")
+def averaged_model_ema():
+    model = network()
+    average = swa_utils.AveragedModel(model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(0.9))
+
+    def step(x):
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(x.mean())
+        average.update_parameters(model)
+        return average(x).detach()
+
+    return Case(step, rows(20), state=lambda: tensors_of(model, average))
+
+
+@case("schedules.gan")
+def gan():
+    """Two models, two optimizers, and random numbers drawn inside."""
+    maker, critic = network(), nn.Sequential(nn.Linear(2, 4), nn.LeakyReLU(0.2), nn.Linear(4, 1))
+    make_better = torch.optim.Adam(maker.parameters(), lr=0.01, betas=(0.5, 0.9))
+    judge_better = torch.optim.RMSprop(critic.parameters(), lr=0.01)
+    entropy = nn.functional.binary_cross_entropy_with_logits
+
+    def step(real):
+        made = maker(torch.randn(4, 4))
+        judge_better.zero_grad()
+        right, wrong = critic(real), critic(made.detach())
+        loss = entropy(right, torch.ones_like(right)) + entropy(wrong, torch.zeros_like(wrong))
+        loss.backward()
+        judge_better.step()
+        make_better.zero_grad()
+        wrong = critic(made)
+        made_loss = entropy(wrong, torch.ones_like(wrong))
+        made_loss.backward()
+        make_better.step()
+        return loss.detach(), made_loss.detach()
+
+    return Case(step, rows(20, 4, 2), state=lambda: tensors_of(maker, critic, judge_better))
+
+
+@case("schedules.gan_every_other", expect="refused")
+def gan_every_other():
+    """Planted: one of the two is trained in every other call only."""
+    maker, critic = nn.Linear(4, 2), nn.Linear(2, 1)
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (maker, critic)]
+    count = 0
+
+    def step(x):
+        nonlocal count
+        optimizer = optimizers[count % 2]
+        count += 1
+        optimizer.zero_grad()
+        loss = critic(maker(x)).mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return Case(step, rows(20), state=lambda: tensors_of(*maker.parameters(), *critic.parameters()))
+
+
+@case("schedules.autocast")
+def autocast():
+    model = network()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def step(x):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = model(x).float().square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return Case(step, rows(20), state=lambda: tensors_of(model, optimizer))
+
+
+@case("schedules.grad_scaler", expect="either")
+def grad_scaler():
+    """Skips the step when it finds an infinity, and doubles its scale in every third step."""
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=256.0, growth_interval=3)
+
+    def step(x):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", torch.float16):
+            loss = model(x).float().square().mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return loss.detach()
+
+    return Case(step, rows(20), state=lambda: tensors_of(*model.parameters()))
+
+
+@case("schedules.grad_scaler_infinity", expect="either")
+def grad_scaler_infinity():
+    """An infinity in the fifth input."""
+    result = grad_scaler()
+    result.inputs[5].fill_(1e30)
+    return result
+
+
+@case("schedules.warm_up_by_hand", expect="refused")
+def warm_up_by_hand():
+    """Planted: the rate is a function of a count in a closure, as many write it."""
+    weight, count = torch.zeros(4, 4), [0]
+
+    def step(x):
+        count[0] += 1
+        weight.sub_(x, alpha=0.1 * min(1.0, count[0] / 10) ** 1.5)
+        return weight.sum()
+
+    return Case(step, rows(20), state=lambda: [weight])
+
+
+@case("schedules.early_stop", expect="cannot see")
+def early_stop():
+    """Trains in the first ten calls only."""
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    count = [0]
+
+    def step(x):
+        loss = model(x).square().mean()
+        count[0] += 1
+        if count[0] <= 10:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return loss.detach()
+
+    return Case(step, rows(20), state=lambda: tensors_of(*model.parameters()))
+
+
+@case("schedules.hundred_steps")
+def hundred_steps():
+    """Adam for a hundred steps, from the first one."""
+    model = network()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return Case(step, rows(100), state=lambda: tensors_of(model, optimizer))
