@@ -73,8 +73,8 @@ SWEEP(memory, data_ptr_write_result, refused, kLeaves) {
   return make(step, rows(4));
 }
 
-// Asks for addresses, and reads nothing there.
-SWEEP(memory, data_ptr_compared, right) {
+// Asks for addresses, and reads nothing there; nobody can tell that from reading.
+SWEEP(memory, data_ptr_compared, either) {
   auto step = [](at::Tensor x) {
     at::Tensor y = x.reshape({16});
     return y.const_data_ptr() == x.const_data_ptr() ? y + 1 : y;

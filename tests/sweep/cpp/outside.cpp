@@ -206,7 +206,8 @@ SWEEP(outside, exception_by_value, either) {
   return make(step, inputs);
 }
 
-SWEEP(outside, prints, right) {
+// Nobody can tell a number that is printed from one that is used.
+SWEEP(outside, prints, either) {
   auto step = [](at::Tensor x) {
     std::ostringstream text;
     text << x.mean() << x;

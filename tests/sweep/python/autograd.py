@@ -110,9 +110,10 @@ def gradient_hook_counts():
     return trained(lambda m: m[0].weight.register_hook(scale))
 
 
-@case("autograd.hook_removes_itself", expect="refused")
+@case("autograd.hook_removes_itself", expect="either")
 def hook_removes_itself():
-    """Planted: a hook for the first call only."""
+    """A hook for the first call only."""
+    # The first call differs from all others, which are alike.
     handles = []
 
     def once(module, args, out):
@@ -371,8 +372,9 @@ def exception_by_value():
     return Case(step, [x.abs() if i != 3 else -x.abs() for i, x in enumerate(rows(6))])
 
 
-@case("autograd.logging")
+@case("autograd.logging", expect="either")
 def logging_():
+    # Nobody can tell a number that is printed from one that is used.
     log = logging.getLogger("sweep")
 
     def step(x):
