@@ -159,7 +159,9 @@ def in_process_of_its_own(entry: Registered, eager: bool) -> Verdict:
     child = os.fork()
     if child == 0:
         os.close(reader)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Some programs print.
+        nowhere = os.open(os.devnull, os.O_WRONLY)  # Some programs print, and torch warns.
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
         warnings.simplefilter("ignore")
         try:
             verdict = judge(entry, eager)

@@ -65,15 +65,18 @@ def rows(calls=20, *shape, seed=7):
 
 
 def tensors_of(*owners):
-    """Parameters, buffers and gradients of modules, and the tensors in an optimizer's state."""
+    """Parameters and buffers of modules, and the tensors in an optimizer's state."""
     found = []
     for owner in owners:
         if isinstance(owner, torch.nn.Module):
             found += list(owner.parameters()) + list(owner.buffers())
-            found += [p.grad for p in owner.parameters() if p.grad is not None]
         elif isinstance(owner, torch.optim.Optimizer):
             for values in owner.state.values():
                 found += [v for v in values.values() if isinstance(v, torch.Tensor)]
         else:
             found.append(owner)
     return found
+
+
+def gradients_of(model):
+    return [parameter.grad for parameter in model.parameters()]

@@ -28,7 +28,7 @@ Case training(Options options, int64_t warm = 0, int64_t calls = 20) {
     return loss.detach();
   };
   for (int64_t i = 0; i < warm; ++i) step(torch::ones({4, 4}) * i);
-  return make(step, rows(calls), [model] { return parameters_and_gradients(model); });
+  return make(step, rows(calls), [model] { return model->parameters(); });
 }
 
 SWEEP(optimizers, sgd, right) { return training<optim::SGD>(optim::SGDOptions(0.1)); }
@@ -137,15 +137,21 @@ SWEEP(optimizers, rate_from_outside, refused, "lr|rate|number|differ|another|con
   return result;
 }
 
-SWEEP(optimizers, accumulation, right) {
+Case accumulating(int64_t warm) {
   auto model = sweep::network();
   auto step = [model](at::Tensor x) mutable {
     at::Tensor loss = model->forward(x).square().mean();
     loss.backward();
     return loss.detach();
   };
+  for (int64_t i = 0; i < warm; ++i) step(torch::ones({4, 4}) * i);
   return make(step, rows(20), [model] { return parameters_and_gradients(model); });
 }
+
+// The first call makes the gradients, and the others add to them.
+SWEEP(optimizers, accumulation_first, either) { return accumulating(0); }
+
+SWEEP(optimizers, accumulation_later, right) { return accumulating(2); }
 
 // Planted: the second call updates, the first one does not.
 SWEEP(optimizers, accumulation_of_two, refused) {
@@ -174,6 +180,7 @@ SWEEP(optimizers, zero_grad_in_place, right) {
     optimizer->step();
     return loss.detach();
   };
+  step(torch::ones({4, 4}));
   return make(step, rows(20), [model] { return parameters_and_gradients(model); });
 }
 
