@@ -129,6 +129,11 @@ bool Aliasing::is_untouched(const at::Tensor& tensor) const {
   return place.state != nullptr && place.state->outside && place.state->version == 0;
 }
 
+bool Aliasing::is_unwritten(const at::Tensor& tensor) const {
+  const Place place = tensor.has_storage() ? find(tensor) : Place();
+  return place.state != nullptr && place.state->unwritten != kNone;
+}
+
 GeometryId Aliasing::geometry(const at::Tensor& tensor) {
   return recording_.geometries.intern(tensor, tensor.has_storage() ? find(tensor).shift : 0);
 }

@@ -100,6 +100,7 @@ class Capture:
         """The same bits as the program gives. Error when a tensor has another type than the
         example's, a guard fails, or a number among the arguments is another; nothing is written
         then."""
+        self._expect_unchanged()
         return self._results.unflatten(self._native.replay(self._tensors(inputs, kwargs)))
 
     def evaluate(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -185,6 +186,12 @@ class Capture:
     def save(self, folder: str | pathlib.Path) -> None:
         """Writes graph, weights and example into a folder; replaces a capture that is there."""
         self._native.save(pathlib.Path(folder))
+
+    def _expect_unchanged(self) -> None:
+        changed = self._program and self._program.changed()
+        if changed:
+            raise Error(f"[capture] {changed} since the program was captured; capture again: "
+                        "flashlight.trace(model, inputs…)")
 
     def _tensors(self, inputs, kwargs) -> list[torch.Tensor]:
         if not inputs and not kwargs:
