@@ -140,6 +140,11 @@ std::vector<Survivor> Aliasing::survivors() const {
   return survivors;
 }
 
+bool Aliasing::is_unwritten(const at::Tensor& tensor) const {
+  const Place place = tensor.has_storage() ? find(tensor) : Place();
+  return place.state != nullptr && place.state->unwritten != kNone;
+}
+
 GeometryId Aliasing::geometry(const at::Tensor& tensor) {
   return recording_.geometries.intern(tensor, tensor.has_storage() ? find(tensor).shift : 0);
 }

@@ -103,6 +103,8 @@ class Aliasing {
   bool was_moved(const at::Tensor& tensor, ValueId value) const;
   // Is it in memory from outside that nobody wrote so far?
   bool is_untouched(const at::Tensor& tensor) const;
+  // Was it made without content, which the host may still fill?
+  bool is_unwritten(const at::Tensor& tensor) const;
   // Is it in memory that came to be in the scope?
   bool made_inside(const at::Tensor& tensor) const;
   GeometryId geometry(const at::Tensor& tensor);

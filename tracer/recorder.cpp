@@ -139,6 +139,17 @@ composit::LazyTensor Recorder::lazy(const at::Tensor& tensor) {
   return publish_value(*recording_, value, std::move(unwritten));
 }
 
+std::optional<ValueId> Recorder::held_value(const at::Tensor& tensor) {
+  std::lock_guard lock(mutex_);
+  if (finished() || !aliasing_.knows(tensor) || aliasing_.is_unwritten(tensor)) return std::nullopt;
+  return aliasing_.read(tensor, false);
+}
+
+void Recorder::remark(const std::string& text) {
+  std::lock_guard lock(mutex_);
+  if (!finished()) recording_->remark(text);
+}
+
 // ---- before a call ------------------------------------------------------------------------------
 
 Recorder::Pending Recorder::before(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments) {

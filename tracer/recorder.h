@@ -88,6 +88,11 @@ class Recorder {
   // Is it in memory that an operator or a name has brought in; was that made by an operator?
   bool knows(const at::Tensor& tensor) const { return aliasing_.knows(tensor); }
   bool made_inside(const at::Tensor& tensor) const { return aliasing_.made_inside(tensor); }
+  // The value it holds now; nothing for memory that no operator and no name has brought in, or that
+  // the host may still fill.
+  std::optional<ValueId> held_value(const at::Tensor& tensor);
+  // For Capture::assumptions().
+  void remark(const std::string& text);
   // The value a tensor holds now, as a graph.
   composit::LazyTensor lazy(const at::Tensor& tensor);
   const Recording& recording() const { return *recording_; }

@@ -9,6 +9,7 @@
 
 #include "composit/ir/error.h"
 #include "tracer/dispatch_key.h"
+#include "tracer/host_memory.h"
 #include "tracer/operator_watch.h"
 #include "tracer/storage_lock.h"
 
@@ -76,6 +77,7 @@ void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
   const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
   const tracer::OpInfo& info = tracer::op_info(op).of_call(arguments);
   c10::SmallVector<Recorder::Pending, 1> pending;
+  const auto touched = tracer::HostMemory::before_operator(info, arguments);
   const bool strict = !scopes.locks.empty();
   std::optional<tracer::OpenStorages> open;
   if (strict) open.emplace(scopes.locks, info, arguments);
@@ -98,6 +100,7 @@ void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
     if (strict) tracer::blame_kernel(info);
     throw;
   }
+  tracer::HostMemory::after_operator(touched);
   const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
   const auto results = torch::jit::last(*stack, stack->size() - below);
   for (size_t i = 0; i < pending.size(); ++i)
@@ -273,6 +276,29 @@ std::unique_ptr<tracer::Recording> TraceScope::finish(const std::vector<at::Tens
 bool is_recording() {
   return scopes_here() != nullptr && c10::impl::tls_is_dispatch_key_included(kTraceKey) &&
          !c10::impl::tls_is_dispatch_key_excluded(kTraceKey);
+}
+
+std::optional<std::pair<uintptr_t, tracer::ValueId>> recorded_value(const at::Tensor& tensor) {
+  if (!is_recording() || only_copies) return std::nullopt;
+  const auto open = open_storages();
+  const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
+  Recorder& recorder = *scopes_here()->recorders.back();
+  const auto value = recorder.held_value(tensor);
+  if (!value) return std::nullopt;
+  return std::pair(reinterpret_cast<uintptr_t>(&recorder), *value);
+}
+
+struct Unrecorded::Guards {
+  c10::impl::ExcludeDispatchKeyGuard key{kTraceKey};
+  std::optional<tracer::OpenStorages> open = open_storages();
+};
+
+Unrecorded::Unrecorded() : guards_(std::make_unique<Guards>()) {}
+Unrecorded::~Unrecorded() = default;
+
+void remark(const std::string& text) {
+  if (const ScopeInfo* scopes = scopes_here())
+    for (const auto& recorder : scopes->recorders) recorder->remark(text);
 }
 
 void enter_module(const std::string& path) {

@@ -11,7 +11,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracer/recorder.h"
@@ -72,7 +74,27 @@ class TraceScope {
 // Whether a scope records what this thread runs.
 bool is_recording();
 
+// The innermost scope, and the number of the value that `tensor` holds in it. Nothing where nobody
+// records what this thread runs, inside of an operator's kernel for one, and for memory that is the
+// host's so far.
+std::optional<std::pair<uintptr_t, tracer::ValueId>> recorded_value(const at::Tensor& tensor);
+
+// Nothing that this thread runs while it stands is recorded, and strict scopes let it read: for
+// looking at values, like printing.
+class Unrecorded {
+ public:
+  Unrecorded();
+  ~Unrecorded();
+  Unrecorded(const Unrecorded&) = delete;
+  Unrecorded& operator=(const Unrecorded&) = delete;
+
+ private:
+  struct Guards;
+  std::unique_ptr<Guards> guards_;
+};
+
 // In every scope around the running code; see tracer::Recorder.
+void remark(const std::string& text);
 void enter_module(const std::string& path);
 void leave_module();
 

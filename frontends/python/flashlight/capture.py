@@ -11,6 +11,7 @@ import torch
 from composit import Error, Graph
 
 from flashlight import _flashlight
+from flashlight.host_memory import refuse_large_reads
 from flashlight.program import Program, modules_of
 from flashlight.structure import Structure, flatten, parse
 
@@ -98,11 +99,12 @@ class Capture:
     writes: buffers, parameters, arguments."""
 
     def __init__(self, native, arguments: Structure, results: Structure, program=None,
-                 name: str = "program"):
+                 name: str = "program", by_name: bool = False):
         self._native = native
         self._arguments = _Arguments(arguments)
         self._results = results
         self._program = program  # native holds it weakly
+        self._by_name = by_name  # calls never look
         self.name = name
 
     @classmethod
@@ -111,7 +113,7 @@ class Capture:
         modules = modules_of(function)
         program = Program(function, arguments, modules)
         native = _flashlight.Capture(program, tensors, arguments.text(), by_name, HIDDEN_FOLDERS)
-        return cls(native, arguments, program.results, program, _name_of(function))
+        return cls(native, arguments, program.results, program, _name_of(function), by_name)
 
     @classmethod
     def _loaded(cls, native):
@@ -135,6 +137,9 @@ class Capture:
         gives, and compares: the graphs, then a replay on copies with the program, bit for bit. From
         then on calls replay. After a difference the next call is an Error that names it. What the
         program raises in a look passes through."""
+        self._expect_unchanged()
+        if self._by_name:
+            self._expect_reads_compared()
         tensors = self._tensors(inputs, kwargs)
         looks = _flashlight.looks_taken()
         try:
@@ -150,6 +155,8 @@ class Capture:
 
     def replay(self, *inputs: Any, **kwargs: Any) -> Any:
         """As a call of a confirmed capture: the program does not run."""
+        self._expect_unchanged()
+        self._expect_reads_compared()
         return self._results.unflatten(self._native.replay(self._tensors(inputs, kwargs)))
 
     @property
@@ -228,6 +235,7 @@ class Capture:
     def grad(self, loss: int = 0, wrt: Sequence[str] = ()) -> "Gradient":
         """The derivative of result number `loss`, a single number, by the inputs named (all
         trainable parameters, if none is)."""
+        self._expect_reads_compared()
         return Gradient(self._native.grad(loss, list(wrt)), self._arguments, self.name)
 
     def source(self, backend: str = "cpp") -> str:
@@ -243,11 +251,24 @@ class Capture:
         for the command line). Error that lists operations there is no code for."""
         if isinstance(request := options.pop("confirm", None), confirm):
             request.look_at(self)
+        self._expect_reads_compared()
         return Compiled(self, backend, options)
 
     def save(self, folder: str | pathlib.Path) -> None:
         """Writes graph, weights and example into a folder; replaces a capture that is there."""
+        self._expect_reads_compared()
         self._native.save(pathlib.Path(folder))
+
+    def _expect_unchanged(self) -> None:
+        changed = self._program and self._program.changed()
+        if changed:
+            raise Error(f"[capture] {changed} since the program was captured; capture again: "
+                        "flashlight.trace(model, inputs…)")
+
+    def _expect_reads_compared(self) -> None:
+        """A look shows whether anything depends on what the program read on the host."""
+        if self._program and self._native.trust == "seen once":
+            refuse_large_reads(self._program.large_reads)
 
     def _tensors(self, inputs, kwargs) -> list[torch.Tensor]:
         if not inputs and not kwargs:

@@ -14,7 +14,10 @@ from torch.nn.modules import module as _module
 from composit import Error
 
 from flashlight import _flashlight
+from flashlight.attributes import Change, Snapshot
+from flashlight.host_memory import HostMemory, Read
 from flashlight.structure import Structure, flatten
+from flashlight.watch import Watch
 
 
 def modules_of(program: Callable) -> dict[str, torch.nn.Module]:
@@ -96,7 +99,15 @@ class Program:
         self.function = function
         self.arguments = arguments
         self.modules = modules
-        self.results: Structure | None = None  # of the last run
+        # Of the last run:
+        self.results: Structure | None = None
+        self.changes: list[Change] = []  # of modules and variables around it
+        # What was read on the host and no guard watches. A second run that agrees on other inputs
+        # shows that nothing depends on it; else: host_memory.refuse_large_reads.
+        self.large_reads: list[Read] = []
+        # The modules as the last run left them. A run of modules that were changed since (by
+        # `check`) does not make the change forgotten.
+        self.watch: Watch | None = None
 
     def named(self) -> list[tuple[str, torch.Tensor, str]]:
         """What stands under the names of the modules now."""
@@ -104,15 +115,25 @@ class Program:
 
     def __call__(self, tensors: list[torch.Tensor]) -> tuple[list, str]:
         positional, named = self.arguments.unflatten(tensors)
-        with _ModuleScopes(self.modules):
+        changed = self.changed()
+        before = Snapshot(self.modules, self.function)
+        with _ModuleScopes(self.modules), HostMemory() as memory:
             try:
                 result: Any = self.function(*positional, **named)
             except RuntimeError as error:  # what the tracer refuses comes back through torch
                 if str(error).startswith("[trace] "):
                     raise Error(str(error)) from error
                 raise
+        self.large_reads = memory.large_reads
+        self.changes = before.changes()
+        if changed is None:
+            self.watch = Watch(self.modules)
         flat, self.results = flatten(result, "result")
         return flat, self.results.text()
+
+    def changed(self) -> str | None:
+        """What was done to the modules since the program ran; None where nothing was."""
+        return self.watch and self.watch.changed()
 
 
 class _ModuleScopes:

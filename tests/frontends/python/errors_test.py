@@ -11,6 +11,7 @@ import torch
 import composit
 import composit.numpy as cnp
 import flashlight
+from flashlight import host_memory
 
 DOCUMENT = pathlib.Path(__file__).resolve().parents[3] / "docs/errors.md"
 
@@ -56,9 +57,28 @@ def optimized_without_gradients():
     composit.nn.optimize([x], [], composit.nn.sgd_optimizer(0.1))
 
 
+def written_on_the_host():
+    flashlight.trace(lambda x: x.numpy().fill(1) or x * 2, torch.ones(2))
+
+
+def read_on_the_host():
+    captured = flashlight.trace(lambda x: x * x.numpy().max(), torch.ones(2000))
+    host_memory.refuse_large_reads(captured._program.large_reads)
+
+
+def changed_after_its_capture():
+    model = torch.nn.Linear(3, 2)
+    captured = flashlight.trace(model, torch.ones(1, 3))
+    model.eval()
+    captured(torch.ones(1, 3))
+
+
 CAUSES = {
     "[structure] ": lambda: flashlight.trace(lambda x, g: x, torch.ones(2), torch.Generator()),
     "[capture] expected arguments": lambda: scaled()(torch.ones(2), 3),
+    "[capture] … since": changed_after_its_capture,
+    "[trace] …: the program wrote": written_on_the_host,
+    "[trace] … reads": read_on_the_host,
     "[capture] a capture is": lambda: copy.deepcopy(linear()),
     "[compile] compiled code": lambda: copy.deepcopy(linear().compile()),
     "[compile] expected the backend": lambda: linear().compile("gpu"),
