@@ -206,7 +206,9 @@ class Capture:
     def assumptions(self) -> list[str]:
         """What the capture holds for, a line each: pinned types, guards, constants, random draws,
         what it writes."""
-        return self._native.assumptions()
+        changes = self._program.changes if self._program else []
+        return self._native.assumptions() + [f"{change}; a replay does not change it"
+                                             for change in changes]
 
     def statistics(self):
         """nodes, calls, calls_by_op, parameters (elements), bytes, guards."""

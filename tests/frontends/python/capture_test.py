@@ -15,6 +15,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import no_looks  # before flashlight
 import numpy as np
 import torch
 from torch.nn.modules import module as torch_modules
@@ -469,4 +470,4 @@ class HostValues(CaptureTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    no_looks.main()

@@ -5,6 +5,7 @@ import pathlib
 import re
 import unittest
 
+import no_looks  # before flashlight
 import numpy as np
 import torch
 
@@ -122,4 +123,4 @@ class Errors(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    no_looks.main()

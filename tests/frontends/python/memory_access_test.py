@@ -12,6 +12,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import no_looks  # before flashlight
 import numpy as np
 import torch
 import torch.utils.dlpack
@@ -575,4 +576,4 @@ class Attributes(AccessTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    no_looks.main()

@@ -7,6 +7,7 @@ import unittest
 import warnings
 import weakref
 
+import no_looks  # before flashlight
 import torch
 
 import flashlight
@@ -62,4 +63,4 @@ class Memory(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    no_looks.main()

@@ -11,6 +11,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[2] / "examples/models")]
 
+import no_looks  # before flashlight
 import torch
 
 import flashlight
@@ -203,4 +204,4 @@ class MiniLm(ModelTest, unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    no_looks.main()

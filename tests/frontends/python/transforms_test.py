@@ -3,6 +3,7 @@
 import unittest
 import warnings
 
+import no_looks  # before flashlight
 import torch
 
 import flashlight
@@ -111,4 +112,4 @@ class Transforms(CaptureTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    no_looks.main()
