@@ -80,8 +80,7 @@ class Fit {
       if (is_base(base))
         if (auto form = without_factor(base)) return negate(*form);
     for (const Constants constants : {Constants::written, Constants::computed}) {
-      for (const int64_t k : counts_)
-        if (auto form = decayed(constants, k)) return negate(*form);
+      if (auto form = decayed(constants)) return negate(*form);
       for (const double base : options_.bases)
         if (is_base(base))
           if (auto form = with_factor(constants, base)) return negate(*form);
@@ -133,6 +132,22 @@ class Fit {
     const double off = values_[1] * first / (values_[0] * second) - 1;
     if (!(std::abs(off) < 1e-12)) return std::nullopt;
     return with_constant(constants, values_[0] / first, values_, form_of);
+  }
+
+  // Several constants may be the same but for their last bits: c and b times 5/4 with another k.
+  // Where the calls were seen from the first or second one, k says which; else all have to agree.
+  std::optional<Form> decayed(Constants constants) const {
+    constexpr int64_t kFirst = 1, kAhead = 4096;
+    std::optional<Form> first;
+    for (const int64_t k : counts_) {
+      const auto form = decayed(constants, k);
+      if (!form) continue;
+      if (k <= kFirst) return form;
+      if (!first) first = form;
+      for (int64_t n = 0; n < kAhead; ++n)
+        if (!same(first->at(n), form->at(n))) return std::nullopt;
+    }
+    return first;
   }
 
   // 1 / value grows by b / c from call to call, and is (1 + k b) / c at the first one.

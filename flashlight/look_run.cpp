@@ -111,7 +111,7 @@ class Verifier {
   std::string compare(const Tensors& results) const {
     Tensors expected = run_.program.results.tensors;
     for (const auto& left : recording_.gradients)
-      expected.push_back(tensor_left(recording_, left.value));
+      expected.push_back(recording_.inputs[left.input].tensor.grad());
     for (size_t i = 0; i < results.size(); ++i)
       if (!same_bits(expected.at(i), results[i]))
         return first_.found().empty() ? "result " + std::to_string(i) + ": " +

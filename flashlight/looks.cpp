@@ -26,6 +26,15 @@ constexpr const char* kAdvice =
     "pass it as an argument, keep it in a tensor that operators write, or use strict mode "
     "(TraceOptions::strict) to get the line that reads memory";
 
+// The same operators on the same operands, with other attributes or constants.
+bool are_values(const std::vector<composit::Difference>& differences) {
+  return std::all_of(differences.begin(), differences.end(), [](const auto& difference) {
+    return difference.before && difference.after &&
+           (difference.kind == composit::DifferenceKind::attribute ||
+            difference.kind == composit::DifferenceKind::execution);
+  });
+}
+
 // Says in what call it was that the program threw. LibTorch's errors can be told more.
 [[noreturn]] void rethrow_of_look() {
   static const char* note =
@@ -79,6 +88,7 @@ FlatValues Looks::call(const Tensors& arguments) {
     return FlatValues{state->replay(arguments), state->results};
   };
   if (settled_.load(std::memory_order_acquire)) {
+    expect_dtype_modes();
     if (current()->trust != Trust::seen_once && program_lives()) current()->expect_state_is_held();
     return replay();
   }
@@ -112,16 +122,27 @@ bool Looks::program_lives() const {
   return any;
 }
 
+// Under autocast or another default dtype the program would compute in other dtypes.
+void Looks::expect_dtype_modes() const {
+  Modes now = Modes::now();
+  now.grad = modes_.grad;
+  now.inference = modes_.inference;
+  if (now != modes_ && !program_.seen_once) refuse_modes(now);
+}
+
 void Looks::expect_modes() const {
   const Modes now = Modes::now();
-  if (now == modes_) return;
+  if (now != modes_) refuse_modes(now);
+}
+
+void Looks::refuse_modes(const Modes& now) const {
   const char* which = now.grad != modes_.grad             ? "grad mode"
                       : now.inference != modes_.inference ? "inference mode"
                       : now.default_dtype != modes_.default_dtype ? "default dtype"
                                                                   : "autocast";
   throw UserError("[capture] expected the " + std::string(which) +
-                  " of the trace, received another: this call would run the program to confirm its "
-                  "capture; call it under the same modes, or confirm it there first");
+                  " of the trace, received another: the program may do something else there; call "
+                  "the capture under the modes it was traced under, or capture again");
 }
 
 // ---- the run ------------------------------------------------------------------------------------
@@ -174,6 +195,10 @@ FlatValues Looks::judge(LookRun& run, const Tensors& arguments) {
     return other_numbers(run, *places, differences, arguments);
   if (begins_with_guard(differences)) {
     last_ = std::move(run.program.recording);
+    return keep(run);
+  }
+  if (are_values(differences)) {
+    refuse(str(differences.front()) + kAdvice);
     return keep(run);
   }
   return other_graph(run, differences);

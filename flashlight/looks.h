@@ -76,6 +76,8 @@ class Looks {
   void settle();
   void refuse(const std::string& why);
   void expect_modes() const;
+  void expect_dtype_modes() const;
+  [[noreturn]] void refuse_modes(const Modes& now) const;
   bool program_lives() const;
   std::string number_refusal(const NumberPlace& place) const;
 

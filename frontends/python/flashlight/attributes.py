@@ -91,7 +91,9 @@ class _Tensor:
 
     def __init__(self, tensor: torch.Tensor):
         self.reference = weakref.ref(tensor)
-        self.text = f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
+        lazy = isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin)
+        sizes = "of no size yet" if lazy else list(tensor.shape)
+        self.text = f"{str(tensor.dtype).removeprefix('torch.')} {sizes}"
 
     def __eq__(self, other) -> bool:
         mine = self.reference()
