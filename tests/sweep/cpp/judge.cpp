@@ -9,10 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <iostream>
 #include <map>
 #include <regex>
 #include <typeinfo>
@@ -140,18 +139,19 @@ Verdict judge(const Registered& entry, bool eager) {
       return {"silent", at, wrong};
     }
   }
-  return {"right"};
+  return {"right", -1, ""};
 }
 
 // The verdict comes back through a pipe: its call and kind in the first line, then the detail.
 Verdict in_process_of_its_own(const Registered& entry, bool eager) {
   int ends[2];
   if (pipe(ends) != 0) return {"crash", -1, "no pipe"};
-  std::cout.flush();
+  std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    const int nowhere = open("/dev/null", O_WRONLY);  // Some programs print.
+    const int nowhere = open("/dev/null", O_WRONLY);  // Some programs print, and LibTorch warns.
     dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
     Verdict verdict;
     try {
       verdict = judge(entry, eager);

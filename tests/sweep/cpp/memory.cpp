@@ -1,4 +1,6 @@
 // Memory that no operator reads or writes, threads, custom operators and functions, aliases.
+#include <torch/library.h>
+
 #include <algorithm>
 #include <cstring>
 #include <future>
@@ -6,7 +8,6 @@
 #include <thread>
 
 #include "tests/sweep/cpp/registry.h"
-#include <torch/library.h>
 
 namespace {
 
@@ -278,9 +279,7 @@ Case writing_against_its_schema(const char* name, bool used) {
   return make(step, rows(8), [total] { return Values{total}; });
 }
 
-SWEEP(memory, operator_lies, either) {
-  return writing_against_its_schema("sweep_cpp::liar", true);
-}
+SWEEP(memory, operator_lies, either) { return writing_against_its_schema("sweep_cpp::liar", true); }
 
 SWEEP(memory, operator_lies_unused, either) {
   return writing_against_its_schema("sweep_cpp::liar", false);

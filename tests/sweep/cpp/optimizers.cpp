@@ -104,6 +104,7 @@ Case scheduled(unsigned every) {
   auto model = sweep::network();
   auto optimizer = std::make_shared<optim::SGD>(model->parameters(), optim::SGDOptions(0.1));
   auto schedule = std::make_shared<optim::StepLR>(*optimizer, every, 0.5);
+  schedule->step();  // LibTorch's first step leaves the rate as it is.
   auto step = [model, optimizer, schedule](at::Tensor x) mutable {
     optimizer->zero_grad();
     at::Tensor loss = model->forward(x).square().mean();

@@ -166,9 +166,7 @@ SWEEP(outside, tensor_written_by_caller, right) {
 SWEEP(outside, tensor_replaced_by_caller, either) {
   auto shift = std::make_shared<at::Tensor>(torch::zeros({4}));
   Case result = make([shift](at::Tensor x) { return x + *shift; }, rows(6));
-  result.before = [shift](size_t call) {
-    *shift = torch::full({4}, static_cast<double>(call));
-  };
+  result.before = [shift](size_t call) { *shift = torch::full({4}, static_cast<double>(call)); };
   return result;
 }
 
@@ -231,8 +229,8 @@ SWEEP(outside, seeds_itself, either) {
 }
 
 SWEEP(outside, grad_mode_of_caller, either) {
-  Case result = make(
-      [](at::Tensor x) { return at::GradMode::is_enabled() ? x * 3 : x * 1; }, rows(6));
+  Case result =
+      make([](at::Tensor x) { return at::GradMode::is_enabled() ? x * 3 : x * 1; }, rows(6));
   result.before = [](size_t call) { at::GradMode::set_enabled(call < 2); };
   return result;
 }
@@ -263,9 +261,7 @@ Case destroyed(Model model_for_eager) {
   return result;
 }
 
-SWEEP(outside, holder_destroyed_after_trace, right) {
-  return destroyed(torch::nn::Linear(4, 4));
-}
+SWEEP(outside, holder_destroyed_after_trace, right) { return destroyed(torch::nn::Linear(4, 4)); }
 
 // A module by reference stays where it was, and is gone: nobody may run it again.
 SWEEP(outside, module_destroyed_after_trace, either) {

@@ -29,11 +29,11 @@ enum class Expect { right, refused, either, cannot_see };
 
 struct Case {
   size_t calls = 0;
-  std::function<Values(size_t)> eager;                    // the program, on the inputs of a call
-  std::function<std::function<Values(size_t)>()> trace;   // on the inputs of call 0
-  std::function<Values(size_t)> arguments;                // of a call
+  std::function<Values(size_t)> eager;                      // the program, on the inputs of a call
+  std::function<std::function<Values(size_t)>()> trace;     // on the inputs of call 0
+  std::function<Values(size_t)> arguments;                  // of a call
   std::function<Values()> state = [] { return Values(); };  // compared after each call
-  std::function<void(size_t)> before = [](size_t) {};     // called before each call
+  std::function<void(size_t)> before = [](size_t) {};       // called before each call
   std::function<void(const Values&)> after = [](const Values&) {};  // with its results
   // Where no two runs agree, the program counts its runs here: it is right if it runs each time.
   std::shared_ptr<size_t> runs;
@@ -68,8 +68,9 @@ Values values(const std::tuple<Tensors...>& tuple) {
 
 // A case of a program with one argument; a module is traced where it is, a callable is copied.
 template <class Program, class Input>
-Case make(std::shared_ptr<Program> program, std::vector<Input> inputs,
-          std::function<Values()> state = [] { return Values(); }) {
+Case make(
+    std::shared_ptr<Program> program, std::vector<Input> inputs,
+    std::function<Values()> state = [] { return Values(); }) {
   auto all = std::make_shared<std::vector<Input>>(std::move(inputs));
   Case result;
   result.calls = all->size();
@@ -86,8 +87,9 @@ Case make(std::shared_ptr<Program> program, std::vector<Input> inputs,
 }
 
 template <class Program, class Input>
-Case make(Program program, std::vector<Input> inputs,
-          std::function<Values()> state = [] { return Values(); }) {
+Case make(
+    Program program, std::vector<Input> inputs,
+    std::function<Values()> state = [] { return Values(); }) {
   return make(std::make_shared<Program>(std::move(program)), std::move(inputs), std::move(state));
 }
 
@@ -97,8 +99,8 @@ torch::nn::Sequential network();
 
 }  // namespace sweep
 
-#define SWEEP(theme, name, ...)                                            \
-  static sweep::Case build_##theme##_##name();                             \
-  static const sweep::Registration register_##theme##_##name{              \
+#define SWEEP(theme, name, ...)                                              \
+  static sweep::Case build_##theme##_##name();                               \
+  static const sweep::Registration register_##theme##_##name{                \
       #theme "." #name, build_##theme##_##name, sweep::Expect::__VA_ARGS__}; \
   static sweep::Case build_##theme##_##name()
