@@ -19,6 +19,9 @@ const std::vector<KnobInfo>& knobs() {
       {"FLASHLIGHT_CACHE_SIZE", "2G",
        "how large that folder may grow before what was used longest ago is removed: bytes, or with "
        "K, M or G"},
+      {"FLASHLIGHT_PROGRESS", "2",
+       "after how many seconds saving, loading, drawing and checking report on the error stream; 0 "
+       "reports on all of them"},
   };
   return table;
 }
