@@ -6,8 +6,8 @@
 //   auto typed = flashlight::trace<Output(Input, at::Tensor)>(step, in, t);    // of this signature
 //
 // Arguments and results are whatever structure.h takes apart. Parameters and buffers of a module
-// are inputs under their names; give `modules` for those that a lambda uses. The program runs once,
-// for real.
+// are inputs under their names; TraceSettings::named gives those of modules that a lambda uses. The
+// program runs once, for real.
 #pragma once
 
 #include <functional>
