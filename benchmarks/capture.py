@@ -89,16 +89,27 @@ def measure_peer(name, make, rounds):
                                lambda: torch.export.export(model, arguments, keywords, strict=False),
                                lambda exported: exported.module()(*arguments, **keywords))
             capture_and_replay(times, failed, "torch.jit.trace", "jit replay", arguments, keywords,
-                               lambda: torch.jit.trace(lambda *a: first(model(*a, **keywords)), arguments,
+                               lambda: torch.jit.trace(first_result_of(model, keywords), arguments,
                                                        check_trace=False),
                                lambda traced: traced(*arguments))
     return times, failed
 
 
-def first(result):
+def first_result_of(model, keywords):
+    """torch.jit.trace returns tensors and no classes of results, and knows parameters of a module only: in a lambda
+    around it they would be constants, which must not require gradients."""
     import torch
 
-    return result if isinstance(result, torch.Tensor) else result[0]
+    class First(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, *arguments):
+            result = self.model(*arguments, **keywords)
+            return result if isinstance(result, torch.Tensor) else result[0]
+
+    return First().eval()
 
 
 def capture_and_replay(times, failed, capture_name, replay_name, arguments, keywords, capture, replay):

@@ -1,9 +1,25 @@
-// A whole training step as one graph: forward, backward, optimizer. A replay trains.
+// A whole training step as one graph: forward, backward, clipped gradients, optimizer. A replay
+// trains.
 #include <flashlight/check.h>
 #include <flashlight/trace.h>
 #include <torch/torch.h>
 
 #include <iostream>
+
+// LibTorch's torch::nn::utils::clip_grad_norm_ returns the norm as a number, for which alone a
+// capture would hold; this one keeps it in a tensor.
+// [clip]
+at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm) {
+  std::vector<at::Tensor> norms;
+  for (const at::Tensor& parameter : parameters)
+    if (parameter.grad().defined()) norms.push_back(parameter.grad().data().norm(2.0));
+  const at::Tensor norm = torch::stack(norms).norm(2.0);
+  const at::Tensor factor = torch::clamp_max(max_norm / (norm + 1e-6), 1.0);
+  for (const at::Tensor& parameter : parameters)
+    if (parameter.grad().defined()) parameter.grad().data().mul_(factor);
+  return norm;
+}
+// [clip]
 
 int main() {
   torch::nn::Sequential model(torch::nn::Linear(4, 16), torch::nn::Tanh(),
@@ -13,6 +29,7 @@ int main() {
     optimizer.zero_grad();
     at::Tensor loss = torch::mse_loss(model->forward(x), target);
     loss.backward();
+    clip_grad_norm(model->parameters(), 1.0);
     optimizer.step();
     return loss.detach();
   };

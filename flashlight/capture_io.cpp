@@ -3,12 +3,14 @@
 #include <c10/util/StringUtil.h>
 #include <torch/version.h>
 
+#include <cstring>
 #include <set>
 #include <sstream>
 
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
 #include "flashlight/capture_state.h"
+#include "flashlight/shared_memory.h"
 #include "tracer/convert.h"
 #include "tracer/op_info.h"
 
@@ -86,6 +88,7 @@ constexpr const char* kGenerator = "generator ";
 constexpr const char* kExampleGenerator = "example generator";
 constexpr const char* kCounted = "counted ";
 constexpr const char* kNote = "note ";
+constexpr const char* kTied = "tied ";  // a further name of a parameter, and its name in the graph
 
 std::vector<composit::Array> to_arrays(const std::vector<at::Tensor>& tensors) {
   std::vector<composit::Array> arrays;
@@ -97,6 +100,38 @@ std::vector<at::Tensor> to_tensors(const std::vector<composit::Array>& arrays) {
   std::vector<at::Tensor> tensors;
   for (const composit::Array& array : arrays) tensors.push_back(tracer::to_tensor(array));
   return tensors;
+}
+
+std::set<std::string> written_inputs(const composit::Graph& graph) {
+  std::set<std::string> names;
+  for (const composit::Mutation& mutation : graph.mutations())
+    names.insert(input_name(*mutation.target.node));
+  return names;
+}
+
+// The inputs of the graph with their values; `state` has the example.
+void load_inputs(const SavedCapture& saved, CaptureBase::State& state) {
+  const std::set<std::string> written = written_inputs(saved.graph);
+  std::vector<at::Tensor> tensors;
+  std::vector<size_t> arguments;  // which of the inputs
+  for (const composit::LazyTensor& input : saved.graph.inputs()) {
+    const std::string& name = input_name(*input.node);
+    const InputKind kind = input_kind(*input.node);
+    at::Tensor tensor;
+    if (kind != InputKind::user_input) {
+      tensor = tracer::to_tensor(saved.weights.at(name));
+      if (written.count(name) > 0) tensor = tensor.clone();  // the file stays as it is
+    } else if (arguments.size() < state.example_arguments.size()) {
+      tensor = state.example_arguments[arguments.size()];
+      arguments.push_back(tensors.size());
+    }
+    tensors.push_back(tensor);
+    state.inputs.push_back({name, {}, kind});
+  }
+  share_memory(saved.graph, tensors);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (state.inputs[i].kind != InputKind::user_input) state.inputs[i].tensor = tensors[i];
+  for (size_t i = 0; i < arguments.size(); ++i) state.example_arguments[i] = tensors[arguments[i]];
 }
 
 }  // namespace
@@ -158,10 +193,9 @@ void CaptureBase::save(const std::filesystem::path& folder) const {
   saved.schemas = schemas_of(now().graph);
   for (const NamedTensor& input : now().inputs) {
     if (input.kind == InputKind::user_input) continue;
-    const composit::Array array = tracer::to_array(input.tensor.detach());
-    saved.weights.emplace(input.name, array);
+    saved.weights.emplace(input.name, tracer::to_array(input.tensor.detach()));
     if (const auto tied = now().tied.find(input.name); tied != now().tied.end())
-      for (const std::string& name : tied->second) saved.weights.emplace(name, array);
+      for (const std::string& name : tied->second) saved.properties[kTied + name] = input.name;
   }
   saved.properties["arguments"] = str(now().arguments);
   saved.properties["results"] = str(now().results);
@@ -184,22 +218,13 @@ CaptureBase CaptureBase::load(const std::filesystem::path& folder) {
   state->arguments = parse_structure(property(saved, "arguments", folder));
   state->results = parse_structure(property(saved, "results", folder));
   state->grad = property(saved, "grad", folder) == "true";
-  std::set<std::string> written;
-  for (const composit::Mutation& mutation : saved.graph.mutations())
-    written.insert(input_name(*mutation.target.node));
-  for (const composit::LazyTensor& input : saved.graph.inputs()) {
-    const std::string& name = input_name(*input.node);
-    const InputKind kind = input_kind(*input.node);
-    at::Tensor tensor;
-    if (kind != InputKind::user_input) {
-      tensor = tracer::to_tensor(saved.weights.at(name));
-      if (written.count(name)) tensor = tensor.clone();  // the file stays as it is
-    }
-    state->inputs.push_back({name, tensor, kind});
-  }
+  state->example_arguments = to_tensors(saved.example_inputs);
+  state->example_results = to_tensors(saved.example_outputs);
+  load_inputs(saved, *state);
   if (const auto found = saved.properties.find(kExampleGenerator); found != saved.properties.end())
     state->example_generator = from_hex(found->second);
   for (const auto& [name, value] : saved.properties) {
+    if (name.rfind(kTied, 0) == 0) state->tied[value].push_back(name.substr(std::strlen(kTied)));
     if (name.rfind(kGenerator, 0) != 0) continue;
     at::Generator generator = at::globalContext().defaultGenerator(c10::kCPU).clone();
     generator.set_state(from_hex(value));
@@ -207,8 +232,6 @@ CaptureBase CaptureBase::load(const std::filesystem::path& folder) {
   }
   state->replayed = {state->graph, state->inputs, {}};
   load_trust(saved, folder, *state);
-  state->example_arguments = to_tensors(saved.example_inputs);
-  state->example_results = to_tensors(saved.example_outputs);
   return CaptureBase(std::move(state));
 }
 

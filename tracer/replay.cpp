@@ -14,6 +14,7 @@
 #include "tracer/convert.h"
 #include "tracer/definition.h"
 #include "tracer/geometry.h"
+#include "tracer/guard_message.h"
 #include "tracer/input_check.h"
 #include "tracer/plan.h"
 
@@ -271,8 +272,7 @@ class Run {
   }
   [[noreturn]] static void fail_guard(const Step& step, size_t i, const c10::IValue& received) {
     const std::string expected = i < step.expected.size() ? c10::str(step.expected[i]) : "nothing";
-    throw UserError(c10::str("[replay] guard: ", place_of(*step.node), " gave ", expected,
-                             " when it was captured and gives ", received, " now", kCaptureAgain));
+    throw UserError(number_differs(*step.node, expected, c10::str(received)));
   }
 
   // A storage that several arguments shared may have grown: it is bytes then.
@@ -291,9 +291,7 @@ class Run {
     if (is_defined(type) != tensor.defined() ||
         (tensor.defined() &&
          (!same_sizes(tensor, type) || to_composit(tensor.scalar_type()) != type.dtype)))
-      throw UserError(c10::str("[replay] guard: output ", index, " of ", place_of(*step.node),
-                               " was ", describe(type), " when it was captured and is ",
-                               describe(tensor), " now", kCaptureAgain));
+      throw UserError(sizes_differ(*step.node, index, describe(type), describe(tensor)));
     const bool restore = plan_.pin_strides && tensor.defined();
     slots_[step.outputs[index]] = restore ? with_strides(tensor, type) : tensor;
   }

@@ -1,12 +1,14 @@
 #include "composit/ad/vjp.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "composit/ad/pointwise.h"
 #include "composit/ad/transpose.h"
 #include "composit/ad/walk.h"
 #include "composit/ir/graph.h"
 #include "composit/ir/transform.h"
+#include "composit/ops/draws.h"
 #include "composit/ops/functions.h"
 
 namespace composit {
@@ -95,6 +97,8 @@ std::optional<Tensors> by_row(const Operation& operation, const NodePtr& node,
   for (size_t place = 0; place < call.tensors().size(); ++place)
     v.wanted.push_back(open[place] && call.tensors()[place].defined() &&
                        wanted.at(call.operand(place)));
+  if (std::none_of(v.wanted.begin(), v.wanted.end(), std::identity()))
+    return Tensors(node->operands().size());
   const std::vector<bool> of_operands = by_operand(call, node->operands().size(), v.wanted);
   if (row.vjp) {
     Tensors gradients =
@@ -134,6 +138,7 @@ Tensors vjp_of(const NodePtr& node, const Tensors& cotangents, const std::vector
   if (std::none_of(cotangents.begin(), cotangents.end(),
                    [](const Tensor& tensor) { return tensor.defined(); }))
     return Tensors(node->operands().size());
+  if (find_draw(node->op()) != nullptr) return Tensors(node->operands().size());
   const Operation* operation = operation_of(*node);
   if (operation != nullptr)
     if (auto gradients = by_row(*operation, node, cotangents, wanted)) return *gradients;

@@ -196,7 +196,7 @@ SavedCapture load(const fs::path& folder) {
     try {
       SavedCapture capture = load_files(folder);
       if (!open.is_at(folder)) continue;
-      if (progress.seconds() > 1)
+      if (progress.is_long())
         log().info("loaded {}: {} nodes in {:.1f} s", folder.string(), capture.graph.size(),
                    progress.seconds());
       return capture;

@@ -199,8 +199,9 @@ void save(const SavedCapture& capture, const fs::path& folder) {
     io::ReplacementFolder replacement(folder);
     write_files(capture, replacement.path());
     replacement.commit();
-    log().info("saved {}: {} nodes, {} in {:.1f} s", folder.string(), capture.graph.size(),
-               format_bytes(size_of(replacement.target())), progress.seconds());
+    if (progress.is_long())
+      log().info("saved {}: {} nodes, {} in {:.1f} s", folder.string(), capture.graph.size(),
+                 format_bytes(size_of(replacement.target())), progress.seconds());
   } catch (const UserError& error) {
     throw UserError(fmt::format("[save] {}: {}", folder.string(), error.what()));
   } catch (const fs::filesystem_error& error) {

@@ -4,9 +4,25 @@
 #include <spdlog/spdlog.h>
 
 #include <array>
+#include <cstdlib>
 #include <memory>
 
+#include "composit/ir/error.h"
+#include "composit/ir/knobs.h"
+
 namespace composit {
+namespace {
+
+double seconds_of_silence() {
+  const std::string text = knob(Knob::progress);
+  char* end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !(seconds >= 0))
+    throw UserError("[FLASHLIGHT_PROGRESS] expected a number of seconds, received '" + text + "'");
+  return seconds;
+}
+
+}  // namespace
 
 spdlog::logger& log() {
   static const std::shared_ptr<spdlog::logger> logger = [] {
@@ -20,12 +36,13 @@ void log_debug(const std::string& message) { log().debug("{}", message); }
 void log_warning(const std::string& message) { log().warn("{}", message); }
 void log_nothing() { log().set_level(spdlog::level::off); }
 
-Progress::Progress(std::string what, uint64_t total) : what_(std::move(what)), total_(total) {}
+Progress::Progress(std::string what, uint64_t total)
+    : what_(std::move(what)), total_(total), silent_(seconds_of_silence()) {}
 
 void Progress::advance(uint64_t amount) {
   done_ += amount;
   const auto now = Clock::now();
-  if (now - last_report_ < std::chrono::seconds(1)) return;
+  if (!is_long() || now - last_report_ < std::chrono::seconds(1)) return;
   last_report_ = now;
   log().info("{}: {:.0f} %", what_,
              100.0 * static_cast<double>(done_) / static_cast<double>(total_));
@@ -34,6 +51,8 @@ void Progress::advance(uint64_t amount) {
 double Progress::seconds() const {
   return std::chrono::duration<double>(Clock::now() - start_).count();
 }
+
+bool Progress::is_long() const { return seconds() >= silent_; }
 
 std::string format_bytes(uint64_t bytes) {
   if (bytes < 1000) return fmt::format("{} bytes", bytes);

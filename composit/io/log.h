@@ -22,21 +22,26 @@ void log_debug(const std::string& message);
 void log_warning(const std::string& message);
 void log_nothing();
 
-// Reports on long work once a second, and not at all on work shorter than that.
+// Reports on long work once a second, and not at all on work shorter than FLASHLIGHT_PROGRESS (two
+// seconds): a library is silent.
 //
 //   Progress progress("saving resnet50", total_bytes);
 //   while (...) progress.advance(chunk);
+//   if (progress.is_long()) log().info("saved resnet50 in {:.1f} s", progress.seconds());
 class Progress {
  public:
+  // UserError where the knob is no number of seconds.
   Progress(std::string what, uint64_t total);
   void advance(uint64_t amount);
   double seconds() const;  // since construction
+  bool is_long() const;    // long enough to be reported
 
  private:
   using Clock = std::chrono::steady_clock;
   std::string what_;
   uint64_t total_;
   uint64_t done_ = 0;
+  double silent_;  // seconds
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_report_ = start_;
 };

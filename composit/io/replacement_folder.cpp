@@ -49,14 +49,39 @@ void rename_or_throw(const fs::path& from, const fs::path& to) {
 }  // namespace
 
 ReplacementFolder::ReplacementFolder(const fs::path& target) : target_(resolved(target)) {
-  remove_leftovers();
-  create();
+  try {
+    make_parents();
+    remove_leftovers();
+    create();
+  } catch (const UserError&) {
+    remove_parents();
+    throw;
+  }
 }
 
 ReplacementFolder::~ReplacementFolder() {
   std::error_code error;
   fs::remove_all(path_, error);
   if (error) log().warn("cannot remove {}: {}", path_.string(), error.message());
+  remove_parents();
+}
+
+void ReplacementFolder::make_parents() {
+  std::vector<fs::path> missing;
+  for (fs::path parent = target_.parent_path(); !fs::exists(parent); parent = parent.parent_path())
+    missing.push_back(parent);
+  for (; !missing.empty(); missing.pop_back()) {
+    const fs::path& folder = missing.back();
+    if (::mkdir(folder.c_str(), 0777) == 0)
+      made_.push_back(folder);
+    else if (errno != EEXIST)  // which another process has made meanwhile
+      throw_system_error("mkdir", folder, errno);
+  }
+}
+
+// Those that hold nothing: not after commit(), and not where others have used them.
+void ReplacementFolder::remove_parents() const {
+  for (size_t i = made_.size(); i-- > 0;) ::rmdir(made_[i].c_str());
 }
 
 void ReplacementFolder::create() {
@@ -66,7 +91,7 @@ void ReplacementFolder::create() {
     path_ += std::to_string(::getpid()) + "-" + std::to_string(count++);
     if (::mkdir(path_.c_str(), 0777) != 0) {
       if (errno == EEXIST) continue;
-      throw_system_error("mkdir", path_, errno);
+      throw_system_error("mkdir", target_, errno);
     }
     const int error = lock_folder(path_, lock_);
     if (error == ENOLCK || error == EOPNOTSUPP) return;  // then nobody can take it for a leftover
@@ -95,6 +120,7 @@ void ReplacementFolder::commit() {
   fs::exists(target_, error) ? replace() : rename_or_throw(path_, target_);
   try {
     sync_folder(target_.parent_path());
+    for (const fs::path& made : made_) sync_folder(made.parent_path());
   } catch (const UserError& problem) {
     // The new folder is in place, and there is no way back that cannot fail.
     log().warn("{} may not survive a power failure: {}", target_.string(), problem.what());

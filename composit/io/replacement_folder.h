@@ -9,6 +9,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "composit/io/file.h"
 
@@ -16,7 +17,7 @@ namespace composit::io {
 
 class ReplacementFolder {
  public:
-  // The folder around `target` must exist.
+  // Makes the folders around `target` that are missing.
   explicit ReplacementFolder(const std::filesystem::path& target);
   ~ReplacementFolder();
   ReplacementFolder(const ReplacementFolder&) = delete;
@@ -28,13 +29,16 @@ class ReplacementFolder {
   void commit();
 
  private:
+  void make_parents();
+  void remove_parents() const;
   void create();
   void remove_leftovers() const;
   void replace();
 
   std::filesystem::path target_;
   std::filesystem::path path_;
-  Descriptor lock_;  // held as long as this process works in `path_`
+  std::vector<std::filesystem::path> made_;  // folders around it, outermost first
+  Descriptor lock_;                          // held as long as this process works in `path_`
 };
 
 }  // namespace composit::io

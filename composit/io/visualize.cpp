@@ -95,7 +95,7 @@ void visualize(const Graph& graph, const fs::path& path, const VisualizeOptions&
   const std::string extension = path.extension().string();
   if (extension == ".dot" || extension == ".gv") {
     write_text(path, to_dot(graph, options));
-    log().info("drew {}", path.string());
+    if (progress.is_long()) log().info("drew {}", path.string());
     return;
   }
   std::error_code ignored;
@@ -111,9 +111,10 @@ void visualize(const Graph& graph, const fs::path& path, const VisualizeOptions&
   if (!one_page) split(diagram, limit);
   const Plan plan = plan_pages(diagram, limit);
   draw(diagram, plan, layout_of(fs::absolute(path), is_folder, one_page), options);
-  log().info("drew {}: {} nodes, {} in {:.1f} s", path.string(), graph.size(),
-             one_page ? "one page" : fmt::format("{} pages", plan.pages.size()),
-             progress.seconds());
+  if (progress.is_long())
+    log().info("drew {}: {} nodes, {} in {:.1f} s", path.string(), graph.size(),
+               one_page ? "one page" : fmt::format("{} pages", plan.pages.size()),
+               progress.seconds());
 }
 
 std::string to_dot(const Graph& graph, const VisualizeOptions& options) {

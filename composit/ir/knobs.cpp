@@ -21,6 +21,9 @@ const std::vector<KnobInfo>& knobs() {
        "K, M or G"},
       {"FLASHLIGHT_SEEN_ONCE", "",
        "where it is set, calls of a capture never run the program again to confirm it"},
+      {"FLASHLIGHT_PROGRESS", "2",
+       "after how many seconds saving, loading, drawing and checking report on the error stream; 0 "
+       "reports on all of them"},
   };
   return table;
 }

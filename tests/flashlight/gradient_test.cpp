@@ -93,6 +93,91 @@ TEST(Gradient, DetachedAndNoGradPartsPassNothing) {
   EXPECT_TRUE(at::allclose(ours, torch::autograd::grad({run(x)}, {x})[0]));
 }
 
+// Of a loss of `model(x)`, where `use` makes a tensor that depends on the model by its type alone.
+void expect_gradients_through(const std::function<at::Tensor(const at::Tensor&)>& use) {
+  torch::manual_seed(1);
+  torch::nn::Linear model(3, 4);
+  model->to(torch::kDouble);
+  const at::Tensor x = torch::randn({5, 3}, torch::kDouble);
+  const auto run = [&](at::Tensor input) {
+    const at::Tensor y = model->forward(input);
+    return (y + use(y)).square().mean();
+  };
+  TraceSettings settings;
+  settings.named = named_tensors(*model);
+  const auto captured = trace(settings, run, x);
+  const at::Tensor other = torch::randn({5, 3}, torch::kDouble);
+  torch::manual_seed(2);
+  const auto expected = torch::autograd::grad({run(other)}, model->parameters());
+  torch::manual_seed(2);
+  const auto ours = captured.grad()({other}).gradients;
+  ASSERT_EQ(ours.size(), expected.size());
+  for (size_t i = 0; i < ours.size(); ++i)
+    EXPECT_TRUE(at::allclose(ours[i], expected[i], 1e-10, 1e-12)) << ours[i] << expected[i];
+}
+
+struct Use {
+  const char* name;
+  std::function<at::Tensor(const at::Tensor&)> make;
+};
+void PrintTo(const Use& use, std::ostream* out) { *out << use.name; }
+
+class GradientOfUses : public testing::TestWithParam<Use> {};
+TEST_P(GradientOfUses, OfATensorForItsTypeIsNone) { expect_gradients_through(GetParam().make); }
+INSTANTIATE_TEST_SUITE_P(
+    All, GradientOfUses,
+    testing::Values(
+        Use{"zeros_like", [](const at::Tensor& y) { return at::zeros_like(y); }},
+        Use{"ones_like", [](const at::Tensor& y) { return at::ones_like(y); }},
+        Use{"full_like", [](const at::Tensor& y) { return at::full_like(y, 0.5); }},
+        Use{"empty_like", [](const at::Tensor& y) { return at::empty_like(y).fill_(0.5); }},
+        Use{"new_zeros",
+            [](const at::Tensor& y) {
+              return y.new_zeros({5, 4});
+            }},
+        Use{"new_ones",
+            [](const at::Tensor& y) {
+              return y.new_ones({5, 4});
+            }},
+        Use{"new_full",
+            [](const at::Tensor& y) {
+              return y.new_full({5, 4}, 0.5);
+            }},
+        Use{"new_empty",
+            [](const at::Tensor& y) {
+              return y.new_empty({5, 4}).fill_(0.5);
+            }},
+        Use{"new_empty_strided",
+            [](const at::Tensor& y) {
+              return y.new_empty_strided({5, 4}, {1, 5}).zero_();
+            }},
+        Use{"fill", [](const at::Tensor& y) { return y.clone().fill_(0.5); }},
+        Use{"zero", [](const at::Tensor& y) { return y.clone().zero_(); }},
+        Use{"copy", [](const at::Tensor& y) { return y.clone().copy_(at::ones({4})); }},
+        Use{"expand_as", [](const at::Tensor& y) { return at::ones({4}, y.dtype()).expand_as(y); }},
+        Use{"type_as", [](const at::Tensor& y) { return at::ones({4}).type_as(y); }},
+        Use{"rand_like", [](const at::Tensor& y) { return at::rand_like(y); }},
+        Use{"randn_like", [](const at::Tensor& y) { return at::randn_like(y); }},
+        Use{"randint_like", [](const at::Tensor& y) { return at::randint_like(y, 5); }},
+        Use{"randint_like_low", [](const at::Tensor& y) { return at::randint_like(y, -5, 5); }},
+        Use{"bernoulli", [](const at::Tensor& y) { return at::bernoulli(y.sigmoid()); }},
+        Use{"bernoulli_in_place", [](const at::Tensor& y) { return y.clone().bernoulli_(0.5); }},
+        Use{"bernoulli_tensor",
+            [](const at::Tensor& y) { return y.clone().bernoulli_(y.sigmoid()); }},
+        Use{"normal_in_place", [](const at::Tensor& y) { return y.clone().normal_(); }},
+        Use{"normal_of_means", [](const at::Tensor& y) { return at::normal(y, 0.5); }},
+        Use{"normal_of_deviations", [](const at::Tensor& y) { return at::normal(0.5, y.exp()); }},
+        Use{"normal_of_both", [](const at::Tensor& y) { return at::normal(y, y.exp()); }},
+        Use{"uniform", [](const at::Tensor& y) { return y.clone().uniform_(); }},
+        Use{"exponential", [](const at::Tensor& y) { return y.clone().exponential_(); }},
+        Use{"log_normal", [](const at::Tensor& y) { return y.clone().log_normal_(0, 0.1); }},
+        Use{"cauchy", [](const at::Tensor& y) { return y.clone().cauchy_(0, 0.1); }},
+        Use{"geometric", [](const at::Tensor& y) { return y.clone().geometric_(0.5); }},
+        Use{"random", [](const at::Tensor& y) { return y.clone().random_(-5, 5); }},
+        Use{"poisson", [](const at::Tensor& y) { return at::poisson(y.exp()); }},
+        Use{"histc", [](const at::Tensor& y) { return at::histc(y, 4, -1, 1); }}),
+    [](const auto& one) { return std::string(one.param.name); });
+
 // y = x³, with a derivative of its own.
 struct Cube : torch::autograd::Function<Cube> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x) {

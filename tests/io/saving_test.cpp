@@ -45,6 +45,23 @@ float value_in(const std::filesystem::path& folder) {
   return value;
 }
 
+// Saves the capture of value 2 while a call to the system fails.
+struct Attempt {
+  std::string error = {};  // empty: saved
+  bool happened = false;   // there were as many calls
+};
+Attempt save_with(const Failure& failure, const std::filesystem::path& folder) {
+  Attempt attempt;
+  const FailingSystem failing(failure);
+  try {
+    save(sample_capture(2), folder);
+  } catch (const UserError& error) {
+    attempt.error = error.what();
+  }
+  attempt.happened = failing.happened();
+  return attempt;
+}
+
 TEST(saving, replaces_a_capture) {
   const TemporaryFolder folder;
   save(sample_capture(1), folder / "model");
@@ -101,10 +118,44 @@ TEST(saving, leaves_alone_what_is_no_capture) {
   EXPECT_EQ(read_file(folder / "model/notes.txt"), "mine");
 }
 
+TEST(saving, makes_the_folders_around_it) {
+  const TemporaryFolder folder;
+  save(sample_capture(1), folder / "runs/today/model/");
+  EXPECT_EQ(value_in(folder / "runs/today/model"), 1);
+  EXPECT_EQ(std::filesystem::status(folder / "runs").permissions(),
+            std::filesystem::status(folder / "runs/today/model").permissions());
+  save(sample_capture(2), folder / "runs/today/model");
+  EXPECT_EQ(value_in(folder / "runs/today/model"), 2);
+}
+
+TEST(saving, leaves_no_folder_around_what_it_could_not_save) {
+  const TemporaryFolder folder;
+  SavedCapture invalid = sample_capture();
+  invalid.weights.begin()->second = {};
+  EXPECT_THAT(message_of([&] { save(invalid, folder / "runs/today/model"); }),
+              HasSubstr("has no value"));
+  EXPECT_TRUE(folder.list().empty());
+  int failed = 0;
+  for (int64_t call = 0;; ++call) {
+    SCOPED_TRACE("call " + std::to_string(call));
+    const Attempt attempt = save_with({.call = call, .error = ENOSPC}, folder / "runs/today/model");
+    if (attempt.error.empty())
+      EXPECT_EQ(value_in(folder / "runs/today/model"), 2);
+    else
+      EXPECT_TRUE(folder.list().empty());
+    if (!attempt.happened) break;
+    failed += !attempt.error.empty();
+    std::filesystem::remove_all(folder / "runs");
+  }
+  EXPECT_GT(failed, 10);
+}
+
 TEST(saving, says_what_failed) {
   const TemporaryFolder folder;
-  EXPECT_THAT(message_of([&] { save({}, folder / "missing/model"); }),
-              HasSubstr("No such file or directory"));
+  write_file(folder / "file", "");
+  const std::string model = (folder / "file/model").string();
+  EXPECT_EQ(message_of([&] { save({}, model); }),
+            "[save] " + model + ": [mkdir] " + model + ": Not a directory");
   EXPECT_THAT(message_of([&] { save({}, "/"); }), HasSubstr("[save] /: "));
 }
 
@@ -114,25 +165,17 @@ void fail_everywhere(bool no_exchange) {
   save(sample_capture(1), folder / "model");
   int failed = 0;
   for (int64_t call = 0;; ++call) {
-    bool happened = false;
-    bool thrown = false;
-    try {
-      const FailingSystem failing({.call = call, .error = ENOSPC, .no_exchange = no_exchange});
-      struct Note {
-        const FailingSystem& system;
-        bool& happened;
-        ~Note() { happened = system.happened(); }
-      } note{failing, happened};
-      save(sample_capture(2), folder / "model");
-    } catch (const UserError& error) {
-      thrown = true;
-      EXPECT_THAT(error.what(), StartsWith("[save] " + (folder / "model").string()));
-      EXPECT_THAT(error.what(), HasSubstr("No space left on device"));
-    }
     SCOPED_TRACE("call " + std::to_string(call));
+    const Attempt attempt =
+        save_with({.call = call, .error = ENOSPC, .no_exchange = no_exchange}, folder / "model");
+    const bool thrown = !attempt.error.empty();
+    if (thrown) {
+      EXPECT_THAT(attempt.error, StartsWith("[save] " + (folder / "model").string()));
+      EXPECT_THAT(attempt.error, HasSubstr("No space left on device"));
+    }
     EXPECT_EQ(value_in(folder / "model"), thrown ? 1 : 2);
     EXPECT_EQ(folder.list(), kOnlyTheModel);
-    if (!happened) break;
+    if (!attempt.happened) break;
     failed += thrown;
     save(sample_capture(1), folder / "model");
   }

@@ -8,9 +8,12 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <set>
+
 #include "composit/ad/chain_rule.h"
 #include "composit/ad/vjp.h"
 #include "composit/eval/evaluate.h"
+#include "composit/ops/draws.h"
 #include "composit/ops/functions.h"
 #include "tests/ops/known_differences.h"
 #include "tests/ops/torch_call.h"
@@ -214,6 +217,83 @@ void expect_derivatives(const c10::OperatorHandle& op, const SampleCall& sample)
 TEST_P(TorchRows, derivatives_are_autograds) {
   for_each_sample(DType::float64, expect_derivatives);
 }
+
+// ---- draws --------------------------------------------------------------------------------------
+
+class TorchDraws : public testing::TestWithParam<const Draw*> {};
+
+TEST_P(TorchDraws, schema_is_the_dispatchers) {
+  const Schema schema = parse_schema(GetParam()->schema);
+  const auto op = torch_operator(schema);
+  ASSERT_TRUE(op) << "LibTorch has no " << schema.name.str();
+  EXPECT_TRUE(op->hasTag(at::Tag::nondeterministic_seeded));
+  expect_same(schema, *op);
+}
+
+TEST_P(TorchDraws, derivatives_are_zero_as_autograds) {
+  const Schema schema = parse_schema(GetParam()->schema);
+  for (const std::string& text : split_samples(GetParam()->samples)) {
+    SCOPED_TRACE(schema.name.str() + ": " + text);
+    const SampleCall sample = parse_sample(schema, text, DType::float64);
+    const TorchCall torch = torch_call(*torch_operator(schema), sample, true, {});
+    const Leaves leaves = leaves_of(sample, torch);
+    ASSERT_EQ(torch.results.size(), 1);
+    const at::Tensor& drawn = torch.results[0];
+    const LazyTensor ours{sample.call.node({flashlight::tracer::type_of(drawn)}), 0};
+    const auto gradients = evaluate(grad(sum(ours).lazy(), leaves.ours), leaves.values);
+    const auto expected =
+        drawn.requires_grad() ? torch_grad(drawn.sum(), leaves, false) : std::nullopt;
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const at::Tensor zeros = at::zeros_like(leaves.torch[i]);
+      if (expected && (*expected)[i].defined()) EXPECT_TRUE((*expected)[i].equal(zeros));
+      EXPECT_TRUE(flashlight::tracer::to_tensor(gradients[i]).equal(zeros));
+    }
+  }
+}
+
+// What LibTorch says is random, on tensors of its own alone, is a draw, or stands here.
+TEST(TorchDraws, are_all_there_are) {
+  // Functions of their input, or compositions of operators; integers have no derivative.
+  const std::set<std::string, std::less<>> others = {"alpha_dropout",
+                                                     "dropout",
+                                                     "feature_alpha_dropout",
+                                                     "feature_dropout",
+                                                     "native_dropout",
+                                                     "_fused_dropout",
+                                                     "rrelu",
+                                                     "rrelu_with_noise",
+                                                     "rrelu_with_noise_functional",
+                                                     "gru",
+                                                     "lstm",
+                                                     "rnn_relu",
+                                                     "rnn_tanh",
+                                                     "_lstm_mps",
+                                                     "_cudnn_rnn",
+                                                     "miopen_rnn",
+                                                     "_standard_gamma",
+                                                     "_sample_dirichlet",
+                                                     "multinomial",
+                                                     "_nested_tensor_softmax_with_shape"};
+  // Autograd refuses it, too.
+  const std::set<std::string, std::less<>> refused = {"binomial"};
+  for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
+    const auto op = c10::Dispatcher::singleton().findSchema(name);
+    if (!op || !op->hasTag(at::Tag::nondeterministic_seeded) || op->schema().is_mutable()) continue;
+    const Schema schema = parse_schema(c10::toString(op->schema()));
+    const auto is_tensor = [](const auto& argument) { return argument.is_tensor(); };
+    const std::string_view base = schema.name.base_name();
+    if (std::none_of(schema.arguments.begin(), schema.arguments.end(), is_tensor) ||
+        base.find("attention") != std::string_view::npos ||
+        base.find("sdp_choice") != std::string_view::npos || others.contains(base) ||
+        refused.contains(base))
+      continue;
+    EXPECT_NE(find_draw(schema.name), nullptr) << print(schema);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TorchDraws, testing::ValuesIn(all_draws()), [](const auto& one) {
+  return test::test_name(parse_schema(one.param->schema).name.str());
+});
 
 INSTANTIATE_TEST_SUITE_P(All, TorchRows, testing::ValuesIn(all_operations()), [](const auto& one) {
   return test::test_name(one.param->schema.name.str());

@@ -1,5 +1,5 @@
 // Random numbers as a function of a seed and a place in its sequence. (Draws from a program's
-// generator, such as aten::rand, are effects; they have no rows.)
+// generator, such as aten::rand, are effects; see composit/ops/draws.h.)
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
 #include "composit/ops/pcg64.h"

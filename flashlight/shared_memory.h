@@ -1,0 +1,19 @@
+// Inputs that lie in one memory, put there again after each was stored by itself. For the files of
+// this folder only.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "composit/ir/graph.h"
+
+namespace flashlight {
+
+// `tensors`: one per input of the graph, undefined where there is none. Those that lay in the same
+// memory when they were captured (attributes `shares` and `shift` of the graph's inputs) become
+// views of one storage, with the values they have; where they overlap and differ, a parameter or a
+// buffer counts more than an argument.
+void share_memory(const composit::Graph& graph, std::vector<at::Tensor>& tensors);
+
+}  // namespace flashlight

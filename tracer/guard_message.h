@@ -1,0 +1,18 @@
+// What a replay says when a guard fails: where, what it was, what it is, and how to write the
+// program so that nothing depends on it.
+#pragma once
+
+#include <string>
+
+#include "composit/ir/node.h"
+
+namespace flashlight::tracer {
+
+// `node` gives a number, or compares values.
+std::string number_differs(const composit::Node& node, const std::string& expected,
+                           const std::string& received);
+// The sizes of output `index`.
+std::string sizes_differ(const composit::Node& node, size_t index, const std::string& expected,
+                         const std::string& received);
+
+}  // namespace flashlight::tracer
