@@ -2,9 +2,12 @@
 // it, and what refuses it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/library.h>
 #include <torch/torch.h>
 
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <thread>
 
 #include "composit/ir/error.h"
@@ -16,11 +19,46 @@ namespace {
 using flashlight::Trust;
 using ::testing::HasSubstr;
 
+// The messages of a table in docs/errors.md, whose `…` stands for any text.
+const std::vector<std::string>& documented() {
+  static const std::vector<std::string> messages = [] {
+    std::vector<std::string> found;
+    std::ifstream file(FLASHLIGHT_SOURCE_DIR "/docs/errors.md");
+    bool here = false;
+    for (std::string line; std::getline(file, line);) {
+      if (line.rfind("## ", 0) == 0) here = line == "## While a capture is confirmed";
+      const size_t begin = line.find("| `"), end = line.find("` |");
+      if (here && begin != line.npos) found.push_back(line.substr(begin + 3, end - begin - 3));
+    }
+    return found;
+  }();
+  return messages;
+}
+std::set<std::string>& caused() {
+  static std::set<std::string> messages;
+  return messages;
+}
+
+bool fits(const std::string& message, std::string pattern) {
+  size_t at = 0;
+  bool first = true;
+  for (const std::string any = "…"; !pattern.empty(); first = false) {
+    const size_t end = std::min(pattern.find(any), pattern.size());
+    const size_t found = message.find(pattern.substr(0, end), at);
+    if (found == message.npos || (first && found != 0)) return false;
+    at = found + end;
+    pattern.erase(0, std::min(pattern.size(), end + any.size()));
+  }
+  return true;
+}
+
 template <class F>
 std::string error_of(F work) {
   try {
     work();
   } catch (const std::exception& error) {
+    for (const std::string& pattern : documented())
+      if (fits(error.what(), pattern)) caused().insert(pattern);
     return error.what();
   }
   return "no error";
@@ -307,6 +345,41 @@ TEST(Look, DrawsAreComparedFromOneState) {
   EXPECT_EQ(captured.trust(), Trust::confirmed);
 }
 
+TEST(Look, AnotherWayInEachRunIsRefused) {
+  int run = 0;
+  auto captured = flashlight::trace(
+      [&](at::Tensor x) {
+        for (int i = ++run; i > 0; --i) x = x.sin();
+        return x;
+      },
+      torch::ones({2}));
+  for (int i = 0; i < 4; ++i) captured(torch::rand({2}));
+  EXPECT_THAT(error_of([&] { captured(torch::ones({2})); }),
+              ::testing::AllOf(HasSubstr("another way in each run"), HasSubstr("aten::sin")));
+}
+
+// Its results depend on how often it was called, which no argument shows.
+at::Tensor counted_calls(const at::Tensor& x) {
+  static int calls = 0;
+  return x + static_cast<double>(++calls);
+}
+TORCH_LIBRARY(look_test, library) {
+  library.def("counted_calls(Tensor x) -> Tensor");
+  library.impl("counted_calls", c10::DispatchKey::CPU, &counted_calls);
+}
+
+TEST(Look, TheFirstValueThatDiffersIsNamed) {
+  const auto op = c10::Dispatcher::singleton()
+                      .findSchemaOrThrow("look_test::counted_calls", "")
+                      .typed<at::Tensor(const at::Tensor&)>();
+  auto captured =
+      flashlight::trace([&](at::Tensor x) { return op.call(x.sin()) * 2; }, torch::ones({3}));
+  captured(torch::zeros({3}));
+  EXPECT_THAT(error_of([&] { captured(torch::zeros({3})); }),
+              ::testing::AllOf(HasSubstr("look_test::counted_calls, output 0: element 0"),
+                               HasSubstr("in the program and")));
+}
+
 TEST(Look, ThreadsWaitForIt) {
   torch::nn::Linear model(4, 3);
   auto captured = flashlight::trace(model, torch::randn({2, 4}));
@@ -321,6 +394,13 @@ TEST(Look, ThreadsWaitForIt) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_THAT(equal, ::testing::Each(1));
   EXPECT_EQ(flashlight::looks_taken() - looks, 1u);
+}
+
+// Behind all others.
+TEST(LookMessages, AreThoseOfTheDocument) {
+  for (const std::string& message : documented())
+    EXPECT_TRUE(caused().count(message)) << "nothing here causes: " << message;
+  EXPECT_FALSE(documented().empty());
 }
 
 }  // namespace
