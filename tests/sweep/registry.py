@@ -7,9 +7,10 @@
         def step(x): ...
         return Case(step, rows(20), state=lambda: tensors_of(model, optimizer))
 
-`expect` is "right", "refused" (the message contains the pattern `error`), "either" of both, or
-"cannot see": equal in the first two calls and different later, which nothing short of running the
-program every time finds.
+`expect` is "right"; "refused" (the message contains the pattern `error`), for planted wrong variants,
+which may be right as well; "either" of both; "copies": right, but that results are copies where the
+program gives its own state or argument (docs/promise.md); or "cannot see": equal in the first two
+calls and different later, which nothing short of running the program every time finds.
 """
 
 import dataclasses
@@ -17,7 +18,7 @@ import typing
 
 import torch
 
-EXPECTATIONS = ("right", "refused", "either", "cannot see")
+EXPECTATIONS = ("right", "refused", "either", "copies", "cannot see")
 
 
 @dataclasses.dataclass

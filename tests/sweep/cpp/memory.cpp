@@ -180,13 +180,13 @@ SWEEP(memory, async, either) {
   return make(step, rows(4));
 }
 
-SWEEP(memory, argument_in_place_is_result, right) {
+SWEEP(memory, argument_in_place_is_result, copies) {
   Case result = make([](at::Tensor x) { return x.add_(1); }, rows(5));
   result.after = [](const Values& results) { results[0].mul_(3); };
   return result;
 }
 
-SWEEP(memory, result_is_state, right) {
+SWEEP(memory, result_is_state, copies) {
   at::Tensor total = torch::zeros({4, 4});
   Case result = make([total](at::Tensor x) { return total.add_(x); }, rows(8),
                      [total] { return Values{total}; });

@@ -116,7 +116,7 @@ Case scheduled(unsigned every) {
   return make(step, rows(20), [model] { return model->parameters(); });
 }
 
-SWEEP(optimizers, rate_halved_each_step, either) { return scheduled(1); }
+SWEEP(optimizers, rate_halved_each_step, cannot_see) { return scheduled(1); }
 
 SWEEP(optimizers, rate_halved_every_five, cannot_see) { return scheduled(5); }
 

@@ -24,8 +24,10 @@ namespace sweep {
 
 using Values = std::vector<at::Tensor>;
 
-// What a program should become. `cannot_see`: alike in the first two calls and not in a later one.
-enum class Expect { right, refused, either, cannot_see };
+// What a program should become. `refused`: a planted wrong variant, which may be right as well.
+// `copies`: right, but that results are copies where the program gives its own state or argument.
+// `cannot_see`: alike in the first two calls and not in a later one.
+enum class Expect { right, refused, either, copies, cannot_see };
 
 struct Case {
   size_t calls = 0;

@@ -299,7 +299,7 @@ def argument_view_in_place():
     return Case(step, rows(5))
 
 
-@case("memory.argument_is_result")
+@case("memory.argument_is_result", expect="copies")
 def argument_is_result():
     """The result is the argument itself: who writes one writes both."""
     return Case(lambda x: x.add_(1), rows(5), after=lambda call, y: y.mul_(3))
@@ -315,21 +315,21 @@ def result_is_view_of_argument():
     return Case(lambda x: x.t()[1:], rows(5), after=lambda call, y: y.fill_(call))
 
 
-@case("memory.result_is_state")
+@case("memory.result_is_state", expect="copies")
 def result_is_state():
     """The result is the buffer: earlier results change as it does."""
     total = torch.zeros(4, 4)
     return Case(lambda x: total.add_(x), rows(8), state=lambda: [total], keep=True)
 
 
-@case("memory.result_is_state_and_written")
+@case("memory.result_is_state_and_written", expect="copies")
 def result_is_state_and_written():
     total = torch.zeros(4, 4)
     return Case(lambda x: total.add_(x), rows(8), state=lambda: [total],
                 after=lambda call, y: y.mul_(0.5))
 
 
-@case("memory.result_is_parameter")
+@case("memory.result_is_parameter", expect="copies")
 def result_is_parameter():
     layer = nn.Linear(4, 4)
 
