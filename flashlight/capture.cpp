@@ -35,14 +35,6 @@ at::Tensor default_generator_state() {
   return at::globalContext().defaultGenerator(c10::kCPU).get_state();
 }
 
-bool draws(const tracer::Recording& recording) {
-  for (uint32_t id = 0; id < recording.records.size(); ++id)
-    if (const tracer::Record& record = recording.records[id];
-        record.effect && record.info != nullptr && record.info->may_draw)
-      return true;
-  return false;
-}
-
 // Where the program was when it left the scope: the last operator that gave a tensor or has an
 // effect. Empty before the first one.
 std::string last_operator(TraceScope& scope) {
@@ -286,6 +278,14 @@ std::vector<at::Tensor> evaluate_by(const composit::Backend& backend, const comp
   return tensors;
 }
 
+bool draws(const tracer::Recording& recording) {
+  for (uint32_t id = 0; id < recording.records.size(); ++id)
+    if (const tracer::Record& record = recording.records[id];
+        record.effect && record.info != nullptr && record.info->may_draw)
+      return true;
+  return false;
+}
+
 CaptureBase::CaptureBase(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
 void CaptureBase::State::take(tracer::Recording& recording) {
@@ -308,26 +308,6 @@ void CaptureBase::State::take(tracer::Published published) {
   remarks = std::move(published.remarks);
   composit::log_debug(c10::str("captured ", graph.size(), " nodes, ", inputs.size(), " inputs, ",
                                remarks.size(), " remarks"));
-}
-
-CaptureBase CaptureBase::excerpt(tracer::Recording& recording, FlatValues results,
-                                 at::Tensor generator) {
-  auto state = std::make_shared<State>();
-  if (draws(recording)) state->example_generator = std::move(generator);
-  recording.gradients.clear();  // they are the program's, which goes on
-  tracer::Published published = tracer::publish(recording);
-  state->arguments.kind = Structure::Kind::tuple;
-  for (tracer::RecordedInput& input : published.inputs) {
-    if (input.original.defined()) input.tensor = std::move(input.original);
-    if (input.kind != InputKind::user_input) continue;
-    state->arguments.children.emplace_back();
-    state->example_arguments.push_back(input.tensor);
-  }
-  state->take(std::move(published));
-  state->replayed = {state->graph, state->inputs, {}};
-  state->results = std::move(results.structure);
-  state->example_results = std::move(results.tensors);
-  return CaptureBase(std::move(state));
 }
 
 CaptureBase CaptureBase::capture(TracedProgram program, FlatValues arguments,

@@ -102,6 +102,11 @@ class CaptureBase {
   static CaptureBase excerpt(tracer::Recording& recording, FlatValues results,
                              at::Tensor generator);
 
+  // Of an excerpt, before it is handed on: `before` is the piece that ran before it. True, and
+  // confirmed, where both have one graph, their inputs differ, and a replay gives the bits of this one
+  // and leaves what it left.
+  bool confirm_by(const CaptureBase& before, const tracer::Recording& recording) const;
+
   const composit::Graph& graph() const;
   // How arguments and results are made of tensors.
   const Structure& argument_structure() const;

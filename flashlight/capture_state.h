@@ -97,6 +97,9 @@ ProgramRun run_recorded(const Program& program, const FlatValues& arguments,
                         const std::vector<NamedTensor>& named, const TraceOptions& options,
                         const tracer::Recorder::Observer& observer = nullptr);
 
+// Did an operator of the run draw random numbers?
+bool draws(const tracer::Recording& recording);
+
 // Copies of an example: for looking at and for tests. They do not alias each other as the originals
 // may.
 std::vector<at::Tensor> copies_of(const std::vector<at::Tensor>& tensors);

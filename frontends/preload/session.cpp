@@ -88,7 +88,8 @@ void Session::finish(const std::optional<std::vector<at::Tensor>>& results,
   running_ = false;
   if (step_) {
     if (updating_) step_->extend();
-    write_line(step_name(number_) + "  " + step_->finish(results, kept_) + note);
+    write_line(step_name(number_) + "  " + step_->finish(results, kept_, before_) + note);
+    before_ = step_->captured();
     step_.reset();
     ++captured_;
   }

@@ -78,6 +78,7 @@ class Session : public tracer::OperatorWatch {
   std::unordered_map<const c10::StorageImpl*, WeakStorage> parameters_;
   std::vector<at::Tensor> kept_;  // of a whole run: parameters, whose last values are results
   std::optional<Step> step_;      // where the step that runs is recorded
+  std::optional<CaptureBase> before_;  // the last step that was written
   std::unique_ptr<Watching> watching_;
 };
 

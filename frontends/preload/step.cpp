@@ -174,7 +174,8 @@ std::vector<at::Tensor> Step::held_results(const std::vector<at::Tensor>& kept) 
 }
 
 std::string Step::finish(const std::optional<std::vector<at::Tensor>>& known,
-                         const std::vector<at::Tensor>& kept) {
+                         const std::vector<at::Tensor>& kept,
+                         const std::optional<CaptureBase>& before) {
   const c10::impl::ExcludeDispatchKeyGuard unseen(tracer::kTraceKey);
   try {
     std::vector<at::Tensor> results;
@@ -184,7 +185,7 @@ std::string Step::finish(const std::optional<std::vector<at::Tensor>>& known,
       recording = scope_->finish(results);
     }
     scope_.reset();
-    if (recording != nullptr) return write(*recording, results);
+    if (recording != nullptr) return write(*recording, results, before);
   } catch (const std::exception& error) {
     scope_.reset();
     if (error_.empty()) error_ = message_of(error);
@@ -192,7 +193,8 @@ std::string Step::finish(const std::optional<std::vector<at::Tensor>>& known,
   return "not captured: " + error_;
 }
 
-std::string Step::write(Recording& recording, const std::vector<at::Tensor>& results) {
+std::string Step::write(Recording& recording, const std::vector<at::Tensor>& results,
+                        const std::optional<CaptureBase>& before) {
   if (end_) drop_effects(recording, *end_);
   FlatValues values;
   if (results.size() == 1) {
@@ -204,7 +206,9 @@ std::string Step::write(Recording& recording, const std::vector<at::Tensor>& res
       values.structure.children.emplace_back();
     }
   }
-  const CaptureBase captured = CaptureBase::excerpt(recording, std::move(values), generator_);
+  captured_ = CaptureBase::excerpt(recording, std::move(values), generator_);
+  const CaptureBase& captured = *captured_;
+  const bool confirmed = before && captured.confirm_by(*before, recording);
   captured.save(folder_);
   size_t weights = 0;
   for (const composit::LazyTensor& input : captured.graph().inputs())
@@ -212,7 +216,8 @@ std::string Step::write(Recording& recording, const std::vector<at::Tensor>& res
   return count(captured.graph().size(), "node") + ", " +
          count(captured.example_arguments().size(), "argument") + ", " + count(weights, "weight") +
          ", " + count(captured.graph().mutations().size(), "write") + ", " +
-         count(captured.example_results().size(), "result");
+         count(captured.example_results().size(), "result") +
+         (confirmed ? ", confirmed by the step before" : "");
 }
 
 }  // namespace flashlight::preload

@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "flashlight/capture.h"
 #include "tracer/trace_scope.h"
 
 namespace flashlight::preload {
@@ -38,9 +39,13 @@ class Step {
   // results.
   void extend();
   // Ends the recording and writes it. `results`: those that are known, else none; `kept`: tensors
-  // that are results as well, where the step made them.
+  // that are results as well, where the step made them. `before`: the step before, which may confirm
+  // this one.
   std::string finish(const std::optional<std::vector<at::Tensor>>& results,
-                     const std::vector<at::Tensor>& kept = {});
+                     const std::vector<at::Tensor>& kept = {},
+                     const std::optional<CaptureBase>& before = std::nullopt);
+  // What was written; nothing where that failed.
+  const std::optional<CaptureBase>& captured() const { return captured_; }
 
  private:
   using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
@@ -50,7 +55,8 @@ class Step {
   };
   void watch(tracer::RecordId record, c10::ArrayRef<at::Tensor> tensors);
   std::vector<at::Tensor> held_results(const std::vector<at::Tensor>& kept);
-  std::string write(tracer::Recording& recording, const std::vector<at::Tensor>& results);
+  std::string write(tracer::Recording& recording, const std::vector<at::Tensor>& results,
+                    const std::optional<CaptureBase>& before);
   void failed(const std::string& why);
 
   const std::filesystem::path folder_;
@@ -63,6 +69,7 @@ class Step {
   std::optional<tracer::RecordId> end_;
   at::Tensor generator_;  // the state of the default generator at the begin
   std::string error_;
+  std::optional<CaptureBase> captured_;
   std::optional<TraceScope> scope_;
 };
 
