@@ -1,5 +1,7 @@
 #include "tracer/allocation_watch.h"
 
+#include <atomic>
+
 namespace flashlight::tracer {
 
 AllocationWatch::AllocationWatch(c10::DebugInfoBase* previous)
@@ -9,10 +11,20 @@ AllocationWatch::AllocationWatch(c10::DebugInfoBase* previous)
 
 namespace {
 thread_local int operators_running = 0;
-}
+std::atomic<int> running_anywhere = 0;
+}  // namespace
 
-InsideOperator::InsideOperator() { ++operators_running; }
-InsideOperator::~InsideOperator() { --operators_running; }
+InsideOperator::InsideOperator() {
+  ++operators_running;
+  running_anywhere.fetch_add(1, std::memory_order_relaxed);
+}
+InsideOperator::~InsideOperator() {
+  --operators_running;
+  running_anywhere.fetch_sub(1, std::memory_order_relaxed);
+}
+bool InsideOperator::on_some_thread() {
+  return running_anywhere.load(std::memory_order_relaxed) > 0;
+}
 
 AllocationWatch::Origin AllocationWatch::origin(const void* data) const {
   std::lock_guard lock(mutex_);

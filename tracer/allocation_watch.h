@@ -41,6 +41,7 @@ class InsideOperator {
  public:
   InsideOperator();
   ~InsideOperator();
+  static bool on_some_thread();
   InsideOperator(const InsideOperator&) = delete;
 };
 

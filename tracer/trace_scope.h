@@ -9,8 +9,11 @@
 // on the thread that made it.
 #pragma once
 
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,6 +71,17 @@ class TraceScope {
 
 // Whether a scope records what this thread runs.
 bool is_recording();
+
+// Stands while the handler of a mode runs that took an operator's place (a TorchDispatchMode of
+// Python). LibTorch hides what it calls from everything above Python's key; with this, scopes
+// record it. A mode without it is an error in a scope.
+class InsideMode {
+ public:
+  InsideMode();
+
+ private:
+  std::optional<c10::impl::ForceDispatchKeyGuard> seen_;
+};
 
 // In every scope around the running code; see tracer::Recorder.
 void enter_module(const std::string& path);

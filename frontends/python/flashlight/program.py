@@ -14,6 +14,7 @@ from torch.nn.modules import module as _module
 from composit import Error
 
 from flashlight import _flashlight
+from flashlight.modes import RecordedModes
 from flashlight.structure import Structure, flatten
 
 
@@ -100,7 +101,7 @@ class Program:
 
     def __call__(self, tensors: list[torch.Tensor]) -> tuple[list, str]:
         positional, named = self.arguments.unflatten(tensors)
-        with _ModuleScopes(self.modules):
+        with _ModuleScopes(self.modules), RecordedModes():
             try:
                 result: Any = self.function(*positional, **named)
             except RuntimeError as error:  # what the tracer refuses comes back through torch
