@@ -30,8 +30,6 @@
 namespace {
 
 using flashlight::trace;
-using flashlight::testing::Causes;
-using flashlight::testing::with_foreign_causes;
 namespace fs = std::filesystem;
 
 const at::Tensor& ones() {
@@ -304,88 +302,85 @@ void compiled_in_capture() {
   flashlight::trace([&](const at::Tensor& x) { return compiled(x); }, at::ones({2}));
 }
 
-const Causes& causes() {
-  static const Causes table = with_foreign_causes(
-      {{"[trace] …: an argument of sizes … was made inside the scope by code that no dispatcher "
-        "sees; it would be a false constant",
-        unseen_memory},
-       {"[trace] nested tensors are not captured: …", nested_tensors},
-       {"[trace] two tensors were made over memory that overlaps in part; pass views of one tensor "
-        "instead",
-        partial_overlap},
-       {"[trace] expected a CPU generator, received one on …", generator_elsewhere},
-       {"[trace] this scope was finished before", finished_twice},
-       {"[trace] strict mode: the memory of … was accessed without an operator (data_ptr, an "
-        "accessor, memcpy, printing); such a read is baked into the capture, such a write is "
-        "missing "
-        "in it: use an operator (item, index, copy_), or turn strict mode off; the last operator "
-        "was "
-        "…",
-        raw_read},
-       {"[trace] input '…' was … and is … at the end of the scope; a captured program cannot "
-        "change "
-        "what its inputs are: return the new tensor instead",
-        input_changes_its_sizes},
-       {"[trace] input '…' was given other memory (set_data, as_strided_), while '…' lies in its "
-        "old one; a captured program cannot change what its inputs share",
-        input_leaves_shared_memory},
-       {"[replay] input '…': expected …, received …; capture again for these inputs: "
-        "trace(model, inputs…)",
-        other_strides},
-       {"[capture] expected arguments …, received …; numbers and the number of tensors are part of "
-        "a capture: capture again for these with trace(model, inputs…)",
-        other_number},
-       {"[replay] guard: … gave … when it was captured and gives … now; capture again …",
-        item_differs},
-       {"[replay] guard: output … of … was … when it was captured and is … now; capture again …",
-        size_differs},
-       {"[replay] guard: … threw when it was captured and does not now", throws_no_more},
-       {"[replay] inputs '…' and '…' lay in the same memory when they were captured, … bytes "
-        "apart, "
-        "and do not now; capture again …",
-        memory_no_longer_shared},
-       {"[replay] inputs '…' and '…' overlap in memory, one of them is written, and they did not "
-        "when they were captured; capture again …",
-        memory_newly_shared},
-       {"[replay] this LibTorch has no operator '…'; load the library that defines it before the "
-        "capture",
-        no_such_operator},
-       {"[replay] no generator is given for '…'", no_generator},
-       {"[load] … was captured with torch …, this is torch …; operators it uses have other "
-        "schemas, "
-        "so capture again:…",
-        other_schema},
-       {"[parse] …graph.txt:…: …", damaged_graph},
-       {"[load] …graph.txt lacks the property '…'; it was not saved by flashlight::Capture",
-        no_property},
-       {"[read] …weights.safetensors: …", truncated_weights},
-       {"[load] …: there is no array '…'", missing_weight},
-       {"[save] …: …", save_over_something_else},
-       {"[visualize] cannot run graphviz's 'dot': …", no_graphviz},
-       {"[check] a loaded capture does not know its program: trace the program and check that",
-        check_without_program},
-       {"[check] autograd has no gradient of the loss: the program computes it under no_grad, or "
-        "by "
-        "nothing that requires one",
-        loss_under_no_grad},
-       {"[grad] the capture has no input '…'; it has …", unknown_input},
-       {"[grad] expected a loss of one element, received …", loss_of_several_elements},
-       {"[grad] the gradient goes through '…', a custom autograd function around '…': its backward "
-        "is host code …",
-        custom_function},
-       {"[evaluate] composit has no definition of '…", no_definition},
-       {"[evaluate] input '…' has no value", no_value},
-       {"[evaluate] two inputs named '…' hold different values; an input is its name and type",
-        two_values},
-       {"[passes] expected one of …, received '…'", unknown_pass},
-       {"[cpp] no code for …", no_code},
-       {"[program] '…' has no value to be compiled with", nothing_to_pack},
-       {"[program] profile: the cpp backend has no kernels to time; …", no_profile},
-       {"[program] runs inside a program that is captured, where no operator shows what "
-        "compiled code does; …",
-        compiled_in_capture},
-       {"[program] guard: … gave …, captured with …", compiled_guard}});
-  return table;
+const std::map<std::string, void (*)()>& causes() {
+  static const std::map<std::string, void (*)()> table = {
+      {"[trace] …: an argument of sizes … was made inside the scope by code that no dispatcher "
+       "sees; it would be a false constant",
+       unseen_memory},
+      {"[trace] nested tensors are not captured: …", nested_tensors},
+      {"[trace] two tensors were made over memory that overlaps in part; pass views of one tensor "
+       "instead",
+       partial_overlap},
+      {"[trace] expected a CPU generator, received one on …", generator_elsewhere},
+      {"[trace] this scope was finished before", finished_twice},
+      {"[trace] strict mode: the memory of … was accessed without an operator (data_ptr, an "
+       "accessor, memcpy, printing); such a read is baked into the capture, such a write is "
+       "missing "
+       "in it: use an operator (item, index, copy_), or turn strict mode off; the last operator "
+       "was "
+       "…",
+       raw_read},
+      {"[trace] input '…' was … and is … at the end of the scope; a captured program cannot change "
+       "what its inputs are: return the new tensor instead",
+       input_changes_its_sizes},
+      {"[trace] input '…' was given other memory (set_data, as_strided_), while '…' lies in its "
+       "old one; a captured program cannot change what its inputs share",
+       input_leaves_shared_memory},
+      {"[replay] input '…': expected …, received …; capture again for these inputs: "
+       "trace(model, inputs…)",
+       other_strides},
+      {"[capture] expected arguments …, received …; numbers and the number of tensors are part of "
+       "a capture: capture again for these with trace(model, inputs…)",
+       other_number},
+      {"[replay] guard: … gave … when it was captured and gives … now; capture again …",
+       item_differs},
+      {"[replay] guard: output … of … was … when it was captured and is … now; capture again …",
+       size_differs},
+      {"[replay] guard: … threw when it was captured and does not now", throws_no_more},
+      {"[replay] inputs '…' and '…' lay in the same memory when they were captured, … bytes apart, "
+       "and do not now; capture again …",
+       memory_no_longer_shared},
+      {"[replay] inputs '…' and '…' overlap in memory, one of them is written, and they did not "
+       "when they were captured; capture again …",
+       memory_newly_shared},
+      {"[replay] this LibTorch has no operator '…'; load the library that defines it before the "
+       "capture",
+       no_such_operator},
+      {"[replay] no generator is given for '…'", no_generator},
+      {"[load] … was captured with torch …, this is torch …; operators it uses have other schemas, "
+       "so capture again:…",
+       other_schema},
+      {"[parse] …graph.txt:…: …", damaged_graph},
+      {"[load] …graph.txt lacks the property '…'; it was not saved by flashlight::Capture",
+       no_property},
+      {"[read] …weights.safetensors: …", truncated_weights},
+      {"[load] …: there is no array '…'", missing_weight},
+      {"[save] …: …", save_over_something_else},
+      {"[visualize] cannot run graphviz's 'dot': …", no_graphviz},
+      {"[check] a loaded capture does not know its program: trace the program and check that",
+       check_without_program},
+      {"[check] autograd has no gradient of the loss: the program computes it under no_grad, or by "
+       "nothing that requires one",
+       loss_under_no_grad},
+      {"[grad] the capture has no input '…'; it has …", unknown_input},
+      {"[grad] expected a loss of one element, received …", loss_of_several_elements},
+      {"[grad] the gradient goes through '…', a custom autograd function around '…': its backward "
+       "is host code …",
+       custom_function},
+      {"[evaluate] composit has no definition of '…", no_definition},
+      {"[evaluate] input '…' has no value", no_value},
+      {"[evaluate] two inputs named '…' hold different values; an input is its name and type",
+       two_values},
+      {"[passes] expected one of …, received '…'", unknown_pass},
+      {"[cpp] no code for …", no_code},
+      {"[program] '…' has no value to be compiled with", nothing_to_pack},
+      {"[program] profile: the cpp backend has no kernels to time; …", no_profile},
+      {"[program] runs inside a program that is captured, where no operator shows what "
+       "compiled code does; …",
+       compiled_in_capture},
+      {"[program] guard: … gave …, captured with …", compiled_guard}};
+  static const auto all = flashlight::testing::with_foreign_causes(table);
+  return all;
 }
 
 bool matches(std::string_view pattern, std::string_view text) {
