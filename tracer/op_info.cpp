@@ -397,6 +397,7 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   if (computes_without_grad().count(name.str()) > 0 || (foreign && composite)) {
     auto whole = std::make_shared<OpInfo>(*this);
     whole->composite = false;
+    whole->value_query = answers_host(*schema);
     for (size_t i = 0; i < arguments.size(); ++i) whole->reads[i] = true;
     without_grad = std::move(whole);
   }
