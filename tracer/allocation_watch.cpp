@@ -1,5 +1,7 @@
 #include "tracer/allocation_watch.h"
 
+#include <c10/util/ParallelGuard.h>
+
 #include <atomic>
 
 namespace flashlight::tracer {
@@ -14,15 +16,15 @@ thread_local int operators_running = 0;
 std::atomic<int> running_anywhere = 0;
 }  // namespace
 
-InsideOperator::InsideOperator() {
+InsideOperator::InsideOperator() : in_loop_(c10::ParallelGuard::is_enabled()) {
   ++operators_running;
-  running_anywhere.fetch_add(1, std::memory_order_relaxed);
+  if (!in_loop_) running_anywhere.fetch_add(1, std::memory_order_relaxed);
 }
 InsideOperator::~InsideOperator() {
   --operators_running;
-  running_anywhere.fetch_sub(1, std::memory_order_relaxed);
+  if (!in_loop_) running_anywhere.fetch_sub(1, std::memory_order_relaxed);
 }
-bool InsideOperator::on_some_thread() {
+bool InsideOperator::may_have_workers() {
   return running_anywhere.load(std::memory_order_relaxed) > 0;
 }
 

@@ -86,7 +86,7 @@ const OpInfo* op_of(const at::RecordFunction& call) {
 // The workers of a kernel's parallel loop call operators on behalf of the kernel.
 bool works_for_a_kernel() {
   return (c10::ParallelGuard::is_enabled() || at::in_parallel_region()) &&
-         InsideOperator::on_some_thread();
+         InsideOperator::may_have_workers();
 }
 
 struct ObservedCall : at::ObserverContext {
@@ -124,6 +124,11 @@ WeakMemory::WeakMemory(const at::Tensor& of) {
 
 bool WeakMemory::expired() const { return storage ? storage->expired() : tensor->expired(); }
 
+void ForeignThreads::Seen::made_by(const OpInfo& op) {
+  maker = &op;
+  thread = name_of_this_thread();
+}
+
 ForeignThreads::Seen& ForeignThreads::seen(const at::Tensor& tensor) {
   const void* address = address_of_memory(tensor);
   const auto found = table_.find(address);
@@ -157,20 +162,19 @@ ForeignThreads::Addresses ForeignThreads::note_arguments(const OpInfo& op,
   Table expired;
   std::lock_guard lock(mutex_);
   expired = take_expired();
-  for (size_t i = 0; i < arguments.size(); ++i)
-    for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
-      addresses.push_back(address_of_memory(tensor));
-      if (op.metadata || (!op.reads[i] && !op.writes[i])) return;
-      Seen& memory = seen(tensor);
-      if (memory.maker != nullptr) return;
-      if (op.writes[i]) {
-        memory.maker = &op;
-        memory.thread = name_of_this_thread();
-      } else if (std::exchange(memory.was_read, true)) {
-        return;
-      }
-      tell(op, tensor, op.writes[i]);
-    });
+  const auto note = [&](const at::Tensor& tensor, bool writes) {
+    Seen& memory = seen(tensor);
+    if (memory.maker != nullptr) return;
+    if (!writes && std::exchange(memory.was_read, true)) return;
+    if (writes) memory.made_by(op);
+    tell(op, tensor, writes);
+  };
+  for (const bool writes : {true, false})  // what it writes, it may read, too
+    for (size_t i = 0; i < arguments.size(); ++i)
+      for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+        if (writes) addresses.push_back(address_of_memory(tensor));
+        if (!op.metadata && (writes ? op.writes[i] : op.reads[i])) note(tensor, writes);
+      });
   return addresses;
 }
 
@@ -181,10 +185,7 @@ void ForeignThreads::note_results(const OpInfo& op, c10::ArrayRef<c10::IValue> r
     for_each_tensor(result, [&](const at::Tensor& tensor) {
       const void* address = address_of_memory(tensor);
       if (std::find(arguments.begin(), arguments.end(), address) != arguments.end()) return;
-      Seen& memory = seen(tensor);
-      if (memory.maker != nullptr) return;
-      memory.maker = &op;
-      memory.thread = name_of_this_thread();
+      seen(tensor).made_by(op);  // the outermost operator comes last
     });
 }
 

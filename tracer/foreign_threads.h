@@ -67,6 +67,7 @@ class ForeignThreads {
     const OpInfo* maker = nullptr;
     std::string thread = {};
     bool was_read = false;
+    void made_by(const OpInfo& op);
   };
   using Table = std::unordered_map<const void*, Seen>;
   Seen& seen(const at::Tensor& tensor);
