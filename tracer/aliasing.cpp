@@ -124,6 +124,22 @@ bool Aliasing::made_inside(const at::Tensor& tensor) const {
   return place.state != nullptr && !place.state->outside;
 }
 
+Aliasing::Memory Aliasing::memory(const c10::StorageImpl* storage) const {
+  const auto found = places_.find(storage);
+  if (found == places_.end()) return Memory::unknown;
+  const StorageState& state = *found->second.state;
+  if (!state.outside) return Memory::inside;
+  Memory memory = Memory::constant;
+  for (const ValueId owner : state.owners) {
+    const Record& record = recording_.records[recording_.values[owner].record];
+    if (record.kind != RecordKind::input) continue;
+    if (recording_.inputs[record.index].kind != composit::InputKind::user_input)
+      return Memory::parameter;
+    memory = Memory::argument;
+  }
+  return memory;
+}
+
 bool Aliasing::is_untouched(const at::Tensor& tensor) const {
   const Place place = find(tensor);
   return place.state != nullptr && place.state->outside && place.state->version == 0;

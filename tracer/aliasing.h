@@ -105,6 +105,10 @@ class Aliasing {
   bool is_untouched(const at::Tensor& tensor) const;
   // Was it made without content, which the host may still fill?
   bool is_unwritten(const at::Tensor& tensor) const;
+  // What came into this memory first: a tensor passed in, a parameter or buffer, another one from
+  // outside; or an operator of the scope made it.
+  enum class Memory { unknown, argument, parameter, constant, inside };
+  Memory memory(const c10::StorageImpl* storage) const;
   // Is it in memory that came to be in the scope?
   bool made_inside(const at::Tensor& tensor) const;
   GeometryId geometry(const at::Tensor& tensor);

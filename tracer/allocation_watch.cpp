@@ -1,5 +1,9 @@
 #include "tracer/allocation_watch.h"
 
+#include <c10/util/ParallelGuard.h>
+
+#include <atomic>
+
 namespace flashlight::tracer {
 
 AllocationWatch::AllocationWatch(c10::DebugInfoBase* previous)
@@ -9,10 +13,20 @@ AllocationWatch::AllocationWatch(c10::DebugInfoBase* previous)
 
 namespace {
 thread_local int operators_running = 0;
-}
+std::atomic<int> running_anywhere = 0;
+}  // namespace
 
-InsideOperator::InsideOperator() { ++operators_running; }
-InsideOperator::~InsideOperator() { --operators_running; }
+InsideOperator::InsideOperator() : in_loop_(c10::ParallelGuard::is_enabled()) {
+  ++operators_running;
+  if (!in_loop_) running_anywhere.fetch_add(1, std::memory_order_relaxed);
+}
+InsideOperator::~InsideOperator() {
+  --operators_running;
+  if (!in_loop_) running_anywhere.fetch_sub(1, std::memory_order_relaxed);
+}
+bool InsideOperator::may_have_workers() {
+  return running_anywhere.load(std::memory_order_relaxed) > 0;
+}
 
 AllocationWatch::Origin AllocationWatch::origin(const void* data) const {
   std::lock_guard lock(mutex_);

@@ -41,7 +41,12 @@ class InsideOperator {
  public:
   InsideOperator();
   ~InsideOperator();
+  // Does one run on some thread that is not itself part of a parallel loop of the program?
+  static bool may_have_workers();
   InsideOperator(const InsideOperator&) = delete;
+
+ private:
+  const bool in_loop_;
 };
 
 }  // namespace flashlight::tracer

@@ -4,7 +4,11 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 
+#include <mutex>
+#include <unordered_map>
+
 #include "composit/ir/error.h"
+#include "tracer/distributed.h"
 #include "tracer/geometry.h"
 
 namespace flashlight::tracer {
@@ -69,8 +73,24 @@ AttributeKind element_kind(const c10::TypePtr& type) {
   }
 }
 
+// LibTorch wraps an object anew for each call: equal is what holds the same one.
+std::shared_ptr<const c10::IValue> one_for_all(const c10::IValue& value) {
+  if (!value.isObject() || value.toObjectRef().slots().empty() ||
+      !value.toObjectRef().getSlot(0).isCapsule())
+    return std::make_shared<c10::IValue>(value);
+  static auto* mutex = new std::mutex;
+  static auto* known = new std::unordered_map<const void*, std::weak_ptr<const c10::IValue>>;
+  std::lock_guard lock(*mutex);
+  std::weak_ptr<const c10::IValue>& first =
+      (*known)[value.toObjectRef().getSlot(0).toCapsule().get()];
+  if (auto alive = first.lock()) return alive;
+  auto fresh = std::make_shared<const c10::IValue>(value);
+  first = fresh;
+  return fresh;
+}
+
 Attribute opaque(const c10::IValue& value) {
-  return composit::Opaque{value.tagKind(), std::make_shared<c10::IValue>(value)};
+  return composit::Opaque{value.tagKind(), one_for_all(same_object(value))};
 }
 
 Attribute list_attribute(const c10::IValue& value, const c10::TypePtr& type) {

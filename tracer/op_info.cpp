@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -14,6 +15,17 @@ namespace flashlight::tracer {
 namespace {
 
 using c10::DispatchKey;
+
+// Domains of LibTorch's own operators, which do what their schemas and the tables here say. All
+// others (a user's, c10d's) are foreign: recorder and replay expect more of them.
+bool is_own_domain(std::string_view domain) {
+  static const std::unordered_set<std::string_view> names = {
+      "aten",         "prim",           "prims",      "inductor",  "inductor_prims",
+      "rngprims",     "mkldnn",         "onednn",     "mkl",       "mkldnn_prepacked",
+      "quantized",    "_quantized",     "sparse",     "prepacked", "xnnpack",
+      "quantization", "static_runtime", "debugprims", "profiler",  "onnx"};
+  return names.count(domain) > 0;
+}
 
 // Answers that depend on a tensor's type alone, or calls that change no value: they leave no node.
 const std::unordered_set<std::string_view>& metadata_ops() {
@@ -188,6 +200,35 @@ bool conceals_write(const std::string& base, const std::string& argument) {
                      [&](const auto& row) { return row.first == base && row.second == argument; });
 }
 
+// Tensors in a type that is neither a tensor nor a list of tensors.
+bool hides_tensors(const c10::TypePtr& type) {
+  if (is_tensor(type)) return true;
+  const auto parts = type->containedTypes();
+  return type->kind() != c10::TypeKind::ClassType &&
+         std::any_of(parts.begin(), parts.end(), hides_tensors);
+}
+
+// Why a call of it can be no node; empty for most.
+std::string refusal_of(const c10::FunctionSchema& schema) {
+  static const std::unordered_set<std::string_view> point_to_point = {
+      "c10d::send",
+      "c10d::recv_",
+      "c10d::recv_any_source_",
+      "_c10d_functional::isend",
+      "_c10d_functional::irecv",
+      "_c10d_functional::batch_p2p_ops"};
+  if (point_to_point.count(schema.name()) > 0)
+    return "messages from one process to another are not captured, since each is waited for: use a "
+           "collective operator";
+  for (const c10::Argument& argument : schema.arguments())
+    if (kind_of(argument.real_type()) == ArgumentKind::other && hides_tensors(argument.real_type()))
+      return "its argument '" + argument.name() + "' is of type " + argument.type()->str() +
+             ", whose tensors no operand stands for: use an operator that takes tensors or lists "
+             "of "
+             "them";
+  return {};
+}
+
 bool written(const c10::Argument& argument) {
   return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
 }
@@ -208,7 +249,8 @@ bool answers_host(const c10::FunctionSchema& schema) {
            result.type()->kind() == c10::TypeKind::BoolType;
   };
   const auto is_no_tensor = [](const c10::Argument& result) {
-    return kind_of(result.real_type()) == ArgumentKind::other;
+    return kind_of(result.real_type()) == ArgumentKind::other &&
+           result.type()->kind() != c10::TypeKind::ClassType;
   };
   const auto& results = schema.returns();
   return !results.empty() && (std::any_of(results.begin(), results.end(), is_number) ||
@@ -288,8 +330,27 @@ const std::vector<std::pair<std::string_view, std::string_view>>& concealed_writ
       {"aten::mkldnn_rnn_layer_backward", "workspace"},
       {"aten::native_batch_norm", "running_mean"},
       {"aten::native_batch_norm", "running_var"},
+      {"c10d::_allgather_base_", "output_tensor"},
+      {"c10d::_reduce_scatter_base_", "output_tensor"},
+      {"c10d::allgather_into_tensor_coalesced_", "outputs"},
+      {"c10d::allreduce_", "tensors"},
+      {"c10d::allreduce_coalesced_", "tensors"},
+      {"c10d::alltoall_", "output_tensors"},
+      {"c10d::alltoall_base_", "output"},
+      {"c10d::broadcast_", "tensors"},
+      {"c10d::reduce_", "tensors"},
+      {"c10d::reduce_scatter_tensor_coalesced_", "outputs"},
   };
   return table;
+}
+
+bool is_workspace(const OpInfo& op, size_t output) {
+  static const std::map<std::string_view, size_t> outputs = {{"aten::mkldnn_rnn_layer", 3},
+                                                             {"aten::_cudnn_rnn", 3},
+                                                             {"aten::miopen_rnn", 3},
+                                                             {"aten::cudnn_batch_norm", 3}};
+  const auto found = outputs.find(op.name.str());
+  return found != outputs.end() && found->second == output;
 }
 
 OpInfo::OpInfo(const c10::OperatorHandle& op)
@@ -313,8 +374,10 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   dynamic_shape = on_host || op.hasTag(at::Tag::dynamic_output_shape) ||
                   untagged_dynamic_shapes().count(name.str()) > 0 ||
                   (twin != nullptr && twin->dynamic_shape);
-  const bool foreign = base.compare(0, 6, "aten::") != 0;
-  may_draw = op.hasTag(at::Tag::nondeterministic_seeded) || foreign;
+  foreign = !is_own_domain(name.domain());
+  asynchronous = name.domain() == "c10d" || name.domain().starts_with("_c10d_functional");
+  refused = refusal_of(*schema);
+  may_draw = op.hasTag(at::Tag::nondeterministic_seeded) || name.domain() != "aten";
   always_draws = draws_by_value().count(base) > 0;
   as_strided = name == composit::Symbol("aten::as_strided");
   reads_storage = base == "aten::as_strided_scatter" || base == "aten::as_strided_copy";
@@ -330,9 +393,11 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   clone = name == composit::Symbol("aten::clone");
   detach = name == composit::Symbol("aten::detach");
   if (writes_any) find_write_switch();
-  if (computes_without_grad().count(name.str()) > 0) {
+  // A composite kernel of a user may do anything; where autograd takes no part, it is one node.
+  if (computes_without_grad().count(name.str()) > 0 || (foreign && composite)) {
     auto whole = std::make_shared<OpInfo>(*this);
     whole->composite = false;
+    whole->value_query = answers_host(*schema);
     for (size_t i = 0; i < arguments.size(); ++i) whole->reads[i] = true;
     without_grad = std::move(whole);
   }
@@ -341,8 +406,28 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
 bool OpInfo::needs_grad(c10::ArrayRef<c10::IValue> arguments) {
   return at::GradMode::is_enabled() &&
          std::any_of(arguments.begin(), arguments.end(), [](const c10::IValue& argument) {
-           return argument.isTensor() && argument.toTensor().requires_grad();
+           if (argument.isTensor()) return argument.toTensor().requires_grad();
+           if (!argument.isTensorList() && !argument.isOptionalTensorList()) return false;
+           const auto& list = argument.toListRef();
+           return std::any_of(list.begin(), list.end(), [](const c10::IValue& item) {
+             return item.isTensor() && item.toTensor().requires_grad();
+           });
          });
+}
+
+const OpInfo& OpInfo::writing(const std::vector<int64_t>& seen) const {
+  if (seen.empty()) return *this;
+  static auto* mutex = new std::mutex;
+  static auto* known = new std::map<std::pair<const OpInfo*, std::vector<int64_t>>, OpInfo>;
+  std::lock_guard lock(*mutex);
+  const auto [entry, fresh] = known->try_emplace({this, seen}, *this);
+  OpInfo& info = entry->second;
+  if (!fresh) return info;
+  info.observed = seen;
+  for (const int64_t argument : seen) info.writes.at(static_cast<size_t>(argument)) = true;
+  info.writes_any = true;
+  info.twin = nullptr;
+  return info;
 }
 
 void OpInfo::find_write_switch() {

@@ -48,6 +48,10 @@ struct OpInfo {
   bool clone = false;
   bool detach = false;  // a gradient boundary that shares memory
   bool steady = false;  // does not fail, whatever the elements of its arguments
+  // None of LibTorch's own: it may do more than its schema says.
+  bool foreign = false;
+  bool asynchronous = false;  // returns before its work is done (distributed.h)
+  std::string refused;        // why it is not captured; empty for nearly all
   const OpInfo* twin =
       nullptr;  // functional form of an in-place or out= operator, by name and arguments
 
@@ -58,11 +62,16 @@ struct OpInfo {
   // A composite whose kernel makes results itself, unseen, in calls that autograd takes no part in:
   // what it is there, run in one piece. None: for most.
   std::shared_ptr<const OpInfo> without_grad;
+  // Arguments it was seen to write in a call, although neither schema nor table say so.
+  std::vector<int64_t> observed;
 
   const OpInfo& of_call(c10::ArrayRef<c10::IValue> arguments) const {
     if (without_grad != nullptr && !needs_grad(arguments)) return *without_grad;
     return write_switch && !arguments[*write_switch].toBool() ? *switched_off : *this;
   }
+
+  // What it is in a call that writes these arguments, too. Valid for the life of the process.
+  const OpInfo& writing(const std::vector<int64_t>& arguments) const;
 
   size_t number_of_arguments() const { return arguments.size(); }
 
@@ -79,5 +88,9 @@ const OpInfo* find_op(std::string_view name);
 // Operators, without overload names, that write an argument their schema does not mark, and that
 // argument's name.
 const std::vector<std::pair<std::string_view, std::string_view>>& concealed_writes();
+
+// Is result `output` of `op` a workspace, whose bytes mean something to the operator's own backward
+// alone, and may be arbitrary in part?
+bool is_workspace(const OpInfo& op, size_t output);
 
 }  // namespace flashlight::tracer

@@ -239,6 +239,7 @@ class Planner {
 
   // As OpInfo::of_call.
   static const OpInfo& of_node(const OpInfo& op, const Node& node) {
+    if (const Attribute* writes = node.find_run("writes")) return op.writing(to_ints(*writes));
     if (!op.write_switch) return op;
     const Attribute* on = node.find_attribute(op.argument_names[*op.write_switch].str());
     return on != nullptr && !on->as<bool>() ? *op.switched_off : op;

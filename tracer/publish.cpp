@@ -237,6 +237,8 @@ class Publisher {
     if (twin) spec.run("via", info.name.str());
     if (record.joint != kNone) spec.run("views", views(record));
     if (record.throws) spec.run("throws", true);
+    if (!info.observed.empty())
+      spec.run("writes", composit::int_list({info.observed.begin(), info.observed.end()}));
     if (record.expected != kNone)
       spec.run("expected", expected(recording_.expected[record.expected]));
     add_grad(spec, record.grad);

@@ -1,12 +1,14 @@
 #include "tracer/recorder.h"
 
 #include <ATen/Context.h>
+#include <ATen/core/enum_tag.h>
 #include <execinfo.h>
 
 #include <algorithm>
 
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
+#include "composit/ops/operations.h"
 #include "tracer/autograd_refusal.h"
 #include "tracer/convert.h"
 #include "tracer/custom_gradient.h"
@@ -33,6 +35,12 @@ void flatten(const c10::IValue& value, const c10::TypePtr& type, Visit visit, Ot
     return;
   }
   other(value);
+}
+
+// A foreign operator may do more than compute what it returns, but where a row defines it.
+bool has_effect(const OpInfo& info) {
+  return info.foreign && composit::find_operation(info.name) == nullptr &&
+         !info.handle.hasTag(at::Tag::pointwise);
 }
 
 }  // namespace
@@ -102,6 +110,7 @@ void Recorder::note_shared_memory(uint32_t index, ValueId first) {
 }
 
 ValueId Recorder::from_outside(const at::Tensor& tensor) {
+  expect_not_foreign(tensor);
   using Origin = AllocationWatch::Origin;
   const Origin origin =
       tensor.has_storage() ? allocations_->origin(tensor.storage().data()) : Origin::outside;
@@ -162,6 +171,9 @@ Recorder::Pending Recorder::before(const OpInfo& info, c10::ArrayRef<c10::IValue
   pending.place = current_place_ = place;
   pending.grad = c10::GradMode::is_enabled();
   current_op_ = &info.name.str();
+  if (foreign_->has_news()) expect_no_foreign_work();
+  if (!info.refused.empty())
+    throw composit::UserError("[trace] " + *current_op_ + ": " + info.refused);
   read_arguments(pending, arguments);
   if (info.metadata || info.as_strided) return pending;
   if (info.composite) {
@@ -179,6 +191,7 @@ Recorder::Pending Recorder::before(const OpInfo& info, c10::ArrayRef<c10::IValue
   if (keeps_originals())
     for (const at::Tensor& written : pending.written) keep_original(written);
   if (info.may_draw) watch_generator(pending, arguments);
+  if (info.foreign) keep_contents(pending, arguments);
   return pending;
 }
 
@@ -287,6 +300,7 @@ void Recorder::after(Pending& pending, c10::ArrayRef<c10::IValue> results) {
   if (info.inplace_view) return moved(results);
   if (info.metadata || info.as_strided) return;
   if (pending.composite != kNone) return end_composite(pending, results);
+  if (info.foreign) note_observed_writes(pending);
   record_leaf(pending, results);
 }
 
@@ -318,7 +332,7 @@ void Recorder::record_leaf(Pending& pending, c10::ArrayRef<c10::IValue> results)
     record.expected = static_cast<uint32_t>(recording_->expected.size());
     recording_->expected.push_back(std::move(numbers));
   }
-  record.effect = record.effect || info.value_query || info.dynamic_shape ||
+  record.effect = record.effect || info.value_query || info.dynamic_shape || has_effect(info) ||
                   (fresh.empty() && !info.writes_any);
   push_leaf(pending, record, fresh);
   if (info.unwritten) aliasing_.mark_unwritten(fresh[0]);
@@ -334,6 +348,7 @@ void Recorder::failed(Pending& pending) {
     return;
   }
   if (pending.info->metadata || pending.info->composite || pending.info->as_strided) return;
+  if (pending.info->foreign) note_observed_writes(pending);
   if (!pending.arguments.empty() && autograd_refused(*pending.info, pending.arguments)) return;
   // It may have written or drawn before it threw, and the program may go another way than it would
   // have otherwise. Replay lets it throw again, on copies of the same values.

@@ -20,7 +20,9 @@
 
 #include "tracer/aliasing.h"
 #include "tracer/allocation_watch.h"
+#include "tracer/foreign_threads.h"
 #include "tracer/generator_watch.h"
+#include "tracer/observed_writes.h"
 #include "tracer/recording.h"
 
 namespace flashlight::tracer {
@@ -56,6 +58,7 @@ class Recorder {
     bool grad = false;
     bool requires_grad = false;          // grad mode is on and an argument requires grad
     std::vector<c10::IValue> arguments;  // of a call that writes in grad mode
+    std::shared_ptr<const ArgumentContents> contents;  // before a call of a foreign operator
     Place place;
   };
   // Called with each new leaf and the tensors it returned or wrote, in the order of its values.
@@ -84,6 +87,7 @@ class Recorder {
   // spent then.
   std::unique_ptr<Recording> finish(const std::vector<at::Tensor>& outputs);
   bool finished() const { return recording_ == nullptr; }
+  const std::shared_ptr<ForeignThreads>& foreign_threads() const { return foreign_; }
 
   // Is it in memory that an operator or a name has brought in; was that made by an operator?
   bool knows(const at::Tensor& tensor) const { return aliasing_.knows(tensor); }
@@ -93,6 +97,8 @@ class Recorder {
   std::optional<ValueId> held_value(const at::Tensor& tensor);
   // For Capture::assumptions().
   void remark(const std::string& text);
+  // Is it in memory that the scope made, or that was passed in?
+  bool is_own(const at::Tensor& tensor);
   // The value a tensor holds now, as a graph.
   composit::LazyTensor lazy(const at::Tensor& tensor);
   const Recording& recording() const { return *recording_; }
@@ -140,6 +146,14 @@ class Recorder {
   void push_leaf(Pending& pending, Record record, const Results& fresh);
   std::vector<std::pair<at::Tensor, bool>> outputs_written(const Pending& pending) const;
 
+  // Errors where another thread has worked on the scope's values, or made `tensor`
+  // (foreign_work.cpp).
+  void expect_no_foreign_work();
+  void expect_not_foreign(const at::Tensor& tensor) const;
+  // Of a foreign operator (foreign_work.cpp).
+  void keep_contents(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
+  void note_observed_writes(Pending& pending);
+
   ValueId from_outside(const at::Tensor& tensor);
   ValueId add_source(RecordKind kind, uint32_t index, const at::Tensor& tensor);
   void note_shared_memory(uint32_t index, ValueId first);
@@ -176,6 +190,8 @@ class Recorder {
   int unnamed_parameters_ = 0;
   int unnamed_buffers_ = 0;
   Observer observer_;
+  const std::shared_ptr<ForeignThreads> foreign_ = std::make_shared<ForeignThreads>();
+  bool foreign_read_ = false;  // another thread read what came into the scope
   std::recursive_mutex mutex_;
   const std::string* current_op_ = nullptr;  // for messages
   Place current_place_;

@@ -17,6 +17,7 @@ std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outpu
   static const std::string at_the_end = "the end of the scope";
   current_op_ = &at_the_end;
   current_place_ = {};
+  expect_no_foreign_work();
   for (const at::Tensor& output : outputs) recording_->outputs.push_back(read(output));
   promote_written_constants();
   if (options_.excerpt) promote_constants();

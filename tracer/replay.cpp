@@ -13,6 +13,7 @@
 #include "composit/ir/error.h"
 #include "tracer/convert.h"
 #include "tracer/definition.h"
+#include "tracer/distributed.h"
 #include "tracer/geometry.h"
 #include "tracer/guard_message.h"
 #include "tracer/input_check.h"
@@ -240,6 +241,7 @@ class Run {
   bool call(const Step& step) {
     if (!step.throws) {
       step.op->handle.callBoxed(&stack_);
+      if (step.op->asynchronous) wait_for_work(*step.op, stack_);
       return false;
     }
     try {

@@ -173,8 +173,9 @@ GuardedStorage* OpenStorages::add(const at::Tensor& tensor) {
   if (!tensor.has_storage()) return nullptr;
   GuardedStorage& storage = guarded().of(tensor);
   for (const auto& lock : locks_)
-    if (!lock->released_ && std::find(storage.holders.begin(), storage.holders.end(), lock.get()) ==
-                                storage.holders.end())
+    if (!lock->released_ && (lock->holds_ == nullptr || lock->holds_(tensor)) &&
+        std::find(storage.holders.begin(), storage.holders.end(), lock.get()) ==
+            storage.holders.end())
       storage.holders.push_back(lock.get());
   ++storage.users;
   storage.unlock();

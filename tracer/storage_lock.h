@@ -20,6 +20,7 @@
 #include <c10/util/SmallVector.h>
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,10 +30,12 @@
 
 namespace flashlight::tracer {
 
-// Holds every tensor its scope has met.
+// Holds the tensors its scope has met.
 class StorageLock {
  public:
-  StorageLock() = default;
+  // `holds`: what it is to hold; everything, where it is not given.
+  explicit StorageLock(std::function<bool(const at::Tensor&)> holds = nullptr)
+      : holds_(std::move(holds)) {}
   ~StorageLock() { release(); }
   StorageLock(const StorageLock&) = delete;
   StorageLock& operator=(const StorageLock&) = delete;
@@ -42,6 +45,7 @@ class StorageLock {
 
  private:
   friend class OpenStorages;
+  const std::function<bool(const at::Tensor&)> holds_;
   bool released_ = false;
 };
 using StorageLocks = std::vector<std::shared_ptr<StorageLock>>;

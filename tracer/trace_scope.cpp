@@ -2,6 +2,7 @@
 
 #include <ATen/autocast_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "composit/ir/error.h"
 #include "tracer/dispatch_key.h"
 #include "tracer/host_memory.h"
+#include "tracer/distributed.h"
 #include "tracer/operator_watch.h"
 #include "tracer/storage_lock.h"
 
@@ -43,6 +45,16 @@ struct OnlyCopies {
   const bool before;
 };
 
+// Set while a call is on its way to a mode, that is, inside of no operator that is recorded in one
+// piece.
+thread_local bool modes_are_seen = false;
+thread_local size_t modes_entered = 0;
+struct ModesAreSeen {
+  explicit ModesAreSeen(bool now) : before(std::exchange(modes_are_seen, now)) {}
+  ~ModesAreSeen() { modes_are_seen = before; }
+  const bool before;
+};
+
 // What a recorder that fails does to the program is its own choice (TraceOptions::on_error).
 template <class Call>
 void ask(Recorder& recorder, Call call) {
@@ -64,6 +76,7 @@ void call_below(const tracer::OpInfo& info, c10::DispatchKeySet keys, torch::jit
                 bool autograd_copies) {
   if (info.composite) return info.handle.redispatchBoxed(keys & kBelowTraceKey, stack);
   const tracer::InsideOperator inside;
+  const ModesAreSeen unseen_modes(false);
   if (autograd_copies) {
     const OnlyCopies copies(true);
     return info.handle.redispatchBoxed(keys & kBelowTraceKey, stack);
@@ -71,6 +84,53 @@ void call_below(const tracer::OpInfo& info, c10::DispatchKeySet keys, torch::jit
   const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
   info.handle.redispatchBoxed(keys & kBelowTraceKey, stack);
 }
+
+std::vector<std::shared_ptr<tracer::ForeignThreads>> foreign_threads(const ScopeInfo& scopes) {
+  std::vector<std::shared_ptr<tracer::ForeignThreads>> all;
+  for (const auto& recorder : scopes.recorders) all.push_back(recorder->foreign_threads());
+  return all;
+}
+
+// A user's composite kernel that autograd takes part in is recorded as what it calls. Were it to
+// look at elements itself, they would be constants of the capture: its memory is locked meanwhile.
+// Parameters are not, other threads may be using them.
+class LockedKernel {
+ public:
+  LockedKernel(const ScopeInfo& scopes, const tracer::OpInfo& info,
+               c10::ArrayRef<c10::IValue> arguments)
+      : info_(info),
+        lock_(std::make_shared<tracer::StorageLock>([scopes](const at::Tensor& tensor) {
+          const auto& all = scopes.recorders;
+          return std::any_of(all.begin(), all.end(),
+                             [&](const auto& recorder) { return recorder->is_own(tensor); });
+        })) {
+    auto locked = std::make_shared<ScopeInfo>(scopes);
+    locked->locks.push_back(lock_);
+    { const tracer::OpenStorages arguments_locked(locked->locks, info, arguments); }
+    scope_.emplace(kScopeInfo, std::move(locked));
+  }
+  ~LockedKernel() { lock_->release(); }
+  LockedKernel(const LockedKernel&) = delete;
+  LockedKernel& operator=(const LockedKernel&) = delete;
+
+  // In a catch block.
+  void explain() const {
+    try {
+      throw;
+    } catch (const std::exception& error) {
+      if (!tracer::refused_access(error)) return;
+    }
+    throw composit::UserError(
+        "[trace] the kernel of " + info_.name.str() +
+        " accesses elements without an operator, and is registered for no backend, so that "
+        "autograd looks into it: register it for CPU, or call it under no_grad");
+  }
+
+ private:
+  const tracer::OpInfo& info_;
+  const std::shared_ptr<tracer::StorageLock> lock_;
+  std::optional<c10::DebugInfoGuard> scope_;
+};
 
 void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                    torch::jit::Stack* stack, const ScopeInfo& scopes) {
@@ -88,21 +148,33 @@ void call_recorded(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
           [&, &started = pending.emplace_back()] { started = recorder->before(info, arguments); });
   }
   if (info.composite) open.reset();  // its kernel is to call operators, like the program
+  std::optional<tracer::ForeignCall> elsewhere;
+  if (tracer::ForeignCall::is_one(scopes.recorders.size()))
+    elsewhere.emplace(info, arguments, foreign_threads(scopes));
   const size_t below = stack->size() - info.number_of_arguments();
+  std::optional<LockedKernel> locked;
+  if (info.composite && info.foreign && !strict) locked.emplace(scopes, info, arguments);
   const bool autograd_copies =
       std::any_of(pending.begin(), pending.end(), [](const auto& p) { return p.requires_grad; });
   try {
     call_below(info, keys, stack, autograd_copies);
+    if (info.asynchronous) {
+      const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
+      tracer::wait_for_work(info, torch::jit::last(*stack, stack->size() - below));
+    }
   } catch (...) {
     const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
     for (size_t i = 0; i < pending.size(); ++i)
       ask(*scopes.recorders[i], [&] { scopes.recorders[i]->failed(pending[i]); });
     if (strict) tracer::blame_kernel(info);
+    if (locked) locked->explain();
     throw;
   }
   tracer::HostMemory::after_operator(touched);
+  locked.reset();
   const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
   const auto results = torch::jit::last(*stack, stack->size() - below);
+  if (elsewhere) elsewhere->finish(results);
   for (size_t i = 0; i < pending.size(); ++i)
     ask(*scopes.recorders[i], [&] { scopes.recorders[i]->after(pending[i], results); });
   if (!strict) return;
@@ -131,6 +203,28 @@ bool takes_fake_tensors(const c10::OperatorHandle& op, const torch::jit::Stack& 
   });
 }
 
+// What a mode of the program (TorchDispatchMode) puts in an operator's place is recorded instead.
+bool goes_to_a_mode(c10::DispatchKeySet keys) {
+  return keys.has(c10::DispatchKey::Python) && scopes_here() != nullptr &&
+         c10::impl::TorchDispatchModeTLS::any_modes_set(/*skip_infra_modes=*/true);
+}
+
+void call_mode(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  const size_t before = modes_entered;
+  {
+    const ModesAreSeen seen(true);
+    op.redispatchBoxed(keys & kBelowTraceKey, stack);
+  }
+  if (modes_entered != before) return;
+  for (const auto& recorder : scopes_here()->recorders)
+    ask(*recorder, [&] {
+      throw composit::UserError(
+          "[trace] " + tracer::op_info(op).name.str() +
+          " went to a mode (TorchDispatchMode), and what it does instead is not seen here: enter "
+          "modes by a with block, in programs that flashlight.trace captures");
+    });
+}
+
 void record_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                      torch::jit::Stack* stack) {
   // A transform calls operators on what is inside of its tensors, and the tracer's key stays set
@@ -141,6 +235,7 @@ void record_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
     const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
     return op.redispatchBoxed(keys & kBelowTraceKey, stack);
   }
+  if (goes_to_a_mode(keys)) return call_mode(op, keys, stack);
   // Autocast calls the operator again on casted arguments, without its own key: that call is
   // recorded.
   if (keys.has_any(c10::autocast_dispatch_keyset))
@@ -209,6 +304,8 @@ std::optional<tracer::OpenStorages> open_storages(const Which&... which) {
 
 namespace tracer {
 
+bool belongs_to_a_scope() { return scopes_here() != nullptr; }
+
 WatchOperators::WatchOperators(OperatorWatch& watch) : key_((register_fallback(), kTraceKey)) {
   watch_here = &watch;
 }
@@ -223,9 +320,11 @@ struct TraceScope::Guards {
          const std::shared_ptr<tracer::AllocationWatch>& watch)
       : allocations(c10::DebugInfoKind::PROFILER_STATE, watch),
         scope(kScopeInfo, with_outer_scopes(recorder, lock)),
+        threads(recorder->foreign_threads()),
         key(kTraceKey) {}
   c10::DebugInfoGuard allocations;
   c10::DebugInfoGuard scope;
+  tracer::WatchThreads threads;
   c10::impl::IncludeDispatchKeyGuard key;
 };
 
@@ -271,6 +370,13 @@ std::unique_ptr<tracer::Recording> TraceScope::finish(const std::vector<at::Tens
   open.reset();
   guards_.reset();
   return recording;
+}
+
+InsideMode::InsideMode() {
+  ++modes_entered;
+  if (!modes_are_seen) return;
+  const c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+  seen_.emplace(keys.included_, keys.excluded_.remove(kTraceKey));
 }
 
 bool is_recording() {

@@ -9,6 +9,8 @@
 // on the thread that made it.
 #pragma once
 
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
 #include <functional>
 #include <memory>
 #include <optional>
@@ -91,6 +93,17 @@ class Unrecorded {
  private:
   struct Guards;
   std::unique_ptr<Guards> guards_;
+};
+
+// Stands while the handler of a mode runs that took an operator's place (a TorchDispatchMode of
+// Python). LibTorch hides what it calls from everything above Python's key; with this, scopes
+// record it. A mode without it is an error in a scope.
+class InsideMode {
+ public:
+  InsideMode();
+
+ private:
+  std::optional<c10::impl::ForceDispatchKeyGuard> seen_;
 };
 
 // In every scope around the running code; see tracer::Recorder.

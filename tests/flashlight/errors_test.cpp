@@ -23,6 +23,7 @@
 #include "flashlight/compile.h"
 #include "flashlight/mosaic/backend.h"
 #include "flashlight/trace.h"
+#include "tests/flashlight/foreign_causes.h"
 #include "tracer/dispatch_key.h"
 #include "tracer/replay.h"
 
@@ -378,7 +379,8 @@ const std::map<std::string, void (*)()>& causes() {
        "compiled code does; …",
        compiled_in_capture},
       {"[program] guard: … gave …, captured with …", compiled_guard}};
-  return table;
+  static const auto all = flashlight::testing::with_foreign_causes(table);
+  return all;
 }
 
 bool matches(std::string_view pattern, std::string_view text) {

@@ -104,18 +104,6 @@ TEST(Threads, several_capture_at_once) {
   for (auto& thread : threads) thread.get();
 }
 
-TEST(Threads, what_another_thread_makes_is_a_constant) {
-  const Captured captured = capture(
-      [](Tensors& in) -> Tensors {
-        at::Tensor y;
-        std::thread([&] { y = in[0] + 1; }).join();
-        return {y * 2};
-      },
-      {ones()});
-  EXPECT_EQ(captured.count("aten::add.Scalar"), 0u);
-  EXPECT_EQ(captured.published.constants.size(), 1u);
-}
-
 TEST(Threads, work_handed_to_a_pool_is_recorded) {
   const auto program = [](Tensors& in) -> Tensors {
     std::promise<at::Tensor> promise;

@@ -16,6 +16,7 @@ from composit import Error
 from flashlight import _flashlight
 from flashlight.attributes import Change, Snapshot
 from flashlight.host_memory import HostMemory, Read
+from flashlight.modes import RecordedModes
 from flashlight.structure import Structure, flatten
 from flashlight.watch import Watch
 
@@ -117,7 +118,7 @@ class Program:
         positional, named = self.arguments.unflatten(tensors)
         changed = self.changed()
         before = Snapshot(self.modules, self.function)
-        with _ModuleScopes(self.modules), HostMemory() as memory:
+        with _ModuleScopes(self.modules), RecordedModes(), HostMemory() as memory:
             try:
                 result: Any = self.function(*positional, **named)
             except RuntimeError as error:  # what the tracer refuses comes back through torch

@@ -14,6 +14,7 @@ from composit import Error, LazyTensor
 
 from flashlight import _flashlight
 from flashlight.capture import HIDDEN_FOLDERS
+from flashlight.modes import RecordedModes
 from flashlight.program import named_tensors
 
 _last: "trace | None" = None
@@ -28,6 +29,7 @@ class trace:
         self._strict = strict
         self._modules = modules or {}
         self._scope = None
+        self._recorded_modes = RecordedModes()
 
     def __enter__(self) -> "trace":
         global _last
@@ -35,9 +37,11 @@ class trace:
         for name, tensor, kind in named_tensors(self._modules):
             self._scope.name(tensor, name, kind)
         _last = self
+        self._recorded_modes.__enter__()
         return self
 
     def __exit__(self, *_) -> None:
+        self._recorded_modes.__exit__()
         self._scope.stop()
 
     def lazy(self, tensor: torch.Tensor) -> LazyTensor:

@@ -8,6 +8,7 @@ import unittest
 import no_looks  # before flashlight
 import numpy as np
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import composit
 import composit.numpy as cnp
@@ -44,6 +45,22 @@ def derivative_of_python():
 
 def scope_before_its_block():
     flashlight.tracer.trace().lazy(torch.ones(2))
+
+
+class Mode(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def mode_past_its_with():
+    def program(x):
+        torch._C._push_on_torch_dispatch_stack(Mode())
+        try:
+            return x + 1
+        finally:
+            torch._C._pop_torch_dispatch_stack()
+
+    flashlight.trace(program, torch.ones(2))
 
 
 @flashlight.vmap
@@ -85,6 +102,7 @@ CAUSES = {
     "[compile] expected the backend": lambda: linear().compile("gpu"),
     "[compile] the backend": lambda: linear().compile("cpp", threads=2),
     "[trace] a scope": scope_before_its_block,
+    "[trace] … went": mode_past_its_with,
     "[vmap] ": lambda: flashlight.vmap(lambda x: x)(1.0),
     "[….vjp] ": lambda: relu.vjp(torch.ones(2)),
     "[composit] expected a dtype": lambda: cnp.exp(cnp.ones((2,))).astype("nonsense"),

@@ -30,6 +30,16 @@ class Scope {
   std::optional<TraceScope> scope_;
 };
 
+// `with` around the handler of a mode.
+class ModeHandler {
+ public:
+  void enter() { inside_.emplace(); }
+  void exit(const py::args&) { inside_.reset(); }
+
+ private:
+  std::optional<InsideMode> inside_;
+};
+
 // Torch's hooks around every module: tells the tracer which of those with a path runs. Hooks are
 // those of the process; modules that other threads run meanwhile are theirs.
 class ModuleHooks {
@@ -68,6 +78,10 @@ void add_scope(py::module_& module) {
       .def("name", &Scope::name)
       .def("lazy", &Scope::lazy)
       .def("stop", &Scope::stop);
+  py::class_<ModeHandler>(module, "ModeHandler")
+      .def(py::init<>())
+      .def("__enter__", &ModeHandler::enter)
+      .def("__exit__", &ModeHandler::exit);
   py::class_<ModuleHooks>(module, "ModuleHooks")
       .def(py::init<>())
       .def("name", &ModuleHooks::name)
