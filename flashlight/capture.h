@@ -85,6 +85,8 @@ struct TracedProgram {
   // It refers to a module that somebody else owns: it is run only while parameters have another
   // owner than the capture.
   bool borrowed = false;
+  // Which of its modules are in training mode. None: nobody knows.
+  std::function<std::vector<bool>()> training = nullptr;
   bool seen_once = false;  // never look
 };
 

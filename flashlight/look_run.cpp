@@ -81,7 +81,7 @@ class Verifier {
             first_(step, node, values);
           },
           call_);
-    } catch (const composit::UserError& error) {
+    } catch (const std::exception& error) {
       verification.difference =
           first_.found().empty() ? std::string("a replay fails: ") + error.what() : first_.found();
     }

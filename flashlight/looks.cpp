@@ -26,6 +26,13 @@ constexpr const char* kAdvice =
     "pass it as an argument, keep it in a tensor that operators write, or use strict mode "
     "(TraceOptions::strict) to get the line that reads memory";
 
+std::vector<bool> require_gradients(const std::vector<NamedTensor>& inputs) {
+  std::vector<bool> flags;
+  for (const NamedTensor& input : inputs)
+    flags.push_back(input.tensor.defined() && input.tensor.requires_grad());
+  return flags;
+}
+
 // The same operators on the same operands, with other attributes or constants.
 bool are_values(const std::vector<composit::Difference>& differences) {
   return std::all_of(differences.begin(), differences.end(), [](const auto& difference) {
@@ -72,6 +79,7 @@ Looks::Looks(TracedProgram program, StatePtr first, std::unique_ptr<Recording> r
   for (const at::Tensor& argument : state.example_arguments)
     contents_.push_back(digest_of_memory(argument));
   varied_.resize(contents_.size());
+  note_flags();
   if (program_.seen_once) settle();
 }
 
@@ -89,7 +97,10 @@ FlatValues Looks::call(const Tensors& arguments) {
   };
   if (settled_.load(std::memory_order_acquire)) {
     expect_dtype_modes();
-    if (current()->trust != Trust::seen_once && program_lives()) current()->expect_state_is_held();
+    if (!program_.seen_once && program_lives()) {
+      if (current()->trust != Trust::seen_once) current()->expect_state_is_held();
+      expect_flags();
+    }
     return replay();
   }
   if (runner_.load() == std::this_thread::get_id()) return program_.run(arguments);
@@ -101,6 +112,7 @@ FlatValues Looks::call(const Tensors& arguments) {
     return replay();
   }
   expect_modes();
+  expect_flags();
   current()->plan().expect(current()->bind_replay(arguments));
   return look(arguments);
 }
@@ -120,6 +132,25 @@ bool Looks::program_lives() const {
     any = true;
   }
   return any;
+}
+
+void Looks::note_flags() {
+  trained_ = require_gradients(current()->inputs);
+  if (program_.training) training_ = program_.training();
+}
+
+// train(), eval() or requires_grad_() after the capture: the program would do something else.
+void Looks::expect_flags() const {
+  if (program_.training && program_.training() != training_)
+    throw UserError(
+        "[capture] expected its modules in the modes they were captured in (training or "
+        "evaluation), received others; capture again");
+  const std::vector<bool> now = require_gradients(current()->inputs);
+  for (size_t i = 0; i < now.size(); ++i)
+    if (now[i] != trained_[i])
+      throw UserError("[capture] expected that '" + current()->inputs[i].name + "' " +
+                      (trained_[i] ? "requires a gradient" : "requires no gradient") +
+                      ", as when it was captured, and it was changed since; capture again");
 }
 
 // Under autocast or another default dtype the program would compute in other dtypes.
@@ -270,6 +301,7 @@ void Looks::adopt(LookRun& run) {
   const std::lock_guard lock(refusal_mutex_);
   versions_.push_back(run.state);
   current_.store(&versions_.back(), std::memory_order_release);
+  note_flags();
   last_ = std::move(run.program.recording);
 }
 

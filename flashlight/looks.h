@@ -78,6 +78,8 @@ class Looks {
   void expect_modes() const;
   void expect_dtype_modes() const;
   [[noreturn]] void refuse_modes(const Modes& now) const;
+  void note_flags();
+  void expect_flags() const;
   bool program_lives() const;
   std::string number_refusal(const NumberPlace& place) const;
 
@@ -88,6 +90,8 @@ class Looks {
   std::atomic<std::thread::id> runner_{};
   std::atomic<bool> settled_{false};
   std::string refusal_;
+  // As the last run left them: modules in training mode, parameters that require a gradient.
+  std::vector<bool> training_, trained_;
   std::deque<StatePtr> versions_;
   std::atomic<const StatePtr*> current_;
   std::unique_ptr<tracer::Recording> last_;

@@ -63,6 +63,23 @@ void add_module(T& module, const std::string& prefix, std::vector<NamedTensor>& 
   }
 }
 
+// Which of its modules are in training mode, in the order of its modules. TorchScript's have no such
+// order.
+template <class T>
+concept HasModules = requires(T& module) {
+  module.modules(false);
+  module.is_training();
+};
+template <class T>
+void add_training(T& module, std::vector<bool>& flags) {
+  if constexpr (HoldsModule<T>) {
+    add_training(*module, flags);
+  } else if constexpr (HasModules<T>) {
+    flags.push_back(module.is_training());
+    for (const auto& child : module.modules(false)) flags.push_back(child->is_training());
+  }
+}
+
 template <class T, class... Arguments>
 decltype(auto) call(T& program, Arguments&&... arguments) {
   // `forward` first: a holder's call operator does not know the result of a templated one
@@ -196,6 +213,11 @@ Capture<Signature> trace_with(const TraceSettings& settings, T&& program, Values
     std::vector<NamedTensor> named = further;
     detail::add_module(*callable, "", named);
     return named;
+  };
+  traced.training = [callable] {
+    std::vector<bool> flags;
+    detail::add_training(*callable, flags);
+    return flags;
   };
   traced.run = Flat::program(callable, arguments.structure);
   traced.borrowed = borrowed;

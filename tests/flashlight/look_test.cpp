@@ -271,6 +271,18 @@ TEST(Look, OtherModesAreRefused) {
   EXPECT_THAT(error_of([&] { captured(torch::randn({2, 4})); }), HasSubstr("grad mode"));
 }
 
+TEST(Look, ModesAndFlagsOfModulesAreExpected) {
+  torch::nn::Sequential model(torch::nn::Linear(4, 3), torch::nn::Dropout(0.5));
+  auto captured = flashlight::trace(model, torch::randn({2, 4}));
+  captured(torch::randn({2, 4}));
+  model->eval();
+  EXPECT_THAT(error_of([&] { captured(torch::randn({2, 4})); }), HasSubstr("training or evaluation"));
+  model->train();
+  captured(torch::randn({2, 4}));
+  model->parameters()[0].requires_grad_(false);
+  EXPECT_THAT(error_of([&] { captured(torch::randn({2, 4})); }), HasSubstr("'0.weight' requires"));
+}
+
 TEST(Look, AnotherTypeIsNoLook) {
   int runs = 0;
   auto captured = flashlight::trace([&](at::Tensor x) { return ++runs, x * 2; }, torch::ones({2}));
