@@ -207,7 +207,9 @@ FlatValues Looks::look(const Tensors& arguments) {
   ++looks_;
   run.after = GeneratorStates(state.generators);
   run.program.results.tensors = own_results(run.program.results.tensors, *run.program.recording);
-  return judge(run, arguments);
+  FlatValues results = judge(run, arguments);
+  note_flags();
+  return results;
 }
 
 FlatValues Looks::judge(LookRun& run, const Tensors& arguments) {
@@ -301,7 +303,6 @@ void Looks::adopt(LookRun& run) {
   const std::lock_guard lock(refusal_mutex_);
   versions_.push_back(run.state);
   current_.store(&versions_.back(), std::memory_order_release);
-  note_flags();
   last_ = std::move(run.program.recording);
 }
 
