@@ -120,18 +120,30 @@ FlatValues Looks::call(const Tensors& arguments) {
 // A borrowed module is gone when nobody but captures refers to one of its parameters.
 bool Looks::program_lives() const {
   if (!program_.borrowed) return true;
+  const std::vector<NamedTensor>& inputs = current()->inputs;
+  const std::vector<size_t> counted = settled_ ? std::vector<size_t>() : count_own_references();
+  const std::vector<size_t>& ours = settled_ ? own_references_ : counted;
   bool any = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].tensor.defined()) continue;
+    if (inputs[i].tensor.use_count() <= ours[i]) return false;
+    any = true;
+  }
+  return any;
+}
+
+// How often captures refer to each input.
+std::vector<size_t> Looks::count_own_references() const {
+  std::vector<size_t> counts;
   for (const NamedTensor& input : current()->inputs) {
-    if (!input.tensor.defined() || input.kind == composit::InputKind::user_input) continue;
-    size_t ours = 0;
+    size_t& ours = counts.emplace_back(0);
+    if (!input.tensor.defined()) continue;
     for (const StatePtr& version : versions_) ours += version->references(input.tensor);
     if (last_ != nullptr)
       for (const tracer::RecordedInput& recorded : last_->inputs)
         ours += recorded.tensor.is_same(input.tensor) ? 1 : 0;
-    if (input.tensor.use_count() <= ours) return false;
-    any = true;
   }
-  return any;
+  return counts;
 }
 
 void Looks::note_flags() {
@@ -454,6 +466,7 @@ void Looks::settle() {
   last_.reset();
   streak_.clear();
   current()->note_held_state(versions_);
+  own_references_ = count_own_references();
   settled_.store(true, std::memory_order_release);
 }
 

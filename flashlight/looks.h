@@ -81,6 +81,7 @@ class Looks {
   void note_flags();
   void expect_flags() const;
   bool program_lives() const;
+  std::vector<size_t> count_own_references() const;
   std::string number_refusal(const NumberPlace& place) const;
 
   const TracedProgram program_;
@@ -92,6 +93,7 @@ class Looks {
   std::string refusal_;
   // As the last run left them: modules in training mode, parameters that require a gradient.
   std::vector<bool> training_, trained_;
+  std::vector<size_t> own_references_;  // to each input, once nothing changes any more
   std::deque<StatePtr> versions_;
   std::atomic<const StatePtr*> current_;
   std::unique_ptr<tracer::Recording> last_;

@@ -63,20 +63,32 @@ void add_module(T& module, const std::string& prefix, std::vector<NamedTensor>& 
   }
 }
 
-// Which of its modules are in training mode, in the order of its modules. TorchScript's have no such
-// order.
+// Which of a program's modules are in training mode, asked at any time. TorchScript's modules do not
+// tell.
 template <class T>
 concept HasModules = requires(T& module) {
   module.modules(false);
   module.is_training();
 };
-template <class T>
-void add_training(T& module, std::vector<bool>& flags) {
+template <class T, class Kept>
+std::function<std::vector<bool>()> training_of(T& module, const std::shared_ptr<Kept>& kept) {
   if constexpr (HoldsModule<T>) {
-    add_training(*module, flags);
+    return training_of(*module, kept);
   } else if constexpr (HasModules<T>) {
-    flags.push_back(module.is_training());
-    for (const auto& child : module.modules(false)) flags.push_back(child->is_training());
+    const auto children = module.modules(false);
+    using Child = typename std::decay_t<decltype(children)>::value_type::element_type;
+    // Weak: whoever owns them says whether the program lives.
+    const std::vector<std::weak_ptr<Child>> weak(children.begin(), children.end());
+    return [root = &module, kept, weak] {
+      std::vector<bool> flags{root->is_training()};
+      for (const auto& child : weak) {
+        const auto alive = child.lock();
+        flags.push_back(alive && alive->is_training());
+      }
+      return flags;
+    };
+  } else {
+    return nullptr;
   }
 }
 
@@ -214,11 +226,7 @@ Capture<Signature> trace_with(const TraceSettings& settings, T&& program, Values
     detail::add_module(*callable, "", named);
     return named;
   };
-  traced.training = [callable] {
-    std::vector<bool> flags;
-    detail::add_training(*callable, flags);
-    return flags;
-  };
+  traced.training = detail::training_of(*callable, callable);
   traced.run = Flat::program(callable, arguments.structure);
   traced.borrowed = borrowed;
   traced.seen_once = settings.seen_once;
