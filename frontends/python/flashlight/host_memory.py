@@ -282,8 +282,8 @@ def _over_memory(how: str):
             result = original(*arguments, **named)
             memory = _here()
             source = arguments[0] if arguments else None
-            if memory is not None and not isinstance(source, (list, tuple, torch.Tensor)) and (
-                    _flashlight.is_recording() and _flashlight.recorded_value(result) is None):
+            if memory is not None and _flashlight.is_recording() and not isinstance(
+                    source, (list, tuple, torch.Tensor)):
                 memory.take_in(result, how)
             return result
 

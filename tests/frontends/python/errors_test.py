@@ -76,7 +76,7 @@ def optimized_without_gradients():
 
 
 def written_on_the_host():
-    flashlight.trace(lambda x: x.numpy().fill(1) or x * 2, torch.ones(2))
+    flashlight.trace(lambda x: x.numpy().fill(3) or x * 2, torch.ones(2))
 
 
 def read_on_the_host():

@@ -56,10 +56,14 @@ class AccessTest(unittest.TestCase):
             flashlight.trace(program, self.x if x is None else x)
 
 
+def at_address(address):
+    return ctypes.c_float.from_address(address).value
+
+
 class Reads(AccessTest):
     def test_every_way_is_guarded_by_line(self):
         def by_ctypes(x):
-            return ctypes.c_float.from_address(x.data_ptr()).value  # by ctypes
+            return at_address(x.data_ptr())  # by ctypes
 
         ways = {
             "numpy()  # a": lambda x: float(x.numpy().mean()),  # numpy()  # a
@@ -71,8 +75,7 @@ class Reads(AccessTest):
             "element  # g": lambda x: x.untyped_storage()[3] / 7,  # element  # g
             "typed  # h": lambda x: x.storage()[5],  # typed  # h
             "# by ctypes": by_ctypes,
-            "pointer  # i": lambda x: ctypes.c_float.from_address(  # pointer  # i
-                x.untyped_storage().data_ptr()).value,
+            "pointer  # i": lambda x: at_address(x.untyped_storage().data_ptr()),  # pointer  # i
             "force  # j": lambda x: float(x.numpy(force=True)[1, 0]),  # force  # j
         }
         for text, read in ways.items():
@@ -206,12 +209,11 @@ class Reads(AccessTest):
         self.assertEqual(flashlight.trace(lets_go, self.x)._program.large_reads, [])
 
     def test_memory_that_is_the_hosts(self):
-        """Nothing to guard: the host fills it, or no operator made it."""
+        """Nothing to guard: the host fills it, and it is a constant then."""
         def program(x):
             filled = torch.empty(3)
             filled.numpy()[:] = [1, 2, 3]
-            given = torch.from_numpy(np.arange(3.0, dtype=np.float32))
-            return x * filled + float(given.numpy()[1])
+            return x * filled + torch.from_numpy(np.arange(3.0, dtype=np.float32))
 
         captured = flashlight.trace(program, self.x)
         self.assertEqual(guards(captured), [])
@@ -250,7 +252,7 @@ class Reads(AccessTest):
     def test_captures_nest(self):
         def program(x):
             inner = flashlight.trace(lambda x: x + float(x.numpy()[0, 0]), x * 2)
-            return inner(x * 2) + float(x.numpy()[1, 1])
+            return x * len(guards(inner)) + float(x.numpy()[1, 1])
 
         self.guarded(program, self.x, self.y)
 
@@ -272,7 +274,7 @@ class Writes(AccessTest):
             memoryview(x.numpy()).cast("B")[0] = 1  # through a buffer
 
         def consumer(x):
-            np.asarray(torch.utils.dlpack.from_dlpack(x)).fill(3)  # through DLPack
+            ctypes.memset(np.from_dlpack(x).ctypes.data, 1, 4)  # through DLPack
 
         def element(x):
             x.untyped_storage()[0] = 1  # through a storage
@@ -387,12 +389,12 @@ class Printing(AccessTest):
             print(x, y, model.weight, x.bool(), x.sum(), file=out)
             log.error("loss %s", y.mean())
             f"{x.sum():.3f} {x} {y.mean()!r} {x.to(torch.complex64)}"
-            return y.relu() + len(out.getvalue()) * 0
+            return y.relu()
 
         captured = flashlight.trace(program, self.x)
         self.assertEqual(guards(captured), [])
         self.assertEqual([op for op in ops(captured) if op not in ("composit::input",)],
-                         ["aten::linear", "aten::relu", "aten::add.Tensor"])
+                         ["aten::linear", "aten::relu"])
         for x in (self.y, torch.full((4, 3), float("nan")), torch.zeros(4, 3), 1e9 * self.y):
             self.assertTrue(same_bits(captured(x), program(x)))
         report = captured.check(self.y)
