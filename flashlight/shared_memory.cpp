@@ -52,7 +52,7 @@ std::optional<int64_t> padding(const std::vector<Member>& group, int64_t first,
 }
 
 // Writes each element once where axes repeat it.
-void fill(at::Tensor view, at::Tensor value) {
+void write_elements(at::Tensor view, at::Tensor value) {
   for (int64_t axis = 0; axis < view.dim(); ++axis) {
     if (view.stride(axis) != 0 || view.size(axis) < 2) continue;
     view = view.narrow(axis, 0, 1);
@@ -81,7 +81,7 @@ void lay_together(std::vector<Member> group, const composit::Graph& graph,
     const at::Tensor view =
         tracer::view_memory(memory, tensor.scalar_type(), tensor.sizes(), tensor.strides(), offset,
                             tensor.is_conj(), tensor.is_neg());
-    fill(view, tensor);
+    write_elements(view, tensor);
     tensor = view;
   }
 }

@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(All, Corpus, testing::ValuesIn(folders()),
                          [](const auto& one) { return composit::test::test_name(one.param); });
 
 TEST(CorpusOfCaptures, HasTheVersionThatIsWritten) {
-  EXPECT_GE(folders().size(), 8);
+  EXPECT_GE(folders().size(), 8U);
   const composit::test::TemporaryFolder folder;
   composit::save({}, folder / "now");
   std::ifstream text(folder / "now/graph.txt");
@@ -84,7 +84,7 @@ TEST(CorpusOfCaptures, IsCalledWithItsTypes) {
 
 TEST(CorpusOfCaptures, HasViewsThatShareMemoryAgain) {
   const auto state = CaptureBase::load(kCorpus / "v1/views").state();
-  ASSERT_EQ(state.size(), 3);
+  ASSERT_EQ(state.size(), 3U);
   for (const NamedTensor& one : state)
     EXPECT_TRUE(one.tensor.is_alias_of(state[0].tensor)) << one.name;
 }

@@ -19,6 +19,7 @@
 #include "tests/ops/torch_call.h"
 #include "tests/test_name.h"
 #include "tracer/convert.h"
+#include "tracer/geometry.h"
 
 namespace composit {
 namespace {
@@ -237,7 +238,7 @@ TEST_P(TorchDraws, derivatives_are_zero_as_autograds) {
     const SampleCall sample = parse_sample(schema, text, DType::float64);
     const TorchCall torch = torch_call(*torch_operator(schema), sample, true, {});
     const Leaves leaves = leaves_of(sample, torch);
-    ASSERT_EQ(torch.results.size(), 1);
+    ASSERT_EQ(torch.results.size(), 1U);
     const at::Tensor& drawn = torch.results[0];
     const LazyTensor ours{sample.call.node({flashlight::tracer::type_of(drawn)}), 0};
     const auto gradients = evaluate(grad(sum(ours).lazy(), leaves.ours), leaves.values);
