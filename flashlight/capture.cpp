@@ -281,7 +281,8 @@ std::vector<at::Tensor> evaluate_by(const composit::Backend& backend, const comp
 bool draws(const tracer::Recording& recording) {
   for (uint32_t id = 0; id < recording.records.size(); ++id)
     if (const tracer::Record& record = recording.records[id];
-        record.effect && record.info != nullptr && record.info->may_draw)
+        record.effect && (record.kind == tracer::RecordKind::generator_state ||
+                          (record.info != nullptr && record.info->may_draw)))
       return true;
   return false;
 }

@@ -18,7 +18,9 @@ std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outpu
   current_op_ = &at_the_end;
   current_place_ = {};
   expect_no_foreign_work();
+  settle_generators();
   for (const at::Tensor& output : outputs) recording_->outputs.push_back(read(output));
+  end_generators(outputs);
   promote_written_constants();
   if (options_.excerpt) promote_constants();
   if (keeps_originals()) note_originals();

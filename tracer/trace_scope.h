@@ -110,5 +110,6 @@ class InsideMode {
 void remark(const std::string& text);
 void enter_module(const std::string& path);
 void leave_module();
+void watch_generator(const at::Generator& generator);
 
 }  // namespace flashlight
