@@ -366,14 +366,6 @@ def _storage_clone(original):
     return clone
 
 
-class _Hidden:
-    """In place of DLPack's functions for C, which call no Python: who looks for them goes by
-    `__dlpack__` then."""
-
-    def __get__(self, *_):
-        raise AttributeError("__dlpack_c_exchange_api__")
-
-
 _TENSOR = {
     "numpy": _numpy,
     "tolist": _tolist,
@@ -385,7 +377,6 @@ _TENSOR = {
     "__repr__": _text,
     "__format__": _text,
     "__deepcopy__": _deepcopy,
-    "__dlpack_c_exchange_api__": lambda _: _Hidden(),
 }
 _STORAGE = {
     "__getitem__": _storage_item,
@@ -428,8 +419,7 @@ class _Patches:
             return
         original = getattr(owner, name)
         standing = replaced(original)
-        if callable(standing):
-            functools.update_wrapper(standing, original)
+        functools.update_wrapper(standing, original)
         self.made.append((owner, name, vars(owner).get(name, _Patches), standing))
         setattr(owner, name, standing)
 
