@@ -29,7 +29,9 @@ def same_bits(a, b):
 
 @contextlib.contextmanager
 def in_float64(module):
-    """The module, and what it makes by default, in float64; float32 again after, the same bits."""
+    """The module, and what it makes by default, in float64; float32 again after, the same bits, and
+    the same tensors as its buffers."""
+    buffers = [(child, dict(child._buffers)) for child in module.modules()]
     module.double()
     torch.set_default_dtype(torch.float64)  # CLIP builds its causal mask in the default dtype
     try:
@@ -37,6 +39,8 @@ def in_float64(module):
     finally:
         torch.set_default_dtype(torch.float32)
         module.float()
+        for child, before in buffers:
+            child._buffers.update(before)
 
 
 def doubled(tensors):

@@ -6,6 +6,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import no_looks  # before flashlight
 import torch
 
 import flashlight
@@ -108,4 +109,4 @@ class Attributes(AroundTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    no_looks.main()

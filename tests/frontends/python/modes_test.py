@@ -7,6 +7,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import no_looks  # before flashlight
 import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
@@ -251,4 +252,4 @@ class Operators(CaptureTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    no_looks.main()

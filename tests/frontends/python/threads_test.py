@@ -8,6 +8,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import no_looks  # before flashlight
 import torch
 
 import flashlight
@@ -113,4 +114,4 @@ class Threads(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    no_looks.main()
