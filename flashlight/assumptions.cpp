@@ -24,6 +24,15 @@ std::string describe(const composit::Type& type) {
 bool is_random(const Node& node) {
   return node.op() == composit::Symbol("composit::set_generator_state");
 }
+bool restores(const Node& node) {
+  return node.op() == composit::Symbol("composit::restore_generator_state");
+}
+bool reads_state(const Node& node) {
+  return node.op() == composit::Symbol("composit::generator_state");
+}
+std::string role(const Node& node) {
+  return "random generator '" + node.attribute("generator").as<composit::Generator>().role + "'";
+}
 
 class Assumptions {
  public:
@@ -54,9 +63,11 @@ class Assumptions {
     else if (node.find_run("throws"))
       lines.push_back("guard: " + place + " throws");
     else if (is_random(node))
-      lines.push_back("sets the random generator '" +
-                      node.attribute("generator").as<composit::Generator>().role +
-                      "' to the state it had: the program seeded it");
+      lines.push_back("sets the " + role(node) + " to the state it had: the program seeded it");
+    else if (restores(node))
+      lines.push_back("sets the " + role(node) + " to a state that the run reads");
+    else if (reads_state(node))
+      lines.push_back("reads the state of the " + role(node));
     else if (node.effect() >= 0 && !node.find_run("body"))
       lines.push_back("keeps its place: " + place);
   }

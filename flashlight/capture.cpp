@@ -36,7 +36,8 @@ at::Tensor default_generator_state() {
 bool draws(const tracer::Recording& recording) {
   for (uint32_t id = 0; id < recording.records.size(); ++id)
     if (const tracer::Record& record = recording.records[id];
-        record.effect && record.info != nullptr && record.info->may_draw)
+        record.effect && (record.kind == tracer::RecordKind::generator_state ||
+                          (record.info != nullptr && record.info->may_draw)))
       return true;
   return false;
 }

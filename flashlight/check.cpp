@@ -32,6 +32,7 @@ class Checker {
     if (!state_.program)
       throw composit::UserError(
           "[check] a loaded capture does not know its program: trace the program and check that");
+    report_.generators = generators_read(state_.graph);
     try {
       compare_programs();
       if (report_.graph_differences.empty()) compare_values();

@@ -7,6 +7,7 @@
 // graphs: what changed is a value of the host that the capture has baked in. Then it replays the
 // first capture and compares every intermediate value with the eager one, bit for bit unless told
 // otherwise, and names the first node that differs. Buffers and parameters are left as they were.
+// So are random generators: each run begins with the state they have when `check` is called.
 #pragma once
 
 #include "flashlight/capture.h"

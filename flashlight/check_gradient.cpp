@@ -155,7 +155,9 @@ GradientReport CaptureBase::check_grad(const std::vector<at::Tensor>& arguments,
   const c10::AutoGradMode grad_mode(false);
   const Tensors ours = gradient(arguments).gradients;
   saved.restore();
-  return compare(gradient.names(), ours, expected);
+  GradientReport report = compare(gradient.names(), ours, expected);
+  report.generators = generators_read(state_->graph);
+  return report;
 }
 
 }  // namespace flashlight

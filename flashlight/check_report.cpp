@@ -18,6 +18,14 @@ std::string line(const NodeDifference& difference) {
          ", " + std::to_string(difference.ulp) + " ULP";
 }
 
+std::string draws(const std::vector<std::string>& generators) {
+  if (generators.empty()) return {};
+  std::string roles;
+  for (const std::string& role : generators) roles += (roles.empty() ? "'" : ", '") + role + "'";
+  return "draws random numbers: every run began with the state that the generator " + roles +
+         " had at the call, and has again; after other draws a check looks at other numbers\n";
+}
+
 }  // namespace
 
 bool GradientReport::ok() const {
@@ -36,7 +44,7 @@ std::string str(const GradientReport& report) {
     text += "  " + one.name + ": absolute " + number("%.3g", one.absolute) + ", relative " +
             number("%.3g", one.relative) + "\n";
   }
-  return text;
+  return text + draws(report.generators);
 }
 
 std::string str(const CheckReport& report) {
@@ -60,7 +68,7 @@ std::string str(const CheckReport& report) {
     text += "  " + number("%8.1f", difference.amplification) + "x  " + difference.place +
             ": eager " + number("%.3g", difference.float64_eager) + ", replay " +
             number("%.3g", difference.float64_replay) + "\n";
-  return text;
+  return text + draws(report.generators);
 }
 
 }  // namespace flashlight

@@ -38,6 +38,10 @@ struct CheckReport {
   std::string error;    // a guard that failed, an access strict mode caught; empty otherwise
   size_t compared = 0;  // values compared
   double largest = 0;   // largest absolute difference of a result of the program
+  // Generators whose state decided what was drawn. Each run of the check began with the state they
+  // had when it was called, and they are left in that state: the same check gives the same report;
+  // after other draws it looks at other numbers.
+  std::vector<std::string> generators;
 
   bool ok() const { return error.empty() && graph_differences.empty() && differences.empty(); }
   explicit operator bool() const { return ok(); }
@@ -56,6 +60,7 @@ struct GradientReport {
   std::string oracle;  // what computed the gradients that ours were compared with
   std::vector<GradientDifference> differences;  // one per input differentiated by
   double tolerance = 0;                         // largest relative difference that passes
+  std::vector<std::string> generators;          // as in CheckReport
 
   bool ok() const;
   explicit operator bool() const { return ok(); }

@@ -3,14 +3,20 @@
 #include <ATen/Context.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+
 #include "composit/ir/error.h"
 #include "tracer/memory_view.h"
+#include "tracer/op_info.h"
 
 namespace flashlight {
 
 SavedState::SavedState(const CaptureBase::State& state, const std::vector<at::Tensor>& arguments)
-    : generator_(at::globalContext().defaultGenerator(c10::kCPU)),
-      random_state_(generator_.get_state()) {
+{
+  const at::Generator& of_cpu = at::globalContext().defaultGenerator(c10::kCPU);
+  generators_.emplace_back(of_cpu, of_cpu.get_state());
+  for (const auto& [role, generator] : state.generators)
+    if (generator != of_cpu) generators_.emplace_back(generator, generator.get_state());
   const std::vector<at::Tensor> inputs = state.bind(arguments);
   for (const composit::Mutation& mutation : state.graph.mutations())
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -21,7 +27,25 @@ SavedState::SavedState(const CaptureBase::State& state, const std::vector<at::Te
 void SavedState::restore() {
   const c10::AutoGradMode no_grad(false);
   for (auto& [target, value] : saved_) target.copy_(value);
-  generator_.set_state(random_state_);
+  for (auto& [generator, random_state] : generators_) generator.set_state(random_state);
+}
+
+std::vector<std::string> generators_read(const composit::Graph& graph) {
+  std::vector<std::string> known, read;
+  for_each_node(graph, [&](const composit::Node& node) {
+    if (node.effect() < 0 || node.find_run("body") != nullptr) return;
+    const composit::Attribute* attribute = node.find_attribute("generator");
+    const auto* given = attribute ? attribute->get_if<composit::Generator>() : nullptr;
+    const tracer::OpInfo* op = tracer::find_op(node.op().str());
+    if (given == nullptr && (op == nullptr || !op->may_draw)) return;
+    const std::string role = given != nullptr ? given->role : "default";
+    if (std::count(known.begin(), known.end(), role) > 0) return;
+    known.push_back(role);
+    const std::string& name = node.op().str();
+    if (name != "composit::set_generator_state" && name != "composit::restore_generator_state")
+      read.push_back(role);
+  });
+  return read;
 }
 
 }  // namespace flashlight

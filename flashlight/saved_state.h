@@ -4,6 +4,7 @@
 
 #include <ATen/core/Generator.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,16 +12,20 @@
 
 namespace flashlight {
 
-// Buffers, parameters and arguments that the program writes, and the state of the CPU's generator.
+// Buffers, parameters and arguments that the program writes, and the states of its random
+// generators: the CPU's own, and those of the capture.
 class SavedState {
  public:
   SavedState(const CaptureBase::State& state, const std::vector<at::Tensor>& arguments);
   void restore();
 
  private:
-  at::Generator generator_;
-  at::Tensor random_state_;
+  std::vector<std::pair<at::Generator, at::Tensor>> generators_;
   std::vector<std::pair<at::Tensor, at::Tensor>> saved_;  // written inputs, their values before
 };
+
+// The roles of the generators whose state at the begin of a run decides what is drawn: those that
+// the program does not seed before it draws.
+std::vector<std::string> generators_read(const composit::Graph& graph);
 
 }  // namespace flashlight

@@ -12,6 +12,9 @@
 
 #include <memory>
 #include <mutex>
+#include <vector>
+
+#include "composit/ir/hash.h"
 
 namespace flashlight::tracer {
 
@@ -22,6 +25,13 @@ class AllocationWatch : public torch::profiler::impl::ProfilerStateBase {
   // Does `data` begin memory that was allocated since the watch stands, and is still alive?
   enum class Origin { outside, between_operators, inside_operator };
   Origin origin(const void* data) const;
+  // How many allocations were made since the watch stands, and which of them, from 1 on, made this
+  // memory; 0 for memory from outside.
+  uint64_t count() const;
+  uint64_t number(const void* data) const;
+  // Is this state of a generator in memory that code between operators allocated: did the program
+  // ask a generator for it?
+  bool holds(const composit::Hash& generator_state) const;
 
   void reportMemoryUsage(void* data, int64_t bytes, size_t allocated, size_t reserved,
                          c10::Device device) override;
@@ -33,7 +43,14 @@ class AllocationWatch : public torch::profiler::impl::ProfilerStateBase {
  private:
   c10::MemoryReportingInfoBase* previous_;
   mutable std::mutex mutex_;  // pool threads report too
-  ska::flat_hash_map<const void*, Origin> live_;
+  struct Allocation {
+    Origin origin;
+    uint64_t number;
+  };
+  ska::flat_hash_map<const void*, Allocation> live_;
+  uint64_t count_ = 0;
+  const int64_t state_size_;
+  std::vector<const void*> states_;  // of that size, between operators
 };
 
 // Stands while an operator runs on this thread.

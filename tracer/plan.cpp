@@ -149,7 +149,9 @@ class Planner {
         {"composit::storage", StepKind::storage},
         {"composit::storage_zeros", StepKind::storage_zeros},
         {"composit::storage_resize", StepKind::storage_resize},
-        {"composit::set_generator_state", StepKind::set_generator}};
+        {"composit::set_generator_state", StepKind::set_generator},
+        {"composit::generator_state", StepKind::generator_state},
+        {"composit::restore_generator_state", StepKind::restore_generator}};
     const auto kind = kinds.find(node.op().str());
     if (kind == kinds.end() || step.throws || node.find_run("via") || node.find_run("views"))
       return false;
@@ -173,14 +175,20 @@ class Planner {
                    type.neg};
     }
     if (step.kind == StepKind::scatter) add_view_of_scatter(step);
-    if (step.kind == StepKind::set_generator) {
-      const std::string& role = node.attribute("generator").as<composit::Generator>().role;
-      if (role != "default" && options_.generators.count(role) == 0)
-        own_generators_.emplace(role, at::make_generator<at::CPUGeneratorImpl>());
-      step.generator = generator(role);
-      step.state = to_tensor(node.attribute("state").as<composit::Array>());
-    }
+    add_generator(step);
     return true;
+  }
+
+  void add_generator(Step& step) {
+    const bool sets =
+        step.kind == StepKind::set_generator || step.kind == StepKind::restore_generator;
+    if (!sets && step.kind != StepKind::generator_state) return;
+    const std::string& role = step.node->attribute("generator").as<composit::Generator>().role;
+    if (sets && role != "default" && options_.generators.count(role) == 0)
+      own_generators_.emplace(role, at::make_generator<at::CPUGeneratorImpl>());
+    step.generator = generator(role);
+    if (step.kind == StepKind::set_generator)
+      step.state = to_tensor(step.node->attribute("state").as<composit::Array>());
   }
 
   // `select_scatter(x, v, dim, index)` is done as `select(x, dim, index).copy_(v)`.

@@ -22,6 +22,8 @@ enum class StepKind : uint8_t {
   storage_zeros,
   storage_resize,
   set_generator,
+  generator_state,
+  restore_generator,
   definition  // an operation LibTorch does not have, by composit's definition
 };
 
@@ -59,7 +61,7 @@ struct Step {
   std::vector<Slot> unused;     // outputs nobody reads
   std::vector<c10::Scalar> expected;
   bool guards = false;                  // compare numbers with `expected`
-  at::Generator generator;              // set_generator
+  at::Generator generator;              // set_generator, generator_state, restore_generator
   at::Tensor state;                     // set_generator
   StepView view;                        // memory_view, memory_scatter
   std::vector<c10::IValue> attributes;  // scatter: the view operator's further arguments

@@ -265,6 +265,9 @@ class Publisher {
       spec.attribute("generator", composit::Generator{state.role})
           .attribute("state", to_array(state.state));
     }
+    if (record.kind == RecordKind::generator_state || record.kind == RecordKind::restore_generator)
+      spec.attribute("generator",
+                     composit::Generator{recording_.generators[record.index].role});
     return spec;
   }
   // ATen's word where the storage is read with its own dtype, which is nearly always.
@@ -286,6 +289,10 @@ class Publisher {
         return "composit::storage_zeros";
       case RecordKind::storage_resize:
         return "composit::storage_resize";
+      case RecordKind::generator_state:
+        return "composit::generator_state";
+      case RecordKind::restore_generator:
+        return "composit::restore_generator_state";
       default:
         return "composit::set_generator_state";
     }

@@ -55,7 +55,7 @@ Recorder::Recorder(RecorderOptions options, std::shared_ptr<AllocationWatch> all
       aliasing_(*recording_, options.chains,
                 [this](const at::Tensor& tensor) { return from_outside(tensor); }),
       owner_(std::this_thread::get_id()) {
-  generator_watch(at::globalContext().defaultGenerator(c10::kCPU));
+  generator_watch(at::globalContext().defaultGenerator(c10::kCPU), true);
 }
 
 // ---- what comes in ------------------------------------------------------------------------------
@@ -107,6 +107,10 @@ ValueId Recorder::from_outside(const at::Tensor& tensor) {
       tensor.has_storage() ? allocations_->origin(tensor.storage().data()) : Origin::outside;
   // A number the program wrote becomes a tensor behind the dispatcher's back (`x[0] = 5.`).
   const bool number = origin == Origin::between_operators && tensor.dim() == 0;
+  if (origin == Origin::between_operators)
+    if (const auto state = from_generator(tensor)) return *state;
+  if (origin == Origin::inside_operator)
+    if (const auto result = from_stopped(tensor)) return *result;
   if (origin != Origin::outside && !number)
     throw composit::UserError(
         "[trace] " + *current_op_ + ": an argument of sizes " + c10::str(tensor.sizes()) +
@@ -151,19 +155,24 @@ Recorder::Pending Recorder::before(const OpInfo& info, c10::ArrayRef<c10::IValue
   pending.place = current_place_ = place;
   pending.grad = c10::GradMode::is_enabled();
   current_op_ = &info.name.str();
+  const bool outermost = thread.own && recording_->current_composite == kNone;
   read_arguments(pending, arguments);
   if (info.metadata || info.as_strided) return pending;
+  if (outermost) settle_generators();
   if (info.composite) {
     if (!thread.own)
       pending.info = nullptr;
-    else
+    else {
+      if (outermost && info.may_draw) watch_generator(pending, arguments);
       begin_composite(pending);
+    }
     return pending;
   }
   if (info.writes_any) {
     pending.requires_grad = pending.grad && any_requires_grad(arguments);
     if (pending.grad) pending.arguments = arguments.vec();
   }
+  if (pending.grad && has_saved_tensor_hooks()) note_hooks(pending, arguments);
   if (info.writes_any || info.reads_storage) join_shared(pending, arguments);
   if (options_.excerpt)
     for (const at::Tensor& written : pending.written) keep_original(written);
@@ -262,6 +271,7 @@ Record Recorder::make_record(const Pending& pending) {
       (pending.info->always_draws || (*pending.generator)->moved())) {
     record.effect = true;
     (*pending.generator)->follow();
+    unsettled_.push_back(&**pending.generator);
   }
   return record;
 }
@@ -323,6 +333,7 @@ void Recorder::failed(Pending& pending) {
     return;
   }
   if (pending.info->metadata || pending.info->composite || pending.info->as_strided) return;
+  if (pending.hooks && record_stopped(pending)) return;
   if (!pending.arguments.empty() && autograd_refused(*pending.info, pending.arguments)) return;
   // It may have written or drawn before it threw, and the program may go another way than it would
   // have otherwise. Replay lets it throw again, on copies of the same values.

@@ -22,6 +22,7 @@
 #include "tracer/allocation_watch.h"
 #include "tracer/generator_watch.h"
 #include "tracer/recording.h"
+#include "tracer/stopped_operator.h"
 
 namespace flashlight::tracer {
 
@@ -54,7 +55,10 @@ class Recorder {
     std::optional<GeneratorWatch>* generator = nullptr;
     bool grad = false;
     bool requires_grad = false;          // grad mode is on and an argument requires grad
-    std::vector<c10::IValue> arguments;  // of a call that writes in grad mode
+    std::vector<c10::IValue> arguments;  // of a call that writes in grad mode, or with `hooks`
+    bool hooks = false;  // on what autograd saves: may stop the operator (stopped_operator.h)
+    uint64_t allocations = 0;                // with hooks: AllocationWatch::count() before the call
+    c10::SmallVector<uint32_t, 2> versions;  // with hooks: of `written`, before the call
     Place place;
   };
   // Called with each new leaf and the tensors it returned or wrote, in the order of its values.
@@ -71,6 +75,10 @@ class Recorder {
   void enter_module(const std::string& path);
   void leave_module();
 
+  // A generator of the caller's, before the first operator: what the program does to it before it
+  // draws first is seen, too. Others are taken to be in the caller's state at their first draw.
+  void watch(const at::Generator& generator);
+
   // Errors are told to `on_error`, by `abandon`: nothing more is recorded then.
   bool tolerant() const { return options_.on_error != nullptr; }
   void abandon(const std::string& why);
@@ -83,6 +91,9 @@ class Recorder {
   // spent then.
   std::unique_ptr<Recording> finish(const std::vector<at::Tensor>& outputs);
   bool finished() const { return recording_ == nullptr; }
+  // Generators get back the bits they would have without a recorder (generator_watch.h). `finish`
+  // and the destructor do so, too.
+  void forget_generators();
 
   // Is it in memory that an operator or a name has brought in; was that made by an operator?
   bool knows(const at::Tensor& tensor) const { return aliasing_.knows(tensor); }
@@ -122,12 +133,21 @@ class Recorder {
               const std::vector<Operand>& operands) const;
   void join_shared(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
 
-  std::optional<GeneratorWatch>& generator_watch(const at::Generator& generator);
-  RecordId set_generator_state(const std::string& role, const at::Generator& generator);
+  std::optional<GeneratorWatch>& generator_watch(const at::Generator& generator,
+                                                 bool from_begin = false);
+  RecordId set_generator_state(const GeneratorWatch& watch, const composit::Hash& state);
+  void set_moved_generator(GeneratorWatch& watch);
   std::string generator_role(const at::Generator& generator) const;
   void watch_generator(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
+  void settle_generators();
+  ValueId read_place(ValueId value);
+  std::optional<ValueId> from_generator(const at::Tensor& tensor);
+  void end_generators(const std::vector<at::Tensor>& outputs);
 
   Record make_record(const Pending& pending);
+  void note_hooks(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
+  bool record_stopped(Pending& pending);
+  std::optional<ValueId> from_stopped(const at::Tensor& tensor);
   void moved(c10::ArrayRef<c10::IValue> results);
   void record_leaf(Pending& pending, c10::ArrayRef<c10::IValue> results);
   void end_composite(Pending& pending, c10::ArrayRef<c10::IValue> results);
@@ -156,6 +176,9 @@ class Recorder {
   const std::thread::id owner_;
   std::unordered_map<const c10::TensorImpl*, uint32_t> named_;  // parameters and buffers: the input
   std::unordered_map<const c10::GeneratorImpl*, std::optional<GeneratorWatch>> generators_;
+  std::unordered_map<composit::Hash, ValueId> generator_places_;  // the states of the run
+  std::unordered_map<composit::Hash, const GeneratorWatch*> unmarked_places_;
+  std::vector<const GeneratorWatch*> unsettled_;  // at a place that has no record yet
   std::map<std::vector<int64_t>, c10::IValue> int_lists_;
   std::map<std::string, c10::IValue> strings_;
   std::vector<uint32_t> modules_;  // entered now: into Recording::modules
@@ -164,6 +187,7 @@ class Recorder {
   // that was written since.
   std::unordered_map<ValueId, at::Tensor> came_in_;
   std::unordered_map<const c10::StorageImpl*, at::Tensor> originals_;
+  StoppedResults stopped_;
   int unnamed_parameters_ = 0;
   int unnamed_buffers_ = 0;
   Observer observer_;

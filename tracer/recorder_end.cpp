@@ -17,7 +17,9 @@ std::unique_ptr<Recording> Recorder::finish(const std::vector<at::Tensor>& outpu
   static const std::string at_the_end = "the end of the scope";
   current_op_ = &at_the_end;
   current_place_ = {};
+  settle_generators();
   for (const at::Tensor& output : outputs) recording_->outputs.push_back(read(output));
+  end_generators(outputs);
   promote_written_constants();
   if (options_.excerpt) {
     promote_constants();

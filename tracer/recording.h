@@ -47,7 +47,11 @@ enum class RecordKind : uint8_t {
   storage_scatter,  // operand 0's storage with operand 1 written at a geometry
   storage_zeros,    // a storage of `geometry` bytes whose content is unknown
   storage_resize,   // operand's storage grown
-  set_generator     // index into Recording::generator_states
+  set_generator,    // index into Recording::generator_states
+  // The state that the generator is in, and setting it to the operand: indices into
+  // Recording::generators.
+  generator_state,
+  restore_generator
 };
 
 // An operand that the operator sees as a view of another: operands that share storage with a
@@ -120,7 +124,8 @@ struct RecordedConstant {
   ValueId shares = kNone;  // a value that came in with the same memory before
 };
 
-// State of a generator before a draw that did not follow from the draws before it.
+// State of a generator before a draw that did not follow from the run before it: the program seeded
+// it.
 struct GeneratorState {
   std::string role;
   at::Tensor state;
@@ -177,8 +182,12 @@ struct Recording {
   void remark(const std::string& text) {
     if (std::find(remarks.begin(), remarks.end(), text) == remarks.end()) remarks.push_back(text);
   }
-  // Adds a record without operands and outputs.
-  void push_effect(Record record) {
+  // Adds a record without outputs.
+  void push_effect(Record record, c10::ArrayRef<ValueId> record_operands = {}) {
+    record.effect = true;
+    record.operand_count = static_cast<uint32_t>(record_operands.size());
+    record.operands = operands.size();
+    for (ValueId operand : record_operands) operands.push(operand);
     record.composite = current_composite;
     records.push(record);
   }

@@ -13,6 +13,7 @@
 #include "composit/ir/error.h"
 #include "tracer/convert.h"
 #include "tracer/definition.h"
+#include "tracer/generator_watch.h"
 #include "tracer/geometry.h"
 #include "tracer/plan.h"
 
@@ -429,10 +430,10 @@ class Run {
         for (size_t i = 0; i < results.size(); ++i) store(step, i, results[i]);
         return;
       }
-      default: {
-        at::Generator generator = step.generator;
-        generator.set_state(step.state);
-      }
+      case StepKind::generator_state:
+        return store(step, 0, get_state(step.generator));
+      default:
+        set_state(step.generator, step.kind == StepKind::set_generator ? step.state : operand(0));
     }
   }
   at::Tensor take_writable(const Step& step) { return writable(step, step.arguments[0].slots[0]); }

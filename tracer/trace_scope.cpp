@@ -256,6 +256,7 @@ composit::LazyTensor TraceScope::lazy(const at::Tensor& tensor) {
 
 void TraceScope::stop() {
   unlock();
+  recorder_->forget_generators();
   guards_.reset();
 }
 
@@ -282,6 +283,11 @@ void enter_module(const std::string& path) {
 void leave_module() {
   if (const ScopeInfo* scopes = scopes_here())
     for (const auto& recorder : scopes->recorders) recorder->leave_module();
+}
+
+void watch_generator(const at::Generator& generator) {
+  if (const ScopeInfo* scopes = scopes_here())
+    for (const auto& recorder : scopes->recorders) recorder->watch(generator);
 }
 
 }  // namespace flashlight

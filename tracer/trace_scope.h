@@ -72,5 +72,6 @@ bool is_recording();
 // In every scope around the running code; see tracer::Recorder.
 void enter_module(const std::string& path);
 void leave_module();
+void watch_generator(const at::Generator& generator);
 
 }  // namespace flashlight

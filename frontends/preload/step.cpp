@@ -82,6 +82,8 @@ void drop_effects(Recording& recording, RecordId end) {
   for (RecordId id = end; id < recording.records.size(); ++id) {
     Record& record = recording.records[id];
     const bool draws = record.kind == RecordKind::set_generator ||
+                       record.kind == RecordKind::generator_state ||
+                       record.kind == RecordKind::restore_generator ||
                        (record.kind == RecordKind::op && record.info->may_draw);
     if (record.expected != kNone || (draws && !written)) record.effect = false;
   }

@@ -1,6 +1,7 @@
 // check finds what no dispatcher sees, and measures what differs.
 #include "flashlight/check.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -13,6 +14,7 @@ namespace {
 using flashlight::trace;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(Check, EqualProgramPasses) {
   torch::nn::Sequential net(torch::nn::Linear(4, 8), torch::nn::ReLU(), torch::nn::Linear(8, 2));
@@ -31,6 +33,36 @@ TEST(Check, TrainingModeDrawsTheSameNumbersAndLeavesBuffersAlone) {
   const auto report = captured.check(torch::randn({6, 4}));
   EXPECT_TRUE(report.ok()) << str(report);
   EXPECT_TRUE(torch::equal(net->named_buffers()["1.running_mean"], before));
+}
+
+// A report says what it depends on beside the arguments.
+TEST(Check, SaysWhichGeneratorsItBeganWith) {
+  at::Generator own = at::make_generator<at::CPUGeneratorImpl>(5);
+  auto captured = trace(
+      [own](at::Tensor x) { return torch::dropout(x, 0.5, true) + at::rand({3}, own); },
+      torch::randn({3}));
+  const at::Tensor before = at::globalContext().defaultGenerator(at::kCPU).get_state(),
+                   own_before = own.get_state();
+  const auto report = captured.check(torch::randn({3}));
+  EXPECT_TRUE(report.ok()) << str(report);
+  EXPECT_THAT(report.generators, ::testing::UnorderedElementsAre("default", "generator_0"));
+  EXPECT_THAT(str(report), HasSubstr("every run began with the state that the generator"));
+  EXPECT_TRUE(torch::equal(at::globalContext().defaultGenerator(at::kCPU).get_state(), before));
+  EXPECT_TRUE(torch::equal(own.get_state(), own_before));
+}
+
+TEST(Check, SaysNothingOfGeneratorsThatAProgramSeedsOrDoesNotUse) {
+  const auto quiet = trace([](at::Tensor x) { return x + 1; }, torch::randn({3}));
+  EXPECT_THAT(str(quiet.check(torch::randn({3}))), Not(HasSubstr("generator")));
+  const auto seeds = trace(
+      [](at::Tensor x) {
+        at::manual_seed(3);
+        return x + at::rand({3});
+      },
+      torch::randn({3}));
+  const auto report = seeds.check(torch::randn({3}));
+  EXPECT_TRUE(report.ok()) << str(report);
+  EXPECT_THAT(str(report), Not(HasSubstr("generator")));
 }
 
 TEST(Check, HostNumberThatChangesIsNamed) {

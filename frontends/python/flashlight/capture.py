@@ -111,14 +111,16 @@ class Capture:
               tolerance: float = 0.0, **kwargs: Any):
         """Is the capture still the program? Captures it again on these inputs (the example's where
         none are given), compares the graphs, then every value. True where all is well; printed,
-        it names the first node that differs, with module and line.
+        it names the first node that differs, with module and line. Each run begins with the random
+        state of the call, which is there again afterwards; the report says so where numbers are drawn.
 
         strict: an access to a tensor's memory that no operator makes is an error.
         float64: compare with a run in float64 too. tolerance: relative; 0 is bit for bit."""
         return self._native.check(self._tensors(inputs, kwargs), strict, float64, tolerance)
 
     def check_grad(self, *inputs: Any, loss: int = 0, wrt: Sequence[str] = (), **kwargs: Any):
-        """Compares `grad(loss, wrt)` with autograd. True where they agree."""
+        """Compares `grad(loss, wrt)` with autograd. True where they agree. Both begin with the
+        random state of the call, which is there again afterwards."""
         return self._native.check_grad(self._tensors(inputs, kwargs), loss, list(wrt))
 
     def __reduce__(self):

@@ -31,6 +31,16 @@ def modules_of(program: Callable) -> dict[str, torch.nn.Module]:
     return search.modules
 
 
+def generators_of(program: Callable, modules: dict[str, torch.nn.Module]) -> list[torch.Generator]:
+    """Random generators that the program finds where it finds its modules, and theirs."""
+    search = _ModuleSearch(_package(program))
+    search.look_around(program)
+    for module in modules.values():
+        for child in module.modules():
+            search.add_generators(vars(child))
+    return list(search.generators.values())
+
+
 class _ModuleSearch:
     """Among what functions hold: variables around them, their object's attributes, arguments that
     are bound already. Globals are those of the program's own package: what a library does with its
@@ -39,6 +49,7 @@ class _ModuleSearch:
     def __init__(self, package: str):
         self.package = package
         self.modules: dict[str, torch.nn.Module] = {}
+        self.generators: dict[int, torch.Generator] = {}
         self.seen: set[int] = set()  # functions and objects, all held by the program
 
     def look_around(self, function: Any) -> None:
@@ -55,7 +66,13 @@ class _ModuleSearch:
             variables = inspect.getclosurevars(function)
             self.look_at((variables.globals if own else {}) | variables.nonlocals)
 
+    def add_generators(self, variables: dict) -> None:
+        for value in variables.values():
+            if isinstance(value, torch.Generator) and value is not torch.default_generator:
+                self.generators.setdefault(id(value), value)
+
     def look_at(self, variables: dict) -> None:
+        self.add_generators(variables)
         for name, value in variables.items():
             owner = getattr(value, "__self__", None)
             if isinstance(owner, torch.nn.Module):  # encode = model.encode
@@ -100,6 +117,7 @@ class Program:
 
     def __call__(self, tensors: list[torch.Tensor]) -> tuple[list, str]:
         positional, named = self.arguments.unflatten(tensors)
+        _flashlight.watch_generators(generators_of(self.function, self.modules))
         with _ModuleScopes(self.modules):
             try:
                 result: Any = self.function(*positional, **named)

@@ -83,6 +83,7 @@ void add_reports(py::module_& module) {
       .def_readonly("error", &CheckReport::error)
       .def_readonly("compared", &CheckReport::compared)
       .def_readonly("largest", &CheckReport::largest)
+      .def_readonly("generators", &CheckReport::generators)
       .def("__bool__", &CheckReport::ok)
       .def("__str__", [](const CheckReport& report) { return str(report); })
       .def("__repr__", [](const CheckReport& report) { return str(report); });
@@ -95,6 +96,7 @@ void add_reports(py::module_& module) {
       .def_readonly("oracle", &GradientReport::oracle)
       .def_readonly("differences", &GradientReport::differences)
       .def_readonly("tolerance", &GradientReport::tolerance)
+      .def_readonly("generators", &GradientReport::generators)
       .def("__bool__", &GradientReport::ok)
       .def("__str__", [](const GradientReport& report) { return str(report); })
       .def("__repr__", [](const GradientReport& report) { return str(report); });

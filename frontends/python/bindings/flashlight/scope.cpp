@@ -62,6 +62,11 @@ class ModuleHooks {
 }  // namespace
 
 void add_scope(py::module_& module) {
+  // In every scope around the running code; see tracer::Recorder.
+  module.def("watch_generators", [](const std::vector<at::Generator>& generators) {
+    for (const at::Generator& generator : generators)
+      if (generator.device().is_cpu()) watch_generator(generator);
+  });
   module.attr("TRACE_KEY") = c10::toString(tracer::kTraceKey);
   py::class_<Scope>(module, "Scope")
       .def(py::init<bool, const std::vector<std::string>&>())
