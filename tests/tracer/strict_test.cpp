@@ -118,9 +118,10 @@ at::Tensor call(const char* op, const at::Tensor& x) {
 TEST(Strict, names_the_kernel_that_reads_on_the_host) {
   const at::Tensor x = at::ones({3}) + table();
   TraceScope scope(kStrict);
-  EXPECT_TRUE(
-      contains(refusal([&] { call("flashlight_strict_test::times_first", x + 1); }),
-               "in the kernel of flashlight_strict_test::times_first, which is registered"));
+  EXPECT_TRUE(contains(
+      refusal([&] { call("flashlight_strict_test::times_first", (x + 1).requires_grad_()); }),
+      "in the kernel of flashlight_strict_test::times_first, which is registered"));
+  EXPECT_EQ(refusal([&] { call("flashlight_strict_test::times_first", x + 1); }), "");
   EXPECT_EQ(refusal([&] { call("flashlight_strict_test::add_table", x); }), "");
   x.add_(table());
   EXPECT_TRUE(contains(refusal([&] { call("flashlight_strict_test::add_table", x); }),
