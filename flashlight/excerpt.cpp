@@ -34,7 +34,8 @@ bool replays_alike(const CaptureBase::State& state, const tracer::Recording& rec
         }
   const GeneratorStates now(state.generators);
   if (state.example_generator.defined())
-    at::globalContext().defaultGenerator(c10::kCPU).set_state(state.example_generator);
+    at::Generator(at::globalContext().defaultGenerator(c10::kCPU))
+        .set_state(state.example_generator);
   bool alike = true;
   try {
     alike = same_content(state.plan().run(inputs), state.example_results);
