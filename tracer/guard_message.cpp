@@ -8,7 +8,7 @@ namespace {
 using composit::LazyTensor;
 using composit::Node;
 
-constexpr const char* kCaptureAgain = ", or capture again for these inputs: trace(model, inputs…)";
+constexpr const char* kOrCaptureAgain = ", or capture again for these inputs: trace(model, inputs…)";
 
 // The number itself often comes from a line of LibTorch; what it was made of is nearer to the
 // user's.
@@ -36,7 +36,7 @@ std::string number_differs(const Node& node, const std::string& expected,
          (is_norm(node) ? ", as docs/errors.md shows for clip_grad_norm_ of C++, which returns a "
                           "number"
                         : "") +
-         kCaptureAgain;
+         kOrCaptureAgain;
 }
 
 std::string sizes_differ(const Node& node, size_t index, const std::string& expected,
@@ -45,7 +45,7 @@ std::string sizes_differ(const Node& node, size_t index, const std::string& expe
          expected + " when it was captured and is " + received +
          " now; sizes are part of the capture: keep all elements and a mask (where, masked_fill, a "
          "product with the mask)" +
-         kCaptureAgain;
+         kOrCaptureAgain;
 }
 
 }  // namespace flashlight::tracer
