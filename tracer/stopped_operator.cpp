@@ -82,6 +82,7 @@ bool Recorder::record_stopped(Pending& pending) {
   std::vector<c10::IValue> results(info.schema->returns().size());
   if (info.writes_any) {
     // Autograd counts a write when the kernel is done.
+    if (pending.versions.size() != pending.written.size()) return false;  // it writes more than it says
     for (size_t i = 0; i < pending.written.size(); ++i)
       if (pending.written[i].is_inference() ||
           pending.written[i]._version() == pending.versions[i])

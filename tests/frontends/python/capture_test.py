@@ -84,9 +84,10 @@ class Threads(CaptureTest):
     def test_module_of_the_capture_run_by_another_thread(self):
         """Torch's hooks are those of the process: the other thread's modules are not entered."""
         model = network()
+        own = torch.ones(1, 4)  # a value of the program must not be another thread's
 
         def program(x):
-            thread = threading.Thread(target=model[2], args=(torch.ones(1, 4),))
+            thread = threading.Thread(target=model[2], args=(own,))
             thread.start()
             thread.join()
             return model[0](x).sin()
