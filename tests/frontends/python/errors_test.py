@@ -58,7 +58,7 @@ def mode_past_its_with():
         try:
             return x + 1
         finally:
-            torch._C._pop_torch_dispatch_stack()
+            torch._C._pop_torch_dispatch_stack(None)
 
     flashlight.trace(program, torch.ones(2))
 
