@@ -38,7 +38,7 @@ TEST(Check, TrainingModeDrawsTheSameNumbersAndLeavesBuffersAlone) {
 // Its bytes are arbitrary in part, and only its own backward reads them.
 TEST(Check, WorkspaceOfAnLstmIsNotJudged) {
   torch::nn::LSTM net(torch::nn::LSTMOptions(4, 8).num_layers(2));
-  const auto program = [net](const at::Tensor& x) mutable { return std::get<0>(net->forward(x)); };
+  auto program = [net](const at::Tensor& x) mutable { return std::get<0>(net->forward(x)); };
   const at::Tensor x = torch::randn({3, 2, 4});
   auto captured = trace(program, x);
   ASSERT_GT(captured.statistics().calls_by_op.count("aten::mkldnn_rnn_layer"), 0u);

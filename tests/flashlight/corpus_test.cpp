@@ -31,7 +31,7 @@ std::vector<std::string> folders() {
 }
 
 // Another processor adds in another order.
-bool close(const at::Tensor& a, const at::Tensor& b) {
+bool about_equal(const at::Tensor& a, const at::Tensor& b) {
   if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type()) return false;
   const bool exact = !a.is_floating_point() && !a.is_complex();
   return exact ? at::equal(a, b) : at::allclose(a, b, 1e-5, 1e-6);
@@ -39,13 +39,14 @@ bool close(const at::Tensor& a, const at::Tensor& b) {
 
 void expect_example(const CaptureBase& captured) {
   if (captured.example_generator().defined())
-    at::globalContext().defaultGenerator(c10::kCPU).set_state(captured.example_generator());
+    at::Generator(at::globalContext().defaultGenerator(c10::kCPU))
+        .set_state(captured.example_generator());
   const auto results = captured.replay(captured.example_arguments());
   const auto& expected = captured.example_results();
   ASSERT_FALSE(expected.empty());
   ASSERT_EQ(results.size(), expected.size());
   for (size_t i = 0; i < results.size(); ++i)
-    EXPECT_TRUE(close(results[i], expected[i])) << "result " << i << results[i] << expected[i];
+    EXPECT_TRUE(about_equal(results[i], expected[i])) << "result " << i << results[i] << expected[i];
 }
 
 class Corpus : public testing::TestWithParam<std::string> {};
@@ -76,7 +77,9 @@ TEST(CorpusOfCaptures, IsCalledWithItsTypes) {
       std::map<std::string, at::Tensor>, std::vector<at::Tensor>, std::optional<at::Tensor>,
       double)>(kCorpus / "v1/dictionaries");
   const at::Tensor a = at::arange(3.0), b = at::ones({3}), mask = a.gt(0);
-  const auto [sums, masks] = captured({{"a", a}, {"b", b}}, {mask, mask}, std::nullopt, 0.5);
+  const std::map<std::string, at::Tensor> tensors{{"a", a}, {"b", b}};
+  const std::vector<at::Tensor> both{mask, mask};
+  const auto [sums, masks] = captured(tensors, both, std::nullopt, 0.5);
   EXPECT_TRUE(at::equal(sums.at("sum"), a + b));
   EXPECT_TRUE(at::equal(sums.at("scaled"), a * 0.5));
   EXPECT_TRUE(at::equal(masks.at(0), mask));

@@ -11,7 +11,7 @@ namespace {
 using flashlight::fit;
 using flashlight::Form;
 
-const flashlight::FitOptions kOptions{.bases = {0.999, 0.9, 1 - 0.9, 0.001}};
+const flashlight::FitOptions kOptions{{0.999, 0.9, 1 - 0.9, 0.001}, {}, false};
 
 // Three values show a form; it has to go on with the bits of `number`, also when read back.
 void expect_form(const std::function<double(double)>& number, const std::string& text,
@@ -21,7 +21,9 @@ void expect_form(const std::function<double(double)>& number, const std::string&
   const auto form = fit(seen, kOptions);
   if (!form && first > 2) return;  // refused: constants that agree so far differ later
   ASSERT_TRUE(form) << text;
-  if (first == 1) EXPECT_EQ(form->text(), text);
+  if (first == 1) {
+    EXPECT_EQ(form->text(), text);
+  }
   const auto again = Form::decode(form->encode());
   ASSERT_EQ(again, form);
   for (int64_t n = 0; n < 5000; ++n)

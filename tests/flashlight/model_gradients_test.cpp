@@ -131,7 +131,7 @@ TEST_P(Models, passes_keep_values) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, Models, testing::ValuesIn(zoo::small_models()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& each) { return each.param.name; });
 
 }  // namespace
 }  // namespace flashlight

@@ -37,6 +37,10 @@ std::string type_text(const at::Tensor& tensor) {
 
 at::Tensor ones() { return at::ones({3}); }
 
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 Tensors Captured::replay(const Tensors& inputs) const {
   Tensors all;
   size_t next = 0;

@@ -51,6 +51,7 @@ Captured expect_replays(const Function& function, const Tensors& inputs, const T
 Captured expect_replays(const Function& function, const Tensors& inputs, const Check& check = {});
 // Three ones.
 at::Tensor ones();
+bool contains(const std::string& text, const std::string& part);
 // The same types and memory layout, random values (integers from 0 to 2).
 Tensors random_like(const Tensors& tensors, uint64_t seed);
 // The message of the UserError that `function` throws; fails when it throws none.

@@ -83,9 +83,6 @@ torch::jit::Stack call(const std::string& name, torch::jit::Stack arguments) {
 at::Tensor tensor(const std::string& name, torch::jit::Stack arguments) {
   return call(name, std::move(arguments)).at(0).toTensor();
 }
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 // ---- writes -------------------------------------------------------------------------------------
 

@@ -13,11 +13,6 @@
 namespace flashlight::testing {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-at::Tensor ones() { return at::ones({3}); }
 
 void on_a_thread(const std::function<void()>& work) { std::thread(work).join(); }
 

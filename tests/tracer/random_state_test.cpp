@@ -19,7 +19,6 @@ using Generators = std::vector<at::Generator>;
 at::Generator default_generator() { return at::globalContext().defaultGenerator(c10::kCPU); }
 at::Tensor state() { return default_generator().get_state(); }
 void restore(const at::Tensor& to) { default_generator().set_state(to); }
-at::Tensor ones() { return at::ones({3}); }
 
 // As torch.random.fork_rng.
 struct Fork {

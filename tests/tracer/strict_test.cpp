@@ -31,9 +31,6 @@ std::string refusal(const std::function<void()>& access) {
 bool readable(const at::Tensor& tensor) {
   return refusal([&] { tensor.const_data_ptr(); }).empty();
 }
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 void expect_strict_replays(const Function& function, const Tensors& inputs) {
   expect_replays(function, inputs, Check{kStrict});
