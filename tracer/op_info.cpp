@@ -104,9 +104,9 @@ const std::unordered_set<std::string_view>& makes_no_content() {
 // What they are given says sizes and types; its elements do not matter.
 bool reads_no_elements(const std::string& name, const std::string& base) {
   static const std::unordered_set<std::string_view> names = {
-      "aten::zeros_like", "aten::ones_like",  "aten::full_like",
-      "aten::rand_like",  "aten::randn_like", "aten::randint_like",
-      "aten::new_zeros",  "aten::new_ones",   "aten::new_full"};
+      "aten::zeros_like", "aten::ones_like",    "aten::full_like",         "aten::rand_like",
+      "aten::randn_like", "aten::randint_like", "aten::new_zeros",         "aten::new_ones",
+      "aten::new_full",   "c10d::barrier",      "c10d::monitored_barrier_"};
   return names.count(base) > 0 || makes_no_content().count(base) > 0 || name == "aten::bernoulli.p";
 }
 
@@ -120,21 +120,28 @@ const std::unordered_set<std::string_view>& draws_by_value() {
 
 // The old content of the tensors they write does not matter, or is never a tensor the host made.
 const std::unordered_set<std::string_view>& overwriting_ops() {
-  static const std::unordered_set<std::string_view> names = {"aten::copy_",
-                                                             "aten::fill_",
-                                                             "aten::zero_",
-                                                             "aten::normal_",
-                                                             "aten::uniform_",
-                                                             "aten::random_",
-                                                             "aten::bernoulli_",
-                                                             "aten::exponential_",
-                                                             "aten::geometric_",
-                                                             "aten::cauchy_",
-                                                             "aten::log_normal_",
-                                                             "aten::_foreach_zero_",
-                                                             "aten::_foreach_copy_",
-                                                             "aten::rrelu_with_noise",
-                                                             "aten::rrelu_with_noise_"};
+  static const std::unordered_set<std::string_view> names = {
+      "aten::copy_",
+      "aten::fill_",
+      "aten::zero_",
+      "aten::normal_",
+      "aten::uniform_",
+      "aten::random_",
+      "aten::bernoulli_",
+      "aten::exponential_",
+      "aten::geometric_",
+      "aten::cauchy_",
+      "aten::log_normal_",
+      "aten::_foreach_zero_",
+      "aten::_foreach_copy_",
+      "aten::rrelu_with_noise",
+      "aten::rrelu_with_noise_",
+      "c10d::_allgather_base_",
+      "c10d::_reduce_scatter_base_",
+      "c10d::allgather_into_tensor_coalesced_",
+      "c10d::alltoall_",
+      "c10d::alltoall_base_",
+      "c10d::reduce_scatter_tensor_coalesced_"};
   return names;
 }
 
