@@ -393,9 +393,7 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   const bool sizes_only = metadata || reads_no_elements(name.str(), base);
   for (size_t i = 0; i < arguments.size(); ++i) {
     const bool may_return_view = schema->arguments()[i].alias_info() != nullptr && !writes[i];
-    const bool received = name.domain() == "c10d" && argument_names[i].str().starts_with("output");
-    const bool overwrites =
-        out[i] || (writes[i] && (received || overwriting_ops().count(base) > 0));
+    const bool overwrites = out[i] || (writes[i] && overwriting_ops().count(base) > 0);
     reads.push_back(!sizes_only && !composite && !may_return_view && !overwrites);
   }
   steady = !metadata && !dynamic_shape && !value_query && never_fails(op);
