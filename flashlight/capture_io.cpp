@@ -12,6 +12,7 @@
 #include "flashlight/capture_state.h"
 #include "flashlight/shared_memory.h"
 #include "tracer/convert.h"
+#include "tracer/memory_view.h"
 #include "tracer/op_info.h"
 
 namespace flashlight {
@@ -120,7 +121,8 @@ void load_inputs(const SavedCapture& saved, CaptureBase::State& state) {
     at::Tensor tensor;
     if (kind != InputKind::user_input) {
       tensor = tracer::to_tensor(saved.weights.at(name));
-      if (written.count(name) > 0) tensor = tensor.clone();  // the file stays as it is
+      if (written.count(name) > 0)  // the file stays as it is
+        tensor = tracer::copy_keeping_strides(tensor);
     } else if (arguments.size() < state.example_arguments.size()) {
       tensor = state.example_arguments[arguments.size()];
       arguments.push_back(tensors.size());

@@ -1,41 +1,54 @@
 #include "tracer/guard_message.h"
 
+#include <algorithm>
+
 #include "tracer/replay.h"
 
 namespace flashlight::tracer {
 namespace {
 
-using composit::LazyTensor;
 using composit::Node;
 
 constexpr const char* kOrCaptureAgain = ", or capture again for these inputs: trace(model, inputs…)";
 
-// The number itself often comes from a line of LibTorch; what it was made of is nearer to the
-// user's.
-std::string origin_of(const Node& node) {
-  if (node.operands().size() != 1 || !node.operands()[0]) return "";
-  const Node& source = *node.operands()[0].node;
-  return composit::is_input(source) ? ", of the input '" + input_name(source) + "'"
-                                    : ", of " + place_of(source);
+// What gave the one tensor that `step` reads; nullptr where there are several, or it is a constant.
+// The step itself often stands in a region, where it reads an argument without a name.
+const Node* source_of(const Plan::Impl& plan, const Step& step) {
+  std::vector<Slot> slots;
+  for (const StepArgument& argument : step.arguments)
+    for (Slot slot : argument.slots) slots.push_back(slot);
+  if (slots.size() != 1 || slots[0] == kNoSlot) return nullptr;
+  if (const size_t maker = plan.made_by[slots[0]].step; maker < plan.steps.size())
+    return plan.steps[maker].node.get();
+  const auto input = std::find(plan.inputs.begin(), plan.inputs.end(), slots[0]);
+  if (input == plan.inputs.end()) return nullptr;
+  return plan.graph.inputs()[static_cast<size_t>(input - plan.inputs.begin())].node.get();
 }
 
-bool is_norm(const Node& node) {
-  if (node.operands().size() != 1 || !node.operands()[0]) return false;
-  const std::string_view source = node.operands()[0].node->op().base_name();
-  return source == "norm" || source == "linalg_vector_norm";
+std::string origin(const Node* source) {
+  if (source == nullptr) return "";
+  return composit::is_input(*source) ? ", of the input '" + input_name(*source) + "'"
+                                     : ", of " + place_of(*source);
+}
+
+bool is_norm(const Node* source) {
+  if (source == nullptr) return false;
+  const std::string_view name = source->op().base_name();
+  return name == "norm" || name == "linalg_vector_norm";
 }
 
 }  // namespace
 
-std::string number_differs(const Node& node, const std::string& expected,
+std::string number_differs(const Plan::Impl& plan, const Step& step, const std::string& expected,
                            const std::string& received) {
-  return "[replay] guard: " + place_of(node) + " gave " + expected +
-         " when it was captured and gives " + received + " now" + origin_of(node) +
+  const Node* source = source_of(plan, step);
+  return "[replay] guard: " + place_of(*step.node) + " gave " + expected +
+         " when it was captured and gives " + received + " now" + origin(source) +
          "; a number that the program reads is part of the capture: keep it in a tensor (where, "
          "clamp, minimum, index_select; a factor of one element)" +
-         (is_norm(node) ? ", as docs/errors.md shows for clip_grad_norm_ of C++, which returns a "
-                          "number"
-                        : "") +
+         (is_norm(source) ? ", as docs/errors.md shows for clip_grad_norm_ of C++, which returns a "
+                            "number"
+                          : "") +
          kOrCaptureAgain;
 }
 

@@ -5,11 +5,12 @@
 #include <string>
 
 #include "composit/ir/node.h"
+#include "tracer/plan.h"
 
 namespace flashlight::tracer {
 
-// `node` gives a number, or compares values.
-std::string number_differs(const composit::Node& node, const std::string& expected,
+// `step` gives a number, or compares values.
+std::string number_differs(const Plan::Impl& plan, const Step& step, const std::string& expected,
                            const std::string& received);
 // The sizes of output `index`.
 std::string sizes_differ(const composit::Node& node, size_t index, const std::string& expected,

@@ -273,9 +273,9 @@ class Run {
     if (i >= step.expected.size() || !same_number(result, step.expected[i]))
       fail_guard(step, i, result);
   }
-  [[noreturn]] static void fail_guard(const Step& step, size_t i, const c10::IValue& received) {
+  [[noreturn]] void fail_guard(const Step& step, size_t i, const c10::IValue& received) const {
     const std::string expected = i < step.expected.size() ? c10::str(step.expected[i]) : "nothing";
-    throw UserError(number_differs(*step.node, expected, c10::str(received)));
+    throw UserError(number_differs(plan_, step, expected, c10::str(received)));
   }
 
   // A storage that several arguments shared may have grown: it is bytes then.

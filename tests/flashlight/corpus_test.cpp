@@ -38,9 +38,8 @@ bool about_equal(const at::Tensor& a, const at::Tensor& b) {
 }
 
 void expect_example(const CaptureBase& captured) {
-  if (captured.example_generator().defined())
-    at::Generator(at::globalContext().defaultGenerator(c10::kCPU))
-        .set_state(captured.example_generator());
+  at::Generator generator = at::globalContext().defaultGenerator(c10::kCPU);
+  if (captured.example_generator().defined()) generator.set_state(captured.example_generator());
   const auto results = captured.replay(captured.example_arguments());
   const auto& expected = captured.example_results();
   ASSERT_FALSE(expected.empty());
@@ -73,13 +72,14 @@ TEST(CorpusOfCaptures, HasTheVersionThatIsWritten) {
 }
 
 TEST(CorpusOfCaptures, IsCalledWithItsTypes) {
-  const auto captured = load<std::pair<std::map<std::string, at::Tensor>, std::vector<at::Tensor>>(
-      std::map<std::string, at::Tensor>, std::vector<at::Tensor>, std::optional<at::Tensor>,
-      double)>(kCorpus / "v1/dictionaries");
+  using Tensors = std::vector<at::Tensor>;
+  using Dictionary = std::map<std::string, at::Tensor>;
+  const auto captured =
+      load<std::pair<Dictionary, Tensors>(Dictionary, Tensors, std::optional<at::Tensor>, double)>(
+          kCorpus / "v1/dictionaries");
   const at::Tensor a = at::arange(3.0), b = at::ones({3}), mask = a.gt(0);
-  const std::map<std::string, at::Tensor> tensors{{"a", a}, {"b", b}};
-  const std::vector<at::Tensor> both{mask, mask};
-  const auto [sums, masks] = captured(tensors, both, std::nullopt, 0.5);
+  const auto [sums, masks] = captured(Dictionary{{"a", a}, {"b", b}}, Tensors{mask, mask.clone()},
+                                      std::optional<at::Tensor>(), 0.5);
   EXPECT_TRUE(at::equal(sums.at("sum"), a + b));
   EXPECT_TRUE(at::equal(sums.at("scaled"), a * 0.5));
   EXPECT_TRUE(at::equal(masks.at(0), mask));

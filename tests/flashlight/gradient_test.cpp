@@ -158,8 +158,6 @@ INSTANTIATE_TEST_SUITE_P(
         Use{"type_as", [](const at::Tensor& y) { return at::ones({4}).type_as(y); }},
         Use{"rand_like", [](const at::Tensor& y) { return at::rand_like(y); }},
         Use{"randn_like", [](const at::Tensor& y) { return at::randn_like(y); }},
-        Use{"randint_like", [](const at::Tensor& y) { return at::randint_like(y, 5); }},
-        Use{"randint_like_low", [](const at::Tensor& y) { return at::randint_like(y, -5, 5); }},
         Use{"bernoulli", [](const at::Tensor& y) { return at::bernoulli(y.sigmoid()); }},
         Use{"bernoulli_in_place", [](const at::Tensor& y) { return y.clone().bernoulli_(0.5); }},
         Use{"bernoulli_tensor",
