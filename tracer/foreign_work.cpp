@@ -48,7 +48,7 @@ void Recorder::expect_not_foreign(const at::Tensor& tensor) const {
 
 void Recorder::keep_contents(Pending& pending, c10::ArrayRef<c10::IValue> arguments) {
   pending.contents = std::make_shared<ArgumentContents>(*pending.info, arguments);
-  if (!options_.excerpt) return;
+  if (!keeps_originals()) return;
   constexpr size_t kSmall = 64 * 1024;
   for (const c10::IValue& argument : arguments)
     for (const at::Tensor& tensor : tensors_of(argument))
@@ -71,7 +71,7 @@ void Recorder::note_observed_writes(Pending& pending) {
   pending.written_sizes.clear();
   pending.written_joined.clear();
   join_shared(pending, contents->arguments());
-  if (!options_.excerpt) return;
+  if (!keeps_originals()) return;
   for (const at::Tensor& tensor : pending.written)
     if (aliasing_.is_untouched(tensor) &&
         originals_.count(tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()) ==
