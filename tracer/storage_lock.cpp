@@ -93,8 +93,11 @@ void for_each_tensor(const c10::IValue& value, Visit visit) {
 }
 
 // A kernel that is given it reaches memory beyond its storage: the parts of a sparse tensor, the
-// scales of a quantized one.
-bool has_parts(const at::Tensor& tensor) { return !tensor.has_storage() || tensor.is_quantized(); }
+// scales of a quantized one, what a subclass in Python wraps.
+bool has_parts(const at::Tensor& tensor) {
+  return !tensor.has_storage() || tensor.is_quantized() ||
+         tensor.key_set().has(c10::DispatchKey::Python);
+}
 
 }  // namespace
 
