@@ -77,8 +77,15 @@ TEST(write_folder, is_all_or_nothing) {
                 write_folder({{"../a.cpp", ""}}, folder / "new");
               }),
               StartsWith("[write] "));
-  EXPECT_THAT(message_of([&] { write_folder(kFiles, folder / "missing/new"); }),
-              HasSubstr("No such file or directory"));
+}
+
+TEST(write_folder, makes_the_folders_around_it) {
+  const TemporaryFolder folder;
+  const auto fail = [](const fs::path&) { throw composit::UserError("no weights"); };
+  EXPECT_THROW(write_folder(kFiles, folder / "missing/new", fail), composit::UserError);
+  EXPECT_THAT(folder.list(), IsEmpty());
+  write_folder(kFiles, folder / "missing/new");
+  EXPECT_TRUE(fs::is_directory(folder / "missing/new"));
 }
 
 }  // namespace
