@@ -1,6 +1,7 @@
 // Threads that no scope records: what they do to the scope's values is refused, all else is theirs.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <c10/util/ParallelGuard.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -141,17 +142,18 @@ TEST(ForeignThreads, run_no_backward_of_the_scope) {
       {ones()}, "aten::", "a value of the scope");
 }
 
+// What a worker of at::parallel_for does, where the program has begun the loop and no kernel.
 TEST(ForeignThreads, do_no_part_of_a_parallel_loop) {
-  if (at::get_num_threads() < 2) at::set_num_threads(2);
-  const auto program = [](Tensors& in) -> Tensors {
-    std::vector<at::Tensor> parts(8);
-    at::parallel_for(0, 8, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) parts[static_cast<size_t>(i)] = in[0] * i;
-    });
-    return {at::stack(parts)};
-  };
-  const std::string error = user_error([&] { capture(program, {ones()}); });
-  EXPECT_TRUE(contains(error, "was made by aten::mul")) << error;
+  expect_refused(
+      [](Tensors& in) -> Tensors {
+        at::Tensor part;
+        on_a_thread([&] {
+          const c10::ParallelGuard in_loop(true);
+          part = in[0] * 2;
+        });
+        return {in[0] + part};
+      },
+      {ones()}, "was made by aten::mul", "aten::add.Tensor");
 }
 
 // ---- what is not
