@@ -172,8 +172,8 @@ Recorder::Pending Recorder::before(const OpInfo& info, c10::ArrayRef<c10::IValue
     pending.requires_grad = pending.grad && any_requires_grad(arguments);
     if (pending.grad) pending.arguments = arguments.vec();
   }
-  if (pending.grad && has_saved_tensor_hooks()) note_hooks(pending, arguments);
   if (info.writes_any || info.reads_storage) join_shared(pending, arguments);
+  if (pending.grad && has_saved_tensor_hooks()) note_hooks(pending, arguments);
   if (options_.excerpt)
     for (const at::Tensor& written : pending.written) keep_original(written);
   if (info.may_draw) watch_generator(pending, arguments);
