@@ -176,8 +176,9 @@ class CaptureBase {
 
   // Compares `grad(loss, wrt)` on these arguments with autograd: with the `.grad` that backward()
   // inside the program left, with autograd on the program's result, or, for a capture that does not
-  // know its program, with autograd on a replay. Parameters, buffers, arguments and random generators
-  // are left as they were; each run begins with the state the generators have at the call.
+  // know its program, with autograd on a replay. Parameters, buffers, arguments and random
+  // generators are left as they were; each run begins with the state the generators have at the
+  // call.
   GradientReport check_grad(const std::vector<at::Tensor>& arguments, size_t loss = 0,
                             const std::vector<std::string>& wrt = {}) const;
 

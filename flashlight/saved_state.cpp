@@ -11,8 +11,7 @@
 
 namespace flashlight {
 
-SavedState::SavedState(const CaptureBase::State& state, const std::vector<at::Tensor>& arguments)
-{
+SavedState::SavedState(const CaptureBase::State& state, const std::vector<at::Tensor>& arguments) {
   const at::Generator& of_cpu = at::globalContext().defaultGenerator(c10::kCPU);
   generators_.emplace_back(of_cpu, of_cpu.get_state());
   for (const auto& [role, generator] : state.generators)

@@ -61,9 +61,8 @@ bool AllocationWatch::holds(const composit::Hash& generator_state) const {
     std::memcpy(bytes.mutable_data_ptr(), states_[i], static_cast<size_t>(state_size_));
     states.push_back(bytes);
   }
-  return std::any_of(states.begin(), states.end(), [&](const at::Tensor& bytes) {
-    return state_in(bytes) == generator_state;
-  });
+  return std::any_of(states.begin(), states.end(),
+                     [&](const at::Tensor& bytes) { return state_in(bytes) == generator_state; });
 }
 
 void AllocationWatch::reportMemoryUsage(void* data, int64_t bytes, size_t allocated,

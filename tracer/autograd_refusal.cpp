@@ -109,8 +109,8 @@ bool any_requires_grad(c10::ArrayRef<c10::IValue> arguments) {
   return any;
 }
 
-bool autograd_refused(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments) {
-  if (autograd_checks_fail(info, arguments)) return true;
+std::optional<std::vector<c10::IValue>> results_on_copies(const OpInfo& info,
+                                                          c10::ArrayRef<c10::IValue> arguments) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const c10::AutoGradMode no_grad(false);
   const KeepGenerator keep;
@@ -119,10 +119,14 @@ bool autograd_refused(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments) 
     Copies copy;
     for (const c10::IValue& argument : arguments) stack.push_back(copy(argument));
     info.handle.callBoxed(&stack);
-    return true;
+    return stack;
   } catch (const std::exception&) {
-    return false;
+    return std::nullopt;
   }
+}
+
+bool autograd_refused(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments) {
+  return autograd_checks_fail(info, arguments) || results_on_copies(info, arguments).has_value();
 }
 
 }  // namespace flashlight::tracer

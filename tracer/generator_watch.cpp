@@ -61,7 +61,8 @@ class Marks {
   void mark(const c10::GeneratorImpl* impl, State& state, composit::Hash& hash) {
     constexpr uint32_t kBits = 0x7fffffffu;
     std::lock_guard lock(mutex_);
-    // A first word that is still to be drawn counts in full: after set_state with bytes of one's own.
+    // A first word that is still to be drawn counts in full: after set_state with bytes of one's
+    // own.
     const bool drawn = state.engine.left_ == 1 || state.engine.next_ > 0;
     if (!drawn || marked_.contains(hash)) return;
     // After a draw that did not make new words, the last mark is still there.
@@ -127,8 +128,8 @@ composit::Hash State::words() const {
   for (size_t at = 0; at < sizeof engine.state_; at += sizeof words) {
     std::memcpy(words, bytes + at, sizeof words);
     for (size_t lane = 0; lane < kLanes; ++lane)
-      lanes[lane] = std::rotl(lanes[lane] + words[lane] * 0xc2b2ae3d27d4eb4fULL, 31) *
-                    0x9e3779b185ebca87ULL;
+      lanes[lane] =
+          std::rotl(lanes[lane] + words[lane] * 0xc2b2ae3d27d4eb4fULL, 31) * 0x9e3779b185ebca87ULL;
   }
   composit::Hasher hasher;
   for (uint64_t lane : lanes) hasher.add(lane);

@@ -1,13 +1,15 @@
 // Notices when a random generator is seeded, set or drawn from behind the tracer's back, and tells
 // where in the run a state that it is set to was read.
 //
-//   GeneratorWatch watch(generator, 0);  ...  if (watch.moved()) record watch.now();  watch.follow();
+//   GeneratorWatch watch(generator, 0);  ...  if (watch.moved()) record watch.now();
+//   watch.follow();
 //
-// `manual_seed`, `get_state` and `set_state` reach no dispatcher. So every state that a program could
-// read is *marked*: numbered in bits that `get_state` and `set_state` carry and no draw reads, the
-// low 31 of the first word, once that word was drawn. A state that was read at one place of the run
-// is then told from an equal one that `manual_seed` gives. What is drawn stays the same, and the mark
-// goes when nobody watches any more. Comparing states costs some 20 ns, following a draw some 1 µs.
+// `manual_seed`, `get_state` and `set_state` reach no dispatcher. So every state that a program
+// could read is *marked*: numbered in bits that `get_state` and `set_state` carry and no draw
+// reads, the low 31 of the first word, once that word was drawn. A state that was read at one place
+// of the run is then told from an equal one that `manual_seed` gives. What is drawn stays the same,
+// and the mark goes when nobody watches any more. Comparing states costs some 20 ns, following a
+// draw some 1 µs.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>

@@ -268,8 +268,7 @@ class Publisher {
           .attribute("state", to_array(state.state));
     }
     if (record.kind == RecordKind::generator_state || record.kind == RecordKind::restore_generator)
-      spec.attribute("generator",
-                     composit::Generator{recording_.generators[record.index].role});
+      spec.attribute("generator", composit::Generator{recording_.generators[record.index].role});
     return spec;
   }
   // ATen's word where the storage is read with its own dtype, which is nearly always.

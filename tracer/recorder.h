@@ -60,9 +60,9 @@ class Recorder {
     bool requires_grad = false;          // grad mode is on and an argument requires grad
     std::shared_ptr<const ArgumentContents> contents;  // before a call of a foreign operator
     std::vector<c10::IValue> arguments;  // of a call that writes in grad mode, or with `hooks`
-    bool hooks = false;  // on what autograd saves: may stop the operator (stopped_operator.h)
-    uint64_t allocations = 0;                // with hooks: AllocationWatch::count() before the call
-    c10::SmallVector<uint32_t, 2> versions;  // with hooks: of `written`, before the call
+    bool hooks = false;        // on what autograd saves: may stop the operator (stopped_operator.h)
+    uint64_t allocations = 0;  // with hooks: AllocationWatch::count() before
+    c10::SmallVector<uint64_t, 2> write_marks;  // with hooks: of `written`, before
     Place place;
   };
   // Called with each new leaf and the tensors it returned or wrote, in the order of its values.

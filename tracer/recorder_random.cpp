@@ -1,5 +1,5 @@
-// Random numbers: which generators a program uses, and when it seeds one, or sets it to a state that
-// it read before, behind the dispatcher's back.
+// Random numbers: which generators a program uses, and when it seeds one, or sets it to a state
+// that it read before, behind the dispatcher's back.
 //
 // A state that was read is a value: the one of the *place* in the run, between two draws, where the
 // generator had it. At each place stands a record `generator_state`, which is dropped unless the
@@ -62,8 +62,8 @@ void Recorder::set_moved_generator(GeneratorWatch& watch) {
   unsettled_.push_back(&watch);
 }
 
-// To the state the generator is in now: to one that it had at a place of the run, or to one that the
-// program made, by a seed.
+// To the state the generator is in now: to one that it had at a place of the run, or to one that
+// the program made, by a seed.
 RecordId Recorder::set_generator_state(const GeneratorWatch& watch, const composit::Hash& state) {
   Record record;
   if (const auto place = generator_places_.find(state); place != generator_places_.end()) {

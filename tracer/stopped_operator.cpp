@@ -1,11 +1,11 @@
 #include "tracer/stopped_operator.h"
 
 #include <ATen/SavedTensorHooks.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/stack.h>
-#include <c10/core/GradMode.h>
+
+#include <algorithm>
 
 #include "composit/ir/error.h"
+#include "tracer/autograd_refusal.h"
 #include "tracer/memory_view.h"
 #include "tracer/recorder.h"
 
@@ -28,26 +28,26 @@ bool has_own_memory(const at::Tensor& tensor) {
          tensor.storage().nbytes() == tensor.nbytes() && tensor.nbytes() > 0;
 }
 
+// Batch norm writes its statistics without the schema's saying so, and autograd does not count it.
+bool says_what_it_writes(const OpInfo& info) {
+  const auto& arguments = info.schema->arguments();
+  return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
+    return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+  });
+}
+
+// Changes when the tensor is written.
+uint64_t write_mark(const OpInfo& info, const at::Tensor& written) {
+  const bool readable = written.has_storage() && written.device().is_cpu();
+  if (readable && (written.is_inference() || !says_what_it_writes(info)))
+    return content_of(written).low;
+  return written.is_inference() ? 0 : written._version();
+}
+
 }  // namespace
 
-bool has_saved_tensor_hooks() { return !at::SavedTensorDefaultHooks::get_tls_state().stack.empty(); }
-
-std::optional<std::vector<at::Tensor>> results_below_autograd(
-    const OpInfo& info, c10::ArrayRef<c10::IValue> arguments) {
-  const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const c10::AutoGradMode no_grad(false);
-  torch::jit::Stack stack(arguments.begin(), arguments.end());
-  try {
-    info.handle.callBoxed(&stack);
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
-  std::vector<at::Tensor> results;
-  for (const c10::IValue& result : stack) {
-    if (!result.isTensor()) return std::nullopt;
-    results.push_back(result.toTensor());
-  }
-  return results;
+bool has_saved_tensor_hooks() {
+  return !at::SavedTensorDefaultHooks::get_tls_state().stack.empty();
 }
 
 void StoppedResults::add(const at::Tensor& result, uint32_t value, uint64_t begin, uint64_t end) {
@@ -73,45 +73,43 @@ void Recorder::note_hooks(Pending& pending, c10::ArrayRef<c10::IValue> arguments
   pending.arguments = arguments.vec();
   pending.allocations = allocations_->count();
   for (const at::Tensor& written : pending.written)
-    pending.versions.push_back(written.is_inference() ? 0 : written._version());
+    pending.write_marks.push_back(write_mark(*pending.info, written));
 }
 
 // Was the operator done when it threw? Then it is recorded like one that returns.
 bool Recorder::record_stopped(Pending& pending) {
   const OpInfo& info = *pending.info;
-  std::vector<c10::IValue> results(info.schema->returns().size());
-  if (info.writes_any) {
-    // Autograd counts a write when the kernel is done.
-    if (pending.versions.size() != pending.written.size()) return false;  // it writes more than it says
-    for (size_t i = 0; i < pending.written.size(); ++i)
-      if (pending.written[i].is_inference() ||
-          pending.written[i]._version() == pending.versions[i])
-        return false;
-    for (bool written : info.returns_written)
-      if (!written)
-        throw composit::UserError("[trace] " + info.name.str() +
-                                  ": a hook on saved tensors stopped it after it had written and "
-                                  "before it returned; expected an operator that does one of both");
-    record_leaf(pending, results);
-    return true;
-  }
-  if (pending.generator != nullptr &&
-      (info.always_draws || (*pending.generator)->moved()))
-    return false;
+  const auto& written = pending.written;
+  if (written.size() != pending.write_marks.size()) return false;  // it writes more than it says
+  size_t changed = 0;
+  for (size_t i = 0; i < written.size(); ++i)
+    changed += write_mark(info, written[i]) != pending.write_marks[i] ? 1 : 0;
+  if (!written.empty() && changed == 0) return false;
+  const bool drew =
+      pending.generator != nullptr && (info.always_draws || (*pending.generator)->moved());
+  if (drew && changed == 0) return false;
+  // Kernels write all at once, and what they give beside does not need what was there: if it did,
+  // the results of the copies were not found in the program's hands.
   const uint64_t end = allocations_->count();
-  const auto tensors = results_below_autograd(info, pending.arguments);
-  if (!tensors || tensors->size() != results.size()) return false;
-  std::copy(tensors->begin(), tensors->end(), results.begin());
-  record_leaf(pending, results);
-  const ValueId first = recording_->records[recording_->records.size() - 1].values;
-  for (size_t i = 0; i < tensors->size(); ++i)
-    stopped_.add((*tensors)[i], first + static_cast<ValueId>(i), pending.allocations, end);
+  const auto results = drew ? std::nullopt : results_on_copies(info, pending.arguments);
+  const bool tensors = results && std::all_of(results->begin(), results->end(),
+                                              [](const auto& one) { return one.isTensor(); });
+  if (!tensors) {
+    if (changed == 0) return false;
+    throw composit::UserError("[trace] " + info.name.str() +
+                              " wrote its arguments, and was stopped by a hook on saved tensors "
+                              "before it returned; expected such a hook to let it return");
+  }
+  record_leaf(pending, *results);
+  ValueId value = recording_->records[recording_->records.size() - 1].values;
+  for (size_t i = 0; i < results->size(); ++i)
+    if (!info.returns_written[i])
+      stopped_.add((*results)[i].toTensor(), value++, pending.allocations, end);
   return true;
 }
 
 std::optional<ValueId> Recorder::from_stopped(const at::Tensor& tensor) {
-  const auto value =
-      stopped_.find(tensor, allocations_->number(tensor.storage().data()));
+  const auto value = stopped_.find(tensor, allocations_->number(tensor.storage().data()));
   if (value) aliasing_.bind(tensor, *value, kNone);
   return value;
 }

@@ -6,23 +6,16 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/ivalue.h>
 
 #include <optional>
 #include <vector>
 
 #include "composit/ir/hash.h"
-#include "tracer/op_info.h"
 
 namespace flashlight::tracer {
 
 // Do hooks see what autograd saves on this thread?
 bool has_saved_tensor_hooks();
-
-// What the operator gives for these arguments, below autograd and its hooks; nothing where it
-// throws there, too. For one that neither writes nor draws, and returns tensors only.
-std::optional<std::vector<at::Tensor>> results_below_autograd(
-    const OpInfo& info, c10::ArrayRef<c10::IValue> arguments);
 
 // Results of stopped operators that the program may hold.
 class StoppedResults {

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tracer/generator_watch.h"
+
 namespace flashlight::tracer {
 
 // Locked when some lock holds it and nobody has it open.
@@ -53,7 +55,8 @@ struct GuardedStorages {
     if (const auto found = entries.find(key); found != entries.end()) return found->second;
     if (entries.size() >= sweep_at) sweep();
     GuardedStorage& entry = entries.try_emplace(key, storage).first->second;
-    entry.foreign = !is_readable(*key);
+    // What get_state gave and operators copied, set_state reads: that is followed by other means.
+    entry.foreign = !is_readable(*key) || state_in(tensor).has_value();
     return entry;
   }
 

@@ -51,9 +51,9 @@ TEST(Check, WorkspaceOfAnLstmIsNotJudged) {
 // A report says what it depends on beside the arguments.
 TEST(Check, SaysWhichGeneratorsItBeganWith) {
   at::Generator own = at::make_generator<at::CPUGeneratorImpl>(5);
-  auto captured = trace(
-      [own](at::Tensor x) { return torch::dropout(x, 0.5, true) + at::rand({3}, own); },
-      torch::randn({3}));
+  auto captured =
+      trace([own](at::Tensor x) { return torch::dropout(x, 0.5, true) + at::rand({3}, own); },
+            torch::randn({3}));
   const at::Tensor before = at::globalContext().defaultGenerator(at::kCPU).get_state(),
                    own_before = own.get_state();
   const auto report = captured.check(torch::randn({3}));

@@ -103,17 +103,25 @@ const char* variant_name(Variant variant) {
 }
 void PrintTo(Variant variant, std::ostream* out) { *out << variant_name(variant); }
 
+struct Autocast {
+  Autocast() {
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+  }
+  ~Autocast() {
+    at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+  }
+  Autocast(const Autocast&) = delete;
+};
+
 at::Tensor forward(AnyModule& model, at::Tensor x, Variant variant) {
   switch (variant) {
     case Variant::channels_last:
       return model.forward<at::Tensor>(x.contiguous(at::MemoryFormat::ChannelsLast));
     case Variant::autocast: {
-      at::autocast::set_autocast_enabled(at::kCPU, true);
-      at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
-      at::Tensor y = model.forward<at::Tensor>(x);
-      at::autocast::clear_cache();
-      at::autocast::set_autocast_enabled(at::kCPU, false);
-      return y;
+      const Autocast autocast;
+      return model.forward<at::Tensor>(x);
     }
     case Variant::checkpoint:
       return Recompute::apply(x.detach().requires_grad_(), &model);
@@ -228,7 +236,13 @@ TEST_P(TrainingStep, replays_bit_for_bit) {
   const auto& [model, optimizer, variant] = GetParam();
   Training training(make_model(model), optimizer, variant);
   Tensors warm_up = batch(2);
-  training.step(warm_up);  // the optimizer's state exists then
+  try {
+    training.step(warm_up);  // the optimizer's state exists then
+  } catch (const c10::Error& error) {
+    GTEST_SKIP() << "LibTorch cannot run it on this processor: " << error.what_without_backtrace();
+  } catch (const std::exception& error) {  // oneDNN's own, of an LSTM in bfloat16 without AVX-512
+    GTEST_SKIP() << "LibTorch cannot run it on this processor: " << error.what();
+  }
   const Tensors begin = training.saved_state();
 
   at::manual_seed(3);
