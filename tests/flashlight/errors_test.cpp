@@ -332,9 +332,11 @@ const std::map<std::string, void (*)()>& causes() {
       {"[capture] expected arguments …, received …; numbers and the number of tensors are part of "
        "a capture: capture again for these with trace(model, inputs…)",
        other_number},
-      {"[replay] guard: … gave … when it was captured and gives … now; capture again …",
+      {"[replay] guard: … gave … when it was captured and gives … now…; a number that the program "
+       "reads is part of the capture: …",
        item_differs},
-      {"[replay] guard: output … of … was … when it was captured and is … now; capture again …",
+      {"[replay] guard: output … of … was … when it was captured and is … now; sizes are part of the "
+       "capture: …",
        size_differs},
       {"[replay] guard: … threw when it was captured and does not now", throws_no_more},
       {"[replay] inputs '…' and '…' lay in the same memory when they were captured, … bytes apart, "
