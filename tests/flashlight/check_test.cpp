@@ -54,9 +54,10 @@ TEST(Check, SaysWhichGeneratorsItBeganWith) {
   auto captured =
       trace([own](at::Tensor x) { return torch::dropout(x, 0.5, true) + at::rand({3}, own); },
             torch::randn({3}));
+  const at::Tensor x = torch::randn({3});
   const at::Tensor before = at::globalContext().defaultGenerator(at::kCPU).get_state(),
                    own_before = own.get_state();
-  const auto report = captured.check(torch::randn({3}));
+  const auto report = captured.check(x);
   EXPECT_TRUE(report.ok()) << str(report);
   EXPECT_THAT(report.generators, ::testing::UnorderedElementsAre("default", "generator_0"));
   EXPECT_THAT(str(report), HasSubstr("every run began with the state that the generator"));
