@@ -171,9 +171,9 @@ bool GeneratorStates::are_now() const {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-void WatchedMemory::add(const at::Tensor& tensor, const std::string& name) {
+void WatchedMemory::add(const at::Tensor& tensor, const std::string& name, int64_t whole) {
   if (!tensor.defined() || !tracer::has_memory(tensor)) return;
-  watched_.push_back({tensor, storage_of(tensor), name, digest_of_memory(tensor)});
+  watched_.push_back({tensor, storage_of(tensor), name, whole, digest_of_memory(tensor, whole)});
 }
 
 uint64_t WatchedMemory::content_of(const at::Tensor& tensor) const {
@@ -191,7 +191,7 @@ std::string WatchedMemory::written_unseen(const Recording& recording) const {
   }
   for (const Watched& watched : watched_)
     if (storage_of(watched.tensor) == watched.storage && written.count(watched.storage) == 0 &&
-        digest_of_memory(watched.tensor) != watched.digest)
+        digest_of_memory(watched.tensor, watched.whole) != watched.digest)
       return watched.name;
   return {};
 }

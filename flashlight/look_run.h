@@ -26,7 +26,8 @@ class GeneratorStates {
 // The content of memory that only operators should write.
 class WatchedMemory {
  public:
-  void add(const at::Tensor& tensor, const std::string& name);
+  // `whole`: see digest_of_memory.
+  void add(const at::Tensor& tensor, const std::string& name, int64_t whole = kWholeMemory);
   // The name of the first tensor whose content changed, though the recording knows no write to it;
   // empty where there is none.
   std::string written_unseen(const tracer::Recording& recording) const;
@@ -38,6 +39,7 @@ class WatchedMemory {
     at::Tensor tensor;
     const c10::StorageImpl* storage;
     std::string name;
+    int64_t whole;
     uint64_t digest;
   };
   std::vector<Watched> watched_;

@@ -196,7 +196,11 @@ FlatValues Looks::look(const Tensors& arguments) {
   LookRun run{GeneratorStates(state.generators)};
   for (size_t i = 0; i < arguments.size(); ++i)
     run.memory.add(arguments[i], "argument " + std::to_string(i));
-  for (const NamedTensor& tensor : named) run.memory.add(tensor.tensor, "'" + tensor.name + "'");
+  // Parameters are many: what writes them by a pointer, writes all of them.
+  constexpr int64_t kOfParameter = 64 << 10;
+  for (const NamedTensor& tensor : named)
+    run.memory.add(tensor.tensor, "'" + tensor.name + "'",
+                   tensor.kind == composit::InputKind::parameter ? kOfParameter : kWholeMemory);
   for (const NamedTensor& input : state.inputs)
     if (input.name.find('.') == std::string::npos)
       run.memory.add(input.tensor, "'" + input.name + "'");

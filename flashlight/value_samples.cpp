@@ -113,17 +113,18 @@ const std::vector<Sample>* ValueSamples::find(tracer::RecordId id) const {
   return found == samples_.end() ? nullptr : &found->second;
 }
 
-uint64_t digest_of_memory(const at::Tensor& tensor) {
+uint64_t digest_of_memory(const at::Tensor& tensor, int64_t whole) {
   MemoryDigest digest;
   if (!tensor.defined() || !tracer::has_memory(tensor)) return digest.finish();
-  constexpr int64_t kWhole = 4 << 20, kPieces = 256, kPiece = 4096;
+  constexpr int64_t kPiece = 4096;
+  const int64_t pieces = std::max<int64_t>(2, whole / kPiece / 4);
   const int64_t span = tracer::span_of(tensor);
   const char* begin = bytes_of(tensor);
-  if (span <= kWhole) {
+  if (span <= whole) {
     digest.add(begin, span);
   } else {
-    for (int64_t i = 0; i < kPieces; ++i)
-      digest.add(begin + i * (span - kPiece) / (kPieces - 1), kPiece);
+    for (int64_t i = 0; i < pieces; ++i)
+      digest.add(begin + i * (span - kPiece) / (pieces - 1), kPiece);
   }
   return digest.finish();
 }

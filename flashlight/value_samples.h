@@ -37,9 +37,10 @@ class ValueSamples {
   std::unordered_map<tracer::RecordId, std::vector<Sample>> samples_;
 };
 
-// Of the bytes from the first element to the last one; of more than 4 MB, of pieces spread over all
-// of them.
-uint64_t digest_of_memory(const at::Tensor& tensor);
+// Of the bytes from the first element to the last one; of more than `whole` bytes, of pieces spread
+// over all of them.
+constexpr int64_t kWholeMemory = 4 << 20;
+uint64_t digest_of_memory(const at::Tensor& tensor, int64_t whole = kWholeMemory);
 
 // Same type, strides and bits?
 bool same_bits(const at::Tensor& a, const at::Tensor& b);
