@@ -24,9 +24,6 @@ using composit::InputKind;
 using composit::Node;
 using composit::UserError;
 
-// Names the tracer gives.
-constexpr const char* kUnnamed[] = {"buffer_", "state_", "parameter_"};
-
 bool is_user_input(const NamedTensor& input) { return input.kind == InputKind::user_input; }
 
 size_t bytes_of(const at::Tensor& tensor) { return tensor.defined() ? tensor.nbytes() : 0; }
@@ -167,10 +164,7 @@ size_t CaptureBase::State::references(const at::Tensor& tensor) const {
 void CaptureBase::State::note_held_state(const std::deque<std::shared_ptr<State>>& versions) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const at::Tensor& tensor = inputs[i].tensor;
-    const bool unnamed = std::any_of(
-        std::begin(kUnnamed), std::end(kUnnamed),
-        [&](const char* prefix) { return inputs[i].name.rfind(prefix, 0) == 0; });
-    if (is_user_input(inputs[i]) || !unnamed || !tensor.has_storage()) continue;
+    if (is_user_input(inputs[i]) || !is_unnamed(inputs[i].name) || !tensor.has_storage()) continue;
     Held held{i, 0, 0};
     std::set<const c10::TensorImpl*> ours;
     for (const auto& version : versions) {
@@ -278,6 +272,13 @@ std::vector<at::Tensor> evaluate_by(const composit::Backend& backend, const comp
   return tensors;
 }
 
+bool is_unnamed(const std::string& name) {
+  const size_t number = name.find('_') + 1;  // 0 where there is none
+  const std::string kind = name.substr(0, number);
+  return (kind == "parameter_" || kind == "buffer_" || kind == "state_") &&
+         name.find_first_not_of("0123456789", number) == name.npos;
+}
+
 bool draws(const tracer::Recording& recording) {
   for (uint32_t id = 0; id < recording.records.size(); ++id)
     if (const tracer::Record& record = recording.records[id];
@@ -289,12 +290,15 @@ bool draws(const tracer::Recording& recording) {
 
 CaptureBase::CaptureBase(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-void CaptureBase::State::take(tracer::Recording& recording) {
-  take(tracer::publish(recording));
+std::vector<tracer::RecordId> CaptureBase::State::take(tracer::Recording& recording) {
+  tracer::Published published = tracer::publish(recording);
+  std::vector<tracer::RecordId> steps = std::move(published.steps);
+  take(std::move(published));
   replayed = {graph, inputs, {}};
-  if (recording.gradients.empty()) return;
-  const tracer::Published published = tracer::publish(recording, /*gradients=*/true);
-  replayed = {published.graph, named_inputs(published), published.gradients};
+  if (recording.gradients.empty()) return steps;
+  tracer::Published with_gradients = tracer::publish(recording, /*gradients=*/true);
+  replayed = {with_gradients.graph, named_inputs(with_gradients), with_gradients.gradients};
+  return std::move(with_gradients.steps);
 }
 
 void CaptureBase::State::take(tracer::Published published) {

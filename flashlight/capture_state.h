@@ -63,7 +63,8 @@ struct CaptureBase::State {
   TraceOptions options;
 
   // Graph, inputs, generators and remarks of what was recorded.
-  void take(tracer::Recording& recording);
+  // Returns the records behind the steps of a plan of `replayed`.
+  std::vector<tracer::RecordId> take(tracer::Recording& recording);
   void take(tracer::Published published);  // without `replayed`
   // Of `replayed`.
   const tracer::Plan& plan() const;
@@ -96,6 +97,9 @@ struct ProgramRun {
 ProgramRun run_recorded(const Program& program, const FlatValues& arguments,
                         const std::vector<NamedTensor>& named, const TraceOptions& options,
                         const tracer::Recorder::Observer& observer = nullptr);
+
+// Is it a name that the tracer gave: "parameter_0", "buffer_0", "state_0"?
+bool is_unnamed(const std::string& name);
 
 // Did an operator of the run draw random numbers?
 bool draws(const tracer::Recording& recording);

@@ -1,7 +1,5 @@
 #include "flashlight/look_run.h"
 
-#include <ATen/Context.h>
-
 #include <algorithm>
 #include <unordered_set>
 
@@ -148,38 +146,11 @@ class Verifier {
 
 }  // namespace
 
-// ---- generators ---------------------------------------------------------------------------------
-
-GeneratorStates::GeneratorStates(const std::map<std::string, at::Generator>& generators) {
-  const auto add = [this](const at::Generator& generator) {
-    states_.emplace_back(generator, generator.get_state());
-  };
-  add(at::globalContext().defaultGenerator(c10::kCPU));
-  for (const auto& [role, generator] : generators)
-    if (role != "default") add(generator);
-}
-
-void GeneratorStates::restore() const {
-  for (const auto& [generator, state] : states_) at::Generator(generator).set_state(state);
-}
-
-bool GeneratorStates::are_now() const {
-  return std::all_of(states_.begin(), states_.end(), [](const auto& entry) {
-    return same_bits(entry.second, entry.first.get_state());
-  });
-}
-
 // ---- memory -------------------------------------------------------------------------------------
 
 void WatchedMemory::add(const at::Tensor& tensor, const std::string& name, int64_t whole) {
   if (!tensor.defined() || !tracer::has_memory(tensor)) return;
   watched_.push_back({tensor, storage_of(tensor), name, whole, digest_of_memory(tensor, whole)});
-}
-
-uint64_t WatchedMemory::content_of(const at::Tensor& tensor) const {
-  for (const Watched& watched : watched_)
-    if (watched.tensor.is_same(tensor)) return watched.digest;
-  return 0;
 }
 
 std::string WatchedMemory::written_unseen(const Recording& recording) const {

@@ -7,21 +7,10 @@
 #include <vector>
 
 #include "flashlight/capture_state.h"
+#include "flashlight/saved_state.h"
 #include "flashlight/value_samples.h"
 
 namespace flashlight {
-
-// The states of generators, to draw the same numbers once more.
-class GeneratorStates {
- public:
-  // The default one, and those given.
-  explicit GeneratorStates(const std::map<std::string, at::Generator>& generators);
-  void restore() const;
-  bool are_now() const;
-
- private:
-  std::vector<std::pair<at::Generator, at::Tensor>> states_;
-};
 
 // The content of memory that only operators should write.
 class WatchedMemory {
@@ -31,8 +20,6 @@ class WatchedMemory {
   // The name of the first tensor whose content changed, though the recording knows no write to it;
   // empty where there is none.
   std::string written_unseen(const tracer::Recording& recording) const;
-  // Of the content a tensor had when it was added; 0 for one that was not.
-  uint64_t content_of(const at::Tensor& tensor) const;
 
  private:
   struct Watched {

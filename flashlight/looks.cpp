@@ -266,8 +266,10 @@ void Looks::follow_state(LookRun& run) {
     links_.clear();
     return;
   }
+  const std::vector<StateLink> found = find_links(*last_, now);
+  if (found.empty() && links_.empty()) return;
   const auto sources = tracer::publish(now, /*gradients=*/true).sources;
-  for (const StateLink& link : find_links(*last_, now)) {
+  for (const StateLink& link : found) {
     const bool read = std::binary_search(sources.begin(), sources.end(), link.source);
     if (!read || std::find(links_.begin(), links_.end(), link) != links_.end()) continue;
     if (grows(*last_, link)) {
@@ -288,13 +290,11 @@ Looks::StatePtr Looks::publish_run(LookRun& run) {
   const CaptureBase::State& before = *current();
   Recording& recording = *run.program.recording;
   auto state = std::make_shared<CaptureBase::State>();
-  tracer::Published published = tracer::publish(recording, /*gradients=*/true);
-  run.records = published.steps;
-  for (const tracer::RecordedInput& input : published.inputs)
+  for (const tracer::RecordedInput& input : recording.inputs)
     if (input.kind == composit::InputKind::user_input)
       state->example_arguments.push_back(input.original.defined() ? input.original : input.tensor);
   state->example_arguments = copies_of(state->example_arguments);
-  state->take(recording);
+  run.records = state->take(recording);
   for (const StateLink& link : links_) {
     const tracer::Record& record = recording.records[link.source];
     const at::Tensor left = tensor_left(recording, link.next);
@@ -434,8 +434,7 @@ std::string Looks::another_tensor(const LookRun& run) const {
     });
   };
   for (const NamedTensor& input : run.state->inputs) {
-    const bool unnamed = input.name.rfind("parameter_", 0) == 0 || input.name.rfind("buffer_", 0) == 0;
-    if (!unnamed || is_linked(input.name)) continue;
+    if (!is_unnamed(input.name) || is_linked(input.name)) continue;
     for (const NamedTensor& before : current()->inputs)
       if (before.name == input.name && !before.tensor.is_same(input.tensor)) return input.name;
   }

@@ -6,16 +6,33 @@
 #include <algorithm>
 
 #include "composit/ir/error.h"
+#include "flashlight/value_samples.h"
 #include "tracer/memory_view.h"
 #include "tracer/op_info.h"
 
 namespace flashlight {
 
-SavedState::SavedState(const CaptureBase::State& state, const std::vector<at::Tensor>& arguments) {
-  const at::Generator& of_cpu = at::globalContext().defaultGenerator(c10::kCPU);
-  generators_.emplace_back(of_cpu, of_cpu.get_state());
-  for (const auto& [role, generator] : state.generators)
-    if (generator != of_cpu) generators_.emplace_back(generator, generator.get_state());
+GeneratorStates::GeneratorStates(const std::map<std::string, at::Generator>& generators) {
+  const auto add = [this](const at::Generator& generator) {
+    states_.emplace_back(generator, generator.get_state());
+  };
+  add(at::globalContext().defaultGenerator(c10::kCPU));
+  for (const auto& [role, generator] : generators)
+    if (role != "default") add(generator);
+}
+
+void GeneratorStates::restore() const {
+  for (const auto& [generator, state] : states_) at::Generator(generator).set_state(state);
+}
+
+bool GeneratorStates::are_now() const {
+  return std::all_of(states_.begin(), states_.end(), [](const auto& entry) {
+    return same_bits(entry.second, entry.first.get_state());
+  });
+}
+
+SavedState::SavedState(const CaptureBase::State& state, const std::vector<at::Tensor>& arguments)
+    : generators_(state.generators) {
   const std::vector<at::Tensor> inputs = state.bind(arguments);
   for (const composit::Mutation& mutation : state.graph.mutations())
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -26,7 +43,7 @@ SavedState::SavedState(const CaptureBase::State& state, const std::vector<at::Te
 void SavedState::restore() {
   const c10::AutoGradMode no_grad(false);
   for (auto& [target, value] : saved_) target.copy_(value);
-  for (auto& [generator, random_state] : generators_) generator.set_state(random_state);
+  generators_.restore();
 }
 
 std::vector<std::string> generators_read(const composit::Graph& graph) {

@@ -12,6 +12,18 @@
 
 namespace flashlight {
 
+// The states of generators, to draw the same numbers once more.
+class GeneratorStates {
+ public:
+  // The default one, and those given.
+  explicit GeneratorStates(const std::map<std::string, at::Generator>& generators);
+  void restore() const;
+  bool are_now() const;
+
+ private:
+  std::vector<std::pair<at::Generator, at::Tensor>> states_;
+};
+
 // Buffers, parameters and arguments that the program writes, and the states of its random
 // generators: the CPU's own, and those of the capture.
 class SavedState {
@@ -20,7 +32,7 @@ class SavedState {
   void restore();
 
  private:
-  std::vector<std::pair<at::Generator, at::Tensor>> generators_;
+  GeneratorStates generators_;
   std::vector<std::pair<at::Tensor, at::Tensor>> saved_;  // written inputs, their values before
 };
 

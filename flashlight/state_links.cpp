@@ -32,6 +32,16 @@ at::Tensor came_in(const Recording& recording, const Record& record) {
   return input.came_in.defined() ? input.came_in : input.tensor;
 }
 
+// "state_0", or the next number that no input has.
+std::string free_name(const Recording& recording) {
+  for (int number = 0;; ++number) {
+    std::string name = "state_" + std::to_string(number);
+    const bool taken = std::any_of(recording.inputs.begin(), recording.inputs.end(),
+                                   [&](const auto& input) { return input.name == name; });
+    if (!taken) return name;
+  }
+}
+
 }  // namespace
 
 std::vector<StateLink> find_links(const Recording& before, const Recording& after) {
@@ -90,10 +100,8 @@ void apply_links(Recording& recording, const std::vector<StateLink>& links) {
   for (const StateLink& link : links) {
     Record& record = recording.records[link.source];
     if (record.kind == RecordKind::constant) {
-      const auto named = std::count_if(recording.inputs.begin(), recording.inputs.end(),
-                                       [](const auto& i) { return i.name.rfind("state_", 0) == 0; });
       tracer::RecordedInput input;
-      input.name = "state_" + std::to_string(named);
+      input.name = free_name(recording);
       input.kind = composit::InputKind::buffer;
       input.tensor = recording.constants[record.index].tensor;
       input.value = record.values;
