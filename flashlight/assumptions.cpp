@@ -45,8 +45,8 @@ class Assumptions {
     for_each_node(state.graph, [&](const Node& node) { nodes.push_back(&node); });
     for (const CountedPlace& place : state.counted)
       lines.push_back("'" + place.key + "' of " + tracer::place_of(*nodes.at(place.node)) +
-                      " follows the calls: " + place.form.text() + ", next for n = " +
-                      std::to_string(state.next_call));
+                      " follows the calls: " + place.form.text() +
+                      ", next for n = " + std::to_string(state.next_call));
   }
 
   void add_inputs(const composit::Graph& graph) {

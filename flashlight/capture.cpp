@@ -184,10 +184,11 @@ void CaptureBase::State::expect_state_is_held() const {
   for (const Held& one : held) {
     const at::Tensor& tensor = inputs[one.input].tensor;
     if (tensor.use_count() > one.tensors || tensor.storage().use_count() > one.storages) continue;
-    throw UserError("[capture] expected the state '" + inputs[one.input].name +
-                    "' where the program keeps it, and nobody holds it any more: the program has put "
-                    "another tensor in its place since; capture again, or write into the tensor "
-                    "(copy_)");
+    throw UserError(
+        "[capture] expected the state '" + inputs[one.input].name +
+        "' where the program keeps it, and nobody holds it any more: the program has put "
+        "another tensor in its place since; capture again, or write into the tensor "
+        "(copy_)");
   }
 }
 
@@ -359,9 +360,7 @@ void CaptureBase::expect_trust(const char* what) const {
                         "it, or trace(…, confirm(inputs…))");
 }
 
-void CaptureBase::expect_fixed_numbers(const char* what) const {
-  now().expect_fixed_numbers(what);
-}
+void CaptureBase::expect_fixed_numbers(const char* what) const { now().expect_fixed_numbers(what); }
 
 const composit::Graph& CaptureBase::graph() const { return now().graph; }
 const Structure& CaptureBase::argument_structure() const { return now().arguments; }

@@ -2,8 +2,8 @@
 // to be right.
 //
 //   auto captured = flashlight::trace(model, x);     // trace.h
-//   at::Tensor y = captured(x2);                     // a look: the program runs once more, compared
-//   at::Tensor z = captured(x3);                     // replay: the same bits as model(x3)
+//   at::Tensor y = captured(x2);                     // a look: the program runs once more,
+//   compared at::Tensor z = captured(x3);                     // replay: the same bits as model(x3)
 //   for (const std::string& line : captured.assumptions()) std::cout << line << '\n';
 //   captured.save("resnet50");
 //   auto again = flashlight::load("resnet50");       // Capture<>: tensors in, tensors out
@@ -11,10 +11,10 @@
 // A replay computes no autograd graph. It writes what the program writes: buffers, parameters and
 // arguments.
 //
-// A capture is trusted when it was seen twice. Until then its call operator is a *look*: it runs the
-// program, recorded, returns what that gives, and compares: the new graph with the old one, and a
-// replay of the old one on copies with the program, bit for bit. Where they are equal the capture is
-// confirmed, and calls replay from then on; where they differ, the next call is refused. See
+// A capture is trusted when it was seen twice. Until then its call operator is a *look*: it runs
+// the program, recorded, returns what that gives, and compares: the new graph with the old one, and
+// a replay of the old one on copies with the program, bit for bit. Where they are equal the capture
+// is confirmed, and calls replay from then on; where they differ, the next call is refused. See
 // docs/promise.md.
 #pragma once
 
@@ -58,8 +58,8 @@ using Program = std::function<FlatValues(const std::vector<at::Tensor>&)>;
 
 // How much of the program a capture has seen.
 enum class Trust : uint8_t {
-  seen_once,    // one run
-  confirmed,    // a second run, of other inputs, was the same graph with the same bits
+  seen_once,     // one run
+  confirmed,     // a second run, of other inputs, was the same graph with the same bits
   equal_inputs,  // five runs, all of inputs with the same content
   translated     // made from its source, not from a run (TorchScript)
 };
@@ -105,8 +105,8 @@ class CaptureBase {
                              at::Tensor generator);
 
   // Of an excerpt, before it is handed on: `before` is the piece that ran before it. True, and
-  // confirmed, where both have one graph, their inputs differ, and a replay gives the bits of this one
-  // and leaves what it left.
+  // confirmed, where both have one graph, their inputs differ, and a replay gives the bits of this
+  // one and leaves what it left.
   bool confirm_by(const CaptureBase& before, const tracer::Recording& recording) const;
 
   const composit::Graph& graph() const;
@@ -118,10 +118,10 @@ class CaptureBase {
   // another number of arguments.
   std::vector<at::Tensor> bind(const std::vector<at::Tensor>& arguments) const;
 
-  // A look until the capture is confirmed, `replay` from then on. UserError as of `replay`, and where
-  // the last look found a difference, with the operator, its line and both values; nothing runs and
-  // nothing is written then. What the program throws in a look passes through. One look at a time:
-  // other threads wait. A look that runs the capture itself runs the program.
+  // A look until the capture is confirmed, `replay` from then on. UserError as of `replay`, and
+  // where the last look found a difference, with the operator, its line and both values; nothing
+  // runs and nothing is written then. What the program throws in a look passes through. One look at
+  // a time: other threads wait. A look that runs the capture itself runs the program.
   FlatValues call(const std::vector<at::Tensor>& arguments) const;
 
   // Has a look compared it? What the last look found, where that refuses further calls.
@@ -129,14 +129,15 @@ class CaptureBase {
   std::string refusal() const;
   // The capture as it is now: it never looks, and nothing takes its place.
   CaptureBase frozen() const;
-  // UserError where a look has found a difference. Says once that the capture was seen once, of which
-  // `what` is made ("a replay").
+  // UserError where a look has found a difference. Says once that the capture was seen once, of
+  // which `what` is made ("a replay").
   void expect_trust(const char* what) const;
   // UserError where numbers follow the calls: only a replay counts them.
   void expect_fixed_numbers(const char* what) const;
 
-  // Results of the program for these tensors; the program does not run. UserError when one has another type than its example,
-  // when a guard fails, or a number among the arguments is another; nothing is written then.
+  // Results of the program for these tensors; the program does not run. UserError when one has
+  // another type than its example, when a guard fails, or a number among the arguments is another;
+  // nothing is written then.
   std::vector<at::Tensor> replay(const std::vector<at::Tensor>& arguments) const;
 
   // The same results by another backend, composit::reference() for one: by the definitions of the
@@ -144,8 +145,8 @@ class CaptureBase {
   std::vector<at::Tensor> evaluate(const std::vector<at::Tensor>& arguments,
                                    const composit::Backend& backend) const;
 
-  // What the capture holds for, one line each: how often it was seen, pinned types, guards, constants, random draws, what
-  // it writes.
+  // What the capture holds for, one line each: how often it was seen, pinned types, guards,
+  // constants, random draws, what it writes.
   std::vector<std::string> assumptions() const;
   Statistics statistics() const;
 

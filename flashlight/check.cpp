@@ -74,7 +74,8 @@ class Checker {
     if (fits(*recording_, state_.links)) apply_links(*recording_, state_.links);
     const tracer::Published published = tracer::publish(*recording_, /*gradients=*/true);
     records_ = published.steps;
-    for (const composit::Difference& difference : composit::compare(state_.replayed.graph, published.graph))
+    for (const composit::Difference& difference :
+         composit::compare(state_.replayed.graph, published.graph))
       report_.graph_differences.push_back(composit::str(difference));
   }
 

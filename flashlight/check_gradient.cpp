@@ -135,10 +135,9 @@ GradientReport CaptureBase::check_grad(const std::vector<at::Tensor>& arguments,
                                        const std::vector<std::string>& wrt) const {
   const Gradient gradient = grad(loss, wrt);
   const std::vector<size_t> inputs = positions(now(), gradient.names());
-  const bool known =
-      now().program != nullptr && std::all_of(inputs.begin(), inputs.end(), [this](size_t i) {
-        return is_leaf_of_autograd(now().inputs[i]);
-      });
+  const bool known = now().program != nullptr &&
+                     std::all_of(inputs.begin(), inputs.end(),
+                                 [this](size_t i) { return is_leaf_of_autograd(now().inputs[i]); });
   SavedState saved(now(), arguments);
   Expected expected;
   {

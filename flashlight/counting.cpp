@@ -102,8 +102,8 @@ class Fit {
 
   std::optional<Form> without_factor(double base) const {
     const FormKind root = options_.python ? FormKind::power_of_rest : FormKind::root_of_rest;
-    for (const FormKind kind : {FormKind::rest, root, FormKind::root_of_rest,
-                                FormKind::power_of_rest}) {
+    for (const FormKind kind :
+         {FormKind::rest, root, FormKind::root_of_rest, FormKind::power_of_rest}) {
       const double rest = kind == FormKind::rest ? values_[0] : values_[0] * values_[0];
       const double count = std::round(std::log(1 - rest) / std::log(base));
       if (!(count >= 0 && count < 1e9)) continue;
@@ -116,8 +116,8 @@ class Fit {
 
   std::optional<Form> with_factor(Constants constants, double base) const {
     for (const int64_t k : counts_)
-      for (const FormKind kind : {FormKind::per_rest, FormKind::per_root, FormKind::times_rest,
-                                  FormKind::times_root})
+      for (const FormKind kind :
+           {FormKind::per_rest, FormKind::per_root, FormKind::times_rest, FormKind::times_root})
         if (auto form = with_factor(constants, kind, base, k)) return form;
     return std::nullopt;
   }
@@ -171,8 +171,9 @@ class Fit {
   bool negated_ = false;
 };
 
-constexpr const char* kNames[] = {"count",    "rest",       "root_of_rest", "power_of_rest", "per_rest",
-                                  "per_root", "times_rest", "times_root",   "decayed"};
+constexpr const char* kNames[] = {"count",         "rest",       "root_of_rest",
+                                  "power_of_rest", "per_rest",   "per_root",
+                                  "times_rest",    "times_root", "decayed"};
 
 std::string number(double value) {
   char text[40];
@@ -283,7 +284,8 @@ std::optional<Form> Form::decode(std::string_view text) {
 std::optional<Form> fit(const std::vector<double>& values, const FitOptions& options) {
   if (values.size() < 2) return std::nullopt;
   if (auto form = fit_count(values)) return form;
-  if (!std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v) && v != 0; }))
+  if (!std::all_of(values.begin(), values.end(),
+                   [](double v) { return std::isfinite(v) && v != 0; }))
     return std::nullopt;
   return Fit(values, options).run();
 }

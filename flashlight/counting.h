@@ -1,7 +1,7 @@
 // Numbers of a program that follow its calls: an optimizer's step count, its bias corrections.
 //
-//   const auto form = fit({0.316, 0.446, 0.544}, {.bases = {0.9, 0.99}});   // values of calls 0, 1, 2
-//   form->at(3);  form->text();                                    // "sqrt(1 - 0.9^(n + 1))"
+//   const auto form = fit({0.316, 0.446, 0.544}, {.bases = {0.9, 0.99}});   // values of calls 0,
+//   1, 2 form->at(3);  form->text();                                    // "sqrt(1 - 0.9^(n + 1))"
 //
 // A form is evaluated as the program does it, in double precision and in the same order, so its
 // values have the program's bits. It is accepted only where it gives all values that were seen, bit
@@ -18,15 +18,15 @@ namespace flashlight {
 
 // With t = b^(n + k), of call number n:
 enum class FormKind : uint8_t {
-  count,            // n * b + k: whole numbers
-  rest,             // 1 - t
-  root_of_rest,     // sqrt(1 - t)
-  power_of_rest,    // (1 - t)^0.5, as Python writes the root
-  per_rest,         // c / (1 - t)
-  per_root,         // c / sqrt(1 - t)
-  times_rest,       // c * (1 - t)
-  times_root,       // c * sqrt(1 - t)
-  decayed           // c / (1 + (n + k) * b)
+  count,          // n * b + k: whole numbers
+  rest,           // 1 - t
+  root_of_rest,   // sqrt(1 - t)
+  power_of_rest,  // (1 - t)^0.5, as Python writes the root
+  per_rest,       // c / (1 - t)
+  per_root,       // c / sqrt(1 - t)
+  times_rest,     // c * (1 - t)
+  times_root,     // c * sqrt(1 - t)
+  decayed         // c / (1 + (n + k) * b)
 };
 
 struct Form {

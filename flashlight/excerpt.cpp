@@ -19,8 +19,8 @@ bool same_content(const std::vector<at::Tensor>& a, const std::vector<at::Tensor
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits);
 }
 
-// Does a replay of `state`, on copies of what the piece began with, give what it gave and leave what
-// it left in its inputs?
+// Does a replay of `state`, on copies of what the piece began with, give what it gave and leave
+// what it left in its inputs?
 bool replays_alike(const CaptureBase::State& state, const tracer::Recording& recording) {
   std::vector<at::Tensor> inputs = state.bind(state.example_arguments);
   std::vector<std::pair<size_t, at::Tensor>> left;  // which input, what it holds now
@@ -73,9 +73,8 @@ CaptureBase CaptureBase::excerpt(tracer::Recording& recording, FlatValues result
 
 bool CaptureBase::confirm_by(const CaptureBase& before, const tracer::Recording& recording) const {
   State& state = *state_;
-  const bool other_content =
-      !state.graph.mutations().empty() ||
-      !same_content(state.example_arguments, before.now().example_arguments);
+  const bool other_content = !state.graph.mutations().empty() ||
+                             !same_content(state.example_arguments, before.now().example_arguments);
   if (!other_content || !composit::compare(before.graph(), state.graph).empty() ||
       !replays_alike(state, recording))
     return false;

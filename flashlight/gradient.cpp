@@ -107,7 +107,8 @@ Gradient CaptureBase::grad(size_t loss, const std::vector<std::string>& wrt) con
     parts.outputs.push_back(std::move(gradient));
   state->graph = composit::share_parts(composit::Graph(std::move(parts)));
   auto plan = std::make_shared<const tracer::Plan>(
-      state->graph, tracer::PlanOptions{captured->grad, captured->generators, /*pin_strides=*/false});
+      state->graph,
+      tracer::PlanOptions{captured->grad, captured->generators, /*pin_strides=*/false});
   state->bind = [captured](const auto& arguments) { return captured->bind(arguments); };
   state->run = [plan](const std::vector<at::Tensor>& bound) { return plan->run(bound); };
   return Gradient(std::move(state));

@@ -22,8 +22,8 @@ const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
 
 // An input as it was before the run, in memory that a replay may write where the graph writes it.
 at::Tensor before_run(const RecordedInput& input, bool written) {
-  const bool copied = input.original.defined() &&
-                      storage_of(input.original) != storage_of(input.came_in);
+  const bool copied =
+      input.original.defined() && storage_of(input.original) != storage_of(input.came_in);
   if (!copied && !written) return input.tensor;
   const at::Tensor& original = input.original.defined() ? input.original : input.tensor;
   at::Tensor tensor = copied ? original : tracer::copy_keeping_strides(original.detach());
@@ -120,9 +120,9 @@ class Verifier {
       const at::Tensor left = left_by_program(input, mutation.value);
       const at::Tensor* replayed = replayed_input(input.name);
       if (replayed == nullptr || !left.defined() || same_bits(left, *replayed)) continue;
-      return first_.found().empty() ? "what is left in '" + input.name +
-                                          "': " + first_difference(left, *replayed)
-                                    : first_.found();
+      return first_.found().empty()
+                 ? "what is left in '" + input.name + "': " + first_difference(left, *replayed)
+                 : first_.found();
     }
     return {};
   }

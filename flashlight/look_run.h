@@ -37,7 +37,7 @@ struct LookRun {
 
   explicit LookRun(const GeneratorStates& generators) : before(generators), after(generators) {}
 
-  ProgramRun program;  // its results own their memory
+  ProgramRun program;                     // its results own their memory
   std::vector<tracer::RecordId> records;  // by step of a plan of the state's graph
   std::shared_ptr<CaptureBase::State> state;
   ValueSamples samples;

@@ -179,8 +179,8 @@ void Looks::expect_modes() const {
 }
 
 void Looks::refuse_modes(const Modes& now) const {
-  const char* which = now.grad != modes_.grad             ? "grad mode"
-                      : now.inference != modes_.inference ? "inference mode"
+  const char* which = now.grad != modes_.grad                     ? "grad mode"
+                      : now.inference != modes_.inference         ? "inference mode"
                       : now.default_dtype != modes_.default_dtype ? "default dtype"
                                                                   : "autocast";
   throw UserError("[capture] expected the " + std::string(which) +
@@ -373,8 +373,7 @@ FlatValues Looks::other_numbers(LookRun& run, const std::vector<NumberPlace>& pl
     adopt(run);
     return keep(run);
   }
-  CountedNumbers numbers =
-      count_calls(streak_, counted_, current()->options.host_line != nullptr);
+  CountedNumbers numbers = count_calls(streak_, counted_, current()->options.host_line != nullptr);
   if (numbers.unexplained) {
     if (begins_with_guard(differences)) {
       streak_ = {run.state->replayed.graph};

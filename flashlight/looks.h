@@ -8,7 +8,8 @@
 //
 //   the same graph      the capture is replayed on copies of the inputs as they were, and compared
 //                       bit for bit: confirmed, or refused from the next call on
-//   other numbers       they are tried as forms over a count of calls (counting.h); the third run in
+//   other numbers       they are tried as forms over a count of calls (counting.h); the third run
+//   in
 //                       a row shows one or refuses it
 //   a guard differs     no look: a replay of the same inputs would be refused by that guard
 //   another graph       takes the place of the older one, and waits for one more look (the first
@@ -86,7 +87,7 @@ class Looks {
 
   const TracedProgram program_;
   const Modes modes_;
-  std::mutex mutex_;                   // held by a look
+  std::mutex mutex_;                  // held by a look
   mutable std::mutex refusal_mutex_;  // of `refusal_` and `versions_`, for readers
   std::atomic<std::thread::id> runner_{};
   std::atomic<bool> settled_{false};

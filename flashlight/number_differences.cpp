@@ -83,13 +83,11 @@ std::optional<std::vector<NumberPlace>> number_differences(
   for (size_t i = 0; i < new_nodes.size(); ++i) index.emplace(new_nodes[i], i);
   std::vector<NumberPlace> places;
   for (const Difference& difference : differences) {
-    if (!difference.before || !difference.after || !is_replaceable(difference))
-      return std::nullopt;
+    if (!difference.before || !difference.after || !is_replaceable(difference)) return std::nullopt;
     const auto found = index.find(difference.after.get());
     if (found == index.end() || old_nodes[found->second] != difference.before.get())
       return std::nullopt;
-    places.push_back(
-        {found->second, difference.key, tracer::place_of(*difference.after)});
+    places.push_back({found->second, difference.key, tracer::place_of(*difference.after)});
   }
   return places;
 }

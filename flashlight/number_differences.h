@@ -17,9 +17,7 @@ struct NumberPlace {
   size_t node = 0;
   std::string key;
   std::string place = {};
-  bool operator==(const NumberPlace& other) const {
-    return node == other.node && key == other.key;
-  }
+  bool operator==(const NumberPlace& other) const { return node == other.node && key == other.key; }
 };
 
 // The numbers that differ, in the order of the program; nothing where something else differs, too.

@@ -136,8 +136,7 @@ std::string maker_of(const Recording& recording, ValueId value) {
   std::string place = record.info != nullptr ? record.info->name.str() : "the program";
   if (record.place.module != tracer::kNone && !recording.modules[record.place.module].empty())
     place += " in " + recording.modules[record.place.module];
-  if (record.place.line != tracer::kNone)
-    place += " (" + recording.lines[record.place.line] + ")";
+  if (record.place.line != tracer::kNone) place += " (" + recording.lines[record.place.line] + ")";
   return place;
 }
 

@@ -24,8 +24,8 @@ struct StateLink {
 // What `after` reads of what `before` made.
 std::vector<StateLink> find_links(const tracer::Recording& before, const tracer::Recording& after);
 
-// The same operators on the same operands in the same order. Their numbers may differ, and the sizes
-// of their values.
+// The same operators on the same operands in the same order. Their numbers may differ, and the
+// sizes of their values.
 bool same_form(const tracer::Recording& a, const tracer::Recording& b);
 
 // Does the state of this link have another type than the value that takes its place?
@@ -37,8 +37,8 @@ bool fits(const tracer::Recording& recording, const std::vector<StateLink>& link
 // Makes the sources inputs that are written back (once more changes nothing).
 void apply_links(tracer::Recording& recording, const std::vector<StateLink>& links);
 
-// The tensor that holds `value` after the run, in the memory it was left in; undefined where that is
-// gone.
+// The tensor that holds `value` after the run, in the memory it was left in; undefined where that
+// is gone.
 at::Tensor tensor_left(const tracer::Recording& recording, tracer::ValueId value);
 
 // "aten::tanh in rnn (model.py:12)": the operator that made a value.

@@ -6,16 +6,17 @@
 //   auto typed = flashlight::trace<Output(Input, at::Tensor)>(step, in, t);    // of this signature
 //
 // Arguments and results are whatever structure.h takes apart. Parameters and buffers of a module
-// are inputs under their names; TraceSettings::named gives those that a lambda uses. The program runs
-// once, for real; a call of the capture runs it again, until that has confirmed it (capture.h):
+// are inputs under their names; TraceSettings::named gives those that a lambda uses. The program
+// runs once, for real; a call of the capture runs it again, until that has confirmed it
+// (capture.h):
 //
 //   auto captured = flashlight::trace(model, x, flashlight::confirm(x2));       // at once
 //   auto captured = flashlight::trace(model, x, flashlight::seen_once);         // never
 //
 // So what a callable refers to has to live as long as calls may run it. Callables and holders are
-// kept by the capture, and so are modules that a shared pointer owns. Another module that is given by
-// reference is run only while somebody else than the capture owns its parameters; once it is gone,
-// the capture replays as seen once.
+// kept by the capture, and so are modules that a shared pointer owns. Another module that is given
+// by reference is run only while somebody else than the capture owns its parameters; once it is
+// gone, the capture replays as seen once.
 #pragma once
 
 #include <functional>
@@ -63,8 +64,8 @@ void add_module(T& module, const std::string& prefix, std::vector<NamedTensor>& 
   }
 }
 
-// Which of a program's modules are in training mode, asked at any time. TorchScript's modules do not
-// tell.
+// Which of a program's modules are in training mode, asked at any time. TorchScript's modules do
+// not tell.
 template <class T>
 concept HasModules = requires(T& module) {
   module.modules(false);
@@ -108,7 +109,9 @@ template <class T, class... Arguments>
 using ResultOf = std::decay_t<decltype(call(std::declval<T&>(), std::declval<Arguments>()...))>;
 
 template <class T>
-concept KnowsItsOwner = requires(T& module) { module.weak_from_this(); };
+concept KnowsItsOwner = requires(T& module) {
+  module.weak_from_this();
+};
 
 // A module given by reference stays where it is; holders and callables are copied, so that the
 // capture can run them again.
@@ -243,8 +246,9 @@ auto trace_with_request(TraceSettings settings, TraceInputs trace_inputs,
   auto&& request = std::get<sizeof...(I)>(values);
   using Request = std::decay_t<decltype(request)>;
   if constexpr (std::is_same_v<Request, SeenOnce>) settings.seen_once = true;
-  auto captured = trace_inputs(settings, std::forward<std::tuple_element_t<I, std::tuple<Values...>>>(
-                                             std::get<I>(values))...);
+  auto captured = trace_inputs(
+      settings,
+      std::forward<std::tuple_element_t<I, std::tuple<Values...>>>(std::get<I>(values))...);
   if constexpr (IsConfirm<Request>::value) look_at(captured, request);
   return captured;
 }

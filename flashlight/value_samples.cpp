@@ -91,13 +91,15 @@ Sample::Sample(const at::Tensor& tensor) {
 std::optional<std::string> Sample::difference(const at::Tensor& tensor) const {
   if (!elements_.defined() || !tensor.defined() || !tracer::has_memory(tensor)) return std::nullopt;
   if (tensor.numel() != numel_ || tensor.scalar_type() != elements_.scalar_type())
-    return c10::str("has ", numel_, " elements of ", elements_.scalar_type(), " in the program and ",
-                    tensor.numel(), " of ", tensor.scalar_type(), " in the replay");
+    return c10::str("has ", numel_, " elements of ", elements_.scalar_type(),
+                    " in the program and ", tensor.numel(), " of ", tensor.scalar_type(),
+                    " in the replay");
   const Sample other(tensor);
   const auto item = static_cast<size_t>(tensor.itemsize());
   const auto *a = bytes_of(elements_), *b = bytes_of(other.elements_);
   for (int64_t i = 0; i < elements_.numel(); ++i)
-    if (std::memcmp(a + static_cast<size_t>(i) * item, b + static_cast<size_t>(i) * item, item) != 0)
+    if (std::memcmp(a + static_cast<size_t>(i) * item, b + static_cast<size_t>(i) * item, item) !=
+        0)
       return values_text(sampled_index(i, numel_), element(elements_, i),
                          element(other.elements_, i));
   return std::nullopt;
@@ -148,8 +150,8 @@ std::string first_difference(const at::Tensor& program, const at::Tensor& replay
     return c10::str("is ", program.scalar_type(), " ", program.sizes(), " in the program and ",
                     replay.scalar_type(), " ", replay.sizes(), " in the replay");
   const auto item = static_cast<size_t>(program.itemsize());
-  for (int64_t i = 0; i < program.numel() && tracer::has_memory(program) &&
-                      tracer::has_memory(replay); ++i) {
+  for (int64_t i = 0;
+       i < program.numel() && tracer::has_memory(program) && tracer::has_memory(replay); ++i) {
     const int64_t a = place_of_element(program, i), b = place_of_element(replay, i);
     if (std::memcmp(bytes_of(program) + a, bytes_of(replay) + b, item) == 0) continue;
     const auto size = static_cast<int64_t>(item);

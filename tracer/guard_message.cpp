@@ -9,7 +9,8 @@ namespace {
 
 using composit::Node;
 
-constexpr const char* kOrCaptureAgain = ", or capture again for these inputs: trace(model, inputs…)";
+constexpr const char* kOrCaptureAgain =
+    ", or capture again for these inputs: trace(model, inputs…)";
 
 // What gave the one tensor that `step` reads; nullptr where there are several, or it is a constant.
 // The step itself often stands in a region, where it reads an argument without a name.

@@ -57,7 +57,7 @@ class Recorder {
     uint32_t parent = kNone;
     std::optional<GeneratorWatch>* generator = nullptr;
     bool grad = false;
-    bool requires_grad = false;          // grad mode is on and an argument requires grad
+    bool requires_grad = false;  // grad mode is on and an argument requires grad
     std::shared_ptr<const ArgumentContents> contents;  // before a call of a foreign operator
     std::vector<c10::IValue> arguments;  // of a call that writes in grad mode, or with `hooks`
     bool hooks = false;        // on what autograd saves: may stop the operator (stopped_operator.h)

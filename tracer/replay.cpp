@@ -427,8 +427,6 @@ std::vector<at::Tensor> Plan::run(const std::vector<at::Tensor>& inputs, const O
   return Run(*impl_, inputs, observer, call)(inputs);
 }
 
-void Plan::expect(const std::vector<at::Tensor>& inputs) const {
-  expect_inputs(*impl_, inputs);
-}
+void Plan::expect(const std::vector<at::Tensor>& inputs) const { expect_inputs(*impl_, inputs); }
 
 }  // namespace flashlight::tracer

@@ -25,8 +25,8 @@
 
 namespace flashlight::tracer {
 
-// A number of the graph that follows the calls: attribute `key` of a node ("value" of a constant: its
-// only element).
+// A number of the graph that follows the calls: attribute `key` of a node ("value" of a constant:
+// its only element).
 struct CountedNumber {
   const composit::Node* node = nullptr;
   std::string key;

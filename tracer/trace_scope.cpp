@@ -10,8 +10,8 @@
 
 #include "composit/ir/error.h"
 #include "tracer/dispatch_key.h"
-#include "tracer/host_memory.h"
 #include "tracer/distributed.h"
+#include "tracer/host_memory.h"
 #include "tracer/operator_watch.h"
 #include "tracer/storage_lock.h"
 

@@ -38,8 +38,8 @@ struct TraceOptions {
   // The scope is a piece cut out of a program that goes on: tensors from outside are inputs instead
   // of constants, and inputs keep the values they came with (RecordedInput::original).
   bool excerpt = false;
-  // Inputs keep the values they came with (RecordedInput::original): what is written is copied right
-  // before the first write.
+  // Inputs keep the values they came with (RecordedInput::original): what is written is copied
+  // right before the first write.
   bool keep_originals = false;
   // Told what went wrong in recording, instead of the program; nothing is recorded from then on.
   std::function<void(const std::string&)> on_error = nullptr;

@@ -73,8 +73,9 @@ composit::SavedCapture load_to_compile(const std::string& folder) {
                                 ": expected numbers that stay as they are; those of this capture "
                                 "follow its calls, and only a replay can count");
   if (trust_of(capture) == "seen once")
-    composit::log_warning(folder + " was seen once: one run of its program, that no second one "
-                                   "confirmed");
+    composit::log_warning(folder +
+                          " was seen once: one run of its program, that no second one "
+                          "confirmed");
   return capture;
 }
 

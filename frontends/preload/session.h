@@ -76,8 +76,8 @@ class Session : public tracer::OperatorWatch {
   bool updating_ = false;                    // by the operator that was called last
   const c10::StorageImpl* first_ = nullptr;  // the parameter that the step read first
   std::unordered_map<const c10::StorageImpl*, WeakStorage> parameters_;
-  std::vector<at::Tensor> kept_;  // of a whole run: parameters, whose last values are results
-  std::optional<Step> step_;      // where the step that runs is recorded
+  std::vector<at::Tensor> kept_;       // of a whole run: parameters, whose last values are results
+  std::optional<Step> step_;           // where the step that runs is recorded
   std::optional<CaptureBase> before_;  // the last step that was written
   std::unique_ptr<Watching> watching_;
 };

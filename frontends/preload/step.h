@@ -39,8 +39,8 @@ class Step {
   // results.
   void extend();
   // Ends the recording and writes it. `results`: those that are known, else none; `kept`: tensors
-  // that are results as well, where the step made them. `before`: the step before, which may confirm
-  // this one.
+  // that are results as well, where the step made them. `before`: the step before, which may
+  // confirm this one.
   std::string finish(const std::optional<std::vector<at::Tensor>>& results,
                      const std::vector<at::Tensor>& kept = {},
                      const std::optional<CaptureBase>& before = std::nullopt);

@@ -45,7 +45,8 @@ void expect_example(const CaptureBase& captured) {
   ASSERT_FALSE(expected.empty());
   ASSERT_EQ(results.size(), expected.size());
   for (size_t i = 0; i < results.size(); ++i)
-    EXPECT_TRUE(about_equal(results[i], expected[i])) << "result " << i << results[i] << expected[i];
+    EXPECT_TRUE(about_equal(results[i], expected[i]))
+        << "result " << i << results[i] << expected[i];
 }
 
 class Corpus : public testing::TestWithParam<std::string> {};

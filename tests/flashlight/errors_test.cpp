@@ -335,7 +335,8 @@ const std::map<std::string, void (*)()>& causes() {
       {"[replay] guard: … gave … when it was captured and gives … now…; a number that the program "
        "reads is part of the capture: …",
        item_differs},
-      {"[replay] guard: output … of … was … when it was captured and is … now; sizes are part of the "
+      {"[replay] guard: output … of … was … when it was captured and is … now; sizes are part of "
+       "the "
        "capture: …",
        size_differs},
       {"[replay] guard: … threw when it was captured and does not now", throws_no_more},

@@ -70,7 +70,8 @@ struct Training {
   explicit Training(Options options) : optimizer(parameters(), options) {}
   std::vector<at::Tensor> parameters() {
     torch::manual_seed(3);
-    model = torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::Tanh(), torch::nn::Linear(8, 1));
+    model =
+        torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::Tanh(), torch::nn::Linear(8, 1));
     return model->parameters();
   }
   at::Tensor step(const at::Tensor& x) {
@@ -96,8 +97,8 @@ void expect_eager_bits(Options options, int steps_before = 0) {
     traced.step(batches[i]);
   }
   eager.step(batches[steps_before]);
-  auto step = flashlight::trace([&](at::Tensor x) { return traced.step(x); },
-                                batches[steps_before]);
+  auto step =
+      flashlight::trace([&](at::Tensor x) { return traced.step(x); }, batches[steps_before]);
   const size_t looks = flashlight::looks_taken();
   for (int i = steps_before + 1; i < static_cast<int>(batches.size()); ++i) {
     const at::Tensor expected = eager.step(batches[i]), received = step(batches[i]);
@@ -276,7 +277,10 @@ TEST(Look, ModesAndFlagsOfModulesAreExpected) {
   auto captured = flashlight::trace(model, torch::randn({2, 4}));
   captured(torch::randn({2, 4}));
   model->eval();
-  EXPECT_THAT(error_of([&] { captured(torch::randn({2, 4})); }), HasSubstr("training or evaluation"));
+  EXPECT_THAT(error_of([&] {
+                captured(torch::randn({2, 4}));
+              }),
+              HasSubstr("training or evaluation"));
   model->train();
   captured(torch::randn({2, 4}));
   model->parameters()[0].requires_grad_(false);
@@ -345,8 +349,8 @@ TEST(Look, CountedNumbersAreSaved) {
 }
 
 TEST(Look, DrawsAreComparedFromOneState) {
-  auto captured = flashlight::trace(
-      [](at::Tensor x) { return torch::dropout(x, 0.5, true); }, torch::ones({64}));
+  auto captured = flashlight::trace([](at::Tensor x) { return torch::dropout(x, 0.5, true); },
+                                    torch::ones({64}));
   for (int i = 0; i < 3; ++i) {
     torch::manual_seed(i);
     const at::Tensor received = captured(torch::full({64}, 2.0)), next = torch::rand({1});

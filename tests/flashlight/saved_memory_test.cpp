@@ -69,7 +69,8 @@ TEST(SavedMemory, AWriteToOneIsSeenThroughTheOther) {
 }
 
 TEST(SavedMemory, ViewsBeforeTheFirstOneAndOfOtherTypes) {
-  const at::Tensor memory = torch::randn({19});  // what no view shows at its ends would not be saved
+  const at::Tensor memory =
+      torch::randn({19});  // what no view shows at its ends would not be saved
   const at::Tensor behind = memory.slice(0, 11, 19), before = memory.slice(0, 0, 8);
   const at::Tensor complex = torch::view_as_complex(memory.slice(0, 2, 10).view({4, 2}));
   const at::Tensor row = memory.slice(0, 4, 8);

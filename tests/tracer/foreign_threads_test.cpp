@@ -14,7 +14,6 @@
 namespace flashlight::testing {
 namespace {
 
-
 void on_a_thread(const std::function<void()>& work) { std::thread(work).join(); }
 
 void expect_refused(const Function& program, const Tensors& inputs, const std::string& op,
