@@ -78,6 +78,13 @@ struct NamedTensor {
 // The tensors known by name as they are now: a program may have put others in their place.
 using NamesOf = std::function<std::vector<NamedTensor>()>;
 
+// What a program's modules are at the moment: which are in training mode, and modules,
+// parameters and buffers by identity.
+struct ModuleView {
+  std::vector<bool> training = {};
+  std::vector<const void*> parts = {};
+};
+
 // What a capture runs, and may run again.
 struct TracedProgram {
   Program run;
@@ -85,8 +92,8 @@ struct TracedProgram {
   // It refers to a module that somebody else owns: it is run only while parameters have another
   // owner than the capture.
   bool borrowed = false;
-  // Which of its modules are in training mode. None: nobody knows.
-  std::function<std::vector<bool>()> training = nullptr;
+  // Its modules as they are. None: nobody knows.
+  std::function<ModuleView()> modules = nullptr;
   bool seen_once = false;  // never look
 };
 

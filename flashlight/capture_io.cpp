@@ -189,6 +189,7 @@ std::vector<std::string> schemas_of(const composit::Graph& graph) {
 
 void CaptureBase::save(const std::filesystem::path& folder) const {
   expect_trust("what is saved");
+  expect_memory_is_shown(now().graph);
   SavedCapture saved;
   saved.graph = now().graph;
   saved.producer = producer();

@@ -1,10 +1,5 @@
 #include "flashlight/looks.h"
 
-#include <ATen/autocast_mode.h>
-#include <c10/core/DefaultDtype.h>
-#include <c10/core/GradMode.h>
-#include <c10/core/InferenceMode.h>
-
 #include <algorithm>
 
 #include "composit/io/log.h"
@@ -25,13 +20,6 @@ constexpr const char* kAdvice =
     "; what differs is nothing an operator shows (a number or memory of the host, another thread): "
     "pass it as an argument, keep it in a tensor that operators write, or use strict mode "
     "(TraceOptions::strict) to get the line that reads memory";
-
-std::vector<bool> require_gradients(const std::vector<NamedTensor>& inputs) {
-  std::vector<bool> flags;
-  for (const NamedTensor& input : inputs)
-    flags.push_back(input.tensor.defined() && input.tensor.requires_grad());
-  return flags;
-}
 
 // The same operators on the same operands, with other attributes or constants.
 bool are_values(const std::vector<composit::Difference>& differences) {
@@ -62,13 +50,6 @@ bool are_values(const std::vector<composit::Difference>& differences) {
 }  // namespace
 
 size_t looks_taken() { return taken; }
-
-Looks::Modes Looks::Modes::now() {
-  const bool autocast = at::autocast::is_autocast_enabled(at::kCPU);
-  return {c10::GradMode::is_enabled(), c10::InferenceMode::is_enabled(), autocast,
-          autocast ? at::autocast::get_autocast_dtype(at::kCPU) : c10::ScalarType::Undefined,
-          c10::get_default_dtype_as_scalartype()};
-}
 
 Looks::Looks(TracedProgram program, StatePtr first, std::unique_ptr<Recording> recording)
     : program_(std::move(program)), modes_(Modes::now()), last_(std::move(recording)) {
@@ -115,77 +96,6 @@ FlatValues Looks::call(const Tensors& arguments) {
   expect_flags();
   current()->plan().expect(current()->bind_replay(arguments));
   return look(arguments);
-}
-
-// A borrowed module is gone when nobody but captures refers to one of its parameters.
-bool Looks::program_lives() const {
-  if (!program_.borrowed) return true;
-  const std::vector<NamedTensor>& inputs = current()->inputs;
-  const std::vector<size_t> counted = settled_ ? std::vector<size_t>() : count_own_references();
-  const std::vector<size_t>& ours = settled_ ? own_references_ : counted;
-  bool any = false;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].tensor.defined()) continue;
-    if (inputs[i].tensor.use_count() <= ours[i]) return false;
-    any = true;
-  }
-  return any;
-}
-
-// How often captures refer to each input.
-std::vector<size_t> Looks::count_own_references() const {
-  std::vector<size_t> counts;
-  for (const NamedTensor& input : current()->inputs) {
-    size_t& ours = counts.emplace_back(0);
-    if (!input.tensor.defined()) continue;
-    for (const StatePtr& version : versions_) ours += version->references(input.tensor);
-    if (last_ != nullptr)
-      for (const tracer::RecordedInput& recorded : last_->inputs)
-        ours += recorded.tensor.is_same(input.tensor) ? 1 : 0;
-  }
-  return counts;
-}
-
-void Looks::note_flags() {
-  trained_ = require_gradients(current()->inputs);
-  if (program_.training) training_ = program_.training();
-}
-
-// train(), eval() or requires_grad_() after the capture: the program would do something else.
-void Looks::expect_flags() const {
-  if (program_.training && program_.training() != training_)
-    throw UserError(
-        "[capture] expected its modules in the modes they were captured in (training or "
-        "evaluation), received others; capture again");
-  const std::vector<bool> now = require_gradients(current()->inputs);
-  for (size_t i = 0; i < now.size(); ++i)
-    if (now[i] != trained_[i])
-      throw UserError("[capture] expected that '" + current()->inputs[i].name + "' " +
-                      (trained_[i] ? "requires a gradient" : "requires no gradient") +
-                      ", as when it was captured, and it was changed since; capture again");
-}
-
-// Under autocast or another default dtype the program would compute in other dtypes.
-void Looks::expect_dtype_modes() const {
-  Modes now = Modes::now();
-  now.grad = modes_.grad;
-  now.inference = modes_.inference;
-  if (now != modes_ && !program_.seen_once) refuse_modes(now);
-}
-
-void Looks::expect_modes() const {
-  const Modes now = Modes::now();
-  if (now != modes_) refuse_modes(now);
-}
-
-void Looks::refuse_modes(const Modes& now) const {
-  const char* which = now.grad != modes_.grad                     ? "grad mode"
-                      : now.inference != modes_.inference         ? "inference mode"
-                      : now.default_dtype != modes_.default_dtype ? "default dtype"
-                                                                  : "autocast";
-  throw UserError("[capture] expected the " + std::string(which) +
-                  " of the trace, received another: the program may do something else there; call "
-                  "the capture under the modes it was traced under, or capture again");
 }
 
 // ---- the run ------------------------------------------------------------------------------------

@@ -81,6 +81,7 @@ class Looks {
   [[noreturn]] void refuse_modes(const Modes& now) const;
   void note_flags();
   void expect_flags() const;
+  std::string replaced() const;
   bool program_lives() const;
   std::vector<size_t> count_own_references() const;
   std::string number_refusal(const NumberPlace& place) const;
@@ -92,8 +93,10 @@ class Looks {
   std::atomic<std::thread::id> runner_{};
   std::atomic<bool> settled_{false};
   std::string refusal_;
-  // As the last run left them: modules in training mode, parameters that require a gradient.
-  std::vector<bool> training_, trained_;
+  // As the last run left them: modules, and which inputs require a gradient and are known by name,
+  // so that the program holds them.
+  ModuleView modules_;
+  std::vector<bool> trained_, named_;
   std::vector<size_t> own_references_;  // to each input, once nothing changes any more
   std::deque<StatePtr> versions_;
   std::atomic<const StatePtr*> current_;

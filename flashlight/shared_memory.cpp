@@ -6,7 +6,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 
+#include "composit/ir/error.h"
+#include "tracer/convert.h"
+#include "tracer/geometry.h"
 #include "tracer/memory_view.h"
 
 namespace flashlight {
@@ -61,12 +65,37 @@ void write_elements(at::Tensor view, at::Tensor value) {
   tracer::copy_bits(view, value);
 }
 
+// A node that reads the storage that an input lies in, beyond what the input shows of it.
+struct StorageUse {
+  const composit::Node* node;
+  size_t input;
+  int64_t begin;  // bytes before the first element of the input
+  int64_t count;  // bytes of the storage
+};
+
+std::vector<StorageUse> storages_of(const composit::Graph& graph) {
+  std::vector<StorageUse> uses;
+  for (const composit::NodePtr& node : graph.nodes()) {
+    if (node->op().str() != "composit::storage") continue;
+    const composit::Attribute* begin = node->find_attribute("begin");
+    for (size_t i = 0; begin != nullptr && i < graph.inputs().size(); ++i)
+      if (graph.inputs()[i].node == node->operands().at(0).node)
+        uses.push_back({node.get(), i, begin->as_int(), node->outputs()[0].sizes[0].value()});
+  }
+  return uses;
+}
+
 void lay_together(std::vector<Member> group, const composit::Graph& graph,
-                  std::vector<at::Tensor>& tensors) {
+                  const std::vector<StorageUse>& storages, std::vector<at::Tensor>& tensors) {
   int64_t first = group.front().begin, end = first;
   for (const Member& member : group) {
     first = std::min(first, member.begin);
     end = std::max(end, member.begin + tracer::span_of(tensors[member.input]));
+    for (const StorageUse& use : storages)
+      if (use.input == member.input) {
+        first = std::min(first, member.begin - use.begin);
+        end = std::max(end, member.begin - use.begin + use.count);
+      }
   }
   const std::optional<int64_t> pad = padding(group, first, tensors);
   if (!pad) return;
@@ -89,9 +118,111 @@ void lay_together(std::vector<Member> group, const composit::Graph& graph,
 }  // namespace
 
 void share_memory(const composit::Graph& graph, std::vector<at::Tensor>& tensors) {
+  const std::vector<StorageUse> storages = storages_of(graph);
   for (auto& [name, group] : groups_of(graph)) {
     std::erase_if(group, [&](const Member& member) { return !tensors[member.input].defined(); });
-    if (group.size() > 1) lay_together(std::move(group), graph, tensors);
+    const bool beyond = std::any_of(group.begin(), group.end(), [&](const Member& member) {
+      return std::any_of(storages.begin(), storages.end(),
+                         [&](const StorageUse& use) { return use.input == member.input; });
+    });
+    if (group.size() > 1 || (beyond && !group.empty()))
+      lay_together(std::move(group), graph, storages, tensors);
+  }
+}
+
+namespace {
+
+// Which bytes of a storage are those of an element.
+class Bytes {
+ public:
+  explicit Bytes(int64_t count) : marked_(static_cast<size_t>(count)) {}
+
+  // `first`: the byte of the first element.
+  void mark(const tracer::Geometry& geometry, int64_t first) {
+    if (geometry.numel() > 0) visit(geometry, 0, first, [&](size_t byte) { marked_[byte] = true; });
+  }
+  bool holds(const tracer::Geometry& geometry, int64_t first) {
+    bool all = true;
+    if (geometry.numel() > 0)
+      visit(geometry, 0, first, [&](size_t byte) { all = all && marked_[byte]; });
+    return all;
+  }
+
+  bool all() const { return std::count(marked_.begin(), marked_.end(), false) == 0; }
+
+ private:
+  template <class F>
+  void visit(const tracer::Geometry& geometry, size_t axis, int64_t at, const F& touch) {
+    const int64_t item = geometry.item_size();
+    if (axis == geometry.sizes.size()) {
+      for (int64_t byte = at; byte < at + item; ++byte)
+        if (byte >= 0 && byte < static_cast<int64_t>(marked_.size()))
+          touch(static_cast<size_t>(byte));
+      return;
+    }
+    for (int64_t i = 0; i < geometry.sizes[axis]; ++i)
+      visit(geometry, axis + 1, at + i * geometry.strides[axis] * item, touch);
+  }
+
+  std::vector<bool> marked_;
+};
+
+tracer::Geometry geometry_of(const composit::Type& type, const composit::Node* view = nullptr) {
+  tracer::Geometry geometry;
+  const auto ints = [&](const char* name) { return composit::to_ints(view->attribute(name)); };
+  const auto sizes = view ? ints("size") : tracer::sizes_of(type);
+  const auto strides = view ? ints("stride") : type.strides;
+  geometry.sizes.assign(sizes.begin(), sizes.end());
+  geometry.strides.assign(strides.begin(), strides.end());
+  geometry.dtype = tracer::to_c10(type.dtype);
+  return geometry;
+}
+
+// Does what the graph reads of the storage lie in `shown`? Writes add to it.
+bool reads_only(const composit::Graph& graph, const StorageUse& use, Bytes shown) {
+  std::unordered_set<const composit::Node*> storages = {use.node};
+  for (const composit::NodePtr& node : graph.nodes()) {
+    const auto is_storage = [&](const composit::LazyTensor& operand) {
+      return operand && storages.count(operand.node.get()) > 0;
+    };
+    if (std::none_of(node->operands().begin(), node->operands().end(), is_storage)) continue;
+    const std::string& op = node->op().str();
+    const bool reads = op == "composit::storage_view" || op == "aten::as_strided";
+    const bool writes = op == "composit::storage_scatter" || op == "aten::as_strided_scatter";
+    if (!reads && !writes) return false;  // an operator that takes views of it: they are not told
+    const composit::Type& type = reads ? node->outputs()[0] : node->operands()[1].type();
+    const tracer::Geometry geometry = geometry_of(type, node.get());
+    const int64_t first = node->attribute("storage_offset").as_int() * geometry.item_size();
+    if (reads && !shown.holds(geometry, first)) return false;
+    if (!writes) continue;
+    shown.mark(geometry, first);
+    storages.insert(node.get());
+  }
+  return true;
+}
+
+}  // namespace
+
+void expect_memory_is_shown(const composit::Graph& graph) {
+  const Groups groups = groups_of(graph);
+  for (const StorageUse& use : storages_of(graph)) {
+    if (input_kind(*use.node->operands()[0].node) == composit::InputKind::user_input) continue;
+    Bytes shown(use.count);
+    for (const auto& [name, group] : groups) {
+      const auto self = std::find_if(group.begin(), group.end(), [&](const Member& member) {
+        return member.input == use.input;
+      });
+      if (self == group.end()) continue;
+      for (const Member& member : group) {
+        const composit::LazyTensor& input = graph.inputs()[member.input];
+        if (input_kind(*input.node) != composit::InputKind::user_input)
+          shown.mark(geometry_of(input.type()), member.begin - self->begin + use.begin);
+      }
+    }
+    if (!shown.all() && !reads_only(graph, use, shown))
+      throw composit::UserError(
+          "[save] the program uses memory around '" + input_name(*use.node->operands()[0].node) +
+          "' that no parameter or buffer shows; name the tensor that it is a view of, too");
   }
 }
 

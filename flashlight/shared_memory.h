@@ -14,6 +14,13 @@ namespace flashlight {
 // memory when they were captured (attributes `shares` and `shift` of the graph's inputs) become
 // views of one storage, with the values they have; where they overlap and differ, a parameter or a
 // buffer counts more than an argument.
+//
+// Where the graph uses more of a storage than its inputs show, the storage is that large again; the
+// bytes that none shows are 0.
 void share_memory(const composit::Graph& graph, std::vector<at::Tensor>& tensors);
+
+// UserError where the graph reads bytes of a parameter's or buffer's storage that none of them
+// shows: they would not be in the file.
+void expect_memory_is_shown(const composit::Graph& graph);
 
 }  // namespace flashlight

@@ -64,29 +64,29 @@ void add_module(T& module, const std::string& prefix, std::vector<NamedTensor>& 
   }
 }
 
-// Which of a program's modules are in training mode, asked at any time. TorchScript's modules do
-// not tell.
+// A program's modules as they are, asked at any time. TorchScript's do not tell.
 template <class T>
 concept HasModules = requires(T& module) {
   module.modules(false);
   module.is_training();
 };
+template <class Module>
+void add_view(const Module& module, ModuleView& view) {
+  view.training.push_back(module.is_training());
+  view.parts.push_back(&module);
+  for (const auto& tensors : {module.parameters(false), module.buffers(false)})
+    for (const at::Tensor& tensor : tensors) view.parts.push_back(tensor.unsafeGetTensorImpl());
+}
 template <class T, class Kept>
-std::function<std::vector<bool>()> training_of(T& module, const std::shared_ptr<Kept>& kept) {
+std::function<ModuleView()> modules_of(T& module, const std::shared_ptr<Kept>& kept) {
   if constexpr (HoldsModule<T>) {
-    return training_of(*module, kept);
+    return modules_of(*module, kept);
   } else if constexpr (HasModules<T>) {
-    const auto children = module.modules(false);
-    using Child = typename std::decay_t<decltype(children)>::value_type::element_type;
-    // Weak: whoever owns them says whether the program lives.
-    const std::vector<std::weak_ptr<Child>> weak(children.begin(), children.end());
-    return [root = &module, kept, weak] {
-      std::vector<bool> flags{root->is_training()};
-      for (const auto& child : weak) {
-        const auto alive = child.lock();
-        flags.push_back(alive && alive->is_training());
-      }
-      return flags;
+    return [root = &module, kept] {
+      ModuleView view;
+      add_view(*root, view);
+      for (const auto& child : root->modules(false)) add_view(*child, view);
+      return view;
     };
   } else {
     return nullptr;
@@ -229,7 +229,7 @@ Capture<Signature> trace_with(const TraceSettings& settings, T&& program, Values
     detail::add_module(*callable, "", named);
     return named;
   };
-  traced.training = detail::training_of(*callable, callable);
+  traced.modules = detail::modules_of(*callable, callable);
   traced.run = Flat::program(callable, arguments.structure);
   traced.borrowed = borrowed;
   traced.seen_once = settings.seen_once;

@@ -36,6 +36,13 @@ bool same_sizes(const at::Tensor& tensor, const composit::Type& type) {
   return true;
 }
 
+std::string lies_elsewhere(const std::string& who, int64_t begin, int64_t count) {
+  return c10::str(who, ": when it was captured, its storage had ", begin,
+                  " bytes before its first element and ", count - begin,
+                  " from there on, of which the program uses some; it lies in less memory now",
+                  kCaptureAgain);
+}
+
 namespace {
 
 bool is_of_type(const at::Tensor& tensor, const composit::Type& type) {
@@ -60,6 +67,7 @@ class InputCheck {
                                  describe(expected[i].type()), ", received ", describe(inputs[i]),
                                  kCaptureAgain));
     check_shared_memory(inputs);
+    check_storages(inputs);
     if (!plan_.mutations.empty()) check_separate_memory(inputs);
   }
 
@@ -75,6 +83,12 @@ class InputCheck {
                                "' lay in the same memory when they were captured, ", shift,
                                " bytes apart, and do not now", kCaptureAgain));
     }
+  }
+
+  void check_storages(const std::vector<at::Tensor>& inputs) const {
+    for (const auto& [input, begin, count] : plan_.storages)
+      if (!has_bytes_around(inputs[input], begin, count))
+        throw UserError(lies_elsewhere("[replay] input '" + name_of(input) + "'", begin, count));
   }
 
   // A written input and any other one must not overlap where they did not when they were captured.

@@ -18,6 +18,10 @@ constexpr const char* kCaptureAgain = "; capture again for these inputs: trace(m
 // with another one as it did not when it was captured.
 void expect_inputs(const Plan::Impl& plan, const std::vector<at::Tensor>& inputs);
 
+// The error about a tensor, `who`, of whose storage the program uses more than the tensor shows:
+// `count` bytes, `begin` of them before its first element.
+std::string lies_elsewhere(const std::string& who, int64_t begin, int64_t count);
+
 std::string describe(const at::Tensor& tensor);
 std::string describe(const composit::Type& type);
 bool same_sizes(const at::Tensor& tensor, const composit::Type& type);

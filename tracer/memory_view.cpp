@@ -40,16 +40,38 @@ int64_t span_of(const at::Tensor& tensor) {
   return elements * static_cast<int64_t>(tensor.itemsize());
 }
 
-at::Tensor all_bytes(const at::Tensor& tensor) {
-  const auto nbytes = static_cast<int64_t>(tensor.storage().nbytes());
+namespace {
+
+at::Tensor bytes_of_storage(const at::Tensor& tensor, int64_t first, int64_t count) {
   const auto keys =
       tensor.key_set().remove(c10::DispatchKey::Conjugate).remove(c10::DispatchKey::Negative);
   at::Tensor bytes = at::detail::make_tensor<c10::TensorImpl>(
       c10::TensorImpl::VIEW, c10::Storage(tensor.storage()), keys,
       c10::scalarTypeToTypeMeta(c10::kByte));
-  bytes.unsafeGetTensorImpl()->set_sizes_and_strides(c10::IntArrayRef{nbytes}, c10::IntArrayRef{1},
-                                                     0);
+  bytes.unsafeGetTensorImpl()->set_sizes_and_strides(c10::IntArrayRef{count}, c10::IntArrayRef{1},
+                                                     first);
   return bytes;
+}
+
+// Of the element with all indices 0, from the begin of the storage.
+int64_t place_in_storage(const at::Tensor& tensor) {
+  return tensor.storage_offset() * static_cast<int64_t>(tensor.itemsize());
+}
+
+}  // namespace
+
+at::Tensor all_bytes(const at::Tensor& tensor) {
+  return bytes_of_storage(tensor, 0, static_cast<int64_t>(tensor.storage().nbytes()));
+}
+
+at::Tensor bytes_around(const at::Tensor& tensor, int64_t begin, int64_t count) {
+  COMPOSIT_ASSERT(has_bytes_around(tensor, begin, count), "bytes outside of the storage");
+  return bytes_of_storage(tensor, place_in_storage(tensor) - begin, count);
+}
+
+bool has_bytes_around(const at::Tensor& tensor, int64_t begin, int64_t count) {
+  const int64_t first = place_in_storage(tensor) - begin;
+  return first >= 0 && first + count <= static_cast<int64_t>(tensor.storage().nbytes());
 }
 
 at::Tensor copy_keeping_strides(const at::Tensor& tensor) {

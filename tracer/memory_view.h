@@ -19,6 +19,10 @@ int64_t address_of(const at::Tensor& tensor);
 int64_t span_of(const at::Tensor& tensor);
 // All bytes of the storage, as uint8. Shares memory.
 at::Tensor all_bytes(const at::Tensor& tensor);
+// `count` bytes as uint8, of which the one numbered `begin` is the first of the first element.
+// Shares memory. They must lie in the storage.
+at::Tensor bytes_around(const at::Tensor& tensor, int64_t begin, int64_t count);
+bool has_bytes_around(const at::Tensor& tensor, int64_t begin, int64_t count);
 // A copy with the same strides, gaps included (their content is arbitrary), and the same conj and
 // neg bits.
 at::Tensor copy_keeping_strides(const at::Tensor& tensor);

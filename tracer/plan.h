@@ -88,6 +88,13 @@ struct Plan::Impl {
     int64_t shift;
   };
   std::vector<SharedMemory> shared;
+  // Inputs whose storage the graph reads: `count` bytes, of which `begin` lie before the first
+  // element.
+  struct UsedStorage {
+    size_t input;
+    int64_t begin, count;
+  };
+  std::vector<UsedStorage> storages;
   std::vector<size_t> group;  // per input: the first one of those it shares memory with; itself
   struct Mutation {
     size_t input;  // index into graph.inputs()

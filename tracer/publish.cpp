@@ -260,6 +260,10 @@ class Publisher {
       spec.attribute("storage_offset", geometry.offset);
     };
     if (record.kind == RecordKind::storage_view) add_geometry(geometry_of_value(record.values));
+    if (record.kind == RecordKind::storage_of) {
+      const Geometry& geometry = geometry_of_value(operand(0));
+      spec.attribute("begin", geometry.offset * geometry.item_size());
+    }
     if (record.kind == RecordKind::storage_scatter)
       add_geometry(recording_.geometries[record.index]);
     if (record.kind == RecordKind::set_generator) {

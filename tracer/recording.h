@@ -42,7 +42,7 @@ enum class RecordKind : uint8_t {
   op,               // `info` was run, or stands for a run of itself on other operands
   input,            // index into Recording::inputs
   constant,         // index into Recording::constants
-  storage_of,       // all bytes of the operand's storage, as uint8
+  storage_of,       // all bytes of the storage that the operand lies in, as uint8
   storage_view,     // the bytes of the operand read with another geometry
   storage_scatter,  // operand 0's storage with operand 1 written at a geometry
   storage_zeros,    // a storage of `geometry` bytes whose content is unknown

@@ -301,6 +301,16 @@ class Run {
 
   // ---- operations on memory ---------------------------------------------------------------------
 
+  // Captures of former versions do not say where in it the operand lies.
+  static at::Tensor storage_around(const Step& step, const at::Tensor& operand) {
+    const composit::Attribute* begin = step.node->find_attribute("begin");
+    if (begin == nullptr) return all_bytes(operand);
+    const int64_t count = step.node->outputs()[0].sizes[0].value();
+    if (!has_bytes_around(operand, begin->as_int(), count))
+      throw UserError(lies_elsewhere("[replay] " + place_of(*step.node), begin->as_int(), count));
+    return bytes_around(operand, begin->as_int(), count);
+  }
+
   void run_memory_operation(const Step& step) {
     const auto operand = [&](size_t i) -> const at::Tensor& {
       return slots_[step.arguments[i].slots[0]];
@@ -335,7 +345,7 @@ class Run {
         return store(step, 0, base);
       }
       case StepKind::storage:
-        return store(step, 0, all_bytes(operand(0)));
+        return store(step, 0, storage_around(step, operand(0)));
       case StepKind::storage_zeros:
         return store(step, 0, at::zeros(sizes_of(step.node->outputs()[0]), c10::kByte));
       case StepKind::storage_resize: {

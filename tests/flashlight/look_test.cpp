@@ -287,6 +287,36 @@ TEST(Look, ModesAndFlagsOfModulesAreExpected) {
   EXPECT_THAT(error_of([&] { captured(torch::randn({2, 4})); }), HasSubstr("'0.weight' requires"));
 }
 
+TEST(Look, ReplacedModulesAreRefused) {
+  torch::nn::Sequential model(torch::nn::Linear(4, 3), torch::nn::ReLU());
+  auto captured = flashlight::trace(model, torch::randn({2, 4}));
+  const std::shared_ptr<torch::nn::Module> linear = model->ptr(0);
+  for (int i = 0; i < 2; ++i) {  // before a look, then before a replay
+    SCOPED_TRACE(i);
+    model->replace_module("0", torch::nn::Linear(4, 3));
+    EXPECT_THAT(error_of([&] {
+                  captured(torch::randn({2, 4}));
+                }),
+                HasSubstr("'0.weight' of its modules is another one"));
+    model->replace_module("0", linear);
+    captured(torch::randn({2, 4}));
+  }
+  EXPECT_EQ(captured.trust(), Trust::confirmed);
+}
+
+TEST(Look, PartOfAModuleThatIsGoneIsRefused) {
+  at::Tensor kept;
+  auto captured = [&] {
+    torch::nn::LinearImpl model(4, 3);
+    kept = model.weight;
+    return flashlight::trace(model, torch::randn({2, 4}));
+  }();
+  EXPECT_THAT(error_of([&] {
+                captured(torch::randn({2, 4}));
+              }),
+              HasSubstr("nobody else holds 'bias' any more"));
+}
+
 TEST(Look, AnotherTypeIsNoLook) {
   int runs = 0;
   auto captured = flashlight::trace([&](at::Tensor x) { return ++runs, x * 2; }, torch::ones({2}));

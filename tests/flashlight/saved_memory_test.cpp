@@ -69,8 +69,7 @@ TEST(SavedMemory, AWriteToOneIsSeenThroughTheOther) {
 }
 
 TEST(SavedMemory, ViewsBeforeTheFirstOneAndOfOtherTypes) {
-  const at::Tensor memory =
-      torch::randn({19});  // what no view shows at its ends would not be saved
+  const at::Tensor memory = torch::randn({24});  // no view shows the last five, nobody reads them
   const at::Tensor behind = memory.slice(0, 11, 19), before = memory.slice(0, 0, 8);
   const at::Tensor complex = torch::view_as_complex(memory.slice(0, 2, 10).view({4, 2}));
   const at::Tensor row = memory.slice(0, 4, 8);
@@ -82,6 +81,29 @@ TEST(SavedMemory, ViewsBeforeTheFirstOneAndOfOtherTypes) {
         return {y, x * at::view_as_real(complex).sum(-1), x + behind.view({2, 4})};
       },
       buffers({{"a_behind", behind}, {"before", before}, {"complex", complex}, {"row", row}}));
+}
+
+TEST(SavedMemory, WhatNoBufferShowsIsNotSavedInSilence) {
+  const at::Tensor memory = torch::randn({12});
+  const at::Tensor row = memory.slice(0, 4, 8);
+  TraceSettings settings;
+  settings.named = buffers({{"row", row}});
+  const auto captured = trace(
+      settings,
+      [=](const at::Tensor& x) {
+        row.add_(1);
+        return x * row.as_strided({4}, {2}, 3);
+      },
+      torch::randn({2, 4}));
+  const composit::test::TemporaryFolder folder;
+  try {
+    captured.save(folder / "model");
+    ADD_FAILURE() << "it was saved";
+  } catch (const composit::UserError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("uses memory around 'row' that no parameter or "
+                                                 "buffer shows"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "model"));
 }
 
 // Parameters in one flat buffer, as some optimizers keep them.

@@ -154,6 +154,29 @@ TEST(Memory, inputs_that_share_memory) {
   EXPECT_EQ(difference(apart[1], values({3, 4}).t()), "");
 }
 
+TEST(Memory, inputs_that_overlap_lie_elsewhere_in_their_storage) {
+  const auto at_place = [](const at::Tensor& memory, int64_t first) -> Tensors {
+    return {memory.slice(0, first, first + 8), memory.slice(0, first + 6, first + 10)};
+  };
+  const auto program = [](Tensors& in) -> Tensors {
+    in[0].add_(1);
+    const at::Tensor z = in[1] * 2;
+    in[1].mul_(3);
+    return {z, in[0] * 1};
+  };
+  const Captured captured =
+      expect_replays(program, at_place(values({20}), 2), at_place(values({24}) * 2, 4));
+  ASSERT_EQ(captured.count("composit::storage"), 1u);
+  const at::Tensor memory = values({20});  // 8 bytes too few at the end
+  const std::string message = user_error([&] { captured.replay(at_place(memory, 4)); });
+  EXPECT_NE(
+      message.find("input '0': when it was captured, its storage had 8 bytes before its first "
+                   "element and 72 from there on"),
+      std::string::npos)
+      << message;
+  EXPECT_EQ(difference(memory, values({20})), "");
+}
+
 TEST(Memory, a_written_input_must_not_overlap_another_one_later) {
   const auto program = [](Tensors& in) -> Tensors { return {in[0].add_(1) + in[1]}; };
   const Captured captured = expect_replays(program, {values({4}), values({4})});

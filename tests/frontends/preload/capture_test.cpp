@@ -66,6 +66,25 @@ TEST(CapturesAProgram, training_loop) {
   EXPECT_THAT(captured.log, HasSubstr("captured 4 of 4 steps, cut by optimizer"));
 }
 
+std::vector<Trust> trusts_in(const std::filesystem::path& folder) {
+  std::vector<Trust> trusts;
+  for (const std::string& step : steps_in(folder))
+    trusts.push_back(CaptureBase::load(folder / step).trust());
+  return trusts;
+}
+
+// The first step makes the momentum, the second is the first that has it.
+TEST(CapturesAProgram, steps_are_each_others_looks) {
+  using enum Trust;
+  const Captured alike = capture({}, program("train"));
+  EXPECT_THAT(trusts_in(alike.folder), ElementsAre(seen_once, seen_once, confirmed, confirmed));
+  EXPECT_THAT(alike.log, HasSubstr("confirmed by the step before"));
+  const Captured schedule = capture({}, program("schedule"));  // a number of its own in each step
+  EXPECT_THAT(trusts_in(schedule.folder), ElementsAre(seen_once, seen_once, seen_once, seen_once));
+  const Captured pointer = capture({}, program("pointer"));  // memory that no operator writes
+  EXPECT_THAT(trusts_in(pointer.folder), ElementsAre(seen_once, seen_once, seen_once));
+}
+
 TEST(CapturesAProgram, one_step_of_it) {
   const Captured all = capture({}, program("train"));
   const Captured one = capture({"--step", "2"}, program("train"));

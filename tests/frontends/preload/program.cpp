@@ -29,9 +29,12 @@ void train(Net& net, const std::string& then) {
     optimizer.zero_grad();
     const at::Tensor loss = at::cross_entropy_loss(net.forward(x), target);
     loss.backward();
+    if (then == "schedule")
+      static_cast<torch::optim::SGDOptions&>(optimizer.param_groups()[0].options())
+          .lr(0.1 / (i + 1));
     optimizer.step();
     std::cout << "step " << i << ", loss " << loss.item<float>() << std::endl;
-    if (i < 2 || then == "train") continue;
+    if (i < 2 || then == "train" || then == "schedule") continue;
     const at::Tensor again = net.forward(x);  // the next step has begun
     if (then == "fault") raise(SIGSEGV);
     if (then == "null") *reinterpret_cast<volatile int*>(again.size(0) - 5) = 1;
@@ -42,11 +45,14 @@ void train(Net& net, const std::string& then) {
   }
 }
 
-void infer(Net& net) {
+// `by_pointer`: the program reads and writes numbers itself in the middle of each call.
+void infer(Net& net, bool by_pointer) {
   const at::NoGradGuard no_grad;
   net.eval();
   for (int i = 0; i < 3; ++i) {
-    const at::Tensor y = net.forward(torch::randn({5, 8}));
+    at::Tensor y = net.forward(torch::randn({5, 8}));
+    if (by_pointer) y.data_ptr<float>()[0] = static_cast<float>(i);
+    y = y * 2;
     std::cout << "result " << y.sum().item<float>() << std::endl;
   }
 }
@@ -83,7 +89,9 @@ int main(int argc, char** argv) {
   torch::manual_seed(1);
   Net net;
   if (what == "infer")
-    infer(net);
+    infer(net, false);
+  else if (what == "pointer")
+    infer(net, true);
   else if (what == "unseen")
     unseen(net);
   else if (what == "long")
