@@ -129,13 +129,40 @@ CountedNumbers count_calls(const std::vector<composit::Graph>& graphs,
   return result;
 }
 
+namespace {
+
+bool comes_from_outside(const Difference& difference) {
+  return difference.after && difference.region.empty() &&
+         (composit::is_input(*difference.after) ||
+          difference.after->op() == composit::ops::kConstant);
+}
+
+// The same operator on the same operands gave another size, which depends on their values: a replay
+// is refused there.
+bool is_size_of_values(const Difference& difference, const std::vector<Difference>& all) {
+  return difference.kind == DifferenceKind::type && difference.before && difference.after &&
+         !composit::is_input(*difference.after) &&
+         difference.after->op() != composit::ops::kConstant &&
+         std::none_of(all.begin(), all.end(), [&](const Difference& other) {
+           return other.after == difference.after && other.kind != DifferenceKind::type;
+         });
+}
+
+}  // namespace
+
 bool begins_with_guard(const std::vector<Difference>& differences) {
+  // What comes from outside and has another size makes other sizes.
+  const bool by_values = std::none_of(differences.begin(), differences.end(), [](const auto& one) {
+    return one.kind == DifferenceKind::type && comes_from_outside(one);
+  });
   const Difference* guard = nullptr;
   for (const Difference& difference : differences) {
     const bool expected =
         difference.kind == DifferenceKind::execution && difference.key == "expected";
-    if (expected && (guard == nullptr || difference.after->place() < guard->after->place()))
-      guard = &difference;
+    if (!expected && !by_values) continue;
+    if (guard != nullptr && difference.after && difference.after->place() >= guard->after->place())
+      continue;
+    if (expected || is_size_of_values(difference, differences)) guard = &difference;
   }
   if (guard == nullptr) return false;
   return std::all_of(differences.begin(), differences.end(), [&](const Difference& difference) {

@@ -37,7 +37,8 @@ struct CountedNumbers {
 CountedNumbers count_calls(const std::vector<composit::Graph>& graphs,
                            const std::vector<NumberPlace>& places, bool python);
 
-// Is the first difference, in the order of the program, a guard that expects another number?
+// Is the first difference, in the order of the program, a guard that expects another number, or a size
+// that depends on values?
 bool begins_with_guard(const std::vector<composit::Difference>& differences);
 
 }  // namespace flashlight

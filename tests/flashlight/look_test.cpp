@@ -265,6 +265,20 @@ TEST(Look, AGuardThatDiffersIsNoLook) {
   EXPECT_EQ(captured.refusal(), "");
 }
 
+TEST(Look, ASizeThatDependsOnValuesIsNoLook) {
+  auto captured = flashlight::trace([](at::Tensor x) { return x.index({x > 0}).cumsum(0) * 2; },
+                                    torch::ones({4}));
+  for (int i = 0; i < 6; ++i) {
+    at::Tensor x = -torch::ones({4});
+    x.slice(0, 0, i % 3).fill_(3);
+    EXPECT_TRUE(torch::equal(captured(x), x.slice(0, 0, i % 3).cumsum(0) * 2));
+  }
+  EXPECT_EQ(captured.refusal(), "");
+  EXPECT_EQ(captured.trust(), Trust::seen_once);
+  captured(torch::full({4}, 2.0));
+  EXPECT_EQ(captured.trust(), Trust::confirmed);
+}
+
 TEST(Look, OtherModesAreRefused) {
   torch::nn::Linear model(4, 3);
   auto captured = flashlight::trace(model, torch::randn({2, 4}));
