@@ -49,7 +49,7 @@ class CppExecutable : public Executable {
     all.name = settings.name;
     all.results = settings.results;
     if (options.link_aten) {
-      all.aten = cpp::aten_schemas(schemas_of(graph));
+      all.aten = loops::aten_schemas(schemas_of(graph));
       for (const char* folder : {FLASHLIGHT_TORCH_INCLUDES})
         all.flags.insert(all.flags.end(), {"-isystem", folder});
     }

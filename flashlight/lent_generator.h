@@ -9,7 +9,7 @@
 
 #include <mutex>
 
-#include "flashlight/cpp/runtime/random.hpp"
+#include "flashlight/runtime/random.hpp"
 
 namespace flashlight {
 

@@ -36,7 +36,10 @@ COMPOSIT = (
 )
 FLASHLIGHT_PARTS = (
     "flashlight/scalar",
+    "flashlight/runtime",
     "flashlight/toolchain",
+    "flashlight/loops",
+    "flashlight/text",
     "flashlight/cpp",
     "flashlight/mosaic",
 )
@@ -65,9 +68,29 @@ LAYERS = {
     ),
     "flashlight/toolchain": Layer(("composit/ir", "composit/io"), torch=False),
     "tracer": Layer(COMPOSIT, torch=True),
-    "flashlight/cpp": Layer((*COMPOSIT, "flashlight/toolchain"), torch=False),
+    "flashlight/runtime": Layer(("composit/op",), torch=False),  # What generated code includes.
+    "flashlight/loops": Layer((*COMPOSIT, "flashlight/runtime"), torch=False),
+    "flashlight/text": Layer((*COMPOSIT, "flashlight/loops"), torch=False),
+    "flashlight/cpp": Layer(
+        (
+            *COMPOSIT,
+            "flashlight/runtime",
+            "flashlight/toolchain",
+            "flashlight/loops",
+            "flashlight/text",
+        ),
+        torch=False,
+    ),
     "flashlight/mosaic": Layer(
-        (*COMPOSIT, "flashlight/toolchain", "flashlight/cpp"), torch=False
+        (
+            *COMPOSIT,
+            "flashlight/runtime",
+            "flashlight/toolchain",
+            "flashlight/loops",
+            "flashlight/text",
+            "flashlight/cpp",
+        ),
+        torch=False,
     ),
     "flashlight": Layer((*COMPOSIT, *FLASHLIGHT_PARTS, "tracer"), torch=True),
     "frontends/torchscript": Layer(LIBRARY, torch=True),

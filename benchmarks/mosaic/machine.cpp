@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "flashlight/mosaic/runtime/peak.hpp"
+#include "flashlight/runtime/peak.hpp"
 
 namespace benchmarks {
 namespace {

@@ -18,8 +18,8 @@
 #include "benchmarks/report.h"
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
-#include "flashlight/cpp/runtime/random.hpp"
 #include "flashlight/mosaic/backend.h"
+#include "flashlight/runtime/random.hpp"
 
 namespace {
 

@@ -113,6 +113,8 @@ bool is_floating_point(DType dtype) {
          dtype == DType::float64;
 }
 
+bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+
 bool is_complex(DType dtype) {
   return dtype == DType::complex32 || dtype == DType::complex64 || dtype == DType::complex128;
 }

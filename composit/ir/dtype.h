@@ -31,6 +31,7 @@ size_t item_size(DType dtype);                                // bytes per eleme
 bool is_computable(DType dtype);      // not quantised, bits, sub-byte or float8
 bool is_floating_point(DType dtype);  // real floating point, complex excluded
 bool is_complex(DType dtype);
+bool is_half(DType dtype);  // a floating point type of 16 bits
 
 bool is_valid(DType dtype);  // one of the above, `count_` excluded
 

@@ -3,13 +3,13 @@
 #include <set>
 
 #include "composit/ir/error.h"
-#include "flashlight/cpp/fuse.h"
-#include "flashlight/cpp/ports.h"
-#include "flashlight/cpp/recompute.h"
-#include "flashlight/cpp/runtime/arena.hpp"
-#include "flashlight/cpp/runtime/random.hpp"
-#include "flashlight/cpp/signed_zero.h"
-#include "flashlight/cpp/tile.h"
+#include "flashlight/loops/fuse.h"
+#include "flashlight/loops/ports.h"
+#include "flashlight/loops/recompute.h"
+#include "flashlight/loops/signed_zero.h"
+#include "flashlight/loops/tile.h"
+#include "flashlight/runtime/arena.hpp"
+#include "flashlight/runtime/random.hpp"
 #include "flashlight/toolchain/library.h"
 
 namespace flashlight::cpp {

@@ -17,8 +17,8 @@
 #include "composit/ir/graph.h"
 #include "composit/op/backend.h"
 #include "flashlight/cpp/emit.h"
-#include "flashlight/cpp/lower.h"
 #include "flashlight/cpp/split.h"
+#include "flashlight/loops/lower.h"
 #include "flashlight/toolchain/build.h"
 
 namespace fl {
@@ -26,6 +26,8 @@ class Generator;
 }
 
 namespace flashlight::cpp {
+
+using namespace loops;
 
 struct CompileOptions {
   std::string name = "program";
@@ -53,7 +55,7 @@ class Compiled {
   // that is not used) and results (outputs that are there, mutations).
   void run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
            uint64_t seed = kDefaultSeed) const;
-  // Draws go on from where `generator` is (flashlight/cpp/runtime/random.hpp).
+  // Draws go on from where `generator` is (flashlight/runtime/random.hpp).
   void run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
            fl::Generator& generator) const;
   bool draws() const;

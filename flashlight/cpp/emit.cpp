@@ -4,12 +4,15 @@
 #include <map>
 #include <set>
 
-#include "flashlight/cpp/format.h"
-#include "flashlight/cpp/literal.h"
-#include "flashlight/cpp/routine_writer.h"
-#include "flashlight/cpp/weights.h"
+#include "flashlight/text/format.h"
+#include "flashlight/text/literal.h"
+#include "flashlight/text/routine_writer.h"
+#include "flashlight/text/runtime_call_text.h"
+#include "flashlight/text/weights.h"
 
 namespace flashlight::cpp {
+
+using namespace text;
 namespace {
 
 Code weight_struct(const Program& program, const std::vector<WeightStruct>& structs,
@@ -124,12 +127,13 @@ std::string text_with_origins(const Routine& function, const Code& written,
   return text;
 }
 
-// The headers that runtime calls name in one of their members.
-std::vector<std::string> headers_of(const Program& program, std::string RuntimeCall::*member) {
+// The headers that runtime calls need.
+std::vector<std::string> headers_of(const Program& program,
+                                    std::string (*header)(const RuntimeCall&)) {
   std::set<std::string> headers;
   for (const Routine& function : program.functions)
     for (const Step& step : function.steps)
-      if (const auto* call = std::get_if<RuntimeCall>(&step)) headers.insert(call->*member);
+      if (const auto* call = std::get_if<RuntimeCall>(&step)) headers.insert(header(*call));
   headers.erase("");
   return {headers.begin(), headers.end()};
 }
@@ -169,8 +173,8 @@ Source emit(Program program) {
   for (size_t i = 0; i < program.functions.size(); ++i)
     if (!structs[i].members.empty())
       source.structs += "\n" + str(weight_struct(program, structs, i));
-  source.headers = headers_of(program, &RuntimeCall::header);
-  source.links = headers_of(program, &RuntimeCall::link);
+  source.headers = headers_of(program, header_of);
+  source.links = headers_of(program, link_header_of);
   const std::string opening = includes(source) + "\nnamespace " + source.name + " {\n";
   const int before = line_count(opening + source.structs);
   std::string loaded;

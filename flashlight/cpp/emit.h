@@ -9,9 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "flashlight/cpp/program.h"
+#include "flashlight/loops/program.h"
 
 namespace flashlight::cpp {
+
+using namespace loops;
+using loops::Program;
 
 // What lines of the text, from 1, are for.
 struct EmittedLines {

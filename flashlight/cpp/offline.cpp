@@ -12,14 +12,16 @@
 #include "composit/ir/print.h"
 #include "composit/ir/scope.h"
 #include "flashlight/cpp/backend.h"
-#include "flashlight/cpp/code.h"
-#include "flashlight/cpp/format.h"
-#include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/template.h"
 #include "flashlight/cpp/weight_loader.h"
+#include "flashlight/text/code.h"
+#include "flashlight/text/format.h"
+#include "flashlight/text/literal.h"
 #include "flashlight/toolchain/write_folder.h"
 
 namespace flashlight::cpp {
+
+using namespace text;
 namespace {
 
 using composit::SavedCapture;

@@ -20,11 +20,13 @@
 #include <vector>
 
 #include "composit/io/saved_capture.h"
-#include "flashlight/cpp/aten_call.h"
 #include "flashlight/cpp/emit.h"
+#include "flashlight/loops/aten_call.h"
 #include "flashlight/toolchain/sources.h"
 
 namespace flashlight::cpp {
+
+using namespace loops;
 
 struct ProgramOptions {
   std::string name = "program";  // of the namespace, the function, and what model.h declares

@@ -6,16 +6,18 @@
 #include <tuple>
 
 #include "composit/ir/scope.h"
-#include "flashlight/cpp/format.h"
-#include "flashlight/cpp/literal.h"
-#include "flashlight/cpp/loop_body.h"
-#include "flashlight/cpp/names.h"
-#include "flashlight/cpp/renumber.h"
-#include "flashlight/cpp/routine_writer.h"
-#include "flashlight/cpp/statement.h"
-#include "flashlight/cpp/weights.h"
+#include "flashlight/loops/loop_body.h"
+#include "flashlight/loops/names.h"
+#include "flashlight/loops/renumber.h"
+#include "flashlight/loops/statement.h"
+#include "flashlight/text/format.h"
+#include "flashlight/text/literal.h"
+#include "flashlight/text/routine_writer.h"
+#include "flashlight/text/weights.h"
 
 namespace flashlight::cpp {
+
+using namespace text;
 namespace {
 
 // Lines of the steps of a piece; the head of its function takes some more.

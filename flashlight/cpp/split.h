@@ -6,9 +6,12 @@
 // steps come from.
 #pragma once
 
-#include "flashlight/cpp/program.h"
+#include "flashlight/loops/program.h"
 
 namespace flashlight::cpp {
+
+using namespace loops;
+using loops::Program;
 
 // Lines of a function, its comment, head and last brace included.
 constexpr size_t kMaxFunctionLines = 60;

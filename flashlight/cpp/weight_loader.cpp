@@ -6,8 +6,8 @@
 #include <cctype>
 #include <optional>
 
-#include "flashlight/cpp/code.h"
-#include "flashlight/cpp/literal.h"
+#include "flashlight/text/code.h"
+#include "flashlight/text/literal.h"
 
 namespace flashlight::cpp {
 namespace {

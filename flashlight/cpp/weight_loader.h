@@ -17,9 +17,11 @@
 #include <vector>
 
 #include "composit/ir/type.h"
-#include "flashlight/cpp/code.h"
+#include "flashlight/text/code.h"
 
 namespace flashlight::cpp {
+
+using namespace text;
 
 struct StoredWeight {
   std::string member;  // of the struct: "encoder_layer[0].bias"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/statement.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -13,9 +13,9 @@ namespace {
 using composit::Expr;
 using composit::ExprKind;
 using composit::Function;
-using cpp::Nest;
-using cpp::Role;
-using cpp::Statement;
+using loops::Nest;
+using loops::Role;
+using loops::Statement;
 
 bool is_load_of(const Expr& x, size_t value) {
   return x.kind() == ExprKind::load && x.number() == value;
@@ -36,13 +36,13 @@ struct Softmax {
 
 class Finder {
  public:
-  Finder(const cpp::Routine& routine, const std::function<bool(size_t)>& is_frozen)
+  Finder(const loops::Routine& routine, const std::function<bool(size_t)>& is_frozen)
       : routine_(routine), is_frozen_(is_frozen) {
     readers_.resize(routine.values.size());
     writers_.resize(routine.values.size());
     for (size_t i = 0; i < routine.steps.size(); ++i) {
-      for (const size_t value : cpp::reads(routine.steps[i])) readers_[value].push_back(i);
-      for (const size_t value : cpp::writes(routine.steps[i])) writers_[value].push_back(i);
+      for (const size_t value : loops::reads(routine.steps[i])) readers_[value].push_back(i);
+      for (const size_t value : loops::writes(routine.steps[i])) writers_[value].push_back(i);
     }
   }
 
@@ -69,7 +69,7 @@ class Finder {
   // Whether a step reads a softmax is found out before whether it is a product: most are none.
   std::optional<Attention> attention_ending_at(size_t end) const {
     if (statement(end) == nullptr) return std::nullopt;
-    for (const size_t weights : cpp::reads(routine_.steps[end])) {
+    for (const size_t weights : loops::reads(routine_.steps[end])) {
       std::set<size_t> steps = {end};
       const auto softmax = softmax_making(weights, steps);
       if (!softmax) continue;
@@ -102,7 +102,7 @@ class Finder {
   // where all of a row is -inf.
   std::optional<Softmax> softmax_making(size_t weights, std::set<size_t>& steps) const {
     const auto division = maker(weights, 1);
-    if (!division || !cpp::is_elementwise(*statement(*division))) return std::nullopt;
+    if (!division || !loops::is_elementwise(*statement(*division))) return std::nullopt;
     const Expr& quotient = statement(*division)->stores[0].value;
     if (!quotient.is(Function::div) || quotient[0].kind() != ExprKind::load ||
         quotient[1].kind() != ExprKind::load)
@@ -110,7 +110,7 @@ class Finder {
     const size_t powers = quotient[0].number(), total = quotient[1].number();
     const auto exponential = maker(powers, 2), sum = maker(total, 1);
     if (!exponential || !sum || !folds(*sum, powers, Function::add)) return std::nullopt;
-    if (!cpp::is_elementwise(*statement(*exponential))) return std::nullopt;
+    if (!loops::is_elementwise(*statement(*exponential))) return std::nullopt;
     const Expr& power = statement(*exponential)->stores[0].value;
     if (!power.is(Function::exp) || !power[0].is(Function::sub)) return std::nullopt;
     const Expr &x = power[0][0], &most = power[0][1];
@@ -128,9 +128,9 @@ class Finder {
   // Whether a nest folds the last dimension of `value`, as it lies.
   bool folds(size_t step, size_t value, Function function) const {
     const Statement& one = *statement(step);
-    return cpp::fold_function(one) == function && one.body.size() == 1 && !one.domain.defined() &&
+    return loops::fold_function(one) == function && one.body.size() == 1 && !one.domain.defined() &&
            is_load_of(one.body[0], value) && one.stores.size() == 1 &&
-           cpp::has_axes(one, composit::AxisKind::reduction) && is_row(one.body[0], one) &&
+           loops::has_axes(one, composit::AxisKind::reduction) && is_row(one.body[0], one) &&
            is_identity(one.stores[0].at);
   }
   // Whether it stores what it folded, or that unless it is `special`, and then `instead`.
@@ -156,7 +156,7 @@ class Finder {
   bool along_rows(size_t step) const {
     const Statement& one = *statement(step);
     if (!is_identity(one.stores[0].at)) return false;
-    const std::vector<Expr> parts = composit::parts_of(cpp::expressions(one));
+    const std::vector<Expr> parts = composit::parts_of(loops::expressions(one));
     return std::all_of(parts.begin(), parts.end(), [&](const Expr& part) {
       return part.kind() != ExprKind::load ||
              (is_identity(part.arguments()) && part.arguments().size() + 1 >= one.axes.size());
@@ -224,14 +224,14 @@ class Finder {
     attention.result = attention.results.statement.stores[0].result;
   }
 
-  const cpp::Routine& routine_;
+  const loops::Routine& routine_;
   const std::function<bool(size_t)>& is_frozen_;
   std::vector<std::vector<size_t>> readers_, writers_;
 };
 
 }  // namespace
 
-std::vector<Attention> find_attention(const cpp::Routine& routine,
+std::vector<Attention> find_attention(const loops::Routine& routine,
                                       const std::function<bool(size_t value)>& is_frozen) {
   return Finder(routine, is_frozen).run();
 }

@@ -25,7 +25,7 @@ struct Attention {
   size_t result = 0;
 };
 
-std::vector<Attention> find_attention(const cpp::Routine& routine,
+std::vector<Attention> find_attention(const loops::Routine& routine,
                                       const std::function<bool(size_t value)>& is_frozen);
 
 }  // namespace flashlight::mosaic

@@ -1,24 +1,24 @@
 // Attention as a call of fl::attend_all.
 #include <spdlog/fmt/fmt.h>
 
-#include "flashlight/cpp/literal.h"
 #include "flashlight/mosaic/flat_writer.h"
 #include "flashlight/mosaic/kernel_writer.h"
+#include "flashlight/text/literal.h"
 
 namespace flashlight::mosaic {
 namespace {
 
 using composit::Affine;
 using composit::Expr;
-using cpp::Code;
-using cpp::statement;
+using text::Code;
+using text::statement;
 
 class AttentionWriter {
  public:
   AttentionWriter(const Plan& plan, const Attention& attention)
       : attention_(attention), flat_(plan) {
     dtype_ = plan.routine.values[attention.result].type.dtype;
-    type_ = cpp::type_name(dtype_);
+    type_ = text::type_name(dtype_);
     flat_.reserve({"team", "of", "b", "i", "j"});
   }
 
@@ -36,8 +36,8 @@ class AttentionWriter {
                        flat_.values(),
                        true,
                        "team"};
-    text.code +=
-        cpp::call("void " + std::string(kKernelName), flat_.parameters(attention_.result), " {", 0);
+    text.code += text::call("void " + std::string(kKernelName), flat_.parameters(attention_.result),
+                            " {", 0);
     append_body(text.code, call(heads));
     return text;
   }
@@ -56,7 +56,7 @@ class AttentionWriter {
         results.extent(*results.columns), scores.left_at.coefficients[scores.rows[0]],
         scores.right_at.coefficients[*scores.columns],
         results.right_at.coefficients[results.terms[0]], store().coefficients[results.rows[0]],
-        cpp::literal(attention_.scale, dtype_), attention_.gives_zeros ? ", true" : "");
+        text::literal(attention_.scale, dtype_), attention_.gives_zeros ? ", true" : "");
   }
 
   Code call(int64_t heads) {
@@ -84,8 +84,8 @@ class AttentionWriter {
     flat_.axes[scores.rows[0]] = "i";
     flat_.axes[*scores.columns] = "j";
     Code code = flat_.decoded(scores, scores.batch, "b", "b");
-    const cpp::Leaves leaves = flat_.leaves(scores.statement);
-    cpp::ExpressionWriter text(leaves, scores.statement.axes, flat_.taken());
+    const text::Leaves leaves = flat_.leaves(scores.statement);
+    text::ExpressionWriter text(leaves, scores.statement.axes, flat_.taken());
     text.plan({attention_.bias});
     Code body = text.locals(attention_.bias);
     body += statement("return " + text.text(attention_.bias) + ";");

@@ -5,10 +5,10 @@
 #include <mutex>
 
 #include "composit/ir/error.h"
-#include "flashlight/cpp/runtime/random.hpp"
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/emit.h"
 #include "flashlight/mosaic/loops_writer.h"
+#include "flashlight/runtime/random.hpp"
 
 namespace flashlight::mosaic {
 
@@ -37,7 +37,7 @@ struct Compiled::Code {
   // What is written over an input, in memory of its own, is written over a copy of it.
   void copy_updated(const std::vector<const void*>& inputs,
                     const std::vector<void*>& results) const {
-    const cpp::Routine& routine = plan.routine;
+    const loops::Routine& routine = plan.routine;
     for (size_t i = 0; i < results.size(); ++i) {
       if (!may_update(i) || !plan.in_place.contains(routine.results[i])) continue;
       const size_t value = plan.updates.at(routine.results[i]);
@@ -110,7 +110,7 @@ Compiled Kernels::prepare(const std::vector<Array>& weights) const {
 
 bool Kernels::is_frozen(size_t input) const {
   const std::vector<size_t>& read = code_->source.weights;
-  return cpp::contains(read, input) && code_->plan.frozen[code_->plan.routine.inputs[input]];
+  return loops::contains(read, input) && code_->plan.frozen[code_->plan.routine.inputs[input]];
 }
 bool Kernels::may_update(size_t result) const { return code_->may_update(result); }
 bool Kernels::draws() const { return mosaic::draws(code_->plan); }

@@ -48,7 +48,7 @@ class Compiled {
   // if no other input overlaps that; whatever throws does so before it is written.
   void run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
            uint64_t seed = cpp::kDefaultSeed) const;
-  // Draws go on from where `generator` is (flashlight/cpp/runtime/random.hpp).
+  // Draws go on from where `generator` is (flashlight/runtime/random.hpp).
   void run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
            fl::Generator& generator) const;
   // The same, with the time of each kernel.

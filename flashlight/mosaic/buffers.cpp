@@ -7,7 +7,7 @@
 #include <set>
 
 #include "composit/ir/error.h"
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/in_place.h"
 #include "flashlight/mosaic/loops_writer.h"
@@ -31,7 +31,7 @@ void find_homes(Plan& plan) {
     }
   plan.homes.assign(count, Home::caller);
   for (size_t i = 0; i < count; ++i) {
-    if (plan.routine.values[i].role != cpp::Role::temporary) continue;
+    if (plan.routine.values[i].role != loops::Role::temporary) continue;
     plan.homes[i] = plan.frozen[i] ? Home::prepared : kernels[i] <= 1 ? Home::kernel : Home::arena;
   }
 }
@@ -44,7 +44,7 @@ void add_scratch(Plan& plan) {
     if (size == 0) continue;
     kernel.scratch = plan.routine.values.size();
     plan.routine.values.push_back({composit::tensor_type(composit::DType::uint8, {size}),
-                                   cpp::Role::temporary,
+                                   loops::Role::temporary,
                                    "scratch",
                                    {}});
     plan.homes.push_back(Home::arena);
@@ -52,8 +52,8 @@ void add_scratch(Plan& plan) {
 }
 
 // By value; nothing for one that is not in the arena.
-std::vector<std::optional<cpp::Lifetime>> lifetimes(const Plan& plan) {
-  std::vector<std::optional<cpp::Lifetime>> lives(plan.routine.values.size());
+std::vector<std::optional<loops::Lifetime>> lifetimes(const Plan& plan) {
+  std::vector<std::optional<loops::Lifetime>> lives(plan.routine.values.size());
   for (size_t kernel = 0; kernel < plan.run.size(); ++kernel)
     for (const size_t value : touched(plan, plan.run[kernel])) {
       if (plan.homes[value] != Home::arena || bytes(plan, value) == 0) continue;
@@ -95,8 +95,8 @@ void find_in_place(Plan& plan) {
 // Whether a call may end in this kernel, and write nothing of what is the caller's.
 bool may_refuse(const Plan& plan, const Kernel& kernel) {
   return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](size_t step) {
-    const auto* nest = std::get_if<cpp::Nest>(&plan.routine.steps[step]);
-    return nest == nullptr || cpp::may_refuse(nest->statement);
+    const auto* nest = std::get_if<loops::Nest>(&plan.routine.steps[step]);
+    return nest == nullptr || loops::may_refuse(nest->statement);
   });
 }
 
@@ -109,8 +109,8 @@ bool update(Plan& plan, size_t result, size_t input) {
   bool is_written = false;
   for (const Kernel& kernel : plan.run) {
     const std::vector<size_t> values = touched(plan, kernel);
-    const bool reads = cpp::contains(values, input),
-               writes = !is_written && cpp::contains(values, result);
+    const bool reads = loops::contains(values, input),
+               writes = !is_written && loops::contains(values, result);
     is_written |= writes;
     if (is_written && may_refuse(plan, kernel)) return false;
     if (!is_written || !reads) continue;
@@ -157,22 +157,22 @@ void place_values(Plan& plan) {
     plan.prepared_bytes += (bytes(plan, i) + kLineBytes - 1) / kLineBytes * kLineBytes;
   }
   const std::vector<Buffer> buffers = chains(plan);
-  std::vector<cpp::Lifetime> lives;
+  std::vector<loops::Lifetime> lives;
   for (const Buffer& buffer : buffers) {
-    if (buffer.life.offset.value_or(0) % cpp::kArenaAlignment != 0)
+    if (buffer.life.offset.value_or(0) % loops::kArenaAlignment != 0)
       throw composit::UserError(fmt::format("[mosaic] '{}' at {}: expected a multiple of {}",
                                             name_of(plan, buffer.values[0]), *buffer.life.offset,
-                                            cpp::kArenaAlignment));
+                                            loops::kArenaAlignment));
     lives.push_back(buffer.life);
   }
-  const std::vector<int64_t> offsets = cpp::place(lives);
+  const std::vector<int64_t> offsets = loops::place(lives);
   for (size_t i = 0; i < buffers.size(); ++i)
     for (const size_t value : buffers[i].values) {
       plan.offsets[value] = offsets[i];
       plan.sum_bytes += bytes(plan, value);
     }
-  plan.arena_bytes = cpp::arena_size(lives, offsets);
-  plan.least_bytes = cpp::least_size(lives, 1);
+  plan.arena_bytes = loops::arena_size(lives, offsets);
+  plan.least_bytes = loops::least_size(lives, 1);
 }
 
 }  // namespace
@@ -186,8 +186,8 @@ std::vector<size_t> touched(const Plan& plan, const Kernel& kernel) {
   }
   for (const size_t step : kernel.steps) {
     if (kernel.form == Kernel::Form::product) break;
-    for (const size_t value : cpp::reads(plan.routine.steps[step])) values.push_back(value);
-    for (const size_t value : cpp::writes(plan.routine.steps[step])) values.push_back(value);
+    for (const size_t value : loops::reads(plan.routine.steps[step])) values.push_back(value);
+    for (const size_t value : loops::writes(plan.routine.steps[step])) values.push_back(value);
   }
   if (kernel.form == Kernel::Form::product) {
     const composit::Store& store = kernel.product->statement.stores[0];
@@ -209,8 +209,8 @@ std::vector<size_t> written(const Plan& plan, const Kernel& kernel) {
   if (kernel.attention) return {kernel.attention->result};
   std::vector<size_t> list;
   for (const size_t step : kernel.steps)
-    for (const size_t value : cpp::writes(plan.routine.steps[step]))
-      if (plan.homes[value] != Home::kernel && !cpp::contains(list, value)) list.push_back(value);
+    for (const size_t value : loops::writes(plan.routine.steps[step]))
+      if (plan.homes[value] != Home::kernel && !loops::contains(list, value)) list.push_back(value);
   return list;
 }
 

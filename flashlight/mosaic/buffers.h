@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "flashlight/cpp/arena.h"
+#include "flashlight/loops/arena.h"
 #include "flashlight/mosaic/plan.h"
 
 namespace flashlight::mosaic {
@@ -16,7 +16,7 @@ namespace flashlight::mosaic {
 struct Buffer {
   std::vector<size_t> values;
   std::vector<size_t> starts;  // the kernel that each of them is first written by
-  cpp::Lifetime life;          // of all of them, by numbers of plan.run
+  loops::Lifetime life;        // of all of them, by numbers of plan.run
 };
 
 // Values that a kernel reads or writes in memory, packed ones and scratch included; some twice.

@@ -3,66 +3,68 @@
 #include <algorithm>
 #include <optional>
 
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/statement.h"
 
 namespace flashlight::mosaic {
 
 using composit::Expr;
 
-size_t add_copy(cpp::Routine& routine, size_t value, const std::string& kept) {
-  cpp::Value copy = routine.values[value];
-  copy.role = cpp::Role::temporary;
+size_t add_copy(loops::Routine& routine, size_t value, const std::string& kept) {
+  loops::Value copy = routine.values[value];
+  copy.role = loops::Role::temporary;
   copy.constant = {};
   routine.values.push_back(std::move(copy));
   routine.kept[routine.values.size() - 1] = kept;
   return routine.values.size() - 1;
 }
 
-cpp::Nest copying(const cpp::Routine& routine, size_t from, size_t to) {
+loops::Nest copying(const loops::Routine& routine, size_t from, size_t to) {
   const composit::Type& type = routine.values[from].type;
-  cpp::Nest nest = {{}, {"copy", "", ""}};
+  loops::Nest nest = {{}, {"copy", "", ""}};
   std::vector<Expr> at;
   for (size_t i = 0; i < type.rank(); ++i) {
     nest.statement.axes.push_back({"", type.sizes[i]});
     at.push_back(Expr::axis(i));
   }
   nest.statement.stores.push_back({to, at, Expr::load(from, type.dtype, at)});
-  nest.statement = cpp::simplified(std::move(nest.statement));
+  nest.statement = loops::simplified(std::move(nest.statement));
   return nest;
 }
 
-void read_instead(cpp::Nest& nest, size_t value, size_t copy) {
-  nest.statement = cpp::replaced(std::move(nest.statement), [&](const Expr& part) {
+void read_instead(loops::Nest& nest, size_t value, size_t copy) {
+  nest.statement = loops::replaced(std::move(nest.statement), [&](const Expr& part) {
     const bool read = part.kind() == composit::ExprKind::load && part.number() == value;
     return read ? Expr::load(copy, part.dtype(), part.arguments()) : Expr();
   });
 }
 
-void write_instead(cpp::Nest& nest, size_t value, size_t copy) {
+void write_instead(loops::Nest& nest, size_t value, size_t copy) {
   for (composit::Store& store : nest.statement.stores)
     if (store.result == value) store.result = copy;
 }
 
-bool writes_all(const cpp::Routine& routine, const cpp::Statement& statement) {
+bool writes_all(const loops::Routine& routine, const loops::Statement& statement) {
   const composit::Store& store = statement.stores[0];
   int64_t places = 1;
   std::vector<size_t> seen;
   for (const Expr& index : store.at) {
-    if (index.kind() != composit::ExprKind::axis || cpp::contains(seen, index.number())) continue;
+    if (index.kind() != composit::ExprKind::axis || loops::contains(seen, index.number())) continue;
     seen.push_back(index.number());
     places *= statement.axes[index.number()].extent.value();
   }
   return places == routine.values[store.result].type.numel();
 }
 
-bool touch_instead(cpp::Routine& routine, size_t value, size_t copy) {
-  const bool is_result = routine.values[value].role == cpp::Role::result;
-  const auto has = [&](const std::vector<size_t>& values) { return cpp::contains(values, value); };
+bool touch_instead(loops::Routine& routine, size_t value, size_t copy) {
+  const bool is_result = routine.values[value].role == loops::Role::result;
+  const auto has = [&](const std::vector<size_t>& values) {
+    return loops::contains(values, value);
+  };
   std::optional<size_t> place;  // of the copying
   for (size_t i = 0; i < routine.steps.size(); ++i) {
-    cpp::Step& step = routine.steps[i];
-    if (!has(cpp::reads(step)) && !has(cpp::writes(step))) continue;
-    auto* nest = std::get_if<cpp::Nest>(&step);
+    loops::Step& step = routine.steps[i];
+    if (!has(loops::reads(step)) && !has(loops::writes(step))) continue;
+    auto* nest = std::get_if<loops::Nest>(&step);
     if (nest == nullptr && is_result) return false;
     if (nest == nullptr) continue;
     read_instead(*nest, value, copy);

@@ -7,24 +7,24 @@
 
 #include <string>
 
-#include "flashlight/cpp/program.h"
+#include "flashlight/loops/program.h"
 
 namespace flashlight::mosaic {
 
 // A temporary of the type and name of `value`; `kept`: why it is memory.
-size_t add_copy(cpp::Routine& routine, size_t value, const std::string& kept);
-cpp::Nest copying(const cpp::Routine& routine, size_t from, size_t to);
+size_t add_copy(loops::Routine& routine, size_t value, const std::string& kept);
+loops::Nest copying(const loops::Routine& routine, size_t from, size_t to);
 
 // Loads and stores of `value` become those of `copy`.
-void read_instead(cpp::Nest& nest, size_t value, size_t copy);
-void write_instead(cpp::Nest& nest, size_t value, size_t copy);
+void read_instead(loops::Nest& nest, size_t value, size_t copy);
+void write_instead(loops::Nest& nest, size_t value, size_t copy);
 
 // Whether a statement with one store, behind which no domain stands, writes every element there is.
-bool writes_all(const cpp::Routine& routine, const cpp::Statement& statement);
+bool writes_all(const loops::Routine& routine, const loops::Statement& statement);
 
 // All nests touch the copy of what is the caller's: it is made before the first one that reads an
 // argument, and copied back behind the last one that touches a result. False where no nest touches
 // it, or a call writes it.
-bool touch_instead(cpp::Routine& routine, size_t value, size_t copy);
+bool touch_instead(loops::Routine& routine, size_t value, size_t copy);
 
 }  // namespace flashlight::mosaic

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "composit/ad/affine.h"
-#include "flashlight/cpp/contraction.h"
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/contraction.h"
+#include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/product.h"
 
 namespace flashlight::mosaic {
@@ -13,7 +13,7 @@ namespace {
 
 using composit::Expr;
 using composit::ExprKind;
-using cpp::Statement;
+using loops::Statement;
 using Axes = std::vector<size_t>;
 
 // A side of a product that reads windows.
@@ -27,7 +27,8 @@ std::optional<Axes> last_dimensions(const std::vector<Expr>& at, const Axes& axe
   if (at.size() < axes.size()) return std::nullopt;
   Axes order;
   for (size_t i = at.size() - axes.size(); i < at.size(); ++i) {
-    if (at[i].kind() != ExprKind::axis || !cpp::contains(axes, at[i].number())) return std::nullopt;
+    if (at[i].kind() != ExprKind::axis || !loops::contains(axes, at[i].number()))
+      return std::nullopt;
     order.push_back(at[i].number());
   }
   return order;
@@ -35,7 +36,7 @@ std::optional<Axes> last_dimensions(const std::vector<Expr>& at, const Axes& axe
 
 std::optional<Windows> windows_of(const Statement& statement,
                                   const std::function<bool(size_t)>& is_frozen) {
-  auto of = cpp::contraction_of(statement, kLeastSide);
+  auto of = loops::contraction_of(statement, kLeastSide);
   if (!of || !of->batch.empty() || !of->term_limits.empty() || !of->column_limits.empty() ||
       statement.stores.size() != 1 || statement.stores[0].add)
     return std::nullopt;
@@ -46,7 +47,7 @@ std::optional<Windows> windows_of(const Statement& statement,
   if (left == right) return std::nullopt;
   const Axes &places = left ? of->rows : of->columns, &others = left ? of->columns : of->rows;
   const auto order = last_dimensions(statement.stores[0].at, places);
-  if (!order || cpp::iterations(statement, others) <= cpp::iterations(statement, of->terms))
+  if (!order || loops::iterations(statement, others) <= loops::iterations(statement, of->terms))
     return std::nullopt;
   Windows windows = {left ? of->left : of->right, left ? of->left_domain : of->right_domain,
                      of->terms};
@@ -75,30 +76,30 @@ Statement copy(const Windows& windows, size_t value, Statement& product, composi
   });
   copy.stores.push_back({value, at, moved});
   product.domain = composit::without_conjuncts(product.domain, windows.domain);
-  product = cpp::replaced(std::move(product), [&](const Expr& part) {
+  product = loops::replaced(std::move(product), [&](const Expr& part) {
     return part.same(windows.element) ? Expr::load(value, dtype, old) : Expr();
   });
-  return cpp::simplified(std::move(copy));
+  return loops::simplified(std::move(copy));
 }
 
 }  // namespace
 
-std::vector<size_t> copy_windows(cpp::Routine& routine,
+std::vector<size_t> copy_windows(loops::Routine& routine,
                                  const std::function<bool(size_t value)>& is_frozen) {
-  std::vector<cpp::Step> steps;
+  std::vector<loops::Step> steps;
   std::vector<size_t> copies;
-  for (cpp::Step& step : routine.steps) {
-    auto* nest = std::get_if<cpp::Nest>(&step);
+  for (loops::Step& step : routine.steps) {
+    auto* nest = std::get_if<loops::Nest>(&step);
     const auto windows = nest != nullptr ? windows_of(nest->statement, is_frozen) : std::nullopt;
     if (windows) {
       copies.push_back(routine.values.size());
       composit::Dims sizes;
       Statement one = copy(*windows, copies.back(), nest->statement, sizes);
-      steps.push_back(cpp::Nest{std::move(one), {"windows", "", ""}});
+      steps.push_back(loops::Nest{std::move(one), {"windows", "", ""}});
       const composit::DType dtype = windows->element.dtype();
       routine.kept[copies.back()] = "are the columns of a product, side by side";
       routine.values.push_back(
-          {composit::tensor_type(dtype, sizes), cpp::Role::temporary, "windows", {}});
+          {composit::tensor_type(dtype, sizes), loops::Role::temporary, "windows", {}});
     }
     steps.push_back(std::move(step));
   }

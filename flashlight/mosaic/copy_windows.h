@@ -12,12 +12,12 @@
 #include <functional>
 #include <vector>
 
-#include "flashlight/cpp/program.h"
+#include "flashlight/loops/program.h"
 
 namespace flashlight::mosaic {
 
 // The copies: values that are to lie in memory in the order of their dimensions.
-std::vector<size_t> copy_windows(cpp::Routine& routine,
+std::vector<size_t> copy_windows(loops::Routine& routine,
                                  const std::function<bool(size_t value)>& is_frozen);
 
 }  // namespace flashlight::mosaic

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/product.h"
 
 namespace flashlight::mosaic {
@@ -11,7 +11,7 @@ namespace {
 using composit::AxisKind;
 using composit::Expr;
 using composit::ExprKind;
-using cpp::Statement;
+using loops::Statement;
 using Axes = std::vector<size_t>;
 
 // Of fewer channels plain loops along pixels are as fast; of more terms than a window has, sums
@@ -22,30 +22,30 @@ constexpr int64_t kLeastChannels = 8, kMostTerms = 128, kLeastWork = 4096;
 bool has_windows(const Statement& statement, const Expr& side) {
   Axes places(statement.axes.size());
   std::iota(places.begin(), places.end(), size_t{0});
-  const Axes terms(places.begin() + static_cast<std::ptrdiff_t>(cpp::parallel_axes(statement)),
+  const Axes terms(places.begin() + static_cast<std::ptrdiff_t>(loops::parallel_axes(statement)),
                    places.end());
-  places.resize(cpp::parallel_axes(statement));
+  places.resize(loops::parallel_axes(statement));
   return has_window(side, places, terms);
 }
 
 }  // namespace
 
-bool is_depthwise(const cpp::Contraction& sides) {
-  return sides.columns.size() == 1 && cpp::contains(cpp::axes_in(sides.left), sides.columns[0]);
+bool is_depthwise(const loops::Contraction& sides) {
+  return sides.columns.size() == 1 && loops::contains(loops::axes_in(sides.left), sides.columns[0]);
 }
 
-std::optional<cpp::Contraction> depthwise_of(const Statement& statement) {
-  if (!cpp::is_sum(statement) || !statement.body[0].is(composit::Function::mul)) return {};
-  cpp::Contraction sides;
+std::optional<loops::Contraction> depthwise_of(const Statement& statement) {
+  if (!loops::is_sum(statement) || !statement.body[0].is(composit::Function::mul)) return {};
+  loops::Contraction sides;
   sides.left = statement.body[0][0], sides.right = statement.body[0][1];
   if (sides.left.kind() != ExprKind::load || sides.right.kind() != ExprKind::load) return {};
   if (!has_windows(statement, sides.left)) std::swap(sides.left, sides.right);
   if (!has_windows(statement, sides.left) || has_windows(statement, sides.right)) return {};
-  const Axes left = cpp::axes_in(sides.left), right = cpp::axes_in(sides.right);
+  const Axes left = loops::axes_in(sides.left), right = loops::axes_in(sides.right);
   int64_t terms = 1;
   for (size_t axis = 0; axis < statement.axes.size(); ++axis) {
-    const bool in_both = cpp::contains(right, axis);
-    if (!cpp::contains(left, axis)) return {};
+    const bool in_both = loops::contains(right, axis);
+    if (!loops::contains(left, axis)) return {};
     if (statement.axes[axis].kind == AxisKind::parallel) {
       (in_both ? sides.columns : sides.rows).push_back(axis);
     } else {
@@ -56,14 +56,14 @@ std::optional<cpp::Contraction> depthwise_of(const Statement& statement) {
   }
   if (sides.columns.size() != 1 || sides.rows.empty() || terms > kMostTerms ||
       statement.axes[sides.columns[0]].extent.value() < kLeastChannels ||
-      cpp::iterations(statement) < kLeastWork)
+      loops::iterations(statement) < kLeastWork)
     return {};
   sides.left_domain = statement.domain;
   return sides;
 }
 
-std::optional<cpp::Contraction> sides_of(const Statement& statement) {
-  auto sides = cpp::contraction_of(statement, kLeastSide);
+std::optional<loops::Contraction> sides_of(const Statement& statement) {
+  auto sides = loops::contraction_of(statement, kLeastSide);
   return sides ? sides : depthwise_of(statement);
 }
 

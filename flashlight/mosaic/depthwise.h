@@ -9,16 +9,16 @@
 
 #include <optional>
 
-#include "flashlight/cpp/contraction.h"
-#include "flashlight/cpp/program.h"
+#include "flashlight/loops/contraction.h"
+#include "flashlight/loops/program.h"
 
 namespace flashlight::mosaic {
 
 // The left side is the one with windows.
-std::optional<cpp::Contraction> depthwise_of(const cpp::Statement& statement);
-bool is_depthwise(const cpp::Contraction& sides);
+std::optional<loops::Contraction> depthwise_of(const loops::Statement& statement);
+bool is_depthwise(const loops::Contraction& sides);
 
 // What mosaic computes by tiles.
-std::optional<cpp::Contraction> sides_of(const cpp::Statement& statement);
+std::optional<loops::Contraction> sides_of(const loops::Statement& statement);
 
 }  // namespace flashlight::mosaic

@@ -6,16 +6,16 @@
 #include <set>
 
 #include "composit/ir/scope.h"
-#include "flashlight/cpp/literal.h"
-#include "flashlight/cpp/schedule.h"
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/schedule.h"
+#include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/loops_writer.h"
+#include "flashlight/text/literal.h"
 
 namespace flashlight::mosaic {
 namespace {
 
-using cpp::Statement;
+using loops::Statement;
 
 // "56 x 56", from the outside in; "1" for none.
 std::string extents(const Product& product, const std::vector<size_t>& axes) {
@@ -48,9 +48,10 @@ std::string attention_loops(const Attention& attention) {
 }
 
 // "mean: for 32, 768 terms": what is inside of the loops that steps share.
-std::string step_loops(const cpp::Routine& routine, const cpp::Schedule& schedule, size_t number) {
-  const std::string name = cpp::short_name(cpp::origin_of(routine.steps[number]));
-  const auto* nest = std::get_if<cpp::Nest>(&routine.steps[number]);
+std::string step_loops(const loops::Routine& routine, const loops::Schedule& schedule,
+                       size_t number) {
+  const std::string name = loops::short_name(loops::origin_of(routine.steps[number]));
+  const auto* nest = std::get_if<loops::Nest>(&routine.steps[number]);
   if (nest == nullptr) return name;
   const Statement& statement = nest->statement;
   std::vector<std::string> loops, terms;
@@ -64,10 +65,10 @@ std::string step_loops(const cpp::Routine& routine, const cpp::Schedule& schedul
   return loops.empty() ? name : fmt::format("{}: {}", name, fmt::join(loops, ", "));
 }
 
-std::string nested(const cpp::Routine& routine, const cpp::Schedule& schedule,
-                   const std::vector<cpp::Item>& items, bool divided) {
+std::string nested(const loops::Routine& routine, const loops::Schedule& schedule,
+                   const std::vector<loops::Item>& items, bool divided) {
   std::vector<std::string> parts;
-  for (const cpp::Item& item : items)
+  for (const loops::Item& item : items)
     parts.push_back(item.is_loop()
                         ? fmt::format("for {}{} {{ {} }}", item.extent, divided ? " (threads)" : "",
                                       nested(routine, schedule, item.body, false))
@@ -77,7 +78,7 @@ std::string nested(const cpp::Routine& routine, const cpp::Schedule& schedule,
 
 int64_t parallel_points(const Statement& statement) {
   int64_t count = 1;
-  for (size_t axis = 0; axis < cpp::parallel_axes(statement); ++axis)
+  for (size_t axis = 0; axis < loops::parallel_axes(statement); ++axis)
     count *= statement.axes[axis].extent.value();
   return count;
 }
@@ -85,10 +86,10 @@ int64_t parallel_points(const Statement& statement) {
 int64_t flops_of(const Statement& statement) {
   int64_t inside = 0, behind = 0;
   for (const auto* list : {&statement.body, &statement.combine})
-    for (const composit::Expr& x : *list) inside += cpp::cost_of(x).operations;
+    for (const composit::Expr& x : *list) inside += loops::cost_of(x).operations;
   for (const composit::Store& store : statement.stores)
-    behind += cpp::cost_of(store.value).operations;
-  return cpp::iterations(statement) * inside + parallel_points(statement) * behind;
+    behind += loops::cost_of(store.value).operations;
+  return loops::iterations(statement) * inside + parallel_points(statement) * behind;
 }
 
 // Of a table that indices pick rows from, what they pick at most.
@@ -97,9 +98,9 @@ int64_t bytes_of(const Plan& plan, const Kernel& kernel) {
   for (const size_t value : touched(plan, kernel)) values.insert(value);
   int64_t most = kernel.form == Kernel::Form::loops ? 0 : INT64_MAX;
   for (const size_t step : kernel.steps)
-    if (const auto* nest = std::get_if<cpp::Nest>(&plan.routine.steps[step]);
+    if (const auto* nest = std::get_if<loops::Nest>(&plan.routine.steps[step]);
         nest != nullptr && kernel.form == Kernel::Form::loops)
-      most += cpp::iterations(nest->statement);
+      most += loops::iterations(nest->statement);
     else
       most = INT64_MAX;
   int64_t sum = 0;
@@ -111,27 +112,27 @@ int64_t bytes_of(const Plan& plan, const Kernel& kernel) {
   return sum;
 }
 
-void add_operations(const cpp::Step& step, std::vector<cpp::Origin>& operations) {
-  const auto add = [&](const cpp::Origin& one) {
+void add_operations(const loops::Step& step, std::vector<loops::Origin>& operations) {
+  const auto add = [&](const loops::Origin& one) {
     if (std::find(operations.begin(), operations.end(), one) == operations.end())
       operations.push_back(one);
   };
-  if (const auto* nest = std::get_if<cpp::Nest>(&step))
-    for (const cpp::Origin& one : nest->fused) add(one);
-  add(cpp::origin_of(step));
+  if (const auto* nest = std::get_if<loops::Nest>(&step))
+    for (const loops::Origin& one : nest->fused) add(one);
+  add(loops::origin_of(step));
 }
 
 // A comment, broken where lines are full.
-cpp::Code lines_of(std::string text) {
-  constexpr size_t kMost = cpp::kColumns - 3;  // behind "// "
-  cpp::Code code;
+text::Code lines_of(std::string text) {
+  constexpr size_t kMost = text::kColumns - 3;  // behind "// "
+  text::Code code;
   while (text.size() > kMost) {
     const size_t space = text.rfind(' ', kMost);
     if (space == std::string::npos) break;
-    code += cpp::comment(text.substr(0, space));
+    code += text::comment(text.substr(0, space));
     text.erase(0, space + 1);
   }
-  if (!text.empty()) code += cpp::comment(text);
+  if (!text.empty()) code += text::comment(text);
   return code;
 }
 
@@ -154,21 +155,22 @@ Description describe(const Plan& plan, const Kernel& kernel) {
     one.loops = product_loops(kernel);
     if (kernel.form == Kernel::Form::product)
       one.flops = kernel.product->operations() + flops_of(kernel.product->statement) -
-                  2 * cpp::iterations(kernel.product->statement);
+                  2 * loops::iterations(kernel.product->statement);
   } else if (kernel.form == Kernel::Form::loops) {
-    const cpp::Routine routine = routine_of(plan, kernel).routine;
-    const cpp::Schedule schedule = cpp::schedule_of(routine);
+    const loops::Routine routine = routine_of(plan, kernel).routine;
+    const loops::Schedule schedule = loops::schedule_of(routine);
     one.loops = nested(routine, schedule, schedule.items, kernel.trips > 0);
-    for (const cpp::Step& step : routine.steps)
-      if (const auto* nest = std::get_if<cpp::Nest>(&step)) one.flops += flops_of(nest->statement);
+    for (const loops::Step& step : routine.steps)
+      if (const auto* nest = std::get_if<loops::Nest>(&step))
+        one.flops += flops_of(nest->statement);
   }
   return one;
 }
 
-std::string names_of(const std::vector<cpp::Origin>& operations) {
+std::string names_of(const std::vector<loops::Origin>& operations) {
   std::vector<std::string> names;
-  for (const cpp::Origin& one : operations) {
-    const std::string name = cpp::short_name(one);
+  for (const loops::Origin& one : operations) {
+    const std::string name = loops::short_name(one);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return fmt::format("{}", fmt::join(names, ", "));
@@ -181,19 +183,19 @@ std::string work_of(const Description& one) {
       static_cast<double>(one.flops) / static_cast<double>(std::max<int64_t>(one.bytes, 1)));
 }
 
-cpp::Code comment_of(const Plan& plan, const Kernel& kernel) {
+text::Code comment_of(const Plan& plan, const Kernel& kernel) {
   const Description one = describe(plan, kernel);
-  cpp::Code code = lines_of(names_of(one.operations));
+  text::Code code = lines_of(names_of(one.operations));
   code += lines_of(one.loops);
   if (one.flops > 0) code += lines_of(work_of(one));
   return code;
 }
 
-std::vector<std::string> value_names(const cpp::Routine& routine) {
+std::vector<std::string> value_names(const loops::Routine& routine) {
   std::set<std::string> taken;
   std::vector<std::string> names;
-  for (const cpp::Value& value : routine.values)
-    names.push_back(composit::unused_name(cpp::identifier(value.name), taken));
+  for (const loops::Value& value : routine.values)
+    names.push_back(composit::unused_name(text::identifier(value.name), taken));
   return names;
 }
 

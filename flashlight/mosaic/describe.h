@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "flashlight/cpp/code.h"
 #include "flashlight/mosaic/plan.h"
+#include "flashlight/text/code.h"
 
 namespace flashlight::mosaic {
 
 struct Description {
   // Operations of the model that it computes, in their order, what was fused included.
-  std::vector<cpp::Origin> operations;
+  std::vector<loops::Origin> operations;
   // The nest from the outside in, how threads divide it, and tiles.
   std::string loops;
   int64_t flops = 0;  // additions, multiplications and functions
@@ -27,12 +27,12 @@ Description describe(const Plan& plan, const Kernel& kernel);
 // "604.4 MFLOP, 11.0 MB, 55 FLOP per byte".
 std::string work_of(const Description& one);
 // "linear, gelu".
-std::string names_of(const std::vector<cpp::Origin>& operations);
+std::string names_of(const std::vector<loops::Origin>& operations);
 
 // Its operations, its loops, its arithmetic intensity. Nothing in it depends on the layer.
-cpp::Code comment_of(const Plan& plan, const Kernel& kernel);
+text::Code comment_of(const Plan& plan, const Kernel& kernel);
 
 // "relu_3": by value, distinct names; edits go by them.
-std::vector<std::string> value_names(const cpp::Routine& routine);
+std::vector<std::string> value_names(const loops::Routine& routine);
 
 }  // namespace flashlight::mosaic

@@ -45,7 +45,8 @@ std::string size_text(int64_t bytes) {
 }
 
 std::string module_of(const Plan& plan, const Kernel& kernel) {
-  return kernel.steps.empty() ? "" : cpp::origin_of(plan.routine.steps[kernel.steps.back()]).module;
+  return kernel.steps.empty() ? ""
+                              : loops::origin_of(plan.routine.steps[kernel.steps.back()]).module;
 }
 
 // A module per kernel, as deep as leaves at most `most` runs of equal ones; what has no module

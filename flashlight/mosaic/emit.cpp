@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "composit/ir/scope.h"
-#include "flashlight/cpp/code.h"
-#include "flashlight/cpp/format.h"
-#include "flashlight/cpp/literal.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/kernel_writer.h"
 #include "flashlight/mosaic/loops_writer.h"
 #include "flashlight/mosaic/runtime_text.h"
+#include "flashlight/text/code.h"
+#include "flashlight/text/format.h"
+#include "flashlight/text/literal.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -28,15 +28,15 @@ std::string all_of(const std::vector<std::string>& kernels) {
   return text;
 }
 
-using cpp::Code;
-using cpp::Role;
-using cpp::statement;
+using loops::Role;
+using text::Code;
+using text::statement;
 
 // Without times.
 TimedKernel timed_kernel(const Plan& plan, const Kernel& kernel, const KernelText& text) {
   TimedKernel timed = {text.name, ""};
   if (!kernel.steps.empty())
-    timed.module = cpp::origin_of(plan.routine.steps[kernel.steps.back()]).module;
+    timed.module = loops::origin_of(plan.routine.steps[kernel.steps.back()]).module;
   for (const size_t value : text.values) timed.bytes += plan.routine.values[value].type.nbytes();
   if (kernel.form == Kernel::Form::product) timed.operations = kernel.product->operations();
   if (kernel.attention)
@@ -48,31 +48,31 @@ TimedKernel timed_kernel(const Plan& plan, const Kernel& kernel, const KernelTex
 class Emitter {
  public:
   Emitter(const Plan& plan, const std::string& name) : plan_(plan) {
-    source_.name = cpp::namespace_name(name);
+    source_.name = text::namespace_name(name);
     source_.prepare_name = source_.name + "_prepare";
     source_.run_name = source_.name + "_run";
     for (const char* word :
          {"team", "weights", "prepared", "arena", "generator", "times", "prepare", "run", "Weights",
           "threads", "kThreads", "profile", "kKernelCount", "measured_peak", "kPreparedBy"})
       taken_.insert(word);
-    for (const cpp::Routine& function : plan.functions)
-      taken_.insert(cpp::identifier(function.name));
+    for (const loops::Routine& function : plan.functions)
+      taken_.insert(text::identifier(function.name));
     taken_.insert(source_.name);
     source_.headers = headers_of(plan);
   }
 
   Source run() {
-    const cpp::Routine& routine = plan_.routine;
+    const loops::Routine& routine = plan_.routine;
     names_.resize(routine.values.size());
     for (size_t i = 0; i < routine.inputs.size(); ++i) {
       const size_t value = routine.inputs[i];
       const bool weight = routine.values[value].role == Role::weight;
       if (!weight) source_.arguments.push_back(i);
-      names_[value] = composit::unused_name(cpp::identifier(routine.values[value].name),
+      names_[value] = composit::unused_name(text::identifier(routine.values[value].name),
                                             weight ? members_ : taken_);
     }
     for (const size_t value : routine.results)
-      names_[value] = composit::unused_name(cpp::identifier(routine.values[value].name), taken_);
+      names_[value] = composit::unused_name(text::identifier(routine.values[value].name), taken_);
     const Code prepare = calls(plan_.prepare, false);
     const std::set<size_t> read_before = std::exchange(read_, {});
     const Code body = calls(plan_.run, true);
@@ -81,7 +81,7 @@ class Emitter {
       if (read_.contains(value) || read_before.contains(value)) add_weight(i);
     }
     for (const Code& one : CalledFunctions(plan_).write())
-      source_.called += "\n" + cpp::formatted(cpp::str(one));
+      source_.called += "\n" + text::formatted(text::str(one));
     source_.run = function("run", run_parameters(), body);
     arrange("\n" + function("prepare", prepare_parameters(), prepare) + "\n" + source_.run +
             closing() + "\n" + entries());
@@ -100,7 +100,7 @@ class Emitter {
 
   // The text and its units around `main`.
   void arrange(const std::string& main) {
-    const std::string structs = cpp::str(weights());
+    const std::string structs = text::str(weights());
     source_.text = opening() + structs + source_.called + all_of(source_.kernels) + main;
     source_.tiles = tile_units(plan_);
     const auto groups = groups_of_kernels(source_);
@@ -118,22 +118,22 @@ class Emitter {
   }
   std::string closing() const { return "\n}  // namespace " + source_.name + "\n"; }
 
-  const cpp::Value& value(size_t number) const { return plan_.routine.values[number]; }
+  const loops::Value& value(size_t number) const { return plan_.routine.values[number]; }
 
   Code weights() const {
     Code members;
     for (const size_t i : source_.weights) {
       const size_t number = plan_.routine.inputs[i];
-      members += statement("const " + cpp::type_name(value(number).type.dtype) + "* " +
+      members += statement("const " + text::type_name(value(number).type.dtype) + "* " +
                            names_[number] + ";");
     }
     return members.empty() ? statement("struct Weights {};")
-                           : cpp::braced("struct Weights", members, "};");
+                           : text::braced("struct Weights", members, "};");
   }
 
   // Kernels with the same text are one, whose comment is that of the first.
   std::string kernel_name(const Kernel& kernel, const KernelText& text) {
-    const std::string body = cpp::formatted(cpp::str(text.code));
+    const std::string body = text::formatted(text::str(text.code));
     const auto known = kernel_names_.find(body);
     if (known != kernel_names_.end()) return known->second;
     const std::string name = composit::unused_name(text.name, taken_);
@@ -141,29 +141,29 @@ class Emitter {
     std::string renamed = body;
     renamed.replace(renamed.find(std::string("void ") + kKernelName) + 5,
                     std::string(kKernelName).size(), name);
-    source_.kernels.push_back(cpp::formatted(cpp::str(comment_of(plan_, kernel))) + renamed);
+    source_.kernels.push_back(text::formatted(text::str(comment_of(plan_, kernel))) + renamed);
     return name;
   }
 
   // How a call passes a value: as an array, or as the address of its first element.
   std::string passed(size_t number, bool by_pointer) {
-    const cpp::Value& one = value(number);
-    const std::string element = cpp::type_name(one.type.dtype);
+    const loops::Value& one = value(number);
+    const std::string element = text::type_name(one.type.dtype);
     if (one.role == Role::weight) {
       read_.insert(number);
       const std::string name = "weights." + names_[number];
       return by_pointer ? name
-                        : fmt::format("fl::as<const {}>({})", cpp::array_type(one.type), name);
+                        : fmt::format("fl::as<const {}>({})", text::array_type(one.type), name);
     }
     if (one.role == Role::argument || one.role == Role::result) {
       const std::string cast = one.role == Role::argument ? "const " : "";
-      return by_pointer
-                 ? names_[number]
-                 : fmt::format("fl::as<{}{}>({})", cast, cpp::array_type(one.type), names_[number]);
+      return by_pointer ? names_[number]
+                        : fmt::format("fl::as<{}{}>({})", cast, text::array_type(one.type),
+                                      names_[number]);
     }
     const char* memory = plan_.homes[number] == Home::prepared ? "prepared" : "arena";
     return fmt::format("{}fl::at<{}>({}, {})", by_pointer ? "&" : "",
-                       by_pointer ? element : cpp::array_type(one.type), memory,
+                       by_pointer ? element : text::array_type(one.type), memory,
                        plan_.offsets[number]);
   }
 
@@ -190,7 +190,7 @@ class Emitter {
     while (kernels[number].form == Kernel::Form::border) ++number;
     if (kernels[number].form != Kernel::Form::loops) return false;
     for (const size_t step : kernels[number].steps) {
-      if (cpp::contains(cpp::reads(plan_.routine.steps[step]), value)) return true;
+      if (loops::contains(loops::reads(plan_.routine.steps[step]), value)) return true;
     }
     return false;
   }
@@ -218,8 +218,8 @@ class Emitter {
     for (size_t i = 0; i < kernels.size(); ++i) {
       const Kernel& kernel = kernels[i];
       if (!kernel.steps.empty()) {
-        const std::string& now = cpp::origin_of(plan_.routine.steps[kernel.steps[0]]).module;
-        if (now != module && !now.empty()) code += cpp::comment(now);
+        const std::string& now = loops::origin_of(plan_.routine.steps[kernel.steps[0]]).module;
+        if (now != module && !now.empty()) code += text::comment(now);
         module = now;
       }
       if (kernel.form == Kernel::Form::border) {
@@ -235,8 +235,8 @@ class Emitter {
       arguments.insert(arguments.end(), text.last.begin(), text.last.end());
       if (text.takes_next) arguments.push_back(read_next(texts, i));
       const bool alone = text.first.empty();
-      Code one = cpp::call(name, arguments, ";", alone ? 4 : 2);
-      code += alone ? cpp::block("if (team.thread() == 0)", one) : one;
+      Code one = text::call(name, arguments, ";", alone ? 4 : 2);
+      code += alone ? text::block("if (team.thread() == 0)", one) : one;
       ++number;
       if (timed) source_.timed.push_back(timed_kernel(plan_, kernel, text));
       code += statement(timed ? fmt::format("fl::end_kernel(team, times, {});", number)
@@ -255,19 +255,19 @@ class Emitter {
     if (draws(plan_)) list.push_back("fl::Generator* generator");
     for (const size_t i : source_.arguments) {
       const size_t number = plan_.routine.inputs[i];
-      list.push_back("const " + cpp::type_name(value(number).type.dtype) + "* " + names_[number]);
+      list.push_back("const " + text::type_name(value(number).type.dtype) + "* " + names_[number]);
     }
     for (const size_t number : plan_.routine.results)
-      list.push_back(cpp::type_name(value(number).type.dtype) + "* " + names_[number]);
+      list.push_back(text::type_name(value(number).type.dtype) + "* " + names_[number]);
     return list;
   }
   static std::string function(const std::string& name, std::vector<std::string> parameters,
                               const Code& body) {
     for (std::string& one : parameters) one = "[[maybe_unused]] " + one;
-    Code code = cpp::call("void " + name, parameters, " {", 0);
+    Code code = text::call("void " + name, parameters, " {", 0);
     for (const std::string& line : body.lines) code.lines.push_back("  " + line);
     code.lines.push_back("}");
-    return cpp::formatted(cpp::str(code));
+    return text::formatted(text::str(code));
   }
 
   std::string entries() const {
@@ -275,11 +275,11 @@ class Emitter {
     for (size_t i = 0; i < source_.arguments.size(); ++i) {
       const size_t number = plan_.routine.inputs[source_.arguments[i]];
       arguments += fmt::format(", static_cast<const {}*>(arguments[{}])",
-                               cpp::type_name(value(number).type.dtype), i);
+                               text::type_name(value(number).type.dtype), i);
     }
     for (size_t i = 0; i < plan_.routine.results.size(); ++i)
       arguments += fmt::format(", static_cast<{}*>(results[{}])",
-                               cpp::type_name(value(plan_.routine.results[i]).type.dtype), i);
+                               text::type_name(value(plan_.routine.results[i]).type.dtype), i);
     const bool any = !source_.weights.empty();
     const std::string bound =
         fmt::format("  {0}::Weights bound{1};\n{2}", source_.name, any ? "" : "{}",
@@ -356,7 +356,7 @@ std::vector<toolchain::SourceFile> tile_units(const Plan& plan) {
                                      : kernel.product ? &*kernel.product
                                                       : nullptr;
       if (product == nullptr) continue;
-      const std::string type = cpp::type_name(plan.routine.values[product->right].type.dtype);
+      const std::string type = text::type_name(plan.routine.values[product->right].type.dtype);
       need("tiles", type, "FLASHLIGHT_TILES({});\n");
       if (kernel.attention) need("forms", type, "FLASHLIGHT_ATTENTION({});\n");
       if (kernel.strassen) need("forms", type, "FLASHLIGHT_STRASSEN({});\n");

@@ -3,16 +3,16 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "composit/ir/scope.h"
-#include "flashlight/cpp/literal.h"
 #include "flashlight/mosaic/kernel_routine.h"
+#include "flashlight/text/literal.h"
 
 namespace flashlight::mosaic {
 
-using cpp::Code;
-using cpp::statement;
+using text::Code;
+using text::statement;
 
 FlatWriter::FlatWriter(const Plan& plan) : plan_(plan) {
-  for (const cpp::Value& value : plan.routine.values)
+  for (const loops::Value& value : plan.routine.values)
     types_.push_back(composit::tensor_type(value.type.dtype, {value.type.numel()}));
 }
 
@@ -23,7 +23,7 @@ void FlatWriter::reserve(const std::vector<std::string>& words) {
 void FlatWriter::add(size_t value, const std::string& name) {
   if (names_.contains(value)) return;
   const std::string text =
-      name.empty() ? cpp::identifier(local_name(plan_.routine.values[value], "z")) : name;
+      name.empty() ? text::identifier(local_name(plan_.routine.values[value], "z")) : name;
   names_[value] = composit::unused_name(text, taken_);
   values_.push_back(value);
 }
@@ -31,7 +31,7 @@ void FlatWriter::add(size_t value, const std::string& name) {
 std::vector<std::string> FlatWriter::parameters(size_t result) const {
   std::vector<std::string> list = {"const fl::Team& team"};
   for (const size_t value : values_) {
-    const std::string type = cpp::type_name(plan_.routine.values[value].type.dtype);
+    const std::string type = text::type_name(plan_.routine.values[value].type.dtype);
     list.push_back((value == result ? type + "* __restrict " : "const " + type + "* ") +
                    names_.at(value));
   }
@@ -75,8 +75,8 @@ Code FlatWriter::decoded(const Product& product, const std::vector<size_t>& over
   return code;
 }
 
-cpp::Leaves FlatWriter::leaves(const cpp::Statement& statement) const {
-  cpp::Leaves leaves;
+text::Leaves FlatWriter::leaves(const loops::Statement& statement) const {
+  text::Leaves leaves;
   leaves.axes.resize(statement.axes.size(), "0");
   for (const auto& [axis, text] : axes) leaves.axes[axis] = text;
   leaves.element = [this](size_t value, const std::vector<std::string>& indices) {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "flashlight/cpp/code.h"
-#include "flashlight/cpp/expression.h"
 #include "flashlight/mosaic/plan.h"
+#include "flashlight/text/code.h"
+#include "flashlight/text/expression.h"
 
 namespace flashlight::mosaic {
 
@@ -34,11 +34,11 @@ class FlatWriter {
   std::string address(size_t value, const composit::Affine& at,
                       const std::vector<size_t>& over) const;
   // Declares indices of `over` out of `counter`, which counts their points.
-  cpp::Code decoded(const Product& product, const std::vector<size_t>& over,
-                    const std::string& counter, const std::string& letter);
+  text::Code decoded(const Product& product, const std::vector<size_t>& over,
+                     const std::string& counter, const std::string& letter);
 
   // To write expressions of a flat statement with.
-  cpp::Leaves leaves(const cpp::Statement& statement) const;
+  text::Leaves leaves(const loops::Statement& statement) const;
   std::set<std::string>& taken() { return taken_; }
 
  private:
@@ -50,9 +50,9 @@ class FlatWriter {
 };
 
 // `code` in the braces of a function.
-void append_body(cpp::Code& function, const cpp::Code& body);
+void append_body(text::Code& function, const text::Code& body);
 // "    head {", body, "    }end" as lines of a call.
-void append_lambda(cpp::Code& call, const std::string& head, const cpp::Code& body,
+void append_lambda(text::Code& call, const std::string& head, const text::Code& body,
                    const std::string& end);
 
 }  // namespace flashlight::mosaic

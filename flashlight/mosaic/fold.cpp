@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/statement.h"
 
 namespace flashlight::mosaic {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "composit/ad/affine.h"
 #include "composit/ad/stores.h"
-#include "flashlight/cpp/schedule.h"
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/schedule.h"
+#include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/loops_writer.h"
 
 namespace flashlight::mosaic {
@@ -13,7 +13,7 @@ namespace {
 
 using composit::Expr;
 using composit::ExprKind;
-using cpp::Statement;
+using loops::Statement;
 
 std::vector<Expr> loads_of(const std::vector<Expr>& expressions, size_t value) {
   std::vector<Expr> loads;
@@ -24,7 +24,7 @@ std::vector<Expr> loads_of(const std::vector<Expr>& expressions, size_t value) {
 
 // Whether `value` is read where the store writes, and nowhere else; each place is written once.
 bool reads_own_place(const Statement& statement, const composit::Store& store, size_t value) {
-  const std::vector<Expr> loads = loads_of(cpp::expressions(statement), value);
+  const std::vector<Expr> loads = loads_of(loops::expressions(statement), value);
   const bool same = std::all_of(loads.begin(), loads.end(), [&](const Expr& load) {
     return std::equal(load.arguments().begin(), load.arguments().end(), store.at.begin(),
                       store.at.end(), [](const Expr& a, const Expr& b) { return a.same(b); });
@@ -44,7 +44,7 @@ struct Place {
   size_t step;
   std::vector<size_t> path;  // of items, to the innermost loop that it shares
 };
-void add_places(const std::vector<cpp::Item>& items, std::vector<size_t>& path,
+void add_places(const std::vector<loops::Item>& items, std::vector<size_t>& path,
                 std::vector<Place>& places) {
   for (size_t i = 0; i < items.size(); ++i) {
     if (!items[i].is_loop()) {
@@ -59,11 +59,11 @@ void add_places(const std::vector<cpp::Item>& items, std::vector<size_t>& path,
 
 class Loops {
  public:
-  Loops(const cpp::Routine& routine, size_t result, size_t operand)
+  Loops(const loops::Routine& routine, size_t result, size_t operand)
       : routine_(routine),
         result_(result),
         operand_(operand),
-        schedule_(cpp::schedule_of(routine)) {
+        schedule_(loops::schedule_of(routine)) {
     std::vector<size_t> path;
     add_places(schedule_.items, path, places_);
   }
@@ -71,9 +71,9 @@ class Loops {
   bool run() const {
     std::vector<size_t> writers, readers;  // numbers of places
     for (size_t i = 0; i < places_.size(); ++i) {
-      if (cpp::contains(cpp::writes(step(i)), operand_)) return false;
-      if (cpp::contains(cpp::writes(step(i)), result_)) writers.push_back(i);
-      if (cpp::contains(cpp::reads(step(i)), operand_)) readers.push_back(i);
+      if (loops::contains(loops::writes(step(i)), operand_)) return false;
+      if (loops::contains(loops::writes(step(i)), result_)) writers.push_back(i);
+      if (loops::contains(loops::reads(step(i)), operand_)) readers.push_back(i);
     }
     if (writers.size() != 1 || statement(writers[0]) == nullptr) return false;
     return writes_at_once(writers[0]) &&
@@ -84,9 +84,9 @@ class Loops {
   }
 
  private:
-  const cpp::Step& step(size_t place) const { return routine_.steps[places_[place].step]; }
+  const loops::Step& step(size_t place) const { return routine_.steps[places_[place].step]; }
   const Statement* statement(size_t place) const {
-    const auto* nest = std::get_if<cpp::Nest>(&step(place));
+    const auto* nest = std::get_if<loops::Nest>(&step(place));
     return nest == nullptr ? nullptr : &nest->statement;
   }
 
@@ -94,11 +94,11 @@ class Loops {
   bool writes_at_once(size_t writer) const {
     const Statement& one = *statement(writer);
     return one.stores.size() == 1 && !one.stores[0].add && !one.domain.defined() &&
-           !cpp::has_axes(one, composit::AxisKind::scan);
+           !loops::has_axes(one, composit::AxisKind::scan);
   }
   bool reads_before_it_writes(size_t writer) const {
     const Statement& one = *statement(writer);
-    return cpp::is_elementwise(one) && reads_own_place(one, one.stores[0], operand_);
+    return loops::is_elementwise(one) && reads_own_place(one, one.stores[0], operand_);
   }
 
   // Whether a reader that stands before the writer keeps to the same part in each shared round.
@@ -115,7 +115,7 @@ class Loops {
   // Whether a dimension is the loop at `depth` in all accesses.
   bool has_same_part(size_t reader, size_t writer, size_t depth) const {
     const composit::Store& store = statement(writer)->stores[0];
-    const std::vector<Expr> loads = loads_of(cpp::expressions(*statement(reader)), operand_);
+    const std::vector<Expr> loads = loads_of(loops::expressions(*statement(reader)), operand_);
     for (size_t dimension = 0; dimension < store.at.size(); ++dimension)
       if (is_loop(store.at[dimension], writer, depth) &&
           std::all_of(loads.begin(), loads.end(),
@@ -128,9 +128,9 @@ class Loops {
            index.number() == schedule_.order[places_[place].step][depth];
   }
 
-  const cpp::Routine& routine_;
+  const loops::Routine& routine_;
   size_t result_, operand_;
-  cpp::Schedule schedule_;
+  loops::Schedule schedule_;
   std::vector<Place> places_;  // in the order of the text
 };
 

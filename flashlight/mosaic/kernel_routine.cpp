@@ -5,17 +5,17 @@
 
 #include "composit/ad/affine.h"
 #include "composit/ad/stores.h"
-#include "flashlight/cpp/renumber.h"
-#include "flashlight/cpp/schedule.h"
+#include "flashlight/loops/renumber.h"
+#include "flashlight/loops/schedule.h"
 
 namespace flashlight::mosaic {
 namespace {
 
-using cpp::Role;
-using cpp::Value;
+using loops::Role;
+using loops::Value;
 
 // Whether no two rounds of a loop write the same element, as stores that add to what is there may.
-bool rounds_are_apart(const cpp::Statement& statement, size_t loop) {
+bool rounds_are_apart(const loops::Statement& statement, size_t loop) {
   composit::IndexAnalysis analysis(statement.axes);
   return std::all_of(
       statement.stores.begin(), statement.stores.end(), [&](const composit::Store& store) {
@@ -35,15 +35,15 @@ std::string local_name(const Value& value, const char* letter) {
   return dot == std::string::npos ? value.name : value.name.substr(dot + 1);
 }
 
-KernelRoutine kernel_routine(const cpp::Routine& whole, const std::vector<size_t>& steps,
+KernelRoutine kernel_routine(const loops::Routine& whole, const std::vector<size_t>& steps,
                              const std::function<bool(size_t value)>& is_inside) {
   KernelRoutine kernel;
-  cpp::Routine& routine = kernel.routine;
+  loops::Routine& routine = kernel.routine;
   routine.in_parts = true;
   std::map<size_t, size_t>& numbers = kernel.numbers;
   std::set<size_t> written;
   for (const size_t step : steps)
-    for (const size_t value : cpp::writes(whole.steps[step])) written.insert(value);
+    for (const size_t value : loops::writes(whole.steps[step])) written.insert(value);
   const auto take = [&](size_t value) {
     if (numbers.contains(value)) return;
     numbers[value] = routine.values.size();
@@ -65,18 +65,18 @@ KernelRoutine kernel_routine(const cpp::Routine& whole, const std::vector<size_t
     routine.values.push_back(std::move(taken));
   };
   for (const size_t step : steps) {
-    for (const size_t value : cpp::reads(whole.steps[step])) take(value);
-    for (const size_t value : cpp::writes(whole.steps[step])) take(value);
-    routine.steps.push_back(cpp::renumbered(whole.steps[step], numbers));
+    for (const size_t value : loops::reads(whole.steps[step])) take(value);
+    for (const size_t value : loops::writes(whole.steps[step])) take(value);
+    routine.steps.push_back(loops::renumbered(whole.steps[step], numbers));
   }
   return kernel;
 }
 
-int64_t shared_trips(const cpp::Routine& kernel) {
-  const cpp::Schedule schedule = cpp::schedule_of(kernel);
+int64_t shared_trips(const loops::Routine& kernel) {
+  const loops::Schedule schedule = loops::schedule_of(kernel);
   if (schedule.items.size() != 1 || !schedule.items[0].is_loop()) return 0;
   for (size_t step = 0; step < kernel.steps.size(); ++step) {
-    const auto* nest = std::get_if<cpp::Nest>(&kernel.steps[step]);
+    const auto* nest = std::get_if<loops::Nest>(&kernel.steps[step]);
     if (nest == nullptr || !rounds_are_apart(nest->statement, schedule.order[step][0])) return 0;
   }
   return schedule.items[0].extent;

@@ -9,26 +9,26 @@
 #include <string>
 #include <vector>
 
-#include "flashlight/cpp/program.h"
+#include "flashlight/loops/program.h"
 
 namespace flashlight::mosaic {
 
 struct KernelRoutine {
-  cpp::Routine routine;
+  loops::Routine routine;
   std::vector<size_t> inputs, results;  // values of the whole that are passed, in order
   std::map<size_t, size_t> numbers;     // in the routine, by value of the whole
 };
 
 // `is_inside`: values that only these steps touch.
-KernelRoutine kernel_routine(const cpp::Routine& whole, const std::vector<size_t>& steps,
+KernelRoutine kernel_routine(const loops::Routine& whole, const std::vector<size_t>& steps,
                              const std::function<bool(size_t value)>& is_inside);
 
 // What a value is called in a kernel, which serves several modules: "bias" for
 // "encoder.layer.0.output.bias", and `letter` for what is no weight.
-std::string local_name(const cpp::Value& value, const char* letter);
+std::string local_name(const loops::Value& value, const char* letter);
 
 // The trips of the only outermost loop of these steps; 0 where they are anything else, and where
 // its rounds have to follow each other.
-int64_t shared_trips(const cpp::Routine& kernel);
+int64_t shared_trips(const loops::Routine& kernel);
 
 }  // namespace flashlight::mosaic

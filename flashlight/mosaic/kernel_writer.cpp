@@ -1,11 +1,11 @@
 #include "flashlight/mosaic/kernel_writer.h"
 
-#include "flashlight/cpp/literal.h"
+#include "flashlight/text/literal.h"
 
 namespace flashlight::mosaic {
 
 std::string operation_name(const Plan& plan, size_t step) {
-  return cpp::identifier(cpp::short_name(cpp::origin_of(plan.routine.steps[step])));
+  return text::identifier(loops::short_name(loops::origin_of(plan.routine.steps[step])));
 }
 
 KernelText write_kernel(const Plan& plan, const Kernel& kernel) {

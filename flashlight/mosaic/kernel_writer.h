@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "flashlight/cpp/code.h"
 #include "flashlight/mosaic/plan.h"
+#include "flashlight/text/code.h"
 
 namespace flashlight::mosaic {
 
@@ -28,7 +28,7 @@ struct Panels {
 
 struct KernelText {
   std::string name;                    // what it may be called: "product_gelu_128x3072x768"
-  cpp::Code code;                      // without the comment on top: describe.h
+  text::Code code;                     // without the comment on top: describe.h
   std::vector<size_t> values;          // of the plan, as arguments
   bool by_pointer = false;             // they are passed as pointers to their first elements
   std::string first;                   // argument before them: "team", "team.part(128)"

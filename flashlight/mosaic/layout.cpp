@@ -7,7 +7,7 @@
 
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/split_axes.h"
 
 namespace flashlight::mosaic {
@@ -35,20 +35,20 @@ Layout in_schema(const Type& type, const TileSchema& schema) {
 namespace {
 
 // By dimension in the model: whether memory has it.
-std::vector<bool> kept_dimensions(const cpp::Value& value) {
+std::vector<bool> kept_dimensions(const loops::Value& value) {
   std::vector<bool> kept(value.type.rank(), true);
   if (value.model_sizes.empty()) return kept;
   kept.clear();
   for (const composit::Dim& size : value.model_sizes) kept.push_back(size != composit::Dim(1));
   return kept;
 }
-const composit::Dims& model_sizes(const cpp::Value& value) {
+const composit::Dims& model_sizes(const loops::Value& value) {
   return value.model_sizes.empty() ? value.type.sizes : value.model_sizes;
 }
 
 }  // namespace
 
-Layout in_model_schema(const cpp::Value& value, const TileSchema& schema) {
+Layout in_model_schema(const loops::Value& value, const TileSchema& schema) {
   const std::vector<bool> kept = kept_dimensions(value);
   if (schema.dimensions.size() != kept.size())
     throw composit::UserError(
@@ -117,7 +117,7 @@ std::string print(const Layout& layout, const std::string& dimensions) {
   return layout.apart == 0 ? text : fmt::format("{}, {} apart", text, layout.apart);
 }
 
-std::string letters_of(const cpp::Value& value) {
+std::string letters_of(const loops::Value& value) {
   const std::vector<bool> kept = kept_dimensions(value);
   std::string letters = kept.size() == 4 ? "NCHW" : kept.size() == 5 ? "NCDHW" : "", left;
   for (size_t i = letters.size(); i < kept.size(); ++i) letters += static_cast<char>('A' + i % 26);
@@ -151,15 +151,15 @@ std::vector<Expr> indices_in(const Layout& layout, const std::vector<Expr>& at) 
 }
 
 template <class Wanted>
-bool touches(const cpp::Step& step, const Wanted& wanted) {
-  const std::vector<size_t> read = cpp::reads(step), written = cpp::writes(step);
+bool touches(const loops::Step& step, const Wanted& wanted) {
+  const std::vector<size_t> read = loops::reads(step), written = loops::writes(step);
   return std::any_of(read.begin(), read.end(), wanted) ||
          std::any_of(written.begin(), written.end(), wanted);
 }
 
 }  // namespace
 
-void lay_out(cpp::Routine& routine, const std::map<size_t, Layout>& layouts) {
+void lay_out(loops::Routine& routine, const std::map<size_t, Layout>& layouts) {
   const auto moved = [&](size_t value, const std::vector<Expr>& at) {
     const auto layout = layouts.find(value);
     return layout == layouts.end() ? at : indices_in(layout->second, at);
@@ -168,16 +168,16 @@ void lay_out(cpp::Routine& routine, const std::map<size_t, Layout>& layouts) {
     const auto layout = layouts.find(value);
     return layout != layouts.end() && layout->second.tiling.is_blocked();
   };
-  for (cpp::Step& step : routine.steps) {
-    auto* nest = std::get_if<cpp::Nest>(&step);
+  for (loops::Step& step : routine.steps) {
+    auto* nest = std::get_if<loops::Nest>(&step);
     if (nest == nullptr) continue;
     for (composit::Store& store : nest->statement.stores) store.at = moved(store.result, store.at);
-    nest->statement = cpp::replaced(std::move(nest->statement), [&](const Expr& part) {
+    nest->statement = loops::replaced(std::move(nest->statement), [&](const Expr& part) {
       if (part.kind() != composit::ExprKind::load || !layouts.contains(part.number()))
         return Expr();
       return Expr::load(part.number(), part.dtype(), moved(part.number(), part.arguments()));
     });
-    nest->statement = cpp::simplified(std::move(nest->statement));
+    nest->statement = loops::simplified(std::move(nest->statement));
     if (touches(step, is_blocked)) nest->statement = with_block_axes(std::move(nest->statement));
   }
   for (const auto& [value, layout] : layouts)

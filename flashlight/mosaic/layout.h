@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "flashlight/cpp/program.h"
+#include "flashlight/loops/program.h"
 #include "flashlight/mosaic/tile_schema.h"
 
 namespace flashlight::mosaic {
@@ -32,7 +32,7 @@ Layout in_order(const composit::Type& type, const std::vector<size_t>& order);
 // UserError where the schema has another number of dimensions.
 Layout in_schema(const composit::Type& type, const TileSchema& schema);
 // Of all its dimensions in the model; those that memory has not do not count. UserError as above.
-Layout in_model_schema(const cpp::Value& value, const TileSchema& schema);
+Layout in_model_schema(const loops::Value& value, const TileSchema& schema);
 // The loops of a layout, over the dimensions of an access that are counted by the same axes as
 // those of `from`; others stay outside.
 TileSchema handed_on(const Layout& layout, const std::vector<composit::Expr>& from,
@@ -47,10 +47,10 @@ std::string print(const Layout& layout, const std::string& dimensions);
 
 // Letters for the dimensions of a value: "NCHW" and "NCDHW" for those of images in the model,
 // "ABC" for others; those of size 1 that its type leaves out are left out.
-std::string letters_of(const cpp::Value& value);
+std::string letters_of(const loops::Value& value);
 
 // Each value in its layout, in all nests of the routine.
-void lay_out(cpp::Routine& routine, const std::map<size_t, Layout>& layouts);
+void lay_out(loops::Routine& routine, const std::map<size_t, Layout>& layouts);
 
 // The number of the element that `at` says, in row-major order.
 composit::Expr flat_index(const std::vector<composit::Expr>& at, const composit::Type& type);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/product.h"
 
@@ -25,24 +25,25 @@ std::optional<size_t> innermost(const Affine& at) {
 // Whether memory is in the order of these axes.
 bool is_along(const Affine& at, const std::vector<size_t>& axes) {
   const auto axis = innermost(at);
-  return !axis || axes.empty() || cpp::contains(axes, *axis);
+  return !axis || axes.empty() || loops::contains(axes, *axis);
 }
 
 // Terms but those of windows, which go where rows go; all where there are no others.
-std::vector<size_t> terms_of(const cpp::Contraction& product) {
+std::vector<size_t> terms_of(const loops::Contraction& product) {
   std::vector<size_t> terms = product.terms;
   for (const Expr& index : product.left.arguments()) {
-    const std::vector<size_t> axes = cpp::axes_in(index);
-    const bool has_row = std::any_of(
-        axes.begin(), axes.end(), [&](size_t axis) { return !cpp::contains(product.terms, axis); });
-    if (has_row) std::erase_if(terms, [&](size_t term) { return cpp::contains(axes, term); });
+    const std::vector<size_t> axes = loops::axes_in(index);
+    const bool has_row = std::any_of(axes.begin(), axes.end(), [&](size_t axis) {
+      return !loops::contains(product.terms, axis);
+    });
+    if (has_row) std::erase_if(terms, [&](size_t term) { return loops::contains(axes, term); });
   }
   return terms.empty() ? product.terms : terms;
 }
 
 }  // namespace
 
-NestCost::NestCost(const cpp::Routine& routine, const cpp::Statement& statement,
+NestCost::NestCost(const loops::Routine& routine, const loops::Statement& statement,
                    const std::function<bool(size_t value)>& is_frozen)
     : axes_(statement.axes) {
   composit::IndexAnalysis analysis(statement.axes);
@@ -57,7 +58,7 @@ NestCost::NestCost(const cpp::Routine& routine, const cpp::Statement& statement,
   };
   const composit::Store& store = statement.stores[0];
   store_ = access(store.result, store.at);
-  std::vector<Expr> loads = cpp::expressions(statement);
+  std::vector<Expr> loads = loops::expressions(statement);
   auto product = sides_of(statement);
   if (product && product->left.kind() == ExprKind::load &&
       product->right.kind() == ExprKind::load) {
@@ -101,19 +102,19 @@ std::vector<size_t> NestCost::across(const std::map<size_t, Layout>& layouts) co
   if (to && !is_along(*to, columns_)) values.push_back(store_->value);
   for (const Access& one : loads_)
     if (const auto from = place(one, layouts);
-        from && to && goes_across(*from, *to) && !cpp::contains(values, one.value))
+        from && to && goes_across(*from, *to) && !loops::contains(values, one.value))
       values.push_back(one.value);
   return values;
 }
 
-LayoutCost::LayoutCost(const cpp::Routine& routine,
+LayoutCost::LayoutCost(const loops::Routine& routine,
                        const std::function<bool(size_t value)>& is_frozen)
     : routine_(routine), touching_(routine.values.size()) {
-  for (const cpp::Step& step : routine.steps) {
-    const auto* nest = std::get_if<cpp::Nest>(&step);
+  for (const loops::Step& step : routine.steps) {
+    const auto* nest = std::get_if<loops::Nest>(&step);
     if (nest == nullptr) continue;
-    std::vector<size_t> touched = cpp::reads(step);
-    for (const size_t value : cpp::writes(step)) touched.push_back(value);
+    std::vector<size_t> touched = loops::reads(step);
+    for (const size_t value : loops::writes(step)) touched.push_back(value);
     for (const size_t value : touched)
       if (touching_[value].empty() || touching_[value].back() != nests_.size())
         touching_[value].push_back(nests_.size());

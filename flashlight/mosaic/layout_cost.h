@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "composit/ad/affine.h"
-#include "flashlight/cpp/program.h"
+#include "flashlight/loops/program.h"
 #include "flashlight/mosaic/layout.h"
 
 namespace flashlight::mosaic {
@@ -24,7 +24,7 @@ namespace flashlight::mosaic {
 // What one nest asks of the orders of the values that it touches.
 class NestCost {
  public:
-  NestCost(const cpp::Routine& routine, const cpp::Statement& statement,
+  NestCost(const loops::Routine& routine, const loops::Statement& statement,
            const std::function<bool(size_t value)>& is_frozen);
 
   // Values that it touches across their order, one that is written included. Values without a
@@ -55,7 +55,7 @@ struct Relayouts {
 
 class LayoutCost {
  public:
-  LayoutCost(const cpp::Routine& routine, const std::function<bool(size_t value)>& is_frozen);
+  LayoutCost(const loops::Routine& routine, const std::function<bool(size_t value)>& is_frozen);
 
   Relayouts of(const std::map<size_t, Layout>& layouts) const;
   Relayouts around(size_t value, const std::map<size_t, Layout>& layouts) const;
@@ -63,7 +63,7 @@ class LayoutCost {
  private:
   void add(const NestCost& nest, const std::map<size_t, Layout>& layouts, Relayouts& sum) const;
 
-  const cpp::Routine& routine_;
+  const loops::Routine& routine_;
   std::vector<NestCost> nests_;
   std::vector<std::vector<size_t>> touching_;  // by value: nests
 };

@@ -4,13 +4,14 @@
 
 #include <set>
 
-#include "flashlight/cpp/literal.h"
+#include "flashlight/text/literal.h"
+#include "flashlight/text/runtime_call_text.h"
 
 namespace flashlight::mosaic {
 namespace {
 
-cpp::Program program_of(const Plan& plan, cpp::Routine kernel) {
-  cpp::Program program = {plan.functions};
+loops::Program program_of(const Plan& plan, loops::Routine kernel) {
+  loops::Program program = {plan.functions};
   program.functions.push_back(std::move(kernel));
   return program;
 }
@@ -19,32 +20,32 @@ cpp::Program program_of(const Plan& plan, cpp::Routine kernel) {
 struct LoopsProgram {
   LoopsProgram(const Plan& plan, const Kernel& kernel)
       : of(routine_of(plan, kernel)), functions(plan) {
-    cpp::Routine routine = of.routine;
+    loops::Routine routine = of.routine;
     routine.name = kKernelName;
-    for (cpp::Step& step : routine.steps)
-      if (auto* nest = std::get_if<cpp::Nest>(&step))
+    for (loops::Step& step : routine.steps)
+      if (auto* nest = std::get_if<loops::Nest>(&step))
         nest->origin = {nest->origin.operation, "", ""};
     program = program_of(plan, std::move(routine));
     structs.resize(program.functions.size());
   }
-  cpp::RoutineWriter writer() const {
+  text::RoutineWriter writer() const {
     return {program, program.functions.size() - 1, structs, functions.signatures()};
   }
 
   KernelRoutine of;
   CalledFunctions functions;
-  cpp::Program program;
-  std::vector<cpp::WeightStruct> structs;
+  loops::Program program;
+  std::vector<text::WeightStruct> structs;
 };
 
 // All runtime calls, in functions as well.
-std::vector<const cpp::RuntimeCall*> runtime_calls(const Plan& plan) {
-  std::vector<const cpp::RuntimeCall*> calls;
-  const auto add = [&](const cpp::Routine& routine) {
-    for (const cpp::Step& step : routine.steps)
-      if (const auto* call = std::get_if<cpp::RuntimeCall>(&step)) calls.push_back(call);
+std::vector<const loops::RuntimeCall*> runtime_calls(const Plan& plan) {
+  std::vector<const loops::RuntimeCall*> calls;
+  const auto add = [&](const loops::Routine& routine) {
+    for (const loops::Step& step : routine.steps)
+      if (const auto* call = std::get_if<loops::RuntimeCall>(&step)) calls.push_back(call);
   };
-  for (const cpp::Routine& function : plan.functions) add(function);
+  for (const loops::Routine& function : plan.functions) add(function);
   add(plan.routine);
   return calls;
 }
@@ -66,13 +67,13 @@ CalledFunctions::CalledFunctions(const Plan& plan) : program_(program_of(plan, {
   program_.functions.back().name = kKernelName;
   structs_.resize(program_.functions.size());
   for (size_t i = 0; i < plan.functions.size(); ++i)
-    signatures_.push_back(cpp::RoutineWriter(program_, i, structs_, signatures_).signature());
+    signatures_.push_back(text::RoutineWriter(program_, i, structs_, signatures_).signature());
 }
 
-std::vector<cpp::Code> CalledFunctions::write() {
-  std::vector<cpp::Code> functions;
+std::vector<text::Code> CalledFunctions::write() {
+  std::vector<text::Code> functions;
   for (size_t i = 0; i + 1 < program_.functions.size(); ++i)
-    functions.push_back(cpp::RoutineWriter(program_, i, structs_, signatures_).write());
+    functions.push_back(text::RoutineWriter(program_, i, structs_, signatures_).write());
   return functions;
 }
 
@@ -83,12 +84,12 @@ int64_t scratch_bytes(const Plan& plan, const Kernel& kernel) {
 
 KernelText write_loops(const Plan& plan, const Kernel& kernel) {
   const LoopsProgram one(plan, kernel);
-  cpp::RoutineWriter writer = one.writer();
+  text::RoutineWriter writer = one.writer();
   KernelText text;
   text.name = operation_name(plan, kernel.steps.back());
   text.code = writer.write();
   // It was named as an identifier, in lower case.
-  const std::string name = cpp::identifier(kKernelName);
+  const std::string name = text::identifier(kKernelName);
   for (std::string& line : text.code.lines)
     if (const size_t at = line.find("void " + name + "("); at != std::string::npos)
       line.replace(at + 5, name.size(), kKernelName);
@@ -100,7 +101,7 @@ KernelText write_loops(const Plan& plan, const Kernel& kernel) {
       if (plan.routine.values[value].type.numel() > 0 && !overwritten.contains(value))
         text.values.push_back(value);
   if (kernel.trips > 0) text.first = fmt::format("team.part({})", kernel.trips);
-  const cpp::Signature& signature = writer.signature();
+  const text::Signature& signature = writer.signature();
   if (signature.has_arena)
     text.last.push_back(kernel.scratch ? fmt::format("arena + {}", plan.offsets[*kernel.scratch])
                                        : fmt::format("fl::own_memory({})", signature.arena_bytes));
@@ -110,13 +111,12 @@ KernelText write_loops(const Plan& plan, const Kernel& kernel) {
 
 std::vector<std::string> headers_of(const Plan& plan) {
   std::set<std::string> headers;
-  for (const cpp::RuntimeCall* call : runtime_calls(plan)) headers.insert(call->header);
-  headers.erase("");
+  for (const loops::RuntimeCall* call : runtime_calls(plan)) headers.insert(text::header_of(*call));
   return {headers.begin(), headers.end()};
 }
 
 bool draws(const Plan& plan) {
-  for (const cpp::RuntimeCall* call : runtime_calls(plan))
+  for (const loops::RuntimeCall* call : runtime_calls(plan))
     if (call->draws) return true;
   return false;
 }

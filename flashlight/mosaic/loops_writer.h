@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "flashlight/cpp/routine_writer.h"
 #include "flashlight/mosaic/kernel_routine.h"
 #include "flashlight/mosaic/kernel_writer.h"
+#include "flashlight/text/routine_writer.h"
 
 namespace flashlight::mosaic {
 
@@ -18,13 +18,13 @@ namespace flashlight::mosaic {
 class CalledFunctions {
  public:
   explicit CalledFunctions(const Plan& plan);
-  std::vector<cpp::Code> write();
-  const std::vector<cpp::Signature>& signatures() const { return signatures_; }
+  std::vector<text::Code> write();
+  const std::vector<text::Signature>& signatures() const { return signatures_; }
 
  private:
-  cpp::Program program_;
-  std::vector<cpp::WeightStruct> structs_;  // none has any
-  std::vector<cpp::Signature> signatures_;
+  loops::Program program_;
+  std::vector<text::WeightStruct> structs_;  // none has any
+  std::vector<text::Signature> signatures_;
 };
 
 // A kernel of loops of a plan whose values have their homes.

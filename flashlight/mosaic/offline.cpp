@@ -4,12 +4,12 @@
 
 #include "composit/ir/error.h"
 #include "composit/ir/hash.h"
-#include "flashlight/cpp/format.h"
-#include "flashlight/cpp/literal.h"
 #include "flashlight/cpp/offline.h"
 #include "flashlight/mosaic/loops_writer.h"
 #include "flashlight/mosaic/prepare.h"
 #include "flashlight/mosaic/runtime_text.h"
+#include "flashlight/text/format.h"
+#include "flashlight/text/literal.h"
 #include "flashlight/toolchain/isa.h"
 
 namespace flashlight::mosaic {
@@ -18,8 +18,8 @@ namespace {
 using composit::Array;
 using composit::SavedCapture;
 using composit::UserError;
-using cpp::Code;
-using cpp::statement;
+using text::Code;
+using text::statement;
 
 // What one half of a program reads of a plan.
 Plan without_run(Plan plan) {
@@ -110,7 +110,7 @@ class ProgramCodeWriter {
     parts.arena_bytes = plan_.arena_bytes;
     parts.draws = draws(plan_);
     parts.structs = structs();
-    parts.declaration = cpp::str(cpp::call("void " + source_.name, parameters(true), ";", 0)) +
+    parts.declaration = text::str(text::call("void " + source_.name, parameters(true), ";", 0)) +
                         "\n" + profile_declaration();
     parts.functions = functions();
     code.includes = fmt::format("#include \"{}\"\n", kProfileName);
@@ -130,7 +130,7 @@ class ProgramCodeWriter {
         include + "\n" +
         fmt::format("static_assert(fl::detail::kVectorBytes == {},\n              {});\n",
                     packed_.vector_bytes,
-                    cpp::quoted("weights were prepared for -march=" + options_.march));
+                    text::quoted("weights were prepared for -march=" + options_.march));
     const auto groups = groups_of_kernels(source_);
     if (groups.empty()) {
       kernels_ = source_.called;
@@ -150,14 +150,14 @@ class ProgramCodeWriter {
     }
   }
 
-  const cpp::Value& value(size_t number) const { return plan_.routine.values[number]; }
+  const loops::Value& value(size_t number) const { return plan_.routine.values[number]; }
 
   std::string structs() const {
     Code members;
     for (size_t i = 0; i < source_.weights.size(); ++i) {
       const composit::Type& type = value(plan_.routine.inputs[source_.weights[i]]).type;
-      members += statement("const " + cpp::type_name(type.dtype) + "* " + source_.members[i] +
-                           ";  // " + (type.rank() == 0 ? "one" : cpp::brackets(type)));
+      members += statement("const " + text::type_name(type.dtype) + "* " + source_.members[i] +
+                           ";  // " + (type.rank() == 0 ? "one" : text::brackets(type)));
     }
     if (packed_.memory.defined()) members += statement("const std::byte* prepared;");
     std::string text = "\n";
@@ -165,11 +165,11 @@ class ProgramCodeWriter {
       text += fmt::format(
           "// What the file of weights has to be prepared by.\n"
           "constexpr const char* kPreparedBy = {};\n\n",
-          cpp::quoted(packed_.by));
+          text::quoted(packed_.by));
     text += "// Of a call; 0: one per core.\nconstexpr int kThreads = " +
             std::to_string(options_.threads) + ";\n\n";
     return text + (members.empty() ? "struct Weights {};\n"
-                                   : cpp::str(cpp::braced("struct Weights", members, "};")));
+                                   : text::str(text::braced("struct Weights", members, "};")));
   }
   bool has_weights() const { return !source_.weights.empty() || packed_.memory.defined(); }
 
@@ -177,8 +177,8 @@ class ProgramCodeWriter {
   std::string port(size_t number, bool is_result) const {
     const composit::Type& type = value(number).type;
     const std::string name = (is_result ? "__restrict " : "") + source_.names[number];
-    return (is_result ? "" : "const ") + cpp::type_name(type.dtype) +
-           (type.rank() == 0 ? "& " + name : " (&" + name + ")" + cpp::brackets(type));
+    return (is_result ? "" : "const ") + text::type_name(type.dtype) +
+           (type.rank() == 0 ? "& " + name : " (&" + name + ")" + text::brackets(type));
   }
   std::vector<std::string> parameters(bool declared) const {
     std::vector<std::string> list;
@@ -203,8 +203,8 @@ class ProgramCodeWriter {
     return type.rank() == 0
                ? "&" + name
                : "&fl::as<" +
-                     std::string(value(number).role == cpp::Role::argument ? "const " : "") +
-                     cpp::type_name(type.dtype) + ">(" + name + ")";
+                     std::string(value(number).role == loops::Role::argument ? "const " : "") +
+                     text::type_name(type.dtype) + ">(" + name + ")";
   }
 
   static std::string profile_declaration() {
@@ -226,18 +226,19 @@ class ProgramCodeWriter {
     if (draws(plan_)) list.push_back("&generator");
     for (const size_t i : source_.arguments) list.push_back(address(plan_.routine.inputs[i]));
     for (const size_t number : plan_.routine.results) list.push_back(address(number));
-    Code body = cpp::braced(
+    Code body = text::braced(
         "fl::run_team(threads > 0 ? threads : fl::detail::cores(), [&](const fl::Team& team)",
-        cpp::call("run", list, ";", 4), "});");
-    return cpp::formatted(cpp::str(cpp::call("void " + source_.name, parameters(false), " {", 0)) +
-                          cpp::str(body, 2) + "}\n");
+        text::call("run", list, ";", 4), "});");
+    return text::formatted(
+        text::str(text::call("void " + source_.name, parameters(false), " {", 0)) +
+        text::str(body, 2) + "}\n");
   }
 
   std::string profile_functions() const {
     std::string rows;
     for (const TimedKernel& kernel : source_.timed)
-      rows += fmt::format("    {{{}, {}, 0, 0, {}, {}}},\n", cpp::quoted(kernel.name),
-                          cpp::quoted(kernel.module), kernel.operations, kernel.bytes);
+      rows += fmt::format("    {{{}, {}, 0, 0, {}, {}}},\n", text::quoted(kernel.name),
+                          text::quoted(kernel.module), kernel.operations, kernel.bytes);
     return fmt::format(
         "const int kKernelCount = {0};\n\n"
         "fl::Profile profile(const std::int64_t* times) {{\n"

@@ -7,11 +7,10 @@
 
 #include "composit/ad/affine.h"
 #include "composit/ir/error.h"
-#include "flashlight/cpp/fuse.h"
-#include "flashlight/cpp/literal.h"
-#include "flashlight/cpp/lower.h"
-#include "flashlight/cpp/signed_zero.h"
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/fuse.h"
+#include "flashlight/loops/lower.h"
+#include "flashlight/loops/signed_zero.h"
+#include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/copy_windows.h"
 #include "flashlight/mosaic/depthwise.h"
@@ -22,17 +21,18 @@
 #include "flashlight/mosaic/split_axes.h"
 #include "flashlight/mosaic/split_phases.h"
 #include "flashlight/mosaic/tilize.h"
+#include "flashlight/text/literal.h"
 
 namespace flashlight::mosaic {
 namespace {
 
-using cpp::Role;
-using cpp::Routine;
-using cpp::Step;
+using loops::Role;
+using loops::Routine;
+using loops::Step;
 
 // Whether both sides of a product lie in memory so that their places are sums of what each axis
 // gives; what only takes axes apart can be made so.
-bool is_plain(const cpp::Statement& statement) {
+bool is_plain(const loops::Statement& statement) {
   const auto product = sides_of(statement);
   if (!product) return false;
   for (const composit::Expr* side : {&product->left, &product->right}) {
@@ -45,10 +45,10 @@ bool is_plain(const cpp::Statement& statement) {
 }
 
 // A product keeps its shape: what would have to be computed for each element of a side is memory.
-std::string refusal(const cpp::Statement& before, const cpp::Statement& after) {
-  const auto is_plain_in_parts = [](const cpp::Statement& one) {
-    const std::vector<cpp::Statement> phases = phases_of(one);
-    return std::any_of(phases.begin(), phases.end(), [](const cpp::Statement& phase) {
+std::string refusal(const loops::Statement& before, const loops::Statement& after) {
+  const auto is_plain_in_parts = [](const loops::Statement& one) {
+    const std::vector<loops::Statement> phases = phases_of(one);
+    return std::any_of(phases.begin(), phases.end(), [](const loops::Statement& phase) {
       return is_plain(with_split_axes(phase));
     });
   };
@@ -80,16 +80,16 @@ class Planner {
 
   Plan run(const composit::Graph& graph) {
     plan_.name = options_.name;
-    plan_.ports = cpp::ports_of(graph, cpp::namespace_name(options_.name));
-    cpp::Program program =
-        cpp::lower(graph, {.name = options_.name, .results = options_.results, .outline = false});
+    plan_.ports = loops::ports_of(graph, text::namespace_name(options_.name));
+    loops::Program program =
+        loops::lower(graph, {.name = options_.name, .results = options_.results, .outline = false});
     find_choices(program.functions.back());
-    cpp::fuse(program, {.refusal = refusal, .choice = [this](size_t value) {
-                          const auto one = plan_.choices.find(value);
-                          return one == plan_.choices.end() ? std::nullopt : one->second.fuse;
-                        }});
+    loops::fuse(program, {.refusal = refusal, .choice = [this](size_t value) {
+                            const auto one = plan_.choices.find(value);
+                            return one == plan_.choices.end() ? std::nullopt : one->second.fuse;
+                          }});
     check_fused(program.functions.back());
-    cpp::drop_zero_terms(program);
+    loops::drop_zero_terms(program);
     plan_.routine = std::move(program.functions.back());
     program.functions.pop_back();
     plan_.functions = with_arguments(std::move(program.functions));
@@ -122,14 +122,14 @@ class Planner {
     for (const composit::Mutation& mutation : graph.mutations())
       written.insert(composit::input_name(*mutation.target.node));
     for (size_t i = 0; i < routine.values.size(); ++i) {
-      const cpp::Value& value = routine.values[i];
+      const loops::Value& value = routine.values[i];
       plan_.frozen[i] =
           options_.freeze && value.role == Role::weight && !written.contains(value.name);
     }
     std::vector<std::vector<size_t>> read, made;  // by step
     for (const Step& step : routine.steps) {
-      read.push_back(cpp::reads(step));
-      made.push_back(cpp::writes(step));
+      read.push_back(loops::reads(step));
+      made.push_back(loops::writes(step));
       // What is made of nothing is made in the loops that need it.
       for (const size_t value : made.back())
         if (routine.values[value].role == Role::temporary)
@@ -140,7 +140,7 @@ class Planner {
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t i = 0; i < routine.steps.size(); ++i) {
-        if (std::holds_alternative<cpp::Nest>(routine.steps[i]) &&
+        if (std::holds_alternative<loops::Nest>(routine.steps[i]) &&
             std::all_of(read[i].begin(), read[i].end(), is_frozen) &&
             std::all_of(made[i].begin(), made[i].end(), is_frozen))
           continue;
@@ -155,7 +155,7 @@ class Planner {
     return std::any_of(read.begin(), read.end(), [&](size_t one) { return one != value; });
   }
   bool is_prepared(const Step& step) const {
-    const std::vector<size_t> written = cpp::writes(step);
+    const std::vector<size_t> written = loops::writes(step);
     return !written.empty() && std::all_of(written.begin(), written.end(),
                                            [&](size_t value) { return plan_.frozen[value]; });
   }
@@ -208,7 +208,7 @@ class Planner {
   // Whether a choice of the kernel that writes what `step` writes says so.
   template <class Wanted>
   bool is_chosen(size_t step, const Wanted& wanted) const {
-    const std::vector<size_t> written = cpp::writes(plan_.routine.steps[step]);
+    const std::vector<size_t> written = loops::writes(plan_.routine.steps[step]);
     return std::any_of(written.begin(), written.end(),
                        [&](size_t value) { return wanted(choice_of(value)); });
   }
@@ -217,7 +217,7 @@ class Planner {
   void check_fused(const Routine& routine) const {
     std::set<size_t> written;
     for (const Step& step : routine.steps)
-      for (const size_t value : cpp::writes(step)) written.insert(value);
+      for (const size_t value : loops::writes(step)) written.insert(value);
     for (const auto& [value, choice] : plan_.choices) {
       if (routine.values[value].role != Role::temporary) continue;
       const std::string name = "[mosaic] '" + value_names(routine)[value] + "' ";
@@ -253,7 +253,7 @@ class Planner {
   }
   bool writes(const Kernel& kernel, size_t value) const {
     return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](size_t step) {
-      return cpp::contains(cpp::writes(plan_.routine.steps[step]), value);
+      return loops::contains(loops::writes(plan_.routine.steps[step]), value);
     });
   }
 
@@ -263,7 +263,7 @@ class Planner {
     const size_t steps = plan_.routine.steps.size();
     std::vector<std::optional<Product>> products(steps);
     for (size_t i = 0; i < steps; ++i) {
-      const auto* nest = std::get_if<cpp::Nest>(&plan_.routine.steps[i]);
+      const auto* nest = std::get_if<loops::Nest>(&plan_.routine.steps[i]);
       if (nest != nullptr) products[i] = product_of(plan_.routine, nest->statement, is_frozen);
     }
     std::map<size_t, Attention> attentions;  // by their last step
@@ -304,7 +304,7 @@ class Planner {
   }
 
   bool is_nest(size_t step) const {
-    return std::holds_alternative<cpp::Nest>(plan_.routine.steps[step]);
+    return std::holds_alternative<loops::Nest>(plan_.routine.steps[step]);
   }
   int64_t trips_of(const std::vector<size_t>& steps) const {
     const auto nowhere = [](size_t) { return false; };
@@ -318,7 +318,7 @@ class Planner {
     if (!is_nest(open.back())) return "is a call";
     open.push_back(next);
     return trips_of(open) > 0 ? ""
-                              : cpp::short_name(cpp::origin_of(plan_.routine.steps[next])) +
+                              : loops::short_name(loops::origin_of(plan_.routine.steps[next])) +
                                     " has other outer loops, or needs all of this";
   }
   void add_loops(std::vector<Kernel>& kernels, std::vector<size_t> steps,
@@ -409,7 +409,7 @@ class Planner {
   size_t add_column_value(const Product& product, const composit::Expr& x,
                           const std::string& name) {
     Routine& routine = plan_.routine;
-    cpp::Nest nest = {{}, {name, "", ""}};
+    loops::Nest nest = {{}, {name, "", ""}};
     nest.statement.axes = {{"", product.statement.axes[*product.columns].extent}};
     const composit::Expr value = composit::replace(x, [&](const composit::Expr& part) {
       return part.kind() == composit::ExprKind::axis ? composit::Expr::axis(0) : composit::Expr();
@@ -471,7 +471,7 @@ class Planner {
     std::vector<Kernel> all;
     for (Kernel& kernel : kernels) {
       for (const size_t step : kernel.steps)
-        for (const size_t value : cpp::writes(plan_.routine.steps[step]))
+        for (const size_t value : loops::writes(plan_.routine.steps[step]))
           if (borders_.erase(value) > 0)
             all.push_back({.form = Kernel::Form::border, .steps = {}, .value = value});
       all.push_back(std::move(kernel));

@@ -3,7 +3,7 @@
 //   const Plan plan = plan_of(graph);
 //   std::cout << print(plan);            // each kernel, and what is fused in it
 //
-// A plan is data between the program of loops (flashlight/cpp/program.h) and the text (emit.h).
+// A plan is data between the program of loops (flashlight/loops/program.h) and the text (emit.h).
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "composit/ir/graph.h"
-#include "flashlight/cpp/ports.h"
-#include "flashlight/cpp/program.h"
+#include "flashlight/loops/ports.h"
+#include "flashlight/loops/program.h"
 #include "flashlight/mosaic/attention.h"
 #include "flashlight/mosaic/choices.h"
 #include "flashlight/mosaic/layout.h"
@@ -58,10 +58,10 @@ enum class Home : uint8_t {
 
 struct Plan {
   std::string name;  // of the program
-  cpp::Ports ports;
-  cpp::Routine routine;  // in terms of memory: see layout.h
+  loops::Ports ports;
+  loops::Routine routine;  // in terms of memory: see layout.h
   // What its branches, loops and calls call, callees first; their inputs are all arguments.
-  std::vector<cpp::Routine> functions;
+  std::vector<loops::Routine> functions;
   std::map<size_t, Layout> layouts;
   // What these layouts cost, and what it would be if all values were row-major: layout_cost.h.
   Relayouts relayouts, row_major_relayouts;

@@ -63,9 +63,9 @@ class Printer {
   }
 
   // Where they stand in the model: "(layer1.0.conv1, layer1.0.bn1)".
-  static std::string modules(const std::vector<cpp::Origin>& operations) {
+  static std::string modules(const std::vector<loops::Origin>& operations) {
     std::vector<std::string> list;
-    for (const cpp::Origin& one : operations)
+    for (const loops::Origin& one : operations)
       if (!one.module.empty() && std::find(list.begin(), list.end(), one.module) == list.end())
         list.push_back(one.module);
     return list.empty() ? "" : fmt::format("  ({})", fmt::join(list, ", "));
@@ -105,7 +105,7 @@ class Printer {
 
   // " as NCHW -> N H W C", of what has an order.
   std::string schema(size_t value) const {
-    const cpp::Value& one = plan_.routine.values[value];
+    const loops::Value& one = plan_.routine.values[value];
     for (const auto* list : {&plan_.prepare, &plan_.run})
       for (const Kernel& kernel : *list)
         if (kernel.form == Kernel::Form::pack && kernel.packed == value)
@@ -118,7 +118,7 @@ class Printer {
 
   // "writes relu_3 [56, 56, 64] as CHW -> H W C at 401408 over add_2, which is read by 2: ...".
   std::string memory(size_t value) const {
-    const cpp::Value& one = plan_.routine.values[value];
+    const loops::Value& one = plan_.routine.values[value];
     std::vector<int64_t> sizes;
     for (const composit::Dim& size : one.type.sizes) sizes.push_back(size.value());
     std::string text =
@@ -126,7 +126,7 @@ class Printer {
     if (plan_.homes[value] == Home::arena) text += fmt::format(" at {}", plan_.offsets[value]);
     if (const auto operand = plan_.in_place.find(value); operand != plan_.in_place.end())
       text += " over " + names_[operand->second];
-    if (one.role == cpp::Role::result) return text + ", a result";
+    if (one.role == loops::Role::result) return text + ", a result";
     const auto reason = plan_.routine.kept.find(value);
     return reason == plan_.routine.kept.end() ? text : text + ", which " + reason->second;
   }

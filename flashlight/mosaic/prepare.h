@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "flashlight/cpp/runtime/arena.hpp"
 #include "flashlight/mosaic/emit.h"
+#include "flashlight/runtime/arena.hpp"
 #include "flashlight/toolchain/library.h"
 
 namespace flashlight::mosaic {

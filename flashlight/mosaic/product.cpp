@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/layout.h"
 
@@ -13,12 +13,12 @@ using composit::Affine;
 using composit::Expr;
 using composit::ExprKind;
 using composit::IndexAnalysis;
-using cpp::Statement;
+using loops::Statement;
 
 // Indices of all loads and stores of a flat statement.
 std::vector<Expr> indices_of(const Statement& statement) {
   std::vector<Expr> indices;
-  for (const Expr& part : composit::parts_of(cpp::expressions(statement)))
+  for (const Expr& part : composit::parts_of(loops::expressions(statement)))
     if (part.kind() == ExprKind::load) indices.push_back(part[0]);
   for (const composit::Store& store : statement.stores) indices.push_back(store.at[0]);
   return indices;
@@ -27,13 +27,13 @@ std::vector<Expr> indices_of(const Statement& statement) {
 // Axes that occur elsewhere than in indices.
 std::vector<size_t> axes_outside_indices(Statement statement) {
   for (composit::Store& store : statement.stores) store.at.clear();
-  statement = cpp::replaced(std::move(statement), [](const Expr& part) {
+  statement = loops::replaced(std::move(statement), [](const Expr& part) {
     return part.kind() == ExprKind::load ? Expr::load(part.number(), part.dtype(), {Expr(0)})
                                          : Expr();
   });
   std::vector<size_t> axes;
-  for (const Expr& x : cpp::expressions(statement))
-    for (const size_t axis : cpp::axes_in(x)) axes.push_back(axis);
+  for (const Expr& x : loops::expressions(statement))
+    for (const size_t axis : loops::axes_in(x)) axes.push_back(axis);
   return axes;
 }
 
@@ -66,14 +66,14 @@ class Merger {
   bool can_merge(size_t outer, size_t inner) const {
     if (extent(outer) == 1 || extent(inner) == 1) return false;
     for (const size_t axis : {outer, inner})
-      if (cpp::contains(outside_, axis)) return false;
+      if (loops::contains(outside_, axis)) return false;
     IndexAnalysis analysis(statement_.axes);
     const std::vector<Expr> indices = indices_of(statement_);
     return std::all_of(indices.begin(), indices.end(), [&](const Expr& index) {
       const auto at = analysis.affine(index);
       if (at) return at->coefficients[outer] == extent(inner) * at->coefficients[inner];
-      const std::vector<size_t> axes = cpp::axes_in(index);
-      return !cpp::contains(axes, outer) && !cpp::contains(axes, inner);
+      const std::vector<size_t> axes = loops::axes_in(index);
+      return !loops::contains(axes, outer) && !loops::contains(axes, inner);
     });
   }
 
@@ -81,7 +81,7 @@ class Merger {
   void join(size_t outer, size_t inner) {
     statement_.axes[inner].extent = composit::Dim(extent(outer) * extent(inner));
     statement_.axes[outer].extent = composit::Dim(1);
-    statement_ = cpp::replaced(std::move(statement_), [&](const Expr& part) {
+    statement_ = loops::replaced(std::move(statement_), [&](const Expr& part) {
       return part.kind() == ExprKind::axis && part.number() == outer
                  ? Expr::literal(int64_t{0}, composit::DType::int64)
                  : Expr();
@@ -116,7 +116,7 @@ bool are_together(const std::vector<size_t>& axes, const Expr& side,
   const auto find = [&](const std::vector<Expr>& at) -> std::optional<std::vector<size_t>> {
     std::vector<size_t> order;
     for (const Expr& index : at) {
-      const bool is_one = index.kind() == ExprKind::axis && cpp::contains(axes, index.number());
+      const bool is_one = index.kind() == ExprKind::axis && loops::contains(axes, index.number());
       if (is_one)
         order.push_back(index.number());
       else if (!order.empty() && order.size() < axes.size())
@@ -132,20 +132,20 @@ bool are_together(const std::vector<size_t>& axes, const Expr& side,
 // Index expressions in common forms; axes keep their numbers.
 Statement with_simple_indices(Statement statement) {
   IndexAnalysis analysis(statement.axes);
-  std::vector<Expr> all = cpp::expressions(statement), defined;
+  std::vector<Expr> all = loops::expressions(statement), defined;
   for (const Expr& x : all)
     if (x.defined()) defined.push_back(x);
   const std::vector<Expr> simple = analysis.simplify(defined);
   size_t next = 0;
   for (Expr& x : all)
     if (x.defined()) x = simple[next++];
-  return cpp::with_expressions(std::move(statement), all);
+  return loops::with_expressions(std::move(statement), all);
 }
 
 }  // namespace
 
 int64_t Product::size(const std::vector<size_t>& axes) const {
-  return cpp::iterations(statement, axes);
+  return loops::iterations(statement, axes);
 }
 
 int64_t Product::operations() const {
@@ -181,11 +181,11 @@ int64_t packed_terms(const Product& product, int winograd) {
   return winograd == 0 ? terms : terms / 9 * side * side;
 }
 
-Statement flat(const cpp::Routine& routine, const Statement& statement) {
+Statement flat(const loops::Routine& routine, const Statement& statement) {
   Statement now = statement;
   for (composit::Store& store : now.stores)
     store.at = {flat_index(store.at, routine.values[store.result].type)};
-  now = cpp::replaced(std::move(now), [&](const Expr& part) {
+  now = loops::replaced(std::move(now), [&](const Expr& part) {
     if (part.kind() != ExprKind::load) return Expr();
     const composit::Type& type = routine.values[part.number()].type;
     return Expr::load(part.number(), part.dtype(), {flat_index(part.arguments(), type)});
@@ -196,12 +196,12 @@ Statement flat(const cpp::Routine& routine, const Statement& statement) {
 bool has_window(const Expr& side, const std::vector<size_t>& places,
                 const std::vector<size_t>& terms) {
   return std::any_of(side.arguments().begin(), side.arguments().end(), [&](const Expr& index) {
-    const std::vector<size_t> axes = cpp::axes_in(index);
-    return cpp::overlap(places, axes) && cpp::overlap(terms, axes);
+    const std::vector<size_t> axes = loops::axes_in(index);
+    return loops::overlap(places, axes) && loops::overlap(terms, axes);
   });
 }
 
-void choose_rows(cpp::Contraction& of, const std::vector<Expr>& store,
+void choose_rows(loops::Contraction& of, const std::vector<Expr>& store,
                  const std::function<bool(size_t value)>& is_frozen) {
   const bool left = is_frozen(of.left.number()), right = is_frozen(of.right.number());
   const bool left_window = has_window(of.left, of.rows, of.terms),
@@ -216,7 +216,7 @@ void choose_rows(cpp::Contraction& of, const std::vector<Expr>& store,
   std::swap(of.rows, of.columns);
 }
 
-std::optional<Product> product_of(const cpp::Routine& routine, const Statement& statement,
+std::optional<Product> product_of(const loops::Routine& routine, const Statement& statement,
                                   const std::function<bool(size_t value)>& is_frozen,
                                   bool joins_batch) {
   auto sides = sides_of(statement);

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "composit/ad/affine.h"
-#include "flashlight/cpp/contraction.h"
-#include "flashlight/cpp/program.h"
+#include "flashlight/loops/contraction.h"
+#include "flashlight/loops/program.h"
 
 namespace flashlight::mosaic {
 
 struct Product {
-  cpp::Statement statement;
+  loops::Statement statement;
   // Axes from the outside in, those of extent 1 left out. Tiles lie along the last of `rows`.
   std::vector<size_t> batch, rows, terms;
   std::optional<size_t> columns;
@@ -39,7 +39,7 @@ struct Product {
 // Which side is read by rows is the left one behind this: of two, one that is known is packed, and
 // windows, whose pixels a packed side would repeat, are not; several axes are rows, for columns are
 // one, unless they are one as the indices `store` of the result are.
-void choose_rows(cpp::Contraction& of, const std::vector<composit::Expr>& store,
+void choose_rows(loops::Contraction& of, const std::vector<composit::Expr>& store,
                  const std::function<bool(size_t value)>& is_frozen);
 
 // Whether an index moves with a place and with the terms: neighbours read the same elements.
@@ -48,7 +48,7 @@ bool has_window(const composit::Expr& side, const std::vector<size_t>& places,
 
 // `is_frozen`: values that are known before the program runs, and are packed then. Without
 // `joins_batch`, axes of the batch stay apart: two products then have the same ones.
-std::optional<Product> product_of(const cpp::Routine& routine, const cpp::Statement& statement,
+std::optional<Product> product_of(const loops::Routine& routine, const loops::Statement& statement,
                                   const std::function<bool(size_t value)>& is_frozen,
                                   bool joins_batch = true);
 
@@ -73,6 +73,6 @@ constexpr int64_t kMostColumns = 32;
 constexpr int64_t kLeastSide = 2;
 
 // The same statement with one index per load and store.
-cpp::Statement flat(const cpp::Routine& routine, const cpp::Statement& statement);
+loops::Statement flat(const loops::Routine& routine, const loops::Statement& statement);
 
 }  // namespace flashlight::mosaic

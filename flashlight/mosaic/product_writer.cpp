@@ -1,17 +1,17 @@
 // Products as calls of fl::contract: where rows lie, and what is done with the sums of a tile.
 #include <spdlog/fmt/fmt.h>
 
-#include "flashlight/cpp/literal.h"
 #include "flashlight/mosaic/flat_writer.h"
 #include "flashlight/mosaic/kernel_writer.h"
+#include "flashlight/text/literal.h"
 
 namespace flashlight::mosaic {
 namespace {
 
 using composit::Expr;
 using composit::ExprKind;
-using cpp::Code;
-using cpp::statement;
+using text::Code;
+using text::statement;
 
 // Rows below which threads divide columns: weights that each of them reads whole cost more then
 // than activations that they exchange.
@@ -29,7 +29,7 @@ class ProductWriter {
  public:
   ProductWriter(const Plan& plan, const Kernel& kernel)
       : plan_(plan), kernel_(kernel), product_(*kernel.product), flat_(plan) {
-    type_ = cpp::type_name(plan.routine.values[product_.right].type.dtype);
+    type_ = text::type_name(plan.routine.values[product_.right].type.dtype);
     flat_.reserve({"team", "outer", "inner", "rows", "column", "columns", "sums", "r", "c", "b",
                    "i", "j", "of", "batches", "kTerms", "next"});
   }
@@ -60,7 +60,7 @@ class ProductWriter {
       text.panels = {kernel_.packed, split(), product_.column_count(),
                      packed_terms(product_, kernel_.plain_weights ? 0 : kernel_.winograd)};
     }
-    text.code += cpp::call("void " + std::string(kKernelName), parameters, " {", 0);
+    text.code += text::call("void " + std::string(kKernelName), parameters, " {", 0);
     append_body(text.code, body);
     return text;
   }
@@ -76,10 +76,10 @@ class ProductWriter {
                                  ? fmt::format("fl::pack_winograd<{}>", kernel_.winograd)
                                  : "fl::pack_panels<" + type_ + ">";
     if (product_.batch.empty()) {
-      body += cpp::call(
+      body += text::call(
           pack, {"team", "kPacking", from, kernel_.factor ? "panels, factors" : "panels"}, ";", 2);
     } else {
-      indices += cpp::call(pack, {"fl::Team::solo()", "kPacking", from, panels()}, ";", 4);
+      indices += text::call(pack, {"fl::Team::solo()", "kPacking", from, panels()}, ";", 4);
       body += in_batches(indices);
     }
     const int64_t batches = product_.size(product_.batch);
@@ -90,7 +90,7 @@ class ProductWriter {
                        true,
                        "team"};
     text.code +=
-        cpp::call("void " + std::string(kKernelName), flat_.parameters(kernel_.packed), " {", 0);
+        text::call("void " + std::string(kKernelName), flat_.parameters(kernel_.packed), " {", 0);
     append_body(text.code, body);
     return text;
   }
@@ -179,7 +179,7 @@ class ProductWriter {
   Code in_batches(const Code& body) const {
     Code code = statement(
         fmt::format("const fl::Part batches = team.part({});", product_.size(product_.batch)));
-    code += cpp::braced("for (int64_t b = batches.begin; b < batches.end; ++b)", body);
+    code += text::braced("for (int64_t b = batches.begin; b < batches.end; ++b)", body);
     return code;
   }
   Code over_batches(const Code& call) {
@@ -240,11 +240,11 @@ class ProductWriter {
     Code code = flat_.decoded(product_, outer, "outer", "o");
     if (!product_.rows.empty()) flat_.axes[product_.rows.back()] = "i";
     if (product_.columns) flat_.axes[*product_.columns] = "j";
-    cpp::Leaves leaves = flat_.leaves(product_.statement);
+    text::Leaves leaves = flat_.leaves(product_.statement);
     leaves.accumulators = {"sums[r][c]"};
     const composit::Store& store = product_.statement.stores[0];
     const Expr value = composit::cast(store.value, plan_.routine.values[store.result].type.dtype);
-    cpp::ExpressionWriter text(leaves, product_.statement.axes, flat_.taken());
+    text::ExpressionWriter text(leaves, product_.statement.axes, flat_.taken());
     text.plan({store.at[0], value});
     Code one = statement("const int64_t j = column + c;");
     one += text.locals(store.at[0]);
@@ -255,8 +255,8 @@ class ProductWriter {
     const std::string columns = has_whole_panels() ? "fl::kPanel<" + type_ + ">" : "columns";
     // No other columns are read where one is written.
     row.lines.push_back("FLASHLIGHT_INDEPENDENT_ROUNDS");
-    row += cpp::braced("for (int c = 0; c < " + columns + "; ++c)", one);
-    code += cpp::braced("for (int r = 0; r < rows; ++r)", row);
+    row += text::braced("for (int c = 0; c < " + columns + "; ++c)", one);
+    code += text::braced("for (int r = 0; r < rows; ++r)", row);
     return code;
   }
 

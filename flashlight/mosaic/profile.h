@@ -5,7 +5,7 @@
 //   write_file("trace.json", chrome_trace(profile));
 #pragma once
 
-#include "flashlight/mosaic/runtime/profile.hpp"
+#include "flashlight/runtime/profile.hpp"
 
 namespace flashlight::mosaic {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "composit/ad/affine.h"
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/product.h"
 
@@ -14,7 +14,7 @@ namespace {
 using composit::AxisKind;
 using composit::Expr;
 using composit::ExprKind;
-using cpp::Statement;
+using loops::Statement;
 
 // Sums of fewer elements stay as they are.
 constexpr int64_t kLeastWork = 1 << 12;
@@ -26,9 +26,9 @@ struct Roles {
 };
 
 // Of a sum whose terms' neighbours in memory are summed up with others far away.
-std::optional<Roles> roles_of(const cpp::Routine& routine, const Statement& statement) {
-  if (!cpp::is_sum(statement) || statement.domain.defined() || statement.stores.size() != 1 ||
-      statement.stores[0].add || cpp::iterations(statement) < kLeastWork || sides_of(statement))
+std::optional<Roles> roles_of(const loops::Routine& routine, const Statement& statement) {
+  if (!loops::is_sum(statement) || statement.domain.defined() || statement.stores.size() != 1 ||
+      statement.stores[0].add || loops::iterations(statement) < kLeastWork || sides_of(statement))
     return std::nullopt;
   const Statement one = flat(routine, statement);
   composit::IndexAnalysis analysis(one.axes);
@@ -64,17 +64,17 @@ Statement with_axes(const Statement& statement, const std::vector<size_t>& axes,
     now.axes.push_back(statement.axes[axes[i]]);
     now.axes.back().kind = i < parallel ? AxisKind::parallel : AxisKind::reduction;
   }
-  return cpp::replaced(std::move(now), [&](const Expr& part) {
+  return loops::replaced(std::move(now), [&](const Expr& part) {
     return part.kind() == ExprKind::axis ? Expr::axis(number[part.number()]) : Expr();
   });
 }
 
 // The sums of rows of pixels, and the sum of those.
-std::pair<Statement, Statement> split(cpp::Routine& routine, const Statement& statement,
+std::pair<Statement, Statement> split(loops::Routine& routine, const Statement& statement,
                                       const Roles& roles) {
   const composit::DType dtype = statement.body[0].dtype();
   std::vector<size_t> order = roles.outer;
-  for (size_t axis = 0; axis < cpp::parallel_axes(statement); ++axis) order.push_back(axis);
+  for (size_t axis = 0; axis < loops::parallel_axes(statement); ++axis) order.push_back(axis);
   order.push_back(roles.inner);
   const size_t parallel = order.size(), value = routine.values.size();
   composit::Dims sizes;
@@ -86,7 +86,7 @@ std::pair<Statement, Statement> split(cpp::Routine& routine, const Statement& st
   }
   routine.kept[value] = "are sums of rows, in the order of memory, that are summed up behind it";
   routine.values.push_back(
-      {composit::tensor_type(dtype, sizes), cpp::Role::temporary, "row_sums", {}});
+      {composit::tensor_type(dtype, sizes), loops::Role::temporary, "row_sums", {}});
   Statement first = statement;
   first.stores.clear();
   order.push_back(roles.middle);
@@ -95,19 +95,19 @@ std::pair<Statement, Statement> split(cpp::Routine& routine, const Statement& st
   Statement second = statement;
   second.body = {Expr::load(value, dtype, old)};
   second.axes[roles.middle].extent = composit::Dim(1);
-  return {first, cpp::simplified(second)};
+  return {first, loops::simplified(second)};
 }
 
 }  // namespace
 
-void split_reductions(cpp::Routine& routine) {
-  std::vector<cpp::Step> steps;
-  for (cpp::Step& step : routine.steps) {
-    auto* nest = std::get_if<cpp::Nest>(&step);
+void split_reductions(loops::Routine& routine) {
+  std::vector<loops::Step> steps;
+  for (loops::Step& step : routine.steps) {
+    auto* nest = std::get_if<loops::Nest>(&step);
     const auto roles = nest != nullptr ? roles_of(routine, nest->statement) : std::nullopt;
     if (roles) {
       auto [first, second] = split(routine, nest->statement, *roles);
-      steps.push_back(cpp::Nest{std::move(first), nest->origin});
+      steps.push_back(loops::Nest{std::move(first), nest->origin});
       nest->statement = std::move(second);
     }
     steps.push_back(std::move(step));

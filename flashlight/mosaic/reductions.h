@@ -6,10 +6,10 @@
 // which vectors and threads take side by side, and of what that leaves. Reassociates.
 #pragma once
 
-#include "flashlight/cpp/program.h"
+#include "flashlight/loops/program.h"
 
 namespace flashlight::mosaic {
 
-void split_reductions(cpp::Routine& routine);
+void split_reductions(loops::Routine& routine);
 
 }  // namespace flashlight::mosaic

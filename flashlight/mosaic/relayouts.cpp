@@ -1,13 +1,13 @@
 #include "flashlight/mosaic/relayouts.h"
 
 #include "composit/ad/affine.h"
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/layout_cost.h"
 
 namespace flashlight::mosaic {
 namespace {
 
-using cpp::Statement;
+using loops::Statement;
 
 class Finder {
  public:
@@ -39,7 +39,7 @@ class Finder {
       add(Relayout::Kind::pack, kernel.product->right, kernel.packed, bytes(kernel.packed));
     if (kernel.form != Kernel::Form::product && kernel.form != Kernel::Form::loops) return;
     for (const size_t step : kernel.steps)
-      if (const auto* nest = std::get_if<cpp::Nest>(&plan_.routine.steps[step]))
+      if (const auto* nest = std::get_if<loops::Nest>(&plan_.routine.steps[step]))
         enter(nest->statement);
   }
 
@@ -57,7 +57,7 @@ class Finder {
       const composit::DType dtype = plan_.routine.values[store.result].type.dtype;
       add(across.empty() ? Relayout::Kind::copy : Relayout::Kind::retile, store.value.number(),
           store.result,
-          cpp::iterations(statement) * static_cast<int64_t>(composit::item_size(dtype)));
+          loops::iterations(statement) * static_cast<int64_t>(composit::item_size(dtype)));
     }
   }
   // What is picked by computed indices, or repeated, is no relayout.

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "composit/ad/affine.h"
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/statement.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 using composit::Expr;
 using composit::ExprKind;
 using composit::Function;
-using cpp::Statement;
+using loops::Statement;
 
 std::optional<int64_t> integer(const Expr& x) {
   if (x.kind() != ExprKind::literal || !std::holds_alternative<int64_t>(x.value()))
@@ -28,7 +28,7 @@ bool is_division(const Expr& part) {
 // Divisions of indices.
 std::vector<Expr> divisions(const Statement& statement) {
   std::vector<Expr> found;
-  for (const Expr& part : composit::parts_of(cpp::expressions(statement)))
+  for (const Expr& part : composit::parts_of(loops::expressions(statement)))
     if (is_division(part)) found.push_back(part);
   return found;
 }
@@ -45,12 +45,12 @@ Statement split(Statement statement, size_t axis, int64_t step) {
   }
   inner.extent = composit::Dim(step);
   statement.axes.insert(statement.axes.begin() + static_cast<std::ptrdiff_t>(axis) + 1, inner);
-  statement = cpp::replaced(std::move(statement), [&](const Expr& part) {
+  statement = loops::replaced(std::move(statement), [&](const Expr& part) {
     if (part.kind() != ExprKind::axis || part.number() < axis) return Expr();
     if (part.number() > axis) return Expr::axis(part.number() + 1);
     return Expr::axis(axis) * Expr(step) + Expr::axis(axis + 1);
   });
-  return cpp::simplified(std::move(statement));
+  return loops::simplified(std::move(statement));
 }
 
 struct Cut {
@@ -61,7 +61,7 @@ struct Cut {
 // Whether the domain may say where an axis ends: stores behind a reduction happen in any case.
 bool may_end_early(const Statement& statement, size_t axis) {
   return statement.axes[axis].kind == composit::AxisKind::reduction ||
-         !cpp::has_axes(statement, composit::AxisKind::reduction);
+         !loops::has_axes(statement, composit::AxisKind::reduction);
 }
 
 // Where a division might take an axis apart.
@@ -106,9 +106,9 @@ Statement with_split_axes(Statement statement) { return with_cuts(std::move(stat
 
 Statement with_block_axes(Statement statement) { return with_cuts(std::move(statement), true); }
 
-void split_axes(cpp::Routine& routine) {
-  for (cpp::Step& step : routine.steps)
-    if (auto* nest = std::get_if<cpp::Nest>(&step))
+void split_axes(loops::Routine& routine) {
+  for (loops::Step& step : routine.steps)
+    if (auto* nest = std::get_if<loops::Nest>(&step))
       nest->statement = with_split_axes(std::move(nest->statement));
 }
 

@@ -5,14 +5,14 @@
 // What reads through a reshape becomes affine, which products and layouts ask for.
 #pragma once
 
-#include "flashlight/cpp/program.h"
+#include "flashlight/loops/program.h"
 
 namespace flashlight::mosaic {
 
-cpp::Statement with_split_axes(cpp::Statement statement);
+loops::Statement with_split_axes(loops::Statement statement);
 // Of indices into blocks, whose last one need not be full: axes are taken apart there as well, and
 // the domain says where they end.
-cpp::Statement with_block_axes(cpp::Statement statement);
-void split_axes(cpp::Routine& routine);
+loops::Statement with_block_axes(loops::Statement statement);
+void split_axes(loops::Routine& routine);
 
 }  // namespace flashlight::mosaic

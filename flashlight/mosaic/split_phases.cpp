@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "composit/ad/affine.h"
-#include "flashlight/cpp/contraction.h"
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/contraction.h"
+#include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/product.h"
 
 namespace flashlight::mosaic {
@@ -15,7 +15,7 @@ using composit::AxisKind;
 using composit::Expr;
 using composit::ExprKind;
 using composit::Function;
-using cpp::Statement;
+using loops::Statement;
 
 // Kernels that one sum may become.
 constexpr size_t kMostPhases = 64;
@@ -60,7 +60,7 @@ std::optional<Stride> stride_of(const Expr& predicate, const Statement& statemen
 Statement every(Statement statement, size_t axis, int64_t step, int64_t first) {
   const int64_t extent = statement.axes[axis].extent.value();
   statement.axes[axis].extent = composit::Dim((extent - first + step - 1) / step);
-  return cpp::replaced(std::move(statement), [&](const Expr& part) {
+  return loops::replaced(std::move(statement), [&](const Expr& part) {
     const bool counts = part.kind() == ExprKind::axis && part.number() == axis;
     return counts ? Expr::axis(axis) * Expr(step) + Expr(first) : Expr();
   });
@@ -75,7 +75,7 @@ Statement without_terms(Statement statement) {
   statement.init.clear();
   statement.body.clear();
   statement.combine.clear();
-  return cpp::replaced(std::move(statement), [&](const Expr& part) {
+  return loops::replaced(std::move(statement), [&](const Expr& part) {
     return part.kind() == ExprKind::accumulator ? Expr::literal(0.0, dtype) : Expr();
   });
 }
@@ -84,16 +84,16 @@ Statement phase(const Statement& statement, const Stride& stride, int64_t first)
   Statement now = every(statement, stride.place, stride.step, first);
   const int64_t rest = stride.factor * first + stride.constant;
   if (!stride.term)
-    return cpp::simplified(modulo(rest, stride.step) == 0 ? now : without_terms(std::move(now)));
+    return loops::simplified(modulo(rest, stride.step) == 0 ? now : without_terms(std::move(now)));
   int64_t term = 0;
   while (modulo(rest + stride.term_factor * term, stride.step) != 0) ++term;
   const bool has_terms = term < statement.axes[*stride.term].extent.value();
-  return cpp::simplified(has_terms ? every(std::move(now), *stride.term, stride.step, term)
-                                   : without_terms(std::move(now)));
+  return loops::simplified(has_terms ? every(std::move(now), *stride.term, stride.step, term)
+                                     : without_terms(std::move(now)));
 }
 
 std::optional<Stride> stride_of(const Statement& statement) {
-  if (!cpp::is_sum(statement) || statement.stores.size() != 1 || statement.stores[0].add)
+  if (!loops::is_sum(statement) || statement.stores.size() != 1 || statement.stores[0].add)
     return std::nullopt;
   composit::IndexAnalysis analysis(statement.axes);
   for (const Expr& predicate : composit::conjuncts(statement.domain))
@@ -104,7 +104,7 @@ std::optional<Stride> stride_of(const Statement& statement) {
 }  // namespace
 
 std::vector<Statement> phases_of(const Statement& statement) {
-  if (!cpp::contraction_of(statement, kLeastSide)) return {statement};
+  if (!loops::contraction_of(statement, kLeastSide)) return {statement};
   std::vector<Statement> open = {statement}, phases;
   while (!open.empty()) {
     const Statement one = std::move(open.back());
@@ -122,10 +122,10 @@ std::vector<Statement> phases_of(const Statement& statement) {
   return phases;
 }
 
-void split_phases(cpp::Routine& routine) {
-  std::vector<cpp::Step> steps;
-  for (cpp::Step& step : routine.steps) {
-    auto* nest = std::get_if<cpp::Nest>(&step);
+void split_phases(loops::Routine& routine) {
+  std::vector<loops::Step> steps;
+  for (loops::Step& step : routine.steps) {
+    auto* nest = std::get_if<loops::Nest>(&step);
     if (nest == nullptr) {
       steps.push_back(std::move(step));
       continue;

@@ -9,14 +9,14 @@
 
 #include <vector>
 
-#include "flashlight/cpp/program.h"
+#include "flashlight/loops/program.h"
 
 namespace flashlight::mosaic {
 
 // What together computes the same: the statement itself where it has no phases.
-std::vector<cpp::Statement> phases_of(const cpp::Statement& statement);
+std::vector<loops::Statement> phases_of(const loops::Statement& statement);
 
 // Takes sums of products apart into phases.
-void split_phases(cpp::Routine& routine);
+void split_phases(loops::Routine& routine);
 
 }  // namespace flashlight::mosaic

@@ -5,7 +5,7 @@
 
 #include "composit/ad/affine.h"
 #include "composit/ir/error.h"
-#include "flashlight/cpp/statement.h"
+#include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/copies.h"
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/product.h"
@@ -15,9 +15,9 @@ namespace {
 
 using composit::Expr;
 using composit::ExprKind;
-using cpp::contains;
-using cpp::Role;
-using cpp::Statement;
+using loops::contains;
+using loops::Role;
+using loops::Statement;
 using Axes = std::vector<size_t>;
 
 // Rows whose distance is a multiple of this many bytes meet in a few sets of the first cache: one
@@ -27,7 +27,7 @@ constexpr int64_t kLineBytes = 64;
 
 class Tilizer {
  public:
-  Tilizer(cpp::Routine& routine, const std::function<bool(size_t)>& is_frozen,
+  Tilizer(loops::Routine& routine, const std::function<bool(size_t)>& is_frozen,
           const std::map<size_t, Choice>& choices)
       : routine_(routine), choices_(choices), is_frozen_([this, &is_frozen](size_t value) {
           const auto copied = copied_from_.find(value);
@@ -40,8 +40,8 @@ class Tilizer {
     copy_padded_inputs();
     find_free();
     set_chosen();
-    for (const cpp::Step& step : routine_.steps)
-      if (const auto* nest = std::get_if<cpp::Nest>(&step)) vote(nest->statement);
+    for (const loops::Step& step : routine_.steps)
+      if (const auto* nest = std::get_if<loops::Nest>(&step)) vote(nest->statement);
     elect();
     while (hand_on()) {
     }
@@ -49,8 +49,8 @@ class Tilizer {
     if (std::any_of(layouts_.begin(), layouts_.end(),
                     [](const auto& one) { return one.second.tiling.is_blocked(); }))
       unblock_products();
-    for (cpp::Step& step : routine_.steps)
-      if (auto* nest = std::get_if<cpp::Nest>(&step)) add_border(nest->statement);
+    for (loops::Step& step : routine_.steps)
+      if (auto* nest = std::get_if<loops::Nest>(&step)) add_border(nest->statement);
     set_rows_apart();
     while (hand_on_apart()) {
     }
@@ -69,16 +69,16 @@ class Tilizer {
     for (size_t i = 0; i < routine_.values.size(); ++i)
       free_[i] = routine_.values[i].role == Role::temporary &&
                  routine_.values[i].type.rank() <= kMostDimensions;
-    for (const cpp::Step& step : routine_.steps) {
-      if (std::holds_alternative<cpp::Nest>(step)) continue;
-      for (const size_t value : cpp::reads(step)) free_[value] = false;
-      for (const size_t value : cpp::writes(step)) free_[value] = false;
+    for (const loops::Step& step : routine_.steps) {
+      if (std::holds_alternative<loops::Nest>(step)) continue;
+      for (const size_t value : loops::reads(step)) free_[value] = false;
+      for (const size_t value : loops::writes(step)) free_[value] = false;
     }
   }
 
   // A product as far as layouts go: what it reads by rows, and its axes.
   struct Sides {
-    cpp::Contraction of;
+    loops::Contraction of;
     const Expr& rows() const { return of.left; }
     const Expr& domain() const { return of.left_domain; }
     // What rows are to have innermost.
@@ -148,7 +148,7 @@ class Tilizer {
   void vote(const Statement& statement) {
     const auto sides = sides_of(statement);
     if (!sides) return;
-    const int64_t work = cpp::iterations(statement);
+    const int64_t work = loops::iterations(statement);
     const Expr& rows = sides->rows();
     votes_[rows.number()][with_innermost(rows.arguments(), sides->inner())] += work;
     const composit::Store& store = statement.stores[0];
@@ -181,7 +181,7 @@ class Tilizer {
     for (size_t i = 0; i < at.size(); ++i) {
       const size_t dimension =
           layout == layouts_.end() ? i : layout->second.tiling.loops()[i].dimension;
-      for (const size_t axis : cpp::axes_in(at[dimension]))
+      for (const size_t axis : loops::axes_in(at[dimension]))
         if (statement.axes[axis].kind == composit::AxisKind::parallel && !contains(axes, axis))
           axes.push_back(axis);
     }
@@ -193,7 +193,7 @@ class Tilizer {
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     const auto place = [&](size_t dimension) {
       for (size_t i = axes.size(); i-- > 0;)
-        if (contains(cpp::axes_in(at[dimension]), axes[i])) return i + 1;
+        if (contains(loops::axes_in(at[dimension]), axes[i])) return i + 1;
       return size_t{0};
     };
     std::stable_sort(order.begin(), order.end(),
@@ -203,12 +203,12 @@ class Tilizer {
 
   // A value without an order takes it from one that is read or written in the same nest.
   bool hand_on() {
-    for (const cpp::Step& step : routine_.steps) {
-      const auto* nest = std::get_if<cpp::Nest>(&step);
+    for (const loops::Step& step : routine_.steps) {
+      const auto* nest = std::get_if<loops::Nest>(&step);
       if (nest == nullptr || mosaic::sides_of(nest->statement)) continue;
       const Statement& statement = nest->statement;
       const composit::Store& store = statement.stores[0];
-      for (const Expr& part : composit::parts_of(cpp::expressions(statement))) {
+      for (const Expr& part : composit::parts_of(loops::expressions(statement))) {
         if (part.kind() != ExprKind::load) continue;
         const size_t from = part.number(), to = store.result;
         if (part.arguments().size() < 2 || store.at.size() < 2) continue;
@@ -273,11 +273,11 @@ class Tilizer {
 
   // A product that would be none by its indices into blocks reads and writes copies without them.
   void unblock_products() {
-    std::vector<cpp::Step> steps;
-    for (cpp::Step& step : routine_.steps) {
-      auto* nest = std::get_if<cpp::Nest>(&step);
+    std::vector<loops::Step> steps;
+    for (loops::Step& step : routine_.steps) {
+      auto* nest = std::get_if<loops::Nest>(&step);
       const auto sides = nest != nullptr ? sides_of(nest->statement) : std::nullopt;
-      std::vector<cpp::Step> behind;
+      std::vector<loops::Step> behind;
       if (sides && is_product_in(nest->statement, {})) {
         const Expr rows = sides->rows(), columns = sides->of.right;
         for (const Expr& side : {rows, columns}) {
@@ -301,7 +301,7 @@ class Tilizer {
         }
       }
       steps.push_back(std::move(step));
-      for (cpp::Step& one : behind) steps.push_back(std::move(one));
+      for (loops::Step& one : behind) steps.push_back(std::move(one));
     }
     routine_.steps = std::move(steps);
   }
@@ -335,11 +335,11 @@ class Tilizer {
   bool is_product_in(Statement statement, const std::map<size_t, Layout>& layouts) const {
     const auto sides = sides_of(statement);
     if (sides && border_of(statement, *sides)) statement.domain = Expr();
-    cpp::Routine one;
+    loops::Routine one;
     one.values = routine_.values;
-    one.steps.push_back(cpp::Nest{std::move(statement), {}});
+    one.steps.push_back(loops::Nest{std::move(statement), {}});
     lay_out(one, layouts);
-    return product_of(one, std::get<cpp::Nest>(one.steps[0]).statement, is_frozen_).has_value();
+    return product_of(one, std::get<loops::Nest>(one.steps[0]).statement, is_frozen_).has_value();
   }
 
   // ---- borders ----------------------------------------------------------------------------------
@@ -381,10 +381,10 @@ class Tilizer {
 
   // Padding of what the caller gave is the padding of a copy.
   void copy_padded_inputs() {
-    std::vector<cpp::Step> steps;
+    std::vector<loops::Step> steps;
     std::map<size_t, size_t> copies;
-    for (cpp::Step& step : routine_.steps) {
-      auto* nest = std::get_if<cpp::Nest>(&step);
+    for (loops::Step& step : routine_.steps) {
+      auto* nest = std::get_if<loops::Nest>(&step);
       const auto sides = nest != nullptr ? sides_of(nest->statement) : std::nullopt;
       const bool padded = sides && sides->domain().defined() && !free_[sides->rows().number()] &&
                           border_of(nest->statement, *sides);
@@ -423,8 +423,8 @@ class Tilizer {
       if (!choice.apart) continue;
       layout_of(value).apart = *choice.apart;
     }
-    for (const cpp::Step& step : routine_.steps) {
-      const auto* nest = std::get_if<cpp::Nest>(&step);
+    for (const loops::Step& step : routine_.steps) {
+      const auto* nest = std::get_if<loops::Nest>(&step);
       const auto sides = nest != nullptr ? sides_of(nest->statement) : std::nullopt;
       if (!sides) continue;
       const size_t value = sides->rows().number();
@@ -444,8 +444,8 @@ class Tilizer {
   // other then.
   bool hand_on_apart() {
     bool changed = false;
-    for (const cpp::Step& step : routine_.steps) {
-      const auto* nest = std::get_if<cpp::Nest>(&step);
+    for (const loops::Step& step : routine_.steps) {
+      const auto* nest = std::get_if<loops::Nest>(&step);
       if (nest == nullptr) continue;
       const composit::Store& store = nest->statement.stores[0];
       for (const Expr& part : composit::parts_of({store.value}))
@@ -471,7 +471,7 @@ class Tilizer {
     return true;
   }
 
-  cpp::Routine& routine_;
+  loops::Routine& routine_;
   std::map<size_t, Choice> choices_;
   std::map<size_t, size_t> copied_from_;
   const std::function<bool(size_t)> is_frozen_;
@@ -482,7 +482,7 @@ class Tilizer {
 
 }  // namespace
 
-Tilized tilize(cpp::Routine& routine, const std::function<bool(size_t value)>& is_frozen,
+Tilized tilize(loops::Routine& routine, const std::function<bool(size_t value)>& is_frozen,
                const std::map<size_t, Choice>& choices) {
   return Tilizer(routine, is_frozen, choices).run();
 }

@@ -12,7 +12,7 @@
 #include <functional>
 #include <map>
 
-#include "flashlight/cpp/program.h"
+#include "flashlight/loops/program.h"
 #include "flashlight/mosaic/choices.h"
 #include "flashlight/mosaic/layout.h"
 #include "flashlight/mosaic/layout_cost.h"
@@ -29,7 +29,7 @@ struct Tilized {
 // Nests that copy what the caller gave into another layout are inserted, and those that copy values
 // in blocks for products that cannot read or write them. `choices`: by value, a layout and distance
 // of rows that it gets in any case; UserError where it cannot.
-Tilized tilize(cpp::Routine& routine, const std::function<bool(size_t value)>& is_frozen,
+Tilized tilize(loops::Routine& routine, const std::function<bool(size_t value)>& is_frozen,
                const std::map<size_t, Choice>& choices = {});
 
 }  // namespace flashlight::mosaic

@@ -139,7 +139,7 @@ void compile_by_cpp(const SavedCapture& capture, const CompileArguments& argumen
                     const std::string& name, const std::vector<std::string>& outputs) {
   check_options_of_cpp(arguments);
   flashlight::cpp::ProgramOptions options = {.name = name, .output_names = outputs};
-  if (!arguments.link.empty()) options.aten = flashlight::cpp::aten_schemas(capture.schemas);
+  if (!arguments.link.empty()) options.aten = flashlight::loops::aten_schemas(capture.schemas);
   flashlight::cpp::write_program(capture, arguments.target, options);
 }
 

@@ -19,9 +19,9 @@ int emit(const EmitArguments& arguments, std::ostream& out) {
     out << flashlight::mosaic::emit(plan, name).text;
     return 0;
   }
-  flashlight::cpp::LowerOptions options;
+  flashlight::loops::LowerOptions options;
   options.name = name;
-  if (!arguments.link.empty()) options.aten = flashlight::cpp::aten_schemas(capture.schemas);
+  if (!arguments.link.empty()) options.aten = flashlight::loops::aten_schemas(capture.schemas);
   out << flashlight::cpp::source_of(capture.graph, options).text;
   return 0;
 }

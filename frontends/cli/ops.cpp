@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "composit/ops/operations.h"
-#include "flashlight/cpp/runtime_call.h"
+#include "flashlight/loops/runtime_call.h"
 #include "frontends/cli/commands.h"
 
 namespace cli {
@@ -48,7 +48,7 @@ int ops(const std::string& filter, std::ostream& out) {
     ++count;
     ++forms[form_of(*operation)];
     ++derivatives[derivative_of(*operation)];
-    const bool emitted = flashlight::cpp::has_code(*operation);
+    const bool emitted = flashlight::loops::has_code(*operation);
     ++backends[emitted ? "by cpp" : "by none"];
     out << std::left << std::setw(52) << name << std::setw(15) << form_of(*operation)
         << std::setw(15) << derivative_of(*operation) << (emitted ? "cpp" : "-") << '\n';

@@ -375,7 +375,7 @@ const std::map<std::string, void (*)()>& causes() {
       {"[evaluate] two inputs named '…' hold different values; an input is its name and type",
        two_values},
       {"[passes] expected one of …, received '…'", unknown_pass},
-      {"[cpp] no code for …", no_code},
+      {"[compile] no code for …", no_code},
       {"[program] '…' has no value to be compiled with", nothing_to_pack},
       {"[program] profile: the cpp backend has no kernels to time; …", no_profile},
       {"[program] runs inside a program that is captured, where no operator shows what "

@@ -6,11 +6,13 @@
 #include "composit/ir/parse.h"
 #include "composit/ops/native.h"
 #include "flashlight/cpp/backend.h"
-#include "flashlight/cpp/fuse.h"
-#include "flashlight/cpp/lower.h"
+#include "flashlight/loops/fuse.h"
+#include "flashlight/loops/lower.h"
 #include "tests/io/temporary_folder.h"
 
 namespace flashlight::cpp {
+
+using namespace loops;
 namespace {
 
 using composit::array_of;
@@ -143,7 +145,7 @@ TEST(Guards, without_code_are_named) {
                   return %x
                 })");
               }),
-              HasSubstr("[cpp] no code for 'aten::is_same_size'"));
+              HasSubstr("[compile] no code for 'aten::is_same_size'"));
 }
 
 // ---- draws: numbers of torch 2.13 after torch.manual_seed ---------------------------------------

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "flashlight/cpp/runtime/flashlight.hpp"
+#include "flashlight/runtime/flashlight.hpp"
 
 namespace {
 

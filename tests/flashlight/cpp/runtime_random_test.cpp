@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "flashlight/cpp/runtime/random.hpp"
+#include "flashlight/runtime/random.hpp"
 
 namespace {
 

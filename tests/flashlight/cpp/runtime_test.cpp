@@ -8,7 +8,7 @@
 
 #include "composit/op/half.h"
 #include "composit/op/scalar_templates.h"
-#include "flashlight/cpp/runtime/flashlight.hpp"
+#include "flashlight/runtime/flashlight.hpp"
 #include "tests/flashlight/ulps.h"
 
 namespace {

@@ -42,7 +42,7 @@ size_t value(const Plan& plan, const std::string& name) {
 const Kernel& writer(const Plan& plan, const std::string& name) {
   for (const Kernel& kernel : plan.run)
     for (const size_t step : kernel.steps)
-      for (const size_t written : cpp::writes(plan.routine.steps[step]))
+      for (const size_t written : loops::writes(plan.routine.steps[step]))
         if (written == value(plan, name)) return kernel;
   throw std::runtime_error("nobody writes " + name);
 }

@@ -46,7 +46,7 @@ TEST(MosaicMemory, values_that_live_at_the_same_time_do_not_overlap) {
   for (size_t kernel = 0; kernel < plan.run.size(); ++kernel)
     for (const size_t step : plan.run[kernel].steps)
       for (const auto& list :
-           {cpp::reads(plan.routine.steps[step]), cpp::writes(plan.routine.steps[step])})
+           {loops::reads(plan.routine.steps[step]), loops::writes(plan.routine.steps[step])})
         for (const size_t value : list) {
           first[value] = std::min(first[value], kernel);
           last[value] = std::max(last[value], kernel);
@@ -82,7 +82,7 @@ TEST(MosaicMemory, buffers_hold_all_values_of_the_arena) {
   }
   EXPECT_EQ(held.size(), std::count(plan.homes.begin(), plan.homes.end(), Home::arena));
   EXPECT_LE(end, plan.arena_bytes);
-  EXPECT_GT(end, plan.arena_bytes - cpp::kArenaAlignment);
+  EXPECT_GT(end, plan.arena_bytes - loops::kArenaAlignment);
 }
 
 // ---- in place -----------------------------------------------------------------------------------

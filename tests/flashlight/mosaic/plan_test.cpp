@@ -4,8 +4,8 @@
 #include <set>
 
 #include "composit/ops/functions.h"
-#include "flashlight/cpp/fuse.h"
-#include "flashlight/cpp/lower.h"
+#include "flashlight/loops/fuse.h"
+#include "flashlight/loops/lower.h"
 #include "flashlight/mosaic/emit.h"
 #include "tests/flashlight/mosaic/compare.h"
 
@@ -21,16 +21,16 @@ using test::weight;
 const auto kNothing = [](size_t) { return false; };
 
 // The loops of a graph, nothing of it in another layout.
-cpp::Routine routine_of(const std::vector<LazyTensor>& outputs) {
-  cpp::Program program = cpp::lower(case_of("", outputs).graph, {.outline = false});
-  cpp::fuse(program);
+loops::Routine routine_of(const std::vector<LazyTensor>& outputs) {
+  loops::Program program = loops::lower(case_of("", outputs).graph, {.outline = false});
+  loops::fuse(program);
   return std::move(program.functions.back());
 }
-const cpp::Statement& statement(const cpp::Routine& routine, size_t step) {
-  return std::get<cpp::Nest>(routine.steps.at(step)).statement;
+const loops::Statement& statement(const loops::Routine& routine, size_t step) {
+  return std::get<loops::Nest>(routine.steps.at(step)).statement;
 }
 std::optional<Product> first_product(const Tensor& y) {
-  const cpp::Routine routine = routine_of({y.lazy()});
+  const loops::Routine routine = routine_of({y.lazy()});
   return product_of(routine, statement(routine, 0), kNothing);
 }
 
@@ -61,10 +61,10 @@ TEST(MosaicLayout, zeros_behind_the_innermost_dimension_are_a_border) {
 
 TEST(MosaicLayout, a_program_in_terms_of_memory) {
   const Tensor x = given("x", {3, 5});
-  cpp::Routine routine = routine_of({cumsum(exp(x) * amax(exp(x), {0}, true), 0).lazy()});
+  loops::Routine routine = routine_of({cumsum(exp(x) * amax(exp(x), {0}, true), 0).lazy()});
   const auto value = static_cast<size_t>(std::find_if(routine.values.begin(), routine.values.end(),
-                                                      [](const cpp::Value& one) {
-                                                        return one.role == cpp::Role::temporary &&
+                                                      [](const loops::Value& one) {
+                                                        return one.role == loops::Role::temporary &&
                                                                one.type.rank() == 2;
                                                       }) -
                                          routine.values.begin());
@@ -74,8 +74,8 @@ TEST(MosaicLayout, a_program_in_terms_of_memory) {
   lay_out(routine, {{value, layout}});
   EXPECT_EQ(routine.values[value].type.sizes, (Dims{7, 3}));
   size_t stores = 0;
-  for (const cpp::Step& step : routine.steps) {
-    const Store& store = std::get<cpp::Nest>(step).statement.stores[0];
+  for (const loops::Step& step : routine.steps) {
+    const Store& store = std::get<loops::Nest>(step).statement.stores[0];
     if (store.result != value) continue;
     EXPECT_EQ(print(store.at[0]), "i1 + 2");
     ++stores;
@@ -122,9 +122,9 @@ TEST(MosaicProduct, axes_are_joined) {
 
 TEST(MosaicProduct, what_is_known_is_packed) {
   const Tensor y = matmul(weight("w", {33, 65}), given("x", {65, 19}));
-  const cpp::Routine routine = routine_of({y.lazy()});
+  const loops::Routine routine = routine_of({y.lazy()});
   const auto is_weight = [&](size_t value) {
-    return routine.values[value].role == cpp::Role::weight;
+    return routine.values[value].role == loops::Role::weight;
   };
   const auto product = product_of(routine, statement(routine, 0), is_weight);
   ASSERT_TRUE(product);

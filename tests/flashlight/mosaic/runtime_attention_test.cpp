@@ -2,7 +2,7 @@
 // loops in double.
 #include <type_traits>
 
-#include "flashlight/mosaic/runtime/attention.hpp"
+#include "flashlight/runtime/attention.hpp"
 #include "tests/flashlight/mosaic/runtime_cases.h"
 
 namespace flashlight::mosaic::test {

@@ -1,5 +1,5 @@
 // Zeros around arrays, of the header of the mosaic backend.
-#include "flashlight/mosaic/runtime/border.hpp"
+#include "flashlight/runtime/border.hpp"
 #include "tests/flashlight/mosaic/runtime_cases.h"
 
 namespace flashlight::mosaic::test {

@@ -2,10 +2,10 @@
 // loops in double.
 #include <tuple>
 
-#include "flashlight/cpp/runtime/arena.hpp"
-#include "flashlight/mosaic/runtime/contraction.hpp"
-#include "flashlight/mosaic/runtime/pack.hpp"
-#include "flashlight/mosaic/runtime/strassen.hpp"
+#include "flashlight/runtime/arena.hpp"
+#include "flashlight/runtime/contraction.hpp"
+#include "flashlight/runtime/pack.hpp"
+#include "flashlight/runtime/strassen.hpp"
 #include "tests/flashlight/mosaic/runtime_cases.h"
 
 namespace flashlight::mosaic::test {

@@ -2,8 +2,8 @@
 // double.
 #include <atomic>
 
-#include "flashlight/mosaic/runtime/depthwise.hpp"
-#include "flashlight/mosaic/runtime/pack.hpp"
+#include "flashlight/runtime/depthwise.hpp"
+#include "flashlight/runtime/pack.hpp"
 #include "tests/flashlight/mosaic/runtime_cases.h"
 
 namespace flashlight::mosaic::test {

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "flashlight/mosaic/runtime/team.hpp"
+#include "flashlight/runtime/team.hpp"
 #include "tests/flashlight/mosaic/runtime_cases.h"
 
 namespace flashlight::mosaic::test {

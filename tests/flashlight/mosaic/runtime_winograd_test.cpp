@@ -1,8 +1,8 @@
 // Winograd's convolutions of the header of the mosaic backend, against loops in double.
 #include <memory>
 
-#include "flashlight/mosaic/runtime/pack.hpp"
-#include "flashlight/mosaic/runtime/winograd.hpp"
+#include "flashlight/runtime/pack.hpp"
+#include "flashlight/runtime/winograd.hpp"
 #include "tests/flashlight/mosaic/runtime_cases.h"
 
 namespace flashlight::mosaic::test {

@@ -56,7 +56,7 @@ Dims memory_of(const Plan& plan, const std::string& name) {
 int64_t copies(const Plan& plan) {
   return std::count_if(
       plan.routine.steps.begin(), plan.routine.steps.end(),
-      [](const cpp::Step& step) { return cpp::origin_of(step).operation == "copy"; });
+      [](const loops::Step& step) { return loops::origin_of(step).operation == "copy"; });
 }
 
 // A convolution reads and writes blocks of channels as they lie.
@@ -247,7 +247,7 @@ TEST(MosaicRelayouts, parts_are_written_in_their_place) {
   const Plan plan = planned(one, "");
   EXPECT_EQ(memory_of(plan, "cat"), (Dims{11, 11, 64}));
   for (const Relayout& move : in_each_call(plan))
-    EXPECT_FALSE(plan.routine.values[move.from].role == cpp::Role::temporary) << move.bytes;
+    EXPECT_FALSE(plan.routine.values[move.from].role == loops::Role::temporary) << move.bytes;
   EXPECT_EQ(test::differences({one}), "");
 }
 

@@ -90,7 +90,7 @@ std::string source_of(const composit::Graph& graph, const std::string& name,
   if (backend == "mosaic") return mosaic::emit(mosaic::plan_of(graph, {.name = name}), name).text;
   if (backend != "cpp")
     throw UserError("[source] expected the backend 'cpp' or 'mosaic', received '" + backend + "'");
-  cpp::LowerOptions options;
+  loops::LowerOptions options;
   options.name = name;
   return cpp::source_of(graph, options).text;
 }

@@ -1,0 +1,39 @@
+// Sums of products, which deserve better than three loops: matrix products and convolutions.
+//
+//   // out[m, n] = sum_k a[m, k] b[k, n]
+//   if (const auto product = contraction_of(statement)) ...
+//
+// Recognised by axes alone: a reduction over a product of two factors, each of which has parallel
+// axes of its own. Axes that both have are the batch.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "flashlight/loops/program.h"
+
+namespace flashlight::loops {
+
+// Elements of an array that does not stay in the caches.
+constexpr int64_t kLargeElements = 1 << 20;
+
+struct Contraction {
+  std::vector<size_t> batch, rows, columns, terms;  // axes of the statement
+  // Of rows and columns, those that may be loops around: what is stored first of a large product,
+  // of which each round is one still.
+  std::vector<size_t> outer = {};
+  Expr left, right;                // over batch, rows and terms; over batch, columns and terms
+  Expr left_domain, right_domain;  // where they are not 0; absent: everywhere
+  // Those predicates of left_domain that bound the only axis of the terms by the row (a triangle);
+  // and predicates that bound the only axis of the columns by the row: other sums are 0.
+  std::vector<Expr> term_limits = {}, column_limits = {};
+};
+
+// Rows, columns and terms that a product has at least, for fl::product to be worth it.
+constexpr int64_t kLeastSide = 4;
+
+// Nothing for sums so small, or in such a dtype, that plain loops do as well.
+std::optional<Contraction> contraction_of(const Statement& statement,
+                                          int64_t least_side = kLeastSide);
+
+}  // namespace flashlight::loops

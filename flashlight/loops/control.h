@@ -1,0 +1,22 @@
+// Branches and loops of a graph as steps of a program.
+//
+//   Control control = control_of(node, values, functions);
+#pragma once
+
+#include <functional>
+
+#include "composit/ir/graph.h"
+#include "flashlight/loops/program.h"
+
+namespace flashlight::loops {
+
+// Whether `operation` is cond, map, scan or while_loop.
+bool is_control(const composit::Symbol& operation);
+
+// Without results and origin. `value_of` gives the value of an operand, `function_of` the function
+// for a region, to be called as named.
+Control control_of(
+    const composit::Node& node, const std::function<size_t(const composit::LazyTensor&)>& value_of,
+    const std::function<size_t(const composit::Region&, const std::string& name)>& function_of);
+
+}  // namespace flashlight::loops

@@ -1,0 +1,155 @@
+#include "flashlight/loops/loop_body.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "flashlight/loops/schedule.h"
+#include "flashlight/loops/statement.h"
+
+namespace flashlight::loops {
+namespace {
+
+using Index = std::vector<Expr>;
+
+Index without(Index index, std::optional<size_t> dimension) {
+  if (dimension) index.erase(index.begin() + static_cast<std::ptrdiff_t>(*dimension));
+  return index;
+}
+
+class Taker {
+ public:
+  Taker(Routine& whole, const std::vector<size_t>& steps)
+      : whole_(whole), steps_(steps), schedule_(schedule_of(whole)) {}
+
+  std::optional<Routine> run(const std::string& name, size_t number) {
+    for (size_t step : steps_) {
+      if (!std::holds_alternative<Nest>(whole_.steps[step]) || schedule_.shared[step] == 0)
+        return std::nullopt;
+      find_accesses(step);
+    }
+    body_.name = name;
+    body_.is_part = body_.is_loop_body = true;
+    map_.kind = Control::Kind::map;
+    map_.functions = {number};
+    map_.length = nest(steps_[0]).axes[axis(steps_[0])].extent.value();
+    map_.origin = origin_of(whole_.steps[steps_[0]]);
+    for (const auto& [value, accesses] : accesses_)
+      if (!take(value)) return std::nullopt;
+    body_.inputs.insert(body_.inputs.end(), outside_.begin(), outside_.end());
+    for (size_t step : steps_) {
+      auto round = round_of(step);
+      if (!round) return std::nullopt;
+      body_.steps.push_back(Nest{std::move(*round), origin_of(whole_.steps[step])});
+    }
+    whole_.steps[steps_[0]] = std::move(map_);
+    const auto first = whole_.steps.begin() + static_cast<std::ptrdiff_t>(steps_[0]);
+    whole_.steps.erase(first + 1, first + static_cast<std::ptrdiff_t>(steps_.size()));
+    return std::move(body_);
+  }
+
+ private:
+  using Access = std::pair<size_t, Index>;  // step
+
+  const Statement& nest(size_t step) const { return std::get<Nest>(whole_.steps[step]).statement; }
+  size_t axis(size_t step) const { return schedule_.order[step][0]; }
+
+  void find_accesses(size_t step) {
+    for (const Expr& part : composit::parts_of(expressions(nest(step))))
+      if (part.kind() == ExprKind::load)
+        accesses_[part.number()].emplace_back(step, part.arguments());
+    for (const composit::Store& store : nest(step).stores) {
+      accesses_[store.result].emplace_back(step, store.at);
+      written_.insert(store.result);
+    }
+  }
+
+  // The dimension of `value` that the loop counts, if all accesses have it at the same place.
+  std::optional<size_t> dimension_of(size_t value) const {
+    for (size_t dimension = 0; dimension < whole_.values[value].type.rank(); ++dimension)
+      if (std::all_of(
+              accesses_.at(value).begin(), accesses_.at(value).end(), [&](const Access& access) {
+                const Expr& index = access.second[dimension];
+                return index.kind() == ExprKind::axis && index.number() == axis(access.first);
+              }))
+        return dimension;
+    return std::nullopt;
+  }
+
+  bool is_used_elsewhere(size_t value) const {
+    for (size_t step = 0; step < whole_.steps.size(); ++step) {
+      if (contains(steps_, step)) continue;
+      for (const auto& list : {reads(whole_.steps[step]), writes(whole_.steps[step])})
+        if (contains(list, value)) return true;
+    }
+    return false;
+  }
+
+  // Gives `value`, or its slot of a round, a place in the body.
+  bool take(size_t value) {
+    const Value& outer = whole_.values[value];
+    const bool written = written_.contains(value), constant = outer.role == Role::constant;
+    const bool given = written && (outer.role == Role::result || is_used_elsewhere(value));
+    std::optional<size_t> dimension = dimension_of(value);
+    if (constant || (!written && dimension != size_t{0})) dimension.reset();
+    if (written && !dimension) return false;
+    if (given && dimension != size_t{0}) return false;
+    Value inner = outer;
+    inner.role = constant  ? Role::constant
+                 : given   ? Role::result
+                 : written ? Role::temporary
+                           : Role::argument;
+    composit::Dims sizes = outer.type.sizes;
+    if (dimension) sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(*dimension));
+    inner.type = composit::tensor_type(outer.type.dtype, sizes);
+    const size_t number = body_.values.size();
+    body_.values.push_back(std::move(inner));
+    places_[value] = {number, dimension};
+    if (given) {
+      body_.results.push_back(number);
+      map_.results.push_back(value);
+    } else if (!written && !constant) {
+      (dimension ? body_.inputs : outside_).push_back(number);
+      (dimension ? map_.sequences : map_.outside).push_back(value);
+    }
+    return true;
+  }
+
+  // What `step` does in one round; nothing where it needs to know which one.
+  std::optional<Statement> round_of(size_t step) const {
+    Statement round = replaced(nest(step), [&](const Expr& part) {
+      if (part.kind() != ExprKind::load) return Expr();
+      const auto [number, dimension] = places_.at(part.number());
+      return Expr::load(number, part.dtype(), without(part.arguments(), dimension));
+    });
+    for (composit::Store& store : round.stores) {
+      const auto [number, dimension] = places_.at(store.result);
+      store.result = number;
+      store.at = without(store.at, dimension);
+    }
+    for (const Expr& x : expressions(round)) {
+      if (contains(axes_in(x), axis(step))) return std::nullopt;
+    }
+    round.axes[axis(step)].extent = composit::Dim(1);
+    return simplified(std::move(round));
+  }
+
+  Routine& whole_;
+  const std::vector<size_t>& steps_;
+  const Schedule schedule_;
+  std::map<size_t, std::vector<Access>> accesses_;  // by value
+  std::set<size_t> written_;
+  Routine body_;
+  Control map_;
+  std::vector<size_t> outside_;  // inputs of the body that are the same in each round
+  std::map<size_t, std::pair<size_t, std::optional<size_t>>> places_;  // in the body, by value
+};
+
+}  // namespace
+
+std::optional<Routine> take_loop_body(Routine& function, const std::vector<size_t>& steps,
+                                      const std::string& name, size_t number) {
+  return Taker(function, steps).run(name, number);
+}
+
+}  // namespace flashlight::loops

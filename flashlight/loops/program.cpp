@@ -1,0 +1,168 @@
+#include "flashlight/loops/program.h"
+
+#include <algorithm>
+
+#include "composit/ir/print.h"
+
+namespace flashlight::loops {
+namespace {
+
+void add(std::vector<size_t>& list, size_t value) {
+  if (!contains(list, value)) list.push_back(value);
+}
+
+std::string names(const Routine& function, const std::vector<size_t>& values) {
+  std::string text;
+  for (size_t value : values)
+    text += (text.empty() ? "" : ", ") + function.values[value].name + " (x" +
+            std::to_string(value) + "): " + composit::print(function.values[value].type);
+  return text;
+}
+
+std::string print(const Program& program, const Routine& function, const Step& step) {
+  const std::string results = "  " + names(function, writes(step)) + " = ",
+                    arguments = names(function, reads(step));
+  if (std::holds_alternative<Control>(step)) return results + "control over " + arguments + "\n";
+  if (const auto* invocation = std::get_if<Invocation>(&step))
+    return results + program.functions[invocation->function].name + "(" + arguments + ")\n";
+  const auto& call = std::get<RuntimeCall>(step);
+  std::string options;
+  for (const composit::NamedAttribute& option : call.options)
+    options += "; " + option.name.str() + "=" + composit::print(option.value);
+  return (writes(step).empty() ? "  " : results) + call.function.str() + "(" + arguments + options +
+         ")\n";
+}
+
+// The statement as the text of a loop form, whose operands and results are all values.
+std::string print(const Routine& function, const Statement& statement) {
+  composit::Loops loops;
+  for (const Value& value : function.values) {
+    loops.operands.push_back(value.type);
+    loops.results.push_back(value.type);
+  }
+  loops.statements = {statement};
+  const std::string text = composit::print(loops);
+  return text.substr(text.find("{\n") + 2, text.rfind('}') - text.find("{\n") - 2);
+}
+
+}  // namespace
+
+std::vector<size_t> reads(const Step& step) {
+  if (const auto* invocation = std::get_if<Invocation>(&step)) return invocation->arguments;
+  if (const auto* call = std::get_if<RuntimeCall>(&step)) return call->arguments;
+  if (const auto* control = std::get_if<Control>(&step)) {
+    std::vector<size_t> found;
+    for (const auto* list : {&control->carried, &control->sequences, &control->outside})
+      for (size_t value : *list) add(found, value);
+    if (control->predicate) add(found, *control->predicate);
+    if (control->trips) add(found, *control->trips);
+    return found;
+  }
+  std::vector<size_t> found;
+  for (const Expr& part : composit::parts_of(expressions(std::get<Nest>(step).statement)))
+    if (part.kind() == ExprKind::load) add(found, part.number());
+  return found;
+}
+
+std::vector<size_t> writes(const Step& step) {
+  if (const auto* invocation = std::get_if<Invocation>(&step)) return invocation->results;
+  if (const auto* call = std::get_if<RuntimeCall>(&step)) return call->results;
+  if (const auto* control = std::get_if<Control>(&step)) {
+    std::vector<size_t> found = control->results;
+    found.insert(found.end(), control->next.begin(), control->next.end());
+    return found;
+  }
+  std::vector<size_t> found;
+  for (const composit::Store& store : std::get<Nest>(step).statement.stores)
+    add(found, store.result);
+  return found;
+}
+
+bool contains(const std::vector<size_t>& list, size_t one) {
+  return std::find(list.begin(), list.end(), one) != list.end();
+}
+bool overlap(const std::vector<size_t>& a, const std::vector<size_t>& b) {
+  return std::any_of(a.begin(), a.end(), [&](size_t one) { return contains(b, one); });
+}
+
+const Origin& origin_of(const Step& step) {
+  return std::visit([](const auto& one) -> const Origin& { return one.origin; }, step);
+}
+
+std::vector<size_t> callees(const Step& step) {
+  if (const auto* invocation = std::get_if<Invocation>(&step)) return {invocation->function};
+  if (const auto* control = std::get_if<Control>(&step)) return control->functions;
+  return {};
+}
+
+void make_room(Program& program, size_t first) {
+  for (Routine& function : program.functions)
+    for (Step& step : function.steps) {
+      if (auto* call = std::get_if<Invocation>(&step)) call->function += call->function >= first;
+      if (auto* control = std::get_if<Control>(&step))
+        for (size_t& number : control->functions) number += number >= first;
+    }
+}
+
+bool has_effect(const Program& program, const Step& step) {
+  if (const auto* call = std::get_if<RuntimeCall>(&step)) return call->effect;
+  const std::vector<size_t> called = callees(step);
+  return std::any_of(called.begin(), called.end(), [&](size_t callee) {
+    const std::vector<Step>& steps = program.functions[callee].steps;
+    return std::any_of(steps.begin(), steps.end(),
+                       [&](const Step& inner) { return has_effect(program, inner); });
+  });
+}
+
+std::string place_of(const Origin& origin) {
+  std::string text = origin.operation;
+  if (!origin.source.empty()) text += " at " + origin.source;
+  if (!origin.module.empty()) text += " (" + origin.module + ")";
+  return text;
+}
+
+std::string short_name(const Origin& origin) {
+  const size_t colons = origin.operation.find("::");
+  const std::string name =
+      colons == std::string::npos ? origin.operation : origin.operation.substr(colons + 2);
+  return name.substr(0, name.find('.'));
+}
+
+std::vector<Expr> expressions(const Statement& statement) {
+  std::vector<Expr> all = {statement.domain};
+  for (const auto* list : {&statement.init, &statement.body, &statement.combine})
+    all.insert(all.end(), list->begin(), list->end());
+  for (const composit::Store& store : statement.stores) {
+    all.insert(all.end(), store.at.begin(), store.at.end());
+    all.push_back(store.value);
+  }
+  return all;
+}
+
+Statement with_expressions(Statement statement, const std::vector<Expr>& expressions) {
+  size_t next = 0;
+  statement.domain = expressions[next++];
+  for (auto* list : {&statement.init, &statement.body, &statement.combine})
+    for (Expr& x : *list) x = expressions[next++];
+  for (composit::Store& store : statement.stores) {
+    for (Expr& x : store.at) x = expressions[next++];
+    store.value = expressions[next++];
+  }
+  return statement;
+}
+
+std::string print(const Program& program) {
+  std::string text;
+  for (const Routine& function : program.functions) {
+    text += function.name + "(" + names(function, function.inputs) + ") -> " +
+            names(function, function.results) + "\n";
+    for (const Step& step : function.steps) {
+      text += "  # " + origin_of(step).module + " " + origin_of(step).operation + "\n";
+      const auto* nest = std::get_if<Nest>(&step);
+      text += nest != nullptr ? print(function, nest->statement) : print(program, function, step);
+    }
+  }
+  return text;
+}
+
+}  // namespace flashlight::loops

@@ -1,0 +1,100 @@
+#include "flashlight/loops/recompute.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "flashlight/loops/contraction.h"
+#include "flashlight/loops/schedule.h"
+#include "flashlight/loops/statement.h"
+
+namespace flashlight::loops {
+namespace {
+
+// Terms of a sum that takes less time than to read an element that is in no cache.
+constexpr int64_t kMostTerms = 128;
+
+// Whether `step` makes a large product with loops around it, and of few terms.
+bool is_candidate(const Step& step) {
+  const auto* nest = std::get_if<Nest>(&step);
+  const auto product = nest != nullptr ? contraction_of(nest->statement) : std::nullopt;
+  if (!product || product->outer.empty() || nest->statement.stores.size() != 1) return false;
+  int64_t terms = 1;
+  for (size_t axis : product->terms) terms *= nest->statement.axes[axis].extent.value();
+  return terms <= kMostTerms;
+}
+
+// Steps that run in the same outermost loop as `step`, itself among them.
+std::vector<size_t> with(const Item& item) {
+  if (!item.is_loop()) return {item.step};
+  std::vector<size_t> steps;
+  for (const Item& inner : item.body)
+    for (size_t step : with(inner)) steps.push_back(step);
+  return steps;
+}
+std::vector<size_t> around(size_t step, const Schedule& schedule) {
+  for (const Item& item : schedule.items)
+    if (std::vector<size_t> steps = with(item); contains(steps, step)) return steps;
+  return {};
+}
+
+Statement with_value(Statement statement, size_t value, size_t other) {
+  return replaced(std::move(statement), [&](const Expr& part) {
+    if (part.kind() != ExprKind::load || part.number() != value) return Expr();
+    return Expr::load(other, part.dtype(), part.arguments());
+  });
+}
+
+// `function` with what `maker` computes computed again for those that read it in another loop;
+// nothing where that keeps as much in memory.
+std::optional<Routine> recomputed(Routine function, size_t maker, const Schedule& schedule) {
+  const size_t value = std::get<Nest>(function.steps[maker]).statement.stores[0].result;
+  const std::vector<size_t> first = around(maker, schedule);
+  std::vector<size_t> later;
+  for (size_t step = 0; step < function.steps.size(); ++step) {
+    if (step == maker) continue;
+    if (contains(writes(function.steps[step]), value)) return std::nullopt;
+    for (size_t read : reads(function.steps[maker]))
+      if (step > maker && contains(writes(function.steps[step]), read)) return std::nullopt;
+    if (contains(first, step) || !contains(reads(function.steps[step]), value)) continue;
+    if (!std::holds_alternative<Nest>(function.steps[step])) return std::nullopt;
+    later.push_back(step);
+  }
+  if (later.empty()) return std::nullopt;
+  const size_t again = function.values.size();
+  function.values.push_back(function.values[value]);
+  for (size_t step : later) {
+    auto& nest = std::get<Nest>(function.steps[step]);
+    nest.statement = with_value(std::move(nest.statement), value, again);
+  }
+  Step copy = function.steps[maker];
+  std::get<Nest>(copy).statement.stores[0].result = again;
+  function.steps.insert(function.steps.begin() + static_cast<std::ptrdiff_t>(later[0]),
+                        std::move(copy));
+  const Schedule now = schedule_of(function);
+  const bool both_shrink = now.storage[value].elements < schedule.storage[value].elements &&
+                           now.storage[again].elements < schedule.storage[value].elements;
+  return both_shrink ? std::optional(std::move(function)) : std::nullopt;
+}
+
+void recompute(Routine& function) {
+  Schedule schedule = schedule_of(function);
+  for (size_t step = 0; step < function.steps.size(); ++step) {
+    if (!is_candidate(function.steps[step])) continue;
+    const size_t value = std::get<Nest>(function.steps[step]).statement.stores[0].result;
+    if (function.values[value].role != Role::temporary ||
+        schedule.storage[value].elements < kLargeElements)
+      continue;
+    auto now = recomputed(function, step, schedule);
+    if (!now) continue;
+    function = std::move(*now);
+    schedule = schedule_of(function);
+  }
+}
+
+}  // namespace
+
+void recompute(Program& program) {
+  for (Routine& function : program.functions) recompute(function);
+}
+
+}  // namespace flashlight::loops

@@ -1,0 +1,224 @@
+#include "flashlight/loops/region.h"
+
+#include <algorithm>
+
+#include "flashlight/loops/statement.h"
+
+namespace flashlight::loops {
+namespace {
+
+using composit::AxisKind;
+
+bool is_axis(const Expr& x, size_t axis) {
+  return x.kind() == ExprKind::axis && x.number() == axis;
+}
+
+// Of a sum over `axis` what it adds up.
+Statement without_stores(Statement statement, size_t axis) {
+  if (statement.axes[axis].kind == AxisKind::reduction) statement.stores.clear();
+  return statement;
+}
+
+// At which dimension a statement touches values with one of its axes.
+class Places {
+ public:
+  Places(const Statement& statement, size_t axis) : axis_(axis) {
+    const std::vector<Expr> all = expressions(statement);
+    for (const Expr& part : composit::parts_of(all)) {
+      if (part.kind() == ExprKind::load)
+        enter(part.number(), part.arguments());
+      else
+        for (const Expr& argument : part.arguments()) fits_ &= !is_axis(argument, axis);
+    }
+    fits_ &= !contains(axes_in(statement.domain), axis);
+    for (const auto* list : {&statement.init, &statement.body, &statement.combine})
+      for (const Expr& x : *list) fits_ &= !is_axis(x, axis);
+    for (const composit::Store& store : statement.stores) {
+      fits_ &= !is_axis(store.value, axis);
+      enter(store.result, store.at);
+      fits_ &= dimensions_[store.result].has_value();
+    }
+  }
+
+  // Whether the axis is nothing but the index of a dimension, of each value always the same one.
+  bool fits() const { return fits_; }
+  // By value; nothing where the axis does not count it.
+  const std::map<size_t, std::optional<size_t>>& dimensions() const { return dimensions_; }
+
+ private:
+  void enter(size_t value, const std::vector<Expr>& at) {
+    std::optional<size_t> found;
+    for (size_t i = 0; i < at.size(); ++i) {
+      if (!is_axis(at[i], axis_)) continue;
+      fits_ &= !found;
+      found = i;
+    }
+    const auto [place, is_new] = dimensions_.emplace(value, found);
+    fits_ &= is_new || place->second == found;
+  }
+
+  const size_t axis_;
+  bool fits_ = true;
+  std::map<size_t, std::optional<size_t>> dimensions_;
+};
+
+class Grower {
+ public:
+  Grower(const Program& program, const Routine& function)
+      : program_(program), function_(function), touching_(function.values.size()) {
+    for (size_t step = 0; step < function.steps.size(); ++step) {
+      reads_.push_back(reads(function.steps[step]));
+      writes_.push_back(writes(function.steps[step]));
+      for (const auto* list : {&reads_.back(), &writes_.back()})
+        for (size_t value : *list) touching_[value].push_back(step);
+    }
+  }
+
+  Region run(size_t value, size_t dimension) {
+    region_.extent = function_.values[value].type.sizes[dimension].value();
+    region_.dimensions[value] = dimension;
+    open_ = {value};
+    while (!open_.empty()) {
+      const size_t next = open_.back();
+      open_.pop_back();
+      for (size_t step : touching_[next])
+        if (!region_.has(step)) join(step, next);
+    }
+    put_in_order();
+    return std::move(region_);
+  }
+
+ private:
+  const Statement* statement(size_t step) const {
+    const auto* nest = std::get_if<Nest>(&function_.steps[step]);
+    return nest == nullptr ? nullptr : &nest->statement;
+  }
+
+  // The axis with which `step` counts the dimension of `value`.
+  std::optional<size_t> axis_at(size_t step, size_t value) const {
+    const size_t dimension = region_.dimensions.at(value);
+    for (const composit::Store& store : statement(step)->stores)
+      if (store.result == value && store.at[dimension].kind() == ExprKind::axis)
+        return store.at[dimension].number();
+    for (const Expr& part : composit::parts_of(expressions(*statement(step)))) {
+      const bool here = part.kind() == ExprKind::load && part.number() == value;
+      if (here && part[dimension].kind() == ExprKind::axis) return part[dimension].number();
+    }
+    return std::nullopt;
+  }
+
+  bool can_split(const Statement& statement, size_t axis) const {
+    const composit::Axis& one = statement.axes[axis];
+    if (one.extent.value() != region_.extent || one.kind == AxisKind::scan) return false;
+    return one.kind == AxisKind::parallel ||
+           (is_sum(statement) && !has_axes(statement, AxisKind::scan));
+  }
+
+  // `step` becomes a part of the region, if it fits; then those that touch its temporaries may.
+  void join(size_t step, size_t value) {
+    if (statement(step) == nullptr) return;
+    const auto axis = axis_at(step, value);
+    if (!axis || !can_split(*statement(step), *axis)) return;
+    const Places places(without_stores(*statement(step), *axis), *axis);
+    if (!places.fits()) return;
+    for (const auto& [other, dimension] : places.dimensions()) {
+      if (!dimension) continue;
+      const auto known = region_.dimensions.find(other);
+      if (known != region_.dimensions.end() && known->second != *dimension) return;
+      if (function_.values[other].type.sizes[*dimension].value() != region_.extent) return;
+    }
+    region_.axes[step] = *axis;
+    for (const auto& [other, dimension] : places.dimensions())
+      if (dimension && region_.dimensions.emplace(other, *dimension).second &&
+          function_.values[other].role == Role::temporary)
+        open_.push_back(other);
+  }
+
+  bool depends(size_t later, size_t earlier) const {
+    return overlap(writes_[earlier], reads_[later]) || overlap(writes_[earlier], writes_[later]) ||
+           overlap(reads_[earlier], writes_[later]);
+  }
+  bool depends_on_any(size_t step, const std::vector<size_t>& steps) const {
+    return std::any_of(steps.begin(), steps.end(),
+                       [&](size_t earlier) { return depends(step, earlier); });
+  }
+
+  // Whether all that `step` touches of the region's values is a block.
+  bool keeps_to_blocks(size_t step) const {
+    const Places places(region_.inside(function_, step), region_.axes.at(step));
+    return std::all_of(places.dimensions().begin(), places.dimensions().end(), [&](const auto& at) {
+      const auto known = region_.dimensions.find(at.first);
+      return known == region_.dimensions.end() ? !at.second : at.second == known->second;
+    });
+  }
+
+  // Whether `step` can run block by block, for all that stands before it.
+  bool is_member(size_t step) const {
+    if (!region_.has(step) || !keeps_to_blocks(step)) return false;
+    const Step inside = Nest{region_.inside(function_, step), {}};
+    const auto waits = [&](size_t earlier) {
+      const auto& written = writes_[earlier];
+      return overlap(written, reads(inside)) || overlap(written, writes(inside)) ||
+             overlap(reads_[earlier], writes(inside));
+    };
+    return std::none_of(region_.after.begin(), region_.after.end(), waits);
+  }
+
+  // What has to wait for all blocks comes after them; other steps come before. Effects keep their
+  // order.
+  void put_in_order() {
+    std::vector<size_t> inside;
+    bool effect_after = false;
+    for (size_t step = 0; step < function_.steps.size(); ++step) {
+      if (is_member(step)) {
+        (region_.is_sum(function_, step) ? region_.after : inside).push_back(step);
+        continue;
+      }
+      region_.axes.erase(step);
+      const bool effect = has_effect(program_, function_.steps[step]);
+      const bool after = depends_on_any(step, region_.after) || depends_on_any(step, inside) ||
+                         (effect && effect_after);
+      effect_after |= after && effect;
+      (after ? region_.after : region_.before).push_back(step);
+    }
+  }
+
+  const Program& program_;
+  const Routine& function_;
+  std::vector<std::vector<size_t>> touching_;        // by value: steps
+  std::vector<std::vector<size_t>> reads_, writes_;  // by step
+  std::vector<size_t> open_;
+  Region region_;
+};
+
+}  // namespace
+
+bool Region::is_sum(const Routine& function, size_t step) const {
+  const Statement& statement = std::get<Nest>(function.steps[step]).statement;
+  return statement.axes[axes.at(step)].kind == AxisKind::reduction;
+}
+
+Statement Region::inside(const Routine& function, size_t step) const {
+  return without_stores(std::get<Nest>(function.steps[step]).statement, axes.at(step));
+}
+
+bool Region::is_local(const Routine& function, size_t value) const {
+  if (function.values[value].role != Role::temporary || !dimensions.contains(value)) return false;
+  for (size_t step = 0; step < function.steps.size(); ++step) {
+    Step outside = function.steps[step];
+    if (has(step) && !is_sum(function, step)) continue;
+    if (has(step)) {  // what is done with the sum
+      Statement& sum = std::get<Nest>(outside).statement;
+      sum.domain = Expr();
+      sum.body = sum.init = sum.combine = {};
+    }
+    if (contains(reads(outside), value) || contains(writes(outside), value)) return false;
+  }
+  return true;
+}
+
+Region region_of(const Program& program, const Routine& function, size_t value, size_t dimension) {
+  return Grower(program, function).run(value, dimension);
+}
+
+}  // namespace flashlight::loops

@@ -1,0 +1,36 @@
+// Steps that can run together, a block of a long axis at a time.
+//
+//   const Region region = region_of(program, function, value, 1);
+//
+// Grown from one dimension of a temporary: who touches the temporary there, what else those touch
+// at the same axis, and so on. A step belongs to it if a block of the axis is all it needs of what
+// the others compute. Of a sum over the axis that is adding up; what is done with it, and who reads
+// it, needs all blocks.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "flashlight/loops/program.h"
+
+namespace flashlight::loops {
+
+struct Region {
+  int64_t extent = 0;                   // of the axis
+  std::map<size_t, size_t> axes;        // by step, those of the region: the axis there
+  std::map<size_t, size_t> dimensions;  // by value: the dimension that the axis counts
+  // Other steps, in order; after the region also sums of the region, for what is done with them.
+  std::vector<size_t> before, after;
+
+  bool has(size_t step) const { return axes.contains(step); }
+  // Whether the step sums over the axis.
+  bool is_sum(const Routine& function, size_t step) const;
+  // What a step of the region does in a block: of a sum there are no stores.
+  Statement inside(const Routine& function, size_t step) const;
+  // Whether nobody else needs the value: a block of it is all there has to be.
+  bool is_local(const Routine& function, size_t value) const;
+};
+
+Region region_of(const Program& program, const Routine& function, size_t value, size_t dimension);
+
+}  // namespace flashlight::loops

@@ -1,0 +1,23 @@
+// Runs of calls that a loop can make: each takes what the one before it gave.
+//
+//   for (const Run& run : runs_of(program, function)) ...    // twelve encoder layers
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "flashlight/loops/program.h"
+
+namespace flashlight::loops {
+
+// Calls of one function at steps `first` … `first + count - 1`. They differ in their weights, and
+// in `chain`: argument i of each is result j of the one before, which nobody else reads.
+struct Run {
+  size_t first = 0, count = 0;
+  std::vector<std::pair<size_t, size_t>> chain;  // (argument, result)
+};
+
+// Only those long enough to be worth a loop.
+std::vector<Run> runs_of(const Program& program, const Routine& function);
+
+}  // namespace flashlight::loops

@@ -1,0 +1,447 @@
+#include "flashlight/loops/runtime_call.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "composit/ir/error.h"
+#include "composit/op/promotion.h"
+#include "composit/ops/operations.h"
+#include "flashlight/loops/control.h"
+
+namespace flashlight::loops {
+namespace {
+
+using composit::Call;
+using composit::DType;
+using composit::DTypeCategory;
+using composit::Node;
+using composit::UserError;
+
+using Options = composit::Attributes;
+using Option = composit::NamedAttribute;
+using composit::Attribute;
+
+// ---- options ------------------------------------------------------------------------------------
+
+Option option(const char* name, Attribute value) {
+  return {composit::Symbol(name), std::move(value)};
+}
+// What the call gives for its argument `name`.
+Option same(const Call& call, const char* name) { return option(name, call[name].data()); }
+
+int64_t whole(const Call& call, std::string_view name) { return call[name].data().as_int(); }
+double real(const Call& call, std::string_view name) { return call[name].data().as<double>(); }
+
+// Around dimension `dim`: how many lines of how many elements, how far apart.
+Option lines(const Type& type, int64_t dim) {
+  const auto rank = static_cast<int64_t>(type.rank());
+  if (rank == 0) return option("lines", composit::int_list({1, 1, 1}));
+  const int64_t axis = dim < 0 ? dim + rank : dim;
+  int64_t outer = 1, inner = 1;
+  for (int64_t i = 0; i < rank; ++i) {
+    const int64_t size = type.sizes[static_cast<size_t>(i)].value();
+    if (i < axis) outer *= size;
+    if (i > axis) inner *= size;
+  }
+  return option("lines",
+                composit::int_list({outer, type.sizes[static_cast<size_t>(axis)].value(), inner}));
+}
+
+int64_t size_from_end(const Type& type, size_t from_end) {
+  return type.sizes[type.rank() - from_end].value();
+}
+// How many there are of what the last `axes` axes hold.
+int64_t batch(const Type& type, size_t axes) {
+  int64_t count = 1;
+  for (size_t i = 0; i + axes < type.rank(); ++i) count *= type.sizes[i].value();
+  return count;
+}
+// How many matrices of how many rows and columns.
+Option matrices(const Type& type) {
+  return option("matrices", composit::int_list(
+                                {batch(type, 2), size_from_end(type, 2), size_from_end(type, 1)}));
+}
+
+// ---- operations with rows -----------------------------------------------------------------------
+
+struct Native {
+  const char* function;
+  Options (*options)(const Node& node, const Call& call);
+};
+
+const Type& operand(const Node& node, size_t i) { return node.operands()[i].type(); }
+
+Options no_options(const Node&, const Call&) { return {}; }
+
+const std::map<std::string_view, Native>& natives() {
+  static const std::map<std::string_view, Native> kNatives = {
+      {"aten::sort",
+       {"order::sort",
+        [](const Node& node, const Call& call) {
+          return Options{lines(operand(node, 0), whole(call, "dim")), same(call, "descending")};
+        }}},
+      {"aten::topk",
+       {"order::topk",
+        [](const Node& node, const Call& call) {
+          return Options{lines(operand(node, 0), whole(call, "dim")), same(call, "k"),
+                         same(call, "largest")};
+        }}},
+      {"composit::gcd", {"parts::gcd", no_options}},
+      {"aten::frexp.Tensor", {"parts::frexp", no_options}},
+      {"aten::linalg_lu_factor_ex",
+       {"matrices::lu_factor",
+        [](const Node& node, const Call& call) {
+          return Options{matrices(operand(node, 0)), same(call, "pivot")};
+        }}},
+      {"composit::permutation",
+       {"matrices::permutation",
+        [](const Node& node, const Call& call) {
+          const Type& pivots = operand(node, 0);
+          return Options{option("batch", batch(pivots, 1)),
+                         option("pivots", size_from_end(pivots, 1)), same(call, "n")};
+        }}},
+      {"composit::solve_triangular",
+       {"matrices::solve_triangular",
+        [](const Node& node, const Call& call) {
+          return Options{matrices(operand(node, 1)), same(call, "upper"), same(call, "unit")};
+        }}},
+      {"aten::linalg_cholesky_ex",
+       {"matrices::cholesky",
+        [](const Node& node, const Call& call) {
+          return Options{matrices(operand(node, 0)), same(call, "upper")};
+        }}},
+      {"aten::linalg_qr",
+       {"matrices::qr",
+        [](const Node& node, const Call&) {
+          return Options{matrices(operand(node, 0)),
+                         option("rank", size_from_end(node.outputs()[1], 2))};
+        }}},
+      {"aten::_linalg_svd",
+       {"matrices::svd",
+        [](const Node& node, const Call& call) {
+          return Options{matrices(operand(node, 0)), same(call, "full_matrices")};
+        }}},
+      {"aten::_linalg_eigh", {"matrices::eigh", [](const Node& node, const Call& call) {
+                                const bool upper = call["UPLO"].data().as<std::string>() == "U";
+                                return Options{matrices(operand(node, 0)), option("upper", upper)};
+                              }}}};
+  return kNatives;
+}
+
+// Functions of elements, of one operand or of two that broadcast.
+const std::map<std::string_view, const char*>& special_functions() {
+  static const std::map<std::string_view, const char*> kFunctions = {
+      {"aten::i0", "i0"},
+      {"aten::igamma", "igamma"},
+      {"aten::igammac", "igammac"},
+      {"aten::special_airy_ai", "airy"},
+      {"aten::special_bessel_j0", "bessel_j0"},
+      {"aten::special_bessel_j1", "bessel_j1"},
+      {"aten::special_bessel_y0", "bessel_y0"},
+      {"aten::special_bessel_y1", "bessel_y1"},
+      {"aten::special_chebyshev_polynomial_t", "chebyshev_t"},
+      {"aten::special_chebyshev_polynomial_u", "chebyshev_u"},
+      {"aten::special_chebyshev_polynomial_v", "chebyshev_v"},
+      {"aten::special_chebyshev_polynomial_w", "chebyshev_w"},
+      {"aten::special_erfcx", "erfcx"},
+      {"aten::special_hermite_polynomial_h", "hermite_h"},
+      {"aten::special_hermite_polynomial_he", "hermite_he"},
+      {"aten::special_i0e", "i0e"},
+      {"aten::special_i1", "i1"},
+      {"aten::special_i1e", "i1e"},
+      {"aten::special_laguerre_polynomial_l", "laguerre_l"},
+      {"aten::special_legendre_polynomial_p", "legendre_p"},
+      {"aten::special_log_ndtr", "log_ndtr"},
+      {"aten::special_modified_bessel_k0", "k0"},
+      {"aten::special_modified_bessel_k1", "k1"},
+      {"aten::special_ndtri", "ndtri"},
+      {"aten::special_scaled_modified_bessel_k0", "scaled_k0"},
+      {"aten::special_scaled_modified_bessel_k1", "scaled_k1"},
+      {"aten::special_shifted_chebyshev_polynomial_t", "shifted_t"},
+      {"aten::special_shifted_chebyshev_polynomial_u", "shifted_u"},
+      {"aten::special_shifted_chebyshev_polynomial_v", "shifted_v"},
+      {"aten::special_shifted_chebyshev_polynomial_w", "shifted_w"},
+      {"aten::special_spherical_bessel_j0", "spherical_j0"}};
+  return kFunctions;
+}
+
+// ---- draws --------------------------------------------------------------------------------------
+
+struct Draw {
+  const char* schema;
+  const char* function;
+  Options (*options)(const Call& call) = nullptr;
+  size_t operands = 0;         // whose values matter, beside sizes
+  bool whole_numbers = false;  // any dtype, not floating point only
+};
+
+Options unit(const Call&) { return {option("low", 0.0), option("high", 1.0)}; }
+
+void expect_probability(double p) {
+  if (!(p >= 0 && p <= 1))
+    throw UserError("expected a probability from 0 to 1, received " + std::to_string(p));
+}
+
+Options range(int64_t from, int64_t to) {
+  if (from >= to)
+    throw UserError("expected a range of numbers, received {" + std::to_string(from) + ", " +
+                    std::to_string(to) + "}");
+  return {option("from", from), option("to", to)};
+}
+int64_t end_of(const Call& call, std::string_view name) {
+  if (call[name].is_none()) throw UserError("without an end of the range");
+  return whole(call, name);
+}
+
+// clang-format off
+#define FACTORY "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define LIKE FACTORY ", MemoryFormat? memory_format=None) -> Tensor"
+#define SEEDED "*, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define IN_PLACE ", *, Generator? generator=None) -> Tensor"
+// clang-format on
+
+const std::vector<Draw>& draws() {
+  constexpr auto kBetween = [](const Call& call) {
+    return Options{same(call, "from"), same(call, "to")};
+  };
+  constexpr auto kNormal = [](const Call& call) {
+    return Options{same(call, "mean"), same(call, "std")};
+  };
+  constexpr auto kBernoulli = [](const Call& call) {
+    expect_probability(real(call, "p"));
+    return Options{same(call, "p")};
+  };
+  constexpr auto kRate = [](const Call& call) { return Options{same(call, "lambd")}; };
+  constexpr auto kBelow = [](const Call& call) { return range(0, whole(call, "high")); };
+  constexpr auto kFromLow = [](const Call& call) {
+    return range(whole(call, "low"), whole(call, "high"));
+  };
+  constexpr auto kFromTo = [](const Call& call) {
+    return range(whole(call, "from"), end_of(call, "to"));
+  };
+  constexpr auto kTo = [](const Call& call) { return range(0, whole(call, "to")); };
+  static const std::vector<Draw> kDraws = {
+      {"aten::rand(SymInt[] size, " FACTORY ") -> Tensor", "random::draw_uniform", unit},
+      {"aten::rand.generator(SymInt[] size, " SEEDED ") -> Tensor", "random::draw_uniform", unit},
+      {"aten::rand_like(Tensor self, " LIKE, "random::draw_uniform", unit},
+      {"aten::uniform(Tensor self, float from=0, float to=1" IN_PLACE, "random::draw_uniform",
+       kBetween},
+      {"aten::randn(SymInt[] size, " FACTORY ") -> Tensor", "random::draw_normal", unit},
+      {"aten::randn.generator(SymInt[] size, " SEEDED ") -> Tensor", "random::draw_normal", unit},
+      {"aten::randn_like(Tensor self, " LIKE, "random::draw_normal", unit},
+      {"aten::normal_functional(Tensor self, float mean=0, float std=1" IN_PLACE,
+       "random::draw_normal", kNormal},
+      {"flashlight::normal_singly(Tensor self, float mean=0, float std=1" IN_PLACE,
+       "random::draw_normal_singly", kNormal},
+      {"aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? "
+       "generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+       "pin_memory=None) -> Tensor",
+       "random::draw_normal", kNormal},
+      {"aten::exponential(Tensor self, float lambd=1" IN_PLACE, "random::draw_exponential", kRate},
+      {"aten::cauchy(Tensor self, float median=0, float sigma=1" IN_PLACE, "random::draw_cauchy",
+       [](const Call& call) {
+         return Options{same(call, "median"), same(call, "sigma")};
+       }},
+      {"aten::log_normal(Tensor self, float mean=1, float std=2" IN_PLACE,
+       "random::draw_log_normal", kNormal},
+      {"aten::geometric(Tensor self, float p" IN_PLACE, "random::draw_geometric", kBernoulli, 0,
+       true},
+      {"aten::bernoulli(Tensor self" IN_PLACE, "random::draw_bernoulli", nullptr, 1, true},
+      {"aten::bernoulli.p(Tensor self, float p=0.5" IN_PLACE, "random::draw_bernoulli", kBernoulli,
+       0, true},
+      {"aten::bernoulli_.float(Tensor self, float p=0.5" IN_PLACE, "random::draw_bernoulli",
+       kBernoulli, 0, true},
+      {"aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False" IN_PLACE,
+       "random::draw_multinomial",
+       [](const Call& call) {
+         const Type& weights = call["self"].tensor().type();
+         if (is_half(weights.dtype))
+           throw UserError("by weights of " + std::string(composit::name(weights.dtype)));
+         return Options{option("batch", batch(weights, 1)), same(call, "num_samples")};
+       },
+       1, true},
+      {"aten::random(Tensor self" IN_PLACE, "random::draw_integers", nullptr, 0, true},
+      {"aten::random.from(Tensor self, int from, int? to" IN_PLACE, "random::draw_integers",
+       kFromTo, 0, true},
+      {"aten::random.to(Tensor self, int to" IN_PLACE, "random::draw_integers", kTo, 0, true},
+      {"aten::randint(SymInt high, SymInt[] size, " FACTORY ") -> Tensor", "random::draw_integers",
+       kBelow, 0, true},
+      {"aten::randint.generator(SymInt high, SymInt[] size, " SEEDED ") -> Tensor",
+       "random::draw_integers", kBelow, 0, true},
+      {"aten::randint.low(SymInt low, SymInt high, SymInt[] size, " FACTORY ") -> Tensor",
+       "random::draw_integers", kFromLow, 0, true},
+      {"aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, " SEEDED ") -> Tensor",
+       "random::draw_integers", kFromLow, 0, true},
+      {"aten::randint_like(Tensor self, SymInt high, " LIKE, "random::draw_integers", kBelow, 0,
+       true},
+      {"aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, " LIKE,
+       "random::draw_integers", kFromLow, 0, true},
+      {"aten::randperm(SymInt n, " FACTORY ") -> Tensor", "random::draw_permutation", nullptr, 0,
+       true},
+      {"aten::randperm.generator(SymInt n, " SEEDED ") -> Tensor", "random::draw_permutation",
+       nullptr, 0, true}};
+  return kDraws;
+}
+
+#undef FACTORY
+#undef LIKE
+#undef SEEDED
+#undef IN_PLACE
+
+struct DrawRow {
+  composit::Schema schema;
+  Draw draw;
+};
+const DrawRow* draw_of(const Node& node) {
+  static const std::map<std::string, DrawRow> kRows = [] {
+    std::map<std::string, DrawRow> rows;
+    for (const Draw& draw : draws()) {
+      composit::Schema schema = composit::parse_schema(draw.schema);
+      const std::string name = schema.name.str();
+      rows.emplace(name, DrawRow{std::move(schema), draw});
+    }
+    return rows;
+  }();
+  const auto found = kRows.find(node.op().str());
+  return found == kRows.end() ? nullptr : &found->second;
+}
+
+void expect_default_generator(const Node& node) {
+  const auto* attribute = node.find_attribute("generator");
+  const auto* generator = attribute ? attribute->get_if<composit::Generator>() : nullptr;
+  if (generator != nullptr && generator->role != "default")
+    throw UserError("by a generator of the program's own, '" + generator->role +
+                    "'; draw by the default one, or let the numbers be an input");
+}
+
+// Numbers of a floating point dtype up to its precision.
+void expect_exact(const Type& type, const Options& options) {
+  if (composit::category(type.dtype) != DTypeCategory::floating || options.size() != 2) return;
+  const double most = type.dtype == DType::float64    ? 0x1p53
+                      : type.dtype == DType::float32  ? 0x1p24
+                      : type.dtype == DType::bfloat16 ? 0x1p8
+                                                      : 0x1p11;
+  for (const Option& bound : options)
+    if (std::abs(static_cast<double>(bound.value.as_int())) > most)
+      throw UserError("of a range that " + std::string(composit::name(type.dtype)) +
+                      " cannot count to");
+}
+
+RuntimeCallOf draw_call(const Node& node, const DrawRow& row) {
+  const Type& type = node.outputs()[0];
+  expect_default_generator(node);
+  if (!composit::is_contiguous(type)) throw UserError("into memory that is not row-major");
+  const DTypeCategory category = composit::category(type.dtype);
+  if (category == DTypeCategory::complex ||
+      (category != DTypeCategory::floating && !row.draw.whole_numbers))
+    throw UserError("of " + std::string(composit::name(type.dtype)));
+  RuntimeCallOf found;
+  found.call.function = composit::Symbol(row.draw.function);
+  found.call.draws = found.call.effect = true;
+  if (row.draw.options != nullptr)
+    found.call.options = row.draw.options(composit::call_of(node, row.schema));
+  if (found.call.function.str() == "random::draw_integers") expect_exact(type, found.call.options);
+  found.operands = row.draw.operands;
+  return found;
+}
+
+// The seed of a generator that has drawn nothing yet; nothing for any other state. The state is
+// LibTorch's CPUGeneratorImplState.
+std::optional<uint64_t> seed_of(const composit::Array& state) {
+  constexpr size_t kWords = 624;
+  struct Legacy {
+    uint64_t seed;
+    int32_t left, seeded;
+    uint64_t next, words[kWords];
+    double normal_x, normal_y, normal_rho;
+    int32_t normal_is_valid;
+  } legacy;
+  if (state.type().nbytes() < static_cast<int64_t>(sizeof legacy)) return std::nullopt;
+  std::memcpy(&legacy, state.contiguous().data(), sizeof legacy);
+  auto word = static_cast<uint32_t>(legacy.seed);
+  bool fresh = legacy.left == 1 && legacy.normal_is_valid == 0;
+  for (size_t i = 0; i < kWords; ++i) {
+    if (i > 0) word = 1812433253u * (word ^ word >> 30) + static_cast<uint32_t>(i);
+    fresh = fresh && legacy.words[i] == word;
+  }
+  return fresh ? std::optional(legacy.seed) : std::nullopt;
+}
+
+RuntimeCallOf seed_call(const Node& node) {
+  expect_default_generator(node);
+  const auto seed = seed_of(node.attribute("state").as<composit::Array>());
+  if (!seed) throw UserError("of a generator that has drawn before");
+  RuntimeCallOf found;
+  found.call.function = composit::Symbol("random::seed");
+  found.call.options = {option("seed", static_cast<int64_t>(*seed))};
+  found.call.draws = found.call.effect = true;
+  return found;
+}
+
+// ---- guards -------------------------------------------------------------------------------------
+
+RuntimeCallOf guard_call(const Node& node, Origin origin) {
+  const std::string_view other = node.annotation("guard");
+  origin.operation = other.empty() ? "aten::item" : std::string(other);
+  const auto& expected = node.find_run("expected")->as<composit::List>().items;
+  RuntimeCallOf found;
+  found.call.function = composit::Symbol("guards::expect");
+  found.call.options = {option("expected", expected.at(0).as<composit::Scalar>()),
+                        option("place", place_of(origin))};
+  found.call.effect = found.call.on_numbers = true;
+  found.operands = 1;
+  return found;
+}
+
+RuntimeCallOf assert_call(const Node& node, const Origin& origin) {
+  const auto* message = node.find_attribute("assert_msg");
+  const std::string text = message != nullptr ? message->as<std::string>() : "is false";
+  RuntimeCallOf found;
+  found.call.function = composit::Symbol("guards::require");
+  found.call.options = {option("message", place_of(origin) + ": " + text)};
+  found.call.effect = found.call.on_numbers = true;
+  found.operands = 1;
+  return found;
+}
+
+}  // namespace
+
+bool is_draw(const Node& node) { return draw_of(node) != nullptr; }
+
+std::optional<RuntimeCallOf> runtime_call_of(const Node& node, const Origin& origin) {
+  const std::string& op = node.op().str();
+  if (op == "aten::_local_scalar_dense" && node.find_run("expected") != nullptr)
+    return guard_call(node, origin);
+  if (op == "aten::_assert_async" || op == "aten::_assert_async.msg")
+    return assert_call(node, origin);
+  if (op == "composit::set_generator_state") return seed_call(node);
+  if (const DrawRow* row = draw_of(node)) return draw_call(node, *row);
+  const composit::Operation* operation = composit::operation_of(node);
+  if (operation == nullptr) return std::nullopt;
+  const std::string name = operation->schema.name.str();  // of several of the same meaning
+  RuntimeCallOf found;
+  found.operands = node.operands().size();
+  if (const auto special = special_functions().find(name); special != special_functions().end()) {
+    found.call.function = composit::Symbol(std::string("special::") + special->second);
+    found.broadcasts = true;
+    return found;
+  }
+  const auto native = natives().find(name);
+  if (native == natives().end()) return std::nullopt;
+  const Call call = composit::call_of(node, operation->schema);
+  found.call.function = composit::Symbol(native->second.function);
+  found.call.options = native->second.options(node, call);
+  return found;
+}
+
+bool has_code(const composit::Operation& operation) {
+  const std::string& name = operation.schema.name.str();
+  const auto& arguments = operation.schema.arguments;
+  const bool takes_tensors = std::any_of(arguments.begin(), arguments.end(),
+                                         [](const auto& one) { return one.is_tensor(); });
+  return !operation.row.native || !takes_tensors || is_control(operation.schema.name) ||
+         natives().contains(name) || special_functions().contains(name);
+}
+
+}  // namespace flashlight::loops

@@ -1,0 +1,224 @@
+// Products of matrices and convolutions, of which one side is packed: rows of terms times panels of
+// columns, by tiles that stay in registers.
+//
+//   Contraction<float> of = {1, 128, pitch, 3072, {offsets, 1, 768}, Split::columns};
+//   contract<float>(
+//       team, of, [&](int64_t) { return x; }, weights,
+//       [&](int64_t, int64_t row, int rows, int64_t column, int columns, const auto* sums) {
+//         for (int r = 0; r < rows; ++r)
+//           for (int c = 0; c < columns; ++c)
+//             y[(row + r) * 3072 + column + c] = sums[r][c] + bias[column + c];
+//       });
+//
+// A convolution has a run of rows for each line of pixels (or one for all, where lines lie without
+// a gap), whose terms are the window of a pixel. Nothing here waits: the team does, behind it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "flashlight/runtime/function_ref.hpp"
+#include "flashlight/runtime/microkernel.hpp"
+#include "flashlight/runtime/team.hpp"
+
+namespace fl {
+
+// What the threads of a team share: rows keep activations on their core, columns weights.
+enum class Split { rows, columns };
+
+// Memory that is fetched while other is worked on, in equal parts.
+struct Upcoming {
+  const char* from = nullptr;
+  int64_t lines = 0;
+
+  template <class T>
+  static Upcoming of(const T* from, int64_t count) {
+    if (from == nullptr) return {};
+    return {reinterpret_cast<const char*>(from), count * int64_t{sizeof(T)} / detail::kLineBytes};
+  }
+  template <class T>
+  void add_to(Tile<T>& tile, int part, int parts) const {
+    const int64_t begin = lines * part / parts;
+    tile.ahead = from + begin * detail::kLineBytes;
+    tile.ahead_lines = lines * (part + 1) / parts - begin;
+  }
+};
+
+// What this thread reads first of panels of so many terms: of the first one, or of its own.
+template <class T>
+[[gnu::noinline]] Upcoming first_panel(const Team& team, Split split, const T* panels,
+                                       int64_t columns, int64_t terms) {
+  constexpr int64_t kMost = int64_t{1} << 16;  // more would drive out what is worked on
+  const int64_t size = terms * kPanel<T>;
+  const Part mine = team.part((columns + kPanel<T> - 1) / kPanel<T>);
+  const int64_t first = split == Split::columns ? mine.begin : 0;
+  return Upcoming::of(panels + first * size, std::min(size, kMost));
+}
+
+template <class T>
+struct Contraction {
+  int64_t outer, inner;  // rows: so many runs of so many, equally far apart
+  int64_t inner_stride;  // elements from one row of a run to the next
+  int64_t columns;
+  Terms terms;
+  Split split = Split::rows;
+  // What is read next by this thread (weights of the next layer), fetched with the last panel.
+  Upcoming next = {};
+};
+
+namespace detail {
+// Deduced from nothing, so that lambdas are taken.
+template <class T>
+struct TileCallbacks {
+  using Base = FunctionRef<const T*(int64_t outer)>;
+  using Finish = FunctionRef<void(int64_t outer, int64_t inner, int rows, int64_t column,
+                                  int columns, const T (*sums)[kPanel<T>])>;
+};
+}  // namespace detail
+// Where the rows of a run start, and what becomes of the sums of a tile.
+template <class T>
+using BaseOf = typename detail::TileCallbacks<T>::Base;
+template <class T>
+using FinishOf = typename detail::TileCallbacks<T>::Finish;
+
+namespace detail {
+
+// What a strip of tiles reads stays in about half of the second level of the cache, while panels
+// pass by; weights that take no more than that need not be fetched again for the next strip.
+constexpr int64_t kStripBytes = int64_t{1} << 19, kResidentBytes = int64_t{1} << 18;
+constexpr int kStripTiles = 128;
+// Panels that do not fit beside it come from further away, for every strip: then there are few.
+constexpr int64_t strip_bytes(int64_t panel_bytes) {
+  return panel_bytes * 3 / 2 > kStripBytes ? 4 * panel_bytes : kStripBytes;
+}
+
+template <class T>
+struct Rows {
+  const T* first;
+  int64_t outer, inner;
+  int count;
+  const T *from, *to;  // what they read is between these
+};
+
+// How many tiles a run of so many rows, or pairs of rows, becomes.
+template <class T>
+int64_t tiles_per_run(const Contraction<T>& of, int64_t rows, int threads) {
+  const int64_t tiles = (rows + kMostRows - 1) / kMostRows;
+  // The same number for every thread, if that is a matter of height.
+  if (of.outer == 1 && of.split == Split::rows)
+    return std::min(rows, (tiles + threads - 1) / threads * threads);
+  return tiles;
+}
+
+// The tiles of a contraction: runs in pieces of nearly equal height.
+template <class T>
+class Tiling {
+ public:
+  Tiling(const Contraction<T>& of, int threads)
+      : of_(of), per_run_(tiles_per_run(of, of.inner, threads)) {
+    for (int s = 0; s < of.terms.segments; ++s) {
+      lowest_ = std::min<int64_t>(lowest_, of.terms.offsets[s]);
+      highest_ = std::max<int64_t>(highest_, of.terms.offsets[s]);
+    }
+    highest_ += int64_t{of.terms.run} * of.terms.step;
+  }
+  int64_t count() const { return of_.outer * per_run_; }
+
+  Rows<T> tile(int64_t number, BaseOf<T> base) const {
+    const int64_t outer = number / per_run_, piece = number % per_run_;
+    const int64_t begin = of_.inner * piece / per_run_, end = of_.inner * (piece + 1) / per_run_;
+    const T* const first = base(outer) + begin * of_.inner_stride;
+    return {first,           outer,
+            begin,           static_cast<int>(end - begin),
+            first + lowest_, first + highest_ + (end - begin - 1) * of_.inner_stride};
+  }
+  // As many of the tiles from `begin` on as make a strip. What they read is at most all that lies
+  // between its ends (windows overlap), and at most the sum of what each tile reads.
+  int strip(int64_t begin, int64_t end, BaseOf<T> base, Rows<T>* tiles) const {
+    const int64_t terms = of_.terms.count();
+    const int64_t most = strip_bytes(terms * kPanel<T> * int64_t{sizeof(T)});
+    int64_t sum = 0;
+    const T *low = nullptr, *high = nullptr;
+    int count = 0;
+    for (; count < kStripTiles && begin + count < end; ++count) {
+      const Rows<T> rows = tile(begin + count, base);
+      low = count == 0 ? rows.from : std::min(low, rows.from);
+      high = count == 0 ? rows.to : std::max(high, rows.to);
+      sum += rows.count * terms;
+      if (count > 0 && std::min<int64_t>(sum, high - low) * int64_t{sizeof(T)} > most) break;
+      tiles[count] = rows;
+    }
+    return count;
+  }
+
+ private:
+  const Contraction<T>& of_;
+  const int64_t per_run_;
+  int64_t lowest_ = 0, highest_ = 0;  // where terms of a row are
+};
+
+// What the tile `next` reads beyond `now`, if that lies together.
+template <class T>
+Upcoming beyond(const Rows<T>& now, const Rows<T>& next, int64_t terms) {
+  const bool overlap = next.from < now.to && now.to < next.to;
+  const T* const from = overlap ? now.to : next.from;
+  if (next.to - from > 2 * next.count * terms) return {};
+  return Upcoming::of(from, next.to - from);
+}
+
+// What comes behind `panel`, of those from panels.begin to panels.end, while a strip of `tiles`
+// uses it. A single one reads panels in a row, as fast as memory gives them.
+template <class T>
+Upcoming behind(const Contraction<T>& of, int64_t panel, Part panels, const T* weights,
+                int64_t tiles, bool first_strip, bool last_strip) {
+  const int64_t size = of.terms.count() * kPanel<T>;
+  const bool resident = panels.size() * size * int64_t{sizeof(T)} <= kResidentBytes;
+  const bool last_panel = panel + 1 == panels.end;
+  if (last_panel && last_strip) return of.next;
+  if (tiles == 1 || panels.size() == 1 || (resident && (last_panel || !first_strip))) return {};
+  return Upcoming::of(weights + (last_panel ? panels.begin : panel + 1) * size, size);
+}
+
+}  // namespace detail
+
+// finish(outer, inner, rows, column, columns, sums) is called once for each tile, by the thread
+// that made it: sums[r][c] belongs to row `inner` + r of run `outer`, and to column `column` + c.
+// The run's rows start at base(outer). `panels` is [panel][term][kPanel<T>], the last one filled up
+// with zeros.
+template <class T>
+void contract(const Team& team, const Contraction<T>& of, BaseOf<T> base, const T* panels,
+              FinishOf<T> finish) {
+  constexpr int64_t kColumns = kPanel<T>;
+  if (of.outer <= 0 || of.inner <= 0 || of.columns <= 0) return;
+  const detail::Tiling<T> tiling(of, team.threads());
+  const bool by_rows = of.split == Split::rows;
+  const int64_t all = (of.columns + kColumns - 1) / kColumns;
+  const Part tiles = by_rows ? team.part(tiling.count()) : Part{0, tiling.count()};
+  const Part mine = by_rows ? Part{0, all} : team.part(all);
+  detail::Rows<T> strip[detail::kStripTiles];
+  alignas(detail::kVectorBytes) T sums[kMostRows][kPanel<T>];
+  for (int64_t begin = tiles.begin, count = 0; begin < tiles.end; begin += count) {
+    count = tiling.strip(begin, tiles.end, base, strip);
+    for (int64_t panel = mine.begin; panel < mine.end; ++panel) {
+      const int64_t column = panel * kColumns;
+      const int columns = static_cast<int>(std::min(kColumns, of.columns - column));
+      const int vectors = columns > kColumns / 2 ? 2 : 1;
+      const auto upcoming = detail::behind(of, panel, mine, panels, count, begin == tiles.begin,
+                                           begin + count == tiles.end);
+      for (int i = 0; i < count; ++i) {
+        const detail::Rows<T>& rows = strip[i];
+        Tile<T> tile = {rows.first, of.inner_stride, of.terms,
+                        panels + panel * of.terms.count() * kColumns};
+        // Rows that are read for the first time.
+        if (panel == mine.begin && i + 1 < count)
+          detail::beyond(rows, strip[i + 1], of.terms.count()).add_to(tile, 0, 1);
+        else
+          upcoming.add_to(tile, i, static_cast<int>(count));
+        multiply_tile<T>(rows.count, vectors, tile, sums);
+        finish(rows.outer, rows.inner, rows.count, column, columns, sums);
+      }
+    }
+  }
+}
+
+}  // namespace fl

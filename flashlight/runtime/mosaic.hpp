@@ -1,0 +1,19 @@
+// What code of the mosaic backend needs beside flashlight.hpp: teams of threads, packed products
+// and convolutions, attention.
+#pragma once
+
+#include "flashlight/runtime/attention.hpp"
+#include "flashlight/runtime/border.hpp"
+#include "flashlight/runtime/contraction.hpp"
+#include "flashlight/runtime/depthwise.hpp"
+#include "flashlight/runtime/lanes.hpp"
+#include "flashlight/runtime/memory.hpp"
+#include "flashlight/runtime/microkernel.hpp"
+#include "flashlight/runtime/pack.hpp"
+#include "flashlight/runtime/peak.hpp"
+#include "flashlight/runtime/strassen.hpp"
+#include "flashlight/runtime/team.hpp"
+#include "flashlight/runtime/tiles.hpp"
+#include "flashlight/runtime/times.hpp"
+#include "flashlight/runtime/winograd.hpp"
+#include "flashlight/runtime/winograd_points.hpp"

@@ -1,0 +1,61 @@
+// What a program of several translation units compiles in one of them, since it takes a while: that
+// one says FLASHLIGHT_TILES(float) and, for what it has besides, FLASHLIGHT_STRASSEN(float),
+// FLASHLIGHT_WINOGRAD(4, float), FLASHLIGHT_DEPTHWISE(float) and FLASHLIGHT_ATTENTION(float); the
+// others define FLASHLIGHT_TILES_ELSEWHERE before they include this.
+#pragma once
+
+#include "flashlight/runtime/attention.hpp"
+#include "flashlight/runtime/border.hpp"
+#include "flashlight/runtime/contraction.hpp"
+#include "flashlight/runtime/depthwise.hpp"
+#include "flashlight/runtime/microkernel.hpp"
+#include "flashlight/runtime/pack.hpp"
+#include "flashlight/runtime/strassen.hpp"
+#include "flashlight/runtime/winograd.hpp"
+
+#define FLASHLIGHT_DECLARE_TILES(KIND, T)                                                        \
+  KIND template fl::detail::Multiply<T> fl::detail::multiplication<T>(int rows, int vectors);    \
+  KIND template void fl::contract<T>(const Team&, const Contraction<T>&, BaseOf<T>, const T*,    \
+                                     FinishOf<T>);                                               \
+  KIND template fl::Upcoming fl::first_panel<T>(const Team&, Split, const T*, int64_t, int64_t); \
+  KIND template void fl::pack_panels<T, T>(const Team&, const Packing&, const T*, T*, const T*)
+
+#define FLASHLIGHT_DECLARE_STRASSEN(KIND, T)                                                      \
+  KIND template fl::detail::Multiply<T> fl::detail::multiplication_by_difference<T>(int rows);    \
+  KIND template void fl::contract_strassen<T>(const Team&, const Contraction<T>&, BaseOf<T>,      \
+                                              const T*, FinishOf<T>)
+
+#define FLASHLIGHT_DECLARE_WINOGRAD(KIND, OUT, T)                                             \
+  KIND template void fl::convolve_winograd<OUT, T>(const Team&, const Winograd<T>&, const T*, \
+                                                   const T*, FinishOf<T>);                    \
+  KIND template void fl::pack_winograd<OUT, T, T>(const Team&, const Packing&, const T*, T*,  \
+                                                  const T*)
+
+#define FLASHLIGHT_DECLARE_DEPTHWISE(KIND, T)                                                 \
+  KIND template void fl::contract_depthwise<T>(const Team&, const Contraction<T>&, BaseOf<T>, \
+                                               const T*, FinishOf<T>)
+
+#define FLASHLIGHT_DECLARE_ATTENTION(KIND, T)                                                     \
+  KIND template void fl::attend<T, fl::NoBias>(const Attention<T>&, const T*, const T*, const T*, \
+                                               T*, int64_t, int64_t, const NoBias&)
+
+#if defined(FLASHLIGHT_TILES_ELSEWHERE)
+FLASHLIGHT_DECLARE_TILES(extern, float);
+FLASHLIGHT_DECLARE_TILES(extern, double);
+FLASHLIGHT_DECLARE_STRASSEN(extern, float);
+FLASHLIGHT_DECLARE_STRASSEN(extern, double);
+FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, float);
+FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, double);
+FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, float);
+FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, double);
+FLASHLIGHT_DECLARE_DEPTHWISE(extern, float);
+FLASHLIGHT_DECLARE_DEPTHWISE(extern, double);
+FLASHLIGHT_DECLARE_ATTENTION(extern, float);
+FLASHLIGHT_DECLARE_ATTENTION(extern, double);
+#endif
+
+#define FLASHLIGHT_TILES(T) FLASHLIGHT_DECLARE_TILES(, T)
+#define FLASHLIGHT_STRASSEN(T) FLASHLIGHT_DECLARE_STRASSEN(, T)
+#define FLASHLIGHT_WINOGRAD(OUT, T) FLASHLIGHT_DECLARE_WINOGRAD(, OUT, T)
+#define FLASHLIGHT_DEPTHWISE(T) FLASHLIGHT_DECLARE_DEPTHWISE(, T)
+#define FLASHLIGHT_ATTENTION(T) FLASHLIGHT_DECLARE_ATTENTION(, T)

@@ -1,0 +1,145 @@
+// Calls in a function: of other functions, one by one and in loops, and of the shipped header's.
+#include <algorithm>
+
+#include "flashlight/text/literal.h"
+#include "flashlight/text/routine_writer.h"
+#include "flashlight/text/runtime_call_text.h"
+
+namespace flashlight::text {
+
+// `value` where a reference to an array of type `as` is wanted.
+std::string RoutineWriter::whole(size_t value, const Type& as, bool is_const) const {
+  std::string text = names_[value];
+  const Value& one = function_.values[value];
+  if (one.role == Role::weight) return "fl::as<const " + array_type(as) + ">(" + text + ")";
+  if (one.type.sizes == as.sizes) return text;
+  return std::string("fl::as<") + (is_const ? "const " : "") + array_type(as) + ">(" + text + ")";
+}
+
+std::vector<std::string> RoutineWriter::rows(const RuntimeCall& call, bool is_const) const {
+  std::vector<std::string> list;
+  for (size_t value : is_const ? call.arguments : call.results) {
+    const Type& type = function_.values[value].type;
+    const Type row = composit::tensor_type(type.dtype, {type.numel()});
+    const std::string element = (is_const ? "const " : "") + type_name(type.dtype);
+    if (type.numel() == 0)
+      list.push_back("static_cast<" + element + "*>(nullptr)");
+    else
+      list.push_back(
+          whole(value, call.on_numbers ? composit::tensor_type(type.dtype, {}) : row, is_const));
+  }
+  return list;
+}
+
+Code RoutineWriter::aten_call(const RuntimeCall& call) const {
+  const std::vector<std::string> arguments = aten_arguments(call, [&](size_t position) {
+    const size_t value = call.arguments.at(position);
+    const bool number =
+        function_.values[value].type.rank() == 0 && function_.values[value].role != Role::weight;
+    return (number ? "&" : "") + names_[value];
+  });
+  // As it stands where it is too long for the line: below, four columns in.
+  const Code inner = flashlight::text::call(function_text(call), arguments, "", indent_ + 4);
+  std::vector<std::string> list = {inner.lines[0]};
+  for (size_t i = 1; i < inner.lines.size(); ++i) list[0] += "\n    " + inner.lines[i];
+  for (const size_t value : call.results)
+    list.push_back(function_.values[value].type.numel() > 0 ? names_[value] : "std::ignore");
+  return flashlight::text::call("fl::store", list, ";", indent_);
+}
+
+Code RoutineWriter::runtime_call(const RuntimeCall& call) const {
+  if (call.schema != nullptr) return aten_call(call);
+  std::vector<std::string> list = rows(call, true);
+  if (call.draws) list.insert(list.begin(), "generator");
+  const composit::DType dtype = call.arguments.empty()
+                                    ? composit::DType::float64
+                                    : function_.values[call.arguments[0]].type.dtype;
+  const std::vector<std::string> options = option_texts(call, dtype);
+  list.insert(list.end(), options.begin(), options.end());
+  const std::vector<std::string> results = rows(call, false);
+  list.insert(list.end(), results.begin(), results.end());
+  return flashlight::text::call(function_text(call), list, ";", indent_);
+}
+
+Code RoutineWriter::call_of(size_t function, std::vector<std::string> arguments) const {
+  const Signature& signature = callees_[function];
+  if (signature.has_arena)
+    arguments.push_back(own_bytes_ > 0 ? "arena + " + std::to_string(own_bytes_) : "arena");
+  if (signature.has_generator) arguments.push_back("generator");
+  return flashlight::text::call(signature.name, arguments, ";", indent_);
+}
+
+void RoutineWriter::pass(const std::vector<size_t>& values, size_t function, size_t first,
+                         bool is_const, const std::string& index,
+                         std::vector<std::string>& arguments) const {
+  const Routine& callee = program_.functions[function];
+  const std::vector<size_t>& places = is_const ? callee.inputs : callee.results;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Value& parameter = callee.values[places[first + i]];
+    const bool passed = parameter.role != Role::weight && parameter.type.numel() > 0;
+    const composit::Dims &sizes = function_.values[values[i]].type.sizes,
+                         &slot = parameter.type.sizes;
+    if (!passed) continue;
+    if (index.empty())
+      arguments.push_back(whole(values[i], parameter.type, is_const));
+    else if (sizes.size() == slot.size() + 1 &&
+             std::equal(slot.begin(), slot.end(), sizes.begin() + 1))
+      arguments.push_back(names_[values[i]] + "[" + index + "]");
+    else
+      arguments.push_back("fl::slot<" + std::string(is_const ? "const " : "") +
+                          array_type(parameter.type) + ">(" + names_[values[i]] + ", " + index +
+                          ")");
+  }
+}
+
+// `index`, where the call stands in a loop: the number of the call.
+Code RoutineWriter::invocation(size_t number, const Invocation& call, const std::string& index) {
+  std::vector<std::string> arguments;
+  for (const WeightMember& member : structs_[number_].members) {
+    const auto place = std::find(member.calls.begin(), member.calls.end(), number);
+    if (place == member.calls.end()) continue;
+    const std::string element = std::to_string(place - member.calls.begin());
+    arguments.push_back(
+        "weights." + member.name +
+        (member.calls.size() == 1 ? "" : "[" + (index.empty() ? element : index) + "]"));
+  }
+  pass(call.arguments, call.function, 0, true, "", arguments);
+  pass(call.results, call.function, 0, false, "", arguments);
+  return call_of(call.function, std::move(arguments));
+}
+
+Code RoutineWriter::rolled(const Run& run) {
+  const auto call = [&](size_t number, const std::string& index = "") {
+    return invocation(number, std::get<Invocation>(function_.steps[number]), index);
+  };
+  const std::string i = loop_name({});
+  const size_t last = run.first + run.count - 1;
+  // In the loop, call number i takes from one place and gives to the other.
+  const std::vector<std::string> names = names_;
+  for (const auto& [argument, result] : run.chain) {
+    const auto value = [&, slot = result](size_t step) {
+      return std::get<Invocation>(function_.steps[step]).results[slot];
+    };
+    const std::string name = turns_.at(value(run.first)).name;
+    names_[value(run.first)] = name + "[(" + i + " - 1) % 2]";
+    names_[value(run.first + 1)] = name + "[" + i + " % 2]";
+  }
+  // The number of the first call among those that share the array of weights.
+  size_t offset = 0;
+  for (const WeightMember& member : structs_[number_].members) {
+    const auto place = std::find(member.calls.begin(), member.calls.end(), run.first);
+    if (place != member.calls.end()) offset = static_cast<size_t>(place - member.calls.begin());
+  }
+  indent_ += 2;
+  const Code body = call(run.first + 1, offset == 0 ? i : i + " + " + std::to_string(offset));
+  indent_ -= 2;
+  names_ = names;
+  Code code = call(run.first);
+  code += block(
+      "for (int " + i + " = 1; " + i + " < " + std::to_string(run.count - 1) + "; ++" + i + ")",
+      body);
+  code += call(last);
+  return code;
+}
+
+}  // namespace flashlight::text

@@ -1,0 +1,143 @@
+// Branches and loops of a function, whose bodies are functions.
+#include "composit/ir/scope.h"
+#include "flashlight/text/literal.h"
+#include "flashlight/text/routine_writer.h"
+
+namespace flashlight::text {
+namespace {
+
+// The first `count` values, and the others.
+std::vector<size_t> first(const std::vector<size_t>& values, size_t count) {
+  return {values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+std::vector<size_t> without(const std::vector<size_t>& values, size_t count) {
+  return {values.begin() + static_cast<std::ptrdiff_t>(count), values.end()};
+}
+
+}  // namespace
+
+// The one element of `value`.
+std::string RoutineWriter::number(size_t value) const {
+  return whole(value, composit::tensor_type(function_.values[value].type.dtype, {}), true);
+}
+
+Code RoutineWriter::branch(const Control& control) {
+  const auto call = [&](size_t function) {
+    std::vector<std::string> arguments;
+    pass(control.outside, function, 0, true, "", arguments);
+    pass(control.results, function, 0, false, "", arguments);
+    return call_of(function, std::move(arguments));
+  };
+  indent_ += 2;
+  const Code then = call(control.functions[0]), otherwise = call(control.functions[1]);
+  indent_ -= 2;
+  return if_else(number(*control.predicate), then, otherwise);
+}
+
+Code RoutineWriter::zeros(size_t value) const {
+  const Type& type = function_.values[value].type;
+  const std::string& name = names_[value];
+  if (type.rank() == 0)
+    return statement(name + " = " +
+                     literal(composit::cast(Expr(0), type.dtype).value(), type.dtype) + ";");
+  return statement("std::memset(&" + name + ", 0, sizeof " + name + ");");
+}
+
+// constexpr int kBlock = 500;
+// for (int block = 0; block < 10000; block += kBlock) body(x[block], ...);
+Code RoutineWriter::blocks(const Control& control) {
+  const auto from = [&](size_t value, const Value& parameter, size_t number,
+                        const std::string& begin, bool is_const) {
+    const std::optional<size_t> along = control.along[number];
+    if (!along) return whole(value, parameter.type, is_const);
+    std::string first = names_[value];
+    for (size_t i = 0; i < *along; ++i) first += "[0]";
+    return "fl::as<" + std::string(is_const ? "const " : "") + array_type(parameter.type) + ">(" +
+           first + "[" + begin + "])";
+  };
+  const auto call = [&](size_t function, const std::string& begin) {
+    const Routine& callee = program_.functions[function];
+    std::vector<std::string> arguments;
+    const size_t sequences = control.sequences.size();
+    for (size_t i = 0; i < sequences; ++i)
+      arguments.push_back(
+          from(control.sequences[i], callee.values[callee.inputs[i]], i, begin, true));
+    pass(control.outside, function, sequences, true, "", arguments);
+    for (size_t i = 0; i < control.results.size(); ++i)
+      arguments.push_back(
+          from(control.results[i], callee.values[callee.results[i]], sequences + i, begin, false));
+    return call_of(function, std::move(arguments));
+  };
+  Code code;
+  for (size_t i = 0; i < control.results.size(); ++i)
+    if (!control.along[control.sequences.size() + i]) code += zeros(control.results[i]);
+  const std::string size = composit::unused_name("kBlock", taken_),
+                    begin = composit::unused_name("block", taken_);
+  const int64_t rest = control.length % control.block, all = control.length - rest;
+  code += statement("constexpr int " + size + " = " + std::to_string(control.block) + ";");
+  indent_ += 2;
+  const Code body = call(control.functions[0], begin);
+  indent_ -= 2;
+  code += block("for (int " + begin + " = 0; " + begin + " < " + std::to_string(all) + "; " +
+                    begin + " += " + size + ")",
+                body);
+  if (rest > 0) code += call(control.functions[1], std::to_string(all));
+  return code;
+}
+
+Code RoutineWriter::control(const Control& control, const std::vector<std::string>& loops) {
+  if (control.kind == Control::Kind::branch) return branch(control);
+  if (control.kind == Control::Kind::blocks) return blocks(control);
+  const auto copy = [&](size_t to, size_t from) {
+    const bool pointer = function_.values[from].role == Role::weight;
+    return statement("std::memcpy(&" + names_[to] + (pointer ? ", " : ", &") + names_[from] +
+                     ", sizeof " + names_[to] + ");");
+  };
+  const bool repeats = control.kind == Control::Kind::repeat;
+  const size_t carried = control.carried.size();
+  const std::vector<size_t> finals = first(control.results, carried);
+  std::vector<size_t> outputs = without(control.results, carried);
+  if (repeats) outputs.pop_back();
+  const std::string trip = repeats ? names_[control.results.back()] : loop_name(loops);
+  const std::string count = control.trips ? number(*control.trips) : std::to_string(control.length);
+  const std::string slot = control.reverse ? count + " - 1 - " + trip : trip;
+  Code code;
+  for (size_t i = 0; i < carried; ++i) code += copy(finals[i], control.carried[i]);
+  if (repeats || control.trips)
+    for (size_t value : outputs) code += zeros(value);
+  const size_t function = control.functions.back();
+  std::vector<std::string> arguments;
+  pass(finals, function, 0, true, "", arguments);
+  pass(control.sequences, function, carried, true, slot, arguments);
+  pass(control.outside, function, carried + control.sequences.size(), true, "", arguments);
+  pass(control.next, function, 0, false, "", arguments);
+  pass(outputs, function, carried, false, slot, arguments);
+  Code body;
+  indent_ += 2;
+  if (repeats) {
+    std::vector<std::string> tested;
+    pass(finals, control.functions[0], 0, true, "", tested);
+    pass(control.outside, control.functions[0], carried, true, "", tested);
+    tested.push_back("goes_on");
+    body += statement("bool goes_on;");
+    body += call_of(control.functions[0], std::move(tested));
+    body += statement("if (!goes_on) break;");
+    if (control.limit) {
+      const std::string limit = std::to_string(*control.limit);
+      body +=
+          statement("if (" + trip + " == " + limit +
+                    ") throw std::runtime_error(\"a loop goes on after " + limit + " trips\");");
+    }
+  }
+  body += call_of(function, std::move(arguments));
+  indent_ -= 2;
+  for (size_t i = 0; i < carried; ++i) body += copy(finals[i], control.next[i]);
+  const std::string type = control.trips ? "int64_t " : "int ";
+  code += repeats
+              ? braced("for (" + trip + " = 0;; ++" + trip + ")", body)
+              : block("for (" + type + trip + " = 0; " + trip + " < " + count + "; ++" + trip + ")",
+                      body);
+  return code;
+}
+
+}  // namespace flashlight::text

@@ -1,0 +1,89 @@
+// Scalar expressions as C++.
+//
+//   ExpressionWriter writer(leaves, axes);
+//   writer.plan({value});                 // what is used more than once gets a name
+//   Code code = writer.locals({value});   // const float exp_x = fl::exp(x[i]);
+//   writer.text(value);                   // "exp_x / (1.0f + exp_x)"
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "composit/ad/affine.h"
+#include "composit/ir/flat_map.h"
+#include "flashlight/loops/program.h"
+#include "flashlight/text/code.h"
+
+namespace flashlight::text {
+
+using namespace loops;
+
+// How leaves are written.
+struct Leaves {
+  std::vector<std::string> axes;  // by number
+  // An element of value `value`; indices are text already.
+  std::function<std::string(size_t value, const std::vector<std::string>& indices)> element;
+  std::function<const Type&(size_t value)> type;
+  // The range of a value's elements, where that is known.
+  std::function<std::optional<std::pair<int64_t, int64_t>>(size_t value)> range;
+  std::vector<std::string> accumulators = {}, left = {}, right = {};
+  const char* index_type = "int";  // of axes, and of what is computed of them
+};
+
+class ExpressionWriter {
+ public:
+  // `taken`: names that locals must not have; those they get are added. Both must outlive this.
+  ExpressionWriter(const Leaves& leaves, const std::vector<composit::Axis>& axes,
+                   std::set<std::string>& taken);
+
+  // `roots` are evaluated one after the other, all of them always.
+  void plan(const std::vector<Expr>& roots);
+  // Declarations of the parts of `root` that have a name and are not declared yet.
+  Code locals(const Expr& root);
+  std::string text(const Expr& x) { return write(x, 0); }
+  // Whether an element is read under a condition only, because its index may be out of range.
+  bool has_guarded_reads() const;
+  // "target = x;", with if and else where x selects among more than fits a line.
+  Code assign(const std::string& target, const Expr& x);
+
+ private:
+  struct Part {
+    size_t uses = 0;
+    bool always = false;  // evaluated whatever the branches taken
+    bool named = false;
+    std::string name = {};  // once it is declared
+  };
+
+  void mark_always(const std::vector<Expr>& roots);
+  bool is_safe(const Expr& x);
+  bool deserves_name(const Expr& x, const Part& part);
+  void split_long(const Expr& root);
+  std::string fresh_name(const Expr& x);
+  bool fits_line(const std::string& target, const Expr& x);
+  Code branches(const std::string& target, const Expr& x);
+
+  std::string write(const Expr& x, int precedence);
+  std::string write_part(const Expr& x, int precedence);
+  std::string call(const Expr& x, int precedence);
+  std::string operation(const Expr& x, int precedence);
+  std::string select(const Expr& x, int precedence);
+  std::string division(const Expr& x, int precedence);
+  std::string cast(const Expr& x);
+  std::string load(const Expr& x);
+  bool is_index_of_load(const Expr& x) const;
+  bool is_known_inside(const Expr& index, int64_t extent);
+  std::string number(const Expr& x);
+
+  const Leaves& leaves_;
+  composit::IndexAnalysis analysis_;
+  std::set<std::string>& taken_;
+  std::vector<Expr> order_;
+  composit::FlatMap<composit::Hash, Part> parts_;
+  bool wide_ = false;  // an index may leave int
+};
+
+}  // namespace flashlight::text

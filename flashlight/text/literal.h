@@ -1,0 +1,37 @@
+// Types, numbers and identifiers as C++ writes them.
+//
+//   type_name(DType::float32) == "float";   literal(Scalar::Value(0.5), DType::float32) == "0.5f"
+//   identifier("encoder.layer.0.query") == "encoder_layer_0_query"
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "composit/ir/array.h"
+#include "composit/ir/attribute.h"
+
+namespace flashlight::text {
+
+// The type of an element in memory: "float", "int64_t", "fl::half", "std::complex<float>".
+std::string type_name(composit::DType dtype);
+// The type that arithmetic is done in: "float" for the 16-bit floats.
+std::string compute_type_name(composit::DType dtype);
+// "[2][3]": the dimensions that are `kept`, all where that is not given.
+std::string brackets(const composit::Type& type, const std::vector<bool>* kept = nullptr);
+std::string array_type(const composit::Type& type);  // "float[2][3]"
+
+// The shortest text that C++ reads as `value` in `dtype`; negative numbers have a sign in front.
+std::string literal(const composit::Scalar::Value& value, composit::DType dtype);
+
+// `text` with what no identifier may hold replaced by '_'; never empty, no keyword, and in snake
+// case where it was in capitals.
+std::string identifier(std::string_view text);
+// The same for a namespace at the outermost level, where functions of C have their names: "exp"
+// becomes "exp_program".
+std::string namespace_name(std::string_view text);
+
+// `text` as C++ and C write it, in quotes.
+std::string quoted(const std::string& text);
+
+}  // namespace flashlight::text

@@ -1,0 +1,431 @@
+#include "flashlight/text/nest_writer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "composit/ir/error.h"
+#include "composit/ir/scope.h"
+#include "flashlight/loops/schedule.h"
+#include "flashlight/loops/statement.h"
+#include "flashlight/text/literal.h"
+
+namespace flashlight::text {
+namespace {
+
+using composit::AxisKind;
+using composit::DType;
+using composit::Store;
+using ScalarFunction = composit::Function;
+
+// Sums shorter than this are loops: fl::sum adds up in several lanes.
+constexpr int64_t kLeastTerms = 16;
+// Elements of an array that a loop keeps on the stack.
+constexpr int64_t kMaxStackElements = 8192;
+// Stands for a sum in the text around it.
+constexpr const char* kHere = "@";
+
+bool is_accumulator(const Expr& x) { return x.kind() == ExprKind::accumulator; }
+
+// What folds in several lanes.
+const char* lane_function_of(const Statement& statement) {
+  const auto function = fold_function(statement);
+  const DType dtype = statement.body[0].dtype();
+  if (dtype != DType::float32 && dtype != DType::float64) return nullptr;
+  if (is_sum(statement)) return "fl::sum";
+  const bool from_infinity = function && statement.init[0].kind() == ExprKind::literal &&
+                             std::isinf(std::get<double>(statement.init[0].value()));
+  if (from_infinity && function == ScalarFunction::max) return "fl::largest";
+  if (from_infinity && function == ScalarFunction::min) return "fl::smallest";
+  return nullptr;
+}
+
+}  // namespace
+
+NestWriter::NestWriter(const Statement& statement, const std::vector<size_t>& order,
+                       const NestContext& context)
+    : statement_(statement), context_(context) {
+  leaves_.axes.resize(statement.axes.size());
+  leaves_.element = context.element;
+  leaves_.type = context.type;
+  leaves_.range = context.range;
+  loop_names_.insert(context.loops.begin(), context.loops.end());
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i < context.loops.size())
+      leaves_.axes[order[i]] = context.loops[i];
+    else
+      rest_.push_back(order[i]);
+  }
+}
+
+Code NestWriter::write() {
+  if (const auto contraction = contraction_of(statement_)) return product(*contraction);
+  if (statement_.init.empty()) return elementwise();
+  return reduction();
+}
+
+std::vector<size_t> NestWriter::axes_of(AxisKind kind) const {
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < statement_.axes.size(); ++i)
+    if (statement_.axes[i].kind == kind) axes.push_back(i);
+  return axes;
+}
+
+// i, j, k, ... in the order of the loops.
+std::string NestWriter::name_axis(size_t axis) {
+  static const std::string kLetters = "ijklmnopqrstuvwxyz";
+  for (int round = 0;; ++round)
+    for (const char letter : kLetters) {
+      const std::string name = letter + (round == 0 ? "" : std::to_string(round));
+      if (context_.taken->contains(name) || !loop_names_.insert(name).second) continue;
+      return leaves_.axes[axis] = name;
+    }
+}
+void NestWriter::name_axes(const std::vector<size_t>& axes) {
+  for (size_t axis : axes) name_axis(axis);
+}
+
+// ---- loops --------------------------------------------------------------------------------------
+
+NestWriter::Bounds NestWriter::bounds_of(const std::vector<size_t>& axes,
+                                         const std::vector<Expr>& predicates) {
+  Bounds bounds;
+  composit::IndexAnalysis analysis(statement_.axes);
+  ExpressionWriter text = writer();
+  for (const Expr& predicate : predicates) {
+    const auto bound = composit::bound_of(predicate, analysis);
+    const auto inner = std::find_if(axes.rbegin(), axes.rend(), [&](size_t axis) {
+      return bound && bound->coefficients[axis] != 0;
+    });
+    if (inner == axes.rend() || std::abs(bound->coefficients[*inner]) != 1) {
+      bounds.conditions.push_back(predicate);
+      continue;
+    }
+    const int64_t sign = bound->coefficients[*inner];
+    composit::Affine rest = *bound;
+    rest.coefficients[*inner] = 0;
+    const composit::Affine one{.coefficients = {}, .constant = 1};
+    const composit::Affine limit =
+        sign > 0 ? *composit::Affine{.coefficients = {}, .constant = 0}.plus(rest, -1)
+                 : *rest.plus(one);
+    const Expr limit_text = composit::to_expr(limit);
+    text.plan({limit_text});
+    auto& [low, high] = bounds.limits[*inner];
+    (sign > 0 ? low : high).push_back(text.text(limit_text));
+  }
+  return bounds;
+}
+
+std::string NestWriter::header(size_t axis, const Bounds& bounds) const {
+  const int64_t extent = statement_.axes[axis].extent.value();
+  const std::string type = extent > INT32_MAX ? "int64_t" : "int";
+  const std::string name = leaves_.axes[axis];
+  std::string low = "0", high = std::to_string(extent);
+  if (const auto found = bounds.limits.find(axis); found != bounds.limits.end()) {
+    for (const std::string& limit : found->second.first)
+      low = "std::max(" + low + ", " + limit + ")";
+    for (const std::string& limit : found->second.second)
+      high = "std::min(" + high + ", " + limit + ")";
+  }
+  return "for (" + type + " " + name + " = " + low + "; " + name + " < " + high + "; ++" + name +
+         ")";
+}
+
+Code NestWriter::loops(const std::vector<size_t>& axes, const Bounds& bounds, Code body,
+                       bool rolled) const {
+  for (size_t i = axes.size(); i-- > 0;) {
+    body = block(header(axes[i], bounds), body);
+    // g++ 12 gives reads under a condition wrong masks in loops that it unrolls (-O3, AVX).
+    if (rolled && i + 1 == axes.size())
+      body.lines.insert(body.lines.begin(), "#pragma GCC unroll 1");
+  }
+  return body;
+}
+
+Code NestWriter::guarded(const std::vector<Expr>& conditions, Code body) {
+  const Expr all = composit::all_of(conditions);
+  if (!all.defined()) return body;
+  ExpressionWriter text = writer();
+  text.plan({all});
+  Code code = text.locals(all);
+  code += block("if (" + text.text(all) + ")", body);
+  return code;
+}
+
+// ---- stores -------------------------------------------------------------------------------------
+
+Code NestWriter::stores(ExpressionWriter& text, bool declare) {
+  std::vector<Expr> roots;
+  for (Store& one : statement_.stores) {
+    one.value = composit::cast(one.value, context_.type(one.result).dtype);
+    roots.insert(roots.end(), one.at.begin(), one.at.end());
+    roots.push_back(one.value);
+  }
+  text.plan(roots);
+  Code code;
+  for (const Store& one : statement_.stores) code += store(text, one, declare);
+  return code;
+}
+
+Code NestWriter::store(ExpressionWriter& text, const Store& one, bool declare) {
+  Code code;
+  std::vector<std::string> indices;
+  for (const Expr& index : one.at) {
+    code += text.locals(index);
+    indices.push_back(text.text(index));
+  }
+  code += text.locals(one.value);
+  const DType dtype = context_.type(one.result).dtype;
+  const std::string element = context_.element(one.result, indices);
+  if (declare && context_.declares(one.result)) {
+    code += statement("const " + compute_type_name(dtype) + " " + element + " = " +
+                      text.text(one.value) + ";");
+    return code;
+  }
+  const std::string value = text.text(one.value);
+  if (!one.add) {
+    code += text.assign(element, one.value);
+  } else if (dtype == DType::bool_) {
+    code += statement(element + " = " + element + " || " + value + ";");
+  } else if (composit::item_size(dtype) < 4) {
+    code += statement(element + " = static_cast<" + type_name(dtype) + ">(" + element + " + " +
+                      value + ");");
+  } else {
+    code += statement(element + " += " + value + ";");
+  }
+  return code;
+}
+
+Code NestWriter::elementwise() {
+  name_axes(rest_);
+  const Bounds bounds = bounds_of(rest_);
+  ExpressionWriter text = writer();
+  Code body = stores(text, rest_.empty() && !statement_.domain.defined());
+  const bool rolled = text.has_guarded_reads();
+  return loops(rest_, bounds, guarded(bounds.conditions, std::move(body)), rolled);
+}
+
+// ---- reductions ---------------------------------------------------------------------------------
+
+Code NestWriter::reduction() {
+  const auto function = fold_function(statement_);
+  const std::vector<size_t> reduced = axes_of(AxisKind::reduction);
+  if (function && wants_reduction_outside(statement_) && !rest_.empty()) {
+    const int64_t extent = statement_.axes[rest_.back()].extent.value();
+    const bool plain = is_accumulator(statement_.stores[0].value);
+    if (plain || extent <= kMaxStackElements) return reduction_outside();
+  }
+  const char* lane_function = lane_function_of(statement_);
+  const auto extent_of = [&](size_t axis) { return statement_.axes[axis].extent.value(); };
+  double terms = 1;  // which fl::sum counts in an int, where there are several indices
+  for (const size_t axis : reduced) terms *= static_cast<double>(extent_of(axis));
+  const bool lanes = lane_function != nullptr && !reduced.empty() &&
+                     extent_of(reduced.back()) >= kLeastTerms &&
+                     (reduced.size() == 1 || terms <= INT32_MAX);
+  if (lanes) {
+    const std::vector<std::string> names = leaves_.axes;
+    const std::set<std::string> loop_names = loop_names_;
+    name_axes(rest_);
+    name_axes(reduced);
+    const Bounds bounds = bounds_of(reduced);
+    const bool free = bounds.conditions.empty() && (reduced.size() == 1 || bounds.limits.empty());
+    leaves_.axes = names;
+    loop_names_ = loop_names;
+    if (free) return folded(lane_function);
+  }
+  return accumulated();
+}
+
+std::string NestWriter::accumulator_name(size_t number) {
+  const size_t result = statement_.stores[0].result;
+  std::string base = number == 0 ? context_.name(result) + "_sum" : "second_sum";
+  if (const auto function = fold_function(statement_)) {
+    if (*function == ScalarFunction::max) base = "largest";
+    if (*function == ScalarFunction::min) base = "smallest";
+    if (*function == ScalarFunction::mul) base = "product";
+    if (*function == ScalarFunction::add) base = "sum";
+  }
+  return composit::unused_name(base, *context_.taken);
+}
+
+// const float sum = fl::sum<float>(768, [&](int j) { return x[i][j]; });
+// const float sum = fl::sum<float, 16, 16>([&](int j, int k) { return x[i][j][k]; });
+Code NestWriter::folded(const std::string& function) {
+  const std::vector<size_t> reduced = axes_of(AxisKind::reduction);
+  name_axes(rest_);
+  name_axes(reduced);
+  const Bounds bounds = bounds_of(reduced);
+  ExpressionWriter text = writer();
+  text.plan({statement_.body[0]});
+  Code body = text.locals(statement_.body[0]);
+  const std::string type = type_name(statement_.body[0].dtype());
+  const std::string value = "return " + text.text(statement_.body[0]) + ";";
+  std::string sizes, parameters;
+  for (const size_t axis : reduced) {
+    sizes += ", " + std::to_string(statement_.axes[axis].extent.value());
+    const bool used = composit::depends_on(statement_.body[0], ExprKind::axis, axis);
+    parameters += used ? ", int " + leaves_.axes[axis] : ", int";
+  }
+  std::string range = sizes.substr(2);
+  if (!bounds.limits.empty()) {
+    const std::string loop = header(reduced[0], bounds);
+    const size_t low = loop.find("= ") + 2, high = loop.find("< ") + 2;
+    range =
+        loop.substr(low, loop.find(';') - low) + ", " + loop.substr(high, loop.rfind(';') - high);
+  }
+  const std::string call = reduced.size() == 1 ? function + "<" + type + ">(" + range + ", "
+                                               : function + "<" + type + sizes + ">(";
+  const std::string head = call + "[&](" + parameters.substr(2) + ") {";
+  const std::string line = head + " " + value + " })";
+  // Where the sum is used once, and all fits one line, it stands there; else it gets a name.
+  const size_t indent = 2 * rest_.size() + 2 * context_.loops.size() + 2;
+  leaves_.accumulators = {kHere};
+  const std::set<std::string> taken = *context_.taken;
+  ExpressionWriter trial = writer();
+  Code code = stores(trial, rest_.empty());
+  const bool once = code.lines.size() == 1 &&
+                    std::count(code.lines[0].begin(), code.lines[0].end(), kHere[0]) == 1;
+  const size_t here = once ? code.lines[0].find(kHere) : 0;
+  const std::string plain = " = @;";
+  const bool whole = once && code.lines[0].ends_with(plain);
+  if (once && body.empty() && indent + code.lines[0].size() + line.size() <= kColumns) {
+    code.lines[0].replace(here, 1, line);
+    return loops(rest_, {}, std::move(code));
+  }
+  Code rest;
+  if (!whole) {
+    *context_.taken = taken;
+    const std::string name = accumulator_name(0);
+    code = statement("const " + type + " " + name + plain);
+    leaves_.accumulators = {name};
+    ExpressionWriter after = writer();
+    rest = stores(after, rest_.empty());
+  }
+  const std::string before = code.lines[0].substr(0, code.lines[0].size() - 2);
+  if (body.empty()) {
+    code.lines[0] = before + line + ";";
+  } else {
+    body += statement(value);
+    code = braced(before + head.substr(0, head.size() - 2), body, "});");
+  }
+  code += rest;
+  return loops(rest_, {}, std::move(code));
+}
+
+// The reduction runs outside of the last parallel axis, along which memory lies.
+Code NestWriter::reduction_outside() {
+  const size_t inner = rest_.back();
+  const std::vector<size_t> outer(rest_.begin(), rest_.end() - 1),
+      reduced = axes_of(AxisKind::reduction);
+  name_axes(outer);
+  const std::set<std::string> loop_names = loop_names_;
+  name_axes(reduced);
+  name_axis(inner);
+  const Store& first = statement_.stores[0];
+  const bool plain = statement_.stores.size() == 1 && is_accumulator(first.value);
+  std::string element;
+  Code code;
+  if (plain) {
+    ExpressionWriter text = writer();
+    text.plan(first.at);
+    std::vector<std::string> indices;
+    for (const Expr& index : first.at) indices.push_back(text.text(index));
+    element = context_.element(first.result, indices);
+  } else {
+    const std::string name = accumulator_name(0);
+    element = name + "[" + leaves_.axes[inner] + "]";
+    code += statement(type_name(statement_.init[0].dtype()) + " " + name + "[" +
+                      std::to_string(statement_.axes[inner].extent.value()) + "];");
+  }
+  leaves_.accumulators = {element};
+  ExpressionWriter text = writer();
+  text.plan(statement_.init);
+  code +=
+      block(header(inner, {}), statement(element + " = " + text.text(statement_.init[0]) + ";"));
+  std::vector<size_t> axes = reduced;
+  axes.push_back(inner);
+  const Bounds bounds = bounds_of(axes);
+  Code point = update();
+  code += loops(axes, bounds, guarded(bounds.conditions, std::move(point)), guarded_update_);
+  if (!plain) {
+    ExpressionWriter after = writer();
+    code += block(header(inner, {}), stores(after, false));
+    if (outer.empty()) return braced("", code);
+  }
+  return loops(outer, {}, std::move(code));
+}
+
+// One point's contribution.
+Code NestWriter::update() {
+  const auto function = fold_function(statement_);
+  ExpressionWriter text = writer();
+  if (function == ScalarFunction::add && statement_.body[0].dtype() != DType::bool_ &&
+      composit::item_size(statement_.body[0].dtype()) >= 4) {
+    text.plan(statement_.body);
+    guarded_update_ = text.has_guarded_reads();
+    Code code = text.locals(statement_.body[0]);
+    code += statement(leaves_.accumulators[0] + " += " + text.text(statement_.body[0]) + ";");
+    return code;
+  }
+  leaves_.left = leaves_.accumulators;
+  std::vector<Expr> next = composit::replace(statement_.combine, [&](const Expr& part) {
+    return part.kind() == ExprKind::right
+               ? composit::cast(statement_.body[part.number()], part.dtype())
+               : Expr();
+  });
+  for (size_t i = 0; i < next.size(); ++i)
+    next[i] = composit::cast(next[i], statement_.init[i].dtype());
+  text.plan(next);
+  guarded_update_ = text.has_guarded_reads();
+  Code code;
+  for (const Expr& one : next) code += text.locals(one);
+  if (next.size() == 1) {
+    code += text.assign(leaves_.accumulators[0], next[0]);
+    return code;
+  }
+  for (size_t i = 0; i < next.size(); ++i)
+    code += statement("const " + compute_type_name(next[i].dtype()) + " next_" +
+                      leaves_.accumulators[i] + " = " + text.text(next[i]) + ";");
+  for (const std::string& name : leaves_.accumulators)
+    code += statement(name + " = next_" + name + ";");
+  return code;
+}
+
+Code NestWriter::accumulated() {
+  name_axes(rest_);
+  const std::vector<size_t> scanned = axes_of(AxisKind::scan),
+                            reduced = axes_of(AxisKind::reduction);
+  name_axes(scanned);
+  name_axes(reduced);
+  std::vector<size_t> inner = scanned;
+  inner.insert(inner.end(), reduced.begin(), reduced.end());
+  const Bounds bounds = bounds_of(inner);
+  leaves_.accumulators.clear();
+  Code code;
+  ExpressionWriter text = writer();
+  text.plan(statement_.init);
+  for (size_t i = 0; i < statement_.init.size(); ++i) {
+    const std::string name = accumulator_name(i);
+    leaves_.accumulators.push_back(name);
+    code += statement(compute_type_name(statement_.init[i].dtype()) + " " + name + " = " +
+                      text.text(statement_.init[i]) + ";");
+  }
+  Code step = update();
+  if (scanned.empty()) {
+    code += loops(reduced, bounds, guarded(bounds.conditions, std::move(step)), guarded_update_);
+    ExpressionWriter after = writer();
+    code += stores(after, rest_.empty());
+    return loops(rest_, {}, std::move(code));
+  }
+  ExpressionWriter after = writer();
+  if (!reduced.empty()) {
+    step = loops(reduced, bounds, guarded(bounds.conditions, std::move(step)), guarded_update_);
+    step += stores(after, false);
+  } else {
+    step += stores(after, false);
+    step = guarded(bounds.conditions, std::move(step));
+  }
+  code += loops(scanned, bounds, std::move(step));
+  return loops(rest_, {}, std::move(code));
+}
+
+}  // namespace flashlight::text

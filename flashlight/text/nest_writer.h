@@ -1,0 +1,96 @@
+// One nest of loops as C++.
+//
+//   Code code = NestWriter(statement, order, context).write();
+//
+// A sum of products is a call of fl::product, another sum whose innermost axis is long one of
+// fl::sum, everything else loops. Predicates of the domain become bounds of loops where they can.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "flashlight/loops/contraction.h"
+#include "flashlight/loops/program.h"
+#include "flashlight/text/code.h"
+#include "flashlight/text/expression.h"
+
+namespace flashlight::text {
+
+using namespace loops;
+
+// What a nest stands in.
+struct NestContext {
+  std::vector<std::string> loops;  // variables of the loops around it: the first axes of `order`
+  std::function<std::string(size_t value, const std::vector<std::string>& indices)> element;
+  std::function<const Type&(size_t value)> type;
+  std::function<std::optional<std::pair<int64_t, int64_t>>(size_t value)> range;
+  std::function<std::string(size_t value)> name;
+  // Whether storing to `value` declares it: it is a number of this place only.
+  std::function<bool(size_t value)> declares;
+  std::set<std::string>* taken = nullptr;  // names that are in use in the function
+};
+
+class NestWriter {
+ public:
+  // `order`: parallel axes from the outside in.
+  NestWriter(const Statement& statement, const std::vector<size_t>& order,
+             const NestContext& context);
+  Code write();
+
+ private:
+  struct Bounds {
+    std::map<size_t, std::pair<std::vector<std::string>, std::vector<std::string>>> limits;
+    std::vector<Expr> conditions;  // that are left
+  };
+
+  Code elementwise();
+  Code reduction();
+  Code folded(const std::string& function);
+  Code reduction_outside();
+  Code accumulated();
+  Code product(Contraction contraction);
+
+  std::string name_axis(size_t axis);
+  void name_axes(const std::vector<size_t>& axes);
+  // For loops over `axes` in this order: `axis + rest >= 0` and `rest - axis >= 0` bound the
+  // innermost axis they have.
+  Bounds bounds_of(const std::vector<size_t>& axes, const std::vector<Expr>& predicates);
+  Bounds bounds_of(const std::vector<size_t>& axes) {
+    return bounds_of(axes, composit::conjuncts(statement_.domain));
+  }
+  std::string header(size_t axis, const Bounds& bounds) const;
+  // `rolled`: the innermost is not to be unrolled.
+  Code loops(const std::vector<size_t>& axes, const Bounds& bounds, Code body,
+             bool rolled = false) const;
+  Code guarded(const std::vector<Expr>& conditions, Code body);
+  Code stores(ExpressionWriter& writer, bool declare);
+  Code store(ExpressionWriter& writer, const composit::Store& store, bool declare);
+  Code update();
+  std::string accumulator_name(size_t number);
+
+  struct Side {
+    std::string index;
+    int64_t size = 1;
+  };
+  Side side(const std::vector<size_t>& axes, const char* letters);
+  bool is_place(const Expr& side) const;
+  std::string lambda(const std::string& parameters, const Expr& value, const Expr& domain);
+  std::string limited(int64_t size, const std::vector<size_t>& axes,
+                      const std::vector<Expr>& limits, const std::string& row,
+                      const std::string& base, Code& code);
+
+  ExpressionWriter writer() { return {leaves_, statement_.axes, *context_.taken}; }
+  std::vector<size_t> axes_of(composit::AxisKind kind) const;
+
+  Statement statement_;
+  std::vector<size_t> rest_;  // parallel axes that are not loops around it
+  const NestContext& context_;
+  Leaves leaves_;
+  std::set<std::string> loop_names_;
+  bool guarded_update_ = false;  // whether update() reads elements under conditions
+};
+
+}  // namespace flashlight::text

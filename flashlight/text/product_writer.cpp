@@ -1,0 +1,147 @@
+// Products of matrices and convolutions, as calls of fl::product.
+#include <algorithm>
+
+#include "composit/ir/scope.h"
+#include "flashlight/text/literal.h"
+#include "flashlight/text/nest_writer.h"
+
+namespace flashlight::text {
+namespace {
+
+// Numbers and lambdas, as many on a line as fit; behind a lambda of several lines a new one begins.
+Code call_with_lambdas(const std::string& head, const std::vector<std::string>& arguments,
+                       size_t indent) {
+  Code code = statement(head);
+  const auto add = [&](const std::string& text, const std::string& end) {
+    size_t begin = 0;
+    for (size_t next; (next = text.find('\n', begin)) != std::string::npos; begin = next + 1)
+      code.lines.push_back("    " + text.substr(begin, next - begin));
+    code.lines.push_back("    " + text.substr(begin) + end);
+  };
+  std::string line = arguments[0];
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    const bool last = i + 1 == arguments.size(), whole = argument.find('\n') == std::string::npos,
+               first_line = line.find("[&]") == std::string::npos;
+    const size_t length = indent + line.size() + argument.size() + (last ? 4 : 3);
+    if (whole && (first_line || length <= kColumns)) {
+      line += ", " + argument;
+      continue;
+    }
+    add(line, ",");
+    line = argument;
+  }
+  add(line, ");");
+  return code;
+}
+
+}  // namespace
+
+// Whether a side of a product can be read where it lies: it is one element of a value, never out of
+// range, whose index is a sum of what the row gives and what the term gives.
+bool NestWriter::is_place(const Expr& side) const {
+  if (side.kind() != ExprKind::load) return false;
+  const Type& type = context_.type(side.number());
+  if (type.dtype != statement_.body[0].dtype()) return false;
+  composit::IndexAnalysis analysis(statement_.axes);
+  for (size_t i = 0; i < side.arguments().size(); ++i) {
+    const Expr& index = side.arguments()[i];
+    const bool inside = analysis.range(index).inside(0, type.sizes[i].value() - 1);
+    if (!inside || !analysis.affine(index)) return false;
+  }
+  return true;
+}
+
+// [&](int i, int k) -> auto& { return x[i][k]; }
+std::string NestWriter::lambda(const std::string& parameters, const Expr& value,
+                               const Expr& domain) {
+  ExpressionWriter text = writer();
+  Code body;
+  if (domain.defined()) {  // 0 where it does not hold
+    const Expr outside = composit::negation(domain);
+    text.plan({outside, composit::select(domain, value, composit::cast(Expr(0), value.dtype()))});
+    body += text.locals(outside);
+    body += statement("if (" + text.text(outside) + ") return " +
+                      literal(composit::cast(Expr(0), value.dtype()).value(), value.dtype()) + ";");
+  } else {
+    text.plan({value});
+  }
+  body += text.locals(value);
+  const std::string head = "[&](" + parameters + ")" +
+                           (!domain.defined() && is_place(value) ? " -> auto& {" : " {"),
+                    result = "return " + text.text(value) + ";";
+  if (body.empty()) return head + " " + result + " }";
+  body += statement(result);
+  return head + "\n" + str(body, 2) + "}";
+}
+
+// The size alone, or the name of "fl::within(64, [&](int i) { return fl::Range{0, i + 1}; })",
+// which is declared in `code`.
+std::string NestWriter::limited(int64_t size, const std::vector<size_t>& axes,
+                                const std::vector<Expr>& limits, const std::string& row,
+                                const std::string& base, Code& code) {
+  const std::string all = std::to_string(size);
+  if (limits.empty()) return all;
+  const auto [low, high] = bounds_of(axes, limits).limits.at(axes[0]);
+  const auto strictest = [](const std::vector<std::string>& list, const char* function,
+                            const std::string& otherwise) {
+    std::string text = list.empty() ? otherwise : list[0];
+    for (size_t i = 1; i < list.size(); ++i)
+      text = function + std::string("(") + text + ", " + list[i] + ")";
+    return text;
+  };
+  const std::string name = composit::unused_name(base, *context_.taken);
+  code += statement("const auto " + name + " = fl::within(" + all + ", [&](int " + row +
+                    ") { return fl::Range{" + strictest(low, "std::max", "0") + ", " +
+                    strictest(high, "std::min", all) + "}; });");
+  return name;
+}
+
+// Names an index that counts the points of `axes`, of which there is one or several.
+NestWriter::Side NestWriter::side(const std::vector<size_t>& axes, const char* letters) {
+  Side side;
+  for (const char* letter = letters; side.index.empty(); ++letter) {
+    const std::string name(1, *letter);
+    if (!context_.taken->contains(name) && loop_names_.insert(name).second) side.index = name;
+  }
+  for (size_t i = axes.size(); i-- > 0;) {
+    const int64_t extent = statement_.axes[axes[i]].extent.value();
+    std::string text = side.size == 1 ? side.index : side.index + " / " + std::to_string(side.size);
+    if (i > 0) text += " % " + std::to_string(extent);
+    leaves_.axes[axes[i]] = text;
+    side.size *= extent;
+  }
+  return side;
+}
+
+Code NestWriter::product(Contraction contraction) {
+  const auto is_around = [&](size_t axis) { return !contains(rest_, axis); };
+  for (auto* axes : {&contraction.batch, &contraction.rows, &contraction.columns})
+    std::erase_if(*axes, is_around);
+  name_axes(contraction.batch);
+  const Side rows = side(contraction.rows, "ijmnpqrs"),
+             columns = side(contraction.columns, "jimnpqrs"),
+             terms = side(contraction.terms, "klmnpqrs");
+  const std::string type = type_name(statement_.body[0].dtype()), i = "int " + rows.index,
+                    j = "int " + columns.index, k = "int " + terms.index;
+  Code code;
+  std::vector<std::string> arguments = {
+      std::to_string(rows.size),
+      limited(columns.size, contraction.columns, contraction.column_limits, rows.index, "columns",
+              code),
+      limited(terms.size, contraction.terms, contraction.term_limits, rows.index, "terms", code),
+      lambda(i + ", " + k, contraction.left, contraction.left_domain),
+      lambda(k + ", " + j, contraction.right, contraction.right_domain)};
+  const std::string sum = accumulator_name(0);
+  leaves_.accumulators = {sum};
+  ExpressionWriter after = writer();
+  const Code body = stores(after, false);
+  const std::string head = "[&](" + i + ", " + j + ", " + type + " " + sum + ") {";
+  arguments.push_back(
+      head + (body.lines.size() == 1 ? " " + body.lines[0] + " }" : "\n" + str(body, 2) + "}"));
+  const size_t indent = 2 + 2 * (context_.loops.size() + contraction.batch.size()) + 4;
+  code += call_with_lambdas("fl::product<" + type + ">(", arguments, indent);
+  return loops(contraction.batch, {}, std::move(code));
+}
+
+}  // namespace flashlight::text

@@ -1,0 +1,414 @@
+#include "flashlight/text/routine_writer.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "composit/ir/scope.h"
+#include "flashlight/loops/arena.h"
+#include "flashlight/loops/constants.h"
+#include "flashlight/loops/statement.h"
+#include "flashlight/text/literal.h"
+
+namespace flashlight::text {
+namespace {
+
+// Arrays up to this size stand on the stack: where a loop has one to itself, and others.
+constexpr int64_t kMaxStackBytes = 16 << 10, kMaxSmallBytes = 256;
+
+void add_identifiers(const std::string& text, std::set<std::string>& identifiers) {
+  std::string word;
+  bool quoted = false;
+  for (const char c : text) {
+    quoted = quoted != (c == '"');
+    if (quoted) continue;
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
+      word += c;
+    } else if (!word.empty()) {
+      identifiers.insert(std::move(word));
+      word.clear();
+    }
+  }
+}
+
+// Where a function is called: the module of the first call, and the number of calls.
+struct Callers {
+  std::string module;
+  std::string frame;  // what modules of the function's steps are relative to
+  size_t count = 0;
+};
+
+Callers callers_of(const Program& program, size_t function) {
+  Callers callers;
+  for (size_t caller = function + 1; caller < program.functions.size(); ++caller)
+    for (const Step& step : program.functions[caller].steps) {
+      const auto* call = std::get_if<Invocation>(&step);
+      if (call == nullptr || call->function != function) continue;
+      if (callers.count++ > 0) continue;
+      const std::string outer = callers_of(program, caller).frame, &inner = call->origin.module;
+      callers.module = outer + (outer.empty() || inner.empty() ? "" : ".") + inner;
+      callers.frame = program.functions[function].is_part ? outer : callers.module;
+    }
+  return callers;
+}
+
+void add_steps(const Item& item, std::set<size_t>& steps) {
+  if (!item.is_loop()) steps.insert(item.step);
+  for (const Item& inner : item.body) add_steps(inner, steps);
+}
+
+}  // namespace
+
+RoutineWriter::RoutineWriter(const Program& program, size_t number,
+                             const std::vector<WeightStruct>& structs,
+                             const std::vector<Signature>& callees)
+    : program_(program),
+      number_(number),
+      function_(program.functions[number]),
+      structs_(structs),
+      callees_(callees),
+      schedule_(schedule_of(function_)),
+      runs_(runs_of(program, function_)) {
+  writers_.resize(function_.values.size());
+  for (size_t i = 0; i < function_.steps.size(); ++i)
+    for (size_t value : writes(function_.steps[i])) writers_[value].push_back(i);
+  signature_.has_weights = !structs[number].members.empty();
+  name_values();
+  name_runs();
+  plan_arena();
+}
+
+void RoutineWriter::name_values() {
+  std::set<size_t> used(function_.inputs.begin(), function_.inputs.end());
+  for (const Step& one : function_.steps) {
+    for (size_t value : reads(one)) used.insert(value);
+    for (size_t value : writes(one)) used.insert(value);
+  }
+  names_.resize(function_.values.size());
+  for (const Routine& other : program_.functions) taken_.insert(identifier(other.name));
+  for (const WeightMember& member : structs_[number_].members)
+    if (!member.is_struct()) names_[member.value] = "weights." + member.name;
+  for (size_t value : used) {
+    if (function_.values[value].role == Role::weight) continue;
+    names_[value] = composit::unused_name(identifier(function_.values[value].name), taken_);
+  }
+  for (const auto& [result, argument] : function_.overwrites) names_[argument] = names_[result];
+}
+
+// Results of the calls of a run but the last one take turns in an array of two.
+void RoutineWriter::name_runs() {
+  for (const Run& run : runs_)
+    for (size_t result = 0; result < run.chain.size(); ++result) {
+      const auto& call = std::get<Invocation>(function_.steps[run.first]);
+      const std::string name = composit::unused_name(
+          identifier(program_.functions[call.function].name) + "_results", taken_);
+      for (size_t k = 0; k + 1 < run.count; ++k) {
+        const size_t value = std::get<Invocation>(function_.steps[run.first + k]).results[result];
+        turns_[value] = {name, call.results[result], run.first + run.count - 1};
+        names_[value] = name + "[" + std::to_string(k % 2) + "]";
+      }
+    }
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+bool RoutineWriter::is_local(size_t value) const {
+  const Storage& storage = schedule_.storage[value];
+  if (function_.values[value].role != Role::temporary) return false;
+  if (storage.elements == 1 && !std::count(storage.kept.begin(), storage.kept.end(), true))
+    return true;
+  const auto bytes = storage.elements *
+                     static_cast<int64_t>(composit::item_size(function_.values[value].type.dtype));
+  const bool in_loop = !storage.home.empty() || function_.is_loop_body;
+  return bytes <= (in_loop ? kMaxStackBytes : kMaxSmallBytes);
+}
+
+bool RoutineWriter::in_arena(size_t value) const {
+  return function_.values[value].role == Role::temporary && !writers_[value].empty() &&
+         !is_local(value);
+}
+
+void RoutineWriter::plan_arena() {
+  std::vector<Lifetime> lifetimes;
+  std::vector<size_t> values;
+  offsets_.resize(function_.values.size());
+  std::vector<size_t> item_of(function_.steps.size());
+  for (size_t item = 0; item < schedule_.items.size(); ++item) {
+    std::set<size_t> steps;
+    add_steps(schedule_.items[item], steps);
+    for (size_t step : steps) item_of[step] = item;
+  }
+  std::vector<std::vector<size_t>> touching(function_.values.size());  // steps, by value
+  for (size_t step = 0; step < function_.steps.size(); ++step) {
+    for (size_t value : reads(function_.steps[step])) touching[value].push_back(step);
+    for (size_t value : writes(function_.steps[step])) touching[value].push_back(step);
+  }
+  for (size_t value = 0; value < function_.values.size(); ++value) {
+    if (!in_arena(value) || (turns_.contains(value) && turns_.at(value).array != value)) continue;
+    Lifetime life = {schedule_.storage[value].elements * static_cast<int64_t>(composit::item_size(
+                                                             function_.values[value].type.dtype)),
+                     schedule_.items.size(), 0};
+    for (size_t step : touching[value]) {
+      life.first = std::min(life.first, item_of[step]);
+      life.last = std::max(life.last, item_of[step]);
+    }
+    if (turns_.contains(value)) {
+      life.bytes *= 2;
+      life.last = item_of[turns_.at(value).last_step];
+    }
+    lifetimes.push_back(life);
+    values.push_back(value);
+  }
+  const std::vector<int64_t> offsets = place(lifetimes);
+  for (size_t i = 0; i < values.size(); ++i) offsets_[values[i]] = offsets[i];
+  own_bytes_ = arena_size(lifetimes, offsets);
+  int64_t most = 0;
+  const auto call = [&](size_t function) {
+    most = std::max(most, callees_[function].arena_bytes);
+    signature_.has_arena |= callees_[function].has_arena;
+    signature_.has_generator |= callees_[function].has_generator;
+  };
+  for (const Step& one : function_.steps) {
+    const std::vector<size_t> called = callees(one);
+    std::for_each(called.begin(), called.end(), call);
+    const auto* runtime = std::get_if<RuntimeCall>(&one);
+    signature_.has_generator |= runtime != nullptr && runtime->draws;
+  }
+  signature_.has_arena |= own_bytes_ > 0;
+  signature_.arena_bytes = own_bytes_ + most;
+  signature_.name = identifier(function_.name);
+}
+
+// ---- text ---------------------------------------------------------------------------------------
+
+std::string RoutineWriter::element(size_t value, const std::vector<std::string>& indices) const {
+  std::string text = names_[value];
+  const std::vector<bool>& kept = schedule_.storage[value].kept;
+  for (size_t i = 0; i < indices.size(); ++i)
+    if (kept[i]) text += "[" + indices[i] + "]";
+  if (indices.empty() && function_.values[value].role == Role::weight) text += "[0]";
+  return text;
+}
+
+bool RoutineWriter::declares(size_t value) const {
+  if (!is_local(value) || writers_[value].size() != 1 || declared_.contains(value)) return false;
+  const Storage& storage = schedule_.storage[value];
+  const auto* nest = std::get_if<Nest>(&function_.steps[writers_[value][0]]);
+  return nest != nullptr && !std::count(storage.kept.begin(), storage.kept.end(), true) &&
+         !nest->statement.stores[0].add && nest->statement.stores.size() == 1 &&
+         !(nest->statement.domain.defined() && nest->statement.init.empty()) &&
+         !has_axes(nest->statement, composit::AxisKind::scan) &&
+         schedule_.order[writers_[value][0]].size() == schedule_.shared[writers_[value][0]];
+}
+
+std::vector<std::string> RoutineWriter::parameters() const {
+  std::vector<std::string> list;
+  if (function_.in_parts) list.push_back("fl::Part part");
+  if (signature_.has_weights) list.push_back("const " + structs_[number_].name + "& weights");
+  // Memory of results is nobody else's, as vector code of loops needs to know.
+  const auto reference = [&](size_t value, bool is_result) {
+    const Type& type = function_.values[value].type;
+    const std::string name = (is_result ? "__restrict " : "") + names_[value];
+    return (is_result ? "" : "const ") + type_name(type.dtype) +
+           (type.rank() == 0 ? "& " + name : " (&" + name + ")" + brackets(type));
+  };
+  const auto is_overwritten = [&](size_t value) {
+    return std::any_of(function_.overwrites.begin(), function_.overwrites.end(),
+                       [&](const auto& one) { return one.second == value; });
+  };
+  for (size_t value : function_.inputs)
+    if (function_.values[value].role == Role::argument &&
+        function_.values[value].type.numel() > 0 && !is_overwritten(value))
+      list.push_back((mentioned_.contains(names_[value]) ? "" : "[[maybe_unused]] ") +
+                     reference(value, false));
+  for (size_t value : function_.results)
+    if (function_.values[value].type.numel() > 0) list.push_back(reference(value, true));
+  if (signature_.has_arena) list.push_back("std::byte* arena");
+  if (signature_.has_generator) list.push_back("fl::Generator& generator");
+  return list;
+}
+
+std::vector<size_t> RoutineWriter::order_of_steps() const {
+  std::vector<size_t> order;
+  const std::function<void(const std::vector<Item>&)> add = [&](const std::vector<Item>& items) {
+    for (const Item& item : items) {
+      if (!item.is_loop()) order.push_back(item.step);
+      add(item.body);
+    }
+  };
+  add(schedule_.items);
+  return order;
+}
+
+bool RoutineWriter::is_in_order() const {
+  const std::vector<size_t> order = order_of_steps();
+  return std::is_sorted(order.begin(), order.end());
+}
+
+std::vector<Step> RoutineWriter::steps_in_order() const {
+  std::vector<Step> steps;
+  for (size_t step : order_of_steps()) steps.push_back(function_.steps[step]);
+  return steps;
+}
+
+Code RoutineWriter::write() {
+  std::vector<std::string> loops;
+  std::vector<size_t> path;
+  Code body = constants();
+  body += items(schedule_.items, loops, path);
+  add_identifiers(str(body), mentioned_);
+  Code code = heading();
+  const std::string inlined = function_.is_loop_body ? "FLASHLIGHT_INLINE " : "";
+  Code head = call(inlined + "void " + signature_.name, parameters(), " {", 0);
+  code += head;
+  for (const std::string& line : body.lines)
+    code.lines.push_back(line.empty() ? line : "  " + line);
+  code.lines.push_back("}");
+  return code;
+}
+
+namespace {
+
+std::string braces(const Value& value, size_t dimension, int64_t& next) {
+  if (dimension == value.type.rank())
+    return literal(element(value.constant, next++), value.type.dtype);
+  std::string text = "{";
+  for (int64_t i = 0; i < value.type.sizes[dimension].value(); ++i)
+    text += (i > 0 ? ", " : "") + braces(value, dimension + 1, next);
+  return text + "}";
+}
+
+}  // namespace
+
+Code RoutineWriter::constants() const {
+  Code code;
+  for (size_t value = 0; value < function_.values.size(); ++value) {
+    const Value& one = function_.values[value];
+    if (one.role != Role::constant || names_[value].empty()) continue;
+    int64_t next = 0;
+    code += statement("static const " + type_name(one.type.dtype) + " " + names_[value] +
+                      brackets(one.type) + " = " + braces(one, 0, next) + ";");
+  }
+  return code;
+}
+
+Code RoutineWriter::heading() const {
+  std::set<std::string> sources;
+  for (const Step& one : function_.steps)
+    if (const Origin& origin = origin_of(one); !origin.source.empty())
+      sources.insert(origin.source);
+  const Callers callers = callers_of(program_, number_);
+  std::string text = callers.module;
+  if (!text.empty() && callers.count > 1)
+    text += " and " + std::to_string(callers.count - 1) + " like it";
+  if (!sources.empty()) text += (text.empty() ? "" : ", ") + *sources.begin();
+  return text.empty() ? Code() : comment(text);
+}
+
+std::string RoutineWriter::loop_name(const std::vector<std::string>& loops) {
+  static const std::string kLetters = "ijklmnopqrstuvwxyz";
+  for (int round = 0;; ++round)
+    for (const char letter : kLetters) {
+      const std::string name = letter + (round == 0 ? "" : std::to_string(round));
+      if (!taken_.contains(name) && std::find(loops.begin(), loops.end(), name) == loops.end())
+        return name;
+    }
+}
+
+// Arrays and numbers that have to be declared before `item`, which is the first to touch them.
+Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& path) {
+  std::set<size_t> steps;
+  add_steps(item, steps);
+  Code code;
+  for (size_t step : steps)
+    for (size_t value : writes(function_.steps[step])) {
+      const Value& one = function_.values[value];
+      if (one.role != Role::temporary || declared_.contains(value) || declares(value)) continue;
+      if (is_local(value) && schedule_.storage[value].home != path) continue;
+      declared_.insert(value);
+      const Storage& storage = schedule_.storage[value];
+      const auto turns = turns_.find(value);
+      if (turns != turns_.end() && turns->second.array != value) continue;
+      const std::string dims =
+          (turns != turns_.end() ? "[2]" : "") + brackets(one.type, &storage.kept);
+      const std::string& name = turns != turns_.end() ? turns->second.name : names_[value];
+      if (is_local(value))
+        code += statement(type_name(one.type.dtype) + " " + name + dims + ";");
+      else
+        code += statement("auto& " + name + " = fl::at<" + type_name(one.type.dtype) + dims +
+                          ">(arena, " + std::to_string(offsets_[value]) + ");");
+    }
+  return code;
+}
+
+Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string>& loops,
+                          std::vector<size_t>& path) {
+  Code code;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const size_t lines = code.lines.size();
+    const auto end = [&, first = i] {
+      if (!path.empty()) return;
+      std::set<size_t> steps;
+      for (size_t one = first; one <= i; ++one) add_steps(list[one], steps);
+      pieces_.push_back({code.lines.size() - lines, {steps.begin(), steps.end()}});
+    };
+    const Item& item = list[i];
+    code += declarations(item, path);
+    if (!item.is_loop()) {
+      const auto run = std::find_if(runs_.begin(), runs_.end(),
+                                    [&](const Run& one) { return one.first == item.step; });
+      if (run == runs_.end()) {
+        code += step(item.step, loops);
+        end();
+        continue;
+      }
+      i += run->count - 1;  // they follow each other
+      code += declarations(list[i], path);
+      code += rolled(*run);
+      end();
+      continue;
+    }
+    const std::string name = loop_name(loops);
+    loops.push_back(name);
+    path.push_back(i);
+    const std::set<std::string> outside = taken_;
+    indent_ += 2;
+    const Code body = items(item.body, loops, path);
+    indent_ -= 2;
+    taken_ = outside;
+    path.pop_back();
+    loops.pop_back();
+    const bool divided = function_.in_parts && path.empty();
+    const std::string from = divided ? "int " + name + " = static_cast<int>(part.begin)"
+                                     : "int " + name + " = 0",
+                      to = divided ? "part.end" : std::to_string(item.extent);
+    code += block("for (" + from + "; " + name + " < " + to + "; ++" + name + ")", body);
+    end();
+  }
+  return code;
+}
+
+Code RoutineWriter::step(size_t number, const std::vector<std::string>& loops) {
+  if (const auto* call = std::get_if<Invocation>(&function_.steps[number]))
+    return invocation(number, *call);
+  if (const auto* one = std::get_if<Control>(&function_.steps[number])) return control(*one, loops);
+  if (const auto* one = std::get_if<RuntimeCall>(&function_.steps[number]))
+    return runtime_call(*one);
+  NestContext context;
+  context.loops = loops;
+  context.element = [this](size_t value, const std::vector<std::string>& indices) {
+    return element(value, indices);
+  };
+  context.type = [this](size_t value) -> const Type& { return function_.values[value].type; };
+  context.range = [this](size_t value) { return range_of(function_.values[value].constant); };
+  context.name = [this](size_t value) { return names_[value]; };
+  context.declares = [this](size_t value) { return declares(value); };
+  context.taken = &taken_;
+  const auto& nest = std::get<Nest>(function_.steps[number]);
+  const std::set<std::string> outside = taken_;
+  Code code = NestWriter(nest.statement, schedule_.order[number], context).write();
+  const bool has_scope = schedule_.order[number].size() > schedule_.shared[number];
+  if (has_scope) taken_ = outside;  // names of its loops' bodies
+  return code;
+}
+
+}  // namespace flashlight::text
