@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "composit/ad/affine.h"
 #include "composit/ad/partials.h"
 #include "composit/ir/error.h"
 #include "composit/ir/flat_map.h"
+#include "composit/op/affine.h"
 #include "composit/op/promotion.h"
 
 namespace composit {

@@ -4,9 +4,9 @@
 #include <numeric>
 #include <utility>
 
-#include "composit/ad/affine.h"
-#include "composit/ad/stores.h"
 #include "composit/ir/error.h"
+#include "composit/op/affine.h"
+#include "composit/op/stores.h"
 
 namespace composit {
 namespace {

@@ -6,11 +6,11 @@
 #include <set>
 #include <utility>
 
-#include "composit/ad/affine.h"
 #include "composit/ad/expr_derivative.h"
 #include "composit/ad/gather.h"
-#include "composit/ad/stores.h"
 #include "composit/ir/error.h"
+#include "composit/op/affine.h"
+#include "composit/op/stores.h"
 
 namespace composit {
 namespace {

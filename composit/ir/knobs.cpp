@@ -24,6 +24,9 @@ const std::vector<KnobInfo>& knobs() {
       {"FLASHLIGHT_PROGRESS", "2",
        "after how many seconds saving, loading, drawing and checking report on the error stream; 0 "
        "reports on all of them"},
+      {"FLASHLIGHT_VERIFY", "",
+       "where it is set, programs are verified behind each stage of compiling, also by release "
+       "builds; 'text': and their text is read back"},
   };
   return table;
 }

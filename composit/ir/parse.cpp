@@ -248,4 +248,18 @@ Graph parse(std::string_view text, const ArrayStore* arrays) {
   return parse(text, ParseOptions{.arrays = arrays});
 }
 
+Type read_type(Lexer& lexer) {
+  Parser parser(lexer);
+  Type type = parser.type();
+  lexer = parser.lexer_;
+  return type;
+}
+
+Attribute read_constant(Lexer& lexer) {
+  Parser parser(lexer);
+  Attribute constant = parser.constant();
+  lexer = parser.lexer_;
+  return constant;
+}
+
 }  // namespace composit

@@ -79,4 +79,9 @@ struct ParseOptions {
 Graph parse(std::string_view text, const ParseOptions& options);
 Graph parse(std::string_view text, const ArrayStore* arrays = nullptr);
 
+class Lexer;
+// What stands next: a type, or a constant. For parsers of other texts.
+Type read_type(Lexer& lexer);
+Attribute read_constant(Lexer& lexer);
+
 }  // namespace composit

@@ -18,6 +18,10 @@ class Parser {
   Graph run();
 
  private:
+  explicit Parser(const Lexer& lexer) : lexer_(lexer), arrays_(nullptr) {}
+  friend Type read_type(Lexer& lexer);
+  friend Attribute read_constant(Lexer& lexer);
+
   // A body that is being read.
   struct Frame {
     FlatMap<std::string_view, LazyTensor> names;

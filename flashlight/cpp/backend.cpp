@@ -8,6 +8,7 @@
 #include "flashlight/loops/recompute.h"
 #include "flashlight/loops/signed_zero.h"
 #include "flashlight/loops/tile.h"
+#include "flashlight/loops/verify.h"
 #include "flashlight/runtime/arena.hpp"
 #include "flashlight/runtime/random.hpp"
 #include "flashlight/toolchain/library.h"
@@ -51,12 +52,12 @@ std::vector<std::string> default_flags() {
 }
 
 Source source_of(const Graph& graph, const LowerOptions& options, const SplitOptions& split) {
-  Program program = lower(graph, options);
-  fuse(program);
-  drop_zero_terms(program);
-  recompute(program);
-  tile(program);
-  split_long_functions(program, split);
+  Program program = checked("lower", lower(graph, options));
+  program = checked("fuse", fuse(std::move(program)));
+  program = checked("drop_zero_terms", drop_zero_terms(std::move(program)));
+  program = checked("recompute", recompute(std::move(program)));
+  program = checked("tile", tile(std::move(program)));
+  program = checked("split_long_functions", split_long_functions(std::move(program), split));
   return emit(std::move(program));
 }
 

@@ -268,7 +268,7 @@ class Splitter {
 
 }  // namespace
 
-void split_long_functions(Program& program, const SplitOptions& options) {
+Program split_long_functions(Program program, const SplitOptions& options) {
   Splitter splitter(program, options);
   std::vector<Signature> callees;
   std::map<std::string, size_t> bodies;  // of functions by text
@@ -289,6 +289,7 @@ void split_long_functions(Program& program, const SplitOptions& options) {
     callees.push_back(ordered.signature());
     ++i;
   }
+  return program;
 }
 
 }  // namespace flashlight::cpp

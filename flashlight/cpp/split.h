@@ -1,6 +1,6 @@
 // Functions that would be too long become several.
 //
-//   split_long_functions(program);       // before emit
+//   program = split_long_functions(std::move(program));       // before emit
 //
 // A piece is a run of steps that few values cross the borders of; it is called after the module its
 // steps come from.
@@ -22,6 +22,6 @@ struct SplitOptions {
   bool loop_bodies = true;
 };
 
-void split_long_functions(Program& program, const SplitOptions& options = {});
+Program split_long_functions(Program program, const SplitOptions& options = {});
 
 }  // namespace flashlight::cpp

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "composit/ad/affine.h"
+#include "composit/op/affine.h"
 #include "flashlight/loops/statement.h"
 
 namespace flashlight::loops {

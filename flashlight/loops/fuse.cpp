@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "composit/ad/affine.h"
+#include "composit/op/affine.h"
 #include "flashlight/loops/constants.h"
 #include "flashlight/loops/contraction.h"
 #include "flashlight/loops/statement.h"
@@ -355,8 +355,9 @@ class Fuser {
 
 }  // namespace
 
-void fuse(Program& program, const FuseOptions& options) {
+Program fuse(Program program, const FuseOptions& options) {
   for (Routine& function : program.functions) Fuser(program, function, options).run();
+  return program;
 }
 
 }  // namespace flashlight::loops

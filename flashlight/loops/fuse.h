@@ -1,7 +1,7 @@
 // Loops that need not be: what is computed element by element moves to where it is used, and what
 // is done with the result of a reduction moves into the reduction.
 //
-//   fuse(program);      // relu(x * w + b): one nest, no temporary
+//   program = fuse(std::move(program));      // relu(x * w + b): one nest, no temporary
 //
 // Exact: every element is computed by the same operations, some of them more than once where that
 // is cheaper than memory.
@@ -24,6 +24,6 @@ struct FuseOptions {
 };
 
 // Each nest says what was fused into it; each function why it kept what it did (Routine::kept).
-void fuse(Program& program, const FuseOptions& options = {});
+Program fuse(Program program, const FuseOptions& options = {});
 
 }  // namespace flashlight::loops

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "composit/ad/affine.h"
-#include "composit/ad/stores.h"
 #include "composit/ir/error.h"
 #include "composit/ir/transform.h"
+#include "composit/op/affine.h"
+#include "composit/op/stores.h"
 #include "composit/passes/canonicalize.h"
 #include "composit/passes/common_subexpressions.h"
 #include "composit/passes/decompose.h"

@@ -11,40 +11,6 @@ void add(std::vector<size_t>& list, size_t value) {
   if (!contains(list, value)) list.push_back(value);
 }
 
-std::string names(const Routine& function, const std::vector<size_t>& values) {
-  std::string text;
-  for (size_t value : values)
-    text += (text.empty() ? "" : ", ") + function.values[value].name + " (x" +
-            std::to_string(value) + "): " + composit::print(function.values[value].type);
-  return text;
-}
-
-std::string print(const Program& program, const Routine& function, const Step& step) {
-  const std::string results = "  " + names(function, writes(step)) + " = ",
-                    arguments = names(function, reads(step));
-  if (std::holds_alternative<Control>(step)) return results + "control over " + arguments + "\n";
-  if (const auto* invocation = std::get_if<Invocation>(&step))
-    return results + program.functions[invocation->function].name + "(" + arguments + ")\n";
-  const auto& call = std::get<RuntimeCall>(step);
-  std::string options;
-  for (const composit::NamedAttribute& option : call.options)
-    options += "; " + option.name.str() + "=" + composit::print(option.value);
-  return (writes(step).empty() ? "  " : results) + call.function.str() + "(" + arguments + options +
-         ")\n";
-}
-
-// The statement as the text of a loop form, whose operands and results are all values.
-std::string print(const Routine& function, const Statement& statement) {
-  composit::Loops loops;
-  for (const Value& value : function.values) {
-    loops.operands.push_back(value.type);
-    loops.results.push_back(value.type);
-  }
-  loops.statements = {statement};
-  const std::string text = composit::print(loops);
-  return text.substr(text.find("{\n") + 2, text.rfind('}') - text.find("{\n") - 2);
-}
-
 }  // namespace
 
 std::vector<size_t> reads(const Step& step) {
@@ -149,20 +115,6 @@ Statement with_expressions(Statement statement, const std::vector<Expr>& express
     store.value = expressions[next++];
   }
   return statement;
-}
-
-std::string print(const Program& program) {
-  std::string text;
-  for (const Routine& function : program.functions) {
-    text += function.name + "(" + names(function, function.inputs) + ") -> " +
-            names(function, function.results) + "\n";
-    for (const Step& step : function.steps) {
-      text += "  # " + origin_of(step).module + " " + origin_of(step).operation + "\n";
-      const auto* nest = std::get_if<Nest>(&step);
-      text += nest != nullptr ? print(function, nest->statement) : print(program, function, step);
-    }
-  }
-  return text;
 }
 
 }  // namespace flashlight::loops

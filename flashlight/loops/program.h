@@ -1,10 +1,10 @@
 // A graph on its way to C++: functions, the tensors they handle, and nests of loops over those.
 //
 //   Program program = lower(graph);          // lower.h: a nest per operation
-//   fuse(program);                           // fuse.h: what can be computed where it is used, is
+//   program = fuse(std::move(program));      // fuse.h: what can be computed where it is used, is
 //   std::string text = emit(program);        // emit.h
 //
-// Everything here is data; each stage changes a Program, and print(program) shows it.
+// Everything here is data; each stage changes a Program, and program_text.h prints and parses it.
 #pragma once
 
 #include <cstdint>
@@ -159,7 +159,5 @@ std::string short_name(const Origin& origin);
 std::vector<Expr> expressions(const Statement& statement);
 // The same statement with other expressions, in that order.
 Statement with_expressions(Statement statement, const std::vector<Expr>& expressions);
-
-std::string print(const Program& program);
 
 }  // namespace flashlight::loops

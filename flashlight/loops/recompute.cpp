@@ -93,8 +93,9 @@ void recompute(Routine& function) {
 
 }  // namespace
 
-void recompute(Program& program) {
+Program recompute(Program program) {
   for (Routine& function : program.functions) recompute(function);
+  return program;
 }
 
 }  // namespace flashlight::loops

@@ -1,6 +1,6 @@
 // Large products that are computed again rather than kept.
 //
-//   recompute(program);
+//   program = recompute(std::move(program));
 //
 // What a derivative reads of a product that was made long before is in no cache any more. Where
 // both can share loops with those that read them, two products of one round each cost less than
@@ -11,6 +11,6 @@
 
 namespace flashlight::loops {
 
-void recompute(Program& program);
+Program recompute(Program program);
 
 }  // namespace flashlight::loops

@@ -9,10 +9,6 @@ namespace {
 
 using composit::AxisKind;
 
-bool is_axis(const Expr& x, size_t axis) {
-  return x.kind() == ExprKind::axis && x.number() == axis;
-}
-
 // Of a sum over `axis` what it adds up.
 Statement without_stores(Statement statement, size_t axis) {
   if (statement.axes[axis].kind == AxisKind::reduction) statement.stores.clear();

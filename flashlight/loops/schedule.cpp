@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "composit/ad/affine.h"
+#include "composit/op/affine.h"
 #include "flashlight/loops/contraction.h"
 #include "flashlight/loops/statement.h"
 
@@ -20,10 +20,6 @@ struct Access {
   size_t step;
   Index at;
 };
-
-bool is_axis(const Expr& index, size_t axis) {
-  return index.kind() == ExprKind::axis && index.number() == axis;
-}
 
 class Scheduler {
  public:

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "composit/ad/affine.h"
 #include "composit/ir/flat_map.h"
+#include "composit/op/affine.h"
 #include "flashlight/loops/statement.h"
 
 namespace flashlight::loops {
@@ -292,8 +292,9 @@ class Dropper {
 
 }  // namespace
 
-void drop_zero_terms(Program& program) {
+Program drop_zero_terms(Program program) {
   for (Routine& function : program.functions) Dropper(function).run();
+  return program;
 }
 
 }  // namespace flashlight::loops

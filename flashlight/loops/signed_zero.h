@@ -1,6 +1,7 @@
 // Additions of 0 that nobody sees.
 //
-//   drop_zero_terms(program);      // after fuse: sum += x * y + 0.0 becomes sum += x * y
+//   program = drop_zero_terms(std::move(program));      // after fuse: sum += x * y + 0.0 becomes
+//   sum += x * y
 //
 // x + 0 is x, but for -0, which becomes 0. Derivatives of slices add many of these: they are zeros
 // around what is a part. One goes where x is never -0, or where the sign of its zero is lost
@@ -13,6 +14,6 @@
 
 namespace flashlight::loops {
 
-void drop_zero_terms(Program& program);
+Program drop_zero_terms(Program program);
 
 }  // namespace flashlight::loops

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "composit/ad/affine.h"
+#include "composit/op/affine.h"
 #include "composit/ops/places.h"
 
 namespace flashlight::loops {
@@ -19,6 +19,10 @@ std::vector<size_t> axes_in(const Expr& x) {
     if (part.kind() == ExprKind::axis) axes.push_back(part.number());
   std::sort(axes.begin(), axes.end());
   return axes;
+}
+
+bool is_axis(const Expr& x, size_t axis) {
+  return x.kind() == ExprKind::axis && x.number() == axis;
 }
 
 size_t parallel_axes(const Statement& statement) {

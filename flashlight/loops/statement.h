@@ -11,6 +11,7 @@ namespace flashlight::loops {
 
 // Axes that occur in `x`, ascending.
 std::vector<size_t> axes_in(const Expr& x);
+bool is_axis(const Expr& x, size_t axis);          // itself
 size_t parallel_axes(const Statement& statement);  // they come first
 bool has_axes(const Statement& statement, composit::AxisKind kind);
 

@@ -186,12 +186,13 @@ class Tiler {
 
 }  // namespace
 
-void tile(Program& program) {
+Program tile(Program program) {
   for (size_t number = 0; number < program.functions.size(); ++number)
     for (size_t before = program.functions.size(); Tiler(program, number).run();) {
       number += program.functions.size() - before;  // of blocks come before it
       before = program.functions.size();
     }
+  return program;
 }
 
 }  // namespace flashlight::loops

@@ -1,6 +1,6 @@
 // Long axes in blocks, where steps hand each other more than a cache holds.
 //
-//   tile(program);                       // after recompute, before split
+//   program = tile(std::move(program));                       // after recompute, before split
 //
 // What a loop over Gaussians makes of all points is out of the cache before it is read. So the
 // points are taken in blocks: the steps become a function of one block, called in a loop, and what
@@ -12,6 +12,6 @@
 
 namespace flashlight::loops {
 
-void tile(Program& program);
+Program tile(Program program);
 
 }  // namespace flashlight::loops

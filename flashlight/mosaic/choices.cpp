@@ -1,7 +1,9 @@
 #include "flashlight/mosaic/choices.h"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <sstream>
@@ -112,5 +114,22 @@ class Parser {
 }  // namespace
 
 Choices parse_choices(std::string_view text) { return Parser().run(text); }
+
+std::string nearest(const std::string& name, std::vector<std::string> names) {
+  constexpr size_t kMost = 10;
+  const auto alike = [&](const std::string& one) {
+    const size_t size = std::min(one.size(), name.size());
+    return std::mismatch(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(size),
+                         one.begin())
+               .first -
+           name.begin();
+  };
+  std::stable_sort(names.begin(), names.end(),
+                   [&](const std::string& a, const std::string& b) { return alike(a) > alike(b); });
+  const size_t more = names.size() - std::min(names.size(), kMost);
+  names.resize(names.size() - more);
+  return fmt::format("{}{}", fmt::join(names, ", "),
+                     more == 0 ? "" : fmt::format(" and {} more", more));
+}
 
 }  // namespace flashlight::mosaic

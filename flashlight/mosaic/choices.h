@@ -39,4 +39,8 @@ using Choices = std::map<std::string, Choice>;  // by the value's name
 // line's number and the choices there are.
 Choices parse_choices(std::string_view text);
 
+// For an error about an unknown name: of many names, those that begin most like it ("relu, relu_1,
+// relu_2 and 40 more").
+std::string nearest(const std::string& name, std::vector<std::string> names);
+
 }  // namespace flashlight::mosaic

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "composit/ad/affine.h"
+#include "composit/op/affine.h"
 #include "flashlight/loops/contraction.h"
 #include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/product.h"

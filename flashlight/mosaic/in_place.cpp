@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "composit/ad/affine.h"
-#include "composit/ad/stores.h"
+#include "composit/op/affine.h"
+#include "composit/op/stores.h"
 #include "flashlight/loops/schedule.h"
 #include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/loops_writer.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "composit/ad/affine.h"
-#include "composit/ad/stores.h"
+#include "composit/op/affine.h"
+#include "composit/op/stores.h"
 #include "flashlight/loops/renumber.h"
 #include "flashlight/loops/schedule.h"
 

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "composit/ad/affine.h"
+#include "composit/op/affine.h"
 #include "flashlight/loops/program.h"
 #include "flashlight/mosaic/layout.h"
 

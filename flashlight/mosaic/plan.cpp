@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <set>
 
-#include "composit/ad/affine.h"
 #include "composit/ir/error.h"
+#include "composit/op/affine.h"
 #include "flashlight/loops/fuse.h"
 #include "flashlight/loops/lower.h"
 #include "flashlight/loops/signed_zero.h"
 #include "flashlight/loops/statement.h"
+#include "flashlight/loops/verify.h"
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/copy_windows.h"
 #include "flashlight/mosaic/depthwise.h"
@@ -56,40 +57,31 @@ std::string refusal(const loops::Statement& before, const loops::Statement& afte
   return "is a side of a product, which tiles read from memory";
 }
 
-// Of many names, those that begin most like `name`: "relu, relu_1, relu_2 and 40 more".
-std::string nearest(const std::string& name, std::vector<std::string> names) {
-  constexpr size_t kMost = 10;
-  const auto alike = [&](const std::string& one) {
-    const size_t size = std::min(one.size(), name.size());
-    return std::mismatch(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(size),
-                         one.begin())
-               .first -
-           name.begin();
-  };
-  std::stable_sort(names.begin(), names.end(),
-                   [&](const std::string& a, const std::string& b) { return alike(a) > alike(b); });
-  const size_t more = names.size() - std::min(names.size(), kMost);
-  names.resize(names.size() - more);
-  return fmt::format("{}{}", fmt::join(names, ", "),
-                     more == 0 ? "" : fmt::format(" and {} more", more));
-}
-
 class Planner {
  public:
   explicit Planner(const PlanOptions& options) : options_(options) {}
 
+  // The loops of the graph, fused where the cost model or the user's choices say so.
+  loops::Program fused(const composit::Graph& graph) {
+    using loops::checked;
+    loops::Program program =
+        checked("lower",
+                loops::lower(
+                    graph, {.name = options_.name, .results = options_.results, .outline = false}));
+    find_choices(program.functions.back());
+    const auto choice = [this](size_t value) {
+      const auto one = plan_.choices.find(value);
+      return one == plan_.choices.end() ? std::nullopt : one->second.fuse;
+    };
+    program = checked("fuse", fuse(std::move(program), {.refusal = refusal, .choice = choice}));
+    check_fused(program.functions.back());
+    return checked("drop_zero_terms", drop_zero_terms(std::move(program)));
+  }
+
   Plan run(const composit::Graph& graph) {
     plan_.name = options_.name;
     plan_.ports = loops::ports_of(graph, text::namespace_name(options_.name));
-    loops::Program program =
-        loops::lower(graph, {.name = options_.name, .results = options_.results, .outline = false});
-    find_choices(program.functions.back());
-    loops::fuse(program, {.refusal = refusal, .choice = [this](size_t value) {
-                            const auto one = plan_.choices.find(value);
-                            return one == plan_.choices.end() ? std::nullopt : one->second.fuse;
-                          }});
-    check_fused(program.functions.back());
-    loops::drop_zero_terms(program);
+    loops::Program program = fused(graph);
     plan_.routine = std::move(program.functions.back());
     program.functions.pop_back();
     plan_.functions = with_arguments(std::move(program.functions));

@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include "composit/ad/affine.h"
+#include "composit/op/affine.h"
 #include "flashlight/loops/contraction.h"
 #include "flashlight/loops/program.h"
 

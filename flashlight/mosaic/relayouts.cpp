@@ -1,6 +1,6 @@
 #include "flashlight/mosaic/relayouts.h"
 
-#include "composit/ad/affine.h"
+#include "composit/op/affine.h"
 #include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/layout_cost.h"
 

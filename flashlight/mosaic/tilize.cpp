@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "composit/ad/affine.h"
 #include "composit/ir/error.h"
+#include "composit/op/affine.h"
 #include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/copies.h"
 #include "flashlight/mosaic/depthwise.h"

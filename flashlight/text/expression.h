@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "composit/ad/affine.h"
 #include "composit/ir/flat_map.h"
+#include "composit/op/affine.h"
 #include "flashlight/loops/program.h"
 #include "flashlight/text/code.h"
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "composit/ad/affine.h"
 #include "composit/eval/loops.h"
+#include "composit/op/affine.h"
 #include "tests/ad/gradient_check.h"
 
 namespace composit::test {

@@ -22,8 +22,8 @@ const auto kNothing = [](size_t) { return false; };
 
 // The loops of a graph, nothing of it in another layout.
 loops::Routine routine_of(const std::vector<LazyTensor>& outputs) {
-  loops::Program program = loops::lower(case_of("", outputs).graph, {.outline = false});
-  loops::fuse(program);
+  loops::Program program =
+      loops::fuse(loops::lower(case_of("", outputs).graph, {.outline = false}));
   return std::move(program.functions.back());
 }
 const loops::Statement& statement(const loops::Routine& routine, size_t step) {

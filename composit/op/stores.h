@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "composit/ad/affine.h"
+#include "composit/op/affine.h"
 #include "composit/op/loops.h"
 
 namespace composit {

@@ -1,8 +1,8 @@
-#include "composit/ad/affine.h"
+#include "composit/op/affine.h"
 
 #include <gtest/gtest.h>
 
-#include "composit/ad/stores.h"
+#include "composit/op/stores.h"
 
 namespace composit {
 namespace {

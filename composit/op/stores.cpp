@@ -1,4 +1,4 @@
-#include "composit/ad/stores.h"
+#include "composit/op/stores.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "composit/ad/affine.h"
+#include "composit/op/affine.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,0 +1,303 @@
+#include <map>
+
+#include "composit/ir/error.h"
+#include "composit/ir/lexer.h"
+#include "composit/ir/literal.h"
+#include "composit/ir/parse.h"
+#include "flashlight/loops/program_text.h"
+#include "flashlight/loops/statement.h"
+
+namespace flashlight::loops {
+namespace {
+
+using composit::Attribute;
+using composit::Lexer;
+using composit::TokenKind;
+
+constexpr std::string_view kText = "program";
+
+// What stands in braces.
+class FieldReader {
+ public:
+  explicit FieldReader(Lexer& lexer) {
+    lexer.expect("{");
+    while (!lexer.accept("}")) {
+      std::string key(lexer.take(TokenKind::word, "a field").text);
+      lexer.expect("=");
+      values_.insert_or_assign(std::move(key), composit::read_constant(lexer));
+      if (!lexer.at("}")) lexer.expect(",");
+    }
+  }
+
+  template <class T>
+  T get(const char* key, T fallback) const {
+    const Attribute* value = find(key);
+    return value == nullptr ? fallback : value->as<T>();
+  }
+  const Attribute* find(const char* key) const {
+    const auto found = values_.find(key);
+    return found == values_.end() ? nullptr : &found->second;
+  }
+  std::vector<int64_t> integers(const char* key) const {
+    const Attribute* value = find(key);
+    return value == nullptr ? std::vector<int64_t>() : composit::to_ints(*value);
+  }
+  std::vector<size_t> numbers(const char* key) const {
+    std::vector<size_t> list;
+    for (const int64_t one : integers(key)) list.push_back(static_cast<size_t>(one));
+    return list;
+  }
+  std::optional<int64_t> integer(const char* key) const {
+    const Attribute* value = find(key);
+    return value == nullptr ? std::nullopt : std::optional(value->as_int());
+  }
+  std::optional<size_t> number(const char* key) const {
+    const auto value = integer(key);
+    return value ? std::optional(static_cast<size_t>(*value)) : std::nullopt;
+  }
+  Origin origin() const {
+    return {get<std::string>("operation", ""), get<std::string>("module", ""),
+            get<std::string>("source", "")};
+  }
+
+ private:
+  std::map<std::string, Attribute, std::less<>> values_;
+};
+
+template <class Enum>
+Enum one_of(const std::map<std::string_view, Enum>& words, Lexer& lexer, std::string_view word,
+            size_t offset) {
+  if (const auto found = words.find(word); found != words.end()) return found->second;
+  std::string expected;
+  for (const auto& [each, value] : words)
+    expected += (expected.empty() ? "" : ", ") + std::string(each);
+  lexer.fail(offset, "expected one of " + expected + ", received '" + std::string(word) + "'");
+}
+
+Role role(Lexer& lexer) {
+  static const std::map<std::string_view, Role> kRoles = {{"argument", Role::argument},
+                                                          {"weight", Role::weight},
+                                                          {"result", Role::result},
+                                                          {"constant", Role::constant},
+                                                          {"temporary", Role::temporary}};
+  const composit::Token word = lexer.take(TokenKind::word, "a role");
+  return one_of(kRoles, lexer, word.text, word.offset);
+}
+
+Control::Kind control_kind(Lexer& lexer) {
+  using Kind = Control::Kind;
+  static const std::map<std::string_view, Kind> kKinds = {{"branch", Kind::branch},
+                                                          {"map", Kind::map},
+                                                          {"scan", Kind::scan},
+                                                          {"repeat", Kind::repeat},
+                                                          {"blocks", Kind::blocks}};
+  const size_t offset = lexer.peek().offset;
+  const std::string word = lexer.take_string("a kind of control");
+  return one_of(kKinds, lexer, word, offset);
+}
+
+size_t integer(Lexer& lexer) {
+  const composit::Token token = lexer.take(TokenKind::number, "an integer");
+  const auto value = composit::parse_int(token.text);
+  if (!value || *value < 0) lexer.fail(token.offset, "expected a number from 0");
+  return static_cast<size_t>(*value);
+}
+
+size_t value(Lexer& lexer) {
+  const composit::Token token = lexer.take(TokenKind::name, "a value");
+  const auto number = composit::parse_int(token.text);
+  if (!number || *number < 0) lexer.fail(token.offset, "expected the number of a value");
+  return static_cast<size_t>(*number);
+}
+
+std::vector<size_t> values(Lexer& lexer) {
+  std::vector<size_t> list;
+  while (lexer.peek().kind == TokenKind::name) list.push_back(value(lexer));
+  return list;
+}
+
+class ProgramParser {
+ public:
+  explicit ProgramParser(std::string_view text) : rest_(text) {}
+
+  Program run() {
+    while (next_line()) {
+      Lexer lexer(line_, kText, number_);
+      if (lexer.peek().kind != TokenKind::end) function(lexer);
+    }
+    return std::move(program_);
+  }
+
+ private:
+  bool next_line() {
+    if (rest_.empty()) return false;
+    const size_t end = rest_.find('\n');
+    line_ = rest_.substr(0, end);
+    rest_ = end == rest_.npos ? std::string_view() : rest_.substr(end + 1);
+    ++number_;
+    return true;
+  }
+
+  void function(Lexer& lexer) {
+    lexer.expect("function");
+    Routine& function = program_.functions.emplace_back();
+    function.name = lexer.take_string("the name of a function");
+    const FieldReader fields(lexer);
+    function.inputs = fields.numbers("inputs");
+    function.results = fields.numbers("results");
+    function.is_part = fields.get("is_part", false);
+    function.is_loop_body = fields.get("is_loop_body", false);
+    function.in_parts = fields.get("in_parts", false);
+    if (const auto most = fields.number("most_steps_in_loop")) function.most_steps_in_loop = *most;
+    while (next_line()) {
+      Lexer inner(line_, kText, number_);
+      if (inner.accept("end")) return;
+      if (inner.peek().kind != TokenKind::end) part(inner, function);
+    }
+    lexer.fail_expected("'end' behind the steps of the function");
+  }
+
+  void part(Lexer& lexer, Routine& function) {
+    if (lexer.peek().kind == TokenKind::name) return add_value(lexer, function);
+    if (lexer.accept("kept")) {
+      const size_t kept = value(lexer);
+      function.kept[kept] = lexer.take_string("a reason");
+    } else if (lexer.accept("overwrites")) {
+      const size_t result = value(lexer);
+      function.overwrites[result] = value(lexer);
+    } else if (lexer.accept("nest")) {
+      function.steps.emplace_back(nest(lexer));
+    } else if (lexer.accept("call")) {
+      Invocation call;
+      call.function = integer(lexer);
+      call.arguments = values(lexer);
+      lexer.expect("to");
+      call.results = values(lexer);
+      call.origin = FieldReader(lexer).origin();
+      function.steps.emplace_back(std::move(call));
+    } else if (lexer.accept("runtime")) {
+      function.steps.emplace_back(runtime_call(lexer));
+    } else if (lexer.accept("control")) {
+      function.steps.emplace_back(control(lexer));
+    } else {
+      lexer.fail_expected("a value, a step or 'end'");
+    }
+    if (lexer.peek().kind != TokenKind::end) lexer.fail_expected("the end of the line");
+  }
+
+  void add_value(Lexer& lexer, Routine& function) {
+    const size_t offset = lexer.peek().offset;
+    if (value(lexer) != function.values.size())
+      lexer.fail(offset, "expected value %" + std::to_string(function.values.size()));
+    Value& one = function.values.emplace_back();
+    lexer.expect(":");
+    one.type = composit::read_type(lexer);
+    lexer.expect("=");
+    one.role = role(lexer);
+    one.name = lexer.take_string("the name of the value");
+    const FieldReader fields(lexer);
+    one.constant = fields.get("constant", Array());
+    for (const int64_t size : fields.integers("model_sizes")) one.model_sizes.emplace_back(size);
+  }
+
+  Nest nest(Lexer& lexer) {
+    const std::vector<size_t> read = values(lexer);
+    lexer.expect("to");
+    const std::vector<size_t> written = values(lexer);
+    const FieldReader fields(lexer);
+    Nest nest = {.statement = {}, .origin = fields.origin()};
+    if (const Attribute* fused = fields.find("fused")) {
+      const auto& parts = fused->as<composit::List>().items;
+      for (size_t i = 0; i + 2 < parts.size(); i += 3)
+        nest.fused.push_back({parts[i].as<std::string>(), parts[i + 1].as<std::string>(),
+                              parts[i + 2].as<std::string>()});
+    }
+    const composit::Loops loops = loops_below(lexer);
+    if (loops.operands.size() != read.size() || loops.results.size() != written.size() ||
+        loops.statements.size() != 1)
+      lexer.fail(0, "expected loops of one statement over " + std::to_string(read.size()) +
+                        " operands and " + std::to_string(written.size()) + " results");
+    nest.statement = replaced(loops.statements[0], [&](const Expr& part) {
+      if (part.kind() != ExprKind::load) return Expr();
+      return Expr::load(read.at(part.number()), part.dtype(), part.arguments());
+    });
+    for (composit::Store& store : nest.statement.stores) store.result = written.at(store.result);
+    return nest;
+  }
+
+  // The lines up to a brace that is indented as the first one.
+  composit::Loops loops_below(Lexer& lexer) {
+    const int first = number_ + 1;
+    std::string text;
+    std::string close;
+    while (next_line()) {
+      if (close.empty()) close = std::string(line_.find_first_not_of(' '), ' ') + "}";
+      text += std::string(line_) + "\n";
+      if (line_ == close) break;
+    }
+    if (text.empty()) lexer.fail_expected("loops below a nest");
+    try {
+      return composit::parse_loops(text);
+    } catch (const composit::UserError& error) {
+      throw composit::UserError("[parse] " + std::string(kText) + ": in the loops from line " +
+                                std::to_string(first) + " on: " + error.what());
+    }
+  }
+
+  static RuntimeCall runtime_call(Lexer& lexer) {
+    RuntimeCall call;
+    call.function = composit::Symbol(lexer.take_string("the name of a function"));
+    call.arguments = values(lexer);
+    lexer.expect("to");
+    call.results = values(lexer);
+    lexer.expect("(");
+    while (!lexer.accept(")")) {
+      const composit::Symbol key(lexer.take(TokenKind::word, "an option").text);
+      lexer.expect("=");
+      call.options.push_back({key, composit::read_constant(lexer)});
+      if (!lexer.at(")")) lexer.expect(",");
+    }
+    const FieldReader fields(lexer);
+    call.draws = fields.get("draws", false);
+    call.effect = fields.get("effect", false);
+    call.on_numbers = fields.get("on_numbers", false);
+    if (const Attribute* schema = fields.find("schema"))
+      call.schema = std::make_shared<const composit::Schema>(
+          composit::parse_schema(schema->as<std::string>()));
+    call.origin = fields.origin();
+    return call;
+  }
+
+  static Control control(Lexer& lexer) {
+    Control control;
+    control.kind = control_kind(lexer);
+    const FieldReader fields(lexer);
+    control.functions = fields.numbers("functions");
+    control.carried = fields.numbers("carried");
+    control.sequences = fields.numbers("sequences");
+    control.outside = fields.numbers("outside");
+    control.predicate = fields.number("predicate");
+    control.trips = fields.number("trips");
+    control.length = fields.integer("length").value_or(0);
+    control.limit = fields.integer("limit");
+    control.reverse = fields.get("reverse", false);
+    control.results = fields.numbers("results");
+    control.next = fields.numbers("next");
+    control.block = fields.integer("block").value_or(0);
+    for (const int64_t dimension : fields.integers("along"))
+      control.along.push_back(dimension < 0 ? std::nullopt
+                                            : std::optional(static_cast<size_t>(dimension)));
+    control.origin = fields.origin();
+    return control;
+  }
+
+  std::string_view rest_, line_;
+  int number_ = 0;  // of the line
+  Program program_;
+};
+
+}  // namespace
+
+Program parse_program(std::string_view text) { return ProgramParser(text).run(); }
+
+}  // namespace flashlight::loops

@@ -1,0 +1,210 @@
+#include "composit/ir/literal.h"
+#include "composit/ir/print.h"
+#include "composit/op/loops.h"
+#include "flashlight/loops/program_text.h"
+#include "flashlight/loops/statement.h"
+
+namespace flashlight::loops {
+namespace {
+
+using composit::Attribute;
+
+std::string name(Role role) {
+  switch (role) {
+    case Role::argument:
+      return "argument";
+    case Role::weight:
+      return "weight";
+    case Role::result:
+      return "result";
+    case Role::constant:
+      return "constant";
+    default:
+      return "temporary";
+  }
+}
+
+std::string name(Control::Kind kind) {
+  switch (kind) {
+    case Control::Kind::branch:
+      return "branch";
+    case Control::Kind::map:
+      return "map";
+    case Control::Kind::scan:
+      return "scan";
+    case Control::Kind::repeat:
+      return "repeat";
+    default:
+      return "blocks";
+  }
+}
+
+std::string quoted(std::string_view text) {
+  std::string result;
+  composit::append_quoted(result, text);
+  return result;
+}
+
+std::string number(size_t value) { return "%" + std::to_string(value); }
+
+std::string numbers(const std::vector<size_t>& values) {
+  std::string text;
+  for (const size_t value : values) text += " " + number(value);
+  return text;
+}
+
+Attribute integers(const std::vector<size_t>& values) {
+  return composit::int_list({values.begin(), values.end()});
+}
+
+// What stands in braces: fields that are not as by default.
+class FieldWriter {
+ public:
+  FieldWriter& add(const char* key, const Attribute& value) {
+    text_ += (text_.empty() ? "" : ", ") + std::string(key) + "=" +
+             composit::print(value, {.inline_elements = INT64_MAX});
+    return *this;
+  }
+  FieldWriter& add_if(bool condition, const char* key, const Attribute& value) {
+    return condition ? add(key, value) : *this;
+  }
+  FieldWriter& add(const char* key, const std::vector<size_t>& values) {
+    return add_if(!values.empty(), key, integers(values));
+  }
+  FieldWriter& add(const char* key, const std::optional<size_t>& value) {
+    return value ? add(key, Attribute(static_cast<int64_t>(*value))) : *this;
+  }
+  FieldWriter& add(const Origin& origin) {
+    add_if(!origin.operation.empty(), "operation", origin.operation);
+    add_if(!origin.module.empty(), "module", origin.module);
+    return add_if(!origin.source.empty(), "source", origin.source);
+  }
+  std::string str() const { return "{" + text_ + "}"; }
+
+ private:
+  std::string text_;
+};
+
+Attribute origins(const std::vector<Origin>& list) {
+  composit::List items = {composit::AttributeKind::string, {}};
+  for (const Origin& origin : list)
+    for (const std::string* part : {&origin.operation, &origin.module, &origin.source})
+      items.items.emplace_back(*part);
+  return items;
+}
+
+class ProgramPrinter {
+ public:
+  std::string run(const Program& program) {
+    for (const Routine& function : program.functions) print_function(function);
+    return std::move(text_);
+  }
+
+ private:
+  void line(const std::string& text) { text_ += "  " + text + "\n"; }
+
+  void print_function(const Routine& function) {
+    FieldWriter fields;
+    fields.add("inputs", function.inputs).add("results", function.results);
+    fields.add_if(function.is_part, "is_part", true);
+    fields.add_if(function.is_loop_body, "is_loop_body", true);
+    fields.add_if(function.in_parts, "in_parts", true);
+    fields.add_if(function.most_steps_in_loop != Routine().most_steps_in_loop, "most_steps_in_loop",
+                  static_cast<int64_t>(function.most_steps_in_loop));
+    text_ += "function " + quoted(function.name) + " " + fields.str() + "\n";
+    for (size_t i = 0; i < function.values.size(); ++i) print_value(i, function.values[i]);
+    for (const auto& [value, reason] : function.kept)
+      line("kept " + number(value) + " " + quoted(reason));
+    for (const auto& [result, argument] : function.overwrites)
+      line("overwrites " + number(result) + " " + number(argument));
+    for (const Step& step : function.steps)
+      std::visit([&](const auto& one) { print_step(function, one); }, step);
+    text_ += "end\n";
+  }
+
+  void print_value(size_t i, const Value& value) {
+    FieldWriter fields;
+    fields.add_if(value.constant.defined(), "constant", value.constant);
+    fields.add_if(!value.model_sizes.empty(), "model_sizes", composit::dim_list(value.model_sizes));
+    line(number(i) + ": " + composit::print(value.type) + " = " + name(value.role) + " " +
+         quoted(value.name) + " " + fields.str());
+  }
+
+  // The loops count their own operands and results, in order.
+  void print_step(const Routine& function, const Nest& nest) {
+    const std::vector<size_t> read = reads(nest), written = writes(nest);
+    FieldWriter fields;
+    fields.add(nest.origin);
+    fields.add_if(!nest.fused.empty(), "fused", origins(nest.fused));
+    line("nest" + numbers(read) + " to" + numbers(written) + " " + fields.str());
+    composit::Loops loops;
+    std::map<size_t, size_t> operand, result;
+    for (const size_t value : read) {
+      operand.emplace(value, loops.operands.size());
+      loops.operands.push_back(function.values[value].type);
+    }
+    for (const size_t value : written) {
+      result.emplace(value, loops.results.size());
+      loops.results.push_back(function.values[value].type);
+    }
+    Statement statement = replaced(nest.statement, [&](const Expr& part) {
+      if (part.kind() != ExprKind::load) return Expr();
+      return Expr::load(operand.at(part.number()), part.dtype(), part.arguments());
+    });
+    for (composit::Store& store : statement.stores) store.result = result.at(store.result);
+    loops.statements = {std::move(statement)};
+    std::string text = "\n" + composit::print(loops);
+    for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 5)
+      text.insert(at + 1, "    ");
+    text_ += text.substr(1) + "\n";
+  }
+
+  void print_step(const Routine&, const Invocation& call) {
+    FieldWriter fields;
+    fields.add(call.origin);
+    line("call " + std::to_string(call.function) + numbers(call.arguments) + " to" +
+         numbers(call.results) + " " + fields.str());
+  }
+
+  void print_step(const Routine&, const RuntimeCall& call) {
+    std::string options;
+    for (const composit::NamedAttribute& option : call.options)
+      options +=
+          (options.empty() ? "" : ", ") + option.name.str() + "=" + composit::print(option.value);
+    FieldWriter fields;
+    fields.add_if(call.draws, "draws", true);
+    fields.add_if(call.effect, "effect", true);
+    fields.add_if(call.on_numbers, "on_numbers", true);
+    fields.add_if(call.schema != nullptr, "schema",
+                  call.schema ? composit::print(*call.schema) : std::string());
+    fields.add(call.origin);
+    line("runtime " + quoted(call.function.str()) + numbers(call.arguments) + " to" +
+         numbers(call.results) + " (" + options + ") " + fields.str());
+  }
+
+  void print_step(const Routine&, const Control& control) {
+    FieldWriter fields;
+    fields.add("functions", control.functions).add("carried", control.carried);
+    fields.add("sequences", control.sequences).add("outside", control.outside);
+    fields.add("predicate", control.predicate).add("trips", control.trips);
+    fields.add_if(control.length != 0, "length", control.length);
+    fields.add_if(control.limit.has_value(), "limit", control.limit.value_or(0));
+    fields.add_if(control.reverse, "reverse", true);
+    fields.add("results", control.results).add("next", control.next);
+    fields.add_if(control.block != 0, "block", control.block);
+    std::vector<int64_t> along;
+    for (const auto& dimension : control.along)
+      along.push_back(dimension ? static_cast<int64_t>(*dimension) : -1);
+    fields.add_if(!along.empty(), "along", composit::int_list(along));
+    fields.add(control.origin);
+    line("control " + quoted(name(control.kind)) + " " + fields.str());
+  }
+
+  std::string text_;
+};
+
+}  // namespace
+
+std::string print(const Program& program) { return ProgramPrinter().run(program); }
+
+}  // namespace flashlight::loops

@@ -1,0 +1,186 @@
+#include "flashlight/loops/verify.h"
+
+#include <algorithm>
+#include <set>
+
+#include "composit/ir/error.h"
+#include "composit/ir/knobs.h"
+#include "composit/ir/print.h"
+#include "flashlight/loops/program_text.h"
+
+namespace flashlight::loops {
+namespace {
+
+using Fault = std::optional<std::string>;
+
+std::string str(size_t number) { return std::to_string(number); }
+
+class FunctionChecker {
+ public:
+  FunctionChecker(const Program& program, size_t number)
+      : program_(program), number_(number), function_(program.functions[number]) {}
+
+  Fault fault() {
+    if (auto found = interface()) return found;
+    if (auto found = overwrites()) return found;
+    for (const Value& value : function_.values) {
+      loops_.operands.push_back(value.type);
+      loops_.results.push_back(value.type);
+    }
+    for (size_t i = 0; i < function_.steps.size(); ++i)
+      if (auto found = step(function_.steps[i]))
+        return "step " + str(i) + " (" + place_of(origin_of(function_.steps[i])) + "): " + *found;
+    for (const size_t result : function_.results)
+      if (written_.count(result) == 0 && function_.values[result].type.numel() > 0)
+        return "result " + named(result) + " is never written";
+    return std::nullopt;
+  }
+
+ private:
+  std::string named(size_t value) const {
+    return "%" + str(value) + " \"" + function_.values[value].name + "\"";
+  }
+  Fault exist(const std::vector<size_t>& values) const {
+    for (const size_t value : values)
+      if (value >= function_.values.size())
+        return "there is no value %" + str(value) + ", there are " + str(function_.values.size());
+    return std::nullopt;
+  }
+
+  Fault interface() const {
+    for (const auto* list : {&function_.inputs, &function_.results})
+      if (auto found = exist(*list)) return found;
+    std::set<size_t> seen;
+    for (const size_t input : function_.inputs) {
+      const Role role = function_.values[input].role;
+      if (role != Role::argument && role != Role::weight && role != Role::constant)
+        return "input " + named(input) + " is neither an argument nor a weight";
+      if (!seen.insert(input).second) return "input " + named(input) + " stands there twice";
+    }
+    for (const size_t result : function_.results)
+      if (!seen.insert(result).second)
+        return "result " + named(result) + " is an input, or stands there twice";
+    for (size_t i = 0; i < function_.values.size(); ++i) {
+      const Value& value = function_.values[i];
+      if (value.role != Role::constant) continue;
+      if (!value.constant.defined() || value.constant.type().dtype != value.type.dtype ||
+          value.constant.type().numel() != value.type.numel())
+        return "constant " + named(i) + " has no constant of its type";
+    }
+    return std::nullopt;
+  }
+
+  Fault overwrites() const {
+    for (const auto& [result, input] : function_.overwrites) {
+      if (auto found = exist({result, input})) return found;
+      const Type &to = function_.values[result].type, &from = function_.values[input].type;
+      if (to.dtype != from.dtype || to.numel() != from.numel())
+        return "result " + named(result) + " overwrites " + named(input) + " of another type";
+    }
+    return std::nullopt;
+  }
+
+  Fault step(const Step& step) {
+    for (const size_t callee : callees(step))
+      if (callee >= number_)
+        return "it calls function " + str(callee) + ", which does not stand before its caller";
+    const std::vector<size_t> read = reads(step), written = writes(step);
+    for (const auto* list : {&read, &written})
+      if (auto found = exist(*list)) return found;
+    if (auto found = std::visit([&](const auto& one) { return kind(one); }, step)) return found;
+    for (const size_t value : read)
+      if (!is_known(value)) return named(value) + " is read before it is written";
+    for (const size_t value : written) {
+      const Role role = function_.values[value].role;
+      if (role == Role::argument || role == Role::weight || role == Role::constant)
+        return named(value) + " is written, and is no result or temporary";
+    }
+    written_.insert(written.begin(), written.end());
+    return std::nullopt;
+  }
+  bool is_known(size_t value) const {
+    const Value& one = function_.values[value];
+    return one.role == Role::constant || one.type.numel() == 0 || written_.count(value) > 0 ||
+           contains(function_.inputs, value);
+  }
+
+  Fault kind(const Nest& nest) const { return composit::fault_of(loops_, nest.statement); }
+
+  Fault kind(const Invocation& call) const {
+    const Routine& callee = program_.functions[call.function];
+    if (auto found = same(call.arguments, callee, callee.inputs, "arguments")) return found;
+    return same(call.results, callee, callee.results, "results");
+  }
+  Fault same(const std::vector<size_t>& values, const Routine& callee,
+             const std::vector<size_t>& slots, const char* what) const {
+    if (values.size() != slots.size())
+      return "it has " + str(values.size()) + " " + what + ", and '" + callee.name + "' " +
+             str(slots.size());
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const Type &given = function_.values[values[i]].type, &taken = callee.values[slots[i]].type;
+      if (given.dtype != taken.dtype || given.numel() != taken.numel())
+        return "of its " + std::string(what) + " " + named(values[i]) + " is " +
+               composit::print(given) + ", and '" + callee.name + "' expects " +
+               composit::print(taken);
+    }
+    return std::nullopt;
+  }
+
+  static Fault kind(const Control& control) {
+    const size_t count = control.functions.size();
+    const bool one_or_two = control.kind == Control::Kind::blocks && (count == 1 || count == 2);
+    const bool two = control.kind == Control::Kind::branch || control.kind == Control::Kind::repeat;
+    if (!one_or_two && count != (two ? 2 : 1))
+      return "it has " + str(count) + " functions, which is not what its kind takes";
+    if (control.kind == Control::Kind::branch && !control.predicate)
+      return "it is a branch without a predicate";
+    if (control.kind == Control::Kind::blocks && control.block <= 0)
+      return "its blocks have no size";
+    return std::nullopt;
+  }
+
+  static Fault kind(const RuntimeCall& call) {
+    if (call.function.empty()) return "it calls a function without a name";
+    if (call.schema != nullptr && call.schema->arguments.size() != call.options.size())
+      return "it has " + str(call.options.size()) + " options, and its schema " +
+             str(call.schema->arguments.size()) + " arguments";
+    return std::nullopt;
+  }
+
+  const Program& program_;
+  const size_t number_;
+  const Routine& function_;
+  composit::Loops loops_;  // all values are operands, and results
+  std::set<size_t> written_;
+};
+
+std::string mode() {
+  static const std::string kMode = composit::knob(composit::Knob::verify);
+#ifndef NDEBUG
+  if (kMode.empty()) return "on";
+#endif
+  return kMode;
+}
+
+}  // namespace
+
+std::optional<std::string> fault_of(const Program& program) {
+  for (size_t i = 0; i < program.functions.size(); ++i)
+    if (auto fault = FunctionChecker(program, i).fault())
+      return "function '" + program.functions[i].name + "': " + *fault;
+  return std::nullopt;
+}
+
+Program checked(std::string_view stage, Program program) {
+  if (mode().empty()) return program;
+  if (const auto fault = fault_of(program))
+    COMPOSIT_ASSERT(false, "after " + std::string(stage) + ", " + *fault + "\n" + print(program));
+  if (mode() == "text") {
+    const std::string text = print(program);
+    COMPOSIT_ASSERT(print(parse_program(text)) == text,
+                    "after " + std::string(stage) + ", the text does not read back\n" + text);
+  }
+  return program;
+}
+
+}  // namespace flashlight::loops

@@ -1,0 +1,135 @@
+// Every rule of programs, broken once.
+#include "flashlight/loops/verify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "composit/ir/error.h"
+#include "flashlight/loops/program_text.h"
+
+namespace flashlight::loops {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kSound = R"(function "body" {inputs=[0], results=[1]}
+  %0: float32[3] = argument "x" {}
+  %1: float32[3] = result "y" {}
+  nest %0 to %1 {}
+    loops(x0: float32[3]) -> (y0: float32[3]) {
+      for i < 3 {
+        y0[i] = -x0[i]
+      }
+    }
+end
+function "program" {inputs=[0, 1], results=[3]}
+  %0: float32[3] = argument "x" {}
+  %1: float32[3] = weight "w" {}
+  %2: float32[3] = temporary "t" {}
+  %3: float32[3] = result "y" {}
+  %4: float32[2] = constant "half" {constant=array(float32[2], [0.5, 1.5])}
+  overwrites %3 %0
+  call 0 %0 to %2 {operation="aten::neg"}
+  control "map" {functions=[0], sequences=[2], length=3, results=[3], operation="composit::map"}
+end
+)";
+
+// The fault of the program with `old` replaced.
+std::string fault(std::string_view old, std::string_view text) {
+  std::string program = kSound;
+  const size_t at = program.rfind(old);
+  EXPECT_NE(at, std::string::npos) << old;
+  program.replace(at, old.size(), text);
+  return fault_of(parse_program(program)).value_or("none");
+}
+
+TEST(Verify, ASoundProgramHasNoFault) {
+  EXPECT_EQ(fault_of(parse_program(kSound)), std::nullopt);
+  EXPECT_EQ(print(checked("lower", parse_program(kSound))), kSound);
+}
+
+TEST(Verify, NumbersExist) {
+  EXPECT_EQ(fault("results=[3]}", "results=[9]}"),
+            "function 'program': there is no value %9, there are 5");
+  EXPECT_THAT(fault("call 0 %0 to %2", "call 0 %7 to %2"), HasSubstr("there is no value %7"));
+  EXPECT_THAT(fault("sequences=[2]", "sequences=[8]"), HasSubstr("there is no value %8"));
+  EXPECT_THAT(fault("overwrites %3", "overwrites %6"), HasSubstr("there is no value %6"));
+}
+
+TEST(Verify, CalleesStandBeforeTheirCallers) {
+  EXPECT_EQ(fault("call 0 %0", "call 1 %0"),
+            "function 'program': step 0 (aten::neg): it calls function 1, which does not stand "
+            "before its caller");
+  EXPECT_THAT(fault("functions=[0]", "functions=[5]"), HasSubstr("it calls function 5"));
+}
+
+TEST(Verify, InputsAndResults) {
+  EXPECT_THAT(fault("inputs=[0, 1]", "inputs=[0, 2]"),
+              HasSubstr("input %2 \"t\" is neither an argument nor a weight"));
+  EXPECT_THAT(fault("inputs=[0, 1]", "inputs=[0, 0]"), HasSubstr("stands there twice"));
+  EXPECT_THAT(fault("results=[3]}", "results=[3, 3]}"), HasSubstr("stands there twice"));
+  EXPECT_THAT(fault("results=[3]}", "results=[0]}"), HasSubstr("is an input"));
+}
+
+TEST(Verify, ConstantsHaveAConstant) {
+  EXPECT_THAT(fault(R"({constant=array(float32[2], [0.5, 1.5])})", "{}"),
+              HasSubstr("constant %4 \"half\" has no constant of its type"));
+  EXPECT_THAT(fault("%4: float32[2]", "%4: float64[2]"), HasSubstr("has no constant of its type"));
+}
+
+TEST(Verify, ValuesAreWrittenBeforeTheyAreRead) {
+  EXPECT_THAT(fault("call 0 %0 to %2", "call 0 %3 to %2"),
+              HasSubstr("step 0 (aten::neg): %3 \"y\" is read before it is written"));
+  EXPECT_THAT(fault("length=3, results=[3]", "length=3, results=[2]"),
+              HasSubstr("result %3 \"y\" is never written"));
+}
+
+TEST(Verify, NobodyWritesWhatIsGiven) {
+  EXPECT_THAT(fault("call 0 %0 to %2", "call 0 %0 to %1"),
+              HasSubstr("%1 \"w\" is written, and is no result or temporary"));
+}
+
+TEST(Verify, NestsAreSound) {
+  std::string program = kSound;
+  const std::string type = "%0: float32[3] = argument \"x\" {}\n  %1: float32[3] = result";
+  program.replace(program.find(type), type.size(),
+                  "%0: float64[3] = argument \"x\" {}\n  %1: float32[3] = result");
+  EXPECT_THAT(fault_of(parse_program(program)).value_or("none"),
+              HasSubstr("function 'body': step 0"));
+}
+
+TEST(Verify, CallsFitTheirCallees) {
+  EXPECT_THAT(fault("call 0 %0 to %2", "call 0 %0 %1 to %2"),
+              HasSubstr("it has 2 arguments, and 'body' 1"));
+  EXPECT_THAT(fault("%2: float32[3]", "%2: float32[4]"),
+              HasSubstr("of its results %2 \"t\" is float32[4], and 'body' expects float32[3]"));
+}
+
+TEST(Verify, ControlHasItsFunctions) {
+  EXPECT_THAT(fault("\"map\" {functions=[0]", "\"map\" {functions=[0, 0]"),
+              HasSubstr("it has 2 functions"));
+  EXPECT_THAT(fault("\"map\" {functions=[0]", "\"branch\" {functions=[0, 0]"),
+              HasSubstr("a branch without a predicate"));
+  EXPECT_THAT(fault("\"map\" {functions=[0]", "\"blocks\" {functions=[0]"),
+              HasSubstr("its blocks have no size"));
+}
+
+TEST(Verify, WhatIsOverwrittenHasTheType) {
+  EXPECT_THAT(fault("overwrites %3 %0", "overwrites %3 %4"),
+              HasSubstr("result %3 \"y\" overwrites %4 \"half\" of another type"));
+}
+
+TEST(Verify, SaysAfterWhichStage) {
+  std::string program = kSound;
+  program.replace(program.rfind("results=[3]}"), 12, "results=[9]}");
+  try {
+    checked("fuse", parse_program(program));
+    ADD_FAILURE() << "it was accepted";
+  } catch (const composit::InternalError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("after fuse, function 'program': there is no value %9"));
+    EXPECT_THAT(error.what(), HasSubstr("function \"body\" {"));
+  }
+}
+
+}  // namespace
+}  // namespace flashlight::loops
