@@ -41,6 +41,10 @@ struct Row {
   Rule<Tensors> decompose = {};
   Rule<std::vector<Type>> infer = {};
   Rule<std::vector<Array>> native = {};
+  // Of a native operation: the function of the runtime that compiled code calls ("order::sort"),
+  // and the options that it takes behind the operands. None: there is no code for the operation.
+  std::string_view runtime = {};
+  Rule<Attributes> runtime_options = {};
   Rule<Gradients> vjp = {};
   // Calls that must work, and calls that must not with a fragment of the message:
   // "f32[2,3] f32[3] 2 | i64[2,3]<5 2.5", "f32[2] f32[3]: broadcast". See composit/op/samples.h.

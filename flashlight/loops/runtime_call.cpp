@@ -7,6 +7,7 @@
 #include "composit/ir/error.h"
 #include "composit/op/promotion.h"
 #include "composit/ops/operations.h"
+#include "composit/ops/runtime_options.h"
 #include "flashlight/loops/control.h"
 
 namespace flashlight::loops {
@@ -20,151 +21,16 @@ using composit::UserError;
 
 using Options = composit::Attributes;
 using Option = composit::NamedAttribute;
-using composit::Attribute;
+using composit::batch;
+using composit::option;
 
 // ---- options ------------------------------------------------------------------------------------
 
-Option option(const char* name, Attribute value) {
-  return {composit::Symbol(name), std::move(value)};
-}
 // What the call gives for its argument `name`.
 Option same(const Call& call, const char* name) { return option(name, call[name].data()); }
 
 int64_t whole(const Call& call, std::string_view name) { return call[name].data().as_int(); }
 double real(const Call& call, std::string_view name) { return call[name].data().as<double>(); }
-
-// Around dimension `dim`: how many lines of how many elements, how far apart.
-Option lines(const Type& type, int64_t dim) {
-  const auto rank = static_cast<int64_t>(type.rank());
-  if (rank == 0) return option("lines", composit::int_list({1, 1, 1}));
-  const int64_t axis = dim < 0 ? dim + rank : dim;
-  int64_t outer = 1, inner = 1;
-  for (int64_t i = 0; i < rank; ++i) {
-    const int64_t size = type.sizes[static_cast<size_t>(i)].value();
-    if (i < axis) outer *= size;
-    if (i > axis) inner *= size;
-  }
-  return option("lines",
-                composit::int_list({outer, type.sizes[static_cast<size_t>(axis)].value(), inner}));
-}
-
-int64_t size_from_end(const Type& type, size_t from_end) {
-  return type.sizes[type.rank() - from_end].value();
-}
-// How many there are of what the last `axes` axes hold.
-int64_t batch(const Type& type, size_t axes) {
-  int64_t count = 1;
-  for (size_t i = 0; i + axes < type.rank(); ++i) count *= type.sizes[i].value();
-  return count;
-}
-// How many matrices of how many rows and columns.
-Option matrices(const Type& type) {
-  return option("matrices", composit::int_list(
-                                {batch(type, 2), size_from_end(type, 2), size_from_end(type, 1)}));
-}
-
-// ---- operations with rows -----------------------------------------------------------------------
-
-struct Native {
-  const char* function;
-  Options (*options)(const Node& node, const Call& call);
-};
-
-const Type& operand(const Node& node, size_t i) { return node.operands()[i].type(); }
-
-Options no_options(const Node&, const Call&) { return {}; }
-
-const std::map<std::string_view, Native>& natives() {
-  static const std::map<std::string_view, Native> kNatives = {
-      {"aten::sort",
-       {"order::sort",
-        [](const Node& node, const Call& call) {
-          return Options{lines(operand(node, 0), whole(call, "dim")), same(call, "descending")};
-        }}},
-      {"aten::topk",
-       {"order::topk",
-        [](const Node& node, const Call& call) {
-          return Options{lines(operand(node, 0), whole(call, "dim")), same(call, "k"),
-                         same(call, "largest")};
-        }}},
-      {"composit::gcd", {"parts::gcd", no_options}},
-      {"aten::frexp.Tensor", {"parts::frexp", no_options}},
-      {"aten::linalg_lu_factor_ex",
-       {"matrices::lu_factor",
-        [](const Node& node, const Call& call) {
-          return Options{matrices(operand(node, 0)), same(call, "pivot")};
-        }}},
-      {"composit::permutation",
-       {"matrices::permutation",
-        [](const Node& node, const Call& call) {
-          const Type& pivots = operand(node, 0);
-          return Options{option("batch", batch(pivots, 1)),
-                         option("pivots", size_from_end(pivots, 1)), same(call, "n")};
-        }}},
-      {"composit::solve_triangular",
-       {"matrices::solve_triangular",
-        [](const Node& node, const Call& call) {
-          return Options{matrices(operand(node, 1)), same(call, "upper"), same(call, "unit")};
-        }}},
-      {"aten::linalg_cholesky_ex",
-       {"matrices::cholesky",
-        [](const Node& node, const Call& call) {
-          return Options{matrices(operand(node, 0)), same(call, "upper")};
-        }}},
-      {"aten::linalg_qr",
-       {"matrices::qr",
-        [](const Node& node, const Call&) {
-          return Options{matrices(operand(node, 0)),
-                         option("rank", size_from_end(node.outputs()[1], 2))};
-        }}},
-      {"aten::_linalg_svd",
-       {"matrices::svd",
-        [](const Node& node, const Call& call) {
-          return Options{matrices(operand(node, 0)), same(call, "full_matrices")};
-        }}},
-      {"aten::_linalg_eigh", {"matrices::eigh", [](const Node& node, const Call& call) {
-                                const bool upper = call["UPLO"].data().as<std::string>() == "U";
-                                return Options{matrices(operand(node, 0)), option("upper", upper)};
-                              }}}};
-  return kNatives;
-}
-
-// Functions of elements, of one operand or of two that broadcast.
-const std::map<std::string_view, const char*>& special_functions() {
-  static const std::map<std::string_view, const char*> kFunctions = {
-      {"aten::i0", "i0"},
-      {"aten::igamma", "igamma"},
-      {"aten::igammac", "igammac"},
-      {"aten::special_airy_ai", "airy"},
-      {"aten::special_bessel_j0", "bessel_j0"},
-      {"aten::special_bessel_j1", "bessel_j1"},
-      {"aten::special_bessel_y0", "bessel_y0"},
-      {"aten::special_bessel_y1", "bessel_y1"},
-      {"aten::special_chebyshev_polynomial_t", "chebyshev_t"},
-      {"aten::special_chebyshev_polynomial_u", "chebyshev_u"},
-      {"aten::special_chebyshev_polynomial_v", "chebyshev_v"},
-      {"aten::special_chebyshev_polynomial_w", "chebyshev_w"},
-      {"aten::special_erfcx", "erfcx"},
-      {"aten::special_hermite_polynomial_h", "hermite_h"},
-      {"aten::special_hermite_polynomial_he", "hermite_he"},
-      {"aten::special_i0e", "i0e"},
-      {"aten::special_i1", "i1"},
-      {"aten::special_i1e", "i1e"},
-      {"aten::special_laguerre_polynomial_l", "laguerre_l"},
-      {"aten::special_legendre_polynomial_p", "legendre_p"},
-      {"aten::special_log_ndtr", "log_ndtr"},
-      {"aten::special_modified_bessel_k0", "k0"},
-      {"aten::special_modified_bessel_k1", "k1"},
-      {"aten::special_ndtri", "ndtri"},
-      {"aten::special_scaled_modified_bessel_k0", "scaled_k0"},
-      {"aten::special_scaled_modified_bessel_k1", "scaled_k1"},
-      {"aten::special_shifted_chebyshev_polynomial_t", "shifted_t"},
-      {"aten::special_shifted_chebyshev_polynomial_u", "shifted_u"},
-      {"aten::special_shifted_chebyshev_polynomial_v", "shifted_v"},
-      {"aten::special_shifted_chebyshev_polynomial_w", "shifted_w"},
-      {"aten::special_spherical_bessel_j0", "spherical_j0"}};
-  return kFunctions;
-}
 
 // ---- draws --------------------------------------------------------------------------------------
 
@@ -419,29 +285,23 @@ std::optional<RuntimeCallOf> runtime_call_of(const Node& node, const Origin& ori
   if (const DrawRow* row = draw_of(node)) return draw_call(node, *row);
   const composit::Operation* operation = composit::operation_of(node);
   if (operation == nullptr) return std::nullopt;
-  const std::string name = operation->schema.name.str();  // of several of the same meaning
+  const composit::Row& row = operation->row;
+  if (row.runtime.empty()) return std::nullopt;
   RuntimeCallOf found;
   found.operands = node.operands().size();
-  if (const auto special = special_functions().find(name); special != special_functions().end()) {
-    found.call.function = composit::Symbol(std::string("special::") + special->second);
-    found.broadcasts = true;
-    return found;
-  }
-  const auto native = natives().find(name);
-  if (native == natives().end()) return std::nullopt;
+  found.call.function = composit::Symbol(row.runtime);
+  found.broadcasts = found.call.function.domain() == "special";
   const Call call = composit::call_of(node, operation->schema);
-  found.call.function = composit::Symbol(native->second.function);
-  found.call.options = native->second.options(node, call);
+  if (row.runtime_options) found.call.options = row.runtime_options({.call = &call});
   return found;
 }
 
 bool has_code(const composit::Operation& operation) {
-  const std::string& name = operation.schema.name.str();
   const auto& arguments = operation.schema.arguments;
   const bool takes_tensors = std::any_of(arguments.begin(), arguments.end(),
                                          [](const auto& one) { return one.is_tensor(); });
   return !operation.row.native || !takes_tensors || is_control(operation.schema.name) ||
-         natives().contains(name) || special_functions().contains(name);
+         !operation.row.runtime.empty();
 }
 
 }  // namespace flashlight::loops

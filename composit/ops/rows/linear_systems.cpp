@@ -5,6 +5,7 @@
 #include "composit/ops/functions.h"
 #include "composit/ops/linear_algebra.h"
 #include "composit/ops/matrices.h"
+#include "composit/ops/runtime_options.h"
 
 namespace composit {
 namespace {
@@ -230,37 +231,42 @@ Gradients cholesky_back(const Vjp& v, const Tensor&, bool upper) {
 }
 
 void add_factors(OperationTable& rows) {
-  rows.add({.schema = "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool "
-                      "check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
-            .infer =
-                [](Tensor a) {
-                  expect_matrices(a);
-                  return lu_types(a.type());
-                },
-            .native = [](Array a, bool pivot) { return lu_factors(a, pivot); },
-            .vjp = [](Vjp v, Tensor a) { return lu_factor_back(v, a); },
-            .samples = "f32[3,3] | f32[2,3,3] | c64[2,2] | f32[4,2] | f32[2,2,4]",
-            .bad = "f32[3]: expected matrices | i64[2,2]: floating point"});
-  rows.add({.schema = "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool "
-                      "check_errors=False) -> (Tensor L, Tensor info)",
-            .infer =
-                [](Tensor a) {
-                  expect_square(a);
-                  return std::vector<Type>{tensor_type(a.dtype(), a.type().sizes),
-                                           per_matrix(a.type(), DType::int32, {})};
-                },
-            .native =
-                [](Array a, bool upper) {
-                  const Matrices given(a);
-                  auto [factor, info] = cholesky_factors(upper ? adjoint(given) : given);
-                  if (upper) factor = adjoint(factor);
-                  return std::vector<Array>{
-                      factor.array(tensor_type(a.type().dtype, a.type().sizes)),
-                      info.array(per_matrix(a.type(), DType::int32, {}))};
-                },
-            .vjp = [](Vjp v, Tensor a, bool upper) { return cholesky_back(v, a, upper); },
-            .samples = "f32[2,2]=[4,1,1,3] | f32[2,2]=[4,1,1,3] True | f32[1,2,2]=[2,0,0,5]",
-            .bad = "f32[2,3]: square matrices"});
+  rows.add(
+      {.schema = "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool "
+                 "check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
+       .infer =
+           [](Tensor a) {
+             expect_matrices(a);
+             return lu_types(a.type());
+           },
+       .native = [](Array a, bool pivot) { return lu_factors(a, pivot); },
+       .runtime = "matrices::lu_factor",
+       .runtime_options = [](Tensor a, bool pivot) { return matrices_with(a, "pivot", pivot); },
+       .vjp = [](Vjp v, Tensor a) { return lu_factor_back(v, a); },
+       .samples = "f32[3,3] | f32[2,3,3] | c64[2,2] | f32[4,2] | f32[2,2,4]",
+       .bad = "f32[3]: expected matrices | i64[2,2]: floating point"});
+  rows.add(
+      {.schema = "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool "
+                 "check_errors=False) -> (Tensor L, Tensor info)",
+       .infer =
+           [](Tensor a) {
+             expect_square(a);
+             return std::vector<Type>{tensor_type(a.dtype(), a.type().sizes),
+                                      per_matrix(a.type(), DType::int32, {})};
+           },
+       .native =
+           [](Array a, bool upper) {
+             const Matrices given(a);
+             auto [factor, info] = cholesky_factors(upper ? adjoint(given) : given);
+             if (upper) factor = adjoint(factor);
+             return std::vector<Array>{factor.array(tensor_type(a.type().dtype, a.type().sizes)),
+                                       info.array(per_matrix(a.type(), DType::int32, {}))};
+           },
+       .runtime = "matrices::cholesky",
+       .runtime_options = [](Tensor a, bool upper) { return matrices_with(a, "upper", upper); },
+       .vjp = [](Vjp v, Tensor a, bool upper) { return cholesky_back(v, a, upper); },
+       .samples = "f32[2,2]=[4,1,1,3] | f32[2,2]=[4,1,1,3] True | f32[1,2,2]=[2,0,0,5]",
+       .bad = "f32[2,3]: square matrices"});
   rows.add({.schema = "composit::permutation(Tensor pivots, int n, ScalarType dtype) -> Tensor",
             .infer =
                 [](Tensor pivots, int64_t n, DType dtype) {
@@ -274,6 +280,13 @@ void add_factors(OperationTable& rows) {
                 },
             .native = [](Array pivots, int64_t n,
                          DType dtype) { return std::vector<Array>{permutation(pivots, n, dtype)}; },
+            .runtime = "matrices::permutation",
+            .runtime_options =
+                [](Tensor pivots, int64_t n) {
+                  return Attributes{option("batch", batch(pivots.type(), 1)),
+                                    option("pivots", size_from_end(pivots.type(), 1)),
+                                    option("n", n)};
+                },
             .samples = "i32[3]=[2,2,3] 3 float32",
             .bad = "f32[2] 2 float32: pivots of int32"});
 }
@@ -285,25 +298,31 @@ Gradients triangular_back(const Vjp& v, const Tensor& a, bool upper, bool unit) 
 }
 
 void add_triangles(OperationTable& rows) {
-  rows.add({.schema = "composit::solve_triangular(Tensor A, Tensor B, bool upper, bool unit) -> "
-                      "Tensor",
-            .infer =
-                [](Tensor a, Tensor b) {
-                  expect_square(a);
-                  expect_matrices(b);
-                  if (b.size(-2) != a.size(-1) || a.dtype() != b.dtype())
-                    throw UserError("expected right sides for sizes " + str(a.sizes()) +
-                                    ", received " + str(b.sizes()));
-                  return std::vector<Type>{tensor_type(b.dtype(), b.type().sizes)};
-                },
-            .native =
-                [](Array a, Array b, bool upper, bool unit) {
-                  return std::vector<Array>{triangular_solution(a, b, upper, unit)};
-                },
-            .vjp = [](Vjp v, Tensor a, Tensor, bool upper,
-                      bool unit) { return triangular_back(v, a, upper, unit); },
-            .samples = "f32[3,3] f32[3,2] True False | f32[2,3,3] f32[2,3,2] False True",
-            .bad = "f32[3,3] f32[2,2] True False: right sides"});
+  rows.add(
+      {.schema = "composit::solve_triangular(Tensor A, Tensor B, bool upper, bool unit) -> "
+                 "Tensor",
+       .infer =
+           [](Tensor a, Tensor b) {
+             expect_square(a);
+             expect_matrices(b);
+             if (b.size(-2) != a.size(-1) || a.dtype() != b.dtype())
+               throw UserError("expected right sides for sizes " + str(a.sizes()) + ", received " +
+                               str(b.sizes()));
+             return std::vector<Type>{tensor_type(b.dtype(), b.type().sizes)};
+           },
+       .native =
+           [](Array a, Array b, bool upper, bool unit) {
+             return std::vector<Array>{triangular_solution(a, b, upper, unit)};
+           },
+       .runtime = "matrices::solve_triangular",
+       .runtime_options =
+           [](Tensor, Tensor b, bool upper, bool unit) {
+             return Attributes{matrices(b.type()), option("upper", upper), option("unit", unit)};
+           },
+       .vjp = [](Vjp v, Tensor a, Tensor, bool upper,
+                 bool unit) { return triangular_back(v, a, upper, unit); },
+       .samples = "f32[3,3] f32[3,2] True False | f32[2,3,3] f32[2,3,2] False True",
+       .bad = "f32[3,3] f32[2,2] True False: right sides"});
   rows.add({.schema = "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool "
                       "left=True, bool unitriangular=False) -> Tensor",
             .decompose =

@@ -37,6 +37,7 @@ void add_divisors(OperationTable& rows) {
                   return std::vector<Array>{
                       array_of(tensor_type(x.type().dtype, x.type().sizes), a)};
                 },
+            .runtime = "parts::gcd",
             .samples = "i64[4]=-20..20 i64[4]=-20..20 | i64[3]=[0,0,6] i64[3]=[0,4,0]",
             .bad = "f32[2] f32[2]: expected integers"});
   rows.add({.schema = "aten::gcd(Tensor self, Tensor other) -> Tensor",
@@ -93,6 +94,7 @@ void add_exponents(OperationTable& rows) {
              return std::vector<Array>{array_of(tensor_type(x.type().dtype, sizes), parts),
                                        array_of(tensor_type(DType::int32, sizes), exponents)};
            },
+       .runtime = "parts::frexp",
        .vjp =
            [](Vjp v, Tensor) {
              return Gradients{apply_one("aten::ldexp.Tensor", {v.cotangents[0], -v.results[1]})};

@@ -8,6 +8,7 @@
 #include "composit/ops/functions.h"
 #include "composit/ops/linear_algebra.h"
 #include "composit/ops/matrices.h"
+#include "composit/ops/runtime_options.h"
 
 namespace composit {
 namespace {
@@ -140,6 +141,11 @@ void add_qr(OperationTable& rows) {
                   return std::vector<Array>{
                       mode == "r" ? Matrices(0, 0, 0).array(types[0]) : q.array(types[0]),
                       r.array(types[1])};
+                },
+            .runtime = "matrices::qr",
+            .runtime_options =
+                [](Tensor a, std::string mode) {
+                  return matrices_with(a, "rank", size_from_end(qr_types(a.type(), mode)[1], 2));
                 },
             .vjp = [](Vjp v, Tensor a, std::string mode) { return qr_back(v, a, mode); },
             .samples = "f32[3,3] | f32[4,2] | f32[2,4] | f32[2,3,2] | f32[2,3] 'complete' | "
@@ -313,6 +319,9 @@ void add_svd(OperationTable& rows) {
                       (vectors ? found.u : none).array(types[0]), found.s.array(types[1]),
                       (vectors ? composit::adjoint(found.v) : none).array(types[2])};
                 },
+            .runtime = "matrices::svd",
+            .runtime_options = [](Tensor a,
+                                  bool full) { return matrices_with(a, "full_matrices", full); },
             .vjp = [](Vjp v, Tensor a) { return svd_back(v, a); },
             .samples = "f32[2,2]=[3,0,0,1]",
             .bad = "f32[3]: expected matrices | i64[2,2]: floating point"});
@@ -410,6 +419,11 @@ void add_eigen(OperationTable& rows) {
                   return std::vector<Array>{values.array(types[0]),
                                             (vectors ? basis : Matrices(0, 0, 0)).array(types[1])};
                 },
+            .runtime = "matrices::eigh",
+            .runtime_options =
+                [](Tensor a, std::string triangle) {
+                  return matrices_with(a, "upper", triangle == "U");
+                },
             .vjp = [](Vjp v, Tensor a, std::string triangle) { return eigen_back(v, a, triangle); },
             .samples = "f32[2,2]=[1,0,0,3] | f32[2,2]=[1,0,0,3] 'U'",
             .bad = "f32[2,3]: square matrices | f32[2,2] 'A': expected UPLO"});
@@ -430,11 +444,7 @@ Tensor cutoff(const Tensor& a, const Tensor& largest, const std::optional<Tensor
 
 Tensor pseudoinverse(const Tensor& a, const std::optional<Tensor>& atol,
                      const std::optional<Tensor>& rtol) {
-  if (a.numel() == 0) {
-    Ints sizes = a.sizes();
-    std::swap(sizes.back(), sizes[sizes.size() - 2]);
-    return zeros(sizes, a.dtype());
-  }
+  if (a.numel() == 0) return adjoint(a);
   const Tensors usv = apply("aten::_linalg_svd", {a});
   const Tensor& s = usv[1];
   const Tensor counts = s > unsqueeze(cutoff(a, select_at(s, -1, 0), atol, rtol), -1);

@@ -7,6 +7,7 @@
 #include "composit/op/promotion.h"
 #include "composit/ops/axes.h"
 #include "composit/ops/native.h"
+#include "composit/ops/runtime_options.h"
 
 namespace composit {
 namespace {
@@ -248,6 +249,11 @@ void add_sorting_rows(OperationTable& rows) {
        .infer = [](Tensor x, int64_t k, int64_t dim) { return first_types(x, k, dim); },
        .native = [](Array x, int64_t k, int64_t dim,
                     bool largest) { return first_of_lines(x, k, dim, largest); },
+       .runtime = "order::topk",
+       .runtime_options =
+           [](Tensor x, int64_t k, int64_t dim, bool largest) {
+             return Attributes{lines(x.type(), dim), option("k", k), option("largest", largest)};
+           },
        .vjp = [](Vjp v, Tensor x, int64_t, int64_t dim) { return to_chosen(v, x, dim, true); },
        .samples = "f32[2,5] 2 | f32[3,4] 3 0 False | i64[5]=distinct<9 2 | f32[2,3,4] 2 1",
        .bad = "f32[2,3] 4: k from 0 to 3"});
@@ -262,6 +268,11 @@ void add_sorting_rows(OperationTable& rows) {
                   const int64_t length =
                       rank == 0 ? 1 : type.sizes[static_cast<size_t>(wrap_axis(dim, rank))].value();
                   return first_of_lines(x, length, dim, descending);
+                },
+            .runtime = "order::sort",
+            .runtime_options =
+                [](Tensor x, int64_t dim, bool descending) {
+                  return Attributes{lines(x.type(), dim), option("descending", descending)};
                 },
             .vjp = [](Vjp v, Tensor x, int64_t dim) { return to_chosen(v, x, dim, true); },
             .samples = "f32[2,5] | f32[3,4] 0 True | i64[5]=distinct<9"});

@@ -38,6 +38,7 @@ Tensor over(const Tensor& y, const Tensor& x, double limit) {
   rows.add({.schema = "aten::" op "(Tensor " argument ") -> Tensor",                               \
             .infer = [](Tensor x) { return float_like(x); },                                       \
             .native = [](Array x) { return std::vector<Array>{each<special_functions::function>(x)}; },\
+            .runtime = "special::" #function,                                                      \
             .vjp =                                                                                 \
                 [](Vjp v, [[maybe_unused]] Tensor x) {                                             \
                   [[maybe_unused]] const Tensor& y = v.results[0];                                 \
@@ -131,24 +132,26 @@ Array each_pair(const Array& x, const Array& y) {
 }
 
 template <double (*kFunction)(double, double)>
-Row pair(std::string_view schema, std::string_view samples, std::string_view nondifferentiable) {
+Row pair(std::string_view schema, std::string_view runtime, std::string_view samples,
+         std::string_view nondifferentiable) {
   return {.schema = schema,
           .infer = [](Tensor x,
                       Tensor y) { return std::vector<Type>{broadcast_floats(x.type(), y.type())}; },
           .native = [](Array x, Array y) { return std::vector<Array>{each_pair<kFunction>(x, y)}; },
+          .runtime = runtime,
           .samples = samples,
           .nondifferentiable = nondifferentiable};
 }
 
 template <double (*kFunction)(double, double)>
-void add_polynomial(OperationTable& rows, std::string_view schema) {
-  rows.add(pair<kFunction>(schema, "f64[2,3] i64[3]=[-1,2,5]", "x n"));
+void add_polynomial(OperationTable& rows, std::string_view schema, std::string_view runtime) {
+  rows.add(pair<kFunction>(schema, runtime, "f64[2,3] i64[3]=[-1,2,5]", "x n"));
 }
 
 void add_polynomials(OperationTable& rows) {
 #define COMPOSIT_POLYNOMIAL(name, function)    \
   add_polynomial<special_functions::function>( \
-      rows, "aten::special_" name "(Tensor x, Tensor n) -> Tensor");
+      rows, "aten::special_" name "(Tensor x, Tensor n) -> Tensor", "special::" #function);
   COMPOSIT_POLYNOMIAL("chebyshev_polynomial_t", chebyshev_t)
   COMPOSIT_POLYNOMIAL("chebyshev_polynomial_u", chebyshev_u)
   COMPOSIT_POLYNOMIAL("chebyshev_polynomial_v", chebyshev_v)
@@ -173,14 +176,14 @@ void add_incomplete_gammas(OperationTable& rows) {
   constexpr std::string_view kSamples =
       "f64[2,3]=0.1..9 f64[3]=0.1..9 | f64[3]=[0,1,-1] f64[3]=[1,0,1]";
   Row lower = pair<special_functions::igamma>("aten::igamma(Tensor self, Tensor other) -> Tensor",
-                                              kSamples, "self");
+                                              "special::igamma", kSamples, "self");
   lower.vjp = [](Vjp v, Tensor a, Tensor x) {
     return Gradients{Tensor(), sum_to_size(v.cotangents[0] * gamma_density(a, x), x.sizes())};
   };
   lower.also = {"aten::special_gammainc"};
   rows.add(lower);
   Row upper = pair<special_functions::igammac>("aten::igammac(Tensor self, Tensor other) -> Tensor",
-                                               kSamples, "self");
+                                               "special::igammac", kSamples, "self");
   upper.vjp = [](Vjp v, Tensor a, Tensor x) {
     return Gradients{Tensor(), sum_to_size(-v.cotangents[0] * gamma_density(a, x), x.sizes())};
   };
@@ -196,6 +199,7 @@ void add_special_native_rows(OperationTable& rows) {
   rows.add({.schema = "aten::special_airy_ai(Tensor x) -> Tensor",
             .infer = [](Tensor x) { return float_like(x); },
             .native = [](Array x) { return std::vector<Array>{each<special_functions::airy>(x)}; },
+            .runtime = "special::airy",
             .samples = "f64[6]=-9..9 | f64[1]=[0]",
             .nondifferentiable = "x"});
   add_polynomials(rows);
