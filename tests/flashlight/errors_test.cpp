@@ -150,6 +150,19 @@ void memory_newly_shared() {
   trace([](at::Tensor a, at::Tensor b) { return a.add_(1) + b; }, at::ones({4}), at::ones({4}))(
       x, x.view({4}));
 }
+void less_memory() {
+  const auto views = [](const at::Tensor& memory) {
+    return std::pair(memory.slice(0, 1, 5), memory.slice(0, 4, 7));
+  };
+  const auto program = [](at::Tensor a, at::Tensor b) {
+    a.add_(1);
+    b.mul_(2);
+    return a + 1;
+  };
+  const auto [a, b] = views(at::ones({9}));
+  const auto [c, d] = views(at::ones({7}));
+  trace(program, a, b)(c, d);
+}
 void no_such_operator() {
   const auto graph = composit::parse(
       "graph(%x: float32[3]) {\n  %y: float32[3] = nowhere::op(%x)\n  return %y\n}");
@@ -210,6 +223,16 @@ void save_over_something_else() {
   fs::create_directories(folder);
   std::ofstream(folder / "thesis.tex") << "42";
   trace([](const at::Tensor& x) { return x + 1; }, ones()).save(folder);
+}
+void memory_that_nothing_shows() {
+  const at::Tensor row = at::ones({8}).slice(0, 2, 6);
+  flashlight::TraceSettings settings;
+  settings.named = {{"row", row, composit::InputKind::buffer}};
+  const auto program = [row](const at::Tensor& x) {
+    row.add_(1);
+    return x * row.as_strided({3}, {2}, 1);
+  };
+  trace(settings, program, at::ones({3})).save(fresh_folder("unshown"));
 }
 void no_graphviz() {
   const auto captured = trace([](const at::Tensor& x) { return x + 1; }, ones());
@@ -346,6 +369,9 @@ const std::map<std::string, void (*)()>& causes() {
       {"[replay] inputs '…' and '…' overlap in memory, one of them is written, and they did not "
        "when they were captured; capture again …",
        memory_newly_shared},
+      {"[replay] input '…': when it was captured, its storage had … bytes before its first element "
+       "and … from there on, of which the program uses some; it lies in less memory now; …",
+       less_memory},
       {"[replay] this LibTorch has no operator '…'; load the library that defines it before the "
        "capture",
        no_such_operator},
@@ -359,6 +385,8 @@ const std::map<std::string, void (*)()>& causes() {
       {"[read] …weights.safetensors: …", truncated_weights},
       {"[load] …: there is no array '…'", missing_weight},
       {"[save] …: …", save_over_something_else},
+      {"[save] the program uses memory around '…' that no parameter or buffer shows; …",
+       memory_that_nothing_shows},
       {"[visualize] cannot run graphviz's 'dot': …", no_graphviz},
       {"[check] a loaded capture does not know its program: trace the program and check that",
        check_without_program},
