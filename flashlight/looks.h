@@ -9,8 +9,7 @@
 //   the same graph      the capture is replayed on copies of the inputs as they were, and compared
 //                       bit for bit: confirmed, or refused from the next call on
 //   other numbers       they are tried as forms over a count of calls (counting.h); the third run
-//   in
-//                       a row shows one or refuses it
+//                       in a row shows one or refuses it
 //   a guard differs     no look: a replay of the same inputs would be refused by that guard
 //   another graph       takes the place of the older one, and waits for one more look (the first
 //                       step of an optimizer makes its state), or for two where no state explains

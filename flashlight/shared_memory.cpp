@@ -12,6 +12,7 @@
 #include "tracer/convert.h"
 #include "tracer/geometry.h"
 #include "tracer/memory_view.h"
+#include "tracer/plan.h"
 
 namespace flashlight {
 namespace {
@@ -65,33 +66,14 @@ void write_elements(at::Tensor view, at::Tensor value) {
   tracer::copy_bits(view, value);
 }
 
-// A node that reads the storage that an input lies in, beyond what the input shows of it.
-struct StorageUse {
-  const composit::Node* node;
-  size_t input;
-  int64_t begin;  // bytes before the first element of the input
-  int64_t count;  // bytes of the storage
-};
-
-std::vector<StorageUse> storages_of(const composit::Graph& graph) {
-  std::vector<StorageUse> uses;
-  for (const composit::NodePtr& node : graph.nodes()) {
-    if (node->op().str() != "composit::storage") continue;
-    const composit::Attribute* begin = node->find_attribute("begin");
-    for (size_t i = 0; begin != nullptr && i < graph.inputs().size(); ++i)
-      if (graph.inputs()[i].node == node->operands().at(0).node)
-        uses.push_back({node.get(), i, begin->as_int(), node->outputs()[0].sizes[0].value()});
-  }
-  return uses;
-}
-
 void lay_together(std::vector<Member> group, const composit::Graph& graph,
-                  const std::vector<StorageUse>& storages, std::vector<at::Tensor>& tensors) {
+                  const std::vector<tracer::UsedStorage>& storages,
+                  std::vector<at::Tensor>& tensors) {
   int64_t first = group.front().begin, end = first;
   for (const Member& member : group) {
     first = std::min(first, member.begin);
     end = std::max(end, member.begin + tracer::span_of(tensors[member.input]));
-    for (const StorageUse& use : storages)
+    for (const tracer::UsedStorage& use : storages)
       if (use.input == member.input) {
         first = std::min(first, member.begin - use.begin);
         end = std::max(end, member.begin - use.begin + use.count);
@@ -118,12 +100,12 @@ void lay_together(std::vector<Member> group, const composit::Graph& graph,
 }  // namespace
 
 void share_memory(const composit::Graph& graph, std::vector<at::Tensor>& tensors) {
-  const std::vector<StorageUse> storages = storages_of(graph);
+  const std::vector<tracer::UsedStorage> storages = tracer::used_storages(graph);
   for (auto& [name, group] : groups_of(graph)) {
     std::erase_if(group, [&](const Member& member) { return !tensors[member.input].defined(); });
     const bool beyond = std::any_of(group.begin(), group.end(), [&](const Member& member) {
       return std::any_of(storages.begin(), storages.end(),
-                         [&](const StorageUse& use) { return use.input == member.input; });
+                         [&](const tracer::UsedStorage& use) { return use.input == member.input; });
     });
     if (group.size() > 1 || (beyond && !group.empty()))
       lay_together(std::move(group), graph, storages, tensors);
@@ -179,7 +161,7 @@ tracer::Geometry geometry_of(const composit::Type& type, const composit::Node* v
 }
 
 // Does what the graph reads of the storage lie in `shown`? Writes add to it.
-bool reads_only(const composit::Graph& graph, const StorageUse& use, Bytes shown) {
+bool reads_only(const composit::Graph& graph, const tracer::UsedStorage& use, Bytes shown) {
   std::unordered_set<const composit::Node*> storages = {use.node};
   for (const composit::NodePtr& node : graph.nodes()) {
     const auto is_storage = [&](const composit::LazyTensor& operand) {
@@ -205,7 +187,7 @@ bool reads_only(const composit::Graph& graph, const StorageUse& use, Bytes shown
 
 void expect_memory_is_shown(const composit::Graph& graph) {
   const Groups groups = groups_of(graph);
-  for (const StorageUse& use : storages_of(graph)) {
+  for (const tracer::UsedStorage& use : tracer::used_storages(graph)) {
     if (input_kind(*use.node->operands()[0].node) == composit::InputKind::user_input) continue;
     Bytes shown(use.count);
     for (const auto& [name, group] : groups) {

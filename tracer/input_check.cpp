@@ -86,9 +86,10 @@ class InputCheck {
   }
 
   void check_storages(const std::vector<at::Tensor>& inputs) const {
-    for (const auto& [input, begin, count] : plan_.storages)
-      if (!has_bytes_around(inputs[input], begin, count))
-        throw UserError(lies_elsewhere("[replay] input '" + name_of(input) + "'", begin, count));
+    for (const UsedStorage& use : plan_.storages)
+      if (!has_bytes_around(inputs[use.input], use.begin, use.count))
+        throw UserError(
+            lies_elsewhere("[replay] input '" + name_of(use.input) + "'", use.begin, use.count));
   }
 
   // A written input and any other one must not overlap where they did not when they were captured.

@@ -37,7 +37,7 @@ class Planner {
       plan.mutations.push_back({index_of_input(mutation.target), slot(root, mutation.value), true});
     expect_counted_numbers();
     find_shared_memory();
-    find_storages();
+    plan.storages = used_storages(plan.graph);
     find_last_uses();
     find_steady_steps();
     plan.made_by.assign(plan.initial.size(), {plan.steps.size(), 0});
@@ -78,18 +78,6 @@ class Planner {
       if (found == inputs.end()) continue;
       plan_.group.back() = static_cast<size_t>(found - inputs.begin());
       plan_.shared.push_back({i, plan_.group.back(), inputs[i].node->attribute("shift").as_int()});
-    }
-  }
-
-  void find_storages() {
-    const auto& inputs = plan_.graph.inputs();
-    for (const Step& step : plan_.steps) {
-      if (step.kind != StepKind::storage) continue;
-      const Attribute* begin = step.node->find_attribute("begin");
-      const LazyTensor& of = step.node->operands()[0];
-      for (size_t i = 0; begin != nullptr && i < inputs.size(); ++i)
-        if (inputs[i].node == of.node)
-          plan_.storages.push_back({i, begin->as_int(), step.node->outputs()[0].sizes[0].value()});
     }
   }
 
@@ -427,6 +415,18 @@ std::string place_of(const Node& node) {
   if (const auto source = node.annotation("source"); !source.empty())
     place += " (" + std::string(source) + ")";
   return place;
+}
+
+std::vector<UsedStorage> used_storages(const composit::Graph& graph) {
+  std::vector<UsedStorage> uses;
+  for (const NodePtr& node : graph.nodes()) {
+    if (node->op().str() != "composit::storage") continue;
+    const Attribute* begin = node->find_attribute("begin");
+    for (size_t i = 0; begin != nullptr && i < graph.inputs().size(); ++i)
+      if (graph.inputs()[i].node == node->operands().at(0).node)
+        uses.push_back({node.get(), i, begin->as_int(), node->outputs()[0].sizes[0].value()});
+  }
+  return uses;
 }
 
 }  // namespace flashlight::tracer

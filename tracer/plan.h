@@ -72,6 +72,16 @@ struct Step {
   std::vector<c10::IValue> attributes;  // scatter: the view operator's further arguments
 };
 
+// A node that reads the storage of an input beyond what the input shows: `count` bytes, of which
+// `begin` lie before the first element.
+struct UsedStorage {
+  const composit::Node* node;
+  size_t input;  // index into graph.inputs()
+  int64_t begin, count;
+};
+// Captures of former versions do not say where in the storage an input lies: none of theirs.
+std::vector<UsedStorage> used_storages(const composit::Graph& graph);
+
 struct Plan::Impl {
   composit::Graph graph;
   bool pin_strides = true;
@@ -88,12 +98,6 @@ struct Plan::Impl {
     int64_t shift;
   };
   std::vector<SharedMemory> shared;
-  // Inputs whose storage the graph reads: `count` bytes, of which `begin` lie before the first
-  // element.
-  struct UsedStorage {
-    size_t input;
-    int64_t begin, count;
-  };
   std::vector<UsedStorage> storages;
   std::vector<size_t> group;  // per input: the first one of those it shares memory with; itself
   struct Mutation {

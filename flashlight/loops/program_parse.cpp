@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "composit/ir/error.h"
@@ -5,6 +6,7 @@
 #include "composit/ir/literal.h"
 #include "composit/ir/parse.h"
 #include "flashlight/loops/program_text.h"
+#include "flashlight/loops/program_words.h"
 #include "flashlight/loops/statement.h"
 
 namespace flashlight::loops {
@@ -64,36 +66,18 @@ class FieldReader {
   std::map<std::string, Attribute, std::less<>> values_;
 };
 
+// The place of `word` among `words`.
 template <class Enum>
-Enum one_of(const std::map<std::string_view, Enum>& words, Lexer& lexer, std::string_view word,
+Enum one_of(const std::array<std::string_view, 5>& words, Lexer& lexer, std::string_view word,
             size_t offset) {
-  if (const auto found = words.find(word); found != words.end()) return found->second;
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found != words.end()) return static_cast<Enum>(found - words.begin());
+  auto sorted = words;
+  std::sort(sorted.begin(), sorted.end());
   std::string expected;
-  for (const auto& [each, value] : words)
+  for (const std::string_view each : sorted)
     expected += (expected.empty() ? "" : ", ") + std::string(each);
   lexer.fail(offset, "expected one of " + expected + ", received '" + std::string(word) + "'");
-}
-
-Role role(Lexer& lexer) {
-  static const std::map<std::string_view, Role> kRoles = {{"argument", Role::argument},
-                                                          {"weight", Role::weight},
-                                                          {"result", Role::result},
-                                                          {"constant", Role::constant},
-                                                          {"temporary", Role::temporary}};
-  const composit::Token word = lexer.take(TokenKind::word, "a role");
-  return one_of(kRoles, lexer, word.text, word.offset);
-}
-
-Control::Kind control_kind(Lexer& lexer) {
-  using Kind = Control::Kind;
-  static const std::map<std::string_view, Kind> kKinds = {{"branch", Kind::branch},
-                                                          {"map", Kind::map},
-                                                          {"scan", Kind::scan},
-                                                          {"repeat", Kind::repeat},
-                                                          {"blocks", Kind::blocks}};
-  const size_t offset = lexer.peek().offset;
-  const std::string word = lexer.take_string("a kind of control");
-  return one_of(kKinds, lexer, word, offset);
 }
 
 size_t integer(Lexer& lexer) {
@@ -193,7 +177,8 @@ class ProgramParser {
     lexer.expect(":");
     one.type = composit::read_type(lexer);
     lexer.expect("=");
-    one.role = role(lexer);
+    const composit::Token role = lexer.take(TokenKind::word, "a role");
+    one.role = one_of<Role>(kRoles, lexer, role.text, role.offset);
     one.name = lexer.take_string("the name of the value");
     const FieldReader fields(lexer);
     one.constant = fields.get("constant", Array());
@@ -270,7 +255,9 @@ class ProgramParser {
 
   static Control control(Lexer& lexer) {
     Control control;
-    control.kind = control_kind(lexer);
+    const size_t offset = lexer.peek().offset;
+    const std::string kind = lexer.take_string("a kind of control");
+    control.kind = one_of<Control::Kind>(kControlKinds, lexer, kind, offset);
     const FieldReader fields(lexer);
     control.functions = fields.numbers("functions");
     control.carried = fields.numbers("carried");

@@ -2,6 +2,7 @@
 #include "composit/ir/print.h"
 #include "composit/op/loops.h"
 #include "flashlight/loops/program_text.h"
+#include "flashlight/loops/program_words.h"
 #include "flashlight/loops/statement.h"
 
 namespace flashlight::loops {
@@ -9,34 +10,9 @@ namespace {
 
 using composit::Attribute;
 
-std::string name(Role role) {
-  switch (role) {
-    case Role::argument:
-      return "argument";
-    case Role::weight:
-      return "weight";
-    case Role::result:
-      return "result";
-    case Role::constant:
-      return "constant";
-    default:
-      return "temporary";
-  }
-}
-
-std::string name(Control::Kind kind) {
-  switch (kind) {
-    case Control::Kind::branch:
-      return "branch";
-    case Control::Kind::map:
-      return "map";
-    case Control::Kind::scan:
-      return "scan";
-    case Control::Kind::repeat:
-      return "repeat";
-    default:
-      return "blocks";
-  }
+template <class Enum>
+std::string word(const std::array<std::string_view, 5>& words, Enum one) {
+  return std::string(words.at(static_cast<size_t>(one)));
 }
 
 std::string quoted(std::string_view text) {
@@ -126,7 +102,7 @@ class ProgramPrinter {
     FieldWriter fields;
     fields.add_if(value.constant.defined(), "constant", value.constant);
     fields.add_if(!value.model_sizes.empty(), "model_sizes", composit::dim_list(value.model_sizes));
-    line(number(i) + ": " + composit::print(value.type) + " = " + name(value.role) + " " +
+    line(number(i) + ": " + composit::print(value.type) + " = " + word(kRoles, value.role) + " " +
          quoted(value.name) + " " + fields.str());
   }
 
@@ -197,7 +173,7 @@ class ProgramPrinter {
       along.push_back(dimension ? static_cast<int64_t>(*dimension) : -1);
     fields.add_if(!along.empty(), "along", composit::int_list(along));
     fields.add(control.origin);
-    line("control " + quoted(name(control.kind)) + " " + fields.str());
+    line("control " + quoted(word(kControlKinds, control.kind)) + " " + fields.str());
   }
 
   std::string text_;

@@ -119,15 +119,33 @@ Cost cost_of(const Expr& value) {
   return cost;
 }
 
-Statement replaced(Statement statement, const composit::ReplaceExpr& change) {
+namespace {
+
+// `change` gives as many expressions as it is given: those of the statement that are defined.
+template <class Change>
+Statement with_changed(Statement statement, const Change& change) {
   std::vector<Expr> all = expressions(statement), defined;
   for (const Expr& x : all)
     if (x.defined()) defined.push_back(x);
-  const std::vector<Expr> changed = composit::replace(defined, change);
+  const std::vector<Expr> changed = change(defined);
   size_t next = 0;
   for (Expr& x : all)
     if (x.defined()) x = changed[next++];
   return with_expressions(std::move(statement), all);
+}
+
+}  // namespace
+
+Statement replaced(Statement statement, const composit::ReplaceExpr& change) {
+  return with_changed(std::move(statement), [&](const std::vector<Expr>& defined) {
+    return composit::replace(defined, change);
+  });
+}
+
+Statement with_simple_indices(Statement statement) {
+  composit::IndexAnalysis analysis(statement.axes);
+  return with_changed(std::move(statement),
+                      [&](const std::vector<Expr>& defined) { return analysis.simplify(defined); });
 }
 
 namespace {
@@ -197,14 +215,9 @@ Statement simplified(Statement statement) {
   composit::IndexAnalysis analysis(statement.axes);
   const Expr domain = composit::simplify_domain(statement.domain, analysis);
   statement.domain = Expr();
-  std::vector<Expr> all = expressions(statement), defined;
-  for (const Expr& x : all)
-    if (x.defined()) defined.push_back(x);
-  const std::vector<Expr> simple = analysis.simplify(defined);
-  size_t next = 0;
-  for (Expr& x : all)
-    if (x.defined()) x = simple[next++];
-  statement = with_expressions(std::move(statement), all);
+  statement = with_changed(std::move(statement), [&](const std::vector<Expr>& defined) {
+    return analysis.simplify(defined);
+  });
   statement.domain = domain;
   std::vector<Axis> axes;
   std::vector<size_t> number;

@@ -42,6 +42,8 @@ Cost cost_of(const Expr& value);
 
 // `change` applied to all expressions: see composit::replace.
 Statement replaced(Statement statement, const composit::ReplaceExpr& change);
+// Index expressions in their common form; axes keep their numbers.
+Statement with_simple_indices(Statement statement);
 // Accumulators that no store needs are left out.
 Statement without_unused_accumulators(Statement statement);
 // Indices in their common form, axes of extent 1 left out.

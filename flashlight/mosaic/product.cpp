@@ -129,19 +129,6 @@ bool are_together(const std::vector<size_t>& axes, const Expr& side,
   return in_store && in_store == find(at);
 }
 
-// Index expressions in common forms; axes keep their numbers.
-Statement with_simple_indices(Statement statement) {
-  IndexAnalysis analysis(statement.axes);
-  std::vector<Expr> all = loops::expressions(statement), defined;
-  for (const Expr& x : all)
-    if (x.defined()) defined.push_back(x);
-  const std::vector<Expr> simple = analysis.simplify(defined);
-  size_t next = 0;
-  for (Expr& x : all)
-    if (x.defined()) x = simple[next++];
-  return loops::with_expressions(std::move(statement), all);
-}
-
 }  // namespace
 
 int64_t Product::size(const std::vector<size_t>& axes) const {
@@ -190,7 +177,7 @@ Statement flat(const loops::Routine& routine, const Statement& statement) {
     const composit::Type& type = routine.values[part.number()].type;
     return Expr::load(part.number(), part.dtype(), {flat_index(part.arguments(), type)});
   });
-  return with_simple_indices(std::move(now));
+  return loops::with_simple_indices(std::move(now));
 }
 
 bool has_window(const Expr& side, const std::vector<size_t>& places,
@@ -243,7 +230,7 @@ std::optional<Product> product_of(const loops::Routine& routine, const Statement
   else
     merger.drop_units(product.batch);
   for (auto* axes : {&product.rows, &product.terms, &columns}) merger.merge(*axes);
-  product.statement = with_simple_indices(std::move(product.statement));
+  product.statement = loops::with_simple_indices(std::move(product.statement));
   IndexAnalysis analysis(product.statement.axes);
   const auto store = analysis.affine(product.statement.stores[0].at[0]);
   const Expr& body = product.statement.body[0];
