@@ -41,12 +41,8 @@ class FirstDifference {
     if (!found_.empty() || step >= run_.records.size()) return;
     const tracer::Record& record = run_.program.recording->records[run_.records[step]];
     if (record.joint != tracer::kNone || (record.info != nullptr && record.info->unwritten)) return;
-    const std::vector<Sample>* samples = run_.samples.find(run_.records[step]);
-    for (size_t i = 0; samples != nullptr && i < std::min(values.size(), samples->size()); ++i)
-      if (const auto difference = (*samples)[i].difference(values[i])) {
-        found_ = tracer::place_of(node) + ", output " + std::to_string(i) + ": " + *difference;
-        return;
-      }
+    if (const auto difference = run_.samples.difference(run_.records[step], values))
+      found_ = tracer::place_of(node) + ", " + *difference;
   }
   const std::string& found() const { return found_; }
 

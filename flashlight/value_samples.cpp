@@ -39,8 +39,15 @@ std::string element_text(const at::Tensor& one) {
   return text.substr(begin, text.rfind(']') - begin);
 }
 
-at::Tensor element(const at::Tensor& elements, int64_t i) {
-  return tracer::view_memory(elements, elements.scalar_type(), {}, {}, i);
+// A copy of the element that lies at an address.
+at::Tensor element(const char* address, c10::ScalarType dtype) {
+  at::Tensor copy = at::detail::empty_cpu({}, dtype);
+  std::memcpy(copy.mutable_data_ptr(), address, copy.itemsize());
+  return copy;
+}
+
+const char* sampled_element(const at::Tensor& tensor, int64_t i) {
+  return bytes_of(tensor) + place_of_element(tensor, sampled_index(i, tensor.numel()));
 }
 
 std::string values_text(int64_t index, const at::Tensor& program, const at::Tensor& replay) {
@@ -75,44 +82,45 @@ class MemoryDigest {
 
 }  // namespace
 
-Sample::Sample(const at::Tensor& tensor) {
-  if (!tensor.defined() || !tracer::has_memory(tensor)) return;
-  numel_ = tensor.numel();
-  const int64_t count = std::min(numel_, kSampled);
-  elements_ = at::detail::empty_cpu({count}, tensor.scalar_type());
-  const auto item = static_cast<int64_t>(tensor.itemsize());
-  auto* to = static_cast<char*>(elements_.mutable_data_ptr());
-  for (int64_t i = 0; i < count; ++i)
-    std::memcpy(to + i * item,
-                bytes_of(tensor) + place_of_element(tensor, sampled_index(i, numel_)),
-                static_cast<size_t>(item));
+void ValueSamples::add(tracer::RecordId id, c10::ArrayRef<at::Tensor> values) {
+  if (id >= of_record_.size()) of_record_.resize(id + 1);
+  of_record_[id] = {static_cast<uint32_t>(samples_.size()), static_cast<uint32_t>(values.size())};
+  for (const at::Tensor& value : values) {
+    const bool kept = value.defined() && tracer::has_memory(value);
+    samples_.push_back({elements_.size(), kept ? value.numel() : -1,
+                        kept ? value.scalar_type() : c10::ScalarType::Undefined});
+    for (int64_t i = 0; kept && i < std::min(value.numel(), kSampled); ++i) {
+      const char* element = sampled_element(value, i);
+      elements_.insert(elements_.end(), element, element + value.itemsize());
+    }
+  }
 }
 
-std::optional<std::string> Sample::difference(const at::Tensor& tensor) const {
-  if (!elements_.defined() || !tensor.defined() || !tracer::has_memory(tensor)) return std::nullopt;
-  if (tensor.numel() != numel_ || tensor.scalar_type() != elements_.scalar_type())
-    return c10::str("has ", numel_, " elements of ", elements_.scalar_type(),
-                    " in the program and ", tensor.numel(), " of ", tensor.scalar_type(),
-                    " in the replay");
-  const Sample other(tensor);
-  const auto item = static_cast<size_t>(tensor.itemsize());
-  const auto *a = bytes_of(elements_), *b = bytes_of(other.elements_);
-  for (int64_t i = 0; i < elements_.numel(); ++i)
-    if (std::memcmp(a + static_cast<size_t>(i) * item, b + static_cast<size_t>(i) * item, item) !=
-        0)
-      return values_text(sampled_index(i, numel_), element(elements_, i),
-                         element(other.elements_, i));
+std::optional<std::string> ValueSamples::difference(tracer::RecordId id,
+                                                    const std::vector<at::Tensor>& values) const {
+  if (id >= of_record_.size()) return std::nullopt;
+  const auto [first, count] = of_record_[id];
+  for (size_t i = 0; i < std::min<size_t>(values.size(), count); ++i)
+    if (const auto found = difference(samples_[first + i], values[i]))
+      return "output " + std::to_string(i) + ": " + *found;
   return std::nullopt;
 }
 
-void ValueSamples::add(tracer::RecordId id, c10::ArrayRef<at::Tensor> values) {
-  std::vector<Sample>& samples = samples_[id];
-  for (const at::Tensor& value : values) samples.emplace_back(value);
-}
-
-const std::vector<Sample>* ValueSamples::find(tracer::RecordId id) const {
-  const auto found = samples_.find(id);
-  return found == samples_.end() ? nullptr : &found->second;
+std::optional<std::string> ValueSamples::difference(const Sample& sample,
+                                                    const at::Tensor& tensor) const {
+  if (sample.numel < 0 || !tensor.defined() || !tracer::has_memory(tensor)) return std::nullopt;
+  if (tensor.numel() != sample.numel || tensor.scalar_type() != sample.dtype)
+    return c10::str("has ", sample.numel, " elements of ", sample.dtype, " in the program and ",
+                    tensor.numel(), " of ", tensor.scalar_type(), " in the replay");
+  const size_t item = tensor.itemsize();
+  const char* kept = elements_.data() + sample.begin;
+  for (int64_t i = 0; i < std::min(sample.numel, kSampled); ++i, kept += item) {
+    const char* replayed = sampled_element(tensor, i);
+    if (std::memcmp(kept, replayed, item) != 0)
+      return values_text(sampled_index(i, sample.numel), element(kept, sample.dtype),
+                         element(replayed, sample.dtype));
+  }
+  return std::nullopt;
 }
 
 uint64_t digest_of_memory(const at::Tensor& tensor, int64_t whole) {
@@ -154,8 +162,8 @@ std::string first_difference(const at::Tensor& program, const at::Tensor& replay
        i < program.numel() && tracer::has_memory(program) && tracer::has_memory(replay); ++i) {
     const int64_t a = place_of_element(program, i), b = place_of_element(replay, i);
     if (std::memcmp(bytes_of(program) + a, bytes_of(replay) + b, item) == 0) continue;
-    const auto size = static_cast<int64_t>(item);
-    return values_text(i, element(program, a / size), element(replay, b / size));
+    return values_text(i, element(bytes_of(program) + a, program.scalar_type()),
+                       element(bytes_of(replay) + b, replay.scalar_type()));
   }
   return "is laid out differently in memory";
 }

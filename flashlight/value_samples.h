@@ -7,34 +7,36 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tracer/recorder.h"
 
 namespace flashlight {
 
-// Up to 64 elements of a tensor, spread over all of it; small ones whole.
-class Sample {
- public:
-  explicit Sample(const at::Tensor& tensor);
-  // "element 3 is 0.5 in the program and 0.25 in the replay"; nothing where `tensor` has the same
-  // bits in the elements that were kept.
-  std::optional<std::string> difference(const at::Tensor& tensor) const;
-
- private:
-  at::Tensor elements_;  // of the dtype; undefined for what has no memory
-  int64_t numel_ = 0;
-};
-
-// Of the program's values, by record and output.
+// Up to 64 elements of each value of a program, by record and output; small values whole. All lie
+// in one block: an allocation for each would keep the allocator from giving back what the program
+// frees between them, which is most of its memory.
 class ValueSamples {
  public:
   void add(tracer::RecordId id, c10::ArrayRef<at::Tensor> values);
-  const std::vector<Sample>* find(tracer::RecordId id) const;
+  // "output 1: element 3 is 0.5 in the program and 0.25 in the replay"; nothing where `values` have
+  // the same bits in the elements that were kept.
+  std::optional<std::string> difference(tracer::RecordId id,
+                                        const std::vector<at::Tensor>& values) const;
 
  private:
-  std::unordered_map<tracer::RecordId, std::vector<Sample>> samples_;
+  // Of a value without memory, nothing is kept, and `numel` is -1.
+  struct Sample {
+    size_t begin;  // in `elements_`
+    int64_t numel;
+    c10::ScalarType dtype;
+  };
+  std::optional<std::string> difference(const Sample& sample, const at::Tensor& tensor) const;
+
+  std::vector<char> elements_;
+  std::vector<Sample> samples_;
+  std::vector<std::pair<uint32_t, uint32_t>> of_record_;  // first sample and their number
 };
 
 // Of the bytes from the first element to the last one; of more than `whole` bytes, of pieces spread
