@@ -9,8 +9,11 @@
 // on the thread that made it.
 #pragma once
 
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,13 +21,16 @@
 #include <utility>
 #include <vector>
 
-#include "tracer/recorder.h"
+#include "composit/ir/graph.h"
 
 namespace flashlight {
 
 namespace tracer {
-class StorageLock;
-}
+class Recorder;     // tracer/recorder.h
+struct Recording;   // tracer/recording.h
+class StorageLock;  // tracer/storage_lock.h
+using ValueId = uint32_t;
+}  // namespace tracer
 
 struct TraceOptions {
   bool chains =

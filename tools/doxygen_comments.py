@@ -1,0 +1,179 @@
+"""A header with its comments as Doxygen reads them.
+
+    for line in doxygen_lines("composit/ir/array.h", text, "graphs"): line.text, line.number
+
+  * The header's first comment is about the file, and about a class that is named like the file.
+  * A comment is about the declaration below it, and about those that follow without an empty line
+    and have none of their own.
+  * A comment behind a declaration is about that declaration; aligned comments below it go on.
+  * Left out: private parts, `detail`, destructors, friends, deleted functions, forward declarations.
+  * What stands in a namespace belongs to the topic that is given.
+"""
+
+import re
+from pathlib import Path
+from typing import Iterator, NamedTuple
+
+from header_comments import Comment, comments_of, parts_of
+from header_declarations import Item, declarations_of
+
+NOT_SHOWN = re.compile(
+    r"(template <.*>\s*)?(friend\b.*|(virtual )?~\w+\(.*|.*= delete;|(class|struct|union) [\w:]+;|static_assert.*)$", re.DOTALL
+)
+COPY = re.compile(r"(?:(\w+)& operator=|(\w+))\((?:const )?(\w+)&&?(?: \w+)?\)")
+EQUALITY = re.compile(r"bool operator==\(const \w+&( \w+)?\) const\b")
+CLASS_NAME = re.compile(r"(?:class|struct|enum class|enum) (?:\[\[\w+\]\] )?(\w+)")
+
+
+class Line(NamedTuple):
+    number: int  # of the line of the header it was made of, from 1
+    text: str
+
+
+def escaped(text: str) -> str:
+    """Prose with nothing in it that Doxygen takes for a command; code in backticks stays."""
+    pieces = text.split("`")
+    for i in range(0, len(pieces), 2):
+        piece = re.sub(r"([\\@<>#%&$~|\"])", r"\\\1", pieces[i])
+        pieces[i] = re.sub(r"::", r"\\::", piece)
+    return "`".join(pieces)
+
+
+def bullet(line: str) -> str:
+    """A line of a list without the indentation that would make it code."""
+    return re.sub(r"^  ", "", line)
+
+
+def documentation(comment: Comment) -> Iterator[str]:
+    for part in parts_of(comment):
+        yield ""
+        if part.kind == "example":
+            yield from ("@code{.cpp}", *(line[2:] for line in part.lines), "@endcode")
+        elif part.kind == "text":
+            yield from ("@code{.unparsed}", *part.lines[1:-1], "@endcode")
+        else:
+            yield from (escaped(bullet(line)) for line in part.lines)
+
+
+def in_words(comments: list[Comment]) -> list[Line]:
+    lines = []
+    for comment in comments:
+        first = True
+        for text in documentation(comment):
+            if first and not text:
+                continue
+            first = False
+            lines.append(Line(comment.first + 1, text))
+        lines.append(Line(comment.last + 1, ""))
+    return lines
+
+
+def documented(lines: list[Line], command: str = "") -> Iterator[Line]:
+    if not lines and not command:
+        return
+    number = lines[0].number if lines else 1
+    yield Line(number, f"/** {command}")
+    yield from (Line(line.number, line.text.replace("*/", "* /")) for line in lines)
+    yield Line(number, "*/")
+
+
+def without_body(item: Item) -> str:
+    """The declaration alone of a function that is defined in the header."""
+    code = re.sub(r"\n\s*", "\n", item.code)
+    at, depth = 0, 0
+    while at < len(code):
+        depth += {"(": 1, ")": -1}.get(code[at], 0)
+        if code[at] == "{" and depth == 0 and not re.search(r"=\s*$|\w$", code[:at]):
+            head = code[:at].rstrip()
+            return re.sub(r"\)\s*:\s.*", ")", head, flags=re.DOTALL) + ";"
+        at += 1
+    return code
+
+
+def snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+class Filter:
+    def __init__(self, path: str, text: str, topic: str):
+        self.stem = Path(path).stem
+        self.path = path
+        self.topic = topic
+        self.text = text
+        comments = comments_of(text)
+        self.opening = in_words(comments[:1]) if comments and comments[0].first == 0 else []
+        self.used_opening = False
+
+    def lines(self) -> Iterator[Line]:
+        yield from documented(self.opening, f"@file {self.path}\n@ingroup {self.topic}\n")
+        yield from self.items(declarations_of(self.text), outermost=True)
+
+    def items(self, items: list[Item], outermost: bool = False, shown: bool = True) -> Iterator[Line]:
+        run: list[Line] = []  # the comment that goes on to what follows
+        for item in items:
+            if item.kind == "access":
+                shown = item.code == "public:"
+                yield Line(item.first + 1, item.code)
+                run = []
+            elif item.kind == "preprocessor":
+                yield Line(item.first + 1, item.code)
+            elif item.kind == "namespace":
+                yield from self.namespace(item)
+            elif shown and not outermost and not NOT_SHOWN.match(item.code) and not self.is_copy(item):
+                own = in_words(item.comment)
+                run = own or (run if item.follows else [])
+                yield from self.declaration(item, run or self.standard(item))
+                if item.comment and item.comment[0].first >= item.first:
+                    run = []  # It stands behind this declaration.
+
+    def namespace(self, item: Item) -> Iterator[Line]:
+        if re.search(r"\bdetail\b|^namespace (fl|std|spdlog|c10) ", item.code) and not self.topic_of_fl(item):
+            return
+        yield Line(item.first + 1, item.code)
+        yield Line(item.first + 1, f"/** @addtogroup {self.topic}\n@{{ */")
+        yield from self.items(item.children)
+        yield Line(item.last + 1, "/** @} */ }")
+
+    def topic_of_fl(self, item: Item) -> bool:
+        return self.path.endswith(".hpp") and "detail" not in item.code
+
+    def declaration(self, item: Item, words: list[Line]) -> Iterator[Line]:
+        number = item.first + 1
+        if item.kind in ("class", "enum"):
+            name = CLASS_NAME.search(item.code)
+            if not words and name and snake_case(name[1]) == self.stem:
+                words = self.opening
+            yield from documented(words)
+            yield Line(number, item.code)
+            begins_private = item.kind == "class" and re.search(r"^(template <.*>\s*)?class ", item.code)
+            yield from self.items(item.children, shown=not begins_private)
+            yield Line(item.last + 1, "};")
+        elif item.kind == "value":
+            yield from documented(words)
+            yield Line(number, item.code + ",")
+        elif item.kind == "macro":
+            yield from documented(words)
+            yield from (Line(number, "///@{"), Line(number, item.code), Line(number, "///@}"))
+        else:
+            yield from documented(words)
+            yield from (Line(number + i, line) for i, line in enumerate(without_body(item).split("\n")))
+
+    def is_copy(self, item: Item) -> bool:
+        copy = COPY.match(item.code)
+        return bool(copy) and (copy[1] or copy[2]) == copy[3]
+
+    def standard(self, item: Item) -> list[Line]:
+        """Words for what needs none in the header."""
+        if EQUALITY.match(item.code):
+            return [Line(item.first + 1, "Whether both are equal.")]
+        if item.kind == "value":
+            return [Line(item.first + 1, f"`{item.code.split(' ')[0]}`")]
+        return []
+
+
+def doxygen_lines(path: str, text: str, topic: str) -> list[Line]:
+    """Lines of the result, with the lines of `text` that they come from."""
+    lines = []
+    for line in Filter(path, text, topic).lines():
+        lines += [Line(line.number, part) for part in line.text.split("\n")]
+    return lines
