@@ -45,6 +45,7 @@ namespace flashlight {
 // A captured program as C++. It holds for what its capture holds for (Capture::assumptions).
 class CompiledCapture {
  public:
+  // UserError as of `compile`.
   CompiledCapture(CaptureBase capture, CompileSettings settings);
 
   // The tensors of results for those of arguments; parameters and buffers are the model's, as they
@@ -66,12 +67,15 @@ class CompiledCapture {
 template <class Signature = void>
 class Compiled;
 
+// A compiled program whose types are known: called like the program.
 template <class Result, class... Arguments>
 class Compiled<Result(Arguments...)> : public CompiledCapture {
  public:
+  // UserError as of `compile`.
   Compiled(const Capture<Result(Arguments...)>& capture, CompileSettings settings)
       : CompiledCapture(capture, std::move(settings)), capture_(capture.frozen()) {}
 
+  // The program's result. UserError where arguments are not made of tensors as the example's.
   template <class... Values>
   Result operator()(Values&&... values) const {
     const FlatValues flat = capture_.flatten_arguments(std::forward<Values>(values)...);
@@ -85,10 +89,13 @@ class Compiled<Result(Arguments...)> : public CompiledCapture {
   Capture<Result(Arguments...)> capture_;
 };
 
+// Tensors in, tensors out, in the order of the structure.
 template <>
 class Compiled<void> : public CompiledCapture {
  public:
+  // Of any capture.
   using CompiledCapture::CompiledCapture;
+  // The tensors of the result.
   template <class... Tensors>
   std::vector<at::Tensor> operator()(const Tensors&... tensors) const {
     return run({tensors...});
@@ -112,6 +119,7 @@ Compiled<Signature> compile(const Capture<Signature>& capture, const Confirm<Val
 // The loss and the gradients of a captured program as one function.
 class CompiledGradient {
  public:
+  // UserError as of `compile`.
   CompiledGradient(Gradient gradient, CompileSettings settings);
   // As Gradient's; nothing of autograd takes part.
   Gradient::Result operator()(const std::vector<at::Tensor>& arguments) const;
@@ -129,6 +137,7 @@ CompiledGradient compile(const Gradient& gradient, CompileSettings settings = {}
 // the first such call. Calls from several threads are safe.
 class CompiledFunction {
  public:
+  // Nothing is compiled yet.
   CompiledFunction(composit::TensorFunction function, CompileSettings settings);
 
   // All results.

@@ -29,14 +29,17 @@
 namespace flashlight {
 
 struct Structure {
+  // A tensor; an undefined one, or an optional without value; a number or string; parts in order;
+  // by name.
   enum class Kind { tensor, absent, value, list, tuple, map };
-  Kind kind = Kind::tensor;
-  std::string text;               // Kind::value: the number or string as text
-  std::vector<std::string> keys;  // Kind::map: of the children (members of a struct too)
-  std::vector<Structure> children;
+  Kind kind = Kind::tensor;         // of this part
+  std::string text;                 // Kind::value: the number or string as text
+  std::vector<std::string> keys;    // Kind::map: of the children (members of a struct too)
+  std::vector<Structure> children;  // parts of a list, tuple or map
   bool operator==(const Structure&) const = default;
 };
 
+// As text: "(tensor, [tensor, none], 3)".
 std::string str(const Structure& structure);
 // The inverse of str; UserError with the place of a fault.
 Structure parse_structure(std::string_view text);

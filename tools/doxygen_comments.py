@@ -2,7 +2,7 @@
 
     for line in doxygen_lines("composit/ir/array.h", text, "graphs"): line.text, line.number
 
-  * The header's first comment is about the file, and about a class that is named like the file.
+  * The header's first comment is about the file, and about what is named like the file.
   * A comment is about the declaration below it, and about those that follow without an empty line
     and have none of their own.
   * A comment behind a declaration is about that declaration; aligned comments below it go on.
@@ -18,7 +18,7 @@ from header_comments import Comment, comments_of, parts_of
 from header_declarations import Item, declarations_of
 
 NOT_SHOWN = re.compile(
-    r"(template <.*>\s*)?(friend\b.*|(virtual )?~\w+\(.*|.*= delete;|(class|struct|union) [\w:]+;|static_assert.*)$", re.DOTALL
+    r"(template <.*>\s*)?(friend (class|struct)\b.*|(virtual )?~\w+\(.*|.*= delete;|(class|struct|union) [\w:]+;|static_assert.*)$", re.DOTALL
 )
 COPY = re.compile(r"(?:(\w+)& operator=|(\w+))\((?:const )?(\w+)&&?(?: \w+)?\)")
 EQUALITY = re.compile(r"bool operator==\(const \w+&( \w+)?\) const\b")
@@ -90,6 +90,23 @@ def without_body(item: Item) -> str:
     return code
 
 
+def each_variable(code: str) -> list[str]:
+    """The declaration of each variable of `float a = {}, b = {};`: Doxygen documents the first alone."""
+    depth, parts = 0, [""]
+    for character in code.rstrip(";"):
+        depth += {"(": 1, "<": 1, "{": 1, ")": -1, ">": -1, "}": -1}.get(character, 0)
+        if character == "(" and depth == 1 and "=" not in parts[-1]:
+            return [code]
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    first = re.match(r"(.*?[\s&*])(\w+)(\s*=.*)?$", parts[0], re.DOTALL)
+    if len(parts) == 1 or not first:
+        return [code]
+    return [parts[0] + ";"] + [f"{first[1]}{part.strip()};" for part in parts[1:]]
+
+
 def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
@@ -116,7 +133,7 @@ class Filter:
                 yield Line(item.first + 1, item.code)
                 run = []
             elif item.kind == "preprocessor":
-                yield Line(item.first + 1, item.code)
+                yield from self.preprocessor(item)
             elif item.kind == "namespace":
                 yield from self.namespace(item)
             elif shown and not outermost and not NOT_SHOWN.match(item.code) and not self.is_copy(item):
@@ -133,6 +150,19 @@ class Filter:
         yield Line(item.first + 1, f"/** @addtogroup {self.topic}\n@{{ */")
         yield from self.items(item.children)
         yield Line(item.last + 1, "/** @} */ }")
+
+    def preprocessor(self, item: Item) -> Iterator[Line]:
+        """A macro without a comment is one of the header's own."""
+        lines = [Line(item.first + 1 + i, text) for i, text in enumerate(item.code.split("\n"))]
+        if not item.code.startswith("#define"):
+            yield from lines
+        elif item.comment:
+            yield from documented(in_words(item.comment))
+            yield from lines
+        else:
+            yield Line(item.first + 1, "/** @cond */")
+            yield from lines
+            yield Line(item.first + 1, "/** @endcond */")
 
     def topic_of_fl(self, item: Item) -> bool:
         return self.path.endswith(".hpp") and "detail" not in item.code
@@ -155,8 +185,9 @@ class Filter:
             yield from documented(words)
             yield from (Line(number, "///@{"), Line(number, item.code), Line(number, "///@}"))
         else:
-            yield from documented(words)
-            yield from (Line(number + i, line) for i, line in enumerate(without_body(item).split("\n")))
+            for code in each_variable(without_body(item)):
+                yield from documented(words)
+                yield from (Line(number + i, line) for i, line in enumerate(code.split("\n")))
 
     def is_copy(self, item: Item) -> bool:
         copy = COPY.match(item.code)
@@ -168,6 +199,17 @@ class Filter:
             return [Line(item.first + 1, "Whether both are equal.")]
         if item.kind == "value":
             return [Line(item.first + 1, f"`{item.code.split(' ')[0]}`")]
+        if re.match(r"\w+\(\) = default;$", item.code):
+            return [Line(item.first + 1, "All members have their initial values.")]
+        if made_of := re.match(r"(?:explicit )?[A-Z]\w*\(([^,()]+?) *\w*\)(?: :|;| \{)", item.code):
+            return [Line(item.first + 1, f"Made of `{made_of[1]}`.")]
+        if item.kind == "plain" and re.search(rf"\b{self.stem}\(", item.code):
+            return self.opening
+        if item.kind == "class" and (name := re.search(r"struct (\w+)(Options|Result)\b", item.code)):
+            function = snake_case(name[1])
+            if re.search(rf"\b{function}\(", self.text):
+                role = "The options of" if name[2] == "Options" else "The results of"
+                return [Line(item.first + 1, f"{role} `{function}`.")]
         return []
 
 

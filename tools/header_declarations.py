@@ -37,7 +37,7 @@ def without_comments(text: str) -> tuple[str, str, dict[int, tuple[int, str]]]:
         if text.startswith("//", at):
             end = text.find("\n", at)
             end = len(text) if end < 0 else end
-            if text[start:at].strip():
+            if text[start:at].strip() and not text.startswith("// NOLINT", at):
                 behind[line] = (at - start, text[at + 2 : end].strip())
             out.append(" " * (end - at))
             plain.append(" " * (end - at))
@@ -137,8 +137,8 @@ class Parser:
                     if depth == 0 and re.match(pattern, head.strip(), re.DOTALL):
                         return self.scope(Item(kind, first, begin=begin), at)
                 at = self.closing(at)
-                rest = self.code[at + 1 : at + 2]
-                if depth == 0 and rest not in (";", ",", "}", ".", "(", ")", " "):
+                rest = self.code[at + 1 : at + 300].lstrip(" ")[:1]
+                if depth == 0 and rest not in (";", ",", "}", ".", "(", ")", "{"):
                     return self.ended(Item("plain", first, begin=begin), at + 1)
             at += 1
 

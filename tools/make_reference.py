@@ -42,7 +42,7 @@ def start_page(start: str) -> str:
     linked[0] = re.sub(r"^# (.*)$", r"@mainpage \1", linked[0], flags=re.MULTILINE)
     page, groups = [linked[0]], []
     for title, text in zip(sections[1::2], linked[2::2]):
-        page.append(f'\n## @ref {slug(title)} "{title}"\n{text}')
+        page.append(f"\n## {title}\n@ref {slug(title)} \"All names of this topic\"\n{text}")
         groups.append(f"/** @defgroup {slug(title)} {title}\n{text}\n*/\n")
     return "/**\n" + "".join(page) + "*/\n" + "".join(groups)
 

@@ -26,12 +26,13 @@
 namespace flashlight {
 
 namespace tracer {
-class Recorder;     // tracer/recorder.h
-struct Recording;   // tracer/recording.h
-class StorageLock;  // tracer/storage_lock.h
-using ValueId = uint32_t;
+class Recorder;            // tracer/recorder.h
+struct Recording;          // tracer/recording.h
+class StorageLock;         // tracer/storage_lock.h
+using ValueId = uint32_t;  // of a recording
 }  // namespace tracer
 
+// How a scope records.
 struct TraceOptions {
   bool chains =
       true;  // show writes through views as view operators (`select_scatter`) where possible
@@ -53,6 +54,7 @@ struct TraceOptions {
 
 class TraceScope {
  public:
+  // Records from here on, on this thread.
   explicit TraceScope(const TraceOptions& options = {});
   ~TraceScope();
   TraceScope(const TraceScope&) = delete;
@@ -68,6 +70,7 @@ class TraceScope {
   // Ends the recording: nothing after this is seen.
   std::unique_ptr<tracer::Recording> finish(const std::vector<at::Tensor>& outputs);
 
+  // What records; for code that includes tracer/recorder.h.
   tracer::Recorder& recorder() { return *recorder_; }
 
  private:

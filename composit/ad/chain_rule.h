@@ -21,7 +21,7 @@ namespace composit {
 
 // A tensor and the cotangent that flows into it: the derivative of the final result by it.
 struct Seed {
-  LazyTensor output;
+  LazyTensor output;     // of the graph
   LazyTensor cotangent;  // of the output's sizes and dtype
 };
 

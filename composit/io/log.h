@@ -16,6 +16,7 @@ class logger;
 
 namespace composit {
 
+// The logger; with <spdlog/spdlog.h>, of its own version.
 spdlog::logger& log();
 // For code that cannot include spdlog: LibTorch brings another version of fmt.
 void log_debug(const std::string& message);

@@ -68,14 +68,17 @@
 
 namespace composit {
 
+// Bytes: see above.
 inline constexpr int64_t kMaxArrayGaps = int64_t{256} << 20;
 
+// Where a text is from.
 struct ParseOptions {
-  const ArrayStore* arrays = nullptr;
-  std::string file = "graph";  // how errors call the text
-  int first_line = 1;          // of the text, in that file
+  const ArrayStore* arrays = nullptr;  // has the arrays that the text names by "@"
+  std::string file = "graph";          // how errors call the text
+  int first_line = 1;                  // of the text, in that file
 };
 
+// The graph of a text. UserError as above.
 Graph parse(std::string_view text, const ParseOptions& options);
 Graph parse(std::string_view text, const ArrayStore* arrays = nullptr);
 

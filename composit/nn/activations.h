@@ -20,10 +20,13 @@ using composit::tanh;
 struct GeluOptions {
   std::string approximate = "none";  // or "tanh"
 };
+// Of each element.
 Tensor gelu(const Tensor& x, const GeluOptions& options = {});
-Tensor silu(const Tensor& x);
-Tensor mish(const Tensor& x);
-Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
+Tensor silu(const Tensor& x);  // x * sigmoid(x)
+Tensor mish(const Tensor& x);  // x * tanh(softplus(x))
+Tensor leaky_relu(
+    const Tensor& x,
+    double negative_slope = 0.01);  // x where it is positive, negative_slope * x elsewhere
 // `weight`: one slope, or one per channel (axis 1).
 Tensor prelu(const Tensor& x, const Tensor& weight);
 Tensor elu(const Tensor& x, double alpha = 1);

@@ -71,6 +71,7 @@ Array array_of_lists(const List& list) {
 
 }  // namespace detail
 
+// The value of an array, a number, or nested lists. UserError for lists of different lengths.
 NdArray asarray(Array value, std::string name = "");
 template <detail::Element T>
 NdArray asarray(T value, std::string name = "") {

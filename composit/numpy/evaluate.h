@@ -20,10 +20,12 @@ namespace composit::numpy {
 
 using composit::evaluate_all;
 
+// Values of arrays, in order. UserError for an input that has no value.
 std::vector<Array> evaluate(const NdArrays& arrays, const Backend& backend = reference());
 
 template <class... Rest>
 requires(sizeof...(Rest) > 0 && (std::convertible_to<Rest, NdArray> && ...))
+    // The same for arrays given one by one.
     std::array<Array, 1 + sizeof...(Rest)> evaluate(const NdArray& first, const Rest&... rest) {
   const std::vector<Array> values = evaluate(NdArrays{first, NdArray(rest)...});
   std::array<Array, 1 + sizeof...(Rest)> result;
@@ -31,6 +33,7 @@ requires(sizeof...(Rest) > 0 && (std::convertible_to<Rest, NdArray> && ...))
   return result;
 }
 
+// The value of one array.
 inline Array evaluate(const NdArray& array, const Backend& backend = reference()) {
   return evaluate(NdArrays{array}, backend)[0];
 }

@@ -28,6 +28,7 @@ NdArray tensordot(const NdArray& a, const NdArray& b, int64_t axes = 2);
 NdArray tensordot(const NdArray& a, const NdArray& b, const std::pair<Ints, Ints>& axes);
 NdArray einsum(const std::string& subscripts, const NdArrays& operands);
 
+// Elements (i, i + offset) of the two axes, along a new last axis; their sum.
 NdArray diagonal(const NdArray& x, int64_t offset = 0, int64_t axis1 = 0, int64_t axis2 = 1);
 NdArray trace(const NdArray& x, int64_t offset = 0, int64_t axis1 = 0, int64_t axis2 = 1);
 // A vector as a diagonal; the diagonal of a matrix.
@@ -39,7 +40,7 @@ namespace linalg {
 
 struct NormOptions {
   std::optional<double> ord = {};  // none: the root of the sum of squares
-  bool keepdims = false;
+  bool keepdims = false;           // the axis stays, with size 1
 };
 // Of vectors along one axis, or of all elements. Norms of matrices: Frobenius' alone (two axes, no
 // `ord`).

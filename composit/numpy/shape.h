@@ -66,18 +66,23 @@ NdArrays array_split(const NdArray& x, const Ints& places, int64_t axis = 0);
 NdArrays hsplit(const NdArray& x, int64_t sections);
 NdArrays vsplit(const NdArray& x, int64_t sections);
 
-NdArray tile(const NdArray& x, const Ints& repetitions);
+NdArray tile(const NdArray& x,
+             const Ints& repetitions);  // x side by side, as often along each axis
 // Each element `repeats` times, or one number of times per place along the axis.
 NdArray repeat(const NdArray& x, std::integral auto repeats, std::optional<int64_t> axis = {}) {
   return detail::repeat(x, repeats, axis);
 }
 NdArray repeat(const NdArray& x, const Ints& repeats, std::optional<int64_t> axis = {});
 
+// In reverse order along the axes (none: all); along axis 1; along axis 0.
 NdArray flip(const NdArray& x, const Axes& axis = none);
 NdArray fliplr(const NdArray& x);
 NdArray flipud(const NdArray& x);
-NdArray rot90(const NdArray& x, int64_t k = 1, std::pair<int64_t, int64_t> axes = {0, 1});
-NdArray roll(const NdArray& x, int64_t shift, const Axes& axis = none);
+NdArray rot90(const NdArray& x, int64_t k = 1,
+              std::pair<int64_t, int64_t> axes = {
+                  0, 1});  // turned by 90 degrees, k times, in the plane of the axes
+NdArray roll(const NdArray& x, int64_t shift,
+             const Axes& axis = none);  // moved along the axis; what falls off comes in again
 // A shift per axis; several for one axis add up.
 NdArray roll(const NdArray& x, const Ints& shift, const Axes& axis);
 

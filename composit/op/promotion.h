@@ -11,6 +11,7 @@
 
 namespace composit {
 
+// What integers become where floats are needed.
 inline constexpr DType kDefaultFloat = DType::float32;
 
 // bool < integer < float < complex.
@@ -31,6 +32,7 @@ DType complex_dtype(DType dtype);
 // only where its category is higher.
 class Promotion {
  public:
+  // A tensor among the operands.
   void add(const Type& tensor);
   // A number the program wrote beside tensors ("wrapped"). `dtype`: bool_, int64, float64 or
   // complex128 by its kind.

@@ -34,10 +34,14 @@
 
 namespace composit {
 
+// See above.
 struct Coefficient : Expr {
+  // The same expression in this role.
   explicit Coefficient(Expr x) : Expr(std::move(x)) {}
 };
+// See above.
 struct Condition : Expr {
+  // The same expression in this role.
   explicit Condition(Expr x) : Expr(std::move(x)) {}
 };
 
@@ -58,13 +62,13 @@ using RunRegion =
 
 // What a rule runs on. Members are set as far as the form needs them.
 struct RuleContext {
-  const Call* call = nullptr;
+  const Call* call = nullptr;    // the call
   DType common = DType::count_;  // scalar form: what Expr parameters are cast to
   const std::vector<Expr>* elements =
       nullptr;  // scalar form: per place of Call::tensors(), the load
   const std::vector<Array>* values = nullptr;  // native: per place of Call::tensors()
-  const Vjp* vjp = nullptr;
-  const RunRegion* run = nullptr;  // native
+  const Vjp* vjp = nullptr;                    // form vjp
+  const RunRegion* run = nullptr;              // native
 };
 
 namespace detail {
@@ -138,9 +142,11 @@ struct ParametersOf<R (F::*)(P...) const> : Parameters<std::decay_t<P>...> {
 
 }  // namespace detail
 
+// A rule that gives a `Result`: see above.
 template <class Result>
 class Rule {
  public:
+  // Of a captureless lambda: see above.
   Rule() = default;
   template <class F>
   requires std::is_empty_v<F> && std::is_default_constructible_v<F> Rule(
@@ -159,8 +165,10 @@ class Rule {
     return rule;
   }
 
-  explicit operator bool() const { return run_ != nullptr; }
+  explicit operator bool() const { return run_ != nullptr; }  // whether there is a rule
+  // UserError where the rule refuses.
   Result operator()(const RuleContext& context) const { return run_(context); }
+  // InternalError where the parameters do not fit the schema.
   void check(const Schema& schema) const {
     if (check_ != nullptr) check_(schema);
   }

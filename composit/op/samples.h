@@ -29,8 +29,9 @@
 
 namespace composit {
 
+// A call, and values for its tensors.
 struct SampleCall {
-  std::string text;
+  std::string text;           // as written
   std::string message;        // of a bad one
   Call call;                  // its tensors are inputs named after the arguments
   std::vector<Array> values;  // per place of Call::tensors(); undefined where there is none

@@ -55,6 +55,7 @@ namespace composit {
 Tensors cond(const Tensor& predicate, const TensorFunction& then_branch,
              const TensorFunction& else_branch, const Tensors& operands = {});
 
+// The options of `while_loop`.
 struct WhileOptions {
   std::optional<int64_t> limit = {};  // most trips, 0 included; the derivative needs it
 };
@@ -64,6 +65,7 @@ Tensors while_loop(const std::function<Tensor(const Tensors& carried)>& conditio
                    const TensorFunction& body, const Tensors& init,
                    const WhileOptions& options = {});
 
+// What one trip of a scan gives, or a whole one.
 struct ScanStep {
   Tensors carried;  // of the next trip; of a whole scan: at the end
   Tensors outputs;  // of this trip; of a whole scan: stacked along a new first axis

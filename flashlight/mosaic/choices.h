@@ -20,6 +20,7 @@
 
 namespace flashlight::mosaic {
 
+// What is decided of one value; absent: the planner decides.
 struct Choice {
   std::optional<bool> fuse = {};  // computed where it is read (fuse), or memory (keep)
   // Of its dimensions in the model. What the caller gives or takes is copied from or to it.

@@ -16,12 +16,14 @@
 
 namespace fl {
 
+// One kernel of one call.
 struct TimedKernel {
-  std::string name, module;
+  std::string name, module;         // "conv2d_3"; where in the model it stands
   std::int64_t start = 0, end = 0;  // nanoseconds of a steady clock
   std::int64_t operations = 0;      // multiplications and additions of products
   std::int64_t bytes = 0;           // of the values that it touches, each once
 };
+// The kernels of one call.
 using Profile = std::vector<TimedKernel>;
 
 namespace detail {
