@@ -159,6 +159,7 @@ class CaptureBase {
   // What the capture holds for, one line each: how often it was seen, pinned types, guards,
   // constants, random draws, what it writes.
   std::vector<std::string> assumptions() const;
+  // How large it is. Works the graph through: linear in its size.
   Statistics statistics() const;
 
   // Parameters and buffers by name, sharing memory with the model's.
@@ -179,6 +180,7 @@ class CaptureBase {
   // Writes a folder (see composit/io/saved_capture.h), replacing a capture that is there
   // atomically.
   void save(const std::filesystem::path& folder) const;
+  // UserError for a folder that is none. The capture does not know its program, so it never looks.
   static CaptureBase load(const std::filesystem::path& folder);
 
   // Runs the program again on `arguments` and compares with this capture, graph first, then every

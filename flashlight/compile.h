@@ -53,7 +53,9 @@ class CompiledCapture {
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& arguments) const;
   // As CompiledGraph's, with the model's parameters and buffers.
   mosaic::Profile profile(const std::vector<at::Tensor>& arguments) const;
+  // The C++ it was made of.
   const std::string& source() const { return compiled_.source(); }
+  // The graph that is compiled; parameters are among its inputs.
   const CompiledGraph& compiled() const { return compiled_; }
 
  private:
@@ -123,6 +125,7 @@ class CompiledGradient {
   CompiledGradient(Gradient gradient, CompileSettings settings);
   // As Gradient's; nothing of autograd takes part.
   Gradient::Result operator()(const std::vector<at::Tensor>& arguments) const;
+  // The C++ it was made of.
   const std::string& source() const { return compiled_.source(); }
 
  private:

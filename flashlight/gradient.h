@@ -43,6 +43,7 @@ class Gradient {
   Result evaluate(const std::vector<at::Tensor>& arguments, const composit::Backend& backend) const;
 
   struct State;  // gradient.cpp
+  // Made by CaptureBase::grad.
   explicit Gradient(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
  private:

@@ -260,8 +260,7 @@ auto trace_with_request(TraceSettings settings, TraceInputs trace_inputs,
 }  // namespace detail
 
 // Runs `program` on `values`, and captures it as a function of this signature. UserError where
-// values are not made of tensors, numbers and strings, and for what cannot be captured. The same
-// with the usual settings.
+// values are not made of tensors, numbers and strings, and for what cannot be captured.
 template <class Signature, class T, class... Values>
 requires std::is_function_v<Signature> Capture<Signature> trace(T&& program, Values&&... values) {
   if constexpr (detail::ends_with_request<Values...>())
@@ -297,6 +296,7 @@ auto trace(const TraceSettings& settings, T&& program, Values&&... values) {
   }
 }
 
+// The same with the usual settings.
 template <class T, class... Values>
 requires(!std::is_base_of_v<TraceSettings, std::decay_t<T>> &&
          !std::is_function_v<T>) auto trace(T&& program, Values&&... values) {

@@ -1,6 +1,6 @@
 """A header with its comments as Doxygen reads them.
 
-    for line in doxygen_lines("composit/ir/array.h", text, "graphs"): line.text, line.number
+    for line in doxygen_lines("composit/ir/array.h", text, "graphs", {}): line.text, line.number
 
   * The header's first comment is about the file, and about what is named like the file.
   * A comment is about the declaration below it, and about those that follow without an empty line
@@ -22,12 +22,31 @@ NOT_SHOWN = re.compile(
 )
 COPY = re.compile(r"(?:(\w+)& operator=|(\w+))\((?:const )?(\w+)&&?(?: \w+)?\)")
 EQUALITY = re.compile(r"bool operator==\(const \w+&( \w+)?\) const\b")
+DEFINITION = re.compile(
+    r"^#define (?P<name>\w+)\((?P<parameters>[^)]*)\)(?P<body>(?:.*\\\n)*.*)$", re.MULTILINE
+)
 CLASS_NAME = re.compile(r"(?:class|struct|enum class|enum) (?:\[\[\w+\]\] )?(\w+)")
 
 
 class Line(NamedTuple):
     number: int  # of the line of the header it was made of, from 1
     text: str
+
+
+class Macro(NamedTuple):
+    parameters: list[str]
+    body: str
+
+
+def macro_of(definition: re.Match) -> Macro:
+    names = [name.strip() for name in definition["parameters"].split(",")]
+    return Macro(names, definition["body"].replace("\\\n", "\n"))
+
+
+def macros_of(text: str) -> dict[str, Macro]:
+    """Macros with parameters that other headers may use: those that are not undefined again."""
+    undefined = set(re.findall(r"#undef (\w+)", text))
+    return {found["name"]: macro_of(found) for found in DEFINITION.finditer(text) if found["name"] not in undefined}
 
 
 def escaped(text: str) -> str:
@@ -112,11 +131,14 @@ def snake_case(name: str) -> str:
 
 
 class Filter:
-    def __init__(self, path: str, text: str, topic: str):
+    def __init__(self, path: str, text: str, topic: str, macros: dict[str, "Macro"]):
         self.stem = Path(path).stem
         self.path = path
         self.topic = topic
         self.text = text
+        self.undefined = set(re.findall(r"#undef (\w+)", text))
+        self.macros = dict(macros)
+        self.scope = "namespace"
         comments = comments_of(text)
         self.opening = in_words(comments[:1]) if comments and comments[0].first == 0 else []
         self.used_opening = False
@@ -133,12 +155,13 @@ class Filter:
                 yield Line(item.first + 1, item.code)
                 run = []
             elif item.kind == "preprocessor":
+                run = in_words(item.comment) or run
                 yield from self.preprocessor(item)
             elif item.kind == "namespace":
                 yield from self.namespace(item)
             elif shown and not outermost and not NOT_SHOWN.match(item.code) and not self.is_copy(item):
                 own = in_words(item.comment)
-                run = own or (run if item.follows else [])
+                run = own or (run if item.follows and not EQUALITY.match(item.code) else [])
                 yield from self.declaration(item, run or self.standard(item))
                 if item.comment and item.comment[0].first >= item.first:
                     run = []  # It stands behind this declaration.
@@ -152,17 +175,32 @@ class Filter:
         yield Line(item.last + 1, "/** @} */ }")
 
     def preprocessor(self, item: Item) -> Iterator[Line]:
-        """A macro without a comment is one of the header's own."""
-        lines = [Line(item.first + 1 + i, text) for i, text in enumerate(item.code.split("\n"))]
-        if not item.code.startswith("#define"):
-            yield from lines
-        elif item.comment:
-            yield from documented(in_words(item.comment))
-            yield from lines
-        else:
-            yield Line(item.first + 1, "/** @cond */")
-            yield from lines
-            yield Line(item.first + 1, "/** @endcond */")
+        """Macros of the header's own are expanded where they are called, and not shown."""
+        definition = DEFINITION.match(item.code)
+        if definition:
+            self.macros[definition["name"]] = macro_of(definition)
+        if item.code.startswith("#undef"):
+            return
+        if not definition or (item.comment and definition["name"] not in self.undefined):
+            yield from documented(in_words(item.comment) if definition else [])
+            for i, text in enumerate(item.code.split("\n")):
+                yield Line(item.first + 1 + i, text)
+
+    def expanded(self, text: str) -> str:
+        """`text` with calls of macros replaced, and those in what they stand for."""
+        for call in re.finditer(r"\b([A-Z]\w*)\(", text):
+            if call[1] not in self.macros:
+                continue
+            end, depth = call.end(), 1
+            while depth:
+                depth += {"(": 1, ")": -1}.get(text[end], 0)
+                end += 1
+            parameters, body = self.macros[call[1]].parameters, self.macros[call[1]].body
+            arguments = [argument.strip() for argument in text[call.end() : end - 1].split(",")]
+            for name, argument in zip(parameters, arguments):
+                body = re.sub(rf"\b{name}\b", lambda _, argument=argument: argument, body)
+            return text[: call.start()] + self.expanded(body) + " " + self.expanded(text[end:])
+        return text
 
     def topic_of_fl(self, item: Item) -> bool:
         return self.path.endswith(".hpp") and "detail" not in item.code
@@ -175,15 +213,18 @@ class Filter:
                 words = self.opening
             yield from documented(words)
             yield Line(number, item.code)
+            self.scope = "enum" if item.kind == "enum" else "class"
             begins_private = item.kind == "class" and re.search(r"^(template <.*>\s*)?class ", item.code)
             yield from self.items(item.children, shown=not begins_private)
             yield Line(item.last + 1, "};")
+            self.scope = "namespace"
         elif item.kind == "value":
             yield from documented(words)
             yield Line(number, item.code + ",")
         elif item.kind == "macro":
-            yield from documented(words)
-            yield from (Line(number, "///@{"), Line(number, item.code), Line(number, "///@}"))
+            for made in declarations_of(self.expanded(item.code), self.scope):
+                yield from documented(words or self.standard(made))
+                yield Line(number, without_body(made) + ("," if self.scope == "enum" else ""))
         else:
             for code in each_variable(without_body(item)):
                 yield from documented(words)
@@ -213,9 +254,9 @@ class Filter:
         return []
 
 
-def doxygen_lines(path: str, text: str, topic: str) -> list[Line]:
+def doxygen_lines(path: str, text: str, topic: str, macros: dict[str, Macro]) -> list[Line]:
     """Lines of the result, with the lines of `text` that they come from."""
     lines = []
-    for line in Filter(path, text, topic).lines():
+    for line in Filter(path, text, topic, macros).lines():
         lines += [Line(line.number, part) for part in line.text.split("\n")]
     return lines

@@ -114,11 +114,11 @@ class Parser:
 
     def value(self, first: int, begin: int) -> Item:
         end = begin
-        while self.code[end] not in ",}":
+        while self.code[end : end + 1] not in (",", "}", ""):
             end += 1
         item = self.ended(Item("value", first, begin=begin), end)
         item.end = begin + len(self.code[begin:end].rstrip())
-        self.at += self.code[end] == ","
+        self.at += self.code[end : end + 1] == ","
         return item
 
     def declaration(self, first: int, begin: int) -> Item:
@@ -185,5 +185,5 @@ class Parser:
         return all(self.lines[line].strip().startswith("//") for line in range(first, last))
 
 
-def declarations_of(text: str) -> list[Item]:
-    return Parser(text).parse()
+def declarations_of(text: str, scope: str = "namespace") -> list[Item]:
+    return Parser(text + "\n").parse(scope)

@@ -5,7 +5,8 @@
 
 docs/reference.md is the start page: it lists the public headers by topic. Each name that a public
 header declares needs a comment. What Doxygen warns of is an error, and is printed with the line of
-the header; so is a header that the start page does not list, or lists without need.
+the header; so is a header that the start page does not list, or lists and is none. Exit code 77:
+there is no doxygen.
 """
 
 import re
@@ -15,12 +16,13 @@ import sys
 from pathlib import Path
 
 from check_headers import read_headers
-from doxygen_comments import Line, doxygen_lines
+from doxygen_comments import Line, doxygen_lines, macros_of
 
 ROOT = Path(__file__).resolve().parent.parent
 START = ROOT / "docs/reference.md"
 SETTINGS = ROOT / "docs/Doxyfile"
-ROW = re.compile(r"^\| `([\w/.]+)` \|", re.MULTILINE)
+ROW = re.compile(r"^\| `([\w/]+\.\w+)` \|", re.MULTILINE)
+NAMESPACE_ROW = re.compile(r"^\| `([\w:]+)` \| (.*) \|$", re.MULTILINE)
 WARNING = re.compile(r"^(?P<file>/\S+?):(?P<line>\d+): (?P<what>.*)$")
 
 
@@ -36,34 +38,43 @@ def topics(start: str) -> dict[str, str]:
 
 
 def start_page(start: str) -> str:
-    """The start page as Doxygen's main page, and a group per topic."""
-    sections = re.split(r"^## (.*)$", start, flags=re.MULTILINE)
-    linked = [ROW.sub(r'| @ref \1 "\1" |', text) for text in sections]
-    linked[0] = re.sub(r"^# (.*)$", r"@mainpage \1", linked[0], flags=re.MULTILINE)
-    page, groups = [linked[0]], []
-    for title, text in zip(sections[1::2], linked[2::2]):
-        page.append(f"\n## {title}\n@ref {slug(title)} \"All names of this topic\"\n{text}")
-        groups.append(f"/** @defgroup {slug(title)} {title}\n{text}\n*/\n")
-    return "/**\n" + "".join(page) + "*/\n" + "".join(groups)
+    """The start page as Doxygen's main page, and a group per topic that lists headers."""
+    opening, *sections = re.split(r"^## (.*)$", start, flags=re.MULTILINE)
+    page = re.sub(r"^# (.*)$", r"@mainpage \1", opening, flags=re.MULTILINE)
+    rest = ""
+    for title, text in zip(sections[::2], sections[1::2]):
+        linked = ROW.sub(r'| @ref \1 "\1" |', text)
+        if linked != text:
+            page += f'\n## {title}\n@ref {slug(title)} "All names of this topic"\n{linked}'
+            rest += f"/** @defgroup {slug(title)} {title}\n{linked}\n*/\n"
+        else:
+            page += f"\n## {title}\n" + NAMESPACE_ROW.sub(r"| @ref \1 | \2 |", text)
+            for name, what in NAMESPACE_ROW.findall(text):
+                rest += f"/** @namespace {name}\n{what} */\n"
+    return f"/**\n{page}*/\n{rest}"
 
 
 def find(header: str, generated: Path) -> Path:
     return ROOT / header if (ROOT / header).is_file() else generated / header
 
 
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
 def write_input(headers: list[str], generated: Path, folder: Path) -> dict[str, list[Line]]:
     """The headers as Doxygen reads them; per file written, where its lines come from."""
     start = START.read_text(encoding="utf-8")
     topic = topics(start)
+    texts = {header: find(header, generated).read_text(encoding="utf-8") for header in headers}
+    macros = {name: macro for text in texts.values() for name, macro in macros_of(text).items()}
     written = {}
-    for header in headers:
-        text = find(header, generated).read_text(encoding="utf-8")
-        lines = doxygen_lines(header, text, topic.get(header, ""))
-        file = folder / header
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("\n".join(line.text for line in lines) + "\n", encoding="utf-8")
-        written[str(file)] = lines
-    (folder / "start.dox").write_text(start_page(start), encoding="utf-8")
+    for header, text in texts.items():
+        lines = doxygen_lines(header, text, topic.get(header, ""), macros)
+        written[str(folder / "headers" / header)] = lines
+        write(folder / "headers" / header, "\n".join(line.text for line in lines) + "\n")
+    write(folder / "headers/start.dox", start_page(start))
     return written
 
 
@@ -101,11 +112,14 @@ def in_header(warning: str, written: dict[str, list[Line]]) -> str:
 
 
 def main() -> int:
+    if not shutil.which("doxygen"):
+        print("there is no doxygen: apt-get install doxygen")
+        return 77
     list_of_headers, folder = Path(sys.argv[1]), Path(sys.argv[2]).resolve()
     kinds = read_headers(list_of_headers)
     headers = [header for header, kind in kinds.items() if kind == "public"]
     shutil.rmtree(folder, ignore_errors=True)
-    written = write_input(headers, list_of_headers.parent / "include", folder / "headers")
+    written = write_input(headers, list_of_headers.parent / "include", folder)
     warnings = unlisted(headers) + [in_header(warning, written) for warning in run_doxygen(folder)]
     print(*warnings, sep="\n", end="\n" if warnings else "")
     print(f"reference: {len(headers)} headers, {len(warnings)} warnings; {folder}/html/index.html")

@@ -117,8 +117,11 @@ class InsideMode {
 
 // In every scope around the running code; see tracer::Recorder.
 void remark(const std::string& text);
+// The module that runs from here on, in every scope around the running code; its end.
 void enter_module(const std::string& path);
 void leave_module();
+// A generator of the caller's, before the first operator: what the program does to it before it
+// draws first is seen, too.
 void watch_generator(const at::Generator& generator);
 
 }  // namespace flashlight

@@ -25,6 +25,7 @@ class Values {
   void set(const LazyTensor& tensor, Array value);  // replaces the value that was there
   // UserError where there is none.
   const Array& operator[](const LazyTensor& tensor) const;
+  // nullptr where there is none.
   const Array* find(const LazyTensor& tensor) const { return values_.find(tensor.hash()); }
   size_t size() const { return values_.size(); }  // how many tensors have a value
 

@@ -21,7 +21,7 @@ spdlog::logger& log();
 // For code that cannot include spdlog: LibTorch brings another version of fmt.
 void log_debug(const std::string& message);
 void log_warning(const std::string& message);
-void log_nothing();
+void log_nothing();  // messages are dropped from now on
 
 // Reports on long work once a second, and not at all on work shorter than FLASHLIGHT_PROGRESS (two
 // seconds): a library is silent.
@@ -33,9 +33,9 @@ class Progress {
  public:
   // UserError where the knob is no number of seconds.
   Progress(std::string what, uint64_t total);
-  void advance(uint64_t amount);
-  double seconds() const;  // since construction
-  bool is_long() const;    // long enough to be reported
+  void advance(uint64_t amount);  // of `total`
+  double seconds() const;         // since construction
+  bool is_long() const;           // long enough to be reported
 
  private:
   using Clock = std::chrono::steady_clock;

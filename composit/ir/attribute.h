@@ -102,9 +102,11 @@ class Attribute {
   Attribute(T value)
       : value_(std::in_place_type<T>, std::move(value)) {
   }  // NOLINT: every alternative is an Attribute
+  // A string.
   Attribute(const char* text) : value_(std::string(text)) {}  // NOLINT
-  Attribute(int value) : value_(Dim(value)) {}                // NOLINT
-  Attribute(int64_t value) : value_(Dim(value)) {}            // NOLINT
+  // An integer, as a dim.
+  Attribute(int value) : value_(Dim(value)) {}      // NOLINT
+  Attribute(int64_t value) : value_(Dim(value)) {}  // NOLINT
 
   // Which alternative it holds.
   AttributeKind kind() const { return static_cast<AttributeKind>(value_.index()); }
@@ -118,6 +120,7 @@ class Attribute {
     if (const T* value = std::get_if<T>(&value_)) return *value;
     throw_wrong_kind(Value(std::in_place_type<T>).index());
   }
+  // The same; nullptr where it is another.
   template <class T>
   const T* get_if() const {
     return std::get_if<T>(&value_);

@@ -39,10 +39,12 @@ struct Type {
 
 // The type of an output that is an undefined tensor (a gradient nobody asked for).
 Type undefined_type();
+// Whether it is the type of a tensor that is there.
 inline bool is_defined(const Type& type) { return type.dtype != DType::count_; }
 
 // A contiguous (row-major) strided tensor on the CPU.
 Type tensor_type(DType dtype, Dims sizes);
+// The row-major strides of these sizes, in elements.
 std::vector<int64_t> contiguous_strides(const Dims& sizes);
 // Strides equal to the row-major ones, the form in which a type is printed without strides.
 bool is_contiguous(const Type& type);

@@ -113,6 +113,7 @@ struct ResnetBlock {
 // 3x3 and 3x3, from `in` to `out` channels.
 ResnetBlock resnet_block(Initializer& init, const std::string& name, int64_t in, int64_t out,
                          int64_t stride);
+// x [batch, channels, h, w].
 Tensor resnet_block(const Tensor& x, const ResnetBlock& block, int64_t stride);
 // Blocks one after the other; `strides` has one number per block.
 Tensor resnet_module(const Tensor& x, const std::vector<ResnetBlock>& blocks, const Ints& strides);

@@ -37,6 +37,7 @@ RecurrentResult rnn_tanh(const Tensor& x, const Tensor& h,
 RecurrentResult rnn_relu(const Tensor& x, const Tensor& h,
                          const std::vector<RecurrentWeights>& weights,
                          const RecurrentOptions& options = {});
+// Cho et al. 2014, with torch's three gates: reset, update, new.
 RecurrentResult gru(const Tensor& x, const Tensor& h, const std::vector<RecurrentWeights>& weights,
                     const RecurrentOptions& options = {});
 

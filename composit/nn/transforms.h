@@ -54,6 +54,7 @@ struct InterpolateOptions {
 };
 // x [batch, channels, ...] at another resolution.
 Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
+// x [..., channels * factor^2, h, w] as [..., channels, h * factor, w * factor], and back.
 Tensor pixel_shuffle(const Tensor& x, int64_t upscale_factor);
 Tensor pixel_unshuffle(const Tensor& x, int64_t downscale_factor);
 

@@ -23,9 +23,9 @@ using composit::evaluate_all;
 // Values of arrays, in order. UserError for an input that has no value.
 std::vector<Array> evaluate(const NdArrays& arrays, const Backend& backend = reference());
 
+// The same for arrays given one by one.
 template <class... Rest>
 requires(sizeof...(Rest) > 0 && (std::convertible_to<Rest, NdArray> && ...))
-    // The same for arrays given one by one.
     std::array<Array, 1 + sizeof...(Rest)> evaluate(const NdArray& first, const Rest&... rest) {
   const std::vector<Array> values = evaluate(NdArrays{first, NdArray(rest)...});
   std::array<Array, 1 + sizeof...(Rest)> result;

@@ -76,6 +76,8 @@ NdArray set_item(const NdArray& x, const Indices& indices, const Operand& value)
 // graph is evaluated), wrap or clip.
 NdArray take(const NdArray& x, const NdArray& indices, std::optional<int64_t> axis = {},
              std::string_view mode = "raise");
+// Elements at their own places along an axis: those of x[..., indices[...], ...]; x with `values`
+// there.
 NdArray take_along_axis(const NdArray& x, const NdArray& indices, std::optional<int64_t> axis);
 NdArray put_along_axis(const NdArray& x, const NdArray& indices, const Operand& values,
                        int64_t axis);

@@ -38,6 +38,7 @@ namespace composit::numpy {
   f(operator<<, left_shift) f(operator>>, right_shift)
 
 #define COMPOSIT_DECLARE(name) NdArray name(const NdArray& x);
+// NumPy's functions of one element, of the shape of x. UserError for a dtype that has no such function.
 COMPOSIT_NUMPY_UNARY(COMPOSIT_DECLARE)
 #undef COMPOSIT_DECLARE
 
@@ -48,7 +49,8 @@ COMPOSIT_NUMPY_BINARY(COMPOSIT_DECLARE)
 NdArray where(const NdArray& condition, const Operand& x, const Operand& y);
 }  // namespace detail
 
-// Templates, so that no function of tensors fits as well.
+// NumPy's functions of two elements; operands broadcast. UserError for a dtype that has no such
+// function. Templates, so that no function of tensors fits as well.
 #define COMPOSIT_DECLARE(name)                                            \
   template <class A, class B>                                             \
   requires OperandPair<A, B> NdArray name(const A& a, const B& b) {       \
@@ -97,8 +99,10 @@ where(const NdArray& condition, const X& x, const Y& y) {
 }
 
 // Limits are arrays, numbers, or none.
+// Elements moved between the limits.
 NdArray clip(const NdArray& x, const std::optional<Operand>& min,
              const std::optional<Operand>& max);
+// To so many decimals, halves to even.
 NdArray round(const NdArray& x, int64_t decimals = 0);
 inline NdArray around(const NdArray& x, int64_t decimals = 0) { return round(x, decimals); }
 // Fraction and integral part, of the sign of x.

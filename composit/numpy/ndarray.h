@@ -98,9 +98,9 @@ class Operand {
 
   // A number, not an array.
   bool is_number() const { return std::holds_alternative<Scalar::Value>(value_); }
-  // Std::bad_variant_access of an array.
+  // std::bad_variant_access of an array.
   const Scalar::Value& number() const { return std::get<Scalar::Value>(value_); }
-  // Std::bad_variant_access of a number.
+  // std::bad_variant_access of a number.
   const NdArray& array() const { return std::get<NdArray>(value_); }
 
  private:

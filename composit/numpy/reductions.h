@@ -67,6 +67,7 @@ NdArray cumsum(const NdArray& x, std::optional<int64_t> axis = {}, std::optional
 inline NdArray cumsum(const NdArray& x, int64_t axis, std::optional<DType> dtype = {}) {
   return cumsum(x, std::optional(axis), dtype);
 }
+// Products so far; both without NaN. none: of x flattened.
 NdArray cumprod(const NdArray& x, std::optional<int64_t> axis = {},
                 std::optional<DType> dtype = {});
 NdArray nancumsum(const NdArray& x, std::optional<int64_t> axis = {},

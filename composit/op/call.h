@@ -43,7 +43,7 @@ class ArgumentValue {
   bool is_tensor() const { return std::holds_alternative<Tensor>(value_); }  // which of them it is
   bool is_list() const { return std::holds_alternative<Tensors>(value_); }   // a list of tensors
   bool is_none() const;  // a tensor or data that is not there
-  // Std::bad_variant_access where it is something else.
+  // std::bad_variant_access where it is something else.
   const Tensor& tensor() const { return std::get<Tensor>(value_); }
   // The list of tensors, or the data; std::bad_variant_access where it is something else.
   const Tensors& tensors() const { return std::get<Tensors>(value_); }

@@ -68,7 +68,7 @@ class Expr {
   const Hash& hash() const;  // equal hash stands for equal expression
   // The same expression; not the comparison of scalars, which is `eq`.
   bool same(const Expr& other) const { return hash() == other.hash(); }
-  bool is(Function function) const;
+  bool is(Function function) const;  // a call of this function
 
   static Expr literal(const Scalar::Value& value, DType dtype);  // not weak
   // Leaves: see ExprKind.

@@ -82,7 +82,7 @@ struct Loops {
   // nobody asked for.
   std::vector<Type> operands;
   std::vector<Type> results;
-  std::vector<Statement> statements;
+  std::vector<Statement> statements;  // in the order in which they run
 
   // Of the canonical form; names of axes do not count.
   Hash hash() const;

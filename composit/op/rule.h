@@ -146,8 +146,8 @@ struct ParametersOf<R (F::*)(P...) const> : Parameters<std::decay_t<P>...> {
 template <class Result>
 class Rule {
  public:
+  Rule() = default;  // none
   // Of a captureless lambda: see above.
-  Rule() = default;
   template <class F>
   requires std::is_empty_v<F> && std::is_default_constructible_v<F> Rule(
       F)  // NOLINT: a lambda is a rule

@@ -67,6 +67,7 @@ struct Schema {
 
 // UserError with the place in `text`.
 Schema parse_schema(std::string_view text);
+// The text that is parsed to this schema.
 std::string print(const Schema& schema);
 // The default as an attribute of the kind that the tracer records for the type; nothing where the
 // schema gives none. "Mean" and "Sum" are 1 and 2, as in torch's reductions; "contiguous_format" a

@@ -25,6 +25,7 @@ class Tensor {
   int64_t numel() const { return type().numel(); }
   // Axes count from the end where they are negative.
   int64_t size(int64_t axis) const;
+  // The sizes of all axes.
   std::vector<int64_t> sizes() const;
 
  private:

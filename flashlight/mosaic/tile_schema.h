@@ -62,7 +62,7 @@ class Tiling {
 
   // Elements, with padding.
   int64_t memory_size() const;
-  int64_t element_count() const;
+  int64_t element_count() const;  // without padding
   // What an index of one dimension adds to the offset of an element.
   int64_t offset(size_t dimension, int64_t index) const;
   // Of an element, in elements.

@@ -51,7 +51,9 @@ class Number {
   template <class T>
   requires std::integral<T> || std::floating_point<T> Number(T value)  // NOLINT
       : expr_(composit::Expr::literal(static_cast<double>(value), composit::DType::float64)) {}
+  // 1 or 0, without a decision.
   Number(const Truth& truth);  // NOLINT: 1 or 0, without a decision
+  // Of float64.
   explicit Number(composit::Expr expr) : expr_(std::move(expr)) {}
   const composit::Expr& expr() const { return expr_; }  // of float64
 
