@@ -2,8 +2,8 @@
 // to be right.
 //
 //   auto captured = flashlight::trace(model, x);     // trace.h
-//   at::Tensor y = captured(x2);                     // a look: the program runs once more,
-//   compared at::Tensor z = captured(x3);                     // replay: the same bits as model(x3)
+//   at::Tensor y = captured(x2);                     // a look: the program runs, and is compared
+//   at::Tensor z = captured(x3);                     // replay: the same bits as model(x3)
 //   for (const std::string& line : captured.assumptions()) std::cout << line << '\n';
 //   captured.save("resnet50");
 //   auto again = flashlight::load("resnet50");       // Capture<>: tensors in, tensors out

@@ -8,16 +8,15 @@
 //
 //   auto [loss, gradients] = flashlight::compile(captured.grad())({x});        // as one function
 //
-//   auto relu3 = flashlight::compile(flashlight::scalar([](auto x) { ... }), {.name = "relu3"});
-//   relu3(0.5);                                         // a number
-//   relu3(x);                                           // a tensor of any sizes
-//   relu3.vjp(x, dy);
-//   torch::nn::Sequential net(torch::nn::Linear(4, 4), torch::nn::Functional(relu3));
+//   auto square = flashlight::compile(flashlight::scalar([](auto x) { return x * x; }));
+//   square(0.5);                                        // a number
+//   square(x);                                          // a tensor of any sizes
+//   square.vjp(x, dy);
+//   torch::nn::Sequential net(torch::nn::Linear(4, 4), torch::nn::Functional(square));
 //
 //   auto faster = flashlight::compile(captured, {.backend = flashlight::Mosaic{.threads = 2}});
-//   std::cout << flashlight::mosaic::table(faster.profile({x}));       // kernel by kernel
-//   std::cout << print(flashlight::mosaic::plan_of(captured.graph())); // flashlight/mosaic/plan.h
-//   auto other = flashlight::compile(                                  // by the names in there
+//   std::cout << flashlight::mosaic::table(faster.profile({x}));   // kernel by kernel
+//   auto other = flashlight::compile(                       // by the names of `flashlight plan`
 //       captured, {.backend = flashlight::Mosaic{
 //                      .choices = flashlight::mosaic::parse_choices("relu: keep")}});
 //

@@ -2,8 +2,9 @@
 // call, put together after.
 //
 //   std::vector<at::Tensor> tensors;
-//   Structure s = flatten(value, tensors);        str(s) == "(tensor, [tensor, none], {mask:
-//   tensor}, 3)" auto again = unflatten<decltype(value)>(s, tensors);
+//   Structure s = flatten(value, tensors);
+//   str(s) == "(tensor, [tensor, none], {mask: tensor}, 3)";
+//   auto again = unflatten<Value>(s, tensors);
 //
 // Tensors, optionals, vectors, arrays, pairs, tuples, maps, numbers, strings, and structs adapted
 // with BOOST_HANA_ADAPT_STRUCT or BOOST_HANA_DEFINE_STRUCT, nested at will. Numbers and strings are

@@ -11,7 +11,7 @@
 // (capture.h):
 //
 //   auto captured = flashlight::trace(model, x, flashlight::confirm(x2));       // at once
-//   auto captured = flashlight::trace(model, x, flashlight::seen_once);         // never
+//   auto unseen = flashlight::trace(model, x, flashlight::seen_once);           // never
 //
 // So what a callable refers to has to live as long as calls may run it. Callables and holders are
 // kept by the capture, and so are modules that a shared pointer owns. Another module that is given

@@ -12,6 +12,7 @@
 
 import re
 from pathlib import Path
+from textwrap import dedent
 from typing import Iterator, NamedTuple
 
 from header_comments import Comment, comments_of, parts_of
@@ -69,7 +70,7 @@ def documentation(comment: Comment) -> Iterator[str]:
         if part.kind == "example":
             yield from ("@code{.cpp}", *(line[2:] for line in part.lines), "@endcode")
         elif part.kind == "text":
-            yield from ("@code{.unparsed}", *part.lines[1:-1], "@endcode")
+            yield from ("@code{.unparsed}", *dedent("\n".join(part.lines[1:-1])).split("\n"), "@endcode")
         else:
             yield from (escaped(bullet(line)) for line in part.lines)
 

@@ -1,7 +1,7 @@
 // Between c10 and composit: enumerations, attributes, arrays.
 //
-//   composit::Attribute alpha = to_attribute(ivalue);     c10::IValue back = to_ivalue(alpha,
-//   argument.type());
+//   composit::Attribute alpha = to_attribute(ivalue, argument.type());
+//   c10::IValue back = to_ivalue(alpha, argument.type(), generator_of);
 #pragma once
 
 #include <ATen/core/Tensor.h>

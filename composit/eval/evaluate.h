@@ -1,7 +1,7 @@
 // Values of graphs.
 //
-//   Array y = evaluate({y_lazy}, {{x_lazy, x}})[0];
-//   Values all = evaluate_all({loss}, {{x_lazy, x}});        Array hidden = all[hidden_lazy];
+//   Array y = evaluate({y_lazy}, {{x_lazy, array}})[0];
+//   Values all = evaluate_all({loss}, {{x_lazy, array}});    Array hidden = all[hidden_lazy];
 //
 // Only what is needed is computed, each node once, and each value is freed after its last use.
 #pragma once

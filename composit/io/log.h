@@ -1,6 +1,6 @@
 // Where this library says what it does: one spdlog logger named "flashlight".
 //
-//   composit::log().info("saved {}", folder.string());        // with <spdlog/spdlog.h>
+//   composit::log_warning("no space left in " + folder.string());
 //
 // A host silences it with `log().set_level(spdlog::level::off)`, or registers a logger of its own
 // named "flashlight" with spdlog before the first message; otherwise messages go to standard error.
@@ -27,8 +27,8 @@ void log_nothing();  // messages are dropped from now on
 // seconds): a library is silent.
 //
 //   Progress progress("saving resnet50", total_bytes);
-//   while (...) progress.advance(chunk);
-//   if (progress.is_long()) log().info("saved resnet50 in {:.1f} s", progress.seconds());
+//   while (has_more()) progress.advance(chunk);
+//   if (progress.is_long()) log_debug(std::to_string(progress.seconds()) + " s");
 class Progress {
  public:
   // UserError where the knob is no number of seconds.

@@ -4,11 +4,13 @@
 //   SavedCapture again = load("perceptron");
 //
 // The folder holds
+// ```text
 //   graph.txt             the format's version, what made it, the schemas of its operations, and
 //                         the graph (composit/ir/parse.h)
 //   weights.safetensors   parameters, buffers, and constants too large for the text; what is tied
 //                         is stored once
 //   example.safetensors   inputs and outputs of the run that was captured
+// ```
 //
 // Arrays stand there in row-major order under their own names; graph.txt has their full types.
 // Loaded arrays lie in the mapped files, but for those with strides of their own, which are copied.

@@ -1,7 +1,7 @@
 // What differs between two graphs, for people and for `check`.
 //
-//   for (const Difference& difference : compare(before, after)) std::cout << str(difference) <<
-//   '\n';
+//   for (const Difference& difference : compare(before, after))
+//     std::cout << str(difference) << '\n';
 //
 // Nodes are aligned by what they are themselves (operation, attributes, scope, where their operands
 // come from), step by step less strictly, and in order. Aligned nodes are then compared part by

@@ -1,7 +1,7 @@
 // Arrays in and out of other libraries without a copy, as DLPack 0.8 tensors
 // (https://github.com/dmlc/dlpack).
 //
-//   Array array = from_dlpack(reinterpret_cast<dlpack::DLManagedTensor*>(at::toDLPack(tensor)));
+//   Array array = from_dlpack(managed_tensor);     // of another library: at::toDLPack(tensor)
 //   DLManagedTensor* managed = to_dlpack(array);   // the receiver calls managed->deleter(managed)
 //
 // The declarations are DLPack's, in a namespace of ours, so that they meet no other copy of them.

@@ -1,6 +1,6 @@
 // Element types, devices, layouts: torch's, with torch's numbering, so that a conversion is a cast.
 //
-//   DType::float32, name(DType::float32) == "float32", item_size(DType::float32) == 4
+//   name(DType::float32) == "float32";   item_size(DType::float32) == 4;
 //
 // composit carries every dtype torch has; it computes with those of `is_computable`.
 #pragma once

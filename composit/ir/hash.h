@@ -1,8 +1,10 @@
 // A 128-bit structural hash: equal hash stands for equal value, so collisions must not happen by
 // chance.
 //
-//   Hasher h;  h.add(uint64_t{3});  h.add(std::string_view("aten::add.Tensor"));  Hash id =
-//   h.finish();
+//   Hasher hasher;
+//   hasher.add(uint64_t{3});
+//   hasher.add(std::string_view("aten::add.Tensor"));
+//   Hash id = hasher.finish();
 //
 // Two independently mixed 64-bit lanes; each step is the finaliser of SplitMix64 (Steele, Lea,
 // Flood 2014). Not cryptographic: a hostile file can collide only with itself.

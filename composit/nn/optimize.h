@@ -3,10 +3,10 @@
 //
 // As a function, one step:
 //
-//   std::vector<LazyTensor> weights = ...;      // made by an Initializer, or by held_input
+//   std::vector<LazyTensor> weights = init.parameters();   // or made by held_input
 //   Values state;
-//   for (...) {
-//     const Tensor loss = ... weights ...;
+//   for (int i = 0; i < 100; ++i) {
+//     const LazyTensor loss = loss_of(weights);
 //     weights = nn::optimize(weights, grad(loss, weights),
 //                            nn::adam({.learning_rate = 1e-3}), state);
 //   }
@@ -17,7 +17,7 @@
 //
 //   const nn::TrainingStep step(weights, grad(loss, weights), nn::adam(), {.observed = {loss}});
 //   Values values;                              // weights start with what they hold
-//   for (...) {
+//   for (const Array& batch : batches) {
 //     values.set(images, batch);
 //     const Array loss_now = step(values)[0];   // `values` has the new weights and state
 //   }

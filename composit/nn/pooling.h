@@ -1,7 +1,7 @@
 // Pools over one, two or three axes: the maximum or the mean of a window that moves.
 //
 //   Tensor y = nn::max_pool2d(x, {2});
-//   Tensor y = nn::avg_pool2d(x, {3, 3}, {.stride = {2}, .padding = {1}});
+//   Tensor z = nn::avg_pool2d(x, {3, 3}, {.stride = {2}, .padding = {1}});
 //
 // As torch.nn.functional has them: inputs of sizes [batch, channels, ...] or [channels, ...], lists
 // of one number for all axes, or one per axis. Where no stride is given, it is the kernel's size.

@@ -1,8 +1,8 @@
 // The rest of torch.nn.functional: linear maps, attention, look-ups, dropout, padding, resizing.
 //
 //   Tensor y = nn::linear(x, weight, bias);
-//   Tensor y = nn::scaled_dot_product_attention(q, k, v, {.is_causal = true});
-//   Tensor y = nn::interpolate(x, {.scale_factor = {2}, .mode = "bilinear"});
+//   Tensor attended = nn::scaled_dot_product_attention(q, k, v, {.is_causal = true});
+//   Tensor larger = nn::interpolate(x, {.scale_factor = {2}, .mode = "bilinear"});
 #pragma once
 
 #include <optional>

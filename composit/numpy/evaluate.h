@@ -1,7 +1,7 @@
 // Values of arrays.
 //
 //   Array y = cnp::evaluate(a);
-//   auto [y, z] = cnp::evaluate(a, b);                          // what both need is computed once
+//   auto [u, v] = cnp::evaluate(a, b);                          // what both need is computed once
 //   std::vector<Array> all = cnp::evaluate({a, b}, backend);
 //   Values values = cnp::evaluate_all({a, b});                  // and all intermediate ones
 //   values[c];

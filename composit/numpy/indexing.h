@@ -1,9 +1,9 @@
 // Parts of arrays: x[...] as in NumPy, and functions that take elements by their places.
 //
-//   x[{0, cnp::slice(1, 3)}]                   x[0, 1:3]
-//   x[{cnp::ellipsis, cnp::newaxis, -1}]       x[..., None, -1]
-//   x[cnp::asarray({2, 0})]                    x[[2, 0]]
-//   x = cnp::set_item(x, {0}, 7);              x[0] = 7, but as a new array
+//   x[{0, cnp::slice(1, 3)}];                  // Python: x[0, 1:3]
+//   x[{cnp::ellipsis, cnp::newaxis, -1}];      // x[..., None, -1]
+//   x[cnp::asarray({2, 0})];                   // x[[2, 0]]
+//   x = cnp::set_item(x, {0}, 7);              // x[0] = 7, but as a new array
 //
 // Integers, slices, ellipsis, newaxis and arrays of integers combine as NumPy documents it
 // (https://numpy.org/doc/stable/user/basics.indexing.html). How many elements a mask chooses

@@ -1,8 +1,8 @@
 // One application of an operation: its arguments in the order of the schema, defaults filled in.
 //
-//   Call call = call_of(node, schema);           // from a node of a graph
-//   Call call(schema, {x, Ints{1}, true});       // from values, in order; trailing ones may miss
-//   NodePtr node = call.node(types);
+//   Call from_node = call_of(node, schema);      // of a node of a graph
+//   Call call(schema, {x, Ints{1}, true});       // of values, in order; trailing ones may miss
+//   NodePtr made = call.node(types);
 #pragma once
 
 #include <initializer_list>

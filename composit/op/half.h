@@ -1,6 +1,6 @@
 // The 16-bit floats: storage only, arithmetic on them is done in float.
 //
-//   Half h(0.1f);   static_cast<float>(h) == 0.0999755859375f;   h.bits == 0x2e66
+//   Half h(0.1f);   static_cast<float>(h) == 0.0999755859375f;   h.bits == 0x2e66;
 //
 // Conversion from float rounds to nearest, ties to even; what is too large becomes infinity; a NaN
 // stays one.

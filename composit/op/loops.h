@@ -29,6 +29,7 @@
 //
 // As text, whose grammar stands in loops_parse.cpp:
 //
+// ```text
 //   loops(x0: float32[32, 64]) -> (y0: float32[32]) {
 //     for i < 32 {
 //       var s0: float32 = 0
@@ -38,6 +39,7 @@
 //       y0[i] = s0
 //     }
 //   }
+// ```
 #pragma once
 
 #include <optional>

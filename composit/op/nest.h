@@ -4,7 +4,7 @@
 //   .loops = [](In x, Ints dim, bool keepdim) {
 //     Nest nest;
 //     auto at = nest.reduce_over(x, dim, keepdim);     // parallel and reduction axes; x's indices
-//     return nest.store(nest.fold(0, x(at), add)).loops();
+//     return nest.store(nest.sum(x(at))).loops();
 //   }
 #pragma once
 

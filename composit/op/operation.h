@@ -3,15 +3,17 @@
 //   rows.add({.schema = "aten::sigmoid(Tensor self) -> Tensor",
 //             .promote = Promote::to_float,
 //             .scalar = [](Expr x) { return 1 / (1 + exp(-x)); },
-//             .vjp = [](Vjp v, Tensor x) { ... },
+//             .vjp = [](Vjp v, Tensor x) { return Gradients{slope_times(v, x)}; },
 //             .samples = "f32[2,3] | f64[5]=-120..120"});
 //
 // A row has its semantics in one of four forms; the types of results follow from it:
 //
+// ```text
 //   scalar     an expression of one element of each operand: broadcasting and promotion as torch's
 //   loops      a nest of loops
 //   decompose  a composition of other operations
 //   native     a function on arrays, and `infer` for its results' types
+// ```
 //
 // and, where transposing the loops or differentiating the decomposition does not do, a vjp.
 #pragma once

@@ -1,8 +1,11 @@
 // torch's dtype promotion (https://pytorch.org/docs/stable/tensor_attributes.html).
 //
-//   promote(DType::int64, DType::float32) == DType::float32
+//   promote(DType::int64, DType::float32) == DType::float32;
 //
-//   Promotion p;  p.add(x.type());  p.add_number(DType::float64);  p.result() == DType::float32
+//   Promotion p;
+//   p.add(x.type());
+//   p.add_number(DType::float64);
+//   p.result() == DType::float32;
 #pragma once
 
 #include <optional>

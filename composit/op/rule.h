@@ -1,10 +1,11 @@
 // A rule is a captureless lambda whose parameters mirror the arguments of the schema:
 //
-//   Rule<Loops> rule = [](In x, std::vector<int64_t> dim, bool keepdim) { ... };
+//   Rule<Loops> rule = [](In x, Ints dim, bool keepdim) { return sums(x, dim, keepdim); };
 //   Loops loops = rule(context);
 //
 // Parameter types say the role of an argument:
 //
+// ```text
 //   Expr             an element of a tensor, broadcast and cast to the common dtype; or a Scalar
 //   Coefficient      a Scalar that takes no part in promotion, cast to the common dtype (alpha)
 //   Condition        an element of a tensor, broadcast, that takes no part in promotion (where's)
@@ -16,6 +17,7 @@
 //   std::optional<…> of these
 //   Vjp              first parameter of a vjp: cotangents and results; stands for no argument
 //   RunRegion        first parameter of a native rule: runs the regions; stands for no argument
+// ```
 //
 // Trailing arguments may be left out of the parameters. `Rule::check` compares the parameters with
 // a schema; the table of operations does so when a row is added.

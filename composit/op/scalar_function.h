@@ -2,7 +2,7 @@
 // which dtypes they take and give. Values are in composit/eval, derivatives in composit/ad.
 //
 //   const FunctionInfo& info = info_of(Function::exp);      // info.name == "exp"
-//   function_from_name("floor_divide") == Function::floor_divide
+//   function_from_name("floor_divide") == Function::floor_divide;
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 //   Graph smaller = run_passes(graph);                                   // the default list
 //   Passes mine = {find_pass("canonicalize"),
 //                  {.name = "mine", .help = "…",
-//                   .run = [](const Graph& g) { return rebuild(…); }}};
+//                   .run = [](const Graph& g) { return doubled(g); }}};
 //   Graph other = run_passes(graph, mine);
 //
 // A pass keeps inputs, outputs, their types and the order of effects. FLASHLIGHT_PRINT_PASSES shows

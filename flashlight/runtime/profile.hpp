@@ -1,7 +1,7 @@
 // How long the kernels of a call took, as a table and for viewers of traces.
 //
-//   const fl::Profile profile = ...;                    // of a compiled graph, or a written
-//   program std::cout << fl::table(profile, 236.0);             // GFLOP/s that the machine can do
+//   const fl::Profile profile = profile_of_a_call();   // a compiled graph's, a written program's
+//   std::cout << fl::table(profile, 236.0);            // GFLOP/s that the machine can do
 //   std::ofstream("trace.json") << fl::chrome_trace(profile);
 #pragma once
 

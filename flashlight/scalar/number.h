@@ -5,8 +5,8 @@
 //     if (x < 1.0) return 1.0 / 3.0 * pow(x, 3.0);
 //     return x - 2.0 / 3.0;
 //   };
-//   ScalarProgram program = trace_numbers(1, [&](const Numbers& x) { return Numbers{relu3(x[0])};
-//   });
+//   const auto traced = [&](const Numbers& x) { return Numbers{relu3(x[0])}; };
+//   composit::ScalarProgram program = trace_numbers(1, traced);
 //
 // A comparison gives a Truth, and a Truth that becomes a bool is a decision: the function runs once
 // for each way its decisions can go, and all its paths together are one tree of selects. A Truth
