@@ -1,8 +1,8 @@
 // Kernels of loops, and what one thread does alone: functions of the cpp backend.
 //
-//   const LoopsWriter writer(plan, kernel);
-//   writer.signature().arena_bytes;          // what it needs beside its arguments
-//   writer.write();
+//   std::vector<text::Code> functions = CalledFunctions(plan).write();
+//   const KernelRoutine routine = routine_of(plan, kernel);
+//   scratch_bytes(plan, kernel);             // what it needs beside its arguments
 #pragma once
 
 #include <string>
