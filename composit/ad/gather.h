@@ -1,7 +1,7 @@
 // Turns "scatter" into "gather": from adding to computed places to a sum for each place.
 //
 //   // for y, k:  dx[2 * y + k] += g[y] * w[k]           y < 14, k < 3, dx has 29 places
-//   gather({.axes = {y, k}, .at = {2 * y + k}, .value = g(y) * w(k)}, {29});
+//   gather({.axes = axes, .at = {2 * y + k}, .value = g(y) * w(k)}, {29});
 //   // for y:  dx[y] = sum over k of g[(y - k) / 2] * w[k] where (y - k) % 2 == 0, 0 <= y - k <= 26
 #pragma once
 

@@ -1,7 +1,9 @@
 // The derivative of what works element by element as named operations on whole tensors, which every
 // backend knows and a reader recognises:
 //
+// ```text
 //   y = exp(x): dx = aten::mul(dy, y)            y = a + b: da = aten::sum(dy) over what broadcast
+// ```
 //
 // The expression of the derivative is that of expr_derivative.h; each function in it is one
 // operation. What is the forward result is taken from there.

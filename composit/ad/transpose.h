@@ -1,8 +1,8 @@
 // The derivative of a loop form, as a loop form: what flows back to one of its operands.
 //
-//   Loops mm = ...;                               // y[i, k] = sum over j of a[i, j] b[j, k]
+//   // mm: y[i, k] = sum over j of a[i, j] b[j, k]
 //   Transposed da = transpose(mm, 0, {true});
-//   da.operands == {1, 2};                        // b, and the cotangent of y
+//   da.operands == std::vector<size_t>{1, 2};     // b, and the cotangent of y
 //   da.loops;                                     // da[i, j] = sum over k of g[i, k] b[j, k]
 //
 // How: for each load of the operand, at x[f(axes)], the gradient at f(axes) gets the cotangent
@@ -32,10 +32,12 @@ struct Transposed {
 // results' dtypes). Operands that are no floats or complex numbers have zero.
 //
 // UserError, without the operation's name:
+// ```text
 //   "loop form is not linear in its accumulator"             max, prod, sqrt(sum): use a vjp rule
 //   "loop form may store two values to one place"            `=` with an index that is data
 //   "loop form overwrites places that depend on data"
 //   and those of expr_derivative.h
+// ```
 Transposed transpose(const Loops& loops, size_t operand, const std::vector<bool>& has_cotangent);
 
 }  // namespace composit

@@ -1,8 +1,7 @@
 // What a captured program asked of values on the host: nothing is computed, but the graph holds for
 // the answers that were given.
 //
-//   if (is_guard(node)) check_guard(node, operands);       // UserError where an answer is another
-//   one
+//   if (is_guard(node)) check_guard(node, operands);       // UserError where the answer is another
 #pragma once
 
 #include <vector>

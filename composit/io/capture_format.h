@@ -1,5 +1,6 @@
 // What saving and loading a capture agree on: names, and the head of graph.txt.
 //
+// ```text
 //   flashlight capture 1
 //   producer "torch 2.13.0"
 //   schema "aten::relu(Tensor self) -> Tensor"

@@ -1,7 +1,7 @@
 // A folder that takes the place of another at once, or not at all.
 //
 //   ReplacementFolder replacement("resnet50");     // makes ".resnet50.saving-..." beside it
-//   ... write files into replacement.path() ...
+//   write_files_into(replacement.path());
 //   replacement.commit();                          // swaps the two and removes the old one
 //
 // Without commit(), as after an exception, nothing remains. What a killed process left behind is

@@ -1,6 +1,6 @@
 // The longest common subsequence of two sequences, as pairs of positions in increasing order.
 //
-//   align({1, 2, 3}, {1, 3}) == {{0, 0}, {2, 1}}
+//   align({1, 2, 3}, {1, 3}) == std::vector<Match>{{0, 0}, {2, 1}};
 //
 // E. W. Myers, "An O(ND) Difference Algorithm and Its Variations", 1986, with divide and conquer in
 // linear memory. Time is O((N + M) D) with D elements that have no partner; sequences with very

@@ -1,7 +1,7 @@
 // Names, and paths of modules as in the annotation `scope` of nodes: "encoder.layer.0.attention".
 //
-//   is_within("encoder.layer.0", "encoder.layer");                    // true, and so is a path
-//   itself common_scope("encoder.layer.0", "encoder.layer.1");               // "encoder.layer"
+//   is_within("encoder.layer.0", "encoder.layer");                    // true, as of itself
+//   common_scope("encoder.layer.0", "encoder.layer.1");               // "encoder.layer"
 #pragma once
 
 #include <set>

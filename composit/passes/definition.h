@@ -1,7 +1,7 @@
 // What the row of a node says of it, for rewrites that ask rather than know.
 //
-//   if (const auto parts = decomposition(node)) ...       // a graph on blocks
-//   if (same_loops(node, other)) ...                      // they compute the same
+//   if (const auto parts = decomposition(node)) inline_parts(*parts);   // a graph on blocks
+//   if (same_loops(node, other)) join(node, other);       // they compute the same
 #pragma once
 
 #include <optional>

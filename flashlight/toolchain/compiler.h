@@ -1,7 +1,7 @@
 // The system's C++ compiler.
 //
 //   const Compiler compiler = find_compiler();
-//   fmt::print("{}: {}", compiler.found_by, compiler.version);
+//   std::cout << compiler.found_by << ": " << compiler.version;
 //
 // FLASHLIGHT_CXX says which one, else $CXX, else the one that built Flashlight where it is still
 // there, else c++, g++ or clang++ on PATH. Both variables may hold arguments: "ccache g++ -m64".

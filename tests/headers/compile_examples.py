@@ -1,8 +1,9 @@
 """Compiles the examples in the comments of headers, as far as syntax and types go.
 
-    compile_examples.py ROOT HEADERS torch|plain GENERATED_CPP -- COMPILER FLAGS...
+    compile_examples.py ROOT HEADERS torch|plain GENERATED_CPP [FOLDER...] -- COMPILER FLAGS...
 
-HEADERS is headers.txt of a build folder: the headers that are installed.
+HEADERS is headers.txt of a build folder: the headers that are installed. Those of each FOLDER take
+part as well.
 
 An example is an indented paragraph of a comment. It becomes the body of a function behind the
 nearest preamble: of composit/ir/graph.h, the first that exists of composit/ir/graph.inc,
@@ -90,10 +91,12 @@ def section(root: Path, header: str, number: int) -> str:
 
 def main() -> int:
     root, listed, group, target = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
-    command = sys.argv[sys.argv.index("--") + 1 :]
+    end = sys.argv.index("--")
+    folders, command = sys.argv[5:end], sys.argv[end + 1 :]
     known: dict[str, bool] = {}
-    headers = [header for header in read_headers(listed) if (root / header).is_file()]
-    chosen = [h for h in headers if leads_to_torch(root, h, known) == (group == "torch")]
+    headers = {header for header in read_headers(listed) if (root / header).is_file()}
+    headers |= {file.relative_to(root).as_posix() for folder in folders for file in (root / folder).rglob("*.h")}
+    chosen = [h for h in sorted(headers) if leads_to_torch(root, h, known) == (group == "torch")]
     sections = [section(root, header, i) for i, header in enumerate(chosen)]
     includes = [f'#include "{header}"\n' for header in chosen]
     if group == "torch":
