@@ -6,7 +6,7 @@
   * A comment is about the declaration below it, and about those that follow without an empty line
     and have none of their own.
   * A comment behind a declaration is about that declaration; aligned comments below it go on.
-  * Left out: private parts, `detail`, destructors, friends, deleted functions, forward declarations.
+  * Left out: private parts, `detail`, destructors, friend classes, deleted functions, forward declarations.
   * What stands in a namespace belongs to the topic that is given.
 """
 
@@ -19,7 +19,9 @@ from header_comments import Comment, comments_of, parts_of
 from header_declarations import Item, declarations_of
 
 NOT_SHOWN = re.compile(
-    r"(template <.*>\s*)?(friend (class|struct)\b.*|(virtual )?~\w+\(.*|.*= delete;|(class|struct|union) [\w:]+;|static_assert.*)$", re.DOTALL
+    r"(template <.*>\s*)?(friend (class|struct)\b.*|(virtual )?~\w+\(.*|.*= delete;"
+    r"|(class|struct|union) [\w:]+;|static_assert.*)$",
+    re.DOTALL,
 )
 COPY = re.compile(r"(?:(\w+)& operator=|(\w+))\((?:const )?(\w+)&&?(?: \w+)?\)")
 EQUALITY = re.compile(r"bool operator==\(const \w+&( \w+)?\) const\b")
@@ -47,7 +49,8 @@ def macro_of(definition: re.Match) -> Macro:
 def macros_of(text: str) -> dict[str, Macro]:
     """Macros with parameters that other headers may use: those that are not undefined again."""
     undefined = set(re.findall(r"#undef (\w+)", text))
-    return {found["name"]: macro_of(found) for found in DEFINITION.finditer(text) if found["name"] not in undefined}
+    found = DEFINITION.finditer(text)
+    return {macro["name"]: macro_of(macro) for macro in found if macro["name"] not in undefined}
 
 
 def escaped(text: str) -> str:
@@ -168,7 +171,8 @@ class Filter:
                     run = []  # It stands behind this declaration.
 
     def namespace(self, item: Item) -> Iterator[Line]:
-        if re.search(r"\bdetail\b|^namespace (fl|std|spdlog|c10) ", item.code) and not self.topic_of_fl(item):
+        hidden = "std|spdlog|c10|.*\\bdetail" + ("" if self.path.endswith(".hpp") else "|fl")
+        if re.match(rf"namespace ({hidden})\b", item.code):
             return
         yield Line(item.first + 1, item.code)
         yield Line(item.first + 1, f"/** @addtogroup {self.topic}\n@{{ */")
@@ -202,9 +206,6 @@ class Filter:
                 body = re.sub(rf"\b{name}\b", lambda _, argument=argument: argument, body)
             return text[: call.start()] + self.expanded(body) + " " + self.expanded(text[end:])
         return text
-
-    def topic_of_fl(self, item: Item) -> bool:
-        return self.path.endswith(".hpp") and "detail" not in item.code
 
     def declaration(self, item: Item, words: list[Line]) -> Iterator[Line]:
         number = item.first + 1

@@ -10,7 +10,11 @@ from dataclasses import dataclass, field
 
 from header_comments import Comment, comments_of
 
-OPENERS = {"namespace": r"namespace\b", "enum": r"enum\b", "class": r"(template\s*<.*>\s*(requires.*)?)?(class|struct|union)\b"}
+OPENERS = {
+    "namespace": r"namespace\b",
+    "enum": r"enum\b",
+    "class": r"(template\s*<.*>\s*(requires.*)?)?(class|struct|union)\b",
+}
 MACRO_CALL = re.compile(r"^[A-Z][A-Z0-9_]+\(.*\)$")
 FORMAT = re.compile(r"^clang-format (on|off)$")
 ACCESS = re.compile(r"^\s*(public|private|protected):$")

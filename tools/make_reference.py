@@ -80,7 +80,7 @@ def write_input(headers: list[str], generated: Path, folder: Path) -> dict[str, 
 
 def unlisted(headers: list[str]) -> list[str]:
     listed = topics(START.read_text(encoding="utf-8"))
-    return [f"{header}: public, and not among the topics of {START.name}" for header in headers if header not in listed]
+    return [f"{header}: in no topic of {START.name}" for header in headers if header not in listed]
 
 
 def run_doxygen(folder: Path) -> list[str]:

@@ -95,7 +95,8 @@ def main() -> int:
     folders, command = sys.argv[5:end], sys.argv[end + 1 :]
     known: dict[str, bool] = {}
     headers = {header for header in read_headers(listed) if (root / header).is_file()}
-    headers |= {file.relative_to(root).as_posix() for folder in folders for file in (root / folder).rglob("*.h")}
+    for folder in folders:
+        headers |= {file.relative_to(root).as_posix() for file in (root / folder).rglob("*.h")}
     chosen = [h for h in sorted(headers) if leads_to_torch(root, h, known) == (group == "torch")]
     sections = [section(root, header, i) for i, header in enumerate(chosen)]
     includes = [f'#include "{header}"\n' for header in chosen]
@@ -104,7 +105,9 @@ def main() -> int:
     standard = "#include <fstream>\n#include <iostream>\n"
     target.write_text(standard + "".join(includes + sections), encoding="utf-8")
     print(f"examples: of {sum(map(bool, sections))} among {len(chosen)} headers", flush=True)
-    return subprocess.run([*command, "-fsyntax-only", "-w", target], check=False).returncode if any(sections) else 1
+    if not any(sections):
+        return 1
+    return subprocess.run([*command, "-fsyntax-only", "-w", target], check=False).returncode
 
 
 if __name__ == "__main__":

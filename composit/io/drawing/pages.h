@@ -1,6 +1,6 @@
 // Divides a diagram into pages that can be read.
 //
-//   for (const Page& page : plan_pages(diagram, 150).pages) draw(page);     // the first shows the whole
+//   for (const Page& page : plan_pages(diagram, 150).pages) draw(page);   // first: the whole
 //
 // A page shows one box. It opens the boxes inside, level by level, as long as all of a level fit;
 // then those of the next level that are small, as are their siblings. A box that stays closed has a
