@@ -27,7 +27,7 @@ class AttentionWriter {
     flat_.add(scores.left, "queries");
     flat_.add(scores.right, "keys");
     flat_.add(attention_.results.right, "values");
-    for (const size_t value : attention_.reads) flat_.add(value);
+    for (const ValueId value : attention_.reads) flat_.add(value);
     flat_.add(attention_.result, "y");
     const int64_t heads = scores.size(scores.batch), queries = scores.extent(scores.rows[0]),
                   keys = scores.extent(*scores.columns), width = scores.extent(scores.terms[0]);

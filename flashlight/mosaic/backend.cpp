@@ -40,7 +40,7 @@ struct Compiled::Code {
     const loops::Routine& routine = plan.routine;
     for (size_t i = 0; i < results.size(); ++i) {
       if (!may_update(i) || !plan.in_place.contains(routine.results[i])) continue;
-      const size_t value = plan.updates.at(routine.results[i]);
+      const ValueId value = plan.updates.at(routine.results[i]);
       const auto input = std::find(routine.inputs.begin(), routine.inputs.end(), value);
       const void* from =
           plan.ports.given(static_cast<size_t>(input - routine.inputs.begin()), inputs);

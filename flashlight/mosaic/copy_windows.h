@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "flashlight/loops/program.h"
+#include "flashlight/mosaic/ids.h"
 
 namespace flashlight::mosaic {
 
 // The copies: values that are to lie in memory in the order of their dimensions.
-std::vector<size_t> copy_windows(loops::Routine& routine,
-                                 const std::function<bool(size_t value)>& is_frozen);
+ValueIds copy_windows(loops::Routine& routine, const std::function<bool(ValueId value)>& is_frozen);
 
 }  // namespace flashlight::mosaic

@@ -18,9 +18,9 @@ namespace {
 using loops::Statement;
 
 // "56 x 56", from the outside in; "1" for none.
-std::string extents(const Product& product, const std::vector<size_t>& axes) {
+std::string extents(const Product& product, const AxisIds& axes) {
   std::vector<int64_t> list;
-  for (const size_t axis : axes) list.push_back(product.extent(axis));
+  for (const AxisId axis : axes) list.push_back(product.extent(axis));
   return list.empty() ? "1" : fmt::format("{}", fmt::join(list, " x "));
 }
 
@@ -49,7 +49,7 @@ std::string attention_loops(const Attention& attention) {
 
 // "mean: for 32, 768 terms": what is inside of the loops that steps share.
 std::string step_loops(const loops::Routine& routine, const loops::Schedule& schedule,
-                       size_t number) {
+                       StepId number) {
   const std::string name = loops::short_name(loops::origin_of(routine.steps[number]));
   const auto* nest = std::get_if<loops::Nest>(&routine.steps[number]);
   if (nest == nullptr) return name;
@@ -78,7 +78,7 @@ std::string nested(const loops::Routine& routine, const loops::Schedule& schedul
 
 int64_t parallel_points(const Statement& statement) {
   int64_t count = 1;
-  for (size_t axis = 0; axis < loops::parallel_axes(statement); ++axis)
+  for (AxisId axis; axis < loops::parallel_axes(statement); ++axis)
     count *= statement.axes[axis].extent.value();
   return count;
 }
@@ -94,17 +94,17 @@ int64_t flops_of(const Statement& statement) {
 
 // Of a table that indices pick rows from, what they pick at most.
 int64_t bytes_of(const Plan& plan, const Kernel& kernel) {
-  std::set<size_t> values;
-  for (const size_t value : touched(plan, kernel)) values.insert(value);
+  std::set<ValueId> values;
+  for (const ValueId value : touched(plan, kernel)) values.insert(value);
   int64_t most = kernel.form == Kernel::Form::loops ? 0 : INT64_MAX;
-  for (const size_t step : kernel.steps)
+  for (const StepId step : kernel.steps)
     if (const auto* nest = std::get_if<loops::Nest>(&plan.routine.steps[step]);
         nest != nullptr && kernel.form == Kernel::Form::loops)
       most += loops::iterations(nest->statement);
     else
       most = INT64_MAX;
   int64_t sum = 0;
-  for (const size_t value : values) {
+  for (const ValueId value : values) {
     const composit::Type& type = plan.routine.values[value].type;
     const auto item = static_cast<int64_t>(composit::item_size(type.dtype));
     if (plan.homes[value] != Home::kernel) sum += std::min(type.numel(), most) * item;
@@ -146,7 +146,7 @@ std::string amount(double x) {
 
 Description describe(const Plan& plan, const Kernel& kernel) {
   Description one;
-  for (const size_t step : kernel.steps) add_operations(plan.routine.steps[step], one.operations);
+  for (const StepId step : kernel.steps) add_operations(plan.routine.steps[step], one.operations);
   one.bytes = bytes_of(plan, kernel);
   if (kernel.attention) {
     one.loops = attention_loops(*kernel.attention);

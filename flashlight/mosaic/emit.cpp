@@ -37,7 +37,7 @@ TimedKernel timed_kernel(const Plan& plan, const Kernel& kernel, const KernelTex
   TimedKernel timed = {text.name, ""};
   if (!kernel.steps.empty())
     timed.module = loops::origin_of(plan.routine.steps[kernel.steps.back()]).module;
-  for (const size_t value : text.values) timed.bytes += plan.routine.values[value].type.nbytes();
+  for (const ValueId value : text.values) timed.bytes += plan.routine.values[value].type.nbytes();
   if (kernel.form == Kernel::Form::product) timed.operations = kernel.product->operations();
   if (kernel.attention)
     timed.operations =
@@ -65,19 +65,19 @@ class Emitter {
     const loops::Routine& routine = plan_.routine;
     names_.resize(routine.values.size());
     for (size_t i = 0; i < routine.inputs.size(); ++i) {
-      const size_t value = routine.inputs[i];
+      const ValueId value = routine.inputs[i];
       const bool weight = routine.values[value].role == Role::weight;
       if (!weight) source_.arguments.push_back(i);
       names_[value] = composit::unused_name(text::identifier(routine.values[value].name),
                                             weight ? members_ : taken_);
     }
-    for (const size_t value : routine.results)
+    for (const ValueId value : routine.results)
       names_[value] = composit::unused_name(text::identifier(routine.values[value].name), taken_);
     const Code prepare = calls(plan_.prepare, false);
-    const std::set<size_t> read_before = std::exchange(read_, {});
+    const std::set<ValueId> read_before = std::exchange(read_, {});
     const Code body = calls(plan_.run, true);
     for (size_t i = 0; i < routine.inputs.size(); ++i) {
-      const size_t value = routine.inputs[i];
+      const ValueId value = routine.inputs[i];
       if (read_.contains(value) || read_before.contains(value)) add_weight(i);
     }
     for (const Code& one : CalledFunctions(plan_).write())
@@ -91,7 +91,7 @@ class Emitter {
 
  private:
   void add_weight(size_t input) {
-    const size_t value = plan_.routine.inputs[input];
+    const ValueId value = plan_.routine.inputs[input];
     source_.weights.push_back(input);
     source_.constants.push_back(plan_.routine.values[value].constant);
     source_.members.push_back(names_[value]);
@@ -118,12 +118,12 @@ class Emitter {
   }
   std::string closing() const { return "\n}  // namespace " + source_.name + "\n"; }
 
-  const loops::Value& value(size_t number) const { return plan_.routine.values[number]; }
+  const loops::Value& value(ValueId number) const { return plan_.routine.values[number]; }
 
   Code weights() const {
     Code members;
     for (const size_t i : source_.weights) {
-      const size_t number = plan_.routine.inputs[i];
+      const ValueId number = plan_.routine.inputs[i];
       members += statement("const " + text::type_name(value(number).type.dtype) + "* " +
                            names_[number] + ";");
     }
@@ -146,7 +146,7 @@ class Emitter {
   }
 
   // How a call passes a value: as an array, or as the address of its first element.
-  std::string passed(size_t number, bool by_pointer) {
+  std::string passed(ValueId number, bool by_pointer) {
     const loops::Value& one = value(number);
     const std::string element = text::type_name(one.type.dtype);
     if (one.role == Role::weight) {
@@ -186,10 +186,10 @@ class Emitter {
   }
 
   // Whether the kernel behind border `number`, which writes `value`, reads it as well.
-  bool reads_before_end(const std::vector<Kernel>& kernels, size_t number, size_t value) const {
+  bool reads_before_end(const std::vector<Kernel>& kernels, size_t number, ValueId value) const {
     while (kernels[number].form == Kernel::Form::border) ++number;
     if (kernels[number].form != Kernel::Form::loops) return false;
-    for (const size_t step : kernels[number].steps) {
+    for (const StepId step : kernels[number].steps) {
       if (loops::contains(loops::reads(plan_.routine.steps[step]), value)) return true;
     }
     return false;
@@ -231,7 +231,7 @@ class Emitter {
       const std::string name = kernel_name(kernel, text);
       std::vector<std::string> arguments;
       if (!text.first.empty()) arguments.push_back(text.first);
-      for (const size_t one : text.values) arguments.push_back(passed(one, text.by_pointer));
+      for (const ValueId one : text.values) arguments.push_back(passed(one, text.by_pointer));
       arguments.insert(arguments.end(), text.last.begin(), text.last.end());
       if (text.takes_next) arguments.push_back(read_next(texts, i));
       const bool alone = text.first.empty();
@@ -254,10 +254,10 @@ class Emitter {
                                      "int64_t* times"};
     if (draws(plan_)) list.push_back("fl::Generator* generator");
     for (const size_t i : source_.arguments) {
-      const size_t number = plan_.routine.inputs[i];
+      const ValueId number = plan_.routine.inputs[i];
       list.push_back("const " + text::type_name(value(number).type.dtype) + "* " + names_[number]);
     }
-    for (const size_t number : plan_.routine.results)
+    for (const ValueId number : plan_.routine.results)
       list.push_back(text::type_name(value(number).type.dtype) + "* " + names_[number]);
     return list;
   }
@@ -273,7 +273,7 @@ class Emitter {
   std::string entries() const {
     std::string arguments;
     for (size_t i = 0; i < source_.arguments.size(); ++i) {
-      const size_t number = plan_.routine.inputs[source_.arguments[i]];
+      const ValueId number = plan_.routine.inputs[source_.arguments[i]];
       arguments += fmt::format(", static_cast<const {}*>(arguments[{}])",
                                text::type_name(value(number).type.dtype), i);
     }
@@ -311,7 +311,7 @@ class Emitter {
   const Plan& plan_;
   Source source_;
   std::set<std::string> taken_, members_ = {"prepared"};
-  std::set<size_t> read_;  // weights
+  std::set<ValueId> read_;  // weights
   std::vector<std::string> names_;
   std::map<std::string, std::string> kernel_names_;
 };

@@ -15,7 +15,7 @@ using composit::Expr;
 using composit::ExprKind;
 using loops::Statement;
 
-std::vector<Expr> loads_of(const std::vector<Expr>& expressions, size_t value) {
+std::vector<Expr> loads_of(const std::vector<Expr>& expressions, ValueId value) {
   std::vector<Expr> loads;
   for (const Expr& part : composit::parts_of(expressions))
     if (part.kind() == ExprKind::load && part.number() == value) loads.push_back(part);
@@ -23,7 +23,7 @@ std::vector<Expr> loads_of(const std::vector<Expr>& expressions, size_t value) {
 }
 
 // Whether `value` is read where the store writes, and nowhere else; each place is written once.
-bool reads_own_place(const Statement& statement, const composit::Store& store, size_t value) {
+bool reads_own_place(const Statement& statement, const composit::Store& store, ValueId value) {
   const std::vector<Expr> loads = loads_of(loops::expressions(statement), value);
   const bool same = std::all_of(loads.begin(), loads.end(), [&](const Expr& load) {
     return std::equal(load.arguments().begin(), load.arguments().end(), store.at.begin(),
@@ -33,7 +33,7 @@ bool reads_own_place(const Statement& statement, const composit::Store& store, s
   return same && composit::injective(store.at, composit::store_axes(statement), analysis);
 }
 
-bool product_may(const Kernel& kernel, size_t result, size_t operand) {
+bool product_may(const Kernel& kernel, ValueId result, ValueId operand) {
   const Statement& statement = kernel.product->statement;
   return statement.stores[0].result == result &&
          reads_own_place(statement, statement.stores[0], operand);
@@ -41,7 +41,7 @@ bool product_may(const Kernel& kernel, size_t result, size_t operand) {
 
 // Where steps of a kernel of loops run.
 struct Place {
-  size_t step;
+  StepId step;
   std::vector<size_t> path;  // of items, to the innermost loop that it shares
 };
 void add_places(const std::vector<loops::Item>& items, std::vector<size_t>& path,
@@ -59,7 +59,7 @@ void add_places(const std::vector<loops::Item>& items, std::vector<size_t>& path
 
 class Loops {
  public:
-  Loops(const loops::Routine& routine, size_t result, size_t operand)
+  Loops(const loops::Routine& routine, ValueId result, ValueId operand)
       : routine_(routine),
         result_(result),
         operand_(operand),
@@ -69,7 +69,7 @@ class Loops {
   }
 
   bool run() const {
-    std::vector<size_t> writers, readers;  // numbers of places
+    std::vector<size_t> writers, readers;  // places
     for (size_t i = 0; i < places_.size(); ++i) {
       if (loops::contains(loops::writes(step(i)), operand_)) return false;
       if (loops::contains(loops::writes(step(i)), result_)) writers.push_back(i);
@@ -129,14 +129,14 @@ class Loops {
   }
 
   const loops::Routine& routine_;
-  size_t result_, operand_;
+  ValueId result_, operand_;
   loops::Schedule schedule_;
   std::vector<Place> places_;  // in the order of the text
 };
 
 }  // namespace
 
-bool may_overwrite(const Plan& plan, const Kernel& kernel, size_t result, size_t operand) {
+bool may_overwrite(const Plan& plan, const Kernel& kernel, ValueId result, ValueId operand) {
   const composit::Type &a = plan.routine.values[result].type,
                        &b = plan.routine.values[operand].type;
   if (a.dtype != b.dtype || a.sizes != b.sizes) return false;

@@ -4,7 +4,7 @@
 
 namespace flashlight::mosaic {
 
-std::string operation_name(const Plan& plan, size_t step) {
+std::string operation_name(const Plan& plan, StepId step) {
   return text::identifier(loops::short_name(loops::origin_of(plan.routine.steps[step])));
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "flashlight/mosaic/ids.h"
 #include "flashlight/mosaic/plan.h"
 #include "flashlight/text/code.h"
 
@@ -21,7 +22,7 @@ inline constexpr const char* kKernelName = "KERNEL";
 
 // The packed weights that a kernel reads: fl::first_panel.
 struct Panels {
-  size_t value;
+  ValueId value;
   std::string split;  // "fl::Split::rows"
   int64_t columns, terms;
 };
@@ -29,7 +30,7 @@ struct Panels {
 struct KernelText {
   std::string name;                    // what it may be called: "product_gelu_128x3072x768"
   text::Code code;                     // without the comment on top: describe.h
-  std::vector<size_t> values;          // of the plan, as arguments
+  ValueIds values;                     // of the plan, as arguments
   bool by_pointer = false;             // they are passed as pointers to their first elements
   std::string first;                   // argument before them: "team", "team.part(128)"
   std::vector<std::string> last = {};  // arguments behind them: "arena + 4096", "*generator"
@@ -46,6 +47,6 @@ KernelText write_attention(const Plan& plan, const Kernel& kernel);  // attentio
 KernelText write_loops(const Plan& plan, const Kernel& kernel);      // loops_writer.cpp
 
 // "gelu": the operation that a step is for, as an identifier.
-std::string operation_name(const Plan& plan, size_t step);
+std::string operation_name(const Plan& plan, StepId step);
 
 }  // namespace flashlight::mosaic

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "flashlight/loops/program.h"
+#include "flashlight/mosaic/ids.h"
 #include "flashlight/mosaic/tile_schema.h"
 
 namespace flashlight::mosaic {
@@ -50,7 +51,7 @@ std::string print(const Layout& layout, const std::string& dimensions);
 std::string letters_of(const loops::Value& value);
 
 // Each value in its layout, in all nests of the routine.
-void lay_out(loops::Routine& routine, const std::map<size_t, Layout>& layouts);
+void lay_out(loops::Routine& routine, const std::map<ValueId, Layout>& layouts);
 
 // The number of the element that `at` says, in row-major order.
 composit::Expr flat_index(const std::vector<composit::Expr>& at, const composit::Type& type);

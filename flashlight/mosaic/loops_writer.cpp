@@ -29,7 +29,8 @@ struct LoopsProgram {
     structs.resize(program.functions.size());
   }
   text::RoutineWriter writer() const {
-    return {program, program.functions.size() - 1, structs, functions.signatures()};
+    return {program, loops::FunctionId(program.functions.size() - 1), structs,
+            functions.signatures()};
   }
 
   KernelRoutine of;
@@ -54,9 +55,9 @@ std::vector<const loops::RuntimeCall*> runtime_calls(const Plan& plan) {
 
 KernelRoutine routine_of(const Plan& plan, const Kernel& kernel) {
   KernelRoutine one = kernel_routine(
-      plan.routine, kernel.steps, [&](size_t value) { return plan.homes[value] == Home::kernel; });
+      plan.routine, kernel.steps, [&](ValueId value) { return plan.homes[value] == Home::kernel; });
   one.routine.in_parts = kernel.trips > 0;
-  for (const size_t value : one.results)
+  for (const ValueId value : one.results)
     if (const auto operand = plan.in_place.find(value);
         operand != plan.in_place.end() && one.numbers.contains(operand->second))
       one.routine.overwrites[one.numbers.at(value)] = one.numbers.at(operand->second);
@@ -66,13 +67,13 @@ KernelRoutine routine_of(const Plan& plan, const Kernel& kernel) {
 CalledFunctions::CalledFunctions(const Plan& plan) : program_(program_of(plan, {})) {
   program_.functions.back().name = kKernelName;
   structs_.resize(program_.functions.size());
-  for (size_t i = 0; i < plan.functions.size(); ++i)
+  for (const loops::FunctionId i : plan.functions.ids())
     signatures_.push_back(text::RoutineWriter(program_, i, structs_, signatures_).signature());
 }
 
 std::vector<text::Code> CalledFunctions::write() {
   std::vector<text::Code> functions;
-  for (size_t i = 0; i + 1 < program_.functions.size(); ++i)
+  for (loops::FunctionId i; i + 1 < program_.functions.size(); ++i)
     functions.push_back(text::RoutineWriter(program_, i, structs_, signatures_).write());
   return functions;
 }
@@ -93,11 +94,11 @@ KernelText write_loops(const Plan& plan, const Kernel& kernel) {
   for (std::string& line : text.code.lines)
     if (const size_t at = line.find("void " + name + "("); at != std::string::npos)
       line.replace(at + 5, name.size(), kKernelName);
-  std::set<size_t> overwritten;
-  for (const size_t value : one.of.results)
+  std::set<ValueId> overwritten;
+  for (const ValueId value : one.of.results)
     if (plan.in_place.contains(value)) overwritten.insert(plan.in_place.at(value));
   for (const auto* values : {&one.of.inputs, &one.of.results})
-    for (const size_t value : *values)
+    for (const ValueId value : *values)
       if (plan.routine.values[value].type.numel() > 0 && !overwritten.contains(value))
         text.values.push_back(value);
   if (kernel.trips > 0) text.first = fmt::format("team.part({})", kernel.trips);

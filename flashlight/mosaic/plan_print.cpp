@@ -57,7 +57,7 @@ class Printer {
     if (one.operations.size() > 1) line("fuses " + names_of(one.operations));
     if (one.flops > 0) line(work_of(one));
     if (kernel.factor) line("columns are multiplied by " + names_[*kernel.factor]);
-    for (const size_t value : written(plan_, kernel)) line(memory(value));
+    for (const ValueId value : written(plan_, kernel)) line(memory(value));
     if (!kernel.ends.empty()) line("ends here: " + kernel.ends);
     return text;
   }
@@ -104,7 +104,7 @@ class Printer {
   }
 
   // " as NCHW -> N H W C", of what has an order.
-  std::string schema(size_t value) const {
+  std::string schema(ValueId value) const {
     const loops::Value& one = plan_.routine.values[value];
     for (const auto* list : {&plan_.prepare, &plan_.run})
       for (const Kernel& kernel : *list)
@@ -117,7 +117,7 @@ class Printer {
   }
 
   // "writes relu_3 [56, 56, 64] as CHW -> H W C at 401408 over add_2, which is read by 2: ...".
-  std::string memory(size_t value) const {
+  std::string memory(ValueId value) const {
     const loops::Value& one = plan_.routine.values[value];
     std::vector<int64_t> sizes;
     for (const composit::Dim& size : one.type.sizes) sizes.push_back(size.value());

@@ -20,7 +20,7 @@ constexpr int64_t kFewRows = 64, kFewHalvedRows = 112, kManyColumns = 128;
 // So few pixels are few of Winograd's tiles: threads share outputs.
 constexpr int64_t kFewPixels = 14 * 14;
 
-std::vector<size_t> without_last(std::vector<size_t> axes) {
+AxisIds without_last(AxisIds axes) {
   if (!axes.empty()) axes.pop_back();
   return axes;
 }
@@ -35,14 +35,14 @@ class ProductWriter {
   }
 
   KernelText product() {
-    const size_t result = product_.statement.stores[0].result;
+    const ValueId result = value_of(product_.statement.stores[0]);
     flat_.add(product_.left, "x");
     flat_.add(kernel_.packed, "panels");
     const auto operand = plan_.in_place.find(result);
     for (const Expr& part : composit::parts_of({product_.statement.stores[0].value}))
       if (part.kind() == ExprKind::load &&
           (operand == plan_.in_place.end() || part.number() != operand->second))
-        flat_.add(part.number());
+        flat_.add(value_of(part));
     flat_.add(result, "y");
     if (operand != plan_.in_place.end()) flat_.set_same_place(operand->second, result);
     Code body;
@@ -110,7 +110,7 @@ class ProductWriter {
   // Offsets of all terms but the run inside.
   Code offsets() const {
     std::vector<int64_t> offsets = {0};
-    for (const size_t axis : without_last(product_.terms)) {
+    for (const AxisId axis : without_last(product_.terms)) {
       std::vector<int64_t> next;
       for (const int64_t offset : offsets)
         for (int64_t i = 0; i < product_.extent(axis); ++i)
@@ -159,7 +159,7 @@ class ProductWriter {
   }
   std::string packing() const {
     std::string terms;
-    const std::vector<size_t>& axes = product_.terms;
+    const AxisIds& axes = product_.terms;
     for (size_t i = 0; i < 4; ++i) {
       const size_t missing = 4 - axes.size();
       terms += i == 0 ? "" : ", ";
@@ -192,9 +192,9 @@ class ProductWriter {
 
   // By Winograd's algorithm. Zeros around the input are in memory.
   Code convolution() {
-    const auto step = [&](size_t axis) { return product_.left_at.coefficients[axis]; };
-    const std::vector<size_t>& rows = product_.rows;  // images, lines, pixels
-    const size_t y = rows[rows.size() - 2], x = rows.back();
+    const auto step = [&](AxisId axis) { return product_.left_at.coefficients[axis]; };
+    const AxisIds& rows = product_.rows;  // images, lines, pixels
+    const AxisId y = rows[rows.size() - 2], x = rows.back();
     const int64_t height = product_.extent(y), width = product_.extent(x);
     const std::string images =
         rows.size() == 3 ? fmt::format(", {}, {}", product_.extent(rows[0]), step(rows[0])) : "";
@@ -215,11 +215,11 @@ class ProductWriter {
   }
 
   Code contraction() {
-    const std::vector<size_t> outer = without_last(product_.rows);
+    const AxisIds outer = without_last(product_.rows);
     flat_.decoded(product_, product_.batch, "b", "b");  // names
     Code code = statement("const fl::Contraction<" + type_ + "> of = " + shape() + ";");
     Code base = flat_.decoded(product_, outer, "outer", "o");
-    std::vector<size_t> around = product_.batch;
+    AxisIds around = product_.batch;
     around.insert(around.end(), outer.begin(), outer.end());
     base += statement("return " + flat_.address(product_.left, product_.left_at, around) + ";");
     const std::string function = product_.depthwise ? "contract_depthwise"
@@ -236,20 +236,21 @@ class ProductWriter {
   bool has_whole_panels() const { return product_.column_count() % 32 == 0; }
 
   // What becomes of the sums of a tile.
-  Code finish(const std::vector<size_t>& outer) {
+  Code finish(const AxisIds& outer) {
     Code code = flat_.decoded(product_, outer, "outer", "o");
     if (!product_.rows.empty()) flat_.axes[product_.rows.back()] = "i";
     if (product_.columns) flat_.axes[*product_.columns] = "j";
     text::Leaves leaves = flat_.leaves(product_.statement);
     leaves.accumulators = {"sums[r][c]"};
     const composit::Store& store = product_.statement.stores[0];
-    const Expr value = composit::cast(store.value, plan_.routine.values[store.result].type.dtype);
+    const Expr value =
+        composit::cast(store.value, plan_.routine.values[value_of(store)].type.dtype);
     text::ExpressionWriter text(leaves, product_.statement.axes, flat_.taken());
     text.plan({store.at[0], value});
     Code one = statement("const int64_t j = column + c;");
     one += text.locals(store.at[0]);
     one += text.locals(value);
-    one += text.assign(flat_.name(store.result) + "[" + text.text(store.at[0]) + "]", value);
+    one += text.assign(flat_.name(value_of(store)) + "[" + text.text(store.at[0]) + "]", value);
     Code row;
     if (!product_.rows.empty()) row += statement("const int64_t i = inner + r;");
     const std::string columns = has_whole_panels() ? "fl::kPanel<" + type_ + ">" : "columns";

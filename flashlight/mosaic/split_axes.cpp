@@ -34,7 +34,7 @@ std::vector<Expr> divisions(const Statement& statement) {
 }
 
 // The axis `axis` as one that counts steps of `step`, and one within a step.
-Statement split(Statement statement, size_t axis, int64_t step) {
+Statement split(Statement statement, AxisId axis, int64_t step) {
   composit::Axis inner = statement.axes[axis];
   const int64_t extent = inner.extent.value();
   statement.axes[axis].extent = composit::Dim((extent + step - 1) / step);
@@ -54,12 +54,12 @@ Statement split(Statement statement, size_t axis, int64_t step) {
 }
 
 struct Cut {
-  size_t axis;
+  AxisId axis;
   int64_t step;
 };
 
 // Whether the domain may say where an axis ends: stores behind a reduction happen in any case.
-bool may_end_early(const Statement& statement, size_t axis) {
+bool may_end_early(const Statement& statement, AxisId axis) {
   return statement.axes[axis].kind == composit::AxisKind::reduction ||
          !loops::has_axes(statement, composit::AxisKind::reduction);
 }
@@ -71,7 +71,7 @@ std::vector<Cut> cuts_of(const Statement& statement, bool has_blocks) {
   for (const Expr& division : divisions(statement)) {
     const auto x = analysis.affine(division[0]);
     if (!x) continue;
-    for (const size_t axis : x->axes()) {
+    for (const AxisId axis : loops::axes_in(*x)) {
       const int64_t factor = x->coefficients[axis], divisor = *integer(division[1]),
                     extent = statement.axes[axis].extent.value();
       if (factor <= 0 || divisor % factor != 0) continue;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "flashlight/loops/program.h"
+#include "flashlight/mosaic/ids.h"
 
 namespace flashlight::mosaic {
 

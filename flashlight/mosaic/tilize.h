@@ -14,13 +14,14 @@
 
 #include "flashlight/loops/program.h"
 #include "flashlight/mosaic/choices.h"
+#include "flashlight/mosaic/ids.h"
 #include "flashlight/mosaic/layout.h"
 #include "flashlight/mosaic/layout_cost.h"
 
 namespace flashlight::mosaic {
 
 struct Tilized {
-  std::map<size_t, Layout> layouts = {};  // of values that are not row-major and tight
+  std::map<ValueId, Layout> layouts = {};  // of values that are not row-major and tight
   // Of what products and other loops touch across its order: with these layouts, and if all values
   // were row-major.
   Relayouts chosen = {}, row_major = {};
@@ -29,7 +30,7 @@ struct Tilized {
 // Nests that copy what the caller gave into another layout are inserted, and those that copy values
 // in blocks for products that cannot read or write them. `choices`: by value, a layout and distance
 // of rows that it gets in any case; UserError where it cannot.
-Tilized tilize(loops::Routine& routine, const std::function<bool(size_t value)>& is_frozen,
-               const std::map<size_t, Choice>& choices = {});
+Tilized tilize(loops::Routine& routine, const std::function<bool(ValueId value)>& is_frozen,
+               const std::map<ValueId, Choice>& choices = {});
 
 }  // namespace flashlight::mosaic

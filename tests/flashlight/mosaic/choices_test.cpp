@@ -34,15 +34,15 @@ Plan planned(const Case& one, const std::string& choices) {
 std::string refusal(const Case& one, const std::string& choices) {
   return user_error([&] { planned(one, choices); }).value_or("");
 }
-size_t value(const Plan& plan, const std::string& name) {
+ValueId value(const Plan& plan, const std::string& name) {
   const std::vector<std::string> names = value_names(plan.routine);
-  return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  return ValueId(static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
 }
 // The kernel that writes a value.
 const Kernel& writer(const Plan& plan, const std::string& name) {
   for (const Kernel& kernel : plan.run)
-    for (const size_t step : kernel.steps)
-      for (const size_t written : loops::writes(plan.routine.steps[step]))
+    for (const StepId step : kernel.steps)
+      for (const ValueId written : loops::writes(plan.routine.steps[step]))
         if (written == value(plan, name)) return kernel;
   throw std::runtime_error("nobody writes " + name);
 }

@@ -18,7 +18,7 @@ using test::count;
 using test::given;
 using test::weight;
 
-const auto kNothing = [](size_t) { return false; };
+const auto kNothing = [](ValueId) { return false; };
 
 // The loops of a graph, nothing of it in another layout.
 loops::Routine routine_of(const std::vector<LazyTensor>& outputs) {
@@ -27,7 +27,7 @@ loops::Routine routine_of(const std::vector<LazyTensor>& outputs) {
   return std::move(program.functions.back());
 }
 const loops::Statement& statement(const loops::Routine& routine, size_t step) {
-  return std::get<loops::Nest>(routine.steps.at(step)).statement;
+  return std::get<loops::Nest>(routine.steps.at(StepId(step))).statement;
 }
 std::optional<Product> first_product(const Tensor& y) {
   const loops::Routine routine = routine_of({y.lazy()});
@@ -62,12 +62,13 @@ TEST(MosaicLayout, zeros_behind_the_innermost_dimension_are_a_border) {
 TEST(MosaicLayout, a_program_in_terms_of_memory) {
   const Tensor x = given("x", {3, 5});
   loops::Routine routine = routine_of({cumsum(exp(x) * amax(exp(x), {0}, true), 0).lazy()});
-  const auto value = static_cast<size_t>(std::find_if(routine.values.begin(), routine.values.end(),
-                                                      [](const loops::Value& one) {
-                                                        return one.role == loops::Role::temporary &&
-                                                               one.type.rank() == 2;
-                                                      }) -
-                                         routine.values.begin());
+  const ValueId value(static_cast<size_t>(std::find_if(routine.values.begin(), routine.values.end(),
+                                                       [](const loops::Value& one) {
+                                                         return one.role ==
+                                                                    loops::Role::temporary &&
+                                                                one.type.rank() == 2;
+                                                       }) -
+                                          routine.values.begin()));
   ASSERT_LT(value, routine.values.size());
   Layout layout = in_order(routine.values[value].type, {1, 0});
   layout.before = {0, 2};
@@ -123,7 +124,7 @@ TEST(MosaicProduct, axes_are_joined) {
 TEST(MosaicProduct, what_is_known_is_packed) {
   const Tensor y = matmul(weight("w", {33, 65}), given("x", {65, 19}));
   const loops::Routine routine = routine_of({y.lazy()});
-  const auto is_weight = [&](size_t value) {
+  const auto is_weight = [&](ValueId value) {
     return routine.values[value].role == loops::Role::weight;
   };
   const auto product = product_of(routine, statement(routine, 0), is_weight);

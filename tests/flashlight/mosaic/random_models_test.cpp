@@ -41,7 +41,7 @@ Case by_strassen(Case one) {
   const std::vector<std::string> names = value_names(plan.routine);
   for (const Kernel& kernel : plan.run) {
     if (kernel.form != Kernel::Form::product || !can_halve(*kernel.product)) continue;
-    const size_t result = kernel.product->statement.stores[0].result;
+    const ValueId result = value_of(kernel.product->statement.stores[0]);
     if (plan.homes[result] == Home::arena) one.choices[names[result]].strassen = true;
   }
   return one;

@@ -50,7 +50,7 @@ Dims memory_of(const Plan& plan, const std::string& name) {
   const std::vector<std::string> names = value_names(plan.routine);
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) throw std::runtime_error("no value " + name);
-  return plan.routine.values[static_cast<size_t>(found - names.begin())].type.sizes;
+  return plan.routine.values[ValueId(static_cast<size_t>(found - names.begin()))].type.sizes;
 }
 // How many nests copy what products cannot read in blocks, and what the caller gives or takes.
 int64_t copies(const Plan& plan) {
