@@ -35,13 +35,13 @@ std::optional<Axes> last_dimensions(const std::vector<Expr>& at, const Axes& axe
 }
 
 std::optional<Windows> windows_of(const Statement& statement,
-                                  const std::function<bool(ValueId)>& is_frozen) {
+                                  const std::function<bool(ValueId)>& is_known) {
   auto of = loops::contraction_of(statement, kLeastSide);
   if (!of || !of->batch.empty() || !of->term_limits.empty() || !of->column_limits.empty() ||
       statement.stores.size() != 1 || statement.stores[0].add)
     return std::nullopt;
   for (const Expr* side : {&of->left, &of->right})
-    if (side->kind() != ExprKind::load || is_frozen(value_of(*side))) return std::nullopt;
+    if (side->kind() != ExprKind::load || is_known(value_of(*side))) return std::nullopt;
   const bool left = has_window(of->left, of->rows, of->terms),
              right = has_window(of->right, of->columns, of->terms);
   if (left == right) return std::nullopt;
@@ -84,13 +84,14 @@ Statement copy(const Windows& windows, ValueId value, Statement& product, compos
 
 }  // namespace
 
-ValueIds copy_windows(loops::Routine& routine,
-                      const std::function<bool(ValueId value)>& is_frozen) {
+CopiedWindows copy_windows(loops::Program program,
+                           const std::function<bool(ValueId value)>& is_known) {
+  loops::Routine& routine = program.functions.back();
   Table<StepId, loops::Step> steps;
   ValueIds copies;
   for (loops::Step& step : routine.steps) {
     auto* nest = std::get_if<loops::Nest>(&step);
-    const auto windows = nest != nullptr ? windows_of(nest->statement, is_frozen) : std::nullopt;
+    const auto windows = nest != nullptr ? windows_of(nest->statement, is_known) : std::nullopt;
     if (windows) {
       copies.push_back(routine.values.next());
       composit::Dims sizes;
@@ -104,7 +105,7 @@ ValueIds copy_windows(loops::Routine& routine,
     steps.push_back(std::move(step));
   }
   routine.steps = std::move(steps);
-  return copies;
+  return {std::move(program), std::move(copies)};
 }
 
 }  // namespace flashlight::mosaic

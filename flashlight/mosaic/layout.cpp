@@ -159,7 +159,7 @@ bool touches(const loops::Step& step, const Wanted& wanted) {
 
 }  // namespace
 
-void lay_out(loops::Routine& routine, const std::map<ValueId, Layout>& layouts) {
+loops::Routine laid_out(loops::Routine routine, const std::map<ValueId, Layout>& layouts) {
   const auto moved = [&](ValueId value, const std::vector<Expr>& at) {
     const auto layout = layouts.find(value);
     return layout == layouts.end() ? at : indices_in(layout->second, at);
@@ -183,6 +183,7 @@ void lay_out(loops::Routine& routine, const std::map<ValueId, Layout>& layouts) 
   }
   for (const auto& [value, layout] : layouts)
     routine.values[value].type = physical_type(routine.values[value].type, layout);
+  return routine;
 }
 
 Expr flat_index(const std::vector<Expr>& at, const Type& type) {

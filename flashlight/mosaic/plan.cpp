@@ -17,6 +17,7 @@
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/fold.h"
+#include "flashlight/mosaic/frozen.h"
 #include "flashlight/mosaic/kernel_routine.h"
 #include "flashlight/mosaic/reductions.h"
 #include "flashlight/mosaic/split_axes.h"
@@ -78,26 +79,36 @@ class Planner {
     return checked("drop_zero_terms", drop_zero_terms(std::move(program)));
   }
 
-  Plan run(const composit::Graph& graph) {
-    plan_.name = options_.name;
-    plan_.ports = loops::ports_of(graph, text::namespace_name(options_.name));
-    loops::Program program = fused(graph);
-    plan_.routine = std::move(program.functions.back());
-    program.functions.pop_back();
-    plan_.functions = with_arguments(std::move(program.functions));
-    split_phases(plan_.routine);
-    split_axes(plan_.routine);
-    find_frozen(graph);
-    const auto is_frozen = [this](ValueId value) {
-      return value < plan_.frozen.size() && plan_.frozen[value];
-    };
-    for (const ValueId copy : copy_windows(plan_.routine, is_frozen)) set_order_of(copy);
-    Tilized tilized = tilize(plan_.routine, is_frozen, plan_.choices);
+  // The program in terms of memory, with sums that tiles and threads can take.
+  loops::Program in_memory(loops::Program program, const std::set<std::string>& changing,
+                           const std::function<bool(ValueId)>& is_frozen) {
+    using loops::checked;
+    program = checked("split_phases", split_phases(std::move(program)));
+    program = checked("split_axes", split_axes(std::move(program)));
+    plan_.frozen = frozen_values(program.functions.back(), changing, options_.freeze);
+    CopiedWindows windows = copy_windows(std::move(program), is_frozen);
+    program = checked("copy_windows", std::move(windows.program));
+    for (const ValueId copy : windows.copies) set_order_of(copy, program.functions.back());
+    Tilized tilized = tilize(std::move(program), is_frozen, plan_.choices);
     plan_.layouts = std::move(tilized.layouts);
     plan_.relayouts = tilized.chosen;
     plan_.row_major_relayouts = tilized.row_major;
-    split_reductions(plan_.routine);
-    find_frozen(graph);  // copies and parts of sums, too
+    program = checked("tilize", std::move(tilized.program));
+    return checked("split_reductions", split_reductions(std::move(program)));
+  }
+
+  Plan run(const composit::Graph& graph) {
+    plan_.name = options_.name;
+    plan_.ports = loops::ports_of(graph, text::namespace_name(options_.name));
+    const std::set<std::string> changing = changing_inputs(graph);
+    const auto is_frozen = [this](ValueId value) {
+      return value < plan_.frozen.size() && plan_.frozen[value];
+    };
+    loops::Program program = in_memory(fused(graph), changing, is_frozen);
+    plan_.routine = std::move(program.functions.back());
+    program.functions.pop_back();
+    plan_.functions = with_arguments(std::move(program.functions));
+    plan_.frozen = frozen_values(plan_.routine, changing, options_.freeze);
     make_kernels(is_frozen);
     if (options_.update_inputs) find_updates(graph);
     plan_buffers(plan_);
@@ -106,46 +117,6 @@ class Planner {
   }
 
  private:
-  // Weights that stay as they are, and what is computed of them alone.
-  void find_frozen(const composit::Graph& graph) {
-    Routine& routine = plan_.routine;
-    plan_.frozen.assign(routine.values.size(), false);
-    std::set<std::string> written;
-    for (const composit::Mutation& mutation : graph.mutations())
-      written.insert(composit::input_name(*mutation.target.node));
-    for (const ValueId i : routine.values.ids()) {
-      const loops::Value& value = routine.values[i];
-      plan_.frozen[i] =
-          options_.freeze && value.role == Role::weight && !written.contains(value.name);
-    }
-    Table<StepId, ValueIds> read, made;
-    for (const Step& step : routine.steps) {
-      read.push_back(loops::reads(step));
-      made.push_back(loops::writes(step));
-      // What is made of nothing is made in the loops that need it.
-      for (const ValueId value : made.back())
-        if (routine.values[value].role == Role::temporary)
-          plan_.frozen[value] = plan_.frozen[value] || reads_others(read.back(), value);
-    }
-    // What has one writer that needs something else than frozen values is not frozen.
-    const auto is_frozen = [&](ValueId value) { return plan_.frozen[value]; };
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const StepId i : routine.steps.ids()) {
-        if (std::holds_alternative<loops::Nest>(routine.steps[i]) &&
-            std::all_of(read[i].begin(), read[i].end(), is_frozen) &&
-            std::all_of(made[i].begin(), made[i].end(), is_frozen))
-          continue;
-        for (const ValueId value : made[i]) {
-          changed |= plan_.frozen[value];
-          plan_.frozen[value] = false;
-        }
-      }
-    }
-  }
-  static bool reads_others(const ValueIds& read, ValueId value) {
-    return std::any_of(read.begin(), read.end(), [&](ValueId one) { return one != value; });
-  }
   bool is_prepared(const Step& step) const {
     const ValueIds written = loops::writes(step);
     return !written.empty() && std::all_of(written.begin(), written.end(),
@@ -171,8 +142,8 @@ class Planner {
 
   // ---- choices ----------------------------------------------------------------------------------
 
-  void set_order_of(ValueId value) {
-    const Layout layout = row_major(plan_.routine.values[value].type);
+  void set_order_of(ValueId value, const Routine& routine) {
+    const Layout layout = row_major(routine.values[value].type);
     plan_.choices[value].layout = layout.tiling.schema();
   }
   void find_choices(const Routine& routine) {

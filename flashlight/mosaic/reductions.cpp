@@ -101,7 +101,8 @@ std::pair<Statement, Statement> split(loops::Routine& routine, const Statement& 
 
 }  // namespace
 
-void split_reductions(loops::Routine& routine) {
+loops::Program split_reductions(loops::Program program) {
+  loops::Routine& routine = program.functions.back();
   Table<StepId, loops::Step> steps;
   for (loops::Step& step : routine.steps) {
     auto* nest = std::get_if<loops::Nest>(&step);
@@ -114,6 +115,7 @@ void split_reductions(loops::Routine& routine) {
     steps.push_back(std::move(step));
   }
   routine.steps = std::move(steps);
+  return program;
 }
 
 }  // namespace flashlight::mosaic

@@ -106,10 +106,11 @@ Statement with_split_axes(Statement statement) { return with_cuts(std::move(stat
 
 Statement with_block_axes(Statement statement) { return with_cuts(std::move(statement), true); }
 
-void split_axes(loops::Routine& routine) {
-  for (loops::Step& step : routine.steps)
+loops::Program split_axes(loops::Program program) {
+  for (loops::Step& step : program.functions.back().steps)
     if (auto* nest = std::get_if<loops::Nest>(&step))
       nest->statement = with_split_axes(std::move(nest->statement));
+  return program;
 }
 
 }  // namespace flashlight::mosaic

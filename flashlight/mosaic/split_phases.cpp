@@ -122,7 +122,8 @@ std::vector<Statement> phases_of(const Statement& statement) {
   return phases;
 }
 
-void split_phases(loops::Routine& routine) {
+loops::Program split_phases(loops::Program program) {
+  loops::Routine& routine = program.functions.back();
   Table<StepId, loops::Step> steps;
   for (loops::Step& step : routine.steps) {
     auto* nest = std::get_if<loops::Nest>(&step);
@@ -136,6 +137,7 @@ void split_phases(loops::Routine& routine) {
     }
   }
   routine.steps = std::move(steps);
+  return program;
 }
 
 }  // namespace flashlight::mosaic

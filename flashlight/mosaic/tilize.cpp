@@ -35,6 +35,7 @@ class Tilizer {
           return is_frozen(copied == copied_from_.end() ? value : copied->second);
         }) {}
 
+  // Without the program, which is changed in place.
   Tilized run() {
     copy_chosen();
     find_free();
@@ -58,7 +59,7 @@ class Tilizer {
     std::erase_if(layouts_, [&](const auto& one) {
       return one.second == row_major(routine_.values[one.first].type);
     });
-    lay_out(routine_, layouts_);
+    routine_ = laid_out(std::move(routine_), layouts_);
     result.layouts = layouts_;
     return result;
   }
@@ -339,7 +340,7 @@ class Tilizer {
     loops::Routine one;
     one.values = routine_.values;
     one.steps.push_back(loops::Nest{std::move(statement), {}});
-    lay_out(one, layouts);
+    one = laid_out(std::move(one), layouts);
     return product_of(one, std::get<loops::Nest>(one.steps.front()).statement, is_frozen_)
         .has_value();
   }
@@ -484,9 +485,11 @@ class Tilizer {
 
 }  // namespace
 
-Tilized tilize(loops::Routine& routine, const std::function<bool(ValueId value)>& is_frozen,
+Tilized tilize(loops::Program program, const std::function<bool(ValueId value)>& is_frozen,
                const std::map<ValueId, Choice>& choices) {
-  return Tilizer(routine, is_frozen, choices).run();
+  Tilized result = Tilizer(program.functions.back(), is_frozen, choices).run();
+  result.program = std::move(program);
+  return result;
 }
 
 }  // namespace flashlight::mosaic

@@ -72,7 +72,7 @@ TEST(MosaicLayout, a_program_in_terms_of_memory) {
   ASSERT_LT(value, routine.values.size());
   Layout layout = in_order(routine.values[value].type, {1, 0});
   layout.before = {0, 2};
-  lay_out(routine, {{value, layout}});
+  routine = laid_out(std::move(routine), {{value, layout}});
   EXPECT_EQ(routine.values[value].type.sizes, (Dims{7, 3}));
   size_t stores = 0;
   for (const loops::Step& step : routine.steps) {
