@@ -6,8 +6,8 @@
 
 #include "composit/ir/error.h"
 #include "flashlight/mosaic/buffers.h"
+#include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/emit.h"
-#include "flashlight/mosaic/loops_writer.h"
 #include "flashlight/runtime/random.hpp"
 
 namespace flashlight::mosaic {

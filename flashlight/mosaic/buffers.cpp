@@ -10,7 +10,7 @@
 #include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/in_place.h"
-#include "flashlight/mosaic/loops_writer.h"
+#include "flashlight/mosaic/kernels/loops.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -39,7 +39,7 @@ void find_homes(Plan& plan) {
 // What one thread does alone has its temporaries in the arena.
 void add_scratch(Plan& plan) {
   for (Kernel& kernel : plan.run) {
-    if (kernel.form != Kernel::Form::loops || kernel.trips > 0) continue;
+    if (kernel.form != &kLoops || data_of<LoopsData>(kernel).trips > 0) continue;
     const int64_t size = scratch_bytes(plan, kernel);
     if (size == 0) continue;
     kernel.scratch = plan.routine.values.add({composit::tensor_type(composit::DType::uint8, {size}),
@@ -177,40 +177,11 @@ void place_values(Plan& plan) {
 }  // namespace
 
 ValueIds touched(const Plan& plan, const Kernel& kernel) {
-  ValueIds values;
-  if (kernel.attention) {
-    values = kernel.attention->reads;
-    values.push_back(kernel.attention->result);
-    return values;
-  }
-  for (const StepId step : kernel.steps) {
-    if (kernel.form == Kernel::Form::product) break;
-    for (const ValueId value : loops::reads(plan.routine.steps[step])) values.push_back(value);
-    for (const ValueId value : loops::writes(plan.routine.steps[step])) values.push_back(value);
-  }
-  if (kernel.form == Kernel::Form::product) {
-    const composit::Store& store = kernel.product->statement.stores[0];
-    values = {kernel.product->left, value_of(store)};
-    for (const composit::Expr& part : composit::parts_of({store.value}))
-      if (part.kind() == composit::ExprKind::load) values.push_back(value_of(part));
-  }
-  if (kernel.form == Kernel::Form::pack) values.push_back(kernel.product->right);
-  if (kernel.factor) values.push_back(*kernel.factor);
-  if (kernel.product) values.push_back(kernel.packed);
-  if (kernel.form == Kernel::Form::border) values.push_back(kernel.value);
-  if (kernel.scratch) values.push_back(*kernel.scratch);
-  return values;
+  return kernel.form->touched(plan, kernel);
 }
 
 ValueIds written(const Plan& plan, const Kernel& kernel) {
-  if (kernel.form == Kernel::Form::pack) return {kernel.packed};
-  if (kernel.form == Kernel::Form::border) return {kernel.value};
-  if (kernel.attention) return {kernel.attention->result};
-  ValueIds list;
-  for (const StepId step : kernel.steps)
-    for (const ValueId value : loops::writes(plan.routine.steps[step]))
-      if (plan.homes[value] != Home::kernel && !loops::contains(list, value)) list.push_back(value);
-  return list;
+  return kernel.form->written(plan, kernel);
 }
 
 std::vector<Buffer> buffers_of(const Plan& plan) {

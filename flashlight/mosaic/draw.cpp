@@ -10,7 +10,7 @@
 #include "composit/io/drawing/text.h"
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/describe.h"
-#include "flashlight/mosaic/kernel_writer.h"
+#include "flashlight/mosaic/kernels/forms.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -279,10 +279,11 @@ class KernelPicture {
   // Zeros around a value belong to the kernel that writes it.
   void node(size_t number) {
     const Kernel& kernel = plan_.run[number];
-    if (kernel.form == Kernel::Form::border) return;
+    const KernelText text = kernel.form->write(plan_, kernel);
+    if (!text.is_function()) return;
     const ValueIds results = written(plan_, kernel);
-    std::string label = write_kernel(plan_, kernel).name;
-    const Description one = describe(plan_, kernel);
+    std::string label = text.name;
+    const Description one = describe(plan_, kernel, names_);
     if (one.operations.size() > 1) label += "\\n" + wrapped(names_of(one.operations));
     for (const ValueId value : results) {
       if (const auto layout = plan_.layouts.find(value);
@@ -302,7 +303,7 @@ class KernelPicture {
   // From who wrote what the kernel touches last.
   void edges(size_t number) {
     const Kernel& kernel = plan_.run[number];
-    if (kernel.form == Kernel::Form::border) return;
+    if (kernel.form == &kBorder) return;
     const ValueIds results = written(plan_, kernel);
     std::set<ValueId> seen;
     for (const ValueId value : touched(plan_, kernel)) {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "composit/ir/scope.h"
+#include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/describe.h"
-#include "flashlight/mosaic/kernel_writer.h"
-#include "flashlight/mosaic/loops_writer.h"
+#include "flashlight/mosaic/kernels/forms.h"
 #include "flashlight/mosaic/runtime_text.h"
 #include "flashlight/text/code.h"
 #include "flashlight/text/format.h"
@@ -38,10 +38,8 @@ TimedKernel timed_kernel(const Plan& plan, const Kernel& kernel, const KernelTex
   if (!kernel.steps.empty())
     timed.module = loops::origin_of(plan.routine.steps[kernel.steps.back()]).module;
   for (const ValueId value : text.values) timed.bytes += plan.routine.values[value].type.nbytes();
-  if (kernel.form == Kernel::Form::product) timed.operations = kernel.product->operations();
-  if (kernel.attention)
-    timed.operations =
-        kernel.attention->scores.operations() + kernel.attention->results.operations();
+  if (kernel.form->product_operations != nullptr)
+    timed.operations = kernel.form->product_operations(kernel);
   return timed;
 }
 
@@ -167,28 +165,10 @@ class Emitter {
                        plan_.offsets[number]);
   }
 
-  Code border(const Kernel& kernel) {
-    const Layout& layout = plan_.layouts.at(kernel.value);
-    std::string sizes, before, after;
-    const composit::Type& type = value(kernel.value).type;
-    const std::vector<Tiling::Loop>& loops = layout.tiling.loops();
-    for (size_t i = 0; i < loops.size(); ++i) {
-      const char* comma = i == 0 ? "" : ", ";
-      const size_t dimension = loops[i].dimension;
-      // What lies behind the zeros of the innermost dimension is cleared with them.
-      const int64_t apart = i + 1 == loops.size() && layout.after[dimension] > 0 ? layout.apart : 0;
-      sizes += comma + std::to_string(type.sizes[i].value());
-      before += comma + std::to_string(layout.before[dimension]);
-      after += comma + std::to_string(layout.after[dimension] + apart);
-    }
-    return statement(fmt::format("fl::clear_border<{}>(team, {}, {{{}}}, {{{}}}, {{{}}});",
-                                 loops.size(), passed(kernel.value, true), sizes, before, after));
-  }
-
   // Whether the kernel behind border `number`, which writes `value`, reads it as well.
   bool reads_before_end(const std::vector<Kernel>& kernels, size_t number, ValueId value) const {
-    while (kernels[number].form == Kernel::Form::border) ++number;
-    if (kernels[number].form != Kernel::Form::loops) return false;
+    while (kernels[number].form == &kBorder) ++number;
+    if (kernels[number].form != &kLoops) return false;
     for (const StepId step : kernels[number].steps) {
       if (loops::contains(loops::reads(plan_.routine.steps[step]), value)) return true;
     }
@@ -210,9 +190,7 @@ class Emitter {
     Code code;
     if (timed) code += statement("fl::start_times(team, times);");
     std::vector<KernelText> texts;
-    for (const Kernel& kernel : kernels)
-      texts.push_back(kernel.form == Kernel::Form::border ? KernelText()
-                                                          : write_kernel(plan_, kernel));
+    for (const Kernel& kernel : kernels) texts.push_back(kernel.form->write(plan_, kernel));
     std::string module;
     int number = 0;
     for (size_t i = 0; i < kernels.size(); ++i) {
@@ -222,13 +200,8 @@ class Emitter {
         if (now != module && !now.empty()) code += text::comment(now);
         module = now;
       }
-      if (kernel.form == Kernel::Form::border) {
-        code += border(kernel);
-        if (reads_before_end(kernels, i, kernel.value)) code += statement("team.wait();");
-        continue;
-      }
       const KernelText& text = texts[i];
-      const std::string name = kernel_name(kernel, text);
+      const std::string name = text.is_function() ? kernel_name(kernel, text) : text.name;
       std::vector<std::string> arguments;
       if (!text.first.empty()) arguments.push_back(text.first);
       for (const ValueId one : text.values) arguments.push_back(passed(one, text.by_pointer));
@@ -237,6 +210,10 @@ class Emitter {
       const bool alone = text.first.empty();
       Code one = text::call(name, arguments, ";", alone ? 4 : 2);
       code += alone ? text::block("if (team.thread() == 0)", one) : one;
+      if (!text.is_function()) {
+        if (reads_before_end(kernels, i, text.values[0])) code += statement("team.wait();");
+        continue;
+      }
       ++number;
       if (timed) source_.timed.push_back(timed_kernel(plan_, kernel, text));
       code += statement(timed ? fmt::format("fl::end_kernel(team, times, {});", number)
@@ -344,27 +321,12 @@ std::string declarations_of(const std::vector<std::string>& kernels) {
 }
 
 std::vector<toolchain::SourceFile> tile_units(const Plan& plan) {
-  // Instantiations by unit. What is built on tiles is one more unit, not one each: the header takes
-  // as long to compile as most of them.
-  std::map<std::string, std::set<std::string>> units;
-  const auto need = [&](const std::string& unit, const std::string& type, const char* statements) {
-    units[unit + "_" + type].insert(fmt::format(fmt::runtime(statements), type));
-  };
+  // What is built on tiles is one more unit, not one each: the header takes as long to compile as
+  // most of them.
+  Units units;
   for (const auto* kernels : {&plan.prepare, &plan.run})
-    for (const Kernel& kernel : *kernels) {
-      const Product* const product = kernel.attention ? &kernel.attention->scores
-                                     : kernel.product ? &*kernel.product
-                                                      : nullptr;
-      if (product == nullptr) continue;
-      const std::string type = text::type_name(plan.routine.values[product->right].type.dtype);
-      need("tiles", type, "FLASHLIGHT_TILES({});\n");
-      if (kernel.attention) need("forms", type, "FLASHLIGHT_ATTENTION({});\n");
-      if (kernel.strassen) need("forms", type, "FLASHLIGHT_STRASSEN({});\n");
-      if (kernel.winograd > 0)
-        need("forms", type, "FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n");
-      if (product->depthwise && kernel.form == Kernel::Form::product)
-        need("forms", type, "FLASHLIGHT_DEPTHWISE({});\n");
-    }
+    for (const Kernel& kernel : *kernels)
+      if (kernel.form->add_units != nullptr) kernel.form->add_units(plan, kernel, units);
   std::vector<toolchain::SourceFile> files;
   for (const auto& [name, statements] : units)
     files.push_back({name + ".cpp", fmt::format("{}#include \"{}\"\n\n{}", kTilesElsewhere,

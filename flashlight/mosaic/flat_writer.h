@@ -8,6 +8,7 @@
 
 #include "flashlight/mosaic/ids.h"
 #include "flashlight/mosaic/plan.h"
+#include "flashlight/mosaic/product.h"
 #include "flashlight/text/code.h"
 #include "flashlight/text/expression.h"
 

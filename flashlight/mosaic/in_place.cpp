@@ -6,7 +6,7 @@
 #include "composit/op/stores.h"
 #include "flashlight/loops/schedule.h"
 #include "flashlight/loops/statement.h"
-#include "flashlight/mosaic/loops_writer.h"
+#include "flashlight/mosaic/kernels/form.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -20,23 +20,6 @@ std::vector<Expr> loads_of(const std::vector<Expr>& expressions, ValueId value) 
   for (const Expr& part : composit::parts_of(expressions))
     if (part.kind() == ExprKind::load && part.number() == value) loads.push_back(part);
   return loads;
-}
-
-// Whether `value` is read where the store writes, and nowhere else; each place is written once.
-bool reads_own_place(const Statement& statement, const composit::Store& store, ValueId value) {
-  const std::vector<Expr> loads = loads_of(loops::expressions(statement), value);
-  const bool same = std::all_of(loads.begin(), loads.end(), [&](const Expr& load) {
-    return std::equal(load.arguments().begin(), load.arguments().end(), store.at.begin(),
-                      store.at.end(), [](const Expr& a, const Expr& b) { return a.same(b); });
-  });
-  composit::IndexAnalysis analysis(statement.axes);
-  return same && composit::injective(store.at, composit::store_axes(statement), analysis);
-}
-
-bool product_may(const Kernel& kernel, ValueId result, ValueId operand) {
-  const Statement& statement = kernel.product->statement;
-  return statement.stores[0].result == result &&
-         reads_own_place(statement, statement.stores[0], operand);
 }
 
 // Where steps of a kernel of loops run.
@@ -136,14 +119,25 @@ class Loops {
 
 }  // namespace
 
+bool reads_own_place(const Statement& statement, const composit::Store& store, ValueId value) {
+  const std::vector<Expr> loads = loads_of(loops::expressions(statement), value);
+  const bool same = std::all_of(loads.begin(), loads.end(), [&](const Expr& load) {
+    return std::equal(load.arguments().begin(), load.arguments().end(), store.at.begin(),
+                      store.at.end(), [](const Expr& a, const Expr& b) { return a.same(b); });
+  });
+  composit::IndexAnalysis analysis(statement.axes);
+  return same && composit::injective(store.at, composit::store_axes(statement), analysis);
+}
+
+bool loops_may_overwrite(const loops::Routine& routine, ValueId result, ValueId operand) {
+  return Loops(routine, result, operand).run();
+}
+
 bool may_overwrite(const Plan& plan, const Kernel& kernel, ValueId result, ValueId operand) {
   const composit::Type &a = plan.routine.values[result].type,
                        &b = plan.routine.values[operand].type;
-  if (a.dtype != b.dtype || a.sizes != b.sizes) return false;
-  if (kernel.form == Kernel::Form::product) return product_may(kernel, result, operand);
-  if (kernel.form != Kernel::Form::loops) return false;
-  const KernelRoutine one = routine_of(plan, kernel);
-  return Loops(one.routine, one.numbers.at(result), one.numbers.at(operand)).run();
+  return a.dtype == b.dtype && a.sizes == b.sizes && kernel.form->may_overwrite != nullptr &&
+         kernel.form->may_overwrite(plan, kernel, result, operand);
 }
 
 }  // namespace flashlight::mosaic

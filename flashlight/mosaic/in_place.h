@@ -15,4 +15,10 @@ namespace flashlight::mosaic {
 // in the same round of the loops that the kernel's nests share.
 bool may_overwrite(const Plan& plan, const Kernel& kernel, ValueId result, ValueId operand);
 
+// The same of the loops of a function.
+bool loops_may_overwrite(const loops::Routine& routine, ValueId result, ValueId operand);
+// Whether `value` is read where the store writes, and nowhere else; each place is written once.
+bool reads_own_place(const loops::Statement& statement, const composit::Store& store,
+                     ValueId value);
+
 }  // namespace flashlight::mosaic

@@ -5,7 +5,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/hash.h"
 #include "flashlight/cpp/offline.h"
-#include "flashlight/mosaic/loops_writer.h"
+#include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/prepare.h"
 #include "flashlight/mosaic/runtime_text.h"
 #include "flashlight/text/format.h"

@@ -16,9 +16,11 @@
 #include "flashlight/mosaic/copy_windows.h"
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/describe.h"
-#include "flashlight/mosaic/fold.h"
 #include "flashlight/mosaic/frozen.h"
-#include "flashlight/mosaic/kernel_routine.h"
+#include "flashlight/mosaic/kernels/attention.h"
+#include "flashlight/mosaic/kernels/border.h"
+#include "flashlight/mosaic/kernels/loops.h"
+#include "flashlight/mosaic/kernels/products.h"
 #include "flashlight/mosaic/reductions.h"
 #include "flashlight/mosaic/split_axes.h"
 #include "flashlight/mosaic/split_phases.h"
@@ -161,20 +163,12 @@ class Planner {
       plan_.choices[value] = choice;
     }
   }
-  const Choice& choice_of(ValueId value) const {
-    static const Choice none;
-    const auto found = plan_.choices.find(value);
-    return found == plan_.choices.end() ? none : found->second;
-  }
-  [[noreturn]] void refuse(ValueId value, const std::string& why) const {
-    throw composit::UserError("[mosaic] '" + value_names(plan_.routine)[value] + "' " + why);
-  }
   // Whether a choice of the kernel that writes what `step` writes says so.
   template <class Wanted>
   bool is_chosen(StepId step, const Wanted& wanted) const {
     const ValueIds written = loops::writes(plan_.routine.steps[step]);
     return std::any_of(written.begin(), written.end(),
-                       [&](ValueId value) { return wanted(choice_of(value)); });
+                       [&](ValueId value) { return wanted(choice_of(plan_, value)); });
   }
 
   // What is to be fused is, and all else that somebody chose for is there.
@@ -201,18 +195,23 @@ class Planner {
   // A choice about a kernel is about one of the right form.
   void check_applied() const {
     for (const auto& [value, choice] : plan_.choices) {
-      const auto is_written_by = [&, value = value](Kernel::Form form) {
+      const auto is_written_by = [&, value = value](const auto& is_right) {
         return std::any_of(plan_.run.begin(), plan_.run.end(), [&](const Kernel& kernel) {
-          return kernel.form == form && writes(kernel, value);
+          return is_right(kernel) && writes(kernel, value);
         });
       };
-      if (choice.winograd && !is_written_by(Kernel::Form::product))
-        refuse(value, "is no result of a convolution");
-      if (choice.strassen && !is_written_by(Kernel::Form::product))
-        refuse(value, "is no result of a product");
-      if ((choice.new_loops || choice.one_thread) && !is_written_by(Kernel::Form::loops))
-        refuse(value, "is not written by a kernel of loops");
-      if (choice.offset && plan_.homes[value] != Home::arena) refuse(value, "is not in the arena");
+      const auto is_product = [](const Kernel& kernel) {
+        return kernel.form->product_operations != nullptr && kernel.form->follows_steps;
+      };
+      const auto is_loops = [](const Kernel& kernel) { return kernel.form == &kLoops; };
+      if (choice.winograd && !is_written_by(is_product))
+        refuse_choice(plan_, value, "is no result of a convolution");
+      if (choice.strassen && !is_written_by(is_product))
+        refuse_choice(plan_, value, "is no result of a product");
+      if ((choice.new_loops || choice.one_thread) && !is_written_by(is_loops))
+        refuse_choice(plan_, value, "is not written by a kernel of loops");
+      if (choice.offset && plan_.homes[value] != Home::arena)
+        refuse_choice(plan_, value, "is not in the arena");
     }
   }
   bool writes(const Kernel& kernel, ValueId value) const {
@@ -240,20 +239,19 @@ class Planner {
       taken.insert(one.steps.begin(), one.steps.end());
       attentions.emplace(one.steps.back(), std::move(one));
     }
+    Products forms(plan_, options_, is_frozen);
     StepIds open;
     for (const StepId i : products.ids()) {
       if (attentions.contains(i)) {
         add_loops(plan_.run, std::exchange(open, {}), "attention follows");
-        Attention& one = attentions.at(i);
-        plan_.run.push_back(
-            {.form = Kernel::Form::attention, .steps = one.steps, .attention = std::move(one)});
+        plan_.run.push_back(attention_kernel(std::move(attentions.at(i))));
       } else if (taken.contains(i)) {
         continue;
       } else if (is_prepared(plan_.routine.steps[i])) {
         add_loops(plan_.prepare, {i});
       } else if (products[i]) {
         add_loops(plan_.run, std::exchange(open, {}), "a product follows");
-        add_product(i, std::move(*products[i]), is_frozen);
+        forms.add(i, std::move(*products[i]));
       } else {
         const std::string reason = open.empty() ? "" : reason_to_end(open, i);
         if (!reason.empty()) add_loops(plan_.run, std::exchange(open, {}), reason);
@@ -270,10 +268,6 @@ class Planner {
   bool is_nest(StepId step) const {
     return std::holds_alternative<loops::Nest>(plan_.routine.steps[step]);
   }
-  int64_t trips_of(const StepIds& steps) const {
-    const auto nowhere = [](ValueId) { return false; };
-    return shared_trips(kernel_routine(plan_.routine, steps, nowhere).routine);
-  }
   // Why `next` is not in the loops of `open`; empty: it is.
   std::string reason_to_end(StepIds open, StepId next) const {
     if (is_chosen(next, [](const Choice& one) { return one.new_loops; }))
@@ -281,150 +275,17 @@ class Planner {
     if (!is_nest(next)) return "what follows is a call";
     if (!is_nest(open.back())) return "is a call";
     open.push_back(next);
-    return trips_of(open) > 0 ? ""
-                              : loops::short_name(loops::origin_of(plan_.routine.steps[next])) +
-                                    " has other outer loops, or needs all of this";
+    return trips_of(plan_.routine, open) > 0
+               ? ""
+               : loops::short_name(loops::origin_of(plan_.routine.steps[next])) +
+                     " has other outer loops, or needs all of this";
   }
   void add_loops(std::vector<Kernel>& kernels, StepIds steps, const std::string& ends = "") const {
     if (steps.empty()) return;
     const bool alone = std::any_of(steps.begin(), steps.end(), [&](StepId step) {
       return is_chosen(step, [](const Choice& one) { return one.one_thread; });
     });
-    const int64_t trips = alone ? 0 : trips_of(steps);
-    kernels.push_back(
-        {.form = Kernel::Form::loops, .steps = std::move(steps), .trips = trips, .ends = ends});
-  }
-
-  void add_product(StepId step, Product product, const std::function<bool(ValueId)>& is_frozen) {
-    const bool frozen = is_frozen(product.right);
-    const std::optional<ValueId> factor =
-        frozen && product.batch.empty() ? fold_factor(product, is_frozen) : std::nullopt;
-    const int winograd = chosen_winograd(product, frozen)
-                             .value_or(frozen && options_.winograd ? winograd_of(product) : 0);
-    const bool plain = winograd > 0 && has_large_weights(product, winograd);
-    const int packed_for = plain ? 0 : winograd;
-    const std::string key = packing_key(product) + (factor ? "*" + std::to_string(*factor) : "") +
-                            "w" + std::to_string(packed_for);
-    auto packed = packed_.find(key);
-    if (packed == packed_.end() || !frozen) {
-      const ValueId value = add_panels(product, packed_for);
-      packed = packed_.insert_or_assign(key, value).first;
-      (frozen ? plan_.prepare : plan_.run)
-          .push_back({.form = Kernel::Form::pack,
-                      .steps = {},
-                      .product = product,
-                      .packed = value,
-                      .winograd = packed_for,
-                      .factor = factor});
-      plan_.frozen[value] = frozen;
-    }
-    const bool strassen = chosen_strassen(product);
-    plan_.run.push_back({.form = Kernel::Form::product,
-                         .steps = {step},
-                         .product = std::move(product),
-                         .packed = packed->second,
-                         .winograd = winograd,
-                         .plain_weights = plain,
-                         .strassen = strassen});
-  }
-  bool chosen_strassen(const Product& product) const {
-    const ValueId result = value_of(product.statement.stores[0]);
-    const std::optional<bool> chosen = choice_of(result).strassen;
-    if (chosen.value_or(false) && !can_halve(product))
-      refuse(result,
-             "cannot be computed by Strassen's algorithm: it is no product of matrices with an "
-             "even number of terms side by side");
-    return chosen.value_or(options_.strassen && pays_to_halve(product));
-  }
-  std::optional<int> chosen_winograd(const Product& product, bool frozen) const {
-    const ValueId result = value_of(product.statement.stores[0]);
-    const std::optional<int> chosen = choice_of(result).winograd;
-    const int tile = chosen.value_or(0);
-    if (tile != 0 && tile != 2 && tile != 4)
-      refuse(result,
-             fmt::format("by Winograd's algorithm: expected tiles of 2 or 4, received {}", tile));
-    if (tile != 0 && (!frozen || !is_3x3(product)))
-      refuse(result,
-             "cannot be computed by Winograd's algorithm: it is no convolution by known windows of "
-             "3x3 with stride 1");
-    return chosen;
-  }
-  // Moves what its columns are multiplied with into the packed side: the value that holds that.
-  std::optional<ValueId> fold_factor(Product& product,
-                                     const std::function<bool(ValueId)>& is_frozen) {
-    const auto folded = fold(product, [&](ValueId value) {
-      return is_frozen(value) && plan_.routine.values[value].type.rank() == 1;
-    });
-    if (!folded) return std::nullopt;
-    const ValueId factor = add_column_value(product, folded->factor, "factor"),
-                  offset = add_column_value(product, folded->offset, "offset");
-    composit::Store& store = product.statement.stores[0];
-    const composit::DType dtype = folded->scaled.dtype();
-    const composit::Expr sum =
-        composit::Expr::accumulator(0, dtype) +
-        composit::Expr::load(offset, dtype, {composit::Expr::axis(*product.columns)});
-    store.value = composit::replace(store.value, [&](const composit::Expr& part) {
-      return part.same(folded->scaled) ? sum : composit::Expr();
-    });
-    return factor;
-  }
-  // A prepared value with a number per column.
-  ValueId add_column_value(const Product& product, const composit::Expr& x,
-                           const std::string& name) {
-    Routine& routine = plan_.routine;
-    loops::Nest nest = {{}, {name, "", ""}};
-    nest.statement.axes = {{"", product.statement.axes[*product.columns].extent}};
-    const composit::Expr value = composit::replace(x, [&](const composit::Expr& part) {
-      return part.kind() == composit::ExprKind::axis ? composit::Expr::axis(0) : composit::Expr();
-    });
-    const ValueId added = routine.values.add(
-        {composit::tensor_type(x.dtype(), {product.column_count()}), Role::temporary, name, {}});
-    nest.statement.stores.push_back({added, {composit::Expr::axis(0)}, value});
-    plan_.frozen.push_back(true);
-    add_loops(plan_.prepare, {routine.steps.add(std::move(nest))});
-    return added;
-  }
-
-  // Two products whose panels are the same have the same key.
-  static std::string packing_key(const Product& product) {
-    std::string key = std::to_string(product.right);
-    const auto add = [&](AxisId axis) {
-      key += "," + std::to_string(product.extent(axis)) + ":" +
-             std::to_string(product.right_at.coefficients[axis]);
-    };
-    for (const AxisId axis : product.batch) add(axis);
-    key += "/";
-    if (product.columns) add(*product.columns);
-    key += "/";
-    for (const AxisId axis : product.terms) add(axis);
-    return key + "/" + std::to_string(product.right_at.constant);
-  }
-  // Pixels of a Winograd tile, by what was measured: F(4x4) pays where there are many of them,
-  // F(2x2) as long as there are more than a few, for it reads more weights.
-  static int winograd_of(const Product& product) {
-    if (!is_3x3(product) || product.extent(product.terms[2]) < 32 || product.column_count() < 32)
-      return 0;
-    const AxisIds& rows = product.rows;  // images, lines, pixels
-    const int64_t side =
-        std::min(product.extent(rows[rows.size() - 2]), product.extent(rows.back()));
-    return side >= 28 ? 4 : side >= 7 ? 2 : 0;
-  }
-  bool has_large_weights(const Product& product, int winograd) const {
-    const composit::DType dtype = plan_.routine.values[product.right].type.dtype;
-    const int64_t elements = packed_terms(product, winograd) * product.column_count();
-    return elements * static_cast<int64_t>(composit::item_size(dtype)) > options_.winograd_bytes;
-  }
-  ValueId add_panels(const Product& product, int winograd) {
-    Routine& routine = plan_.routine;
-    const int64_t columns = (product.column_count() + kMostColumns - 1) / kMostColumns;
-    const composit::Dims sizes = {product.size(product.batch), columns,
-                                  packed_terms(product, winograd), kMostColumns};
-    const composit::DType dtype = routine.values[product.right].type.dtype;
-    plan_.frozen.push_back(false);
-    return routine.values.add({composit::tensor_type(dtype, sizes),
-                               Role::temporary,
-                               routine.values[product.right].name + ".panels",
-                               {}});
+    kernels.push_back(loops_kernel(plan_.routine, std::move(steps), alone, ends));
   }
 
   // Zeros go around a value with the first kernel that writes it.
@@ -433,8 +294,7 @@ class Planner {
     for (Kernel& kernel : kernels) {
       for (const StepId step : kernel.steps)
         for (const ValueId value : loops::writes(plan_.routine.steps[step]))
-          if (borders_.erase(value) > 0)
-            all.push_back({.form = Kernel::Form::border, .steps = {}, .value = value});
+          if (borders_.erase(value) > 0) all.push_back(border_kernel(value));
       all.push_back(std::move(kernel));
     }
     kernels = std::move(all);
@@ -442,11 +302,20 @@ class Planner {
 
   const PlanOptions& options_;
   Plan plan_;
-  std::map<std::string, ValueId> packed_;
   std::set<ValueId> borders_;
 };
 
 }  // namespace
+
+const Choice& choice_of(const Plan& plan, ValueId value) {
+  static const Choice none;
+  const auto found = plan.choices.find(value);
+  return found == plan.choices.end() ? none : found->second;
+}
+
+void refuse_choice(const Plan& plan, ValueId value, const std::string& why) {
+  throw composit::UserError("[mosaic] '" + value_names(plan.routine)[value] + "' " + why);
+}
 
 Plan plan_of(const composit::Graph& graph, const PlanOptions& options) {
   return Planner(options).run(graph);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,38 +16,25 @@
 #include "composit/ir/graph.h"
 #include "flashlight/loops/ports.h"
 #include "flashlight/loops/program.h"
-#include "flashlight/mosaic/attention.h"
 #include "flashlight/mosaic/choices.h"
 #include "flashlight/mosaic/ids.h"
 #include "flashlight/mosaic/layout.h"
 #include "flashlight/mosaic/layout_cost.h"
-#include "flashlight/mosaic/product.h"
 
 namespace flashlight::mosaic {
 
+// What a form of kernels knows of one of them.
+struct KernelData {
+  virtual ~KernelData() = default;
+};
+struct KernelForm;
+
 struct Kernel {
-  enum class Form : uint8_t {
-    loops,    // nests that share their outermost loop, which threads divide
-    product,  // a sum of products by register tiles
-    pack,     // the packed side of one
-    attention,
-    border,  // zeros around a value
-  };
-  Form form = Form::loops;
-  StepIds steps;                        // of the routine: loops, product
-  int64_t trips = 0;                    // of the loop that is divided; 0: one thread does all
-  std::optional<Product> product = {};  // product, pack
-  std::optional<Attention> attention = {};
-  ValueId packed = {};  // the value that holds the panels: product, pack
-  // product, pack: tiles of so many pixels are computed by Winograd's algorithm; 0: directly
-  int winograd = 0;
-  // product: its weights are packed as they are, and transformed in each call
-  bool plain_weights = false;
-  bool strassen = false;                // product: halves of its sides are, by Strassen's algorithm
-  std::optional<ValueId> factor = {};   // pack: the value that its columns are multiplied with
-  ValueId value = {};                   // border
+  const KernelForm* form = nullptr;  // kernels/forms.h
+  StepIds steps = {};                // of the routine
+  std::shared_ptr<const KernelData> data = nullptr;
   std::optional<ValueId> scratch = {};  // a value that is memory for what one thread does alone
-  std::string ends = {};                // loops: why the next step is not in them
+  std::string ends = {};                // of loops: why the next step is not in them
 };
 
 // Where a value lives.
@@ -108,5 +96,10 @@ struct PlanOptions {
 Plan plan_of(const composit::Graph& graph, const PlanOptions& options = {});
 
 std::string print(const Plan& plan);
+
+// What was chosen for a value; nothing of it by default.
+const Choice& choice_of(const Plan& plan, ValueId value);
+// UserError: "[mosaic] 'relu_3' " and why its choice cannot be.
+[[noreturn]] void refuse_choice(const Plan& plan, ValueId value, const std::string& why);
 
 }  // namespace flashlight::mosaic

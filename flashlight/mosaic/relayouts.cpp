@@ -2,6 +2,7 @@
 
 #include "composit/op/affine.h"
 #include "flashlight/loops/statement.h"
+#include "flashlight/mosaic/kernels/pack.h"
 #include "flashlight/mosaic/layout_cost.h"
 
 namespace flashlight::mosaic {
@@ -35,9 +36,11 @@ class Finder {
   }
 
   void enter(const Kernel& kernel) {
-    if (kernel.form == Kernel::Form::pack)
-      add(Relayout::Kind::pack, kernel.product->right, kernel.packed, bytes(kernel.packed));
-    if (kernel.form != Kernel::Form::product && kernel.form != Kernel::Form::loops) return;
+    if (kernel.form == &kPack) {
+      const auto& pack = data_of<PackData>(kernel);
+      add(Relayout::Kind::pack, pack.product.right, pack.packed, bytes(pack.packed));
+    }
+    if (!kernel.form->follows_steps) return;
     for (const StepId step : kernel.steps)
       if (const auto* nest = std::get_if<loops::Nest>(&plan_.routine.steps[step]))
         enter(nest->statement);

@@ -240,7 +240,7 @@ class Tilizer {
   // fewer bytes anew, a value gets that one.
   Tilized improved() {
     const LayoutCost cost(routine_, is_frozen_);
-    Tilized result = {.row_major = cost.of({})};
+    Tilized result = {.program = {}, .row_major = cost.of({})};
     for (bool changed = true; changed;) {
       changed = false;
       for (ValueId value; value < free_.size(); ++value) {

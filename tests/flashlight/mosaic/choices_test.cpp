@@ -21,8 +21,10 @@ using test::Case;
 using test::case_of;
 using test::conv3x3;
 using test::count;
+using test::divided_trips;
 using test::given;
 using test::weight;
+using test::winograd_pixels;
 
 Tensor product(const Tensor& x, const std::string& name, int64_t out) {
   return matmul(x, weight(name, {x.type().sizes.back().value(), out}, 0.1));
@@ -105,8 +107,8 @@ TEST(MosaicChoices, keep) {
 TEST(MosaicChoices, kept_scores_are_no_attention) {
   const Tensor scores = bmm(given("q", {2, 35, 16}), transpose(given("k", {2, 37, 16}), 1, 2));
   const Case one = case_of("attention", {bmm(softmax(scores, 2), given("v", {2, 37, 24})).lazy()});
-  EXPECT_EQ(count(planned(one, ""), Kernel::Form::attention), 1);
-  EXPECT_EQ(count(planned(one, "bmm: keep"), Kernel::Form::attention), 0);
+  EXPECT_EQ(count(planned(one, ""), kAttention), 1);
+  EXPECT_EQ(count(planned(one, "bmm: keep"), kAttention), 0);
   EXPECT_EQ(differences(one, "bmm: keep"), "");
 }
 
@@ -141,9 +143,9 @@ TEST(MosaicChoices, winograd) {
   const Case one =
       case_of("convolutions",
               {conv3x3(relu(conv3x3(given("x", {1, 32, 12, 13}), "w", 32)), "v", 32, 2).lazy()});
-  EXPECT_EQ(writer(planned(one, ""), "relu").winograd, 2);
-  EXPECT_EQ(writer(planned(one, "relu: winograd 0"), "relu").winograd, 0);
-  EXPECT_EQ(writer(planned(one, "relu: winograd 4"), "relu").winograd, 4);
+  EXPECT_EQ(winograd_pixels(writer(planned(one, ""), "relu")), 2);
+  EXPECT_EQ(winograd_pixels(writer(planned(one, "relu: winograd 0"), "relu")), 0);
+  EXPECT_EQ(winograd_pixels(writer(planned(one, "relu: winograd 4"), "relu")), 4);
   EXPECT_EQ(differences(one, "relu: winograd 0"), "");
   EXPECT_EQ(differences(one, "relu: winograd 4"), "");
   EXPECT_NE(refusal(one, "relu: winograd 3").find("expected tiles of 2 or 4, received 3"),
@@ -156,8 +158,8 @@ TEST(MosaicChoices, winograd) {
 TEST(MosaicChoices, strassen) {
   const Case one =
       case_of("even", {product(exp(product(given("x", {9, 34}), "w", 40)), "v", 20).lazy()});
-  EXPECT_FALSE(writer(planned(one, ""), "exp").strassen);
-  EXPECT_TRUE(writer(planned(one, "exp: strassen 1"), "exp").strassen);
+  EXPECT_NE(writer(planned(one, ""), "exp").form, &kStrassen);
+  EXPECT_EQ(writer(planned(one, "exp: strassen 1"), "exp").form, &kStrassen);
   EXPECT_EQ(differences(one, "exp: strassen 1"), "");
   EXPECT_NE(refusal(two_products(), "exp: strassen 1")
                 .find("it is no product of matrices with an even number of terms"),
@@ -169,8 +171,8 @@ TEST(MosaicChoices, loops_and_threads) {
   const Case one = case_of("softmax", {product(softmax(x, 1), "w", 20).lazy()});
   const size_t kernels = planned(one, "").run.size();
   EXPECT_EQ(planned(one, "exp: new loops").run.size(), kernels + 1);
-  EXPECT_EQ(writer(planned(one, ""), "div").trips, 20);
-  EXPECT_EQ(writer(planned(one, "div: one thread"), "div").trips, 0);
+  EXPECT_EQ(divided_trips(writer(planned(one, ""), "div")), 20);
+  EXPECT_EQ(divided_trips(writer(planned(one, "div: one thread"), "div")), 0);
   EXPECT_EQ(differences(one, "exp: new loops"), "");
   EXPECT_EQ(differences(one, "div: one thread"), "");
   EXPECT_NE(refusal(two_products(), "exp: one thread").find("is not written by a kernel of loops"),

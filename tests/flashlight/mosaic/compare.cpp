@@ -154,9 +154,28 @@ bool runs_here(const std::string& march) {
 #endif
 }
 
-size_t count(const Plan& plan, Kernel::Form form) {
-  return static_cast<size_t>(std::count_if(
-      plan.run.begin(), plan.run.end(), [&](const Kernel& kernel) { return kernel.form == form; }));
+size_t count(const Plan& plan, const KernelForm& form) {
+  return static_cast<size_t>(
+      std::count_if(plan.run.begin(), plan.run.end(),
+                    [&](const Kernel& kernel) { return kernel.form == &form; }));
 }
+
+size_t count_products(const Plan& plan) {
+  return static_cast<size_t>(
+      std::count_if(plan.run.begin(), plan.run.end(),
+                    [](const Kernel& kernel) { return product_data(kernel) != nullptr; }));
+}
+
+const ProductData* product_data(const Kernel& kernel) {
+  return dynamic_cast<const ProductData*>(kernel.data.get());
+}
+
+int winograd_pixels(const Kernel& kernel) {
+  if (kernel.form == &kPack) return data_of<PackData>(kernel).pixels;
+  const ProductData* const data = product_data(kernel);
+  return data == nullptr ? 0 : data->pixels;
+}
+
+int64_t divided_trips(const Kernel& kernel) { return data_of<LoopsData>(kernel).trips; }
 
 }  // namespace flashlight::mosaic::test

@@ -15,8 +15,10 @@ namespace {
 using namespace composit;  // NOLINT
 using test::case_of;
 using test::count;
+using test::divided_trips;
 using test::given;
 using test::weight;
+using test::winograd_pixels;
 
 const auto kNothing = [](ValueId) { return false; };
 
@@ -157,7 +159,7 @@ Attended attended(const Tensor& extra = {}, const char* queries = "q") {
   return one;
 }
 size_t attentions(const std::vector<LazyTensor>& outputs) {
-  return count(plan_of(case_of("", outputs).graph), Kernel::Form::attention);
+  return count(plan_of(case_of("", outputs).graph), kAttention);
 }
 
 TEST(MosaicAttention, is_recognised) {
@@ -192,7 +194,7 @@ TEST(MosaicAttention, other_softmaxes_are_none) {
 std::vector<int64_t> trips(const Tensor& y) {
   std::vector<int64_t> all;
   for (const Kernel& kernel : plan_of(case_of("", {y.lazy()}).graph).run)
-    if (kernel.form == Kernel::Form::loops) all.push_back(kernel.trips);
+    if (kernel.form == &kLoops) all.push_back(divided_trips(kernel));
   return all;
 }
 
@@ -273,9 +275,9 @@ TEST(MosaicPlan, large_weights_are_transformed_in_each_call) {
   const int64_t transformed = 16 * 32 * 48 * 4;
   const Plan before = plan_of(graph, {.winograd_bytes = transformed}),
              in_call = plan_of(graph, {.winograd_bytes = transformed - 1});
-  EXPECT_EQ(before.prepare.back().winograd, 2);
-  EXPECT_EQ(in_call.prepare.back().winograd, 0);
-  EXPECT_EQ(in_call.run.back().winograd, 2);
+  EXPECT_EQ(winograd_pixels(before.prepare.back()), 2);
+  EXPECT_EQ(winograd_pixels(in_call.prepare.back()), 0);
+  EXPECT_EQ(winograd_pixels(in_call.run.back()), 2);
   EXPECT_LT(in_call.prepared_bytes, before.prepared_bytes);
   EXPECT_NE(emit(before, "m").text.find("false, next}"), std::string::npos);
   EXPECT_NE(emit(in_call, "m").text.find("true, next}"), std::string::npos);

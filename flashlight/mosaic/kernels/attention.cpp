@@ -1,8 +1,8 @@
-// Attention as a call of fl::attend_all.
+#include "flashlight/mosaic/kernels/attention.h"
+
 #include <spdlog/fmt/fmt.h>
 
 #include "flashlight/mosaic/flat_writer.h"
-#include "flashlight/mosaic/kernel_writer.h"
 #include "flashlight/text/literal.h"
 
 namespace flashlight::mosaic {
@@ -101,10 +101,60 @@ class AttentionWriter {
   std::string type_;
 };
 
+const Attention& attention_of(const Kernel& kernel) {
+  return data_of<AttentionData>(kernel).attention;
+}
+
+struct AttentionForm {
+  static ValueIds touched(const Plan&, const Kernel& kernel) {
+    ValueIds values = attention_of(kernel).reads;
+    values.push_back(attention_of(kernel).result);
+    return values;
+  }
+  static ValueIds written(const Plan&, const Kernel& kernel) {
+    return {attention_of(kernel).result};
+  }
+
+  static std::string loops(const Plan&, const Kernel& kernel, const KernelForm::Names&) {
+    const Product &scores = attention_of(kernel).scores, &results = attention_of(kernel).results;
+    return fmt::format(
+        "{} heads x {} queries (threads), in blocks of keys: {} keys, {} wide, values {} wide",
+        scores.size(scores.batch), scores.extent(scores.rows[0]), scores.extent(*scores.columns),
+        scores.extent(scores.terms[0]), results.extent(*results.columns));
+  }
+
+  static int64_t operations(const Kernel& kernel) {
+    return attention_of(kernel).scores.operations() + attention_of(kernel).results.operations();
+  }
+  static int64_t flops(const Plan&, const Kernel& kernel) { return operations(kernel); }
+
+  static KernelText write(const Plan& plan, const Kernel& kernel) {
+    return AttentionWriter(plan, attention_of(kernel)).write();
+  }
+
+  static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
+    const ValueId keys = attention_of(kernel).scores.right;
+    const std::string type = text::type_name(plan.routine.values[keys].type.dtype);
+    units["tiles_" + type].insert("FLASHLIGHT_TILES(" + type + ");\n");
+    units["forms_" + type].insert("FLASHLIGHT_ATTENTION(" + type + ");\n");
+  }
+};
+
 }  // namespace
 
-KernelText write_attention(const Plan& plan, const Kernel& kernel) {
-  return AttentionWriter(plan, *kernel.attention).write();
+const KernelForm kAttention = {.name = "attention",
+                               .touched = AttentionForm::touched,
+                               .written = AttentionForm::written,
+                               .loops = AttentionForm::loops,
+                               .write = AttentionForm::write,
+                               .flops = AttentionForm::flops,
+                               .product_operations = AttentionForm::operations,
+                               .add_units = AttentionForm::add_units};
+
+Kernel attention_kernel(Attention attention) {
+  Kernel kernel = {.form = &kAttention, .steps = attention.steps};
+  kernel.data = std::make_shared<AttentionData>(std::move(attention));
+  return kernel;
 }
 
 }  // namespace flashlight::mosaic

@@ -1,20 +1,15 @@
-// Kernels of loops, and what one thread does alone: functions of the cpp backend.
-//
-//   const LoopsWriter writer(plan, kernel);
-//   writer.signature().arena_bytes;          // what it needs beside its arguments
-//   writer.write();
+// The functions that kernels of loops call: bodies of branches and loops of the model.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "flashlight/mosaic/kernel_routine.h"
-#include "flashlight/mosaic/kernel_writer.h"
+#include "flashlight/mosaic/plan.h"
 #include "flashlight/text/routine_writer.h"
 
 namespace flashlight::mosaic {
 
-// The functions that kernels call, in their order.
+// In their order.
 class CalledFunctions {
  public:
   explicit CalledFunctions(const Plan& plan);
@@ -27,11 +22,8 @@ class CalledFunctions {
   std::vector<text::Signature> signatures_;
 };
 
-// A kernel of loops of a plan whose values have their homes.
-KernelRoutine routine_of(const Plan& plan, const Kernel& kernel);
-
-// Bytes for temporaries of a kernel of loops: in all, or, where threads divide it, of each of them.
-int64_t scratch_bytes(const Plan& plan, const Kernel& kernel);
+// The plan's functions, and `kernel` as the last one.
+loops::Program program_of(const Plan& plan, loops::Routine kernel);
 
 // Names of headers that runtime calls need.
 std::vector<std::string> headers_of(const Plan& plan);
