@@ -86,10 +86,6 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
   return code;
 }
 
-int line_count(const std::string& text) {
-  return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
-}
-
 // Of steps in the same loop: all their operations, the place of the first.
 Origin origin_of(const Routine& function, const StepIds& steps) {
   Origin common = origin_of(function.steps[steps[0]]);
@@ -180,14 +176,14 @@ Source emit(Program program) {
   std::string loaded;
   for (const FunctionId i : program.functions.ids()) {
     RoutineWriter writer(program, i, structs, callees);
-    const Code written = writer.write();
+    const text::Function written = writer.write();
     source.functions += "\n";
     source.functions +=
-        text_with_origins(program.functions[i], written, writer.pieces(),
+        text_with_origins(program.functions[i], definition(written), writer.pieces(),
                           1 + before + line_count(source.functions), source.origins);
     callees.push_back(writer.signature());
     if (i + 1 < program.functions.size()) continue;
-    source.declaration = str(call("void " + source.name, writer.parameters(), ";", 0));
+    source.declaration = str(declaration(written));
     loaded = formatted(str(entry(program, writer, source.entry_name)));
     source.arena_bytes = writer.signature().arena_bytes;
     source.draws = writer.signature().has_generator;

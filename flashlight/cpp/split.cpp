@@ -271,17 +271,17 @@ class Splitter {
 Program split_long_functions(Program program, const SplitOptions& options) {
   Splitter splitter(program, options);
   std::vector<Signature> callees;
-  std::map<std::string, FunctionId> bodies;  // of functions by text
+  std::map<std::string, FunctionId> bodies;  // of functions by what they do
   for (FunctionId i; i < program.functions.size();) {
     const std::vector<WeightStruct> structs = plan_weights(program);
     put_in_order(program, i, structs, callees);
     RoutineWriter ordered(program, i, structs, callees);
-    const std::string text = formatted(str(ordered.write()));
-    const auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+    const text::Function written = ordered.write();
+    const auto lines = static_cast<size_t>(line_count(formatted(str(definition(written)))));
     const bool too_long = lines > kMaxFunctionLines;
     if (too_long && splitter.run(i, ordered)) continue;
     const bool last = i + 1 == program.functions.size();
-    const auto [same, is_new] = bodies.emplace(text.substr(text.find('(')), i);
+    const auto [same, is_new] = bodies.emplace(text_without_name(written), i);
     if (!is_new && !last) {
       replace(program, i, same->second);
       continue;

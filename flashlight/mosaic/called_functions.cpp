@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include "flashlight/mosaic/kernels/form.h"
 #include "flashlight/text/runtime_call_text.h"
 
 namespace flashlight::mosaic {
@@ -35,8 +34,8 @@ CalledFunctions::CalledFunctions(const Plan& plan) : program_(program_of(plan, {
     signatures_.push_back(text::RoutineWriter(program_, i, structs_, signatures_).signature());
 }
 
-std::vector<text::Code> CalledFunctions::write() {
-  std::vector<text::Code> functions;
+std::vector<text::Function> CalledFunctions::write() {
+  std::vector<text::Function> functions;
   for (loops::FunctionId i; i + 1 < program_.functions.size(); ++i)
     functions.push_back(text::RoutineWriter(program_, i, structs_, signatures_).write());
   return functions;

@@ -9,11 +9,14 @@
 
 namespace flashlight::mosaic {
 
+// What a kernel is called among them.
+inline constexpr const char* kKernelName = "kernel";
+
 // In their order.
 class CalledFunctions {
  public:
   explicit CalledFunctions(const Plan& plan);
-  std::vector<text::Code> write();
+  std::vector<text::Function> write();
   const std::vector<text::Signature>& signatures() const { return signatures_; }
 
  private:

@@ -280,7 +280,7 @@ class KernelPicture {
   void node(size_t number) {
     const Kernel& kernel = plan_.run[number];
     const KernelText text = kernel.form->write(plan_, kernel);
-    if (!text.is_function()) return;
+    if (!text.function) return;
     const ValueIds results = written(plan_, kernel);
     std::string label = text.name;
     const Description one = describe(plan_, kernel, names_);

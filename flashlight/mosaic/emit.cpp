@@ -22,9 +22,9 @@ namespace {
 // Characters of kernels that one unit is worth, for it reads the headers, and how many at most.
 constexpr size_t kUnitSize = 16000, kMostUnits = 6;
 
-std::string all_of(const std::vector<std::string>& kernels) {
+std::string all_of(const std::vector<EmittedKernel>& kernels) {
   std::string text;
-  for (const std::string& kernel : kernels) text += "\n" + kernel;
+  for (const EmittedKernel& kernel : kernels) text += "\n" + kernel.definition;
   return text;
 }
 
@@ -78,8 +78,8 @@ class Emitter {
       const ValueId value = routine.inputs[i];
       if (read_.contains(value) || read_before.contains(value)) add_weight(i);
     }
-    for (const Code& one : CalledFunctions(plan_).write())
-      source_.called += "\n" + text::formatted(text::str(one));
+    for (const text::Function& one : CalledFunctions(plan_).write())
+      source_.called += "\n" + text::formatted(text::str(definition(one)));
     source_.run = function("run", run_parameters(), body);
     arrange("\n" + function("prepare", prepare_parameters(), prepare) + "\n" + source_.run +
             closing() + "\n" + entries());
@@ -105,7 +105,7 @@ class Emitter {
     source_.units = {source_.text};
     if (groups.empty()) return;
     source_.units = {opening() + structs + "\n" + declarations_of(source_.kernels) + main};
-    for (const std::vector<std::string>& group : groups)
+    for (const std::vector<EmittedKernel>& group : groups)
       source_.units.push_back(opening() + all_of(group) + closing());
   }
 
@@ -129,18 +129,17 @@ class Emitter {
                            : text::braced("struct Weights", members, "};");
   }
 
-  // Kernels with the same text are one, whose comment is that of the first.
+  // Equal kernels are one, whose comment is that of the first.
   std::string kernel_name(const Kernel& kernel, const KernelText& text) {
-    const std::string body = text::formatted(text::str(text.code));
-    const auto known = kernel_names_.find(body);
-    if (known != kernel_names_.end()) return known->second;
-    const std::string name = composit::unused_name(text.name, taken_);
-    kernel_names_[body] = name;
-    std::string renamed = body;
-    renamed.replace(renamed.find(std::string("void ") + kKernelName) + 5,
-                    std::string(kKernelName).size(), name);
-    source_.kernels.push_back(text::formatted(text::str(comment_of(plan_, kernel))) + renamed);
-    return name;
+    const auto [known, is_new] = kernel_names_.try_emplace(text_without_name(*text.function));
+    if (!is_new) return known->second;
+    known->second = composit::unused_name(text.name, taken_);
+    text::Function function = *text.function;
+    function.name = known->second;
+    function.heading = comment_of(plan_, kernel);
+    source_.kernels.push_back({text::formatted(text::str(definition(function))),
+                               text::formatted(text::str(declaration(function)))});
+    return known->second;
   }
 
   // How a call passes a value: as an array, or as the address of its first element.
@@ -201,7 +200,7 @@ class Emitter {
         module = now;
       }
       const KernelText& text = texts[i];
-      const std::string name = text.is_function() ? kernel_name(kernel, text) : text.name;
+      const std::string name = text.function ? kernel_name(kernel, text) : text.name;
       std::vector<std::string> arguments;
       if (!text.first.empty()) arguments.push_back(text.first);
       for (const ValueId one : text.values) arguments.push_back(passed(one, text.by_pointer));
@@ -210,7 +209,7 @@ class Emitter {
       const bool alone = text.first.empty();
       Code one = text::call(name, arguments, ";", alone ? 4 : 2);
       code += alone ? text::block("if (team.thread() == 0)", one) : one;
-      if (!text.is_function()) {
+      if (!text.function) {
         if (reads_before_end(kernels, i, text.values[0])) code += statement("team.wait();");
         continue;
       }
@@ -241,10 +240,9 @@ class Emitter {
   static std::string function(const std::string& name, std::vector<std::string> parameters,
                               const Code& body) {
     for (std::string& one : parameters) one = "[[maybe_unused]] " + one;
-    Code code = text::call("void " + name, parameters, " {", 0);
-    for (const std::string& line : body.lines) code.lines.push_back("  " + line);
-    code.lines.push_back("}");
-    return text::formatted(text::str(code));
+    const text::Function written = {
+        .name = name, .parameters = std::move(parameters), .body = body};
+    return text::formatted(text::str(definition(written)));
   }
 
   std::string entries() const {
@@ -297,26 +295,23 @@ class Emitter {
 
 Source emit(const Plan& plan, const std::string& name) { return Emitter(plan, name).run(); }
 
-std::vector<std::vector<std::string>> groups_of_kernels(const Source& source) {
+std::vector<std::vector<EmittedKernel>> groups_of_kernels(const Source& source) {
   // What kernels call stands in one unit with them.
   if (!source.called.empty()) return {};
   const size_t size = all_of(source.kernels).size(), count = std::min(kMostUnits, size / kUnitSize);
-  std::vector<std::vector<std::string>> groups(count);
+  std::vector<std::vector<EmittedKernel>> groups(count);
   size_t before = 0;
-  for (const std::string& kernel : source.kernels) {
+  for (const EmittedKernel& kernel : source.kernels) {
     if (count > 0) groups[std::min(count - 1, before * count / size)].push_back(kernel);
-    before += kernel.size() + 1;
+    before += kernel.definition.size() + 1;
   }
   std::erase_if(groups, [](const auto& group) { return group.empty(); });
   return groups;
 }
 
-std::string declarations_of(const std::vector<std::string>& kernels) {
+std::string declarations_of(const std::vector<EmittedKernel>& kernels) {
   std::string text;
-  for (const std::string& kernel : kernels) {
-    const size_t begin = kernel.find("void "), end = kernel.find(") {\n", begin);
-    text += kernel.substr(begin, end + 1 - begin) + ";\n";
-  }
+  for (const EmittedKernel& kernel : kernels) text += kernel.declaration;
   return text;
 }
 

@@ -88,12 +88,6 @@ text::Leaves FlatWriter::leaves(const loops::Statement& statement) const {
   return leaves;
 }
 
-void append_body(Code& function, const Code& body) {
-  for (const std::string& line : body.lines)
-    function.lines.push_back(line.empty() ? line : "  " + line);
-  function.lines.push_back("}");
-}
-
 void append_lambda(Code& call, const std::string& head, const Code& body, const std::string& end) {
   if (body.lines.size() == 1) {
     call.lines.push_back("    " + head + " { " + body.lines[0] + " }" + end);

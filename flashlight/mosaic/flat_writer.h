@@ -50,8 +50,6 @@ class FlatWriter {
   std::vector<composit::Type> types_;  // with one dimension
 };
 
-// `code` in the braces of a function.
-void append_body(text::Code& function, const text::Code& body);
 // "    head {", body, "    }end" as lines of a call.
 void append_lambda(text::Code& call, const std::string& head, const text::Code& body,
                    const std::string& end);

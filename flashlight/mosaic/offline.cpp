@@ -134,7 +134,7 @@ class ProgramCodeWriter {
     const auto groups = groups_of_kernels(source_);
     if (groups.empty()) {
       kernels_ = source_.called;
-      for (const std::string& kernel : source_.kernels) kernels_ += "\n" + kernel;
+      for (const EmittedKernel& kernel : source_.kernels) kernels_ += "\n" + kernel.definition;
       return;
     }
     code.opening = kTilesElsewhere + code.opening;
@@ -144,7 +144,7 @@ class ProgramCodeWriter {
       std::string text = kTilesElsewhere + include;
       for (const std::string& header : source_.headers) text += "#include \"" + header + "\"\n";
       text += "\nnamespace " + source_.name + " {\n";
-      for (const std::string& kernel : groups[i]) text += "\n" + kernel;
+      for (const EmittedKernel& kernel : groups[i]) text += "\n" + kernel.definition;
       code.units.push_back({fmt::format("kernels_{}.cpp", i + 1),
                             text + "\n}  // namespace " + source_.name + "\n"});
     }

@@ -36,7 +36,7 @@ class Printer {
   std::string kernel(size_t number, const Kernel& kernel) const {
     const Description one = describe(plan_, kernel, names_);
     const KernelText written_as = kernel.form->write(plan_, kernel);
-    if (!written_as.is_function()) return fmt::format("{:>5}  {}\n", number, one.loops);
+    if (!written_as.function) return fmt::format("{:>5}  {}\n", number, one.loops);
     std::string text =
         fmt::format("{:>5}  {}{}\n", number, written_as.name, modules(one.operations));
     const auto line = [&](const std::string& what) {

@@ -250,20 +250,17 @@ Table<StepId, Step> RoutineWriter::steps_in_order() const {
   return steps;
 }
 
-Code RoutineWriter::write() {
+Function RoutineWriter::write() {
   std::vector<std::string> loops;
   std::vector<size_t> path;
   Code body = constants();
   body += items(schedule_.items, loops, path);
   add_identifiers(str(body), mentioned_);
-  Code code = heading();
-  const std::string inlined = function_.is_loop_body ? "FLASHLIGHT_INLINE " : "";
-  Code head = call(inlined + "void " + signature_.name, parameters(), " {", 0);
-  code += head;
-  for (const std::string& line : body.lines)
-    code.lines.push_back(line.empty() ? line : "  " + line);
-  code.lines.push_back("}");
-  return code;
+  return {.heading = heading(),
+          .specifiers = function_.is_loop_body ? "FLASHLIGHT_INLINE " : "",
+          .name = signature_.name,
+          .parameters = parameters(),
+          .body = std::move(body)};
 }
 
 namespace {

@@ -36,8 +36,7 @@ class RoutineWriter {
  public:
   RoutineWriter(const Program& program, FunctionId number, const std::vector<WeightStruct>& structs,
                 const std::vector<Signature>& callees);
-  // The definition, its comment on top.
-  Code write();
+  Function write();
   const Signature& signature() const { return signature_; }
   // The steps in the order in which they are written.
   Table<StepId, Step> steps_in_order() const;

@@ -31,15 +31,12 @@ class AttentionWriter {
     flat_.add(attention_.result, "y");
     const int64_t heads = scores.size(scores.batch), queries = scores.extent(scores.rows[0]),
                   keys = scores.extent(*scores.columns), width = scores.extent(scores.terms[0]);
-    KernelText text = {fmt::format("attention_{}x{}x{}x{}", heads, queries, keys, width),
-                       {},
-                       flat_.values(),
-                       true,
-                       "team"};
-    text.code += text::call("void " + std::string(kKernelName), flat_.parameters(attention_.result),
-                            " {", 0);
-    append_body(text.code, call(heads));
-    return text;
+    return {.name = fmt::format("attention_{}x{}x{}x{}", heads, queries, keys, width),
+            .function = text::Function{.parameters = flat_.parameters(attention_.result),
+                                       .body = call(heads)},
+            .values = flat_.values(),
+            .by_pointer = true,
+            .first = "team"};
   }
 
  private:

@@ -31,7 +31,6 @@ struct BorderForm {
       return fmt::format("{{{}}}", fmt::join(numbers, ", "));
     };
     return {.name = fmt::format("fl::clear_border<{}>", axes.size()),
-            .code = {},
             .values = {value},
             .by_pointer = true,
             .first = "team",

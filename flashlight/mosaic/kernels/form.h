@@ -19,9 +19,6 @@
 
 namespace flashlight::mosaic {
 
-// Stands for the function's name in its text.
-inline constexpr const char* kKernelName = "KERNEL";
-
 // The packed weights that a kernel reads: fl::first_panel.
 struct Panels {
   ValueId value;
@@ -29,18 +26,17 @@ struct Panels {
   int64_t columns, terms;
 };
 
-// A kernel as a function of C++. Equal kernels have equal text, whatever layers they are for.
+// A kernel as a function of C++. Equal kernels have equal functions, whatever layers they are for.
 struct KernelText {
   std::string name;  // what it may be called: "product_gelu_128x3072x768"
-  // Without the comment on top: describe.h. Empty where `name` is a function of the runtime.
-  text::Code code;
+  // Without name and heading (describe.h). None where `name` is a function of the runtime.
+  std::optional<text::Function> function = {};
   ValueIds values;                     // of the plan, as arguments
   bool by_pointer = false;             // they are passed as pointers to their first elements
   std::string first;                   // argument before them: "team", "team.part(128)"
   std::vector<std::string> last = {};  // arguments behind them: "arena + 4096", "*generator"
   std::optional<Panels> panels = {};
   bool takes_next = false;  // the last argument is what the next kernel reads first: fl::Upcoming
-  bool is_function() const { return !code.empty(); }
 };
 
 // Instantiations of the runtime's templates, by unit of compilation.

@@ -92,12 +92,7 @@ struct LoopsForm {
     text::RoutineWriter writer = one.writer();
     KernelText text;
     text.name = operation_name(plan, kernel.steps.back());
-    text.code = writer.write();
-    // It was named as an identifier, in lower case.
-    const std::string name = text::identifier(kKernelName);
-    for (std::string& line : text.code.lines)
-      if (const size_t at = line.find("void " + name + "("); at != std::string::npos)
-        line.replace(at + 5, name.size(), kKernelName);
+    text.function = writer.write();
     std::set<ValueId> overwritten;
     for (const ValueId value : one.of.results)
       if (plan.in_place.contains(value)) overwritten.insert(plan.in_place.at(value));

@@ -72,9 +72,7 @@ struct PackForm {
     text.values = flat.values();
     text.by_pointer = true;
     text.first = "team";
-    text.code +=
-        text::call("void " + std::string(kKernelName), flat.parameters(data.packed), " {", 0);
-    append_body(text.code, body);
+    text.function = text::Function{.parameters = flat.parameters(data.packed), .body = body};
     return text;
   }
 

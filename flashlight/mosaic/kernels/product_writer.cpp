@@ -75,8 +75,7 @@ KernelText ProductWriter::text(const std::string& form, const Code& body, bool f
     text.panels = {data_.packed, split(), product_.column_count(),
                    packed_terms(product_, data_.plain_weights ? 0 : data_.pixels)};
   }
-  text.code += text::call("void " + std::string(kKernelName), parameters, " {", 0);
-  append_body(text.code, body);
+  text.function = text::Function{.parameters = std::move(parameters), .body = body};
   return text;
 }
 
