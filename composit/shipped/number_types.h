@@ -36,14 +36,12 @@ struct float16 {
   float16(float x) : bits(round(detail::bit_cast<uint32_t>(x))) {}
   operator float() const {
     const uint32_t sign = uint32_t{bits & 0x8000u} << 16, magnitude = bits & 0x7fffu;
-    uint32_t value;
     if (magnitude >= 0x7c00)  // infinity and NaN keep their fraction
-      value = (magnitude << 13) | 0x7f800000u;
-    else if (magnitude < 0x0400)  // subnormal: a multiple of 2^-24
-      value = detail::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-24f);
-    else
-      value = (magnitude << 13) + kBias;
-    return detail::bit_cast<float>(sign | value);
+      return detail::bit_cast<float>(sign | (magnitude << 13) | 0x7f800000u);
+    if (magnitude < 0x0400)  // subnormal: a multiple of 2^-24
+      return detail::bit_cast<float>(
+          sign | detail::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-24f));
+    return detail::bit_cast<float>(sign | ((magnitude << 13) + kBias));
   }
 
  private:
