@@ -93,26 +93,19 @@ template <class T> Integer<T> bitwise_xor(T x, T y) { return x ^ y; }
 
 // --- Elementary functions ---------------------------------------------------------------------
 
-#define COMPOSIT_STANDARD(Kind, name) \
-  template <class T>                  \
-  Kind<T> name(T x) {                 \
-    return std::name(x);              \
-  }
-COMPOSIT_STANDARD(Float, exp)
-COMPOSIT_STANDARD(Float, log)
-COMPOSIT_STANDARD(Float, sin)
-COMPOSIT_STANDARD(Float, cos)
-COMPOSIT_STANDARD(Float, tanh)
-COMPOSIT_STANDARD(Real, expm1)
-COMPOSIT_STANDARD(Real, log1p)
-COMPOSIT_STANDARD(Real, erf)
-#undef COMPOSIT_STANDARD
-
 // clang-format off
-template <class T> Complex<T> expm1(T x) { return fl::expm1(x); }
-template <class T> Complex<T> log1p(T x) { return fl::log1p(x); }
-template <class T> Integer<T> pow(T x, T n) { return fl::pow(x, n); }
+template <class T> Float<T> exp(T x) { return std::exp(x); }
+template <class T> Float<T> log(T x) { return std::log(x); }
+template <class T> Float<T> sin(T x) { return std::sin(x); }
+template <class T> Float<T> cos(T x) { return std::cos(x); }
+template <class T> Float<T> tanh(T x) { return std::tanh(x); }
 template <class T> Float<T> pow(T x, T y) { return std::pow(x, y); }
+template <class T> Integer<T> pow(T x, T n) { return fl::pow(x, n); }
+template <class T> Real<T> erf(T x) { return std::erf(x); }
+template <class T> Real<T> expm1(T x) { return std::expm1(x); }
+template <class T> Complex<T> expm1(T x) { return fl::expm1(x); }
+template <class T> Real<T> log1p(T x) { return std::log1p(x); }
+template <class T> Complex<T> log1p(T x) { return fl::log1p(x); }
 // clang-format on
 
 }  // namespace composit::scalar

@@ -62,10 +62,10 @@ ViewInverse of_permute(const ViewCall& view) {
     inverse[static_cast<size_t>(wrap_axis(dims[i], rank(view)))] = static_cast<int64_t>(i);
   return {"aten::permute", false, false, {inverse}};
 }
-// The transpose of a matrix, whose axes it does not name.
+ViewInverse by_itself(const ViewCall& view) { return {view.op, false, true}; }
 std::optional<ViewInverse> of_matrix_transpose(const ViewCall& view) {
   if (rank(view) != 2) return std::nullopt;
-  return ViewInverse{view.op};
+  return by_itself(view);
 }
 
 ViewInverse of_unsqueeze(const ViewCall& view) {
@@ -74,47 +74,38 @@ ViewInverse of_unsqueeze(const ViewCall& view) {
 ViewInverse reshape_to_parent(const ViewCall& view) {
   return {"aten::view", false, false, {Ints(view.parent.begin(), view.parent.end())}};
 }
-ViewInverse itself(const ViewCall&) { return {}; }
+ViewInverse unchanged(const ViewCall&) { return {}; }
 
-const std::unordered_map<std::string_view, Rule>& rules() {
-  static const std::unordered_map<std::string_view, Rule> table = {
-      {"aten::select.int", with_same_arguments("aten::select_scatter", true)},
-      {"aten::slice.Tensor", with_same_arguments("aten::slice_scatter", true)},
-      {"aten::diagonal", with_same_arguments("aten::diagonal_scatter", true)},
-      {"aten::unbind.int", of_unbind},
-      {"aten::narrow", of_narrow},
-      {"aten::split.Tensor", of_split},
-      {"aten::split.sizes", of_split_with_sizes},
-      {"aten::split_with_sizes", of_split_with_sizes},
-      {"aten::chunk", of_chunk},
-      {"aten::transpose.int", with_same_arguments("aten::transpose.int", false)},
-      {"aten::swapaxes", with_same_arguments("aten::swapaxes", false)},
-      {"aten::swapdims", with_same_arguments("aten::swapdims", false)},
-      {"aten::t", with_same_arguments("aten::t", false)},
-      {"aten::numpy_T", of_matrix_transpose},
-      {"aten::mT", of_matrix_transpose},
-      {"aten::permute", of_permute},
-      {"aten::unsqueeze", of_unsqueeze},
-      {"aten::squeeze", reshape_to_parent},
-      {"aten::squeeze.dim", reshape_to_parent},
-      {"aten::squeeze.dims", reshape_to_parent},
-      {"aten::view", reshape_to_parent},
-      {"aten::view_as", reshape_to_parent},
-      {"aten::reshape", reshape_to_parent},
-      {"aten::flatten.using_ints", reshape_to_parent},
-      {"aten::unflatten.int", reshape_to_parent},
-      {"aten::alias", itself},
-      {"aten::detach", itself},
-  };
-  return table;
+std::unordered_map<std::string_view, Rule> rules_by_operator() {
+  const std::pair<std::vector<std::string_view>, Rule> rows[] = {
+      {{"aten::select.int"}, with_same_arguments("aten::select_scatter", true)},
+      {{"aten::slice.Tensor"}, with_same_arguments("aten::slice_scatter", true)},
+      {{"aten::diagonal"}, with_same_arguments("aten::diagonal_scatter", true)},
+      {{"aten::unbind.int"}, of_unbind},
+      {{"aten::narrow"}, of_narrow},
+      {{"aten::split.Tensor"}, of_split},
+      {{"aten::split.sizes", "aten::split_with_sizes"}, of_split_with_sizes},
+      {{"aten::chunk"}, of_chunk},
+      {{"aten::transpose.int", "aten::swapaxes", "aten::swapdims", "aten::t"}, by_itself},
+      {{"aten::numpy_T", "aten::mT"}, of_matrix_transpose},
+      {{"aten::permute"}, of_permute},
+      {{"aten::unsqueeze"}, of_unsqueeze},
+      {{"aten::squeeze", "aten::squeeze.dim", "aten::squeeze.dims", "aten::view", "aten::view_as",
+        "aten::reshape", "aten::flatten.using_ints", "aten::unflatten.int"},
+       reshape_to_parent},
+      {{"aten::alias", "aten::detach"}, unchanged}};
+  std::unordered_map<std::string_view, Rule> rules;
+  for (const auto& [ops, rule] : rows)
+    for (const std::string_view op : ops) rules.emplace(op, rule);
+  return rules;
 }
 
 }  // namespace
 
 std::optional<ViewInverse> inverse_of(const ViewCall& view) {
-  const auto rule = rules().find(view.op);
-  if (rule == rules().end()) return std::nullopt;
-  return rule->second(view);
+  static const auto rules = rules_by_operator();
+  const auto rule = rules.find(view.op);
+  return rule == rules.end() ? std::nullopt : rule->second(view);
 }
 
 }  // namespace composit
