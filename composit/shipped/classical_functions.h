@@ -1,6 +1,5 @@
 // Bessel's and Airy's functions, what is made of the normal distribution, incomplete gammas and
-// orthogonal polynomials, in double: complete in C++17 and the standard library, because they are
-// also part of the C++ that is written for models.
+// orthogonal polynomials, in double.
 //
 //   special_functions::log_ndtr(-1.0) == -1.8410216450092634
 #pragma once
@@ -8,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "composit/op/special_series.h"
+#include "composit/shipped/special_series.h"
 
 namespace special_functions {
 

@@ -1,7 +1,11 @@
-// Digamma, polygamma, zeta and the inverse of erf: what special_functions.h declares, complete in
-// C++17 and the standard library, because it is also part of the C++ that is written for models.
+// Digamma, polygamma, zeta and the inverse of erf, which the C++ standard library has not.
 //
 //   special_functions::digamma(1.0) == -0.5772156649015329
+//   special_functions::zeta(2.0, 1.0) == pi * pi / 6
+//
+// Accurate to a few units in the last place of a double, near a zero of digamma or of zeta to as
+// much of the largest term: they are evaluated in long double. At poles and outside of the domain
+// they give what torch gives, where that is the limit.
 #pragma once
 
 #include <cmath>
@@ -78,6 +82,7 @@ inline Real any_zeta_sum(Real s, Real q) {
   return q < -kLarge ? zeta_of_negative(s, q) : zeta_sum(s, q);
 }
 
+// The y with erf(y) = x; infinite at -1 and 1, NaN outside.
 inline double erfinv(double x) {
   const Real target = std::abs(x);
   if (!(target < 1)) return target == 1 ? std::copysign(kInfinity, x) : kNaN;
@@ -90,6 +95,8 @@ inline double erfinv(double x) {
   return std::copysign(static_cast<double>(y), x);
 }
 
+// The derivative of ln(gamma(x)). At 0 an infinity with the sign opposite to zero's; NaN at the
+// other poles -1, -2, … , where the sign depends on the side.
 inline double digamma(double x) {
   if (x == 0) return std::copysign(kInfinity, -x);
   if (x < 0) {  // Abramowitz & Stegun 6.3.7
@@ -104,7 +111,7 @@ inline double digamma(double x) {
   return static_cast<double>(sum + asymptotic_digamma(at));
 }
 
-// Abramowitz & Stegun 6.4.10.
+// The n-th derivative of digamma, n = 0, 1, 2, …; NaN for another n. Abramowitz & Stegun 6.4.10.
 inline double polygamma(double n, double x) {
   if (n == 0) return digamma(x);
   if (!(n > 0) || n != std::floor(n)) return kNaN;
@@ -115,6 +122,8 @@ inline double polygamma(double n, double x) {
   return static_cast<double>(sign * factorial * any_zeta_sum(static_cast<Real>(n) + 1, x));
 }
 
+// Hurwitz' zeta function, the sum of (q + k)^-s over k = 0, 1, 2, … . Infinite for s = 1 and
+// q = 0, -1, -2, … ; NaN for s < 1, and for q < 0 with an s that is no integer.
 inline double zeta(double s, double q) {
   if (s == 1) return kInfinity;
   if (!(s > 1) || std::isnan(q)) return kNaN;

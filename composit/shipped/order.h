@@ -6,10 +6,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <vector>
-
-#include "flashlight/runtime/flashlight.hpp"
 
 namespace fl {
 

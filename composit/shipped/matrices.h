@@ -11,7 +11,8 @@
 #include <numeric>
 #include <vector>
 
-#include "flashlight/runtime/flashlight.hpp"
+#include "composit/shipped/checked_index.h"
+#include "composit/shipped/scalar_functions.h"
 
 namespace fl {
 
