@@ -18,3 +18,7 @@ install(FILES ${PROJECT_BINARY_DIR}/flashlight-torch-config.cmake
         DESTINATION ${package_dir})
 
 install(TARGETS flashlight_cli RUNTIME DESTINATION bin)
+
+get_property(headers GLOBAL PROPERTY FLASHLIGHT_HEADERS)
+list(JOIN headers "\n" headers)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/headers.txt CONTENT "@headers@\n" @ONLY)

@@ -50,12 +50,16 @@ function(flashlight_target_defaults target)
                                           $<BUILD_INTERFACE:flashlight_sanitizers>)
 endfunction()
 
-# flashlight_library(composit_ir ALIAS composit::ir SOURCES a.cpp b.cpp)
+# flashlight_library(composit_ir ALIAS composit::ir SOURCES a.cpp b.cpp PUBLIC_HEADERS a.h
+#                    SUPPORT_HEADERS b.h)
 #
-# A static library made of the current folder. Its headers are included by path from the project
-# root, and are installed under include/flashlight with the same path.
+# A static library made of the current folder. Headers are included by path from the project root.
+# Public ones are installed under include/flashlight with the same path, and are documented (`./dev
+# docs`); each compiles alone. Support headers are what public ones cannot do without: installed, and
+# documented nowhere. No other header is installed. tools/check_headers.py, a test, compares the two
+# lists with what public headers include.
 function(flashlight_library target)
-  cmake_parse_arguments(arg "" "ALIAS" "SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "" "ALIAS" "SOURCES;PUBLIC_HEADERS;SUPPORT_HEADERS" ${ARGN})
   string(REGEX MATCH "^(.+)::(.+)$" _ "${arg_ALIAS}")
   set(namespace ${CMAKE_MATCH_1})
   set(name ${CMAKE_MATCH_2})
@@ -70,15 +74,29 @@ function(flashlight_library target)
 
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   install(TARGETS ${target} EXPORT ${namespace}-targets ARCHIVE DESTINATION lib)
-  flashlight_install_headers(${CMAKE_CURRENT_SOURCE_DIR})
+  flashlight_headers(${arg_ALIAS} public ${arg_PUBLIC_HEADERS})
+  flashlight_headers(${arg_ALIAS} support ${arg_SUPPORT_HEADERS})
 endfunction()
 
-# <root>/flashlight goes to include/flashlight, every other <root>/folder to include/flashlight/folder.
-function(flashlight_install_headers folder)
-  file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${folder})
-  string(REGEX REPLACE "^flashlight(/|$)" "" path "${path}")
-  install(DIRECTORY ${folder}/ DESTINATION include/flashlight/${path}
-          FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+# flashlight_headers(composit::ir public a.h b.h)
+#
+# Installs headers of the current folder, and notes them in the global property FLASHLIGHT_HEADERS: a
+# line "public composit/ir/a.h composit::ir" each. cmake/install.cmake writes these into
+# ${PROJECT_BINARY_DIR}/headers.txt, which the documentation and the tests of headers read.
+# <root>/flashlight goes to include/flashlight, every other <root>/folder to
+# include/flashlight/folder.
+function(flashlight_headers target kind)
+  foreach(header IN LISTS ARGN)
+    get_filename_component(file ${header} ABSOLUTE)
+    if(NOT EXISTS ${file})
+      message(FATAL_ERROR "${target} names a header that is not there: ${file}")
+    endif()
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${file})
+    set_property(GLOBAL APPEND PROPERTY FLASHLIGHT_HEADERS "${kind} ${path} ${target}")
+    get_filename_component(folder ${path} DIRECTORY)
+    string(REGEX REPLACE "^flashlight(/|$)" "" folder "${folder}")
+    install(FILES ${file} DESTINATION include/flashlight/${folder})
+  endforeach()
 endfunction()
 
 # flashlight_program(demo SOURCES main.cpp LIBRARIES flashlight::flashlight)

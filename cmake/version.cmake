@@ -8,3 +8,4 @@ endif()
 
 configure_file(cmake/version.h.in ${FLASHLIGHT_GENERATED_DIR}/flashlight/version.h @ONLY)
 install(FILES ${FLASHLIGHT_GENERATED_DIR}/flashlight/version.h DESTINATION include/flashlight)
+set_property(GLOBAL APPEND PROPERTY FLASHLIGHT_HEADERS "public flashlight/version.h composit::ir")

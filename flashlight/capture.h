@@ -2,8 +2,8 @@
 // to be right.
 //
 //   auto captured = flashlight::trace(model, x);     // trace.h
-//   at::Tensor y = captured(x2);                     // a look: the program runs once more,
-//   compared at::Tensor z = captured(x3);                     // replay: the same bits as model(x3)
+//   at::Tensor y = captured(x2);                     // a look: the program runs, and is compared
+//   at::Tensor z = captured(x3);                     // replay: the same bits as model(x3)
 //   for (const std::string& line : captured.assumptions()) std::cout << line << '\n';
 //   captured.save("resnet50");
 //   auto again = flashlight::load("resnet50");       // Capture<>: tensors in, tensors out
@@ -37,20 +37,21 @@
 
 namespace flashlight {
 
+// How large a capture is.
 struct Statistics {
   size_t nodes = 0;  // of the graph; a closed composite operator is one
   size_t calls = 0;  // operator calls of a replay, the insides of composites included
-  std::map<std::string, size_t> calls_by_op;
-  size_t parameters = 0;  // elements of parameters and buffers
-  size_t bytes = 0;       // of parameters, buffers and constants
-  size_t guards = 0;      // values and data-dependent sizes that are compared during replay
+  std::map<std::string, size_t> calls_by_op;  // by name of the operator
+  size_t parameters = 0;                      // elements of parameters and buffers
+  size_t bytes = 0;                           // of parameters, buffers and constants
+  size_t guards = 0;  // values and data-dependent sizes that are compared during replay
 };
 
 // Tensors of a call, and how they lie in the C++ values.
 struct FlatValues {
-  std::vector<at::Tensor> tensors;
-  Structure structure;
-  bool of_look = false;  // the program ran for them
+  std::vector<at::Tensor> tensors;  // in the order of the structure
+  Structure structure;              // how values are made of them
+  bool of_look = false;             // the program ran for them
 };
 
 // The eager program on flat arguments.
@@ -63,6 +64,7 @@ enum class Trust : uint8_t {
   equal_inputs,  // five runs, all of inputs with the same content
   translated     // made from its source, not from a run (TorchScript)
 };
+// "seen once", "confirmed", …
 std::string_view name(Trust trust);
 
 // How often a program was run by a look, in this process.
@@ -70,9 +72,9 @@ size_t looks_taken();
 
 // Tensors known by name before the program runs.
 struct NamedTensor {
-  std::string name;
-  at::Tensor tensor;
-  composit::InputKind kind = composit::InputKind::parameter;
+  std::string name;   // in the graph: "layer1.0.conv1.weight"
+  at::Tensor tensor;  // the program's own
+  composit::InputKind kind = composit::InputKind::parameter;  // parameter or buffer
 };
 
 // The tensors known by name as they are now: a program may have put others in their place.
@@ -81,14 +83,14 @@ using NamesOf = std::function<std::vector<NamedTensor>()>;
 // What a program's modules are at the moment: which are in training mode, and modules,
 // parameters and buffers by identity.
 struct ModuleView {
-  std::vector<bool> training = {};
-  std::vector<const void*> parts = {};
+  std::vector<bool> training = {};      // per module
+  std::vector<const void*> parts = {};  // addresses
 };
 
 // What a capture runs, and may run again.
 struct TracedProgram {
-  Program run;
-  NamesOf named;
+  Program run;    // runs it on flat arguments
+  NamesOf named;  // what it knows by name
   // It refers to a module that somebody else owns: it is run only while parameters have another
   // owner than the capture.
   bool borrowed = false;
@@ -99,6 +101,7 @@ struct TracedProgram {
 
 class Looks;
 
+// A capture whose types are not known: tensors in, tensors out.
 class CaptureBase {
  public:
   // Runs `program` once inside a scope.
@@ -116,6 +119,7 @@ class CaptureBase {
   // one and leaves what it left.
   bool confirm_by(const CaptureBase& before, const tracer::Recording& recording) const;
 
+  // What the program did. It stays as it is when a later look takes another one over.
   const composit::Graph& graph() const;
   // How arguments and results are made of tensors.
   const Structure& argument_structure() const;
@@ -155,6 +159,7 @@ class CaptureBase {
   // What the capture holds for, one line each: how often it was seen, pinned types, guards,
   // constants, random draws, what it writes.
   std::vector<std::string> assumptions() const;
+  // How large it is. Works the graph through: linear in its size.
   Statistics statistics() const;
 
   // Parameters and buffers by name, sharing memory with the model's.
@@ -175,6 +180,7 @@ class CaptureBase {
   // Writes a folder (see composit/io/saved_capture.h), replacing a capture that is there
   // atomically.
   void save(const std::filesystem::path& folder) const;
+  // UserError for a folder that is none. The capture does not know its program, so it never looks.
   static CaptureBase load(const std::filesystem::path& folder);
 
   // Runs the program again on `arguments` and compares with this capture, graph first, then every
@@ -212,8 +218,10 @@ class Capture;
 template <class Result, class... Arguments>
 class Capture<Result(Arguments...)> : public CaptureBase {
  public:
+  // With types that have to be those of `base`.
   explicit Capture(CaptureBase base) : CaptureBase(std::move(base)) {}
 
+  // The program's result: see CaptureBase::call.
   template <class... Values>
   Result operator()(Values&&... values) const {
     const FlatValues flat = flatten_arguments(std::forward<Values>(values)...);
@@ -222,6 +230,7 @@ class Capture<Result(Arguments...)> : public CaptureBase {
       return unflatten<Result>(results.structure, results.tensors);
   }
 
+  // Is the capture still the program? See check.h.
   template <class... Values>
   requires(sizeof...(Values) == sizeof...(Arguments)) CheckReport check(Values&&... values)
   const { return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors, {}); }
@@ -245,8 +254,10 @@ class Capture<Result(Arguments...)> : public CaptureBase {
 template <>
 class Capture<void> : public CaptureBase {
  public:
+  // Of any capture.
   explicit Capture(CaptureBase base) : CaptureBase(std::move(base)) {}
 
+  // The tensors of the result: see CaptureBase::call.
   template <class... Tensors>
   std::vector<at::Tensor> operator()(const Tensors&... tensors) const {
     return call(std::vector<at::Tensor>{tensors...}).tensors;

@@ -10,6 +10,7 @@
 #include "flashlight/counting.h"
 #include "flashlight/state_links.h"
 #include "tracer/publish.h"
+#include "tracer/recorder.h"
 #include "tracer/replay.h"
 
 namespace flashlight {

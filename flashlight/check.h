@@ -1,7 +1,8 @@
 // Is a capture still the program?
 //
 //   flashlight::CheckReport report = captured.check(x2);
-//   if (!report) std::cerr << str(report);      return report.exit_code();
+//   if (!report) std::cerr << str(report);
+//   std::exit(report.exit_code());
 //
 // `check` captures the program again on the new arguments, in strict mode, and compares the two
 // graphs: what changed is a value of the host that the capture has baked in. Then it replays the

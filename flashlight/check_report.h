@@ -7,6 +7,7 @@
 
 namespace flashlight {
 
+// How a check compares.
 struct CheckOptions {
   bool strict = true;    // an access to a tensor's memory that no operator makes is an error
   bool float64 = false;  // compare every value with a run in float64 too
@@ -18,9 +19,9 @@ struct CheckOptions {
 
 // How far the replay's value of one output of a node is from the eager one.
 struct NodeDifference {
-  std::string place;  // operator, scope and source line
-  size_t node = 0;    // position among the replay's operator calls
-  size_t output = 0;
+  std::string place;          // operator, scope and source line
+  size_t node = 0;            // position among the replay's operator calls
+  size_t output = 0;          // of the node
   double absolute = 0;        // largest difference
   double relative = 0;        // largest difference over the largest magnitude
   uint64_t ulp = 0;           // largest distance in units in the last place
@@ -43,14 +44,15 @@ struct CheckReport {
   // after other draws it looks at other numbers.
   std::vector<std::string> generators;
 
+  // Nothing differs, and nothing failed.
   bool ok() const { return error.empty() && graph_differences.empty() && differences.empty(); }
-  explicit operator bool() const { return ok(); }
-  int exit_code() const { return ok() ? 0 : 1; }
+  explicit operator bool() const { return ok(); }  // the same
+  int exit_code() const { return ok() ? 0 : 1; }   // 0, or 1
 };
 
 // How far our gradient by one input is from autograd's.
 struct GradientDifference {
-  std::string name;
+  std::string name;     // of the input
   double absolute = 0;  // largest difference of an element
   double relative = 0;  // over the largest element of all gradients
 };
@@ -62,9 +64,10 @@ struct GradientReport {
   double tolerance = 0;                         // largest relative difference that passes
   std::vector<std::string> generators;          // as in CheckReport
 
+  // As near as float arithmetic allows.
   bool ok() const;
-  explicit operator bool() const { return ok(); }
-  int exit_code() const { return ok() ? 0 : 1; }
+  explicit operator bool() const { return ok(); }  // the same
+  int exit_code() const { return ok() ? 0 : 1; }   // 0, or 1
 };
 
 // For people: what differs first, with its scope and line, then the rest.

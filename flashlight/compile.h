@@ -8,16 +8,15 @@
 //
 //   auto [loss, gradients] = flashlight::compile(captured.grad())({x});        // as one function
 //
-//   auto relu3 = flashlight::compile(flashlight::scalar([](auto x) { ... }), {.name = "relu3"});
-//   relu3(0.5);                                         // a number
-//   relu3(x);                                           // a tensor of any sizes
-//   relu3.vjp(x, dy);
-//   torch::nn::Sequential net(torch::nn::Linear(4, 4), torch::nn::Functional(relu3));
+//   auto square = flashlight::compile(flashlight::scalar([](auto x) { return x * x; }));
+//   square(0.5);                                        // a number
+//   square(x);                                          // a tensor of any sizes
+//   square.vjp(x, dy);
+//   torch::nn::Sequential net(torch::nn::Linear(4, 4), torch::nn::Functional(square));
 //
 //   auto faster = flashlight::compile(captured, {.backend = flashlight::Mosaic{.threads = 2}});
-//   std::cout << flashlight::mosaic::table(faster.profile({x}));       // kernel by kernel
-//   std::cout << print(flashlight::mosaic::plan_of(captured.graph())); // flashlight/mosaic/plan.h
-//   auto other = flashlight::compile(                                  // by the names in there
+//   std::cout << flashlight::mosaic::table(faster.profile({x}));   // kernel by kernel
+//   auto other = flashlight::compile(                       // by the names of `flashlight plan`
 //       captured, {.backend = flashlight::Mosaic{
 //                      .choices = flashlight::mosaic::parse_choices("relu: keep")}});
 //
@@ -45,6 +44,7 @@ namespace flashlight {
 // A captured program as C++. It holds for what its capture holds for (Capture::assumptions).
 class CompiledCapture {
  public:
+  // UserError as of `compile`.
   CompiledCapture(CaptureBase capture, CompileSettings settings);
 
   // The tensors of results for those of arguments; parameters and buffers are the model's, as they
@@ -52,7 +52,9 @@ class CompiledCapture {
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& arguments) const;
   // As CompiledGraph's, with the model's parameters and buffers.
   mosaic::Profile profile(const std::vector<at::Tensor>& arguments) const;
+  // The C++ it was made of.
   const std::string& source() const { return compiled_.source(); }
+  // The graph that is compiled; parameters are among its inputs.
   const CompiledGraph& compiled() const { return compiled_; }
 
  private:
@@ -66,12 +68,15 @@ class CompiledCapture {
 template <class Signature = void>
 class Compiled;
 
+// A compiled program whose types are known: called like the program.
 template <class Result, class... Arguments>
 class Compiled<Result(Arguments...)> : public CompiledCapture {
  public:
+  // UserError as of `compile`.
   Compiled(const Capture<Result(Arguments...)>& capture, CompileSettings settings)
       : CompiledCapture(capture, std::move(settings)), capture_(capture.frozen()) {}
 
+  // The program's result. UserError where arguments are not made of tensors as the example's.
   template <class... Values>
   Result operator()(Values&&... values) const {
     const FlatValues flat = capture_.flatten_arguments(std::forward<Values>(values)...);
@@ -85,10 +90,13 @@ class Compiled<Result(Arguments...)> : public CompiledCapture {
   Capture<Result(Arguments...)> capture_;
 };
 
+// Tensors in, tensors out, in the order of the structure.
 template <>
 class Compiled<void> : public CompiledCapture {
  public:
+  // Of any capture.
   using CompiledCapture::CompiledCapture;
+  // The tensors of the result.
   template <class... Tensors>
   std::vector<at::Tensor> operator()(const Tensors&... tensors) const {
     return run({tensors...});
@@ -112,9 +120,11 @@ Compiled<Signature> compile(const Capture<Signature>& capture, const Confirm<Val
 // The loss and the gradients of a captured program as one function.
 class CompiledGradient {
  public:
+  // UserError as of `compile`.
   CompiledGradient(Gradient gradient, CompileSettings settings);
   // As Gradient's; nothing of autograd takes part.
   Gradient::Result operator()(const std::vector<at::Tensor>& arguments) const;
+  // The C++ it was made of.
   const std::string& source() const { return compiled_.source(); }
 
  private:
@@ -129,6 +139,7 @@ CompiledGradient compile(const Gradient& gradient, CompileSettings settings = {}
 // the first such call. Calls from several threads are safe.
 class CompiledFunction {
  public:
+  // Nothing is compiled yet.
   CompiledFunction(composit::TensorFunction function, CompileSettings settings);
 
   // All results.

@@ -51,10 +51,11 @@ struct Mosaic {
   mosaic::Choices choices = {};
 };
 
+// How something is compiled.
 struct CompileSettings {
-  std::string name = "program";         // of the function in the source
-  std::vector<std::string> flags = {};  // of the compiler, after the backend's own
-  std::variant<Cpp, Mosaic> backend = {};
+  std::string name = "program";             // of the function in the source
+  std::vector<std::string> flags = {};      // of the compiler, after the backend's own
+  std::variant<Cpp, Mosaic> backend = {};   // and its options
   std::vector<std::string> arguments = {};  // what those of a function are called
   std::vector<std::string> results = {};    // what results are called; after operations otherwise
 };
@@ -65,6 +66,7 @@ class CompiledGraph {
   // says what the compiler does.
   CompiledGraph(composit::Graph graph, CompileSettings settings);
 
+  // What it computes.
   const composit::Graph& graph() const;
   // The C++ it was made of.
   const std::string& source() const;

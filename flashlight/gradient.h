@@ -19,10 +19,12 @@
 
 namespace flashlight {
 
+// The derivative of one number by inputs of a capture; see CaptureBase::grad.
 class Gradient {
  public:
+  // What a call gives.
   struct Result {
-    at::Tensor loss;
+    at::Tensor loss;                    // the number that was differentiated
     std::vector<at::Tensor> gradients;  // in the order of names()
   };
 
@@ -41,6 +43,7 @@ class Gradient {
   Result evaluate(const std::vector<at::Tensor>& arguments, const composit::Backend& backend) const;
 
   struct State;  // gradient.cpp
+  // Made by CaptureBase::grad.
   explicit Gradient(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
  private:

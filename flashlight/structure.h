@@ -2,8 +2,9 @@
 // call, put together after.
 //
 //   std::vector<at::Tensor> tensors;
-//   Structure s = flatten(value, tensors);        str(s) == "(tensor, [tensor, none], {mask:
-//   tensor}, 3)" auto again = unflatten<decltype(value)>(s, tensors);
+//   Structure s = flatten(value, tensors);
+//   str(s) == "(tensor, [tensor, none], {mask: tensor}, 3)";
+//   auto again = unflatten<Value>(s, tensors);
 //
 // Tensors, optionals, vectors, arrays, pairs, tuples, maps, numbers, strings, and structs adapted
 // with BOOST_HANA_ADAPT_STRUCT or BOOST_HANA_DEFINE_STRUCT, nested at will. Numbers and strings are
@@ -29,14 +30,17 @@
 namespace flashlight {
 
 struct Structure {
+  // A tensor; an undefined one, or an optional without value; a number or string; parts in order;
+  // by name.
   enum class Kind { tensor, absent, value, list, tuple, map };
-  Kind kind = Kind::tensor;
-  std::string text;               // Kind::value: the number or string as text
-  std::vector<std::string> keys;  // Kind::map: of the children (members of a struct too)
-  std::vector<Structure> children;
+  Kind kind = Kind::tensor;         // of this part
+  std::string text;                 // Kind::value: the number or string as text
+  std::vector<std::string> keys;    // Kind::map: of the children (members of a struct too)
+  std::vector<Structure> children;  // parts of a list, tuple or map
   bool operator==(const Structure&) const = default;
 };
 
+// As text: "(tensor, [tensor, none], 3)".
 std::string str(const Structure& structure);
 // The inverse of str; UserError with the place of a fault.
 Structure parse_structure(std::string_view text);

@@ -11,7 +11,7 @@
 // (capture.h):
 //
 //   auto captured = flashlight::trace(model, x, flashlight::confirm(x2));       // at once
-//   auto captured = flashlight::trace(model, x, flashlight::seen_once);         // never
+//   auto unseen = flashlight::trace(model, x, flashlight::seen_once);           // never
 //
 // So what a callable refers to has to live as long as calls may run it. Callables and holders are
 // kept by the capture, and so are modules that a shared pointer owns. Another module that is given
@@ -170,6 +170,7 @@ std::vector<NamedTensor> named_tensors(Module& model, const std::string& prefix 
   return named;
 }
 
+// How a program is captured, and what is known of its tensors.
 struct TraceSettings : TraceOptions {
   std::vector<NamedTensor> named;  // beyond those of the program itself, from named_tensors()
   bool seen_once = false;          // calls never run the program
@@ -183,8 +184,9 @@ inline constexpr SeenOnce seen_once{};
 // once to confirm the capture. UserError of `trace` where that finds a difference.
 template <class... Values>
 struct Confirm {
-  std::tuple<Values...> inputs;
+  std::tuple<Values...> inputs;  // as the program takes them
 };
+// Inputs to confirm a capture on: see Confirm.
 template <class... Values>
 Confirm<std::decay_t<Values>...> confirm(Values&&... inputs) {
   return {{std::forward<Values>(inputs)...}};
@@ -215,6 +217,8 @@ void look_at(const Capture& capture, const Confirm<Values...>& request) {
 
 }  // namespace detail
 
+// What the functions below call: captures `program` as a function of this signature, run on
+// `values`.
 template <class Signature, class T, class... Values>
 Capture<Signature> trace_with(const TraceSettings& settings, T&& program, Values&&... values) {
   using Flat = detail::Flat<Signature>;
@@ -255,6 +259,8 @@ auto trace_with_request(TraceSettings settings, TraceInputs trace_inputs,
 
 }  // namespace detail
 
+// Runs `program` on `values`, and captures it as a function of this signature. UserError where
+// values are not made of tensors, numbers and strings, and for what cannot be captured.
 template <class Signature, class T, class... Values>
 requires std::is_function_v<Signature> Capture<Signature> trace(T&& program, Values&&... values) {
   if constexpr (detail::ends_with_request<Values...>())
@@ -290,6 +296,7 @@ auto trace(const TraceSettings& settings, T&& program, Values&&... values) {
   }
 }
 
+// The same with the usual settings.
 template <class T, class... Values>
 requires(!std::is_base_of_v<TraceSettings, std::decay_t<T>> &&
          !std::is_function_v<T>) auto trace(T&& program, Values&&... values) {

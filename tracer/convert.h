@@ -1,7 +1,7 @@
 // Between c10 and composit: enumerations, attributes, arrays.
 //
-//   composit::Attribute alpha = to_attribute(ivalue);     c10::IValue back = to_ivalue(alpha,
-//   argument.type());
+//   composit::Attribute alpha = to_attribute(ivalue, argument.type());
+//   c10::IValue back = to_ivalue(alpha, argument.type(), generator_of);
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,6 +15,7 @@
 
 namespace flashlight::tracer {
 
+// Enumerations have the same numbers on both sides.
 composit::DType to_composit(c10::ScalarType dtype);
 composit::Layout to_composit(c10::Layout layout);
 composit::Device to_composit(c10::Device device);
@@ -40,6 +41,7 @@ composit::Attribute to_attribute(const c10::IValue& value, const c10::TypePtr& t
 c10::IValue to_ivalue(const composit::Attribute& attribute, const c10::TypePtr& type,
                       const GeneratorOf& generator);
 
+// Numbers with their kind.
 composit::Scalar to_composit(const c10::Scalar& scalar);
 c10::Scalar to_c10(const composit::Scalar& scalar);
 

@@ -13,6 +13,7 @@
 #include "tracer/distributed.h"
 #include "tracer/host_memory.h"
 #include "tracer/operator_watch.h"
+#include "tracer/recorder.h"
 #include "tracer/storage_lock.h"
 
 namespace flashlight {

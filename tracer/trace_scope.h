@@ -9,8 +9,11 @@
 // on the thread that made it.
 #pragma once
 
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,14 +21,18 @@
 #include <utility>
 #include <vector>
 
-#include "tracer/recorder.h"
+#include "composit/ir/graph.h"
 
 namespace flashlight {
 
 namespace tracer {
-class StorageLock;
-}
+class Recorder;            // tracer/recorder.h
+struct Recording;          // tracer/recording.h
+class StorageLock;         // tracer/storage_lock.h
+using ValueId = uint32_t;  // of a recording
+}  // namespace tracer
 
+// How a scope records.
 struct TraceOptions {
   bool chains =
       true;  // show writes through views as view operators (`select_scatter`) where possible
@@ -47,6 +54,7 @@ struct TraceOptions {
 
 class TraceScope {
  public:
+  // Records from here on, on this thread.
   explicit TraceScope(const TraceOptions& options = {});
   ~TraceScope();
   TraceScope(const TraceScope&) = delete;
@@ -62,6 +70,7 @@ class TraceScope {
   // Ends the recording: nothing after this is seen.
   std::unique_ptr<tracer::Recording> finish(const std::vector<at::Tensor>& outputs);
 
+  // What records; for code that includes tracer/recorder.h.
   tracer::Recorder& recorder() { return *recorder_; }
 
  private:
@@ -108,8 +117,11 @@ class InsideMode {
 
 // In every scope around the running code; see tracer::Recorder.
 void remark(const std::string& text);
+// The module that runs from here on, in every scope around the running code; its end.
 void enter_module(const std::string& path);
 void leave_module();
+// A generator of the caller's, before the first operator: what the program does to it before it
+// draws first is seen, too.
 void watch_generator(const at::Generator& generator);
 
 }  // namespace flashlight

@@ -1,7 +1,7 @@
 // Reverse mode differentiation of graphs: gradients are graphs, too, so they can be differentiated
 // again, printed, optimised and compiled like any other.
 //
-//   auto [dw, db] = two(grad(loss, {w, b}));
+//   std::vector<LazyTensor> slopes = grad(loss, {w, b});         // one per input
 //   auto gradients = chain_rule({{loss, loss}}, {w});           // a loss may map to itself
 //
 // The derivative of an operation is, in this order: its row's vjp; the derivative of its
@@ -21,7 +21,7 @@ namespace composit {
 
 // A tensor and the cotangent that flows into it: the derivative of the final result by it.
 struct Seed {
-  LazyTensor output;
+  LazyTensor output;     // of the graph
   LazyTensor cotangent;  // of the output's sizes and dtype
 };
 

@@ -22,22 +22,26 @@ using LossFunction = std::function<Tensor(const Tensors& inputs)>;  // of one el
 
 // f's results, and what takes a cotangent for each to a gradient for each input.
 struct Pullback {
-  Tensors results;
-  TensorFunction back;
+  Tensors results;      // of f
+  TensorFunction back;  // from cotangents to gradients
 };
+// Reverse mode: f is run once, and can be gone back through for several cotangents.
 Pullback vjp(const TensorFunction& f, const Tensors& inputs);
 
+// What a function made by `value_and_grad` gives.
 struct ValueAndGradients {
-  Tensor value;
+  Tensor value;       // of the loss
   Tensors gradients;  // one per input
 };
+// A function that gives f's value and its gradients by all inputs; the gradients alone.
 std::function<ValueAndGradients(const Tensors& inputs)> value_and_grad(LossFunction f);
 TensorFunction grad(LossFunction f);
 
 // f's results, and how they change along `tangents`, one per input.
 struct Pushforward {
-  Tensors results, tangents;
+  Tensors results, tangents;  // of f
 };
+// Forward mode: see Pushforward.
 Pushforward jvp(const TensorFunction& f, const Tensors& inputs, const Tensors& tangents);
 
 // The second derivatives of f times `vectors`, one per input.

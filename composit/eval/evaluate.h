@@ -1,7 +1,7 @@
 // Values of graphs.
 //
-//   Array y = evaluate({y_lazy}, {{x_lazy, x}})[0];
-//   Values all = evaluate_all({loss}, {{x_lazy, x}});        Array hidden = all[hidden_lazy];
+//   Array y = evaluate({y_lazy}, {{x_lazy, array}})[0];
+//   Values all = evaluate_all({loss}, {{x_lazy, array}});    Array hidden = all[hidden_lazy];
 //
 // Only what is needed is computed, each node once, and each value is freed after its last use.
 #pragma once
@@ -20,12 +20,14 @@ namespace composit {
 class Values {
  public:
   Values() = default;
+  // Of pairs; of two for one tensor, the last counts.
   Values(std::initializer_list<std::pair<LazyTensor, Array>> values);
-  void set(const LazyTensor& tensor, Array value);
+  void set(const LazyTensor& tensor, Array value);  // replaces the value that was there
   // UserError where there is none.
   const Array& operator[](const LazyTensor& tensor) const;
+  // nullptr where there is none.
   const Array* find(const LazyTensor& tensor) const { return values_.find(tensor.hash()); }
-  size_t size() const { return values_.size(); }
+  size_t size() const { return values_.size(); }  // how many tensors have a value
 
  private:
   FlatMap<Hash, Array> values_;

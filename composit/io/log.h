@@ -1,6 +1,6 @@
 // Where this library says what it does: one spdlog logger named "flashlight".
 //
-//   composit::log().info("saved {}", folder.string());        // with <spdlog/spdlog.h>
+//   composit::log_warning("no space left in " + folder.string());
 //
 // A host silences it with `log().set_level(spdlog::level::off)`, or registers a logger of its own
 // named "flashlight" with spdlog before the first message; otherwise messages go to standard error.
@@ -16,25 +16,26 @@ class logger;
 
 namespace composit {
 
+// The logger; with <spdlog/spdlog.h>, of its own version.
 spdlog::logger& log();
 // For code that cannot include spdlog: LibTorch brings another version of fmt.
 void log_debug(const std::string& message);
 void log_warning(const std::string& message);
-void log_nothing();
+void log_nothing();  // messages are dropped from now on
 
 // Reports on long work once a second, and not at all on work shorter than FLASHLIGHT_PROGRESS (two
 // seconds): a library is silent.
 //
 //   Progress progress("saving resnet50", total_bytes);
-//   while (...) progress.advance(chunk);
-//   if (progress.is_long()) log().info("saved resnet50 in {:.1f} s", progress.seconds());
+//   while (has_more()) progress.advance(chunk);
+//   if (progress.is_long()) log_debug(std::to_string(progress.seconds()) + " s");
 class Progress {
  public:
   // UserError where the knob is no number of seconds.
   Progress(std::string what, uint64_t total);
-  void advance(uint64_t amount);
-  double seconds() const;  // since construction
-  bool is_long() const;    // long enough to be reported
+  void advance(uint64_t amount);  // of `total`
+  double seconds() const;         // since construction
+  bool is_long() const;           // long enough to be reported
 
  private:
   using Clock = std::chrono::steady_clock;

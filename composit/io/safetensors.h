@@ -23,9 +23,11 @@
 
 namespace composit {
 
+// The content of a file.
 struct Safetensors {
-  std::map<std::string, Array> tensors;
-  std::map<std::string, std::string> metadata = {};
+  std::map<std::string, Array> tensors;  // by name
+  std::map<std::string, std::string> metadata =
+      {};  // text by key, as it stands in the file's header
 };
 
 // Replaces `file` when all is written. Needs no memory beside the arrays, but for those with other

@@ -4,11 +4,13 @@
 //   SavedCapture again = load("perceptron");
 //
 // The folder holds
+// ```text
 //   graph.txt             the format's version, what made it, the schemas of its operations, and
 //                         the graph (composit/ir/parse.h)
 //   weights.safetensors   parameters, buffers, and constants too large for the text; what is tied
 //                         is stored once
 //   example.safetensors   inputs and outputs of the run that was captured
+// ```
 //
 // Arrays stand there in row-major order under their own names; graph.txt has their full types.
 // Loaded arrays lie in the mapped files, but for those with strides of their own, which are copied.
@@ -24,8 +26,9 @@
 
 namespace composit {
 
+// The content of a folder.
 struct SavedCapture {
-  Graph graph = {};
+  Graph graph = {};  // what was captured
   // The value of every parameter and buffer by its name. Tied ones share memory, and do so again
   // after loading.
   std::map<std::string, Array> weights = {};
@@ -33,8 +36,9 @@ struct SavedCapture {
   std::vector<std::string> schemas = {};  // full text, of every operation used
   std::map<std::string, std::string> properties =
       {};  // structure of arguments and results, generator states, notes
-  std::vector<Array> example_inputs = {};
-  std::vector<Array> example_outputs = {};
+  std::vector<Array> example_inputs =
+      {};  // one per input of the graph, of the run that was captured
+  std::vector<Array> example_outputs = {};  // what it gave
 };
 
 // Makes `folder`, or replaces the capture in it: all or nothing, even if the machine fails. A

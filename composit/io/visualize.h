@@ -23,8 +23,8 @@
 namespace composit {
 
 struct VisualizeOptions {
-  size_t max_nodes = 150;  // in one picture; a larger graph is divided into pages of half as many
-  bool fold_repeats = true;
+  size_t max_nodes = 150;    // in one picture; a larger graph is divided into pages of half as many
+  bool fold_repeats = true;  // equal layers in a row are drawn once
   bool open_bodies = false;  // shows what composite nodes are made of
   size_t processes = 0;      // of graphviz at a time; 0: one per core
   std::string dot = "dot";   // the program

@@ -25,10 +25,11 @@ class Array {
   // Copies `type.nbytes()` bytes of contiguous elements.
   static Array copy_of(const Type& type, const void* data);
 
-  bool defined() const { return impl_ != nullptr; }
+  bool defined() const { return impl_ != nullptr; }  // whether it has a value
+  // InternalError of an undefined array, as of all members below.
   const Type& type() const;
-  const std::byte* data() const;
-  const std::shared_ptr<const void>& owner() const;
+  const std::byte* data() const;                     // of the element with all indices 0
+  const std::shared_ptr<const void>& owner() const;  // what keeps the memory alive
 
   // The same values, row-major; *this where it already is.
   Array contiguous() const;

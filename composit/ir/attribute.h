@@ -29,31 +29,34 @@ class Graph;
 // number was written in the program next to a tensor, and takes no part in type promotion beyond
 // its category.
 struct Scalar {
-  using Value = std::variant<bool, int64_t, double, std::complex<double>>;
-  Value value = int64_t{0};
-  bool wrapped = false;
+  using Value = std::variant<bool, int64_t, double, std::complex<double>>;  // the kinds of number
+  Value value = int64_t{0};                                                 // the number
+  bool wrapped = false;                                                     // as above
 
   Scalar() = default;
+  // `value` as it is; see `wrapped` above.
   explicit Scalar(Value value, bool wrapped = false) : value(value), wrapped(wrapped) {}
   bool operator==(const Scalar& other) const;
 };
 
 // A random generator by its role: "default", or the name of an explicit one ("generator_0").
 struct Generator {
-  std::string role;
+  std::string role;  // "default", "generator_0"
   bool operator==(const Generator&) const = default;
 };
 
 // An object only the running process knows (a TorchBind class). Compared by address; it cannot be
 // saved.
 struct Opaque {
-  std::string description;
-  std::shared_ptr<const void> object;
+  std::string description;             // for people
+  std::shared_ptr<const void> object;  // of a type that only its user knows
   bool operator==(const Opaque& other) const { return object == other.object; }
 };
 
+// A graph that a node runs: a branch, the body of a loop, the inside of a composite.
 using Region = std::shared_ptr<const Graph>;
 
+// The kinds of attribute there are; a number of a graph's text is `dim`.
 enum class AttributeKind : uint8_t {
   none,
   boolean,
@@ -72,13 +75,14 @@ enum class AttributeKind : uint8_t {
   region,
   opaque
 };
+// "none", "boolean", "dim", …
 std::string_view name(AttributeKind kind);
 
 // A list knows the kind of its elements, so that an empty one is typed. Elements may be none
 // (optional elements).
 struct List {
-  AttributeKind element = AttributeKind::none;
-  std::vector<Attribute> items;
+  AttributeKind element = AttributeKind::none;  // kind of the items that are not none
+  std::vector<Attribute> items;                 // in order
   bool operator==(const List& other) const;
 };
 // The kind of all elements that are not none; none where there is no element, or several kinds.
@@ -92,17 +96,22 @@ class Attribute {
                    Device, Layout, MemoryFormat, Generator, Scalar, List, Array, Region, Opaque>;
 
   Attribute() = default;
+  // Of one of the alternatives.
   template <class T,
             class = std::enable_if_t<std::is_constructible_v<Value, std::in_place_type_t<T>, T>>>
   Attribute(T value)
       : value_(std::in_place_type<T>, std::move(value)) {
   }  // NOLINT: every alternative is an Attribute
+  // A string.
   Attribute(const char* text) : value_(std::string(text)) {}  // NOLINT
-  Attribute(int value) : value_(Dim(value)) {}                // NOLINT
-  Attribute(int64_t value) : value_(Dim(value)) {}            // NOLINT
+  // An integer, as a dim.
+  Attribute(int value) : value_(Dim(value)) {}      // NOLINT
+  Attribute(int64_t value) : value_(Dim(value)) {}  // NOLINT
 
+  // Which alternative it holds.
   AttributeKind kind() const { return static_cast<AttributeKind>(value_.index()); }
-  const Value& value() const { return value_; }
+  const Value& value() const { return value_; }  // the alternative that it holds
+  // No value: an optional argument that is left out.
   bool is_none() const { return value_.index() == 0; }
 
   // The value as T, one of the alternatives. Throws UserError naming both kinds when it is another.
@@ -111,13 +120,16 @@ class Attribute {
     if (const T* value = std::get_if<T>(&value_)) return *value;
     throw_wrong_kind(Value(std::in_place_type<T>).index());
   }
+  // The same; nullptr where it is another.
   template <class T>
   const T* get_if() const {
     return std::get_if<T>(&value_);
   }
+  // The integer of a dim; UserError where it is none.
   int64_t as_int() const { return as<Dim>().value(); }
 
   bool operator==(const Attribute& other) const;
+  // Kind and value, doubles by their bits.
   void add_to(Hasher& hasher) const;
 
  private:
@@ -125,16 +137,19 @@ class Attribute {
   Value value_;
 };
 
+// An attribute of a node, by the name of the schema's argument.
 struct NamedAttribute {
-  std::string_view key() const { return name.str(); }
-  Symbol name;
-  Attribute value;
+  std::string_view key() const { return name.str(); }  // the name as text
+  Symbol name;                                         // of the argument
+  Attribute value;                                     // of the argument
   bool operator==(const NamedAttribute&) const = default;
 };
+// The attributes of a node, in the order of its schema.
 using Attributes = std::vector<NamedAttribute>;
 // nullptr where there is none of that name.
 const Attribute* find(const Attributes& attributes, Symbol name);
 
+// Lists of one kind.
 List int_list(const std::vector<int64_t>& values);
 List dim_list(const Dims& values);
 List bool_list(const std::vector<bool>& values);

@@ -1,7 +1,7 @@
 // What differs between two graphs, for people and for `check`.
 //
-//   for (const Difference& difference : compare(before, after)) std::cout << str(difference) <<
-//   '\n';
+//   for (const Difference& difference : compare(before, after))
+//     std::cout << str(difference) << '\n';
 //
 // Nodes are aligned by what they are themselves (operation, attributes, scope, where their operands
 // come from), step by step less strictly, and in order. Aligned nodes are then compared part by
@@ -21,6 +21,7 @@
 
 namespace composit {
 
+// What kind of thing differs.
 enum class DifferenceKind : uint8_t {
   added,      // a node or an input that only `after` has
   removed,    // one that only `before` has
@@ -31,22 +32,27 @@ enum class DifferenceKind : uint8_t {
   effect,     // the node runs at another place among the effects
   signature   // no node; `key`: "output 0", "mutation of w", "order of inputs", "number of outputs"
 };
+// "added", "removed", …
 std::string_view name(DifferenceKind kind);
 
+// One place at which the graphs differ.
 struct Difference {
-  DifferenceKind kind;
-  std::string key = {};
+  DifferenceKind kind;   // what differs
+  std::string key = {};  // which one, as said at the kinds
   std::string old_value = {},
               new_value = {};  // printed; the whole node where it was added or removed
-  NodePtr before = nullptr, after = nullptr;
+  NodePtr before = nullptr, after = nullptr;  // the two nodes; null where there is none
   std::string node_name = {};  // in the text of `after`, or where there is none, of `before`
   std::string region = {};     // "%layer_norm.body/%cond.then" for a node of a region
 
+  // The node after, or where there is none, before.
   const Node* node() const { return after ? after.get() : before.get(); }
-  std::string_view scope() const;  // annotations of the node; empty where there is none
+  // Annotations of the node; empty where there is none.
+  std::string_view scope() const;
   std::string_view source() const;
 };
 
+// All differences, those of regions included.
 std::vector<Difference> compare(const Graph& before, const Graph& after);
 
 // One line: "~ %sum = aten::sum.dim_IntList: attribute dim: [0] -> [1]  # scope=fc1

@@ -13,14 +13,15 @@ namespace composit {
 
 class Dim {
  public:
+  // An integer is a size.
   constexpr Dim(int64_t value = 0) : value_(value) {}  // NOLINT: an integer is a Dim
-  constexpr int64_t value() const { return value_; }
+  constexpr int64_t value() const { return value_; }   // the integer
   bool operator==(const Dim&) const = default;
 
  private:
   int64_t value_;
 };
 
-using Dims = std::vector<Dim>;
+using Dims = std::vector<Dim>;  // the sizes of a tensor
 
 }  // namespace composit

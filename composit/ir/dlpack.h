@@ -1,7 +1,7 @@
 // Arrays in and out of other libraries without a copy, as DLPack 0.8 tensors
 // (https://github.com/dmlc/dlpack).
 //
-//   Array array = from_dlpack(reinterpret_cast<dlpack::DLManagedTensor*>(at::toDLPack(tensor)));
+//   Array array = from_dlpack(managed_tensor);     // of another library: at::toDLPack(tensor)
 //   DLManagedTensor* managed = to_dlpack(array);   // the receiver calls managed->deleter(managed)
 //
 // The declarations are DLPack's, in a namespace of ours, so that they meet no other copy of them.
@@ -13,13 +13,16 @@
 
 namespace composit::dlpack {
 
+// Of memory that composit takes: the CPU's.
 enum DLDeviceType : int32_t { kDLCPU = 1 };
 
+// Where the memory is.
 struct DLDevice {
-  DLDeviceType device_type;
-  int32_t device_id;
+  DLDeviceType device_type;  // kDLCPU
+  int32_t device_id;         // 0
 };
 
+// The kinds of number.
 enum DLDataTypeCode : uint8_t {
   kDLInt = 0,
   kDLUInt = 1,
@@ -29,26 +32,29 @@ enum DLDataTypeCode : uint8_t {
   kDLBool = 6
 };
 
+// The type of an element.
 struct DLDataType {
-  uint8_t code;  // DLDataTypeCode
-  uint8_t bits;
-  uint16_t lanes;
+  uint8_t code;    // DLDataTypeCode
+  uint8_t bits;    // of an element
+  uint16_t lanes;  // 1
 };
 
+// A tensor in memory that somebody else owns.
 struct DLTensor {
-  void* data;
-  DLDevice device;
-  int32_t ndim;
-  DLDataType dtype;
-  int64_t* shape;
-  int64_t* strides;  // in elements; null: row-major
-  uint64_t byte_offset;
+  void* data;            // element 0, but for `byte_offset`
+  DLDevice device;       // of `data`
+  int32_t ndim;          // number of axes
+  DLDataType dtype;      // of an element
+  int64_t* shape;        // a size per axis
+  int64_t* strides;      // in elements; null: row-major
+  uint64_t byte_offset;  // of element 0 from `data`
 };
 
+// A tensor and its owner.
 struct DLManagedTensor {
-  DLTensor dl_tensor;
-  void* manager_ctx;
-  void (*deleter)(DLManagedTensor* self);
+  DLTensor dl_tensor;                      // the tensor
+  void* manager_ctx;                       // the owner's own
+  void (*deleter)(DLManagedTensor* self);  // lets the memory go; null: nothing to do
 };
 
 // Takes ownership of `managed`; its memory lives as long as the Array. UserError, and `managed`

@@ -1,6 +1,6 @@
 // Element types, devices, layouts: torch's, with torch's numbering, so that a conversion is a cast.
 //
-//   DType::float32, name(DType::float32) == "float32", item_size(DType::float32) == 4
+//   name(DType::float32) == "float32";   item_size(DType::float32) == 4;
 //
 // composit carries every dtype torch has; it computes with those of `is_computable`.
 #pragma once
@@ -30,20 +30,21 @@ std::optional<DType> dtype_from_name(std::string_view name);  // inverse of `nam
 size_t item_size(DType dtype);                                // bytes per element
 bool is_computable(DType dtype);      // not quantised, bits, sub-byte or float8
 bool is_floating_point(DType dtype);  // real floating point, complex excluded
-bool is_complex(DType dtype);
-bool is_half(DType dtype);  // a floating point type of 16 bits
+bool is_complex(DType dtype);         // complex32, complex64, complex128
+bool is_half(DType dtype);            // a floating point type of 16 bits
 
 bool is_valid(DType dtype);  // one of the above, `count_` excluded
 
 // Numbers are c10::DeviceType's. Index -1: the current device of that type.
 struct Device {
-  int8_t type = 0;
-  int8_t index = -1;
+  int8_t type = 0;    // 0: the CPU
+  int8_t index = -1;  // which device of that type
   bool operator==(const Device&) const = default;
 };
 std::string name(Device device);  // "cpu", "cuda:0"
-std::optional<Device> device_from_name(std::string_view name);
-bool is_valid(Device device);
+std::optional<Device> device_from_name(
+    std::string_view name);    // inverse of `name`; nothing for other text
+bool is_valid(Device device);  // a type and an index that torch has
 
 // Numbers are c10::Layout's.
 // clang-format off
@@ -51,14 +52,14 @@ enum class Layout : int8_t {
   strided, sparse, sparse_csr, mkldnn, sparse_csc, sparse_bsr, sparse_bsc, jagged, count_
 };
 // clang-format on
-std::string_view name(Layout layout);
-std::optional<Layout> layout_from_name(std::string_view name);
-bool is_valid(Layout layout);
+std::string_view name(Layout layout);                           // "strided", "sparse", …
+std::optional<Layout> layout_from_name(std::string_view name);  // inverse of `name`
+bool is_valid(Layout layout);  // one of the above, `count_` excluded
 
 // Numbers are c10::MemoryFormat's.
 enum class MemoryFormat : int8_t { contiguous, preserve, channels_last, channels_last_3d, count_ };
-std::string_view name(MemoryFormat format);
-std::optional<MemoryFormat> memory_format_from_name(std::string_view name);
-bool is_valid(MemoryFormat format);
+std::string_view name(MemoryFormat format);  // "contiguous", "preserve", …
+std::optional<MemoryFormat> memory_format_from_name(std::string_view name);  // inverse of `name`
+bool is_valid(MemoryFormat format);  // one of the above, `count_` excluded
 
 }  // namespace composit

@@ -11,13 +11,17 @@
 
 namespace composit {
 
+// What the caller did and can mend.
 class UserError : public std::runtime_error {
  public:
+  // The text: "[operation] expected …, received …".
   using std::runtime_error::runtime_error;
 };
 
+// What we did wrong; please report it.
 class InternalError : public std::logic_error {
  public:
+  // The text, and the place in our sources.
   InternalError(const std::string& what, const char* file, int line)
       : std::logic_error("internal error at " + std::string(file) + ":" + std::to_string(line) +
                          ": " + what) {}

@@ -21,30 +21,33 @@ namespace composit {
 
 // After a run `target`, an input, holds `value`.
 struct Mutation {
-  LazyTensor target;
-  LazyTensor value;
+  LazyTensor target;  // an input
+  LazyTensor value;   // what it holds in the end
   bool operator==(const Mutation&) const = default;
 };
 
 // A user of a node's output: operand number `operand` of `node` is output `output`.
 struct Use {
-  const Node* node;
-  uint32_t operand;
-  uint32_t output;
+  const Node* node;  // the user
+  uint32_t operand;  // among the operands of the user
+  uint32_t output;   // of the node that is used
 };
 
 class Graph {
  public:
+  // What a graph is made of.
   struct Parts {
     std::vector<LazyTensor> inputs = {};   // declared order; inputs nobody uses may stand here too
     std::vector<LazyTensor> outputs = {};  // may repeat; an empty one is an undefined tensor
-    std::vector<Mutation> mutations = {};
-    std::vector<NodePtr> effects = {};  // in effect order
+    std::vector<Mutation> mutations = {};  // one per input that is written
+    std::vector<NodePtr> effects = {};     // in effect order
   };
 
-  Graph() : Graph(Parts{}) {}
+  Graph() : Graph(Parts{}) {}  // without inputs and outputs
+  // Inputs that outputs, mutations and effects need have to be among `parts.inputs`: see verify.h.
   explicit Graph(Parts parts);
 
+  // The parts that the graph was made of.
   const std::vector<LazyTensor>& inputs() const { return state_->parts.inputs; }
   const std::vector<LazyTensor>& outputs() const { return state_->parts.outputs; }
   const std::vector<Mutation>& mutations() const { return state_->parts.mutations; }
@@ -54,10 +57,12 @@ class Graph {
   // Every node that is needed, operands before users, in the order of creation (Node::place);
   // computed on first call.
   const std::vector<NodePtr>& nodes() const;
+  // How many nodes there are, inputs and constants included.
   size_t size() const { return nodes().size(); }
   // Users of all outputs of `node` within this graph, in topological order. O(edges) on first call.
   const std::vector<Use>& successors(const Node& node) const;
 
+  // Of all that makes graphs equal: parts, and the hashes of nodes. Computed on first call.
   Hash hash() const;
   bool operator==(const Graph& other) const { return hash() == other.hash(); }
 

@@ -1,8 +1,10 @@
 // A 128-bit structural hash: equal hash stands for equal value, so collisions must not happen by
 // chance.
 //
-//   Hasher h;  h.add(uint64_t{3});  h.add(std::string_view("aten::add.Tensor"));  Hash id =
-//   h.finish();
+//   Hasher hasher;
+//   hasher.add(uint64_t{3});
+//   hasher.add(std::string_view("aten::add.Tensor"));
+//   Hash id = hasher.finish();
 //
 // Two independently mixed 64-bit lanes; each step is the finaliser of SplitMix64 (Steele, Lea,
 // Flood 2014). Not cryptographic: a hostile file can collide only with itself.
@@ -17,14 +19,16 @@
 namespace composit {
 
 struct Hash {
-  uint64_t low = 0;
-  uint64_t high = 0;
+  uint64_t low = 0;   // 64 of its bits
+  uint64_t high = 0;  // the others
   bool operator==(const Hash&) const = default;
   std::string str() const;  // 32 hexadecimal digits
 };
 
+// Makes a hash of a sequence of words and texts; other sequences have other hashes.
 class Hasher {
  public:
+  // Adds what comes next in the sequence.
   void add(uint64_t word) {
     low_ = mix(low_ ^ (word + 0x9e3779b97f4a7c15ULL));
     high_ = mix(high_ + (word ^ 0xc2b2ae3d27d4eb4fULL) * 0xff51afd7ed558ccdULL);
@@ -34,7 +38,9 @@ class Hasher {
     add(hash.high);
   }
   void add(std::string_view text);  // length included, so that ("ab","c") differs from ("a","bc")
+  // `size` bytes at `data`, without their number.
   void add_bytes(const void* data, size_t size);
+  // The hash of what was added so far.
   Hash finish() const { return {mix(low_), mix(high_)}; }
 
  private:

@@ -12,12 +12,14 @@
 
 namespace composit {
 
+// The knobs there are, a row each of `knobs()`.
 enum class Knob { print_passes, compiler, cache, cache_size, seen_once, progress, verify };
 
+// A row of the table.
 struct KnobInfo {
-  std::string_view name;  // of the environment variable
-  std::string_view fallback;
-  std::string_view help;
+  std::string_view name;      // of the environment variable
+  std::string_view fallback;  // its text where the variable is not set
+  std::string_view help;      // one line for people
 };
 
 // One row per Knob, in its order.

@@ -42,63 +42,68 @@ namespace composit {
 
 class Node;
 class Graph;
+// Nodes are shared and immutable.
 using NodePtr = std::shared_ptr<const Node>;
 
 // Output `index` of `node`: a value to be computed. Default-constructed: an absent optional tensor.
 struct LazyTensor {
-  NodePtr node;
-  uint32_t index = 0;
+  NodePtr node;        // null: absent
+  uint32_t index = 0;  // which output of the node
 
-  explicit operator bool() const { return node != nullptr; }
+  explicit operator bool() const { return node != nullptr; }  // whether there is a tensor
+  // The type of the output, its sizes and dtype. Of a tensor that is not absent.
   const Type& type() const;
   const Dims& sizes() const { return type().sizes; }
   DType dtype() const { return type().dtype; }
-  Graph graph() const;  // all that leads to this value
-  Hash hash() const;
+  Graph graph() const;                             // all that leads to this value
+  Hash hash() const;                               // of the node's hash and the index
   bool operator==(const LazyTensor& other) const;  // structural
 };
 
 // One tensor-valued argument in the order of the schema: a tensor, an absent optional tensor, or a
 // list of such.
 struct Argument {
+  // The kinds of tensor-valued argument.
   enum class Kind : uint8_t { tensor, absent, list };
-  Kind kind = Kind::tensor;
-  uint32_t begin = 0;  // range of the node's operands
-  uint32_t size = 0;   // 1, 0, or the length of the list
+  Kind kind = Kind::tensor;  // of this one
+  uint32_t begin = 0;        // range of the node's operands
+  uint32_t size = 0;         // 1, 0, or the length of the list
   bool operator==(const Argument&) const = default;
 };
 
 // A remark that is no part of identity: module scope, source line, whatever a user hangs on a node
 // or on the edge that brings operand `operand` (-1: on the node).
 struct Annotation {
-  Symbol key;
-  std::string value;
-  int operand = -1;
+  Symbol key;         // "scope", "source", or a user's word
+  std::string value;  // any text
+  int operand = -1;   // the operand that it is about; -1: the node
   bool operator==(const Annotation&) const = default;
 };
 
 // A node under construction. Build mutably, publish immutably.
 struct NodeSpec {
+  // The start of a node of this operation: "aten::add.Tensor".
   explicit NodeSpec(Symbol op) : op(op) {}
   explicit NodeSpec(std::string_view op) : op(op) {}
 
-  NodeSpec& tensor(LazyTensor operand);  // an absent one when `operand` is empty
-  NodeSpec& list(const std::vector<LazyTensor>& items);
-  NodeSpec& attribute(std::string_view name, Attribute value);
-  NodeSpec& run(std::string_view name, Attribute value);  // adds to `execution`
-  NodeSpec& annotate(std::string_view key, std::string value, int operand = -1);
-  NodeSpec& output(Type type);
+  NodeSpec& tensor(LazyTensor operand);                  // an absent one when `operand` is empty
+  NodeSpec& list(const std::vector<LazyTensor>& items);  // items may be empty
+  NodeSpec& attribute(std::string_view name, Attribute value);  // in the order of the schema
+  NodeSpec& run(std::string_view name, Attribute value);        // adds to `execution`
+  NodeSpec& annotate(std::string_view key, std::string value, int operand = -1);  // a remark
+  NodeSpec& output(Type type);  // the type of the next output
   // Once: the node takes what was gathered. Output 0; the node must have one.
   LazyTensor make();
+  // The same; the node itself.
   NodePtr make_node();
 
-  Symbol op;
-  std::vector<Argument> arguments;
-  std::vector<LazyTensor> operands;
-  Attributes attributes;
-  Attributes execution;
-  std::vector<Type> outputs;
-  std::vector<Annotation> annotations;
+  Symbol op;                            // the operation, with overload
+  std::vector<Argument> arguments;      // tensor-valued ones, in order
+  std::vector<LazyTensor> operands;     // the tensors among the arguments
+  Attributes attributes;                // what the operation is told besides
+  Attributes execution;                 // how it was run: `via`, `grad`, `effect`, …
+  std::vector<Type> outputs;            // their types
+  std::vector<Annotation> annotations;  // no part of identity
   // Where the node stands among others: 0 is behind all nodes made before; `node.place()` is the
   // place of an existing node, for one that replaces it.
   uint64_t place = 0;
@@ -109,11 +114,13 @@ struct NodeSpec {
 
 class Node {
  public:
+  // What NodeSpec::make_node calls.
   explicit Node(NodeSpec&& spec);
   ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
+  // The parts that the node was made of: see NodeSpec.
   Symbol op() const { return spec_.op; }
   const std::vector<Argument>& arguments() const { return spec_.arguments; }
   const std::vector<LazyTensor>& operands() const { return spec_.operands; }
@@ -124,9 +131,11 @@ class Node {
 
   // UserError naming the operation when there is no such attribute.
   const Attribute& attribute(std::string_view name) const;
+  // The attribute of that name among `attributes`, or among `execution`; nullptr: none.
   const Attribute* find_attribute(std::string_view name) const {
     return find(attributes(), Symbol(name));
   }
+  // The attribute of that name among `execution`; nullptr: none.
   const Attribute* find_run(std::string_view name) const { return find(execution(), Symbol(name)); }
   // Value of the annotation `key` of the node itself; empty when there is none.
   std::string_view annotation(std::string_view key) const;
@@ -140,6 +149,7 @@ class Node {
   // The serial of a node made afresh; what replaces a node takes over its place, or that of an
   // operand where one stands further behind. Sorting by place, then serial, is a topological order.
   uint64_t place() const { return spec_.place; }
+  // Of operation, attributes, types and the operands' hashes. Computed on first call.
   Hash hash() const;
 
  private:
@@ -159,15 +169,19 @@ inline const Symbol kConstant("composit::constant");  // attribute: value
 
 // torch.export's words. `block` is an argument of a region.
 enum class InputKind : uint8_t { user_input, parameter, buffer, block };
+// "user_input", "parameter", "buffer", "block".
 std::string_view name(InputKind kind);
+// The inverse of `name`; nothing for other text.
 std::optional<InputKind> input_kind_from_name(std::string_view name);
 
+// A new input. Inputs of one graph need names of their own.
 LazyTensor input(std::string name, Type type, InputKind kind = InputKind::user_input);
 // An input that brings its value along; `evaluate` uses it where the caller gives no other.
 LazyTensor held_input(std::string name, Array value, InputKind kind = InputKind::user_input);
+// A value that is part of the graph; `name` is what its text calls it.
 LazyTensor constant(Array value, std::string name = "");
-bool is_input(const Node& node);
-InputKind input_kind(const Node& node);
-const std::string& input_name(const Node& node);
+bool is_input(const Node& node);                  // of the operation `composit::input`
+InputKind input_kind(const Node& node);           // of an input
+const std::string& input_name(const Node& node);  // of an input
 
 }  // namespace composit

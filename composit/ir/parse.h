@@ -1,10 +1,14 @@
 // Graphs from the text that `print` writes, or that people write.
 //
-//   Graph graph = parse("graph(%x: float32[2, 3]) {\n  %relu: float32[2, 3] = aten::relu(%x)\n
-//   return %relu\n}"); parse(print(graph)) == graph;
+//   Graph graph = parse("graph(%x: float32[2]) {\n"
+//                       "  %relu: float32[2] = aten::relu(%x)\n"
+//                       "  return %relu\n"
+//                       "}\n");
+//   parse(print(graph)) == graph;
 //
 // Grammar. White space separates; a new line is white space but for remarks.
 //
+// ```text
 //   graph      = "graph" body
 //   body       = "(" [ input { "," input } ] ")" "{" { statement } "return" [ values ] "}"
 //   input      = name ":" type [ kind ] [ string ] [ "(" attributes ")" ] [ remark ]
@@ -23,6 +27,7 @@
 //   type       = "none" | dtype "[" [ integers ] "]" { "layout=" word | "strides=" "[" integers "]"
 //                                                     | "device=" word | "conj" | "neg" }
 //   remark     = "#" { [ integer "." ] key "=" ( string | nonspace+ ) } end of line
+// ```
 //
 //   * An input without kind is a user input, in a region a block. Its name is `string`, or the text
 //     of `name`. An input that others depend on stands in the list, never as a statement.
@@ -35,6 +40,7 @@
 //   * Names hold from their statement to the end of the body. A region sees none of those outside.
 //     A node that neither has an effect nor leads to what is returned is no part of the graph.
 //
+// ```text
 //   constant   = "none" | "true" | "false" | integer | float | string
 //              | dtype | layout | memory_format              by its name
 //              | "device(" word ")" | "generator(" string ")" | "complex(" float "," float ")"
@@ -44,6 +50,7 @@
 //              | "region" body
 //   element    = "bool" | "int" | "float" | "complex" | "string" | "dtype" | "device" | "layout"
 //              | "memory_format" | "generator" | "scalar" | "list" | "array" | "any"
+// ```
 //
 //   * A float has a point or an exponent, or is inf, nan, -inf or -nan; a hexadecimal integer
 //     is the float with these bits. Strings have the escapes \" \\ \n \xHH.
@@ -68,14 +75,17 @@
 
 namespace composit {
 
+// Bytes: see above.
 inline constexpr int64_t kMaxArrayGaps = int64_t{256} << 20;
 
+// Where a text is from.
 struct ParseOptions {
-  const ArrayStore* arrays = nullptr;
-  std::string file = "graph";  // how errors call the text
-  int first_line = 1;          // of the text, in that file
+  const ArrayStore* arrays = nullptr;  // has the arrays that the text names by "@"
+  std::string file = "graph";          // how errors call the text
+  int first_line = 1;                  // of the text, in that file
 };
 
+// The graph of a text. UserError as above.
 Graph parse(std::string_view text, const ParseOptions& options);
 Graph parse(std::string_view text, const ArrayStore* arrays = nullptr);
 

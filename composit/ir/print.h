@@ -20,10 +20,11 @@
 
 namespace composit {
 
+// How much is printed, and where large arrays go.
 struct PrintOptions {
   ArrayStore* arrays = nullptr;  // takes arrays of more than `inline_elements`, where given
-  int64_t inline_elements = 64;
-  bool annotations = true;
+  int64_t inline_elements = 64;  // of arrays in the text; larger ones need a store
+  bool annotations = true;       // as remarks behind nodes
   // For readers only, does not parse: larger arrays without elements, regions without nodes.
   bool brief = false;
 };
@@ -33,6 +34,7 @@ struct PrintOptions {
 // names of their own.
 class Names {
  public:
+  // The names of the values of `graph`. Linear in its size.
   explicit Names(const Graph& graph);
   // "%linear_1"; "none" for an absent tensor; "%?" for a value that is not of this graph.
   std::string of(const LazyTensor& tensor) const;
@@ -49,11 +51,14 @@ class Names {
   std::vector<Name> names_;
 };
 
+// The text of a graph. UserError where it has an array that needs a store and none is given.
 std::string print(const Graph& graph, const PrintOptions& options = {});
+// The same, written to a stream.
 void print(std::ostream& out, const Graph& graph, const PrintOptions& options = {});
 
 // Without the indentation and the end of the line.
 std::string print(const Node& node, const Names& names, const PrintOptions& options = {});
+// Parts of the text: "float32[2, 3] strides=[1, 2]", "int[1, 2]".
 std::string print(const Type& type);
 std::string print(const Attribute& attribute, const PrintOptions& options = {});
 

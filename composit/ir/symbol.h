@@ -14,17 +14,19 @@ namespace composit {
 
 class Symbol {
  public:
-  Symbol() : Symbol(std::string_view()) {}
+  Symbol() : Symbol(std::string_view()) {}  // the empty name
+  // Looks the text up, or keeps it for good. Thread-safe.
   explicit Symbol(std::string_view text);
 
-  const std::string& str() const { return *text_; }
-  bool empty() const { return text_->empty(); }
+  const std::string& str() const { return *text_; }  // the text
+  bool empty() const { return text_->empty(); }      // whether the text is
 
   // "aten" of "aten::add.Tensor"; empty without "::".
   std::string_view domain() const;
   // "add" of "aten::add.Tensor".
   std::string_view base_name() const;
 
+  // Whether both are one name.
   bool operator==(const Symbol& other) const { return text_ == other.text_; }
 
  private:

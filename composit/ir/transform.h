@@ -57,8 +57,8 @@ std::vector<LazyTensor> inlined(const Graph& body, const std::vector<LazyTensor>
 
 // A remark for a node of a graph or of its regions.
 struct NodeAnnotation {
-  const Node* node;
-  Annotation annotation;
+  const Node* node;       // of the graph
+  Annotation annotation;  // of the node, or of one of its operands
 };
 
 // The graph with these remarks. One of the same key and operand is replaced. UserError for a node

@@ -19,29 +19,32 @@ namespace composit {
 class Hasher;
 
 struct Type {
-  DType dtype = DType::float32;
-  Layout layout = Layout::strided;
-  Device device;
-  bool conj = false;
-  bool neg = false;
-  Dims sizes;
-  std::vector<int64_t> strides;  // one per size for strided layouts, empty for all others
+  DType dtype = DType::float32;     // `count_`: an undefined tensor
+  Layout layout = Layout::strided;  // others: sparse ones
+  Device device;                    // the CPU
+  bool conj = false;                // elements are conjugated when they are read
+  bool neg = false;                 // elements are negated when they are read
+  Dims sizes;                       // one per axis
+  std::vector<int64_t> strides;     // one per size for strided layouts, empty for all others
 
-  size_t rank() const { return sizes.size(); }
-  int64_t numel() const;
+  size_t rank() const { return sizes.size(); }  // number of axes
+  int64_t numel() const;                        // number of elements
   // Elements from the first to the last in memory, both included. For strided layouts.
   int64_t extent() const;
+  // Bytes of all elements, without gaps.
   int64_t nbytes() const { return numel() * static_cast<int64_t>(item_size(dtype)); }
   bool operator==(const Type&) const = default;
-  void add_to(Hasher& hasher) const;
+  void add_to(Hasher& hasher) const;  // all of the above
 };
 
 // The type of an output that is an undefined tensor (a gradient nobody asked for).
 Type undefined_type();
+// Whether it is the type of a tensor that is there.
 inline bool is_defined(const Type& type) { return type.dtype != DType::count_; }
 
 // A contiguous (row-major) strided tensor on the CPU.
 Type tensor_type(DType dtype, Dims sizes);
+// The row-major strides of these sizes, in elements.
 std::vector<int64_t> contiguous_strides(const Dims& sizes);
 // Strides equal to the row-major ones, the form in which a type is printed without strides.
 bool is_contiguous(const Type& type);

@@ -28,8 +28,9 @@ namespace composit {
 
 // Regions within regions, and lists within lists.
 inline constexpr size_t kMaxNesting = 64;
-inline constexpr size_t kMaxRank = 255;
+inline constexpr size_t kMaxRank = 255;  // axes of a tensor
 
+// InternalError with the rule that is broken, and the nodes around it.
 void verify(const Graph& graph);
 
 // What is wrong with a part on its own, leaving aside the nodes that it refers to: a node's

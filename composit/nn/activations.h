@@ -20,12 +20,17 @@ using composit::tanh;
 struct GeluOptions {
   std::string approximate = "none";  // or "tanh"
 };
+// Of each element.
 Tensor gelu(const Tensor& x, const GeluOptions& options = {});
-Tensor silu(const Tensor& x);
-Tensor mish(const Tensor& x);
-Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
+Tensor silu(const Tensor& x);  // x * sigmoid(x)
+Tensor mish(const Tensor& x);  // x * tanh(softplus(x))
+Tensor leaky_relu(
+    const Tensor& x,
+    double negative_slope = 0.01);  // x where it is positive, negative_slope * x elsewhere
 // `weight`: one slope, or one per channel (axis 1).
+// x where it is positive, weight * x elsewhere.
 Tensor prelu(const Tensor& x, const Tensor& weight);
+// torch's functions of each element, by their names.
 Tensor elu(const Tensor& x, double alpha = 1);
 Tensor selu(const Tensor& x);
 Tensor celu(const Tensor& x, double alpha = 1);
@@ -42,6 +47,7 @@ Tensor logsigmoid(const Tensor& x);
 Tensor threshold(const Tensor& x, double threshold, double value);
 // The first half along `dim`, times the sigmoid of the second.
 Tensor glu(const Tensor& x, int64_t dim = -1);
+// softmax of -x; the logarithm of softmax of x. Both along `dim`.
 Tensor softmin(const Tensor& x, int64_t dim);
 Tensor log_softmax(const Tensor& x, int64_t dim);
 

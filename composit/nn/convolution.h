@@ -13,27 +13,31 @@
 
 namespace composit::nn {
 
+// The options of convolutions; lists have one number for all axes, or one per axis.
 struct ConvOptions {
-  Tensor bias = {};  // one number per channel out, or absent
-  Ints stride = {1};
-  Ints padding = {0};
-  Ints dilation = {1};
-  int64_t groups = 1;
-  bool channels_last = false;
+  Tensor bias = {};            // one number per channel out, or absent
+  Ints stride = {1};           // elements from one window to the next
+  Ints padding = {0};          // zeros on both sides of each axis
+  Ints dilation = {1};         // elements from one tap of the kernel to the next
+  int64_t groups = 1;          // of channels, each convolved for itself
+  bool channels_last = false;  // [batch, ..., channels]
 };
+// x [batch, in, ...] with weight [out, in / groups, ...]. UserError where sizes do not fit.
 Tensor conv1d(const Tensor& x, const Tensor& weight, const ConvOptions& options = {});
 Tensor conv2d(const Tensor& x, const Tensor& weight, const ConvOptions& options = {});
 Tensor conv3d(const Tensor& x, const Tensor& weight, const ConvOptions& options = {});
 
+// The options of transposed convolutions, as above.
 struct ConvTransposeOptions {
-  Tensor bias = {};
-  Ints stride = {1};
-  Ints padding = {0};
-  Ints output_padding = {0};
-  int64_t groups = 1;
-  Ints dilation = {1};
-  bool channels_last = false;
+  Tensor bias = {};            // [out]
+  Ints stride = {1};           // elements from one window of the result to the next
+  Ints padding = {0};          // taken away on both sides of the result
+  Ints output_padding = {0};   // added at the end of each axis of the result
+  int64_t groups = 1;          // of channels
+  Ints dilation = {1};         // elements from one tap of the kernel to the next
+  bool channels_last = false;  // [batch, ..., channels]
 };
+// x [batch, in, ...] with weight [in, out / groups, ...]. UserError where sizes do not fit.
 Tensor conv_transpose1d(const Tensor& x, const Tensor& weight,
                         const ConvTransposeOptions& options = {});
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight,

@@ -24,13 +24,17 @@ inline constexpr double kReluGain = 1.4142135623730951;
 
 class Initializer {
  public:
+  // The same seed gives the same values. `dtype`: of all parameters.
   explicit Initializer(uint64_t seed, DType dtype = DType::float32);
 
+  // A parameter of this name and sizes: a number everywhere. UserError for a name that is taken.
   Tensor full(const std::string& name, const Ints& sizes, double value);
   Tensor zeros(const std::string& name, const Ints& sizes) { return full(name, sizes, 0); }
   Tensor ones(const std::string& name, const Ints& sizes) { return full(name, sizes, 1); }
-  Tensor uniform(const std::string& name, const Ints& sizes, double low, double high);
-  Tensor normal(const std::string& name, const Ints& sizes, double mean, double deviation);
+  Tensor uniform(const std::string& name, const Ints& sizes, double low,
+                 double high);  // between the two
+  Tensor normal(const std::string& name, const Ints& sizes, double mean,
+                double deviation);  // of this mean and standard deviation
   // Of a weight [out, in, ...]; a row of it is what makes one result. Variance gain^2 / in.
   Tensor kaiming_uniform(const std::string& name, const Ints& sizes, double gain = kReluGain);
   Tensor kaiming_normal(const std::string& name, const Ints& sizes, double gain = kReluGain);

@@ -21,55 +21,64 @@ namespace composit::nn {
 
 // Of a linear layer, a convolution or a norm.
 struct Affine {
-  Tensor weight, bias;
+  Tensor weight, bias;  // [out, in] and [out]; of norms, one per channel
 };
+// Parameters "NAME.weight" [out, in] and "NAME.bias" [out], with torch's initial values.
 Affine linear_layer(Initializer& init, const std::string& name, int64_t in, int64_t out);
 // Ones and zeros.
 Affine norm_layer(Initializer& init, const std::string& name, int64_t size);
+// x [..., in]; gives [..., out].
 Tensor linear(const Tensor& x, const Affine& layer);
 // Over the last axis.
 Tensor layer_norm(const Tensor& x, const Affine& layer, double eps = 1e-5);
 
 // ---- transformers -------------------------------------------------------------------------------
 
+// The four linear maps around attention.
 struct MultiHeadAttention {
-  Affine query, key, value, output;
+  Affine query, key, value, output;  // weights of sizes [size, size]
 };
+// Parameters "NAME.q_proj.weight", …, k_proj, v_proj and out_proj: Xavier-uniform; biases are
+// zeros.
 MultiHeadAttention multi_head_attention_layer(Initializer& init, const std::string& name,
                                               int64_t size);
 
 struct MultiHeadAttentionOptions {
-  int64_t head_size;      // must divide the size of the projections
-  Tensor attn_mask = {};  // broadcast to [batch, heads, queries, keys]; see AttentionOptions
-  bool is_causal = false;
+  int64_t head_size;       // must divide the size of the projections
+  Tensor attn_mask = {};   // broadcast to [batch, heads, queries, keys]; see AttentionOptions
+  bool is_causal = false;  // a query sees no key behind it
 };
 // query [batch, queries, size], key and value [batch, keys, size]; result [batch, queries, size].
 Tensor multi_head_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                             const MultiHeadAttention& layer,
                             const MultiHeadAttentionOptions& options);
 
-using Activation = std::function<Tensor(const Tensor&)>;
+using Activation = std::function<Tensor(const Tensor&)>;  // of each element
 
+// Two linear maps with an activation between them.
 struct Feedforward {
-  Affine inner, outer;
+  Affine inner, outer;  // to the inner size, and back
 };
+// x [..., size]; gives the same sizes.
 Tensor feedforward(const Tensor& x, const Feedforward& layer, const Activation& activation = relu);
 
+// Attention and feedforward, a norm behind each.
 struct EncoderLayer {
-  MultiHeadAttention attention;
-  Feedforward feedforward;
-  Affine attention_norm, feedforward_norm;
+  MultiHeadAttention attention;             // of the layer
+  Feedforward feedforward;                  // of the layer
+  Affine attention_norm, feedforward_norm;  // their layer norms
 };
+// Parameters "NAME.self_attn.q_proj.weight", …: linear layers and norms as above.
 EncoderLayer encoder_layer(Initializer& init, const std::string& name, int64_t size,
                            int64_t inner_size);
 
 struct EncoderLayerOptions {
-  int64_t head_size;
-  Tensor attn_mask = {};
-  bool is_causal = false;
-  Activation activation = relu;
-  bool norm_first = false;  // norms in front of attention and feedforward, not behind the sums
-  double eps = 1e-5;
+  int64_t head_size;             // of a head: it divides the size of x
+  Tensor attn_mask = {};         // as in AttentionOptions
+  bool is_causal = false;        // a query sees no key behind it
+  Activation activation = relu;  // of the feedforward
+  bool norm_first = false;       // norms in front of attention and feedforward, not behind the sums
+  double eps = 1e-5;             // of the norms
 };
 // x [batch, tokens, size], as torch.nn.TransformerEncoderLayer without dropout.
 Tensor transformer_encoder_layer(const Tensor& x, const EncoderLayer& layer,
@@ -79,27 +88,32 @@ Tensor transformer_encoder_layer(const Tensor& x, const EncoderLayer& layer,
 
 // A batch norm as it is used after training.
 struct FrozenBatchNorm {
-  Affine affine;
-  Tensor running_mean, running_var;
+  Affine affine;                     // one weight and bias per channel
+  Tensor running_mean, running_var;  // one per channel
 };
+// x [batch, channels, ...]; gives the same sizes.
 Tensor frozen_batch_norm(const Tensor& x, const FrozenBatchNorm& layer, double eps = 1e-5);
 
+// A convolution without bias, and the norm behind it.
 struct ConvNorm {
-  Tensor weight;
-  FrozenBatchNorm norm;
+  Tensor weight;         // of the convolution
+  FrozenBatchNorm norm;  // of its results
 };
+// A weight of these sizes under the name `conv`, Kaiming-normal, and a norm under `norm` as of mean
+// 0 and variance 1.
 ConvNorm conv_norm(Initializer& init, const std::string& conv, const std::string& norm,
                    const Ints& sizes);
 
 // Convolutions with a norm each, relu between them, and a sum with the input. The first that is
 // larger than 1x1 has the stride.
 struct ResnetBlock {
-  std::vector<ConvNorm> convolutions;
+  std::vector<ConvNorm> convolutions;       // in order
   std::optional<ConvNorm> downsample = {};  // of the input, where sizes differ
 };
 // 3x3 and 3x3, from `in` to `out` channels.
 ResnetBlock resnet_block(Initializer& init, const std::string& name, int64_t in, int64_t out,
                          int64_t stride);
+// x [batch, channels, h, w].
 Tensor resnet_block(const Tensor& x, const ResnetBlock& block, int64_t stride);
 // Blocks one after the other; `strides` has one number per block.
 Tensor resnet_module(const Tensor& x, const std::vector<ResnetBlock>& blocks, const Ints& strides);

@@ -13,86 +13,97 @@ namespace composit::nn {
 // Numbered as ATen's. `batch_mean`: the sum over the number of samples; for kl_div only.
 enum class Reduction : int8_t { none, mean, sum, batch_mean };
 
+// Of the distances between input and target, which broadcast: their squares; their absolute values;
+// log(1 + exp(-target * input)).
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
 Tensor soft_margin_loss(const Tensor& input, const Tensor& target,
                         Reduction reduction = Reduction::mean);
 
+// The options of `smooth_l1_loss`.
 struct SmoothL1Options {
-  Reduction reduction = Reduction::mean;
-  double beta = 1;  // up to this distance it is quadratic
+  Reduction reduction = Reduction::mean;  // of the losses of all elements
+  double beta = 1;                        // up to this distance it is quadratic
 };
+// Quadratic near the target, linear far from it.
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target,
                       const SmoothL1Options& options = {});
 
+// The options of `huber_loss`.
 struct HuberOptions {
-  Reduction reduction = Reduction::mean;
-  double delta = 1;
+  Reduction reduction = Reduction::mean;  // of the losses of all elements
+  double delta = 1;                       // up to this distance it is quadratic
 };
+// smooth_l1_loss times `delta`.
 Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberOptions& options = {});
 
 struct CrossEntropyOptions {
-  Tensor weight = {};           // one per class
-  int64_t ignore_index = -100;  // samples of this class do not count
-  Reduction reduction = Reduction::mean;
-  double label_smoothing = 0;
+  Tensor weight = {};                     // one per class
+  int64_t ignore_index = -100;            // samples of this class do not count
+  Reduction reduction = Reduction::mean;  // of the losses of all samples
+  double label_smoothing = 0;  // share of each sample that goes to all classes alike, 0 to 1
 };
 // `input`: logits [samples, classes, ...] or [classes]. `target`: the class of each sample,
 // integers [samples, ...], or a probability of each class, of the input's sizes.
 Tensor cross_entropy(const Tensor& input, const Tensor& target,
                      const CrossEntropyOptions& options = {});
 
+// The options of `nll_loss`.
 struct NllOptions {
-  Tensor weight = {};
-  int64_t ignore_index = -100;
-  Reduction reduction = Reduction::mean;
+  Tensor weight = {};                     // one per class
+  int64_t ignore_index = -100;            // samples of this class do not count
+  Reduction reduction = Reduction::mean;  // of the losses of all samples
 };
 // `input`: logarithms of probabilities, otherwise as cross_entropy.
 Tensor nll_loss(const Tensor& input, const Tensor& target, const NllOptions& options = {});
 
 struct BinaryCrossEntropyOptions {
-  Tensor weight = {};  // broadcast to the input
-  Reduction reduction = Reduction::mean;
+  Tensor weight = {};                     // broadcast to the input
+  Reduction reduction = Reduction::mean;  // of the losses of all elements
 };
 // `input`: probabilities.
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target,
                             const BinaryCrossEntropyOptions& options = {});
 
 struct BinaryCrossEntropyWithLogitsOptions {
-  Tensor weight = {};
-  Reduction reduction = Reduction::mean;
-  Tensor pos_weight = {};  // of positive samples; broadcast to the input
+  Tensor weight = {};                     // broadcast to the input
+  Reduction reduction = Reduction::mean;  // of the losses of all elements
+  Tensor pos_weight = {};                 // of positive samples; broadcast to the input
 };
+// `input`: logits; `target`: from 0 to 1.
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                         const BinaryCrossEntropyWithLogitsOptions& options = {});
 
 struct KlDivOptions {
-  Reduction reduction = Reduction::mean;
-  bool log_target = false;  // the target holds logarithms, too
+  Reduction reduction = Reduction::mean;  // of the losses of all elements
+  bool log_target = false;                // the target holds logarithms, too
 };
 // `input`: logarithms of probabilities; `target`: probabilities.
 Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& options = {});
 
+// The options of `poisson_nll_loss`.
 struct PoissonNllOptions {
-  bool log_input = true;  // the input is the logarithm of the expected count
-  double eps = 1e-8;      // added to it otherwise
-  Reduction reduction = Reduction::mean;
+  bool log_input = true;                  // the input is the logarithm of the expected count
+  double eps = 1e-8;                      // added to it otherwise
+  Reduction reduction = Reduction::mean;  // of the losses of all elements
 };
 // `target`: counts. Without torch's approximation of the term that depends on the target only.
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target,
                         const PoissonNllOptions& options = {});
 
+// The options of `gaussian_nll_loss`.
 struct GaussianNllOptions {
-  double eps = 1e-6;  // the least variance; no gradient flows to smaller ones
-  Reduction reduction = Reduction::mean;
+  double eps = 1e-6;                      // the least variance; no gradient flows to smaller ones
+  Reduction reduction = Reduction::mean;  // of the losses of all elements
 };
 // `var`: the variance of each element. The constant log(2 pi) / 2 is left out.
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
                          const GaussianNllOptions& options = {});
 
+// The options of losses with a margin.
 struct MarginOptions {
-  double margin = 0;
-  Reduction reduction = Reduction::mean;
+  double margin = 0;                      // see each loss
+  Reduction reduction = Reduction::mean;  // of the losses of all samples
 };
 // `target` is 1 where `input1` should be the larger one, -1 where the other.
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
@@ -100,16 +111,19 @@ Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Ten
 // `target` is 1 where the two should be alike, -1 where not.
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                              const MarginOptions& options = {});
+// `input`: distances; `target` is 1 where they should be small, -1 where at least the margin.
 Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target,
                             const MarginOptions& options = {.margin = 1});
 
+// The options of `triplet_margin_loss`.
 struct TripletMarginOptions {
-  double margin = 1;
-  double p = 2;
-  double eps = 1e-6;
-  bool swap = false;
-  Reduction reduction = Reduction::mean;
+  double margin = 1;  // how much further the negative should be
+  double p = 2;       // of the norm that distances are
+  double eps = 1e-6;  // added to each difference
+  bool swap = false;  // the negative is compared with the positive, too, and the nearer one counts
+  Reduction reduction = Reduction::mean;  // of the losses of all samples
 };
+// All three [samples, size]: the anchor should be nearer to the positive than to the negative.
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            const TripletMarginOptions& options = {});
 

@@ -16,14 +16,14 @@ namespace composit::nn {
 
 struct LayerNormOptions {
   Tensor weight = {}, bias = {};  // of sizes `normalized_shape`
-  double eps = 1e-5;
+  double eps = 1e-5;              // added to the variance
 };
 // Over the last axes, whose sizes are `normalized_shape`.
 Tensor layer_norm(const Tensor& x, const Ints& normalized_shape,
                   const LayerNormOptions& options = {});
 
 struct RmsNormOptions {
-  Tensor weight = {};
+  Tensor weight = {};              // of sizes `normalized_shape`
   std::optional<double> eps = {};  // absent: that of the dtype, the distance from 1 to the next
 };
 // Divides by the root of the mean square over the last axes.
@@ -31,8 +31,8 @@ Tensor rms_norm(const Tensor& x, const Ints& normalized_shape, const RmsNormOpti
 
 struct GroupNormOptions {
   Tensor weight = {}, bias = {};  // one per channel
-  double eps = 1e-5;
-  bool channels_last = false;
+  double eps = 1e-5;              // added to the variance
+  bool channels_last = false;     // channels are the last axis
 };
 // Each sample over `num_groups` groups of channels. UserError where they do not divide the
 // channels.
@@ -40,31 +40,31 @@ Tensor group_norm(const Tensor& x, int64_t num_groups, const GroupNormOptions& o
 
 struct BatchNormOptions {
   Tensor running_mean = {}, running_var = {};  // one per channel; needed outside of training
-  Tensor weight = {}, bias = {};
-  bool training = false;
-  double momentum = 0.1;
-  double eps = 1e-5;
-  bool channels_last = false;
+  Tensor weight = {}, bias = {};               // one per channel
+  bool training = false;                       // normalizes by the batch, not by the running values
+  double momentum = 0.1;                       // share of the batch in new running values
+  double eps = 1e-5;                           // added to the variance
+  bool channels_last = false;                  // channels are the last axis
 };
 struct BatchNormResult {
-  Tensor y;
+  Tensor y;                          // of the sizes of x
   Tensor running_mean, running_var;  // new in training, as they were otherwise
 };
 // Over the batch and all axes but that of the channels.
 BatchNormResult batch_norm(const Tensor& x, const BatchNormOptions& options);
 
 struct InstanceNormOptions {
-  Tensor weight = {}, bias = {};
-  double eps = 1e-5;
-  bool channels_last = false;
+  Tensor weight = {}, bias = {};  // one per channel
+  double eps = 1e-5;              // added to the variance
+  bool channels_last = false;     // channels are the last axis
 };
 // Each channel of each sample.
 Tensor instance_norm(const Tensor& x, const InstanceNormOptions& options = {});
 
 struct NormalizeOptions {
-  double p = 2;
-  int64_t dim = 1;
-  double eps = 1e-12;
+  double p = 2;        // of the norm
+  int64_t dim = 1;     // the axis
+  double eps = 1e-12;  // the least divisor
 };
 // Divided by its p-norm along `dim`, or by eps where that is larger.
 Tensor normalize(const Tensor& x, const NormalizeOptions& options = {});

@@ -3,10 +3,10 @@
 //
 // As a function, one step:
 //
-//   std::vector<LazyTensor> weights = ...;      // made by an Initializer, or by held_input
+//   std::vector<LazyTensor> weights = init.parameters();   // or made by held_input
 //   Values state;
-//   for (...) {
-//     const Tensor loss = ... weights ...;
+//   for (int i = 0; i < 100; ++i) {
+//     const LazyTensor loss = loss_of(weights);
 //     weights = nn::optimize(weights, grad(loss, weights),
 //                            nn::adam({.learning_rate = 1e-3}), state);
 //   }
@@ -17,7 +17,7 @@
 //
 //   const nn::TrainingStep step(weights, grad(loss, weights), nn::adam(), {.observed = {loss}});
 //   Values values;                              // weights start with what they hold
-//   for (...) {
+//   for (const Array& batch : batches) {
 //     values.set(images, batch);
 //     const Array loss_now = step(values)[0];   // `values` has the new weights and state
 //   }
@@ -40,52 +40,56 @@ struct Rate {
   Rate(double value) : value(value) {}                   // NOLINT: numbers are Rates
   Rate(Tensor tensor) : value(std::move(tensor)) {}      // NOLINT
   Rate(LazyTensor tensor) : value(std::move(tensor)) {}  // NOLINT
-  ArgumentValue value;
+  ArgumentValue value;                                   // the number or the tensor
 };
 
 // How a parameter follows from its gradient. Make your own with these two members.
 struct Optimizer {
   // What is kept of each parameter between steps: an input "PARAMETER.name".
   struct State {
-    std::string name;
+    std::string name;       // "momentum_buffer"
     bool is_count = false;  // a float64 number; otherwise of the parameter's sizes and dtype
   };
-  std::vector<State> state = {};
+  std::vector<State> state = {};  // in the order in which `update` takes it
   // The parameter's new value, and behind it that of each state.
   std::function<Tensors(const Tensor& parameter, const Tensor& gradient, const Tensors& state)>
       update;
 };
 
 struct SgdOptions {
-  Rate learning_rate = 1e-3;
-  double momentum = 0;
-  double dampening = 0;
-  double weight_decay = 0;
-  bool nesterov = false;  // with momentum and without dampening only
+  Rate learning_rate = 1e-3;  // how far a step goes
+  double momentum = 0;        // share of the step before in this one
+  double dampening = 0;       // of the gradient in the momentum
+  double weight_decay = 0;    // times the parameter, added to the gradient
+  bool nesterov = false;      // with momentum and without dampening only
 };
+// Stochastic gradient descent. UserError where `nesterov` has no momentum, or dampening.
 Optimizer sgd(const SgdOptions& options = {});
 
 struct AdamOptions {
-  Rate learning_rate = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0;  // added to the gradient
-  bool amsgrad = false;
+  Rate learning_rate = 1e-3;          // how far a step goes
+  double beta1 = 0.9, beta2 = 0.999;  // decay of the means of gradients and of their squares
+  double eps = 1e-8;                  // added to the root that is divided by
+  double weight_decay = 0;            // added to the gradient
+  bool amsgrad = false;               // divides by the greatest mean of squares so far
 };
+// Kingma and Ba 2014.
 Optimizer adam(const AdamOptions& options = {});
 
 struct AdamwOptions {
-  Rate learning_rate = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 1e-2;  // of the parameter itself, times the learning rate
-  bool amsgrad = false;
+  Rate learning_rate = 1e-3;          // how far a step goes
+  double beta1 = 0.9, beta2 = 0.999;  // decay of the means of gradients and of their squares
+  double eps = 1e-8;                  // added to the root that is divided by
+  double weight_decay = 1e-2;         // of the parameter itself, times the learning rate
+  bool amsgrad = false;               // divides by the greatest mean of squares so far
 };
+// Adam with decoupled weight decay: Loshchilov and Hutter 2017.
 Optimizer adamw(const AdamwOptions& options = {});
 
+// The options of a TrainingStep.
 struct TrainingStepOptions {
   std::vector<LazyTensor> observed = {};  // what else to compute: the loss
-  const Backend* backend = &reference();
+  const Backend* backend = &reference();  // runs the step
 };
 
 // The graph of one step, compiled.

@@ -1,7 +1,7 @@
 // Pools over one, two or three axes: the maximum or the mean of a window that moves.
 //
 //   Tensor y = nn::max_pool2d(x, {2});
-//   Tensor y = nn::avg_pool2d(x, {3, 3}, {.stride = {2}, .padding = {1}});
+//   Tensor z = nn::avg_pool2d(x, {3, 3}, {.stride = {2}, .padding = {1}});
 //
 // As torch.nn.functional has them: inputs of sizes [batch, channels, ...] or [channels, ...], lists
 // of one number for all axes, or one per axis. Where no stride is given, it is the kernel's size.
@@ -11,24 +11,28 @@
 
 namespace composit::nn {
 
+// The options of maximum pools.
 struct MaxPoolOptions {
-  Ints stride = {};
-  Ints padding = {0};  // with minus infinity
-  Ints dilation = {1};
-  bool ceil_mode = false;
-  bool channels_last = false;
+  Ints stride = {};            // elements from one window to the next
+  Ints padding = {0};          // with minus infinity
+  Ints dilation = {1};         // elements from one tap of a window to the next
+  bool ceil_mode = false;      // a last window may go beyond the end
+  bool channels_last = false;  // [batch, ..., channels]
 };
+// The maximum of each window.
 Tensor max_pool1d(const Tensor& x, const Ints& kernel_size, const MaxPoolOptions& options = {});
 Tensor max_pool2d(const Tensor& x, const Ints& kernel_size, const MaxPoolOptions& options = {});
 Tensor max_pool3d(const Tensor& x, const Ints& kernel_size, const MaxPoolOptions& options = {});
 
+// The options of mean pools.
 struct AvgPoolOptions {
-  Ints stride = {};
-  Ints padding = {0};
-  bool ceil_mode = false;
-  bool count_include_pad = true;
-  bool channels_last = false;
+  Ints stride = {};               // elements from one window to the next
+  Ints padding = {0};             // with zeros
+  bool ceil_mode = false;         // a last window may go beyond the end
+  bool count_include_pad = true;  // zeros of the padding count in the mean
+  bool channels_last = false;     // [batch, ..., channels]
 };
+// The mean of each window.
 Tensor avg_pool1d(const Tensor& x, const Ints& kernel_size, const AvgPoolOptions& options = {});
 Tensor avg_pool2d(const Tensor& x, const Ints& kernel_size, const AvgPoolOptions& options = {});
 Tensor avg_pool3d(const Tensor& x, const Ints& kernel_size, const AvgPoolOptions& options = {});

@@ -15,15 +15,17 @@ namespace composit::nn {
 
 // Gates are stacked in torch's order: w_ih [gates * hidden, size], w_hh [gates * hidden, hidden].
 struct RecurrentWeights {
-  Tensor w_ih, w_hh;
+  Tensor w_ih, w_hh;            // weights of the input and of the state
   Tensor b_ih = {}, b_hh = {};  // for all layers, or for none
 };
 
+// The options of recurrent layers.
 struct RecurrentOptions {
-  bool bidirectional = false;
-  bool batch_first = false;
+  bool bidirectional = false;  // also from the end to the beginning
+  bool batch_first = false;    // x and output are [batch, steps, size]
 };
 
+// The results of recurrent layers.
 struct RecurrentResult {
   Tensor output;  // [steps, batch, directions * hidden size], or batch first
   Tensor h;       // the last states
@@ -35,12 +37,14 @@ RecurrentResult rnn_tanh(const Tensor& x, const Tensor& h,
 RecurrentResult rnn_relu(const Tensor& x, const Tensor& h,
                          const std::vector<RecurrentWeights>& weights,
                          const RecurrentOptions& options = {});
+// Cho et al. 2014, with torch's three gates: reset, update, new.
 RecurrentResult gru(const Tensor& x, const Tensor& h, const std::vector<RecurrentWeights>& weights,
                     const RecurrentOptions& options = {});
 
 struct LstmResult {
-  Tensor output, h, c;
+  Tensor output, h, c;  // as in RecurrentResult; c are the last cells
 };
+// Hochreiter and Schmidhuber 1997, with torch's four gates: input, forget, cell, output.
 LstmResult lstm(const Tensor& x, const Tensor& h, const Tensor& c,
                 const std::vector<RecurrentWeights>& weights, const RecurrentOptions& options = {});
 

@@ -71,6 +71,7 @@ Array array_of_lists(const List& list) {
 
 }  // namespace detail
 
+// The value of an array, a number, or nested lists. UserError for lists of different lengths.
 NdArray asarray(Array value, std::string name = "");
 template <detail::Element T>
 NdArray asarray(T value, std::string name = "") {
@@ -104,6 +105,7 @@ NdArray ones(const Ints& shape, DType dtype = DType::float64, std::string name =
 NdArray empty(const Ints& shape, DType dtype = DType::float64, std::string name = "");
 // The dtype of the number, if none is given.
 NdArray full(const Ints& shape, const Operand& value, std::optional<DType> dtype = {});
+// Of the shape of x, and its dtype unless one is given.
 NdArray zeros_like(const NdArray& x, std::optional<DType> dtype = {});
 NdArray ones_like(const NdArray& x, std::optional<DType> dtype = {});
 NdArray empty_like(const NdArray& x, std::optional<DType> dtype = {});
@@ -113,6 +115,8 @@ NdArray full_like(const NdArray& x, const Operand& value, std::optional<DType> d
 NdArray arange(const Operand& stop, std::optional<DType> dtype = {});
 NdArray arange(const Operand& start, const Operand& stop, const Operand& step = 1,
                std::optional<DType> dtype = {});
+// `num` numbers from `start` to `stop`: at equal distances; powers of `base` with such exponents;
+// of equal ratios. float64 unless a dtype is given.
 NdArray linspace(double start, double stop, int64_t num = 50, bool endpoint = true,
                  std::optional<DType> dtype = {});
 NdArray logspace(double start, double stop, int64_t num = 50, bool endpoint = true,
@@ -122,6 +126,7 @@ NdArray geomspace(double start, double stop, int64_t num = 50, bool endpoint = t
 NdArray eye(int64_t n, std::optional<int64_t> m = {}, int64_t k = 0, DType dtype = DType::float64);
 // Ones on and below the k-th diagonal.
 NdArray tri(int64_t n, std::optional<int64_t> m = {}, int64_t k = 0, DType dtype = DType::float64);
+// Ones on the diagonal.
 NdArray identity(int64_t n, DType dtype = DType::float64);
 // xy: the first array runs along axis 1; ij: along axis 0.
 NdArrays meshgrid(const NdArrays& arrays, std::string_view indexing = "xy");

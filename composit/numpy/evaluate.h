@@ -1,7 +1,7 @@
 // Values of arrays.
 //
 //   Array y = cnp::evaluate(a);
-//   auto [y, z] = cnp::evaluate(a, b);                          // what both need is computed once
+//   auto [u, v] = cnp::evaluate(a, b);                          // what both need is computed once
 //   std::vector<Array> all = cnp::evaluate({a, b}, backend);
 //   Values values = cnp::evaluate_all({a, b});                  // and all intermediate ones
 //   values[c];
@@ -20,8 +20,10 @@ namespace composit::numpy {
 
 using composit::evaluate_all;
 
+// Values of arrays, in order. UserError for an input that has no value.
 std::vector<Array> evaluate(const NdArrays& arrays, const Backend& backend = reference());
 
+// The same for arrays given one by one.
 template <class... Rest>
 requires(sizeof...(Rest) > 0 && (std::convertible_to<Rest, NdArray> && ...))
     std::array<Array, 1 + sizeof...(Rest)> evaluate(const NdArray& first, const Rest&... rest) {
@@ -31,6 +33,7 @@ requires(sizeof...(Rest) > 0 && (std::convertible_to<Rest, NdArray> && ...))
   return result;
 }
 
+// The value of one array.
 inline Array evaluate(const NdArray& array, const Backend& backend = reference()) {
   return evaluate(NdArrays{array}, backend)[0];
 }

@@ -38,6 +38,7 @@ namespace composit::numpy {
   f(operator<<, left_shift) f(operator>>, right_shift)
 
 #define COMPOSIT_DECLARE(name) NdArray name(const NdArray& x);
+// NumPy's functions of one element, of the shape of x. UserError for a dtype that has no such function.
 COMPOSIT_NUMPY_UNARY(COMPOSIT_DECLARE)
 #undef COMPOSIT_DECLARE
 
@@ -48,7 +49,8 @@ COMPOSIT_NUMPY_BINARY(COMPOSIT_DECLARE)
 NdArray where(const NdArray& condition, const Operand& x, const Operand& y);
 }  // namespace detail
 
-// Templates, so that no function of tensors fits as well.
+// NumPy's functions of two elements; operands broadcast. UserError for a dtype that has no such
+// function. Templates, so that no function of tensors fits as well.
 #define COMPOSIT_DECLARE(name)                                            \
   template <class A, class B>                                             \
   requires OperandPair<A, B> NdArray name(const A& a, const B& b) {       \
@@ -84,6 +86,7 @@ inline NdArray& operator/=(NdArray& a, const Operand& b) {
   return assign(a, detail::divide(a, b), "divide");
 }
 
+// Of each element.
 inline NdArray operator-(const NdArray& x) { return negative(x); }
 inline NdArray operator+(const NdArray& x) { return positive(x); }
 inline NdArray operator~(const NdArray& x) { return invert(x); }
@@ -96,8 +99,10 @@ where(const NdArray& condition, const X& x, const Y& y) {
 }
 
 // Limits are arrays, numbers, or none.
+// Elements moved between the limits.
 NdArray clip(const NdArray& x, const std::optional<Operand>& min,
              const std::optional<Operand>& max);
+// To so many decimals, halves to even.
 NdArray round(const NdArray& x, int64_t decimals = 0);
 inline NdArray around(const NdArray& x, int64_t decimals = 0) { return round(x, decimals); }
 // Fraction and integral part, of the sign of x.
@@ -105,16 +110,20 @@ std::pair<NdArray, NdArray> modf(const NdArray& x);
 // Quotient and remainder, rounded down.
 std::pair<NdArray, NdArray> divmod(const Operand& a, const Operand& b);
 
+// What stands in place of numbers that are none.
 struct NanToNum {
-  double nan = 0;
+  double nan = 0;                                  // of NaN
   std::optional<double> posinf = {}, neginf = {};  // the greatest and the least number, if absent
 };
+// x without NaN and infinities.
 NdArray nan_to_num(const NdArray& x, const NanToNum& options = {});
 
+// How close is close.
 struct Tolerance {
-  double rtol = 1e-5, atol = 1e-8;
-  bool equal_nan = false;
+  double rtol = 1e-5, atol = 1e-8;  // |a - b| is at most atol + rtol |b|
+  bool equal_nan = false;           // two NaN are close
 };
+// Of each pair of elements: bool.
 NdArray isclose(const Operand& a, const Operand& b, const Tolerance& tolerance = {});
 // Zero-dimensional, bool.
 NdArray allclose(const Operand& a, const Operand& b, const Tolerance& tolerance = {});

@@ -28,12 +28,14 @@ using composit::Ints;
 
 class Indices;
 
+// A value of a graph with NumPy's operators and functions. It holds no numbers: evaluate it.
 class NdArray : public Tensor {
  public:
   NdArray() = default;
   NdArray(Tensor value) : Tensor(std::move(value)) {}      // NOLINT: a Tensor is an NdArray
   NdArray(LazyTensor value) : Tensor(std::move(value)) {}  // NOLINT
 
+  // NumPy's attributes: the sizes, the number of axes and of elements.
   Ints shape() const { return sizes(); }
   int64_t ndim() const { return rank(); }
   int64_t size() const { return numel(); }
@@ -43,14 +45,14 @@ class NdArray : public Tensor {
   // All that leads to this value.
   Graph graph() const { return lazy().graph(); }
 
-  NdArray T() const;  // all axes in reverse
-  NdArray astype(DType dtype) const;
-  NdArray reshape(const Ints& shape) const;
+  NdArray T() const;                         // all axes in reverse
+  NdArray astype(DType dtype) const;         // elements cast to the dtype
+  NdArray reshape(const Ints& shape) const;  // the same elements in this shape; one size may be -1
   // NumPy's x[...]; see composit/numpy/indexing.h. UserError for an index out of range.
   NdArray operator[](const Indices& indices) const;
 };
 
-using NdArrays = std::vector<NdArray>;
+using NdArrays = std::vector<NdArray>;  // in order
 
 // NumPy's None, wherever it may stand for an argument.
 using None = std::nullopt_t;
@@ -64,7 +66,7 @@ class Axes {
   Axes(int64_t axis) : list_(Ints{axis}) {}                   // NOLINT
   Axes(std::initializer_list<int64_t> axes) : list_(axes) {}  // NOLINT
   Axes(Ints axes) : list_(std::move(axes)) {}                 // NOLINT
-  bool is_none() const { return !list_; }
+  bool is_none() const { return !list_; }                     // all axes
   // How many are given; 0 for None.
   int64_t count() const { return list_ ? static_cast<int64_t>(list_->size()) : 0; }
 
@@ -83,6 +85,7 @@ int64_t axis_of_rank(int64_t axis, int64_t rank, std::string_view function);
 // (NEP 50): they take the dtype of the array unless they are of a higher kind.
 class Operand {
  public:
+  // Arrays and numbers are operands.
   Operand(NdArray array) : value_(std::move(array)) {}              // NOLINT: numbers and arrays
   Operand(Tensor array) : value_(NdArray(std::move(array))) {}      // NOLINT
   Operand(LazyTensor array) : value_(NdArray(std::move(array))) {}  // NOLINT
@@ -93,8 +96,11 @@ class Operand {
   Operand(T number) : value_(Scalar::Value(static_cast<double>(number))) {}  // NOLINT
   Operand(std::complex<double> number) : value_(Scalar::Value(number)) {}    // NOLINT
 
+  // A number, not an array.
   bool is_number() const { return std::holds_alternative<Scalar::Value>(value_); }
+  // std::bad_variant_access of an array.
   const Scalar::Value& number() const { return std::get<Scalar::Value>(value_); }
+  // std::bad_variant_access of a number.
   const NdArray& array() const { return std::get<NdArray>(value_); }
 
  private:

@@ -32,9 +32,11 @@ namespace composit::numpy {
 template <class Result = NdArray>
 class WrappedOperation {
  public:
+  // Of an operation that composit knows.
   explicit WrappedOperation(Symbol name) : name_(name) {}
-  Symbol name() const { return name_; }
+  Symbol name() const { return name_; }  // "user::relu"
 
+  // The operation's result for arrays, numbers, and lists of arrays. UserError as in apply().
   template <class... A>
   Result operator()(const A&... arguments) const {
     const Tensors results = apply(name_.str(), {value_of(arguments)...});
@@ -111,6 +113,7 @@ auto wrap_as_operation(std::string_view schema, F) {
       detail::add_wrapped(schema, {.schema = schema, .decompose = D{}}));
 }
 
+// An operation of the row, whose schema need not outlive the call. UserError as in add_operation().
 template <class Result = NdArray>
 WrappedOperation<Result> wrap_as_operation(const Row& row) {
   return WrappedOperation<Result>(detail::add_wrapped(row.schema, row));

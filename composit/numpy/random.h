@@ -14,6 +14,7 @@
 
 namespace composit::numpy::random {
 
+// A place in a sequence of random numbers; each call goes on from there.
 class Generator {
  public:
   // `seed`: words of 32 bits, the lowest first, as numpy.random.SeedSequence takes an integer.
@@ -34,6 +35,7 @@ class Generator {
   int64_t half_ = -1;     // position of 64 bits of which the upper half is still to be used, or -1
 };
 
+// PCG64 from a seed, or from one that the system draws.
 Generator default_rng(uint64_t seed);
 // Seeded by the operating system.
 Generator default_rng();

@@ -15,17 +15,20 @@
 
 namespace composit::numpy {
 
+// The options of sums and products.
 struct SumOptions {
   std::optional<DType> dtype = {};  // what is computed in, and of the result
   bool keepdims = false;            // reduced axes stay, with size 1
 };
+// The options of functions that choose an element.
 struct KeepOptions {
-  bool keepdims = false;
+  bool keepdims = false;  // reduced axes stay, with size 1
 };
+// The options of variances.
 struct VarianceOptions {
-  std::optional<DType> dtype = {};
-  double ddof = 0;  // divides by count - ddof
-  bool keepdims = false;
+  std::optional<DType> dtype = {};  // what is computed in, and of the result
+  double ddof = 0;                  // divides by count - ddof
+  bool keepdims = false;            // reduced axes stay, with size 1
 };
 // clang-format off
 #define COMPOSIT_NUMPY_SUMS(f) f(sum) f(prod) f(mean) f(nansum) f(nanprod) f(nanmean)
@@ -34,13 +37,16 @@ struct VarianceOptions {
 // clang-format on
 #define COMPOSIT_DECLARE(name) \
   NdArray name(const NdArray& x, const Axes& axis = none, const SumOptions& options = {});
+// Over an axis, several, or all (none). UserError for an axis out of range.
 COMPOSIT_NUMPY_SUMS(COMPOSIT_DECLARE)
 #undef COMPOSIT_DECLARE
 #define COMPOSIT_DECLARE(name) \
   NdArray name(const NdArray& x, const Axes& axis = none, const KeepOptions& options = {});
+// Over an axis, several, or all (none). UserError for an axis out of range.
 COMPOSIT_NUMPY_EXTREMA(COMPOSIT_DECLARE)
 #undef COMPOSIT_DECLARE
 
+// The mean square distance from the mean; its root; both without NaN.
 NdArray var(const NdArray& x, const Axes& axis = none, const VarianceOptions& options = {});
 NdArray std(const NdArray& x, const Axes& axis = none, const VarianceOptions& options = {});
 NdArray nanvar(const NdArray& x, const Axes& axis = none, const VarianceOptions& options = {});
@@ -61,6 +67,7 @@ NdArray cumsum(const NdArray& x, std::optional<int64_t> axis = {}, std::optional
 inline NdArray cumsum(const NdArray& x, int64_t axis, std::optional<DType> dtype = {}) {
   return cumsum(x, std::optional(axis), dtype);
 }
+// Products so far; both without NaN. none: of x flattened.
 NdArray cumprod(const NdArray& x, std::optional<int64_t> axis = {},
                 std::optional<DType> dtype = {});
 NdArray nancumsum(const NdArray& x, std::optional<int64_t> axis = {},

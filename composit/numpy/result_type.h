@@ -1,8 +1,8 @@
 // NumPy's dtype rules: NEP 50 promotion, and what kinds of functions make of a dtype
 // (https://numpy.org/neps/nep-0050-scalar-promotion.html).
 //
-//   result_type(DType::int64, DType::float32) == DType::float64
-//   result_type("add", {x, 2.5})                                   // a number is weak
+//   result_type(DType::int64, DType::float32) == DType::float64;
+//   result_type("add", {x, 2.5});                                  // a number is weak
 #pragma once
 
 #include <string_view>

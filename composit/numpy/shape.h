@@ -17,21 +17,30 @@
 namespace composit::numpy {
 
 // One size may be -1: what is left.
+// The same elements in another shape.
 NdArray reshape(const NdArray& x, const Ints& shape);
+// The same elements along one axis.
 NdArray ravel(const NdArray& x);
 // No axes: all in reverse.
+// Axis i is axis `axes[i]` of x.
 NdArray transpose(const NdArray& x, const Ints& axes = {});
+// Axes at other places; two exchanged, or each of `source` at its `destination`.
 NdArray swapaxes(const NdArray& x, int64_t axis1, int64_t axis2);
 NdArray moveaxis(const NdArray& x, const Axes& source, const Axes& destination);
+// Without axes of size 1: those listed, or all; with new ones at these places of the result.
 NdArray squeeze(const NdArray& x, const Axes& axis = none);
 NdArray expand_dims(const NdArray& x, const Axes& axis);
+// With axes of size 1 in front, where there are fewer.
 NdArray atleast_1d(const NdArray& x);
 NdArray atleast_2d(const NdArray& x);
+// Repeated along axes of size 1, and along new ones in front; to the shape that all broadcast to.
 NdArray broadcast_to(const NdArray& x, const Ints& shape);
 NdArrays broadcast_arrays(const NdArrays& arrays);
 
 // none: of the arrays flattened.
+// One behind the other along an axis that all have.
 NdArray concatenate(const NdArrays& arrays, std::optional<int64_t> axis = 0);
+// Along a new axis; as NumPy's functions of these names. UserError where shapes do not fit.
 NdArray stack(const NdArrays& arrays, int64_t axis = 0);
 NdArray hstack(const NdArrays& arrays);
 NdArray vstack(const NdArrays& arrays);
@@ -63,21 +72,27 @@ NdArrays array_split(const NdArray& x, std::integral auto sections, int64_t axis
   return detail::array_split(x, sections, axis);
 }
 NdArrays array_split(const NdArray& x, const Ints& places, int64_t axis = 0);
+// Along axis 1 (of a vector: 0); along axis 0.
 NdArrays hsplit(const NdArray& x, int64_t sections);
 NdArrays vsplit(const NdArray& x, int64_t sections);
 
-NdArray tile(const NdArray& x, const Ints& repetitions);
+NdArray tile(const NdArray& x,
+             const Ints& repetitions);  // x side by side, as often along each axis
 // Each element `repeats` times, or one number of times per place along the axis.
 NdArray repeat(const NdArray& x, std::integral auto repeats, std::optional<int64_t> axis = {}) {
   return detail::repeat(x, repeats, axis);
 }
 NdArray repeat(const NdArray& x, const Ints& repeats, std::optional<int64_t> axis = {});
 
+// In reverse order along the axes (none: all); along axis 1; along axis 0.
 NdArray flip(const NdArray& x, const Axes& axis = none);
 NdArray fliplr(const NdArray& x);
 NdArray flipud(const NdArray& x);
-NdArray rot90(const NdArray& x, int64_t k = 1, std::pair<int64_t, int64_t> axes = {0, 1});
-NdArray roll(const NdArray& x, int64_t shift, const Axes& axis = none);
+NdArray rot90(const NdArray& x, int64_t k = 1,
+              std::pair<int64_t, int64_t> axes = {
+                  0, 1});  // turned by 90 degrees, k times, in the plane of the axes
+NdArray roll(const NdArray& x, int64_t shift,
+             const Axes& axis = none);  // moved along the axis; what falls off comes in again
 // A shift per axis; several for one axis add up.
 NdArray roll(const NdArray& x, const Ints& shift, const Axes& axis);
 

@@ -14,6 +14,8 @@
 
 namespace composit::numpy {
 
+// Upwards along the axis (none: x flattened), NaN last; equal elements keep their order. The
+// elements; their places, int64.
 NdArray sort(const NdArray& x, std::optional<int64_t> axis = -1);
 NdArray argsort(const NdArray& x, std::optional<int64_t> axis = -1);
 // Where each of `values` is to be inserted into `sorted`, a sorted vector: before (left) or behind

@@ -25,8 +25,9 @@ NdArray percentile(const NdArray& x, double q, const Axes& axis = none,
 
 struct AverageOptions {
   std::optional<NdArray> weights = {};  // of x's shape, or one per place along the single axis
-  bool keepdims = false;
+  bool keepdims = false;                // reduced axes stay, with size 1
 };
+// The mean, each element times its weight.
 NdArray average(const NdArray& x, const Axes& axis = none, const AverageOptions& options = {});
 
 // Rows are variables, columns observations.

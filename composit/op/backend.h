@@ -21,6 +21,7 @@ class Backend {
   using Callable = std::function<std::vector<Array>(const std::vector<Array>&)>;
 
   virtual ~Backend() = default;
+  // "reference", "cpp", …: for messages.
   virtual std::string name() const = 0;
   // UserError that lists all operations of `graph` the backend has no code for.
   virtual Callable compile(const Graph& graph) const = 0;

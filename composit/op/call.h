@@ -1,8 +1,8 @@
 // One application of an operation: its arguments in the order of the schema, defaults filled in.
 //
-//   Call call = call_of(node, schema);           // from a node of a graph
-//   Call call(schema, {x, Ints{1}, true});       // from values, in order; trailing ones may miss
-//   NodePtr node = call.node(types);
+//   Call from_node = call_of(node, schema);      // of a node of a graph
+//   Call call(schema, {x, Ints{1}, true});       // of values, in order; trailing ones may miss
+//   NodePtr made = call.node(types);
 #pragma once
 
 #include <initializer_list>
@@ -40,10 +40,12 @@ class ArgumentValue {
   ArgumentValue(const std::vector<int64_t>& data) : value_(Attribute(int_list(data))) {}  // NOLINT
   ArgumentValue(const std::vector<bool>& data) : value_(Attribute(bool_list(data))) {}    // NOLINT
 
-  bool is_tensor() const { return std::holds_alternative<Tensor>(value_); }
-  bool is_list() const { return std::holds_alternative<Tensors>(value_); }
-  bool is_none() const;
+  bool is_tensor() const { return std::holds_alternative<Tensor>(value_); }  // which of them it is
+  bool is_list() const { return std::holds_alternative<Tensors>(value_); }   // a list of tensors
+  bool is_none() const;  // a tensor or data that is not there
+  // std::bad_variant_access where it is something else.
   const Tensor& tensor() const { return std::get<Tensor>(value_); }
+  // The list of tensors, or the data; std::bad_variant_access where it is something else.
   const Tensors& tensors() const { return std::get<Tensors>(value_); }
   const Attribute& data() const { return std::get<Attribute>(value_); }
 
@@ -58,10 +60,11 @@ class Call {
   // UserError naming operation and argument: too many, one without default missing, another kind.
   Call(const Schema& schema, std::vector<ArgumentValue> values);
 
-  const Schema& schema() const { return *schema_; }
+  const Schema& schema() const { return *schema_; }  // which has to outlive the call
+  // By place in the schema.
   const ArgumentValue& operator[](size_t argument) const { return arguments_[argument]; }
-  const ArgumentValue& operator[](std::string_view name) const;
-  size_t size() const { return arguments_.size(); }
+  const ArgumentValue& operator[](std::string_view name) const;  // InternalError: no such argument
+  size_t size() const { return arguments_.size(); }              // number of arguments
 
   // Tensors in the order of the schema: one place per tensor argument (absent where it is missing)
   // and per item of a list.
@@ -73,6 +76,7 @@ class Call {
   // By operand number; undefined_type for an item of a list that is missing.
   const std::vector<Type>& operand_types() const { return operand_types_; }
 
+  // A new node of the operation with these types of outputs.
   NodePtr node(std::vector<Type> results) const;
 
  private:

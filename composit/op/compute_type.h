@@ -1,8 +1,8 @@
 // How elements of a dtype lie in memory, what C++ type their arithmetic is done in, and
 // conversions.
 //
-//   with_storage(DType::bfloat16, [](auto type) { using S = typename decltype(type)::type; ... });
-//   convert<int8_t>(300.7) == 44;   to_compute(BFloat16(1.5f)) == 1.5f
+//   with_storage(DType::bfloat16, [](auto type) { sizeof(typename decltype(type)::type); });
+//   convert<int8_t>(300.7) == 44;   to_compute(BFloat16(1.5f)) == 1.5f;
 //
 // Compute types: bool, uint64_t, int64_t (all other integers), float (float16 and bfloat16, too),
 // double, std::complex<float>, std::complex<double>.

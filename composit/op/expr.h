@@ -30,6 +30,7 @@
 
 namespace composit {
 
+// The leaves and inner parts of expressions.
 enum class ExprKind : uint8_t {
   literal,      // `value`
   axis,         // `number`: of the statement's axes; its index, int64
@@ -43,32 +44,34 @@ enum class ExprKind : uint8_t {
 
 class Expr {
  public:
-  Expr() = default;                  // absent
-  Expr(bool value);                  // NOLINT: literals are expressions
-  Expr(int value);                   // NOLINT
-  Expr(int64_t value);               // NOLINT
-  Expr(double value);                // NOLINT
-  Expr(std::complex<double> value);  // NOLINT
-  explicit Expr(const Scalar& value);
+  Expr() = default;                    // absent
+  Expr(bool value);                    // NOLINT: literals are expressions
+  Expr(int value);                     // NOLINT
+  Expr(int64_t value);                 // NOLINT
+  Expr(double value);                  // NOLINT
+  Expr(std::complex<double> value);    // NOLINT
+  explicit Expr(const Scalar& value);  // a literal, weak as the others
 
-  bool defined() const { return node_ != nullptr; }
+  bool defined() const { return node_ != nullptr; }  // whether it is there
   // `if (x < 0)` asks for a number there is none of yet: use `select`.
   explicit operator bool() const = delete;
 
+  // Parts of the expression; it has to be there.
   ExprKind kind() const;
   DType dtype() const;
-  bool weak() const;  // a literal that has met nothing of a dtype
-  Function function() const;
-  size_t number() const;
-  const Scalar::Value& value() const;  // of a literal, in its dtype's kind
-  const std::vector<Expr>& arguments() const;
-  const Expr& operator[](size_t i) const { return arguments()[i]; }
-  const Hash& hash() const;
+  bool weak() const;                           // a literal that has met nothing of a dtype
+  Function function() const;                   // of a call
+  size_t number() const;                       // of a leaf: see ExprKind
+  const Scalar::Value& value() const;          // of a literal, in its dtype's kind
+  const std::vector<Expr>& arguments() const;  // of a call; the indices of a load
+  const Expr& operator[](size_t i) const { return arguments()[i]; }  // argument i
+  const Hash& hash() const;  // equal hash stands for equal expression
   // The same expression; not the comparison of scalars, which is `eq`.
   bool same(const Expr& other) const { return hash() == other.hash(); }
-  bool is(Function function) const;
+  bool is(Function function) const;  // a call of this function
 
   static Expr literal(const Scalar::Value& value, DType dtype);  // not weak
+  // Leaves: see ExprKind.
   static Expr axis(size_t number);
   static Expr load(size_t operand, DType dtype, std::vector<Expr> indices);
   static Expr accumulator(size_t number, DType dtype);
@@ -95,11 +98,13 @@ Expr cast(Expr x, DType dtype);
 // `dtype` for a literal that is weak, x else.
 Expr with_dtype(Expr x, DType dtype);
 
+// Arithmetic, in the common dtype of the operands. UserError where there is none for the dtype.
 Expr operator-(Expr x);
 Expr operator+(Expr x, Expr y);
 Expr operator-(Expr x, Expr y);
 Expr operator*(Expr x, Expr y);
 Expr operator/(Expr x, Expr y);  // true division: integers are divided as floats
+// Comparisons give bool; those of an order refuse complex numbers.
 Expr operator<(Expr x, Expr y);
 Expr operator<=(Expr x, Expr y);
 Expr operator>(Expr x, Expr y);
@@ -107,14 +112,17 @@ Expr operator>=(Expr x, Expr y);
 Expr operator&&(Expr x, Expr y);  // logical; both are evaluated
 Expr operator||(Expr x, Expr y);
 Expr operator!(Expr x);
+// Comparisons of any dtype; give bool.
 Expr eq(Expr x, Expr y);
 Expr ne(Expr x, Expr y);
+// x where `condition`, a bool, holds, y elsewhere.
 Expr select(Expr condition, Expr x, Expr y);
 
 // clang-format off
 #define COMPOSIT_UNARY(name) inline Expr name(Expr x) { return Expr::call(Function::name, {std::move(x)}); }
 #define COMPOSIT_BINARY(name) \
   inline Expr name(Expr x, Expr y) { return Expr::call(Function::name, {std::move(x), std::move(y)}); }
+// The functions of scalar_function.h by their name. UserError where there is none for the dtype.
 COMPOSIT_FOR_EACH_NAMED_FUNCTION(COMPOSIT_UNARY, COMPOSIT_BINARY)
 #undef COMPOSIT_UNARY
 #undef COMPOSIT_BINARY
@@ -127,6 +135,7 @@ std::vector<Expr> parts_of(const std::vector<Expr>& roots);
 using ReplaceExpr = std::function<Expr(const Expr&)>;
 Expr replace(const Expr& x, const ReplaceExpr& replace);
 std::vector<Expr> replace(const std::vector<Expr>& roots, const ReplaceExpr& replace);
+// Whether a leaf of that kind and number is a part of x.
 bool depends_on(const Expr& x, ExprKind kind, size_t number);
 // The value of a literal; nothing for other expressions.
 bool is_literal(const Expr& x, double value);

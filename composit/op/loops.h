@@ -29,6 +29,7 @@
 //
 // As text, whose grammar stands in loops_parse.cpp:
 //
+// ```text
 //   loops(x0: float32[32, 64]) -> (y0: float32[32]) {
 //     for i < 32 {
 //       var s0: float32 = 0
@@ -38,6 +39,7 @@
 //       y0[i] = s0
 //     }
 //   }
+// ```
 #pragma once
 
 #include <optional>
@@ -50,27 +52,31 @@
 
 namespace composit {
 
+// In which order the points of an axis run: any, upwards, any and combined.
 enum class AxisKind : uint8_t { parallel, scan, reduction };
 
+// A loop from 0 to `extent` - 1.
 struct Axis {
-  std::string name;
-  Dim extent;
-  AxisKind kind = AxisKind::parallel;
+  std::string name;                    // for readers
+  Dim extent;                          // number of points
+  AxisKind kind = AxisKind::parallel;  // see above
   bool operator==(const Axis&) const = default;
 };
 
+// Where a value goes.
 struct Store {
-  size_t result = 0;
+  size_t result = 0;     // which one
   std::vector<Expr> at;  // an index per axis of the result
   Expr value;            // cast to the result's dtype when stored
-  bool add = false;
+  bool add = false;      // adds to what is there
 };
 
+// A nest of loops around one body.
 struct Statement {
-  std::vector<Axis> axes;
+  std::vector<Axis> axes;                                // parallel, then scan, then reduction
   Expr domain = {};                                      // bool; absent: everywhere
   std::vector<Expr> init = {}, body = {}, combine = {};  // one of each per accumulator
-  std::vector<Store> stores = {};
+  std::vector<Store> stores = {};                        // what is written
 };
 
 struct Loops {
@@ -78,8 +84,9 @@ struct Loops {
   // nobody asked for.
   std::vector<Type> operands;
   std::vector<Type> results;
-  std::vector<Statement> statements;
+  std::vector<Statement> statements;  // in the order in which they run
 
+  // Of the canonical form; names of axes do not count.
   Hash hash() const;
   bool operator==(const Loops& other) const { return hash() == other.hash(); }
 };

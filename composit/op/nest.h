@@ -4,7 +4,7 @@
 //   .loops = [](In x, Ints dim, bool keepdim) {
 //     Nest nest;
 //     auto at = nest.reduce_over(x, dim, keepdim);     // parallel and reduction axes; x's indices
-//     return nest.store(nest.fold(0, x(at), add)).loops();
+//     return nest.store(nest.sum(x(at))).loops();
 //   }
 #pragma once
 
@@ -15,13 +15,15 @@
 
 namespace composit {
 
-using Ints = std::vector<int64_t>;
-using Index = std::vector<Expr>;
+using Ints = std::vector<int64_t>;  // sizes, axes, strides
+using Index = std::vector<Expr>;    // an expression per axis
 
 // An operand of an operation: its place and type.
 class In {
  public:
+  // The operand of this number.
   In(size_t operand, Type type) : operand_(operand), type_(std::move(type)) {}
+  // Its type, dtype, number, axes and sizes.
   const Type& type() const { return type_; }
   DType dtype() const { return type_.dtype; }
   size_t operand() const { return operand_; }
@@ -29,6 +31,7 @@ class In {
   Ints sizes() const;
   // Size of axis `axis`, which may count from the end.
   int64_t size(int64_t axis) const;
+  // Number of elements.
   int64_t numel() const { return type_.numel(); }
 
   // The element at `index`, which has an entry per axis.
@@ -60,9 +63,11 @@ std::string str(const Ints& sizes);  // "[2, 3]"
 // One statement under construction.
 class Nest {
  public:
+  // A new axis; gives its index. Axes are made in the order parallel, scan, reduction.
   Expr parallel(int64_t extent, std::string name = "");
   Expr scan(int64_t extent, std::string name = "");
   Expr reduction(int64_t extent, std::string name = "");
+  // A parallel axis for each extent.
   Index parallel(const Ints& extents);
   // Axes for all elements of `x`: those of `axes` (all, if empty) reduced, in the others parallel.
   // Gives x's indices. `keepdim`: the result keeps reduced axes with size 1.
@@ -75,6 +80,7 @@ class Nest {
   std::vector<Expr> fold(const std::vector<Expr>& init, const std::vector<Expr>& body,
                          Combine combine);
   Expr sum(Expr body);  // in the dtype of `body`
+  // One accumulator: `combine` gets its value so far and that of a point.
   Expr fold(Expr init, Expr body, Expr (*combine)(Expr left, Expr right));
 
   // A result of the shape of the parallel (and scan) axes, with one store at their indices; after
@@ -86,6 +92,7 @@ class Nest {
   // An undefined result in place of one nobody asked for.
   Nest& no_result();
 
+  // The types of the results so far.
   const std::vector<Type>& results() const { return results_; }
   // This statement alone; the operands are added by the framework.
   Loops loops() const;

@@ -3,15 +3,17 @@
 //   rows.add({.schema = "aten::sigmoid(Tensor self) -> Tensor",
 //             .promote = Promote::to_float,
 //             .scalar = [](Expr x) { return 1 / (1 + exp(-x)); },
-//             .vjp = [](Vjp v, Tensor x) { ... },
+//             .vjp = [](Vjp v, Tensor x) { return Gradients{slope_times(v, x)}; },
 //             .samples = "f32[2,3] | f64[5]=-120..120"});
 //
 // A row has its semantics in one of four forms; the types of results follow from it:
 //
+// ```text
 //   scalar     an expression of one element of each operand: broadcasting and promotion as torch's
 //   loops      a nest of loops
 //   decompose  a composition of other operations
 //   native     a function on arrays, and `infer` for its results' types
+// ```
 //
 // and, where transposing the loops or differentiating the decomposition does not do, a vjp.
 #pragma once
@@ -33,19 +35,20 @@ enum class Promote : uint8_t { common, to_float };
 // does not know this case, and the derivative is worked out from the form.
 using Gradients = Tensors;
 
+// What is known of an operation. Strings have to live as long as the process.
 struct Row {
-  std::string_view schema;
-  Promote promote = Promote::common;
-  Rule<Expr> scalar = {};
-  Rule<Loops> loops = {};
-  Rule<Tensors> decompose = {};
-  Rule<std::vector<Type>> infer = {};
-  Rule<std::vector<Array>> native = {};
+  std::string_view schema;               // "aten::relu(Tensor self) -> Tensor"
+  Promote promote = Promote::common;     // of the scalar form
+  Rule<Expr> scalar = {};                // one of these four
+  Rule<Loops> loops = {};                // a nest of loops
+  Rule<Tensors> decompose = {};          // other operations
+  Rule<std::vector<Type>> infer = {};    // of a native operation: the types of its results
+  Rule<std::vector<Array>> native = {};  // a function on arrays
   // Of a native operation: the function of the runtime that compiled code calls ("order::sort"),
   // and the options that it takes behind the operands. None: there is no code for the operation.
   std::string_view runtime = {};
   Rule<Attributes> runtime_options = {};
-  Rule<Gradients> vjp = {};
+  Rule<Gradients> vjp = {};  // see above
   // Calls that must work, and calls that must not with a fragment of the message:
   // "f32[2,3] f32[3] 2 | i64[2,3]<5 2.5", "f32[2] f32[3]: broadcast". See composit/op/samples.h.
   std::string_view samples = {}, bad = {};
@@ -56,11 +59,13 @@ struct Row {
   std::vector<std::string_view> also = {};
 };
 
+// A row with its schema read.
 struct Operation {
-  Row row;
-  Schema schema;
+  Row row;        // as it was added
+  Schema schema;  // of `row.schema`
 };
 
+// Operations by name. The table of all is find_operation's (composit/ops/operations.h).
 class OperationTable {
  public:
   // UserError where rule and schema do not fit, where a form is missing or there are two, or where

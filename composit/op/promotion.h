@@ -1,8 +1,11 @@
 // torch's dtype promotion (https://pytorch.org/docs/stable/tensor_attributes.html).
 //
-//   promote(DType::int64, DType::float32) == DType::float32
+//   promote(DType::int64, DType::float32) == DType::float32;
 //
-//   Promotion p;  p.add(x.type());  p.add_number(DType::float64);  p.result() == DType::float32
+//   Promotion p;
+//   p.add(x.type());
+//   p.add_number(DType::float64);
+//   p.result() == DType::float32;
 #pragma once
 
 #include <optional>
@@ -11,6 +14,7 @@
 
 namespace composit {
 
+// What integers become where floats are needed.
 inline constexpr DType kDefaultFloat = DType::float32;
 
 // bool < integer < float < complex.
@@ -31,6 +35,7 @@ DType complex_dtype(DType dtype);
 // only where its category is higher.
 class Promotion {
  public:
+  // A tensor among the operands.
   void add(const Type& tensor);
   // A number the program wrote beside tensors ("wrapped"). `dtype`: bool_, int64, float64 or
   // complex128 by its kind.

@@ -1,10 +1,11 @@
 // A rule is a captureless lambda whose parameters mirror the arguments of the schema:
 //
-//   Rule<Loops> rule = [](In x, std::vector<int64_t> dim, bool keepdim) { ... };
+//   Rule<Loops> rule = [](In x, Ints dim, bool keepdim) { return sums(x, dim, keepdim); };
 //   Loops loops = rule(context);
 //
 // Parameter types say the role of an argument:
 //
+// ```text
 //   Expr             an element of a tensor, broadcast and cast to the common dtype; or a Scalar
 //   Coefficient      a Scalar that takes no part in promotion, cast to the common dtype (alpha)
 //   Condition        an element of a tensor, broadcast, that takes no part in promotion (where's)
@@ -16,6 +17,7 @@
 //   std::optional<…> of these
 //   Vjp              first parameter of a vjp: cotangents and results; stands for no argument
 //   RunRegion        first parameter of a native rule: runs the regions; stands for no argument
+// ```
 //
 // Trailing arguments may be left out of the parameters. `Rule::check` compares the parameters with
 // a schema; the table of operations does so when a row is added.
@@ -34,10 +36,14 @@
 
 namespace composit {
 
+// See above.
 struct Coefficient : Expr {
+  // The same expression in this role.
   explicit Coefficient(Expr x) : Expr(std::move(x)) {}
 };
+// See above.
 struct Condition : Expr {
+  // The same expression in this role.
   explicit Condition(Expr x) : Expr(std::move(x)) {}
 };
 
@@ -58,13 +64,13 @@ using RunRegion =
 
 // What a rule runs on. Members are set as far as the form needs them.
 struct RuleContext {
-  const Call* call = nullptr;
+  const Call* call = nullptr;    // the call
   DType common = DType::count_;  // scalar form: what Expr parameters are cast to
   const std::vector<Expr>* elements =
       nullptr;  // scalar form: per place of Call::tensors(), the load
   const std::vector<Array>* values = nullptr;  // native: per place of Call::tensors()
-  const Vjp* vjp = nullptr;
-  const RunRegion* run = nullptr;  // native
+  const Vjp* vjp = nullptr;                    // form vjp
+  const RunRegion* run = nullptr;              // native
 };
 
 namespace detail {
@@ -138,10 +144,12 @@ struct ParametersOf<R (F::*)(P...) const> : Parameters<std::decay_t<P>...> {
 
 }  // namespace detail
 
+// A rule that gives a `Result`: see above.
 template <class Result>
 class Rule {
  public:
-  Rule() = default;
+  Rule() = default;  // none
+  // Of a captureless lambda: see above.
   template <class F>
   requires std::is_empty_v<F> && std::is_default_constructible_v<F> Rule(
       F)  // NOLINT: a lambda is a rule
@@ -159,8 +167,10 @@ class Rule {
     return rule;
   }
 
-  explicit operator bool() const { return run_ != nullptr; }
+  explicit operator bool() const { return run_ != nullptr; }  // whether there is a rule
+  // UserError where the rule refuses.
   Result operator()(const RuleContext& context) const { return run_(context); }
+  // InternalError where the parameters do not fit the schema.
   void check(const Schema& schema) const {
     if (check_ != nullptr) check_(schema);
   }

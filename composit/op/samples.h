@@ -1,18 +1,20 @@
 // Calls written as text, in rows' `samples` and `bad`.
 //
-//   for (const SampleCall& sample : parse_samples(schema, "f32[2,3] f32[3] 2 | i64[4]<3 2.5"))
-//     infer(operation, sample.call);
+//   for (const std::string& text : split_samples("f32[2,3] f32[3] 2 | i64[4]<3 2.5"))
+//     infer(operation, parse_sample(schema, text).call);
 //
 // Calls are separated by `|`, arguments by spaces, in the order of the schema; trailing ones may be
 // left out. A tensor is a dtype (f16 bf16 f32 f64 c64 c128 i8 i16 i32 i64 u8 bool) with sizes, and
 // optionally what its elements are:
 //
+// ```text
 //   f32[2,3]            random from -2 to 2, away from 0; integers from -5 to 5
 //   =0.1..5             random in that range
 //   <n                  indices from 0 to n - 1;   =distinct<n  without repetition along any axis
 //   =[1,2,nan]          these elements
 //   =nan                random with a NaN among them
 //   =mask               random bools, at least one true in each row
+// ```
 //
 // Lists of tensors and of numbers are in brackets without spaces: [f32[2],None,f32[3]], [1,2].
 // Everything else is as in Python: 2, 2.5, 1e-05, True, None, 'text', float32.
@@ -29,8 +31,9 @@
 
 namespace composit {
 
+// A call, and values for its tensors.
 struct SampleCall {
-  std::string text;
+  std::string text;           // as written
   std::string message;        // of a bad one
   Call call;                  // its tensors are inputs named after the arguments
   std::vector<Array> values;  // per place of Call::tensors(); undefined where there is none

@@ -2,7 +2,7 @@
 // which dtypes they take and give. Values are in composit/eval, derivatives in composit/ad.
 //
 //   const FunctionInfo& info = info_of(Function::exp);      // info.name == "exp"
-//   function_from_name("floor_divide") == Function::floor_divide
+//   function_from_name("floor_divide") == Function::floor_divide;
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@ namespace composit {
   binary(shift_right) binary(polygamma) binary(zeta)
 // clang-format on
 
+// All functions: those above, operators, `select`, `cast`.
 enum class Function : uint8_t {
 #define COMPOSIT_NAME(name) name,
   COMPOSIT_FOR_EACH_NAMED_FUNCTION(COMPOSIT_NAME, COMPOSIT_NAME)
@@ -51,15 +52,18 @@ enum class FunctionDType : uint8_t {
   special         // select, cast, complex
 };
 
+// What is known of a function.
 struct FunctionInfo {
-  std::string_view name;
-  size_t arity;
-  FunctionDType dtype;
+  std::string_view name;     // "floor_divide"
+  size_t arity;              // number of arguments
+  FunctionDType dtype;       // which dtypes it takes and gives
   std::string_view op = "";  // as written between arguments, or before the only one
   int precedence = 0;        // C++'s, higher binds closer
 };
 
+// The row of a function.
 const FunctionInfo& info_of(Function function);
+// The inverse of `info_of(function).name`; nothing for other text.
 std::optional<Function> function_from_name(std::string_view name);
 
 }  // namespace composit

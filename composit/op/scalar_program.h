@@ -17,10 +17,11 @@
 namespace composit {
 
 struct ScalarProgram {
-  size_t parameters = 0;
-  DType dtype = DType::float64;  // of all parameters; a floating point dtype
-  std::vector<Expr> results = {};
+  size_t parameters = 0;           // how many
+  DType dtype = DType::float64;    // of all parameters; a floating point dtype
+  std::vector<Expr> results = {};  // of parameters
 
+  // Parameter `number`, in the program's dtype.
   Expr parameter(size_t number) const { return Expr::parameter(number, dtype); }
 };
 

@@ -18,6 +18,7 @@
 
 namespace composit {
 
+// The types of arguments there are.
 enum class ArgumentType : uint8_t {
   tensor,
   scalar,
@@ -38,32 +39,35 @@ enum class ArgumentType : uint8_t {
   other  // other: a class, by its name
 };
 
+// An argument, or a result.
 struct SchemaArgument {
-  ArgumentType type = ArgumentType::tensor;
-  std::string type_name;  // as written: "Tensor", "SymInt", "__torch__.Stack"
-  bool optional = false;  // "Tensor?", and of a list: the list may be missing ("int[]?")
-  bool list = false;
-  bool optional_items = false;              // "Tensor?[]"
-  std::optional<int64_t> length;            // "int[2]": also accepts one number for all
-  std::string alias;                        // of a tensor: "a", "a!", "a! -> b"; empty
-  std::string list_alias;                   // of the list itself: "Tensor[](a!)"
-  std::string name;                         // empty for a result without one
+  ArgumentType type = ArgumentType::tensor;  // of an item, where it is a list
+  std::string type_name;                     // as written: "Tensor", "SymInt", "__torch__.Stack"
+  bool optional = false;          // "Tensor?", and of a list: the list may be missing ("int[]?")
+  bool list = false;              // "Tensor[]", "int[2]"
+  bool optional_items = false;    // "Tensor?[]"
+  std::optional<int64_t> length;  // "int[2]": also accepts one number for all
+  std::string alias;              // of a tensor: "a", "a!", "a! -> b"; empty
+  std::string list_alias;         // of the list itself: "Tensor[](a!)"
+  std::string name;               // empty for a result without one
   std::optional<std::string> default_text;  // as written: "1", "None", "[]", "Mean"
-  bool keyword_only = false;
+  bool keyword_only = false;                // stands behind "*"
 
+  // Whether it is a tensor, or a list of tensors.
   bool is_tensor() const { return type == ArgumentType::tensor; }
   // Whether a tensor, or what the list holds, is written.
   bool written() const { return alias.find('!') != std::string::npos; }
 };
 
 struct Schema {
-  Symbol name;  // with overload: "aten::sum.dim_IntList"
-  std::vector<SchemaArgument> arguments;
-  std::vector<SchemaArgument> results;
+  Symbol name;                            // with overload: "aten::sum.dim_IntList"
+  std::vector<SchemaArgument> arguments;  // in order
+  std::vector<SchemaArgument> results;    // in order
 };
 
 // UserError with the place in `text`.
 Schema parse_schema(std::string_view text);
+// The text that is parsed to this schema.
 std::string print(const Schema& schema);
 // The default as an attribute of the kind that the tracer records for the type; nothing where the
 // schema gives none. "Mean" and "Sum" are 1 and 2, as in torch's reductions; "contiguous_format" a

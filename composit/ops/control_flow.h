@@ -16,6 +16,7 @@
 // The nodes. Regions are graphs without effects; everything they use is an operand. Types of
 // results are contiguous.
 //
+// ```text
 //   composit::cond(Tensor predicate, Tensor[] operands, Graph then_body, Graph else_body)
 //       `predicate`: one bool. Both regions take `operands` and give results of equal types: those
 //       of the node. Only one of them runs.
@@ -37,6 +38,7 @@
 //       of size `limit`, slot i from trip i, zeros behind the last; and the number of trips, one
 //       int64. A loop that goes on after `limit` trips is a UserError when it runs; a limit of 0
 //       allows none.
+// ```
 //
 // Derivatives are made of the same operations, linear in the number of trips: of cond, a cond of
 // the branches' derivatives; of loops, a loop that runs back over what its body needs of the trips
@@ -55,6 +57,7 @@ namespace composit {
 Tensors cond(const Tensor& predicate, const TensorFunction& then_branch,
              const TensorFunction& else_branch, const Tensors& operands = {});
 
+// The options of `while_loop`.
 struct WhileOptions {
   std::optional<int64_t> limit = {};  // most trips, 0 included; the derivative needs it
 };
@@ -64,6 +67,7 @@ Tensors while_loop(const std::function<Tensor(const Tensors& carried)>& conditio
                    const TensorFunction& body, const Tensors& init,
                    const WhileOptions& options = {});
 
+// What one trip of a scan gives, or a whole one.
 struct ScanStep {
   Tensors carried;  // of the next trip; of a whole scan: at the end
   Tensors outputs;  // of this trip; of a whole scan: stacked along a new first axis

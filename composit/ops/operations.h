@@ -20,6 +20,7 @@ const Operation* find_operation(Symbol name);
 // What defines a node: of an in-place operator that stands for its functional form, an operation
 // made of that one's row; nullptr where the operands are views into one memory, or it threw.
 const Operation* operation_of(const Node& node);
+// In alphabetical order.
 std::vector<const Operation*> all_operations();
 // A row of your own. UserError as for OperationTable::add. Thread-safe.
 void add_operation(Row row);

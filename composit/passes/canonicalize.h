@@ -1,7 +1,7 @@
 // One spelling where ATen has several for the same values, so that captures of one model from C++
 // and from Python are equal, and so that whoever reads a graph has fewer operations to know.
 //
-//   canonicalize(cpp_capture) == canonicalize(python_capture)
+//   canonicalize(cpp_capture) == canonicalize(python_capture);
 //
 // Asked of the rows, so that a row of your own takes part:
 //   * a row's other names (`also`), attributes left out, one number for a list, negative axes, axes

@@ -17,6 +17,7 @@
 
 namespace composit {
 
+// What else may be dropped.
 struct DropOptions {
   bool detach = false;  // the graph is not going to be differentiated
 };

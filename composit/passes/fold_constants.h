@@ -14,8 +14,9 @@
 
 namespace composit {
 
+// How far folding goes.
 struct FoldOptions {
-  bool exact = true;
+  bool exact = true;                     // bit for bit what LibTorch computes
   int64_t max_bytes = int64_t{1} << 20;  // of one constant
   const Backend* backend = nullptr;      // computes the values; `reference()`, where not given
 };

@@ -1,6 +1,6 @@
 // Calls become the nodes of what they call: the inverse of `outline_repeats`.
 //
-//   inline_calls(outline_repeats(graph)) == graph
+//   inline_calls(outline_repeats(graph)) == graph;
 //
 // `composit::call` takes the operands of the region `body`, gives its outputs, and has its name as
 // `name`. Calls within regions are inlined as well; those with an effect stay.

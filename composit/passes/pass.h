@@ -3,7 +3,7 @@
 //   Graph smaller = run_passes(graph);                                   // the default list
 //   Passes mine = {find_pass("canonicalize"),
 //                  {.name = "mine", .help = "…",
-//                   .run = [](const Graph& g) { return rebuild(…); }}};
+//                   .run = [](const Graph& g) { return doubled(g); }}};
 //   Graph other = run_passes(graph, mine);
 //
 // A pass keeps inputs, outputs, their types and the order of effects. FLASHLIGHT_PRINT_PASSES shows
@@ -26,15 +26,16 @@ enum class Assumes {
   reassociates,    // sums and products in another order or grouping are as good
   assumes_finite,  // no infinity and no NaN comes up
 };
+// "exact", "reassociates", "assumes_finite".
 std::string_view name(Assumes assumes);
 
 struct Pass {
-  std::string name;
-  Assumes assumes = Assumes::exact;
-  std::string help = {};  // one line
-  std::function<Graph(const Graph&)> run = {};
+  std::string name;                             // as `find_pass` takes it
+  Assumes assumes = Assumes::exact;             // see Assumes
+  std::string help = {};                        // one line
+  std::function<Graph(const Graph&)> run = {};  // the pass
 };
-using Passes = std::vector<Pass>;
+using Passes = std::vector<Pass>;  // in the order in which they run
 
 // Every pass of this folder, with its usual options.
 const Passes& all_passes();
@@ -45,6 +46,7 @@ const Pass& find_pass(std::string_view name);
 // "canonicalize,drop_no_ops"
 Passes find_passes(std::string_view names);
 
+// How passes are run.
 struct PassOptions {
   // `sizes`, `graphs`, or the name of a pass, as FLASHLIGHT_PRINT_PASSES; empty: nothing is
   // printed.

@@ -1,9 +1,11 @@
 // Loops that make the same trips and differ in what they give become one; outputs nobody uses are
 // left out.
 //
+// ```text
 //   %y = composit::scan([%h], [%x], …)                  %y, %tape = composit::scan([%h], [%x], …)
 //   %z, %tape = composit::scan([%h], [%x], …)      →    … = composit::scan(…, [%tape], …)
 //   … = composit::scan(…, [%tape], …)
+// ```
 //
 // Derivatives run a loop forward for what they need of its trips (composit/ops/control_flow.h);
 // without this pass it runs once more for its value.

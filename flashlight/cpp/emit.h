@@ -2,7 +2,7 @@
 //
 //   const Source source = emit(std::move(program));
 //   source.text;                       // functions, structs of weights; includes "flashlight.hpp"
-//   source.entry;                      // extern "C", for whoever loads it
+//   source.entry_name;                 // extern "C", for whoever loads it
 #pragma once
 
 #include <cstdint>

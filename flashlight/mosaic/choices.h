@@ -1,10 +1,10 @@
 // What somebody decides instead of the planner, by the names that print(plan) gives to values.
 //
-//   PlanOptions options = {.choices = parse_choices("conv2d_3: winograd 0\n"
-//                                                   "relu: keep, apart 16\n"
-//                                                   "add: layout NCHW -> N C/16 H W | 16c\n"
-//                                                   "gelu: fuse   # whatever it costs\n"
-//                                                   "softmax: one thread, own place, at 4096\n")};
+//   const Choices choices = parse_choices("conv2d_3: winograd 0\n"
+//                                         "relu: keep, apart 16\n"
+//                                         "add: layout NCHW -> N C/16 H W | 16c\n"
+//                                         "gelu: fuse   # whatever it costs\n"
+//                                         "softmax: one thread, own place, at 4096\n");
 //
 // A value stands for the kernel that writes it, too. Names do not change with what is chosen.
 #pragma once
@@ -20,6 +20,7 @@
 
 namespace flashlight::mosaic {
 
+// What is decided of one value; absent: the planner decides.
 struct Choice {
   std::optional<bool> fuse = {};  // computed where it is read (fuse), or memory (keep)
   // Of its dimensions in the model. What the caller gives or takes is copied from or to it.

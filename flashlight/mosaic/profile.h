@@ -1,8 +1,8 @@
 // How long the kernels of a call took.
 //
-//   const Profile profile = compiled.profile(inputs, results);
+//   const Profile profile = compiled.profile(inputs);
 //   std::cout << table(profile, 236.0);        // GFLOP/s that the machine can do
-//   write_file("trace.json", chrome_trace(profile));
+//   std::ofstream("trace.json") << chrome_trace(profile);
 #pragma once
 
 #include "flashlight/runtime/profile.hpp"

@@ -23,11 +23,12 @@ constexpr size_t kMostDimensions = 26;
 
 // A loop over a dimension. The outermost one of each takes as many steps as the tensor needs.
 struct TileLoop {
-  size_t dimension = 0;
-  int64_t extent = 0;  // 0: the outermost one
+  size_t dimension = 0;  // of the tensor
+  int64_t extent = 0;    // 0: the outermost one
   bool operator==(const TileLoop&) const = default;
 };
 
+// The nested loops, as parsed.
 struct TileSchema {
   std::string dimensions;                     // "NCHW"
   std::vector<std::vector<TileLoop>> levels;  // outermost first
@@ -45,21 +46,23 @@ TileSchema schema_of_order(const std::vector<size_t>& order);
 // is none that could be parsed.
 class Tiling {
  public:
+  // `sizes`: of the tensor, in elements, one per dimension.
   Tiling(TileSchema schema, std::vector<int64_t> sizes);
 
   // A loop of memory: index / step % extent counts, and a count is worth `stride` elements.
   struct Loop {
-    size_t dimension, level;
-    int64_t extent, step, stride;
+    size_t dimension, level;       // of the tensor; of the schema
+    int64_t extent, step, stride;  // in counts, in indices, in elements
     bool operator==(const Loop&) const = default;
   };
+  // What it was made of, and the loops of memory, outermost first.
   const TileSchema& schema() const { return schema_; }
   const std::vector<int64_t>& sizes() const { return sizes_; }
   const std::vector<Loop>& loops() const { return loops_; }
 
   // Elements, with padding.
   int64_t memory_size() const;
-  int64_t element_count() const;
+  int64_t element_count() const;  // without padding
   // What an index of one dimension adds to the offset of an element.
   int64_t offset(size_t dimension, int64_t index) const;
   // Of an element, in elements.

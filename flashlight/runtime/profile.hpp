@@ -1,7 +1,7 @@
 // How long the kernels of a call took, as a table and for viewers of traces.
 //
-//   const fl::Profile profile = ...;                    // of a compiled graph, or a written
-//   program std::cout << fl::table(profile, 236.0);             // GFLOP/s that the machine can do
+//   const fl::Profile profile = profile_of_a_call();   // a compiled graph's, a written program's
+//   std::cout << fl::table(profile, 236.0);            // GFLOP/s that the machine can do
 //   std::ofstream("trace.json") << fl::chrome_trace(profile);
 #pragma once
 
@@ -16,12 +16,14 @@
 
 namespace fl {
 
+// One kernel of one call.
 struct TimedKernel {
-  std::string name, module;
+  std::string name, module;         // "conv2d_3"; where in the model it stands
   std::int64_t start = 0, end = 0;  // nanoseconds of a steady clock
   std::int64_t operations = 0;      // multiplications and additions of products
   std::int64_t bytes = 0;           // of the values that it touches, each once
 };
+// The kernels of one call.
 using Profile = std::vector<TimedKernel>;
 
 namespace detail {

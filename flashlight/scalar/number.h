@@ -5,8 +5,8 @@
 //     if (x < 1.0) return 1.0 / 3.0 * pow(x, 3.0);
 //     return x - 2.0 / 3.0;
 //   };
-//   ScalarProgram program = trace_numbers(1, [&](const Numbers& x) { return Numbers{relu3(x[0])};
-//   });
+//   const auto traced = [&](const Numbers& x) { return Numbers{relu3(x[0])}; };
+//   composit::ScalarProgram program = trace_numbers(1, traced);
 //
 // A comparison gives a Truth, and a Truth that becomes a bool is a decision: the function runs once
 // for each way its decisions can go, and all its paths together are one tree of selects. A Truth
@@ -31,32 +31,39 @@ class Number;
 class Truth {
  public:
   explicit Truth(composit::Expr expr) : expr_(std::move(expr)) {}
-  const composit::Expr& expr() const { return expr_; }
+  const composit::Expr& expr() const { return expr_; }  // of bool
   // Decides: true on one path, false on another. UserError outside of `trace`, and where there are
   // more decisions than TraceLimits allows.
   operator bool() const;  // NOLINT: numbers are compared as if they were doubles
 
+  // The opposite, without a decision.
   friend Truth operator!(const Truth& x) { return Truth(!x.expr_); }
 
  private:
   composit::Expr expr_;
 };
 
+// A number that is not known yet; it stands for a double in code that is written for one.
 class Number {
  public:
-  Number() : Number(0.0) {}
+  Number() : Number(0.0) {}  // zero
+  // A literal.
   template <class T>
   requires std::integral<T> || std::floating_point<T> Number(T value)  // NOLINT
       : expr_(composit::Expr::literal(static_cast<double>(value), composit::DType::float64)) {}
+  // 1 or 0, without a decision.
   Number(const Truth& truth);  // NOLINT: 1 or 0, without a decision
+  // Of float64.
   explicit Number(composit::Expr expr) : expr_(std::move(expr)) {}
-  const composit::Expr& expr() const { return expr_; }
+  const composit::Expr& expr() const { return expr_; }  // of float64
 
+  // C++'s arithmetic and comparisons; a comparison decides where it is asked for a bool.
   Number& operator+=(const Number& y) { return *this = *this + y; }
   Number& operator-=(const Number& y) { return *this = *this - y; }
   Number& operator*=(const Number& y) { return *this = *this * y; }
   Number& operator/=(const Number& y) { return *this = *this / y; }
 
+  // Arithmetic makes expressions.
   friend Number operator+(const Number& x) { return x; }
   friend Number operator-(const Number& x) { return Number(-x.expr_); }
   friend Number operator+(const Number& x, const Number& y) { return Number(x.expr_ + y.expr_); }
@@ -80,6 +87,7 @@ class Number {
   friend Number name(const Number& x) { return Number(composit::name(x.expr_)); }
 #define FLASHLIGHT_BINARY(name) \
   friend Number name(const Number& x, const Number& y) { return Number(composit::name(x.expr_, y.expr_)); }
+  // The functions of <cmath> by their names, and `sign`.
   FLASHLIGHT_UNARY(abs) FLASHLIGHT_UNARY(exp) FLASHLIGHT_UNARY(exp2) FLASHLIGHT_UNARY(expm1)
   FLASHLIGHT_UNARY(log) FLASHLIGHT_UNARY(log2) FLASHLIGHT_UNARY(log10) FLASHLIGHT_UNARY(log1p)
   FLASHLIGHT_UNARY(sqrt) FLASHLIGHT_UNARY(sin) FLASHLIGHT_UNARY(cos) FLASHLIGHT_UNARY(tan)
@@ -92,6 +100,7 @@ class Number {
 #undef FLASHLIGHT_UNARY
 #undef FLASHLIGHT_BINARY
       // clang-format on
+      // More of <cmath>.
       friend Number fabs(const Number& x) {
     return abs(x);
   }
@@ -107,11 +116,12 @@ class Number {
 
 inline Number::Number(const Truth& truth) : Number(select(truth, Number(1.0), Number(0.0))) {}
 
-using Numbers = std::vector<Number>;
+using Numbers = std::vector<Number>;  // arguments or results
 
+// How many decisions and paths a function may have.
 struct TraceLimits {
   size_t decisions = 10000;  // on one path
-  size_t paths = 1024;
+  size_t paths = 1024;       // through the function
 };
 
 // `f` of `parameters` numbers as a program of float64. UserError where `f` goes over the limits,

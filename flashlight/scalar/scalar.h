@@ -26,10 +26,12 @@
 
 namespace flashlight {
 
+// A function of numbers with its branches, as an expression of float64.
 class ScalarFunction {
  public:
   explicit ScalarFunction(composit::ScalarProgram program);
 
+  // The program, and its results as expressions of its parameters.
   const composit::ScalarProgram& program() const { return program_; }
   const std::vector<composit::Expr>& exprs() const { return program_.results; }
   // Of a function with one result; UserError for others.
@@ -97,6 +99,8 @@ struct ResultsOf<std::vector<T>> {
 
 }  // namespace detail
 
+// `f`: a function of 1 to 16 numbers (generic, or of Numbers) that gives a number, a pair, tuple,
+// array or vector of them. UserError as of trace_numbers.
 template <class F>
 ScalarFunction scalar(const F& f, const TraceLimits& limits = {}) {
   constexpr size_t kParameters = detail::count_parameters<F>();

@@ -1,7 +1,7 @@
 // Types, numbers and identifiers as C++ writes them.
 //
-//   type_name(DType::float32) == "float";   literal(Scalar::Value(0.5), DType::float32) == "0.5f"
-//   identifier("encoder.layer.0.query") == "encoder_layer_0_query"
+//   type_name(DType::float32) == "float";   literal(Scalar::Value(0.5), DType::float32) == "0.5f";
+//   identifier("encoder.layer.0.query") == "encoder_layer_0_query";
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace flashlight::text {
 
-// The type of an element in memory: "float", "int64_t", "fl::half", "std::complex<float>".
+// The type of an element in memory: "float", "int64_t", "fl::float16", "std::complex<float>".
 std::string type_name(composit::DType dtype);
 // The type that arithmetic is done in: "float" for the 16-bit floats.
 std::string compute_type_name(composit::DType dtype);

@@ -18,13 +18,15 @@
 
 namespace flashlight::toolchain {
 
+// A unit that is done.
 struct Progress {
-  std::string unit;
+  std::string unit;    // its name
   size_t done, total;  // units
-  bool cached;
-  double seconds;  // this unit took
+  bool cached;         // it was there already
+  double seconds;      // this unit took
 };
 
+// How sources are compiled.
 struct CompileOptions {
   std::vector<std::string> flags = {"-std=c++17", "-O2"};  // for compiling and linking
   std::vector<std::string> link_flags = {};                // after all objects: "-lm"

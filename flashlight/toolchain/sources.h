@@ -13,22 +13,23 @@
 
 namespace flashlight::toolchain {
 
+// A file in memory.
 struct SourceFile {
   std::string name;  // with a path relative to the folder of all: "kernels/mm.cpp"
-  std::string text;
+  std::string text;  // its content
 };
 
 // What lines of a file were emitted for. Ranges may nest: the narrowest one is shown.
 struct LineOrigin {
-  std::string file;
+  std::string file;                   // a unit's or header's name
   int first_line = 1, last_line = 1;  // both included, counted from 1
   std::string origin;                 // the operation, and where in the user's model it stands
 };
 
 struct Sources {
-  std::vector<SourceFile> units;  // each compiled alone, several at once
-  std::vector<SourceFile> headers = {};
-  std::vector<LineOrigin> origins = {};
+  std::vector<SourceFile> units;         // each compiled alone, several at once
+  std::vector<SourceFile> headers = {};  // found by #include
+  std::vector<LineOrigin> origins = {};  // for messages about errors
 };
 
 // Throws UserError where a name is empty, absolute, leads out of the folder, or is there twice.

@@ -12,6 +12,7 @@
 #include "tracer/backtrace.h"
 #include "tracer/dispatch_key.h"
 #include "tracer/liveness.h"
+#include "tracer/recorder.h"
 
 namespace flashlight::preload {
 namespace {

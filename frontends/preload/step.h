@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "flashlight/capture.h"
+#include "tracer/recording.h"
 #include "tracer/trace_scope.h"
 
 namespace flashlight::preload {

@@ -14,8 +14,7 @@
 //
 //   const auto model = torchscript::load("model.pt");
 //   Graph graph = model.graph("forward", {at::rand({1, 3, 224, 224})});
-//   composit::save(model.capture("forward", {image}), "folder");  // for `flashlight compile
-//   folder`
+//   composit::save(model.capture("forward", {image}), "folder");   // flashlight compile folder
 //
 // Conditions that depend on inputs become composit::cond, loops composit::scan or while_loop
 // (composit/ops/control_flow.h); whatever is known while the graph is made is computed then.

@@ -25,6 +25,7 @@
 #include "flashlight/trace.h"
 #include "tests/flashlight/foreign_causes.h"
 #include "tracer/dispatch_key.h"
+#include "tracer/recorder.h"
 #include "tracer/replay.h"
 
 namespace {

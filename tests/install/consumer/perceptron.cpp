@@ -1,5 +1,5 @@
 // Captures a model that knows nothing of Flashlight, and replays the capture on other inputs.
-#include <flashlight/trace.h>
+#include <flashlight/flashlight.h>
 #include <torch/torch.h>
 
 #include <iostream>
