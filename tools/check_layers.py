@@ -38,6 +38,7 @@ FLASHLIGHT_PARTS = (
     "flashlight/scalar",
     "flashlight/runtime",
     "flashlight/toolchain",
+    "flashlight/backends",
     "flashlight/loops",
     "flashlight/text",
     "flashlight/cpp",
@@ -69,6 +70,7 @@ LAYERS = {
     "flashlight/toolchain": Layer(("composit/ir", "composit/io"), torch=False),
     "tracer": Layer(COMPOSIT, torch=True),
     "flashlight/runtime": Layer(("composit/op",), torch=False),  # What generated code includes.
+    "flashlight/backends": Layer((*COMPOSIT, "flashlight/runtime"), torch=False),
     "flashlight/loops": Layer((*COMPOSIT, "flashlight/runtime"), torch=False),
     "flashlight/text": Layer((*COMPOSIT, "flashlight/loops"), torch=False),
     "flashlight/cpp": Layer(
@@ -76,6 +78,7 @@ LAYERS = {
             *COMPOSIT,
             "flashlight/runtime",
             "flashlight/toolchain",
+            "flashlight/backends",
             "flashlight/loops",
             "flashlight/text",
         ),
@@ -86,6 +89,7 @@ LAYERS = {
             *COMPOSIT,
             "flashlight/runtime",
             "flashlight/toolchain",
+            "flashlight/backends",
             "flashlight/loops",
             "flashlight/text",
             "flashlight/cpp",

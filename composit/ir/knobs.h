@@ -12,7 +12,7 @@
 
 namespace composit {
 
-enum class Knob { print_passes, compiler, cache, cache_size, seen_once, progress, verify };
+enum class Knob { print_passes, compiler, cache, cache_size, seen_once, progress, verify, plugins };
 
 struct KnobInfo {
   std::string_view name;  // of the environment variable

@@ -80,7 +80,7 @@ class Planner {
 
   Plan run(const composit::Graph& graph) {
     plan_.name = options_.name;
-    plan_.ports = loops::ports_of(graph, text::namespace_name(options_.name));
+    plan_.ports = composit::ports_of(graph, text::namespace_name(options_.name));
     loops::Program program = fused(graph);
     plan_.routine = std::move(program.functions.back());
     program.functions.pop_back();

@@ -27,12 +27,13 @@ void check_ending(const std::string& file, bool is_graph) {
                             "'");
 }
 
-}  // namespace
-
+// None where there is no file.
 flashlight::mosaic::Choices read_choices(const std::string& file) {
   if (file.empty()) return {};
   return flashlight::mosaic::parse_choices(composit::io::MappedFile::open(file)->text());
 }
+
+}  // namespace
 
 int plan(const PlanArguments& arguments, std::ostream& out) {
   if (!arguments.arena.empty()) check_ending(arguments.arena, false);

@@ -1,0 +1,17 @@
+// How long the kernels of a call took.
+//
+//   const Profile profile = compiled.profile({x});
+//   std::cout << table(profile, 236.0);        // GFLOP/s that the machine can do
+//   write_file("trace.json", chrome_trace(profile));
+#pragma once
+
+#include "flashlight/runtime/profile.hpp"
+
+namespace flashlight {
+
+using fl::chrome_trace;
+using fl::Profile;
+using fl::table;
+using fl::TimedKernel;
+
+}  // namespace flashlight
