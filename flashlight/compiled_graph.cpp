@@ -162,202 +162,199 @@ CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings)
     : state_(std::make_shared<State>(std::move(graph), std::move(settings))) {}
 
 const Graph& CompiledGraph::graph() const { return state_->graph; }
-const std::string& CompiledGraph::source() const {
-  { return state_->code.code().source(); }
+const std::string& CompiledGraph::source() const { return state_->code.code().source(); }
 
-  CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
-    const std::lock_guard lock(state_->mutex);
-    const auto found = state_->vjps.find(wanted);
-    if (found != state_->vjps.end()) return found->second;
-    if (wanted.size() != state_->graph.inputs().size())
-      throw UserError("[" + state_->settings.name + "] expected a choice for each of " +
-                      std::to_string(state_->graph.inputs().size()) + " inputs, received " +
-                      std::to_string(wanted.size()));
-    CompileSettings settings = state_->settings;
-    settings.name += "_vjp";
-    settings.results = gradient_names(state_->graph, wanted);
-    settings.backend = for_derivative(settings.backend);
-    CompiledGraph derivative(vjp_graph(state_->graph, wanted), std::move(settings));
-    state_->vjps.emplace(wanted, derivative);
-    return derivative;
+CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->vjps.find(wanted);
+  if (found != state_->vjps.end()) return found->second;
+  if (wanted.size() != state_->graph.inputs().size())
+    throw UserError("[" + state_->settings.name + "] expected a choice for each of " +
+                    std::to_string(state_->graph.inputs().size()) + " inputs, received " +
+                    std::to_string(wanted.size()));
+  CompileSettings settings = state_->settings;
+  settings.name += "_vjp";
+  settings.results = gradient_names(state_->graph, wanted);
+  settings.backend = for_derivative(settings.backend);
+  CompiledGraph derivative(vjp_graph(state_->graph, wanted), std::move(settings));
+  state_->vjps.emplace(wanted, derivative);
+  return derivative;
+}
+
+// ---- calls --------------------------------------------------------------------------------------
+
+// Outputs, then the new values of mutated inputs: with `updates`, in the inputs themselves where
+// the code may write there and they are of row-major memory that no other input has.
+std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs,
+                                           const Start& start, bool updates,
+                                           Profile* profile) const {
+  const Graph& graph = state_->graph;
+  std::vector<at::Tensor> row_major, results;
+  std::vector<composit::InputBuffer> from;
+  row_major.reserve(inputs.size());
+  from.reserve(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool is_given = inputs[i].defined();
+    row_major.push_back(is_given ? argument_for(graph.inputs()[i], inputs[i], state_->settings.name)
+                                 : at::Tensor());
+    from.emplace_back(is_given ? row_major.back().const_data_ptr() : nullptr);
   }
-
-  // ---- calls
-  // --------------------------------------------------------------------------------------
-
-  // Outputs, then the new values of mutated inputs: with `updates`, in the inputs themselves where
-  // the code may write there and they are of row-major memory that no other input has.
-  std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs,
-                                             const Start& start, bool updates, Profile* profile)
-      const {
-    const Graph& graph = state_->graph;
-    std::vector<at::Tensor> row_major, results;
-    std::vector<composit::InputBuffer> from;
-    row_major.reserve(inputs.size());
-    from.reserve(inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const bool is_given = inputs[i].defined();
-      row_major.push_back(is_given
-                              ? argument_for(graph.inputs()[i], inputs[i], state_->settings.name)
-                              : at::Tensor());
-      from.emplace_back(is_given ? row_major.back().const_data_ptr() : nullptr);
-    }
-    std::vector<composit::Buffer> to;
-    const auto add = [&](at::Tensor result) {
-      to.emplace_back(result.mutable_data_ptr());
-      results.push_back(std::move(result));
-    };
-    const auto empty = [](const LazyTensor& value) {
-      return at::empty(tracer::sizes_of(value.type()), tracer::to_c10(value.dtype()));
-    };
-    for (const LazyTensor& output : graph.outputs()) {
-      if (output)
-        add(empty(output));
-      else
-        results.emplace_back();
-    }
-    const std::vector<bool> overlap = updates ? overlapping(row_major) : std::vector<bool>();
-    for (size_t i = 0; i < state_->targets.size(); ++i) {
-      const size_t target = state_->targets[i];
-      const at::Tensor& input = inputs[target];
-      const bool in_place = updates && input.defined() && !overlap[target] &&
-                            input.is_same(row_major[target]) && !input.is_inference() &&
-                            state_->code.code().may_update(to.size());
-      add(in_place ? input : empty(graph.mutations()[i].value));
-    }
-    const std::shared_ptr<const composit::Code> code = state_->code.with(inputs, row_major);
-    const auto run_from = [&](fl::Generator* generator) {
-      if (profile == nullptr) return code->run(from, to, generator);
-      *profile = code->profile(from, to, generator);
-    };
-    if (!code->draws()) {
-      run_from(nullptr);
-    } else if (start == nullptr) {
-      LentGenerator lent;
-      run_from(&*lent);
-    } else {
-      fl::Generator generator = *start;
-      run_from(&generator);
-    }
-    return results;
+  std::vector<composit::Buffer> to;
+  const auto add = [&](at::Tensor result) {
+    to.emplace_back(result.mutable_data_ptr());
+    results.push_back(std::move(result));
+  };
+  const auto empty = [](const LazyTensor& value) {
+    return at::empty(tracer::sizes_of(value.type()), tracer::to_c10(value.dtype()));
+  };
+  for (const LazyTensor& output : graph.outputs()) {
+    if (output)
+      add(empty(output));
+    else
+      results.emplace_back();
   }
+  const std::vector<bool> overlap = updates ? overlapping(row_major) : std::vector<bool>();
+  for (size_t i = 0; i < state_->targets.size(); ++i) {
+    const size_t target = state_->targets[i];
+    const at::Tensor& input = inputs[target];
+    const bool in_place = updates && input.defined() && !overlap[target] &&
+                          input.is_same(row_major[target]) && !input.is_inference() &&
+                          state_->code.code().may_update(to.size());
+    add(in_place ? input : empty(graph.mutations()[i].value));
+  }
+  const std::shared_ptr<const composit::Code> code = state_->code.with(inputs, row_major);
+  const auto run_from = [&](fl::Generator* generator) {
+    if (profile == nullptr) return code->run(from, to, generator);
+    *profile = code->profile(from, to, generator);
+  };
+  if (!code->draws()) {
+    run_from(nullptr);
+  } else if (start == nullptr) {
+    LentGenerator lent;
+    run_from(&*lent);
+  } else {
+    fl::Generator generator = *start;
+    run_from(&generator);
+  }
+  return results;
+}
 
-  // One call as autograd sees it.
-  struct CompiledGraph::Call : torch::autograd::Function<Call> {
-    struct Called : torch::CustomClassHolder {
-      Called(CompiledGraph one, Start before) : graph(std::move(one)), start(std::move(before)) {}
-      CompiledGraph graph;
-      Start start;
-    };
-
-    // Results that are there.
-    static variable_list forward(AutogradContext* context, const CompiledGraph& graph,
-                                 const Start& start, at::TensorList inputs) {
-      Start before = start;
-      if (before == nullptr && graph.state_->code.code().draws())
-        before = std::make_shared<const fl::Generator>(*LentGenerator());
-      variable_list saved = inputs.vec();  // as they are before anything is written to them
-      for (const size_t target : graph.state_->targets) saved[target] = inputs[target].clone();
-      context->save_for_backward(saved);
-      context->saved_data["called"] =
-          c10::IValue::make_capsule(c10::make_intrusive<Called>(graph, before));
-      variable_list results, constant;
-      const size_t outputs = graph.graph().outputs().size();
-      const std::vector<at::Tensor> all = graph.run(inputs.vec(), start, false);
-      for (size_t i = 0; i < all.size(); ++i) {
-        if (!all[i].defined()) continue;
-        results.push_back(all[i]);
-        if (i >= outputs || !is_differentiable(graph.graph().outputs()[i]))
-          constant.push_back(all[i]);
-      }
-      context->mark_non_differentiable(constant);
-      return results;
-    }
-
-    static variable_list backward(AutogradContext* context, const variable_list& cotangents) {
-      const auto called =
-          c10::static_intrusive_pointer_cast<Called>(context->saved_data["called"].toCapsule());
-      const CompiledGraph& graph = called->graph;
-      variable_list inputs = context->get_saved_variables();
-      std::vector<bool> wanted;
-      for (size_t i = 0; i < inputs.size(); ++i)
-        wanted.push_back(context->needs_input_grad(i) && inputs[i].defined() &&
-                         is_differentiable(graph.graph().inputs()[i]));
-      size_t next = 0;
-      for (const LazyTensor& output : graph.graph().outputs()) {
-        if (!output) continue;
-        const at::Tensor& cotangent = cotangents[next++];
-        if (is_differentiable(output))
-          inputs.push_back(cotangent.defined() ? cotangent : zeros_like(output));
-      }
-      const std::vector<at::Tensor> gradients = graph.vjp(wanted).call(inputs, called->start);
-      variable_list all = {at::Tensor(), at::Tensor()};  // graph and start are no tensors
-      size_t given = 0;
-      for (const bool one : wanted) all.push_back(one ? gradients[given++] : at::Tensor());
-      return all;
-    }
+// One call as autograd sees it.
+struct CompiledGraph::Call : torch::autograd::Function<Call> {
+  struct Called : torch::CustomClassHolder {
+    Called(CompiledGraph one, Start before) : graph(std::move(one)), start(std::move(before)) {}
+    CompiledGraph graph;
+    Start start;
   };
 
-  bool CompiledGraph::needs_autograd(const std::vector<at::Tensor>& inputs) const {
-    if (!at::GradMode::is_enabled()) return false;
-    const auto requires_grad = [](const at::Tensor& input) {
-      return input.defined() && input.requires_grad();
-    };
-    const std::vector<size_t>& targets = state_->targets;
-    return std::any_of(inputs.begin(), inputs.end(), requires_grad) &&
-           std::none_of(targets.begin(), targets.end(),
-                        [&](size_t target) { return requires_grad(inputs[target]); });
-  }
-
-  std::vector<at::Tensor> CompiledGraph::operator()(const std::vector<at::Tensor>& inputs) const {
-    return call(inputs, nullptr);
-  }
-
-  void CompiledGraph::check_count(const std::vector<at::Tensor>& inputs) const {
-    if (inputs.size() != graph().inputs().size())
-      throw UserError("[" + state_->settings.name + "] expected " +
-                      std::to_string(graph().inputs().size()) + " tensors, received " +
-                      std::to_string(inputs.size()));
-  }
-
-  Profile CompiledGraph::profile(const std::vector<at::Tensor>& inputs) const {
-    check_count(inputs);
-    const at::NoGradGuard no_grad;
-    Profile profile;
-    run(inputs, nullptr, false, &profile);
-    return profile;
-  }
-
-  std::vector<at::Tensor> CompiledGraph::call(const std::vector<at::Tensor>& inputs,
-                                              const Start& start) const {
-    check_count(inputs);
-    if (is_recording())
-      throw UserError("[" + state_->settings.name +
-                      "] runs inside a program that is captured, where no operator shows what "
-                      "compiled code does; capture the program it was compiled from instead");
-    std::vector<at::Tensor> results;
-    if (needs_autograd(inputs)) {
-      const variable_list defined = Call::apply(*this, start, at::TensorList(inputs));
-      size_t next = 0;
-      for (const LazyTensor& output : graph().outputs())
-        results.push_back(output ? defined[next++] : at::Tensor());
-      results.insert(results.end(), defined.begin() + static_cast<std::ptrdiff_t>(next),
-                     defined.end());
-    } else {
-      const at::NoGradGuard no_grad;
-      results = run(inputs, start, true);
+  // Results that are there.
+  static variable_list forward(AutogradContext* context, const CompiledGraph& graph,
+                               const Start& start, at::TensorList inputs) {
+    Start before = start;
+    if (before == nullptr && graph.state_->code.code().draws())
+      before = std::make_shared<const fl::Generator>(*LentGenerator());
+    variable_list saved = inputs.vec();  // as they are before anything is written to them
+    for (const size_t target : graph.state_->targets) saved[target] = inputs[target].clone();
+    context->save_for_backward(saved);
+    context->saved_data["called"] =
+        c10::IValue::make_capsule(c10::make_intrusive<Called>(graph, before));
+    variable_list results, constant;
+    const size_t outputs = graph.graph().outputs().size();
+    const std::vector<at::Tensor> all = graph.run(inputs.vec(), start, false);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].defined()) continue;
+      results.push_back(all[i]);
+      if (i >= outputs || !is_differentiable(graph.graph().outputs()[i]))
+        constant.push_back(all[i]);
     }
-    const at::NoGradGuard no_grad;
-    const size_t outputs = graph().outputs().size();
-    for (size_t i = 0; i < state_->targets.size(); ++i) {
-      const at::Tensor &target = inputs[state_->targets[i]], &value = results[outputs + i];
-      if (value.is_same(target))
-        target.unsafeGetTensorImpl()->bump_version();
-      else
-        target.copy_(value);
-    }
-    results.resize(outputs);
+    context->mark_non_differentiable(constant);
     return results;
   }
+
+  static variable_list backward(AutogradContext* context, const variable_list& cotangents) {
+    const auto called =
+        c10::static_intrusive_pointer_cast<Called>(context->saved_data["called"].toCapsule());
+    const CompiledGraph& graph = called->graph;
+    variable_list inputs = context->get_saved_variables();
+    std::vector<bool> wanted;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      wanted.push_back(context->needs_input_grad(i) && inputs[i].defined() &&
+                       is_differentiable(graph.graph().inputs()[i]));
+    size_t next = 0;
+    for (const LazyTensor& output : graph.graph().outputs()) {
+      if (!output) continue;
+      const at::Tensor& cotangent = cotangents[next++];
+      if (is_differentiable(output))
+        inputs.push_back(cotangent.defined() ? cotangent : zeros_like(output));
+    }
+    const std::vector<at::Tensor> gradients = graph.vjp(wanted).call(inputs, called->start);
+    variable_list all = {at::Tensor(), at::Tensor()};  // graph and start are no tensors
+    size_t given = 0;
+    for (const bool one : wanted) all.push_back(one ? gradients[given++] : at::Tensor());
+    return all;
+  }
+};
+
+bool CompiledGraph::needs_autograd(const std::vector<at::Tensor>& inputs) const {
+  if (!at::GradMode::is_enabled()) return false;
+  const auto requires_grad = [](const at::Tensor& input) {
+    return input.defined() && input.requires_grad();
+  };
+  const std::vector<size_t>& targets = state_->targets;
+  return std::any_of(inputs.begin(), inputs.end(), requires_grad) &&
+         std::none_of(targets.begin(), targets.end(),
+                      [&](size_t target) { return requires_grad(inputs[target]); });
+}
+
+std::vector<at::Tensor> CompiledGraph::operator()(const std::vector<at::Tensor>& inputs) const {
+  return call(inputs, nullptr);
+}
+
+void CompiledGraph::check_count(const std::vector<at::Tensor>& inputs) const {
+  if (inputs.size() != graph().inputs().size())
+    throw UserError("[" + state_->settings.name + "] expected " +
+                    std::to_string(graph().inputs().size()) + " tensors, received " +
+                    std::to_string(inputs.size()));
+}
+
+Profile CompiledGraph::profile(const std::vector<at::Tensor>& inputs) const {
+  check_count(inputs);
+  const at::NoGradGuard no_grad;
+  Profile profile;
+  run(inputs, nullptr, false, &profile);
+  return profile;
+}
+
+std::vector<at::Tensor> CompiledGraph::call(const std::vector<at::Tensor>& inputs,
+                                            const Start& start) const {
+  check_count(inputs);
+  if (is_recording())
+    throw UserError("[" + state_->settings.name +
+                    "] runs inside a program that is captured, where no operator shows what "
+                    "compiled code does; capture the program it was compiled from instead");
+  std::vector<at::Tensor> results;
+  if (needs_autograd(inputs)) {
+    const variable_list defined = Call::apply(*this, start, at::TensorList(inputs));
+    size_t next = 0;
+    for (const LazyTensor& output : graph().outputs())
+      results.push_back(output ? defined[next++] : at::Tensor());
+    results.insert(results.end(), defined.begin() + static_cast<std::ptrdiff_t>(next),
+                   defined.end());
+  } else {
+    const at::NoGradGuard no_grad;
+    results = run(inputs, start, true);
+  }
+  const at::NoGradGuard no_grad;
+  const size_t outputs = graph().outputs().size();
+  for (size_t i = 0; i < state_->targets.size(); ++i) {
+    const at::Tensor &target = inputs[state_->targets[i]], &value = results[outputs + i];
+    if (value.is_same(target))
+      target.unsafeGetTensorImpl()->bump_version();
+    else
+      target.copy_(value);
+  }
+  results.resize(outputs);
+  return results;
+}
 
 }  // namespace flashlight

@@ -29,6 +29,7 @@ class ArrayCode : public Code {
   }
 
   void run(InputBuffers inputs, Buffers results, fl::Generator* /*generator*/) const override {
+    COMPOSIT_ASSERT(inputs.size() == ports().inputs.size(), "a buffer per input");
     Arrays arrays;
     for (size_t i = 0; i < ports().inputs.size(); ++i) {
       const Type& type = ports().inputs[i];
@@ -39,9 +40,13 @@ class ArrayCode : public Code {
     }
     const std::vector<void*> places = ports().places(results);
     const Arrays values = function_(arrays);
+    if (values.size() != ports().results.size())
+      throw UserError("[" + ports().program + "] expected " +
+                      std::to_string(ports().results.size()) + " results, received " +
+                      std::to_string(values.size()));
     size_t next = 0;
     for (size_t i = 0; i < ports().results.size(); ++i)
-      if (is_defined(ports().results[i])) write(i, values.at(i), places.at(next++));
+      if (is_defined(ports().results[i])) write(i, values[i], places.at(next++));
   }
 
  private:

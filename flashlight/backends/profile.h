@@ -14,4 +14,11 @@ using fl::Profile;
 using fl::table;
 using fl::TimedKernel;
 
+namespace mosaic {  // whose kernels they are most often of
+using fl::chrome_trace;
+using fl::Profile;
+using fl::table;
+using fl::TimedKernel;
+}  // namespace mosaic
+
 }  // namespace flashlight

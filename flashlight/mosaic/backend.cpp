@@ -8,6 +8,7 @@
 
 #include "composit/ir/error.h"
 #include "flashlight/backends/mosaic.h"
+#include "flashlight/backends/profile.h"
 #include "flashlight/backends/registry.h"
 #include "flashlight/cpp/backend.h"
 #include "flashlight/loops/runtime_call.h"
@@ -16,7 +17,6 @@
 #include "flashlight/mosaic/loops_writer.h"
 #include "flashlight/mosaic/offline.h"
 #include "flashlight/mosaic/prepare.h"
-#include "flashlight/mosaic/profile.h"
 #include "flashlight/runtime/random.hpp"
 
 namespace flashlight::mosaic {
@@ -24,7 +24,6 @@ namespace {
 
 using composit::Array;
 using composit::Buffers;
-using composit::Code;
 using composit::Compiled;
 using composit::CompileOptions;
 using composit::Graph;
@@ -84,7 +83,7 @@ struct Kernels {
   }
 };
 
-class MosaicCode : public Code {
+class MosaicCode : public composit::Code {
  public:
   explicit MosaicCode(std::shared_ptr<const Kernels> kernels, std::optional<Prepared> prepared = {})
       : Code(kernels->plan.ports), kernels_(std::move(kernels)), prepared_(std::move(prepared)) {}
@@ -100,7 +99,7 @@ class MosaicCode : public Code {
 
   // What calls read of the weights as it is stays shared with the caller; what is packed is needed
   // no more.
-  std::shared_ptr<const Code> prepare(const std::vector<Array>& weights) const override {
+  std::shared_ptr<const composit::Code> prepare(const std::vector<Array>& weights) const override {
     return std::make_shared<const MosaicCode>(
         kernels_, mosaic::prepare(kernels_->plan, kernels_->source, kernels_->library, weights,
                                   kernels_->threads));
@@ -227,7 +226,7 @@ std::vector<Compiled> compile(std::vector<Plan> plans, int threads,
   return all;
 }
 
-const Plan& plan_of(const Code& code) {
+const Plan& plan_of(const composit::Code& code) {
   const auto* const made = dynamic_cast<const MosaicCode*>(&code);
   COMPOSIT_ASSERT(made != nullptr, "code of mosaic");
   return made->plan();

@@ -10,7 +10,7 @@
 #include "composit/ir/parse.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
-#include "flashlight/mosaic/profile.h"
+#include "flashlight/backends/profile.h"
 #include "flashlight/runtime/random.hpp"
 #include "tests/agreement.h"
 #include "tests/flashlight/mosaic/compare.h"
