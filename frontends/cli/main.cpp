@@ -30,29 +30,16 @@ struct Arguments {
   bool weights = false;
 };
 
-CLI::App* add_command(CLI::App& app, const char* name, const char* help, Arguments& arguments) {
+CLI::App* add_command(CLI::App& app, const char* name, const char* help, std::string& folder) {
   CLI::App* command = app.add_subcommand(name, help);
-  command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
-  return command;
-}
-
-CLI::App* add_emit(CLI::App& app, cli::BackendArguments& arguments) {
-  CLI::App* command = app.add_subcommand("emit", "print the capture as C++");
-  command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
-  return command;
-}
-
-CLI::App* add_run(CLI::App& app, cli::BackendArguments& arguments) {
-  CLI::App* command = app.add_subcommand(
-      "run", "compile the capture, run the saved example, compare with the saved results");
-  command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
+  command->add_option("FOLDER", folder, "a saved capture")->required();
   return command;
 }
 
 CLI::App* add_compile(CLI::App& app, cli::CompileArguments& arguments) {
   CLI::App* command =
-      app.add_subcommand("compile", "write the capture as a program to build where a compiler is");
-  command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
+      add_command(app, "compile", "write the capture as a program to build where a compiler is",
+                  arguments.folder);
   command->add_option("-o,--output", arguments.target, "the folder to write")->required();
   command->add_option("--name", arguments.name, "of the function; FOLDER's if left out");
   command->add_option("--grad", arguments.gradients,
@@ -61,9 +48,9 @@ CLI::App* add_compile(CLI::App& app, cli::CompileArguments& arguments) {
 }
 
 CLI::App* add_plan(CLI::App& app, cli::PlanArguments& arguments) {
-  CLI::App* command = app.add_subcommand(
-      "plan", "print the kernels that mosaic makes of the capture, and what is fused where");
-  command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
+  CLI::App* command = add_command(
+      app, "plan", "print the kernels that mosaic makes of the capture, and what is fused where",
+      arguments.folder);
   command->add_option("--choices", arguments.choices,
                       "a file of decisions, as in 'relu_3: keep' or 'conv2d: winograd 0'\n"
                       "or 'add: layout NCHW -> N C/16 H W | 16c'");
@@ -139,25 +126,28 @@ int run_command(int argc, char** argv) {
   cli::CaptureArguments capture_arguments;
   capture_arguments.command = take_command(argc, argv);
   CLI::App* capture = add_capture(app, capture_arguments);
-  CLI::App* show = add_command(app, "show", "print the graph", arguments);
+  CLI::App* show = add_command(app, "show", "print the graph", arguments.folder);
   show->add_option("--svg", arguments.svg, "draw it into this file instead");
   show->add_option("--passes", arguments.passes,
                    "first rewritten by these, as in canonicalize,drop_no_ops");
-  CLI::App* list =
-      add_command(app, "list", "what the capture holds: inputs, weights, operators", arguments);
+  CLI::App* list = add_command(app, "list", "what the capture holds: inputs, weights, operators",
+                               arguments.folder);
   list->add_flag("--weights", arguments.weights, "every parameter and buffer");
-  CLI::App* diff =
-      add_command(app, "diff", "compare two captures: nodes added, removed, changed", arguments);
+  CLI::App* diff = add_command(app, "diff", "compare two captures: nodes added, removed, changed",
+                               arguments.folder);
   diff->add_option("OTHER", arguments.other, "the capture to compare with")->required();
-  CLI::App* check = add_command(
-      app, "check", "replay the saved example and compare with the saved results", arguments);
+  CLI::App* check =
+      add_command(app, "check", "replay the saved example and compare with the saved results",
+                  arguments.folder);
   check->add_flag("--grad", arguments.grad,
                   "compare the gradients by all parameters with autograd's instead");
   check->add_option("--loss", arguments.loss, "with --grad: the number of the result to derive");
   cli::BackendArguments emit_arguments;
-  CLI::App* emit = add_emit(app, emit_arguments);
+  CLI::App* emit = add_command(app, "emit", "print the capture as C++", emit_arguments.folder);
   cli::BackendArguments run_arguments;
-  CLI::App* run = add_run(app, run_arguments);
+  CLI::App* run = add_command(
+      app, "run", "compile the capture, run the saved example, compare with the saved results",
+      run_arguments.folder);
   cli::PlanArguments plan_arguments;
   CLI::App* plan = add_plan(app, plan_arguments);
   cli::CompileArguments compile_arguments;
@@ -175,11 +165,11 @@ int run_command(int argc, char** argv) {
   if (*show) return cli::show(arguments.folder, arguments.passes, arguments.svg, std::cout);
   if (*list) return cli::list(arguments.folder, arguments.weights, std::cout);
   if (*diff) return cli::diff(arguments.folder, arguments.other, std::cout);
-  if (*emit) return cli::emit(with_backend(emit_arguments, *options), std::cout);
+  if (*emit) return cli::emit(with_backend(emit_arguments, options.value()), std::cout);
   if (*plan) return cli::plan(plan_arguments, std::cout);
-  if (*compile) return cli::compile(with_backend(compile_arguments, *options), std::cout);
+  if (*compile) return cli::compile(with_backend(compile_arguments, options.value()), std::cout);
   if (*import) return cli::import(import_arguments, std::cout);
-  if (*run) return cli::run(with_backend(run_arguments, *options), std::cout);
+  if (*run) return cli::run(with_backend(run_arguments, options.value()), std::cout);
   if (*ops) return cli::ops(arguments.filter, std::cout);
   if (*passes) return cli::passes(std::cout);
   if (*env) return cli::env(std::cout);
