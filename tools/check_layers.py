@@ -39,6 +39,7 @@ FLASHLIGHT_PARTS = (
     "flashlight/scalar",
     "flashlight/runtime",
     "flashlight/toolchain",
+    "flashlight/backends",
     "flashlight/loops",
     "flashlight/text",
     "flashlight/cpp",
@@ -73,6 +74,7 @@ LAYERS = {
     "flashlight/toolchain": Layer(("composit/ir", "composit/io"), torch=False),
     "tracer": Layer(COMPOSIT, torch=True),
     "flashlight/runtime": Layer(("composit/shipped",), torch=False),  # What generated code includes.
+    "flashlight/backends": Layer((*COMPOSIT, "flashlight/runtime"), torch=False),
     "flashlight/loops": Layer((*COMPOSIT, "flashlight/runtime"), torch=False),
     "flashlight/text": Layer((*COMPOSIT, "flashlight/loops"), torch=False),
     "flashlight/cpp": Layer(
@@ -80,6 +82,7 @@ LAYERS = {
             *COMPOSIT,
             "flashlight/runtime",
             "flashlight/toolchain",
+            "flashlight/backends",
             "flashlight/loops",
             "flashlight/text",
         ),
@@ -90,6 +93,7 @@ LAYERS = {
             *COMPOSIT,
             "flashlight/runtime",
             "flashlight/toolchain",
+            "flashlight/backends",
             "flashlight/loops",
             "flashlight/text",
             "flashlight/cpp",

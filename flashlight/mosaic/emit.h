@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "flashlight/backends/profile.h"
 #include "flashlight/mosaic/plan.h"
-#include "flashlight/mosaic/profile.h"
 #include "flashlight/toolchain/sources.h"
 
 namespace flashlight::mosaic {

@@ -101,7 +101,7 @@ class Planner {
 
   Plan run(const composit::Graph& graph) {
     plan_.name = options_.name;
-    plan_.ports = loops::ports_of(graph, text::namespace_name(options_.name));
+    plan_.ports = composit::ports_of(graph, text::namespace_name(options_.name));
     const std::set<std::string> changing = changing_inputs(graph);
     const auto is_frozen = [this](ValueId value) {
       return value < plan_.frozen.size() && plan_.frozen[value];

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "composit/ir/graph.h"
-#include "flashlight/loops/ports.h"
+#include "composit/op/ports.h"
 #include "flashlight/loops/program.h"
 #include "flashlight/mosaic/choices.h"
 #include "flashlight/mosaic/ids.h"
@@ -47,7 +47,7 @@ enum class Home : uint8_t {
 
 struct Plan {
   std::string name;  // of the program
-  loops::Ports ports;
+  composit::Ports ports;
   loops::Routine routine;  // in terms of memory: see layout.h
   // What its branches, loops and calls call, callees first; their inputs are all arguments.
   Table<loops::FunctionId, loops::Routine> functions;

@@ -68,6 +68,8 @@ TEST(MosaicChoices, are_read) {
       "conv: winograd 0, at 4096\n"
       "x: new loops, one thread, own place\n");
   ASSERT_EQ(choices.size(), 4);
+  EXPECT_EQ(parse_choices(std::string(choices)), choices);
+  EXPECT_EQ(std::string(parse_choices("dot: strassen 1, keep")), "dot: keep, strassen 1\n");
   EXPECT_EQ(choices.at("relu_3"), (Choice{.fuse = false,
                                           .layout = parse_tile_schema("NCHW -> N C/16 H W | 16c"),
                                           .apart = 16}));
@@ -197,7 +199,7 @@ TEST(MosaicChoices, a_plan_changed_by_hand) {
   const Case one = two_products();
   Plan plan = planned(one, "");
   const auto run = [&] {
-    return compile_kernels({plan}, {.flags = {"-O1"}})[0].prepare(one.values)(one.values)[0];
+    return Compiled(mosaic::compile({plan}, 0, {"-O1"})[0]->prepare(one.values))(one.values)[0];
   };
   const Array expected = run();
   plan.offsets[value(plan, "exp")] += 256;

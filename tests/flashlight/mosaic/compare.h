@@ -9,12 +9,19 @@
 
 #include "composit/ir/graph.h"
 #include "composit/op/tensor.h"
+#include "flashlight/cpp/backend.h"
 #include "flashlight/mosaic/backend.h"
 #include "flashlight/mosaic/kernels/loops.h"
 #include "flashlight/mosaic/kernels/pack.h"
 #include "flashlight/mosaic/kernels/product.h"
 
 namespace flashlight::mosaic::test {
+
+// A graph compiled, and prepared for these values.
+composit::Compiled compiled(const composit::Graph& graph,
+                            const std::vector<composit::Array>& values,
+                            const PlanOptions& planning = {}, int threads = 0,
+                            const std::vector<std::string>& flags = {"-O1"});
 
 // A graph with values for its inputs.
 struct Case {

@@ -7,11 +7,18 @@
 
 #include "flashlight/runtime/profile.hpp"
 
-namespace flashlight::mosaic {
+namespace flashlight {
 
 using fl::chrome_trace;
 using fl::Profile;
 using fl::table;
 using fl::TimedKernel;
 
-}  // namespace flashlight::mosaic
+namespace mosaic {  // whose kernels they are most often of
+using fl::chrome_trace;
+using fl::Profile;
+using fl::table;
+using fl::TimedKernel;
+}  // namespace mosaic
+
+}  // namespace flashlight
