@@ -27,7 +27,7 @@ std::vector<at::Tensor> CompiledCapture::run(const std::vector<at::Tensor>& argu
   return compiled_(capture_.bind(arguments));
 }
 
-mosaic::Profile CompiledCapture::profile(const std::vector<at::Tensor>& arguments) const {
+Profile CompiledCapture::profile(const std::vector<at::Tensor>& arguments) const {
   return compiled_.profile(capture_.bind(arguments));
 }
 

@@ -1,5 +1,5 @@
-// Compiles captured programs and functions to C++ for LibTorch's tensors, by the backend that
-// writes C++ to read, or by the one that is fast.
+// Compiles captured programs and functions for LibTorch's tensors, by a backend: the one that
+// writes C++ to read, the one that is fast, or one of your own (composit/op/backend.h).
 //
 //   auto captured = flashlight::trace(model, x);
 //   auto fast = flashlight::compile(captured);          // called like the model
@@ -15,10 +15,11 @@
 //   torch::nn::Sequential net(torch::nn::Linear(4, 4), torch::nn::Functional(square));
 //
 //   auto faster = flashlight::compile(captured, {.backend = flashlight::Mosaic{.threads = 2}});
-//   std::cout << flashlight::mosaic::table(faster.profile({x}));   // kernel by kernel
-//   auto other = flashlight::compile(                       // by the names of `flashlight plan`
-//       captured, {.backend = flashlight::Mosaic{
-//                      .choices = flashlight::mosaic::parse_choices("relu: keep")}});
+//   std::cout << flashlight::table(faster.profile({x}));               // kernel by kernel
+//   std::cout << print(flashlight::mosaic::plan_of(captured.graph())); // flashlight/mosaic/plan.h
+//   auto other = flashlight::compile(captured,                         // by the names in there
+//                                    {.backend = flashlight::Mosaic{.choices = "relu: keep"}});
+//   auto mine = flashlight::compile(captured, {.backend = {"mine", {{"some_option", 3}}}});
 //
 // The compiler of this machine is run (`CXX` says which one), and its results are kept: the same
 // program is compiled once. Under autograd a call is one function, whose backward is compiled C++
@@ -51,8 +52,7 @@ class CompiledCapture {
   // are at the time of the call. Writes what the program writes.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& arguments) const;
   // As CompiledGraph's, with the model's parameters and buffers.
-  mosaic::Profile profile(const std::vector<at::Tensor>& arguments) const;
-  // The C++ it was made of.
+  Profile profile(const std::vector<at::Tensor>& arguments) const;
   const std::string& source() const { return compiled_.source(); }
   // The graph that is compiled; parameters are among its inputs.
   const CompiledGraph& compiled() const { return compiled_; }

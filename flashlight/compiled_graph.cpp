@@ -14,8 +14,10 @@
 #include "composit/ir/print.h"
 #include "composit/ops/functions.h"
 #include "composit/passes/share_parts.h"
-#include "flashlight/executable.h"
+#include "flashlight/backends/registry.h"
+#include "flashlight/capture_state.h"
 #include "flashlight/lent_generator.h"
+#include "flashlight/prepared_code.h"
 #include "tracer/convert.h"
 #include "tracer/memory_view.h"
 #include "tracer/trace_scope.h"
@@ -31,10 +33,12 @@ using torch::autograd::variable_list;
 struct CompiledGraph::State {
   Graph graph;
   CompileSettings settings;
-  std::unique_ptr<Executable> code;
+  PreparedCode code;
   std::vector<size_t> targets;  // by mutation: the number of the input that it is of
   std::mutex mutex = {};
   std::map<std::vector<bool>, CompiledGraph> vjps = {};  // by what is wanted
+
+  State(Graph one, CompileSettings chosen);
 };
 
 namespace {
@@ -127,17 +131,38 @@ std::vector<std::string> gradient_names(const Graph& graph, const std::vector<bo
   return names;
 }
 
-}  // namespace
-
-CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings) {
-  std::unique_ptr<Executable> code = make_executable(graph, settings);
-  std::vector<size_t> targets = targets_of(graph);
-  state_ = std::make_shared<State>(std::move(graph), std::move(settings), std::move(code),
-                                   std::move(targets));
+composit::Compiled compiled(const Graph& graph, const CompileSettings& settings) {
+  composit::CompileOptions options = {.name = settings.name,
+                                      .results = settings.results,
+                                      .flags = settings.flags,
+                                      .options = settings.backend.options,
+                                      .may_prepare = true,
+                                      .may_update = true,
+                                      .schemas = schemas_of,
+                                      .torch_folders = {FLASHLIGHT_TORCH_INCLUDES}};
+  return backend_named(settings.backend.name).compile(graph, options);
 }
 
+// Without what names values of one graph.
+composit::BackendChoice for_derivative(composit::BackendChoice backend) {
+  for (const composit::Option& option : backend_named(backend.name).options())
+    if (option.of_one_graph) backend.options.erase(option.name);
+  return backend;
+}
+
+}  // namespace
+
+CompiledGraph::State::State(Graph one, CompileSettings chosen)
+    : graph(std::move(one)),
+      settings(std::move(chosen)),
+      code(compiled(graph, settings)),
+      targets(targets_of(graph)) {}
+
+CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings)
+    : state_(std::make_shared<State>(std::move(graph), std::move(settings))) {}
+
 const Graph& CompiledGraph::graph() const { return state_->graph; }
-const std::string& CompiledGraph::source() const { return state_->code->source(); }
+const std::string& CompiledGraph::source() const { return state_->code.code().source(); }
 
 CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
   const std::lock_guard lock(state_->mutex);
@@ -150,7 +175,7 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
   CompileSettings settings = state_->settings;
   settings.name += "_vjp";
   settings.results = gradient_names(state_->graph, wanted);
-  if (auto* const options = std::get_if<Mosaic>(&settings.backend)) options->choices.clear();
+  settings.backend = for_derivative(settings.backend);
   CompiledGraph derivative(vjp_graph(state_->graph, wanted), std::move(settings));
   state_->vjps.emplace(wanted, derivative);
   return derivative;
@@ -162,16 +187,21 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
 // the code may write there and they are of row-major memory that no other input has.
 std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs,
                                            const Start& start, bool updates,
-                                           mosaic::Profile* profile) const {
+                                           Profile* profile) const {
   const Graph& graph = state_->graph;
   std::vector<at::Tensor> row_major, results;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    row_major.push_back(inputs[i].defined()
-                            ? argument_for(graph.inputs()[i], inputs[i], state_->settings.name)
-                            : at::Tensor());
-  std::vector<void*> places;
+  std::vector<composit::InputBuffer> from;
+  row_major.reserve(inputs.size());
+  from.reserve(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool is_given = inputs[i].defined();
+    row_major.push_back(is_given ? argument_for(graph.inputs()[i], inputs[i], state_->settings.name)
+                                 : at::Tensor());
+    from.emplace_back(is_given ? row_major.back().const_data_ptr() : nullptr);
+  }
+  std::vector<composit::Buffer> to;
   const auto add = [&](at::Tensor result) {
-    places.push_back(result.mutable_data_ptr());
+    to.emplace_back(result.mutable_data_ptr());
     results.push_back(std::move(result));
   };
   const auto empty = [](const LazyTensor& value) {
@@ -189,19 +219,22 @@ std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs
     const at::Tensor& input = inputs[target];
     const bool in_place = updates && input.defined() && !overlap[target] &&
                           input.is_same(row_major[target]) && !input.is_inference() &&
-                          state_->code->may_update(places.size());
+                          state_->code.code().may_update(to.size());
     add(in_place ? input : empty(graph.mutations()[i].value));
   }
-  const auto run_from = [&](fl::Generator& generator) {
-    if (profile == nullptr) return state_->code->run({inputs, row_major}, places, generator);
-    *profile = state_->code->profile({inputs, row_major}, places, generator);
+  const std::shared_ptr<const composit::Code> code = state_->code.with(inputs, row_major);
+  const auto run_from = [&](fl::Generator* generator) {
+    if (profile == nullptr) return code->run(from, to, generator);
+    *profile = code->profile(from, to, generator);
   };
-  if (state_->code->draws() && start == nullptr) {
+  if (!code->draws()) {
+    run_from(nullptr);
+  } else if (start == nullptr) {
     LentGenerator lent;
-    run_from(*lent);
+    run_from(&*lent);
   } else {
-    fl::Generator generator = start == nullptr ? fl::Generator(0) : *start;
-    run_from(generator);
+    fl::Generator generator = *start;
+    run_from(&generator);
   }
   return results;
 }
@@ -218,7 +251,7 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
   static variable_list forward(AutogradContext* context, const CompiledGraph& graph,
                                const Start& start, at::TensorList inputs) {
     Start before = start;
-    if (before == nullptr && graph.state_->code->draws())
+    if (before == nullptr && graph.state_->code.code().draws())
       before = std::make_shared<const fl::Generator>(*LentGenerator());
     variable_list saved = inputs.vec();  // as they are before anything is written to them
     for (const size_t target : graph.state_->targets) saved[target] = inputs[target].clone();
@@ -284,10 +317,10 @@ void CompiledGraph::check_count(const std::vector<at::Tensor>& inputs) const {
                     std::to_string(inputs.size()));
 }
 
-mosaic::Profile CompiledGraph::profile(const std::vector<at::Tensor>& inputs) const {
+Profile CompiledGraph::profile(const std::vector<at::Tensor>& inputs) const {
   check_count(inputs);
   const at::NoGradGuard no_grad;
-  mosaic::Profile profile;
+  Profile profile;
   run(inputs, nullptr, false, &profile);
   return profile;
 }

@@ -26,8 +26,11 @@
 #include "flashlight/scalar/scalar.h"
 
 // The options of backends, and what a profile is.
+#include "flashlight/backends/cpp.h"
+#include "flashlight/backends/mosaic.h"
+#include "flashlight/backends/profile.h"
+#include "flashlight/backends/registry.h"
 #include "flashlight/mosaic/choices.h"
-#include "flashlight/mosaic/profile.h"
 
 // Graphs: print, compare, draw, evaluate, differentiate, rewrite; operations of your own.
 #include "composit/ad/chain_rule.h"

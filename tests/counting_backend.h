@@ -13,16 +13,19 @@ namespace composit::test {
 class CountingBackend : public Backend {
  public:
   std::string name() const override { return "counting"; }
-  Callable compile(const Graph& graph) const override {
-    ++compiled;
-    nodes += graph.size();
-    return [this, f = reference().compile(graph)](const std::vector<Array>& inputs) {
-      ++run;
-      return f(inputs);
-    };
-  }
   mutable size_t compiled = 0, run = 0;  // how often
   mutable size_t nodes = 0;              // of all graphs compiled
+
+ protected:
+  Compiled make(const Graph& graph, const CompileOptions& options) const override {
+    ++compiled;
+    nodes += graph.size();
+    return code_of(graph, options.name,
+                   [this, f = reference().compile(graph)](const std::vector<Array>& inputs) {
+                     ++run;
+                     return f(inputs);
+                   });
+  }
 };
 
 }  // namespace composit::test

@@ -24,6 +24,7 @@ class Layer(NamedTuple):
 
 
 COMPOSIT = (
+    "composit/shipped",
     "composit/ir",
     "composit/op",
     "composit/ops",
@@ -38,6 +39,7 @@ FLASHLIGHT_PARTS = (
     "flashlight/scalar",
     "flashlight/runtime",
     "flashlight/toolchain",
+    "flashlight/backends",
     "flashlight/loops",
     "flashlight/text",
     "flashlight/cpp",
@@ -48,10 +50,13 @@ EXAMPLE_LIBRARIES = ("examples/models", "examples/zoo", "examples/objectives")
 
 # Lowest first. A file belongs to the deepest folder that contains it.
 LAYERS = {
+    "composit/shipped": Layer((), torch=False),  # Generated code carries it, so it needs nothing.
     "composit/ir": Layer((), torch=False),
-    "composit/op": Layer(("composit/ir",), torch=False),
-    "composit/ops": Layer(("composit/ir", "composit/op"), torch=False),
-    "composit/eval": Layer(("composit/ir", "composit/op", "composit/ops"), torch=False),
+    "composit/op": Layer(("composit/shipped", "composit/ir"), torch=False),
+    "composit/ops": Layer(("composit/shipped", "composit/ir", "composit/op"), torch=False),
+    "composit/eval": Layer(
+        ("composit/shipped", "composit/ir", "composit/op", "composit/ops"), torch=False
+    ),
     "composit/io": Layer(("composit/ir",), torch=False),
     "composit/ad": Layer(("composit/ir", "composit/op", "composit/ops"), torch=False),
     "composit/passes": Layer(
@@ -68,7 +73,8 @@ LAYERS = {
     ),
     "flashlight/toolchain": Layer(("composit/ir", "composit/io"), torch=False),
     "tracer": Layer(COMPOSIT, torch=True),
-    "flashlight/runtime": Layer(("composit/op",), torch=False),  # What generated code includes.
+    "flashlight/runtime": Layer(("composit/shipped",), torch=False),  # What generated code includes.
+    "flashlight/backends": Layer((*COMPOSIT, "flashlight/runtime"), torch=False),
     "flashlight/loops": Layer((*COMPOSIT, "flashlight/runtime"), torch=False),
     "flashlight/text": Layer((*COMPOSIT, "flashlight/loops"), torch=False),
     "flashlight/cpp": Layer(
@@ -76,6 +82,7 @@ LAYERS = {
             *COMPOSIT,
             "flashlight/runtime",
             "flashlight/toolchain",
+            "flashlight/backends",
             "flashlight/loops",
             "flashlight/text",
         ),
@@ -86,6 +93,7 @@ LAYERS = {
             *COMPOSIT,
             "flashlight/runtime",
             "flashlight/toolchain",
+            "flashlight/backends",
             "flashlight/loops",
             "flashlight/text",
             "flashlight/cpp",

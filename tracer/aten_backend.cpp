@@ -14,14 +14,18 @@ class Aten : public composit::Backend {
  public:
   std::string name() const override { return "aten"; }
 
-  Callable compile(const composit::Graph& graph) const override {
+  std::string help() const override { return "runs LibTorch's operators"; }
+
+ protected:
+  composit::Compiled make(const composit::Graph& graph,
+                          const composit::CompileOptions& options) const override {
     composit::Graph::Parts parts = graph.parts();
     for (const composit::Mutation& mutation : parts.mutations)
       parts.outputs.push_back(mutation.value);
     parts.mutations.clear();
     auto plan = std::make_shared<const tracer::Plan>(composit::Graph(std::move(parts)),
                                                      tracer::PlanOptions{.pin_strides = false});
-    return [plan](const Arrays& inputs) {
+    return composit::code_of(graph, options.name, [plan](const Arrays& inputs) {
       std::vector<at::Tensor> tensors;
       for (const composit::Array& input : inputs)
         tensors.push_back(input.defined() ? tracer::to_tensor(input) : at::Tensor());
@@ -29,7 +33,7 @@ class Aten : public composit::Backend {
       for (const at::Tensor& result : plan->run(tensors))
         results.push_back(result.defined() ? tracer::to_array(result) : composit::Array());
       return results;
-    };
+    });
   }
 };
 

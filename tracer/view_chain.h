@@ -1,5 +1,5 @@
-// View operators that can be undone: how a write through `x.select(0, 1)` becomes a new value of
-// `x`.
+// View operators of a recording that can be undone (composit/ops/views.h): how a write through
+// `x.select(0, 1)` becomes a new value of `x`.
 #pragma once
 
 #include <c10/util/SmallVector.h>

@@ -83,8 +83,11 @@ Side compiled(const composit::Graph& graph, const std::vector<Array>& inputs,
               const std::string& name) {
   const auto program = flashlight::cpp::compile(graph, {.name = name});
   Side side = {program(inputs), {}};
-  side.run = [program, inputs, in = pointers(inputs), out = places(side.outputs)] {
-    program.run(in, out);
+  const std::vector<const void*> from = pointers(inputs);
+  const std::vector<void*> to = places(side.outputs);
+  side.run = [program, inputs, in = std::vector<composit::InputBuffer>(from.begin(), from.end()),
+              out = std::vector<composit::Buffer>(to.begin(), to.end())] {
+    program->run(in, out, nullptr);
   };
   return side;
 }

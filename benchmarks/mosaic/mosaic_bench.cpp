@@ -18,13 +18,14 @@
 #include "benchmarks/report.h"
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
+#include "flashlight/cpp/backend.h"
 #include "flashlight/mosaic/backend.h"
 #include "flashlight/runtime/random.hpp"
 
 namespace {
 
 using composit::Array;
-using flashlight::mosaic::Compiled;
+using composit::Compiled;
 
 // By input of a graph; undefined where the other list has a value. What is written is in both.
 struct Values {
@@ -58,7 +59,7 @@ void touch(const std::vector<Array>& arrays) {
 }
 
 nlohmann::json about(const Compiled& compiled, double compile_seconds) {
-  const flashlight::mosaic::Plan& plan = compiled.plan();
+  const flashlight::mosaic::Plan& plan = flashlight::mosaic::plan_of(*compiled);
   return {{"compile_seconds", compile_seconds},
           {"kernels", plan.run.size()},
           {"arena_bytes", plan.arena_bytes},
@@ -72,8 +73,8 @@ class Calls {
  public:
   Calls(const composit::Graph& graph, const Compiled& compiled, const std::vector<Array>& inputs)
       : compiled_(compiled), results_(compiled(inputs)) {
-    for (const Array& input : inputs) from_.push_back(input.defined() ? input.data() : nullptr);
-    for (const Array& result : results_) to_.push_back(const_cast<std::byte*>(result.data()));
+    for (const Array& input : inputs) from_.emplace_back(input.defined() ? input.data() : nullptr);
+    for (const Array& result : results_) to_.emplace_back(const_cast<std::byte*>(result.data()));
     for (const composit::Mutation& mutation : graph.mutations()) {
       const auto is_target = [&](const auto& input) { return input == mutation.target; };
       const auto found = std::find_if(graph.inputs().begin(), graph.inputs().end(), is_target);
@@ -82,16 +83,16 @@ class Calls {
       from_[target] = states_.back().data();
     }
     for (size_t i = 0; i < states_.size(); ++i) {
-      void*& to = to_[to_.size() - states_.size() + i];
+      void*& to = to_[to_.size() - states_.size() + i].data;
       auto* const state = const_cast<std::byte*>(states_[i].data());
-      if (compiled.may_update(to_.size() - states_.size() + i))
+      if (compiled->may_update(to_.size() - states_.size() + i))
         to = state;
       else
         copied_.push_back({state, to, static_cast<size_t>(states_[i].type().nbytes())});
     }
   }
   void run() {
-    compiled_.run(from_, to_, generator_);
+    compiled_->run(from_, to_, &generator_);
     for (const Copied& one : copied_) std::memcpy(one.state, one.value, one.bytes);
   }
 
@@ -103,8 +104,8 @@ class Calls {
     size_t bytes;
   };
   std::vector<Array> results_, states_;  // by mutation: the input that it is of
-  std::vector<const void*> from_;
-  std::vector<void*> to_;
+  std::vector<composit::InputBuffer> from_;
+  std::vector<composit::Buffer> to_;
   std::vector<Copied> copied_;
   fl::Generator generator_ = fl::Generator(flashlight::cpp::kDefaultSeed);
 };
@@ -127,9 +128,12 @@ void serve_capture(const std::string& folder, int threads) {
   touch(values.weights);
   std::vector<Compiled> made;
   const double compile_seconds = benchmarks::seconds([&] {
-    made.push_back(flashlight::mosaic::compile(
-        capture.graph, values.weights,
-        {.plan = {.name = "model", .update_inputs = true}, .threads = threads}));
+    made.emplace_back(flashlight::mosaic::backend()
+                          .compile(capture.graph, {.name = "model",
+                                                   .options = {{"threads", threads}},
+                                                   .may_prepare = true,
+                                                   .may_update = true})
+                          ->prepare(values.weights));
   });
   const Compiled& compiled = made[0];
   Calls calls(capture.graph, compiled, values.inputs);

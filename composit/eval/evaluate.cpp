@@ -142,9 +142,14 @@ class Interpreter {
 class Reference : public Backend {
  public:
   std::string name() const override { return "reference"; }
-  Callable compile(const Graph& graph) const override {
+  std::string help() const override { return "interprets the definitions of operations"; }
+
+ protected:
+  Compiled make(const Graph& graph, const CompileOptions& options) const override {
     expect_definitions(graph);
-    return [graph](const Arrays& inputs) { return Interpreter(graph, nullptr).run(inputs); };
+    return code_of(graph, options.name, [graph](const Arrays& inputs) {
+      return Interpreter(graph, nullptr).run(inputs);
+    });
   }
 
  private:

@@ -27,24 +27,6 @@ Answer number_of(const Array& array) {
   });
 }
 
-// How far a real number may be from the captured one, relatively: it was computed in another order.
-double tolerance(DType dtype) {
-  switch (dtype) {
-    case DType::float16:
-      return 1e-2;
-    case DType::bfloat16:
-      return 5e-2;
-    case DType::float32:
-    case DType::complex64:
-      return 1e-4;
-    case DType::float64:
-    case DType::complex128:
-      return 1e-10;
-    default:
-      return 0;
-  }
-}
-
 // `truth` of blocks that have the values of `operands`.
 template <class Truth>
 bool holds(const Arrays& operands, Truth truth) {
@@ -90,7 +72,9 @@ void expect_answer(const Node& node, const Arrays& operands) {
   const auto is_nan = [](const Answer& x) { return x != x; };
   if (given == captured || (is_nan(given) && is_nan(captured))) return;
   const bool is_number = node.op() == kNumber;
-  const double allowed = is_number ? tolerance(operands[0].type().dtype) : 0;
+  const auto tolerance_of = []<class S>(std::type_identity<S>) { return fl::kTolerance<S>; };
+  // The number was computed in another order.
+  const double allowed = is_number ? with_storage(operands[0].type().dtype, tolerance_of) : 0;
   if (!(std::abs(given - captured) <= allowed * std::abs(captured)))
     fail(node, "gave another number than " + print(expected) + ", which was captured");
 }

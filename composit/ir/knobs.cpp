@@ -27,6 +27,8 @@ const std::vector<KnobInfo>& knobs() {
       {"FLASHLIGHT_VERIFY", "",
        "where it is set, programs are verified behind each stage of compiling, also by release "
        "builds; 'text': and their text is read back"},
+      {"FLASHLIGHT_PLUGINS", "",
+       "shared libraries with backends (composit/op/plugin.h) to load, separated by ':'"},
   };
   return table;
 }

@@ -13,7 +13,7 @@
 namespace composit {
 
 // The knobs there are, a row each of `knobs()`.
-enum class Knob { print_passes, compiler, cache, cache_size, seen_once, progress, verify };
+enum class Knob { print_passes, compiler, cache, cache_size, seen_once, progress, verify, plugins };
 
 // A row of the table.
 struct KnobInfo {

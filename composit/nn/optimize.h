@@ -109,7 +109,7 @@ class TrainingStep {
 
  private:
   Graph graph_;
-  Backend::Callable run_;
+  Compiled run_;
 };
 
 // One step. New parameters of the same names, which hold their new values. What `values` has for

@@ -1,30 +1,146 @@
-// What runs graphs. Implement it to add your own.
+// What runs graphs: the one interface of a backend. Implement it to add your own.
 //
-//   const Backend::Callable f = backend.compile(graph);     std::vector<Array> results = f(inputs);
+//   class Mine : public Backend {
+//     std::string name() const override { return "mine"; }
+//     Compiled make(const Graph& graph, const CompileOptions& options) const override {
+//       return code_of(graph, options.name, [graph](const std::vector<Array>& inputs) { ... });
+//     }
+//   };
+//   const Compiled f = Mine().compile(graph, {.name = "relu3"});
+//   std::vector<Array> y = f(inputs);                            // f->run(...) on memory
 //
-// composit has `reference()` (composit/eval), which interprets the definitions of operations.
+// A backend that is registered (flashlight/backends/registry.h), or a plugin
+// (composit/op/plugin.h), is reached by its name: from flashlight::compile, the command line and
+// Python, which read the table of its options. composit has `reference()` (composit/eval), which
+// interprets the definitions of operations.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "composit/ir/array.h"
 #include "composit/ir/graph.h"
+#include "composit/op/options.h"
+#include "composit/op/ports.h"
+
+namespace fl {
+class Generator;     // flashlight/runtime/random.hpp
+struct TimedKernel;  // flashlight/runtime/profile.hpp
+}  // namespace fl
 
 namespace composit {
 
+struct Operation;
+struct SavedCapture;
+
+// The code of a graph. Calls may run at the same time.
+class Code : public std::enable_shared_from_this<Code> {
+ public:
+  explicit Code(Ports ports) : ports_(std::move(ports)) {}
+  virtual ~Code() = default;
+  const Ports& ports() const { return ports_; }
+
+  // The text it was made of; empty where there is none.
+  virtual const std::string& source() const;
+  // Whether calls draw random numbers.
+  virtual bool draws() const { return false; }
+  // Whether `prepare` takes the value of this input, so that calls need not be given it. Only with
+  // CompileOptions::may_prepare.
+  virtual bool is_frozen(size_t input) const;
+  // Whether this result, by its place in what `run` is given, is the new value of an input, and may
+  // be written in its memory, if no other input overlaps that; what throws does so before it is
+  // written. Only with CompileOptions::may_update.
+  virtual bool may_update(size_t result) const;
+
+  // The code with these values of frozen inputs, by input; others are not looked at. With
+  // CompileOptions::may_prepare it is called before `run`. UserError where one that is frozen has
+  // no value, or one of another type.
+  virtual std::shared_ptr<const Code> prepare(const std::vector<Array>& weights) const;
+
+  // Row-major elements of inputs and of results; an input may be nullptr where it is frozen, or
+  // not used. Draws go on from where `generator` is; without one they are those of LibTorch's
+  // generator with its default seed. UserError for what the code refuses: memory of another device,
+  // an index out of range, a guard.
+  virtual void run(InputBuffers inputs, Buffers results, fl::Generator* generator) const = 0;
+  // The same, with the time of each kernel. UserError where the backend has none.
+  virtual std::vector<fl::TimedKernel> profile(InputBuffers inputs, Buffers results,
+                                               fl::Generator* generator) const;
+  // The same by arrays: one per input, an undefined one where that may be nullptr; gives one per
+  // output, an undefined one where the graph has none, then one per mutation. UserError for arrays
+  // of other types.
+  virtual std::vector<Array> call(const std::vector<Array>& inputs, fl::Generator* generator) const;
+
+ private:
+  Ports ports_;
+};
+
+// Code as a function of arrays.
+class Compiled {
+ public:
+  Compiled() = default;
+  Compiled(std::shared_ptr<const Code> code) : code_(std::move(code)) {}  // NOLINT
+
+  std::vector<Array> operator()(const std::vector<Array>& inputs) const {
+    return code_->call(inputs, nullptr);
+  }
+  std::vector<Array> operator()(const std::vector<Array>& inputs, fl::Generator& generator) const {
+    return code_->call(inputs, &generator);
+  }
+  std::vector<Array> operator()(const std::vector<Array>& inputs, fl::Generator&& generator) const {
+    return code_->call(inputs, &generator);
+  }
+  const Code* operator->() const { return code_.get(); }
+  const Code& operator*() const { return *code_; }
+
+ private:
+  std::shared_ptr<const Code> code_;
+};
+
+// Code that computes with arrays. The function gives what Code::call does.
+using ArrayFunction = std::function<std::vector<Array>(const std::vector<Array>&)>;
+Compiled code_of(const Graph& graph, const std::string& name, ArrayFunction function);
+
+struct CompileOptions {
+  std::string name = "program";           // of the function in the source
+  std::vector<std::string> results = {};  // what they are called; after operations otherwise
+  std::vector<std::string> flags = {};    // of a compiler, after the backend's own
+  Options options = {};                   // of the backend, by its table
+  // What the caller does: calls `prepare` before `run`, asks `may_update`.
+  bool may_prepare = false, may_update = false;
+  // Of code that may call LibTorch, by whoever knows one: the schemas of a graph's operations as
+  // text, and where the headers are.
+  std::function<std::vector<std::string>(const Graph&)> schemas = {};
+  std::vector<std::string> torch_folders = {};
+};
+
 class Backend {
  public:
-  // Takes an array per input of the graph, in order; gives one per output, then one per mutation.
-  // An output that is an undefined tensor is an undefined array.
-  using Callable = std::function<std::vector<Array>(const std::vector<Array>&)>;
-
   virtual ~Backend() = default;
   // "reference", "cpp", …: for messages.
   virtual std::string name() const = 0;
-  // UserError that lists all operations of `graph` the backend has no code for.
-  virtual Callable compile(const Graph& graph) const = 0;
+  virtual std::string help() const { return {}; }  // one line
+  virtual const OptionTable& options() const;
+
+  // UserError that lists all operations of `graph` the backend has no code for, for an option that
+  // it does not have, and for what its compiler refuses.
+  Compiled compile(const Graph& graph, const CompileOptions& options = {}) const;
+  // The text that `compile` makes code of, without that; empty where there is none.
+  std::string source(const Graph& graph, const CompileOptions& options = {}) const;
+  // A folder to build and ship. UserError where the backend writes none.
+  void write_program(const SavedCapture& capture, const std::string& folder,
+                     const CompileOptions& options = {}) const;
+  // Whether it has code for an operation, of some types at least; false where it does not say.
+  virtual bool has_code(const Operation& operation) const;
+
+ protected:
+  // The same, with all options of the table that are for this use.
+  virtual Compiled make(const Graph& graph, const CompileOptions& options) const = 0;
+  virtual std::string write(const Graph& graph, const CompileOptions& options) const;
+  virtual void write_folder(const SavedCapture& capture, const std::string& folder,
+                            const CompileOptions& options) const;
 };
 
 }  // namespace composit

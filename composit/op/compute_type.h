@@ -10,15 +10,18 @@
 
 #include <complex>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <type_traits>
 
 #include "composit/ir/dtype.h"
 #include "composit/ir/error.h"
-#include "composit/op/half.h"
+#include "composit/shipped/number_types.h"
 
 namespace composit {
+
+// Storage only: arithmetic on them is done in float.
+using Half = fl::float16;
+using BFloat16 = fl::bfloat16;
 
 struct ComplexHalf {
   Half real, imag;
@@ -46,9 +49,7 @@ template <class S>
 using Compute = typename ComputeType<S>::type;
 
 template <class T>
-inline constexpr bool kIsComplex = false;
-template <class T>
-inline constexpr bool kIsComplex<std::complex<T>> = true;
+inline constexpr bool kIsComplex = fl::is_complex<T>::value;
 
 // What `f` makes of std::type_identity<S>, S being the type of elements in memory. UserError for a
 // dtype that composit does not compute with.
@@ -96,31 +97,6 @@ Compute<S> to_compute(S x) {
     return static_cast<Compute<S>>(x);
 }
 
-namespace detail {
-
-// x86's conversions: what an integer has no room for, and NaN, becomes the least int32 or int64
-// (int32 for dtypes narrower than that), of which then the low bits are taken. torch's results are
-// these.
-template <class I>
-I truncated(double x) {
-  constexpr double kHalf = -static_cast<double>(std::numeric_limits<I>::min());
-  return x > -kHalf - 1 && x < kHalf ? static_cast<I>(x) : std::numeric_limits<I>::min();
-}
-
-template <class S>
-S float_to_integer(double x) {
-  if constexpr (sizeof(S) < 4 || std::is_same_v<S, int32_t>) {
-    return static_cast<S>(truncated<int32_t>(x));
-  } else {
-    constexpr int64_t kHigh = std::numeric_limits<int64_t>::min();
-    if (std::is_same_v<S, uint64_t> && x >= 0x1p63)
-      return static_cast<S>(truncated<int64_t>(x - 0x1p63) ^ kHigh);
-    return static_cast<S>(truncated<int64_t>(x));
-  }
-}
-
-}  // namespace detail
-
 // A value of a compute type as an element of type S: C++'s conversions, integers modulo 2^n, a
 // complex number without its imaginary part. Every number but zero is true.
 template <class S, class T>
@@ -137,7 +113,7 @@ S convert(T x) {
   else if constexpr (std::is_same_v<S, Half> || std::is_same_v<S, BFloat16>)
     return S(static_cast<float>(x));
   else if constexpr (std::is_integral_v<S> && std::is_floating_point_v<T>)
-    return detail::float_to_integer<S>(x);
+    return fl::truncated<S>(x);
   else
     return static_cast<S>(x);
 }

@@ -67,22 +67,9 @@ void apply_to(Function function, size_t count, const void* const* arguments, voi
 // Float functions of the 16-bit floats are those of float, rounded later; but their neighbours are
 // their own.
 template <class S>
-S next_after(S x, S y) {
-  const auto from = static_cast<float>(x), to = static_cast<float>(y);
-  if (!(from < to || to < from)) return from == to ? y : S(from + to);
-  constexpr uint16_t kLeast = 1, kSign = 0x8000;
-  S next;
-  if (from == 0)
-    next.bits = to < 0 ? kSign | kLeast : kLeast;
-  else
-    next.bits = static_cast<uint16_t>((from < to) == (from > 0) ? x.bits + 1 : x.bits - 1);
-  return next;
-}
-
-template <class S>
 void apply_next_after(size_t count, const void* const* arguments, void* result) {
   map_function<float>(count, arguments, result,
-                      [](float x, float y) { return static_cast<float>(next_after(S(x), S(y))); });
+                      [](float x, float y) -> float { return fl::nextafter(S(x), S(y)); });
 }
 
 void wrap(DType dtype, size_t count, int64_t* x) {

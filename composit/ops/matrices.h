@@ -1,42 +1,24 @@
-// Batches of matrices in memory, for rows with native code.
+// Batches of matrices in memory, for rows whose native code is composit/shipped/matrices.h.
 //
-//   Matrices a(array);   a(0, i, j) *= 2;   Array result = a.array(type);
+//   Numbers l = room_for(type);
+//   fl::cholesky(numbers_of(a).data(), matrices_of(a.type()), upper, l.data(), info.data());
+//   return array_of(type, l);
 //
-// Elements are complex double whatever the array holds; of real ones, the imaginary part is zero.
+// Numbers are complex double whatever the array holds; of real ones, the imaginary part is zero.
 #pragma once
 
 #include <complex>
 #include <vector>
 
-#include "composit/ir/array.h"
+#include "composit/ops/native.h"
+#include "composit/ops/runtime_options.h"
 
 namespace composit {
 
-struct Matrices {
-  using Number = std::complex<double>;
+using Numbers = std::vector<std::complex<double>>;
 
-  // Zeros.
-  Matrices(int64_t count, int64_t rows, int64_t columns);
-  // `array` has two axes at least: the last ones are those of the matrices.
-  explicit Matrices(const Array& array);
-  // Of `type`, which has as many elements.
-  Array array(const Type& type) const;
-
-  Number& operator()(int64_t matrix, int64_t i, int64_t j) { return elements[place(matrix, i, j)]; }
-  const Number& operator()(int64_t matrix, int64_t i, int64_t j) const {
-    return elements[place(matrix, i, j)];
-  }
-
-  int64_t count, rows, columns;
-  std::vector<Number> elements;
-
- private:
-  size_t place(int64_t matrix, int64_t i, int64_t j) const {
-    return static_cast<size_t>((matrix * rows + i) * columns + j);
-  }
-};
-
-// Conjugated and transposed.
-Matrices adjoint(const Matrices& a);
+inline Numbers numbers_of(const Array& array) { return elements<std::complex<double>>(array); }
+// Zeros for a result of that type.
+inline Numbers room_for(const Type& type) { return Numbers(static_cast<size_t>(type.numel())); }
 
 }  // namespace composit

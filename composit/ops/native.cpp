@@ -33,7 +33,10 @@ Array array_of(const Type& type, const std::vector<T>& values) {
 
 template std::vector<double> elements<double>(const Array&);
 template std::vector<int64_t> elements<int64_t>(const Array&);
+template std::vector<std::complex<double>> elements<std::complex<double>>(const Array&);
 template Array array_of<double>(const Type&, const std::vector<double>&);
 template Array array_of<int64_t>(const Type&, const std::vector<int64_t>&);
+template Array array_of<std::complex<double>>(const Type&,
+                                              const std::vector<std::complex<double>>&);
 
 }  // namespace composit

@@ -9,7 +9,8 @@
 
 namespace composit {
 
-// All elements in row-major order. T: double or int64_t; of complex numbers, the real part.
+// All elements in row-major order. T: double, int64_t or std::complex<double>; as numbers that are
+// not complex, of complex ones the real part.
 template <class T>
 std::vector<T> elements(const Array& array);
 // A contiguous array of `type.dtype`; as many values as `type` has elements.

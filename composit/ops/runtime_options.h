@@ -1,4 +1,5 @@
-// Options of functions of the runtime, for rows (Row::runtime_options).
+// Functions that native code of rows and generated code share (composit/shipped): shapes of their
+// arguments, and the options that generated code gives them (Row::runtime_options).
 //
 //   .runtime = "order::sort",
 //   .runtime_options = [](Tensor x, int64_t dim, bool descending) {
@@ -10,6 +11,8 @@
 
 #include "composit/ir/attribute.h"
 #include "composit/op/tensor.h"
+#include "composit/shipped/matrices.h"
+#include "composit/shipped/order.h"
 
 namespace composit {
 
@@ -32,19 +35,25 @@ inline int64_t batch(const Type& type, size_t axes) {
   return count_between(type, 0, type.rank() - axes);
 }
 
-// Along dimension `dim`: how many groups of lines, elements of a line, and lines of a group, whose
-// elements lie side by side.
-inline NamedAttribute lines(const Type& type, int64_t dim) {
-  if (type.rank() == 0) return option("lines", int_list({1, 1, 1}));
+// The lines along dimension `dim`.
+inline fl::Lines lines_of(const Type& type, int64_t dim) {
+  if (type.rank() == 0) return {1, 1, 1};
   const auto axis = static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(type.rank()) : dim);
-  return option("lines", int_list({count_between(type, 0, axis), type.sizes[axis].value(),
-                                   count_between(type, axis + 1, type.rank())}));
+  return {count_between(type, 0, axis), type.sizes[axis].value(),
+          count_between(type, axis + 1, type.rank())};
+}
+inline NamedAttribute lines(const Type& type, int64_t dim) {
+  const fl::Lines along = lines_of(type, dim);
+  return option("lines", int_list({along.outer, along.length, along.inner}));
 }
 
-// How many matrices, and their rows and columns.
+// The matrices that the last two axes are those of.
+inline fl::Matrices matrices_of(const Type& type) {
+  return {batch(type, 2), size_from_end(type, 2), size_from_end(type, 1)};
+}
 inline NamedAttribute matrices(const Type& type) {
-  return option("matrices",
-                int_list({batch(type, 2), size_from_end(type, 2), size_from_end(type, 1)}));
+  const fl::Matrices all = matrices_of(type);
+  return option("matrices", int_list({all.count, all.rows, all.columns}));
 }
 
 // The same, and one more option.

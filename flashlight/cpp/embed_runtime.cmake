@@ -8,9 +8,11 @@ file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/flashlight_cpp_runtime.inc
 
 # Headers that come with code that uses them: flashlight_order.hpp, …
 set(runtime_headers "")
-foreach(name arena aten guards matrices order parts random special)
-  read_header(flashlight/runtime/${name}.hpp text)
-  string(REPLACE "#include \"\n" "" text "${text}")
+foreach(header flashlight/runtime/arena.hpp flashlight/runtime/aten.hpp flashlight/runtime/guards.hpp
+               composit/shipped/matrices.h composit/shipped/order.h flashlight/runtime/parts.hpp
+               flashlight/runtime/random.hpp flashlight/runtime/special.hpp)
+  get_filename_component(name ${header} NAME_WE)
+  read_header(${header} text)
   string(REPLACE "#pragma once\n" "#pragma once\n\n#include \"flashlight.hpp\"\n" text "${text}")
   string(REGEX REPLACE "\n\n\n+" "\n\n" text "${text}")
   string(APPEND runtime_headers "{\"flashlight_${name}.hpp\", R\"runtime(${text})runtime\"},\n")

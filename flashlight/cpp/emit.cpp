@@ -16,7 +16,7 @@ using namespace text;
 namespace {
 
 Code weight_struct(const Program& program, const std::vector<WeightStruct>& structs,
-                   size_t function) {
+                   FunctionId function) {
   Code members;
   for (const WeightMember& member : structs[function].members) {
     if (member.is_struct()) {
@@ -55,7 +55,7 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
            array_type(type) + ">>(" + pointer + ")";
   };
   size_t number = 0;
-  for (size_t value : function.inputs) {
+  for (ValueId value : function.inputs) {
     const Value& one = function.values[value];
     if (one.role != Role::argument) continue;
     const std::string pointer = "arguments[" + std::to_string(number++) + "]";
@@ -86,15 +86,11 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
   return code;
 }
 
-int line_count(const std::string& text) {
-  return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
-}
-
 // Of steps in the same loop: all their operations, the place of the first.
-Origin origin_of(const Routine& function, const std::vector<size_t>& steps) {
+Origin origin_of(const Routine& function, const StepIds& steps) {
   Origin common = origin_of(function.steps[steps[0]]);
   std::set<std::string> operations = {common.operation};
-  for (const size_t step : steps) {
+  for (const StepId step : steps) {
     const std::string& operation = origin_of(function.steps[step]).operation;
     if (operations.insert(operation).second) common.operation += ", " + operation;
   }
@@ -170,7 +166,7 @@ Source emit(Program program) {
   program.functions.back().name = source.name;
   source.entry_name = source.name + "_entry";
   std::vector<Signature> callees;
-  for (size_t i = 0; i < program.functions.size(); ++i)
+  for (const FunctionId i : program.functions.ids())
     if (!structs[i].members.empty())
       source.structs += "\n" + str(weight_struct(program, structs, i));
   source.headers = headers_of(program, header_of);
@@ -178,16 +174,16 @@ Source emit(Program program) {
   const std::string opening = includes(source) + "\nnamespace " + source.name + " {\n";
   const int before = line_count(opening + source.structs);
   std::string loaded;
-  for (size_t i = 0; i < program.functions.size(); ++i) {
+  for (const FunctionId i : program.functions.ids()) {
     RoutineWriter writer(program, i, structs, callees);
-    const Code written = writer.write();
+    const text::Function written = writer.write();
     source.functions += "\n";
     source.functions +=
-        text_with_origins(program.functions[i], written, writer.pieces(),
+        text_with_origins(program.functions[i], definition(written), writer.pieces(),
                           1 + before + line_count(source.functions), source.origins);
     callees.push_back(writer.signature());
     if (i + 1 < program.functions.size()) continue;
-    source.declaration = str(call("void " + source.name, writer.parameters(), ";", 0));
+    source.declaration = str(declaration(written));
     loaded = formatted(str(entry(program, writer, source.entry_name)));
     source.arena_bytes = writer.signature().arena_bytes;
     source.draws = writer.signature().has_generator;

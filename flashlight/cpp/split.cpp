@@ -26,30 +26,30 @@ constexpr size_t kLeastLines = 10, kMostLines = 45;
 // Steps [begin, end) as a function of their own, in place of which stands a call.
 class Outliner {
  public:
-  Outliner(Routine& whole, size_t begin, size_t end) : whole_(whole), begin_(begin), end_(end) {}
+  Outliner(Routine& whole, StepId begin, StepId end) : whole_(whole), begin_(begin), end_(end) {}
 
   // The new function is going to be number `number`.
-  Routine run(const std::string& name, size_t number) {
+  Routine run(const std::string& name, FunctionId number) {
     part_.name = name;
     part_.is_part = true;
     part_.is_loop_body = whole_.is_loop_body;
     Invocation call = {number, {}, {}, origin_of(whole_.steps[begin_])};
-    std::set<size_t> written, used_behind;
-    for (size_t i = end_; i < whole_.steps.size(); ++i) add(used_behind, whole_.steps[i]);
-    for (size_t i = 0; i < begin_; ++i) add(used_behind, whole_.steps[i]);
-    for (size_t i = begin_; i < end_; ++i)
-      for (size_t value : writes(whole_.steps[i])) written.insert(value);
-    for (size_t i = begin_; i < end_; ++i)
-      for (size_t value : reads(whole_.steps[i]))
+    std::set<ValueId> written, used_behind;
+    for (StepId i = end_; i < whole_.steps.size(); ++i) add(used_behind, whole_.steps[i]);
+    for (StepId i; i < begin_; ++i) add(used_behind, whole_.steps[i]);
+    for (StepId i = begin_; i < end_; ++i)
+      for (ValueId value : writes(whole_.steps[i])) written.insert(value);
+    for (StepId i = begin_; i < end_; ++i)
+      for (ValueId value : reads(whole_.steps[i]))
         if (!written.contains(value) && !numbers_.contains(value)) take_input(value, call);
-    for (size_t value : written) {
+    for (ValueId value : written) {
       const bool result = whole_.values[value].role == Role::result || used_behind.contains(value);
-      const size_t inner = take(value, result ? Role::result : Role::temporary);
+      const ValueId inner = take(value, result ? Role::result : Role::temporary);
       if (!result) continue;
       part_.results.push_back(inner);
       call.results.push_back(value);
     }
-    for (size_t i = begin_; i < end_; ++i)
+    for (StepId i = begin_; i < end_; ++i)
       part_.steps.push_back(renumbered(whole_.steps[i], numbers_));
     whole_.steps[begin_] = std::move(call);
     whole_.steps.erase(whole_.steps.begin() + static_cast<std::ptrdiff_t>(begin_) + 1,
@@ -58,49 +58,50 @@ class Outliner {
   }
 
  private:
-  static void add(std::set<size_t>& values, const Step& step) {
-    for (size_t value : reads(step)) values.insert(value);
-    for (size_t value : writes(step)) values.insert(value);
+  static void add(std::set<ValueId>& values, const Step& step) {
+    for (ValueId value : reads(step)) values.insert(value);
+    for (ValueId value : writes(step)) values.insert(value);
   }
-  size_t take(size_t value, Role role) {
-    numbers_[value] = part_.values.size();
+  ValueId take(ValueId value, Role role) {
+    numbers_[value] = part_.values.next();
     part_.values.push_back(whole_.values[value]);
     part_.values.back().role = role;
     return numbers_[value];
   }
-  void take_input(size_t value, Invocation& call) {
+  void take_input(ValueId value, Invocation& call) {
     const Role role = whole_.values[value].role;
     const bool kept = role == Role::weight || role == Role::constant;
-    const size_t inner = take(value, kept ? role : Role::argument);
+    const ValueId inner = take(value, kept ? role : Role::argument);
     if (role == Role::constant) return;
     part_.inputs.push_back(inner);
     call.arguments.push_back(value);
   }
   Routine& whole_;
-  const size_t begin_, end_;
+  const StepId begin_, end_;
   Routine part_;
-  std::map<size_t, size_t> numbers_;  // of values, in the part
+  std::map<ValueId, ValueId> numbers_;  // of values, in the part
 };
 
 // What all of these modules are within.
-std::string common_module(const Routine& function, size_t begin, size_t end) {
+std::string common_module(const Routine& function, StepId begin, StepId end) {
   std::string common = origin_of(function.steps[begin]).module;
-  for (size_t i = begin; i < end; ++i)
+  for (StepId i = begin; i < end; ++i)
     common = composit::common_scope(common, origin_of(function.steps[i]).module);
   return common;
 }
 
 // Function `same`, which stands before it, in place of function `number`.
-void replace(Program& program, size_t number, size_t same) {
+void replace(Program& program, FunctionId number, FunctionId same) {
   program.functions.erase(program.functions.begin() + static_cast<std::ptrdiff_t>(number));
-  const auto change = [&](size_t& called) {
-    called = called == number ? same : called - (called > number);
+  const auto change = [&](FunctionId& called) {
+    if (called == number) called = same;
+    if (called > number) called = FunctionId(called - 1);
   };
   for (Routine& function : program.functions)
     for (Step& step : function.steps) {
       if (auto* call = std::get_if<Invocation>(&step)) change(call->function);
       if (auto* control = std::get_if<Control>(&step))
-        for (size_t& called : control->functions) change(called);
+        for (FunctionId& called : control->functions) change(called);
     }
 }
 
@@ -110,26 +111,26 @@ class Choice {
  public:
   // `many`: what is longer than 24 lines may take as many arguments and results as it has lines.
   Choice(const Routine& function, const std::vector<WrittenPiece>& pieces, bool many)
-      : function_(function), pieces_(pieces), many_(many), last_(function.values.size(), 0) {
-    for (size_t i = 0; i < function.steps.size(); ++i) {
+      : function_(function), pieces_(pieces), many_(many), last_(function.values.size()) {
+    for (const StepId i : function.steps.ids()) {
       reads_.push_back(reads(function.steps[i]));
       writes_.push_back(writes(function.steps[i]));
       for (const auto* list : {&reads_.back(), &writes_.back()})
-        for (size_t value : *list) last_[value] = i;
+        for (ValueId value : *list) last_[value] = i;
     }
   }
 
   // An empty range where there is nothing to gain.
-  std::pair<size_t, size_t> run() const {
-    std::pair<size_t, size_t> best = {0, 0};
+  std::pair<StepId, StepId> run() const {
+    std::pair<StepId, StepId> best;
     double least = 1e9;
     for (size_t first = 0; first < pieces_.size(); ++first) {
-      const size_t begin = first == 0 ? 0 : pieces_[first - 1].steps.back() + 1;
+      const StepId begin = first == 0 ? StepId() : pieces_[first - 1].steps.back() + 1;
       size_t lines = 0;
       for (size_t last = first; last < pieces_.size(); ++last) {
         lines += pieces_[last].lines;
         if (lines > kMostLines && last > first) break;
-        const size_t end = pieces_[last].steps.back() + 1;
+        const StepId end = pieces_[last].steps.back() + 1;
         const bool whole = end - begin == function_.steps.size();
         if (lines < kLeastLines || whole || is_call(begin, end)) continue;
         const size_t passed = interface_of(begin, end);
@@ -147,20 +148,20 @@ class Choice {
   // More arguments and results than that are hard to read.
   static constexpr size_t kMostPassed = 24;
 
-  bool is_call(size_t begin, size_t end) const {
+  bool is_call(StepId begin, StepId end) const {
     return end - begin == 1 && std::holds_alternative<Invocation>(function_.steps[begin]);
   }
 
-  size_t interface_of(size_t begin, size_t end) const {
-    std::set<size_t> written, passed;
-    for (size_t i = begin; i < end; ++i) written.insert(writes_[i].begin(), writes_[i].end());
-    for (size_t i = begin; i < end; ++i)
-      for (size_t value : reads_[i]) {
+  size_t interface_of(StepId begin, StepId end) const {
+    std::set<ValueId> written, passed;
+    for (StepId i = begin; i < end; ++i) written.insert(writes_[i].begin(), writes_[i].end());
+    for (StepId i = begin; i < end; ++i)
+      for (ValueId value : reads_[i]) {
         const Role role = function_.values[value].role;
         if (!written.contains(value) && role != Role::weight && role != Role::constant)
           passed.insert(value);
       }
-    for (size_t value : written)
+    for (ValueId value : written)
       if (last_[value] >= end || function_.values[value].role == Role::result) passed.insert(value);
     return passed.size();
   }
@@ -168,19 +169,18 @@ class Choice {
   const Routine& function_;
   const std::vector<WrittenPiece>& pieces_;
   const bool many_;
-  std::vector<size_t> last_;  // by value: the last step that touches it
-  std::vector<std::vector<size_t>> reads_, writes_;
+  Table<ValueId, StepId> last_;  // the last step that touches it
+  Table<StepId, ValueIds> reads_, writes_;
 };
 
 // Steps in the order in which they are written. Another order may be scheduled in another way.
-void put_in_order(Program& program, size_t number, const std::vector<WeightStruct>& structs,
+void put_in_order(Program& program, FunctionId number, const std::vector<WeightStruct>& structs,
                   const std::vector<Signature>& callees) {
   constexpr int kAttempts = 4;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const RoutineWriter writer(program, number, structs, callees);
     if (writer.is_in_order()) return;
-    std::vector<Step> steps = writer.steps_in_order();
-    program.functions[number].steps = std::move(steps);
+    program.functions[number].steps = writer.steps_in_order();
   }
 }
 
@@ -193,7 +193,7 @@ class Splitter {
 
   // Whether function `number`, as it was written, changed. A part gets this number, and the
   // function the next one.
-  bool run(size_t number, const RoutineWriter& written) {
+  bool run(FunctionId number, const RoutineWriter& written) {
     const std::vector<WrittenPiece>& pieces = written.pieces();
     if (!written.is_in_order()) return share_less(number, pieces);
     if (open_loop(number, pieces, kMostLines)) return true;
@@ -215,7 +215,7 @@ class Splitter {
   static constexpr size_t kFewSteps = 12;
 
   // Loops of more than `lines` lines become calls of their bodies, or shorter.
-  bool open_loop(size_t number, const std::vector<WrittenPiece>& pieces, size_t lines) {
+  bool open_loop(FunctionId number, const std::vector<WrittenPiece>& pieces, size_t lines) {
     for (const WrittenPiece& piece : pieces)
       if (piece.lines > lines && piece.steps.size() > 1) {
         if (options_.loop_bodies && take_loop(number, piece.steps)) return true;
@@ -229,7 +229,7 @@ class Splitter {
   }
 
   // Where nothing can be taken out: loops of fewer steps each, in the end of one.
-  bool share_less(size_t number, const std::vector<WrittenPiece>& pieces) {
+  bool share_less(FunctionId number, const std::vector<WrittenPiece>& pieces) {
     Routine& function = program_.functions[number];
     size_t most = 0;
     for (const WrittenPiece& piece : pieces)
@@ -240,7 +240,7 @@ class Splitter {
     return true;
   }
 
-  bool take_loop(size_t number, const std::vector<size_t>& steps) {
+  bool take_loop(FunctionId number, const StepIds& steps) {
     Routine function = program_.functions[number];
     const std::string name = name_of(function, steps.front(), steps.back() + 1, "_body");
     auto body = take_loop_body(function, steps, name, number);
@@ -251,12 +251,12 @@ class Splitter {
     return true;
   }
 
-  std::string name_of(const Routine& function, size_t begin, size_t end, const char* suffix) {
+  std::string name_of(const Routine& function, StepId begin, StepId end, const char* suffix) {
     const std::string module = common_module(function, begin, end);
     return composit::unused_name(
         module.empty() ? identifier(function.name) + suffix : identifier(module), names_);
   }
-  void insert(size_t number, Routine part) {
+  void insert(FunctionId number, Routine part) {
     program_.functions.insert(program_.functions.begin() + static_cast<std::ptrdiff_t>(number),
                               std::move(part));
   }
@@ -271,17 +271,17 @@ class Splitter {
 Program split_long_functions(Program program, const SplitOptions& options) {
   Splitter splitter(program, options);
   std::vector<Signature> callees;
-  std::map<std::string, size_t> bodies;  // of functions by text
-  for (size_t i = 0; i < program.functions.size();) {
+  std::map<std::string, FunctionId> bodies;  // of functions by what they do
+  for (FunctionId i; i < program.functions.size();) {
     const std::vector<WeightStruct> structs = plan_weights(program);
     put_in_order(program, i, structs, callees);
     RoutineWriter ordered(program, i, structs, callees);
-    const std::string text = formatted(str(ordered.write()));
-    const auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+    const text::Function written = ordered.write();
+    const auto lines = static_cast<size_t>(line_count(formatted(str(definition(written)))));
     const bool too_long = lines > kMaxFunctionLines;
     if (too_long && splitter.run(i, ordered)) continue;
     const bool last = i + 1 == program.functions.size();
-    const auto [same, is_new] = bodies.emplace(text.substr(text.find('(')), i);
+    const auto [same, is_new] = bodies.emplace(text_without_name(written), i);
     if (!is_new && !last) {
       replace(program, i, same->second);
       continue;

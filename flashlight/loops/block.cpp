@@ -36,7 +36,7 @@ class Taker {
   }
 
  private:
-  size_t writers(size_t value) const {
+  size_t writers(ValueId value) const {
     return static_cast<size_t>(
         std::count_if(whole_.steps.begin(), whole_.steps.end(),
                       [&](const Step& step) { return contains(writes(step), value); }));
@@ -44,14 +44,14 @@ class Taker {
 
   // The sum adds to its result, or, where more is done with it, to a value of its own, and that is
   // done after all blocks.
-  void open_sum(size_t step, Nest& nest) {
+  void open_sum(StepId step, Nest& nest) {
     Statement& sum = nest.statement;
     const Expr accumulator = Expr::accumulator(0, sum.init[0].dtype());
     Store& first = sum.stores[0];
-    const Type& type = whole_.values[first.result].type;
+    const Type& type = whole_.values[value_of(first)].type;
     const auto dimensions = axes_of_dimensions(first.at);
     const bool plain = sum.stores.size() == 1 && first.value.same(accumulator) && !first.add &&
-                       type.dtype == accumulator.dtype() && writers(first.result) == 1 &&
+                       type.dtype == accumulator.dtype() && writers(value_of(first)) == 1 &&
                        dimensions && dimensions->size() == parallel_axes(sum);
     if (!plain) {
       Statement rest;
@@ -63,9 +63,9 @@ class Taker {
         rest.axes.push_back(axis);
         sizes.push_back(axis.extent);
       }
-      const size_t value = whole_.values.size();
+      const ValueId value = whole_.values.next();
       whole_.values.push_back({composit::tensor_type(accumulator.dtype(), sizes), Role::temporary,
-                               whole_.values[first.result].name + "_sum"});
+                               whole_.values[value_of(first)].name + "_sum"});
       rest.stores = std::move(sum.stores);
       sum.stores = {{value, at, accumulator, false}};
       const Expr load = Expr::load(value, accumulator.dtype(), at);
@@ -75,7 +75,7 @@ class Taker {
       blocks_.after[step] = {std::move(rest), nest.origin};
     }
     sum.stores[0].add = true;
-    sums_.insert(sum.stores[0].result);
+    sums_.insert(value_of(sum.stores[0]));
   }
 
   // The steps for `size` points.
@@ -83,13 +83,13 @@ class Taker {
     body_ = {};
     body_.is_part = true;
     numbers_.clear();
-    std::set<size_t> written;
+    std::set<ValueId> written;
     for (const Nest& step : steps_)
-      for (size_t value : writes(step)) written.insert(value);
-    std::vector<size_t> outside;
+      for (ValueId value : writes(step)) written.insert(value);
+    ValueIds outside;
     for (const Nest& step : steps_)
       for (const auto& list : {reads(step), writes(step)})
-        for (size_t value : list)
+        for (ValueId value : list)
           if (!numbers_.contains(value)) take(value, written.contains(value), size, outside);
     body_.inputs.insert(body_.inputs.end(), outside.begin(), outside.end());
     auto& along = blocks_.loop.along;
@@ -101,7 +101,7 @@ class Taker {
   }
 
   // Gives `value`, or a block of it, a place in the body.
-  void take(size_t value, bool written, int64_t size, std::vector<size_t>& outside) {
+  void take(ValueId value, bool written, int64_t size, ValueIds& outside) {
     Value inner = whole_.values[value];
     const auto found = region_.dimensions.find(value);
     const bool split = found != region_.dimensions.end() && !sums_.contains(value);
@@ -111,7 +111,7 @@ class Taker {
       sizes[found->second] = composit::Dim(size);
       inner.type = composit::tensor_type(inner.type.dtype, sizes);
     }
-    const size_t number = numbers_[value] = body_.values.size();
+    const ValueId number = numbers_[value] = body_.values.next();
     const auto dimension = split ? std::optional(found->second) : std::nullopt;
     if (inner.role == Role::constant || local) {
       body_.values.push_back(std::move(inner));
@@ -134,7 +134,7 @@ class Taker {
     }
   }
 
-  Nest round_of(const Nest& step, size_t axis, int64_t size) const {
+  Nest round_of(const Nest& step, AxisId axis, int64_t size) const {
     Nest round = std::get<Nest>(renumbered(step, numbers_));
     round.statement.axes[axis].extent = composit::Dim(size);
     round.statement = simplified(std::move(round.statement));
@@ -144,9 +144,9 @@ class Taker {
   Routine& whole_;
   const Region& region_;
   std::vector<Nest> steps_;
-  std::set<size_t> sums_;
+  std::set<ValueId> sums_;
   Routine body_;
-  std::map<size_t, size_t> numbers_;  // in the body, by value
+  std::map<ValueId, ValueId> numbers_;  // in the body, by value
   std::vector<std::optional<size_t>> results_along_;
   Blocks blocks_;
 };

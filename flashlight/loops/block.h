@@ -14,7 +14,7 @@ struct Blocks {
   // Of a block, and of what is left behind the last one, if anything is. Without names.
   std::vector<Routine> bodies;
   Control loop;                  // without the numbers of its functions
-  std::map<size_t, Nest> after;  // by step: what is done with a sum when it is complete
+  std::map<StepId, Nest> after;  // by step: what is done with a sum when it is complete
 };
 
 // `function` gets values for sums on the way; its steps stay as they are.

@@ -59,8 +59,8 @@ class Recognizer {
   bool is_nowhere() const {
     return statement_.domain.defined() && composit::is_false(statement_.domain);
   }
-  bool is_parallel(size_t axis) const { return statement_.axes[axis].kind == AxisKind::parallel; }
-  int64_t size(const std::vector<size_t>& axes) const { return iterations(statement_, axes); }
+  bool is_parallel(AxisId axis) const { return statement_.axes[axis].kind == AxisKind::parallel; }
+  int64_t size(const AxisIds& axes) const { return iterations(statement_, axes); }
 
   // The factor with most elements is one side; of those with parallel axes that it does not have,
   // again the largest is the other one.
@@ -70,7 +70,7 @@ class Recognizer {
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return size(axes_[a]) > size(axes_[b]); });
     const auto other = std::find_if(order.begin() + 1, order.end(), [&](size_t factor) {
-      return std::any_of(axes_[factor].begin(), axes_[factor].end(), [&](size_t axis) {
+      return std::any_of(axes_[factor].begin(), axes_[factor].end(), [&](AxisId axis) {
         return is_parallel(axis) && !contains(axes_[order[0]], axis);
       });
     });
@@ -84,10 +84,10 @@ class Recognizer {
     return result_.terms.size() == reductions_;
   }
 
-  void sort_axes(const std::vector<size_t>& left, const std::vector<size_t>& right) {
+  void sort_axes(const AxisIds& left, const AxisIds& right) {
     result_ = {};
     reductions_ = 0;
-    for (size_t axis = 0; axis < statement_.axes.size(); ++axis) {
+    for (const AxisId axis : axes_of(statement_)) {
       const bool in_left = contains(left, axis), in_right = contains(right, axis);
       if (!is_parallel(axis)) {
         ++reductions_;
@@ -100,14 +100,14 @@ class Recognizer {
     }
   }
 
-  bool comes_first(const std::vector<size_t>& a, const std::vector<size_t>& b) const {
+  bool comes_first(const AxisIds& a, const AxisIds& b) const {
     return !a.empty() && !b.empty() && a.back() < b.back();
   }
 
   // Whether a factor of these axes belongs to the left side; nothing where it has rows and columns.
-  std::optional<bool> side(const std::vector<size_t>& axes) const {
+  std::optional<bool> side(const AxisIds& axes) const {
     bool has_row = false, has_column = false;
-    for (size_t axis : axes) {
+    for (AxisId axis : axes) {
       has_row |= contains(result_.rows, axis);
       has_column |= contains(result_.columns, axis);
     }
@@ -157,17 +157,17 @@ class Recognizer {
   }
 
   // Whether `predicate` is a bound of the only one of `axes` by others.
-  bool bounds(const Expr& predicate, const std::vector<size_t>& axes) {
+  bool bounds(const Expr& predicate, const AxisIds& axes) {
     const auto bound = composit::bound_of(predicate, analysis_);
     if (!bound || axes.size() != 1 || std::abs(bound->coefficients[axes[0]]) != 1) return false;
-    const std::vector<size_t> all = bound->axes();
-    return std::all_of(all.begin(), all.end(), [&](size_t axis) {
+    const AxisIds all = axes_in(*bound);
+    return std::all_of(all.begin(), all.end(), [&](AxisId axis) {
       return axis == axes[0] || contains(result_.rows, axis) || contains(result_.batch, axis);
     });
   }
   // Whether some row has half of the terms or less.
   bool cuts_half(const Expr& predicate) {
-    const size_t axis = result_.terms[0];
+    const AxisId axis = result_.terms[0];
     composit::Affine rest = *composit::bound_of(predicate, analysis_);
     const int64_t extent = statement_.axes[axis].extent.value(), sign = rest.coefficients[axis];
     rest.coefficients[axis] = 0;  // it says: sign * term + rest >= 0
@@ -184,12 +184,12 @@ class Recognizer {
 
   void find_outer() {
     const int64_t batch = size(result_.batch), terms = size(result_.terms);
-    std::vector<size_t> rows = result_.rows, columns = result_.columns;
+    AxisIds rows = result_.rows, columns = result_.columns;
     const int64_t most =
         std::max({size(rows) * size(columns), size(rows) * terms, size(columns) * terms});
     if (batch * most < kLargeElements) return;
     for (const Expr& index : statement_.stores[0].at)
-      for (size_t axis : axes_in(index)) {
+      for (AxisId axis : axes_in(index)) {
         if (contains(result_.batch, axis)) continue;
         std::erase(rows, axis);
         std::erase(columns, axis);
@@ -201,7 +201,7 @@ class Recognizer {
   const Statement& statement_;
   const int64_t least_side_;
   composit::IndexAnalysis analysis_;
-  std::vector<std::vector<size_t>> axes_;  // of each factor
+  std::vector<AxisIds> axes_;  // of each factor
   size_t reductions_ = 0;
   Contraction result_;
 };

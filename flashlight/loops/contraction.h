@@ -18,10 +18,10 @@ namespace flashlight::loops {
 constexpr int64_t kLargeElements = 1 << 20;
 
 struct Contraction {
-  std::vector<size_t> batch, rows, columns, terms;  // axes of the statement
+  AxisIds batch, rows, columns, terms;  // axes of the statement
   // Of rows and columns, those that may be loops around: what is stored first of a large product,
   // of which each round is one still.
-  std::vector<size_t> outer = {};
+  AxisIds outer = {};
   Expr left, right;                // over batch, rows and terms; over batch, columns and terms
   Expr left_domain, right_domain;  // where they are not 0; absent: everywhere
   // Those predicates of left_domain that bound the only axis of the terms by the row (a triangle);

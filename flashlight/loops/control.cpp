@@ -16,10 +16,10 @@ bool is_control(const composit::Symbol& operation) {
 }
 
 Control control_of(
-    const Node& node, const std::function<size_t(const composit::LazyTensor&)>& value_of,
-    const std::function<size_t(const composit::Region&, const std::string&)>& function_of) {
+    const Node& node, const std::function<ValueId(const composit::LazyTensor&)>& value_of,
+    const std::function<FunctionId(const composit::Region&, const std::string&)>& function_of) {
   const auto operands = [&](size_t argument) {
-    std::vector<size_t> values;
+    ValueIds values;
     const composit::Argument& range = node.arguments().at(argument);
     for (uint32_t i = 0; i < range.size; ++i)
       values.push_back(value_of(node.operands()[range.begin + i]));
@@ -45,7 +45,7 @@ Control control_of(
     control.carried = operands(0);
     control.sequences = operands(1);
     control.outside = operands(2);
-    if (const std::vector<size_t> trips = operands(3); !trips.empty()) control.trips = trips[0];
+    if (const ValueIds trips = operands(3); !trips.empty()) control.trips = trips[0];
     control.length = node.attribute("length").as<composit::Dim>().value();
     control.reverse = node.attribute("reverse").as<bool>();
     control.functions = {function("body", "scan_body")};

@@ -16,7 +16,7 @@ bool is_control(const composit::Symbol& operation);
 // Without results and origin. `value_of` gives the value of an operand, `function_of` the function
 // for a region, to be called as named.
 Control control_of(
-    const composit::Node& node, const std::function<size_t(const composit::LazyTensor&)>& value_of,
-    const std::function<size_t(const composit::Region&, const std::string& name)>& function_of);
+    const composit::Node& node, const std::function<ValueId(const composit::LazyTensor&)>& value_of,
+    const std::function<FunctionId(const composit::Region&, const std::string& name)>& function_of);
 
 }  // namespace flashlight::loops

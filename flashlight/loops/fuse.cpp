@@ -32,9 +32,9 @@ class Fuser {
 
   void run() {
     count();
-    for (size_t i = 0; i < function_.steps.size(); ++i) append_to_reduction(i);
-    for (size_t i = 0; i < function_.steps.size(); ++i) inline_step(i);
-    for (size_t i = 0; i < function_.steps.size(); ++i) append_to_reduction(i);
+    for (const StepId i : function_.steps.ids()) append_to_reduction(i);
+    for (const StepId i : function_.steps.ids()) inline_step(i);
+    for (const StepId i : function_.steps.ids()) append_to_reduction(i);
     drop_unused();
     std::erase_if(function_.kept, [&](const auto& one) {
       return function_.values[one.first].role != Role::temporary || readers_[one.first].empty();
@@ -42,33 +42,33 @@ class Fuser {
   }
 
  private:
-  const Nest* nest(size_t step) const {
+  const Nest* nest(StepId step) const {
     return removed_.contains(step) ? nullptr : std::get_if<Nest>(&function_.steps[step]);
   }
-  Statement& statement(size_t step) { return std::get<Nest>(function_.steps[step]).statement; }
+  Statement& statement(StepId step) { return std::get<Nest>(function_.steps[step]).statement; }
 
   void count() {
     readers_.assign(function_.values.size(), {});
     writers_.assign(function_.values.size(), {});
-    for (size_t i = 0; i < function_.steps.size(); ++i) add(i);
+    for (const StepId i : function_.steps.ids()) add(i);
   }
-  void add(size_t step) {
-    for (size_t value : reads(function_.steps[step])) readers_[value].insert(step);
-    for (size_t value : writes(function_.steps[step])) writers_[value].insert(step);
+  void add(StepId step) {
+    for (ValueId value : reads(function_.steps[step])) readers_[value].insert(step);
+    for (ValueId value : writes(function_.steps[step])) writers_[value].insert(step);
   }
-  void remove(size_t step) {
-    for (size_t value : reads(function_.steps[step])) readers_[value].erase(step);
-    for (size_t value : writes(function_.steps[step])) writers_[value].erase(step);
+  void remove(StepId step) {
+    for (ValueId value : reads(function_.steps[step])) readers_[value].erase(step);
+    for (ValueId value : writes(function_.steps[step])) writers_[value].erase(step);
   }
 
-  bool is_own(size_t value) const {
+  bool is_own(ValueId value) const {
     return function_.values[value].role == Role::temporary && writers_[value].size() == 1;
   }
 
   // Evaluations of `value` if it were computed where it is read.
-  int64_t evaluations(size_t value) {
+  int64_t evaluations(ValueId value) {
     int64_t count = 0;
-    for (size_t reader : readers_[value]) {
+    for (StepId reader : readers_[value]) {
       const Statement& reading = statement(reader);
       std::set<std::pair<uint64_t, uint64_t>> loads;
       for (const Expr& part : composit::parts_of(expressions(reading)))
@@ -81,7 +81,7 @@ class Fuser {
 
   // How often `reading` evaluates a load of `value`: a product of matrices asks for each element of
   // a side once.
-  static int64_t iterations_for(const Statement& reading, size_t value) {
+  static int64_t iterations_for(const Statement& reading, ValueId value) {
     const auto product = contraction_of(reading);
     if (!product) return iterations(reading);
     const auto reads_it = [&](const Expr& side) {
@@ -92,7 +92,7 @@ class Fuser {
     };
     const bool left = reads_it(product->left), right = !left && reads_it(product->right);
     int64_t count = 1;
-    const auto times = [&](const std::vector<size_t>& axes) { count *= iterations(reading, axes); };
+    const auto times = [&](const AxisIds& axes) { count *= iterations(reading, axes); };
     times(product->batch);
     if (left || !right) times(product->rows);
     if (right || !left) times(product->columns);
@@ -101,7 +101,7 @@ class Fuser {
   }
 
   // Why `value` is better kept; empty: it is not.
-  std::string cost_of_inlining(size_t step, size_t value) {
+  std::string cost_of_inlining(StepId step, ValueId value) {
     const Cost cost = cost_of(statement(step).stores[0].value);
     const Value& read = function_.values[value];
     if (cost.operations == 0) return "";
@@ -120,25 +120,25 @@ class Fuser {
     const auto product = contraction_of(reading);
     if (!product || product->right.kind() != ExprKind::load || product->columns.empty())
       return false;
-    const std::vector<size_t> axes = axes_in(product->right);
+    const AxisIds axes = axes_in(product->right);
     int64_t rounds = 1;
     for (const auto* outside : {&product->batch, &product->outer})
-      for (size_t axis : *outside)
+      for (AxisId axis : *outside)
         if (!contains(axes, axis)) rounds *= reading.axes[axis].extent.value();
     const std::vector<Expr>& indices = product->right.arguments();
     return rounds >= kLeastRounds && indices.back().kind() == ExprKind::axis &&
            indices.back().number() == product->columns.back();
   }
 
-  void inline_step(size_t step) {
+  void inline_step(StepId step) {
     const Nest* producer = nest(step);
     if (producer == nullptr || !producer->statement.init.empty()) return;
-    const size_t value = producer->statement.stores[0].result;
-    std::vector<std::pair<size_t, Statement>> changed;
+    const ValueId value = value_of(producer->statement.stores[0]);
+    std::vector<std::pair<StepId, Statement>> changed;
     bool keeps = false;
     std::string reason = reason_to_keep(step, value);
     if (reason.empty())
-      for (size_t reader : readers_[value]) {
+      for (StepId reader : readers_[value]) {
         Statement now = inlined(producer->statement, statement(reader));
         if (composit::parts_of(expressions(now)).size() > kMaxParts)
           reason = "would make an expression of " + name_of(reader) + " that is too long";
@@ -164,31 +164,31 @@ class Fuser {
   }
 
   // Why an element of `value` cannot be computed where it is read, or is better not; else empty.
-  std::string reason_to_keep(size_t step, size_t value) {
+  std::string reason_to_keep(StepId step, ValueId value) {
     const Nest& producer = *nest(step);
     if (producer.statement.stores.size() != 1 || writers_[value].size() != 1)
       return "has parts that are written one by one";
     if (!is_elementwise(producer.statement)) return "is written in part";
     if (!is_own(value) || readers_[value].empty()) return "is a result";
     if (choice_of(value) == false) return "is to be kept";
-    for (size_t reader : readers_[value])
+    for (StepId reader : readers_[value])
       if (nest(reader) == nullptr) return "is needed in memory by " + name_of(reader);
     return cost_of_inlining(step, value);
   }
 
-  std::optional<bool> choice_of(size_t value) const {
+  std::optional<bool> choice_of(ValueId value) const {
     return choice_ ? choice_(value) : std::nullopt;
   }
-  void keep(size_t value, const std::string& reason) { function_.kept[value] = reason; }
+  void keep(ValueId value, const std::string& reason) { function_.kept[value] = reason; }
   // "softmax (encoder.layer.0)".
-  std::string name_of(size_t step) const {
+  std::string name_of(StepId step) const {
     const Origin& origin = origin_of(function_.steps[step]);
     return short_name(origin) + (origin.module.empty() ? "" : " (" + origin.module + ")");
   }
   // "2: mean, sub".
-  std::string readers_of(size_t value) const {
+  std::string readers_of(ValueId value) const {
     std::vector<std::string> names;
-    for (const size_t reader : readers_[value]) {
+    for (const StepId reader : readers_[value]) {
       const std::string name = short_name(origin_of(function_.steps[reader]));
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
@@ -196,7 +196,7 @@ class Fuser {
                ? name_of(*readers_[value].begin())
                : fmt::format("{}: {}", readers_[value].size(), fmt::join(names, ", "));
   }
-  void note_fused(size_t from, size_t into) {
+  void note_fused(StepId from, StepId into) {
     const Nest& producer = *nest(from);
     auto& reader = std::get<Nest>(function_.steps[into]);
     std::vector<Origin> all = producer.fused;
@@ -209,7 +209,7 @@ class Fuser {
     reader.fused = std::move(all);
   }
 
-  void take_out(size_t step) {
+  void take_out(StepId step) {
     remove(step);
     removed_.insert(step);
   }
@@ -217,8 +217,8 @@ class Fuser {
   // `reading` with loads of what `producer` stores replaced by its value there.
   Statement inlined(const Statement& producer, const Statement& reading) const {
     const Store& store = producer.stores[0];
-    const std::vector<size_t> axes = *axes_of_dimensions(store.at);
-    const Expr value = composit::cast(store.value, function_.values[store.result].type.dtype);
+    const AxisIds axes = *axes_of_dimensions(store.at);
+    const Expr value = composit::cast(store.value, function_.values[value_of(store)].type.dtype);
     const Statement moved = replaced(reading, [&](const Expr& part) {
       if (part.kind() != ExprKind::load || part.number() != store.result) return Expr();
       return composit::replace(value, [&](const Expr& leaf) {
@@ -236,24 +236,24 @@ class Fuser {
       const bool tested = part.is(composit::Function::lt) && composit::is_literal(part[1], 0) &&
                           part[0].kind() == ExprKind::load;
       if (!tested) return Expr();
-      const auto range = range_of(function_.values[part[0].number()].constant);
+      const auto range = range_of(function_.values[value_of(part[0])].constant);
       return range && range->first >= 0 ? Expr::literal(false, composit::DType::bool_) : Expr();
     });
   }
 
   // Where the elements of a reduction's result are used one by one, and by one nest only, that nest
   // becomes what the reduction does with its accumulator.
-  void append_to_reduction(size_t step) {
+  void append_to_reduction(StepId step) {
     while (true) {
       const Nest* producer = nest(step);
       if (producer == nullptr || producer->statement.init.empty()) return;
       const std::vector<Store>& stores = producer->statement.stores;
-      if (stores.size() != 1 || stores[0].add || !is_own(stores[0].result)) return;
-      const size_t value = stores[0].result;
+      if (stores.size() != 1 || stores[0].add || !is_own(value_of(stores[0]))) return;
+      const ValueId value = value_of(stores[0]);
       std::string reason;
       const auto merged = appended_to(step, value, reason);
       if (!merged) return keep(value, reason);
-      const size_t reader = *readers_[value].begin();
+      const StepId reader = *readers_[value].begin();
       note_fused(step, reader);
       remove(reader);
       take_out(step);
@@ -263,14 +263,14 @@ class Fuser {
     }
   }
 
-  std::optional<Statement> appended_to(size_t step, size_t value, std::string& reason) {
+  std::optional<Statement> appended_to(StepId step, ValueId value, std::string& reason) {
     if (has_axes(statement(step), composit::AxisKind::scan))
       reason = "is a scan, whose elements follow each other";
     else if (readers_[value].size() != 1)
       reason = "is read by " + readers_of(value);
     else if (choice_of(value) == false)
       reason = "is to be kept";
-    else if (const size_t reader = *readers_[value].begin(); nest(reader) == nullptr)
+    else if (const StepId reader = *readers_[value].begin(); nest(reader) == nullptr)
       reason = "is needed in memory by " + name_of(reader);
     else if (auto merged = appended(statement(step), statement(reader), reason))
       return merged;
@@ -290,11 +290,11 @@ class Fuser {
     }
     reason = "is read in part, or in another order, by ";
     if (!dimensions || reading.domain.defined() ||
-        is_half(function_.values[store.result].type.dtype) ||
+        is_half(function_.values[value_of(store)].type.dtype) ||
         reading.axes.size() != dimensions->size() || dimensions->size() != parallel_axes(reduction))
       return std::nullopt;
     // Every load of the result must be at the reading nest's own axes, always the same ones.
-    std::vector<size_t> axes(reading.axes.size());
+    AxisIds axes(reading.axes.size());
     std::optional<Expr> load;
     for (const Expr& part : composit::parts_of(expressions(reading))) {
       if (part.kind() != ExprKind::load || part.number() != store.result) continue;
@@ -304,12 +304,12 @@ class Fuser {
     const auto places = axes_of_dimensions(load->arguments());
     if (!places || places->size() != axes.size()) return std::nullopt;
     for (size_t i = 0; i < places->size(); ++i) {
-      const size_t axis = (*places)[i];
+      const AxisId axis = (*places)[i];
       if (reading.axes[axis].extent != reduction.axes[(*dimensions)[i]].extent)
         return std::nullopt;  // a part of it
       axes[axis] = (*dimensions)[i];
     }
-    const Expr value = composit::cast(store.value, function_.values[store.result].type.dtype);
+    const Expr value = composit::cast(store.value, function_.values[value_of(store)].type.dtype);
     const Statement moved = replaced(reading, [&](const Expr& part) {
       if (part.kind() == ExprKind::axis) return Expr::axis(axes[part.number()]);
       return Expr();
@@ -324,23 +324,23 @@ class Fuser {
 
   // Stores that nobody reads, nests without others, and places of those that moved.
   void drop_unused() {
-    const auto used = [&](size_t value) {
+    const auto used = [&](ValueId value) {
       return function_.values[value].role == Role::result || !readers_[value].empty();
     };
-    for (size_t i = function_.steps.size(); i-- > 0;) {
+    for (StepId i = function_.steps.next(); i-- > 0;) {
       if (removed_.contains(i)) continue;
-      const std::vector<size_t> written = writes(function_.steps[i]);
+      const ValueIds written = writes(function_.steps[i]);
       if (std::none_of(written.begin(), written.end(), used)) {
         if (!has_effect(program_, function_.steps[i])) take_out(i);
       } else if (nest(i) != nullptr && !std::all_of(written.begin(), written.end(), used)) {
         remove(i);
-        std::erase_if(statement(i).stores, [&](const Store& one) { return !used(one.result); });
+        std::erase_if(statement(i).stores, [&](const Store& one) { return !used(value_of(one)); });
         statement(i) = without_unused_accumulators(statement(i));
         add(i);
       }
     }
-    std::vector<Step> kept;
-    for (size_t i = 0; i < function_.steps.size(); ++i)
+    Table<StepId, Step> kept;
+    for (const StepId i : function_.steps.ids())
       if (!removed_.contains(i)) kept.push_back(std::move(function_.steps[i]));
     function_.steps = std::move(kept);
   }
@@ -348,9 +348,9 @@ class Fuser {
   const Program& program_;
   Routine& function_;
   const FuseOptions& options_;
-  std::function<std::optional<bool>(size_t value)> choice_ = {};
-  std::vector<std::set<size_t>> readers_, writers_;
-  std::set<size_t> removed_;
+  std::function<std::optional<bool>(ValueId value)> choice_ = {};
+  Table<ValueId, std::set<StepId>> readers_, writers_;
+  std::set<StepId> removed_;
 };
 
 }  // namespace

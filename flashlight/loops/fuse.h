@@ -20,7 +20,7 @@ struct FuseOptions {
   std::function<std::string(const Statement& before, const Statement& after)> refusal = {};
   // For a value of the last function: whether it is computed where it is read whatever that costs,
   // or kept in memory; nothing: as it pays.
-  std::function<std::optional<bool>(size_t value)> choice = {};
+  std::function<std::optional<bool>(ValueId value)> choice = {};
 };
 
 // Each nest says what was fused into it; each function why it kept what it did (Routine::kept).

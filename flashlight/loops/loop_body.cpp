@@ -19,11 +19,11 @@ Index without(Index index, std::optional<size_t> dimension) {
 
 class Taker {
  public:
-  Taker(Routine& whole, const std::vector<size_t>& steps)
+  Taker(Routine& whole, const StepIds& steps)
       : whole_(whole), steps_(steps), schedule_(schedule_of(whole)) {}
 
-  std::optional<Routine> run(const std::string& name, size_t number) {
-    for (size_t step : steps_) {
+  std::optional<Routine> run(const std::string& name, FunctionId number) {
+    for (StepId step : steps_) {
       if (!std::holds_alternative<Nest>(whole_.steps[step]) || schedule_.shared[step] == 0)
         return std::nullopt;
       find_accesses(step);
@@ -37,7 +37,7 @@ class Taker {
     for (const auto& [value, accesses] : accesses_)
       if (!take(value)) return std::nullopt;
     body_.inputs.insert(body_.inputs.end(), outside_.begin(), outside_.end());
-    for (size_t step : steps_) {
+    for (StepId step : steps_) {
       auto round = round_of(step);
       if (!round) return std::nullopt;
       body_.steps.push_back(Nest{std::move(*round), origin_of(whole_.steps[step])});
@@ -49,35 +49,35 @@ class Taker {
   }
 
  private:
-  using Access = std::pair<size_t, Index>;  // step
+  using Access = std::pair<StepId, Index>;
 
-  const Statement& nest(size_t step) const { return std::get<Nest>(whole_.steps[step]).statement; }
-  size_t axis(size_t step) const { return schedule_.order[step][0]; }
+  const Statement& nest(StepId step) const { return std::get<Nest>(whole_.steps[step]).statement; }
+  AxisId axis(StepId step) const { return schedule_.order[step][0]; }
 
-  void find_accesses(size_t step) {
+  void find_accesses(StepId step) {
     for (const Expr& part : composit::parts_of(expressions(nest(step))))
       if (part.kind() == ExprKind::load)
-        accesses_[part.number()].emplace_back(step, part.arguments());
+        accesses_[value_of(part)].emplace_back(step, part.arguments());
     for (const composit::Store& store : nest(step).stores) {
-      accesses_[store.result].emplace_back(step, store.at);
-      written_.insert(store.result);
+      accesses_[value_of(store)].emplace_back(step, store.at);
+      written_.insert(value_of(store));
     }
   }
 
   // The dimension of `value` that the loop counts, if all accesses have it at the same place.
-  std::optional<size_t> dimension_of(size_t value) const {
+  std::optional<size_t> dimension_of(ValueId value) const {
     for (size_t dimension = 0; dimension < whole_.values[value].type.rank(); ++dimension)
       if (std::all_of(
               accesses_.at(value).begin(), accesses_.at(value).end(), [&](const Access& access) {
                 const Expr& index = access.second[dimension];
-                return index.kind() == ExprKind::axis && index.number() == axis(access.first);
+                return index.kind() == ExprKind::axis && axis_of(index) == axis(access.first);
               }))
         return dimension;
     return std::nullopt;
   }
 
-  bool is_used_elsewhere(size_t value) const {
-    for (size_t step = 0; step < whole_.steps.size(); ++step) {
+  bool is_used_elsewhere(ValueId value) const {
+    for (const StepId step : whole_.steps.ids()) {
       if (contains(steps_, step)) continue;
       for (const auto& list : {reads(whole_.steps[step]), writes(whole_.steps[step])})
         if (contains(list, value)) return true;
@@ -86,7 +86,7 @@ class Taker {
   }
 
   // Gives `value`, or its slot of a round, a place in the body.
-  bool take(size_t value) {
+  bool take(ValueId value) {
     const Value& outer = whole_.values[value];
     const bool written = written_.contains(value), constant = outer.role == Role::constant;
     const bool given = written && (outer.role == Role::result || is_used_elsewhere(value));
@@ -102,7 +102,7 @@ class Taker {
     composit::Dims sizes = outer.type.sizes;
     if (dimension) sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(*dimension));
     inner.type = composit::tensor_type(outer.type.dtype, sizes);
-    const size_t number = body_.values.size();
+    const ValueId number = body_.values.next();
     body_.values.push_back(std::move(inner));
     places_[value] = {number, dimension};
     if (given) {
@@ -116,14 +116,14 @@ class Taker {
   }
 
   // What `step` does in one round; nothing where it needs to know which one.
-  std::optional<Statement> round_of(size_t step) const {
+  std::optional<Statement> round_of(StepId step) const {
     Statement round = replaced(nest(step), [&](const Expr& part) {
       if (part.kind() != ExprKind::load) return Expr();
-      const auto [number, dimension] = places_.at(part.number());
+      const auto [number, dimension] = places_.at(value_of(part));
       return Expr::load(number, part.dtype(), without(part.arguments(), dimension));
     });
     for (composit::Store& store : round.stores) {
-      const auto [number, dimension] = places_.at(store.result);
+      const auto [number, dimension] = places_.at(value_of(store));
       store.result = number;
       store.at = without(store.at, dimension);
     }
@@ -135,20 +135,20 @@ class Taker {
   }
 
   Routine& whole_;
-  const std::vector<size_t>& steps_;
+  const StepIds& steps_;
   const Schedule schedule_;
-  std::map<size_t, std::vector<Access>> accesses_;  // by value
-  std::set<size_t> written_;
+  std::map<ValueId, std::vector<Access>> accesses_;  // by value
+  std::set<ValueId> written_;
   Routine body_;
   Control map_;
-  std::vector<size_t> outside_;  // inputs of the body that are the same in each round
-  std::map<size_t, std::pair<size_t, std::optional<size_t>>> places_;  // in the body, by value
+  ValueIds outside_;  // inputs of the body that are the same in each round
+  std::map<ValueId, std::pair<ValueId, std::optional<size_t>>> places_;  // in the body, by value
 };
 
 }  // namespace
 
-std::optional<Routine> take_loop_body(Routine& function, const std::vector<size_t>& steps,
-                                      const std::string& name, size_t number) {
+std::optional<Routine> take_loop_body(Routine& function, const StepIds& steps,
+                                      const std::string& name, FunctionId number) {
   return Taker(function, steps).run(name, number);
 }
 

@@ -17,7 +17,7 @@ namespace flashlight::loops {
 // `steps` follow each other, and are all that their loop runs. In their place in `function` comes a
 // Control that maps the body, function number `number`, over the rounds. Nothing, and no change,
 // where the body would need the number of the round.
-std::optional<Routine> take_loop_body(Routine& function, const std::vector<size_t>& steps,
-                                      const std::string& name, size_t number);
+std::optional<Routine> take_loop_body(Routine& function, const StepIds& steps,
+                                      const std::string& name, FunctionId number);
 
 }  // namespace flashlight::loops

@@ -99,7 +99,7 @@ bool covers(const Loops& loops, size_t number) {
   return count == loops.results[number].numel();
 }
 
-Statement zeros(const Type& type, size_t value) {
+Statement zeros(const Type& type, ValueId value) {
   Statement statement;
   std::vector<Expr> at;
   for (size_t i = 0; i < type.rank(); ++i) {
@@ -136,10 +136,10 @@ class Lowering {
   struct Scope {
     Names names;
     Routine function = {};
-    composit::FlatMap<const Node*, std::vector<size_t>> values = {};
+    composit::FlatMap<const Node*, ValueIds> values = {};
   };
 
-  size_t lower_function(const Graph& graph, const std::string& name, bool is_region) {
+  FunctionId lower_function(const Graph& graph, const std::string& name, bool is_region) {
     Scope scope = {.names = Names(graph)};
     scope.function.name = name;
     for (const LazyTensor& input : graph.inputs()) add_input(scope, input, is_region);
@@ -149,45 +149,43 @@ class Lowering {
     for (const composit::Mutation& mutation : graph.mutations())
       add_result(scope, value_of(scope, mutation.value));
     drop_unit_dimensions(scope.function, is_region);
-    program_.functions.push_back(std::move(scope.function));
-    return program_.functions.size() - 1;
+    return program_.functions.add(std::move(scope.function));
   }
 
-  static size_t add_value(Scope& scope, const Type& type, Role role, std::string name) {
+  static ValueId add_value(Scope& scope, const Type& type, Role role, std::string name) {
     // LibTorch's lazy conjugation and negation say how its memory is read. Here, memory has values.
     if (type.layout != composit::Layout::strided)
       throw composit::UserError("[compile] expected dense tensors");
-    scope.function.values.push_back(
+    return scope.function.values.add(
         {composit::tensor_type(type.dtype, type.sizes), role, std::move(name), {}});
-    return scope.function.values.size() - 1;
   }
 
   void add_input(Scope& scope, const LazyTensor& input, bool is_region) {
     const std::string& name = composit::input_name(*input.node);
     const composit::InputKind kind = composit::input_kind(*input.node);
     const bool weight = is_region ? !is_number(name) : kind != composit::InputKind::user_input;
-    const size_t value = add_value(scope, input.type(), weight ? Role::weight : Role::argument,
-                                   is_number(name) ? "" : name);
+    const ValueId value = add_value(scope, input.type(), weight ? Role::weight : Role::argument,
+                                    is_number(name) ? "" : name);
     scope.function.inputs.push_back(value);
     scope.values.insert(input.node.get(), {value});
   }
 
-  static size_t value_of(Scope& scope, const LazyTensor& tensor) {
-    const std::vector<size_t>* values = scope.values.find(tensor.node.get());
+  static ValueId value_of(Scope& scope, const LazyTensor& tensor) {
+    const ValueIds* values = scope.values.find(tensor.node.get());
     COMPOSIT_ASSERT(values != nullptr && tensor.index < values->size(),
                     "a value of '" + tensor.node->op().str() + "' that was not lowered");
     return values->at(tensor.index);
   }
 
   // A result is memory of its own: what is an input, or a result twice, is copied.
-  static void add_result(Scope& scope, size_t value) {
+  static void add_result(Scope& scope, ValueId value) {
     Routine& function = scope.function;
     if (function.values[value].role == Role::temporary) {
       function.values[value].role = Role::result;
       function.results.push_back(value);
       return;
     }
-    const size_t copy =
+    const ValueId copy =
         add_value(scope, function.values[value].type, Role::result, function.values[value].name);
     Statement statement = zeros(function.values[value].type, copy);
     statement.stores[0].value =
@@ -217,10 +215,11 @@ class Lowering {
     if (add_call(scope, node, origin, [&] { return runtime_call_of(node, origin); })) return;
     const auto loops = loops_for(node);
     if (!loops && add_call(scope, node, origin, [&] { return aten_call(node); })) return;
-    std::vector<size_t>& values = scope.values[&node];
+    ValueIds& values = scope.values[&node];
     for (const Type& type : node.outputs())
-      values.push_back(
-          is_defined(type) ? add_value(scope, type, Role::temporary, scope.names.of(node)) : 0);
+      values.push_back(is_defined(type)
+                           ? add_value(scope, type, Role::temporary, scope.names.of(node))
+                           : ValueId());
     if (loops)
       add_nests(scope, node, *loops, origin);
     else
@@ -243,7 +242,7 @@ class Lowering {
     } catch (const composit::UserError& error) {
       missing_.add(origin, error.what());
     }
-    std::vector<size_t>& values = scope.values[&node];
+    ValueIds& values = scope.values[&node];
     int64_t elements = 0;
     const composit::Operation* operation = composit::operation_of(node);
     for (size_t i = 0; i < node.outputs().size(); ++i) {
@@ -268,12 +267,12 @@ class Lowering {
   }
 
   // The value of `tensor`, repeated to `sizes`.
-  static size_t expanded(Scope& scope, const LazyTensor& tensor, const composit::Dims& sizes,
-                         const Origin& origin) {
-    const size_t value = value_of(scope, tensor);
+  static ValueId expanded(Scope& scope, const LazyTensor& tensor, const composit::Dims& sizes,
+                          const Origin& origin) {
+    const ValueId value = value_of(scope, tensor);
     if (tensor.sizes() == sizes) return value;
     const Type type = composit::tensor_type(tensor.dtype(), sizes);
-    const size_t whole = add_value(scope, type, Role::temporary, "expanded");
+    const ValueId whole = add_value(scope, type, Role::temporary, "expanded");
     Statement statement = zeros(type, whole);
     std::vector<Expr> at;
     const size_t extra = sizes.size() - tensor.sizes().size();
@@ -292,7 +291,7 @@ class Lowering {
   static void add_constant_value(Scope& scope, const Node& node, const Array& array,
                                  bool is_region) {
     const Role role = is_scalar(array) || is_region ? Role::constant : Role::weight;
-    const size_t value = add_value(scope, array.type(), role, scope.names.of(node));
+    const ValueId value = add_value(scope, array.type(), role, scope.names.of(node));
     scope.function.values[value].constant = array;
     scope.values[&node].push_back(value);
     if (role == Role::weight) scope.function.inputs.push_back(value);
@@ -308,7 +307,7 @@ class Lowering {
   }
 
   // Equal regions are one function.
-  size_t function_of(const composit::Region& region, const std::string& name) {
+  FunctionId function_of(const composit::Region& region, const std::string& name) {
     const composit::Hash hash = region->hash();
     if (!functions_.contains(hash)) {
       std::string free = name;
@@ -326,12 +325,12 @@ class Lowering {
           return function_of(region, name);
         });
     control.origin = origin;
-    std::vector<size_t>& values = scope.values[&node];
+    ValueIds& values = scope.values[&node];
     for (const Type& type : node.outputs()) {
       values.push_back(add_value(scope, type, Role::temporary, scope.names.of(node)));
       control.results.push_back(values.back());
     }
-    for (size_t value : control.carried)
+    for (ValueId value : control.carried)
       control.next.push_back(
           add_value(scope, scope.function.values[value].type, Role::temporary, "next"));
     scope.function.steps.push_back(std::move(control));
@@ -343,7 +342,7 @@ class Lowering {
         function_of(region, node.attribute("name").as<std::string>()), {}, {}, origin};
     for (const LazyTensor& operand : node.operands())
       call.arguments.push_back(value_of(scope, operand));
-    std::vector<size_t>& values = scope.values[&node];
+    ValueIds& values = scope.values[&node];
     for (const Type& type : node.outputs()) {
       values.push_back(add_value(scope, type, Role::temporary, scope.names.of(node)));
       call.results.push_back(values.back());
@@ -364,7 +363,7 @@ class Lowering {
   }
 
   void add_nests(Scope& scope, const Node& node, Loops loops, const Origin& origin) {
-    const std::vector<size_t> results = *scope.values.find(&node);
+    const ValueIds results = *scope.values.find(&node);
     loops = composit::canonical(std::move(loops));
     for (size_t i = 0; i < results.size(); ++i)
       if (is_defined(loops.results[i]) && !covers(loops, i))
@@ -388,7 +387,7 @@ class Lowering {
   static Statement with_operands(Scope& scope, const Node& node, Statement statement) {
     return replaced(std::move(statement), [&](const Expr& part) {
       if (part.kind() != ExprKind::load) return Expr();
-      const size_t value = value_of(scope, node.operands()[part.number()]);
+      const ValueId value = value_of(scope, node.operands()[part.number()]);
       const Value& read = scope.function.values[value];
       if (read.type.numel() == 0) return composit::cast(Expr(0), part.dtype());
       if (read.role == Role::constant && is_scalar(read.constant)) return literal_of(read.constant);
@@ -412,7 +411,7 @@ class Lowering {
       if (sizes.size() < value.type.rank()) value.model_sizes = value.type.sizes;
       value.type = composit::tensor_type(value.type.dtype, sizes);
     }
-    const auto kept = [&](size_t value, const std::vector<Expr>& at) {
+    const auto kept = [&](ValueId value, const std::vector<Expr>& at) {
       std::vector<Expr> indices;
       for (size_t i = 0; i < at.size(); ++i)
         if (keep[value][i]) indices.push_back(at[i]);
@@ -421,17 +420,18 @@ class Lowering {
     for (Step& step : function.steps) {
       auto* nest = std::get_if<Nest>(&step);
       if (nest == nullptr) continue;
-      for (Store& store : nest->statement.stores) store.at = kept(store.result, store.at);
+      for (Store& store : nest->statement.stores) store.at = kept(loops::value_of(store), store.at);
       nest->statement = replaced(std::move(nest->statement), [&](const Expr& part) {
         if (part.kind() != ExprKind::load) return Expr();
-        return Expr::load(part.number(), part.dtype(), kept(part.number(), part.arguments()));
+        return Expr::load(part.number(), part.dtype(),
+                          kept(loops::value_of(part), part.arguments()));
       });
     }
   }
 
   const LowerOptions& options_;
   Program program_;
-  composit::FlatMap<composit::Hash, size_t> functions_;
+  composit::FlatMap<composit::Hash, FunctionId> functions_;
   std::set<std::string> names_;
   MissingCode missing_;
 };

@@ -7,73 +7,67 @@
 namespace flashlight::loops {
 namespace {
 
-void add(std::vector<size_t>& list, size_t value) {
+void add(ValueIds& list, ValueId value) {
   if (!contains(list, value)) list.push_back(value);
 }
 
 }  // namespace
 
-std::vector<size_t> reads(const Step& step) {
+ValueIds reads(const Step& step) {
   if (const auto* invocation = std::get_if<Invocation>(&step)) return invocation->arguments;
   if (const auto* call = std::get_if<RuntimeCall>(&step)) return call->arguments;
   if (const auto* control = std::get_if<Control>(&step)) {
-    std::vector<size_t> found;
+    ValueIds found;
     for (const auto* list : {&control->carried, &control->sequences, &control->outside})
-      for (size_t value : *list) add(found, value);
+      for (ValueId value : *list) add(found, value);
     if (control->predicate) add(found, *control->predicate);
     if (control->trips) add(found, *control->trips);
     return found;
   }
-  std::vector<size_t> found;
+  ValueIds found;
   for (const Expr& part : composit::parts_of(expressions(std::get<Nest>(step).statement)))
-    if (part.kind() == ExprKind::load) add(found, part.number());
+    if (part.kind() == ExprKind::load) add(found, ValueId(part.number()));
   return found;
 }
 
-std::vector<size_t> writes(const Step& step) {
+ValueIds writes(const Step& step) {
   if (const auto* invocation = std::get_if<Invocation>(&step)) return invocation->results;
   if (const auto* call = std::get_if<RuntimeCall>(&step)) return call->results;
   if (const auto* control = std::get_if<Control>(&step)) {
-    std::vector<size_t> found = control->results;
+    ValueIds found = control->results;
     found.insert(found.end(), control->next.begin(), control->next.end());
     return found;
   }
-  std::vector<size_t> found;
+  ValueIds found;
   for (const composit::Store& store : std::get<Nest>(step).statement.stores)
-    add(found, store.result);
+    add(found, ValueId(store.result));
   return found;
-}
-
-bool contains(const std::vector<size_t>& list, size_t one) {
-  return std::find(list.begin(), list.end(), one) != list.end();
-}
-bool overlap(const std::vector<size_t>& a, const std::vector<size_t>& b) {
-  return std::any_of(a.begin(), a.end(), [&](size_t one) { return contains(b, one); });
 }
 
 const Origin& origin_of(const Step& step) {
   return std::visit([](const auto& one) -> const Origin& { return one.origin; }, step);
 }
 
-std::vector<size_t> callees(const Step& step) {
+std::vector<FunctionId> callees(const Step& step) {
   if (const auto* invocation = std::get_if<Invocation>(&step)) return {invocation->function};
   if (const auto* control = std::get_if<Control>(&step)) return control->functions;
   return {};
 }
 
-void make_room(Program& program, size_t first) {
+void make_room(Program& program, FunctionId first) {
   for (Routine& function : program.functions)
     for (Step& step : function.steps) {
-      if (auto* call = std::get_if<Invocation>(&step)) call->function += call->function >= first;
+      if (auto* call = std::get_if<Invocation>(&step))
+        call->function += call->function >= first ? 1 : 0;
       if (auto* control = std::get_if<Control>(&step))
-        for (size_t& number : control->functions) number += number >= first;
+        for (FunctionId& number : control->functions) number += number >= first ? 1 : 0;
     }
 }
 
 bool has_effect(const Program& program, const Step& step) {
   if (const auto* call = std::get_if<RuntimeCall>(&step)) return call->effect;
-  const std::vector<size_t> called = callees(step);
-  return std::any_of(called.begin(), called.end(), [&](size_t callee) {
+  const std::vector<FunctionId> called = callees(step);
+  return std::any_of(called.begin(), called.end(), [&](FunctionId callee) {
     const std::vector<Step>& steps = program.functions[callee].steps;
     return std::any_of(steps.begin(), steps.end(),
                        [&](const Step& inner) { return has_effect(program, inner); });

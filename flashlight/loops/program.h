@@ -19,6 +19,7 @@
 #include "composit/ir/attribute.h"
 #include "composit/op/loops.h"
 #include "composit/op/schema.h"
+#include "flashlight/loops/ids.h"
 
 namespace flashlight::loops {
 
@@ -63,9 +64,9 @@ struct Nest {
 
 // Calls another function of the program.
 struct Invocation {
-  size_t function = 0;
-  std::vector<size_t> arguments;  // values for the callee's inputs, in order
-  std::vector<size_t> results;
+  FunctionId function;
+  ValueIds arguments;  // values for the callee's inputs, in order
+  ValueIds results;
   Origin origin;
 };
 
@@ -75,15 +76,15 @@ struct Invocation {
 struct Control {
   enum class Kind : uint8_t { branch, map, scan, repeat, blocks };
   Kind kind = Kind::branch;
-  std::vector<size_t> functions;  // then and else; the body; the condition and the body
-  std::vector<size_t> carried, sequences, outside;  // values; of a branch, `outside` is all
-  std::optional<size_t> predicate;                  // of a branch
-  std::optional<size_t> trips;                      // of a scan: how many, where not all
-  int64_t length = 0;                               // of the sequences
-  std::optional<int64_t> limit;                     // of repeat: most trips
+  FunctionIds functions;                 // then and else; the body; the condition and the body
+  ValueIds carried, sequences, outside;  // values; of a branch, `outside` is all
+  std::optional<ValueId> predicate;      // of a branch
+  std::optional<ValueId> trips;          // of a scan: how many, where not all
+  int64_t length = 0;                    // of the sequences
+  std::optional<int64_t> limit;          // of repeat: most trips
   bool reverse = false;
-  std::vector<size_t> results;  // carried values, outputs, and of repeat its trips
-  std::vector<size_t> next;     // room for what carried values become in a trip
+  ValueIds results;  // carried values, outputs, and of repeat its trips
+  ValueIds next;     // room for what carried values become in a trip
   int64_t block = 0;
   // Of blocks: which dimension of the sequences, then of the results, the axis counts; nothing for
   // a result that every block adds to.
@@ -96,9 +97,9 @@ struct Control {
 // ("aten::bincount").
 struct RuntimeCall {
   composit::Symbol function;
-  std::vector<size_t> arguments = {};  // values, each as one row of all its elements
-  composit::Attributes options = {};   // in order
-  std::vector<size_t> results = {};
+  ValueIds arguments = {};            // values, each as one row of all its elements
+  composit::Attributes options = {};  // in order
+  ValueIds results = {};
   bool draws = false;       // from the generator, which it is given first
   bool effect = false;      // happens whether or not somebody uses results, in the order of steps
   bool on_numbers = false;  // arguments are numbers instead of rows
@@ -112,18 +113,18 @@ using Step = std::variant<Nest, Invocation, Control, RuntimeCall>;
 
 struct Routine {
   std::string name;
-  std::vector<Value> values;
-  std::vector<size_t> inputs;   // arguments and weights, in order
-  std::vector<size_t> results;  // distinct
-  std::vector<Step> steps;
+  Table<ValueId, Value> values;
+  ValueIds inputs;   // arguments and weights, in order
+  ValueIds results;  // distinct
+  Table<StepId, Step> steps;
   // Split off its only caller: modules of its steps count from where the caller's do, and not from
   // the module that it is called for.
   bool is_part = false;
   bool is_loop_body = false;  // or a part of one: what its caller has in a loop
   // By temporary: why it is memory, and not computed where it is read ("is read by 2: mean, sub").
-  std::map<size_t, std::string> kept = {};
+  std::map<ValueId, std::string> kept = {};
   // By result: the argument of the same type that lies in the same memory and is written over.
-  std::map<size_t, size_t> overwrites = {};
+  std::map<ValueId, ValueId> overwrites = {};
   // Takes the part of its only outermost loop that it runs, of those that threads divide among
   // them.
   bool in_parts = false;
@@ -132,21 +133,23 @@ struct Routine {
 
 // Callees stand before their callers; the last function is the program's own.
 struct Program {
-  std::vector<Routine> functions;
+  Table<FunctionId, Routine> functions;
 };
 
+// Of an axis in an expression, of a load, of a store: their numbers.
+inline AxisId axis_of(const Expr& axis) { return AxisId(axis.number()); }
+inline ValueId value_of(const Expr& load) { return ValueId(load.number()); }
+inline ValueId value_of(const composit::Store& store) { return ValueId(store.result); }
+
 // Values that a step reads and writes, each once, in order of appearance.
-std::vector<size_t> reads(const Step& step);
-std::vector<size_t> writes(const Step& step);
-// Whether a list of values, axes or steps has this one; whether two lists have one in common.
-bool contains(const std::vector<size_t>& list, size_t one);
-bool overlap(const std::vector<size_t>& a, const std::vector<size_t>& b);
+ValueIds reads(const Step& step);
+ValueIds writes(const Step& step);
 const Origin& origin_of(const Step& step);
 // Functions of the program that a step calls.
-std::vector<size_t> callees(const Step& step);
+FunctionIds callees(const Step& step);
 // Calls of functions from `first` on become calls of the next ones: a new one is going to stand
 // there.
-void make_room(Program& program, size_t first);
+void make_room(Program& program, FunctionId first);
 // Whether something happens in `step` that no result shows: a draw, a guard.
 bool has_effect(const Program& program, const Step& step);
 // "aten::softmax.int at model.cpp:12 (encoder.layer.0)".

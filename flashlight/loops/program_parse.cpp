@@ -44,18 +44,19 @@ class FieldReader {
     const Attribute* value = find(key);
     return value == nullptr ? std::vector<int64_t>() : composit::to_ints(*value);
   }
-  std::vector<size_t> numbers(const char* key) const {
-    std::vector<size_t> list;
-    for (const int64_t one : integers(key)) list.push_back(static_cast<size_t>(one));
+  template <class I = ValueId>
+  std::vector<I> numbers(const char* key) const {
+    std::vector<I> list;
+    for (const int64_t one : integers(key)) list.emplace_back(static_cast<size_t>(one));
     return list;
   }
   std::optional<int64_t> integer(const char* key) const {
     const Attribute* value = find(key);
     return value == nullptr ? std::nullopt : std::optional(value->as_int());
   }
-  std::optional<size_t> number(const char* key) const {
+  std::optional<ValueId> number(const char* key) const {
     const auto value = integer(key);
-    return value ? std::optional(static_cast<size_t>(*value)) : std::nullopt;
+    return value ? std::optional(ValueId(static_cast<size_t>(*value))) : std::nullopt;
   }
   Origin origin() const {
     return {get<std::string>("operation", ""), get<std::string>("module", ""),
@@ -87,15 +88,15 @@ size_t integer(Lexer& lexer) {
   return static_cast<size_t>(*value);
 }
 
-size_t value(Lexer& lexer) {
+ValueId value(Lexer& lexer) {
   const composit::Token token = lexer.take(TokenKind::name, "a value");
   const auto number = composit::parse_int(token.text);
   if (!number || *number < 0) lexer.fail(token.offset, "expected the number of a value");
-  return static_cast<size_t>(*number);
+  return ValueId(static_cast<size_t>(*number));
 }
 
-std::vector<size_t> values(Lexer& lexer) {
-  std::vector<size_t> list;
+ValueIds values(Lexer& lexer) {
+  ValueIds list;
   while (lexer.peek().kind == TokenKind::name) list.push_back(value(lexer));
   return list;
 }
@@ -144,16 +145,16 @@ class ProgramParser {
   void part(Lexer& lexer, Routine& function) {
     if (lexer.peek().kind == TokenKind::name) return add_value(lexer, function);
     if (lexer.accept("kept")) {
-      const size_t kept = value(lexer);
+      const ValueId kept = value(lexer);
       function.kept[kept] = lexer.take_string("a reason");
     } else if (lexer.accept("overwrites")) {
-      const size_t result = value(lexer);
+      const ValueId result = value(lexer);
       function.overwrites[result] = value(lexer);
     } else if (lexer.accept("nest")) {
       function.steps.emplace_back(nest(lexer));
     } else if (lexer.accept("call")) {
       Invocation call;
-      call.function = integer(lexer);
+      call.function = FunctionId(integer(lexer));
       call.arguments = values(lexer);
       lexer.expect("to");
       call.results = values(lexer);
@@ -186,9 +187,9 @@ class ProgramParser {
   }
 
   Nest nest(Lexer& lexer) {
-    const std::vector<size_t> read = values(lexer);
+    const ValueIds read = values(lexer);
     lexer.expect("to");
-    const std::vector<size_t> written = values(lexer);
+    const ValueIds written = values(lexer);
     const FieldReader fields(lexer);
     Nest nest = {.statement = {}, .origin = fields.origin()};
     if (const Attribute* fused = fields.find("fused")) {
@@ -259,7 +260,7 @@ class ProgramParser {
     const std::string kind = lexer.take_string("a kind of control");
     control.kind = one_of<Control::Kind>(kControlKinds, lexer, kind, offset);
     const FieldReader fields(lexer);
-    control.functions = fields.numbers("functions");
+    control.functions = fields.numbers<FunctionId>("functions");
     control.carried = fields.numbers("carried");
     control.sequences = fields.numbers("sequences");
     control.outside = fields.numbers("outside");

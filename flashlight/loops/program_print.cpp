@@ -21,16 +21,17 @@ std::string quoted(std::string_view text) {
   return result;
 }
 
-std::string number(size_t value) { return "%" + std::to_string(value); }
+std::string number(ValueId value) { return "%" + std::to_string(value); }
 
-std::string numbers(const std::vector<size_t>& values) {
+std::string numbers(const ValueIds& values) {
   std::string text;
-  for (const size_t value : values) text += " " + number(value);
+  for (const ValueId value : values) text += " " + number(value);
   return text;
 }
 
-Attribute integers(const std::vector<size_t>& values) {
-  return composit::int_list({values.begin(), values.end()});
+template <class I>
+Attribute integers(const std::vector<I>& numbers) {
+  return composit::int_list({numbers.begin(), numbers.end()});
 }
 
 // What stands in braces: fields that are not as by default.
@@ -44,10 +45,11 @@ class FieldWriter {
   FieldWriter& add_if(bool condition, const char* key, const Attribute& value) {
     return condition ? add(key, value) : *this;
   }
-  FieldWriter& add(const char* key, const std::vector<size_t>& values) {
-    return add_if(!values.empty(), key, integers(values));
+  template <class I>
+  FieldWriter& add(const char* key, const std::vector<I>& numbers) {
+    return add_if(!numbers.empty(), key, integers(numbers));
   }
-  FieldWriter& add(const char* key, const std::optional<size_t>& value) {
+  FieldWriter& add(const char* key, const std::optional<ValueId>& value) {
     return value ? add(key, Attribute(static_cast<int64_t>(*value))) : *this;
   }
   FieldWriter& add(const Origin& origin) {
@@ -88,7 +90,7 @@ class ProgramPrinter {
     fields.add_if(function.most_steps_in_loop != Routine().most_steps_in_loop, "most_steps_in_loop",
                   static_cast<int64_t>(function.most_steps_in_loop));
     text_ += "function " + quoted(function.name) + " " + fields.str() + "\n";
-    for (size_t i = 0; i < function.values.size(); ++i) print_value(i, function.values[i]);
+    for (const ValueId i : function.values.ids()) print_value(i, function.values[i]);
     for (const auto& [value, reason] : function.kept)
       line("kept " + number(value) + " " + quoted(reason));
     for (const auto& [result, argument] : function.overwrites)
@@ -98,7 +100,7 @@ class ProgramPrinter {
     text_ += "end\n";
   }
 
-  void print_value(size_t i, const Value& value) {
+  void print_value(ValueId i, const Value& value) {
     FieldWriter fields;
     fields.add_if(value.constant.defined(), "constant", value.constant);
     fields.add_if(!value.model_sizes.empty(), "model_sizes", composit::dim_list(value.model_sizes));
@@ -108,26 +110,26 @@ class ProgramPrinter {
 
   // The loops count their own operands and results, in order.
   void print_step(const Routine& function, const Nest& nest) {
-    const std::vector<size_t> read = reads(nest), written = writes(nest);
+    const ValueIds read = reads(nest), written = writes(nest);
     FieldWriter fields;
     fields.add(nest.origin);
     fields.add_if(!nest.fused.empty(), "fused", origins(nest.fused));
     line("nest" + numbers(read) + " to" + numbers(written) + " " + fields.str());
     composit::Loops loops;
-    std::map<size_t, size_t> operand, result;
-    for (const size_t value : read) {
+    std::map<ValueId, size_t> operand, result;
+    for (const ValueId value : read) {
       operand.emplace(value, loops.operands.size());
       loops.operands.push_back(function.values[value].type);
     }
-    for (const size_t value : written) {
+    for (const ValueId value : written) {
       result.emplace(value, loops.results.size());
       loops.results.push_back(function.values[value].type);
     }
     Statement statement = replaced(nest.statement, [&](const Expr& part) {
       if (part.kind() != ExprKind::load) return Expr();
-      return Expr::load(operand.at(part.number()), part.dtype(), part.arguments());
+      return Expr::load(operand.at(value_of(part)), part.dtype(), part.arguments());
     });
-    for (composit::Store& store : statement.stores) store.result = result.at(store.result);
+    for (composit::Store& store : statement.stores) store.result = result.at(value_of(store));
     loops.statements = {std::move(statement)};
     std::string text = "\n" + composit::print(loops);
     for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 5)

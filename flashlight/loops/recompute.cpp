@@ -19,25 +19,25 @@ bool is_candidate(const Step& step) {
   const auto product = nest != nullptr ? contraction_of(nest->statement) : std::nullopt;
   if (!product || product->outer.empty() || nest->statement.stores.size() != 1) return false;
   int64_t terms = 1;
-  for (size_t axis : product->terms) terms *= nest->statement.axes[axis].extent.value();
+  for (AxisId axis : product->terms) terms *= nest->statement.axes[axis].extent.value();
   return terms <= kMostTerms;
 }
 
 // Steps that run in the same outermost loop as `step`, itself among them.
-std::vector<size_t> with(const Item& item) {
+StepIds with(const Item& item) {
   if (!item.is_loop()) return {item.step};
-  std::vector<size_t> steps;
+  StepIds steps;
   for (const Item& inner : item.body)
-    for (size_t step : with(inner)) steps.push_back(step);
+    for (StepId step : with(inner)) steps.push_back(step);
   return steps;
 }
-std::vector<size_t> around(size_t step, const Schedule& schedule) {
+StepIds around(StepId step, const Schedule& schedule) {
   for (const Item& item : schedule.items)
-    if (std::vector<size_t> steps = with(item); contains(steps, step)) return steps;
+    if (StepIds steps = with(item); contains(steps, step)) return steps;
   return {};
 }
 
-Statement with_value(Statement statement, size_t value, size_t other) {
+Statement with_value(Statement statement, ValueId value, ValueId other) {
   return replaced(std::move(statement), [&](const Expr& part) {
     if (part.kind() != ExprKind::load || part.number() != value) return Expr();
     return Expr::load(other, part.dtype(), part.arguments());
@@ -46,23 +46,23 @@ Statement with_value(Statement statement, size_t value, size_t other) {
 
 // `function` with what `maker` computes computed again for those that read it in another loop;
 // nothing where that keeps as much in memory.
-std::optional<Routine> recomputed(Routine function, size_t maker, const Schedule& schedule) {
-  const size_t value = std::get<Nest>(function.steps[maker]).statement.stores[0].result;
-  const std::vector<size_t> first = around(maker, schedule);
-  std::vector<size_t> later;
-  for (size_t step = 0; step < function.steps.size(); ++step) {
+std::optional<Routine> recomputed(Routine function, StepId maker, const Schedule& schedule) {
+  const ValueId value = value_of(std::get<Nest>(function.steps[maker]).statement.stores[0]);
+  const StepIds first = around(maker, schedule);
+  StepIds later;
+  for (const StepId step : function.steps.ids()) {
     if (step == maker) continue;
     if (contains(writes(function.steps[step]), value)) return std::nullopt;
-    for (size_t read : reads(function.steps[maker]))
+    for (ValueId read : reads(function.steps[maker]))
       if (step > maker && contains(writes(function.steps[step]), read)) return std::nullopt;
     if (contains(first, step) || !contains(reads(function.steps[step]), value)) continue;
     if (!std::holds_alternative<Nest>(function.steps[step])) return std::nullopt;
     later.push_back(step);
   }
   if (later.empty()) return std::nullopt;
-  const size_t again = function.values.size();
+  const ValueId again = function.values.next();
   function.values.push_back(function.values[value]);
-  for (size_t step : later) {
+  for (StepId step : later) {
     auto& nest = std::get<Nest>(function.steps[step]);
     nest.statement = with_value(std::move(nest.statement), value, again);
   }
@@ -78,9 +78,9 @@ std::optional<Routine> recomputed(Routine function, size_t maker, const Schedule
 
 void recompute(Routine& function) {
   Schedule schedule = schedule_of(function);
-  for (size_t step = 0; step < function.steps.size(); ++step) {
+  for (const StepId step : function.steps.ids()) {
     if (!is_candidate(function.steps[step])) continue;
-    const size_t value = std::get<Nest>(function.steps[step]).statement.stores[0].result;
+    const ValueId value = value_of(std::get<Nest>(function.steps[step]).statement.stores[0]);
     if (function.values[value].role != Role::temporary ||
         schedule.storage[value].elements < kLargeElements)
       continue;

@@ -10,7 +10,7 @@ namespace {
 using composit::AxisKind;
 
 // Of a sum over `axis` what it adds up.
-Statement without_stores(Statement statement, size_t axis) {
+Statement without_stores(Statement statement, AxisId axis) {
   if (statement.axes[axis].kind == AxisKind::reduction) statement.stores.clear();
   return statement;
 }
@@ -18,11 +18,11 @@ Statement without_stores(Statement statement, size_t axis) {
 // At which dimension a statement touches values with one of its axes.
 class Places {
  public:
-  Places(const Statement& statement, size_t axis) : axis_(axis) {
+  Places(const Statement& statement, AxisId axis) : axis_(axis) {
     const std::vector<Expr> all = expressions(statement);
     for (const Expr& part : composit::parts_of(all)) {
       if (part.kind() == ExprKind::load)
-        enter(part.number(), part.arguments());
+        enter(value_of(part), part.arguments());
       else
         for (const Expr& argument : part.arguments()) fits_ &= !is_axis(argument, axis);
     }
@@ -31,18 +31,18 @@ class Places {
       for (const Expr& x : *list) fits_ &= !is_axis(x, axis);
     for (const composit::Store& store : statement.stores) {
       fits_ &= !is_axis(store.value, axis);
-      enter(store.result, store.at);
-      fits_ &= dimensions_[store.result].has_value();
+      enter(value_of(store), store.at);
+      fits_ &= dimensions_[value_of(store)].has_value();
     }
   }
 
   // Whether the axis is nothing but the index of a dimension, of each value always the same one.
   bool fits() const { return fits_; }
   // By value; nothing where the axis does not count it.
-  const std::map<size_t, std::optional<size_t>>& dimensions() const { return dimensions_; }
+  const std::map<ValueId, std::optional<size_t>>& dimensions() const { return dimensions_; }
 
  private:
-  void enter(size_t value, const std::vector<Expr>& at) {
+  void enter(ValueId value, const std::vector<Expr>& at) {
     std::optional<size_t> found;
     for (size_t i = 0; i < at.size(); ++i) {
       if (!is_axis(at[i], axis_)) continue;
@@ -53,31 +53,31 @@ class Places {
     fits_ &= is_new || place->second == found;
   }
 
-  const size_t axis_;
+  const AxisId axis_;
   bool fits_ = true;
-  std::map<size_t, std::optional<size_t>> dimensions_;
+  std::map<ValueId, std::optional<size_t>> dimensions_;
 };
 
 class Grower {
  public:
   Grower(const Program& program, const Routine& function)
       : program_(program), function_(function), touching_(function.values.size()) {
-    for (size_t step = 0; step < function.steps.size(); ++step) {
+    for (const StepId step : function.steps.ids()) {
       reads_.push_back(reads(function.steps[step]));
       writes_.push_back(writes(function.steps[step]));
       for (const auto* list : {&reads_.back(), &writes_.back()})
-        for (size_t value : *list) touching_[value].push_back(step);
+        for (ValueId value : *list) touching_[value].push_back(step);
     }
   }
 
-  Region run(size_t value, size_t dimension) {
+  Region run(ValueId value, size_t dimension) {
     region_.extent = function_.values[value].type.sizes[dimension].value();
     region_.dimensions[value] = dimension;
     open_ = {value};
     while (!open_.empty()) {
-      const size_t next = open_.back();
+      const ValueId next = open_.back();
       open_.pop_back();
-      for (size_t step : touching_[next])
+      for (StepId step : touching_[next])
         if (!region_.has(step)) join(step, next);
     }
     put_in_order();
@@ -85,25 +85,25 @@ class Grower {
   }
 
  private:
-  const Statement* statement(size_t step) const {
+  const Statement* statement(StepId step) const {
     const auto* nest = std::get_if<Nest>(&function_.steps[step]);
     return nest == nullptr ? nullptr : &nest->statement;
   }
 
   // The axis with which `step` counts the dimension of `value`.
-  std::optional<size_t> axis_at(size_t step, size_t value) const {
+  std::optional<AxisId> axis_at(StepId step, ValueId value) const {
     const size_t dimension = region_.dimensions.at(value);
     for (const composit::Store& store : statement(step)->stores)
       if (store.result == value && store.at[dimension].kind() == ExprKind::axis)
-        return store.at[dimension].number();
+        return axis_of(store.at[dimension]);
     for (const Expr& part : composit::parts_of(expressions(*statement(step)))) {
       const bool here = part.kind() == ExprKind::load && part.number() == value;
-      if (here && part[dimension].kind() == ExprKind::axis) return part[dimension].number();
+      if (here && part[dimension].kind() == ExprKind::axis) return axis_of(part[dimension]);
     }
     return std::nullopt;
   }
 
-  bool can_split(const Statement& statement, size_t axis) const {
+  bool can_split(const Statement& statement, AxisId axis) const {
     const composit::Axis& one = statement.axes[axis];
     if (one.extent.value() != region_.extent || one.kind == AxisKind::scan) return false;
     return one.kind == AxisKind::parallel ||
@@ -111,7 +111,7 @@ class Grower {
   }
 
   // `step` becomes a part of the region, if it fits; then those that touch its temporaries may.
-  void join(size_t step, size_t value) {
+  void join(StepId step, ValueId value) {
     if (statement(step) == nullptr) return;
     const auto axis = axis_at(step, value);
     if (!axis || !can_split(*statement(step), *axis)) return;
@@ -130,17 +130,17 @@ class Grower {
         open_.push_back(other);
   }
 
-  bool depends(size_t later, size_t earlier) const {
+  bool depends(StepId later, StepId earlier) const {
     return overlap(writes_[earlier], reads_[later]) || overlap(writes_[earlier], writes_[later]) ||
            overlap(reads_[earlier], writes_[later]);
   }
-  bool depends_on_any(size_t step, const std::vector<size_t>& steps) const {
+  bool depends_on_any(StepId step, const StepIds& steps) const {
     return std::any_of(steps.begin(), steps.end(),
-                       [&](size_t earlier) { return depends(step, earlier); });
+                       [&](StepId earlier) { return depends(step, earlier); });
   }
 
   // Whether all that `step` touches of the region's values is a block.
-  bool keeps_to_blocks(size_t step) const {
+  bool keeps_to_blocks(StepId step) const {
     const Places places(region_.inside(function_, step), region_.axes.at(step));
     return std::all_of(places.dimensions().begin(), places.dimensions().end(), [&](const auto& at) {
       const auto known = region_.dimensions.find(at.first);
@@ -149,10 +149,10 @@ class Grower {
   }
 
   // Whether `step` can run block by block, for all that stands before it.
-  bool is_member(size_t step) const {
+  bool is_member(StepId step) const {
     if (!region_.has(step) || !keeps_to_blocks(step)) return false;
     const Step inside = Nest{region_.inside(function_, step), {}};
-    const auto waits = [&](size_t earlier) {
+    const auto waits = [&](StepId earlier) {
       const auto& written = writes_[earlier];
       return overlap(written, reads(inside)) || overlap(written, writes(inside)) ||
              overlap(reads_[earlier], writes(inside));
@@ -163,9 +163,9 @@ class Grower {
   // What has to wait for all blocks comes after them; other steps come before. Effects keep their
   // order.
   void put_in_order() {
-    std::vector<size_t> inside;
+    StepIds inside;
     bool effect_after = false;
-    for (size_t step = 0; step < function_.steps.size(); ++step) {
+    for (const StepId step : function_.steps.ids()) {
       if (is_member(step)) {
         (region_.is_sum(function_, step) ? region_.after : inside).push_back(step);
         continue;
@@ -181,26 +181,26 @@ class Grower {
 
   const Program& program_;
   const Routine& function_;
-  std::vector<std::vector<size_t>> touching_;        // by value: steps
-  std::vector<std::vector<size_t>> reads_, writes_;  // by step
-  std::vector<size_t> open_;
+  Table<ValueId, StepIds> touching_;        // by value: steps
+  Table<StepId, ValueIds> reads_, writes_;  // by step
+  ValueIds open_;
   Region region_;
 };
 
 }  // namespace
 
-bool Region::is_sum(const Routine& function, size_t step) const {
+bool Region::is_sum(const Routine& function, StepId step) const {
   const Statement& statement = std::get<Nest>(function.steps[step]).statement;
   return statement.axes[axes.at(step)].kind == AxisKind::reduction;
 }
 
-Statement Region::inside(const Routine& function, size_t step) const {
+Statement Region::inside(const Routine& function, StepId step) const {
   return without_stores(std::get<Nest>(function.steps[step]).statement, axes.at(step));
 }
 
-bool Region::is_local(const Routine& function, size_t value) const {
+bool Region::is_local(const Routine& function, ValueId value) const {
   if (function.values[value].role != Role::temporary || !dimensions.contains(value)) return false;
-  for (size_t step = 0; step < function.steps.size(); ++step) {
+  for (const StepId step : function.steps.ids()) {
     Step outside = function.steps[step];
     if (has(step) && !is_sum(function, step)) continue;
     if (has(step)) {  // what is done with the sum
@@ -213,7 +213,7 @@ bool Region::is_local(const Routine& function, size_t value) const {
   return true;
 }
 
-Region region_of(const Program& program, const Routine& function, size_t value, size_t dimension) {
+Region region_of(const Program& program, const Routine& function, ValueId value, size_t dimension) {
   return Grower(program, function).run(value, dimension);
 }
 

@@ -16,21 +16,21 @@
 namespace flashlight::loops {
 
 struct Region {
-  int64_t extent = 0;                   // of the axis
-  std::map<size_t, size_t> axes;        // by step, those of the region: the axis there
-  std::map<size_t, size_t> dimensions;  // by value: the dimension that the axis counts
+  int64_t extent = 0;                    // of the axis
+  std::map<StepId, AxisId> axes;         // by step, those of the region: the axis there
+  std::map<ValueId, size_t> dimensions;  // by value: the dimension that the axis counts
   // Other steps, in order; after the region also sums of the region, for what is done with them.
-  std::vector<size_t> before, after;
+  StepIds before, after;
 
-  bool has(size_t step) const { return axes.contains(step); }
+  bool has(StepId step) const { return axes.contains(step); }
   // Whether the step sums over the axis.
-  bool is_sum(const Routine& function, size_t step) const;
+  bool is_sum(const Routine& function, StepId step) const;
   // What a step of the region does in a block: of a sum there are no stores.
-  Statement inside(const Routine& function, size_t step) const;
+  Statement inside(const Routine& function, StepId step) const;
   // Whether nobody else needs the value: a block of it is all there has to be.
-  bool is_local(const Routine& function, size_t value) const;
+  bool is_local(const Routine& function, ValueId value) const;
 };
 
-Region region_of(const Program& program, const Routine& function, size_t value, size_t dimension);
+Region region_of(const Program& program, const Routine& function, ValueId value, size_t dimension);
 
 }  // namespace flashlight::loops

@@ -5,19 +5,19 @@
 namespace flashlight::loops {
 namespace {
 
-Statement renumbered_statement(Statement statement, const std::map<size_t, size_t>& numbers) {
-  for (composit::Store& store : statement.stores) store.result = numbers.at(store.result);
+Statement renumbered_statement(Statement statement, const std::map<ValueId, ValueId>& numbers) {
+  for (composit::Store& store : statement.stores) store.result = numbers.at(value_of(store));
   return replaced(std::move(statement), [&](const Expr& part) {
     if (part.kind() != ExprKind::load) return Expr();
-    return Expr::load(numbers.at(part.number()), part.dtype(), part.arguments());
+    return Expr::load(numbers.at(value_of(part)), part.dtype(), part.arguments());
   });
 }
 
 }  // namespace
 
-Step renumbered(Step step, const std::map<size_t, size_t>& numbers) {
-  const auto change = [&](std::vector<size_t>& values) {
-    for (size_t& value : values) value = numbers.at(value);
+Step renumbered(Step step, const std::map<ValueId, ValueId>& numbers) {
+  const auto change = [&](ValueIds& values) {
+    for (ValueId& value : values) value = numbers.at(value);
   };
   if (auto* nest = std::get_if<Nest>(&step)) {
     nest->statement = renumbered_statement(std::move(nest->statement), numbers);

@@ -8,6 +8,6 @@
 namespace flashlight::loops {
 
 // `numbers` has every value that `step` touches.
-Step renumbered(Step step, const std::map<size_t, size_t>& numbers);
+Step renumbered(Step step, const std::map<ValueId, ValueId>& numbers);
 
 }  // namespace flashlight::loops

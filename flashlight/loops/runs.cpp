@@ -16,12 +16,12 @@ class Finder {
   Finder(const Program& program, const Routine& function)
       : program_(program), function_(function), uses_(function.values.size()) {
     for (const Step& step : function.steps)
-      for (size_t value : reads(step)) ++uses_[value];
+      for (ValueId value : reads(step)) ++uses_[value];
   }
 
   std::vector<Run> run() const {
     std::vector<Run> runs;
-    for (size_t step = 0; step < function_.steps.size(); ++step) {
+    for (StepId step; step < function_.steps.size(); ++step) {
       Run run = from(step);
       if (run.count < kLeastCalls) continue;
       step += run.count - 1;
@@ -31,18 +31,19 @@ class Finder {
   }
 
  private:
-  const Invocation* call(size_t step) const {
+  const Invocation* call(StepId step) const {
     return step < function_.steps.size() ? std::get_if<Invocation>(&function_.steps[step])
                                          : nullptr;
   }
 
-  Run from(size_t step) const {
+  Run from(StepId step) const {
     Run run = {step, 1, {}};
     if (call(step) == nullptr || !call(step + 1)) return run;
     const std::optional<Chain> chain = chain_between(*call(step), call(step + 1));
     if (!chain) return run;
     run.chain = *chain;
-    while (chain_between(*call(step + run.count - 1), call(step + run.count)) == chain) ++run.count;
+    while (chain_between(*call(step + (run.count - 1)), call(step + run.count)) == chain)
+      ++run.count;
     return run;
   }
 
@@ -60,7 +61,7 @@ class Finder {
       else if (next->arguments[i] != before.arguments[i])
         return std::nullopt;
     }
-    for (size_t value : before.results)
+    for (ValueId value : before.results)
       if (function_.values[value].role != Role::temporary || uses_[value] != 1) return std::nullopt;
     return chain.size() == before.results.size() ? std::optional(chain) : std::nullopt;
   }

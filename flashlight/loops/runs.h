@@ -13,7 +13,8 @@ namespace flashlight::loops {
 // Calls of one function at steps `first` … `first + count - 1`. They differ in their weights, and
 // in `chain`: argument i of each is result j of the one before, which nobody else reads.
 struct Run {
-  size_t first = 0, count = 0;
+  StepId first;
+  size_t count = 0;
   std::vector<std::pair<size_t, size_t>> chain;  // (argument, result)
 };
 

@@ -17,7 +17,7 @@ using composit::Store;
 using Index = std::vector<Expr>;
 
 struct Access {
-  size_t step;
+  StepId step;
   Index at;
 };
 
@@ -32,51 +32,51 @@ class Scheduler {
       writes_.push_back(writes(step));
     }
     accesses_.resize(function.values.size());
-    for (size_t i = 0; i < function.steps.size(); ++i) enter(i);
+    for (const StepId i : function.steps.ids()) enter(i);
   }
 
   Schedule run() {
-    std::vector<size_t> steps(function_.steps.size());
-    for (size_t i = 0; i < steps.size(); ++i) steps[i] = i;
+    StepIds steps(function_.steps.size());
+    for (size_t i = 0; i < steps.size(); ++i) steps[i] = StepId(i);
     schedule_.items = group(steps, 0);
     if (function_.in_parts) share_outermost();
-    for (size_t value = 0; value < function_.values.size(); ++value)
+    for (const ValueId value : function_.values.ids())
       schedule_.storage.push_back(storage_of(value));
     return std::move(schedule_);
   }
 
  private:
-  const Nest* nest(size_t step) const { return std::get_if<Nest>(&function_.steps[step]); }
+  const Nest* nest(StepId step) const { return std::get_if<Nest>(&function_.steps[step]); }
 
-  void enter(size_t step) {
+  void enter(StepId step) {
     const Nest* one = nest(step);
     if (one == nullptr) {
-      for (size_t value : reads_[step]) accesses_[value].push_back({step, {}});
-      for (size_t value : writes_[step]) accesses_[value].push_back({step, {}});
+      for (ValueId value : reads_[step]) accesses_[value].push_back({step, {}});
+      for (ValueId value : writes_[step]) accesses_[value].push_back({step, {}});
       return;
     }
     for (const Expr& part : composit::parts_of(expressions(one->statement)))
       if (part.kind() == ExprKind::load)
-        accesses_[part.number()].push_back({step, part.arguments()});
+        accesses_[value_of(part)].push_back({step, part.arguments()});
     for (const Store& store : one->statement.stores)
-      accesses_[store.result].push_back({step, store.at});
+      accesses_[value_of(store)].push_back({step, store.at});
     order_axes(step, one->statement);
   }
 
   // As they are stored, the last index innermost; of a product of matrices only the batch, and what
   // leaves large products, can be shared.
-  void order_axes(size_t step, const Statement& statement) {
-    std::vector<size_t>& order = schedule_.order[step];
-    const auto add = [&](size_t axis) {
+  void order_axes(StepId step, const Statement& statement) {
+    AxisIds& order = schedule_.order[step];
+    const auto add = [&](AxisId axis) {
       const bool parallel = statement.axes[axis].kind == AxisKind::parallel;
       if (parallel && !contains(order, axis)) order.push_back(axis);
     };
     const auto product = contraction_of(statement);
     if (product)
-      for (size_t axis : product->batch) add(axis);
+      for (AxisId axis : product->batch) add(axis);
     for (const Expr& index : statement.stores[0].at)
-      for (size_t axis : axes_in(index)) add(axis);
-    for (size_t axis = 0; axis < statement.axes.size(); ++axis) add(axis);
+      for (AxisId axis : axes_in(index)) add(axis);
+    for (const AxisId axis : axes_of(statement)) add(axis);
     shareable_[step] = product ? product->batch.size() + product->outer.size() : order.size();
     if (!product && wants_reduction_outside(statement)) --shareable_[step];
   }
@@ -84,18 +84,18 @@ class Scheduler {
   // ---- grouping ---------------------------------------------------------------------------------
 
   struct Group {
-    std::vector<size_t> steps;
+    StepIds steps;
     int64_t extent = 0;  // 0: not a loop
   };
 
-  int64_t extent_at(size_t step, size_t depth) const {
+  int64_t extent_at(StepId step, size_t depth) const {
     if (depth >= shareable_[step]) return 0;
     return nest(step)->statement.axes[schedule_.order[step][depth]].extent.value();
   }
 
-  std::vector<Item> group(const std::vector<size_t>& steps, size_t depth) {
+  std::vector<Item> group(const StepIds& steps, size_t depth) {
     std::vector<Group> groups;
-    for (size_t step : steps) {
+    for (StepId step : steps) {
       const std::optional<size_t> found = group_for(groups, step, depth);
       if (found)
         join(groups, *found, step, depth);
@@ -117,14 +117,14 @@ class Scheduler {
   // The outermost loop of a step that is alone is one around it as well.
   void share_outermost() {
     if (schedule_.items.size() != 1 || schedule_.items[0].is_loop()) return;
-    const size_t step = schedule_.items[0].step;
+    const StepId step = schedule_.items[0].step;
     if (nest(step) == nullptr || shareable_[step] == 0) return;
     schedule_.items = {{.extent = extent_at(step, 0), .body = schedule_.items}};
     schedule_.shared[step] = 1;
   }
 
   // The group whose loop `step` can run in, and has a reason to.
-  std::optional<size_t> group_for(const std::vector<Group>& groups, size_t step, size_t depth) {
+  std::optional<size_t> group_for(const std::vector<Group>& groups, StepId step, size_t depth) {
     const int64_t extent = extent_at(step, depth);
     for (size_t i = groups.size(); i-- > 0;) {
       if (extent > 1 && groups[i].extent == extent && fits(groups[i], step, depth)) return i;
@@ -135,14 +135,14 @@ class Scheduler {
 
   // `step` runs in the loop of group `number`, and with it all groups before that it depends on and
   // that can move there.
-  void join(std::vector<Group>& groups, size_t number, size_t step, size_t depth) {
+  void join(std::vector<Group>& groups, size_t number, StepId step, size_t depth) {
     for (size_t i = number; i-- > 0;) {
       const Group& other = groups[i];
       const bool small =
           other.steps.size() + groups[number].steps.size() < function_.most_steps_in_loop;
       const bool same = small && other.extent == groups[number].extent && depends(other, step);
       if (!same || !fits(other, step, depth) || !can_move(groups, i, number, depth)) continue;
-      std::vector<size_t> steps = other.steps;
+      StepIds steps = other.steps;
       steps.insert(steps.end(), groups[number].steps.begin(), groups[number].steps.end());
       std::sort(steps.begin(), steps.end());
       groups[number].steps = std::move(steps);
@@ -155,24 +155,24 @@ class Scheduler {
   // Whether group `from` may run in the loop of the later group `to`.
   bool can_move(const std::vector<Group>& groups, size_t from, size_t to, size_t depth) const {
     for (size_t between = from + 1; between <= to; ++between)
-      for (size_t step : groups[between].steps) {
+      for (StepId step : groups[between].steps) {
         if (!depends(groups[from], step)) continue;
         if (between < to || !fits(groups[from], step, depth)) return false;
       }
     return true;
   }
 
-  bool depends(const Group& group, size_t step) const {
-    return std::any_of(group.steps.begin(), group.steps.end(), [&](size_t before) {
+  bool depends(const Group& group, StepId step) const {
+    return std::any_of(group.steps.begin(), group.steps.end(), [&](StepId before) {
       return overlap(writes_[before], reads_[step]) || overlap(writes_[before], writes_[step]);
     });
   }
 
-  bool fits(const Group& group, size_t step, size_t depth) const {
+  bool fits(const Group& group, StepId step, size_t depth) const {
     if (group.steps.size() >= function_.most_steps_in_loop) return false;
     bool linked = false;
-    for (size_t before : group.steps) {
-      for (size_t value : writes_[before]) {
+    for (StepId before : group.steps) {
+      for (ValueId value : writes_[before]) {
         if (!contains(reads_[step], value) && !contains(writes_[step], value)) continue;
         linked = true;
         if (!aligned(value, before, step, depth)) return false;
@@ -182,13 +182,12 @@ class Scheduler {
   }
 
   // Whether `before` and `step` touch the same part of `value` in a round of the loop at `depth`.
-  bool aligned(size_t value, size_t before, size_t step, size_t depth) const {
+  bool aligned(ValueId value, StepId before, StepId step, size_t depth) const {
     return dimension_of(value, {before, step}, depth).has_value();
   }
 
   // The dimension of `value` whose index, in all accesses of `steps`, is the loop at `depth`.
-  std::optional<size_t> dimension_of(size_t value, const std::vector<size_t>& steps,
-                                     size_t depth) const {
+  std::optional<size_t> dimension_of(ValueId value, const StepIds& steps, size_t depth) const {
     const size_t rank = function_.values[value].type.rank();
     for (size_t dimension = 0; dimension < rank; ++dimension) {
       const bool all =
@@ -204,7 +203,7 @@ class Scheduler {
 
   // ---- storage ----------------------------------------------------------------------------------
 
-  static void find(const std::vector<Item>& items, size_t step, std::vector<size_t>& path,
+  static void find(const std::vector<Item>& items, StepId step, std::vector<size_t>& path,
                    std::vector<size_t>& found) {
     for (size_t i = 0; i < items.size(); ++i) {
       if (!items[i].is_loop()) {
@@ -216,21 +215,21 @@ class Scheduler {
       path.pop_back();
     }
   }
-  std::vector<size_t> path_of(size_t step) const {
+  std::vector<size_t> path_of(StepId step) const {
     std::vector<size_t> path, found;
     find(schedule_.items, step, path, found);
     return found;
   }
 
-  Storage storage_of(size_t value) const {
+  Storage storage_of(ValueId value) const {
     const Value& one = function_.values[value];
     Storage storage;
     storage.kept.assign(one.type.rank(), true);
     if (one.role == Role::temporary && !accesses_[value].empty()) {
-      std::vector<size_t> steps;
+      StepIds steps;
       for (const Access& access : accesses_[value]) steps.push_back(access.step);
       storage.home = path_of(steps[0]);
-      for (size_t step : steps) {
+      for (StepId step : steps) {
         const std::vector<size_t> path = path_of(step);
         const auto apart =
             std::mismatch(storage.home.begin(), storage.home.end(), path.begin(), path.end());
@@ -247,15 +246,15 @@ class Scheduler {
 
   const Routine& function_;
   Schedule schedule_;
-  std::vector<size_t> shareable_;
-  std::vector<std::vector<size_t>> reads_, writes_;  // by step
-  std::vector<std::vector<Access>> accesses_;
+  Table<StepId, size_t> shareable_;
+  Table<StepId, ValueIds> reads_, writes_;  // by step
+  Table<ValueId, std::vector<Access>> accesses_;
 };
 
 // Whether the last index of a load is `axis`, plus what does not move with it; `otherwise`, where
 // it moves with it in another way than in equal steps: of a tensor that is read in another shape,
 // most steps are 1.
-bool runs_along(const Expr& load, size_t axis, bool otherwise, composit::IndexAnalysis& analysis) {
+bool runs_along(const Expr& load, AxisId axis, bool otherwise, composit::IndexAnalysis& analysis) {
   if (load.arguments().empty()) return false;
   const Expr& last = load.arguments().back();
   const auto index = analysis.affine(last);
@@ -277,7 +276,7 @@ bool wants_reduction_outside(const Statement& statement) {
   for (const Expr& part : composit::parts_of(statement.body)) {
     if (part.kind() != ExprKind::load) continue;
     along_result |= runs_along(part, dimensions->back(), false, analysis);
-    for (size_t axis = 0; axis < statement.axes.size(); ++axis)
+    for (const AxisId axis : axes_of(statement))
       if (statement.axes[axis].kind == AxisKind::reduction &&
           runs_along(part, axis, true, analysis))
         return false;

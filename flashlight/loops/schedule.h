@@ -15,7 +15,7 @@ namespace flashlight::loops {
 
 // A step, or a loop around items.
 struct Item {
-  size_t step = 0;
+  StepId step = {};
   int64_t extent = 0;  // of the loop; 0: a step
   std::vector<Item> body = {};
   bool is_loop() const { return extent > 0; }
@@ -30,9 +30,9 @@ struct Storage {
 
 struct Schedule {
   std::vector<Item> items;
-  std::vector<std::vector<size_t>> order;  // per step: parallel axes from the outside in
-  std::vector<size_t> shared;              // per step: how many of them are loops around it
-  std::vector<Storage> storage;            // per value
+  Table<StepId, AxisIds> order;     // per step: parallel axes from the outside in
+  Table<StepId, size_t> shared;     // per step: how many of them are loops around it
+  Table<ValueId, Storage> storage;  // per value
 };
 
 Schedule schedule_of(const Routine& function);

@@ -53,7 +53,7 @@ class Dropper {
   void run() {
     find_values();
     for (const Step& step : function_.steps) find_plus(step);
-    for (size_t i = function_.steps.size(); i-- > 0;)
+    for (StepId i = function_.steps.next(); i-- > 0;)
       if (auto* nest = std::get_if<Nest>(&function_.steps[i])) rewrite(nest->statement);
   }
 
@@ -61,20 +61,20 @@ class Dropper {
   // Temporaries that nests write, then nests read: what is asked of them is known before those that
   // write are looked at.
   void find_values() {
-    constexpr size_t kNever = static_cast<size_t>(-1);
-    std::vector<size_t> first_read(function_.values.size(), kNever);
+    constexpr StepId kNever(static_cast<size_t>(-1));
+    Table<ValueId, StepId> first_read(function_.values.size(), kNever);
     std::vector<bool> known(function_.values.size(), true);
-    for (size_t i = 0; i < function_.steps.size(); ++i) {
+    for (const StepId i : function_.steps.ids()) {
       const Step& step = function_.steps[i];
       const bool nest = std::holds_alternative<Nest>(step);
-      for (const size_t value : reads(step)) {
+      for (const ValueId value : reads(step)) {
         first_read[value] = std::min(first_read[value], i);
         known[value] = known[value] && nest;
       }
-      for (const size_t value : writes(step))
+      for (const ValueId value : writes(step))
         known[value] = known[value] && nest && first_read[value] == kNever;
     }
-    for (size_t value = 0; value < function_.values.size(); ++value)
+    for (const ValueId value : function_.values.ids())
       if (known[value] && function_.values[value].role == Role::temporary) {
         needs_[value] = {};
         plus_[value] = is_plain_float(function_.values[value].type.dtype);
@@ -93,7 +93,7 @@ class Dropper {
 
   // Whether it is stored as it is.
   bool is_whole(const Store& store) const {
-    return store.value.dtype() == function_.values[store.result].type.dtype;
+    return store.value.dtype() == function_.values[value_of(store)].type.dtype;
   }
 
   void enter(const Statement& statement) {

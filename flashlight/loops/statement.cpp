@@ -12,17 +12,23 @@ using composit::Axis;
 using composit::AxisKind;
 using composit::Function;
 
-std::vector<size_t> axes_in(const Expr& x) {
-  std::vector<size_t> axes;
+AxisIds axes_in(const Expr& x) {
+  AxisIds axes;
   if (!x.defined()) return axes;
   for (const Expr& part : composit::parts_of({x}))
-    if (part.kind() == ExprKind::axis) axes.push_back(part.number());
+    if (part.kind() == ExprKind::axis) axes.push_back(axis_of(part));
   std::sort(axes.begin(), axes.end());
   return axes;
 }
 
-bool is_axis(const Expr& x, size_t axis) {
+bool is_axis(const Expr& x, AxisId axis) {
   return x.kind() == ExprKind::axis && x.number() == axis;
+}
+
+AxisIds axes_in(const composit::Affine& x) {
+  AxisIds axes;
+  for (const size_t axis : x.axes()) axes.emplace_back(axis);
+  return axes;
 }
 
 size_t parallel_axes(const Statement& statement) {
@@ -76,16 +82,16 @@ bool is_elementwise(const Statement& statement) {
   return statement.init.empty() && !statement.domain.defined() && statement.stores.size() == 1 &&
          !statement.stores[0].add && parallel_axes(statement) == statement.axes.size() &&
          axes_of_dimensions(statement.stores[0].at)
-                 .value_or(std::vector<size_t>(statement.axes.size() + 1))
+                 .value_or(AxisIds(statement.axes.size() + 1))
                  .size() == statement.axes.size();
 }
 
-std::optional<std::vector<size_t>> axes_of_dimensions(const std::vector<Expr>& at) {
-  std::vector<size_t> axes;
+std::optional<AxisIds> axes_of_dimensions(const std::vector<Expr>& at) {
+  AxisIds axes;
   for (const Expr& index : at) {
     if (index.kind() != ExprKind::axis) return std::nullopt;
-    if (contains(axes, index.number())) return std::nullopt;
-    axes.push_back(index.number());
+    if (contains(axes, axis_of(index))) return std::nullopt;
+    axes.push_back(axis_of(index));
   }
   return axes;
 }
@@ -95,9 +101,9 @@ int64_t iterations(const Statement& statement) {
   for (const Axis& axis : statement.axes) count *= axis.extent.value();
   return count;
 }
-int64_t iterations(const Statement& statement, const std::vector<size_t>& axes) {
+int64_t iterations(const Statement& statement, const AxisIds& axes) {
   int64_t count = 1;
-  for (const size_t axis : axes) count *= statement.axes[axis].extent.value();
+  for (const AxisId axis : axes) count *= statement.axes[axis].extent.value();
   return count;
 }
 

@@ -4,14 +4,20 @@
 #include <optional>
 #include <vector>
 
+#include "composit/op/affine.h"
 #include "composit/op/scalar_function.h"
 #include "flashlight/loops/program.h"
 
 namespace flashlight::loops {
 
+inline IdRange<AxisId, std::vector<composit::Axis>> axes_of(const Statement& statement) {
+  return IdRange<AxisId, std::vector<composit::Axis>>(statement.axes);
+}
+void axes_of(Statement&&) = delete;
 // Axes that occur in `x`, ascending.
-std::vector<size_t> axes_in(const Expr& x);
-bool is_axis(const Expr& x, size_t axis);          // itself
+AxisIds axes_in(const Expr& x);
+AxisIds axes_in(const composit::Affine& x);
+bool is_axis(const Expr& x, AxisId axis);          // itself
 size_t parallel_axes(const Statement& statement);  // they come first
 bool has_axes(const Statement& statement, composit::AxisKind kind);
 
@@ -26,11 +32,11 @@ bool may_refuse(const Statement& statement);
 // Every element of one value is computed, each by itself: no accumulator, no domain, one store.
 bool is_elementwise(const Statement& statement);
 // For a store to a permutation of axes: per dimension, the axis. Nothing for any other store.
-std::optional<std::vector<size_t>> axes_of_dimensions(const std::vector<composit::Expr>& at);
+std::optional<AxisIds> axes_of_dimensions(const std::vector<composit::Expr>& at);
 
 // Points of the axes, of all or of these.
 int64_t iterations(const Statement& statement);
-int64_t iterations(const Statement& statement, const std::vector<size_t>& axes);
+int64_t iterations(const Statement& statement, const AxisIds& axes);
 
 // Operations on elements, those in indices left out; `expensive` where one is worth a loop of its
 // own: exp, division, and what is slower.

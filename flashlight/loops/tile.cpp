@@ -26,13 +26,13 @@ int64_t bytes_of(const Type& type) {
 
 class Tiler {
  public:
-  Tiler(Program& program, size_t number)
+  Tiler(Program& program, FunctionId number)
       : program_(program), function_(program.functions[number]), number_(number) {}
 
   // Whether the function has a new loop over blocks.
   bool run() {
     schedule_ = schedule_of(function_);
-    for (size_t value : large_values())
+    for (ValueId value : large_values())
       for (size_t dimension = 0; dimension < function_.values[value].type.rank(); ++dimension)
         if (try_blocks(value, dimension)) return true;
     return false;
@@ -40,11 +40,11 @@ class Tiler {
 
  private:
   // Temporaries of which a round of a loop that steps share touches more than a cache holds.
-  std::set<size_t> large_values() const {
-    std::set<size_t> values;
-    for (size_t step = 0; step < function_.steps.size(); ++step) {
+  std::set<ValueId> large_values() const {
+    std::set<ValueId> values;
+    for (const StepId step : function_.steps.ids()) {
       if (schedule_.shared[step] == 0) continue;
-      visit_traffic(step, [&](size_t value, const Traffic& traffic) {
+      visit_traffic(step, [&](ValueId value, const Traffic& traffic) {
         const bool own = function_.values[value].role == Role::temporary;
         if (own && traffic.bytes > kCacheBytes) values.insert(value);
       });
@@ -52,7 +52,7 @@ class Tiler {
     return values;
   }
 
-  bool try_blocks(size_t value, size_t dimension) {
+  bool try_blocks(ValueId value, size_t dimension) {
     if (function_.values[value].type.sizes[dimension].value() < 2 * kLeastBlock) return false;
     const Region region = region_of(program_, function_, value, dimension);
     if (!region.is_local(function_, value)) return false;
@@ -67,11 +67,11 @@ class Tiler {
   struct Traffic {
     int64_t bytes, rounds = 1;
   };
-  Traffic traffic(size_t step, size_t value, const std::vector<Expr>& at) const {
+  Traffic traffic(StepId step, ValueId value, const std::vector<Expr>& at) const {
     Traffic traffic = {bytes_of(function_.values[value].type)};
     const composit::Statement& statement = std::get<Nest>(function_.steps[step]).statement;
     for (size_t depth = 0; depth < schedule_.shared[step]; ++depth) {
-      const size_t axis = schedule_.order[step][depth];
+      const AxisId axis = schedule_.order[step][depth];
       const int64_t extent = statement.axes[axis].extent.value();
       traffic.rounds *= extent;
       for (const Expr& index : at) {
@@ -83,18 +83,18 @@ class Tiler {
 
   // visit(value, traffic) for every value that `step`, or a step of the region, touches.
   template <class Visit>
-  void visit_traffic(size_t step, const Visit& visit) const {
+  void visit_traffic(StepId step, const Visit& visit) const {
     visit_traffic(step, std::get<Nest>(function_.steps[step]).statement, visit);
   }
   template <class Visit>
-  void visit_traffic(size_t step, const Statement& statement, const Visit& visit) const {
-    std::set<size_t> seen;
-    const auto touch = [&](size_t value, const std::vector<Expr>& at) {
+  void visit_traffic(StepId step, const Statement& statement, const Visit& visit) const {
+    std::set<ValueId> seen;
+    const auto touch = [&](ValueId value, const std::vector<Expr>& at) {
       if (seen.insert(value).second) visit(value, traffic(step, value, at));
     };
-    for (const composit::Store& store : statement.stores) touch(store.result, store.at);
+    for (const composit::Store& store : statement.stores) touch(value_of(store), store.at);
     for (const Expr& part : composit::parts_of(expressions(statement)))
-      if (part.kind() == ExprKind::load) touch(part.number(), part.arguments());
+      if (part.kind() == ExprKind::load) touch(value_of(part), part.arguments());
   }
   template <class Visit>
   void visit_traffic(const Region& region, const Visit& visit) const {
@@ -107,7 +107,7 @@ class Tiler {
   // lines of the cache.
   int64_t block_of(const Region& region) const {
     int64_t most = 0;
-    visit_traffic(region, [&](size_t value, const Traffic& traffic) {
+    visit_traffic(region, [&](ValueId value, const Traffic& traffic) {
       if (traffic.rounds > 1 && region.is_local(function_, value))
         most = std::max(most, traffic.bytes);
     });
@@ -127,7 +127,7 @@ class Tiler {
     const int64_t blocks = (region.extent + size - 1) / size;
     int64_t now = 0, then = 0;
     bool grows = false;
-    visit_traffic(region, [&](size_t value, const Traffic& traffic) {
+    visit_traffic(region, [&](ValueId value, const Traffic& traffic) {
       const Value& one = function_.values[value];
       grows |= one.role == Role::temporary && !region.is_local(function_, value) &&
                schedule_.storage[value].elements < one.type.numel() &&
@@ -141,7 +141,7 @@ class Tiler {
       if (region.is_sum(function_, step)) then += blocks * 2 * bytes_of_sum(step);
     return blocks > 1 && !grows && now > kLeastGain * then;
   }
-  int64_t bytes_of_sum(size_t step) const {
+  int64_t bytes_of_sum(StepId step) const {
     const Statement& sum = std::get<Nest>(function_.steps[step]).statement;
     auto bytes = static_cast<int64_t>(composit::item_size(sum.init[0].dtype()));
     for (const composit::Axis& axis : sum.axes)
@@ -151,11 +151,11 @@ class Tiler {
 
   void apply(const Region& region, int64_t size) {
     Blocks blocks = take_blocks(function_, region, size);
-    std::vector<Step> steps;
-    for (size_t step : region.before) steps.push_back(function_.steps[step]);
-    const size_t loop = steps.size();
+    Table<StepId, Step> steps;
+    for (StepId step : region.before) steps.push_back(function_.steps[step]);
+    const StepId loop = steps.next();
     steps.push_back(std::move(blocks.loop));
-    for (size_t step : region.after) {
+    for (StepId step : region.after) {
       if (!region.has(step))
         steps.push_back(function_.steps[step]);
       else if (blocks.after.contains(step))
@@ -163,7 +163,7 @@ class Tiler {
     }
     function_.steps = std::move(steps);
     name(blocks.bodies);
-    std::vector<size_t>& functions = std::get<Control>(function_.steps[loop]).functions;
+    std::vector<FunctionId>& functions = std::get<Control>(function_.steps[loop]).functions;
     for (size_t i = 0; i < blocks.bodies.size(); ++i) make_room(program_, number_);
     for (size_t i = 0; i < blocks.bodies.size(); ++i) functions.push_back(number_ + i);
     program_.functions.insert(program_.functions.begin() + static_cast<std::ptrdiff_t>(number_),
@@ -180,14 +180,14 @@ class Tiler {
 
   Program& program_;
   Routine& function_;
-  const size_t number_;
+  const FunctionId number_;
   Schedule schedule_;
 };
 
 }  // namespace
 
 Program tile(Program program) {
-  for (size_t number = 0; number < program.functions.size(); ++number)
+  for (FunctionId number; number < program.functions.size(); ++number)
     for (size_t before = program.functions.size(); Tiler(program, number).run();) {
       number += program.functions.size() - before;  // of blocks come before it
       before = program.functions.size();

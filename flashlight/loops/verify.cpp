@@ -17,7 +17,7 @@ std::string str(size_t number) { return std::to_string(number); }
 
 class FunctionChecker {
  public:
-  FunctionChecker(const Program& program, size_t number)
+  FunctionChecker(const Program& program, FunctionId number)
       : program_(program), number_(number), function_(program.functions[number]) {}
 
   Fault fault() {
@@ -27,21 +27,21 @@ class FunctionChecker {
       loops_.operands.push_back(value.type);
       loops_.results.push_back(value.type);
     }
-    for (size_t i = 0; i < function_.steps.size(); ++i)
+    for (const StepId i : function_.steps.ids())
       if (auto found = step(function_.steps[i]))
         return "step " + str(i) + " (" + place_of(origin_of(function_.steps[i])) + "): " + *found;
-    for (const size_t result : function_.results)
+    for (const ValueId result : function_.results)
       if (written_.count(result) == 0 && function_.values[result].type.numel() > 0)
         return "result " + named(result) + " is never written";
     return std::nullopt;
   }
 
  private:
-  std::string named(size_t value) const {
+  std::string named(ValueId value) const {
     return "%" + str(value) + " \"" + function_.values[value].name + "\"";
   }
-  Fault exist(const std::vector<size_t>& values) const {
-    for (const size_t value : values)
+  Fault exist(const ValueIds& values) const {
+    for (const ValueId value : values)
       if (value >= function_.values.size())
         return "there is no value %" + str(value) + ", there are " + str(function_.values.size());
     return std::nullopt;
@@ -50,17 +50,17 @@ class FunctionChecker {
   Fault interface() const {
     for (const auto* list : {&function_.inputs, &function_.results})
       if (auto found = exist(*list)) return found;
-    std::set<size_t> seen;
-    for (const size_t input : function_.inputs) {
+    std::set<ValueId> seen;
+    for (const ValueId input : function_.inputs) {
       const Role role = function_.values[input].role;
       if (role != Role::argument && role != Role::weight && role != Role::constant)
         return "input " + named(input) + " is neither an argument nor a weight";
       if (!seen.insert(input).second) return "input " + named(input) + " stands there twice";
     }
-    for (const size_t result : function_.results)
+    for (const ValueId result : function_.results)
       if (!seen.insert(result).second)
         return "result " + named(result) + " is an input, or stands there twice";
-    for (size_t i = 0; i < function_.values.size(); ++i) {
+    for (const ValueId i : function_.values.ids()) {
       const Value& value = function_.values[i];
       if (value.role != Role::constant) continue;
       if (!value.constant.defined() || value.constant.type().dtype != value.type.dtype ||
@@ -81,16 +81,16 @@ class FunctionChecker {
   }
 
   Fault step(const Step& step) {
-    for (const size_t callee : callees(step))
+    for (const FunctionId callee : callees(step))
       if (callee >= number_)
         return "it calls function " + str(callee) + ", which does not stand before its caller";
-    const std::vector<size_t> read = reads(step), written = writes(step);
+    const ValueIds read = reads(step), written = writes(step);
     for (const auto* list : {&read, &written})
       if (auto found = exist(*list)) return found;
     if (auto found = std::visit([&](const auto& one) { return kind(one); }, step)) return found;
-    for (const size_t value : read)
+    for (const ValueId value : read)
       if (!is_known(value)) return named(value) + " is read before it is written";
-    for (const size_t value : written) {
+    for (const ValueId value : written) {
       const Role role = function_.values[value].role;
       if (role == Role::argument || role == Role::weight || role == Role::constant)
         return named(value) + " is written, and is no result or temporary";
@@ -98,7 +98,7 @@ class FunctionChecker {
     written_.insert(written.begin(), written.end());
     return std::nullopt;
   }
-  bool is_known(size_t value) const {
+  bool is_known(ValueId value) const {
     const Value& one = function_.values[value];
     return one.role == Role::constant || one.type.numel() == 0 || written_.count(value) > 0 ||
            contains(function_.inputs, value);
@@ -111,8 +111,8 @@ class FunctionChecker {
     if (auto found = same(call.arguments, callee, callee.inputs, "arguments")) return found;
     return same(call.results, callee, callee.results, "results");
   }
-  Fault same(const std::vector<size_t>& values, const Routine& callee,
-             const std::vector<size_t>& slots, const char* what) const {
+  Fault same(const ValueIds& values, const Routine& callee, const ValueIds& slots,
+             const char* what) const {
     if (values.size() != slots.size())
       return "it has " + str(values.size()) + " " + what + ", and '" + callee.name + "' " +
              str(slots.size());
@@ -148,10 +148,10 @@ class FunctionChecker {
   }
 
   const Program& program_;
-  const size_t number_;
+  const FunctionId number_;
   const Routine& function_;
   composit::Loops loops_;  // all values are operands, and results
-  std::set<size_t> written_;
+  std::set<ValueId> written_;
 };
 
 std::string mode() {
@@ -165,7 +165,7 @@ std::string mode() {
 }  // namespace
 
 std::optional<std::string> fault_of(const Program& program) {
-  for (size_t i = 0; i < program.functions.size(); ++i)
+  for (const FunctionId i : program.functions.ids())
     if (auto fault = FunctionChecker(program, i).fault())
       return "function '" + program.functions[i].name + "': " + *fault;
   return std::nullopt;

@@ -17,7 +17,7 @@ using loops::Nest;
 using loops::Role;
 using loops::Statement;
 
-bool is_load_of(const Expr& x, size_t value) {
+bool is_load_of(const Expr& x, ValueId value) {
   return x.kind() == ExprKind::load && x.number() == value;
 }
 // The number that a literal has.
@@ -30,36 +30,36 @@ bool has_sum(const Expr& x) { return composit::depends_on(x, ExprKind::accumulat
 
 // Of a value; `gives_zeros`: where nothing is above -inf, not NaN.
 struct Softmax {
-  size_t scores;
+  ValueId scores;
   bool gives_zeros;
 };
 
 class Finder {
  public:
-  Finder(const loops::Routine& routine, const std::function<bool(size_t)>& is_frozen)
+  Finder(const loops::Routine& routine, const std::function<bool(ValueId)>& is_frozen)
       : routine_(routine), is_frozen_(is_frozen) {
     readers_.resize(routine.values.size());
     writers_.resize(routine.values.size());
-    for (size_t i = 0; i < routine.steps.size(); ++i) {
-      for (const size_t value : loops::reads(routine.steps[i])) readers_[value].push_back(i);
-      for (const size_t value : loops::writes(routine.steps[i])) writers_[value].push_back(i);
+    for (const StepId i : routine.steps.ids()) {
+      for (const ValueId value : loops::reads(routine.steps[i])) readers_[value].push_back(i);
+      for (const ValueId value : loops::writes(routine.steps[i])) writers_[value].push_back(i);
     }
   }
 
   std::vector<Attention> run() {
     std::vector<Attention> found;
-    for (size_t i = 0; i < routine_.steps.size(); ++i)
+    for (const StepId i : routine_.steps.ids())
       if (auto one = attention_ending_at(i)) found.push_back(std::move(*one));
     return found;
   }
 
  private:
-  const Statement* statement(size_t step) const {
+  const Statement* statement(StepId step) const {
     const auto* nest = std::get_if<Nest>(&routine_.steps[step]);
     return nest == nullptr ? nullptr : &nest->statement;
   }
   // The only step that writes `value`, a temporary that so many others read.
-  std::optional<size_t> maker(size_t value, size_t readers) const {
+  std::optional<StepId> maker(ValueId value, size_t readers) const {
     const bool own = routine_.values[value].role == Role::temporary &&
                      writers_[value].size() == 1 && readers_[value].size() == readers;
     if (!own || statement(writers_[value][0]) == nullptr) return std::nullopt;
@@ -67,10 +67,10 @@ class Finder {
   }
 
   // Whether a step reads a softmax is found out before whether it is a product: most are none.
-  std::optional<Attention> attention_ending_at(size_t end) const {
+  std::optional<Attention> attention_ending_at(StepId end) const {
     if (statement(end) == nullptr) return std::nullopt;
-    for (const size_t weights : loops::reads(routine_.steps[end])) {
-      std::set<size_t> steps = {end};
+    for (const ValueId weights : loops::reads(routine_.steps[end])) {
+      std::set<StepId> steps = {end};
       const auto softmax = softmax_making(weights, steps);
       if (!softmax) continue;
       if (auto found = attention_of(*softmax, weights, std::move(steps), end)) return found;
@@ -78,12 +78,12 @@ class Finder {
     return std::nullopt;
   }
 
-  std::optional<Attention> attention_of(const Softmax& softmax, size_t weights,
-                                        std::set<size_t> steps, size_t end) const {
+  std::optional<Attention> attention_of(const Softmax& softmax, ValueId weights,
+                                        std::set<StepId> steps, StepId end) const {
     auto results = product_of(routine_, *statement(end), is_frozen_, false);
     if (!results || results->left != weights || is_frozen_(results->right)) return std::nullopt;
     // Heads in the order of the scores, however results lie.
-    std::stable_sort(results->batch.begin(), results->batch.end(), [&](size_t a, size_t b) {
+    std::stable_sort(results->batch.begin(), results->batch.end(), [&](AxisId a, AxisId b) {
       return results->left_at.coefficients[a] > results->left_at.coefficients[b];
     });
     const auto start = maker(softmax.scores, 2);
@@ -100,14 +100,14 @@ class Finder {
 
   // exp(x - max x) / sum of that, along the last dimension; with a guard in both places, zeros
   // where all of a row is -inf.
-  std::optional<Softmax> softmax_making(size_t weights, std::set<size_t>& steps) const {
+  std::optional<Softmax> softmax_making(ValueId weights, std::set<StepId>& steps) const {
     const auto division = maker(weights, 1);
     if (!division || !loops::is_elementwise(*statement(*division))) return std::nullopt;
     const Expr& quotient = statement(*division)->stores[0].value;
     if (!quotient.is(Function::div) || quotient[0].kind() != ExprKind::load ||
         quotient[1].kind() != ExprKind::load)
       return std::nullopt;
-    const size_t powers = quotient[0].number(), total = quotient[1].number();
+    const ValueId powers = value_of(quotient[0]), total = value_of(quotient[1]);
     const auto exponential = maker(powers, 2), sum = maker(total, 1);
     if (!exponential || !sum || !folds(*sum, powers, Function::add)) return std::nullopt;
     if (!loops::is_elementwise(*statement(*exponential))) return std::nullopt;
@@ -115,18 +115,18 @@ class Finder {
     if (!power.is(Function::exp) || !power[0].is(Function::sub)) return std::nullopt;
     const Expr &x = power[0][0], &most = power[0][1];
     if (x.kind() != ExprKind::load || most.kind() != ExprKind::load) return std::nullopt;
-    const auto maximum = maker(most.number(), 1);
-    if (!maximum || !folds(*maximum, x.number(), Function::max)) return std::nullopt;
+    const auto maximum = maker(value_of(most), 1);
+    if (!maximum || !folds(*maximum, value_of(x), Function::max)) return std::nullopt;
     if (!along_rows(*division) || !along_rows(*exponential)) return std::nullopt;
     const bool guarded = is_guarded(*sum, 0, 1);
     if (guarded ? !is_guarded(*maximum, -INFINITY, 0) : !is_plain(*sum) || !is_plain(*maximum))
       return std::nullopt;
     steps.insert({*division, *exponential, *sum, *maximum});
-    return Softmax{x.number(), guarded};
+    return Softmax{value_of(x), guarded};
   }
 
   // Whether a nest folds the last dimension of `value`, as it lies.
-  bool folds(size_t step, size_t value, Function function) const {
+  bool folds(StepId step, ValueId value, Function function) const {
     const Statement& one = *statement(step);
     return loops::fold_function(one) == function && one.body.size() == 1 && !one.domain.defined() &&
            is_load_of(one.body[0], value) && one.stores.size() == 1 &&
@@ -134,10 +134,10 @@ class Finder {
            is_identity(one.stores[0].at);
   }
   // Whether it stores what it folded, or that unless it is `special`, and then `instead`.
-  bool is_plain(size_t step) const {
+  bool is_plain(StepId step) const {
     return statement(step)->stores[0].value.kind() == ExprKind::accumulator;
   }
-  bool is_guarded(size_t step, double special, double instead) const {
+  bool is_guarded(StepId step, double special, double instead) const {
     const Expr& x = statement(step)->stores[0].value;
     return x.is(Function::select) && x[0].is(Function::eq) &&
            x[0][0].kind() == ExprKind::accumulator && number(x[0][1]) == special &&
@@ -153,7 +153,7 @@ class Finder {
     return load.arguments().size() == one.axes.size() && is_identity(load.arguments());
   }
   // Whether all that a nest reads and writes is at its own axes, with or without the last one.
-  bool along_rows(size_t step) const {
+  bool along_rows(StepId step) const {
     const Statement& one = *statement(step);
     if (!is_identity(one.stores[0].at)) return false;
     const std::vector<Expr> parts = composit::parts_of(loops::expressions(one));
@@ -204,7 +204,7 @@ class Finder {
     if (results.statement.stores[0].value.kind() != ExprKind::accumulator) return false;
     const auto extents = [](const Product& product) {
       std::vector<int64_t> list;
-      for (const size_t axis : product.batch) list.push_back(product.extent(axis));
+      for (const AxisId axis : product.batch) list.push_back(product.extent(axis));
       return list;
     };
     return extents(scores) == extents(results) &&
@@ -220,19 +220,19 @@ class Finder {
     attention.reads = {attention.scores.left, attention.scores.right, attention.results.right};
     if (attention.bias.defined())
       for (const Expr& part : composit::parts_of({attention.bias}))
-        if (part.kind() == ExprKind::load) attention.reads.push_back(part.number());
-    attention.result = attention.results.statement.stores[0].result;
+        if (part.kind() == ExprKind::load) attention.reads.push_back(value_of(part));
+    attention.result = value_of(attention.results.statement.stores[0]);
   }
 
   const loops::Routine& routine_;
-  const std::function<bool(size_t)>& is_frozen_;
-  std::vector<std::vector<size_t>> readers_, writers_;
+  const std::function<bool(ValueId)>& is_frozen_;
+  Table<ValueId, StepIds> readers_, writers_;
 };
 
 }  // namespace
 
 std::vector<Attention> find_attention(const loops::Routine& routine,
-                                      const std::function<bool(size_t value)>& is_frozen) {
+                                      const std::function<bool(ValueId value)>& is_frozen) {
   return Finder(routine, is_frozen).run();
 }
 

@@ -10,22 +10,23 @@
 #include <functional>
 #include <vector>
 
+#include "flashlight/mosaic/ids.h"
 #include "flashlight/mosaic/product.h"
 
 namespace flashlight::mosaic {
 
 struct Attention {
-  std::vector<size_t> steps;  // of the routine, ascending; the last one stores the result
+  StepIds steps;  // of the routine, ascending; the last one stores the result
   Product scores, results;
   double scale = 1;
   composit::Expr bias = {};  // over the axes of `scores`; absent: none
   bool gives_zeros = false;  // a query that sees no key; otherwise NaN
   // Values that it reads and the one that it writes.
-  std::vector<size_t> reads = {};
-  size_t result = 0;
+  ValueIds reads = {};
+  ValueId result = {};
 };
 
 std::vector<Attention> find_attention(const loops::Routine& routine,
-                                      const std::function<bool(size_t value)>& is_frozen);
+                                      const std::function<bool(ValueId value)>& is_frozen);
 
 }  // namespace flashlight::mosaic

@@ -2,50 +2,71 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <mutex>
+#include <optional>
 
 #include "composit/ir/error.h"
+#include "flashlight/backends/mosaic.h"
+#include "flashlight/backends/profile.h"
+#include "flashlight/backends/registry.h"
+#include "flashlight/cpp/backend.h"
+#include "flashlight/loops/runtime_call.h"
 #include "flashlight/mosaic/buffers.h"
+#include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/emit.h"
-#include "flashlight/mosaic/loops_writer.h"
+#include "flashlight/mosaic/offline.h"
+#include "flashlight/mosaic/prepare.h"
 #include "flashlight/runtime/random.hpp"
 
 namespace flashlight::mosaic {
+namespace {
 
 using composit::Array;
+using composit::Buffers;
+using composit::Compiled;
+using composit::CompileOptions;
 using composit::Graph;
+using composit::InputBuffers;
 using composit::UserError;
 using Run = const char*(const void* const*, const void* const*, void* const*, const void*, void*,
                         void*, int64_t*, int);
 
-struct Compiled::Code {
+// What is the same for all sets of weights.
+struct Kernels {
   toolchain::Library library;
   Source source;
   Plan plan;
-  int threads = 1;
-  Run* run = nullptr;
+  int threads;
+  Run* run;
+  bool is_drawing;
   // Arenas that no call uses.
   mutable std::mutex mutex = {};
   mutable std::vector<fl::Memory> arenas = {};
 
-  Code(toolchain::Library made, Source text, Plan planned)
-      : library(std::move(made)), source(std::move(text)), plan(std::move(planned)) {}
+  Kernels(toolchain::Library made, Source text, Plan planned, int thread_count)
+      : library(std::move(made)),
+        source(std::move(text)),
+        plan(std::move(planned)),
+        threads(thread_count),
+        run(library.symbol<Run>(source.run_name)),
+        is_drawing(draws(plan)) {}
 
   bool may_update(size_t result) const {
     return plan.updates.contains(plan.routine.results[result]);
   }
   // What is written over an input, in memory of its own, is written over a copy of it.
-  void copy_updated(const std::vector<const void*>& inputs,
-                    const std::vector<void*>& results) const {
+  void copy_updated(InputBuffers inputs, Buffers results) const {
     const loops::Routine& routine = plan.routine;
     for (size_t i = 0; i < results.size(); ++i) {
       if (!may_update(i) || !plan.in_place.contains(routine.results[i])) continue;
-      const size_t value = plan.updates.at(routine.results[i]);
+      const ValueId value = plan.updates.at(routine.results[i]);
       const auto input = std::find(routine.inputs.begin(), routine.inputs.end(), value);
       const void* from =
           plan.ports.given(static_cast<size_t>(input - routine.inputs.begin()), inputs);
-      if (from != results[i])
-        std::memcpy(results[i], from, static_cast<size_t>(routine.values[value].type.nbytes()));
+      if (from != results[i].data)
+        std::memcpy(results[i].data, from,
+                    static_cast<size_t>(routine.values[value].type.nbytes()));
     }
   }
 
@@ -62,122 +83,153 @@ struct Compiled::Code {
   }
 };
 
-// ---- compiling ----------------------------------------------------------------------------------
+class MosaicCode : public composit::Code {
+ public:
+  explicit MosaicCode(std::shared_ptr<const Kernels> kernels, std::optional<Prepared> prepared = {})
+      : Code(kernels->plan.ports), kernels_(std::move(kernels)), prepared_(std::move(prepared)) {}
 
-std::vector<Kernels> compile_kernels(std::vector<Plan> plans, const CompileOptions& options) {
+  const std::string& source() const override { return kernels_->source.text; }
+  bool draws() const override { return kernels_->is_drawing; }
+  bool is_frozen(size_t input) const override {
+    const Plan& plan = kernels_->plan;
+    return loops::contains(kernels_->source.weights, input) &&
+           plan.frozen[plan.routine.inputs[input]];
+  }
+  bool may_update(size_t result) const override { return kernels_->may_update(result); }
+
+  // What calls read of the weights as it is stays shared with the caller; what is packed is needed
+  // no more.
+  std::shared_ptr<const composit::Code> prepare(const std::vector<Array>& weights) const override {
+    return std::make_shared<const MosaicCode>(
+        kernels_, mosaic::prepare(kernels_->plan, kernels_->source, kernels_->library, weights,
+                                  kernels_->threads));
+  }
+
+  void run(InputBuffers inputs, Buffers results, fl::Generator* generator) const override {
+    run_timed(inputs, results, generator, nullptr);
+  }
+  Profile profile(InputBuffers inputs, Buffers results, fl::Generator* generator) const override {
+    Profile profile = kernels_->source.timed;
+    std::vector<int64_t> times(profile.size() + 1);
+    run_timed(inputs, results, generator, times.data());
+    for (size_t i = 0; i < profile.size(); ++i) {
+      profile[i].start = times[i];
+      profile[i].end = times[i + 1];
+    }
+    return profile;
+  }
+
+  const Plan& plan() const { return kernels_->plan; }
+
+ private:
+  void run_timed(InputBuffers inputs, Buffers results, fl::Generator* generator,
+                 int64_t* times) const {
+    COMPOSIT_ASSERT(prepared_, "code is prepared before it is run");
+    const Source& source = kernels_->source;
+    std::vector<const void*> arguments, weights;
+    for (const size_t input : source.arguments) arguments.push_back(ports().given(input, inputs));
+    for (size_t i = 0; i < source.weights.size(); ++i) {
+      const Array& known = prepared_->weights[i];
+      weights.push_back(known.defined()            ? known.data()
+                        : source.is_read_by_run[i] ? ports().given(source.weights[i], inputs)
+                                                   : nullptr);
+    }
+    const std::vector<void*> places = ports().places(results);
+    std::optional<fl::Generator> fresh;
+    if (generator == nullptr && draws()) generator = &fresh.emplace(cpp::kDefaultSeed);
+    kernels_->copy_updated(inputs, results);
+    fl::Memory arena = kernels_->take_arena();
+    const char* error =
+        kernels_->run(arguments.data(), weights.data(), places.data(), prepared_->memory.get(),
+                      arena.get(), generator, times, kernels_->threads);
+    kernels_->give_arena(std::move(arena));
+    if (error != nullptr) throw UserError("[" + source.name + "] " + error);
+  }
+
+  std::shared_ptr<const Kernels> kernels_;
+  std::optional<Prepared> prepared_;
+};
+
+// ---- options ------------------------------------------------------------------------------------
+
+Mosaic typed(const CompileOptions& options) {
+  Mosaic typed = Mosaic::fields().typed(options.options);
+  if (typed.threads < 0 || typed.threads > std::numeric_limits<int>::max())
+    throw UserError("[mosaic] option 'threads': expected a number of threads, or 0, received " +
+                    std::to_string(typed.threads));
+  return typed;
+}
+
+PlanOptions planning_of(const Mosaic& options, const CompileOptions& all) {
+  return {.name = all.name,
+          .results = all.results,
+          .freeze = options.freeze && all.may_prepare,
+          .winograd = options.winograd,
+          .strassen = options.strassen,
+          .update_inputs = all.may_update,
+          .choices = parse_choices(options.choices)};
+}
+
+class MosaicBackend : public composit::Backend {
+ public:
+  std::string name() const override { return "mosaic"; }
+  std::string help() const override { return "tiled kernels in threads, to be fast"; }
+  const composit::OptionTable& options() const override { return Mosaic::fields().table(); }
+  bool has_code(const composit::Operation& operation) const override {
+    return loops::has_code(operation);
+  }
+
+ protected:
+  Compiled make(const Graph& graph, const CompileOptions& options) const override {
+    const Mosaic chosen = typed(options);
+    const Compiled made = mosaic::compile({plan_of(graph, planning_of(chosen, options))},
+                                          static_cast<int>(chosen.threads), options.flags)[0];
+    // Otherwise there is nothing to wait for.
+    return options.may_prepare ? made : made->prepare({});
+  }
+  std::string write(const Graph& graph, const CompileOptions& options) const override {
+    return emit(plan_of(graph, planning_of(typed(options), options)), options.name).text;
+  }
+  void write_folder(const composit::SavedCapture& capture, const std::string& folder,
+                    const CompileOptions& options) const override {
+    const Mosaic chosen = typed(options);
+    PlanOptions planning = planning_of(chosen, options);
+    planning.freeze = true;
+    mosaic::write_program(capture, folder,
+                          {.plan = std::move(planning),
+                           .threads = static_cast<int>(chosen.threads),
+                           .march = chosen.march});
+  }
+};
+
+const BackendRegistration kRegistration(backend());
+
+}  // namespace
+
+const composit::Backend& backend() {
+  static const MosaicBackend backend;
+  return backend;
+}
+
+std::vector<Compiled> compile(std::vector<Plan> plans, int threads,
+                              const std::vector<std::string>& flags) {
   std::vector<Source> emitted;
   for (const Plan& plan : plans) {
     check_buffers(plan);
     emitted.push_back(emit(plan, plan.name));
   }
-  const toolchain::Library library = build(emitted, options.flags, options.progress);
-  std::vector<Kernels> all;
-  for (size_t i = 0; i < plans.size(); ++i) {
-    auto code =
-        std::make_shared<Compiled::Code>(library, std::move(emitted[i]), std::move(plans[i]));
-    code->run = code->library.symbol<Run>(code->source.run_name);
-    code->threads = thread_count(options.threads);
-    all.emplace_back().code_ = std::move(code);
-  }
+  const toolchain::Library library = build(emitted, flags);
+  std::vector<Compiled> all;
+  for (size_t i = 0; i < plans.size(); ++i)
+    all.emplace_back(std::make_shared<const MosaicCode>(std::make_shared<const Kernels>(
+        library, std::move(emitted[i]), std::move(plans[i]), thread_count(threads))));
   return all;
 }
 
-std::vector<Kernels> compile_kernels(const std::vector<Graph>& graphs,
-                                     const std::vector<std::string>& names,
-                                     const CompileOptions& options) {
-  std::vector<Plan> plans;
-  PlanOptions planning = options.plan;
-  for (size_t i = 0; i < graphs.size(); ++i) {
-    planning.name = names[i];
-    plans.push_back(plan_of(graphs[i], planning));
-  }
-  return compile_kernels(std::move(plans), options);
-}
-
-Kernels compile_kernels(const Graph& graph, const CompileOptions& options) {
-  return compile_kernels({graph}, {options.plan.name}, options)[0];
-}
-
-Compiled compile(const Graph& graph, const std::vector<Array>& weights,
-                 const CompileOptions& options) {
-  return compile_kernels(graph, options).prepare(weights);
-}
-
-Compiled Kernels::prepare(const std::vector<Array>& weights) const {
-  return {code_,
-          mosaic::prepare(code_->plan, code_->source, code_->library, weights, code_->threads)};
-}
-
-bool Kernels::is_frozen(size_t input) const {
-  const std::vector<size_t>& read = code_->source.weights;
-  return loops::contains(read, input) && code_->plan.frozen[code_->plan.routine.inputs[input]];
-}
-bool Kernels::may_update(size_t result) const { return code_->may_update(result); }
-bool Kernels::draws() const { return mosaic::draws(code_->plan); }
-const std::string& Kernels::source() const { return code_->source.text; }
-
-// ---- calls --------------------------------------------------------------------------------------
-
-Compiled::Compiled(std::shared_ptr<const Code> code, Prepared prepared)
-    : code_(std::move(code)), prepared_(std::make_shared<const Prepared>(std::move(prepared))) {}
-
-const std::string& Compiled::source() const { return code_->source.text; }
-const Plan& Compiled::plan() const { return code_->plan; }
-bool Compiled::may_update(size_t result) const { return code_->may_update(result); }
-
-Profile Compiled::profile(const std::vector<const void*>& inputs, const std::vector<void*>& results,
-                          fl::Generator& generator) const {
-  Profile profile = code_->source.timed;
-  std::vector<int64_t> times(profile.size() + 1);
-  call(inputs, results, generator, times.data());
-  for (size_t i = 0; i < profile.size(); ++i) {
-    profile[i].start = times[i];
-    profile[i].end = times[i + 1];
-  }
-  return profile;
-}
-
-Profile Compiled::profile(const std::vector<const void*>& inputs,
-                          const std::vector<void*>& results) const {
-  fl::Generator generator(cpp::kDefaultSeed);
-  return profile(inputs, results, generator);
-}
-
-void Compiled::run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
-                   uint64_t seed) const {
-  fl::Generator generator(seed);
-  run(inputs, results, generator);
-}
-
-void Compiled::run(const std::vector<const void*>& inputs, const std::vector<void*>& results,
-                   fl::Generator& generator) const {
-  call(inputs, results, generator, nullptr);
-}
-
-void Compiled::call(const std::vector<const void*>& inputs, const std::vector<void*>& results,
-                    fl::Generator& generator, int64_t* times) const {
-  const Source& source = code_->source;
-  const auto given = [&](size_t input) { return code_->plan.ports.given(input, inputs); };
-  std::vector<const void*> arguments, weights;
-  for (const size_t input : source.arguments) arguments.push_back(given(input));
-  for (size_t i = 0; i < source.weights.size(); ++i) {
-    const Array& known = prepared_->weights[i];
-    weights.push_back(known.defined()            ? known.data()
-                      : source.is_read_by_run[i] ? given(source.weights[i])
-                                                 : nullptr);
-  }
-  code_->copy_updated(inputs, results);
-  fl::Memory arena = code_->take_arena();
-  const char* error =
-      code_->run(arguments.data(), weights.data(), results.data(), prepared_->memory.get(),
-                 arena.get(), &generator, times, code_->threads);
-  code_->give_arena(std::move(arena));
-  if (error != nullptr) throw UserError("[" + source.name + "] " + error);
-}
-
-std::vector<Array> Compiled::operator()(const std::vector<Array>& inputs, uint64_t seed) const {
-  return code_->plan.ports.call(
-      inputs, [&](const auto& pointers, const auto& places) { run(pointers, places, seed); });
+const Plan& plan_of(const composit::Code& code) {
+  const auto* const made = dynamic_cast<const MosaicCode*>(&code);
+  COMPOSIT_ASSERT(made != nullptr, "code of mosaic");
+  return made->plan();
 }
 
 }  // namespace flashlight::mosaic

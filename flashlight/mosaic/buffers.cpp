@@ -10,27 +10,27 @@
 #include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/in_place.h"
-#include "flashlight/mosaic/loops_writer.h"
+#include "flashlight/mosaic/kernels/loops.h"
 
 namespace flashlight::mosaic {
 namespace {
 
 constexpr int64_t kLineBytes = 64;
 
-std::string name_of(const Plan& plan, size_t value) { return value_names(plan.routine)[value]; }
-int64_t bytes(const Plan& plan, size_t value) { return plan.routine.values[value].type.nbytes(); }
+std::string name_of(const Plan& plan, ValueId value) { return value_names(plan.routine)[value]; }
+int64_t bytes(const Plan& plan, ValueId value) { return plan.routine.values[value].type.nbytes(); }
 
 void find_homes(Plan& plan) {
   const size_t count = plan.routine.values.size();
-  std::vector<size_t> kernels(count, 0);
+  Table<ValueId, size_t> kernels(count, 0);
   for (const auto* list : {&plan.prepare, &plan.run})
     for (const Kernel& kernel : *list) {
-      std::set<size_t> once;
-      for (const size_t value : touched(plan, kernel))
+      std::set<ValueId> once;
+      for (const ValueId value : touched(plan, kernel))
         if (once.insert(value).second) ++kernels[value];
     }
   plan.homes.assign(count, Home::caller);
-  for (size_t i = 0; i < count; ++i) {
+  for (const ValueId i : plan.routine.values.ids()) {
     if (plan.routine.values[i].role != loops::Role::temporary) continue;
     plan.homes[i] = plan.frozen[i] ? Home::prepared : kernels[i] <= 1 ? Home::kernel : Home::arena;
   }
@@ -39,23 +39,22 @@ void find_homes(Plan& plan) {
 // What one thread does alone has its temporaries in the arena.
 void add_scratch(Plan& plan) {
   for (Kernel& kernel : plan.run) {
-    if (kernel.form != Kernel::Form::loops || kernel.trips > 0) continue;
+    if (kernel.form != &kLoops || data_of<LoopsData>(kernel).trips > 0) continue;
     const int64_t size = scratch_bytes(plan, kernel);
     if (size == 0) continue;
-    kernel.scratch = plan.routine.values.size();
-    plan.routine.values.push_back({composit::tensor_type(composit::DType::uint8, {size}),
-                                   loops::Role::temporary,
-                                   "scratch",
-                                   {}});
+    kernel.scratch = plan.routine.values.add({composit::tensor_type(composit::DType::uint8, {size}),
+                                              loops::Role::temporary,
+                                              "scratch",
+                                              {}});
     plan.homes.push_back(Home::arena);
   }
 }
 
 // By value; nothing for one that is not in the arena.
-std::vector<std::optional<loops::Lifetime>> lifetimes(const Plan& plan) {
-  std::vector<std::optional<loops::Lifetime>> lives(plan.routine.values.size());
+Table<ValueId, std::optional<loops::Lifetime>> lifetimes(const Plan& plan) {
+  Table<ValueId, std::optional<loops::Lifetime>> lives(plan.routine.values.size());
   for (size_t kernel = 0; kernel < plan.run.size(); ++kernel)
-    for (const size_t value : touched(plan, plan.run[kernel])) {
+    for (const ValueId value : touched(plan, plan.run[kernel])) {
       if (plan.homes[value] != Home::arena || bytes(plan, value) == 0) continue;
       if (!lives[value]) lives[value] = {bytes(plan, value), kernel, kernel};
       lives[value]->last = kernel;
@@ -63,7 +62,7 @@ std::vector<std::optional<loops::Lifetime>> lifetimes(const Plan& plan) {
   return lives;
 }
 
-bool has_own_place(const Plan& plan, size_t value) {
+bool has_own_place(const Plan& plan, ValueId value) {
   const auto choice = plan.choices.find(value);
   return choice != plan.choices.end() && (choice->second.own_place || choice->second.offset);
 }
@@ -72,15 +71,15 @@ bool has_own_place(const Plan& plan, size_t value) {
 // where the form of the kernel allows it.
 void find_in_place(Plan& plan) {
   const auto lives = lifetimes(plan);
-  std::set<size_t> taken;
+  std::set<ValueId> taken;
   for (size_t number = 0; number < plan.run.size(); ++number) {
     const Kernel& kernel = plan.run[number];
-    const std::vector<size_t> values = touched(plan, kernel);
-    for (const size_t result : values) {
+    const ValueIds values = touched(plan, kernel);
+    for (const ValueId result : values) {
       if (!lives[result] || lives[result]->first != number || plan.in_place.contains(result) ||
           has_own_place(plan, result))
         continue;
-      for (const size_t operand : values) {
+      for (const ValueId operand : values) {
         const bool dies = lives[operand] && lives[operand]->last == number &&
                           lives[operand]->first < number && !taken.contains(operand);
         if (!dies || !may_overwrite(plan, kernel, result, operand)) continue;
@@ -94,7 +93,7 @@ void find_in_place(Plan& plan) {
 
 // Whether a call may end in this kernel, and write nothing of what is the caller's.
 bool may_refuse(const Plan& plan, const Kernel& kernel) {
-  return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](size_t step) {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](StepId step) {
     const auto* nest = std::get_if<loops::Nest>(&plan.routine.steps[step]);
     return nest == nullptr || loops::may_refuse(nest->statement);
   });
@@ -103,12 +102,12 @@ bool may_refuse(const Plan& plan, const Kernel& kernel) {
 // Lets `result` be written in the memory of the caller's `input`, if nobody reads that any more,
 // but for a kernel that reads each element before it writes the one in its place: whether that is
 // so.
-bool update(Plan& plan, size_t result, size_t input) {
+bool update(Plan& plan, ValueId result, ValueId input) {
   const composit::Type &a = plan.routine.values[result].type, &b = plan.routine.values[input].type;
   if (a.dtype != b.dtype || a.sizes != b.sizes) return false;
   bool is_written = false;
   for (const Kernel& kernel : plan.run) {
-    const std::vector<size_t> values = touched(plan, kernel);
+    const ValueIds values = touched(plan, kernel);
     const bool reads = loops::contains(values, input),
                writes = !is_written && loops::contains(values, result);
     is_written |= writes;
@@ -130,10 +129,10 @@ void find_updates(Plan& plan) {
 // What values have one after the other.
 std::vector<Buffer> chains(const Plan& plan) {
   const auto lives = lifetimes(plan);
-  std::map<size_t, size_t> next;
+  std::map<ValueId, ValueId> next;
   for (const auto& [result, operand] : plan.in_place) next[operand] = result;
   std::vector<Buffer> buffers;
-  for (size_t value = 0; value < lives.size(); ++value) {
+  for (const ValueId value : lives.ids()) {
     if (!lives[value] || plan.in_place.contains(value)) continue;
     Buffer buffer = {{value}, {lives[value]->first}, *lives[value]};
     if (const auto choice = plan.choices.find(value); choice != plan.choices.end())
@@ -151,7 +150,7 @@ std::vector<Buffer> chains(const Plan& plan) {
 void place_values(Plan& plan) {
   plan.offsets.assign(plan.routine.values.size(), 0);
   plan.prepared_bytes = plan.sum_bytes = 0;
-  for (size_t i = 0; i < plan.homes.size(); ++i) {
+  for (const ValueId i : plan.homes.ids()) {
     if (plan.homes[i] != Home::prepared) continue;
     plan.offsets[i] = plan.prepared_bytes;
     plan.prepared_bytes += (bytes(plan, i) + kLineBytes - 1) / kLineBytes * kLineBytes;
@@ -167,7 +166,7 @@ void place_values(Plan& plan) {
   }
   const std::vector<int64_t> offsets = loops::place(lives);
   for (size_t i = 0; i < buffers.size(); ++i)
-    for (const size_t value : buffers[i].values) {
+    for (const ValueId value : buffers[i].values) {
       plan.offsets[value] = offsets[i];
       plan.sum_bytes += bytes(plan, value);
     }
@@ -177,41 +176,12 @@ void place_values(Plan& plan) {
 
 }  // namespace
 
-std::vector<size_t> touched(const Plan& plan, const Kernel& kernel) {
-  std::vector<size_t> values;
-  if (kernel.attention) {
-    values = kernel.attention->reads;
-    values.push_back(kernel.attention->result);
-    return values;
-  }
-  for (const size_t step : kernel.steps) {
-    if (kernel.form == Kernel::Form::product) break;
-    for (const size_t value : loops::reads(plan.routine.steps[step])) values.push_back(value);
-    for (const size_t value : loops::writes(plan.routine.steps[step])) values.push_back(value);
-  }
-  if (kernel.form == Kernel::Form::product) {
-    const composit::Store& store = kernel.product->statement.stores[0];
-    values = {kernel.product->left, store.result};
-    for (const composit::Expr& part : composit::parts_of({store.value}))
-      if (part.kind() == composit::ExprKind::load) values.push_back(part.number());
-  }
-  if (kernel.form == Kernel::Form::pack) values.push_back(kernel.product->right);
-  if (kernel.factor) values.push_back(*kernel.factor);
-  if (kernel.product) values.push_back(kernel.packed);
-  if (kernel.form == Kernel::Form::border) values.push_back(kernel.value);
-  if (kernel.scratch) values.push_back(*kernel.scratch);
-  return values;
+ValueIds touched(const Plan& plan, const Kernel& kernel) {
+  return kernel.form->touched(plan, kernel);
 }
 
-std::vector<size_t> written(const Plan& plan, const Kernel& kernel) {
-  if (kernel.form == Kernel::Form::pack) return {kernel.packed};
-  if (kernel.form == Kernel::Form::border) return {kernel.value};
-  if (kernel.attention) return {kernel.attention->result};
-  std::vector<size_t> list;
-  for (const size_t step : kernel.steps)
-    for (const size_t value : loops::writes(plan.routine.steps[step]))
-      if (plan.homes[value] != Home::kernel && !loops::contains(list, value)) list.push_back(value);
-  return list;
+ValueIds written(const Plan& plan, const Kernel& kernel) {
+  return kernel.form->written(plan, kernel);
 }
 
 std::vector<Buffer> buffers_of(const Plan& plan) {
@@ -249,7 +219,7 @@ void check_buffers(const Plan& plan) {
             fmt::format("[mosaic] '{}' at {} and '{}' at {} overlap while both are needed", name(a),
                         at(a), name(b), at(b)));
     }
-    for (const size_t value : a.values)
+    for (const ValueId value : a.values)
       if (plan.offsets[value] != at(a))
         throw composit::UserError(
             fmt::format("[mosaic] '{}' is written over '{}', and lies elsewhere",

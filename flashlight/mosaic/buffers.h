@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flashlight/loops/arena.h"
+#include "flashlight/mosaic/ids.h"
 #include "flashlight/mosaic/plan.h"
 
 namespace flashlight::mosaic {
@@ -14,16 +15,16 @@ namespace flashlight::mosaic {
 // A piece of the arena, and the values that have it one after the other, each written over the one
 // before it.
 struct Buffer {
-  std::vector<size_t> values;
+  ValueIds values;
   std::vector<size_t> starts;  // the kernel that each of them is first written by
   loops::Lifetime life;        // of all of them, by numbers of plan.run
 };
 
 // Values that a kernel reads or writes in memory, packed ones and scratch included; some twice.
-std::vector<size_t> touched(const Plan& plan, const Kernel& kernel);
+ValueIds touched(const Plan& plan, const Kernel& kernel);
 
 // Values that a kernel writes in memory, each once.
-std::vector<size_t> written(const Plan& plan, const Kernel& kernel);
+ValueIds written(const Plan& plan, const Kernel& kernel);
 
 // By offset, of those at the same offset by time.
 std::vector<Buffer> buffers_of(const Plan& plan);

@@ -115,6 +115,30 @@ class Parser {
 
 Choices parse_choices(std::string_view text) { return Parser().run(text); }
 
+Choices::operator std::string() const {
+  std::string text;
+  for (const auto& [name, choice] : *this) {
+    Words words;
+    const auto add = [&](bool is_chosen, const std::string& word) {
+      if (is_chosen) words.push_back(word);
+    };
+    const auto add_number = [&](const char* word, const auto& number) {
+      if (number) words.push_back(fmt::format("{} {}", word, static_cast<int64_t>(*number)));
+    };
+    if (choice.fuse) words.emplace_back(*choice.fuse ? "fuse" : "keep");
+    if (choice.layout) words.push_back("layout " + print(*choice.layout));
+    add_number("apart", choice.apart);
+    add_number("winograd", choice.winograd);
+    add_number("strassen", choice.strassen);
+    add(choice.new_loops, "new loops");
+    add(choice.one_thread, "one thread");
+    add(choice.own_place, "own place");
+    add_number("at", choice.offset);
+    if (!words.empty()) text += fmt::format("{}: {}\n", name, fmt::join(words, ", "));
+  }
+  return text;
+}
+
 std::string nearest(const std::string& name, std::vector<std::string> names) {
   constexpr size_t kMost = 10;
   const auto alike = [&](const std::string& one) {

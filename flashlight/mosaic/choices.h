@@ -34,7 +34,11 @@ struct Choice {
   std::optional<int64_t> offset = {};  // "at": bytes in the arena, a multiple of 64
   bool operator==(const Choice&) const = default;
 };
-using Choices = std::map<std::string, Choice>;  // by the value's name
+
+// By the value's name. As text, which parse_choices reads back, they are an option of the backend.
+struct Choices : std::map<std::string, Choice> {
+  operator std::string() const;  // NOLINT
+};
 
 // A line per value, "name: choice, choice"; what stands behind a # is a comment. UserError with the
 // line's number and the choices there are.

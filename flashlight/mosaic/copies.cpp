@@ -9,16 +9,16 @@ namespace flashlight::mosaic {
 
 using composit::Expr;
 
-size_t add_copy(loops::Routine& routine, size_t value, const std::string& kept) {
+ValueId add_copy(loops::Routine& routine, ValueId value, const std::string& kept) {
   loops::Value copy = routine.values[value];
   copy.role = loops::Role::temporary;
   copy.constant = {};
-  routine.values.push_back(std::move(copy));
-  routine.kept[routine.values.size() - 1] = kept;
-  return routine.values.size() - 1;
+  const ValueId added = routine.values.add(std::move(copy));
+  routine.kept[added] = kept;
+  return added;
 }
 
-loops::Nest copying(const loops::Routine& routine, size_t from, size_t to) {
+loops::Nest copying(const loops::Routine& routine, ValueId from, ValueId to) {
   const composit::Type& type = routine.values[from].type;
   loops::Nest nest = {{}, {"copy", "", ""}};
   std::vector<Expr> at;
@@ -31,14 +31,14 @@ loops::Nest copying(const loops::Routine& routine, size_t from, size_t to) {
   return nest;
 }
 
-void read_instead(loops::Nest& nest, size_t value, size_t copy) {
+void read_instead(loops::Nest& nest, ValueId value, ValueId copy) {
   nest.statement = loops::replaced(std::move(nest.statement), [&](const Expr& part) {
     const bool read = part.kind() == composit::ExprKind::load && part.number() == value;
     return read ? Expr::load(copy, part.dtype(), part.arguments()) : Expr();
   });
 }
 
-void write_instead(loops::Nest& nest, size_t value, size_t copy) {
+void write_instead(loops::Nest& nest, ValueId value, ValueId copy) {
   for (composit::Store& store : nest.statement.stores)
     if (store.result == value) store.result = copy;
 }
@@ -52,16 +52,14 @@ bool writes_all(const loops::Routine& routine, const loops::Statement& statement
     seen.push_back(index.number());
     places *= statement.axes[index.number()].extent.value();
   }
-  return places == routine.values[store.result].type.numel();
+  return places == routine.values[value_of(store)].type.numel();
 }
 
-bool touch_instead(loops::Routine& routine, size_t value, size_t copy) {
+bool touch_instead(loops::Routine& routine, ValueId value, ValueId copy) {
   const bool is_result = routine.values[value].role == loops::Role::result;
-  const auto has = [&](const std::vector<size_t>& values) {
-    return loops::contains(values, value);
-  };
+  const auto has = [&](const ValueIds& values) { return loops::contains(values, value); };
   std::optional<size_t> place;  // of the copying
-  for (size_t i = 0; i < routine.steps.size(); ++i) {
+  for (const StepId i : routine.steps.ids()) {
     loops::Step& step = routine.steps[i];
     if (!has(loops::reads(step)) && !has(loops::writes(step))) continue;
     auto* nest = std::get_if<loops::Nest>(&step);

@@ -1,6 +1,6 @@
 // Nests that copy a value into another one of the same type, and readers and writers of that one.
 //
-//   const size_t copy = add_copy(routine, value, "is in blocks");
+//   const ValueId copy = add_copy(routine, value, "is in blocks");
 //   routine.steps.push_back(copying(routine, value, copy));
 //   read_instead(nest, value, copy);
 #pragma once
@@ -8,16 +8,17 @@
 #include <string>
 
 #include "flashlight/loops/program.h"
+#include "flashlight/mosaic/ids.h"
 
 namespace flashlight::mosaic {
 
 // A temporary of the type and name of `value`; `kept`: why it is memory.
-size_t add_copy(loops::Routine& routine, size_t value, const std::string& kept);
-loops::Nest copying(const loops::Routine& routine, size_t from, size_t to);
+ValueId add_copy(loops::Routine& routine, ValueId value, const std::string& kept);
+loops::Nest copying(const loops::Routine& routine, ValueId from, ValueId to);
 
 // Loads and stores of `value` become those of `copy`.
-void read_instead(loops::Nest& nest, size_t value, size_t copy);
-void write_instead(loops::Nest& nest, size_t value, size_t copy);
+void read_instead(loops::Nest& nest, ValueId value, ValueId copy);
+void write_instead(loops::Nest& nest, ValueId value, ValueId copy);
 
 // Whether a statement with one store, behind which no domain stands, writes every element there is.
 bool writes_all(const loops::Routine& routine, const loops::Statement& statement);
@@ -25,6 +26,6 @@ bool writes_all(const loops::Routine& routine, const loops::Statement& statement
 // All nests touch the copy of what is the caller's: it is made before the first one that reads an
 // argument, and copied back behind the last one that touches a result. False where no nest touches
 // it, or a call writes it.
-bool touch_instead(loops::Routine& routine, size_t value, size_t copy);
+bool touch_instead(loops::Routine& routine, ValueId value, ValueId copy);
 
 }  // namespace flashlight::mosaic

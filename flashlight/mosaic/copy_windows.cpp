@@ -14,7 +14,7 @@ namespace {
 using composit::Expr;
 using composit::ExprKind;
 using loops::Statement;
-using Axes = std::vector<size_t>;
+using Axes = AxisIds;
 
 // A side of a product that reads windows.
 struct Windows {
@@ -27,21 +27,21 @@ std::optional<Axes> last_dimensions(const std::vector<Expr>& at, const Axes& axe
   if (at.size() < axes.size()) return std::nullopt;
   Axes order;
   for (size_t i = at.size() - axes.size(); i < at.size(); ++i) {
-    if (at[i].kind() != ExprKind::axis || !loops::contains(axes, at[i].number()))
+    if (at[i].kind() != ExprKind::axis || !loops::contains(axes, axis_of(at[i])))
       return std::nullopt;
-    order.push_back(at[i].number());
+    order.push_back(axis_of(at[i]));
   }
   return order;
 }
 
 std::optional<Windows> windows_of(const Statement& statement,
-                                  const std::function<bool(size_t)>& is_frozen) {
+                                  const std::function<bool(ValueId)>& is_known) {
   auto of = loops::contraction_of(statement, kLeastSide);
   if (!of || !of->batch.empty() || !of->term_limits.empty() || !of->column_limits.empty() ||
       statement.stores.size() != 1 || statement.stores[0].add)
     return std::nullopt;
   for (const Expr* side : {&of->left, &of->right})
-    if (side->kind() != ExprKind::load || is_frozen(side->number())) return std::nullopt;
+    if (side->kind() != ExprKind::load || is_known(value_of(*side))) return std::nullopt;
   const bool left = has_window(of->left, of->rows, of->terms),
              right = has_window(of->right, of->columns, of->terms);
   if (left == right) return std::nullopt;
@@ -56,11 +56,11 @@ std::optional<Windows> windows_of(const Statement& statement,
 }
 
 // Writes what the windows show to `value`, and lets the product read that.
-Statement copy(const Windows& windows, size_t value, Statement& product, composit::Dims& sizes) {
+Statement copy(const Windows& windows, ValueId value, Statement& product, composit::Dims& sizes) {
   Statement copy;
   std::vector<Expr> at, old;
   std::vector<size_t> number(product.axes.size());
-  for (const size_t axis : windows.axes) {
+  for (const AxisId axis : windows.axes) {
     number[axis] = copy.axes.size();
     copy.axes.push_back({"", product.axes[axis].extent});
     sizes.push_back(product.axes[axis].extent);
@@ -84,15 +84,16 @@ Statement copy(const Windows& windows, size_t value, Statement& product, composi
 
 }  // namespace
 
-std::vector<size_t> copy_windows(loops::Routine& routine,
-                                 const std::function<bool(size_t value)>& is_frozen) {
-  std::vector<loops::Step> steps;
-  std::vector<size_t> copies;
+CopiedWindows copy_windows(loops::Program program,
+                           const std::function<bool(ValueId value)>& is_known) {
+  loops::Routine& routine = program.functions.back();
+  Table<StepId, loops::Step> steps;
+  ValueIds copies;
   for (loops::Step& step : routine.steps) {
     auto* nest = std::get_if<loops::Nest>(&step);
-    const auto windows = nest != nullptr ? windows_of(nest->statement, is_frozen) : std::nullopt;
+    const auto windows = nest != nullptr ? windows_of(nest->statement, is_known) : std::nullopt;
     if (windows) {
-      copies.push_back(routine.values.size());
+      copies.push_back(routine.values.next());
       composit::Dims sizes;
       Statement one = copy(*windows, copies.back(), nest->statement, sizes);
       steps.push_back(loops::Nest{std::move(one), {"windows", "", ""}});
@@ -104,7 +105,7 @@ std::vector<size_t> copy_windows(loops::Routine& routine,
     steps.push_back(std::move(step));
   }
   routine.steps = std::move(steps);
-  return copies;
+  return {std::move(program), std::move(copies)};
 }
 
 }  // namespace flashlight::mosaic

@@ -1,6 +1,6 @@
 // Windows of small images, as the rows of a matrix.
 //
-//   copy_windows(routine, is_frozen);
+//   auto [program, copies] = copy_windows(std::move(before), is_frozen);
 //   // sum_p dy[p, o] x[p + k, c] reads windows[p, c, k] = x[p + k, c]
 //
 // The gradient by the weights of a convolution is a product whose columns are what windows show:
@@ -13,11 +13,17 @@
 #include <vector>
 
 #include "flashlight/loops/program.h"
+#include "flashlight/mosaic/ids.h"
 
 namespace flashlight::mosaic {
 
-// The copies: values that are to lie in memory in the order of their dimensions.
-std::vector<size_t> copy_windows(loops::Routine& routine,
-                                 const std::function<bool(size_t value)>& is_frozen);
+struct CopiedWindows {
+  loops::Program program;
+  ValueIds copies;  // which are to lie in memory in the order of their dimensions
+};
+// In the program's own function. Known values are read where they lie. Keeps the numbers of values;
+// copies are added behind them, and a step before each product that reads one.
+CopiedWindows copy_windows(loops::Program program,
+                           const std::function<bool(ValueId value)>& is_known);
 
 }  // namespace flashlight::mosaic

@@ -12,7 +12,7 @@ using composit::AxisKind;
 using composit::Expr;
 using composit::ExprKind;
 using loops::Statement;
-using Axes = std::vector<size_t>;
+using Axes = AxisIds;
 
 // Of fewer channels plain loops along pixels are as fast; of more terms than a window has, sums
 // over images (gradients of weights) are products of another kind.
@@ -21,7 +21,7 @@ constexpr int64_t kLeastChannels = 8, kMostTerms = 128, kLeastWork = 4096;
 // Whether an index of a side moves with a parallel axis and with a reduced one.
 bool has_windows(const Statement& statement, const Expr& side) {
   Axes places(statement.axes.size());
-  std::iota(places.begin(), places.end(), size_t{0});
+  std::iota(places.begin(), places.end(), AxisId());
   const Axes terms(places.begin() + static_cast<std::ptrdiff_t>(loops::parallel_axes(statement)),
                    places.end());
   places.resize(loops::parallel_axes(statement));
@@ -43,7 +43,7 @@ std::optional<loops::Contraction> depthwise_of(const Statement& statement) {
   if (!has_windows(statement, sides.left) || has_windows(statement, sides.right)) return {};
   const Axes left = loops::axes_in(sides.left), right = loops::axes_in(sides.right);
   int64_t terms = 1;
-  for (size_t axis = 0; axis < statement.axes.size(); ++axis) {
+  for (const AxisId axis : loops::axes_of(statement)) {
     const bool in_both = loops::contains(right, axis);
     if (!loops::contains(left, axis)) return {};
     if (statement.axes[axis].kind == AxisKind::parallel) {

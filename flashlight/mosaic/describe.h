@@ -1,6 +1,6 @@
 // What a kernel does, in words.
 //
-//   describe(plan, kernel).loops             // "128 rows x 3072 columns x 768 terms, ..."
+//   describe(plan, kernel, names).loops      // "128 rows x 3072 columns x 768 terms, ..."
 //   comment_of(plan, kernel)                 // on top of the function
 //   std::cout << print(plan);                // plan.h
 #pragma once
@@ -22,7 +22,8 @@ struct Description {
   int64_t bytes = 0;  // of memory that is read or written, each once
 };
 
-Description describe(const Plan& plan, const Kernel& kernel);
+// `names`: value_names(plan.routine).
+Description describe(const Plan& plan, const Kernel& kernel, const std::vector<std::string>& names);
 
 // "604.4 MFLOP, 11.0 MB, 55 FLOP per byte".
 std::string work_of(const Description& one);

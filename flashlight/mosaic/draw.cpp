@@ -10,7 +10,7 @@
 #include "composit/io/drawing/text.h"
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/describe.h"
-#include "flashlight/mosaic/kernel_writer.h"
+#include "flashlight/mosaic/kernels/forms.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -263,7 +263,7 @@ class KernelPicture {
   }
 
  private:
-  std::string colour_of(size_t value) const {
+  std::string colour_of(ValueId value) const {
     const bool placed = plan_.homes[value] == Home::arena && places_.contains(plan_.offsets[value]);
     return placed ? colour(places_.at(plan_.offsets[value])) : "#f6f8fa";
   }
@@ -279,12 +279,13 @@ class KernelPicture {
   // Zeros around a value belong to the kernel that writes it.
   void node(size_t number) {
     const Kernel& kernel = plan_.run[number];
-    if (kernel.form == Kernel::Form::border) return;
-    const std::vector<size_t> results = written(plan_, kernel);
-    std::string label = write_kernel(plan_, kernel).name;
-    const Description one = describe(plan_, kernel);
+    const KernelText text = kernel.form->write(plan_, kernel);
+    if (!text.function) return;
+    const ValueIds results = written(plan_, kernel);
+    std::string label = text.name;
+    const Description one = describe(plan_, kernel, names_);
     if (one.operations.size() > 1) label += "\\n" + wrapped(names_of(one.operations));
-    for (const size_t value : results) {
+    for (const ValueId value : results) {
       if (const auto layout = plan_.layouts.find(value);
           layout != plan_.layouts.end() && has_border(layout->second))
         label += "\\nzeros around " + names_[value];
@@ -302,10 +303,10 @@ class KernelPicture {
   // From who wrote what the kernel touches last.
   void edges(size_t number) {
     const Kernel& kernel = plan_.run[number];
-    if (kernel.form == Kernel::Form::border) return;
-    const std::vector<size_t> results = written(plan_, kernel);
-    std::set<size_t> seen;
-    for (const size_t value : touched(plan_, kernel)) {
+    if (kernel.form == &kBorder) return;
+    const ValueIds results = written(plan_, kernel);
+    std::set<ValueId> seen;
+    for (const ValueId value : touched(plan_, kernel)) {
       const auto writer = writers_.find(value);
       if (writer == writers_.end() || writer->second == number || !seen.insert(value).second)
         continue;
@@ -314,14 +315,14 @@ class KernelPicture {
           writer->second, number, size_text(plan_.routine.values[value].type.nbytes()),
           colour_of(value), names_[value], plan_.offsets[value]);
     }
-    for (const size_t value : results) writers_[value] = number;
+    for (const ValueId value : results) writers_[value] = number;
   }
 
   const Plan& plan_;
   const std::vector<std::string> names_;
   const std::map<int64_t, size_t> places_;
   const std::vector<std::string> sections_;
-  std::map<size_t, size_t> writers_;  // by value: the last kernel that wrote it
+  std::map<ValueId, size_t> writers_;  // the last kernel that wrote it
   std::string text_;
 };
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "composit/ir/scope.h"
+#include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/describe.h"
-#include "flashlight/mosaic/kernel_writer.h"
-#include "flashlight/mosaic/loops_writer.h"
+#include "flashlight/mosaic/kernels/forms.h"
 #include "flashlight/mosaic/runtime_text.h"
 #include "flashlight/text/code.h"
 #include "flashlight/text/format.h"
@@ -22,9 +22,9 @@ namespace {
 // Characters of kernels that one unit is worth, for it reads the headers, and how many at most.
 constexpr size_t kUnitSize = 16000, kMostUnits = 6;
 
-std::string all_of(const std::vector<std::string>& kernels) {
+std::string all_of(const std::vector<EmittedKernel>& kernels) {
   std::string text;
-  for (const std::string& kernel : kernels) text += "\n" + kernel;
+  for (const EmittedKernel& kernel : kernels) text += "\n" + kernel.definition;
   return text;
 }
 
@@ -37,11 +37,9 @@ TimedKernel timed_kernel(const Plan& plan, const Kernel& kernel, const KernelTex
   TimedKernel timed = {text.name, ""};
   if (!kernel.steps.empty())
     timed.module = loops::origin_of(plan.routine.steps[kernel.steps.back()]).module;
-  for (const size_t value : text.values) timed.bytes += plan.routine.values[value].type.nbytes();
-  if (kernel.form == Kernel::Form::product) timed.operations = kernel.product->operations();
-  if (kernel.attention)
-    timed.operations =
-        kernel.attention->scores.operations() + kernel.attention->results.operations();
+  for (const ValueId value : text.values) timed.bytes += plan.routine.values[value].type.nbytes();
+  if (kernel.form->product_operations != nullptr)
+    timed.operations = kernel.form->product_operations(kernel);
   return timed;
 }
 
@@ -65,23 +63,23 @@ class Emitter {
     const loops::Routine& routine = plan_.routine;
     names_.resize(routine.values.size());
     for (size_t i = 0; i < routine.inputs.size(); ++i) {
-      const size_t value = routine.inputs[i];
+      const ValueId value = routine.inputs[i];
       const bool weight = routine.values[value].role == Role::weight;
       if (!weight) source_.arguments.push_back(i);
       names_[value] = composit::unused_name(text::identifier(routine.values[value].name),
                                             weight ? members_ : taken_);
     }
-    for (const size_t value : routine.results)
+    for (const ValueId value : routine.results)
       names_[value] = composit::unused_name(text::identifier(routine.values[value].name), taken_);
     const Code prepare = calls(plan_.prepare, false);
-    const std::set<size_t> read_before = std::exchange(read_, {});
+    const std::set<ValueId> read_before = std::exchange(read_, {});
     const Code body = calls(plan_.run, true);
     for (size_t i = 0; i < routine.inputs.size(); ++i) {
-      const size_t value = routine.inputs[i];
+      const ValueId value = routine.inputs[i];
       if (read_.contains(value) || read_before.contains(value)) add_weight(i);
     }
-    for (const Code& one : CalledFunctions(plan_).write())
-      source_.called += "\n" + text::formatted(text::str(one));
+    for (const text::Function& one : CalledFunctions(plan_).write())
+      source_.called += "\n" + text::formatted(text::str(definition(one)));
     source_.run = function("run", run_parameters(), body);
     arrange("\n" + function("prepare", prepare_parameters(), prepare) + "\n" + source_.run +
             closing() + "\n" + entries());
@@ -91,7 +89,7 @@ class Emitter {
 
  private:
   void add_weight(size_t input) {
-    const size_t value = plan_.routine.inputs[input];
+    const ValueId value = plan_.routine.inputs[input];
     source_.weights.push_back(input);
     source_.constants.push_back(plan_.routine.values[value].constant);
     source_.members.push_back(names_[value]);
@@ -107,7 +105,7 @@ class Emitter {
     source_.units = {source_.text};
     if (groups.empty()) return;
     source_.units = {opening() + structs + "\n" + declarations_of(source_.kernels) + main};
-    for (const std::vector<std::string>& group : groups)
+    for (const std::vector<EmittedKernel>& group : groups)
       source_.units.push_back(opening() + all_of(group) + closing());
   }
 
@@ -118,12 +116,12 @@ class Emitter {
   }
   std::string closing() const { return "\n}  // namespace " + source_.name + "\n"; }
 
-  const loops::Value& value(size_t number) const { return plan_.routine.values[number]; }
+  const loops::Value& value(ValueId number) const { return plan_.routine.values[number]; }
 
   Code weights() const {
     Code members;
     for (const size_t i : source_.weights) {
-      const size_t number = plan_.routine.inputs[i];
+      const ValueId number = plan_.routine.inputs[i];
       members += statement("const " + text::type_name(value(number).type.dtype) + "* " +
                            names_[number] + ";");
     }
@@ -131,22 +129,21 @@ class Emitter {
                            : text::braced("struct Weights", members, "};");
   }
 
-  // Kernels with the same text are one, whose comment is that of the first.
+  // Equal kernels are one, whose comment is that of the first.
   std::string kernel_name(const Kernel& kernel, const KernelText& text) {
-    const std::string body = text::formatted(text::str(text.code));
-    const auto known = kernel_names_.find(body);
-    if (known != kernel_names_.end()) return known->second;
-    const std::string name = composit::unused_name(text.name, taken_);
-    kernel_names_[body] = name;
-    std::string renamed = body;
-    renamed.replace(renamed.find(std::string("void ") + kKernelName) + 5,
-                    std::string(kKernelName).size(), name);
-    source_.kernels.push_back(text::formatted(text::str(comment_of(plan_, kernel))) + renamed);
-    return name;
+    const auto [known, is_new] = kernel_names_.try_emplace(text_without_name(*text.function));
+    if (!is_new) return known->second;
+    known->second = composit::unused_name(text.name, taken_);
+    text::Function function = *text.function;
+    function.name = known->second;
+    function.heading = comment_of(plan_, kernel);
+    source_.kernels.push_back({text::formatted(text::str(definition(function))),
+                               text::formatted(text::str(declaration(function)))});
+    return known->second;
   }
 
   // How a call passes a value: as an array, or as the address of its first element.
-  std::string passed(size_t number, bool by_pointer) {
+  std::string passed(ValueId number, bool by_pointer) {
     const loops::Value& one = value(number);
     const std::string element = text::type_name(one.type.dtype);
     if (one.role == Role::weight) {
@@ -167,29 +164,11 @@ class Emitter {
                        plan_.offsets[number]);
   }
 
-  Code border(const Kernel& kernel) {
-    const Layout& layout = plan_.layouts.at(kernel.value);
-    std::string sizes, before, after;
-    const composit::Type& type = value(kernel.value).type;
-    const std::vector<Tiling::Loop>& loops = layout.tiling.loops();
-    for (size_t i = 0; i < loops.size(); ++i) {
-      const char* comma = i == 0 ? "" : ", ";
-      const size_t dimension = loops[i].dimension;
-      // What lies behind the zeros of the innermost dimension is cleared with them.
-      const int64_t apart = i + 1 == loops.size() && layout.after[dimension] > 0 ? layout.apart : 0;
-      sizes += comma + std::to_string(type.sizes[i].value());
-      before += comma + std::to_string(layout.before[dimension]);
-      after += comma + std::to_string(layout.after[dimension] + apart);
-    }
-    return statement(fmt::format("fl::clear_border<{}>(team, {}, {{{}}}, {{{}}}, {{{}}});",
-                                 loops.size(), passed(kernel.value, true), sizes, before, after));
-  }
-
   // Whether the kernel behind border `number`, which writes `value`, reads it as well.
-  bool reads_before_end(const std::vector<Kernel>& kernels, size_t number, size_t value) const {
-    while (kernels[number].form == Kernel::Form::border) ++number;
-    if (kernels[number].form != Kernel::Form::loops) return false;
-    for (const size_t step : kernels[number].steps) {
+  bool reads_before_end(const std::vector<Kernel>& kernels, size_t number, ValueId value) const {
+    while (kernels[number].form == &kBorder) ++number;
+    if (kernels[number].form != &kLoops) return false;
+    for (const StepId step : kernels[number].steps) {
       if (loops::contains(loops::reads(plan_.routine.steps[step]), value)) return true;
     }
     return false;
@@ -210,9 +189,7 @@ class Emitter {
     Code code;
     if (timed) code += statement("fl::start_times(team, times);");
     std::vector<KernelText> texts;
-    for (const Kernel& kernel : kernels)
-      texts.push_back(kernel.form == Kernel::Form::border ? KernelText()
-                                                          : write_kernel(plan_, kernel));
+    for (const Kernel& kernel : kernels) texts.push_back(kernel.form->write(plan_, kernel));
     std::string module;
     int number = 0;
     for (size_t i = 0; i < kernels.size(); ++i) {
@@ -222,21 +199,20 @@ class Emitter {
         if (now != module && !now.empty()) code += text::comment(now);
         module = now;
       }
-      if (kernel.form == Kernel::Form::border) {
-        code += border(kernel);
-        if (reads_before_end(kernels, i, kernel.value)) code += statement("team.wait();");
-        continue;
-      }
       const KernelText& text = texts[i];
-      const std::string name = kernel_name(kernel, text);
+      const std::string name = text.function ? kernel_name(kernel, text) : text.name;
       std::vector<std::string> arguments;
       if (!text.first.empty()) arguments.push_back(text.first);
-      for (const size_t one : text.values) arguments.push_back(passed(one, text.by_pointer));
+      for (const ValueId one : text.values) arguments.push_back(passed(one, text.by_pointer));
       arguments.insert(arguments.end(), text.last.begin(), text.last.end());
       if (text.takes_next) arguments.push_back(read_next(texts, i));
       const bool alone = text.first.empty();
       Code one = text::call(name, arguments, ";", alone ? 4 : 2);
       code += alone ? text::block("if (team.thread() == 0)", one) : one;
+      if (!text.function) {
+        if (reads_before_end(kernels, i, text.values[0])) code += statement("team.wait();");
+        continue;
+      }
       ++number;
       if (timed) source_.timed.push_back(timed_kernel(plan_, kernel, text));
       code += statement(timed ? fmt::format("fl::end_kernel(team, times, {});", number)
@@ -254,26 +230,25 @@ class Emitter {
                                      "int64_t* times"};
     if (draws(plan_)) list.push_back("fl::Generator* generator");
     for (const size_t i : source_.arguments) {
-      const size_t number = plan_.routine.inputs[i];
+      const ValueId number = plan_.routine.inputs[i];
       list.push_back("const " + text::type_name(value(number).type.dtype) + "* " + names_[number]);
     }
-    for (const size_t number : plan_.routine.results)
+    for (const ValueId number : plan_.routine.results)
       list.push_back(text::type_name(value(number).type.dtype) + "* " + names_[number]);
     return list;
   }
   static std::string function(const std::string& name, std::vector<std::string> parameters,
                               const Code& body) {
     for (std::string& one : parameters) one = "[[maybe_unused]] " + one;
-    Code code = text::call("void " + name, parameters, " {", 0);
-    for (const std::string& line : body.lines) code.lines.push_back("  " + line);
-    code.lines.push_back("}");
-    return text::formatted(text::str(code));
+    const text::Function written = {
+        .name = name, .parameters = std::move(parameters), .body = body};
+    return text::formatted(text::str(definition(written)));
   }
 
   std::string entries() const {
     std::string arguments;
     for (size_t i = 0; i < source_.arguments.size(); ++i) {
-      const size_t number = plan_.routine.inputs[source_.arguments[i]];
+      const ValueId number = plan_.routine.inputs[source_.arguments[i]];
       arguments += fmt::format(", static_cast<const {}*>(arguments[{}])",
                                text::type_name(value(number).type.dtype), i);
     }
@@ -311,7 +286,7 @@ class Emitter {
   const Plan& plan_;
   Source source_;
   std::set<std::string> taken_, members_ = {"prepared"};
-  std::set<size_t> read_;  // weights
+  std::set<ValueId> read_;  // weights
   std::vector<std::string> names_;
   std::map<std::string, std::string> kernel_names_;
 };
@@ -320,51 +295,33 @@ class Emitter {
 
 Source emit(const Plan& plan, const std::string& name) { return Emitter(plan, name).run(); }
 
-std::vector<std::vector<std::string>> groups_of_kernels(const Source& source) {
+std::vector<std::vector<EmittedKernel>> groups_of_kernels(const Source& source) {
   // What kernels call stands in one unit with them.
   if (!source.called.empty()) return {};
   const size_t size = all_of(source.kernels).size(), count = std::min(kMostUnits, size / kUnitSize);
-  std::vector<std::vector<std::string>> groups(count);
+  std::vector<std::vector<EmittedKernel>> groups(count);
   size_t before = 0;
-  for (const std::string& kernel : source.kernels) {
+  for (const EmittedKernel& kernel : source.kernels) {
     if (count > 0) groups[std::min(count - 1, before * count / size)].push_back(kernel);
-    before += kernel.size() + 1;
+    before += kernel.definition.size() + 1;
   }
   std::erase_if(groups, [](const auto& group) { return group.empty(); });
   return groups;
 }
 
-std::string declarations_of(const std::vector<std::string>& kernels) {
+std::string declarations_of(const std::vector<EmittedKernel>& kernels) {
   std::string text;
-  for (const std::string& kernel : kernels) {
-    const size_t begin = kernel.find("void "), end = kernel.find(") {\n", begin);
-    text += kernel.substr(begin, end + 1 - begin) + ";\n";
-  }
+  for (const EmittedKernel& kernel : kernels) text += kernel.declaration;
   return text;
 }
 
 std::vector<toolchain::SourceFile> tile_units(const Plan& plan) {
-  // Instantiations by unit. What is built on tiles is one more unit, not one each: the header takes
-  // as long to compile as most of them.
-  std::map<std::string, std::set<std::string>> units;
-  const auto need = [&](const std::string& unit, const std::string& type, const char* statements) {
-    units[unit + "_" + type].insert(fmt::format(fmt::runtime(statements), type));
-  };
+  // What is built on tiles is one more unit, not one each: the header takes as long to compile as
+  // most of them.
+  Units units;
   for (const auto* kernels : {&plan.prepare, &plan.run})
-    for (const Kernel& kernel : *kernels) {
-      const Product* const product = kernel.attention ? &kernel.attention->scores
-                                     : kernel.product ? &*kernel.product
-                                                      : nullptr;
-      if (product == nullptr) continue;
-      const std::string type = text::type_name(plan.routine.values[product->right].type.dtype);
-      need("tiles", type, "FLASHLIGHT_TILES({});\n");
-      if (kernel.attention) need("forms", type, "FLASHLIGHT_ATTENTION({});\n");
-      if (kernel.strassen) need("forms", type, "FLASHLIGHT_STRASSEN({});\n");
-      if (kernel.winograd > 0)
-        need("forms", type, "FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n");
-      if (product->depthwise && kernel.form == Kernel::Form::product)
-        need("forms", type, "FLASHLIGHT_DEPTHWISE({});\n");
-    }
+    for (const Kernel& kernel : *kernels)
+      if (kernel.form->add_units != nullptr) kernel.form->add_units(plan, kernel, units);
   std::vector<toolchain::SourceFile> files;
   for (const auto& [name, statements] : units)
     files.push_back({name + ".cpp", fmt::format("{}#include \"{}\"\n\n{}", kTilesElsewhere,

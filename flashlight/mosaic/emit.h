@@ -7,11 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "flashlight/backends/profile.h"
 #include "flashlight/mosaic/plan.h"
-#include "flashlight/mosaic/profile.h"
 #include "flashlight/toolchain/sources.h"
 
 namespace flashlight::mosaic {
+
+// A kernel as text.
+struct EmittedKernel {
+  std::string definition, declaration;
+};
 
 struct Source {
   std::string name, text;
@@ -30,7 +35,7 @@ struct Source {
   std::vector<std::string> units;
   std::vector<toolchain::SourceFile> tiles;
   // Parts of the text: kernels, one function each; the functions they call; `run`.
-  std::vector<std::string> kernels;
+  std::vector<EmittedKernel> kernels;
   std::string called, run;
   // Inputs of the routine that are passed, in this order; weights are those that are read at all.
   std::vector<size_t> arguments, weights;
@@ -46,9 +51,9 @@ Source emit(const Plan& plan, const std::string& name);
 
 // Kernels in groups of about the same size, each worth a translation unit; none where one unit for
 // all of the program does.
-std::vector<std::vector<std::string>> groups_of_kernels(const Source& source);
-// Heads of the kernels, for the unit that calls them.
-std::string declarations_of(const std::vector<std::string>& kernels);
+std::vector<std::vector<EmittedKernel>> groups_of_kernels(const Source& source);
+// For the unit that calls them.
+std::string declarations_of(const std::vector<EmittedKernel>& kernels);
 // By dtype, a unit with tiles, and one with what is built on them in the plan: attention, other
 // algorithms for products.
 std::vector<toolchain::SourceFile> tile_units(const Plan& plan);

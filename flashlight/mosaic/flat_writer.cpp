@@ -20,7 +20,7 @@ void FlatWriter::reserve(const std::vector<std::string>& words) {
   taken_.insert(words.begin(), words.end());
 }
 
-void FlatWriter::add(size_t value, const std::string& name) {
+void FlatWriter::add(ValueId value, const std::string& name) {
   if (names_.contains(value)) return;
   const std::string text =
       name.empty() ? text::identifier(local_name(plan_.routine.values[value], "z")) : name;
@@ -28,9 +28,9 @@ void FlatWriter::add(size_t value, const std::string& name) {
   values_.push_back(value);
 }
 
-std::vector<std::string> FlatWriter::parameters(size_t result) const {
+std::vector<std::string> FlatWriter::parameters(ValueId result) const {
   std::vector<std::string> list = {"const fl::Team& team"};
-  for (const size_t value : values_) {
+  for (const ValueId value : values_) {
     const std::string type = text::type_name(plan_.routine.values[value].type.dtype);
     list.push_back((value == result ? type + "* __restrict " : "const " + type + "* ") +
                    names_.at(value));
@@ -38,9 +38,9 @@ std::vector<std::string> FlatWriter::parameters(size_t result) const {
   return list;
 }
 
-std::string FlatWriter::place(const composit::Affine& at, const std::vector<size_t>& over) const {
+std::string FlatWriter::place(const composit::Affine& at, const AxisIds& over) const {
   std::string text;
-  for (const size_t axis : over) {
+  for (const AxisId axis : over) {
     const int64_t factor = at.coefficients[axis];
     if (factor == 0) continue;
     if (!text.empty()) text += " + ";
@@ -49,16 +49,16 @@ std::string FlatWriter::place(const composit::Affine& at, const std::vector<size
   return text;
 }
 
-std::string FlatWriter::address(size_t value, const composit::Affine& at,
-                                const std::vector<size_t>& over) const {
+std::string FlatWriter::address(ValueId value, const composit::Affine& at,
+                                const AxisIds& over) const {
   std::string text = name(value);
   if (at.constant != 0) text += fmt::format(" + {}", at.constant);
   const std::string more = place(at, over);
   return more.empty() ? text : text + " + " + more;
 }
 
-Code FlatWriter::decoded(const Product& product, const std::vector<size_t>& over,
-                         const std::string& counter, const std::string& letter) {
+Code FlatWriter::decoded(const Product& product, const AxisIds& over, const std::string& counter,
+                         const std::string& letter) {
   Code code;
   if (over.size() == 1) axes[over[0]] = counter;
   if (over.size() < 2) return code;
@@ -79,19 +79,13 @@ text::Leaves FlatWriter::leaves(const loops::Statement& statement) const {
   text::Leaves leaves;
   leaves.axes.resize(statement.axes.size(), "0");
   for (const auto& [axis, text] : axes) leaves.axes[axis] = text;
-  leaves.element = [this](size_t value, const std::vector<std::string>& indices) {
+  leaves.element = [this](ValueId value, const std::vector<std::string>& indices) {
     return names_.at(value) + "[" + indices[0] + "]";
   };
-  leaves.type = [this](size_t value) -> const composit::Type& { return types_[value]; };
-  leaves.range = [](size_t) { return std::nullopt; };
+  leaves.type = [this](ValueId value) -> const composit::Type& { return types_[value]; };
+  leaves.range = [](ValueId) { return std::nullopt; };
   leaves.index_type = "int64_t";
   return leaves;
-}
-
-void append_body(Code& function, const Code& body) {
-  for (const std::string& line : body.lines)
-    function.lines.push_back(line.empty() ? line : "  " + line);
-  function.lines.push_back("}");
 }
 
 void append_lambda(Code& call, const std::string& head, const Code& body, const std::string& end) {

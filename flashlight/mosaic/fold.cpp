@@ -21,7 +21,7 @@ bool needs_sum(const Expr& x, const Expr& part) {
 
 class Folder {
  public:
-  Folder(const Product& product, const std::function<bool(size_t)>& is_known)
+  Folder(const Product& product, const std::function<bool(ValueId)>& is_known)
       : product_(product), is_known_(is_known) {}
 
   // The largest part of `x` that is linear in the sum and has a factor.
@@ -44,7 +44,7 @@ class Folder {
   // Whether `x` is a number per column, known beforehand.
   bool is_of_column(const Expr& x) const {
     for (const Expr& part : composit::parts_of({x})) {
-      if (part.kind() == ExprKind::load && !is_known_(part.number())) return false;
+      if (part.kind() == ExprKind::load && !is_known_(value_of(part))) return false;
       if (part.kind() == ExprKind::axis && part.number() != product_.columns) return false;
       if (part.kind() == ExprKind::accumulator) return false;
     }
@@ -77,13 +77,13 @@ class Folder {
   }
 
   const Product& product_;
-  const std::function<bool(size_t)>& is_known_;
+  const std::function<bool(ValueId)>& is_known_;
 };
 
 }  // namespace
 
 std::optional<Folded> fold(const Product& product,
-                           const std::function<bool(size_t value)>& is_known) {
+                           const std::function<bool(ValueId value)>& is_known) {
   if (!product.columns) return std::nullopt;
   const Expr& value = product.statement.stores[0].value;
   auto folded = Folder(product, is_known).run(value);

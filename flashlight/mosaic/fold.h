@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 
+#include "flashlight/mosaic/ids.h"
 #include "flashlight/mosaic/product.h"
 
 namespace flashlight::mosaic {
@@ -22,6 +23,6 @@ struct Folded {
 // Nothing where no factor stands behind the sum. `is_known`: values with one dimension that are
 // known before the program runs.
 std::optional<Folded> fold(const Product& product,
-                           const std::function<bool(size_t value)>& is_known);
+                           const std::function<bool(ValueId value)>& is_known);
 
 }  // namespace flashlight::mosaic

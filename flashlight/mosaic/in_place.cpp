@@ -6,7 +6,7 @@
 #include "composit/op/stores.h"
 #include "flashlight/loops/schedule.h"
 #include "flashlight/loops/statement.h"
-#include "flashlight/mosaic/loops_writer.h"
+#include "flashlight/mosaic/kernels/form.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -15,33 +15,16 @@ using composit::Expr;
 using composit::ExprKind;
 using loops::Statement;
 
-std::vector<Expr> loads_of(const std::vector<Expr>& expressions, size_t value) {
+std::vector<Expr> loads_of(const std::vector<Expr>& expressions, ValueId value) {
   std::vector<Expr> loads;
   for (const Expr& part : composit::parts_of(expressions))
     if (part.kind() == ExprKind::load && part.number() == value) loads.push_back(part);
   return loads;
 }
 
-// Whether `value` is read where the store writes, and nowhere else; each place is written once.
-bool reads_own_place(const Statement& statement, const composit::Store& store, size_t value) {
-  const std::vector<Expr> loads = loads_of(loops::expressions(statement), value);
-  const bool same = std::all_of(loads.begin(), loads.end(), [&](const Expr& load) {
-    return std::equal(load.arguments().begin(), load.arguments().end(), store.at.begin(),
-                      store.at.end(), [](const Expr& a, const Expr& b) { return a.same(b); });
-  });
-  composit::IndexAnalysis analysis(statement.axes);
-  return same && composit::injective(store.at, composit::store_axes(statement), analysis);
-}
-
-bool product_may(const Kernel& kernel, size_t result, size_t operand) {
-  const Statement& statement = kernel.product->statement;
-  return statement.stores[0].result == result &&
-         reads_own_place(statement, statement.stores[0], operand);
-}
-
 // Where steps of a kernel of loops run.
 struct Place {
-  size_t step;
+  StepId step;
   std::vector<size_t> path;  // of items, to the innermost loop that it shares
 };
 void add_places(const std::vector<loops::Item>& items, std::vector<size_t>& path,
@@ -59,7 +42,7 @@ void add_places(const std::vector<loops::Item>& items, std::vector<size_t>& path
 
 class Loops {
  public:
-  Loops(const loops::Routine& routine, size_t result, size_t operand)
+  Loops(const loops::Routine& routine, ValueId result, ValueId operand)
       : routine_(routine),
         result_(result),
         operand_(operand),
@@ -69,7 +52,7 @@ class Loops {
   }
 
   bool run() const {
-    std::vector<size_t> writers, readers;  // numbers of places
+    std::vector<size_t> writers, readers;  // places
     for (size_t i = 0; i < places_.size(); ++i) {
       if (loops::contains(loops::writes(step(i)), operand_)) return false;
       if (loops::contains(loops::writes(step(i)), result_)) writers.push_back(i);
@@ -129,21 +112,32 @@ class Loops {
   }
 
   const loops::Routine& routine_;
-  size_t result_, operand_;
+  ValueId result_, operand_;
   loops::Schedule schedule_;
   std::vector<Place> places_;  // in the order of the text
 };
 
 }  // namespace
 
-bool may_overwrite(const Plan& plan, const Kernel& kernel, size_t result, size_t operand) {
+bool reads_own_place(const Statement& statement, const composit::Store& store, ValueId value) {
+  const std::vector<Expr> loads = loads_of(loops::expressions(statement), value);
+  const bool same = std::all_of(loads.begin(), loads.end(), [&](const Expr& load) {
+    return std::equal(load.arguments().begin(), load.arguments().end(), store.at.begin(),
+                      store.at.end(), [](const Expr& a, const Expr& b) { return a.same(b); });
+  });
+  composit::IndexAnalysis analysis(statement.axes);
+  return same && composit::injective(store.at, composit::store_axes(statement), analysis);
+}
+
+bool loops_may_overwrite(const loops::Routine& routine, ValueId result, ValueId operand) {
+  return Loops(routine, result, operand).run();
+}
+
+bool may_overwrite(const Plan& plan, const Kernel& kernel, ValueId result, ValueId operand) {
   const composit::Type &a = plan.routine.values[result].type,
                        &b = plan.routine.values[operand].type;
-  if (a.dtype != b.dtype || a.sizes != b.sizes) return false;
-  if (kernel.form == Kernel::Form::product) return product_may(kernel, result, operand);
-  if (kernel.form != Kernel::Form::loops) return false;
-  const KernelRoutine one = routine_of(plan, kernel);
-  return Loops(one.routine, one.numbers.at(result), one.numbers.at(operand)).run();
+  return a.dtype == b.dtype && a.sizes == b.sizes && kernel.form->may_overwrite != nullptr &&
+         kernel.form->may_overwrite(plan, kernel, result, operand);
 }
 
 }  // namespace flashlight::mosaic

@@ -35,18 +35,18 @@ std::string local_name(const Value& value, const char* letter) {
   return dot == std::string::npos ? value.name : value.name.substr(dot + 1);
 }
 
-KernelRoutine kernel_routine(const loops::Routine& whole, const std::vector<size_t>& steps,
-                             const std::function<bool(size_t value)>& is_inside) {
+KernelRoutine kernel_routine(const loops::Routine& whole, const StepIds& steps,
+                             const std::function<bool(ValueId value)>& is_inside) {
   KernelRoutine kernel;
   loops::Routine& routine = kernel.routine;
   routine.in_parts = true;
-  std::map<size_t, size_t>& numbers = kernel.numbers;
-  std::set<size_t> written;
-  for (const size_t step : steps)
-    for (const size_t value : loops::writes(whole.steps[step])) written.insert(value);
-  const auto take = [&](size_t value) {
+  std::map<ValueId, ValueId>& numbers = kernel.numbers;
+  std::set<ValueId> written;
+  for (const StepId step : steps)
+    for (const ValueId value : loops::writes(whole.steps[step])) written.insert(value);
+  const auto take = [&](ValueId value) {
     if (numbers.contains(value)) return;
-    numbers[value] = routine.values.size();
+    numbers[value] = routine.values.next();
     Value taken = whole.values[value];
     if (written.contains(value)) {
       taken.role = is_inside(value) ? Role::temporary : Role::result;
@@ -56,17 +56,17 @@ KernelRoutine kernel_routine(const loops::Routine& whole, const std::vector<size
       taken.role = Role::argument;
     }
     if (taken.role == Role::argument) {
-      routine.inputs.push_back(routine.values.size());
+      routine.inputs.push_back(routine.values.next());
       kernel.inputs.push_back(value);
     } else if (taken.role == Role::result) {
-      routine.results.push_back(routine.values.size());
+      routine.results.push_back(routine.values.next());
       kernel.results.push_back(value);
     }
     routine.values.push_back(std::move(taken));
   };
-  for (const size_t step : steps) {
-    for (const size_t value : loops::reads(whole.steps[step])) take(value);
-    for (const size_t value : loops::writes(whole.steps[step])) take(value);
+  for (const StepId step : steps) {
+    for (const ValueId value : loops::reads(whole.steps[step])) take(value);
+    for (const ValueId value : loops::writes(whole.steps[step])) take(value);
     routine.steps.push_back(loops::renumbered(whole.steps[step], numbers));
   }
   return kernel;
@@ -75,7 +75,7 @@ KernelRoutine kernel_routine(const loops::Routine& whole, const std::vector<size
 int64_t shared_trips(const loops::Routine& kernel) {
   const loops::Schedule schedule = loops::schedule_of(kernel);
   if (schedule.items.size() != 1 || !schedule.items[0].is_loop()) return 0;
-  for (size_t step = 0; step < kernel.steps.size(); ++step) {
+  for (const StepId step : kernel.steps.ids()) {
     const auto* nest = std::get_if<loops::Nest>(&kernel.steps[step]);
     if (nest == nullptr || !rounds_are_apart(nest->statement, schedule.order[step][0])) return 0;
   }

@@ -10,18 +10,19 @@
 #include <vector>
 
 #include "flashlight/loops/program.h"
+#include "flashlight/mosaic/ids.h"
 
 namespace flashlight::mosaic {
 
 struct KernelRoutine {
   loops::Routine routine;
-  std::vector<size_t> inputs, results;  // values of the whole that are passed, in order
-  std::map<size_t, size_t> numbers;     // in the routine, by value of the whole
+  ValueIds inputs, results;            // values of the whole that are passed, in order
+  std::map<ValueId, ValueId> numbers;  // in the routine, by value of the whole
 };
 
 // `is_inside`: values that only these steps touch.
-KernelRoutine kernel_routine(const loops::Routine& whole, const std::vector<size_t>& steps,
-                             const std::function<bool(size_t value)>& is_inside);
+KernelRoutine kernel_routine(const loops::Routine& whole, const StepIds& steps,
+                             const std::function<bool(ValueId value)>& is_inside);
 
 // What a value is called in a kernel, which serves several modules: "bias" for
 // "encoder.layer.0.output.bias", and `letter` for what is no weight.

@@ -152,36 +152,38 @@ std::vector<Expr> indices_in(const Layout& layout, const std::vector<Expr>& at) 
 
 template <class Wanted>
 bool touches(const loops::Step& step, const Wanted& wanted) {
-  const std::vector<size_t> read = loops::reads(step), written = loops::writes(step);
+  const ValueIds read = loops::reads(step), written = loops::writes(step);
   return std::any_of(read.begin(), read.end(), wanted) ||
          std::any_of(written.begin(), written.end(), wanted);
 }
 
 }  // namespace
 
-void lay_out(loops::Routine& routine, const std::map<size_t, Layout>& layouts) {
-  const auto moved = [&](size_t value, const std::vector<Expr>& at) {
+loops::Routine laid_out(loops::Routine routine, const std::map<ValueId, Layout>& layouts) {
+  const auto moved = [&](ValueId value, const std::vector<Expr>& at) {
     const auto layout = layouts.find(value);
     return layout == layouts.end() ? at : indices_in(layout->second, at);
   };
-  const auto is_blocked = [&](size_t value) {
+  const auto is_blocked = [&](ValueId value) {
     const auto layout = layouts.find(value);
     return layout != layouts.end() && layout->second.tiling.is_blocked();
   };
   for (loops::Step& step : routine.steps) {
     auto* nest = std::get_if<loops::Nest>(&step);
     if (nest == nullptr) continue;
-    for (composit::Store& store : nest->statement.stores) store.at = moved(store.result, store.at);
+    for (composit::Store& store : nest->statement.stores)
+      store.at = moved(value_of(store), store.at);
     nest->statement = loops::replaced(std::move(nest->statement), [&](const Expr& part) {
-      if (part.kind() != composit::ExprKind::load || !layouts.contains(part.number()))
+      if (part.kind() != composit::ExprKind::load || !layouts.contains(value_of(part)))
         return Expr();
-      return Expr::load(part.number(), part.dtype(), moved(part.number(), part.arguments()));
+      return Expr::load(part.number(), part.dtype(), moved(value_of(part), part.arguments()));
     });
     nest->statement = loops::simplified(std::move(nest->statement));
     if (touches(step, is_blocked)) nest->statement = with_block_axes(std::move(nest->statement));
   }
   for (const auto& [value, layout] : layouts)
     routine.values[value].type = physical_type(routine.values[value].type, layout);
+  return routine;
 }
 
 Expr flat_index(const std::vector<Expr>& at, const Type& type) {

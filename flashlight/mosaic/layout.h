@@ -2,7 +2,7 @@
 //
 //   Layout layout = in_order(type, {0, 2, 3, 1});  // [1, 64, 56, 56], channels innermost
 //   layout.before = layout.after = {0, 0, 1, 1};   // zeros around each row and column
-//   lay_out(routine, {{value, layout}});
+//   routine = laid_out(std::move(routine), {{value, layout}});
 //
 // Laying out is a change of the program: the value gets the sizes it has in memory, a dimension per
 // loop of its tiling, and whoever touches it other indices. Axes of its blocks become two, so that
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "flashlight/loops/program.h"
+#include "flashlight/mosaic/ids.h"
 #include "flashlight/mosaic/tile_schema.h"
 
 namespace flashlight::mosaic {
@@ -50,7 +51,7 @@ std::string print(const Layout& layout, const std::string& dimensions);
 std::string letters_of(const loops::Value& value);
 
 // Each value in its layout, in all nests of the routine.
-void lay_out(loops::Routine& routine, const std::map<size_t, Layout>& layouts);
+loops::Routine laid_out(loops::Routine routine, const std::map<ValueId, Layout>& layouts);
 
 // The number of the element that `at` says, in row-major order.
 composit::Expr flat_index(const std::vector<composit::Expr>& at, const composit::Type& type);

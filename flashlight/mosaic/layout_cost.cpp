@@ -15,28 +15,28 @@ using composit::Expr;
 using composit::ExprKind;
 
 // Of the axes that an access moves with, the one whose rounds lie closest together in memory.
-std::optional<size_t> innermost(const Affine& at) {
-  std::optional<size_t> found;
-  for (const size_t axis : at.axes())
+std::optional<AxisId> innermost(const Affine& at) {
+  std::optional<AxisId> found;
+  for (const AxisId axis : loops::axes_in(at))
     if (!found || std::abs(at.coefficients[axis]) < std::abs(at.coefficients[*found])) found = axis;
   return found;
 }
 
 // Whether memory is in the order of these axes.
-bool is_along(const Affine& at, const std::vector<size_t>& axes) {
+bool is_along(const Affine& at, const AxisIds& axes) {
   const auto axis = innermost(at);
   return !axis || axes.empty() || loops::contains(axes, *axis);
 }
 
 // Terms but those of windows, which go where rows go; all where there are no others.
-std::vector<size_t> terms_of(const loops::Contraction& product) {
-  std::vector<size_t> terms = product.terms;
+AxisIds terms_of(const loops::Contraction& product) {
+  AxisIds terms = product.terms;
   for (const Expr& index : product.left.arguments()) {
-    const std::vector<size_t> axes = loops::axes_in(index);
-    const bool has_row = std::any_of(axes.begin(), axes.end(), [&](size_t axis) {
+    const AxisIds axes = loops::axes_in(index);
+    const bool has_row = std::any_of(axes.begin(), axes.end(), [&](AxisId axis) {
       return !loops::contains(product.terms, axis);
     });
-    if (has_row) std::erase_if(terms, [&](size_t term) { return loops::contains(axes, term); });
+    if (has_row) std::erase_if(terms, [&](AxisId term) { return loops::contains(axes, term); });
   }
   return terms.empty() ? product.terms : terms;
 }
@@ -44,10 +44,10 @@ std::vector<size_t> terms_of(const loops::Contraction& product) {
 }  // namespace
 
 NestCost::NestCost(const loops::Routine& routine, const loops::Statement& statement,
-                   const std::function<bool(size_t value)>& is_frozen)
+                   const std::function<bool(ValueId value)>& is_frozen)
     : axes_(statement.axes) {
   composit::IndexAnalysis analysis(statement.axes);
-  const auto access = [&](size_t value, const std::vector<Expr>& at) -> std::optional<Access> {
+  const auto access = [&](ValueId value, const std::vector<Expr>& at) -> std::optional<Access> {
     Access one = {value, routine.values[value].type.sizes, {}};
     for (const Expr& index : at) {
       const auto affine = analysis.affine(index);
@@ -57,24 +57,24 @@ NestCost::NestCost(const loops::Routine& routine, const loops::Statement& statem
     return one;
   };
   const composit::Store& store = statement.stores[0];
-  store_ = access(store.result, store.at);
+  store_ = access(value_of(store), store.at);
   std::vector<Expr> loads = loops::expressions(statement);
   auto product = sides_of(statement);
   if (product && product->left.kind() == ExprKind::load &&
       product->right.kind() == ExprKind::load) {
     if (!is_depthwise(*product)) choose_rows(*product, store.at, is_frozen);
-    rows_ = access(product->left.number(), product->left.arguments());
+    rows_ = access(value_of(product->left), product->left.arguments());
     terms_ = is_depthwise(*product) ? product->columns : terms_of(*product);
     columns_ = product->columns;
     loads = {store.value};
   }
   for (const Expr& part : composit::parts_of(loads))
     if (part.kind() == ExprKind::load)
-      if (auto one = access(part.number(), part.arguments())) loads_.push_back(std::move(*one));
+      if (auto one = access(value_of(part), part.arguments())) loads_.push_back(std::move(*one));
 }
 
 std::optional<Affine> NestCost::place(const Access& access,
-                                      const std::map<size_t, Layout>& layouts) {
+                                      const std::map<ValueId, Layout>& layouts) {
   std::vector<int64_t> strides = composit::contiguous_strides(access.sizes);
   if (const auto layout = layouts.find(access.value); layout != layouts.end()) {
     if (layout->second.tiling.is_blocked()) return std::nullopt;
@@ -94,8 +94,8 @@ bool NestCost::goes_across(const Affine& from, const Affine& to) const {
          axes_[*read].kind == composit::AxisKind::parallel && from.coefficients[*written] != 0;
 }
 
-std::vector<size_t> NestCost::across(const std::map<size_t, Layout>& layouts) const {
-  std::vector<size_t> values;
+ValueIds NestCost::across(const std::map<ValueId, Layout>& layouts) const {
+  ValueIds values;
   const auto to = store_ ? place(*store_, layouts) : std::nullopt;
   const auto rows = rows_ ? place(*rows_, layouts) : std::nullopt;
   if (rows && !is_along(*rows, terms_)) values.push_back(rows_->value);
@@ -108,35 +108,35 @@ std::vector<size_t> NestCost::across(const std::map<size_t, Layout>& layouts) co
 }
 
 LayoutCost::LayoutCost(const loops::Routine& routine,
-                       const std::function<bool(size_t value)>& is_frozen)
+                       const std::function<bool(ValueId value)>& is_frozen)
     : routine_(routine), touching_(routine.values.size()) {
   for (const loops::Step& step : routine.steps) {
     const auto* nest = std::get_if<loops::Nest>(&step);
     if (nest == nullptr) continue;
-    std::vector<size_t> touched = loops::reads(step);
-    for (const size_t value : loops::writes(step)) touched.push_back(value);
-    for (const size_t value : touched)
+    ValueIds touched = loops::reads(step);
+    for (const ValueId value : loops::writes(step)) touched.push_back(value);
+    for (const ValueId value : touched)
       if (touching_[value].empty() || touching_[value].back() != nests_.size())
         touching_[value].push_back(nests_.size());
     nests_.emplace_back(routine, nest->statement, is_frozen);
   }
 }
 
-void LayoutCost::add(const NestCost& nest, const std::map<size_t, Layout>& layouts,
+void LayoutCost::add(const NestCost& nest, const std::map<ValueId, Layout>& layouts,
                      Relayouts& sum) const {
-  for (const size_t value : nest.across(layouts)) {
+  for (const ValueId value : nest.across(layouts)) {
     ++sum.count;
     sum.bytes += routine_.values[value].type.nbytes();
   }
 }
 
-Relayouts LayoutCost::of(const std::map<size_t, Layout>& layouts) const {
+Relayouts LayoutCost::of(const std::map<ValueId, Layout>& layouts) const {
   Relayouts sum;
   for (const NestCost& nest : nests_) add(nest, layouts, sum);
   return sum;
 }
 
-Relayouts LayoutCost::around(size_t value, const std::map<size_t, Layout>& layouts) const {
+Relayouts LayoutCost::around(ValueId value, const std::map<ValueId, Layout>& layouts) const {
   Relayouts sum;
   for (const size_t nest : touching_[value]) add(nests_[nest], layouts, sum);
   return sum;

@@ -17,6 +17,7 @@
 
 #include "composit/op/affine.h"
 #include "flashlight/loops/program.h"
+#include "flashlight/mosaic/ids.h"
 #include "flashlight/mosaic/layout.h"
 
 namespace flashlight::mosaic {
@@ -25,22 +26,22 @@ namespace flashlight::mosaic {
 class NestCost {
  public:
   NestCost(const loops::Routine& routine, const loops::Statement& statement,
-           const std::function<bool(size_t value)>& is_frozen);
+           const std::function<bool(ValueId value)>& is_frozen);
 
   // Values that it touches across their order, one that is written included. Values without a
   // layout are row-major; blocks are somebody's choice, and cost nothing.
-  std::vector<size_t> across(const std::map<size_t, Layout>& layouts) const;
+  ValueIds across(const std::map<ValueId, Layout>& layouts) const;
 
  private:
-  using Axes = std::vector<size_t>;
+  using Axes = AxisIds;
   struct Access {
-    size_t value;
+    ValueId value;
     composit::Dims sizes;
     std::vector<composit::Affine> at;  // by dimension
   };
   // The number of the element in memory.
   static std::optional<composit::Affine> place(const Access& access,
-                                               const std::map<size_t, Layout>& layouts);
+                                               const std::map<ValueId, Layout>& layouts);
   bool goes_across(const composit::Affine& from, const composit::Affine& to) const;
 
   std::vector<composit::Axis> axes_;
@@ -55,17 +56,17 @@ struct Relayouts {
 
 class LayoutCost {
  public:
-  LayoutCost(const loops::Routine& routine, const std::function<bool(size_t value)>& is_frozen);
+  LayoutCost(const loops::Routine& routine, const std::function<bool(ValueId value)>& is_frozen);
 
-  Relayouts of(const std::map<size_t, Layout>& layouts) const;
-  Relayouts around(size_t value, const std::map<size_t, Layout>& layouts) const;
+  Relayouts of(const std::map<ValueId, Layout>& layouts) const;
+  Relayouts around(ValueId value, const std::map<ValueId, Layout>& layouts) const;
 
  private:
-  void add(const NestCost& nest, const std::map<size_t, Layout>& layouts, Relayouts& sum) const;
+  void add(const NestCost& nest, const std::map<ValueId, Layout>& layouts, Relayouts& sum) const;
 
   const loops::Routine& routine_;
   std::vector<NestCost> nests_;
-  std::vector<std::vector<size_t>> touching_;  // by value: nests
+  Table<ValueId, std::vector<size_t>> touching_;  // nests
 };
 
 }  // namespace flashlight::mosaic

@@ -5,7 +5,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/hash.h"
 #include "flashlight/cpp/offline.h"
-#include "flashlight/mosaic/loops_writer.h"
+#include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/prepare.h"
 #include "flashlight/mosaic/runtime_text.h"
 #include "flashlight/text/format.h"
@@ -134,7 +134,7 @@ class ProgramCodeWriter {
     const auto groups = groups_of_kernels(source_);
     if (groups.empty()) {
       kernels_ = source_.called;
-      for (const std::string& kernel : source_.kernels) kernels_ += "\n" + kernel;
+      for (const EmittedKernel& kernel : source_.kernels) kernels_ += "\n" + kernel.definition;
       return;
     }
     code.opening = kTilesElsewhere + code.opening;
@@ -144,13 +144,13 @@ class ProgramCodeWriter {
       std::string text = kTilesElsewhere + include;
       for (const std::string& header : source_.headers) text += "#include \"" + header + "\"\n";
       text += "\nnamespace " + source_.name + " {\n";
-      for (const std::string& kernel : groups[i]) text += "\n" + kernel;
+      for (const EmittedKernel& kernel : groups[i]) text += "\n" + kernel.definition;
       code.units.push_back({fmt::format("kernels_{}.cpp", i + 1),
                             text + "\n}  // namespace " + source_.name + "\n"});
     }
   }
 
-  const loops::Value& value(size_t number) const { return plan_.routine.values[number]; }
+  const loops::Value& value(ValueId number) const { return plan_.routine.values[number]; }
 
   std::string structs() const {
     Code members;
@@ -174,7 +174,7 @@ class ProgramCodeWriter {
   bool has_weights() const { return !source_.weights.empty() || packed_.memory.defined(); }
 
   // "const float (&x)[3]": an array of the caller.
-  std::string port(size_t number, bool is_result) const {
+  std::string port(ValueId number, bool is_result) const {
     const composit::Type& type = value(number).type;
     const std::string name = (is_result ? "__restrict " : "") + source_.names[number];
     return (is_result ? "" : "const ") + text::type_name(type.dtype) +
@@ -184,9 +184,9 @@ class ProgramCodeWriter {
     std::vector<std::string> list;
     if (has_weights()) list.push_back("const Weights& weights");
     for (const size_t i : source_.arguments)
-      if (const size_t number = plan_.routine.inputs[i]; value(number).type.numel() > 0)
+      if (const ValueId number = plan_.routine.inputs[i]; value(number).type.numel() > 0)
         list.push_back(port(number, false));
-    for (const size_t number : plan_.routine.results)
+    for (const ValueId number : plan_.routine.results)
       if (value(number).type.numel() > 0) list.push_back(port(number, true));
     if (plan_.arena_bytes > 0) list.push_back("std::byte* arena");
     if (draws(plan_)) list.push_back("fl::Generator& generator");
@@ -196,7 +196,7 @@ class ProgramCodeWriter {
   }
 
   // The address of the first element.
-  std::string address(size_t number) const {
+  std::string address(ValueId number) const {
     const composit::Type& type = value(number).type;
     if (type.numel() == 0) return "nullptr";
     const std::string& name = source_.names[number];
@@ -225,7 +225,7 @@ class ProgramCodeWriter {
                                      plan_.arena_bytes > 0 ? "arena" : "nullptr", "times"};
     if (draws(plan_)) list.push_back("&generator");
     for (const size_t i : source_.arguments) list.push_back(address(plan_.routine.inputs[i]));
-    for (const size_t number : plan_.routine.results) list.push_back(address(number));
+    for (const ValueId number : plan_.routine.results) list.push_back(address(number));
     Code body = text::braced(
         "fl::run_team(threads > 0 ? threads : fl::detail::cores(), [&](const fl::Team& team)",
         text::call("run", list, ";", 4), "});");

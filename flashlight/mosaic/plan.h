@@ -8,44 +8,33 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "composit/ir/graph.h"
-#include "flashlight/loops/ports.h"
+#include "composit/op/ports.h"
 #include "flashlight/loops/program.h"
-#include "flashlight/mosaic/attention.h"
 #include "flashlight/mosaic/choices.h"
+#include "flashlight/mosaic/ids.h"
 #include "flashlight/mosaic/layout.h"
 #include "flashlight/mosaic/layout_cost.h"
-#include "flashlight/mosaic/product.h"
 
 namespace flashlight::mosaic {
 
+// What a form of kernels knows of one of them.
+struct KernelData {
+  virtual ~KernelData() = default;
+};
+struct KernelForm;
+
 struct Kernel {
-  enum class Form : uint8_t {
-    loops,    // nests that share their outermost loop, which threads divide
-    product,  // a sum of products by register tiles
-    pack,     // the packed side of one
-    attention,
-    border,  // zeros around a value
-  };
-  Form form = Form::loops;
-  std::vector<size_t> steps;            // of the routine: loops, product
-  int64_t trips = 0;                    // of the loop that is divided; 0: one thread does all
-  std::optional<Product> product = {};  // product, pack
-  std::optional<Attention> attention = {};
-  size_t packed = 0;  // the value that holds the panels: product, pack
-  // product, pack: tiles of so many pixels are computed by Winograd's algorithm; 0: directly
-  int winograd = 0;
-  // product: its weights are packed as they are, and transformed in each call
-  bool plain_weights = false;
-  bool strassen = false;               // product: halves of its sides are, by Strassen's algorithm
-  std::optional<size_t> factor = {};   // pack: the value that its columns are multiplied with
-  size_t value = 0;                    // border
-  std::optional<size_t> scratch = {};  // a value that is memory for what one thread does alone
-  std::string ends = {};               // loops: why the next step is not in them
+  const KernelForm* form = nullptr;  // kernels/forms.h
+  StepIds steps = {};                // of the routine
+  std::shared_ptr<const KernelData> data = nullptr;
+  std::optional<ValueId> scratch = {};  // a value that is memory for what one thread does alone
+  std::string ends = {};                // of loops: why the next step is not in them
 };
 
 // Where a value lives.
@@ -58,23 +47,23 @@ enum class Home : uint8_t {
 
 struct Plan {
   std::string name;  // of the program
-  loops::Ports ports;
+  composit::Ports ports;
   loops::Routine routine;  // in terms of memory: see layout.h
   // What its branches, loops and calls call, callees first; their inputs are all arguments.
-  std::vector<loops::Routine> functions;
-  std::map<size_t, Layout> layouts;
+  Table<loops::FunctionId, loops::Routine> functions;
+  std::map<ValueId, Layout> layouts;
   // What these layouts cost, and what it would be if all values were row-major: layout_cost.h.
   Relayouts relayouts, row_major_relayouts;
-  std::map<size_t, Choice> choices;  // by value
+  std::map<ValueId, Choice> choices;  // by value
   std::vector<Kernel> prepare, run;
-  std::vector<bool> frozen;      // by value: known at preparation, packed weights included
-  std::vector<Home> homes;       // by value
-  std::vector<int64_t> offsets;  // by value: bytes, in the arena or in what is prepared
+  std::vector<bool> frozen;  // by value: known at preparation, packed weights included
+  Table<ValueId, Home> homes;
+  Table<ValueId, int64_t> offsets;  // bytes, in the arena or in what is prepared
   // By value that is written over another one, in its memory: which.
-  std::map<size_t, size_t> in_place;
+  std::map<ValueId, ValueId> in_place;
   // By result that is an input's new value and may be written in its memory: that input. Where the
   // kernel that writes it reads the input as well, which `in_place` says then, it has to be.
-  std::map<size_t, size_t> updates;
+  std::map<ValueId, ValueId> updates;
   int64_t arena_bytes = 0, prepared_bytes = 0;
   // What all values in the arena take together, and those that live at the same time at most, what
   // is written in place counted once.
@@ -107,5 +96,10 @@ struct PlanOptions {
 Plan plan_of(const composit::Graph& graph, const PlanOptions& options = {});
 
 std::string print(const Plan& plan);
+
+// What was chosen for a value; nothing of it by default.
+const Choice& choice_of(const Plan& plan, ValueId value);
+// UserError: "[mosaic] 'relu_3' " and why its choice cannot be.
+[[noreturn]] void refuse_choice(const Plan& plan, ValueId value, const std::string& why);
 
 }  // namespace flashlight::mosaic

@@ -6,23 +6,13 @@
 
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/describe.h"
-#include "flashlight/mosaic/kernel_writer.h"
+#include "flashlight/mosaic/kernels/form.h"
 #include "flashlight/mosaic/relayouts.h"
 
 namespace flashlight::mosaic {
 namespace {
 
 double megabytes(int64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
-
-// Panels of columns, behind the batch of the products B; of a transformed convolution a panel has
-// points P outside of channels.
-TileSchema panel_schema(const Kernel& kernel, composit::DType dtype) {
-  const bool batch = !kernel.product->batch.empty(), points = kernel.winograd > 0;
-  const int64_t columns = kMostColumns * 4 / static_cast<int64_t>(composit::item_size(dtype));
-  return parse_tile_schema(fmt::format("{0}N{1}K -> {2}N/{3} {4}K | {3}n", batch ? "B" : "",
-                                       points ? "P" : "", batch ? "B " : "", columns,
-                                       points ? "P " : ""));
-}
 
 class Printer {
  public:
@@ -39,25 +29,24 @@ class Printer {
  private:
   std::string kernels(const std::vector<Kernel>& list) const {
     std::string text;
-    for (size_t i = 0; i < list.size(); ++i)
-      text += list[i].form == Kernel::Form::border
-                  ? fmt::format("{:>5}  zeros around {}\n", i, names_[list[i].value])
-                  : kernel(i, list[i]);
+    for (size_t i = 0; i < list.size(); ++i) text += kernel(i, list[i]);
     return text;
   }
 
   std::string kernel(size_t number, const Kernel& kernel) const {
-    const Description one = describe(plan_, kernel);
-    std::string text = fmt::format("{:>5}  {}{}\n", number, write_kernel(plan_, kernel).name,
-                                   modules(one.operations));
+    const Description one = describe(plan_, kernel, names_);
+    const KernelText written_as = kernel.form->write(plan_, kernel);
+    if (!written_as.function) return fmt::format("{:>5}  {}\n", number, one.loops);
+    std::string text =
+        fmt::format("{:>5}  {}{}\n", number, written_as.name, modules(one.operations));
     const auto line = [&](const std::string& what) {
       if (!what.empty()) text += "         " + what + "\n";
     };
     line(one.loops);
     if (one.operations.size() > 1) line("fuses " + names_of(one.operations));
     if (one.flops > 0) line(work_of(one));
-    if (kernel.factor) line("columns are multiplied by " + names_[*kernel.factor]);
-    for (const size_t value : written(plan_, kernel)) line(memory(value));
+    if (kernel.form->note != nullptr) line(kernel.form->note(kernel, names_));
+    for (const ValueId value : written(plan_, kernel)) line(memory(value));
     if (!kernel.ends.empty()) line("ends here: " + kernel.ends);
     return text;
   }
@@ -104,12 +93,13 @@ class Printer {
   }
 
   // " as NCHW -> N H W C", of what has an order.
-  std::string schema(size_t value) const {
+  std::string schema(ValueId value) const {
     const loops::Value& one = plan_.routine.values[value];
     for (const auto* list : {&plan_.prepare, &plan_.run})
       for (const Kernel& kernel : *list)
-        if (kernel.form == Kernel::Form::pack && kernel.packed == value)
-          return " as " + print(panel_schema(kernel, one.type.dtype));
+        if (kernel.form->packed_schema != nullptr)
+          if (const auto schema = kernel.form->packed_schema(plan_, kernel, value))
+            return " as " + print(*schema);
     const auto layout = plan_.layouts.find(value);
     if (layout != plan_.layouts.end()) return " as " + print(layout->second, letters_of(one));
     const bool has_order = one.type.rank() >= 2 && one.type.rank() <= kMostDimensions;
@@ -117,7 +107,7 @@ class Printer {
   }
 
   // "writes relu_3 [56, 56, 64] as CHW -> H W C at 401408 over add_2, which is read by 2: ...".
-  std::string memory(size_t value) const {
+  std::string memory(ValueId value) const {
     const loops::Value& one = plan_.routine.values[value];
     std::vector<int64_t> sizes;
     for (const composit::Dim& size : one.type.sizes) sizes.push_back(size.value());

@@ -20,8 +20,8 @@ std::vector<std::string> default_flags() {
   return flags;
 }
 
-toolchain::Library build(const std::vector<Source>& programs, const std::vector<std::string>& flags,
-                         const std::function<void(const toolchain::Progress&)>& progress) {
+toolchain::Library build(const std::vector<Source>& programs,
+                         const std::vector<std::string>& flags) {
   toolchain::Sources sources;
   sources.headers = {{cpp::kRuntimeName, cpp::runtime_text()}, {kRuntimeName, runtime_text()}};
   // Tiles first: they take the longest.
@@ -40,7 +40,7 @@ toolchain::Library build(const std::vector<Source>& programs, const std::vector<
   for (size_t i = 0; i < units.size(); ++i)
     sources.units.push_back({i == 0 ? "program.cpp" : "kernels_" + std::to_string(i) + ".cpp",
                              (tiles.empty() ? "" : kTilesElsewhere) + units[i]});
-  toolchain::CompileOptions build = {.flags = default_flags(), .progress = progress};
+  toolchain::CompileOptions build = {.flags = default_flags()};
   build.flags.insert(build.flags.end(), flags.begin(), flags.end());
   return toolchain::Library::load(sources, build);
 }

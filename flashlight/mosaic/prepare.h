@@ -5,7 +5,6 @@
 //   prepared.memory.get();     // plan.prepared_bytes: packed panels, what only weights decide
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,8 +19,8 @@ namespace flashlight::mosaic {
 std::vector<std::string> default_flags();
 
 // Several programs as one unit; one as its own. `flags` follow those of the backend.
-toolchain::Library build(const std::vector<Source>& programs, const std::vector<std::string>& flags,
-                         const std::function<void(const toolchain::Progress&)>& progress = {});
+toolchain::Library build(const std::vector<Source>& programs,
+                         const std::vector<std::string>& flags);
 
 // `threads`, or where that is 0, one per core.
 int thread_count(int threads);

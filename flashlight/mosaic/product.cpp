@@ -25,15 +25,15 @@ std::vector<Expr> indices_of(const Statement& statement) {
 }
 
 // Axes that occur elsewhere than in indices.
-std::vector<size_t> axes_outside_indices(Statement statement) {
+AxisIds axes_outside_indices(Statement statement) {
   for (composit::Store& store : statement.stores) store.at.clear();
   statement = loops::replaced(std::move(statement), [](const Expr& part) {
     return part.kind() == ExprKind::load ? Expr::load(part.number(), part.dtype(), {Expr(0)})
                                          : Expr();
   });
-  std::vector<size_t> axes;
+  AxisIds axes;
   for (const Expr& x : loops::expressions(statement))
-    for (const size_t axis : loops::axes_in(x)) axes.push_back(axis);
+    for (const AxisId axis : loops::axes_in(x)) axes.push_back(axis);
   return axes;
 }
 
@@ -44,12 +44,12 @@ class Merger {
   }
 
   // Of `axes`, those that are left, no two of which could be one.
-  void merge(std::vector<size_t>& axes) {
+  void merge(AxisIds& axes) {
     drop_units(axes);
     for (bool changed = true; changed;) {
       changed = false;
-      for (const size_t outer : axes)
-        for (const size_t inner : axes)
+      for (const AxisId outer : axes)
+        for (const AxisId inner : axes)
           if (!changed && outer != inner && can_merge(outer, inner)) {
             join(outer, inner);
             changed = true;
@@ -57,28 +57,28 @@ class Merger {
       drop_units(axes);
     }
   }
-  void drop_units(std::vector<size_t>& axes) const {
-    std::erase_if(axes, [&](size_t axis) { return extent(axis) == 1; });
+  void drop_units(AxisIds& axes) const {
+    std::erase_if(axes, [&](AxisId axis) { return extent(axis) == 1; });
   }
 
  private:
-  int64_t extent(size_t axis) const { return statement_.axes[axis].extent.value(); }
-  bool can_merge(size_t outer, size_t inner) const {
+  int64_t extent(AxisId axis) const { return statement_.axes[axis].extent.value(); }
+  bool can_merge(AxisId outer, AxisId inner) const {
     if (extent(outer) == 1 || extent(inner) == 1) return false;
-    for (const size_t axis : {outer, inner})
+    for (const AxisId axis : {outer, inner})
       if (loops::contains(outside_, axis)) return false;
     IndexAnalysis analysis(statement_.axes);
     const std::vector<Expr> indices = indices_of(statement_);
     return std::all_of(indices.begin(), indices.end(), [&](const Expr& index) {
       const auto at = analysis.affine(index);
       if (at) return at->coefficients[outer] == extent(inner) * at->coefficients[inner];
-      const std::vector<size_t> axes = loops::axes_in(index);
+      const AxisIds axes = loops::axes_in(index);
       return !loops::contains(axes, outer) && !loops::contains(axes, inner);
     });
   }
 
   // What `outer` counted is counted by a longer `inner`.
-  void join(size_t outer, size_t inner) {
+  void join(AxisId outer, AxisId inner) {
     statement_.axes[inner].extent = composit::Dim(extent(outer) * extent(inner));
     statement_.axes[outer].extent = composit::Dim(1);
     statement_ = loops::replaced(std::move(statement_), [&](const Expr& part) {
@@ -89,11 +89,11 @@ class Merger {
   }
 
   Statement& statement_;
-  std::vector<size_t> outside_;
+  AxisIds outside_;
 };
 
-void sort_by(std::vector<size_t>& axes, const Affine& at) {
-  std::stable_sort(axes.begin(), axes.end(), [&](size_t a, size_t b) {
+void sort_by(AxisIds& axes, const Affine& at) {
+  std::stable_sort(axes.begin(), axes.end(), [&](AxisId a, AxisId b) {
     return std::abs(at.coefficients[a]) > std::abs(at.coefficients[b]);
   });
 }
@@ -111,14 +111,13 @@ bool is_plain(const Expr& side, const Expr& domain, composit::DType dtype) {
 }
 
 // Whether axes are dimensions side by side, in the same order, in both accesses.
-bool are_together(const std::vector<size_t>& axes, const Expr& side,
-                  const std::vector<Expr>& store) {
-  const auto find = [&](const std::vector<Expr>& at) -> std::optional<std::vector<size_t>> {
-    std::vector<size_t> order;
+bool are_together(const AxisIds& axes, const Expr& side, const std::vector<Expr>& store) {
+  const auto find = [&](const std::vector<Expr>& at) -> std::optional<AxisIds> {
+    AxisIds order;
     for (const Expr& index : at) {
-      const bool is_one = index.kind() == ExprKind::axis && loops::contains(axes, index.number());
+      const bool is_one = index.kind() == ExprKind::axis && loops::contains(axes, axis_of(index));
       if (is_one)
-        order.push_back(index.number());
+        order.push_back(axis_of(index));
       else if (!order.empty() && order.size() < axes.size())
         return std::nullopt;
     }
@@ -131,9 +130,7 @@ bool are_together(const std::vector<size_t>& axes, const Expr& side,
 
 }  // namespace
 
-int64_t Product::size(const std::vector<size_t>& axes) const {
-  return loops::iterations(statement, axes);
-}
+int64_t Product::size(const AxisIds& axes) const { return loops::iterations(statement, axes); }
 
 int64_t Product::operations() const {
   return 2 * size(batch) * size(rows) * column_count() * size(terms);
@@ -144,8 +141,8 @@ bool is_3x3(const Product& product) {
   if (product.depthwise || !product.batch.empty() || rows < 2 || rows > 3 ||
       product.terms.size() != 3 || !product.columns)
     return false;
-  const auto step = [&](size_t axis) { return product.left_at.coefficients[axis]; };
-  const size_t line = product.terms[0], pixel = product.terms[1], channel = product.terms[2];
+  const auto step = [&](AxisId axis) { return product.left_at.coefficients[axis]; };
+  const AxisId line = product.terms[0], pixel = product.terms[1], channel = product.terms[2];
   return product.extent(line) == 3 && product.extent(pixel) == 3 && step(channel) == 1 &&
          step(line) == step(product.rows[rows - 2]) &&
          step(pixel) == step(product.rows[rows - 1]) && step(line) % step(pixel) == 0;
@@ -171,26 +168,25 @@ int64_t packed_terms(const Product& product, int winograd) {
 Statement flat(const loops::Routine& routine, const Statement& statement) {
   Statement now = statement;
   for (composit::Store& store : now.stores)
-    store.at = {flat_index(store.at, routine.values[store.result].type)};
+    store.at = {flat_index(store.at, routine.values[value_of(store)].type)};
   now = loops::replaced(std::move(now), [&](const Expr& part) {
     if (part.kind() != ExprKind::load) return Expr();
-    const composit::Type& type = routine.values[part.number()].type;
+    const composit::Type& type = routine.values[value_of(part)].type;
     return Expr::load(part.number(), part.dtype(), {flat_index(part.arguments(), type)});
   });
   return loops::with_simple_indices(std::move(now));
 }
 
-bool has_window(const Expr& side, const std::vector<size_t>& places,
-                const std::vector<size_t>& terms) {
+bool has_window(const Expr& side, const AxisIds& places, const AxisIds& terms) {
   return std::any_of(side.arguments().begin(), side.arguments().end(), [&](const Expr& index) {
-    const std::vector<size_t> axes = loops::axes_in(index);
+    const AxisIds axes = loops::axes_in(index);
     return loops::overlap(places, axes) && loops::overlap(terms, axes);
   });
 }
 
 void choose_rows(loops::Contraction& of, const std::vector<Expr>& store,
-                 const std::function<bool(size_t value)>& is_frozen) {
-  const bool left = is_frozen(of.left.number()), right = is_frozen(of.right.number());
+                 const std::function<bool(ValueId value)>& is_frozen) {
+  const bool left = is_frozen(value_of(of.left)), right = is_frozen(value_of(of.right));
   const bool left_window = has_window(of.left, of.rows, of.terms),
              right_window = has_window(of.right, of.columns, of.terms);
   const bool wrong = left != right                 ? left
@@ -204,7 +200,7 @@ void choose_rows(loops::Contraction& of, const std::vector<Expr>& store,
 }
 
 std::optional<Product> product_of(const loops::Routine& routine, const Statement& statement,
-                                  const std::function<bool(size_t value)>& is_frozen,
+                                  const std::function<bool(ValueId value)>& is_frozen,
                                   bool joins_batch) {
   auto sides = sides_of(statement);
   if (!sides || statement.stores.size() != 1 || statement.stores[0].add ||
@@ -217,14 +213,14 @@ std::optional<Product> product_of(const loops::Routine& routine, const Statement
   Product product;
   product.depthwise = is_depthwise(*sides);
   if (!product.depthwise) choose_rows(*sides, statement.stores[0].at, is_frozen);
-  product.left = sides->left.number();
-  product.right = sides->right.number();
+  product.left = value_of(sides->left);
+  product.right = value_of(sides->right);
   product.statement = flat(routine, statement);
   Merger merger(product.statement);
   product.batch = sides->batch;
   product.rows = sides->rows;
   product.terms = sides->terms;
-  std::vector<size_t> columns = sides->columns;
+  AxisIds columns = sides->columns;
   if (joins_batch)
     merger.merge(product.batch);
   else

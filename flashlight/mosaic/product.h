@@ -16,21 +16,22 @@
 #include "composit/op/affine.h"
 #include "flashlight/loops/contraction.h"
 #include "flashlight/loops/program.h"
+#include "flashlight/mosaic/ids.h"
 
 namespace flashlight::mosaic {
 
 struct Product {
   loops::Statement statement;
   // Axes from the outside in, those of extent 1 left out. Tiles lie along the last of `rows`.
-  std::vector<size_t> batch, rows, terms;
-  std::optional<size_t> columns;
-  size_t left = 0, right = 0;          // values: what is read by rows, what is packed
+  AxisIds batch, rows, terms;
+  std::optional<AxisId> columns;
+  ValueId left = {}, right = {};       // values: what is read by rows, what is packed
   composit::Affine left_at, right_at;  // numbers of their elements
   // Columns are channels that do not mix: the left side has them, too, side by side.
   bool depthwise = false;
 
-  int64_t extent(size_t axis) const { return statement.axes[axis].extent.value(); }
-  int64_t size(const std::vector<size_t>& axes) const;
+  int64_t extent(AxisId axis) const { return statement.axes[axis].extent.value(); }
+  int64_t size(const AxisIds& axes) const;
   int64_t column_count() const { return columns ? extent(*columns) : 1; }
   // Multiplications and additions.
   int64_t operations() const;
@@ -40,16 +41,15 @@ struct Product {
 // windows, whose pixels a packed side would repeat, are not; several axes are rows, for columns are
 // one, unless they are one as the indices `store` of the result are.
 void choose_rows(loops::Contraction& of, const std::vector<composit::Expr>& store,
-                 const std::function<bool(size_t value)>& is_frozen);
+                 const std::function<bool(ValueId value)>& is_frozen);
 
 // Whether an index moves with a place and with the terms: neighbours read the same elements.
-bool has_window(const composit::Expr& side, const std::vector<size_t>& places,
-                const std::vector<size_t>& terms);
+bool has_window(const composit::Expr& side, const AxisIds& places, const AxisIds& terms);
 
 // `is_frozen`: values that are known before the program runs, and are packed then. Without
 // `joins_batch`, axes of the batch stay apart: two products then have the same ones.
 std::optional<Product> product_of(const loops::Routine& routine, const loops::Statement& statement,
-                                  const std::function<bool(size_t value)>& is_frozen,
+                                  const std::function<bool(ValueId value)>& is_frozen,
                                   bool joins_batch = true);
 
 // Whether it is a convolution with a window of 3x3 and stride 1: rows are images (if there are

@@ -20,9 +20,9 @@ using loops::Statement;
 constexpr int64_t kLeastWork = 1 << 12;
 
 struct Roles {
-  std::vector<size_t> outer;  // reduced in the second sum, from the outside in
-  size_t middle;              // reduced in the first one
-  size_t inner;               // neighbours in memory, reduced in the second one
+  AxisIds outer;  // reduced in the second sum, from the outside in
+  AxisId middle;  // reduced in the first one
+  AxisId inner;   // neighbours in memory, reduced in the second one
 };
 
 // Of a sum whose terms' neighbours in memory are summed up with others far away.
@@ -40,10 +40,10 @@ std::optional<Roles> roles_of(const loops::Routine& routine, const Statement& st
     if (!widest || at->axes().size() > widest->axes().size()) widest = at;
   }
   if (!widest) return std::nullopt;
-  std::vector<size_t> reduced;
-  for (size_t axis = 0; axis < one.axes.size(); ++axis)
+  AxisIds reduced;
+  for (const AxisId axis : loops::axes_of(one))
     if (one.axes[axis].kind == AxisKind::reduction) reduced.push_back(axis);
-  std::stable_sort(reduced.begin(), reduced.end(), [&](size_t a, size_t b) {
+  std::stable_sort(reduced.begin(), reduced.end(), [&](AxisId a, AxisId b) {
     return widest->coefficients[a] > widest->coefficients[b];
   });
   if (reduced.size() < 2 || widest->coefficients[reduced.back()] != 1) return std::nullopt;
@@ -55,7 +55,7 @@ std::optional<Roles> roles_of(const loops::Routine& routine, const Statement& st
 }
 
 // `axes` of the statement in this order, of these kinds.
-Statement with_axes(const Statement& statement, const std::vector<size_t>& axes, size_t parallel) {
+Statement with_axes(const Statement& statement, const AxisIds& axes, size_t parallel) {
   Statement now = statement;
   now.axes.clear();
   std::vector<size_t> number(statement.axes.size());
@@ -73,10 +73,11 @@ Statement with_axes(const Statement& statement, const std::vector<size_t>& axes,
 std::pair<Statement, Statement> split(loops::Routine& routine, const Statement& statement,
                                       const Roles& roles) {
   const composit::DType dtype = statement.body[0].dtype();
-  std::vector<size_t> order = roles.outer;
-  for (size_t axis = 0; axis < loops::parallel_axes(statement); ++axis) order.push_back(axis);
+  AxisIds order = roles.outer;
+  for (AxisId axis; axis < loops::parallel_axes(statement); ++axis) order.push_back(axis);
   order.push_back(roles.inner);
-  const size_t parallel = order.size(), value = routine.values.size();
+  const size_t parallel = order.size();
+  const ValueId value = routine.values.next();
   composit::Dims sizes;
   std::vector<Expr> at, old;
   for (size_t i = 0; i < parallel; ++i) {
@@ -100,8 +101,9 @@ std::pair<Statement, Statement> split(loops::Routine& routine, const Statement& 
 
 }  // namespace
 
-void split_reductions(loops::Routine& routine) {
-  std::vector<loops::Step> steps;
+loops::Program split_reductions(loops::Program program) {
+  loops::Routine& routine = program.functions.back();
+  Table<StepId, loops::Step> steps;
   for (loops::Step& step : routine.steps) {
     auto* nest = std::get_if<loops::Nest>(&step);
     const auto roles = nest != nullptr ? roles_of(routine, nest->statement) : std::nullopt;
@@ -113,6 +115,7 @@ void split_reductions(loops::Routine& routine) {
     steps.push_back(std::move(step));
   }
   routine.steps = std::move(steps);
+  return program;
 }
 
 }  // namespace flashlight::mosaic

@@ -1,6 +1,6 @@
 // Sums in the order of memory.
 //
-//   split_reductions(routine);      // after tilize
+//   program = split_reductions(std::move(program));      // after tilize
 //
 // A sum over pixels and channels (a group norm) becomes two: of each channel over a row of pixels,
 // which vectors and threads take side by side, and of what that leaves. Reassociates.
@@ -10,6 +10,7 @@
 
 namespace flashlight::mosaic {
 
-void split_reductions(loops::Routine& routine);
+// In the program's own function. Values keep their numbers; sums of rows are added behind them.
+loops::Program split_reductions(loops::Program program);
 
 }  // namespace flashlight::mosaic

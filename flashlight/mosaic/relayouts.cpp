@@ -2,6 +2,7 @@
 
 #include "composit/op/affine.h"
 #include "flashlight/loops/statement.h"
+#include "flashlight/mosaic/kernels/pack.h"
 #include "flashlight/mosaic/layout_cost.h"
 
 namespace flashlight::mosaic {
@@ -25,8 +26,8 @@ class Finder {
   }
 
  private:
-  int64_t bytes(size_t value) const { return plan_.routine.values[value].type.nbytes(); }
-  void add(Relayout::Kind kind, size_t from, size_t to, int64_t bytes) {
+  int64_t bytes(ValueId value) const { return plan_.routine.values[value].type.nbytes(); }
+  void add(Relayout::Kind kind, ValueId from, ValueId to, int64_t bytes) {
     next_.kind = kind;
     next_.from = from;
     next_.to = to;
@@ -35,28 +36,30 @@ class Finder {
   }
 
   void enter(const Kernel& kernel) {
-    if (kernel.form == Kernel::Form::pack)
-      add(Relayout::Kind::pack, kernel.product->right, kernel.packed, bytes(kernel.packed));
-    if (kernel.form != Kernel::Form::product && kernel.form != Kernel::Form::loops) return;
-    for (const size_t step : kernel.steps)
+    if (kernel.form == &kPack) {
+      const auto& pack = data_of<PackData>(kernel);
+      add(Relayout::Kind::pack, pack.product.right, pack.packed, bytes(pack.packed));
+    }
+    if (!kernel.form->follows_steps) return;
+    for (const StepId step : kernel.steps)
       if (const auto* nest = std::get_if<loops::Nest>(&plan_.routine.steps[step]))
         enter(nest->statement);
   }
 
   void enter(const Statement& statement) {
     const composit::Store& store = statement.stores[0];
-    const std::vector<size_t> across = NestCost(plan_.routine, statement, [this](size_t value) {
-                                         return plan_.frozen[value];
-                                       }).across({});
+    const ValueIds across = NestCost(plan_.routine, statement, [this](ValueId value) {
+                              return plan_.frozen[value];
+                            }).across({});
     const bool moves = statement.init.empty() && statement.stores.size() == 1 && !store.add &&
                        store.value.kind() == composit::ExprKind::load;
     if (!moves) {
-      for (const size_t value : across)
-        add(Relayout::Kind::reorder, value, store.result, bytes(value));
+      for (const ValueId value : across)
+        add(Relayout::Kind::reorder, value, value_of(store), bytes(value));
     } else if (is_one_to_one(flat(plan_.routine, statement))) {
-      const composit::DType dtype = plan_.routine.values[store.result].type.dtype;
-      add(across.empty() ? Relayout::Kind::copy : Relayout::Kind::retile, store.value.number(),
-          store.result,
+      const composit::DType dtype = plan_.routine.values[value_of(store)].type.dtype;
+      add(across.empty() ? Relayout::Kind::copy : Relayout::Kind::retile, value_of(store.value),
+          value_of(store),
           loops::iterations(statement) * static_cast<int64_t>(composit::item_size(dtype)));
     }
   }

@@ -22,7 +22,7 @@ struct Relayout {
   Kind kind = Kind::pack;
   bool once = false;  // in prepare
   size_t kernel = 0;  // of prepare or run
-  size_t from = 0, to = 0;
+  ValueId from = {}, to = {};
   int64_t bytes = 0;  // that are moved
 };
 

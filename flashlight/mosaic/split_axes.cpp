@@ -34,7 +34,7 @@ std::vector<Expr> divisions(const Statement& statement) {
 }
 
 // The axis `axis` as one that counts steps of `step`, and one within a step.
-Statement split(Statement statement, size_t axis, int64_t step) {
+Statement split(Statement statement, AxisId axis, int64_t step) {
   composit::Axis inner = statement.axes[axis];
   const int64_t extent = inner.extent.value();
   statement.axes[axis].extent = composit::Dim((extent + step - 1) / step);
@@ -54,12 +54,12 @@ Statement split(Statement statement, size_t axis, int64_t step) {
 }
 
 struct Cut {
-  size_t axis;
+  AxisId axis;
   int64_t step;
 };
 
 // Whether the domain may say where an axis ends: stores behind a reduction happen in any case.
-bool may_end_early(const Statement& statement, size_t axis) {
+bool may_end_early(const Statement& statement, AxisId axis) {
   return statement.axes[axis].kind == composit::AxisKind::reduction ||
          !loops::has_axes(statement, composit::AxisKind::reduction);
 }
@@ -71,7 +71,7 @@ std::vector<Cut> cuts_of(const Statement& statement, bool has_blocks) {
   for (const Expr& division : divisions(statement)) {
     const auto x = analysis.affine(division[0]);
     if (!x) continue;
-    for (const size_t axis : x->axes()) {
+    for (const AxisId axis : loops::axes_in(*x)) {
       const int64_t factor = x->coefficients[axis], divisor = *integer(division[1]),
                     extent = statement.axes[axis].extent.value();
       if (factor <= 0 || divisor % factor != 0) continue;
@@ -106,10 +106,11 @@ Statement with_split_axes(Statement statement) { return with_cuts(std::move(stat
 
 Statement with_block_axes(Statement statement) { return with_cuts(std::move(statement), true); }
 
-void split_axes(loops::Routine& routine) {
-  for (loops::Step& step : routine.steps)
+loops::Program split_axes(loops::Program program) {
+  for (loops::Step& step : program.functions.back().steps)
     if (auto* nest = std::get_if<loops::Nest>(&step))
       nest->statement = with_split_axes(std::move(nest->statement));
+  return program;
 }
 
 }  // namespace flashlight::mosaic

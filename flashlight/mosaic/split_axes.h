@@ -1,11 +1,13 @@
 // Axes that indices take apart, as several axes.
 //
-//   split_axes(routine);     // x[i / 32][i % 32] for i < 1024: x[i][j] for i < 32, j < 32
+//   program = split_axes(std::move(program));
+//   // x[i / 32][i % 32] for i < 1024 becomes x[i][j] for i < 32, j < 32
 //
 // What reads through a reshape becomes affine, which products and layouts ask for.
 #pragma once
 
 #include "flashlight/loops/program.h"
+#include "flashlight/mosaic/ids.h"
 
 namespace flashlight::mosaic {
 
@@ -13,6 +15,7 @@ loops::Statement with_split_axes(loops::Statement statement);
 // Of indices into blocks, whose last one need not be full: axes are taken apart there as well, and
 // the domain says where they end.
 loops::Statement with_block_axes(loops::Statement statement);
-void split_axes(loops::Routine& routine);
+// In all nests of the program's own function. Keeps steps and values.
+loops::Program split_axes(loops::Program program);
 
 }  // namespace flashlight::mosaic

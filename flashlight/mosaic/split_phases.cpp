@@ -23,9 +23,9 @@ constexpr size_t kMostPhases = 64;
 // There are terms where factor * place + term_factor * term + constant is a multiple of `step`.
 struct Stride {
   int64_t step, constant;
-  size_t place;  // a parallel axis
+  AxisId place;  // a parallel axis
   int64_t factor;
-  std::optional<size_t> term = {};  // a reduced axis
+  std::optional<AxisId> term = {};  // a reduced axis
   int64_t term_factor = 0;
 };
 
@@ -39,8 +39,8 @@ std::optional<Stride> stride_of(const Expr& predicate, const Statement& statemen
     return std::nullopt;
   const auto x = analysis.affine(predicate[0][0]), divisor = analysis.affine(predicate[0][1]);
   if (!x || !divisor || divisor->constant < 2) return std::nullopt;
-  Stride stride = {divisor->constant, x->constant, statement.axes.size(), 0};
-  for (const size_t axis : x->axes()) {
+  Stride stride = {divisor->constant, x->constant, AxisId(statement.axes.size()), 0};
+  for (const AxisId axis : loops::axes_in(*x)) {
     const int64_t factor = x->coefficients[axis];
     if (std::gcd(factor, stride.step) != 1) return std::nullopt;
     if (statement.axes[axis].kind == AxisKind::parallel && stride.factor == 0) {
@@ -57,7 +57,7 @@ std::optional<Stride> stride_of(const Expr& predicate, const Statement& statemen
 }
 
 // The points step * i + first of an axis.
-Statement every(Statement statement, size_t axis, int64_t step, int64_t first) {
+Statement every(Statement statement, AxisId axis, int64_t step, int64_t first) {
   const int64_t extent = statement.axes[axis].extent.value();
   statement.axes[axis].extent = composit::Dim((extent - first + step - 1) / step);
   return loops::replaced(std::move(statement), [&](const Expr& part) {
@@ -122,8 +122,9 @@ std::vector<Statement> phases_of(const Statement& statement) {
   return phases;
 }
 
-void split_phases(loops::Routine& routine) {
-  std::vector<loops::Step> steps;
+loops::Program split_phases(loops::Program program) {
+  loops::Routine& routine = program.functions.back();
+  Table<StepId, loops::Step> steps;
   for (loops::Step& step : routine.steps) {
     auto* nest = std::get_if<loops::Nest>(&step);
     if (nest == nullptr) {
@@ -136,6 +137,7 @@ void split_phases(loops::Routine& routine) {
     }
   }
   routine.steps = std::move(steps);
+  return program;
 }
 
 }  // namespace flashlight::mosaic

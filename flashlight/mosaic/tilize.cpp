@@ -18,7 +18,8 @@ using composit::ExprKind;
 using loops::contains;
 using loops::Role;
 using loops::Statement;
-using Axes = std::vector<size_t>;
+using Axes = AxisIds;
+using Dimensions = std::vector<size_t>;
 
 // Rows whose distance is a multiple of this many bytes meet in a few sets of the first cache: one
 // more line between them brings them apart.
@@ -27,13 +28,14 @@ constexpr int64_t kLineBytes = 64;
 
 class Tilizer {
  public:
-  Tilizer(loops::Routine& routine, const std::function<bool(size_t)>& is_frozen,
-          const std::map<size_t, Choice>& choices)
-      : routine_(routine), choices_(choices), is_frozen_([this, &is_frozen](size_t value) {
+  Tilizer(loops::Routine& routine, const std::function<bool(ValueId)>& is_frozen,
+          const std::map<ValueId, Choice>& choices)
+      : routine_(routine), choices_(choices), is_frozen_([this, &is_frozen](ValueId value) {
           const auto copied = copied_from_.find(value);
           return is_frozen(copied == copied_from_.end() ? value : copied->second);
         }) {}
 
+  // Without the program, which is changed in place.
   Tilized run() {
     copy_chosen();
     find_free();
@@ -57,7 +59,7 @@ class Tilizer {
     std::erase_if(layouts_, [&](const auto& one) {
       return one.second == row_major(routine_.values[one.first].type);
     });
-    lay_out(routine_, layouts_);
+    routine_ = laid_out(std::move(routine_), layouts_);
     result.layouts = layouts_;
     return result;
   }
@@ -66,13 +68,13 @@ class Tilizer {
   // Temporaries that nests alone touch, and that a tile schema has letters for.
   void find_free() {
     free_.assign(routine_.values.size(), false);
-    for (size_t i = 0; i < routine_.values.size(); ++i)
+    for (const ValueId i : routine_.values.ids())
       free_[i] = routine_.values[i].role == Role::temporary &&
                  routine_.values[i].type.rank() <= kMostDimensions;
     for (const loops::Step& step : routine_.steps) {
       if (std::holds_alternative<loops::Nest>(step)) continue;
-      for (const size_t value : loops::reads(step)) free_[value] = false;
-      for (const size_t value : loops::writes(step)) free_[value] = false;
+      for (const ValueId value : loops::reads(step)) free_[value] = false;
+      for (const ValueId value : loops::writes(step)) free_[value] = false;
     }
   }
 
@@ -97,11 +99,11 @@ class Tilizer {
 
   // What the caller gives, takes or keeps has the layout that is chosen for it in a copy.
   void copy_chosen() {
-    const std::map<size_t, Choice> choices = choices_;
+    const std::map<ValueId, Choice> choices = choices_;
     for (const auto& [value, choice] : choices) {
       const Role role = routine_.values[value].role;
       if ((!choice.layout && !choice.apart) || role == Role::temporary) continue;
-      const size_t copy =
+      const ValueId copy =
           add_copy(routine_, value, "has the layout that was chosen for the caller's memory");
       copied_from_[copy] = value;
       if (!touch_instead(routine_, value, copy))
@@ -127,7 +129,7 @@ class Tilizer {
       }
     }
   }
-  std::optional<int64_t> chosen_apart(size_t value) const {
+  std::optional<int64_t> chosen_apart(ValueId value) const {
     const auto choice = choices_.find(value);
     return choice == choices_.end() ? std::nullopt : choice->second.apart;
   }
@@ -135,10 +137,10 @@ class Tilizer {
   // ---- order ------------------------------------------------------------------------------------
 
   // Dimensions of an access whose index is one of `axes`, in the order of the axes, innermost.
-  static Axes with_innermost(const std::vector<Expr>& at, const Axes& axes) {
-    Axes order, inner;
+  static Dimensions with_innermost(const std::vector<Expr>& at, const Axes& axes) {
+    Dimensions order, inner;
     for (size_t i = 0; i < at.size(); ++i) {
-      const bool wanted = at[i].kind() == ExprKind::axis && contains(axes, at[i].number());
+      const bool wanted = at[i].kind() == ExprKind::axis && contains(axes, axis_of(at[i]));
       (wanted ? inner : order).push_back(i);
     }
     order.insert(order.end(), inner.begin(), inner.end());
@@ -150,12 +152,12 @@ class Tilizer {
     if (!sides) return;
     const int64_t work = loops::iterations(statement);
     const Expr& rows = sides->rows();
-    votes_[rows.number()][with_innermost(rows.arguments(), sides->inner())] += work;
+    votes_[value_of(rows)][with_innermost(rows.arguments(), sides->inner())] += work;
     const composit::Store& store = statement.stores[0];
     const bool has_columns = std::any_of(store.at.begin(), store.at.end(), [&](const Expr& index) {
-      return index.kind() == ExprKind::axis && contains(sides->of.columns, index.number());
+      return index.kind() == ExprKind::axis && contains(sides->of.columns, axis_of(index));
     });
-    if (has_columns) votes_[store.result][with_innermost(store.at, sides->of.columns)] += work;
+    if (has_columns) votes_[value_of(store)][with_innermost(store.at, sides->of.columns)] += work;
   }
 
   void elect() {
@@ -167,29 +169,29 @@ class Tilizer {
       set_order(value, most->first);
     }
   }
-  void set_order(size_t value, const Axes& order) {
+  void set_order(ValueId value, const Dimensions& order) {
     layouts_.insert_or_assign(value, in_order(routine_.values[value].type, order));
   }
-  Layout& layout_of(size_t value) {
+  Layout& layout_of(ValueId value) {
     return layouts_.try_emplace(value, row_major(routine_.values[value].type)).first->second;
   }
 
   // Axes of a statement in the order of an access's dimensions in memory.
-  Axes axis_order(size_t value, const std::vector<Expr>& at, const Statement& statement) const {
+  Axes axis_order(ValueId value, const std::vector<Expr>& at, const Statement& statement) const {
     const auto layout = layouts_.find(value);
     Axes axes;
     for (size_t i = 0; i < at.size(); ++i) {
       const size_t dimension =
           layout == layouts_.end() ? i : layout->second.tiling.loops()[i].dimension;
-      for (const size_t axis : loops::axes_in(at[dimension]))
+      for (const AxisId axis : loops::axes_in(at[dimension]))
         if (statement.axes[axis].kind == composit::AxisKind::parallel && !contains(axes, axis))
           axes.push_back(axis);
     }
     return axes;
   }
   // Dimensions of an access in the order of these axes; those without one stay outside.
-  static Axes dimensions_by(const Axes& axes, const std::vector<Expr>& at) {
-    Axes order(at.size());
+  static Dimensions dimensions_by(const Axes& axes, const std::vector<Expr>& at) {
+    Dimensions order(at.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     const auto place = [&](size_t dimension) {
       for (size_t i = axes.size(); i-- > 0;)
@@ -210,7 +212,7 @@ class Tilizer {
       const composit::Store& store = statement.stores[0];
       for (const Expr& part : composit::parts_of(loops::expressions(statement))) {
         if (part.kind() != ExprKind::load) continue;
-        const size_t from = part.number(), to = store.result;
+        const ValueId from = value_of(part), to = value_of(store);
         if (part.arguments().size() < 2 || store.at.size() < 2) continue;
         const bool forward = layouts_.contains(from) && free_[to] && !layouts_.contains(to),
                    backward = layouts_.contains(to) && free_[from] && !layouts_.contains(from);
@@ -224,7 +226,7 @@ class Tilizer {
     return false;
   }
 
-  void hand_over(size_t from, const std::vector<Expr>& from_at, size_t to,
+  void hand_over(ValueId from, const std::vector<Expr>& from_at, ValueId to,
                  const std::vector<Expr>& to_at, const Statement& statement) {
     if (layouts_.at(from).tiling.is_blocked())
       layouts_.insert_or_assign(
@@ -238,10 +240,10 @@ class Tilizer {
   // fewer bytes anew, a value gets that one.
   Tilized improved() {
     const LayoutCost cost(routine_, is_frozen_);
-    Tilized result = {.row_major = cost.of({})};
+    Tilized result = {.program = {}, .row_major = cost.of({})};
     for (bool changed = true; changed;) {
       changed = false;
-      for (size_t value = 0; value < free_.size(); ++value) {
+      for (ValueId value; value < free_.size(); ++value) {
         const auto choice = choices_.find(value);
         const bool is_chosen = choice != choices_.end() && choice->second.layout;
         if (free_[value] && !is_chosen && layouts_.contains(value)) changed |= improve(value, cost);
@@ -250,12 +252,12 @@ class Tilizer {
     result.chosen = cost.of(layouts_);
     return result;
   }
-  bool improve(size_t value, const LayoutCost& cost) {
+  bool improve(ValueId value, const LayoutCost& cost) {
     const composit::Type& type = routine_.values[value].type;
     std::vector<Layout> candidates = {row_major(type)};
     if (const auto votes = votes_.find(value); votes != votes_.end())
       for (const auto& [order, work] : votes->second) candidates.push_back(in_order(type, order));
-    std::map<size_t, Layout> now = layouts_;
+    std::map<ValueId, Layout> now = layouts_;
     int64_t least = cost.around(value, now).bytes;
     bool changed = false;
     for (const Layout& candidate : candidates) {
@@ -273,7 +275,7 @@ class Tilizer {
 
   // A product that would be none by its indices into blocks reads and writes copies without them.
   void unblock_products() {
-    std::vector<loops::Step> steps;
+    Table<StepId, loops::Step> steps;
     for (loops::Step& step : routine_.steps) {
       auto* nest = std::get_if<loops::Nest>(&step);
       const auto sides = nest != nullptr ? sides_of(nest->statement) : std::nullopt;
@@ -281,10 +283,10 @@ class Tilizer {
       if (sides && is_product_in(nest->statement, {})) {
         const Expr rows = sides->rows(), columns = sides->of.right;
         for (const Expr& side : {rows, columns}) {
-          const size_t value = side.number();
+          const ValueId value = value_of(side);
           if (!breaks(nest->statement, value)) continue;
           const composit::Type& type = routine_.values[value].type;
-          const size_t copy = add_unblocked(
+          const ValueId copy = add_unblocked(
               value, side.same(rows)
                          ? in_order(type, with_innermost(rows.arguments(), sides->inner()))
                          : row_major(type));
@@ -292,12 +294,12 @@ class Tilizer {
           read_instead(*nest, value, copy);
         }
         const composit::Store store = nest->statement.stores[0];
-        if (breaks(nest->statement, store.result) && writes_all(routine_, nest->statement)) {
-          const size_t copy =
-              add_unblocked(store.result, in_order(routine_.values[store.result].type,
-                                                   with_innermost(store.at, sides->of.columns)));
-          write_instead(*nest, store.result, copy);
-          behind.push_back(copying(routine_, copy, store.result));
+        if (breaks(nest->statement, value_of(store)) && writes_all(routine_, nest->statement)) {
+          const ValueId copy =
+              add_unblocked(value_of(store), in_order(routine_.values[value_of(store)].type,
+                                                      with_innermost(store.at, sides->of.columns)));
+          write_instead(*nest, value_of(store), copy);
+          behind.push_back(copying(routine_, copy, value_of(store)));
         }
       }
       steps.push_back(std::move(step));
@@ -305,8 +307,8 @@ class Tilizer {
     }
     routine_.steps = std::move(steps);
   }
-  size_t add_unblocked(size_t value, const Layout& layout) {
-    const size_t copy =
+  ValueId add_unblocked(ValueId value, const Layout& layout) {
+    const ValueId copy =
         add_copy(routine_, value,
                  "is in an order that a product works by, whose own are blocks that it cannot");
     copied_from_[copy] = value;
@@ -314,13 +316,13 @@ class Tilizer {
     layouts_.insert_or_assign(copy, layout);
     return copy;
   }
-  bool breaks(const Statement& statement, size_t value) const {
+  bool breaks(const Statement& statement, ValueId value) const {
     const auto layout = layouts_.find(value);
     return layout != layouts_.end() && layout->second.tiling.is_blocked() &&
            (has_border_in_blocks(statement, *layout) || !is_product_in(statement, {*layout}));
   }
   bool has_border_in_blocks(const Statement& statement,
-                            const std::pair<const size_t, Layout>& blocked) const {
+                            const std::pair<const ValueId, Layout>& blocked) const {
     const auto sides = sides_of(statement);
     const auto border = sides && sides->rows().number() == blocked.first
                             ? border_of(statement, *sides)
@@ -332,14 +334,15 @@ class Tilizer {
   }
   // Whether the statement is a product, where values have these layouts. Padding is none of its
   // business: it becomes zeros around a value.
-  bool is_product_in(Statement statement, const std::map<size_t, Layout>& layouts) const {
+  bool is_product_in(Statement statement, const std::map<ValueId, Layout>& layouts) const {
     const auto sides = sides_of(statement);
     if (sides && border_of(statement, *sides)) statement.domain = Expr();
     loops::Routine one;
     one.values = routine_.values;
     one.steps.push_back(loops::Nest{std::move(statement), {}});
-    lay_out(one, layouts);
-    return product_of(one, std::get<loops::Nest>(one.steps[0]).statement, is_frozen_).has_value();
+    one = laid_out(std::move(one), layouts);
+    return product_of(one, std::get<loops::Nest>(one.steps.front()).statement, is_frozen_)
+        .has_value();
   }
 
   // ---- borders ----------------------------------------------------------------------------------
@@ -349,7 +352,7 @@ class Tilizer {
   std::optional<Layout> border_of(const Statement& statement, const Sides& sides) const {
     const Expr& rows = sides.rows();
     composit::IndexAnalysis analysis(statement.axes);
-    const composit::Type& type = routine_.values[rows.number()].type;
+    const composit::Type& type = routine_.values[value_of(rows)].type;
     if (type.rank() > kMostDimensions) return std::nullopt;
     std::vector<composit::Affine> at;
     for (const Expr& index : rows.arguments()) {
@@ -381,15 +384,15 @@ class Tilizer {
 
   // Padding of what the caller gave is the padding of a copy.
   void copy_padded_inputs() {
-    std::vector<loops::Step> steps;
-    std::map<size_t, size_t> copies;
+    Table<StepId, loops::Step> steps;
+    std::map<ValueId, ValueId> copies;
     for (loops::Step& step : routine_.steps) {
       auto* nest = std::get_if<loops::Nest>(&step);
       const auto sides = nest != nullptr ? sides_of(nest->statement) : std::nullopt;
-      const bool padded = sides && sides->domain().defined() && !free_[sides->rows().number()] &&
+      const bool padded = sides && sides->domain().defined() && !free_[value_of(sides->rows())] &&
                           border_of(nest->statement, *sides);
       if (padded) {
-        const size_t value = sides->rows().number();
+        const ValueId value = value_of(sides->rows());
         if (!copies.contains(value)) {
           copies[value] =
               add_copy(routine_, value, "has zeros around it, which the caller's memory has not");
@@ -404,10 +407,10 @@ class Tilizer {
 
   void add_border(Statement& statement) {
     const auto sides = sides_of(statement);
-    if (!sides || !sides->domain().defined() || !free_[sides->rows().number()]) return;
+    if (!sides || !sides->domain().defined() || !free_[value_of(sides->rows())]) return;
     const auto border = border_of(statement, *sides);
     if (!border) return;
-    const size_t value = sides->rows().number();
+    const ValueId value = value_of(sides->rows());
     Layout& layout = layout_of(value);
     for (size_t i = 0; i < layout.before.size(); ++i) {
       layout.before[i] = std::max(layout.before[i], border->before[i]);
@@ -427,7 +430,7 @@ class Tilizer {
       const auto* nest = std::get_if<loops::Nest>(&step);
       const auto sides = nest != nullptr ? sides_of(nest->statement) : std::nullopt;
       if (!sides) continue;
-      const size_t value = sides->rows().number();
+      const ValueId value = value_of(sides->rows());
       const composit::Type& type = routine_.values[value].type;
       if (!free_[value] || type.rank() < 2 || chosen_apart(value)) continue;
       Layout& layout = layout_of(value);
@@ -450,7 +453,7 @@ class Tilizer {
       const composit::Store& store = nest->statement.stores[0];
       for (const Expr& part : composit::parts_of({store.value}))
         if (part.kind() == ExprKind::load && are_same(part.arguments(), store.at))
-          changed |= set_equally_apart(part.number(), store.result);
+          changed |= set_equally_apart(value_of(part), value_of(store));
     }
     return changed;
   }
@@ -458,7 +461,7 @@ class Tilizer {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [](const Expr& x, const Expr& y) { return x.same(y); });
   }
-  bool set_equally_apart(size_t a, size_t b) {
+  bool set_equally_apart(ValueId a, ValueId b) {
     const composit::Type &type = routine_.values[a].type, &other = routine_.values[b].type;
     if (!free_[a] || !free_[b] || chosen_apart(a) || chosen_apart(b) || type.dtype != other.dtype ||
         type.sizes != other.sizes || (!layouts_.contains(a) && !layouts_.contains(b)))
@@ -472,19 +475,21 @@ class Tilizer {
   }
 
   loops::Routine& routine_;
-  std::map<size_t, Choice> choices_;
-  std::map<size_t, size_t> copied_from_;
-  const std::function<bool(size_t)> is_frozen_;
+  std::map<ValueId, Choice> choices_;
+  std::map<ValueId, ValueId> copied_from_;
+  const std::function<bool(ValueId)> is_frozen_;
   std::vector<bool> free_;
-  std::map<size_t, std::map<Axes, int64_t>> votes_;
-  std::map<size_t, Layout> layouts_;
+  std::map<ValueId, std::map<Dimensions, int64_t>> votes_;
+  std::map<ValueId, Layout> layouts_;
 };
 
 }  // namespace
 
-Tilized tilize(loops::Routine& routine, const std::function<bool(size_t value)>& is_frozen,
-               const std::map<size_t, Choice>& choices) {
-  return Tilizer(routine, is_frozen, choices).run();
+Tilized tilize(loops::Program program, const std::function<bool(ValueId value)>& is_frozen,
+               const std::map<ValueId, Choice>& choices) {
+  Tilized result = Tilizer(program.functions.back(), is_frozen, choices).run();
+  result.program = std::move(program);
+  return result;
 }
 
 }  // namespace flashlight::mosaic

@@ -1,6 +1,6 @@
 // Which layouts a program's values get.
 //
-//   tilize(routine, is_frozen);
+//   Tilized tilized = tilize(std::move(program), is_frozen);
 //
 // A product wants the index that its terms run along innermost in what it reads by rows, and its
 // columns innermost in what it writes; what works element by element hands wishes on. The most
@@ -14,22 +14,25 @@
 
 #include "flashlight/loops/program.h"
 #include "flashlight/mosaic/choices.h"
+#include "flashlight/mosaic/ids.h"
 #include "flashlight/mosaic/layout.h"
 #include "flashlight/mosaic/layout_cost.h"
 
 namespace flashlight::mosaic {
 
 struct Tilized {
-  std::map<size_t, Layout> layouts = {};  // of values that are not row-major and tight
+  loops::Program program;
+  std::map<ValueId, Layout> layouts = {};  // of values that are not row-major and tight
   // Of what products and other loops touch across its order: with these layouts, and if all values
   // were row-major.
   Relayouts chosen = {}, row_major = {};
 };
 
-// Nests that copy what the caller gave into another layout are inserted, and those that copy values
-// in blocks for products that cannot read or write them. `choices`: by value, a layout and distance
-// of rows that it gets in any case; UserError where it cannot.
-Tilized tilize(loops::Routine& routine, const std::function<bool(size_t value)>& is_frozen,
-               const std::map<size_t, Choice>& choices = {});
+// The program's own function in terms of memory (layout.h). Values keep their numbers. Nests that
+// copy what the caller gave into another layout are inserted, and those that copy values in blocks
+// for products that cannot read or write them. `choices`: by value, a layout and distance of rows
+// that it gets in any case; UserError where it cannot.
+Tilized tilize(loops::Program program, const std::function<bool(ValueId value)>& is_frozen,
+               const std::map<ValueId, Choice>& choices = {});
 
 }  // namespace flashlight::mosaic

@@ -19,12 +19,8 @@
 #pragma once
 
 #include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <limits>
 
-// A call that is left in a loop keeps it from vectors.
-#define FLASHLIGHT_INLINE [[gnu::always_inline]] inline
+#include "composit/shipped/number_types.h"
 
 namespace fl::detail {
 
@@ -43,14 +39,6 @@ struct Layout<double> {
   static constexpr Bits kFraction = 52, kBias = 1023;
   static constexpr double kRounder = 0x1.8p52;
 };
-
-template <class To, class From>
-FLASHLIGHT_INLINE To bit_cast(From from) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  std::memcpy(&to, &from, sizeof to);
-  return to;
-}
 
 // The nearest whole number, if it is not large. (-ffast-math would take away both terms.)
 template <class T>

@@ -4,7 +4,7 @@
 //   fl::each<special_functions::igamma>(a, x, y);   // y = igamma(a, x)
 #pragma once
 
-#include "composit/op/classical_functions.h"
+#include "composit/shipped/classical_functions.h"
 #include "flashlight/runtime/flashlight.hpp"
 
 namespace fl {

@@ -8,7 +8,7 @@
 namespace flashlight::text {
 
 // `value` where a reference to an array of type `as` is wanted.
-std::string RoutineWriter::whole(size_t value, const Type& as, bool is_const) const {
+std::string RoutineWriter::whole(ValueId value, const Type& as, bool is_const) const {
   std::string text = names_[value];
   const Value& one = function_.values[value];
   if (one.role == Role::weight) return "fl::as<const " + array_type(as) + ">(" + text + ")";
@@ -18,7 +18,7 @@ std::string RoutineWriter::whole(size_t value, const Type& as, bool is_const) co
 
 std::vector<std::string> RoutineWriter::rows(const RuntimeCall& call, bool is_const) const {
   std::vector<std::string> list;
-  for (size_t value : is_const ? call.arguments : call.results) {
+  for (ValueId value : is_const ? call.arguments : call.results) {
     const Type& type = function_.values[value].type;
     const Type row = composit::tensor_type(type.dtype, {type.numel()});
     const std::string element = (is_const ? "const " : "") + type_name(type.dtype);
@@ -33,7 +33,7 @@ std::vector<std::string> RoutineWriter::rows(const RuntimeCall& call, bool is_co
 
 Code RoutineWriter::aten_call(const RuntimeCall& call) const {
   const std::vector<std::string> arguments = aten_arguments(call, [&](size_t position) {
-    const size_t value = call.arguments.at(position);
+    const ValueId value = call.arguments.at(position);
     const bool number =
         function_.values[value].type.rank() == 0 && function_.values[value].role != Role::weight;
     return (number ? "&" : "") + names_[value];
@@ -42,7 +42,7 @@ Code RoutineWriter::aten_call(const RuntimeCall& call) const {
   const Code inner = flashlight::text::call(function_text(call), arguments, "", indent_ + 4);
   std::vector<std::string> list = {inner.lines[0]};
   for (size_t i = 1; i < inner.lines.size(); ++i) list[0] += "\n    " + inner.lines[i];
-  for (const size_t value : call.results)
+  for (const ValueId value : call.results)
     list.push_back(function_.values[value].type.numel() > 0 ? names_[value] : "std::ignore");
   return flashlight::text::call("fl::store", list, ";", indent_);
 }
@@ -61,7 +61,7 @@ Code RoutineWriter::runtime_call(const RuntimeCall& call) const {
   return flashlight::text::call(function_text(call), list, ";", indent_);
 }
 
-Code RoutineWriter::call_of(size_t function, std::vector<std::string> arguments) const {
+Code RoutineWriter::call_of(FunctionId function, std::vector<std::string> arguments) const {
   const Signature& signature = callees_[function];
   if (signature.has_arena)
     arguments.push_back(own_bytes_ > 0 ? "arena + " + std::to_string(own_bytes_) : "arena");
@@ -69,11 +69,10 @@ Code RoutineWriter::call_of(size_t function, std::vector<std::string> arguments)
   return flashlight::text::call(signature.name, arguments, ";", indent_);
 }
 
-void RoutineWriter::pass(const std::vector<size_t>& values, size_t function, size_t first,
-                         bool is_const, const std::string& index,
-                         std::vector<std::string>& arguments) const {
+void RoutineWriter::pass(const ValueIds& values, FunctionId function, size_t first, bool is_const,
+                         const std::string& index, std::vector<std::string>& arguments) const {
   const Routine& callee = program_.functions[function];
-  const std::vector<size_t>& places = is_const ? callee.inputs : callee.results;
+  const ValueIds& places = is_const ? callee.inputs : callee.results;
   for (size_t i = 0; i < values.size(); ++i) {
     const Value& parameter = callee.values[places[first + i]];
     const bool passed = parameter.role != Role::weight && parameter.type.numel() > 0;
@@ -93,7 +92,7 @@ void RoutineWriter::pass(const std::vector<size_t>& values, size_t function, siz
 }
 
 // `index`, where the call stands in a loop: the number of the call.
-Code RoutineWriter::invocation(size_t number, const Invocation& call, const std::string& index) {
+Code RoutineWriter::invocation(StepId number, const Invocation& call, const std::string& index) {
   std::vector<std::string> arguments;
   for (const WeightMember& member : structs_[number_].members) {
     const auto place = std::find(member.calls.begin(), member.calls.end(), number);
@@ -109,15 +108,15 @@ Code RoutineWriter::invocation(size_t number, const Invocation& call, const std:
 }
 
 Code RoutineWriter::rolled(const Run& run) {
-  const auto call = [&](size_t number, const std::string& index = "") {
+  const auto call = [&](StepId number, const std::string& index = "") {
     return invocation(number, std::get<Invocation>(function_.steps[number]), index);
   };
   const std::string i = loop_name({});
-  const size_t last = run.first + run.count - 1;
+  const StepId last = run.first + (run.count - 1);
   // In the loop, call number i takes from one place and gives to the other.
   const std::vector<std::string> names = names_;
   for (const auto& [argument, result] : run.chain) {
-    const auto value = [&, slot = result](size_t step) {
+    const auto value = [&, slot = result](StepId step) {
       return std::get<Invocation>(function_.steps[step]).results[slot];
     };
     const std::string name = turns_.at(value(run.first)).name;

@@ -81,6 +81,24 @@ Code call(const std::string& head, const std::vector<std::string>& arguments,
   return fits && aligned.lines.size() < broken.lines.size() + 3 ? aligned : broken;
 }
 
+Code definition(const Function& function) {
+  Code code = function.heading;
+  code += call(function.specifiers + "void " + function.name, function.parameters, " {", 0);
+  append_indented(code.lines, function.body);
+  code.lines.push_back("}");
+  return code;
+}
+
+Code declaration(const Function& function) {
+  return call(function.specifiers + "void " + function.name, function.parameters, ";", 0);
+}
+
+std::string text_without_name(Function function) {
+  function.name.clear();
+  function.heading = {};
+  return str(definition(function));
+}
+
 std::string str(const Code& code, size_t indent) {
   std::string text;
   for (const std::string& line : code.lines)

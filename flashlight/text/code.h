@@ -29,6 +29,19 @@ Code if_else(const std::string& condition, const Code& then, const Code& otherwi
 Code call(const std::string& head, const std::vector<std::string>& arguments,
           const std::string& tail, size_t indent);
 
+// A function that returns nothing. Its name stands apart: equal functions are found by the rest.
+struct Function {
+  Code heading = {};            // comments above it
+  std::string specifiers = {};  // "FLASHLIGHT_INLINE "
+  std::string name = {};
+  std::vector<std::string> parameters = {};
+  Code body = {};
+};
+Code definition(const Function& function);
+Code declaration(const Function& function);
+// The same for two functions that differ in nothing but their names and headings.
+std::string text_without_name(Function function);
+
 constexpr size_t kColumns = 100;
 
 std::string str(const Code& code, size_t indent = 0);

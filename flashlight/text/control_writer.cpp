@@ -7,22 +7,22 @@ namespace flashlight::text {
 namespace {
 
 // The first `count` values, and the others.
-std::vector<size_t> first(const std::vector<size_t>& values, size_t count) {
+ValueIds first(const ValueIds& values, size_t count) {
   return {values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count)};
 }
-std::vector<size_t> without(const std::vector<size_t>& values, size_t count) {
+ValueIds without(const ValueIds& values, size_t count) {
   return {values.begin() + static_cast<std::ptrdiff_t>(count), values.end()};
 }
 
 }  // namespace
 
 // The one element of `value`.
-std::string RoutineWriter::number(size_t value) const {
+std::string RoutineWriter::number(ValueId value) const {
   return whole(value, composit::tensor_type(function_.values[value].type.dtype, {}), true);
 }
 
 Code RoutineWriter::branch(const Control& control) {
-  const auto call = [&](size_t function) {
+  const auto call = [&](FunctionId function) {
     std::vector<std::string> arguments;
     pass(control.outside, function, 0, true, "", arguments);
     pass(control.results, function, 0, false, "", arguments);
@@ -34,7 +34,7 @@ Code RoutineWriter::branch(const Control& control) {
   return if_else(number(*control.predicate), then, otherwise);
 }
 
-Code RoutineWriter::zeros(size_t value) const {
+Code RoutineWriter::zeros(ValueId value) const {
   const Type& type = function_.values[value].type;
   const std::string& name = names_[value];
   if (type.rank() == 0)
@@ -46,7 +46,7 @@ Code RoutineWriter::zeros(size_t value) const {
 // constexpr int kBlock = 500;
 // for (int block = 0; block < 10000; block += kBlock) body(x[block], ...);
 Code RoutineWriter::blocks(const Control& control) {
-  const auto from = [&](size_t value, const Value& parameter, size_t number,
+  const auto from = [&](ValueId value, const Value& parameter, size_t number,
                         const std::string& begin, bool is_const) {
     const std::optional<size_t> along = control.along[number];
     if (!along) return whole(value, parameter.type, is_const);
@@ -55,7 +55,7 @@ Code RoutineWriter::blocks(const Control& control) {
     return "fl::as<" + std::string(is_const ? "const " : "") + array_type(parameter.type) + ">(" +
            first + "[" + begin + "])";
   };
-  const auto call = [&](size_t function, const std::string& begin) {
+  const auto call = [&](FunctionId function, const std::string& begin) {
     const Routine& callee = program_.functions[function];
     std::vector<std::string> arguments;
     const size_t sequences = control.sequences.size();
@@ -88,15 +88,15 @@ Code RoutineWriter::blocks(const Control& control) {
 Code RoutineWriter::control(const Control& control, const std::vector<std::string>& loops) {
   if (control.kind == Control::Kind::branch) return branch(control);
   if (control.kind == Control::Kind::blocks) return blocks(control);
-  const auto copy = [&](size_t to, size_t from) {
+  const auto copy = [&](ValueId to, ValueId from) {
     const bool pointer = function_.values[from].role == Role::weight;
     return statement("std::memcpy(&" + names_[to] + (pointer ? ", " : ", &") + names_[from] +
                      ", sizeof " + names_[to] + ");");
   };
   const bool repeats = control.kind == Control::Kind::repeat;
   const size_t carried = control.carried.size();
-  const std::vector<size_t> finals = first(control.results, carried);
-  std::vector<size_t> outputs = without(control.results, carried);
+  const ValueIds finals = first(control.results, carried);
+  ValueIds outputs = without(control.results, carried);
   if (repeats) outputs.pop_back();
   const std::string trip = repeats ? names_[control.results.back()] : loop_name(loops);
   const std::string count = control.trips ? number(*control.trips) : std::to_string(control.length);
@@ -104,8 +104,8 @@ Code RoutineWriter::control(const Control& control, const std::vector<std::strin
   Code code;
   for (size_t i = 0; i < carried; ++i) code += copy(finals[i], control.carried[i]);
   if (repeats || control.trips)
-    for (size_t value : outputs) code += zeros(value);
-  const size_t function = control.functions.back();
+    for (ValueId value : outputs) code += zeros(value);
+  const FunctionId function = control.functions.back();
   std::vector<std::string> arguments;
   pass(finals, function, 0, true, "", arguments);
   pass(control.sequences, function, carried, true, slot, arguments);

@@ -146,7 +146,7 @@ void ExpressionWriter::mark_always(const std::vector<Expr>& roots) {
 bool ExpressionWriter::is_safe(const Expr& x) {
   for (const Expr& part : composit::parts_of({x})) {
     if (part.kind() != ExprKind::load) continue;
-    const Type& type = leaves_.type(part.number());
+    const Type& type = leaves_.type(value_of(part));
     for (size_t i = 0; i < part.arguments().size(); ++i)
       if (!analysis_.range(part[i]).inside(0, type.sizes[i].value() - 1)) return false;
   }
@@ -273,12 +273,12 @@ bool ExpressionWriter::is_index_of_load(const Expr& x) const {
 bool ExpressionWriter::is_known_inside(const Expr& index, int64_t extent) {
   if (analysis_.range(index).inside(0, extent - 1)) return true;
   if (index.kind() != ExprKind::load) return false;
-  const auto range = leaves_.range(index.number());
+  const auto range = leaves_.range(value_of(index));
   return range && range->first >= 0 && range->second < extent;
 }
 
 std::string ExpressionWriter::load(const Expr& x) {
-  const Type& type = leaves_.type(x.number());
+  const Type& type = leaves_.type(value_of(x));
   std::vector<std::string> indices;
   for (size_t i = 0; i < x.arguments().size(); ++i) {
     const int64_t extent = type.sizes[i].value();
@@ -292,7 +292,7 @@ std::string ExpressionWriter::load(const Expr& x) {
           (wraps ? "fl::wrapped(" : "fl::checked(") + index + ", " + std::to_string(extent) + ")";
     indices.push_back(std::move(index));
   }
-  const std::string element = leaves_.element(x.number(), indices);
+  const std::string element = leaves_.element(value_of(x), indices);
   return is_half(x.dtype()) ? "float(" + element + ")" : element;
 }
 

@@ -26,10 +26,10 @@ using namespace loops;
 struct Leaves {
   std::vector<std::string> axes;  // by number
   // An element of value `value`; indices are text already.
-  std::function<std::string(size_t value, const std::vector<std::string>& indices)> element;
-  std::function<const Type&(size_t value)> type;
+  std::function<std::string(ValueId value, const std::vector<std::string>& indices)> element;
+  std::function<const Type&(ValueId value)> type;
   // The range of a value's elements, where that is known.
-  std::function<std::optional<std::pair<int64_t, int64_t>>(size_t value)> range;
+  std::function<std::optional<std::pair<int64_t, int64_t>>(ValueId value)> range;
   std::vector<std::string> accumulators = {}, left = {}, right = {};
   const char* index_type = "int";  // of axes, and of what is computed of them
 };

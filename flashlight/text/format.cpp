@@ -205,4 +205,8 @@ std::string formatted(const std::string& text) {
   return result;
 }
 
+int line_count(const std::string& text) {
+  return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+}
+
 }  // namespace flashlight::text

@@ -13,4 +13,7 @@ namespace flashlight::text {
 // opened; assignments that are too long broken behind the sign.
 std::string formatted(const std::string& text);
 
+// Lines of a text whose last one is complete.
+int line_count(const std::string& text);
+
 }  // namespace flashlight::text

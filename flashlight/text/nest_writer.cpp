@@ -41,8 +41,7 @@ const char* lane_function_of(const Statement& statement) {
 
 }  // namespace
 
-NestWriter::NestWriter(const Statement& statement, const std::vector<size_t>& order,
-                       const NestContext& context)
+NestWriter::NestWriter(const Statement& statement, const AxisIds& order, const NestContext& context)
     : statement_(statement), context_(context) {
   leaves_.axes.resize(statement.axes.size());
   leaves_.element = context.element;
@@ -63,15 +62,15 @@ Code NestWriter::write() {
   return reduction();
 }
 
-std::vector<size_t> NestWriter::axes_of(AxisKind kind) const {
-  std::vector<size_t> axes;
-  for (size_t i = 0; i < statement_.axes.size(); ++i)
+AxisIds NestWriter::axes_of(AxisKind kind) const {
+  AxisIds axes;
+  for (const AxisId i : loops::axes_of(statement_))
     if (statement_.axes[i].kind == kind) axes.push_back(i);
   return axes;
 }
 
 // i, j, k, ... in the order of the loops.
-std::string NestWriter::name_axis(size_t axis) {
+std::string NestWriter::name_axis(AxisId axis) {
   static const std::string kLetters = "ijklmnopqrstuvwxyz";
   for (int round = 0;; ++round)
     for (const char letter : kLetters) {
@@ -80,20 +79,19 @@ std::string NestWriter::name_axis(size_t axis) {
       return leaves_.axes[axis] = name;
     }
 }
-void NestWriter::name_axes(const std::vector<size_t>& axes) {
-  for (size_t axis : axes) name_axis(axis);
+void NestWriter::name_axes(const AxisIds& axes) {
+  for (AxisId axis : axes) name_axis(axis);
 }
 
 // ---- loops --------------------------------------------------------------------------------------
 
-NestWriter::Bounds NestWriter::bounds_of(const std::vector<size_t>& axes,
-                                         const std::vector<Expr>& predicates) {
+NestWriter::Bounds NestWriter::bounds_of(const AxisIds& axes, const std::vector<Expr>& predicates) {
   Bounds bounds;
   composit::IndexAnalysis analysis(statement_.axes);
   ExpressionWriter text = writer();
   for (const Expr& predicate : predicates) {
     const auto bound = composit::bound_of(predicate, analysis);
-    const auto inner = std::find_if(axes.rbegin(), axes.rend(), [&](size_t axis) {
+    const auto inner = std::find_if(axes.rbegin(), axes.rend(), [&](AxisId axis) {
       return bound && bound->coefficients[axis] != 0;
     });
     if (inner == axes.rend() || std::abs(bound->coefficients[*inner]) != 1) {
@@ -115,7 +113,7 @@ NestWriter::Bounds NestWriter::bounds_of(const std::vector<size_t>& axes,
   return bounds;
 }
 
-std::string NestWriter::header(size_t axis, const Bounds& bounds) const {
+std::string NestWriter::header(AxisId axis, const Bounds& bounds) const {
   const int64_t extent = statement_.axes[axis].extent.value();
   const std::string type = extent > INT32_MAX ? "int64_t" : "int";
   const std::string name = leaves_.axes[axis];
@@ -130,8 +128,7 @@ std::string NestWriter::header(size_t axis, const Bounds& bounds) const {
          ")";
 }
 
-Code NestWriter::loops(const std::vector<size_t>& axes, const Bounds& bounds, Code body,
-                       bool rolled) const {
+Code NestWriter::loops(const AxisIds& axes, const Bounds& bounds, Code body, bool rolled) const {
   for (size_t i = axes.size(); i-- > 0;) {
     body = block(header(axes[i], bounds), body);
     // g++ 12 gives reads under a condition wrong masks in loops that it unrolls (-O3, AVX).
@@ -156,7 +153,7 @@ Code NestWriter::guarded(const std::vector<Expr>& conditions, Code body) {
 Code NestWriter::stores(ExpressionWriter& text, bool declare) {
   std::vector<Expr> roots;
   for (Store& one : statement_.stores) {
-    one.value = composit::cast(one.value, context_.type(one.result).dtype);
+    one.value = composit::cast(one.value, context_.type(value_of(one)).dtype);
     roots.insert(roots.end(), one.at.begin(), one.at.end());
     roots.push_back(one.value);
   }
@@ -174,9 +171,9 @@ Code NestWriter::store(ExpressionWriter& text, const Store& one, bool declare) {
     indices.push_back(text.text(index));
   }
   code += text.locals(one.value);
-  const DType dtype = context_.type(one.result).dtype;
-  const std::string element = context_.element(one.result, indices);
-  if (declare && context_.declares(one.result)) {
+  const DType dtype = context_.type(value_of(one)).dtype;
+  const std::string element = context_.element(value_of(one), indices);
+  if (declare && context_.declares(value_of(one))) {
     code += statement("const " + compute_type_name(dtype) + " " + element + " = " +
                       text.text(one.value) + ";");
     return code;
@@ -208,16 +205,16 @@ Code NestWriter::elementwise() {
 
 Code NestWriter::reduction() {
   const auto function = fold_function(statement_);
-  const std::vector<size_t> reduced = axes_of(AxisKind::reduction);
+  const AxisIds reduced = axes_of(AxisKind::reduction);
   if (function && wants_reduction_outside(statement_) && !rest_.empty()) {
     const int64_t extent = statement_.axes[rest_.back()].extent.value();
     const bool plain = is_accumulator(statement_.stores[0].value);
     if (plain || extent <= kMaxStackElements) return reduction_outside();
   }
   const char* lane_function = lane_function_of(statement_);
-  const auto extent_of = [&](size_t axis) { return statement_.axes[axis].extent.value(); };
+  const auto extent_of = [&](AxisId axis) { return statement_.axes[axis].extent.value(); };
   double terms = 1;  // which fl::sum counts in an int, where there are several indices
-  for (const size_t axis : reduced) terms *= static_cast<double>(extent_of(axis));
+  for (const AxisId axis : reduced) terms *= static_cast<double>(extent_of(axis));
   const bool lanes = lane_function != nullptr && !reduced.empty() &&
                      extent_of(reduced.back()) >= kLeastTerms &&
                      (reduced.size() == 1 || terms <= INT32_MAX);
@@ -236,7 +233,7 @@ Code NestWriter::reduction() {
 }
 
 std::string NestWriter::accumulator_name(size_t number) {
-  const size_t result = statement_.stores[0].result;
+  const ValueId result = value_of(statement_.stores[0]);
   std::string base = number == 0 ? context_.name(result) + "_sum" : "second_sum";
   if (const auto function = fold_function(statement_)) {
     if (*function == ScalarFunction::max) base = "largest";
@@ -250,7 +247,7 @@ std::string NestWriter::accumulator_name(size_t number) {
 // const float sum = fl::sum<float>(768, [&](int j) { return x[i][j]; });
 // const float sum = fl::sum<float, 16, 16>([&](int j, int k) { return x[i][j][k]; });
 Code NestWriter::folded(const std::string& function) {
-  const std::vector<size_t> reduced = axes_of(AxisKind::reduction);
+  const AxisIds reduced = axes_of(AxisKind::reduction);
   name_axes(rest_);
   name_axes(reduced);
   const Bounds bounds = bounds_of(reduced);
@@ -260,7 +257,7 @@ Code NestWriter::folded(const std::string& function) {
   const std::string type = type_name(statement_.body[0].dtype());
   const std::string value = "return " + text.text(statement_.body[0]) + ";";
   std::string sizes, parameters;
-  for (const size_t axis : reduced) {
+  for (const AxisId axis : reduced) {
     sizes += ", " + std::to_string(statement_.axes[axis].extent.value());
     const bool used = composit::depends_on(statement_.body[0], ExprKind::axis, axis);
     parameters += used ? ", int " + leaves_.axes[axis] : ", int";
@@ -313,9 +310,8 @@ Code NestWriter::folded(const std::string& function) {
 
 // The reduction runs outside of the last parallel axis, along which memory lies.
 Code NestWriter::reduction_outside() {
-  const size_t inner = rest_.back();
-  const std::vector<size_t> outer(rest_.begin(), rest_.end() - 1),
-      reduced = axes_of(AxisKind::reduction);
+  const AxisId inner = rest_.back();
+  const AxisIds outer(rest_.begin(), rest_.end() - 1), reduced = axes_of(AxisKind::reduction);
   name_axes(outer);
   const std::set<std::string> loop_names = loop_names_;
   name_axes(reduced);
@@ -329,7 +325,7 @@ Code NestWriter::reduction_outside() {
     text.plan(first.at);
     std::vector<std::string> indices;
     for (const Expr& index : first.at) indices.push_back(text.text(index));
-    element = context_.element(first.result, indices);
+    element = context_.element(value_of(first), indices);
   } else {
     const std::string name = accumulator_name(0);
     element = name + "[" + leaves_.axes[inner] + "]";
@@ -341,7 +337,7 @@ Code NestWriter::reduction_outside() {
   text.plan(statement_.init);
   code +=
       block(header(inner, {}), statement(element + " = " + text.text(statement_.init[0]) + ";"));
-  std::vector<size_t> axes = reduced;
+  AxisIds axes = reduced;
   axes.push_back(inner);
   const Bounds bounds = bounds_of(axes);
   Code point = update();
@@ -392,11 +388,10 @@ Code NestWriter::update() {
 
 Code NestWriter::accumulated() {
   name_axes(rest_);
-  const std::vector<size_t> scanned = axes_of(AxisKind::scan),
-                            reduced = axes_of(AxisKind::reduction);
+  const AxisIds scanned = axes_of(AxisKind::scan), reduced = axes_of(AxisKind::reduction);
   name_axes(scanned);
   name_axes(reduced);
-  std::vector<size_t> inner = scanned;
+  AxisIds inner = scanned;
   inner.insert(inner.end(), reduced.begin(), reduced.end());
   const Bounds bounds = bounds_of(inner);
   leaves_.accumulators.clear();

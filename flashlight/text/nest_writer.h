@@ -24,25 +24,24 @@ using namespace loops;
 // What a nest stands in.
 struct NestContext {
   std::vector<std::string> loops;  // variables of the loops around it: the first axes of `order`
-  std::function<std::string(size_t value, const std::vector<std::string>& indices)> element;
-  std::function<const Type&(size_t value)> type;
-  std::function<std::optional<std::pair<int64_t, int64_t>>(size_t value)> range;
-  std::function<std::string(size_t value)> name;
+  std::function<std::string(ValueId value, const std::vector<std::string>& indices)> element;
+  std::function<const Type&(ValueId value)> type;
+  std::function<std::optional<std::pair<int64_t, int64_t>>(ValueId value)> range;
+  std::function<std::string(ValueId value)> name;
   // Whether storing to `value` declares it: it is a number of this place only.
-  std::function<bool(size_t value)> declares;
+  std::function<bool(ValueId value)> declares;
   std::set<std::string>* taken = nullptr;  // names that are in use in the function
 };
 
 class NestWriter {
  public:
   // `order`: parallel axes from the outside in.
-  NestWriter(const Statement& statement, const std::vector<size_t>& order,
-             const NestContext& context);
+  NestWriter(const Statement& statement, const AxisIds& order, const NestContext& context);
   Code write();
 
  private:
   struct Bounds {
-    std::map<size_t, std::pair<std::vector<std::string>, std::vector<std::string>>> limits;
+    std::map<AxisId, std::pair<std::vector<std::string>, std::vector<std::string>>> limits;
     std::vector<Expr> conditions;  // that are left
   };
 
@@ -53,18 +52,17 @@ class NestWriter {
   Code accumulated();
   Code product(Contraction contraction);
 
-  std::string name_axis(size_t axis);
-  void name_axes(const std::vector<size_t>& axes);
+  std::string name_axis(AxisId axis);
+  void name_axes(const AxisIds& axes);
   // For loops over `axes` in this order: `axis + rest >= 0` and `rest - axis >= 0` bound the
   // innermost axis they have.
-  Bounds bounds_of(const std::vector<size_t>& axes, const std::vector<Expr>& predicates);
-  Bounds bounds_of(const std::vector<size_t>& axes) {
+  Bounds bounds_of(const AxisIds& axes, const std::vector<Expr>& predicates);
+  Bounds bounds_of(const AxisIds& axes) {
     return bounds_of(axes, composit::conjuncts(statement_.domain));
   }
-  std::string header(size_t axis, const Bounds& bounds) const;
+  std::string header(AxisId axis, const Bounds& bounds) const;
   // `rolled`: the innermost is not to be unrolled.
-  Code loops(const std::vector<size_t>& axes, const Bounds& bounds, Code body,
-             bool rolled = false) const;
+  Code loops(const AxisIds& axes, const Bounds& bounds, Code body, bool rolled = false) const;
   Code guarded(const std::vector<Expr>& conditions, Code body);
   Code stores(ExpressionWriter& writer, bool declare);
   Code store(ExpressionWriter& writer, const composit::Store& store, bool declare);
@@ -75,18 +73,17 @@ class NestWriter {
     std::string index;
     int64_t size = 1;
   };
-  Side side(const std::vector<size_t>& axes, const char* letters);
+  Side side(const AxisIds& axes, const char* letters);
   bool is_place(const Expr& side) const;
   std::string lambda(const std::string& parameters, const Expr& value, const Expr& domain);
-  std::string limited(int64_t size, const std::vector<size_t>& axes,
-                      const std::vector<Expr>& limits, const std::string& row,
-                      const std::string& base, Code& code);
+  std::string limited(int64_t size, const AxisIds& axes, const std::vector<Expr>& limits,
+                      const std::string& row, const std::string& base, Code& code);
 
   ExpressionWriter writer() { return {leaves_, statement_.axes, *context_.taken}; }
-  std::vector<size_t> axes_of(composit::AxisKind kind) const;
+  AxisIds axes_of(composit::AxisKind kind) const;
 
   Statement statement_;
-  std::vector<size_t> rest_;  // parallel axes that are not loops around it
+  AxisIds rest_;  // parallel axes that are not loops around it
   const NestContext& context_;
   Leaves leaves_;
   std::set<std::string> loop_names_;

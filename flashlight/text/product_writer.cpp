@@ -41,7 +41,7 @@ Code call_with_lambdas(const std::string& head, const std::vector<std::string>& 
 // range, whose index is a sum of what the row gives and what the term gives.
 bool NestWriter::is_place(const Expr& side) const {
   if (side.kind() != ExprKind::load) return false;
-  const Type& type = context_.type(side.number());
+  const Type& type = context_.type(value_of(side));
   if (type.dtype != statement_.body[0].dtype()) return false;
   composit::IndexAnalysis analysis(statement_.axes);
   for (size_t i = 0; i < side.arguments().size(); ++i) {
@@ -77,9 +77,8 @@ std::string NestWriter::lambda(const std::string& parameters, const Expr& value,
 
 // The size alone, or the name of "fl::within(64, [&](int i) { return fl::Range{0, i + 1}; })",
 // which is declared in `code`.
-std::string NestWriter::limited(int64_t size, const std::vector<size_t>& axes,
-                                const std::vector<Expr>& limits, const std::string& row,
-                                const std::string& base, Code& code) {
+std::string NestWriter::limited(int64_t size, const AxisIds& axes, const std::vector<Expr>& limits,
+                                const std::string& row, const std::string& base, Code& code) {
   const std::string all = std::to_string(size);
   if (limits.empty()) return all;
   const auto [low, high] = bounds_of(axes, limits).limits.at(axes[0]);
@@ -98,7 +97,7 @@ std::string NestWriter::limited(int64_t size, const std::vector<size_t>& axes,
 }
 
 // Names an index that counts the points of `axes`, of which there is one or several.
-NestWriter::Side NestWriter::side(const std::vector<size_t>& axes, const char* letters) {
+NestWriter::Side NestWriter::side(const AxisIds& axes, const char* letters) {
   Side side;
   for (const char* letter = letters; side.index.empty(); ++letter) {
     const std::string name(1, *letter);
@@ -115,7 +114,7 @@ NestWriter::Side NestWriter::side(const std::vector<size_t>& axes, const char* l
 }
 
 Code NestWriter::product(Contraction contraction) {
-  const auto is_around = [&](size_t axis) { return !contains(rest_, axis); };
+  const auto is_around = [&](AxisId axis) { return !contains(rest_, axis); };
   for (auto* axes : {&contraction.batch, &contraction.rows, &contraction.columns})
     std::erase_if(*axes, is_around);
   name_axes(contraction.batch);

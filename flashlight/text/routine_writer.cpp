@@ -37,9 +37,9 @@ struct Callers {
   size_t count = 0;
 };
 
-Callers callers_of(const Program& program, size_t function) {
+Callers callers_of(const Program& program, FunctionId function) {
   Callers callers;
-  for (size_t caller = function + 1; caller < program.functions.size(); ++caller)
+  for (FunctionId caller = function + 1; caller < program.functions.size(); ++caller)
     for (const Step& step : program.functions[caller].steps) {
       const auto* call = std::get_if<Invocation>(&step);
       if (call == nullptr || call->function != function) continue;
@@ -51,14 +51,14 @@ Callers callers_of(const Program& program, size_t function) {
   return callers;
 }
 
-void add_steps(const Item& item, std::set<size_t>& steps) {
+void add_steps(const Item& item, std::set<StepId>& steps) {
   if (!item.is_loop()) steps.insert(item.step);
   for (const Item& inner : item.body) add_steps(inner, steps);
 }
 
 }  // namespace
 
-RoutineWriter::RoutineWriter(const Program& program, size_t number,
+RoutineWriter::RoutineWriter(const Program& program, FunctionId number,
                              const std::vector<WeightStruct>& structs,
                              const std::vector<Signature>& callees)
     : program_(program),
@@ -69,8 +69,8 @@ RoutineWriter::RoutineWriter(const Program& program, size_t number,
       schedule_(schedule_of(function_)),
       runs_(runs_of(program, function_)) {
   writers_.resize(function_.values.size());
-  for (size_t i = 0; i < function_.steps.size(); ++i)
-    for (size_t value : writes(function_.steps[i])) writers_[value].push_back(i);
+  for (const StepId i : function_.steps.ids())
+    for (ValueId value : writes(function_.steps[i])) writers_[value].push_back(i);
   signature_.has_weights = !structs[number].members.empty();
   name_values();
   name_runs();
@@ -78,16 +78,16 @@ RoutineWriter::RoutineWriter(const Program& program, size_t number,
 }
 
 void RoutineWriter::name_values() {
-  std::set<size_t> used(function_.inputs.begin(), function_.inputs.end());
+  std::set<ValueId> used(function_.inputs.begin(), function_.inputs.end());
   for (const Step& one : function_.steps) {
-    for (size_t value : reads(one)) used.insert(value);
-    for (size_t value : writes(one)) used.insert(value);
+    for (ValueId value : reads(one)) used.insert(value);
+    for (ValueId value : writes(one)) used.insert(value);
   }
   names_.resize(function_.values.size());
   for (const Routine& other : program_.functions) taken_.insert(identifier(other.name));
   for (const WeightMember& member : structs_[number_].members)
     if (!member.is_struct()) names_[member.value] = "weights." + member.name;
-  for (size_t value : used) {
+  for (ValueId value : used) {
     if (function_.values[value].role == Role::weight) continue;
     names_[value] = composit::unused_name(identifier(function_.values[value].name), taken_);
   }
@@ -102,8 +102,8 @@ void RoutineWriter::name_runs() {
       const std::string name = composit::unused_name(
           identifier(program_.functions[call.function].name) + "_results", taken_);
       for (size_t k = 0; k + 1 < run.count; ++k) {
-        const size_t value = std::get<Invocation>(function_.steps[run.first + k]).results[result];
-        turns_[value] = {name, call.results[result], run.first + run.count - 1};
+        const ValueId value = std::get<Invocation>(function_.steps[run.first + k]).results[result];
+        turns_[value] = {name, call.results[result], run.first + (run.count - 1)};
         names_[value] = name + "[" + std::to_string(k % 2) + "]";
       }
     }
@@ -111,7 +111,7 @@ void RoutineWriter::name_runs() {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-bool RoutineWriter::is_local(size_t value) const {
+bool RoutineWriter::is_local(ValueId value) const {
   const Storage& storage = schedule_.storage[value];
   if (function_.values[value].role != Role::temporary) return false;
   if (storage.elements == 1 && !std::count(storage.kept.begin(), storage.kept.end(), true))
@@ -122,32 +122,32 @@ bool RoutineWriter::is_local(size_t value) const {
   return bytes <= (in_loop ? kMaxStackBytes : kMaxSmallBytes);
 }
 
-bool RoutineWriter::in_arena(size_t value) const {
+bool RoutineWriter::in_arena(ValueId value) const {
   return function_.values[value].role == Role::temporary && !writers_[value].empty() &&
          !is_local(value);
 }
 
 void RoutineWriter::plan_arena() {
   std::vector<Lifetime> lifetimes;
-  std::vector<size_t> values;
+  ValueIds values;
   offsets_.resize(function_.values.size());
   std::vector<size_t> item_of(function_.steps.size());
   for (size_t item = 0; item < schedule_.items.size(); ++item) {
-    std::set<size_t> steps;
+    std::set<StepId> steps;
     add_steps(schedule_.items[item], steps);
-    for (size_t step : steps) item_of[step] = item;
+    for (StepId step : steps) item_of[step] = item;
   }
-  std::vector<std::vector<size_t>> touching(function_.values.size());  // steps, by value
-  for (size_t step = 0; step < function_.steps.size(); ++step) {
-    for (size_t value : reads(function_.steps[step])) touching[value].push_back(step);
-    for (size_t value : writes(function_.steps[step])) touching[value].push_back(step);
+  Table<ValueId, StepIds> touching(function_.values.size());
+  for (const StepId step : function_.steps.ids()) {
+    for (ValueId value : reads(function_.steps[step])) touching[value].push_back(step);
+    for (ValueId value : writes(function_.steps[step])) touching[value].push_back(step);
   }
-  for (size_t value = 0; value < function_.values.size(); ++value) {
+  for (const ValueId value : function_.values.ids()) {
     if (!in_arena(value) || (turns_.contains(value) && turns_.at(value).array != value)) continue;
     Lifetime life = {schedule_.storage[value].elements * static_cast<int64_t>(composit::item_size(
                                                              function_.values[value].type.dtype)),
                      schedule_.items.size(), 0};
-    for (size_t step : touching[value]) {
+    for (StepId step : touching[value]) {
       life.first = std::min(life.first, item_of[step]);
       life.last = std::max(life.last, item_of[step]);
     }
@@ -162,13 +162,13 @@ void RoutineWriter::plan_arena() {
   for (size_t i = 0; i < values.size(); ++i) offsets_[values[i]] = offsets[i];
   own_bytes_ = arena_size(lifetimes, offsets);
   int64_t most = 0;
-  const auto call = [&](size_t function) {
+  const auto call = [&](FunctionId function) {
     most = std::max(most, callees_[function].arena_bytes);
     signature_.has_arena |= callees_[function].has_arena;
     signature_.has_generator |= callees_[function].has_generator;
   };
   for (const Step& one : function_.steps) {
-    const std::vector<size_t> called = callees(one);
+    const std::vector<FunctionId> called = callees(one);
     std::for_each(called.begin(), called.end(), call);
     const auto* runtime = std::get_if<RuntimeCall>(&one);
     signature_.has_generator |= runtime != nullptr && runtime->draws;
@@ -180,7 +180,7 @@ void RoutineWriter::plan_arena() {
 
 // ---- text ---------------------------------------------------------------------------------------
 
-std::string RoutineWriter::element(size_t value, const std::vector<std::string>& indices) const {
+std::string RoutineWriter::element(ValueId value, const std::vector<std::string>& indices) const {
   std::string text = names_[value];
   const std::vector<bool>& kept = schedule_.storage[value].kept;
   for (size_t i = 0; i < indices.size(); ++i)
@@ -189,7 +189,7 @@ std::string RoutineWriter::element(size_t value, const std::vector<std::string>&
   return text;
 }
 
-bool RoutineWriter::declares(size_t value) const {
+bool RoutineWriter::declares(ValueId value) const {
   if (!is_local(value) || writers_[value].size() != 1 || declared_.contains(value)) return false;
   const Storage& storage = schedule_.storage[value];
   const auto* nest = std::get_if<Nest>(&function_.steps[writers_[value][0]]);
@@ -205,30 +205,30 @@ std::vector<std::string> RoutineWriter::parameters() const {
   if (function_.in_parts) list.push_back("fl::Part part");
   if (signature_.has_weights) list.push_back("const " + structs_[number_].name + "& weights");
   // Memory of results is nobody else's, as vector code of loops needs to know.
-  const auto reference = [&](size_t value, bool is_result) {
+  const auto reference = [&](ValueId value, bool is_result) {
     const Type& type = function_.values[value].type;
     const std::string name = (is_result ? "__restrict " : "") + names_[value];
     return (is_result ? "" : "const ") + type_name(type.dtype) +
            (type.rank() == 0 ? "& " + name : " (&" + name + ")" + brackets(type));
   };
-  const auto is_overwritten = [&](size_t value) {
+  const auto is_overwritten = [&](ValueId value) {
     return std::any_of(function_.overwrites.begin(), function_.overwrites.end(),
                        [&](const auto& one) { return one.second == value; });
   };
-  for (size_t value : function_.inputs)
+  for (ValueId value : function_.inputs)
     if (function_.values[value].role == Role::argument &&
         function_.values[value].type.numel() > 0 && !is_overwritten(value))
       list.push_back((mentioned_.contains(names_[value]) ? "" : "[[maybe_unused]] ") +
                      reference(value, false));
-  for (size_t value : function_.results)
+  for (ValueId value : function_.results)
     if (function_.values[value].type.numel() > 0) list.push_back(reference(value, true));
   if (signature_.has_arena) list.push_back("std::byte* arena");
   if (signature_.has_generator) list.push_back("fl::Generator& generator");
   return list;
 }
 
-std::vector<size_t> RoutineWriter::order_of_steps() const {
-  std::vector<size_t> order;
+StepIds RoutineWriter::order_of_steps() const {
+  StepIds order;
   const std::function<void(const std::vector<Item>&)> add = [&](const std::vector<Item>& items) {
     for (const Item& item : items) {
       if (!item.is_loop()) order.push_back(item.step);
@@ -240,30 +240,27 @@ std::vector<size_t> RoutineWriter::order_of_steps() const {
 }
 
 bool RoutineWriter::is_in_order() const {
-  const std::vector<size_t> order = order_of_steps();
+  const StepIds order = order_of_steps();
   return std::is_sorted(order.begin(), order.end());
 }
 
-std::vector<Step> RoutineWriter::steps_in_order() const {
-  std::vector<Step> steps;
-  for (size_t step : order_of_steps()) steps.push_back(function_.steps[step]);
+Table<StepId, Step> RoutineWriter::steps_in_order() const {
+  Table<StepId, Step> steps;
+  for (StepId step : order_of_steps()) steps.push_back(function_.steps[step]);
   return steps;
 }
 
-Code RoutineWriter::write() {
+Function RoutineWriter::write() {
   std::vector<std::string> loops;
   std::vector<size_t> path;
   Code body = constants();
   body += items(schedule_.items, loops, path);
   add_identifiers(str(body), mentioned_);
-  Code code = heading();
-  const std::string inlined = function_.is_loop_body ? "FLASHLIGHT_INLINE " : "";
-  Code head = call(inlined + "void " + signature_.name, parameters(), " {", 0);
-  code += head;
-  for (const std::string& line : body.lines)
-    code.lines.push_back(line.empty() ? line : "  " + line);
-  code.lines.push_back("}");
-  return code;
+  return {.heading = heading(),
+          .specifiers = function_.is_loop_body ? "FLASHLIGHT_INLINE " : "",
+          .name = signature_.name,
+          .parameters = parameters(),
+          .body = std::move(body)};
 }
 
 namespace {
@@ -281,7 +278,7 @@ std::string braces(const Value& value, size_t dimension, int64_t& next) {
 
 Code RoutineWriter::constants() const {
   Code code;
-  for (size_t value = 0; value < function_.values.size(); ++value) {
+  for (const ValueId value : function_.values.ids()) {
     const Value& one = function_.values[value];
     if (one.role != Role::constant || names_[value].empty()) continue;
     int64_t next = 0;
@@ -316,11 +313,11 @@ std::string RoutineWriter::loop_name(const std::vector<std::string>& loops) {
 
 // Arrays and numbers that have to be declared before `item`, which is the first to touch them.
 Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& path) {
-  std::set<size_t> steps;
+  std::set<StepId> steps;
   add_steps(item, steps);
   Code code;
-  for (size_t step : steps)
-    for (size_t value : writes(function_.steps[step])) {
+  for (StepId step : steps)
+    for (ValueId value : writes(function_.steps[step])) {
       const Value& one = function_.values[value];
       if (one.role != Role::temporary || declared_.contains(value) || declares(value)) continue;
       if (is_local(value) && schedule_.storage[value].home != path) continue;
@@ -347,7 +344,7 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
     const size_t lines = code.lines.size();
     const auto end = [&, first = i] {
       if (!path.empty()) return;
-      std::set<size_t> steps;
+      std::set<StepId> steps;
       for (size_t one = first; one <= i; ++one) add_steps(list[one], steps);
       pieces_.push_back({code.lines.size() - lines, {steps.begin(), steps.end()}});
     };
@@ -387,7 +384,7 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
   return code;
 }
 
-Code RoutineWriter::step(size_t number, const std::vector<std::string>& loops) {
+Code RoutineWriter::step(StepId number, const std::vector<std::string>& loops) {
   if (const auto* call = std::get_if<Invocation>(&function_.steps[number]))
     return invocation(number, *call);
   if (const auto* one = std::get_if<Control>(&function_.steps[number])) return control(*one, loops);
@@ -395,13 +392,13 @@ Code RoutineWriter::step(size_t number, const std::vector<std::string>& loops) {
     return runtime_call(*one);
   NestContext context;
   context.loops = loops;
-  context.element = [this](size_t value, const std::vector<std::string>& indices) {
+  context.element = [this](ValueId value, const std::vector<std::string>& indices) {
     return element(value, indices);
   };
-  context.type = [this](size_t value) -> const Type& { return function_.values[value].type; };
-  context.range = [this](size_t value) { return range_of(function_.values[value].constant); };
-  context.name = [this](size_t value) { return names_[value]; };
-  context.declares = [this](size_t value) { return declares(value); };
+  context.type = [this](ValueId value) -> const Type& { return function_.values[value].type; };
+  context.range = [this](ValueId value) { return range_of(function_.values[value].constant); };
+  context.name = [this](ValueId value) { return names_[value]; };
+  context.declares = [this](ValueId value) { return declares(value); };
   context.taken = &taken_;
   const auto& nest = std::get<Nest>(function_.steps[number]);
   const std::set<std::string> outside = taken_;

@@ -29,18 +29,17 @@ struct Signature {
 // Lines of a function that belong together, and its steps that are written there, in order.
 struct WrittenPiece {
   size_t lines;
-  std::vector<size_t> steps;
+  StepIds steps;
 };
 
 class RoutineWriter {
  public:
-  RoutineWriter(const Program& program, size_t number, const std::vector<WeightStruct>& structs,
+  RoutineWriter(const Program& program, FunctionId number, const std::vector<WeightStruct>& structs,
                 const std::vector<Signature>& callees);
-  // The definition, its comment on top.
-  Code write();
+  Function write();
   const Signature& signature() const { return signature_; }
   // The steps in the order in which they are written.
-  std::vector<Step> steps_in_order() const;
+  Table<StepId, Step> steps_in_order() const;
   bool is_in_order() const;
   // After write(), for steps in that order.
   const std::vector<WrittenPiece>& pieces() const { return pieces_; }
@@ -48,30 +47,30 @@ class RoutineWriter {
   std::vector<std::string> parameters() const;
 
  private:
-  std::vector<size_t> order_of_steps() const;
+  StepIds order_of_steps() const;
   void name_values();
   void name_runs();
   void plan_arena();
-  bool is_local(size_t value) const;
-  bool in_arena(size_t value) const;
+  bool is_local(ValueId value) const;
+  bool in_arena(ValueId value) const;
   Code items(const std::vector<Item>& items, std::vector<std::string>& loops,
              std::vector<size_t>& path);
   Code declarations(const Item& item, const std::vector<size_t>& path);
-  Code step(size_t number, const std::vector<std::string>& loops);
+  Code step(StepId number, const std::vector<std::string>& loops);
   Code branch(const Control& control);
   Code blocks(const Control& control);
-  Code zeros(size_t value) const;
+  Code zeros(ValueId value) const;
   Code control(const Control& control,
                const std::vector<std::string>& loops);  // control_writer.cpp
-  std::string number(size_t value) const;
+  std::string number(ValueId value) const;
   Code constants() const;
-  std::string element(size_t value, const std::vector<std::string>& indices) const;
-  bool declares(size_t value) const;
+  std::string element(ValueId value, const std::vector<std::string>& indices) const;
+  bool declares(ValueId value) const;
   Code heading() const;
   std::string loop_name(const std::vector<std::string>& loops);
 
   // call_writer.cpp
-  Code invocation(size_t number, const Invocation& call, const std::string& index = "");
+  Code invocation(StepId number, const Invocation& call, const std::string& index = "");
   // Calls in a loop; two places take turns for what one gives to the next.
   Code rolled(const Run& run);
   Code runtime_call(const RuntimeCall& call) const;
@@ -79,15 +78,15 @@ class RoutineWriter {
   // Its arguments or results.
   std::vector<std::string> rows(const RuntimeCall& call, bool is_const) const;
   // A call of function `function`: what stands for its inputs and results, the arena.
-  Code call_of(size_t function, std::vector<std::string> arguments) const;
+  Code call_of(FunctionId function, std::vector<std::string> arguments) const;
   // What stands for values as the inputs (`is_const`) or results of a function from `first` on; of
   // element `index` along their first dimension, if that is given.
-  void pass(const std::vector<size_t>& values, size_t function, size_t first, bool is_const,
+  void pass(const ValueIds& values, FunctionId function, size_t first, bool is_const,
             const std::string& index, std::vector<std::string>& arguments) const;
-  std::string whole(size_t value, const Type& as, bool is_const) const;
+  std::string whole(ValueId value, const Type& as, bool is_const) const;
 
   const Program& program_;
-  const size_t number_;
+  const FunctionId number_;
   const Routine& function_;
   const std::vector<WeightStruct>& structs_;
   const std::vector<Signature>& callees_;
@@ -96,15 +95,16 @@ class RoutineWriter {
   std::vector<WrittenPiece> pieces_;
   struct Turns {
     std::string name;
-    size_t array, last_step;  // the value that has the array's place; how long it is needed
+    ValueId array;
+    StepId last_step;  // the value that has the array's place; how long it is needed
   };
-  std::map<size_t, Turns> turns_;  // by value
+  std::map<ValueId, Turns> turns_;  // by value
   Signature signature_;
-  std::set<std::string> taken_, mentioned_;   // names; those in the body
-  std::vector<std::string> names_;            // by value
-  std::vector<int64_t> offsets_;              // by value
-  std::vector<std::vector<size_t>> writers_;  // by value: steps
-  std::set<size_t> declared_;
+  std::set<std::string> taken_, mentioned_;  // names; those in the body
+  std::vector<std::string> names_;           // by value
+  std::vector<int64_t> offsets_;             // by value
+  Table<ValueId, StepIds> writers_;
+  std::set<ValueId> declared_;
   int64_t own_bytes_ = 0;
   size_t indent_ = 2;  // of what is being written
 };

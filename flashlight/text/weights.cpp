@@ -10,7 +10,7 @@
 namespace flashlight::text {
 namespace {
 
-bool is_weight(const Routine& function, size_t value) {
+bool is_weight(const Routine& function, ValueId value) {
   return function.values[value].role == Role::weight;
 }
 
@@ -30,11 +30,11 @@ std::string struct_name(const std::string& function) {
 }
 
 void demote(Program& program) {
-  for (size_t caller = program.functions.size(); caller-- > 0;)
+  for (FunctionId caller = program.functions.next(); caller-- > 0;)
     for (const Step& step : program.functions[caller].steps) {
       if (const auto* control = std::get_if<Control>(&step)) {
-        for (size_t function : control->functions)
-          for (size_t value : program.functions[function].inputs)
+        for (FunctionId function : control->functions)
+          for (ValueId value : program.functions[function].inputs)
             program.functions[function].values[value].role = Role::argument;
         continue;
       }
@@ -49,11 +49,11 @@ void demote(Program& program) {
 }
 
 // Weights that the nests of `function` read, or that it passes on as arguments.
-std::set<size_t> read_directly(const Program& program, const Routine& function) {
-  std::set<size_t> found;
+std::set<ValueId> read_directly(const Program& program, const Routine& function) {
+  std::set<ValueId> found;
   for (const Step& step : function.steps) {
     const auto* call = std::get_if<Invocation>(&step);
-    const std::vector<size_t> read = reads(step);
+    const ValueIds read = reads(step);
     for (size_t i = 0; i < read.size(); ++i) {
       if (!is_weight(function, read[i])) continue;
       if (call != nullptr) {
@@ -66,11 +66,11 @@ std::set<size_t> read_directly(const Program& program, const Routine& function) 
   return found;
 }
 
-void add_pointers(const Program& program, const std::vector<WeightStruct>& structs, size_t function,
-                  const std::vector<size_t>& actual, const std::string& path,
+void add_pointers(const Program& program, const std::vector<WeightStruct>& structs,
+                  FunctionId function, const std::vector<size_t>& actual, const std::string& path,
                   std::vector<WeightPlace>& places) {
   const Routine& routine = program.functions[function];
-  const auto input = [&](size_t value) {
+  const auto input = [&](ValueId value) {
     const auto place = std::find(routine.inputs.begin(), routine.inputs.end(), value);
     return actual[static_cast<size_t>(place - routine.inputs.begin())];
   };
@@ -83,7 +83,7 @@ void add_pointers(const Program& program, const std::vector<WeightStruct>& struc
       const auto& call = std::get<Invocation>(routine.steps[member.calls[i]]);
       const std::string element = member.calls.size() == 1 ? "" : "[" + std::to_string(i) + "]";
       std::vector<size_t> passed;
-      for (size_t argument : call.arguments)
+      for (const ValueId argument : call.arguments)
         passed.push_back(is_weight(routine, argument) ? input(argument) : 0);
       add_pointers(program, structs, member.function, passed, path + member.name + element + ".",
                    places);
@@ -97,18 +97,18 @@ std::vector<WeightStruct> plan_weights(Program& program) {
   demote(program);
   std::vector<WeightStruct> structs(program.functions.size());
   std::set<std::string> names = {"Weights"};
-  for (size_t i = 0; i < program.functions.size(); ++i) {
+  for (const FunctionId i : program.functions.ids()) {
     const Routine& function = program.functions[i];
     WeightStruct& one = structs[i];
     std::set<std::string> taken, paths;
-    const std::set<size_t> direct = read_directly(program, function);
-    for (size_t value : direct) paths.insert(function.values[value].name);
+    const std::set<ValueId> direct = read_directly(program, function);
+    for (ValueId value : direct) paths.insert(function.values[value].name);
     const auto short_name = short_names(paths, 2);  // module and parameter
-    for (size_t value : direct)
+    for (ValueId value : direct)
       one.members.push_back(
           {composit::unused_name(identifier(short_name.at(function.values[value].name)), taken),
            value});
-    for (size_t step = 0; step < function.steps.size(); ++step) {
+    for (const StepId step : function.steps.ids()) {
       const auto* call = std::get_if<Invocation>(&function.steps[step]);
       if (call == nullptr || structs[call->function].members.empty()) continue;
       const auto same = std::find_if(one.members.begin(), one.members.end(), [&](const auto& m) {
@@ -119,7 +119,7 @@ std::vector<WeightStruct> plan_weights(Program& program) {
       else
         one.members.push_back(
             {composit::unused_name(identifier(program.functions[call->function].name), taken),
-             0,
+             {},
              {step},
              call->function});
     }
@@ -135,7 +135,7 @@ std::vector<WeightPlace> weight_places(const Program& program,
   std::vector<WeightPlace> places;
   std::vector<size_t> inputs;
   for (size_t i = 0; i < program.functions.back().inputs.size(); ++i) inputs.push_back(i);
-  add_pointers(program, structs, program.functions.size() - 1, inputs, "", places);
+  add_pointers(program, structs, FunctionId(program.functions.size() - 1), inputs, "", places);
   return places;
 }
 

@@ -16,9 +16,9 @@ using loops::Program;
 
 struct WeightMember {
   std::string name;
-  size_t value = 0;                // of the function; unless it is a struct
-  std::vector<size_t> calls = {};  // the invocations it is for, one element each
-  size_t function = 0;             // whose struct it is
+  ValueId value = {};        // of the function; unless it is a struct
+  StepIds calls = {};        // the invocations it is for, one element each
+  FunctionId function = {};  // whose struct it is
   bool is_struct() const { return !calls.empty(); }
 };
 

@@ -9,7 +9,7 @@
 
 #include "composit/io/saved_capture.h"
 #include "composit/ir/graph.h"
-#include "flashlight/mosaic/choices.h"
+#include "composit/op/backend.h"
 
 namespace cli {
 
@@ -22,42 +22,34 @@ int show(const std::string& folder, const std::string& passes, const std::string
          std::ostream& out);
 int list(const std::string& folder, bool weights, std::ostream& out);
 int diff(const std::string& folder, const std::string& other, std::ostream& out);
-struct EmitArguments {
+// A capture and who compiles it.
+struct BackendArguments {
   std::string folder;
-  std::string backend = "cpp";
-  // Of cpp: "aten", where operations without a definition may become calls of LibTorch, or empty.
-  std::string link;
+  const composit::Backend* backend = nullptr;
+  composit::Options options;  // of the backend
 };
+// Of a capture that it compiles.
+composit::CompileOptions compile_options(const composit::SavedCapture& capture,
+                                         const composit::Options& options, const std::string& name);
 // The C++ that the capture becomes.
-int emit(const EmitArguments& arguments, std::ostream& out);
+int emit(const BackendArguments& arguments, std::ostream& out);
 struct PlanArguments {
   std::string folder;
   std::string choices;  // a file of decisions (flashlight/mosaic/choices.h), or empty
   std::string arena;    // draws the arena over time into this .svg
   std::string graph;    // draws the kernels, coloured by place, into this .svg, .dot or .gv
 };
-// Decisions for mosaic in a file; none where that is empty.
-flashlight::mosaic::Choices read_choices(const std::string& file);
 // What mosaic does with the capture: prints its kernels, unless it draws them.
 int plan(const PlanArguments& arguments, std::ostream& out);
 // Compiles it, runs the saved example and compares with the saved results.
-int run(const std::string& folder, std::ostream& out);
-struct CompileArguments {
-  std::string folder;
-  std::string backend = "cpp";
+int run(const BackendArguments& arguments, std::ostream& out);
+struct CompileArguments : BackendArguments {
   std::string target;  // the folder to write
   std::string name;    // of the program; empty: that of `folder`
   std::vector<std::string> gradients;
-  std::string link;  // as for emit
-  // Of mosaic, as in its options; UserError where they are given for another backend.
-  std::optional<int> threads;
-  bool winograd = true;
-  bool strassen = true;
-  std::optional<std::string> march;
-  std::string choices;  // as for plan
 };
-// Writes a program to build elsewhere (offline.h of cpp and mosaic). With `gradients`, it also
-// gives the derivatives of its first result, which is one number, by these inputs, as "grad_NAME".
+// Writes a program to build elsewhere. With `gradients`, it also gives the derivatives of its first
+// result, which is one number, by these inputs, as "grad_NAME".
 int compile(const CompileArguments& arguments, std::ostream& out);
 struct ImportArguments {
   std::string file;                 // a module saved by TorchScript, or the text of functions (.py)
@@ -92,9 +84,6 @@ struct CaptureArguments {
 // The command's exit code; where a signal killed it, that kills this process, too. UserError before
 // it has begun, and in a build without LibTorch.
 int capture(const CaptureArguments& arguments, std::ostream& log);
-
-// UserError for a name of none.
-void check_backend(const std::string& command, const std::string& backend);
 
 // The regions that `graph` calls, once each.
 void print_called(const composit::Graph& graph, std::ostream& out);

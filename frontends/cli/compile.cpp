@@ -1,4 +1,3 @@
-
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
@@ -9,8 +8,6 @@
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
-#include "flashlight/cpp/offline.h"
-#include "flashlight/mosaic/offline.h"
 #include "frontends/cli/commands.h"
 #include "frontends/cli/example.h"
 
@@ -108,57 +105,22 @@ std::string name_of(const std::filesystem::path& folder) {
   return (path.has_filename() ? path : path.parent_path()).stem();
 }
 
-void check_options_of_cpp(const CompileArguments& arguments) {
-  const char* const option = arguments.threads            ? "--threads"
-                             : !arguments.winograd        ? "--no-winograd"
-                             : !arguments.strassen        ? "--no-strassen"
-                             : arguments.march            ? "--march"
-                             : !arguments.choices.empty() ? "--choices"
-                                                          : nullptr;
-  if (option != nullptr)
-    throw UserError("[compile] " + std::string(option) +
-                    ": the cpp backend has no such option; --backend mosaic does");
-}
-
-void compile_by_mosaic(const SavedCapture& capture, const CompileArguments& arguments,
-                       const std::string& name, const std::vector<std::string>& outputs) {
-  if (!arguments.link.empty())
-    throw UserError("[compile] --link: mosaic calls nothing of LibTorch; --backend cpp does");
-  flashlight::mosaic::ProgramOptions options;
-  options.plan = {.name = name,
-                  .results = outputs,
-                  .winograd = arguments.winograd,
-                  .strassen = arguments.strassen,
-                  .choices = read_choices(arguments.choices)};
-  options.threads = arguments.threads.value_or(options.threads);
-  options.march = arguments.march.value_or(options.march);
-  flashlight::mosaic::write_program(capture, arguments.target, options);
-}
-
-void compile_by_cpp(const SavedCapture& capture, const CompileArguments& arguments,
-                    const std::string& name, const std::vector<std::string>& outputs) {
-  check_options_of_cpp(arguments);
-  flashlight::cpp::ProgramOptions options = {.name = name, .output_names = outputs};
-  if (!arguments.link.empty()) options.aten = flashlight::loops::aten_schemas(capture.schemas);
-  flashlight::cpp::write_program(capture, arguments.target, options);
-}
-
 }  // namespace
 
-void check_backend(const std::string& command, const std::string& backend) {
-  if (backend != "cpp" && backend != "mosaic")
-    throw UserError("[" + command + "] unknown backend '" + backend +
-                    "'; there are cpp and mosaic");
+composit::CompileOptions compile_options(const SavedCapture& capture,
+                                         const composit::Options& options,
+                                         const std::string& name) {
+  return {.name = name, .options = options, .schemas = [&capture](const composit::Graph&) {
+            return capture.schemas;
+          }};
 }
 
 int compile(const CompileArguments& arguments, std::ostream& out) {
-  check_backend("compile", arguments.backend);
   SavedCapture capture = load_to_compile(arguments.folder);
   const std::string name = arguments.name.empty() ? name_of(arguments.folder) : arguments.name;
-  std::vector<std::string> outputs;
-  if (!arguments.gradients.empty()) add_gradients(capture, arguments.gradients, outputs);
-  const auto write = arguments.backend == "mosaic" ? compile_by_mosaic : compile_by_cpp;
-  write(capture, arguments, name, outputs);
+  composit::CompileOptions options = compile_options(capture, arguments.options, name);
+  if (!arguments.gradients.empty()) add_gradients(capture, arguments.gradients, options.results);
+  arguments.backend->write_program(capture, arguments.target, options);
   out << "wrote " << arguments.target << "; to build it:\n  cmake -S " << arguments.target
       << " -B build && cmake --build build\n";
   return 0;

@@ -4,11 +4,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "composit/ir/error.h"
 #include "flashlight/version.h"
+#include "frontends/cli/backend_options.h"
 #include "frontends/cli/commands.h"
 
 namespace {
@@ -28,58 +30,27 @@ struct Arguments {
   bool weights = false;
 };
 
-CLI::App* add_command(CLI::App& app, const char* name, const char* help, Arguments& arguments) {
+CLI::App* add_command(CLI::App& app, const char* name, const char* help, std::string& folder) {
   CLI::App* command = app.add_subcommand(name, help);
-  command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
-  return command;
-}
-
-void add_link(CLI::App* command, std::string& link) {
-  command
-      ->add_option("--link", link, "aten: operations without a definition become calls of LibTorch")
-      ->check(CLI::IsMember({"aten"}));
-}
-
-void add_backend(CLI::App* command, std::string& backend) {
-  command->add_option("--backend", backend,
-                      "who writes it: cpp, to be read, or mosaic, to be fast");
-}
-
-CLI::App* add_emit(CLI::App& app, cli::EmitArguments& arguments) {
-  CLI::App* command = app.add_subcommand("emit", "print the capture as C++");
-  command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
-  add_backend(command, arguments.backend);
-  add_link(command, arguments.link);
+  command->add_option("FOLDER", folder, "a saved capture")->required();
   return command;
 }
 
 CLI::App* add_compile(CLI::App& app, cli::CompileArguments& arguments) {
   CLI::App* command =
-      app.add_subcommand("compile", "write the capture as a program to build where a compiler is");
-  command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
-  add_backend(command, arguments.backend);
+      add_command(app, "compile", "write the capture as a program to build where a compiler is",
+                  arguments.folder);
   command->add_option("-o,--output", arguments.target, "the folder to write")->required();
   command->add_option("--name", arguments.name, "of the function; FOLDER's if left out");
   command->add_option("--grad", arguments.gradients,
                       "parameters and inputs to derive the first result by, which is one number");
-  add_link(command, arguments.link);
-  command->add_option("--threads", arguments.threads, "of mosaic, per call; 0: one per core")
-      ->check(CLI::NonNegativeNumber);
-  command->add_flag("!--no-winograd", arguments.winograd,
-                    "of mosaic: convolutions keep the sums of the graph");
-  command->add_flag("!--no-strassen", arguments.strassen,
-                    "of mosaic: products of matrices keep the sums of the graph");
-  command->add_option("--march", arguments.march,
-                      "of mosaic: the processor to prepare weights for; this one if left out");
-  command->add_option("--choices", arguments.choices,
-                      "of mosaic: a file of decisions, as for plan");
   return command;
 }
 
 CLI::App* add_plan(CLI::App& app, cli::PlanArguments& arguments) {
-  CLI::App* command = app.add_subcommand(
-      "plan", "print the kernels that mosaic makes of the capture, and what is fused where");
-  command->add_option("FOLDER", arguments.folder, "a saved capture")->required();
+  CLI::App* command = add_command(
+      app, "plan", "print the kernels that mosaic makes of the capture, and what is fused where",
+      arguments.folder);
   command->add_option("--choices", arguments.choices,
                       "a file of decisions, as in 'relu_3: keep' or 'conv2d: winograd 0'\n"
                       "or 'add: layout NCHW -> N C/16 H W | 16c'");
@@ -116,6 +87,26 @@ CLI::App* add_capture(CLI::App& app, cli::CaptureArguments& arguments) {
   return command;
 }
 
+// Of the command that is called, where it compiles.
+std::optional<cli::BackendOptions> backend_options(CLI::App& app, int argc, char** argv) {
+  using Use = composit::Option::Use;
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  const std::string called = words.empty() ? "" : words[0];
+  std::optional<cli::BackendOptions> options;
+  if (called == "emit" || called == "run" || called == "compile")
+    options.emplace(*app.get_subcommand(called), called == "compile" ? Use::programs : Use::calls,
+                    words);
+  return options;
+}
+
+template <class CommandArguments>
+const CommandArguments& with_backend(CommandArguments& arguments,
+                                     const cli::BackendOptions& options) {
+  arguments.backend = &options.backend();
+  arguments.options = options.values();
+  return arguments;
+}
+
 // What is behind `--` belongs to the command, as it stands.
 std::vector<std::string> take_command(int& argc, char** argv) {
   if (argc < 2 || std::string_view(argv[1]) != "capture") return {};
@@ -127,9 +118,7 @@ std::vector<std::string> take_command(int& argc, char** argv) {
   return command;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   CLI::App app("Graphs captured from LibTorch models");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
@@ -137,26 +126,28 @@ int main(int argc, char** argv) {
   cli::CaptureArguments capture_arguments;
   capture_arguments.command = take_command(argc, argv);
   CLI::App* capture = add_capture(app, capture_arguments);
-  CLI::App* show = add_command(app, "show", "print the graph", arguments);
+  CLI::App* show = add_command(app, "show", "print the graph", arguments.folder);
   show->add_option("--svg", arguments.svg, "draw it into this file instead");
   show->add_option("--passes", arguments.passes,
                    "first rewritten by these, as in canonicalize,drop_no_ops");
-  CLI::App* list =
-      add_command(app, "list", "what the capture holds: inputs, weights, operators", arguments);
+  CLI::App* list = add_command(app, "list", "what the capture holds: inputs, weights, operators",
+                               arguments.folder);
   list->add_flag("--weights", arguments.weights, "every parameter and buffer");
-  CLI::App* diff =
-      add_command(app, "diff", "compare two captures: nodes added, removed, changed", arguments);
+  CLI::App* diff = add_command(app, "diff", "compare two captures: nodes added, removed, changed",
+                               arguments.folder);
   diff->add_option("OTHER", arguments.other, "the capture to compare with")->required();
-  CLI::App* check = add_command(
-      app, "check", "replay the saved example and compare with the saved results", arguments);
+  CLI::App* check =
+      add_command(app, "check", "replay the saved example and compare with the saved results",
+                  arguments.folder);
   check->add_flag("--grad", arguments.grad,
                   "compare the gradients by all parameters with autograd's instead");
   check->add_option("--loss", arguments.loss, "with --grad: the number of the result to derive");
-  cli::EmitArguments emit_arguments;
-  CLI::App* emit = add_emit(app, emit_arguments);
+  cli::BackendArguments emit_arguments;
+  CLI::App* emit = add_command(app, "emit", "print the capture as C++", emit_arguments.folder);
+  cli::BackendArguments run_arguments;
   CLI::App* run = add_command(
       app, "run", "compile the capture, run the saved example, compare with the saved results",
-      arguments);
+      run_arguments.folder);
   cli::PlanArguments plan_arguments;
   CLI::App* plan = add_plan(app, plan_arguments);
   cli::CompileArguments compile_arguments;
@@ -168,23 +159,30 @@ int main(int argc, char** argv) {
   ops->add_option("FILTER", arguments.filter, "only those whose names contain this");
   CLI::App* passes = app.add_subcommand("passes", "the passes that rewrite graphs");
   CLI::App* env = app.add_subcommand("env", "environment variables that show what goes on inside");
+  const std::optional<cli::BackendOptions> options = backend_options(app, argc, argv);
   CLI11_PARSE(app, argc, argv);
+  if (*capture) return cli::capture(capture_arguments, std::cerr);
+  if (*show) return cli::show(arguments.folder, arguments.passes, arguments.svg, std::cout);
+  if (*list) return cli::list(arguments.folder, arguments.weights, std::cout);
+  if (*diff) return cli::diff(arguments.folder, arguments.other, std::cout);
+  if (*emit) return cli::emit(with_backend(emit_arguments, options.value()), std::cout);
+  if (*plan) return cli::plan(plan_arguments, std::cout);
+  if (*compile) return cli::compile(with_backend(compile_arguments, options.value()), std::cout);
+  if (*import) return cli::import(import_arguments, std::cout);
+  if (*run) return cli::run(with_backend(run_arguments, options.value()), std::cout);
+  if (*ops) return cli::ops(arguments.filter, std::cout);
+  if (*passes) return cli::passes(std::cout);
+  if (*env) return cli::env(std::cout);
+  if (*check && arguments.grad) return cli::check_grad(arguments.folder, arguments.loss, std::cout);
+  if (*check) return cli::check(arguments.folder, std::cout);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   try {
-    if (*capture) return cli::capture(capture_arguments, std::cerr);
-    if (*show) return cli::show(arguments.folder, arguments.passes, arguments.svg, std::cout);
-    if (*list) return cli::list(arguments.folder, arguments.weights, std::cout);
-    if (*diff) return cli::diff(arguments.folder, arguments.other, std::cout);
-    if (*emit) return cli::emit(emit_arguments, std::cout);
-    if (*plan) return cli::plan(plan_arguments, std::cout);
-    if (*compile) return cli::compile(compile_arguments, std::cout);
-    if (*import) return cli::import(import_arguments, std::cout);
-    if (*run) return cli::run(arguments.folder, std::cout);
-    if (*ops) return cli::ops(arguments.filter, std::cout);
-    if (*passes) return cli::passes(std::cout);
-    if (*env) return cli::env(std::cout);
-    if (*check && arguments.grad)
-      return cli::check_grad(arguments.folder, arguments.loss, std::cout);
-    if (*check) return cli::check(arguments.folder, std::cout);
+    return run_command(argc, argv);
   } catch (const composit::UserError& error) {
     std::cerr << "flashlight: " << error.what() << '\n';
     return 2;
@@ -192,5 +190,4 @@ int main(int argc, char** argv) {
     std::cerr << "flashlight: " << error.what() << '\n';
     return 3;
   }
-  return 0;
 }

@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "composit/ops/operations.h"
-#include "flashlight/loops/runtime_call.h"
+#include "flashlight/backends/registry.h"
 #include "frontends/cli/commands.h"
 
 namespace cli {
@@ -24,6 +24,14 @@ std::string derivative_of(const Operation& operation) {
   if (operation.row.vjp) return "rule";
   if (operation.row.decompose) return "decomposition";
   return operation.row.native ? "none" : "transposition";
+}
+
+// The names of the backends that have code for it, or "-".
+std::string backends_for(const Operation& operation) {
+  std::string names;
+  for (const composit::Backend* backend : flashlight::backends())
+    if (backend->has_code(operation)) names += (names.empty() ? "" : " ") + backend->name();
+  return names.empty() ? "-" : names;
 }
 
 void print_counts(const char* title, const std::map<std::string, size_t>& counts,
@@ -48,15 +56,15 @@ int ops(const std::string& filter, std::ostream& out) {
     ++count;
     ++forms[form_of(*operation)];
     ++derivatives[derivative_of(*operation)];
-    const bool emitted = flashlight::loops::has_code(*operation);
-    ++backends[emitted ? "by cpp" : "by none"];
+    const std::string compiled = backends_for(*operation);
+    ++backends[compiled == "-" ? "by none" : "by " + compiled];
     out << std::left << std::setw(52) << name << std::setw(15) << form_of(*operation)
-        << std::setw(15) << derivative_of(*operation) << (emitted ? "cpp" : "-") << '\n';
+        << std::setw(15) << derivative_of(*operation) << compiled << '\n';
   }
   out << count << " operations; all are inferred and evaluated\n";
   print_counts("defined by", forms, out);
   print_counts("differentiated by", derivatives, out);
-  print_counts("written as C++:", backends, out);
+  print_counts("compiled:", backends, out);
   return count == 0 ? 1 : 0;
 }
 

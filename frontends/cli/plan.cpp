@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write(const fs::path& path, const std::string& text) {
+void write_text(const fs::path& path, const std::string& text) {
   composit::io::OutputFile file(path);
   file.write(text);
   file.commit();
@@ -27,12 +27,13 @@ void check_ending(const std::string& file, bool is_graph) {
                             "'");
 }
 
-}  // namespace
-
+// None where there is no file.
 flashlight::mosaic::Choices read_choices(const std::string& file) {
   if (file.empty()) return {};
   return flashlight::mosaic::parse_choices(composit::io::MappedFile::open(file)->text());
 }
+
+}  // namespace
 
 int plan(const PlanArguments& arguments, std::ostream& out) {
   if (!arguments.arena.empty()) check_ending(arguments.arena, false);
@@ -40,11 +41,11 @@ int plan(const PlanArguments& arguments, std::ostream& out) {
   const flashlight::mosaic::Plan plan = flashlight::mosaic::plan_of(
       load_to_compile(arguments.folder).graph,
       {.name = fs::path(arguments.folder).stem(), .choices = read_choices(arguments.choices)});
-  if (!arguments.arena.empty()) write(arguments.arena, flashlight::mosaic::arena_svg(plan));
+  if (!arguments.arena.empty()) write_text(arguments.arena, flashlight::mosaic::arena_svg(plan));
   if (!arguments.graph.empty()) {
     const std::string dot = flashlight::mosaic::kernels_dot(plan);
     const bool is_svg = fs::path(arguments.graph).extension() == ".svg";
-    write(arguments.graph, is_svg ? composit::drawing::render_svg({dot}, "dot", 1).at(0) : dot);
+    write_text(arguments.graph, is_svg ? composit::drawing::render_svg({dot}, "dot", 1).at(0) : dot);
   }
   if (arguments.arena.empty() && arguments.graph.empty()) out << print(plan);
   return 0;

@@ -6,7 +6,6 @@
 
 #include "composit/io/saved_capture.h"
 #include "composit/ops/native.h"
-#include "flashlight/cpp/backend.h"
 #include "frontends/cli/commands.h"
 #include "frontends/cli/example.h"
 
@@ -33,11 +32,12 @@ double difference(const Array& ours, const Array& expected) {
 
 }  // namespace
 
-int run(const std::string& folder, std::ostream& out) {
-  const composit::SavedCapture capture = load_to_compile(folder);
+int run(const BackendArguments& arguments, std::ostream& out) {
+  const composit::SavedCapture capture = load_to_compile(arguments.folder);
+  const std::string name = std::filesystem::path(arguments.folder).stem();
   const auto start = std::chrono::steady_clock::now();
-  const flashlight::cpp::Compiled compiled =
-      flashlight::cpp::compile(capture.graph, {.name = std::filesystem::path(folder).stem()});
+  const composit::Compiled compiled =
+      arguments.backend->compile(capture.graph, compile_options(capture, arguments.options, name));
   out << "compiled in " << seconds_since(start) << " s\n";
   const std::vector<Array> inputs = example_of(capture);
   std::vector<Array> results;

@@ -8,10 +8,10 @@
 #include <algorithm>
 
 #include "composit/ir/error.h"
+#include "flashlight/backends/registry.h"
 #include "flashlight/capture.h"
 #include "flashlight/cpp/backend.h"
 #include "flashlight/mosaic/backend.h"
-#include "flashlight/mosaic/emit.h"
 #include "tests/ops/known_differences.h"
 #include "tracer/convert.h"
 
@@ -21,6 +21,7 @@ namespace {
 namespace py = pybind11;
 using composit::Array;
 using composit::Backend;
+using composit::Compiled;
 using composit::Graph;
 using composit::UserError;
 using composit::test::What;
@@ -62,44 +63,40 @@ std::pair<std::string, std::string> verdict(const std::vector<std::string>& ops,
 // What is compiled already, for any graph.
 class Precompiled : public Backend {
  public:
-  explicit Precompiled(Callable function) : function_(std::move(function)) {}
+  explicit Precompiled(Compiled compiled) : compiled_(std::move(compiled)) {}
   std::string name() const override { return "precompiled"; }
-  Callable compile(const Graph& /*graph*/) const override { return function_; }
+
+ protected:
+  Compiled make(const Graph& /*graph*/,
+                const composit::CompileOptions& /*options*/) const override {
+    return compiled_;
+  }
 
  private:
-  Callable function_;
+  Compiled compiled_;
 };
-
-using Functions = std::vector<Backend::Callable>;
 
 std::string name_of(size_t number) { return "program_" + std::to_string(number); }
 
-Functions compile_cpp(const std::vector<Graph>& graphs, const std::vector<std::string>& flags) {
+std::vector<Compiled> compile_cpp(const std::vector<Graph>& graphs,
+                                  const std::vector<std::string>& flags) {
   std::vector<std::string> names;
   for (size_t i = 0; i < graphs.size(); ++i) names.push_back(name_of(i));
-  Functions functions;
-  for (const cpp::Compiled& one : cpp::compile(graphs, names, {.flags = flags}))
-    functions.emplace_back([one](const std::vector<Array>& inputs) { return one(inputs); });
-  return functions;
+  return cpp::compile(graphs, names, {.flags = flags});
 }
 
-Functions compile_mosaic(const std::vector<Graph>& graphs, const std::vector<std::string>& flags) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < graphs.size(); ++i) names.push_back(name_of(i));
-  Functions functions;
-  for (const mosaic::Kernels& one :
-       mosaic::compile_kernels(graphs, names, {.threads = 1, .flags = flags}))
-    functions.emplace_back(
-        [one](const std::vector<Array>& inputs) { return one.prepare(inputs)(inputs); });
-  return functions;
-}
-
-// Throws where the backend has no code for the graph.
-void write_code(const Graph& graph, const std::string& backend) {
-  if (backend == "cpp")
-    cpp::source_of(graph, {.name = name_of(0)});
-  else
-    mosaic::emit(mosaic::plan_of(graph, {.name = name_of(0)}), name_of(0));
+std::vector<Compiled> compile_mosaic(const std::vector<Graph>& graphs,
+                                     const std::vector<std::string>& flags) {
+  std::vector<mosaic::Plan> plans;
+  for (size_t i = 0; i < graphs.size(); ++i)
+    plans.push_back(mosaic::plan_of(graphs[i], {.name = name_of(i)}));
+  std::vector<Compiled> compiled = mosaic::compile(std::move(plans), 1, flags);
+  for (size_t i = 0; i < graphs.size(); ++i)  // weights come with each call
+    compiled[i] = composit::code_of(graphs[i], name_of(i),
+                                    [one = compiled[i]](const std::vector<Array>& inputs) {
+                                      return Compiled(one->prepare(inputs))(inputs);
+                                    });
+  return compiled;
 }
 
 // Several graphs by one call of the compiler. A graph that the backend or the compiler refuses has
@@ -114,7 +111,10 @@ class Batch {
         refused_(captures_.size()) {
     std::vector<size_t> accepted;
     for (size_t i = 0; i < captures_.size(); ++i)
-      if (accepts(i, [&] { write_code(captures_[i].graph(), backend_); })) accepted.push_back(i);
+      if (accepts(i, [&] {
+            backend_named(backend_).source(captures_[i].graph(), {.may_prepare = true});
+          }))
+        accepted.push_back(i);
     try {
       compile(accepted);
     } catch (const UserError&) {  // by the compiler, which does not say of which
@@ -143,7 +143,7 @@ class Batch {
     if (numbers.empty()) return;
     std::vector<Graph> graphs;
     for (const size_t i : numbers) graphs.push_back(captures_[i].graph());
-    const Functions functions =
+    const std::vector<Compiled> functions =
         backend_ == "cpp" ? compile_cpp(graphs, flags_) : compile_mosaic(graphs, flags_);
     for (size_t i = 0; i < numbers.size(); ++i) functions_[numbers[i]] = functions[i];
   }
@@ -151,7 +151,7 @@ class Batch {
   std::vector<CaptureBase> captures_;
   std::string backend_;
   std::vector<std::string> flags_;
-  Functions functions_;
+  std::vector<Compiled> functions_;
   std::vector<std::string> refused_;
 };
 

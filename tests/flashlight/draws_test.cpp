@@ -5,6 +5,7 @@
 
 #include "flashlight/compile.h"
 #include "flashlight/cpp/backend.h"
+#include "flashlight/runtime/random.hpp"
 #include "flashlight/trace.h"
 #include "tests/user_error.h"
 #include "tracer/convert.h"
@@ -26,12 +27,12 @@ void expect_draws(const Function& function, const at::Tensor& x, double toleranc
   for (const uint64_t seed : {uint64_t{0}, uint64_t{42}, uint64_t{1} << 40}) {
     at::manual_seed(seed);
     const std::vector<at::Tensor> expected = function(x);
-    const auto results = program({tracer::to_array(x)}, seed);
+    const auto results = program({tracer::to_array(x)}, fl::Generator(seed));
     for (size_t i = 0; i < expected.size(); ++i) {
       const at::Tensor actual = tracer::to_tensor(results[i]);
       EXPECT_TRUE(at::allclose(actual, expected[i].to(actual.scalar_type()), tolerance, tolerance))
           << "result " << i << ", seed " << seed << "\n"
-          << program.source();
+          << program->source();
     }
   }
 }

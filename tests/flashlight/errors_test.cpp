@@ -20,10 +20,10 @@
 #include "composit/ir/parse.h"
 #include "composit/ops/native.h"
 #include "composit/passes/pass.h"
+#include "flashlight/backends/registry.h"
 #include "flashlight/compile.h"
-#include "flashlight/mosaic/backend.h"
 #include "flashlight/trace.h"
-#include "tests/flashlight/foreign_causes.h"
+#include "tests/flashlight/backend_causes.h"
 #include "tracer/dispatch_key.h"
 #include "tracer/recorder.h"
 #include "tracer/replay.h"
@@ -302,12 +302,7 @@ void no_code() {
 }
 void nothing_to_pack() {
   const auto captured = flashlight::trace(torch::nn::Linear(2, 2), at::ones({3, 2}));
-  flashlight::mosaic::compile(captured.graph(), {});
-}
-void no_profile() {
-  const auto captured =
-      flashlight::trace([](const at::Tensor& x) { return x.sin(); }, at::ones({2}));
-  flashlight::compile(captured).profile({at::ones({2})});
+  flashlight::backend_named("mosaic").compile(captured.graph(), {.may_prepare = true})->prepare({});
 }
 void compiled_guard() {
   const auto program = [](const at::Tensor& x) { return x * x.sum().item<float>(); };
@@ -406,12 +401,12 @@ const std::map<std::string, void (*)()>& causes() {
       {"[passes] expected one of …, received '…'", unknown_pass},
       {"[compile] no code for …", no_code},
       {"[program] '…' has no value to be compiled with", nothing_to_pack},
-      {"[program] profile: the cpp backend has no kernels to time; …", no_profile},
       {"[program] runs inside a program that is captured, where no operator shows what "
        "compiled code does; …",
        compiled_in_capture},
       {"[program] guard: … gave …, captured with …", compiled_guard}};
-  static const auto all = flashlight::testing::with_foreign_causes(table);
+  static const auto all =
+      flashlight::testing::with_backend_causes(flashlight::testing::with_foreign_causes(table));
   return all;
 }
 

@@ -25,3 +25,22 @@ run(${CMAKE_COMMAND}
     -DTorch_DIR=${Torch_DIR})
 run(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK_DIR}/build --output-on-failure --no-tests=error)
+
+# The command line with the consumer's backend: by --plugin, and by the environment.
+set(flashlight ${WORK_DIR}/prefix/bin/flashlight)
+set(plugin --plugin ${WORK_DIR}/build/libstack.so)
+run(${WORK_DIR}/build/saved ${WORK_DIR}/saved)
+run(${flashlight} run ${WORK_DIR}/saved --backend stack ${plugin})
+run(${flashlight} compile ${WORK_DIR}/saved --backend stack ${plugin} --comment "of a plugin"
+    --depth 5 -o ${WORK_DIR}/stack_program)
+file(READ ${WORK_DIR}/stack_program/program.txt program)
+if(NOT program STREQUAL "# of a plugin\nx y mul sin x add\n")
+  message(FATAL_ERROR "expected a program for a stack machine, received:\n${program}")
+endif()
+set(ENV{FLASHLIGHT_PLUGINS} ${WORK_DIR}/build/libstack.so)
+run(${flashlight} emit ${WORK_DIR}/saved --backend stack)
+execute_process(COMMAND ${flashlight} compile --backend stack --help OUTPUT_VARIABLE help
+                COMMAND_ERROR_IS_FATAL ANY)
+if(NOT help MATCHES "--depth.*how many values the stack holds .an integer. 64 if left out")
+  message(FATAL_ERROR "expected the options of the plugin, received:\n${help}")
+endif()

@@ -5,12 +5,9 @@
 #include "composit/ops/functions.h"
 #include "composit/ops/linear_algebra.h"
 #include "composit/ops/matrices.h"
-#include "composit/ops/runtime_options.h"
 
 namespace composit {
 namespace {
-
-using Number = Matrices::Number;
 
 int64_t size_of(const Type& type, size_t from_end) {
   return type.sizes[type.rank() - from_end].value();
@@ -37,82 +34,54 @@ std::vector<Type> lu_types(const Type& a) {
           per_matrix(a, DType::int32, {})};
 }
 
-// Gauss with the largest element of each column, as LAPACK's getrf. Pivots count from 1.
-std::vector<Array> lu_factors(const Array& array, bool pivoted) {
-  Matrices a(array);
-  const std::vector<Type> types = lu_types(array.type());
-  const int64_t steps = std::min(a.rows, a.columns);
-  Matrices pivots(a.count, 1, steps), info(a.count, 1, 1);
-  const auto size = [](const Number& x) { return std::abs(x.real()) + std::abs(x.imag()); };
-  for (int64_t m = 0; m < a.count; ++m)
-    for (int64_t k = 0; k < steps; ++k) {
-      int64_t best = k;
-      for (int64_t i = k; pivoted && i < a.rows; ++i)
-        if (size(a(m, i, k)) > size(a(m, best, k))) best = i;
-      pivots(m, 0, k) = static_cast<double>(best + 1);
-      if (a(m, best, k) == 0.0) {
-        if (info(m, 0, 0) == 0.0) info(m, 0, 0) = static_cast<double>(k + 1);
-        continue;
-      }
-      for (int64_t j = 0; j < a.columns; ++j) std::swap(a(m, k, j), a(m, best, j));
-      for (int64_t i = k + 1; i < a.rows; ++i) {
-        const Number factor = a(m, i, k) /= a(m, k, k);
-        for (int64_t j = k + 1; j < a.columns; ++j) a(m, i, j) -= factor * a(m, k, j);
-      }
-    }
-  return {a.array(types[0]), pivots.array(types[1]), info.array(types[2])};
+std::vector<int32_t> ints_for(const Type& type) {
+  return std::vector<int32_t>(static_cast<size_t>(type.numel()));
 }
 
-// The lower factor, of what stands on and below the diagonal; and the first row, counted from 1,
-// that shows that there is none.
-std::pair<Matrices, Matrices> cholesky_factors(const Matrices& a) {
-  Matrices l(a.count, a.rows, a.columns), info(a.count, 1, 1);
-  for (int64_t m = 0; m < a.count; ++m)
-    for (int64_t j = 0; j < a.columns; ++j)
-      for (int64_t i = j; i < a.rows; ++i) {
-        Number rest = a(m, i, j);
-        for (int64_t k = 0; k < j; ++k) rest -= l(m, i, k) * std::conj(l(m, j, k));
-        if (i == j && !(rest.real() > 0) && info(m, 0, 0) == 0.0)
-          info(m, 0, 0) = static_cast<double>(j + 1);
-        l(m, i, j) = i == j ? std::sqrt(rest.real()) : rest / l(m, j, j);
-      }
-  return {l, info};
+std::vector<Array> lu_factors(const Array& a, bool pivoted) {
+  const std::vector<Type> types = lu_types(a.type());
+  Numbers lu = room_for(types[0]);
+  std::vector<int32_t> pivots = ints_for(types[1]), info = ints_for(types[2]);
+  fl::lu_factor(numbers_of(a).data(), matrices_of(a.type()), pivoted, lu.data(), pivots.data(),
+                info.data());
+  return {array_of(types[0], lu), Array::copy_of(types[1], pivots.data()),
+          Array::copy_of(types[2], info.data())};
+}
+
+std::vector<Type> cholesky_types(const Type& a) {
+  return {tensor_type(a.dtype, a.sizes), per_matrix(a, DType::int32, {})};
+}
+
+std::vector<Array> cholesky_factors(const Array& a, bool upper) {
+  const std::vector<Type> types = cholesky_types(a.type());
+  Numbers l = room_for(types[0]);
+  std::vector<int32_t> info = ints_for(types[1]);
+  fl::cholesky(numbers_of(a).data(), matrices_of(a.type()), upper, l.data(), info.data());
+  return {array_of(types[0], l), Array::copy_of(types[1], info.data())};
 }
 
 Array triangular_solution(const Array& triangle, const Array& right, bool upper, bool unit) {
-  Matrices a(triangle), x(right);
-  const int64_t n = a.rows;
-  for (int64_t m = 0; m < x.count; ++m)
-    for (int64_t column = 0; column < x.columns; ++column)
-      for (int64_t step = 0; step < n; ++step) {
-        const int64_t i = upper ? n - 1 - step : step;
-        Number rest = x(m, i, column);
-        for (int64_t k = upper ? i + 1 : 0; k < (upper ? n : i); ++k)
-          rest -= a(m, i, k) * x(m, k, column);
-        x(m, i, column) = unit ? rest : rest / a(m, i, i);
-      }
-  return x.array(tensor_type(right.type().dtype, right.type().sizes));
+  const Type type = tensor_type(right.type().dtype, right.type().sizes);
+  Numbers x = room_for(type);
+  fl::solve_triangular(numbers_of(triangle).data(), numbers_of(right).data(), matrices_of(type),
+                       upper, unit, x.data());
+  return array_of(type, x);
 }
 
 // Exchanges of rows as the matrix that undoes them: A = P L U.
+Type permutation_type(const Type& pivots, int64_t n, DType dtype) {
+  Dims sizes = pivots.sizes;
+  sizes.back() = n;
+  sizes.emplace_back(n);
+  return tensor_type(dtype, sizes);
+}
 Array permutation(const Array& pivots, int64_t n, DType dtype) {
+  const Type type = permutation_type(pivots.type(), n, dtype);
   const Array plain = pivots.contiguous();
   const auto* exchanged = reinterpret_cast<const int32_t*>(plain.data());
-  const int64_t steps = size_of(plain.type(), 1);
-  Dims sizes(plain.type().sizes.begin(), plain.type().sizes.end() - 1);
-  int64_t count = 1;
-  for (Dim size : sizes) count *= size.value();
-  sizes.insert(sizes.end(), {n, n});
-  Matrices p(count, n, n);
-  for (int64_t m = 0; m < count; ++m) {
-    Ints order;
-    for (int64_t i = 0; i < n; ++i) order.push_back(i);
-    for (int64_t k = 0; k < steps; ++k)
-      std::swap(order[static_cast<size_t>(k)],
-                order[static_cast<size_t>(exchanged[m * steps + k] - 1)]);
-    for (int64_t i = 0; i < n; ++i) p(m, order[static_cast<size_t>(i)], i) = 1;
-  }
-  return p.array(tensor_type(dtype, sizes));
+  std::vector<int64_t> p(static_cast<size_t>(type.numel()));
+  fl::permutation(exchanged, batch(plain.type(), 1), size_of(plain.type(), 1), n, p.data());
+  return array_of(type, p);
 }
 
 // ---- in terms of operations ---------------------------------------------------------------------
@@ -251,17 +220,9 @@ void add_factors(OperationTable& rows) {
        .infer =
            [](Tensor a) {
              expect_square(a);
-             return std::vector<Type>{tensor_type(a.dtype(), a.type().sizes),
-                                      per_matrix(a.type(), DType::int32, {})};
+             return cholesky_types(a.type());
            },
-       .native =
-           [](Array a, bool upper) {
-             const Matrices given(a);
-             auto [factor, info] = cholesky_factors(upper ? adjoint(given) : given);
-             if (upper) factor = adjoint(factor);
-             return std::vector<Array>{factor.array(tensor_type(a.type().dtype, a.type().sizes)),
-                                       info.array(per_matrix(a.type(), DType::int32, {}))};
-           },
+       .native = [](Array a, bool upper) { return cholesky_factors(a, upper); },
        .runtime = "matrices::cholesky",
        .runtime_options = [](Tensor a, bool upper) { return matrices_with(a, "upper", upper); },
        .vjp = [](Vjp v, Tensor a, bool upper) { return cholesky_back(v, a, upper); },
@@ -270,13 +231,10 @@ void add_factors(OperationTable& rows) {
   rows.add({.schema = "composit::permutation(Tensor pivots, int n, ScalarType dtype) -> Tensor",
             .infer =
                 [](Tensor pivots, int64_t n, DType dtype) {
-                  Dims sizes = pivots.type().sizes;
-                  if (sizes.empty() || pivots.dtype() != DType::int32)
+                  if (pivots.rank() == 0 || pivots.dtype() != DType::int32)
                     throw UserError("expected pivots of int32, received " +
                                     std::string(name(pivots.dtype())));
-                  sizes.back() = n;
-                  sizes.emplace_back(n);
-                  return std::vector<Type>{tensor_type(dtype, sizes)};
+                  return std::vector<Type>{permutation_type(pivots.type(), n, dtype)};
                 },
             .native = [](Array pivots, int64_t n,
                          DType dtype) { return std::vector<Array>{permutation(pivots, n, dtype)}; },

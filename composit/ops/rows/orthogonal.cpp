@@ -1,82 +1,17 @@
 // Matrices as products with orthogonal (of complex numbers: unitary) ones: QR, singular values,
 // eigenvalues; and pseudoinverses.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/linear_algebra.h"
 #include "composit/ops/matrices.h"
-#include "composit/ops/runtime_options.h"
 
 namespace composit {
 namespace {
 
-using Number = Matrices::Number;
-
 // ---- QR -----------------------------------------------------------------------------------------
-
-// I - scale v v^H, with v zero above `first`.
-struct Reflection {
-  std::vector<Number> v;
-  Number scale;
-  size_t first;
-};
-
-// That which leaves nothing below the diagonal of column `k` when its adjoint is applied: signs as
-// LAPACK's larfg has them.
-Reflection reflection_of(const Matrices& a, int64_t m, int64_t k) {
-  Reflection h{std::vector<Number>(static_cast<size_t>(a.rows)), 0, static_cast<size_t>(k)};
-  double below = 0;
-  for (int64_t i = k + 1; i < a.rows; ++i) below += std::norm(a(m, i, k));
-  const Number alpha = a(m, k, k);
-  if (below == 0 && alpha.imag() == 0) return h;
-  const double length = -std::copysign(std::sqrt(std::norm(alpha) + below), alpha.real());
-  h.scale = (length - alpha) / length;
-  h.v[h.first] = 1;
-  for (int64_t i = k + 1; i < a.rows; ++i)
-    h.v[static_cast<size_t>(i)] = a(m, i, k) / (alpha - length);
-  return h;
-}
-
-// (I - scale v v^H) a, for the columns from `column` on.
-void apply_reflection(const Reflection& h, Number scale, Matrices& a, int64_t m, int64_t column) {
-  for (int64_t j = column; j < a.columns; ++j) {
-    Number along = 0;
-    for (size_t i = h.first; i < h.v.size(); ++i)
-      along += std::conj(h.v[i]) * a(m, static_cast<int64_t>(i), j);
-    for (size_t i = h.first; i < h.v.size(); ++i)
-      a(m, static_cast<int64_t>(i), j) -= scale * along * h.v[i];
-  }
-}
-
-// The upper left of each matrix.
-Matrices corner(const Matrices& a, int64_t rows, int64_t columns) {
-  Matrices result(a.count, rows, columns);
-  for (int64_t m = 0; m < a.count; ++m)
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j) result(m, i, j) = a(m, i, j);
-  return result;
-}
-
-// Q of `columns` columns and R of as many rows, by Householder's reflections.
-std::pair<Matrices, Matrices> qr(Matrices a, int64_t columns) {
-  Matrices q(a.count, a.rows, columns);
-  const int64_t steps = std::min(a.rows, a.columns);
-  for (int64_t m = 0; m < a.count; ++m) {
-    std::vector<Reflection> reflections;
-    for (int64_t k = 0; k < steps; ++k) {
-      reflections.push_back(reflection_of(a, m, k));
-      apply_reflection(reflections.back(), std::conj(reflections.back().scale), a, m, k);
-      for (int64_t i = k + 1; i < a.rows; ++i) a(m, i, k) = 0;
-    }
-    for (int64_t k = 0; k < columns; ++k) q(m, k, k) = 1;
-    for (auto h = reflections.rbegin(); h != reflections.rend(); ++h)
-      apply_reflection(*h, h->scale, q, m, 0);
-  }
-  return {q, corner(a, columns, a.columns)};
-}
 
 Type with_matrix(const Type& batch, int64_t rows, int64_t columns) {
   Dims sizes(batch.sizes.begin(), batch.sizes.end() - 2);
@@ -89,6 +24,14 @@ std::vector<Type> qr_types(const Type& a, const std::string& mode) {
   const int64_t inner = mode == "complete" ? rows : std::min(rows, columns);
   const Type q = mode == "r" ? tensor_type(a.dtype, {0}) : with_matrix(a, rows, inner);
   return {q, with_matrix(a, inner, columns)};
+}
+
+std::vector<Array> qr(const Array& a, const std::string& mode) {
+  const std::vector<Type> types = qr_types(a.type(), mode);
+  Numbers q = room_for(types[0]), r = room_for(types[1]);
+  fl::qr(numbers_of(a).data(), matrices_of(a.type()), size_from_end(types[1], 2),
+         mode == "r" ? nullptr : q.data(), r.data());
+  return {array_of(types[0], q), array_of(types[1], r)};
 }
 
 Tensor with_half_diagonal(const Tensor& x) {
@@ -134,14 +77,7 @@ void add_qr(OperationTable& rows) {
                                     mode + "'");
                   return qr_types(a.type(), mode);
                 },
-            .native =
-                [](Array a, std::string mode) {
-                  const std::vector<Type> types = qr_types(a.type(), mode);
-                  const auto [q, r] = qr(Matrices(a), types[1].sizes[types[1].rank() - 2].value());
-                  return std::vector<Array>{
-                      mode == "r" ? Matrices(0, 0, 0).array(types[0]) : q.array(types[0]),
-                      r.array(types[1])};
-                },
+            .native = [](Array a, std::string mode) { return qr(a, mode); },
             .runtime = "matrices::qr",
             .runtime_options =
                 [](Tensor a, std::string mode) {
@@ -156,101 +92,6 @@ void add_qr(OperationTable& rows) {
 
 // ---- singular values ----------------------------------------------------------------------------
 
-// The unitary matrix that makes a Hermitian matrix [p, r; conj(r), q] diagonal: [c, s; -conj(s),
-// c].
-struct Rotation {
-  double c = 1;
-  Number s = 0;
-};
-Rotation rotation_for(double p, double q, Number r) {
-  if (r == 0.0) return {};
-  const double size = std::abs(r), apart = (q - p) / (2 * size);
-  const double t = std::copysign(1, apart) / (std::abs(apart) + std::hypot(1, apart));
-  const double c = 1 / std::hypot(1, t);
-  return {c, t * c * (r / size)};
-}
-
-// Of all columns: those at `p` and `q` become combinations of both.
-void rotate_columns(const Rotation& by, Matrices& a, int64_t m, int64_t p, int64_t q) {
-  for (int64_t i = 0; i < a.rows; ++i) {
-    const Number x = a(m, i, p), y = a(m, i, q);
-    a(m, i, p) = by.c * x - std::conj(by.s) * y;
-    a(m, i, q) = by.s * x + by.c * y;
-  }
-}
-
-Number product_of_columns(const Matrices& a, int64_t m, int64_t p, int64_t q) {
-  Number sum = 0;
-  for (int64_t i = 0; i < a.rows; ++i) sum += std::conj(a(m, i, p)) * a(m, i, q);
-  return sum;
-}
-
-Matrices identities(int64_t count, int64_t n) {
-  Matrices one(count, n, n);
-  for (int64_t m = 0; m < count; ++m)
-    for (int64_t i = 0; i < n; ++i) one(m, i, i) = 1;
-  return one;
-}
-
-// Makes the columns of `a` orthogonal to each other, with `v` for all that was done to them: a v.
-// One-sided Jacobi: Golub and Van Loan, "Matrix Computations", 8.6.3.
-void make_columns_orthogonal(Matrices& a, Matrices& v, int64_t m) {
-  constexpr int kMostSweeps = 60;
-  constexpr double kSmall = 1e-15;
-  bool changed = true;
-  for (int sweep = 0; changed && sweep < kMostSweeps; ++sweep) {
-    changed = false;
-    for (int64_t p = 0; p < a.columns; ++p)
-      for (int64_t q = p + 1; q < a.columns; ++q) {
-        const double first = product_of_columns(a, m, p, p).real();
-        const double second = product_of_columns(a, m, q, q).real();
-        const Number both = product_of_columns(a, m, p, q);
-        if (!(std::abs(both) > kSmall * std::sqrt(first * second))) continue;
-        changed = true;
-        const Rotation by = rotation_for(first, second, both);
-        rotate_columns(by, a, m, p, q);
-        rotate_columns(by, v, m, p, q);
-      }
-  }
-}
-
-void sort_columns_by_length(Matrices& a, Matrices& v, int64_t m) {
-  for (int64_t k = 0; k < a.columns; ++k) {
-    int64_t best = k;
-    for (int64_t j = k; j < a.columns; ++j)
-      if (product_of_columns(a, m, j, j).real() > product_of_columns(a, m, best, best).real())
-        best = j;
-    for (int64_t i = 0; i < a.rows; ++i) std::swap(a(m, i, k), a(m, i, best));
-    for (int64_t i = 0; i < v.rows; ++i) std::swap(v(m, i, k), v(m, i, best));
-  }
-}
-
-struct SingularValues {
-  Matrices u, s, v;  // s: one row per matrix; a = u s v^H
-};
-
-// `columns` of u, of matrices with as many rows as columns at least.
-SingularValues tall_svd(Matrices a, int64_t columns) {
-  Matrices v = identities(a.count, a.columns), s(a.count, 1, a.columns);
-  for (int64_t m = 0; m < a.count; ++m) {
-    make_columns_orthogonal(a, v, m);
-    sort_columns_by_length(a, v, m);
-  }
-  auto [u, r] = qr(a, columns);  // r is diagonal; u is complete, whatever the rank
-  for (int64_t m = 0; m < a.count; ++m)
-    for (int64_t k = 0; k < a.columns; ++k) {
-      s(m, 0, k) = std::abs(r(m, k, k));
-      for (int64_t i = 0; r(m, k, k).real() < 0 && i < u.rows; ++i) u(m, i, k) = -u(m, i, k);
-    }
-  return {u, s, v};
-}
-
-SingularValues svd(const Matrices& a, bool full) {
-  if (a.rows >= a.columns) return tall_svd(a, full ? a.rows : a.columns);
-  SingularValues other = tall_svd(composit::adjoint(a), full ? a.columns : a.rows);
-  return {other.v, other.s, other.u};
-}
-
 std::vector<Type> svd_types(const Type& a, bool full, bool vectors) {
   const int64_t rows = a.sizes[a.rank() - 2].value(), columns = a.sizes.back().value();
   const int64_t inner = std::min(rows, columns);
@@ -260,6 +101,15 @@ std::vector<Type> svd_types(const Type& a, bool full, bool vectors) {
   return {vectors ? with_matrix(a, rows, full ? rows : inner) : none,
           tensor_type(real_dtype(a.dtype), values),
           vectors ? with_matrix(a, full ? columns : inner, columns) : none};
+}
+
+std::vector<Array> svd(const Array& a, bool full, bool vectors) {
+  const std::vector<Type> types = svd_types(a.type(), full, vectors);
+  Numbers u = room_for(types[0]), vh = room_for(types[2]);
+  std::vector<double> s(static_cast<size_t>(types[1].numel()));
+  fl::svd(numbers_of(a).data(), matrices_of(a.type()), full, vectors ? u.data() : nullptr, s.data(),
+          vectors ? vh.data() : nullptr);
+  return {array_of(types[0], u), array_of(types[1], s), array_of(types[2], vh)};
 }
 
 Tensor on_diagonal(const Tensor& x, DType dtype) {
@@ -310,15 +160,7 @@ void add_svd(OperationTable& rows) {
                   expect_matrices(a);
                   return svd_types(a.type(), full, vectors);
                 },
-            .native =
-                [](Array a, bool full, bool vectors) {
-                  const std::vector<Type> types = svd_types(a.type(), full, vectors);
-                  const SingularValues found = svd(Matrices(a), full);
-                  const Matrices none(0, 0, 0);
-                  return std::vector<Array>{
-                      (vectors ? found.u : none).array(types[0]), found.s.array(types[1]),
-                      (vectors ? composit::adjoint(found.v) : none).array(types[2])};
-                },
+            .native = [](Array a, bool full, bool vectors) { return svd(a, full, vectors); },
             .runtime = "matrices::svd",
             .runtime_options = [](Tensor a,
                                   bool full) { return matrices_with(a, "full_matrices", full); },
@@ -329,60 +171,19 @@ void add_svd(OperationTable& rows) {
 
 // ---- eigenvalues of Hermitian matrices ----------------------------------------------------------
 
-// Jacobi's rotations from both sides, until `a` is diagonal; `v`: the product of all of them.
-// Golub and Van Loan, "Matrix Computations", 8.5.
-void make_diagonal(Matrices& a, Matrices& v, int64_t m) {
-  constexpr int kMostSweeps = 60;
-  constexpr double kSmall = 1e-16;
-  double size = 0;
-  for (int64_t k = 0; k < a.columns; ++k) size += product_of_columns(a, m, k, k).real();
-  bool changed = true;
-  for (int sweep = 0; changed && sweep < kMostSweeps; ++sweep) {
-    changed = false;
-    for (int64_t p = 0; p < a.rows; ++p)
-      for (int64_t q = p + 1; q < a.rows; ++q) {
-        if (!(std::abs(a(m, p, q)) > kSmall * std::sqrt(size))) continue;
-        changed = true;
-        const Rotation by = rotation_for(a(m, p, p).real(), a(m, q, q).real(), a(m, p, q));
-        rotate_columns(by, a, m, p, q);
-        rotate_columns(by, v, m, p, q);
-        for (int64_t j = 0; j < a.columns; ++j) {
-          const Number x = a(m, p, j), y = a(m, q, j);
-          a(m, p, j) = by.c * x - by.s * y;
-          a(m, q, j) = std::conj(by.s) * x + by.c * y;
-        }
-      }
-  }
-}
-
-// Eigenvalues in ascending order, and their vectors, of what stands in one triangle.
-std::pair<Matrices, Matrices> eigen(const Matrices& given, bool upper) {
-  const int64_t n = given.rows;
-  Matrices a(given.count, n, n), v = identities(given.count, n), values(given.count, 1, n);
-  for (int64_t m = 0; m < given.count; ++m) {
-    for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = 0; j <= i; ++j) {
-        a(m, i, j) = upper ? std::conj(given(m, j, i)) : given(m, i, j);
-        a(m, j, i) = std::conj(a(m, i, j));
-      }
-    for (int64_t i = 0; i < n; ++i) a(m, i, i) = a(m, i, i).real();
-    make_diagonal(a, v, m);
-    for (int64_t i = 0; i < n; ++i) values(m, 0, i) = a(m, i, i).real();
-    for (int64_t k = 0; k < n; ++k) {
-      int64_t least = k;
-      for (int64_t j = k; j < n; ++j)
-        if (values(m, 0, j).real() < values(m, 0, least).real()) least = j;
-      std::swap(values(m, 0, k), values(m, 0, least));
-      for (int64_t i = 0; i < n; ++i) std::swap(v(m, i, k), v(m, i, least));
-    }
-  }
-  return {values, v};
-}
-
 std::vector<Type> eigen_types(const Type& a, bool vectors) {
   const Dims values(a.sizes.begin(), a.sizes.end() - 1);
   return {tensor_type(real_dtype(a.dtype), values),
           tensor_type(a.dtype, vectors ? a.sizes : Dims{0})};
+}
+
+std::vector<Array> eigen(const Array& a, bool upper, bool vectors) {
+  const std::vector<Type> types = eigen_types(a.type(), vectors);
+  std::vector<double> values(static_cast<size_t>(types[0].numel()));
+  Numbers basis = room_for(types[1]);
+  fl::eigh(numbers_of(a).data(), matrices_of(a.type()), upper, values.data(),
+           vectors ? basis.data() : nullptr);
+  return {array_of(types[0], values), array_of(types[1], basis)};
 }
 
 Gradients eigen_back(const Vjp& v, const Tensor& a, const std::string& triangle) {
@@ -412,13 +213,8 @@ void add_eigen(OperationTable& rows) {
                     throw UserError("expected UPLO 'L' or 'U', received '" + triangle + "'");
                   return eigen_types(a.type(), vectors);
                 },
-            .native =
-                [](Array a, std::string triangle, bool vectors) {
-                  const std::vector<Type> types = eigen_types(a.type(), vectors);
-                  const auto [values, basis] = eigen(Matrices(a), triangle == "U");
-                  return std::vector<Array>{values.array(types[0]),
-                                            (vectors ? basis : Matrices(0, 0, 0)).array(types[1])};
-                },
+            .native = [](Array a, std::string triangle,
+                         bool vectors) { return eigen(a, triangle == "U", vectors); },
             .runtime = "matrices::eigh",
             .runtime_options =
                 [](Tensor a, std::string triangle) {

@@ -1,9 +1,4 @@
 // Order: native code, for which no loops are written.
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <numeric>
-
 #include "composit/op/promotion.h"
 #include "composit/ops/axes.h"
 #include "composit/ops/native.h"
@@ -11,33 +6,6 @@
 
 namespace composit {
 namespace {
-
-// Walks the lines of x along one axis: `line(offset, stride, length)` counts in elements of a
-// contiguous tensor.
-template <class Line>
-void for_each_line(const Type& type, int64_t dim, Line line) {
-  if (type.rank() == 0) return line(0, 1, 1);
-  const auto axis = static_cast<size_t>(wrap_axis(dim, static_cast<int64_t>(type.rank())));
-  int64_t inner = 1, outer = 1;
-  for (size_t i = 0; i < type.rank(); ++i)
-    (i < axis ? outer : inner) *= i == axis ? 1 : type.sizes[i].value();
-  const int64_t length = type.sizes[axis].value();
-  for (int64_t o = 0; o < outer; ++o)
-    for (int64_t i = 0; i < inner; ++i) line(o * length * inner + i, inner, length);
-}
-
-template <class T>
-bool is_nan(T x) {
-  if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
-  return false;
-}
-
-// torch takes NaN for the greatest value.
-template <class T>
-bool comes_first(T a, T b, bool largest) {
-  if (is_nan(a) || is_nan(b)) return is_nan(a) != is_nan(b) && is_nan(a) == largest;
-  return largest ? a > b : a < b;
-}
 
 Ints shortened(const Type& type, int64_t dim, int64_t k) {
   Ints sizes;
@@ -54,39 +22,18 @@ Ints shortened(const Type& type, int64_t dim, int64_t k) {
 
 // The first k of each line in order, and where they stood. Equal elements keep their order.
 std::vector<Array> first_of_lines(const Array& x, int64_t k, int64_t dim, bool largest) {
-  const Type type = x.type();
+  const Type& type = x.type();
   const Ints sizes = shortened(type, dim, k);
   const Type values = tensor_type(type.dtype, Dims(sizes.begin(), sizes.end()));
   const Type indices = tensor_type(DType::int64, values.sizes);
-  const auto sorted = [&](auto zero) {
-    using T = decltype(zero);
-    const std::vector<T> in = elements<T>(x);
+  const auto sorted = [&]<class T>(const std::vector<T>& in) {
     std::vector<T> best(static_cast<size_t>(values.numel()));
     std::vector<int64_t> places(best.size());
-    size_t line_number = 0;
-    const int64_t inner =
-        type.rank() == 0
-            ? 1
-            : contiguous_strides(
-                  type.sizes)[static_cast<size_t>(wrap_axis(dim, int64_t(type.rank())))];
-    for_each_line(type, dim, [&](int64_t offset, int64_t stride, int64_t length) {
-      std::vector<int64_t> order(static_cast<size_t>(length));
-      std::iota(order.begin(), order.end(), int64_t{0});
-      const auto at = [&](int64_t i) { return in[static_cast<size_t>(offset + i * stride)]; };
-      std::stable_sort(order.begin(), order.end(),
-                       [&](int64_t a, int64_t b) { return comes_first(at(a), at(b), largest); });
-      const int64_t out = static_cast<int64_t>(line_number) / inner * inner * k +
-                          static_cast<int64_t>(line_number) % inner;
-      for (int64_t i = 0; i < k; ++i) {
-        const auto to = static_cast<size_t>(out + i * stride);
-        best[to] = at(order[static_cast<size_t>(i)]);
-        places[to] = order[static_cast<size_t>(i)];
-      }
-      ++line_number;
-    });
+    fl::topk(in.data(), lines_of(type, dim), k, largest, best.data(), places.data());
     return std::vector<Array>{array_of(values, best), array_of(indices, places)};
   };
-  return category(type.dtype) == DTypeCategory::floating ? sorted(0.0) : sorted(int64_t{0});
+  return category(type.dtype) == DTypeCategory::floating ? sorted(elements<double>(x))
+                                                         : sorted(elements<int64_t>(x));
 }
 
 void expect_real(const Tensor& x) {
@@ -263,11 +210,7 @@ void add_sorting_rows(OperationTable& rows) {
             .infer = [](Tensor x, int64_t dim) { return first_types(x, length_of(x, dim), dim); },
             .native =
                 [](Array x, int64_t dim, bool descending) {
-                  const Type& type = x.type();
-                  const int64_t rank = static_cast<int64_t>(type.rank());
-                  const int64_t length =
-                      rank == 0 ? 1 : type.sizes[static_cast<size_t>(wrap_axis(dim, rank))].value();
-                  return first_of_lines(x, length, dim, descending);
+                  return first_of_lines(x, lines_of(x.type(), dim).length, dim, descending);
                 },
             .runtime = "order::sort",
             .runtime_options =

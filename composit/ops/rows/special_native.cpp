@@ -3,11 +3,11 @@
 #include <cmath>
 #include <numbers>
 
-#include "composit/op/classical_functions.h"
 #include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
 #include "composit/ops/operations.h"
+#include "composit/shipped/classical_functions.h"
 
 namespace composit {
 namespace {

@@ -24,6 +24,8 @@ from composit._composit import (
     LazyTensor,
     Node,
     ValuesNeeded,
+    backends,
+    load_plugin,
     parse,
     pass_names,
 )
@@ -37,5 +39,5 @@ from composit.numpy import *  # noqa: E402, F403
 from composit import nn  # noqa: E402
 from composit.types import visualize  # noqa: E402
 
-__all__ = ["Error", "Graph", "InternalError", "LazyTensor", "Node", "ValuesNeeded", "nn", "numpy",
-           "parse", "pass_names", "types", "visualize", *numpy.__all__]
+__all__ = ["Error", "Graph", "InternalError", "LazyTensor", "Node", "ValuesNeeded", "backends",
+           "load_plugin", "nn", "numpy", "parse", "pass_names", "types", "visualize", *numpy.__all__]

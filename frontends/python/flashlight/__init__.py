@@ -9,13 +9,14 @@
     fast = captured.compile("mosaic")           # an nn.Module; works under autograd
     captured.save("model"); flashlight.load("model")
 
-Errors are `flashlight.Error`.
+`backends()` has the names of backends and their options; `load_plugin(path)` adds one. Errors are
+`flashlight.Error`.
 """
 
 import torch._ops  # the extension module needs its libraries
 
 import composit.types
-from composit import Error
+from composit import Error, backends, load_plugin
 
 from flashlight import _flashlight, higher_order, tracer
 from flashlight.capture import (Capture, Compiled, CompiledGradient, Gradient, confirm, load,
@@ -32,10 +33,12 @@ __all__ = [
     "CompiledGradient",
     "Error",
     "Function",
+    "backends",
     "Gradient",
     "compile_function",
     "confirm",
     "load",
+    "load_plugin",
     "seen_once",
     "trace",
     "tracer",

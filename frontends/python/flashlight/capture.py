@@ -247,12 +247,12 @@ class Capture:
         return _flashlight.source_of(self.graph, _identifier(self.name), backend)
 
     def compile(self, backend: str = "cpp", **options: Any) -> "Compiled":
-        """Compiled C++, as a module: "cpp" is C++ to be read, "mosaic" is fast.
+        """Compiled code, as a module: "cpp" is C++ to be read, "mosaic" is fast.
         `confirm=flashlight.confirm(…)` confirms the capture first.
 
-        name, flags (list of the compiler's); of cpp: link_aten (operations without a definition
-        become calls of LibTorch); of mosaic: threads, winograd, strassen, freeze, choices (text, as
-        for the command line). Error that lists operations there is no code for."""
+        name, flags (list of the compiler's), and the options of the backend, which
+        `flashlight.backends()` lists. Error that lists operations there is no code for, or the
+        backends or options there are."""
         if isinstance(request := options.pop("confirm", None), confirm):
             request.look_at(self)
         self._expect_reads_compared()
@@ -310,7 +310,7 @@ class Compiled(torch.nn.Module):
         return self._compiled.source
 
     def profile(self, *inputs: Any, peak: float = 0.0, **kwargs: Any) -> str:
-        """Of mosaic: a table of its kernels: time, GFLOP/s, share of `peak` (GFLOP/s), GB/s."""
+        """A table of kernels, by a backend that times them, as mosaic does: time, GFLOP/s, share of `peak` (GFLOP/s), GB/s."""
         tensors = self._capture._arguments.flatten(inputs, kwargs)
         return self._compiled.profile_table(tensors, peak)
 

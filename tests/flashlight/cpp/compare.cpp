@@ -16,7 +16,7 @@ std::string difference(const Case& one, const Compiled& compiled, double times) 
       const std::string found = composit::test::difference(results[i], expected[i], times);
       if (!found.empty())
         return one.text + ", result " + std::to_string(i) + ": " + found + "\n" +
-               compiled.source() + "\n";
+               compiled->source() + "\n";
     }
   } catch (const std::exception& error) {
     return one.text + ": " + error.what() + "\n";

@@ -9,6 +9,7 @@
 #include "flashlight/loops/fuse.h"
 #include "flashlight/loops/lower.h"
 #include "flashlight/loops/program_text.h"
+#include "flashlight/runtime/random.hpp"
 #include "tests/io/temporary_folder.h"
 
 namespace flashlight::cpp {
@@ -169,7 +170,7 @@ TEST(Draws, of_one_program_follow_each_other) {
     return %b, %a, %f, %d, %c
   })");
   for (int round = 0; round < 2; ++round) {
-    const auto drawn = draws({}, 42);
+    const auto drawn = draws({}, fl::Generator(42));
     EXPECT_THAT(elements<double>(drawn[0]),
                 ElementsAre(-0x1.a89c86401517fp-1, -0x1.9d1be66aa3104p+0));
     EXPECT_THAT(elements<double>(drawn[1]),
@@ -187,7 +188,7 @@ TEST(Draws, that_nobody_uses_move_the_generator) {
     %b: float32[1] = aten::rand(size=[1]) {effect=1}
     return %b
   })");
-  EXPECT_THAT(elements<double>(draws({}, 42)[0]), ElementsAre(0x1.880d7p-2));
+  EXPECT_THAT(elements<double>(draws({}, fl::Generator(42))[0]), ElementsAre(0x1.880d7p-2));
 }
 
 // torch.manual_seed(42); x = torch.arange(1, 9.); F.dropout(x, 0.25)
@@ -205,7 +206,7 @@ TEST(Draws, of_dropout) {
     %a: float32[1] = aten::rand(size=[1]) {effect=2}
     return %y, %z, %mask, %a
   })");
-  const auto results = dropout({floats({1, 2, 3, 4, 5, 6, 7, 8})}, 42);
+  const auto results = dropout({floats({1, 2, 3, 4, 5, 6, 7, 8})}, fl::Generator(42));
   EXPECT_THAT(elements<double>(results[0]),
               Pointwise(FloatEq(), Numbers{4. / 3, 8. / 3, 4, 16. / 3, 20. / 3, 8, 0, 0}));
   EXPECT_THAT(elements<double>(results[1]),
@@ -258,7 +259,8 @@ TEST(Draws, of_equal_layers_are_one_function) {
       numbers.push_back(std::sin(static_cast<double>(7 * i + 1)));
     inputs.push_back(array_of(input.type(), numbers));
   }
-  const auto expected = compile(plain)(inputs, 42), found = compile(layers)(inputs, 42);
+  const auto expected = compile(plain)(inputs, fl::Generator(42)),
+             found = compile(layers)(inputs, fl::Generator(42));
   EXPECT_THAT(elements<double>(found[0]), Pointwise(FloatEq(), elements<double>(expected[0])));
 }
 
@@ -295,7 +297,7 @@ Graph seeded(uint64_t seed, bool is_fresh = true, const std::string& generator =
 // torch.manual_seed(7); torch.rand(2)
 TEST(Draws, after_a_seed_in_the_program) {
   const Compiled draws = compile(seeded(7));
-  EXPECT_THAT(elements<double>(draws({}, 42)[0]),
+  EXPECT_THAT(elements<double>(draws({}, fl::Generator(42))[0]),
               Pointwise(FloatEq(), Numbers{0.5349225401878357, 0.19880318641662598}));
 }
 

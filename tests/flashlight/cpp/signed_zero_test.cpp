@@ -115,7 +115,7 @@ TEST(SignedZero, results_keep_their_bits) {
         ASSERT_TRUE(same_bits(ours[n], right[n]))
             << "seed " << i << ", result " << k << ", elem " << n << ": expected " << right[n]
             << ", received " << ours[n] << "\n"
-            << compiled[i].source();
+            << compiled[i]->source();
     }
   }
 }

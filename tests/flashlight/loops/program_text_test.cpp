@@ -63,20 +63,20 @@ TEST(ProgramText, ReadsBackWhatItPrints) {
 TEST(ProgramText, HasEveryField) {
   const Program program = parse_program(kEverything);
   ASSERT_EQ(program.functions.size(), 2u);
-  const Routine& function = program.functions[1];
+  const Routine& function = program.functions[FunctionId(1)];
   EXPECT_TRUE(function.in_parts);
-  EXPECT_EQ(function.values[1].name, "fc.\"w\"");
-  EXPECT_EQ(function.values[0].model_sizes.size(), 3u);
-  EXPECT_EQ(function.overwrites.at(3), 0u);
-  const auto& nest = std::get<Nest>(function.steps[0]);
+  EXPECT_EQ(function.values[ValueId(1)].name, "fc.\"w\"");
+  EXPECT_EQ(function.values[ValueId(0)].model_sizes.size(), 3u);
+  EXPECT_EQ(function.overwrites.at(ValueId(3)), ValueId(0));
+  const auto& nest = std::get<Nest>(function.steps[StepId(0)]);
   EXPECT_EQ(nest.fused.at(0).source, "model.cpp:11");
-  EXPECT_EQ(reads(nest), (std::vector<size_t>{0, 1, 5}));
-  const auto& scan = std::get<Control>(function.steps[2]);
+  EXPECT_EQ(reads(nest), (ValueIds{ValueId(0), ValueId(1), ValueId(5)}));
+  const auto& scan = std::get<Control>(function.steps[StepId(2)]);
   EXPECT_EQ(scan.along, (std::vector<std::optional<size_t>>{0, std::nullopt}));
   EXPECT_EQ(scan.limit, 9);
-  const auto& draw = std::get<RuntimeCall>(function.steps[4]);
+  const auto& draw = std::get<RuntimeCall>(function.steps[StepId(4)]);
   EXPECT_TRUE(draw.draws && draw.effect && !draw.on_numbers);
-  EXPECT_EQ(std::get<RuntimeCall>(function.steps[6]).schema->arguments.size(), 3u);
+  EXPECT_EQ(std::get<RuntimeCall>(function.steps[StepId(6)]).schema->arguments.size(), 3u);
 }
 
 TEST(ProgramText, OfRandomGraphs) {

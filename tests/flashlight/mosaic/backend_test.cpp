@@ -10,6 +10,8 @@
 #include "composit/ir/parse.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
+#include "flashlight/backends/profile.h"
+#include "flashlight/runtime/random.hpp"
 #include "tests/agreement.h"
 #include "tests/flashlight/mosaic/compare.h"
 #include "tests/user_error.h"
@@ -26,8 +28,6 @@ using test::weight;
 using testing::HasSubstr;
 using testing::Optional;
 
-const std::vector<std::string> kFlags = {"-O1"};
-
 Case classifier() {
   const Tensor x = given("x", {9, 65}), w = weight("w", {33, 65}, 0.1), b = weight("b", {33});
   return case_of("classifier", {softmax(apply_one("aten::linear", {x, w, b}), -1).lazy()});
@@ -36,7 +36,7 @@ Case classifier() {
 TEST(MosaicBackend, weights_are_read_in_each_call_unless_frozen) {
   const Case one = classifier();
   EXPECT_EQ(test::differences({one}, {.freeze = false}), "");
-  const Compiled anew = compile(one.graph, {}, {.plan = {.freeze = false}, .flags = kFlags});
+  const Compiled anew = test::compiled(one.graph, {}, {.freeze = false});
   std::vector<Array> values = one.values;
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = evaluate({(Tensor(held_input("v", values[i])) * 1.5).lazy()}, {})[0];
@@ -46,7 +46,7 @@ TEST(MosaicBackend, weights_are_read_in_each_call_unless_frozen) {
 
 TEST(MosaicBackend, frozen_weights_need_not_be_given) {
   const Case one = classifier();
-  const Compiled compiled = compile(one.graph, one.values, {.threads = 2, .flags = kFlags});
+  const Compiled compiled = test::compiled(one.graph, one.values, {}, 2);
   std::vector<Array> values = one.values;
   for (size_t i = 0; i < values.size(); ++i)
     if (input_kind(*one.graph.inputs()[i].node) == InputKind::parameter) values[i] = Array();
@@ -55,8 +55,8 @@ TEST(MosaicBackend, frozen_weights_need_not_be_given) {
 
 TEST(MosaicBackend, errors_of_the_caller) {
   const Case one = classifier();
-  const CompileOptions options = {.plan = {.name = "classifier"}, .flags = kFlags};
-  const Compiled compiled = compile(one.graph, one.values, options);
+  const PlanOptions options = {.name = "classifier"};
+  const Compiled compiled = test::compiled(one.graph, one.values, options);
   const auto call = [&](const std::vector<Array>& values) {
     return user_error([&] { compiled(values); });
   };
@@ -71,10 +71,10 @@ TEST(MosaicBackend, errors_of_the_caller) {
   EXPECT_THAT(call(values), Optional(HasSubstr("received float64[9, 65]")));
   values[x] = Array();
   EXPECT_THAT(call(values), Optional(HasSubstr("input 'x' has no value")));
-  EXPECT_THAT(user_error([&] { compile(one.graph, {}, options); }),
+  EXPECT_THAT(user_error([&] { test::compiled(one.graph, {}, options); }),
               Optional(HasSubstr("has no value to be compiled with")));
   std::vector<Array> wrong(one.values.size(), values[x == 0 ? 1 : 0]);
-  EXPECT_THAT(user_error([&] { compile(one.graph, wrong, options); }),
+  EXPECT_THAT(user_error([&] { test::compiled(one.graph, wrong, options); }),
               Optional(HasSubstr("[classifier] input '")));
 }
 
@@ -85,8 +85,7 @@ TEST(MosaicBackend, errors_of_generated_code) {
     return %z
   })");
   for (const int threads : {1, 2, 3}) {
-    const Compiled compiled =
-        compile(graph, {}, {.plan = {.name = "pick"}, .threads = threads, .flags = kFlags});
+    const Compiled compiled = test::compiled(graph, {}, {.name = "pick"}, threads);
     const Array x = array_of(tensor_type(DType::float32, {5, 300}), std::vector<double>(1500, 0.5));
     const auto indices = [](int64_t last) {
       return array_of(tensor_type(DType::int64, {7}),
@@ -127,7 +126,7 @@ TEST(MosaicBackend, results_that_are_inputs_or_absent) {
 TEST(MosaicBackend, calls_at_the_same_time) {
   const Case one = classifier();
   const Array expected = evaluate(one.graph, one.values)[0];
-  const Compiled compiled = compile(one.graph, one.values, {.threads = 2, .flags = kFlags});
+  const Compiled compiled = test::compiled(one.graph, one.values, {}, 2);
   std::vector<std::string> found(2);
   std::vector<std::thread> threads;
   for (std::string& text : found)
@@ -150,22 +149,23 @@ TEST(MosaicBackend, draws_are_those_of_the_cpp_backend) {
     return %y
   })");
   const Array x = array_of(tensor_type(DType::float32, {5, 30}), std::vector<double>(150, 0.5));
-  const cpp::Compiled plain = cpp::compile(graph, {.name = "noise", .flags = kFlags});
-  const Compiled compiled =
-      compile(graph, {}, {.plan = {.name = "noise"}, .threads = 2, .flags = kFlags});
+  const Compiled plain = cpp::compile(graph, {.name = "noise", .flags = {"-O1"}});
+  const Compiled compiled = test::compiled(graph, {}, {.name = "noise"}, 2);
   for (const uint64_t seed : {1, 2})
-    EXPECT_EQ(difference(compiled({x}, seed)[0], plain({x}, seed)[0]), "");
-  EXPECT_NE(difference(compiled({x}, 1)[0], compiled({x}, 2)[0]), "");
+    EXPECT_EQ(difference(compiled({x}, fl::Generator(seed))[0], plain({x}, fl::Generator(seed))[0]),
+              "");
+  EXPECT_NE(difference(compiled({x}, fl::Generator(1))[0], compiled({x}, fl::Generator(2))[0]), "");
 }
 
 TEST(MosaicBackend, kernels_are_timed) {
   const Case one = classifier();
-  const Compiled compiled = compile(one.graph, one.values, {.threads = 2, .flags = kFlags});
-  std::vector<const void*> inputs;
-  for (const Array& value : one.values) inputs.push_back(value.data());
+  const Compiled compiled = test::compiled(one.graph, one.values, {}, 2);
+  std::vector<InputBuffer> inputs;
+  for (const Array& value : one.values) inputs.emplace_back(value.data());
   std::vector<float> result(9 * 33);
-  const Profile profile = compiled.profile(inputs, {result.data()});
-  ASSERT_EQ(profile.size(), compiled.plan().run.size());
+  const Buffer results[] = {result.data()};
+  const Profile profile = compiled->profile(inputs, results, nullptr);
+  ASSERT_EQ(profile.size(), plan_of(*compiled).run.size());
   for (const TimedKernel& kernel : profile) EXPECT_LE(kernel.start, kernel.end) << kernel.name;
   EXPECT_THAT(table(profile), HasSubstr("linear"));
   EXPECT_THAT(chrome_trace(profile), HasSubstr("traceEvents"));

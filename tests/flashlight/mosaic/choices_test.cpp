@@ -21,8 +21,10 @@ using test::Case;
 using test::case_of;
 using test::conv3x3;
 using test::count;
+using test::divided_trips;
 using test::given;
 using test::weight;
+using test::winograd_pixels;
 
 Tensor product(const Tensor& x, const std::string& name, int64_t out) {
   return matmul(x, weight(name, {x.type().sizes.back().value(), out}, 0.1));
@@ -34,15 +36,15 @@ Plan planned(const Case& one, const std::string& choices) {
 std::string refusal(const Case& one, const std::string& choices) {
   return user_error([&] { planned(one, choices); }).value_or("");
 }
-size_t value(const Plan& plan, const std::string& name) {
+ValueId value(const Plan& plan, const std::string& name) {
   const std::vector<std::string> names = value_names(plan.routine);
-  return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  return ValueId(static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
 }
 // The kernel that writes a value.
 const Kernel& writer(const Plan& plan, const std::string& name) {
   for (const Kernel& kernel : plan.run)
-    for (const size_t step : kernel.steps)
-      for (const size_t written : loops::writes(plan.routine.steps[step]))
+    for (const StepId step : kernel.steps)
+      for (const ValueId written : loops::writes(plan.routine.steps[step]))
         if (written == value(plan, name)) return kernel;
   throw std::runtime_error("nobody writes " + name);
 }
@@ -66,6 +68,8 @@ TEST(MosaicChoices, are_read) {
       "conv: winograd 0, at 4096\n"
       "x: new loops, one thread, own place\n");
   ASSERT_EQ(choices.size(), 4);
+  EXPECT_EQ(parse_choices(std::string(choices)), choices);
+  EXPECT_EQ(std::string(parse_choices("dot: strassen 1, keep")), "dot: keep, strassen 1\n");
   EXPECT_EQ(choices.at("relu_3"), (Choice{.fuse = false,
                                           .layout = parse_tile_schema("NCHW -> N C/16 H W | 16c"),
                                           .apart = 16}));
@@ -105,8 +109,8 @@ TEST(MosaicChoices, keep) {
 TEST(MosaicChoices, kept_scores_are_no_attention) {
   const Tensor scores = bmm(given("q", {2, 35, 16}), transpose(given("k", {2, 37, 16}), 1, 2));
   const Case one = case_of("attention", {bmm(softmax(scores, 2), given("v", {2, 37, 24})).lazy()});
-  EXPECT_EQ(count(planned(one, ""), Kernel::Form::attention), 1);
-  EXPECT_EQ(count(planned(one, "bmm: keep"), Kernel::Form::attention), 0);
+  EXPECT_EQ(count(planned(one, ""), kAttention), 1);
+  EXPECT_EQ(count(planned(one, "bmm: keep"), kAttention), 0);
   EXPECT_EQ(differences(one, "bmm: keep"), "");
 }
 
@@ -141,9 +145,9 @@ TEST(MosaicChoices, winograd) {
   const Case one =
       case_of("convolutions",
               {conv3x3(relu(conv3x3(given("x", {1, 32, 12, 13}), "w", 32)), "v", 32, 2).lazy()});
-  EXPECT_EQ(writer(planned(one, ""), "relu").winograd, 2);
-  EXPECT_EQ(writer(planned(one, "relu: winograd 0"), "relu").winograd, 0);
-  EXPECT_EQ(writer(planned(one, "relu: winograd 4"), "relu").winograd, 4);
+  EXPECT_EQ(winograd_pixels(writer(planned(one, ""), "relu")), 2);
+  EXPECT_EQ(winograd_pixels(writer(planned(one, "relu: winograd 0"), "relu")), 0);
+  EXPECT_EQ(winograd_pixels(writer(planned(one, "relu: winograd 4"), "relu")), 4);
   EXPECT_EQ(differences(one, "relu: winograd 0"), "");
   EXPECT_EQ(differences(one, "relu: winograd 4"), "");
   EXPECT_NE(refusal(one, "relu: winograd 3").find("expected tiles of 2 or 4, received 3"),
@@ -156,8 +160,8 @@ TEST(MosaicChoices, winograd) {
 TEST(MosaicChoices, strassen) {
   const Case one =
       case_of("even", {product(exp(product(given("x", {9, 34}), "w", 40)), "v", 20).lazy()});
-  EXPECT_FALSE(writer(planned(one, ""), "exp").strassen);
-  EXPECT_TRUE(writer(planned(one, "exp: strassen 1"), "exp").strassen);
+  EXPECT_NE(writer(planned(one, ""), "exp").form, &kStrassen);
+  EXPECT_EQ(writer(planned(one, "exp: strassen 1"), "exp").form, &kStrassen);
   EXPECT_EQ(differences(one, "exp: strassen 1"), "");
   EXPECT_NE(refusal(two_products(), "exp: strassen 1")
                 .find("it is no product of matrices with an even number of terms"),
@@ -169,8 +173,8 @@ TEST(MosaicChoices, loops_and_threads) {
   const Case one = case_of("softmax", {product(softmax(x, 1), "w", 20).lazy()});
   const size_t kernels = planned(one, "").run.size();
   EXPECT_EQ(planned(one, "exp: new loops").run.size(), kernels + 1);
-  EXPECT_EQ(writer(planned(one, ""), "div").trips, 20);
-  EXPECT_EQ(writer(planned(one, "div: one thread"), "div").trips, 0);
+  EXPECT_EQ(divided_trips(writer(planned(one, ""), "div")), 20);
+  EXPECT_EQ(divided_trips(writer(planned(one, "div: one thread"), "div")), 0);
   EXPECT_EQ(differences(one, "exp: new loops"), "");
   EXPECT_EQ(differences(one, "div: one thread"), "");
   EXPECT_NE(refusal(two_products(), "exp: one thread").find("is not written by a kernel of loops"),
@@ -195,7 +199,7 @@ TEST(MosaicChoices, a_plan_changed_by_hand) {
   const Case one = two_products();
   Plan plan = planned(one, "");
   const auto run = [&] {
-    return compile_kernels({plan}, {.flags = {"-O1"}})[0].prepare(one.values)(one.values)[0];
+    return Compiled(mosaic::compile({plan}, 0, {"-O1"})[0]->prepare(one.values))(one.values)[0];
   };
   const Array expected = run();
   plan.offsets[value(plan, "exp")] += 256;

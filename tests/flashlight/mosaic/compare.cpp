@@ -7,25 +7,27 @@
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "composit/ops/native.h"
+#include "flashlight/runtime/random.hpp"
 #include "tests/agreement.h"
 
 namespace flashlight::mosaic::test {
 namespace {
 
 using composit::Array;
+using composit::Compiled;
 using composit::Tensor;
 
 // The results where new values are in the memory of their inputs, as far as that may be.
 std::vector<Array> results_in_place(const Case& one, const Compiled& compiled) {
-  std::vector<Array> inputs = one.values, results = compiled(one.values, one.seed);
+  std::vector<Array> inputs = one.values, results = compiled(one.values, fl::Generator(one.seed));
   const std::vector<composit::Mutation>& mutations = one.graph.mutations();
-  std::vector<const void*> from;
-  std::vector<void*> to;
+  std::vector<composit::InputBuffer> from;
+  std::vector<composit::Buffer> to;
   for (const Array& result : results)
-    if (result.defined()) to.push_back(const_cast<std::byte*>(result.data()));
+    if (result.defined()) to.emplace_back(const_cast<std::byte*>(result.data()));
   const size_t outputs = to.size() - mutations.size(), first = results.size() - mutations.size();
   for (size_t i = 0; i < mutations.size(); ++i) {
-    if (!compiled.may_update(outputs + i)) continue;
+    if (!compiled->may_update(outputs + i)) continue;
     const auto& all = one.graph.inputs();
     const auto input = std::find(all.begin(), all.end(), mutations[i].target) - all.begin();
     Array& value = inputs[static_cast<size_t>(input)];
@@ -35,9 +37,10 @@ std::vector<Array> results_in_place(const Case& one, const Compiled& compiled) {
   }
   for (Array& input : inputs) {
     if (input.defined()) input = input.contiguous();
-    from.push_back(input.defined() ? input.data() : nullptr);
+    from.emplace_back(input.defined() ? input.data() : nullptr);
   }
-  compiled.run(from, to, one.seed);
+  fl::Generator generator(one.seed);
+  compiled->run(from, to, &generator);
   return results;
 }
 
@@ -54,23 +57,22 @@ std::string difference(const std::vector<Array>& expected, const std::vector<Arr
 // What to paste into a test, and what was made of it.
 std::string code_of(const Case& one, const Compiled* compiled) {
   return "\nparse(R\"(" + composit::print(one.graph) + ")\")\n" +
-         (compiled == nullptr ? "" : compiled->source()) + "\n";
+         (compiled == nullptr ? "" : (*compiled)->source()) + "\n";
 }
 
-std::vector<Compiled> compiled(const std::vector<Case>& cases, int threads,
-                               const CompareOptions& options) {
+std::vector<Compiled> all_compiled(const std::vector<Case>& cases, int threads,
+                                   const CompareOptions& options) {
   std::vector<Plan> plans;
   for (const Case& one : cases)
     plans.push_back(plan_of(one.graph, {.name = "case_" + std::to_string(plans.size()),
                                         .freeze = options.freeze,
                                         .update_inputs = true,
                                         .choices = one.choices}));
-  CompileOptions build = {.threads = threads,
-                          .flags = {"-Wall", "-Wextra", "-Wconversion", "-Werror"}};
-  build.flags.insert(build.flags.end(), options.flags.begin(), options.flags.end());
+  std::vector<std::string> flags = {"-Wall", "-Wextra", "-Wconversion", "-Werror"};
+  flags.insert(flags.end(), options.flags.begin(), options.flags.end());
   std::vector<Compiled> all;
-  const std::vector<Kernels> kernels = compile_kernels(std::move(plans), build);
-  for (size_t i = 0; i < kernels.size(); ++i) all.push_back(kernels[i].prepare(cases[i].values));
+  const std::vector<Compiled> code = mosaic::compile(std::move(plans), threads, flags);
+  for (size_t i = 0; i < code.size(); ++i) all.push_back(code[i]->prepare(cases[i].values));
   return all;
 }
 
@@ -88,13 +90,18 @@ Tensor numbers(const std::string& name, const composit::Dims& sizes, double scal
 
 }  // namespace
 
+Compiled compiled(const composit::Graph& graph, const std::vector<Array>& values,
+                  const PlanOptions& planning, int threads, const std::vector<std::string>& flags) {
+  return mosaic::compile({plan_of(graph, planning)}, threads, flags)[0]->prepare(values);
+}
+
 std::string differences(const std::vector<Case>& cases, const CompareOptions& options) {
   std::vector<std::vector<Array>> expected(cases.size());
   std::string found;
   for (int threads = 1; threads <= 3; ++threads) {
     std::vector<Compiled> programs;
     try {
-      programs = compiled(cases, threads, options);
+      programs = all_compiled(cases, threads, options);
     } catch (const std::exception& error) {
       if (cases.size() == 1)
         return cases[0].text + ": " + error.what() + code_of(cases[0], nullptr);
@@ -108,9 +115,9 @@ std::string differences(const std::vector<Case>& cases, const CompareOptions& op
       try {
         if (expected[i].empty()) expected[i] = composit::evaluate(cases[i].graph, cases[i].values);
         const Compiled& program = programs[i];
-        std::string differs =
-            difference(expected[i], program(cases[i].values, cases[i].seed), options.times);
-        if (differs.empty() && !program.plan().updates.empty()) {
+        std::string differs = difference(
+            expected[i], program(cases[i].values, fl::Generator(cases[i].seed)), options.times);
+        if (differs.empty() && !plan_of(*program).updates.empty()) {
           differs = difference(expected[i], results_in_place(cases[i], program), options.times);
           if (!differs.empty()) differs = ", in place" + differs;
         }
@@ -154,9 +161,28 @@ bool runs_here(const std::string& march) {
 #endif
 }
 
-size_t count(const Plan& plan, Kernel::Form form) {
-  return static_cast<size_t>(std::count_if(
-      plan.run.begin(), plan.run.end(), [&](const Kernel& kernel) { return kernel.form == form; }));
+size_t count(const Plan& plan, const KernelForm& form) {
+  return static_cast<size_t>(
+      std::count_if(plan.run.begin(), plan.run.end(),
+                    [&](const Kernel& kernel) { return kernel.form == &form; }));
 }
+
+size_t count_products(const Plan& plan) {
+  return static_cast<size_t>(
+      std::count_if(plan.run.begin(), plan.run.end(),
+                    [](const Kernel& kernel) { return product_data(kernel) != nullptr; }));
+}
+
+const ProductData* product_data(const Kernel& kernel) {
+  return dynamic_cast<const ProductData*>(kernel.data.get());
+}
+
+int winograd_pixels(const Kernel& kernel) {
+  if (kernel.form == &kPack) return data_of<PackData>(kernel).pixels;
+  const ProductData* const data = product_data(kernel);
+  return data == nullptr ? 0 : data->pixels;
+}
+
+int64_t divided_trips(const Kernel& kernel) { return data_of<LoopsData>(kernel).trips; }
 
 }  // namespace flashlight::mosaic::test

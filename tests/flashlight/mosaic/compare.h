@@ -9,9 +9,19 @@
 
 #include "composit/ir/graph.h"
 #include "composit/op/tensor.h"
+#include "flashlight/cpp/backend.h"
 #include "flashlight/mosaic/backend.h"
+#include "flashlight/mosaic/kernels/loops.h"
+#include "flashlight/mosaic/kernels/pack.h"
+#include "flashlight/mosaic/kernels/product.h"
 
 namespace flashlight::mosaic::test {
+
+// A graph compiled, and prepared for these values.
+composit::Compiled compiled(const composit::Graph& graph,
+                            const std::vector<composit::Array>& values,
+                            const PlanOptions& planning = {}, int threads = 0,
+                            const std::vector<std::string>& flags = {"-O1"});
 
 // A graph with values for its inputs.
 struct Case {
@@ -44,7 +54,14 @@ composit::Tensor weight(const std::string& name, const composit::Dims& sizes, do
 // Whether this processor runs what is compiled for "native", "x86-64-v3" or "x86-64".
 bool runs_here(const std::string& march);
 
-// How many kernels of a form a plan has.
-size_t count(const Plan& plan, Kernel::Form form);
+// How many kernels of a form a plan has, and how many of products by whatever algorithm.
+size_t count(const Plan& plan, const KernelForm& form);
+size_t count_products(const Plan& plan);
+// Of a kernel that computes a product; nullptr for others.
+const ProductData* product_data(const Kernel& kernel);
+// Pixels of Winograd's tiles that a product is computed by, or packed for; else 0.
+int winograd_pixels(const Kernel& kernel);
+// Trips that threads divide, of a kernel of loops.
+int64_t divided_trips(const Kernel& kernel);
 
 }  // namespace flashlight::mosaic::test

@@ -92,7 +92,7 @@ void expect_accurate(DType dtype, std::vector<double> numbers, const std::string
   for (const Function& function : kFunctions) results.push_back(function.of(x).lazy());
   const test::Case one = test::case_of("functions", results);
   const std::vector<Array> values =
-      compile(one.graph, one.values, {.flags = {"-march=" + march}})(one.values);
+      test::compiled(one.graph, one.values, {}, 0, {"-march=" + march})(one.values);
   const auto given = elements<double>(one.values[0]);
   for (size_t f = 0; f < std::size(kFunctions); ++f) {
     const auto computed = elements<double>(values[f]);

@@ -42,18 +42,18 @@ TEST(MosaicMemory, is_used_again) {
 TEST(MosaicMemory, values_that_live_at_the_same_time_do_not_overlap) {
   const Plan plan = plan_of_one(chain());
   const size_t values = plan.routine.values.size();
-  std::vector<size_t> first(values, plan.run.size()), last(values, 0);
+  Table<ValueId, size_t> first(values, plan.run.size()), last(values, 0);
   for (size_t kernel = 0; kernel < plan.run.size(); ++kernel)
-    for (const size_t step : plan.run[kernel].steps)
+    for (const StepId step : plan.run[kernel].steps)
       for (const auto& list :
            {loops::reads(plan.routine.steps[step]), loops::writes(plan.routine.steps[step])})
-        for (const size_t value : list) {
+        for (const ValueId value : list) {
           first[value] = std::min(first[value], kernel);
           last[value] = std::max(last[value], kernel);
         }
   size_t met = 0;
-  for (size_t a = 0; a < values; ++a)
-    for (size_t b = 0; b < values; ++b) {
+  for (const ValueId a : plan.routine.values.ids())
+    for (const ValueId b : plan.routine.values.ids()) {
       if (a == b || plan.homes[a] != Home::arena || plan.homes[b] != Home::arena) continue;
       if (first[a] > first[b] || last[a] < first[b]) continue;
       ++met;
@@ -72,7 +72,7 @@ TEST(MosaicMemory, values_that_live_at_the_same_time_do_not_overlap) {
 
 TEST(MosaicMemory, buffers_hold_all_values_of_the_arena) {
   const Plan plan = plan_of_one(chain());
-  std::multiset<size_t> held;
+  std::multiset<ValueId> held;
   int64_t end = 0;
   for (const Buffer& one : buffers_of(plan)) {
     held.insert(one.values.begin(), one.values.end());

@@ -68,7 +68,7 @@ TEST(MosaicModels, attention) { EXPECT_EQ(differences(attentions()), ""); }
 
 TEST(MosaicModels, attention_is_one_kernel) {
   for (const Case& one : attentions())
-    EXPECT_EQ(count(plan_of(one.graph), Kernel::Form::attention), 1) << one.text;
+    EXPECT_EQ(count(plan_of(one.graph), kAttention), 1) << one.text;
 }
 
 // A layer of a transformer: heads are columns of one product.
@@ -90,7 +90,7 @@ TEST(MosaicModels, transformer_layer) {
   const Tensor inner = apply_one("aten::gelu", {linear(norm(y, "m"), "u", 4 * width)});
   const Tensor z = linear(inner, "d", width) + y;
   const Case one = case_of("layer", {z.lazy()});
-  EXPECT_EQ(count(plan_of(one.graph), Kernel::Form::attention), 1);
+  EXPECT_EQ(count(plan_of(one.graph), kAttention), 1);
   EXPECT_EQ(differences({one, case_of("norm of it", {norm(z, "l").lazy()})}), "");
 }
 

@@ -15,10 +15,12 @@ namespace {
 using namespace composit;  // NOLINT
 using test::case_of;
 using test::count;
+using test::divided_trips;
 using test::given;
 using test::weight;
+using test::winograd_pixels;
 
-const auto kNothing = [](size_t) { return false; };
+const auto kNothing = [](ValueId) { return false; };
 
 // The loops of a graph, nothing of it in another layout.
 loops::Routine routine_of(const std::vector<LazyTensor>& outputs) {
@@ -27,7 +29,7 @@ loops::Routine routine_of(const std::vector<LazyTensor>& outputs) {
   return std::move(program.functions.back());
 }
 const loops::Statement& statement(const loops::Routine& routine, size_t step) {
-  return std::get<loops::Nest>(routine.steps.at(step)).statement;
+  return std::get<loops::Nest>(routine.steps.at(StepId(step))).statement;
 }
 std::optional<Product> first_product(const Tensor& y) {
   const loops::Routine routine = routine_of({y.lazy()});
@@ -62,16 +64,17 @@ TEST(MosaicLayout, zeros_behind_the_innermost_dimension_are_a_border) {
 TEST(MosaicLayout, a_program_in_terms_of_memory) {
   const Tensor x = given("x", {3, 5});
   loops::Routine routine = routine_of({cumsum(exp(x) * amax(exp(x), {0}, true), 0).lazy()});
-  const auto value = static_cast<size_t>(std::find_if(routine.values.begin(), routine.values.end(),
-                                                      [](const loops::Value& one) {
-                                                        return one.role == loops::Role::temporary &&
-                                                               one.type.rank() == 2;
-                                                      }) -
-                                         routine.values.begin());
+  const ValueId value(static_cast<size_t>(std::find_if(routine.values.begin(), routine.values.end(),
+                                                       [](const loops::Value& one) {
+                                                         return one.role ==
+                                                                    loops::Role::temporary &&
+                                                                one.type.rank() == 2;
+                                                       }) -
+                                          routine.values.begin()));
   ASSERT_LT(value, routine.values.size());
   Layout layout = in_order(routine.values[value].type, {1, 0});
   layout.before = {0, 2};
-  lay_out(routine, {{value, layout}});
+  routine = laid_out(std::move(routine), {{value, layout}});
   EXPECT_EQ(routine.values[value].type.sizes, (Dims{7, 3}));
   size_t stores = 0;
   for (const loops::Step& step : routine.steps) {
@@ -123,7 +126,7 @@ TEST(MosaicProduct, axes_are_joined) {
 TEST(MosaicProduct, what_is_known_is_packed) {
   const Tensor y = matmul(weight("w", {33, 65}), given("x", {65, 19}));
   const loops::Routine routine = routine_of({y.lazy()});
-  const auto is_weight = [&](size_t value) {
+  const auto is_weight = [&](ValueId value) {
     return routine.values[value].role == loops::Role::weight;
   };
   const auto product = product_of(routine, statement(routine, 0), is_weight);
@@ -156,7 +159,7 @@ Attended attended(const Tensor& extra = {}, const char* queries = "q") {
   return one;
 }
 size_t attentions(const std::vector<LazyTensor>& outputs) {
-  return count(plan_of(case_of("", outputs).graph), Kernel::Form::attention);
+  return count(plan_of(case_of("", outputs).graph), kAttention);
 }
 
 TEST(MosaicAttention, is_recognised) {
@@ -191,7 +194,7 @@ TEST(MosaicAttention, other_softmaxes_are_none) {
 std::vector<int64_t> trips(const Tensor& y) {
   std::vector<int64_t> all;
   for (const Kernel& kernel : plan_of(case_of("", {y.lazy()}).graph).run)
-    if (kernel.form == Kernel::Form::loops) all.push_back(kernel.trips);
+    if (kernel.form == &kLoops) all.push_back(divided_trips(kernel));
   return all;
 }
 
@@ -272,9 +275,9 @@ TEST(MosaicPlan, large_weights_are_transformed_in_each_call) {
   const int64_t transformed = 16 * 32 * 48 * 4;
   const Plan before = plan_of(graph, {.winograd_bytes = transformed}),
              in_call = plan_of(graph, {.winograd_bytes = transformed - 1});
-  EXPECT_EQ(before.prepare.back().winograd, 2);
-  EXPECT_EQ(in_call.prepare.back().winograd, 0);
-  EXPECT_EQ(in_call.run.back().winograd, 2);
+  EXPECT_EQ(winograd_pixels(before.prepare.back()), 2);
+  EXPECT_EQ(winograd_pixels(in_call.prepare.back()), 0);
+  EXPECT_EQ(winograd_pixels(in_call.run.back()), 2);
   EXPECT_LT(in_call.prepared_bytes, before.prepared_bytes);
   EXPECT_NE(emit(before, "m").text.find("false, next}"), std::string::npos);
   EXPECT_NE(emit(in_call, "m").text.find("true, next}"), std::string::npos);

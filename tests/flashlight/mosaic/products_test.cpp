@@ -10,10 +10,11 @@ namespace {
 
 using namespace composit;  // NOLINT
 using test::Case;
-using test::case_of;
 using test::Conv;
+using test::case_of;
 using test::convolution;
 using test::count;
+using test::count_products;
 using test::differences;
 using test::given;
 using test::weight;
@@ -222,7 +223,7 @@ TEST(MosaicProducts, values_with_several_readers) {
 // Tiles do the work, as opposed to loops.
 TEST(MosaicProducts, are_recognised) {
   const auto products = [](const Tensor& y) {
-    return count(plan_of(case_of("", {y.lazy()}).graph), Kernel::Form::product);
+    return count_products(plan_of(case_of("", {y.lazy()}).graph));
   };
   const Tensor x = given("x", {1, 17, 9, 9}), w = weight("w", {17, 17, 3, 3});
   EXPECT_EQ(products(convolution(x, w, {.padding = {1, 1}})), 1);

@@ -16,8 +16,9 @@ namespace {
 
 using test::Case;
 using test::CompareOptions;
-using test::differences;
 using test::RandomModel;
+using test::differences;
+using test::product_data;
 
 uint64_t programs(uint64_t shortly) {
   const char* const many = std::getenv("FLASHLIGHT_FUZZ_PROGRAMS");
@@ -40,8 +41,9 @@ Case by_strassen(Case one) {
   const Plan plan = plan_of(one.graph);
   const std::vector<std::string> names = value_names(plan.routine);
   for (const Kernel& kernel : plan.run) {
-    if (kernel.form != Kernel::Form::product || !can_halve(*kernel.product)) continue;
-    const size_t result = kernel.product->statement.stores[0].result;
+    const ProductData* const data = product_data(kernel);
+    if (data == nullptr || !can_halve(data->product)) continue;
+    const ValueId result = value_of(data->product.statement.stores[0]);
     if (plan.homes[result] == Home::arena) one.choices[names[result]].strassen = true;
   }
   return one;

@@ -17,6 +17,7 @@ using namespace composit;  // NOLINT
 using test::Case;
 using test::case_of;
 using test::count;
+using test::count_products;
 using test::given;
 using test::weight;
 
@@ -50,7 +51,7 @@ Dims memory_of(const Plan& plan, const std::string& name) {
   const std::vector<std::string> names = value_names(plan.routine);
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) throw std::runtime_error("no value " + name);
-  return plan.routine.values[static_cast<size_t>(found - names.begin())].type.sizes;
+  return plan.routine.values[ValueId(static_cast<size_t>(found - names.begin()))].type.sizes;
 }
 // How many nests copy what products cannot read in blocks, and what the caller gives or takes.
 int64_t copies(const Plan& plan) {
@@ -65,7 +66,7 @@ TEST(MosaicSchemas, channels_in_blocks) {
   const std::string choice = "relu: layout NCHW -> N C/16 H W | 16c";
   const Plan plan = planned(one, choice);
   EXPECT_EQ(memory_of(plan, "relu"), (Dims{2, 13, 15, 16}));  // zeros around rows and columns
-  EXPECT_EQ(count(plan, Kernel::Form::product), 2);
+  EXPECT_EQ(count_products(plan), 2);
   EXPECT_EQ(copies(plan), copies(planned(one, "")));
   EXPECT_EQ(test::differences({with_choices(one, choice)}), "");
 }
@@ -76,7 +77,7 @@ TEST(MosaicSchemas, blocks_that_are_not_full) {
   const std::string choice = "relu: layout NCHW -> N C/16 H W | 16c";
   const Plan plan = planned(one, choice);
   EXPECT_EQ(memory_of(plan, "relu"), (Dims{2, 2, 11, 13, 16}));
-  EXPECT_EQ(count(plan, Kernel::Form::product), 2);
+  EXPECT_EQ(count_products(plan), 2);
   EXPECT_EQ(copies(plan), copies(planned(one, "")) + 2);  // what is written, and what is read
   EXPECT_EQ(test::differences({with_choices(one, choice)}), "");
 }
@@ -119,7 +120,7 @@ TEST(MosaicSchemas, of_matrices) {
                    v = weight("v", {size, 19}, 0.1);
       const Case one = case_of("matrices", {matmul(relu(matmul(x, w)), v).lazy()});
       const std::string choice = "relu: layout " + std::string(schema);
-      EXPECT_EQ(count(planned(one, choice), Kernel::Form::product), 2) << choice;
+      EXPECT_EQ(count_products(planned(one, choice)), 2) << choice;
       cases.push_back(with_choices(one, choice));
     }
   EXPECT_EQ(test::differences(cases), "");

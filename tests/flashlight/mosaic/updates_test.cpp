@@ -127,14 +127,15 @@ TEST(MosaicUpdates, not_before_data_is_refused) {
               (is_read_first ? pick + sum + next + "add.Tensor(%m, %s, alpha=scalar(1))\n"
                              : next + "tanh(%m)\n" + pick + sum) +
               "mutate %m = %n\nreturn %s\n}");
-    const Compiled compiled =
-        compile(graph, {}, {.plan = {.update_inputs = true}, .threads = 2, .flags = {"-O1"}});
-    EXPECT_EQ(compiled.may_update(1), is_read_first);
+    const Compiled compiled = test::compiled(graph, {}, {.update_inputs = true}, 2);
+    EXPECT_EQ(compiled->may_update(1), is_read_first);
     std::vector<float> x(1500, 0.5F), m(1500, 0.25F), elsewhere(1500);
     float total = 0;
     std::vector<int64_t> i = {0, 1, 2, 3, 4, 0, 5};
-    void* const place = compiled.may_update(1) ? m.data() : elsewhere.data();
-    const auto call = [&] { compiled.run({x.data(), m.data(), i.data()}, {&total, place}); };
+    void* const place = compiled->may_update(1) ? m.data() : elsewhere.data();
+    const InputBuffer from[] = {x.data(), m.data(), i.data()};
+    const Buffer to[] = {&total, place};
+    const auto call = [&] { compiled->run(from, to, nullptr); };
     EXPECT_THAT(user_error(call), Optional(HasSubstr("out of range")));
     EXPECT_EQ(m, std::vector<float>(1500, 0.25F));
     i.back() = 4;

@@ -17,7 +17,9 @@ using test::case_of;
 using test::conv3x3;
 using test::differences;
 using test::given;
+using test::product_data;
 using test::weight;
+using test::winograd_pixels;
 
 Tensor normalized(const Tensor& x) {
   const Dims sizes = {x.size(1)};
@@ -29,8 +31,9 @@ Tensor normalized(const Tensor& x) {
 size_t folded(const Graph& graph) {
   const Plan plan = plan_of(graph);
   return static_cast<size_t>(
-      std::count_if(plan.prepare.begin(), plan.prepare.end(),
-                    [](const Kernel& kernel) { return kernel.factor.has_value(); }));
+      std::count_if(plan.prepare.begin(), plan.prepare.end(), [](const Kernel& kernel) {
+        return kernel.form == &kPack && data_of<PackData>(kernel).factor;
+      }));
 }
 
 TEST(MosaicWinograd, batch_norms_are_folded) {
@@ -58,10 +61,10 @@ TEST(MosaicWinograd, winograd) {
         case_of(std::to_string(images) + " images, " + std::to_string(size) + " lines", {y.lazy()});
     const Plan plan = plan_of(one.graph);
     const auto product = std::find_if(plan.run.begin(), plan.run.end(), [](const Kernel& kernel) {
-      return kernel.form == Kernel::Form::product;
+      return product_data(kernel) != nullptr;
     });
     ASSERT_NE(product, plan.run.end());
-    EXPECT_EQ(product->winograd, size < 28 ? 2 : 4);
+    EXPECT_EQ(winograd_pixels(*product), size < 28 ? 2 : 4);
     EXPECT_EQ(differences({one}, {.times = 16}), "");  // sums of larger numbers, which cancel
   }
 }
@@ -78,7 +81,7 @@ TEST(MosaicWinograd, in_several_units) {
 TEST(MosaicWinograd, winograd_can_be_refused) {
   const Tensor y = conv3x3(given("x", {1, 32, 9, 9}), "conv", 32);
   const Plan plan = plan_of(case_of("", {y.lazy()}).graph, {.winograd = false});
-  for (const Kernel& kernel : plan.run) EXPECT_EQ(kernel.winograd, 0);
+  for (const Kernel& kernel : plan.run) EXPECT_EQ(winograd_pixels(kernel), 0);
 }
 
 // Linear layers, and convolutions that are products of matrices.
@@ -87,7 +90,7 @@ TEST(MosaicStrassen, large_products) {
                pixels = test::convolution(relu(given("x", {1, 260, 9, 11})),
                                           weight("w", {330, 260, 1, 1}, 0.1), {});
   for (const auto& one : {case_of("linear", {linear.lazy()}), case_of("pixels", {pixels.lazy()})}) {
-    const auto is_strassen = [](const Kernel& kernel) { return kernel.strassen; };
+    const auto is_strassen = [](const Kernel& kernel) { return kernel.form == &kStrassen; };
     for (const bool allowed : {true, false}) {
       const Plan plan = plan_of(one.graph, {.strassen = allowed});
       EXPECT_EQ(std::any_of(plan.run.begin(), plan.run.end(), is_strassen), allowed);

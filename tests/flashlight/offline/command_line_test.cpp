@@ -68,7 +68,7 @@ TEST_P(CommandLine, refuses_what_it_cannot_do) {
               HasSubstr("expected one number as the first result, received float32[1, 6, 8]"));
   EXPECT_THAT(compile({folder_ / "loss first", "--grad", "tokens"}, 2), HasSubstr("int64"));
   EXPECT_THAT(compile({folder_ / "encoder", "--backend", "fortran"}, 2),
-              HasSubstr("unknown backend 'fortran'; there are cpp and mosaic"));
+              HasSubstr("[backend] expected one of cpp, mosaic, reference, received 'fortran'"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
 }
 
@@ -86,7 +86,7 @@ TEST_P(CommandLineOfCpp, refuses_options_of_mosaic) {
     std::vector<std::string> words = {folder_ / "encoder"};
     words.insert(words.end(), option.begin(), option.end());
     EXPECT_THAT(compile(words, 2),
-                HasSubstr("[compile] " + option[0] + ": the cpp backend has no such option"));
+                HasSubstr("[cpp] expected the option --link aten, received '" + option[0] + "'"));
   }
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
 }
@@ -101,7 +101,8 @@ TEST_P(CommandLineOfMosaic, takes_its_options) {
   EXPECT_THAT(read_file(folder_ / "out/model.hpp"),
               testing::AllOf(HasSubstr("kThreads = 3;"), HasSubstr("for vectors of 16 bytes")));
   EXPECT_THAT(compile({folder_ / "encoder", "--link", "aten"}, 2),
-              HasSubstr("mosaic calls nothing of LibTorch"));
+              HasSubstr("[mosaic] expected one of the options --threads, --no-winograd, "
+                        "--no-strassen, --choices, --march, received '--link'"));
 }
 
 TEST_P(CommandLineOfMosaic, emits_text_and_plan) {

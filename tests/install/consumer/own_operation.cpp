@@ -16,11 +16,13 @@ using namespace composit;
 class Counting : public Backend {
  public:
   std::string name() const override { return "counting"; }
-  Callable compile(const Graph& graph) const override {
-    nodes += graph.size();
-    return reference().compile(graph);
-  }
   mutable size_t nodes = 0;
+
+ protected:
+  Compiled make(const Graph& graph, const CompileOptions& options) const override {
+    nodes += graph.size();
+    return reference().compile(graph, options);
+  }
 };
 
 int main() {

@@ -2,14 +2,14 @@
 #include "composit/eval/evaluate.h"
 
 #include <deque>
+#include <map>
 #include <mutex>
 #include <utility>
 
 #include "composit/ad/chain_rule.h"
 #include "composit/ir/error.h"
 #include "composit/ir/transform.h"
-#include "flashlight/cpp/backend.h"
-#include "flashlight/mosaic/backend.h"
+#include "flashlight/backends/registry.h"
 #include "frontends/python/bindings/composit/casters.h"
 #include "frontends/python/bindings/composit/evaluate.h"
 #include "frontends/python/bindings/composit/python_lines.h"
@@ -18,20 +18,6 @@ namespace composit::python {
 namespace {
 
 using namespace py::literals;
-
-class MosaicBackend : public Backend {
- public:
-  std::string name() const override { return "mosaic"; }
-  Callable compile(const Graph& graph) const override {
-    namespace mosaic = flashlight::mosaic;
-    // Weights change from call to call: training evaluates the same graph again and again.
-    const auto kernels = mosaic::compile_kernels(graph, {.plan = {.freeze = false}});
-    const std::vector<Array> none(graph.inputs().size());
-    return [compiled = kernels.prepare(none)](const std::vector<Array>& inputs) {
-      return compiled(inputs);
-    };
-  }
-};
 
 // The graph with inputs named by their place: arrays of Python get a new name each, and the graph
 // of an iteration is to be that of the one before.
@@ -52,12 +38,14 @@ class CompiledOnce : public Backend {
  public:
   explicit CompiledOnce(const Backend& backend) : backend_(backend) {}
   std::string name() const override { return backend_.name(); }
-  Callable compile(const Graph& graph) const override {
+
+ protected:
+  Compiled make(const Graph& graph, const CompileOptions& options) const override {
     const Graph numbered = with_numbered_inputs(graph);
     const std::lock_guard lock(mutex_);
-    for (const auto& [key, callable] : made_)
-      if (key == numbered) return callable;
-    made_.emplace_front(numbered, backend_.compile(numbered));
+    for (const auto& [key, compiled] : made_)
+      if (key == numbered) return compiled;
+    made_.emplace_front(numbered, backend_.compile(numbered, options));
     if (made_.size() > kKept) made_.pop_back();
     return made_.front().second;
   }
@@ -66,7 +54,7 @@ class CompiledOnce : public Backend {
   static constexpr size_t kKept = 64;
   const Backend& backend_;
   mutable std::mutex mutex_;
-  mutable std::deque<std::pair<Graph, Callable>> made_;
+  mutable std::deque<std::pair<Graph, Compiled>> made_;
 };
 
 py::object evaluate_all_of(const std::vector<NdArray>& tensors, const std::string& backend,
@@ -109,18 +97,39 @@ Graph graph_of(const std::vector<LazyTensor>& outputs) {
 }
 
 const Backend& backend_named(const std::string& name) {
-  static const MosaicBackend tiled;
-  static const CompiledOnce cpp(flashlight::cpp::backend()), mosaic(tiled);
-  if (name == "reference") return reference();
-  if (name == "cpp") return cpp;
-  if (name == "mosaic") return mosaic;
-  throw UserError("[evaluate] expected the backend 'reference', 'cpp' or 'mosaic', received '" +
-                  name + "'");
+  static std::mutex mutex;
+  static std::map<const Backend*, CompiledOnce> all;
+  const Backend& backend = flashlight::backend_named(name);
+  if (&backend == &reference()) return backend;
+  const std::lock_guard lock(mutex);
+  return all.try_emplace(&backend, backend).first->second;
+}
+
+// The backends there are, with their options.
+py::dict describe_backends() {
+  py::dict all;
+  for (const Backend* backend : flashlight::backends()) {
+    py::dict options;
+    for (const Option& option : backend->options())
+      if (option.use != Option::Use::programs)
+        options[py::str(option.name)] =
+            option.help + " (" + type_name(option.fallback) + "; " + text_of(option.fallback) + ")";
+    py::dict entry;
+    entry["help"] = backend->help();
+    entry["options"] = options;
+    all[py::str(backend->name())] = entry;
+  }
+  return all;
 }
 
 void add_evaluate(py::module_& module) {
   const py::call_guard<PythonLine> guard;
   module.def("evaluate", &evaluate_all_of, "tensors"_a, "backend"_a, "inputs"_a);
+  module.def("backends", &describe_backends,
+             "The backends there are: by name, what each is, and its options.");
+  module.def(
+      "load_plugin", [](const std::string& path) { return flashlight::load_plugin(path).name(); },
+      "path"_a, "Loads the backend of a shared library (composit/op/plugin.h); its name.");
   module.def(
       "chain_rule",
       [](const std::vector<std::pair<NdArray, NdArray>>& seeds, const NdArrays& inputs) {

@@ -15,8 +15,8 @@ numpy::NdArrays arrays_of(const std::vector<LazyTensor>& tensors);
 // All that leads to these values, its inputs listed in the order in which they were made.
 Graph graph_of(const std::vector<LazyTensor>& outputs);
 
-// "reference", "cpp" or "mosaic"; the latter two compile graphs that are equal but for names of
-// inputs once. UserError for another name.
+// All but the reference compile graphs that are equal but for names of inputs once. UserError for
+// a name of none.
 const Backend& backend_named(const std::string& name);
 
 }  // namespace composit::python

@@ -6,9 +6,8 @@
 
 #include "composit/eval/evaluate.h"
 #include "composit/ir/error.h"
+#include "flashlight/backends/registry.h"
 #include "flashlight/check.h"
-#include "flashlight/cpp/backend.h"
-#include "flashlight/mosaic/emit.h"
 #include "frontends/python/bindings/flashlight/bindings.h"
 
 namespace flashlight::python {
@@ -87,12 +86,7 @@ std::pair<Tensors, std::optional<std::string>> call(const CaptureBase& capture,
 
 std::string source_of(const composit::Graph& graph, const std::string& name,
                       const std::string& backend) {
-  if (backend == "mosaic") return mosaic::emit(mosaic::plan_of(graph, {.name = name}), name).text;
-  if (backend != "cpp")
-    throw UserError("[source] expected the backend 'cpp' or 'mosaic', received '" + backend + "'");
-  loops::LowerOptions options;
-  options.name = name;
-  return cpp::source_of(graph, options).text;
+  return backend_named(backend).source(graph, {.name = name, .may_prepare = true});
 }
 
 void add_reports(py::module_& module) {

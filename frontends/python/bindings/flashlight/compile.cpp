@@ -1,52 +1,46 @@
 // Compiled captures, gradients and functions of numbers.
 #include "flashlight/compile.h"
 
-#include "composit/ir/error.h"
 #include "composit/ops/elementwise.h"
-#include "flashlight/mosaic/choices.h"
-#include "flashlight/mosaic/profile.h"
+#include "flashlight/backends/registry.h"
 #include "frontends/python/bindings/flashlight/bindings.h"
 #include "frontends/torchscript/script.h"
 
 namespace flashlight::python {
 namespace {
 
-using composit::UserError;
 using Tensors = std::vector<at::Tensor>;
 
-// `options` holds members of CompileSettings and of its backend by their names.
-CompileSettings settings_of(const std::string& backend, const py::dict& options) {
-  CompileSettings settings;
-  Cpp cpp;
-  Mosaic mosaic;
-  const bool is_mosaic = backend == "mosaic";
-  if (!is_mosaic && backend != "cpp")
-    throw UserError("[compile] expected the backend 'cpp' or 'mosaic', received '" + backend + "'");
-  for (const auto& [key, value] : options) {
-    const auto name = key.cast<std::string>();
-    if (name == "name")
-      settings.name = value.cast<std::string>();
-    else if (name == "flags")
-      settings.flags = value.cast<std::vector<std::string>>();
-    else if (name == "link_aten" && !is_mosaic)
-      cpp.link_aten = value.cast<bool>();
-    else if (name == "threads" && is_mosaic)
-      mosaic.threads = value.cast<int>();
-    else if (name == "winograd" && is_mosaic)
-      mosaic.winograd = value.cast<bool>();
-    else if (name == "strassen" && is_mosaic)
-      mosaic.strassen = value.cast<bool>();
-    else if (name == "freeze" && is_mosaic)
-      mosaic.freeze = value.cast<bool>();
-    else if (name == "choices" && is_mosaic)
-      mosaic.choices = mosaic::parse_choices(value.cast<std::string>());
-    else
-      throw UserError("[compile] the backend '" + backend + "' has no option '" + name + "'");
+// A value of Python for an option of this backend.
+composit::OptionValue option_value(const composit::Option& option, const py::object& value,
+                                   const std::string& backend) {
+  if (py::isinstance<py::bool_>(value)) return value.cast<bool>();
+  if (PyIndex_Check(value.ptr()) != 0) {
+    int overflow = 0;
+    const long long integer = PyLong_AsLongLongAndOverflow(py::int_(value).ptr(), &overflow);
+    if (overflow == 0) return static_cast<int64_t>(integer);
   }
-  if (is_mosaic)
-    settings.backend = mosaic;
-  else
-    settings.backend = cpp;
+  if (py::isinstance<py::float_>(value)) return value.cast<double>();
+  if (py::isinstance<py::str>(value)) return value.cast<std::string>();
+  composit::refuse_value(option, py::repr(value).cast<std::string>(), backend);
+}
+
+// `options` holds members of CompileSettings, and options of the backend by their names.
+CompileSettings settings_of(const std::string& name, const py::dict& options) {
+  const composit::Backend& backend = backend_named(name);
+  CompileSettings settings;
+  settings.backend = name;
+  for (const auto& [key, value] : options) {
+    const auto word = key.cast<std::string>();
+    if (word == "name")
+      settings.name = value.cast<std::string>();
+    else if (word == "flags")
+      settings.flags = value.cast<std::vector<std::string>>();
+    else
+      settings.backend.options[word] = option_value(
+          composit::find_option(backend.options(), word, composit::Option::Use::calls, name),
+          py::reinterpret_borrow<py::object>(value), name);
+  }
   return settings;
 }
 
@@ -63,7 +57,7 @@ CompiledFunction function_of(const std::string& text, const std::string& file,
 
 // seconds, GFLOP and GB of each kernel are what `table` prints.
 std::string profile_table(const CompiledCapture& compiled, const Tensors& arguments, double peak) {
-  return unlocked([&] { return mosaic::table(compiled.profile(arguments), peak); });
+  return unlocked([&] { return table(compiled.profile(arguments), peak); });
 }
 
 }  // namespace

@@ -1,0 +1,159 @@
+#include "composit/op/backend.h"
+
+#include <cstring>
+#include <new>
+
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
+
+namespace composit {
+namespace {
+
+using Arrays = std::vector<Array>;
+
+// For row-major elements, aligned as vectors want them.
+std::shared_ptr<std::byte> memory_for(const Type& type) {
+  constexpr std::align_val_t kAlignment{64};
+  const auto bytes = static_cast<size_t>(type.nbytes());
+  return {static_cast<std::byte*>(::operator new(bytes, kAlignment)),
+          [](std::byte* memory) { ::operator delete(memory, kAlignment); }};
+}
+
+class ArrayCode : public Code {
+ public:
+  ArrayCode(Ports ports, ArrayFunction function)
+      : Code(std::move(ports)), function_(std::move(function)) {}
+
+  Arrays call(const Arrays& inputs, fl::Generator* /*generator*/) const override {
+    return function_(inputs);
+  }
+
+  void run(InputBuffers inputs, Buffers results, fl::Generator* /*generator*/) const override {
+    COMPOSIT_ASSERT(inputs.size() == ports().inputs.size(), "a buffer per input");
+    Arrays arrays;
+    for (size_t i = 0; i < ports().inputs.size(); ++i) {
+      const Type& type = ports().inputs[i];
+      const bool is_given = inputs[i].data != nullptr || type.numel() == 0;
+      arrays.push_back(
+          is_given ? Array(tensor_type(type.dtype, type.sizes), nullptr, ports().given(i, inputs))
+                   : Array());
+    }
+    const std::vector<void*> places = ports().places(results);
+    const Arrays values = function_(arrays);
+    if (values.size() != ports().results.size())
+      throw UserError("[" + ports().program + "] expected " +
+                      std::to_string(ports().results.size()) + " results, received " +
+                      std::to_string(values.size()));
+    size_t next = 0;
+    for (size_t i = 0; i < ports().results.size(); ++i)
+      if (is_defined(ports().results[i])) write(i, values[i], places.at(next++));
+  }
+
+ private:
+  void write(size_t result, const Array& value, void* place) const {
+    const Type& expected = ports().results[result];
+    const bool is_it = value.defined() && value.type().dtype == expected.dtype &&
+                       value.type().sizes == expected.sizes;
+    if (!is_it)
+      throw UserError("[" + ports().program + "] result " + std::to_string(result) + ": expected " +
+                      print(expected) + ", received " +
+                      (value.defined() ? print(value.type()) : "none"));
+    const Array tight = value.contiguous();
+    if (const auto bytes = static_cast<size_t>(expected.nbytes()); bytes > 0)
+      std::memcpy(place, tight.data(), bytes);
+  }
+
+  ArrayFunction function_;
+};
+
+}  // namespace
+
+// ---- code ---------------------------------------------------------------------------------------
+
+const std::string& Code::source() const {
+  static const std::string none;
+  return none;
+}
+bool Code::is_frozen(size_t /*input*/) const { return false; }
+bool Code::may_update(size_t /*result*/) const { return false; }
+
+std::shared_ptr<const Code> Code::prepare(const Arrays& /*weights*/) const {
+  return shared_from_this();
+}
+
+std::vector<fl::TimedKernel> Code::profile(InputBuffers /*inputs*/, Buffers /*results*/,
+                                           fl::Generator* /*generator*/) const {
+  throw UserError("[" + ports_.program +
+                  "] profile: expected a backend that times its kernels, received one whose code "
+                  "has none to time");
+}
+
+Arrays Code::call(const Arrays& inputs, fl::Generator* generator) const {
+  if (inputs.size() != ports_.inputs.size())
+    throw UserError("[" + ports_.program + "] expected " + std::to_string(ports_.inputs.size()) +
+                    " inputs, received " + std::to_string(inputs.size()));
+  Arrays tight, made;
+  std::vector<InputBuffer> from;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool is_given = inputs[i].defined();
+    if (is_given) ports_.check(i, inputs[i]);
+    tight.push_back(is_given ? inputs[i].contiguous() : Array());
+    from.emplace_back(is_given ? tight.back().data() : nullptr);
+  }
+  std::vector<Buffer> to;
+  for (const Type& type : ports_.results) {
+    if (!is_defined(type)) {
+      made.emplace_back();
+      continue;
+    }
+    const Type contiguous = tensor_type(type.dtype, type.sizes);
+    const std::shared_ptr<std::byte> memory = memory_for(contiguous);
+    made.emplace_back(contiguous, memory, memory.get());
+    to.emplace_back(memory.get());
+  }
+  run(from, to, generator);
+  return made;
+}
+
+Compiled code_of(const Graph& graph, const std::string& name, ArrayFunction function) {
+  return {std::make_shared<const ArrayCode>(ports_of(graph, name), std::move(function))};
+}
+
+// ---- backends -----------------------------------------------------------------------------------
+
+const OptionTable& Backend::options() const {
+  static const OptionTable none;
+  return none;
+}
+bool Backend::has_code(const Operation& /*operation*/) const { return false; }
+
+Compiled Backend::compile(const Graph& graph, const CompileOptions& options) const {
+  CompileOptions all = options;
+  all.options = complete(options.options, this->options(), Option::Use::calls, name());
+  return make(graph, all);
+}
+
+std::string Backend::source(const Graph& graph, const CompileOptions& options) const {
+  CompileOptions all = options;
+  all.options = complete(options.options, this->options(), Option::Use::calls, name());
+  return write(graph, all);
+}
+
+void Backend::write_program(const SavedCapture& capture, const std::string& folder,
+                            const CompileOptions& options) const {
+  CompileOptions all = options;
+  all.options = complete(options.options, this->options(), Option::Use::programs, name());
+  write_folder(capture, folder, all);
+}
+
+std::string Backend::write(const Graph& graph, const CompileOptions& options) const {
+  return make(graph, options)->source();
+}
+
+void Backend::write_folder(const SavedCapture& /*capture*/, const std::string& /*folder*/,
+                           const CompileOptions& /*options*/) const {
+  throw UserError("[" + name() +
+                  "] expected a backend that writes programs, received one that only runs graphs");
+}
+
+}  // namespace composit

@@ -1,0 +1,18 @@
+// Options of the backend `cpp`, whose C++ is there to be read.
+//
+//   flashlight::compile(captured, {.backend = flashlight::Cpp{.link_aten = true}});
+#pragma once
+
+#include "composit/op/options.h"
+
+namespace flashlight {
+
+struct Cpp {
+  // Operations without a definition become calls of LibTorch instead of errors.
+  bool link_aten = false;
+
+  static const composit::OptionFields<Cpp>& fields();
+  operator composit::BackendChoice() const { return {"cpp", fields().options(*this)}; }  // NOLINT
+};
+
+}  // namespace flashlight

@@ -1,0 +1,200 @@
+#include "flashlight/loops/interpret.h"
+
+#include <cstring>
+
+#include "composit/eval/statement.h"
+#include "composit/ir/error.h"
+#include "flashlight/loops/constants.h"
+
+namespace flashlight::loops {
+namespace {
+
+// Of a value, at its first element.
+using Memory = std::shared_ptr<std::byte>;
+
+Memory zeros(const Type& type) {
+  const auto size = static_cast<size_t>(std::max<int64_t>(type.nbytes(), 1));
+  const auto bytes = std::make_shared<std::vector<std::byte>>(size);
+  return {bytes, bytes->data()};
+}
+
+Memory from(const Memory& memory, int64_t elements, const Type& type) {
+  const auto item = static_cast<int64_t>(composit::item_size(type.dtype));
+  return {memory, memory.get() + elements * item};
+}
+
+class Interpreter {
+ public:
+  explicit Interpreter(const Program& program) : program_(program) {}
+
+  // `inputs` and `results`: memory for the function's, in order.
+  void call(FunctionId number, const std::vector<Memory>& inputs,
+            const std::vector<Memory>& results) const {
+    Frame frame = {program_.functions[number], {}};
+    const Routine& function = frame.function;
+    for (const Value& value : function.values)
+      frame.memory.push_back(value.role == Role::constant ? constant(value) : zeros(value.type));
+    for (size_t i = 0; i < inputs.size(); ++i) frame.memory[function.inputs[i]] = inputs[i];
+    for (size_t i = 0; i < results.size(); ++i) frame.memory[function.results[i]] = results[i];
+    for (const Step& step : function.steps)
+      std::visit([&](const auto& one) { run(frame, one); }, step);
+  }
+
+ private:
+  struct Frame {
+    const Routine& function;
+    Table<ValueId, Memory> memory;
+
+    std::vector<Memory> of(const ValueIds& values) const {
+      std::vector<Memory> list;
+      for (const ValueId value : values) list.push_back(memory[value]);
+      return list;
+    }
+    void clear(ValueId value) const {
+      std::memset(memory[value].get(), 0,
+                  static_cast<size_t>(function.values[value].type.nbytes()));
+    }
+    void copy(ValueId from, ValueId to) const {
+      std::memcpy(memory[to].get(), memory[from].get(),
+                  static_cast<size_t>(function.values[to].type.nbytes()));
+    }
+    int64_t number(ValueId value) const {
+      const Array array(function.values[value].type, memory[value], memory[value].get());
+      return std::get<int64_t>(element(array, 0));
+    }
+  };
+
+  static Memory constant(const Value& value) {
+    const Memory memory = zeros(value.type);
+    const Array elements = value.constant.contiguous();
+    std::memcpy(memory.get(), elements.data(), static_cast<size_t>(value.type.nbytes()));
+    return memory;
+  }
+
+  static void run(const Frame& frame, const Nest& nest) {
+    std::vector<Array> operands;
+    std::vector<composit::eval::Result> results;
+    for (const ValueId value : frame.function.values.ids()) {
+      const Type& type = frame.function.values[value].type;
+      operands.emplace_back(type, frame.memory[value], frame.memory[value].get());
+      results.push_back({type, type.dtype, frame.memory[value]});
+    }
+    const Statement statement = composit::eval::with_wide_accumulators(nest.statement);
+    composit::eval::StatementRun(statement, operands, results).run();
+  }
+
+  void run(const Frame& frame, const Invocation& step) const {
+    call(step.function, frame.of(step.arguments), frame.of(step.results));
+  }
+
+  [[noreturn]] static void run(const Frame&, const RuntimeCall& call) {
+    throw composit::UserError("[interpret] expected loops, received a call of " +
+                              call.function.str() + " (" + place_of(call.origin) + ")");
+  }
+
+  void run(const Frame& frame, const Control& control) const {
+    switch (control.kind) {
+      case Control::Kind::branch: {
+        const bool taken = *frame.memory[*control.predicate] != std::byte{0};
+        return call(control.functions[taken ? 0 : 1], frame.of(control.outside),
+                    frame.of(control.results));
+      }
+      case Control::Kind::blocks:
+        return run_blocks(frame, control);
+      case Control::Kind::map:
+      case Control::Kind::scan:
+      case Control::Kind::repeat:
+        return run_trips(frame, control);
+    }
+  }
+
+  void run_blocks(const Frame& frame, const Control& control) const {
+    for (size_t i = 0; i < control.results.size(); ++i)
+      if (!control.along[control.sequences.size() + i]) frame.clear(control.results[i]);
+    // From element `begin` of the axis on.
+    const auto at = [&](ValueId value, size_t slot, int64_t begin) {
+      const Type& type = frame.function.values[value].type;
+      if (!control.along[slot]) return frame.memory[value];
+      const int64_t stride = composit::contiguous_strides(type.sizes)[*control.along[slot]];
+      return from(frame.memory[value], begin * stride, type);
+    };
+    for (int64_t begin = 0; begin < control.length; begin += control.block) {
+      const bool whole = begin + control.block <= control.length;
+      std::vector<Memory> inputs, results;
+      for (size_t i = 0; i < control.sequences.size(); ++i)
+        inputs.push_back(at(control.sequences[i], i, begin));
+      for (const ValueId value : control.outside) inputs.push_back(frame.memory[value]);
+      for (size_t i = 0; i < control.results.size(); ++i)
+        results.push_back(at(control.results[i], control.sequences.size() + i, begin));
+      call(control.functions[whole ? 0 : 1], inputs, results);
+    }
+  }
+
+  void run_trips(const Frame& frame, const Control& control) const {
+    const bool repeats = control.kind == Control::Kind::repeat;
+    const auto carried = static_cast<std::ptrdiff_t>(control.carried.size());
+    const ValueIds finals(control.results.begin(), control.results.begin() + carried),
+        outputs(control.results.begin() + carried, control.results.end() - (repeats ? 1 : 0));
+    for (size_t i = 0; i < finals.size(); ++i) frame.copy(control.carried[i], finals[i]);
+    for (const ValueId value : outputs) frame.clear(value);
+    const int64_t count = control.trips ? frame.number(*control.trips) : control.length;
+    int64_t trip = 0;
+    for (; repeats ? goes_on(frame, control, finals) : trip < count; ++trip) {
+      if (repeats && control.limit && trip == *control.limit)
+        throw composit::UserError("[interpret] a loop goes on after " + std::to_string(trip) +
+                                  " trips");
+      const int64_t slot = control.reverse ? count - 1 - trip : trip;
+      std::vector<Memory> inputs = frame.of(finals), results = frame.of(control.next);
+      for (const ValueId value : control.sequences)
+        inputs.push_back(at(frame, control, value, slot));
+      for (const ValueId value : control.outside) inputs.push_back(frame.memory[value]);
+      for (const ValueId value : outputs) results.push_back(at(frame, control, value, slot));
+      call(control.functions.back(), inputs, results);
+      for (size_t i = 0; i < finals.size(); ++i) frame.copy(control.next[i], finals[i]);
+    }
+    if (repeats) std::memcpy(frame.memory[control.results.back()].get(), &trip, sizeof trip);
+  }
+  bool goes_on(const Frame& frame, const Control& control, const ValueIds& carried) const {
+    std::vector<Memory> inputs = frame.of(carried);
+    for (const ValueId value : control.outside) inputs.push_back(frame.memory[value]);
+    const Memory answer = zeros(composit::tensor_type(composit::DType::bool_, {}));
+    call(control.functions[0], inputs, {answer});
+    return *answer != std::byte{0};
+  }
+  // What a trip sees of a sequence.
+  static Memory at(const Frame& frame, const Control& control, ValueId value, int64_t slot) {
+    const Type& type = frame.function.values[value].type;
+    const int64_t length = std::max<int64_t>(control.length, 1);
+    return from(frame.memory[value], slot * (type.numel() / length), type);
+  }
+
+  const Program& program_;
+};
+
+}  // namespace
+
+std::vector<Array> interpret(const Program& program, const std::vector<Array>& inputs) {
+  const FunctionId last(program.functions.size() - 1);
+  const Routine& function = program.functions[last];
+  std::vector<Memory> given, made;
+  size_t next = 0;
+  for (const ValueId input : function.inputs) {
+    const Type& type = function.values[input].type;
+    const Array& known = function.values[input].constant;
+    COMPOSIT_ASSERT(known.defined() || next < inputs.size(), "too few inputs");
+    const Array elements = (known.defined() ? known : inputs[next++]).contiguous();
+    COMPOSIT_ASSERT(elements.type().dtype == type.dtype && elements.type().numel() == type.numel(),
+                    "the input for '" + function.values[input].name + "' is of another type");
+    given.push_back(zeros(type));
+    std::memcpy(given.back().get(), elements.data(), static_cast<size_t>(type.nbytes()));
+  }
+  COMPOSIT_ASSERT(next == inputs.size(), "too many inputs");
+  for (const ValueId result : function.results) made.push_back(zeros(function.values[result].type));
+  Interpreter(program).call(last, given, made);
+  std::vector<Array> results;
+  for (size_t i = 0; i < made.size(); ++i)
+    results.emplace_back(function.values[function.results[i]].type, made[i], made[i].get());
+  return results;
+}
+
+}  // namespace flashlight::loops

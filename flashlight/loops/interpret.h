@@ -1,0 +1,19 @@
+// Programs of loops, run by definition: slow, and what a program means. The oracle of stages.
+//
+//   std::vector<Array> results = interpret(program, {x, weight});
+#pragma once
+
+#include <vector>
+
+#include "flashlight/loops/program.h"
+
+namespace flashlight::loops {
+
+// Results of the last function for its inputs, in order, but for those that are constants; results
+// are row-major, of the values' types.
+// Elements are computed as composit/eval/loops.h says, and rounded where they are stored. UserError
+// where an index is out of range, where a loop goes on after its limit, and for calls of the
+// runtime: those are defined by the runtime's own code.
+std::vector<Array> interpret(const Program& program, const std::vector<Array>& inputs);
+
+}  // namespace flashlight::loops

@@ -1,0 +1,157 @@
+#include "flashlight/mosaic/kernels/attention.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "flashlight/mosaic/flat_writer.h"
+#include "flashlight/text/literal.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using composit::Affine;
+using composit::Expr;
+using text::Code;
+using text::statement;
+
+class AttentionWriter {
+ public:
+  AttentionWriter(const Plan& plan, const Attention& attention)
+      : attention_(attention), flat_(plan) {
+    dtype_ = plan.routine.values[attention.result].type.dtype;
+    type_ = text::type_name(dtype_);
+    flat_.reserve({"team", "of", "b", "i", "j"});
+  }
+
+  KernelText write() {
+    const Product& scores = attention_.scores;
+    flat_.add(scores.left, "queries");
+    flat_.add(scores.right, "keys");
+    flat_.add(attention_.results.right, "values");
+    for (const ValueId value : attention_.reads) flat_.add(value);
+    flat_.add(attention_.result, "y");
+    const int64_t heads = scores.size(scores.batch), queries = scores.extent(scores.rows[0]),
+                  keys = scores.extent(*scores.columns), width = scores.extent(scores.terms[0]);
+    return {.name = fmt::format("attention_{}x{}x{}x{}", heads, queries, keys, width),
+            .function = text::Function{.parameters = flat_.parameters(attention_.result),
+                                       .body = call(heads)},
+            .values = flat_.values(),
+            .by_pointer = true,
+            .first = "team"};
+  }
+
+ private:
+  Affine store() const {
+    composit::IndexAnalysis analysis(attention_.results.statement.axes);
+    return *analysis.affine(attention_.results.statement.stores[0].at[0]);
+  }
+
+  std::string shape() const {
+    const Product &scores = attention_.scores, &results = attention_.results;
+    return fmt::format(
+        "{{{}, {}, {}, {}, {}, {}, {}, {}, {}{}}}", scores.extent(scores.rows[0]),
+        scores.extent(*scores.columns), scores.extent(scores.terms[0]),
+        results.extent(*results.columns), scores.left_at.coefficients[scores.rows[0]],
+        scores.right_at.coefficients[*scores.columns],
+        results.right_at.coefficients[results.terms[0]], store().coefficients[results.rows[0]],
+        text::literal(attention_.scale, dtype_), attention_.gives_zeros ? ", true" : "");
+  }
+
+  Code call(int64_t heads) {
+    const Product &scores = attention_.scores, &results = attention_.results;
+    Code code = statement("const fl::Attention<" + type_ + "> of = " + shape() + ";");
+    Code place = flat_.decoded(results, results.batch, "b", "b");
+    const std::string value = flat_.address(results.right, results.right_at, results.batch),
+                      result = flat_.address(attention_.result, store(), results.batch);
+    flat_.axes.clear();
+    flat_.decoded(scores, scores.batch, "b", "b");
+    place += statement("return {" + flat_.address(scores.left, scores.left_at, scores.batch) +
+                       ", " + flat_.address(scores.right, scores.right_at, scores.batch) + ", " +
+                       value + ", " + result + "};");
+    const std::string head = scores.batch.empty() ? "int64_t" : "int64_t b";
+    code += statement("fl::attend_all<" + type_ + ">(");
+    code.lines.push_back(fmt::format("    team, of, {},", heads));
+    append_lambda(code, "[&](" + head + ") -> fl::Heads<" + type_ + ">", place, ",");
+    append_lambda(code, "[&]([[maybe_unused]] int64_t b)", bias(), ");");
+    return code;
+  }
+
+  Code bias() {
+    if (!attention_.bias.defined()) return statement("return fl::NoBias();");
+    const Product& scores = attention_.scores;
+    flat_.axes[scores.rows[0]] = "i";
+    flat_.axes[*scores.columns] = "j";
+    Code code = flat_.decoded(scores, scores.batch, "b", "b");
+    const text::Leaves leaves = flat_.leaves(scores.statement);
+    text::ExpressionWriter text(leaves, scores.statement.axes, flat_.taken());
+    text.plan({attention_.bias});
+    Code body = text.locals(attention_.bias);
+    body += statement("return " + text.text(attention_.bias) + ";");
+    code += statement("return [=]([[maybe_unused]] int64_t i, [[maybe_unused]] int64_t j) {");
+    for (const std::string& line : body.lines) code.lines.push_back("  " + line);
+    code.lines.push_back("};");
+    return code;
+  }
+
+  const Attention& attention_;
+  FlatWriter flat_;
+  composit::DType dtype_;
+  std::string type_;
+};
+
+const Attention& attention_of(const Kernel& kernel) {
+  return data_of<AttentionData>(kernel).attention;
+}
+
+struct AttentionForm {
+  static ValueIds touched(const Plan&, const Kernel& kernel) {
+    ValueIds values = attention_of(kernel).reads;
+    values.push_back(attention_of(kernel).result);
+    return values;
+  }
+  static ValueIds written(const Plan&, const Kernel& kernel) {
+    return {attention_of(kernel).result};
+  }
+
+  static std::string loops(const Plan&, const Kernel& kernel, const KernelForm::Names&) {
+    const Product &scores = attention_of(kernel).scores, &results = attention_of(kernel).results;
+    return fmt::format(
+        "{} heads x {} queries (threads), in blocks of keys: {} keys, {} wide, values {} wide",
+        scores.size(scores.batch), scores.extent(scores.rows[0]), scores.extent(*scores.columns),
+        scores.extent(scores.terms[0]), results.extent(*results.columns));
+  }
+
+  static int64_t operations(const Kernel& kernel) {
+    return attention_of(kernel).scores.operations() + attention_of(kernel).results.operations();
+  }
+  static int64_t flops(const Plan&, const Kernel& kernel) { return operations(kernel); }
+
+  static KernelText write(const Plan& plan, const Kernel& kernel) {
+    return AttentionWriter(plan, attention_of(kernel)).write();
+  }
+
+  static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
+    const ValueId keys = attention_of(kernel).scores.right;
+    const std::string type = text::type_name(plan.routine.values[keys].type.dtype);
+    units["tiles_" + type].insert("FLASHLIGHT_TILES(" + type + ");\n");
+    units["forms_" + type].insert("FLASHLIGHT_ATTENTION(" + type + ");\n");
+  }
+};
+
+}  // namespace
+
+const KernelForm kAttention = {.name = "attention",
+                               .touched = AttentionForm::touched,
+                               .written = AttentionForm::written,
+                               .loops = AttentionForm::loops,
+                               .write = AttentionForm::write,
+                               .flops = AttentionForm::flops,
+                               .product_operations = AttentionForm::operations,
+                               .add_units = AttentionForm::add_units};
+
+Kernel attention_kernel(Attention attention) {
+  Kernel kernel = {.form = &kAttention, .steps = attention.steps};
+  kernel.data = std::make_shared<AttentionData>(std::move(attention));
+  return kernel;
+}
+
+}  // namespace flashlight::mosaic

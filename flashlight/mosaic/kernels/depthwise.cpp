@@ -1,0 +1,32 @@
+// Convolutions whose channels do not mix: columns are channels, which both sides have.
+#include "flashlight/mosaic/kernels/product.h"
+#include "flashlight/mosaic/kernels/product_writer.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+struct DepthwiseForm {
+  // Its weights are too few to be fetched by the kernel before it.
+  static KernelText write(const Plan& plan, const Kernel& kernel) {
+    ProductWriter writer(plan, kernel, /*by_columns=*/false);
+    const text::Code body = writer.contraction("contract_depthwise", false);
+    return writer.text("depthwise", body, false);
+  }
+  static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
+    const Product& product = data_of<ProductData>(kernel).product;
+    const std::string type = sum_type(plan, product);
+    add_tiles(plan, product, units);
+    units["forms_" + type].insert("FLASHLIGHT_DEPTHWISE(" + type + ");\n");
+  }
+  static bool applies(const Product& product, bool) { return product.depthwise; }
+  static double time(const Product&) { return 1; }
+};
+
+}  // namespace
+
+const KernelForm kDepthwise =
+    product_form("depthwise", tiles_in_strips, DepthwiseForm::write, DepthwiseForm::add_units);
+const ProductForm kDepthwiseProduct = {
+    .form = &kDepthwise, .applies = DepthwiseForm::applies, .time = DepthwiseForm::time};
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,53 @@
+// What kernels of products share, whatever algorithm computes them, and the row of an algorithm.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "flashlight/mosaic/kernels/forms.h"
+#include "flashlight/mosaic/product.h"
+
+namespace flashlight::mosaic {
+
+struct ProductData : KernelData {
+  Product product;
+  ValueId packed = {};  // the value that holds the panels of its right side
+  int pixels = 0;       // of Winograd's tiles; else 0
+  // Its panels hold the weights as they are; Winograd's transformation happens in each call.
+  bool plain_weights = false;
+};
+
+// An algorithm of products. products.cpp takes the one that takes the least time.
+struct ProductForm {
+  const KernelForm* form;
+  int pixels = 0;  // see ProductData
+  // Whether it computes the product at all, its right side being known beforehand or not.
+  bool (*applies)(const Product& product, bool known);
+  // Of the time of register tiles, by what was measured.
+  double (*time)(const Product& product);
+};
+
+extern const ProductForm kDirectProduct, kDepthwiseProduct, kSmallTilesOfWinograd,
+    kLargeTilesOfWinograd, kHalvesOfStrassen;
+
+// What all rows of products have; an algorithm adds `name`, `loops` and `write`.
+KernelForm product_form(const char* name,
+                        std::string (*loops)(const Plan&, const Kernel&, const KernelForm::Names&),
+                        KernelText (*write)(const Plan&, const Kernel&),
+                        void (*add_units)(const Plan&, const Kernel&, Units&));
+
+// Whether threads share columns rather than rows: below `few_rows`, where columns are many.
+bool shares_columns(const Plan& plan, const ProductData& data, int64_t few_rows);
+
+// "784 rows x 64 columns x 3 x 3 x 64 terms: strips of rows x panels of columns, in tiles".
+std::string tiles_in_strips(const Plan&, const Kernel& kernel, const KernelForm::Names&);
+// "784 rows x 64 columns x 3 x 3 x 64 terms".
+std::string product_extents(const Product& product);
+// "64 columns x 3 x 3 x 64 terms".
+std::string panel_extents(const Product& product);
+// The type of its sums, as C++.
+std::string sum_type(const Plan& plan, const Product& product);
+// FLASHLIGHT_TILES for its type.
+void add_tiles(const Plan& plan, const Product& product, Units& units);
+
+}  // namespace flashlight::mosaic

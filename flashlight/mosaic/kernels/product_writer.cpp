@@ -1,0 +1,174 @@
+#include "flashlight/mosaic/kernels/product_writer.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "flashlight/text/literal.h"
+
+namespace flashlight::mosaic {
+
+using composit::Expr;
+using composit::ExprKind;
+using text::Code;
+using text::statement;
+
+AxisIds without_last(AxisIds axes) {
+  if (!axes.empty()) axes.pop_back();
+  return axes;
+}
+
+std::string packing_of(const Product& product) {
+  std::string terms;
+  const AxisIds& axes = product.terms;
+  for (size_t i = 0; i < 4; ++i) {
+    const size_t missing = 4 - axes.size();
+    terms += i == 0 ? "" : ", ";
+    terms += i < missing ? "{1, 0}"
+                         : fmt::format("{{{}, {}}}", product.extent(axes[i - missing]),
+                                       product.right_at.coefficients[axes[i - missing]]);
+  }
+  const int64_t stride = product.columns ? product.right_at.coefficients[*product.columns] : 0;
+  return fmt::format("{{{{{}}}, {{{}, {}}}}}", terms, product.column_count(), stride);
+}
+
+Code in_batches(const Product& product, const Code& body) {
+  Code code = statement(
+      fmt::format("const fl::Part batches = team.part({});", product.size(product.batch)));
+  code += text::braced("for (int64_t b = batches.begin; b < batches.end; ++b)", body);
+  return code;
+}
+
+ProductWriter::ProductWriter(const Plan& plan, const Kernel& kernel, bool by_columns)
+    : plan_(plan),
+      kernel_(kernel),
+      data_(data_of<ProductData>(kernel)),
+      product_(data_.product),
+      by_columns_(by_columns),
+      flat_(plan),
+      type_(sum_type(plan, product_)) {
+  flat_.reserve({"team", "outer", "inner", "rows", "column", "columns", "sums", "r", "c", "b", "i",
+                 "j", "of", "batches", "kTerms", "next"});
+  const ValueId result = value_of(product_.statement.stores[0]);
+  flat_.add(product_.left, "x");
+  flat_.add(data_.packed, "panels");
+  const auto operand = plan_.in_place.find(result);
+  for (const Expr& part : composit::parts_of({product_.statement.stores[0].value}))
+    if (part.kind() == ExprKind::load &&
+        (operand == plan_.in_place.end() || part.number() != operand->second))
+      flat_.add(value_of(part));
+  flat_.add(result, "y");
+  if (operand != plan_.in_place.end()) flat_.set_same_place(operand->second, result);
+}
+
+KernelText ProductWriter::text(const std::string& form, const Code& body, bool fetches) {
+  const ValueId result = value_of(product_.statement.stores[0]);
+  KernelText text;
+  text.name = fmt::format("{}_{}_{}x{}x{}", form, operation_name(plan_, kernel_.steps[0]),
+                          product_.size(product_.rows), product_.column_count(),
+                          product_.size(product_.terms));
+  text.values = flat_.values();
+  text.by_pointer = true;
+  text.first = "team";
+  std::vector<std::string> parameters = flat_.parameters(result);
+  if (product_.batch.empty()) {
+    if (fetches) parameters.push_back("const fl::Upcoming& next");
+    text.takes_next = fetches;
+    text.panels = {data_.packed, split(), product_.column_count(),
+                   packed_terms(product_, data_.plain_weights ? 0 : data_.pixels)};
+  }
+  text.function = text::Function{.parameters = std::move(parameters), .body = body};
+  return text;
+}
+
+// Offsets of all terms but the run inside.
+Code ProductWriter::offsets() const {
+  std::vector<int64_t> offsets = {0};
+  for (const AxisId axis : without_last(product_.terms)) {
+    std::vector<int64_t> next;
+    for (const int64_t offset : offsets)
+      for (int64_t i = 0; i < product_.extent(axis); ++i)
+        next.push_back(offset + i * product_.left_at.coefficients[axis]);
+    offsets = std::move(next);
+  }
+  return statement(fmt::format("static constexpr int32_t kTerms[{}] = {{{}}};", offsets.size(),
+                               fmt::join(offsets, ", ")));
+}
+
+std::string ProductWriter::shape(bool fetches) const {
+  int64_t run = 1, step = 0, inner = 1, stride = 0;
+  if (!product_.terms.empty()) {
+    run = product_.extent(product_.terms.back());
+    step = product_.left_at.coefficients[product_.terms.back()];
+  }
+  if (!product_.rows.empty()) {
+    inner = product_.extent(product_.rows.back());
+    stride = product_.left_at.coefficients[product_.rows.back()];
+  }
+  const int64_t rows = product_.size(product_.rows);
+  return fmt::format("{{{}, {}, {}, {}, {{kTerms, {}, {}, {}}}, {}{}}}", rows / inner, inner,
+                     stride, product_.column_count(), product_.size(product_.terms) / run, run,
+                     step, split(), fetches ? ", next" : "");
+}
+
+std::string ProductWriter::panels() const {
+  return "panels" +
+         (product_.batch.empty() ? "" : fmt::format(" + b * fl::packed_size<{}>(kPacking)", type_));
+}
+
+Code ProductWriter::over_batches(const Code& call) {
+  Code code = statement("static constexpr fl::Packing kPacking = " + packing_of(product_) + ";");
+  Code body = flat_.decoded(product_, product_.batch, "b", "b");
+  body += call;
+  code += in_batches(product_, body);
+  return code;
+}
+
+void ProductWriter::append_finish(Code& call, const std::string& outer, const AxisIds& outer_axes) {
+  const std::string head = "[&](" + outer + ", int64_t inner, int rows, int64_t column, " +
+                           (has_whole_panels() ? "int" : "int columns") + ", const auto* sums)";
+  append_lambda(call, head, finish(outer_axes), ");");
+}
+
+Code ProductWriter::contraction(const std::string& function, bool fetches) {
+  const AxisIds outer = without_last(product_.rows);
+  flat_.decoded(product_, product_.batch, "b", "b");  // names
+  Code code = statement("const fl::Contraction<" + type_ + "> of = " + shape(fetches) + ";");
+  Code base = flat_.decoded(product_, outer, "outer", "o");
+  AxisIds around = product_.batch;
+  around.insert(around.end(), outer.begin(), outer.end());
+  base += statement("return " + flat_.address(product_.left, product_.left_at, around) + ";");
+  code += statement("fl::" + function + "<" + type_ + ">(");
+  const std::string unused = outer.empty() ? "int64_t" : "int64_t outer";
+  code.lines.push_back(product_.batch.empty() ? "    team, of," : "    fl::Team::solo(), of,");
+  append_lambda(code, "[&](" + unused + ")", base, ", " + panels() + ",");
+  append_finish(code, unused, outer);
+  Code body = offsets();
+  body += product_.batch.empty() ? code : over_batches(code);
+  return body;
+}
+
+// What becomes of the sums of a tile.
+Code ProductWriter::finish(const AxisIds& outer) {
+  Code code = flat_.decoded(product_, outer, "outer", "o");
+  if (!product_.rows.empty()) flat_.axes[product_.rows.back()] = "i";
+  if (product_.columns) flat_.axes[*product_.columns] = "j";
+  text::Leaves leaves = flat_.leaves(product_.statement);
+  leaves.accumulators = {"sums[r][c]"};
+  const composit::Store& store = product_.statement.stores[0];
+  const Expr value = composit::cast(store.value, plan_.routine.values[value_of(store)].type.dtype);
+  text::ExpressionWriter text(leaves, product_.statement.axes, flat_.taken());
+  text.plan({store.at[0], value});
+  Code one = statement("const int64_t j = column + c;");
+  one += text.locals(store.at[0]);
+  one += text.locals(value);
+  one += text.assign(flat_.name(value_of(store)) + "[" + text.text(store.at[0]) + "]", value);
+  Code row;
+  if (!product_.rows.empty()) row += statement("const int64_t i = inner + r;");
+  const std::string columns = has_whole_panels() ? "fl::kPanel<" + type_ + ">" : "columns";
+  // No other columns are read where one is written.
+  row.lines.push_back("FLASHLIGHT_INDEPENDENT_ROUNDS");
+  row += text::braced("for (int c = 0; c < " + columns + "; ++c)", one);
+  code += text::braced("for (int r = 0; r < rows; ++r)", row);
+  return code;
+}
+
+}  // namespace flashlight::mosaic

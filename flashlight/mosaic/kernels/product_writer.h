@@ -1,0 +1,53 @@
+// Products as calls of fl::contract and its like: where rows lie, and what is done with the sums of
+// a tile.
+#pragma once
+
+#include <string>
+
+#include "flashlight/mosaic/flat_writer.h"
+#include "flashlight/mosaic/kernels/product.h"
+
+namespace flashlight::mosaic {
+
+class ProductWriter {
+ public:
+  // `by_columns`: threads share columns; otherwise rows.
+  ProductWriter(const Plan& plan, const Kernel& kernel, bool by_columns);
+
+  // The call of fl::`function`, over the batch. `fetches`: also what is read after it.
+  text::Code contraction(const std::string& function, bool fetches);
+  // The kernel "`form`_relu_784x64x576" with that body.
+  KernelText text(const std::string& form, const text::Code& body, bool fetches);
+
+  // Of the body of another algorithm: "float", "fl::Split::rows", the address of the first element
+  // that is read by rows, and the lambda that is called with sums, for rows but the innermost.
+  const std::string& type() const { return type_; }
+  std::string split() const { return by_columns_ ? "fl::Split::columns" : "fl::Split::rows"; }
+  std::string rows_address() const { return flat_.address(product_.left, product_.left_at, {}); }
+  void append_finish(text::Code& call, const std::string& outer, const AxisIds& outer_axes);
+
+ private:
+  text::Code offsets() const;
+  std::string shape(bool fetches) const;
+  std::string panels() const;
+  text::Code over_batches(const text::Code& call);
+  bool has_whole_panels() const { return product_.column_count() % 32 == 0; }
+  text::Code finish(const AxisIds& outer);
+
+  const Plan& plan_;
+  const Kernel& kernel_;
+  const ProductData& data_;
+  const Product& product_;
+  const bool by_columns_;
+  FlatWriter flat_;
+  std::string type_;
+};
+
+// fl::Packing of its right side.
+std::string packing_of(const Product& product);
+// `body` for each batch that a thread has.
+text::Code in_batches(const Product& product, const text::Code& body);
+// All axes but the innermost.
+AxisIds without_last(AxisIds axes);
+
+}  // namespace flashlight::mosaic

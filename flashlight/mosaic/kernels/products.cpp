@@ -1,0 +1,161 @@
+#include "flashlight/mosaic/kernels/products.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "flashlight/mosaic/fold.h"
+#include "flashlight/mosaic/kernels/loops.h"
+#include "flashlight/mosaic/kernels/pack.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+// Of those that take the same time, the first.
+constexpr const ProductForm* kProductForms[] = {&kDirectProduct, &kDepthwiseProduct,
+                                                &kLargeTilesOfWinograd, &kSmallTilesOfWinograd,
+                                                &kHalvesOfStrassen};
+
+// Two products whose panels are the same have the same key.
+std::string packing_key(const Product& product) {
+  std::string key = std::to_string(product.right);
+  const auto add = [&](AxisId axis) {
+    key += "," + std::to_string(product.extent(axis)) + ":" +
+           std::to_string(product.right_at.coefficients[axis]);
+  };
+  for (const AxisId axis : product.batch) add(axis);
+  key += "/";
+  if (product.columns) add(*product.columns);
+  key += "/";
+  for (const AxisId axis : product.terms) add(axis);
+  return key + "/" + std::to_string(product.right_at.constant);
+}
+
+}  // namespace
+
+void Products::add(StepId step, Product product) {
+  const bool known = is_frozen_(product.right);
+  const std::optional<ValueId> factor =
+      known && product.batch.empty() ? fold_factor(product) : std::nullopt;
+  const ProductForm& form = form_of(product, known);
+  const bool plain = form.pixels > 0 && has_large_weights(product, form.pixels);
+  const int packed_for = plain ? 0 : form.pixels;
+  const std::string key = packing_key(product) + (factor ? "*" + std::to_string(*factor) : "") +
+                          "w" + std::to_string(packed_for);
+  auto packed = packed_.find(key);
+  if (packed == packed_.end() || !known) {
+    const ValueId value = add_panels(product, packed_for);
+    packed = packed_.insert_or_assign(key, value).first;
+    (known ? plan_.prepare : plan_.run).push_back(pack_kernel(product, value, packed_for, factor));
+    plan_.frozen[value] = known;
+  }
+  const auto data = std::make_shared<ProductData>();
+  data->product = std::move(product);
+  data->packed = packed->second;
+  data->pixels = form.pixels;
+  data->plain_weights = plain;
+  plan_.run.push_back({.form = form.form, .steps = {step}, .data = data});
+}
+
+// ---- algorithms ---------------------------------------------------------------------------------
+
+const ProductForm& Products::form_of(const Product& product, bool known) const {
+  check_choice(product, known);
+  const Choice& choice = choice_of(plan_, value_of(product.statement.stores[0]));
+  const ProductForm* best = nullptr;
+  for (const ProductForm* form : kProductForms) {
+    if (!form->applies(product, known) || !is_allowed(*form, choice)) continue;
+    const bool is_chosen = (form->form == &kWinograd && choice.winograd) ||
+                           (form->form == &kStrassen && choice.strassen);
+    if (is_chosen) return *form;
+    if (best == nullptr || form->time(product) < best->time(product)) best = form;
+  }
+  return *best;
+}
+
+// A choice decides about its algorithm; the options about all others.
+bool Products::is_allowed(const ProductForm& form, const Choice& choice) const {
+  if (form.form == &kWinograd)
+    return choice.winograd ? *choice.winograd == form.pixels : options_.winograd;
+  if (form.form == &kStrassen) return choice.strassen.value_or(options_.strassen);
+  return true;
+}
+
+void Products::check_choice(const Product& product, bool known) const {
+  const ValueId result = value_of(product.statement.stores[0]);
+  const Choice& choice = choice_of(plan_, result);
+  const int tile = choice.winograd.value_or(0);
+  if (tile != 0 && tile != 2 && tile != 4)
+    refuse_choice(
+        plan_, result,
+        fmt::format("by Winograd's algorithm: expected tiles of 2 or 4, received {}", tile));
+  if (tile != 0 && !kSmallTilesOfWinograd.applies(product, known))
+    refuse_choice(plan_, result,
+                  "cannot be computed by Winograd's algorithm: it is no convolution by known "
+                  "windows of 3x3 with stride 1");
+  if (choice.strassen.value_or(false) && !kHalvesOfStrassen.applies(product, known))
+    refuse_choice(plan_, result,
+                  "cannot be computed by Strassen's algorithm: it is no product of matrices with "
+                  "an even number of terms side by side");
+}
+
+// ---- the packed side ----------------------------------------------------------------------------
+
+// Moves what its columns are multiplied with into the packed side: the value that holds that.
+std::optional<ValueId> Products::fold_factor(Product& product) {
+  const auto folded = fold(product, [&](ValueId value) {
+    return is_frozen_(value) && plan_.routine.values[value].type.rank() == 1;
+  });
+  if (!folded) return std::nullopt;
+  const ValueId factor = add_column_value(product, folded->factor, "factor"),
+                offset = add_column_value(product, folded->offset, "offset");
+  composit::Store& store = product.statement.stores[0];
+  const composit::DType dtype = folded->scaled.dtype();
+  const composit::Expr sum =
+      composit::Expr::accumulator(0, dtype) +
+      composit::Expr::load(offset, dtype, {composit::Expr::axis(*product.columns)});
+  store.value = composit::replace(store.value, [&](const composit::Expr& part) {
+    return part.same(folded->scaled) ? sum : composit::Expr();
+  });
+  return factor;
+}
+
+// A prepared value with a number per column.
+ValueId Products::add_column_value(const Product& product, const composit::Expr& x,
+                                   const std::string& name) {
+  loops::Routine& routine = plan_.routine;
+  loops::Nest nest = {{}, {name, "", ""}};
+  nest.statement.axes = {{"", product.statement.axes[*product.columns].extent}};
+  const composit::Expr value = composit::replace(x, [&](const composit::Expr& part) {
+    return part.kind() == composit::ExprKind::axis ? composit::Expr::axis(0) : composit::Expr();
+  });
+  const ValueId added =
+      routine.values.add({composit::tensor_type(x.dtype(), {product.column_count()}),
+                          loops::Role::temporary,
+                          name,
+                          {}});
+  nest.statement.stores.push_back({added, {composit::Expr::axis(0)}, value});
+  plan_.frozen.push_back(true);
+  const StepId step = routine.steps.add(std::move(nest));
+  plan_.prepare.push_back(loops_kernel(routine, {step}, /*alone=*/false, ""));
+  return added;
+}
+
+ValueId Products::add_panels(const Product& product, int pixels) {
+  loops::Routine& routine = plan_.routine;
+  const int64_t columns = (product.column_count() + kMostColumns - 1) / kMostColumns;
+  const composit::Dims sizes = {product.size(product.batch), columns, packed_terms(product, pixels),
+                                kMostColumns};
+  const composit::DType dtype = routine.values[product.right].type.dtype;
+  plan_.frozen.push_back(false);
+  return routine.values.add({composit::tensor_type(dtype, sizes),
+                             loops::Role::temporary,
+                             routine.values[product.right].name + ".panels",
+                             {}});
+}
+
+bool Products::has_large_weights(const Product& product, int pixels) const {
+  const composit::DType dtype = plan_.routine.values[product.right].type.dtype;
+  const int64_t elements = packed_terms(product, pixels) * product.column_count();
+  return elements * static_cast<int64_t>(composit::item_size(dtype)) > options_.winograd_bytes;
+}
+
+}  // namespace flashlight::mosaic

@@ -1,0 +1,41 @@
+// Which algorithm computes a product, and the kernels that it takes.
+//
+//   Products products(plan, options, is_frozen);
+//   products.add(step, product);       // its packed side, unless another one has it, and itself
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "flashlight/mosaic/kernels/product.h"
+
+namespace flashlight::mosaic {
+
+class Products {
+ public:
+  // All outlive this.
+  Products(Plan& plan, const PlanOptions& options, const std::function<bool(ValueId)>& is_frozen)
+      : plan_(plan), options_(options), is_frozen_(is_frozen) {}
+
+  // Of a step of the routine. UserError for a choice that cannot be.
+  void add(StepId step, Product product);
+
+ private:
+  const ProductForm& form_of(const Product& product, bool known) const;
+  bool is_allowed(const ProductForm& form, const Choice& choice) const;
+  void check_choice(const Product& product, bool known) const;
+  std::optional<ValueId> fold_factor(Product& product);
+  ValueId add_column_value(const Product& product, const composit::Expr& x,
+                           const std::string& name);
+  ValueId add_panels(const Product& product, int pixels);
+  bool has_large_weights(const Product& product, int pixels) const;
+
+  Plan& plan_;
+  const PlanOptions& options_;
+  const std::function<bool(ValueId)>& is_frozen_;
+  std::map<std::string, ValueId> packed_;  // by what makes panels the same
+};
+
+}  // namespace flashlight::mosaic

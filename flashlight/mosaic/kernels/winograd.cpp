@@ -1,0 +1,88 @@
+// Convolutions with a window of 3x3 and stride 1 by Winograd's algorithm, whose zeros around the
+// input are in memory.
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+
+#include "flashlight/mosaic/kernels/product.h"
+#include "flashlight/mosaic/kernels/product_writer.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+// So few pixels are few of Winograd's tiles: threads share outputs.
+constexpr int64_t kFewPixels = 14 * 14;
+// Channels that its transformations pay for.
+constexpr int64_t kLeastChannels = 32;
+
+// Lines or pixels, of which there are fewer.
+int64_t least_side(const Product& product) {
+  const AxisIds& rows = product.rows;  // images, lines, pixels
+  return std::min(product.extent(rows[rows.size() - 2]), product.extent(rows.back()));
+}
+bool has_many_channels(const Product& product) {
+  return product.extent(product.terms[2]) >= kLeastChannels &&
+         product.column_count() >= kLeastChannels;
+}
+
+struct WinogradForm {
+  static std::string loops(const Plan&, const Kernel& kernel, const KernelForm::Names&) {
+    const auto& data = data_of<ProductData>(kernel);
+    return product_extents(data.product) +
+           fmt::format(": Winograd's tiles of {0} x {0} pixels", data.pixels);
+  }
+
+  static KernelText write(const Plan& plan, const Kernel& kernel) {
+    const auto& data = data_of<ProductData>(kernel);
+    const Product& product = data.product;
+    ProductWriter writer(plan, kernel, product.size(product.rows) < kFewPixels);
+    const auto step = [&](AxisId axis) { return product.left_at.coefficients[axis]; };
+    const AxisIds& rows = product.rows;
+    const AxisId y = rows[rows.size() - 2], x = rows.back();
+    const int64_t height = product.extent(y), width = product.extent(x);
+    const std::string images =
+        rows.size() == 3 ? fmt::format(", {}, {}", product.extent(rows[0]), step(rows[0])) : "";
+    text::Code code = text::statement(fmt::format(
+        "const fl::Winograd<{}> of = {{{}, {}, {}, {}, 0, 0, {}, {}, {}, {}, {}, {}, next{}}};",
+        writer.type(), height, width, height + 2, width + 2, step(y) / step(x), step(x),
+        product.extent(product.terms[2]), product.column_count(), writer.split(),
+        data.plain_weights, images));
+    code += text::statement(fmt::format("fl::convolve_winograd<{}>(", data.pixels));
+    code.lines.push_back("    team, of, " + writer.rows_address() + ", panels,");
+    writer.append_finish(code, "int64_t outer", without_last(rows));
+    return writer.text(fmt::format("winograd_{}", data.pixels), code, true);
+  }
+
+  static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
+    const Product& product = data_of<ProductData>(kernel).product;
+    const std::string type = sum_type(plan, product);
+    add_tiles(plan, product, units);
+    units["forms_" + type].insert(
+        fmt::format("FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n", type));
+  }
+
+  static bool applies(const Product& product, bool known) { return known && is_3x3(product); }
+  // F(4x4) pays where there are many pixels; F(2x2), which reads more weights, as long as there
+  // are more than a few.
+  static double small_time(const Product& product) {
+    return has_many_channels(product) && least_side(product) >= 7 ? 0.6 : 1.1;
+  }
+  static double large_time(const Product& product) {
+    return has_many_channels(product) && least_side(product) >= 28 ? 0.5 : 1.1;
+  }
+};
+
+}  // namespace
+
+const KernelForm kWinograd =
+    product_form("winograd", WinogradForm::loops, WinogradForm::write, WinogradForm::add_units);
+const ProductForm kSmallTilesOfWinograd = {.form = &kWinograd,
+                                           .pixels = 2,
+                                           .applies = WinogradForm::applies,
+                                           .time = WinogradForm::small_time};
+const ProductForm kLargeTilesOfWinograd = {.form = &kWinograd,
+                                           .pixels = 4,
+                                           .applies = WinogradForm::applies,
+                                           .time = WinogradForm::large_time};
+
+}  // namespace flashlight::mosaic

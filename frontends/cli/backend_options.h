@@ -1,0 +1,43 @@
+// `--backend NAME`, `--plugin PATH` and the options of that backend, from its table.
+//
+//   BackendOptions options(*compile, Option::Use::programs, words);      // before it is parsed
+//   options.backend().write_program(capture, folder, {.options = options.values()});
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "composit/op/backend.h"
+
+namespace cli {
+
+class BackendOptions {
+ public:
+  // Adds them to the command that is called. Its `words` are looked through for plugins, which are
+  // loaded, and the name of the backend, as it decides which options there are. UserError for a
+  // file that is no plugin, and for a backend that there is not.
+  BackendOptions(CLI::App& command, composit::Option::Use use,
+                 const std::vector<std::string>& words);
+
+  const composit::Backend& backend() const { return *backend_; }
+  // What was given. UserError that lists the backend's options for one that it does not have, and
+  // for a value of another type.
+  composit::Options values() const;
+
+ private:
+  void add(const composit::Option& option);
+  composit::OptionTable flags() const;
+
+  CLI::App& command_;
+  composit::Option::Use use_;
+  const composit::Backend* backend_;
+  std::string name_ = "cpp";
+  std::vector<std::string> plugins_;
+  std::map<std::string, std::string> texts_;  // by option: what stands behind it
+  std::map<std::string, bool> switches_;
+  std::map<std::string, CLI::Option*> parsed_;
+};
+
+}  // namespace cli

@@ -1,0 +1,107 @@
+#include "tests/flashlight/backend_causes.h"
+
+#include <ATen/Functions.h>
+
+#include <fstream>
+#include <string>
+
+#include "composit/eval/evaluate.h"
+#include "composit/io/saved_capture.h"
+#include "composit/op/plugin.h"
+#include "flashlight/backends/registry.h"
+#include "flashlight/compile.h"
+#include "flashlight/trace.h"
+#include "tests/io/temporary_folder.h"
+
+namespace flashlight::testing {
+namespace {
+
+void compile_by(const composit::BackendChoice& backend) {
+  compile(trace([](const at::Tensor& x) { return x.sin(); }, at::ones({2})), {.backend = backend});
+}
+void unknown_backend() { compile_by("fortran"); }
+void unknown_option() { compile_by({"mosaic", {{"thread", 2}}}); }
+void option_of_another_type() { compile_by({"mosaic", {{"threads", "two"}}}); }
+void no_profile() {
+  compile(trace([](const at::Tensor& x) { return x.sin(); }, at::ones({2})))
+      .profile({at::ones({2})});
+}
+void no_programs() { composit::reference().write_program({}, "folder"); }
+
+void memory_elsewhere() {
+  const composit::LazyTensor x =
+      composit::input("x", composit::tensor_type(composit::DType::float32, {1}));
+  const composit::InputBuffer from[] = {{nullptr, {.type = 1, .index = 0}}};
+  const composit::Buffer to[] = {nullptr};
+  composit::reference()
+      .compile(composit::Graph({.inputs = {x}, .outputs = {x}}), {.name = "wave"})
+      ->run(from, to, nullptr);
+}
+
+class Named : public composit::Backend {
+ public:
+  Named(std::string name, composit::OptionTable table)
+      : name_(std::move(name)), table_(std::move(table)) {}
+  std::string name() const override { return name_; }
+  const composit::OptionTable& options() const override { return table_; }
+
+ protected:
+  composit::Compiled make(const composit::Graph& graph,
+                          const composit::CompileOptions& options) const override {
+    return composit::reference().compile(graph, options);
+  }
+
+ private:
+  std::string name_;
+  composit::OptionTable table_;
+};
+void register_as(const std::string& name, const composit::OptionTable& table = {}) {
+  const Named backend(name, table);  // refused, hence not kept
+  register_backend(backend);
+}
+void taken_name() { register_as("mosaic"); }
+void no_word_for_a_name() { register_as("my backend"); }
+void no_word_for_an_option() { register_as("mine", {{.name = "my option"}}); }
+
+void load_file_with(const std::string& text) {
+  const composit::test::TemporaryFolder folder;
+  const std::string path = folder / "plugin.so";
+  std::ofstream(path, std::ios::binary) << text << '\0';
+  load_plugin(path);
+}
+void no_plugin() { load_file_with("no library"); }
+void other_interface() { load_file_with(COMPOSIT_PLUGIN_HEAD "0, libstdc++ ABI 1"); }
+void damaged_plugin() { load_file_with(COMPOSIT_PLUGIN_HEAD COMPOSIT_PLUGIN_INTERFACE); }
+void plugin_with_composit() { load_plugin(FLASHLIGHT_APART_PLUGIN); }
+
+}  // namespace
+
+Causes with_backend_causes(Causes others) {
+  others.merge(Causes{
+      {"[backend] expected one of …, received '…'", unknown_backend},
+      {"[mosaic] expected one of the options …, received '…'", unknown_option},
+      {"[mosaic] option '…': expected …, received …", option_of_another_type},
+      {"[program] profile: expected a backend that times its kernels, received one whose code has "
+       "none to time",
+       no_profile},
+      {"[reference] expected a backend that writes programs, received one that only runs graphs",
+       no_programs},
+      {"[wave] …: expected memory of the CPU, received memory of …", memory_elsewhere},
+      {"[backend] expected a name that no backend has, received '…'", taken_name},
+      {"[backend] expected an identifier for a name, received '…'", no_word_for_a_name},
+      {"[backend] '…': expected options with distinct identifiers for names, received '…'",
+       no_word_for_an_option},
+      {"[plugin] …: expected a library with COMPOSIT_BACKEND_PLUGIN (composit/op/plugin.h), "
+       "received a file without it",
+       no_plugin},
+      {"[plugin] …: expected a plugin for interface …, received one for interface …",
+       other_interface},
+      {"[plugin] …: expected a library that this program can load, received one it cannot: …",
+       damaged_plugin},
+      {"[plugin] …: expected a plugin that uses the composit of the program that loads it, "
+       "received one with a copy of its own; …",
+       plugin_with_composit}});
+  return others;
+}
+
+}  // namespace flashlight::testing
