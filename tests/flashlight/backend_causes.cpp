@@ -31,7 +31,8 @@ void no_programs() { composit::reference().write_program({}, "folder"); }
 void memory_elsewhere() {
   const composit::LazyTensor x =
       composit::input("x", composit::tensor_type(composit::DType::float32, {1}));
-  const composit::InputBuffer from[] = {{nullptr, {.type = 1, .index = 0}}};
+  const float one = 1;
+  const composit::InputBuffer from[] = {{&one, {.type = 1, .index = 0}}};
   const composit::Buffer to[] = {nullptr};
   composit::reference()
       .compile(composit::Graph({.inputs = {x}, .outputs = {x}}), {.name = "wave"})

@@ -105,6 +105,17 @@ TEST_P(CommandLineOfMosaic, takes_its_options) {
                         "--no-strassen, --choices, --march, received '--link'"));
 }
 
+TEST_P(CommandLineOfMosaic, refuses_values_of_another_type) {
+  EXPECT_THAT(compile({folder_ / "encoder", "--threads", "many"}, 2),
+              HasSubstr("[mosaic] option 'threads': expected an integer, received 'many'"));
+  EXPECT_THAT(compile({folder_ / "encoder", "--threads=-1"}, 2),
+              HasSubstr("[mosaic] option 'threads': expected a number of threads, or 0, received"));
+  EXPECT_THAT(compile({folder_ / "encoder", "--thread", "2"}, 2),
+              HasSubstr("--no-strassen, --choices, --march, received '--thread'"));
+  EXPECT_THAT(compile({folder_ / "encoder", "--plugin", folder_ / "encoder/graph.txt"}, 2),
+              HasSubstr("graph.txt: expected a library with COMPOSIT_BACKEND_PLUGIN"));
+}
+
 TEST_P(CommandLineOfMosaic, emits_text_and_plan) {
   const auto printed = [&](const char* command, std::vector<std::string> words = {}) {
     words.insert(words.begin(), {FLASHLIGHT_TEST_CLI, command, folder_ / "encoder"});
