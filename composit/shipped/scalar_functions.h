@@ -1,10 +1,10 @@
-// Functions of one or two numbers as operations define them: integers wrap, NaN goes through.
+// Functions of one or two numbers as operations define them: integers wrap, min and max give NaN
+// where an operand is NaN.
 //
-//   fl::remainder(-7, 3) == 2;   fl::max(x, NAN) is NaN;   fl::nextafter(fl::float16(1), 2.0f)
+//   fl::remainder(-7, 3) == 2;   fl::max(x, NAN) is NaN;   fl::truncated<int8_t>(300.7) == 44
 //
-// Those of which compilers make no vectors are the standard library's. Of the others (exp, log,
-// expm1, log1p, tanh, sin, cos, erf, pow) generated code has versions of its own; here are only
-// those of types for which it has none.
+// exp, log, expm1, log1p, tanh, sin, cos, erf and pow are missing here for the types for which
+// generated code has versions that compilers can vectorize, and composit the standard library's.
 #pragma once
 
 #include <cmath>

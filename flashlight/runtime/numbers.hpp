@@ -1,5 +1,5 @@
-// Functions of numbers that generated code has beside composit/shipped/scalar_functions.h: those of
-// real numbers of which compilers make vectors, and operators that C++ does not have for bools.
+// Functions of numbers that only generated code has: of real numbers, those that compilers can
+// vectorize; of bools, operators that C++ does not have.
 //
 //   for (int i = 0; i < n; ++i) y[i] = fl::exp(x[i]);
 #pragma once
