@@ -13,7 +13,7 @@
 #include "flashlight/trace.h"
 #include "tests/io/temporary_folder.h"
 
-namespace flashlight::testing {
+namespace flashlight::test {
 namespace {
 
 void compile_by(const composit::BackendChoice& backend) {
@@ -105,4 +105,4 @@ Causes with_backend_causes(Causes others) {
   return others;
 }
 
-}  // namespace flashlight::testing
+}  // namespace flashlight::test

@@ -3,8 +3,8 @@
 
 #include "tests/flashlight/foreign_causes.h"
 
-namespace flashlight::testing {
+namespace flashlight::test {
 
 Causes with_backend_causes(Causes others);
 
-}  // namespace flashlight::testing
+}  // namespace flashlight::test

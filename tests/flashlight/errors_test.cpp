@@ -406,7 +406,7 @@ const std::map<std::string, void (*)()>& causes() {
        compiled_in_capture},
       {"[program] guard: … gave …, captured with …", compiled_guard}};
   static const auto all =
-      flashlight::testing::with_backend_causes(flashlight::testing::with_foreign_causes(table));
+      flashlight::test::with_backend_causes(flashlight::test::with_foreign_causes(table));
   return all;
 }
 

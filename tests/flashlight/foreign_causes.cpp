@@ -9,7 +9,7 @@
 
 #include "flashlight/trace.h"
 
-namespace flashlight::testing {
+namespace flashlight::test {
 namespace {
 
 at::Tensor ones() { return at::ones({3}); }
@@ -124,4 +124,4 @@ Causes with_foreign_causes(Causes others) {
   return others;
 }
 
-}  // namespace flashlight::testing
+}  // namespace flashlight::test

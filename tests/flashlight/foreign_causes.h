@@ -5,9 +5,9 @@
 #include <map>
 #include <string>
 
-namespace flashlight::testing {
+namespace flashlight::test {
 
 using Causes = std::map<std::string, void (*)()>;  // by message
 Causes with_foreign_causes(Causes others);
 
-}  // namespace flashlight::testing
+}  // namespace flashlight::test
