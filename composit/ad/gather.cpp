@@ -166,7 +166,8 @@ class Gather {
     return analysis_.range(index).inside(0, sizes_[dimension] - 1);
   }
 
-  // Digits stay, but for a single one, unless it runs over some of the dimension and no more.
+  // Keeps an index of several axes (digits); solves one of a single axis, unless it covers only a
+  // part of the dimension.
   bool is_kept(const Affine& index, size_t dimension) const {
     if (!injective(index, analysis_)) return false;
     const std::vector<size_t> axes = index.axes();

@@ -19,8 +19,8 @@ constexpr int64_t kLargeElements = 1 << 20;
 
 struct Contraction {
   AxisIds batch, rows, columns, terms;  // axes of the statement
-  // Of rows and columns, those that may be loops around: what is stored first of a large product,
-  // of which each round is one still.
+  // Row or column axes that may become outer loops of a large product: each iteration is still a
+  // product. The first ones that are stored.
   AxisIds outer = {};
   Expr left, right;                // over batch, rows and terms; over batch, columns and terms
   Expr left_domain, right_domain;  // where they are not 0; absent: everywhere

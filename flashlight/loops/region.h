@@ -4,8 +4,8 @@
 //
 // Grown from one dimension of a temporary: who touches the temporary there, what else those touch
 // at the same axis, and so on. A step belongs to it if a block of the axis is all it needs of what
-// the others compute. Of a sum over the axis that is adding up; what is done with it, and who reads
-// it, needs all blocks.
+// the others compute. For a sum over the axis, accumulation is in the region; its epilogue and its
+// readers wait for all blocks.
 #pragma once
 
 #include <map>

@@ -3,9 +3,9 @@
 //   program = drop_zero_terms(std::move(program));      // after fuse: sum += x * y + 0.0 becomes
 //   sum += x * y
 //
-// x + 0 is x, but for -0, which becomes 0. Derivatives of slices add many of these: they are zeros
-// around what is a part. One goes where x is never -0, or where the sign of its zero is lost
-// anyway: in a sum with what is never -0, in a comparison.
+// x + 0 is x, but for -0, which becomes 0. The gradient of a slice is zero outside the slice, so
+// many such additions appear. One is dropped where x cannot be -0, or where the sign of its zero is
+// lost anyway: in a sum with a term that is never -0, in a comparison.
 //
 // Exact: results have the same bits.
 #pragma once

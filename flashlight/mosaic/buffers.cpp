@@ -91,7 +91,8 @@ void find_in_place(Plan& plan) {
   }
 }
 
-// Whether a call may end in this kernel, and write nothing of what is the caller's.
+// Whether this kernel may throw on bad data: nothing of the caller's may have been written before
+// it.
 bool may_refuse(const Plan& plan, const Kernel& kernel) {
   return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](StepId step) {
     const auto* nest = std::get_if<loops::Nest>(&plan.routine.steps[step]);

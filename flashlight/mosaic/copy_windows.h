@@ -3,10 +3,11 @@
 //   auto [program, copies] = copy_windows(std::move(before), is_frozen);
 //   // sum_p dy[p, o] x[p + k, c] reads windows[p, c, k] = x[p + k, c]
 //
-// The gradient by the weights of a convolution is a product whose columns are what windows show:
-// side by side in the result, as those of a copy are. Read as rows, where they lie, they would come
-// in runs as short as a window's line, and results would be stored far apart. A copy has as many
-// elements as there are terms per column, so it pays where results are more than terms.
+// The weight gradient of a convolution is a matrix product whose columns are the pixels of a
+// window. Copying the windows makes those columns contiguous, as they are in the result. Read where
+// they lie, they would come in runs as short as a line of the window, and results would be stored
+// far apart. A copy has as many elements as there are terms per column, so it pays where results
+// are more than terms.
 #pragma once
 
 #include <functional>

@@ -4,7 +4,7 @@
 //
 //   if (const auto sides = sides_of(statement)) ...     // a product, or such a convolution
 //
-// As a contraction, one has its channels for columns, which both sides have: is_depthwise.
+// As a contraction its columns are the channels, and both sides have them (see is_depthwise).
 #pragma once
 
 #include <optional>

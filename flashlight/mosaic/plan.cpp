@@ -171,7 +171,8 @@ class Planner {
                        [&](ValueId value) { return wanted(choice_of(plan_, value)); });
   }
 
-  // What is to be fused is, and all else that somebody chose for is there.
+  // Checks the user's choices: values chosen to be fused were fused; all other chosen values still
+  // exist.
   void check_fused(const Routine& routine) const {
     std::set<ValueId> written;
     for (const Step& step : routine.steps)

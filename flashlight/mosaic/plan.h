@@ -61,8 +61,8 @@ struct Plan {
   Table<ValueId, int64_t> offsets;  // bytes, in the arena or in what is prepared
   // By value that is written over another one, in its memory: which.
   std::map<ValueId, ValueId> in_place;
-  // By result that is an input's new value and may be written in its memory: that input. Where the
-  // kernel that writes it reads the input as well, which `in_place` says then, it has to be.
+  // By result that is an input's new value and may be written in its memory: that input. If
+  // the writing kernel also reads that input (see `in_place`), writing in place is required.
   std::map<ValueId, ValueId> updates;
   int64_t arena_bytes = 0, prepared_bytes = 0;
   // What all values in the arena take together, and those that live at the same time at most, what

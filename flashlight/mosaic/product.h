@@ -37,9 +37,10 @@ struct Product {
   int64_t operations() const;
 };
 
-// Which side is read by rows is the left one behind this: of two, one that is known is packed, and
-// windows, whose pixels a packed side would repeat, are not; several axes are rows, for columns are
-// one, unless they are one as the indices `store` of the result are.
+// Orders the sides: afterwards the left one is streamed row by row, and the right one is packed. A
+// side that is known beforehand is packed; a window never is, as packing would repeat its pixels.
+// Otherwise the side with several axes is the rows, unless these are contiguous in the result,
+// whose indices are `store`.
 void choose_rows(loops::Contraction& of, const std::vector<composit::Expr>& store,
                  const std::function<bool(ValueId value)>& is_frozen);
 

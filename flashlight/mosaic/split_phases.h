@@ -1,4 +1,4 @@
-// Sums that a stride takes part in only every few elements, as one sum per phase.
+// Strided sums have terms only at every s-th element; each becomes one dense sum per phase.
 //
 //   program = split_phases(std::move(program));
 //   // y[i] = sum_k w[k] x[(i - k) / 2] for even i - k becomes y[2i] of even k and y[2i + 1] of odd

@@ -67,7 +67,7 @@ struct Contraction {
 };
 
 namespace detail {
-// Deduced from nothing, so that lambdas are taken.
+// A context that deduces nothing, so that callers can pass lambdas.
 template <class T>
 struct TileCallbacks {
   using Base = FunctionRef<const T*(int64_t outer)>;

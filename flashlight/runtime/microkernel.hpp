@@ -36,8 +36,8 @@ struct Terms {
   int64_t count() const { return int64_t{segments} * run; }
 };
 
-// Terms that are added one by one. Sums of so many are added to each other: the rounding error of a
-// long sum grows with the number of its terms, of sums of sums with that of each of them.
+// Sums are taken in chunks of this many terms, and the chunks are added: the rounding error grows
+// with the length of a chunk instead of the total.
 constexpr int kTermsInARow = 768;
 
 // sums[r][c] = sum of rows[r * row_stride + place of term t] * panel[t * kPanel + c] over all t,

@@ -219,7 +219,7 @@ void draw_normal_singly(Generator& generator, double mean, double deviation, T (
         static_cast<detail::Drawn<T>>(std::fma(generator.normal(), deviation, mean)));
 }
 
-// From 16 elements on, 16 at a time, the last 16 of which are drawn once more where some are left.
+// 16 elements or more are drawn in blocks of 16; a remainder redraws the last 16, as LibTorch does.
 template <class T, std::size_t kCount>
 void draw_normal(Generator& generator, double mean, double deviation, T (&x)[kCount]) {
   using Drawn = detail::Drawn<T>;

@@ -126,7 +126,7 @@ bool ExpressionWriter::has_guarded_reads() const {
   });
 }
 
-// Branches of a select are evaluated sometimes.
+// Marks what is evaluated unconditionally: not the branches of a select.
 void ExpressionWriter::mark_always(const std::vector<Expr>& roots) {
   std::vector<Expr> open = roots;
   while (!open.empty()) {

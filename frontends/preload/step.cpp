@@ -143,7 +143,7 @@ void Step::watch(RecordId id, c10::ArrayRef<at::Tensor> tensors) {
   if (reads(record))
     tracer::for_each_operand(recording, record.operands, record.operand_count,
                              [&](ValueId value) { unread_.erase(value); });
-  // Autograd takes gradients over that nobody else holds.
+  // Autograd steals the buffer of a gradient that has no other owner.
   const bool hold = !whole_ && torch::autograd::get_current_graph_task_id() == -1;
   for (uint32_t i = 0; i < tensors.size(); ++i)
     if (tensors[i].defined() && scope_->recorder().made_inside(tensors[i]))

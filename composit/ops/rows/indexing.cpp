@@ -120,8 +120,8 @@ static Loops put_by_mask(const In& self, const In& mask, size_t axis, const In& 
   return nest.store(select(mask(Index(begin, end)), accumulate ? old + value : value, old)).loops();
 }
 
-// What flows to values that are the same for all places of a mask, of which `g` flows to the
-// result.
+// Gradient of `values` when one value is broadcast to all places of the mask; `g` is the cotangent
+// of the result.
 static Tensor gradient_of_masked(const Tensor& g, const Tensor& mask, size_t axis,
                                  const Ints& sizes) {
   const auto first = static_cast<int64_t>(axis), end = first + mask.rank();

@@ -99,7 +99,8 @@ void Products::check_choice(const Product& product, bool known) const {
 
 // ---- the packed side ----------------------------------------------------------------------------
 
-// Moves what its columns are multiplied with into the packed side: the value that holds that.
+// Folds the factor of each column into the packed weights. Returns the value that holds the
+// factors.
 std::optional<ValueId> Products::fold_factor(Product& product) {
   const auto folded = fold(product, [&](ValueId value) {
     return is_frozen_(value) && plan_.routine.values[value].type.rank() == 1;
