@@ -41,6 +41,7 @@ class Code : public std::enable_shared_from_this<Code> {
  public:
   explicit Code(Ports ports) : ports_(std::move(ports)) {}
   virtual ~Code() = default;
+  // What goes in and comes out.
   const Ports& ports() const { return ports_; }
 
   // The text it was made of; empty where there is none.
@@ -83,6 +84,8 @@ class Compiled {
   Compiled() = default;
   Compiled(std::shared_ptr<const Code> code) : code_(std::move(code)) {}  // NOLINT
 
+  // As Code::call; draws are those of LibTorch's generator with its default seed, or go on from
+  // `generator`.
   std::vector<Array> operator()(const std::vector<Array>& inputs) const {
     return code_->call(inputs, nullptr);
   }
@@ -92,6 +95,7 @@ class Compiled {
   std::vector<Array> operator()(const std::vector<Array>& inputs, fl::Generator&& generator) const {
     return code_->call(inputs, &generator);
   }
+  // The code; not where it was default-constructed.
   const Code* operator->() const { return code_.get(); }
   const Code& operator*() const { return *code_; }
 
@@ -122,6 +126,7 @@ class Backend {
   // "reference", "cpp", …: for messages.
   virtual std::string name() const = 0;
   virtual std::string help() const { return {}; }  // one line
+  // The table of its options; empty where it has none.
   virtual const OptionTable& options() const;
 
   // UserError that lists all operations of `graph` the backend has no code for, for an option that
