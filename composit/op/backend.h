@@ -3,7 +3,8 @@
 //   class Mine : public Backend {
 //     std::string name() const override { return "mine"; }
 //     Compiled make(const Graph& graph, const CompileOptions& options) const override {
-//       return code_of(graph, options.name, [graph](const std::vector<Array>& inputs) { ... });
+//       const auto run = [graph](const std::vector<Array>& x) { return evaluate(graph, x); };
+//       return code_of(graph, options.name, run);
 //     }
 //   };
 //   const Compiled f = Mine().compile(graph, {.name = "relu3"});

@@ -11,7 +11,7 @@
 //     int64_t threads = 0;
 //   };
 //   const OptionFields<Mine> fields({{{.name = "threads", .help = "of a call"}, &Mine::threads}});
-//   const Mine mine = fields.typed(all);
+//   const Mine mine = fields.typed({{"threads", 2}});
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // A backend as a shared library, which programs load by its path or FLASHLIGHT_PLUGINS.
 //
-//   class Mine : public composit::Backend { ... };
+//   // class Mine : public composit::Backend
 //   COMPOSIT_BACKEND_PLUGIN(Mine)       // once in the library, outside of namespaces
 //
 // The library is linked with none of composit's (in CMake: `composit::plugin`, which is its headers

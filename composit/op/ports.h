@@ -1,7 +1,7 @@
 // What compiled code of a graph takes and gives: the types of its inputs and results.
 //
 //   const Ports ports = ports_of(graph, "relu3");
-//   arguments.push_back(ports.given(0, inputs));      // its address, which has been checked
+//   const void* x = ports.given(0, buffers);          // its address, which has been checked
 #pragma once
 
 #include <span>
