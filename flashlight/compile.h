@@ -16,8 +16,7 @@
 //
 //   auto faster = flashlight::compile(captured, {.backend = flashlight::Mosaic{.threads = 2}});
 //   std::cout << flashlight::table(faster.profile({x}));               // kernel by kernel
-//   std::cout << print(flashlight::mosaic::plan_of(captured.graph())); // flashlight/mosaic/plan.h
-//   auto other = flashlight::compile(captured,                         // by the names in there
+//   auto other = flashlight::compile(captured,      // by the names of `flashlight plan`
 //                                    {.backend = flashlight::Mosaic{.choices = "relu: keep"}});
 //   auto mine = flashlight::compile(captured, {.backend = {"mine", {{"some_option", 3}}}});
 //

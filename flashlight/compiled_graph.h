@@ -27,6 +27,7 @@ class Generator;
 
 namespace flashlight {
 
+// How something is compiled.
 struct CompileSettings {
   std::string name = "program";         // of the function in the source
   std::vector<std::string> flags = {};  // of the compiler, after the backend's own

@@ -184,10 +184,11 @@ class Filter:
         definition = DEFINITION.match(item.code)
         if definition:
             self.macros[definition["name"]] = macro_of(definition)
-        if item.code.startswith("#undef"):
+        own = item.code.startswith("#define") and not item.comment
+        if item.code.startswith("#undef") or (own and not DEFINITION.match(item.code)):
             return
         if not definition or (item.comment and definition["name"] not in self.undefined):
-            yield from documented(in_words(item.comment) if definition else [])
+            yield from documented(in_words(item.comment) if item.code.startswith("#define") else [])
             for i, text in enumerate(item.code.split("\n")):
                 yield Line(item.first + 1 + i, text)
 

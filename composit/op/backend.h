@@ -3,7 +3,8 @@
 //   class Mine : public Backend {
 //     std::string name() const override { return "mine"; }
 //     Compiled make(const Graph& graph, const CompileOptions& options) const override {
-//       return code_of(graph, options.name, [graph](const std::vector<Array>& inputs) { ... });
+//       const auto run = [graph](const std::vector<Array>& x) { return evaluate(graph, x); };
+//       return code_of(graph, options.name, run);
 //     }
 //   };
 //   const Compiled f = Mine().compile(graph, {.name = "relu3"});
@@ -41,6 +42,7 @@ class Code : public std::enable_shared_from_this<Code> {
  public:
   explicit Code(Ports ports) : ports_(std::move(ports)) {}
   virtual ~Code() = default;
+  // What goes in and comes out.
   const Ports& ports() const { return ports_; }
 
   // The text it was made of; empty where there is none.
@@ -83,6 +85,8 @@ class Compiled {
   Compiled() = default;
   Compiled(std::shared_ptr<const Code> code) : code_(std::move(code)) {}  // NOLINT
 
+  // As Code::call; draws are those of LibTorch's generator with its default seed, or go on from
+  // `generator`.
   std::vector<Array> operator()(const std::vector<Array>& inputs) const {
     return code_->call(inputs, nullptr);
   }
@@ -92,6 +96,7 @@ class Compiled {
   std::vector<Array> operator()(const std::vector<Array>& inputs, fl::Generator&& generator) const {
     return code_->call(inputs, &generator);
   }
+  // The code; not where it was default-constructed.
   const Code* operator->() const { return code_.get(); }
   const Code& operator*() const { return *code_; }
 
@@ -122,6 +127,7 @@ class Backend {
   // "reference", "cpp", …: for messages.
   virtual std::string name() const = 0;
   virtual std::string help() const { return {}; }  // one line
+  // The table of its options; empty where it has none.
   virtual const OptionTable& options() const;
 
   // UserError that lists all operations of `graph` the backend has no code for, for an option that

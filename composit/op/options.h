@@ -11,7 +11,7 @@
 //     int64_t threads = 0;
 //   };
 //   const OptionFields<Mine> fields({{{.name = "threads", .help = "of a call"}, &Mine::threads}});
-//   const Mine mine = fields.typed(all);
+//   const Mine mine = fields.typed({{"threads", 2}});
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,11 @@
 
 namespace composit {
 
+// The value of an option; an integer may stand for a number.
 using OptionValue = std::variant<bool, int64_t, double, std::string>;
 using Options = std::map<std::string, OptionValue>;  // by name
 
+// A row of a backend's table of options.
 struct Option {
   // What an option is for: code that is called in this process, programs that are written to be
   // built elsewhere, or both.
@@ -34,12 +36,12 @@ struct Option {
   std::string name = {};         // an identifier, as Python writes it: "link_aten"
   OptionValue fallback = false;  // its type is the option's
   std::string help = {};         // one line
-  Use use = Use::both;
-  bool of_one_graph = false;  // names what one graph has: derivatives are compiled without it
-  bool is_file = false;       // text that the command line reads from a file
-  std::string flag = {};      // on the command line, if not "--name VALUE": "--link aten"
+  Use use = Use::both;           // see Use
+  bool of_one_graph = false;     // names what one graph has: derivatives are compiled without it
+  bool is_file = false;          // text that the command line reads from a file
+  std::string flag = {};         // on the command line, if not "--name VALUE": "--link aten"
 };
-using OptionTable = std::vector<Option>;
+using OptionTable = std::vector<Option>;  // in the order in which help lists them
 
 // "true or false", "an integer", "a number", "text"
 std::string type_name(const OptionValue& value);
@@ -72,17 +74,19 @@ struct BackendChoice {
       : name(std::move(backend)), options(std::move(chosen)) {}
   BackendChoice(const char* backend) : name(backend) {}
 
-  std::string name;
-  Options options = {};
+  std::string name;      // of a backend that is registered
+  Options options = {};  // those that differ from their fallbacks
 };
 
 // Options as the members of a struct, whose defaults are the fallbacks.
 template <class T>
 class OptionFields {
  public:
+  // An option, and the member that has its value.
   struct Field {
-    Option option;
-    std::variant<bool T::*, int64_t T::*, double T::*, std::string T::*> member;
+    Option option;  // its fallback is the member's default
+    std::variant<bool T::*, int64_t T::*, double T::*, std::string T::*>
+        member;  // of the type that the option has
   };
 
   explicit OptionFields(std::vector<Field> fields) : fields_(std::move(fields)) {
@@ -92,6 +96,7 @@ class OptionFields {
     }
   }
 
+  // The table, with the members' defaults.
   const OptionTable& table() const { return table_; }
   // Those that differ from their fallbacks.
   Options options(const T& typed) const {

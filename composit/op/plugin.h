@@ -1,6 +1,6 @@
 // A backend as a shared library, which programs load by its path or FLASHLIGHT_PLUGINS.
 //
-//   class Mine : public composit::Backend { ... };
+//   // class Mine : public composit::Backend
 //   COMPOSIT_BACKEND_PLUGIN(Mine)       // once in the library, outside of namespaces
 //
 // The library is linked with none of composit's (in CMake: `composit::plugin`, which is its headers
@@ -24,8 +24,9 @@
 
 namespace composit {
 
+// What a plugin tells the program that loads it.
 struct Plugin {
-  const Backend* backend;
+  const Backend* backend;  // lives as long as the process
   // The empty name as the plugin knows it: another one than the loading program's says that the
   // plugin has a copy of composit of its own.
   const std::string* empty_name;
@@ -33,6 +34,7 @@ struct Plugin {
 
 }  // namespace composit
 
+// Makes a shared library a plugin: `BACKEND` is its class, which has a default constructor.
 #define COMPOSIT_BACKEND_PLUGIN(BACKEND)                                                       \
   extern "C" {                                                                                 \
   __attribute__((visibility("default"), used)) extern const char composit_plugin_interface[] = \

@@ -1,7 +1,7 @@
 // What compiled code of a graph takes and gives: the types of its inputs and results.
 //
 //   const Ports ports = ports_of(graph, "relu3");
-//   arguments.push_back(ports.given(0, inputs));      // its address, which has been checked
+//   const void* x = ports.given(0, buffers);          // its address, which has been checked
 #pragma once
 
 #include <span>
@@ -15,23 +15,27 @@ namespace composit {
 
 // Where the first of row-major elements is, or nullptr, and whose memory that is.
 struct InputBuffer {
+  // The memory of a device, the CPU's unless one is given.
   InputBuffer(const void* first = nullptr, Device where = {}) : data(first), device(where) {}
-  const void* data;
-  Device device;
+  const void* data;  // of the first element
+  Device device;     // whose memory it is
 };
+// The same for a result, which is written.
 struct Buffer {
+  // The memory of a device, the CPU's unless one is given.
   Buffer(void* first = nullptr, Device where = {}) : data(first), device(where) {}
-  void* data;
-  Device device;
+  void* data;     // of the first element
+  Device device;  // whose memory it is
 };
 using InputBuffers = std::span<const InputBuffer>;  // one per input of the graph
 using Buffers = std::span<const Buffer>;            // outputs that are there, then mutations
 
+// What goes into code, and what comes out.
 struct Ports {
-  std::string program;  // for messages
-  std::vector<std::string> input_names;
-  std::vector<Type> inputs;
-  std::vector<Type> results;  // an undefined one: an output that is absent
+  std::string program;                   // for messages
+  std::vector<std::string> input_names;  // for messages
+  std::vector<Type> inputs;              // in the order of the graph
+  std::vector<Type> results;             // an undefined one: an output that is absent
 
   // UserError for an array of another dtype or other sizes than input `input`.
   void check(size_t input, const Array& given) const;

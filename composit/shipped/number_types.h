@@ -1,6 +1,6 @@
 // Types of numbers that C++ lacks, and conversions between types.
 //
-//   fl::float16(0.1f).bits == 0x2e66;   fl::truncated<int8_t>(300.7) == 44
+//   fl::float16(0.1f).bits == 0x2e66;   fl::truncated<int8_t>(300.7) == 44;
 #pragma once
 
 #include <complex>

@@ -11,7 +11,9 @@ struct Cpp {
   // Operations without a definition become calls of LibTorch instead of errors.
   bool link_aten = false;
 
+  // The table of its options.
   static const composit::OptionFields<Cpp>& fields();
+  // The backend "cpp" with these options.
   operator composit::BackendChoice() const { return {"cpp", fields().options(*this)}; }  // NOLINT
 };
 

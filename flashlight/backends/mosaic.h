@@ -31,7 +31,9 @@ struct Mosaic {
   // compilers name it.
   std::string march = "native";
 
+  // The table of its options.
   static const composit::OptionFields<Mosaic>& fields();
+  // The backend "mosaic" with these options.
   operator composit::BackendChoice() const {  // NOLINT
     return {"mosaic", fields().options(*this)};
   }

@@ -31,6 +31,7 @@ void register_backend(const composit::Backend& backend);
 // for another version of the interface, or with a copy of composit of its own.
 const composit::Backend& load_plugin(const std::filesystem::path& path);
 
+// Registers a backend where it is made: as a variable at namespace scope.
 struct BackendRegistration {
   explicit BackendRegistration(const composit::Backend& backend) { register_backend(backend); }
 };

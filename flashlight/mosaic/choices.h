@@ -37,6 +37,7 @@ struct Choice {
 
 // By the value's name. As text, which parse_choices reads back, they are an option of the backend.
 struct Choices : std::map<std::string, Choice> {
+  // The text that is parsed to them.
   operator std::string() const;  // NOLINT
 };
 

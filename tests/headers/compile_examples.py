@@ -12,7 +12,7 @@ granted (`x`, `graph`, `model`). Where it has a line "// EXAMPLE 2", the header'
 stands there instead: what is no statement. In an example "..." as a statement or a body, behind a
 closing parenthesis or in braces, is nothing.
 
-`torch` compiles the headers that lead to LibTorch, `plain` all others: one translation unit each.
+`torch` compiles the headers that lead to LibTorch, and those whose preamble does, `plain` all others: one translation unit each.
 Errors have the line of the header.
 """
 
@@ -97,7 +97,8 @@ def main() -> int:
     headers = {header for header in read_headers(listed) if (root / header).is_file()}
     for folder in folders:
         headers |= {file.relative_to(root).as_posix() for file in (root / folder).rglob("*.h")}
-    chosen = [h for h in sorted(headers) if leads_to_torch(root, h, known) == (group == "torch")]
+    torch = {h for h in headers if leads_to_torch(root, h, known) or "at::Tensor" in preamble_of(h)}
+    chosen = sorted(torch if group == "torch" else headers - torch)
     sections = [section(root, header, i) for i, header in enumerate(chosen)]
     includes = [f'#include "{header}"\n' for header in chosen]
     if group == "torch":
