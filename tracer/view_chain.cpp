@@ -23,7 +23,7 @@ std::optional<Inverse> inverse_of(const Recording& recording, const Record& reco
       inverse.attributes.push_back(attribute(i));
   for (const auto& argument : found->arguments)
     inverse.attributes.push_back(
-        std::visit([](const auto& numbers) { return c10::IValue(numbers); }, argument));
+        std::visit([](const auto& value) { return c10::IValue(value); }, argument));
   return inverse;
 }
 

@@ -46,7 +46,7 @@ Tensor with_view_written(const Tensor& parent, const ViewStep& step, const Tenso
     arguments.emplace_back(view);
     if (inverse->same_arguments) arguments = joined(std::move(arguments), step);
     for (const auto& argument : inverse->arguments)
-      std::visit([&](const auto& numbers) { arguments.emplace_back(numbers); }, argument);
+      std::visit([&](const auto& value) { arguments.emplace_back(value); }, argument);
     return composit::apply_one(inverse->op, arguments);
   }
   throw composit::UserError("writing through a view that " + step.op +
