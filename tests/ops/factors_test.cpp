@@ -6,6 +6,7 @@
 
 #include "composit/ad/chain_rule.h"
 #include "composit/eval/evaluate.h"
+#include "composit/ir/error.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
 
@@ -98,6 +99,13 @@ TEST(Factors, matrices_without_full_rank_have_complete_singular_vectors) {
   expect_equal(matmul(adjoint(usv[0]), usv[0]), expand(identity(4), {2, 4, 4}), m.values);
   expect_equal(matmul(scaled_columns(slice(usv[0], -1, 0, 3), usv[1]), usv[2]), a, m.values);
   EXPECT_LT(largest(select_at(usv[1], -1, 2), m.values), 1e-14);
+}
+
+TEST(Factors, pivots_out_of_range_are_refused) {
+  const std::vector<int32_t> numbers = {1, 5};
+  const Tensor pivots = constant(Array::copy_of(tensor_type(DType::int32, {2}), numbers.data()));
+  const Tensor p = apply_one("composit::permutation", {pivots, 2, DType::float64});
+  EXPECT_THROW(evaluate({p.lazy()}), UserError);
 }
 
 }  // namespace

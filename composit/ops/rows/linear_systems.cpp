@@ -1,7 +1,9 @@
 // Factors of matrices, and systems of equations solved by them. The factors and the solution by
 // triangles are native; all else is made of these.
 #include <algorithm>
+#include <stdexcept>
 
+#include "composit/ir/error.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/linear_algebra.h"
 #include "composit/ops/matrices.h"
@@ -80,7 +82,11 @@ Array permutation(const Array& pivots, int64_t n, DType dtype) {
   const Array plain = pivots.contiguous();
   const auto* exchanged = reinterpret_cast<const int32_t*>(plain.data());
   std::vector<int64_t> p(static_cast<size_t>(type.numel()));
-  fl::permutation(exchanged, batch(plain.type(), 1), size_of(plain.type(), 1), n, p.data());
+  try {
+    fl::permutation(exchanged, batch(plain.type(), 1), size_of(plain.type(), 1), n, p.data());
+  } catch (const std::out_of_range& error) {
+    throw UserError(std::string("pivots: ") + error.what());
+  }
   return array_of(type, p);
 }
 
