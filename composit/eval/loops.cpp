@@ -22,12 +22,6 @@ void check_operands(const Loops& loops, const std::vector<Array>& operands) {
   }
 }
 
-std::shared_ptr<std::byte> zeros(const Type& type) {
-  const auto size = static_cast<size_t>(std::max<int64_t>(type.nbytes(), 1));
-  auto bytes = std::make_shared<std::vector<std::byte>>(size);
-  return {bytes, bytes->data()};
-}
-
 eval::Result make_result(const Loops& loops, size_t number) {
   const Type& type = loops.results[number];
   if (!is_defined(type)) return {type, type.dtype, nullptr};
@@ -36,14 +30,14 @@ eval::Result make_result(const Loops& loops, size_t number) {
     for (const Store& store : statement.stores) sums |= store.add && store.result == number;
   const DType dtype = sums ? eval::wide_dtype(type.dtype) : type.dtype;
   const Type memory = tensor_type(dtype, type.sizes);
-  return {memory, type.dtype, zeros(memory)};
+  return {memory, type.dtype, eval::zeros(memory)};
 }
 
 Array rounded(const eval::Result& result) {
   if (result.data == nullptr) return {};
   if (result.type.dtype == result.dtype) return Array(result.type, result.data, result.data.get());
   const Type type = tensor_type(result.dtype, result.type.sizes);
-  const std::shared_ptr<std::byte> data = zeros(type);
+  const std::shared_ptr<std::byte> data = eval::zeros(type);
   std::complex<double> wide[eval::kBlock], narrow[eval::kBlock];
   const int64_t count = type.numel();
   constexpr auto kStep = static_cast<int64_t>(eval::kBlock);

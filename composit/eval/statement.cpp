@@ -41,6 +41,12 @@ size_t offset(const Points& points, const Points& lanes, DType dtype) {
 
 }  // namespace
 
+std::shared_ptr<std::byte> zeros(const Type& type) {
+  const auto size = static_cast<size_t>(std::max<int64_t>(type.nbytes(), 1));
+  auto bytes = std::make_shared<std::vector<std::byte>>(size);
+  return {bytes, bytes->data()};
+}
+
 DType wide_dtype(DType dtype) {
   if (is_complex(dtype)) return DType::complex128;
   return is_floating_point(dtype) ? DType::float64 : dtype;

@@ -22,6 +22,9 @@ struct Result {
   std::shared_ptr<std::byte> data;
 };
 
+// Zeroed memory for a tensor: a byte at least.
+std::shared_ptr<std::byte> zeros(const Type& type);
+
 // The same statement with sums and products of floats accumulated in double.
 Statement with_wide_accumulators(Statement statement);
 // float64 for the narrower floats, complex128 for the narrower complex dtypes.

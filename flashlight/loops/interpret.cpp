@@ -11,12 +11,7 @@ namespace {
 
 // Of a value, at its first element.
 using Memory = std::shared_ptr<std::byte>;
-
-Memory zeros(const Type& type) {
-  const auto size = static_cast<size_t>(std::max<int64_t>(type.nbytes(), 1));
-  const auto bytes = std::make_shared<std::vector<std::byte>>(size);
-  return {bytes, bytes->data()};
-}
+using composit::eval::zeros;
 
 Memory from(const Memory& memory, int64_t elements, const Type& type) {
   const auto item = static_cast<int64_t>(composit::item_size(type.dtype));

@@ -201,9 +201,7 @@ class Planner {
           return is_right(kernel) && writes(kernel, value);
         });
       };
-      const auto is_product = [](const Kernel& kernel) {
-        return kernel.form->product_operations != nullptr && kernel.form->follows_steps;
-      };
+      const auto is_product = [](const Kernel& kernel) { return product_data(kernel) != nullptr; };
       const auto is_loops = [](const Kernel& kernel) { return kernel.form == &kLoops; };
       if (choice.winograd && !is_written_by(is_product))
         refuse_choice(plan_, value, "is no result of a convolution");

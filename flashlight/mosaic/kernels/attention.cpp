@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "flashlight/mosaic/flat_writer.h"
+#include "flashlight/mosaic/kernels/product.h"
 #include "flashlight/text/literal.h"
 
 namespace flashlight::mosaic {
@@ -130,10 +131,7 @@ struct AttentionForm {
   }
 
   static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
-    const ValueId keys = attention_of(kernel).scores.right;
-    const std::string type = text::type_name(plan.routine.values[keys].type.dtype);
-    units["tiles_" + type].insert("FLASHLIGHT_TILES(" + type + ");\n");
-    units["forms_" + type].insert("FLASHLIGHT_ATTENTION(" + type + ");\n");
+    add_form(plan, attention_of(kernel).scores, "FLASHLIGHT_ATTENTION({});\n", units);
   }
 };
 

@@ -13,10 +13,7 @@ struct DepthwiseForm {
     return writer.text("depthwise", body, false);
   }
   static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
-    const Product& product = data_of<ProductData>(kernel).product;
-    const std::string type = sum_type(plan, product);
-    add_tiles(plan, product, units);
-    units["forms_" + type].insert("FLASHLIGHT_DEPTHWISE(" + type + ");\n");
+    add_form(plan, data_of<ProductData>(kernel).product, "FLASHLIGHT_DEPTHWISE({});\n", units);
   }
   static bool applies(const Product& product, bool) { return product.depthwise; }
   static double time(const Product&) { return 1; }

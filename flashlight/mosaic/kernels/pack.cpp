@@ -46,8 +46,7 @@ struct PackForm {
     const Product& product = data.product;
     const std::string type = sum_type(plan, product);
     FlatWriter flat(plan);
-    flat.reserve({"team", "outer", "inner", "rows", "column", "columns", "sums", "r", "c", "b", "i",
-                  "j", "of", "batches", "kTerms", "next"});
+    flat.reserve(kProductWords);
     flat.add(product.right, "x");
     if (data.factor) flat.add(*data.factor, "factors");
     flat.add(data.packed, "panels");
@@ -78,11 +77,10 @@ struct PackForm {
 
   static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
     const auto& data = data_of<PackData>(kernel);
-    add_tiles(plan, data.product, units);
-    if (data.pixels == 0) return;
-    const std::string type = sum_type(plan, data.product);
-    units["forms_" + type].insert(
-        fmt::format("FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n", type));
+    if (data.pixels > 0)
+      add_form(plan, data.product, kWinogradStatements, units);
+    else
+      add_tiles(plan, data.product, units);
   }
 };
 

@@ -126,4 +126,14 @@ void add_tiles(const Plan& plan, const Product& product, Units& units) {
   units["tiles_" + type].insert("FLASHLIGHT_TILES(" + type + ");\n");
 }
 
+void add_form(const Plan& plan, const Product& product, const char* statements, Units& units) {
+  add_tiles(plan, product, units);
+  const std::string type = sum_type(plan, product);
+  units["forms_" + type].insert(fmt::format(fmt::runtime(statements), type));
+}
+
+const ProductData* product_data(const Kernel& kernel) {
+  return dynamic_cast<const ProductData*>(kernel.data.get());
+}
+
 }  // namespace flashlight::mosaic

@@ -47,7 +47,14 @@ std::string product_extents(const Product& product);
 std::string panel_extents(const Product& product);
 // The type of its sums, as C++.
 std::string sum_type(const Plan& plan, const Product& product);
-// FLASHLIGHT_TILES for its type.
+// Tiles for the type of its sums; and what a form builds on them: "FLASHLIGHT_STRASSEN({0});\n",
+// {0} being the type.
 void add_tiles(const Plan& plan, const Product& product, Units& units);
+void add_form(const Plan& plan, const Product& product, const char* statements, Units& units);
+inline constexpr const char* kWinogradStatements =
+    "FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n";
+
+// Of a kernel that computes a product, by whatever algorithm; nullptr for others.
+const ProductData* product_data(const Kernel& kernel);
 
 }  // namespace flashlight::mosaic

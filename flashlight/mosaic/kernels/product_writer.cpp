@@ -11,6 +11,10 @@ using composit::ExprKind;
 using text::Code;
 using text::statement;
 
+const std::vector<std::string> kProductWords = {
+    "team", "outer", "inner", "rows", "column", "columns", "sums",   "r",
+    "c",    "b",     "i",     "j",    "of",     "batches", "kTerms", "next"};
+
 AxisIds without_last(AxisIds axes) {
   if (!axes.empty()) axes.pop_back();
   return axes;
@@ -45,8 +49,7 @@ ProductWriter::ProductWriter(const Plan& plan, const Kernel& kernel, bool by_col
       by_columns_(by_columns),
       flat_(plan),
       type_(sum_type(plan, product_)) {
-  flat_.reserve({"team", "outer", "inner", "rows", "column", "columns", "sums", "r", "c", "b", "i",
-                 "j", "of", "batches", "kTerms", "next"});
+  flat_.reserve(kProductWords);
   const ValueId result = value_of(product_.statement.stores[0]);
   flat_.add(product_.left, "x");
   flat_.add(data_.packed, "panels");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "flashlight/mosaic/flat_writer.h"
 #include "flashlight/mosaic/kernels/product.h"
@@ -43,6 +44,8 @@ class ProductWriter {
   std::string type_;
 };
 
+// Words that the text of products and of their packed sides uses.
+extern const std::vector<std::string> kProductWords;
 // fl::Packing of its right side.
 std::string packing_of(const Product& product);
 // `body` for each batch that a thread has.

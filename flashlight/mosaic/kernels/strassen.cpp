@@ -21,10 +21,7 @@ struct StrassenForm {
     return writer.text("strassen", body, true);
   }
   static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
-    const Product& product = data_of<ProductData>(kernel).product;
-    const std::string type = sum_type(plan, product);
-    add_tiles(plan, product, units);
-    units["forms_" + type].insert("FLASHLIGHT_STRASSEN(" + type + ");\n");
+    add_form(plan, data_of<ProductData>(kernel).product, "FLASHLIGHT_STRASSEN({});\n", units);
   }
   static bool applies(const Product& product, bool) { return can_halve(product); }
   static double time(const Product& product) { return pays_to_halve(product) ? 0.9 : 1.1; }

@@ -54,11 +54,7 @@ struct WinogradForm {
   }
 
   static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
-    const Product& product = data_of<ProductData>(kernel).product;
-    const std::string type = sum_type(plan, product);
-    add_tiles(plan, product, units);
-    units["forms_" + type].insert(
-        fmt::format("FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n", type));
+    add_form(plan, data_of<ProductData>(kernel).product, kWinogradStatements, units);
   }
 
   static bool applies(const Product& product, bool known) { return known && is_3x3(product); }

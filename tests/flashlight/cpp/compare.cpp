@@ -3,6 +3,7 @@
 #include "composit/eval/evaluate.h"
 #include "composit/ir/error.h"
 #include "tests/agreement.h"
+#include "tests/held_graph.h"
 
 namespace flashlight::cpp::test {
 namespace {
@@ -53,16 +54,8 @@ std::string differences(const std::vector<Case>& cases, double times,
 }
 
 Case case_of(const std::string& text, const std::vector<composit::LazyTensor>& outputs) {
-  Case one = {text, {}, {}};
-  composit::Graph::Parts parts{.outputs = outputs};
-  const composit::Graph all(parts);
-  for (const composit::NodePtr& node : all.nodes()) {
-    if (!composit::is_input(*node)) continue;
-    parts.inputs.push_back({node, 0});
-    one.values.push_back(node->held());
-  }
-  one.graph = composit::Graph(std::move(parts));
-  return one;
+  auto [graph, values] = composit::test::held_graph(outputs);
+  return {text, std::move(graph), std::move(values)};
 }
 
 }  // namespace flashlight::cpp::test

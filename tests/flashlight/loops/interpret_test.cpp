@@ -17,6 +17,7 @@
 #include "flashlight/loops/tile.h"
 #include "flashlight/loops/verify.h"
 #include "tests/agreement.h"
+#include "tests/held_graph.h"
 #include "tests/passes/computable_graph.h"
 
 namespace flashlight::loops {
@@ -59,23 +60,6 @@ Tensor held(const std::string& name, const composit::Dims& sizes, double scale =
   return composit::held_input(name, Array::copy_of(type, numbers.data()));
 }
 
-struct Held {
-  composit::Graph graph;
-  std::vector<Array> inputs;
-};
-Held held_graph(const std::vector<composit::LazyTensor>& outputs) {
-  Held one;
-  composit::Graph::Parts parts{.outputs = outputs};
-  const composit::Graph all(parts);
-  for (const composit::NodePtr& node : all.nodes()) {
-    if (!composit::is_input(*node)) continue;
-    parts.inputs.push_back({node, 0});
-    one.inputs.push_back(node->held());
-  }
-  one.graph = composit::Graph(std::move(parts));
-  return one;
-}
-
 // Points in groups, each of which moves every point: what a round makes of all points is more than
 // a cache holds.
 TEST(Interpret, BlocksOfALongAxisGiveWhatTheWholeGives) {
@@ -84,15 +68,16 @@ TEST(Interpret, BlocksOfALongAxisGiveWhatTheWholeGives) {
                  x = transpose(held("x", {points, 16}), 0, 1);
     const Tensor moved = bmm(factors, unsqueeze(x, 0) - unsqueeze(means, 2)),
                  distances = sum(moved * moved, {1});
-    const Held one = held_graph({sum(log(sum(exp(distances * -0.5), {0}))).lazy()});
+    const composit::test::HeldGraph one =
+        composit::test::held_graph({sum(log(sum(exp(distances * -0.5), {0}))).lazy()});
     const Program whole = recompute(drop_zero_terms(fuse(lower(one.graph))));
     const Program tiled = tile(whole);
     ASSERT_GT(tiled.functions.size(), whole.functions.size());
     EXPECT_EQ(fault_of(tiled), std::nullopt);
     // Sums over all blocks add up in another order.
-    EXPECT_EQ(differences(interpret(tiled, one.inputs), interpret(whole, one.inputs), 64), "");
+    EXPECT_EQ(differences(interpret(tiled, one.values), interpret(whole, one.values), 64), "");
     EXPECT_EQ(
-        differences(interpret(tiled, one.inputs), composit::evaluate(one.graph, one.inputs), 64),
+        differences(interpret(tiled, one.values), composit::evaluate(one.graph, one.values), 64),
         "");
   }
 }

@@ -9,6 +9,7 @@
 #include "composit/ops/native.h"
 #include "flashlight/runtime/random.hpp"
 #include "tests/agreement.h"
+#include "tests/held_graph.h"
 
 namespace flashlight::mosaic::test {
 namespace {
@@ -132,16 +133,8 @@ std::string differences(const std::vector<Case>& cases, const CompareOptions& op
 }
 
 Case case_of(const std::string& text, const std::vector<composit::LazyTensor>& outputs) {
-  Case one = {text, {}, {}};
-  composit::Graph::Parts parts{.outputs = outputs};
-  const composit::Graph all(parts);
-  for (const composit::NodePtr& node : all.nodes()) {
-    if (!composit::is_input(*node)) continue;
-    parts.inputs.push_back({node, 0});
-    one.values.push_back(node->held());
-  }
-  one.graph = composit::Graph(std::move(parts));
-  return one;
+  auto [graph, values] = composit::test::held_graph(outputs);
+  return {.text = text, .graph = std::move(graph), .values = std::move(values)};
 }
 
 Tensor given(const std::string& name, const composit::Dims& sizes, double scale,
@@ -171,10 +164,6 @@ size_t count_products(const Plan& plan) {
   return static_cast<size_t>(
       std::count_if(plan.run.begin(), plan.run.end(),
                     [](const Kernel& kernel) { return product_data(kernel) != nullptr; }));
-}
-
-const ProductData* product_data(const Kernel& kernel) {
-  return dynamic_cast<const ProductData*>(kernel.data.get());
 }
 
 int winograd_pixels(const Kernel& kernel) {

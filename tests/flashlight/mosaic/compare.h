@@ -57,8 +57,6 @@ bool runs_here(const std::string& march);
 // How many kernels of a form a plan has, and how many of products by whatever algorithm.
 size_t count(const Plan& plan, const KernelForm& form);
 size_t count_products(const Plan& plan);
-// Of a kernel that computes a product; nullptr for others.
-const ProductData* product_data(const Kernel& kernel);
 // Pixels of Winograd's tiles that a product is computed by, or packed for; else 0.
 int winograd_pixels(const Kernel& kernel);
 // Trips that threads divide, of a kernel of loops.

@@ -18,7 +18,6 @@ using test::Case;
 using test::CompareOptions;
 using test::RandomModel;
 using test::differences;
-using test::product_data;
 
 uint64_t programs(uint64_t shortly) {
   const char* const many = std::getenv("FLASHLIGHT_FUZZ_PROGRAMS");

@@ -17,7 +17,6 @@ using test::case_of;
 using test::conv3x3;
 using test::differences;
 using test::given;
-using test::product_data;
 using test::weight;
 using test::winograd_pixels;
 
