@@ -1,6 +1,5 @@
 #include "flashlight/cpp/backend.h"
 
-#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -109,12 +108,11 @@ std::vector<Compiled> compile_together(const std::vector<Graph>& graphs,
     for (const std::string& header : emitted.back().headers)
       if (headers.insert(header).second)
         sources.headers.push_back({header, runtime_header(header)});
-    const std::string& text = emitted.back().text;
     for (const EmittedLines& place : emitted.back().origins)
       sources.origins.push_back(
           origin_in(unit.name, lines + place.first, lines + place.last, place.origin));
-    unit.text += text;
-    lines += static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+    unit.text += emitted.back().text;
+    lines += emitted.back().lines;
   }
   sources.units.push_back(std::move(unit));
   const toolchain::Library library = toolchain::Library::load(sources, building_of(options));

@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "flashlight/text/format.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/printer.h"
 #include "flashlight/text/routine_writer.h"
 #include "flashlight/text/runtime_call_text.h"
 #include "flashlight/text/weights.h"
@@ -22,11 +22,7 @@ Code weight_struct(const Program& program, const std::vector<WeightStruct>& stru
     if (member.is_struct()) {
       const std::string count =
           member.calls.size() == 1 ? "" : "[" + std::to_string(member.calls.size()) + "]";
-      const std::string type = structs[member.function].name, name = member.name + count + ";";
-      if (type.size() + name.size() + 3 <= kColumns)
-        members += statement(type + " " + name);
-      else
-        members += Code{{type, "    " + name}, 1};
+      members += declaration(structs[member.function].name, member.name + count);
       continue;
     }
     const Type& type = program.functions[function].values[member.value].type;
@@ -46,7 +42,7 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
   std::vector<std::string> arguments;
   Code body;
   if (main.signature().has_weights) {
-    body += statement(program.functions.back().name + "::Weights bound;");
+    body += declaration(program.functions.back().name + "::Weights", "bound");
     body += statement("std::memcpy(&bound, weights, sizeof bound);");
     arguments.push_back("bound");
   }
@@ -69,21 +65,13 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
   if (main.signature().has_arena) arguments.push_back("static_cast<std::byte*>(arena)");
   if (main.signature().has_generator)
     arguments.push_back("*static_cast<fl::Generator*>(generator)");
-  const Code run =
-      call(program.functions.back().name + "::" + main.signature().name, arguments, ";", 4);
-  body += braced("try", run, "} catch (const std::exception& error) {");
-  body.lines.push_back("  return fl::keep_message(error.what());");
-  body.lines.push_back("}");
-  body += statement("return nullptr;");
-  Code code =
-      call("extern \"C\" const char* " + name,
-           {"[[maybe_unused]] const void* const* arguments",
-            "[[maybe_unused]] const void* const* weights", "[[maybe_unused]] void* const* results",
-            "[[maybe_unused]] void* arena", "[[maybe_unused]] void* generator"},
-           " {", 0);
-  for (const std::string& line : body.lines) code.lines.push_back("  " + line);
-  code.lines.push_back("}");
-  return code;
+  body += reported(call(program.functions.back().name + "::" + main.signature().name, arguments));
+  return code(Definition{
+      "extern \"C\" const char* " + name,
+      {"[[maybe_unused]] const void* const* arguments",
+       "[[maybe_unused]] const void* const* weights", "[[maybe_unused]] void* const* results",
+       "[[maybe_unused]] void* arena", "[[maybe_unused]] void* generator"},
+      body});
 }
 
 // Of steps in the same loop: all their operations, the place of the first.
@@ -97,30 +85,20 @@ Origin origin_of(const Routine& function, const StepIds& steps) {
   return common;
 }
 
-// A function's text, and what its lines, the first of which is line `line`, are for.
-std::string text_with_origins(const Routine& function, const Code& written,
-                              const std::vector<WrittenPiece>& pieces, int line,
-                              std::vector<EmittedLines>& origins) {
-  std::string text;
-  size_t next = 0;
-  const auto write = [&](size_t lines) {  // returns how many these become
-    const auto begin = written.lines.begin() + static_cast<std::ptrdiff_t>(next);
-    next += lines;
-    const std::string more =
-        formatted(str(Code{{begin, begin + static_cast<std::ptrdiff_t>(lines)}, 0}));
-    text += more;
-    return line_count(more);
-  };
-  size_t head = written.lines.size() - 1;  // the last line is the brace
-  for (const WrittenPiece& piece : pieces) head -= piece.lines;
-  line += write(head);
+// What lines of a function that ends with line `last` are for.
+void add_origins(const Routine& function, const std::vector<WrittenPiece>& pieces, size_t last,
+                 std::vector<EmittedLines>& origins) {
+  std::vector<size_t> lines;
+  size_t line = last;  // the brace
   for (const WrittenPiece& piece : pieces) {
-    const int lines = write(piece.lines);
-    origins.push_back({line, line + lines - 1, origin_of(function, piece.steps)});
-    line += lines;
+    lines.push_back(line_count(piece.code, kIndent));
+    line -= lines.back();
   }
-  write(1);
-  return text;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    origins.push_back({static_cast<int>(line), static_cast<int>(line + lines[i]) - 1,
+                       origin_of(function, pieces[i].steps)});
+    line += lines[i];
+  }
 }
 
 // The headers that runtime calls need.
@@ -136,13 +114,13 @@ std::vector<std::string> headers_of(const Program& program,
 
 }  // namespace
 
-std::string includes(const Source& source) {
-  std::string text;
-  for (const std::string& header : source.links) text += "#include <" + header + ">\n";
-  if (!text.empty()) text += "\n";
-  text += "#include \"" + std::string(kRuntimeName) + "\"\n";
-  for (const std::string& header : source.headers) text += "#include \"" + header + "\"\n";
-  return text;
+Code includes(const Source& source) {
+  Code code;
+  for (const std::string& header : source.links) code += directive("#include <" + header + ">");
+  if (!code.empty()) code += blank();
+  code += directive("#include \"" + std::string(kRuntimeName) + "\"");
+  for (const std::string& header : source.headers) code += directive("#include \"" + header + "\"");
+  return code;
 }
 
 const std::string& runtime_text() {
@@ -166,30 +144,38 @@ Source emit(Program program) {
   program.functions.back().name = source.name;
   source.entry_name = source.name + "_entry";
   std::vector<Signature> callees;
-  for (const FunctionId i : program.functions.ids())
-    if (!structs[i].members.empty())
-      source.structs += "\n" + str(weight_struct(program, structs, i));
+  Code weights, closing = blank();
+  for (const FunctionId i : program.functions.ids()) {
+    if (structs[i].members.empty()) continue;
+    weights += blank();
+    weights += weight_struct(program, structs, i);
+  }
+  source.structs = str(weights);
   source.headers = headers_of(program, header_of);
   source.links = headers_of(program, link_header_of);
-  const std::string opening = includes(source) + "\nnamespace " + source.name + " {\n";
-  const int before = line_count(opening + source.structs);
-  std::string loaded;
+  Code opening = includes(source);
+  opening += blank();
+  opening += statement("namespace " + source.name + " {");
+  size_t line = line_count(opening) + line_count(weights);
   for (const FunctionId i : program.functions.ids()) {
     RoutineWriter writer(program, i, structs, callees);
     const text::Function written = writer.write();
-    source.functions += "\n";
-    source.functions +=
-        text_with_origins(program.functions[i], definition(written), writer.pieces(),
-                          1 + before + line_count(source.functions), source.origins);
+    Code function = blank();
+    function += definition(written);
+    source.functions += str(function);
+    line += line_count(function);
+    add_origins(program.functions[i], writer.pieces(), line, source.origins);
     callees.push_back(writer.signature());
     if (i + 1 < program.functions.size()) continue;
     source.declaration = str(declaration(written));
-    loaded = formatted(str(entry(program, writer, source.entry_name)));
+    closing += statement("}  // namespace " + source.name);
+    closing += blank();
+    closing += entry(program, writer, source.entry_name);
     source.arena_bytes = writer.signature().arena_bytes;
     source.draws = writer.signature().has_generator;
   }
-  source.text = opening + source.structs + source.functions + "\n}  // namespace " + source.name +
-                "\n\n" + loaded;
+  source.text = str(opening) + source.structs + source.functions + str(closing);
+  source.lines = static_cast<int>(line + line_count(closing));
   const Routine& main = program.functions.back();
   for (size_t i = 0; i < main.inputs.size(); ++i)
     if (main.values[main.inputs[i]].role == Role::argument) source.arguments.push_back(i);

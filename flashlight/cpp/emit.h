@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "flashlight/loops/program.h"
+#include "flashlight/text/code.h"
 
 namespace flashlight::cpp {
 
@@ -36,6 +37,7 @@ struct Source {
   std::vector<Array> constants;      // by place among `weights`: those that are no inputs
   std::vector<std::string> members;  // by place among `weights`: "encoder_layer[3].bias"
   int64_t arena_bytes = 0;
+  int lines = 0;  // of `text`
   std::vector<EmittedLines> origins = {};
   std::vector<std::string> headers = {};  // beside kRuntimeName: those of its runtime calls
   std::vector<std::string> links = {};    // LibTorch's headers that it includes
@@ -50,7 +52,7 @@ inline constexpr const char* kArenaName = "flashlight_arena.hpp";  // of whoever
 const std::string& runtime_header(const std::string& name);
 
 // `#include` of the headers that the text needs.
-std::string includes(const Source& source);
+text::Code includes(const Source& source);
 
 Source emit(Program program);
 

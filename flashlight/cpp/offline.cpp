@@ -15,8 +15,8 @@
 #include "flashlight/cpp/template.h"
 #include "flashlight/cpp/weight_loader.h"
 #include "flashlight/text/code.h"
-#include "flashlight/text/format.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/printer.h"
 #include "flashlight/toolchain/write_folder.h"
 
 namespace flashlight::cpp {
@@ -183,7 +183,7 @@ class ProgramWriter {
     text += fmt::format(
         "#pragma once\n\n{}#include \"{}\"\n#include "
         "\"safetensors.hpp\"\n\nnamespace {} {{\n{}",
-        includes(source_) + code_.includes, kArenaName, name, source_.structs);
+        str(includes(source_)) + code_.includes, kArenaName, name, source_.structs);
     if (has_weights())
       text +=
           "\n// Pointers into `file`, which has to live as long as they are used. "
@@ -209,12 +209,12 @@ class ProgramWriter {
   std::string model_cpp() const {
     Code prepared;
     if (code_.prepared.defined())
-      prepared = statement(fmt::format("weights.prepared = file.prepared(kPreparedBy, {});",
-                                       code_.prepared.type().nbytes()));
+      prepared = assignment("weights.prepared", fmt::format("file.prepared(kPreparedBy, {})",
+                                                            code_.prepared.type().nbytes()));
     return fmt::format(
         "#include \"model.hpp\"\n{3}\nnamespace {0} {{\n{1}{2}\n}}  // namespace {0}\n",
-        source_.name, source_.functions,
-        has_weights() ? formatted(load_weights(stored_, prepared)) : "", code_.opening);
+        source_.name, source_.functions, has_weights() ? str(load_weights(stored_, prepared)) : "",
+        code_.opening);
   }
 
   // The fastest of some calls, kernel by kernel.
@@ -223,14 +223,14 @@ class ProgramWriter {
     std::vector<std::string> list = arguments(
         "weights", [](const Port& port, bool, size_t) { return port.variable; }, "arena.get()");
     list.insert(list.end(), {name + "::kThreads", "times.data()"});
-    Code one = call(name + "::" + name, list, ";", 6);
-    one += statement("fastest = fl::faster(fastest, " + name + "::profile(times.data()));");
+    Code one = call(name + "::" + name, list);
+    one += assignment("fastest", "fl::faster(fastest, " + name + "::profile(times.data()))");
     Code body = statement("std::vector<std::int64_t> times(static_cast<std::size_t>(" + name +
                           "::kKernelCount) + 1);");
     body += statement("fl::Profile fastest;");
-    body += block("for (int i = 0; i < 10; ++i)", one);
+    body += block(For{"int", "i", "0", "10"}, one);
     body += statement("fl::report(fastest, " + name + "::measured_peak(), \"profile.json\");");
-    return block("if (is_profiled)", body);
+    return block(If{"is_profiled"}, body);
   }
 
   // The body of main.cpp.
@@ -238,44 +238,42 @@ class ProgramWriter {
     Code code;
     if (has_weights()) {
       code += statement("const fl::Safetensors file(folder + \"/weights.safetensors\");");
-      code += statement("const " + source_.name + "::Weights weights = " + source_.name +
-                        "::load_weights(file);");
+      code += assignment("const " + source_.name + "::Weights weights",
+                         source_.name + "::load_weights(file)");
     }
     if (!example_.tensors.empty())
       code += statement("const fl::Safetensors example(folder + \"/example.safetensors\");");
     for (const Port& port : inputs_)
-      if (port.type.numel() > 0)
-        code += statement(fmt::format("const auto& {} = {};", port.variable, saved(port)));
+      if (port.type.numel() > 0) code += assignment("const auto& " + port.variable, saved(port));
     for (const Port& port : outputs_)
       if (port.type.numel() > 0)
         code += statement("static " + type_name(port.type.dtype) + " " + port.variable +
                           brackets(port.type) + ";");
     if (has_arena())
       code +=
-          statement("const fl::Memory arena = fl::allocate(" + source_.name + "::kArenaBytes);");
+          assignment("const fl::Memory arena", "fl::allocate(" + source_.name + "::kArenaBytes)");
     if (source_.draws)
       code += statement(
           "fl::Generator generator(seed == nullptr ? 0 : std::strtoull(seed, nullptr, 10));");
-    code += call(
-        source_.name + "::" + source_.name,
-        arguments(
-            "weights", [](const Port& port, bool, size_t) { return port.variable; }, "arena.get()"),
-        ";", 2);
+    code += call(source_.name + "::" + source_.name,
+                 arguments(
+                     "weights", [](const Port& port, bool, size_t) { return port.variable; },
+                     "arena.get()"));
     if (code_.profiles) code += profile_code();
     if (source_.draws) {
       code +=
-          braced("if (seed == nullptr)",
+          braced(If{"seed == nullptr"},
                  statement("std::printf(\"without the example's seed, nothing to compare\\n\");") +=
                  statement("return true;"));
     }
-    code += statement("bool good = true;");
+    code += assignment("bool good", "true");
     for (const Port& port : outputs_) {
       if (port.type.numel() == 0) continue;
       if (port.stored.empty())
         code += statement("std::printf(\"%s: nothing saved to compare with\\n\", " +
                           quoted(port.name) + ");");
       else
-        code += call("good &= agrees", {quoted(port.name), port.variable, saved(port)}, ";", 2);
+        code += call("good &= agrees", {quoted(port.name), port.variable, saved(port)});
     }
     code += statement("return good;");
     return code;
@@ -328,12 +326,11 @@ class ProgramWriter {
     Code body;
     if (has_arena()) body += statement("Arenas::Lease arena(arenas);");
     if (source_.draws) body += statement("fl::Generator generator(seed);");
-    body += call(name + "::" + name, arguments("weights", array, "arena.data()"), ";", 4);
-    text += formatted(
-        str(braced("void run(" + unused(inputs_) + "const Tensor* inputs, " + unused(outputs_) +
-                       "const Tensor* outputs" + (source_.draws ? ", uint64_t seed)" : ")"),
-                   body),
-            2));
+    body += call(name + "::" + name, arguments("weights", array, "arena.data()"));
+    text += str(braced("void run(" + unused(inputs_) + "const Tensor* inputs, " + unused(outputs_) +
+                           "const Tensor* outputs" + (source_.draws ? ", uint64_t seed)" : ")"),
+                       body),
+                2);
     if (has_weights() || has_arena()) text += "\n";
     if (has_weights())
       text += fmt::format("  const fl::Safetensors file;\n  const {}::Weights weights;\n", name);
@@ -347,7 +344,7 @@ class ProgramWriter {
     return str(call(fmt::format("{0} {1}_open", type, source_.name),
                     {qualifier + "const char* weights_path", source_.name + "_model** model",
                      "char* message", "size_t message_size"},
-                    tail, 0));
+                    tail));
   }
   std::string run_head(const std::string& type, const std::string& tail) const {
     const std::string tensors = "const " + source_.name + "_tensor* ";
@@ -356,7 +353,7 @@ class ProgramWriter {
                      tensors + "outputs",
                      source_.draws ? "size_t output_count, uint64_t seed" : "size_t output_count",
                      "char* message", "size_t message_size"},
-                    tail, 0));
+                    tail));
   }
 
   std::string open() const {
@@ -405,7 +402,7 @@ class ProgramWriter {
         {"seed_parameter", source_.draws ? ", const char* seed" : ""},
         {"seed_argument", source_.draws ? ", argc > 2 ? argv[2] : nullptr" : ""},
         {"and_weights", has_weights() ? " and weights.safetensors" : ""},
-        {"run", formatted(str(run_code(), 2))},
+        {"run", str(run_code(), kIndent)},
         {"flags", flags},
         {"find_torch", source_.links.empty() ? "" : "\nfind_package(Torch REQUIRED)"},
         {"torch_libraries", source_.links.empty() ? "" : " ${TORCH_LIBRARIES}"},

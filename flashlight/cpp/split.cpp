@@ -10,8 +10,8 @@
 #include "flashlight/loops/names.h"
 #include "flashlight/loops/renumber.h"
 #include "flashlight/loops/statement.h"
-#include "flashlight/text/format.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/printer.h"
 #include "flashlight/text/routine_writer.h"
 #include "flashlight/text/weights.h"
 
@@ -118,6 +118,7 @@ class Choice {
       for (const auto* list : {&reads_.back(), &writes_.back()})
         for (ValueId value : *list) last_[value] = i;
     }
+    for (const WrittenPiece& piece : pieces) lengths_.push_back(length(piece.code, kIndent));
   }
 
   // An empty range where there is nothing to gain.
@@ -128,7 +129,7 @@ class Choice {
       const StepId begin = first == 0 ? StepId() : pieces_[first - 1].steps.back() + 1;
       size_t lines = 0;
       for (size_t last = first; last < pieces_.size(); ++last) {
-        lines += pieces_[last].lines;
+        lines += lengths_[last];
         if (lines > kMostLines && last > first) break;
         const StepId end = pieces_[last].steps.back() + 1;
         const bool whole = end - begin == function_.steps.size();
@@ -168,6 +169,7 @@ class Choice {
 
   const Routine& function_;
   const std::vector<WrittenPiece>& pieces_;
+  std::vector<size_t> lengths_;  // by piece
   const bool many_;
   Table<ValueId, StepId> last_;  // the last step that touches it
   Table<StepId, ValueIds> reads_, writes_;
@@ -217,7 +219,7 @@ class Splitter {
   // Loops of more than `lines` lines become calls of their bodies, or shorter.
   bool open_loop(FunctionId number, const std::vector<WrittenPiece>& pieces, size_t lines) {
     for (const WrittenPiece& piece : pieces)
-      if (piece.lines > lines && piece.steps.size() > 1) {
+      if (piece.steps.size() > 1 && length(piece.code, kIndent) > lines) {
         if (options_.loop_bodies && take_loop(number, piece.steps)) return true;
         Routine& function = program_.functions[number];
         if (function.most_steps_in_loop > kFewSteps) {
@@ -277,8 +279,7 @@ Program split_long_functions(Program program, const SplitOptions& options) {
     put_in_order(program, i, structs, callees);
     RoutineWriter ordered(program, i, structs, callees);
     const text::Function written = ordered.write();
-    const auto lines = static_cast<size_t>(line_count(formatted(str(definition(written)))));
-    const bool too_long = lines > kMaxFunctionLines;
+    const bool too_long = line_count(definition(written)) > kMaxFunctionLines;
     if (too_long && splitter.run(i, ordered)) continue;
     const bool last = i + 1 == program.functions.size();
     const auto [same, is_new] = bodies.emplace(text_without_name(written), i);

@@ -8,6 +8,7 @@
 
 #include "flashlight/text/code.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/printer.h"
 
 namespace flashlight::cpp {
 namespace {
@@ -90,41 +91,16 @@ std::optional<Counted> counted(const std::vector<std::string>& names) {
 
 Code fill(const Weights& weights, const Place& place);
 
-// A list of strings in as many lines as it takes.
-Code strings(const std::string& head, const std::vector<std::string>& texts, size_t indent) {
-  Code code = statement(head);
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const std::string piece = quoted(texts[i]) + (i + 1 < texts.size() ? "," : "};");
-    std::string& line = code.lines.back();
-    if (i > 0 && indent + line.size() + 1 + piece.size() > kColumns)
-      code.lines.push_back(std::string(head.size(), ' ') + piece);
-    else
-      line += (i > 0 ? " " : "") + piece;
-  }
-  return code;
-}
-
-// `left` = file.tensor<T>(name, sizes), broken behind the '=', or else behind the parenthesis.
-Code assignment(const std::string& left, const std::string& function, const std::string& name,
-                const std::string& sizes, size_t indent) {
-  const std::string arguments = name + ", " + sizes + ");";
-  const std::string right = function + "(" + arguments;
-  if (indent + left.size() + 3 + right.size() <= kColumns) return statement(left + " = " + right);
-  const bool fits = indent + 4 + right.size() <= kColumns;
-  Code code = statement(left + " =" + (fits ? "" : " " + function + "("));
-  code.lines.push_back("    " + (fits ? right : arguments));
-  return code;
-}
-
+// weights.bias = file.tensor<float>("bias", {3});
 Code assignment(const StoredWeight& weight, const Place& place) {
   std::string sizes;
   for (const composit::Dim& size : weight.type.sizes)
     sizes += (sizes.empty() ? "" : ", ") + std::to_string(size.value());
   const std::string name =
       (place.module.empty() ? "" : place.module + " + ") + quoted(weight.tensor);
-  return assignment(place.object + "." + weight.member,
-                    "file.tensor<" + type_name(weight.type.dtype) + ">", name, "{" + sizes + "}",
-                    2 + 2 * place.loops);
+  return call({.target = place.object + "." + weight.member,
+               .function = "file.tensor<" + type_name(weight.type.dtype) + ">",
+               .arguments = {name, "{" + sizes + "}"}});
 }
 
 // The start of the names of element `index`, after the lines that a loop needs before it.
@@ -138,7 +114,9 @@ std::string module_name(const std::vector<std::string>& modules, const std::stri
            quoted(number->after);
   }
   const std::string list = array + "_modules";
-  before += strings("const char* const " + list + "[] = {", modules, 2 + 2 * place.loops);
+  std::vector<std::string> names;
+  for (const std::string& one : modules) names.push_back(quoted(one));
+  before += code(List{"const char* const " + list + "[] = ", std::move(names)});
   return start + list + "[" + index + "]";
 }
 
@@ -174,11 +152,11 @@ Code fill_structs(const std::vector<Element>& elements, const Place& place) {
   const std::string module = numbered("module", place.loops);
   const std::string part = numbered("part", place.loops);
   const std::string name = module_name(modules, array_of(elements[0].name), index, place, code);
-  Code body = statement("auto& " + part + " = " + place.object + "." + array_of(elements[0].name) +
-                        "[" + index + "];");
-  body += statement("const std::string " + module + " = " + name + ";");
+  Code body = text::assignment("auto& " + part,
+                               place.object + "." + array_of(elements[0].name) + "[" + index + "]");
+  body += text::assignment("const std::string " + module, name);
   body += fill(relative[0], {part, module, place.loops + 1});
-  code += block(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", index, elements.size()), body);
+  code += block(For{"int", index, "0", std::to_string(elements.size())}, body);
   return code;
 }
 
@@ -209,25 +187,26 @@ class Loader {
   Code body(const Weights& weights, size_t depth) {
     const Code whole = fill(weights, {"weights", "", 0});
     const std::vector<Weights> parts = split(weights, depth);
-    if (whole.lines.size() <= kMaxLines || depth > 8) return whole;
+    if (length(whole, kIndent) <= kMaxLines || depth > 8) return whole;
     if (parts.size() == 1) return body(weights, depth + 1);
     Code code;
     for (const Weights& part : parts) {
       const Code inner = body(part, depth + 1);
-      if (inner.lines.size() < kMinPartLines) {
+      if (length(inner, kIndent) < kMinPartLines) {
         code += inner;
         continue;
       }
       const std::string name = "load_" + identifier(start_of(part[0].tensor, depth));
-      const Code head =
-          call("void " + name, {"const fl::Safetensors& file", "Weights& weights"}, " {", 0);
-      functions_ += "\n" + str(head) + str(inner, 2) + "}\n";
+      functions_ += blank();
+      functions_ += definition({.name = name,
+                                .parameters = {"const fl::Safetensors& file", "Weights& weights"},
+                                .body = inner});
       code += statement(name + "(file, weights);");
     }
     return code;
   }
 
-  const std::string& functions() const { return functions_; }
+  const Code& functions() const { return functions_; }
 
  private:
   // The first `depth` + 1 components: "layer1.0" of "layer1.0.conv1.weight".
@@ -254,19 +233,21 @@ class Loader {
     return parts;
   }
 
-  std::string functions_;
+  Code functions_;
 };
 
 }  // namespace
 
-std::string load_weights(const std::vector<StoredWeight>& weights, const Code& more) {
+Code load_weights(const std::vector<StoredWeight>& weights, const Code& more) {
   Loader loader;
-  Code body = statement("Weights weights;");
+  Code body = declaration("Weights", "weights");
   body += loader.body(weights, 0);
   body += more;
   body += statement("return weights;");
-  return loader.functions() + "\n" +
-         str(braced("Weights load_weights(const fl::Safetensors& file)", body));
+  Code code = loader.functions();
+  code += blank();
+  code += braced("Weights load_weights(const fl::Safetensors& file)", body);
+  return code;
 }
 
 }  // namespace flashlight::cpp

@@ -31,6 +31,6 @@ struct StoredWeight {
 
 // `load_weights`, after the functions it calls for parts of a large model. `weights` are in the
 // order of the struct; `more` is done after them.
-std::string load_weights(const std::vector<StoredWeight>& weights, const Code& more = {});
+Code load_weights(const std::vector<StoredWeight>& weights, const Code& more = {});
 
 }  // namespace flashlight::cpp

@@ -47,20 +47,6 @@ void add_operations(const loops::Step& step, std::vector<loops::Origin>& operati
   add(loops::origin_of(step));
 }
 
-// A comment, broken where lines are full.
-text::Code lines_of(std::string text) {
-  constexpr size_t kMost = text::kColumns - 3;  // behind "// "
-  text::Code code;
-  while (text.size() > kMost) {
-    const size_t space = text.rfind(' ', kMost);
-    if (space == std::string::npos) break;
-    code += text::comment(text.substr(0, space));
-    text.erase(0, space + 1);
-  }
-  if (!text.empty()) code += text::comment(text);
-  return code;
-}
-
 std::string amount(double x) {
   return x >= 1e6   ? fmt::format("{:.1f} M", x * 1e-6)
          : x >= 1e3 ? fmt::format("{:.1f} k", x * 1e-3)
@@ -97,9 +83,10 @@ std::string work_of(const Description& one) {
 
 text::Code comment_of(const Plan& plan, const Kernel& kernel) {
   const Description one = describe(plan, kernel, {});
-  text::Code code = lines_of(names_of(one.operations));
-  code += lines_of(one.loops);
-  if (one.flops > 0) code += lines_of(work_of(one));
+  text::Code code;
+  if (!one.operations.empty()) code += text::comment(names_of(one.operations));
+  if (!one.loops.empty()) code += text::comment(one.loops);
+  if (one.flops > 0) code += text::comment(work_of(one));
   return code;
 }
 

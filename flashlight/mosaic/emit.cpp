@@ -13,8 +13,9 @@
 #include "flashlight/mosaic/kernels/forms.h"
 #include "flashlight/mosaic/runtime_text.h"
 #include "flashlight/text/code.h"
-#include "flashlight/text/format.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/printer.h"
+#include "flashlight/text/runtime_call_text.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -79,10 +80,10 @@ class Emitter {
       if (read_.contains(value) || read_before.contains(value)) add_weight(i);
     }
     for (const text::Function& one : CalledFunctions(plan_).write())
-      source_.called += "\n" + text::formatted(text::str(definition(one)));
+      source_.called += "\n" + text::str(definition(one));
     source_.run = function("run", run_parameters(), body);
     arrange("\n" + function("prepare", prepare_parameters(), prepare) + "\n" + source_.run +
-            closing() + "\n" + entries());
+            closing() + "\n" + text::str(entries()));
     source_.names = std::move(names_);
     return std::move(source_);
   }
@@ -110,9 +111,12 @@ class Emitter {
   }
 
   std::string opening() const {
-    std::string text = std::string("#include \"") + kRuntimeName + "\"\n";
-    for (const std::string& header : source_.headers) text += "#include \"" + header + "\"\n";
-    return text + "\nnamespace " + source_.name + " {\n";
+    Code code = text::directive(fmt::format("#include \"{}\"", kRuntimeName));
+    for (const std::string& header : source_.headers)
+      code += text::directive(fmt::format("#include \"{}\"", header));
+    code += text::blank();
+    code += statement("namespace " + source_.name + " {");
+    return text::str(code);
   }
   std::string closing() const { return "\n}  // namespace " + source_.name + "\n"; }
 
@@ -137,8 +141,7 @@ class Emitter {
     text::Function function = *text.function;
     function.name = known->second;
     function.heading = comment_of(plan_, kernel);
-    source_.kernels.push_back({text::formatted(text::str(definition(function))),
-                               text::formatted(text::str(declaration(function)))});
+    source_.kernels.push_back({text::str(definition(function)), text::str(declaration(function))});
     return known->second;
   }
 
@@ -207,8 +210,8 @@ class Emitter {
       arguments.insert(arguments.end(), text.last.begin(), text.last.end());
       if (text.takes_next) arguments.push_back(read_next(texts, i));
       const bool alone = text.first.empty();
-      Code one = text::call(name, arguments, ";", alone ? 4 : 2);
-      code += alone ? text::block("if (team.thread() == 0)", one) : one;
+      const Code one = text::call(name, arguments);
+      code += alone ? text::block(text::If{"team.thread() == 0"}, one) : one;
       if (!text.function) {
         if (reads_before_end(kernels, i, text.values[0])) code += statement("team.wait();");
         continue;
@@ -242,45 +245,45 @@ class Emitter {
     for (std::string& one : parameters) one = "[[maybe_unused]] " + one;
     const text::Function written = {
         .name = name, .parameters = std::move(parameters), .body = body};
-    return text::formatted(text::str(definition(written)));
+    return text::str(definition(written));
   }
 
-  std::string entries() const {
-    std::string arguments;
+  // What a loader calls: arguments, weights and results as plain pointers.
+  Code entries() const {
+    const std::string memory = "static_cast<std::byte*>(";
+    std::vector<std::string> arguments = {
+        "team", "bound", "static_cast<const std::byte*>(prepared)", memory + "arena)", "times"};
+    if (draws(plan_)) arguments.push_back("static_cast<fl::Generator*>(generator)");
     for (size_t i = 0; i < source_.arguments.size(); ++i) {
       const ValueId number = plan_.routine.inputs[source_.arguments[i]];
-      arguments += fmt::format(", static_cast<const {}*>(arguments[{}])",
-                               text::type_name(value(number).type.dtype), i);
+      arguments.push_back(fmt::format("static_cast<const {}*>(arguments[{}])",
+                                      text::type_name(value(number).type.dtype), i));
     }
     for (size_t i = 0; i < plan_.routine.results.size(); ++i)
-      arguments += fmt::format(", static_cast<{}*>(results[{}])",
-                               text::type_name(value(plan_.routine.results[i]).type.dtype), i);
-    const bool any = !source_.weights.empty();
-    const std::string bound =
-        fmt::format("  {0}::Weights bound{1};\n{2}", source_.name, any ? "" : "{}",
-                    any ? "  std::memcpy(&bound, weights, sizeof bound);\n" : "");
-    const auto entry = [&](const std::string& name, const std::string& parameters,
-                           const std::string& call) {
-      return "extern \"C\" const char* " + name + "(" + parameters + ") {\n" + bound +
-             "  try {\n    fl::run_team(threads, [&](const fl::Team& team) {\n      " + call +
-             "\n    });\n  } catch (const std::exception& error) {\n"
-             "    return fl::keep_message(error.what());\n  }\n  return nullptr;\n}\n";
-    };
-    return entry(source_.prepare_name,
-                 "[[maybe_unused]] const void* const* weights, void* prepared, int threads",
-                 source_.name + "::prepare(team, bound, static_cast<std::byte*>(prepared));") +
-           "\n" +
-           entry(
-               source_.run_name,
-               "[[maybe_unused]] const void* const* arguments, [[maybe_unused]] const void* "
-               "const* weights, [[maybe_unused]] void* const* results, const void* prepared, void* "
-               "arena, "
-               "[[maybe_unused]] void* generator, int64_t* times, int threads",
-               source_.name +
-                   "::run(team, bound, static_cast<const std::byte*>(prepared), "
-                   "static_cast<std::byte*>(arena), times" +
-                   (draws(plan_) ? ", static_cast<fl::Generator*>(generator)" : "") + arguments +
-                   ");");
+      arguments.push_back(fmt::format("static_cast<{}*>(results[{}])",
+                                      text::type_name(value(plan_.routine.results[i]).type.dtype),
+                                      i));
+    const std::string weights = "[[maybe_unused]] const void* const* weights";
+    Code code =
+        entry(source_.prepare_name, {weights, "void* prepared", "int threads"},
+              text::call(source_.name + "::prepare", {"team", "bound", memory + "prepared)"}));
+    code += text::blank();
+    code += entry(source_.run_name,
+                  {"[[maybe_unused]] const void* const* arguments", weights,
+                   "[[maybe_unused]] void* const* results", "const void* prepared", "void* arena",
+                   "[[maybe_unused]] void* generator", "int64_t* times", "int threads"},
+                  text::call(source_.name + "::run", arguments));
+    return code;
+  }
+  // `run` by a team of threads, with the weights bound.
+  Code entry(const std::string& name, const std::vector<std::string>& parameters,
+             const Code& run) const {
+    const std::string type = source_.name + "::Weights";
+    Code body = text::declaration(type, source_.weights.empty() ? "bound{}" : "bound");
+    if (!source_.weights.empty()) body += statement("std::memcpy(&bound, weights, sizeof bound);");
+    body +=
+        text::reported(text::braced("fl::run_team(threads, [&](const fl::Team& team)", run, "});"));
+    return text::code(text::Definition{"extern \"C\" const char* " + name, parameters, body});
   }
 
   const Plan& plan_;

@@ -9,7 +9,6 @@
 namespace flashlight::mosaic {
 
 using text::Code;
-using text::statement;
 
 FlatWriter::FlatWriter(const Plan& plan) : plan_(plan) {
   for (const loops::Value& value : plan.routine.values)
@@ -62,16 +61,16 @@ Code FlatWriter::decoded(const Product& product, const AxisIds& over, const std:
   Code code;
   if (over.size() == 1) axes[over[0]] = counter;
   if (over.size() < 2) return code;
-  std::vector<std::string> lines;
+  std::vector<Code> lines;
   int64_t below = 1;
   for (size_t i = over.size(); i-- > 0;) {
     std::string text = below == 1 ? counter : fmt::format("{} / {}", counter, below);
     if (i > 0) text += fmt::format(" % {}", product.extent(over[i]));
     axes[over[i]] = letter + std::to_string(i);
-    lines.push_back("[[maybe_unused]] const int64_t " + axes[over[i]] + " = " + text + ";");
+    lines.push_back(text::assignment("[[maybe_unused]] const int64_t " + axes[over[i]], text));
     below *= product.extent(over[i]);
   }
-  for (size_t i = lines.size(); i-- > 0;) code += statement(lines[i]);
+  for (size_t i = lines.size(); i-- > 0;) code += lines[i];
   return code;
 }
 
@@ -80,22 +79,12 @@ text::Leaves FlatWriter::leaves(const loops::Statement& statement) const {
   leaves.axes.resize(statement.axes.size(), "0");
   for (const auto& [axis, text] : axes) leaves.axes[axis] = text;
   leaves.element = [this](ValueId value, const std::vector<std::string>& indices) {
-    return names_.at(value) + "[" + indices[0] + "]";
+    return text::Element{names_.at(value), {indices[0]}};
   };
   leaves.type = [this](ValueId value) -> const composit::Type& { return types_[value]; };
   leaves.range = [](ValueId) { return std::nullopt; };
   leaves.index_type = "int64_t";
   return leaves;
-}
-
-void append_lambda(Code& call, const std::string& head, const Code& body, const std::string& end) {
-  if (body.lines.size() == 1) {
-    call.lines.push_back("    " + head + " { " + body.lines[0] + " }" + end);
-    return;
-  }
-  call.lines.push_back("    " + head + " {");
-  for (const std::string& line : body.lines) call.lines.push_back("      " + line);
-  call.lines.push_back("    }" + end);
 }
 
 }  // namespace flashlight::mosaic

@@ -50,8 +50,4 @@ class FlatWriter {
   std::vector<composit::Type> types_;  // with one dimension
 };
 
-// "    head {", body, "    }end" as lines of a call.
-void append_lambda(text::Code& call, const std::string& head, const text::Code& body,
-                   const std::string& end);
-
 }  // namespace flashlight::mosaic

@@ -8,8 +8,8 @@
 #include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/prepare.h"
 #include "flashlight/mosaic/runtime_text.h"
-#include "flashlight/text/format.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/printer.h"
 #include "flashlight/toolchain/isa.h"
 
 namespace flashlight::mosaic {
@@ -110,8 +110,8 @@ class ProgramCodeWriter {
     parts.arena_bytes = plan_.arena_bytes;
     parts.draws = draws(plan_);
     parts.structs = structs();
-    parts.declaration = text::str(text::call("void " + source_.name, parameters(true), ";", 0)) +
-                        "\n" + profile_declaration();
+    parts.declaration = text::str(text::call("void " + source_.name, parameters(true))) + "\n" +
+                        profile_declaration();
     parts.functions = functions();
     code.includes = fmt::format("#include \"{}\"\n", kProfileName);
     code.flags = default_flags();
@@ -228,10 +228,9 @@ class ProgramCodeWriter {
     for (const ValueId number : plan_.routine.results) list.push_back(address(number));
     Code body = text::braced(
         "fl::run_team(threads > 0 ? threads : fl::detail::cores(), [&](const fl::Team& team)",
-        text::call("run", list, ";", 4), "});");
-    return text::formatted(
-        text::str(text::call("void " + source_.name, parameters(false), " {", 0)) +
-        text::str(body, 2) + "}\n");
+        text::call("run", list), "});");
+    return text::str(text::definition(
+        {.name = source_.name, .parameters = parameters(false), .body = std::move(body)}));
   }
 
   std::string profile_functions() const {

@@ -9,7 +9,7 @@ namespace flashlight::text {
 
 // `value` where a reference to an array of type `as` is wanted.
 std::string RoutineWriter::whole(ValueId value, const Type& as, bool is_const) const {
-  std::string text = names_[value];
+  const std::string& text = use(value);
   const Value& one = function_.values[value];
   if (one.role == Role::weight) return "fl::as<const " + array_type(as) + ">(" + text + ")";
   if (one.type.sizes == as.sizes) return text;
@@ -36,15 +36,14 @@ Code RoutineWriter::aten_call(const RuntimeCall& call) const {
     const ValueId value = call.arguments.at(position);
     const bool number =
         function_.values[value].type.rank() == 0 && function_.values[value].role != Role::weight;
-    return (number ? "&" : "") + names_[value];
+    return (number ? "&" : "") + use(value);
   });
-  // As it stands where it is too long for the line: below, four columns in.
-  const Code inner = flashlight::text::call(function_text(call), arguments, "", indent_ + 4);
-  std::vector<std::string> list = {inner.lines[0]};
-  for (size_t i = 1; i < inner.lines.size(); ++i) list[0] += "\n    " + inner.lines[i];
+  Call inner = {"", function_text(call), {arguments.begin(), arguments.end()}, ""};
+  Call store = {"", "fl::store", {std::make_shared<const Call>(std::move(inner))}, ";"};
   for (const ValueId value : call.results)
-    list.push_back(function_.values[value].type.numel() > 0 ? names_[value] : "std::ignore");
-  return flashlight::text::call("fl::store", list, ";", indent_);
+    store.arguments.push_back(function_.values[value].type.numel() > 0 ? use(value)
+                                                                       : "std::ignore");
+  return flashlight::text::call(std::move(store));
 }
 
 Code RoutineWriter::runtime_call(const RuntimeCall& call) const {
@@ -58,7 +57,7 @@ Code RoutineWriter::runtime_call(const RuntimeCall& call) const {
   list.insert(list.end(), options.begin(), options.end());
   const std::vector<std::string> results = rows(call, false);
   list.insert(list.end(), results.begin(), results.end());
-  return flashlight::text::call(function_text(call), list, ";", indent_);
+  return flashlight::text::call(function_text(call), list);
 }
 
 Code RoutineWriter::call_of(FunctionId function, std::vector<std::string> arguments) const {
@@ -66,7 +65,7 @@ Code RoutineWriter::call_of(FunctionId function, std::vector<std::string> argume
   if (signature.has_arena)
     arguments.push_back(own_bytes_ > 0 ? "arena + " + std::to_string(own_bytes_) : "arena");
   if (signature.has_generator) arguments.push_back("generator");
-  return flashlight::text::call(signature.name, arguments, ";", indent_);
+  return flashlight::text::call(signature.name, arguments);
 }
 
 void RoutineWriter::pass(const ValueIds& values, FunctionId function, size_t first, bool is_const,
@@ -83,11 +82,10 @@ void RoutineWriter::pass(const ValueIds& values, FunctionId function, size_t fir
       arguments.push_back(whole(values[i], parameter.type, is_const));
     else if (sizes.size() == slot.size() + 1 &&
              std::equal(slot.begin(), slot.end(), sizes.begin() + 1))
-      arguments.push_back(names_[values[i]] + "[" + index + "]");
+      arguments.push_back(use(values[i]) + "[" + index + "]");
     else
       arguments.push_back("fl::slot<" + std::string(is_const ? "const " : "") +
-                          array_type(parameter.type) + ">(" + names_[values[i]] + ", " + index +
-                          ")");
+                          array_type(parameter.type) + ">(" + use(values[i]) + ", " + index + ")");
   }
 }
 
@@ -129,14 +127,10 @@ Code RoutineWriter::rolled(const Run& run) {
     const auto place = std::find(member.calls.begin(), member.calls.end(), run.first);
     if (place != member.calls.end()) offset = static_cast<size_t>(place - member.calls.begin());
   }
-  indent_ += 2;
   const Code body = call(run.first + 1, offset == 0 ? i : i + " + " + std::to_string(offset));
-  indent_ -= 2;
   names_ = names;
   Code code = call(run.first);
-  code += block(
-      "for (int " + i + " = 1; " + i + " < " + std::to_string(run.count - 1) + "; ++" + i + ")",
-      body);
+  code += block(For{"int", i, "1", std::to_string(run.count - 1)}, body);
   code += call(last);
   return code;
 }

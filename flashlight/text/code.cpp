@@ -1,109 +1,68 @@
 #include "flashlight/text/code.h"
 
-#include <algorithm>
+#include "flashlight/text/printer.h"
 
 namespace flashlight::text {
-namespace {
-
-constexpr const char* kIndent = "  ";
-
-void append_indented(std::vector<std::string>& lines, const Code& body) {
-  for (const std::string& line : body.lines) lines.push_back(line.empty() ? line : kIndent + line);
-}
-
-}  // namespace
 
 Code& Code::operator+=(const Code& more) {
-  lines.insert(lines.end(), more.lines.begin(), more.lines.end());
-  statements += more.statements;
+  nodes.insert(nodes.end(), more.nodes.begin(), more.nodes.end());
   return *this;
 }
 
-Code statement(std::string line) { return {{std::move(line)}, 1}; }
+Code code(Node::Kind kind) { return {{std::make_shared<const Node>(Node{std::move(kind)})}}; }
 
-Code comment(const std::string& text) { return {{"// " + text}, 0}; }
+Code statement(std::string line) { return code(Line{std::move(line)}); }
+Code comment(const std::string& text) { return code(Comment{text}); }
+Code directive(const std::string& text) { return code(Directive{text}); }
+Code blank() { return code(Blank{}); }
+Code declaration(const std::string& type, const std::string& name) {
+  return code(Declaration{type, name});
+}
+Code assignment(const std::string& target, const ExpressionText& value, const std::string& sign) {
+  return code(Assignment{target, sign, value});
+}
+Code returned(const ExpressionText& value) { return code(Return{value}); }
 
-Code braced(const std::string& header, const Code& body, const std::string& end) {
-  Code code = {{header.empty() ? "{" : header + " {"}, 1};
-  append_indented(code.lines, body);
-  code.lines.push_back(end);
-  return code;
+Code braced(const Header& header, const Code& body, const std::string& end) {
+  return code(Block{header, body, end});
 }
 
-Code block(const std::string& header, const Code& body) {
-  const bool plain =
-      body.statements == 1 && !body.lines[0].starts_with("//") && !body.lines[0].starts_with("#");
-  if (!plain) return braced(header, body);
-  Code code = {{header}, 1};
-  append_indented(code.lines, body);
-  return code;
+Code block(const Header& header, const Code& body) {
+  return code(Block{.header = header, .body = body, .braces = body.nodes.size() != 1});
 }
 
 Code if_else(const std::string& condition, const Code& then, const Code& otherwise) {
-  Code code = braced("if (" + condition + ")", then);
-  if (otherwise.lines[0].starts_with("if (")) {  // "else if"
-    code.lines.back() = "} else " + otherwise.lines[0];
-    code.lines.insert(code.lines.end(), otherwise.lines.begin() + 1, otherwise.lines.end());
-    return code;
-  }
-  const Code rest = braced("} else", otherwise);
-  code.lines.pop_back();
-  code.lines.insert(code.lines.end(), rest.lines.begin(), rest.lines.end());
-  return code;
+  Chain chain = {{{If{condition}, then}}};
+  const auto* other =
+      otherwise.nodes.size() == 1 ? std::get_if<Chain>(&otherwise.nodes[0]->kind) : nullptr;
+  if (other != nullptr)
+    chain.parts.insert(chain.parts.end(), other->parts.begin(), other->parts.end());
+  else
+    chain.parts.push_back({"else", otherwise});
+  return code(std::move(chain));
 }
 
-Code call(const std::string& head, const std::vector<std::string>& arguments,
-          const std::string& tail, size_t indent) {
-  const auto fill = [&](std::string line, size_t column) {
-    Code code = {{}, 1};
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      const std::string piece = arguments[i] + (i + 1 < arguments.size() ? "," : ")" + tail);
-      const bool first =
-          line.empty() || line.back() == '(' || line.find_first_not_of(' ') == std::string::npos;
-      if (!first && indent + line.size() + 1 + piece.size() > kColumns) {
-        code.lines.push_back(line);
-        line = std::string(column, ' ') + piece;
-      } else {
-        line += (first ? "" : " ") + piece;
-      }
-    }
-    code.lines.push_back(line);
-    return code;
-  };
-  if (arguments.empty()) return statement(head + "()" + tail);
-  Code aligned = fill(head + "(", head.size() + 1);
-  Code broken = fill(std::string(4, ' '), 4);
-  broken.lines.insert(broken.lines.begin(), head + "(");
-  const bool fits =
-      std::all_of(aligned.lines.begin(), aligned.lines.end(),
-                  [&](const std::string& line) { return indent + line.size() <= kColumns; });
-  // As clang-format weighs them.
-  return fits && aligned.lines.size() < broken.lines.size() + 3 ? aligned : broken;
+Code call(const std::string& function, const std::vector<std::string>& arguments,
+          const std::string& tail) {
+  return code(Call{"", function, {arguments.begin(), arguments.end()}, tail});
 }
+Code call(Call call) { return code(std::move(call)); }
 
 Code definition(const Function& function) {
-  Code code = function.heading;
-  code += call(function.specifiers + "void " + function.name, function.parameters, " {", 0);
-  append_indented(code.lines, function.body);
-  code.lines.push_back("}");
-  return code;
+  Code all = function.heading;
+  all += code(Definition{function.specifiers + "void " + function.name, function.parameters,
+                         function.body});
+  return all;
 }
 
 Code declaration(const Function& function) {
-  return call(function.specifiers + "void " + function.name, function.parameters, ";", 0);
+  return call(function.specifiers + "void " + function.name, function.parameters);
 }
 
 std::string text_without_name(Function function) {
   function.name.clear();
   function.heading = {};
   return str(definition(function));
-}
-
-std::string str(const Code& code, size_t indent) {
-  std::string text;
-  for (const std::string& line : code.lines)
-    text += (line.empty() ? "" : std::string(indent, ' ')) + line + "\n";
-  return text;
 }
 
 }  // namespace flashlight::text

@@ -28,18 +28,15 @@ Code RoutineWriter::branch(const Control& control) {
     pass(control.results, function, 0, false, "", arguments);
     return call_of(function, std::move(arguments));
   };
-  indent_ += 2;
-  const Code then = call(control.functions[0]), otherwise = call(control.functions[1]);
-  indent_ -= 2;
-  return if_else(number(*control.predicate), then, otherwise);
+  return if_else(number(*control.predicate), call(control.functions[0]),
+                 call(control.functions[1]));
 }
 
 Code RoutineWriter::zeros(ValueId value) const {
   const Type& type = function_.values[value].type;
-  const std::string& name = names_[value];
+  const std::string& name = use(value);
   if (type.rank() == 0)
-    return statement(name + " = " +
-                     literal(composit::cast(Expr(0), type.dtype).value(), type.dtype) + ";");
+    return assignment(name, literal(composit::cast(Expr(0), type.dtype).value(), type.dtype));
   return statement("std::memset(&" + name + ", 0, sizeof " + name + ");");
 }
 
@@ -50,7 +47,7 @@ Code RoutineWriter::blocks(const Control& control) {
                         const std::string& begin, bool is_const) {
     const std::optional<size_t> along = control.along[number];
     if (!along) return whole(value, parameter.type, is_const);
-    std::string first = names_[value];
+    std::string first = use(value);
     for (size_t i = 0; i < *along; ++i) first += "[0]";
     return "fl::as<" + std::string(is_const ? "const " : "") + array_type(parameter.type) + ">(" +
            first + "[" + begin + "])";
@@ -74,13 +71,9 @@ Code RoutineWriter::blocks(const Control& control) {
   const std::string size = composit::unused_name("kBlock", taken_),
                     begin = composit::unused_name("block", taken_);
   const int64_t rest = control.length % control.block, all = control.length - rest;
-  code += statement("constexpr int " + size + " = " + std::to_string(control.block) + ";");
-  indent_ += 2;
-  const Code body = call(control.functions[0], begin);
-  indent_ -= 2;
-  code += block("for (int " + begin + " = 0; " + begin + " < " + std::to_string(all) + "; " +
-                    begin + " += " + size + ")",
-                body);
+  code += assignment("constexpr int " + size, std::to_string(control.block));
+  code +=
+      block(For{"int", begin, "0", std::to_string(all), size}, call(control.functions[0], begin));
   if (rest > 0) code += call(control.functions[1], std::to_string(all));
   return code;
 }
@@ -90,15 +83,15 @@ Code RoutineWriter::control(const Control& control, const std::vector<std::strin
   if (control.kind == Control::Kind::blocks) return blocks(control);
   const auto copy = [&](ValueId to, ValueId from) {
     const bool pointer = function_.values[from].role == Role::weight;
-    return statement("std::memcpy(&" + names_[to] + (pointer ? ", " : ", &") + names_[from] +
-                     ", sizeof " + names_[to] + ");");
+    return statement("std::memcpy(&" + use(to) + (pointer ? ", " : ", &") + use(from) +
+                     ", sizeof " + use(to) + ");");
   };
   const bool repeats = control.kind == Control::Kind::repeat;
   const size_t carried = control.carried.size();
   const ValueIds finals = first(control.results, carried);
   ValueIds outputs = without(control.results, carried);
   if (repeats) outputs.pop_back();
-  const std::string trip = repeats ? names_[control.results.back()] : loop_name(loops);
+  const std::string trip = repeats ? use(control.results.back()) : loop_name(loops);
   const std::string count = control.trips ? number(*control.trips) : std::to_string(control.length);
   const std::string slot = control.reverse ? count + " - 1 - " + trip : trip;
   Code code;
@@ -113,30 +106,25 @@ Code RoutineWriter::control(const Control& control, const std::vector<std::strin
   pass(control.next, function, 0, false, "", arguments);
   pass(outputs, function, carried, false, slot, arguments);
   Code body;
-  indent_ += 2;
   if (repeats) {
     std::vector<std::string> tested;
     pass(finals, control.functions[0], 0, true, "", tested);
     pass(control.outside, control.functions[0], carried, true, "", tested);
     tested.push_back("goes_on");
-    body += statement("bool goes_on;");
+    body += declaration("bool", "goes_on");
     body += call_of(control.functions[0], std::move(tested));
-    body += statement("if (!goes_on) break;");
+    body += block(If{"!goes_on"}, statement("break;"));
     if (control.limit) {
       const std::string limit = std::to_string(*control.limit);
-      body +=
-          statement("if (" + trip + " == " + limit +
-                    ") throw std::runtime_error(\"a loop goes on after " + limit + " trips\");");
+      body += block(
+          If{trip + " == " + limit},
+          statement("throw std::runtime_error(\"a loop goes on after " + limit + " trips\");"));
     }
   }
   body += call_of(function, std::move(arguments));
-  indent_ -= 2;
   for (size_t i = 0; i < carried; ++i) body += copy(finals[i], control.next[i]);
-  const std::string type = control.trips ? "int64_t " : "int ";
-  code += repeats
-              ? braced("for (" + trip + " = 0;; ++" + trip + ")", body)
-              : block("for (" + type + trip + " = 0; " + trip + " < " + count + "; ++" + trip + ")",
-                      body);
+  code += repeats ? braced(For{"", trip, "0", ""}, body)
+                  : block(For{control.trips ? "int64_t" : "int", trip, "0", count}, body);
   return code;
 }
 

@@ -99,6 +99,7 @@ void ExpressionWriter::plan(const std::vector<Expr>& all) {
   std::vector<Expr> roots;
   for (const Expr& root : all)
     if (root.defined()) roots.push_back(root);
+  measures_ = true;
   order_ = composit::parts_of(roots);
   parts_ = {};
   wide_ = false;
@@ -117,6 +118,7 @@ void ExpressionWriter::plan(const std::vector<Expr>& all) {
     part.named = deserves_name(x, part);
   }
   for (const Expr& root : roots) split_long(root);
+  measures_ = false;
 }
 
 bool ExpressionWriter::has_guarded_reads() const {
@@ -193,12 +195,13 @@ Code ExpressionWriter::locals(const Expr& root) {
   for (const Expr& x : composit::parts_of({root})) {
     Part& part = *parts_.find(x.hash());
     if (!part.named || !part.name.empty()) continue;
-    const std::string value = write_part(x, 0);
+    const ExpressionText value = write_part(x, 0);
     part.name = fresh_name(x);
     const bool index = x.dtype() == DType::int64 && !wide_ && !composit::has_loads(x) &&
                        is_plain_index(x) && analysis_.range(x).inside(INT32_MIN, INT32_MAX);
-    code += statement("const " + (index ? leaves_.index_type : compute_type_name(x.dtype())) + " " +
-                      part.name + " = " + value + ";");
+    code += assignment(
+        "const " + (index ? leaves_.index_type : compute_type_name(x.dtype())) + " " + part.name,
+        value);
   }
   return code;
 }
@@ -209,24 +212,24 @@ bool ExpressionWriter::fits_line(const std::string& target, const Expr& x) {
 }
 
 Code ExpressionWriter::branches(const std::string& target, const Expr& x) {
-  if (fits_line(target, x)) return statement(target + " = " + text(x) + ";");
+  if (fits_line(target, x)) return assignment(target, expression(x));
   return if_else(text(x[0]), branches(target, x[1]), branches(target, x[2]));
 }
 
 // g++ 12 loses stores that stand in both branches when it unrolls a loop completely (-O3 with AVX).
-Code ExpressionWriter::assign(const std::string& target, const Expr& x) {
-  const bool in_memory = target.find('[') != std::string::npos;
-  if (!in_memory || fits_line(target, x)) return branches(target, x);
+Code ExpressionWriter::assign(const Element& element, const Expr& x) {
+  const std::string target = element.str();
+  if (element.indices.empty() || fits_line(target, x)) return branches(target, x);
   const std::string local = composit::unused_name("value", taken_);
-  Code code = statement(type_name(x.dtype()) + " " + local + ";");
+  Code code = declaration(type_name(x.dtype()), local);
   code += branches(local, x);
-  code += statement(target + " = " + local + ";");
+  code += assignment(target, local);
   return code;
 }
 
 // ---- text ---------------------------------------------------------------------------------------
 
-std::string ExpressionWriter::write(const Expr& x, int precedence) {
+ExpressionText ExpressionWriter::write(const Expr& x, int precedence) {
   const Part* part = parts_.find(x.hash());
   if (part != nullptr && part->named) return part->name.empty() ? "local_name" : part->name;
   return write_part(x, precedence);
@@ -234,7 +237,7 @@ std::string ExpressionWriter::write(const Expr& x, int precedence) {
 
 std::string ExpressionWriter::number(const Expr& x) { return literal(x.value(), x.dtype()); }
 
-std::string ExpressionWriter::write_part(const Expr& x, int precedence) {
+ExpressionText ExpressionWriter::write_part(const Expr& x, int precedence) {
   switch (x.kind()) {
     case ExprKind::literal: {
       const std::string text = number(x);
@@ -244,16 +247,16 @@ std::string ExpressionWriter::write_part(const Expr& x, int precedence) {
       const std::string& name = leaves_.axes.at(x.number());
       if (wide_) return "int64_t{" + name + "}";
       // What counts several axes is split by / and %.
-      return precedence > kProduct && name.find(' ') != std::string::npos ? "(" + name + ")" : name;
+      return precedence > kProduct && leaves_.parts.contains(axis_of(x)) ? "(" + name + ")" : name;
     }
     case ExprKind::load:
       return load(x);
     case ExprKind::accumulator:
-      return leaves_.accumulators.at(x.number());
+      return ExpressionText::accumulator(leaves_.accumulators.at(x.number()).str());
     case ExprKind::left:
-      return leaves_.left.at(x.number());
+      return leaves_.left.at(x.number()).text();
     case ExprKind::right:
-      return leaves_.right.at(x.number());
+      return leaves_.right.at(x.number()).text();
     case ExprKind::call:
       return call(x, precedence);
     default:
@@ -277,7 +280,7 @@ bool ExpressionWriter::is_known_inside(const Expr& index, int64_t extent) {
   return range && range->first >= 0 && range->second < extent;
 }
 
-std::string ExpressionWriter::load(const Expr& x) {
+ExpressionText ExpressionWriter::load(const Expr& x) {
   const Type& type = leaves_.type(value_of(x));
   std::vector<std::string> indices;
   for (size_t i = 0; i < x.arguments().size(); ++i) {
@@ -286,23 +289,24 @@ std::string ExpressionWriter::load(const Expr& x) {
     const bool checks = composit::has_loads(x[i]) && !is_known_inside(x[i], extent),
                wraps =
                    checks && may_count_from_end(x[i]) && composit::is_literal(x[i][1][1], extent);
-    std::string index = write(wraps ? x[i][2] : x[i], 0);
+    std::string index = write(wraps ? x[i][2] : x[i], 0).str();
     if (checks)
       index =
           (wraps ? "fl::wrapped(" : "fl::checked(") + index + ", " + std::to_string(extent) + ")";
     indices.push_back(std::move(index));
   }
-  const std::string element = leaves_.element(value_of(x), indices);
+  if (leaves_.mention && !measures_) leaves_.mention(value_of(x));
+  const ExpressionText element = leaves_.element(value_of(x), indices).text();
   return is_half(x.dtype()) ? "float(" + element + ")" : element;
 }
 
-std::string ExpressionWriter::cast(const Expr& x) {
+ExpressionText ExpressionWriter::cast(const Expr& x) {
   const DType from = x[0].dtype(), to = x.dtype();
   if (to == DType::bool_)
     return write(x[0], 8) + " != " + literal(composit::cast(Expr(0), from).value(), from);
   if (is_half(to)) {
     const bool exact = from == DType::float32 || is_half(from);
-    const std::string value = write(x[0], 0);
+    const ExpressionText value = write(x[0], 0);
     return "fl::rounded<" + type_name(to) + ">(" +
            (exact ? value : "static_cast<float>(" + value + ")") + ")";
   }
@@ -312,7 +316,7 @@ std::string ExpressionWriter::cast(const Expr& x) {
     return "static_cast<" + type_name(to) + ">(std::real(" + write(x[0], 0) + "))";
   if (composit::is_complex(to) && !composit::is_complex(from)) {
     const DType part = to == DType::complex128 ? DType::float64 : DType::float32;
-    const std::string real = write(x[0], 0);
+    const ExpressionText real = write(x[0], 0);
     return type_name(to) + "(" +
            (from == part ? real : "static_cast<" + type_name(part) + ">(" + real + ")") + ")";
   }
@@ -321,14 +325,14 @@ std::string ExpressionWriter::cast(const Expr& x) {
          ")";
 }
 
-std::string ExpressionWriter::select(const Expr& x, int precedence) {
-  const std::string text = write(x[0], kLowestOperator) + " ? " + write(x[1], kLowestOperator) +
-                           " : " + write(x[2], kSelectPrecedence);
+ExpressionText ExpressionWriter::select(const Expr& x, int precedence) {
+  const ExpressionText text = write(x[0], kLowestOperator) + " ? " + write(x[1], kLowestOperator) +
+                              " : " + write(x[2], kSelectPrecedence);
   return precedence > kSelectPrecedence ? "(" + text + ")" : text;
 }
 
 // Integer division: C++'s where no operand is negative.
-std::string ExpressionWriter::division(const Expr& x, int precedence) {
+ExpressionText ExpressionWriter::division(const Expr& x, int precedence) {
   const bool quotient = x.is(ScalarFunction::floor_divide) || x.is(ScalarFunction::trunc_divide);
   const bool plain =
       is_literal(x[1]) && analysis_.range(x[1]).low > 0 && analysis_.range(x[0]).low >= 0;
@@ -337,19 +341,19 @@ std::string ExpressionWriter::division(const Expr& x, int precedence) {
            compute_type_name(x.dtype()) + ">(" + write(x[0], 0) + ", " + write(x[1], 0) + ")";
   }
   constexpr int kProduct = 11;
-  const std::string text =
-      write(x[0], kProduct) + (quotient ? " / " : " % ") + write(x[1], kProduct + 1);
+  const ExpressionText text = ExpressionText::binary(write(x[0], kProduct), quotient ? "/" : "%",
+                                                     write(x[1], kProduct + 1));
   return precedence > kProduct ? "(" + text + ")" : text;
 }
 
-std::string ExpressionWriter::operation(const Expr& x, int precedence) {
+ExpressionText ExpressionWriter::operation(const Expr& x, int precedence) {
   const composit::FunctionInfo& info = composit::info_of(x.function());
   if (is_unsigned(x[0].dtype()) && info.arity == 2 && composit::is_literal(x[1], 0)) {
     if (x.is(ScalarFunction::lt)) return "false";
     if (x.is(ScalarFunction::ge)) return "true";
   }
   const bool mixed = info.precedence < 7 && info.dtype == FunctionDType::integer;
-  std::string text;
+  ExpressionText text = "";
   if (info.arity == 1) {
     text = std::string(info.op) + write(x[0], info.precedence + 1);
   } else {
@@ -358,21 +362,21 @@ std::string ExpressionWriter::operation(const Expr& x, int precedence) {
     const int inner = mixed ? kUnary : logical_or ? info.precedence + 2 : info.precedence;
     const bool of_bools = info.precedence == 7 && x[0].dtype() == DType::bool_;
     const bool shift = info.precedence == 9 || of_bools;
-    text = write(x[0], shift ? kUnary : inner) + " " + std::string(info.op) + " " +
-           write(x[1], shift || mixed ? kUnary
-                       : logical_or   ? inner
-                                      : info.precedence + 1);
+    text = ExpressionText::binary(write(x[0], shift ? kUnary : inner), std::string(info.op),
+                                  write(x[1], shift || mixed ? kUnary
+                                              : logical_or   ? inner
+                                                             : info.precedence + 1));
   }
   if (is_narrow_integer(x.dtype()))
     return "static_cast<" + type_name(x.dtype()) + ">(" + text + ")";
   return info.precedence < precedence ? "(" + text + ")" : text;
 }
 
-std::string ExpressionWriter::call(const Expr& x, int precedence) {
+ExpressionText ExpressionWriter::call(const Expr& x, int precedence) {
   const ScalarFunction function = x.function();
   const composit::FunctionInfo& info = composit::info_of(function);
   if (function == ScalarFunction::cast) {
-    const std::string text = cast(x);
+    const ExpressionText text = cast(x);
     return x.dtype() == DType::bool_ && precedence > 7 ? "(" + text + ")" : text;
   }
   if (function == ScalarFunction::select) return select(x, precedence);
@@ -390,11 +394,12 @@ std::string ExpressionWriter::call(const Expr& x, int precedence) {
     return "float(fl::nextafter(" + half + "(" + write(x[0], 0) + "), " + half + "(" +
            write(x[1], 0) + ")))";
   }
-  std::string text = "fl::" + std::string(info.name);
+  ExpressionText text = "fl::" + std::string(info.name);
   if (dtype != DType::float32 && dtype != DType::float64)
-    text += "<" + compute_type_name(dtype) + ">";
-  text += "(";
-  for (size_t i = 0; i < x.arguments().size(); ++i) text += (i > 0 ? ", " : "") + write(x[i], 0);
+    text = text + ("<" + compute_type_name(dtype) + ">");
+  text = text + "(";
+  for (size_t i = 0; i < x.arguments().size(); ++i)
+    text = text + (i > 0 ? ", " : "") + write(x[i], 0);
   return text + ")";
 }
 

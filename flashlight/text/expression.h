@@ -25,12 +25,15 @@ using namespace loops;
 // How leaves are written.
 struct Leaves {
   std::vector<std::string> axes;  // by number
+  std::set<AxisId> parts = {};    // axes that are part of what another index counts: "k / 3 % 3"
   // An element of value `value`; indices are text already.
-  std::function<std::string(ValueId value, const std::vector<std::string>& indices)> element;
+  std::function<Element(ValueId value, const std::vector<std::string>& indices)> element;
+  // Called with each value whose elements are written; may be left out.
+  std::function<void(ValueId value)> mention = {};
   std::function<const Type&(ValueId value)> type;
   // The range of a value's elements, where that is known.
   std::function<std::optional<std::pair<int64_t, int64_t>>(ValueId value)> range;
-  std::vector<std::string> accumulators = {}, left = {}, right = {};
+  std::vector<Element> accumulators = {}, left = {}, right = {};
   const char* index_type = "int";  // of axes, and of what is computed of them
 };
 
@@ -44,11 +47,12 @@ class ExpressionWriter {
   void plan(const std::vector<Expr>& roots);
   // Declarations of the parts of `root` that have a name and are not declared yet.
   Code locals(const Expr& root);
-  std::string text(const Expr& x) { return write(x, 0); }
+  ExpressionText expression(const Expr& x) { return write(x, 0); }
+  std::string text(const Expr& x) { return expression(x).str(); }
   // Whether an element is read under a condition only, because its index may be out of range.
   bool has_guarded_reads() const;
   // "target = x;", with if and else where x selects among more than fits a line.
-  Code assign(const std::string& target, const Expr& x);
+  Code assign(const Element& target, const Expr& x);
 
  private:
   struct Part {
@@ -66,14 +70,14 @@ class ExpressionWriter {
   bool fits_line(const std::string& target, const Expr& x);
   Code branches(const std::string& target, const Expr& x);
 
-  std::string write(const Expr& x, int precedence);
-  std::string write_part(const Expr& x, int precedence);
-  std::string call(const Expr& x, int precedence);
-  std::string operation(const Expr& x, int precedence);
-  std::string select(const Expr& x, int precedence);
-  std::string division(const Expr& x, int precedence);
-  std::string cast(const Expr& x);
-  std::string load(const Expr& x);
+  ExpressionText write(const Expr& x, int precedence);
+  ExpressionText write_part(const Expr& x, int precedence);
+  ExpressionText call(const Expr& x, int precedence);
+  ExpressionText operation(const Expr& x, int precedence);
+  ExpressionText select(const Expr& x, int precedence);
+  ExpressionText division(const Expr& x, int precedence);
+  ExpressionText cast(const Expr& x);
+  ExpressionText load(const Expr& x);
   bool is_index_of_load(const Expr& x) const;
   bool is_known_inside(const Expr& index, int64_t extent);
   std::string number(const Expr& x);
@@ -83,7 +87,8 @@ class ExpressionWriter {
   std::set<std::string>& taken_;
   std::vector<Expr> order_;
   composit::FlatMap<composit::Hash, Part> parts_;
-  bool wide_ = false;  // an index may leave int
+  bool wide_ = false;      // an index may leave int
+  bool measures_ = false;  // what is written is not kept
 };
 
 }  // namespace flashlight::text

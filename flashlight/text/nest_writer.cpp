@@ -8,6 +8,7 @@
 #include "flashlight/loops/schedule.h"
 #include "flashlight/loops/statement.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/printer.h"
 
 namespace flashlight::text {
 namespace {
@@ -21,8 +22,6 @@ using ScalarFunction = composit::Function;
 constexpr int64_t kLeastTerms = 16;
 // Elements of an array that a loop keeps on the stack.
 constexpr int64_t kMaxStackElements = 8192;
-// Stands for a sum in the text around it.
-constexpr const char* kHere = "@";
 
 bool is_accumulator(const Expr& x) { return x.kind() == ExprKind::accumulator; }
 
@@ -47,6 +46,7 @@ NestWriter::NestWriter(const Statement& statement, const AxisIds& order, const N
   leaves_.element = context.element;
   leaves_.type = context.type;
   leaves_.range = context.range;
+  leaves_.mention = context.mention;
   loop_names_.insert(context.loops.begin(), context.loops.end());
   for (size_t i = 0; i < order.size(); ++i) {
     if (i < context.loops.size())
@@ -113,27 +113,27 @@ NestWriter::Bounds NestWriter::bounds_of(const AxisIds& axes, const std::vector<
   return bounds;
 }
 
-std::string NestWriter::header(AxisId axis, const Bounds& bounds) const {
+For NestWriter::header(AxisId axis, const Bounds& bounds) const {
   const int64_t extent = statement_.axes[axis].extent.value();
-  const std::string type = extent > INT32_MAX ? "int64_t" : "int";
-  const std::string name = leaves_.axes[axis];
-  std::string low = "0", high = std::to_string(extent);
+  For loop = {extent > INT32_MAX ? "int64_t" : "int", leaves_.axes[axis], "0",
+              std::to_string(extent)};
   if (const auto found = bounds.limits.find(axis); found != bounds.limits.end()) {
     for (const std::string& limit : found->second.first)
-      low = "std::max(" + low + ", " + limit + ")";
+      loop.low = "std::max(" + loop.low + ", " + limit + ")";
     for (const std::string& limit : found->second.second)
-      high = "std::min(" + high + ", " + limit + ")";
+      loop.high = "std::min(" + loop.high + ", " + limit + ")";
   }
-  return "for (" + type + " " + name + " = " + low + "; " + name + " < " + high + "; ++" + name +
-         ")";
+  return loop;
 }
 
 Code NestWriter::loops(const AxisIds& axes, const Bounds& bounds, Code body, bool rolled) const {
   for (size_t i = axes.size(); i-- > 0;) {
     body = block(header(axes[i], bounds), body);
     // g++ 12 gives reads under a condition wrong masks in loops that it unrolls (-O3, AVX).
-    if (rolled && i + 1 == axes.size())
-      body.lines.insert(body.lines.begin(), "#pragma GCC unroll 1");
+    if (!rolled || i + 1 < axes.size()) continue;
+    Code with_pragma = directive("#pragma GCC unroll 1");
+    with_pragma += body;
+    body = std::move(with_pragma);
   }
   return body;
 }
@@ -144,7 +144,7 @@ Code NestWriter::guarded(const std::vector<Expr>& conditions, Code body) {
   ExpressionWriter text = writer();
   text.plan({all});
   Code code = text.locals(all);
-  code += block("if (" + text.text(all) + ")", body);
+  code += block(If{text.text(all)}, body);
   return code;
 }
 
@@ -172,23 +172,26 @@ Code NestWriter::store(ExpressionWriter& text, const Store& one, bool declare) {
   }
   code += text.locals(one.value);
   const DType dtype = context_.type(value_of(one)).dtype;
-  const std::string element = context_.element(value_of(one), indices);
+  context_.mention(value_of(one));
+  const Element target = context_.element(value_of(one), indices);
+  const std::string element = target.str();
   if (declare && context_.declares(value_of(one))) {
-    code += statement("const " + compute_type_name(dtype) + " " + element + " = " +
-                      text.text(one.value) + ";");
+    code +=
+        assignment("const " + compute_type_name(dtype) + " " + element, text.expression(one.value));
     return code;
   }
-  const std::string value = text.text(one.value);
   if (!one.add) {
-    code += text.assign(element, one.value);
-  } else if (dtype == DType::bool_) {
-    code += statement(element + " = " + element + " || " + value + ";");
-  } else if (composit::item_size(dtype) < 4) {
-    code += statement(element + " = static_cast<" + type_name(dtype) + ">(" + element + " + " +
-                      value + ");");
-  } else {
-    code += statement(element + " += " + value + ";");
+    code += text.assign(target, one.value);
+    return code;
   }
+  const ExpressionText value = text.expression(one.value);
+  if (dtype == DType::bool_)
+    code += assignment(element, element + " || " + value);
+  else if (composit::item_size(dtype) < 4)
+    code += assignment(element,
+                       "static_cast<" + type_name(dtype) + ">(" + element + " + " + value + ")");
+  else
+    code += assignment(element, value, "+=");
   return code;
 }
 
@@ -244,67 +247,63 @@ std::string NestWriter::accumulator_name(size_t number) {
   return composit::unused_name(base, *context_.taken);
 }
 
-// const float sum = fl::sum<float>(768, [&](int j) { return x[i][j]; });
-// const float sum = fl::sum<float, 16, 16>([&](int j, int k) { return x[i][j][k]; });
-Code NestWriter::folded(const std::string& function) {
+// fl::sum<float>(768, [&](int j) { return x[i][j]; })
+// fl::sum<float, 16, 16>([&](int j, int k) { return x[i][j][k]; })
+Call NestWriter::fold_call(const std::string& function) {
   const AxisIds reduced = axes_of(AxisKind::reduction);
   name_axes(rest_);
   name_axes(reduced);
   const Bounds bounds = bounds_of(reduced);
+  const Expr& body = statement_.body[0];
   ExpressionWriter text = writer();
-  text.plan({statement_.body[0]});
-  Code body = text.locals(statement_.body[0]);
-  const std::string type = type_name(statement_.body[0].dtype());
-  const std::string value = "return " + text.text(statement_.body[0]) + ";";
+  text.plan({body});
+  Code inside = text.locals(body);
+  inside += returned(text.expression(body));
   std::string sizes, parameters;
   for (const AxisId axis : reduced) {
     sizes += ", " + std::to_string(statement_.axes[axis].extent.value());
-    const bool used = composit::depends_on(statement_.body[0], ExprKind::axis, axis);
-    parameters += used ? ", int " + leaves_.axes[axis] : ", int";
+    const bool used = composit::depends_on(body, ExprKind::axis, axis);
+    parameters += (parameters.empty() ? "int" : ", int") + (used ? " " + leaves_.axes[axis] : "");
   }
-  std::string range = sizes.substr(2);
-  if (!bounds.limits.empty()) {
-    const std::string loop = header(reduced[0], bounds);
-    const size_t low = loop.find("= ") + 2, high = loop.find("< ") + 2;
-    range =
-        loop.substr(low, loop.find(';') - low) + ", " + loop.substr(high, loop.rfind(';') - high);
+  Call call = {"", function + "<" + type_name(body.dtype()), {}, ""};
+  if (reduced.size() == 1) {
+    const For loop = header(reduced[0], bounds);
+    if (!bounds.limits.empty()) call.arguments.push_back(loop.low);
+    call.arguments.push_back(loop.high);
+  } else {
+    call.function += sizes;
   }
-  const std::string call = reduced.size() == 1 ? function + "<" + type + ">(" + range + ", "
-                                               : function + "<" + type + sizes + ">(";
-  const std::string head = call + "[&](" + parameters.substr(2) + ") {";
-  const std::string line = head + " " + value + " })";
-  // Where the sum is used once, and all fits one line, it stands there; else it gets a name.
+  call.function += ">";
+  call.arguments.push_back(Lambda{.head = "[&](" + parameters + ")", .body = std::move(inside)});
+  return call;
+}
+
+// const float sum = fl::sum<float>(768, [&](int j) { return x[i][j]; });
+// Where the sum is used once, and all fits one line, it stands there; else it gets a name.
+Code NestWriter::folded(const std::string& function) {
+  Call fold = fold_call(function);
   const size_t indent = 2 * rest_.size() + 2 * context_.loops.size() + 2;
-  leaves_.accumulators = {kHere};
+  leaves_.accumulators = {{"_"}};  // the call or a name is going to stand there
   const std::set<std::string> taken = *context_.taken;
   ExpressionWriter trial = writer();
   Code code = stores(trial, rest_.empty());
-  const bool once = code.lines.size() == 1 &&
-                    std::count(code.lines[0].begin(), code.lines[0].end(), kHere[0]) == 1;
-  const size_t here = once ? code.lines[0].find(kHere) : 0;
-  const std::string plain = " = @;";
-  const bool whole = once && code.lines[0].ends_with(plain);
-  if (once && body.empty() && indent + code.lines[0].size() + line.size() <= kColumns) {
-    code.lines[0].replace(here, 1, line);
-    return loops(rest_, {}, std::move(code));
+  const auto* store =
+      code.nodes.size() == 1 ? std::get_if<Assignment>(&code.nodes[0]->kind) : nullptr;
+  const bool once = store != nullptr && store->value.accumulators() == 1;
+  if (const auto line = text_of(fold);
+      once && line && indent + width(*store) + line->size() <= kColumns)
+    return loops(rest_, {}, assignment(store->target, store->value.fill(*line), store->sign));
+  if (once && store->sign == "=" && is_accumulator(statement_.stores[0].value)) {
+    fold.target = store->target;
+    return loops(rest_, {}, call(std::move(fold)));
   }
-  Code rest;
-  if (!whole) {
-    *context_.taken = taken;
-    const std::string name = accumulator_name(0);
-    code = statement("const " + type + " " + name + plain);
-    leaves_.accumulators = {name};
-    ExpressionWriter after = writer();
-    rest = stores(after, rest_.empty());
-  }
-  const std::string before = code.lines[0].substr(0, code.lines[0].size() - 2);
-  if (body.empty()) {
-    code.lines[0] = before + line + ";";
-  } else {
-    body += statement(value);
-    code = braced(before + head.substr(0, head.size() - 2), body, "});");
-  }
-  code += rest;
+  *context_.taken = taken;
+  const std::string name = accumulator_name(0);
+  fold.target = "const " + type_name(statement_.body[0].dtype()) + " " + name;
+  leaves_.accumulators = {{name}};
+  ExpressionWriter after = writer();
+  code = call(std::move(fold));
+  code += stores(after, rest_.empty());
   return loops(rest_, {}, std::move(code));
 }
 
@@ -318,25 +317,25 @@ Code NestWriter::reduction_outside() {
   name_axis(inner);
   const Store& first = statement_.stores[0];
   const bool plain = statement_.stores.size() == 1 && is_accumulator(first.value);
-  std::string element;
+  Element element;
   Code code;
   if (plain) {
     ExpressionWriter text = writer();
     text.plan(first.at);
     std::vector<std::string> indices;
     for (const Expr& index : first.at) indices.push_back(text.text(index));
+    context_.mention(value_of(first));
     element = context_.element(value_of(first), indices);
   } else {
     const std::string name = accumulator_name(0);
-    element = name + "[" + leaves_.axes[inner] + "]";
-    code += statement(type_name(statement_.init[0].dtype()) + " " + name + "[" +
-                      std::to_string(statement_.axes[inner].extent.value()) + "];");
+    element = {name, {leaves_.axes[inner]}};
+    code += declaration(type_name(statement_.init[0].dtype()),
+                        name + "[" + std::to_string(statement_.axes[inner].extent.value()) + "]");
   }
   leaves_.accumulators = {element};
   ExpressionWriter text = writer();
   text.plan(statement_.init);
-  code +=
-      block(header(inner, {}), statement(element + " = " + text.text(statement_.init[0]) + ";"));
+  code += block(header(inner), assignment(element.str(), text.expression(statement_.init[0])));
   AxisIds axes = reduced;
   axes.push_back(inner);
   const Bounds bounds = bounds_of(axes);
@@ -344,7 +343,7 @@ Code NestWriter::reduction_outside() {
   code += loops(axes, bounds, guarded(bounds.conditions, std::move(point)), guarded_update_);
   if (!plain) {
     ExpressionWriter after = writer();
-    code += block(header(inner, {}), stores(after, false));
+    code += block(header(inner), stores(after, false));
     if (outer.empty()) return braced("", code);
   }
   return loops(outer, {}, std::move(code));
@@ -359,7 +358,7 @@ Code NestWriter::update() {
     text.plan(statement_.body);
     guarded_update_ = text.has_guarded_reads();
     Code code = text.locals(statement_.body[0]);
-    code += statement(leaves_.accumulators[0] + " += " + text.text(statement_.body[0]) + ";");
+    code += assignment(leaves_.accumulators[0].str(), text.expression(statement_.body[0]), "+=");
     return code;
   }
   leaves_.left = leaves_.accumulators;
@@ -379,10 +378,11 @@ Code NestWriter::update() {
     return code;
   }
   for (size_t i = 0; i < next.size(); ++i)
-    code += statement("const " + compute_type_name(next[i].dtype()) + " next_" +
-                      leaves_.accumulators[i] + " = " + text.text(next[i]) + ";");
-  for (const std::string& name : leaves_.accumulators)
-    code += statement(name + " = next_" + name + ";");
+    code += assignment(
+        "const " + compute_type_name(next[i].dtype()) + " next_" + leaves_.accumulators[i].str(),
+        text.expression(next[i]));
+  for (const Element& one : leaves_.accumulators)
+    code += assignment(one.str(), "next_" + one.str());
   return code;
 }
 
@@ -400,9 +400,9 @@ Code NestWriter::accumulated() {
   text.plan(statement_.init);
   for (size_t i = 0; i < statement_.init.size(); ++i) {
     const std::string name = accumulator_name(i);
-    leaves_.accumulators.push_back(name);
-    code += statement(compute_type_name(statement_.init[i].dtype()) + " " + name + " = " +
-                      text.text(statement_.init[i]) + ";");
+    leaves_.accumulators.push_back({name});
+    code += assignment(compute_type_name(statement_.init[i].dtype()) + " " + name,
+                       text.expression(statement_.init[i]));
   }
   Code step = update();
   if (scanned.empty()) {

@@ -24,10 +24,11 @@ using namespace loops;
 // What a nest stands in.
 struct NestContext {
   std::vector<std::string> loops;  // variables of the loops around it: the first axes of `order`
-  std::function<std::string(ValueId value, const std::vector<std::string>& indices)> element;
+  std::function<Element(ValueId value, const std::vector<std::string>& indices)> element;
   std::function<const Type&(ValueId value)> type;
   std::function<std::optional<std::pair<int64_t, int64_t>>(ValueId value)> range;
   std::function<std::string(ValueId value)> name;
+  std::function<void(ValueId value)> mention;  // called with values whose elements are written
   // Whether storing to `value` declares it: it is a number of this place only.
   std::function<bool(ValueId value)> declares;
   std::set<std::string>* taken = nullptr;  // names that are in use in the function
@@ -48,6 +49,7 @@ class NestWriter {
   Code elementwise();
   Code reduction();
   Code folded(const std::string& function);
+  Call fold_call(const std::string& function);
   Code reduction_outside();
   Code accumulated();
   Code product(Contraction contraction);
@@ -60,7 +62,7 @@ class NestWriter {
   Bounds bounds_of(const AxisIds& axes) {
     return bounds_of(axes, composit::conjuncts(statement_.domain));
   }
-  std::string header(AxisId axis, const Bounds& bounds) const;
+  For header(AxisId axis, const Bounds& bounds = {}) const;
   // `rolled`: the innermost is not to be unrolled.
   Code loops(const AxisIds& axes, const Bounds& bounds, Code body, bool rolled = false) const;
   Code guarded(const std::vector<Expr>& conditions, Code body);
@@ -75,7 +77,7 @@ class NestWriter {
   };
   Side side(const AxisIds& axes, const char* letters);
   bool is_place(const Expr& side) const;
-  std::string lambda(const std::string& parameters, const Expr& value, const Expr& domain);
+  Lambda lambda(const std::string& parameters, const Expr& value, const Expr& domain);
   std::string limited(int64_t size, const AxisIds& axes, const std::vector<Expr>& limits,
                       const std::string& row, const std::string& base, Code& code);
 

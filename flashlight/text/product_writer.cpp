@@ -6,37 +6,6 @@
 #include "flashlight/text/nest_writer.h"
 
 namespace flashlight::text {
-namespace {
-
-// Numbers and lambdas, as many on a line as fit; behind a lambda of several lines a new one begins.
-Code call_with_lambdas(const std::string& head, const std::vector<std::string>& arguments,
-                       size_t indent) {
-  Code code = statement(head);
-  const auto add = [&](const std::string& text, const std::string& end) {
-    size_t begin = 0;
-    for (size_t next; (next = text.find('\n', begin)) != std::string::npos; begin = next + 1)
-      code.lines.push_back("    " + text.substr(begin, next - begin));
-    code.lines.push_back("    " + text.substr(begin) + end);
-  };
-  std::string line = arguments[0];
-  for (size_t i = 1; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    const bool last = i + 1 == arguments.size(), whole = argument.find('\n') == std::string::npos,
-               first_line = line.find("[&]") == std::string::npos;
-    const size_t length = indent + line.size() + argument.size() + (last ? 4 : 3);
-    if (whole && (first_line || length <= kColumns)) {
-      line += ", " + argument;
-      continue;
-    }
-    add(line, ",");
-    line = argument;
-  }
-  add(line, ");");
-  return code;
-}
-
-}  // namespace
-
 // Whether a side of a product can be read where it lies: it is one element of a value, never out of
 // range, whose index is a sum of what the row gives and what the term gives.
 bool NestWriter::is_place(const Expr& side) const {
@@ -53,26 +22,22 @@ bool NestWriter::is_place(const Expr& side) const {
 }
 
 // [&](int i, int k) -> auto& { return x[i][k]; }
-std::string NestWriter::lambda(const std::string& parameters, const Expr& value,
-                               const Expr& domain) {
+Lambda NestWriter::lambda(const std::string& parameters, const Expr& value, const Expr& domain) {
   ExpressionWriter text = writer();
   Code body;
   if (domain.defined()) {  // 0 where it does not hold
     const Expr outside = composit::negation(domain);
     text.plan({outside, composit::select(domain, value, composit::cast(Expr(0), value.dtype()))});
     body += text.locals(outside);
-    body += statement("if (" + text.text(outside) + ") return " +
-                      literal(composit::cast(Expr(0), value.dtype()).value(), value.dtype()) + ";");
+    body += block(If{text.text(outside)},
+                  returned(literal(composit::cast(Expr(0), value.dtype()).value(), value.dtype())));
   } else {
     text.plan({value});
   }
   body += text.locals(value);
-  const std::string head = "[&](" + parameters + ")" +
-                           (!domain.defined() && is_place(value) ? " -> auto& {" : " {"),
-                    result = "return " + text.text(value) + ";";
-  if (body.empty()) return head + " " + result + " }";
-  body += statement(result);
-  return head + "\n" + str(body, 2) + "}";
+  body += returned(text.expression(value));
+  const bool has_type = !domain.defined() && is_place(value);
+  return {"[&](" + parameters + ")" + (has_type ? " -> auto&" : ""), has_type, std::move(body)};
 }
 
 // The size alone, or the name of "fl::within(64, [&](int i) { return fl::Range{0, i + 1}; })",
@@ -90,9 +55,11 @@ std::string NestWriter::limited(int64_t size, const AxisIds& axes, const std::ve
     return text;
   };
   const std::string name = composit::unused_name(base, *context_.taken);
-  code += statement("const auto " + name + " = fl::within(" + all + ", [&](int " + row +
-                    ") { return fl::Range{" + strictest(low, "std::max", "0") + ", " +
-                    strictest(high, "std::min", all) + "}; });");
+  const Code range = returned("fl::Range{" + strictest(low, "std::max", "0") + ", " +
+                              strictest(high, "std::min", all) + "}");
+  code += call({.target = "const auto " + name,
+                .function = "fl::within",
+                .arguments = {all, Lambda{.head = "[&](int " + row + ")", .body = range}}});
   return name;
 }
 
@@ -107,6 +74,7 @@ NestWriter::Side NestWriter::side(const AxisIds& axes, const char* letters) {
     const int64_t extent = statement_.axes[axes[i]].extent.value();
     std::string text = side.size == 1 ? side.index : side.index + " / " + std::to_string(side.size);
     if (i > 0) text += " % " + std::to_string(extent);
+    if (i > 0 || side.size > 1) leaves_.parts.insert(axes[i]);
     leaves_.axes[axes[i]] = text;
     side.size *= extent;
   }
@@ -124,7 +92,7 @@ Code NestWriter::product(Contraction contraction) {
   const std::string type = type_name(statement_.body[0].dtype()), i = "int " + rows.index,
                     j = "int " + columns.index, k = "int " + terms.index;
   Code code;
-  std::vector<std::string> arguments = {
+  std::vector<Call::Argument> arguments = {
       std::to_string(rows.size),
       limited(columns.size, contraction.columns, contraction.column_limits, rows.index, "columns",
               code),
@@ -132,14 +100,11 @@ Code NestWriter::product(Contraction contraction) {
       lambda(i + ", " + k, contraction.left, contraction.left_domain),
       lambda(k + ", " + j, contraction.right, contraction.right_domain)};
   const std::string sum = accumulator_name(0);
-  leaves_.accumulators = {sum};
+  leaves_.accumulators = {{sum}};
   ExpressionWriter after = writer();
-  const Code body = stores(after, false);
-  const std::string head = "[&](" + i + ", " + j + ", " + type + " " + sum + ") {";
-  arguments.push_back(
-      head + (body.lines.size() == 1 ? " " + body.lines[0] + " }" : "\n" + str(body, 2) + "}"));
-  const size_t indent = 2 + 2 * (context_.loops.size() + contraction.batch.size()) + 4;
-  code += call_with_lambdas("fl::product<" + type + ">(", arguments, indent);
+  arguments.push_back(Lambda{.head = "[&](" + i + ", " + j + ", " + type + " " + sum + ")",
+                             .body = stores(after, false)});
+  code += call({"", "fl::product<" + type + ">", std::move(arguments)});
   return loops(contraction.batch, {}, std::move(code));
 }
 

@@ -15,21 +15,6 @@ namespace {
 // Arrays up to this size stand on the stack: where a loop has one to itself, and others.
 constexpr int64_t kMaxStackBytes = 16 << 10, kMaxSmallBytes = 256;
 
-void add_identifiers(const std::string& text, std::set<std::string>& identifiers) {
-  std::string word;
-  bool quoted = false;
-  for (const char c : text) {
-    quoted = quoted != (c == '"');
-    if (quoted) continue;
-    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
-      word += c;
-    } else if (!word.empty()) {
-      identifiers.insert(std::move(word));
-      word.clear();
-    }
-  }
-}
-
 // Where a function is called: the module of the first call, and the number of calls.
 struct Callers {
   std::string module;
@@ -180,13 +165,19 @@ void RoutineWriter::plan_arena() {
 
 // ---- text ---------------------------------------------------------------------------------------
 
-std::string RoutineWriter::element(ValueId value, const std::vector<std::string>& indices) const {
-  std::string text = names_[value];
+Element RoutineWriter::element(ValueId value, const std::vector<std::string>& indices) const {
+  Element element = {names_[value]};
   const std::vector<bool>& kept = schedule_.storage[value].kept;
   for (size_t i = 0; i < indices.size(); ++i)
-    if (kept[i]) text += "[" + indices[i] + "]";
-  if (indices.empty() && function_.values[value].role == Role::weight) text += "[0]";
-  return text;
+    if (kept[i]) element.indices.push_back(indices[i]);
+  if (indices.empty() && function_.values[value].role == Role::weight)
+    element.indices.push_back("0");
+  return element;
+}
+
+const std::string& RoutineWriter::use(ValueId value) const {
+  mentioned_.insert(value);
+  return names_[value];
 }
 
 bool RoutineWriter::declares(ValueId value) const {
@@ -218,7 +209,7 @@ std::vector<std::string> RoutineWriter::parameters() const {
   for (ValueId value : function_.inputs)
     if (function_.values[value].role == Role::argument &&
         function_.values[value].type.numel() > 0 && !is_overwritten(value))
-      list.push_back((mentioned_.contains(names_[value]) ? "" : "[[maybe_unused]] ") +
+      list.push_back((mentioned_.contains(value) ? "" : "[[maybe_unused]] ") +
                      reference(value, false));
   for (ValueId value : function_.results)
     if (function_.values[value].type.numel() > 0) list.push_back(reference(value, true));
@@ -255,7 +246,6 @@ Function RoutineWriter::write() {
   std::vector<size_t> path;
   Code body = constants();
   body += items(schedule_.items, loops, path);
-  add_identifiers(str(body), mentioned_);
   return {.heading = heading(),
           .specifiers = function_.is_loop_body ? "FLASHLIGHT_INLINE " : "",
           .name = signature_.name,
@@ -282,8 +272,9 @@ Code RoutineWriter::constants() const {
     const Value& one = function_.values[value];
     if (one.role != Role::constant || names_[value].empty()) continue;
     int64_t next = 0;
-    code += statement("static const " + type_name(one.type.dtype) + " " + names_[value] +
-                      brackets(one.type) + " = " + braces(one, 0, next) + ";");
+    code += assignment(
+        "static const " + type_name(one.type.dtype) + " " + names_[value] + brackets(one.type),
+        braces(one, 0, next));
   }
   return code;
 }
@@ -329,10 +320,11 @@ Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& pa
           (turns != turns_.end() ? "[2]" : "") + brackets(one.type, &storage.kept);
       const std::string& name = turns != turns_.end() ? turns->second.name : names_[value];
       if (is_local(value))
-        code += statement(type_name(one.type.dtype) + " " + name + dims + ";");
+        code += declaration(type_name(one.type.dtype), name + dims);
       else
-        code += statement("auto& " + name + " = fl::at<" + type_name(one.type.dtype) + dims +
-                          ">(arena, " + std::to_string(offsets_[value]) + ");");
+        code +=
+            assignment("auto& " + name, "fl::at<" + type_name(one.type.dtype) + dims + ">(arena, " +
+                                            std::to_string(offsets_[value]) + ")");
     }
   return code;
 }
@@ -341,12 +333,13 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
                           std::vector<size_t>& path) {
   Code code;
   for (size_t i = 0; i < list.size(); ++i) {
-    const size_t lines = code.lines.size();
+    const auto nodes = static_cast<std::ptrdiff_t>(code.nodes.size());
     const auto end = [&, first = i] {
       if (!path.empty()) return;
       std::set<StepId> steps;
       for (size_t one = first; one <= i; ++one) add_steps(list[one], steps);
-      pieces_.push_back({code.lines.size() - lines, {steps.begin(), steps.end()}});
+      pieces_.push_back(
+          {{{code.nodes.begin() + nodes, code.nodes.end()}}, {steps.begin(), steps.end()}});
     };
     const Item& item = list[i];
     code += declarations(item, path);
@@ -368,17 +361,14 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
     loops.push_back(name);
     path.push_back(i);
     const std::set<std::string> outside = taken_;
-    indent_ += 2;
     const Code body = items(item.body, loops, path);
-    indent_ -= 2;
     taken_ = outside;
     path.pop_back();
     loops.pop_back();
     const bool divided = function_.in_parts && path.empty();
-    const std::string from = divided ? "int " + name + " = static_cast<int>(part.begin)"
-                                     : "int " + name + " = 0",
-                      to = divided ? "part.end" : std::to_string(item.extent);
-    code += block("for (" + from + "; " + name + " < " + to + "; ++" + name + ")", body);
+    code += block(For{"int", name, divided ? "static_cast<int>(part.begin)" : "0",
+                      divided ? "part.end" : std::to_string(item.extent)},
+                  body);
     end();
   }
   return code;
@@ -398,6 +388,7 @@ Code RoutineWriter::step(StepId number, const std::vector<std::string>& loops) {
   context.type = [this](ValueId value) -> const Type& { return function_.values[value].type; };
   context.range = [this](ValueId value) { return range_of(function_.values[value].constant); };
   context.name = [this](ValueId value) { return names_[value]; };
+  context.mention = [this](ValueId value) { mentioned_.insert(value); };
   context.declares = [this](ValueId value) { return declares(value); };
   context.taken = &taken_;
   const auto& nest = std::get<Nest>(function_.steps[number]);

@@ -26,9 +26,9 @@ struct Signature {
   int64_t arena_bytes = 0;
 };
 
-// Lines of a function that belong together, and its steps that are written there, in order.
+// Code of a function that belongs together, and its steps that are written there, in order.
 struct WrittenPiece {
-  size_t lines;
+  Code code;
   StepIds steps;
 };
 
@@ -64,7 +64,9 @@ class RoutineWriter {
                const std::vector<std::string>& loops);  // control_writer.cpp
   std::string number(ValueId value) const;
   Code constants() const;
-  std::string element(ValueId value, const std::vector<std::string>& indices) const;
+  Element element(ValueId value, const std::vector<std::string>& indices) const;
+  // The name of a value that is going to be written.
+  const std::string& use(ValueId value) const;
   bool declares(ValueId value) const;
   Code heading() const;
   std::string loop_name(const std::vector<std::string>& loops);
@@ -100,13 +102,13 @@ class RoutineWriter {
   };
   std::map<ValueId, Turns> turns_;  // by value
   Signature signature_;
-  std::set<std::string> taken_, mentioned_;  // names; those in the body
-  std::vector<std::string> names_;           // by value
-  std::vector<int64_t> offsets_;             // by value
+  std::set<std::string> taken_;          // names
+  mutable std::set<ValueId> mentioned_;  // in the body
+  std::vector<std::string> names_;       // by value
+  std::vector<int64_t> offsets_;         // by value
   Table<ValueId, StepIds> writers_;
   std::set<ValueId> declared_;
   int64_t own_bytes_ = 0;
-  size_t indent_ = 2;  // of what is being written
 };
 
 }  // namespace flashlight::text

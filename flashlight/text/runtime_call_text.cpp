@@ -142,6 +142,14 @@ std::vector<std::string> option_texts(const RuntimeCall& call, DType dtype) {
   return texts;
 }
 
+Code reported(const Code& run) {
+  Code all = code(
+      Chain{{{"try", run},
+             {"catch (const std::exception& error)", returned("fl::keep_message(error.what())")}}});
+  all += returned("nullptr");
+  return all;
+}
+
 std::vector<std::string> aten_arguments(const RuntimeCall& call,
                                         const std::function<std::string(size_t)>& name_of) {
   const AtenArguments arguments(name_of);

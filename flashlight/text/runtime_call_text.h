@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "flashlight/loops/program.h"
+#include "flashlight/text/code.h"
 
 namespace flashlight::text {
 
@@ -28,5 +29,8 @@ std::vector<std::string> option_texts(const RuntimeCall& call, composit::DType d
 // position of `call.arguments`.
 std::vector<std::string> aten_arguments(const RuntimeCall& call,
                                         const std::function<std::string(size_t)>& name_of);
+
+// The end of a function that a loader calls: it returns nullptr, or what `run` throws as a message.
+Code reported(const Code& run);
 
 }  // namespace flashlight::text

@@ -12,7 +12,6 @@ namespace {
 using composit::Affine;
 using composit::Expr;
 using text::Code;
-using text::statement;
 
 class AttentionWriter {
  public:
@@ -59,25 +58,27 @@ class AttentionWriter {
 
   Code call(int64_t heads) {
     const Product &scores = attention_.scores, &results = attention_.results;
-    Code code = statement("const fl::Attention<" + type_ + "> of = " + shape() + ";");
+    Code code = text::assignment("const fl::Attention<" + type_ + "> of", shape());
     Code place = flat_.decoded(results, results.batch, "b", "b");
     const std::string value = flat_.address(results.right, results.right_at, results.batch),
                       result = flat_.address(attention_.result, store(), results.batch);
     flat_.axes.clear();
     flat_.decoded(scores, scores.batch, "b", "b");
-    place += statement("return {" + flat_.address(scores.left, scores.left_at, scores.batch) +
-                       ", " + flat_.address(scores.right, scores.right_at, scores.batch) + ", " +
-                       value + ", " + result + "};");
+    place += text::returned("{" + flat_.address(scores.left, scores.left_at, scores.batch) + ", " +
+                            flat_.address(scores.right, scores.right_at, scores.batch) + ", " +
+                            value + ", " + result + "}");
     const std::string head = scores.batch.empty() ? "int64_t" : "int64_t b";
-    code += statement("fl::attend_all<" + type_ + ">(");
-    code.lines.push_back(fmt::format("    team, of, {},", heads));
-    append_lambda(code, "[&](" + head + ") -> fl::Heads<" + type_ + ">", place, ",");
-    append_lambda(code, "[&]([[maybe_unused]] int64_t b)", bias(), ");");
+    code += text::call(
+        {.function = "fl::attend_all<" + type_ + ">",
+         .arguments = {"team", "of", std::to_string(heads),
+                       text::Lambda{"[&](" + head + ") -> fl::Heads<" + type_ + ">", true, place},
+                       text::Lambda{.head = "[&]([[maybe_unused]] int64_t b)", .body = bias()}},
+         .lambdas_apart = true});
     return code;
   }
 
   Code bias() {
-    if (!attention_.bias.defined()) return statement("return fl::NoBias();");
+    if (!attention_.bias.defined()) return text::returned("fl::NoBias()");
     const Product& scores = attention_.scores;
     flat_.axes[scores.rows[0]] = "i";
     flat_.axes[*scores.columns] = "j";
@@ -86,10 +87,9 @@ class AttentionWriter {
     text::ExpressionWriter text(leaves, scores.statement.axes, flat_.taken());
     text.plan({attention_.bias});
     Code body = text.locals(attention_.bias);
-    body += statement("return " + text.text(attention_.bias) + ";");
-    code += statement("return [=]([[maybe_unused]] int64_t i, [[maybe_unused]] int64_t j) {");
-    for (const std::string& line : body.lines) code.lines.push_back("  " + line);
-    code.lines.push_back("};");
+    body += text::returned(text.expression(attention_.bias));
+    code += text::braced("return [=]([[maybe_unused]] int64_t i, [[maybe_unused]] int64_t j)", body,
+                         "};");
     return code;
   }
 

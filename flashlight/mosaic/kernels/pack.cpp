@@ -51,17 +51,17 @@ struct PackForm {
     if (data.factor) flat.add(*data.factor, "factors");
     flat.add(data.packed, "panels");
     text::Code body =
-        text::statement("static constexpr fl::Packing kPacking = " + packing_of(product) + ";");
+        text::assignment("static constexpr fl::Packing kPacking", packing_of(product));
     text::Code indices = flat.decoded(product, product.batch, "b", "b");
     const std::string from = flat.address(product.right, product.right_at, product.batch),
                       pack = data.pixels > 0 ? fmt::format("fl::pack_winograd<{}>", data.pixels)
                                              : "fl::pack_panels<" + type + ">";
     if (product.batch.empty()) {
-      body += text::call(
-          pack, {"team", "kPacking", from, data.factor ? "panels, factors" : "panels"}, ";", 2);
+      body +=
+          text::call(pack, {"team", "kPacking", from, data.factor ? "panels, factors" : "panels"});
     } else {
       const std::string panels = fmt::format("panels + b * fl::packed_size<{}>(kPacking)", type);
-      indices += text::call(pack, {"fl::Team::solo()", "kPacking", from, panels}, ";", 4);
+      indices += text::call(pack, {"fl::Team::solo()", "kPacking", from, panels});
       body += in_batches(product, indices);
     }
     const int64_t batches = product.size(product.batch);

@@ -9,7 +9,6 @@ namespace flashlight::mosaic {
 using composit::Expr;
 using composit::ExprKind;
 using text::Code;
-using text::statement;
 
 const std::vector<std::string> kProductWords = {
     "team", "outer", "inner", "rows", "column", "columns", "sums",   "r",
@@ -35,9 +34,9 @@ std::string packing_of(const Product& product) {
 }
 
 Code in_batches(const Product& product, const Code& body) {
-  Code code = statement(
-      fmt::format("const fl::Part batches = team.part({});", product.size(product.batch)));
-  code += text::braced("for (int64_t b = batches.begin; b < batches.end; ++b)", body);
+  Code code = text::assignment("const fl::Part batches",
+                               fmt::format("team.part({})", product.size(product.batch)));
+  code += text::braced(text::For{"int64_t", "b", "batches.begin", "batches.end"}, body);
   return code;
 }
 
@@ -92,8 +91,8 @@ Code ProductWriter::offsets() const {
         next.push_back(offset + i * product_.left_at.coefficients[axis]);
     offsets = std::move(next);
   }
-  return statement(fmt::format("static constexpr int32_t kTerms[{}] = {{{}}};", offsets.size(),
-                               fmt::join(offsets, ", ")));
+  return text::assignment(fmt::format("static constexpr int32_t kTerms[{}]", offsets.size()),
+                          fmt::format("{{{}}}", fmt::join(offsets, ", ")));
 }
 
 std::string ProductWriter::shape(bool fetches) const {
@@ -118,59 +117,60 @@ std::string ProductWriter::panels() const {
 }
 
 Code ProductWriter::over_batches(const Code& call) {
-  Code code = statement("static constexpr fl::Packing kPacking = " + packing_of(product_) + ";");
+  Code code = text::assignment("static constexpr fl::Packing kPacking", packing_of(product_));
   Code body = flat_.decoded(product_, product_.batch, "b", "b");
   body += call;
   code += in_batches(product_, body);
   return code;
 }
 
-void ProductWriter::append_finish(Code& call, const std::string& outer, const AxisIds& outer_axes) {
-  const std::string head = "[&](" + outer + ", int64_t inner, int rows, int64_t column, " +
-                           (has_whole_panels() ? "int" : "int columns") + ", const auto* sums)";
-  append_lambda(call, head, finish(outer_axes), ");");
+text::Lambda ProductWriter::finish(const std::string& outer, const AxisIds& outer_axes) {
+  return {.head = "[&](" + outer + ", int64_t inner, int rows, int64_t column, " +
+                  (has_whole_panels() ? "int" : "int columns") + ", const auto* sums)",
+          .body = finish_body(outer_axes)};
 }
 
 Code ProductWriter::contraction(const std::string& function, bool fetches) {
   const AxisIds outer = without_last(product_.rows);
   flat_.decoded(product_, product_.batch, "b", "b");  // names
-  Code code = statement("const fl::Contraction<" + type_ + "> of = " + shape(fetches) + ";");
+  Code code = text::assignment("const fl::Contraction<" + type_ + "> of", shape(fetches));
   Code base = flat_.decoded(product_, outer, "outer", "o");
   AxisIds around = product_.batch;
   around.insert(around.end(), outer.begin(), outer.end());
-  base += statement("return " + flat_.address(product_.left, product_.left_at, around) + ";");
-  code += statement("fl::" + function + "<" + type_ + ">(");
+  base += text::returned(flat_.address(product_.left, product_.left_at, around));
   const std::string unused = outer.empty() ? "int64_t" : "int64_t outer";
-  code.lines.push_back(product_.batch.empty() ? "    team, of," : "    fl::Team::solo(), of,");
-  append_lambda(code, "[&](" + unused + ")", base, ", " + panels() + ",");
-  append_finish(code, unused, outer);
+  code += text::call({.function = "fl::" + function + "<" + type_ + ">",
+                      .arguments = {product_.batch.empty() ? "team" : "fl::Team::solo()", "of",
+                                    text::Lambda{.head = "[&](" + unused + ")", .body = base},
+                                    panels(), finish(unused, outer)},
+                      .lambdas_apart = true});
   Code body = offsets();
   body += product_.batch.empty() ? code : over_batches(code);
   return body;
 }
 
 // What becomes of the sums of a tile.
-Code ProductWriter::finish(const AxisIds& outer) {
+Code ProductWriter::finish_body(const AxisIds& outer) {
   Code code = flat_.decoded(product_, outer, "outer", "o");
   if (!product_.rows.empty()) flat_.axes[product_.rows.back()] = "i";
   if (product_.columns) flat_.axes[*product_.columns] = "j";
   text::Leaves leaves = flat_.leaves(product_.statement);
-  leaves.accumulators = {"sums[r][c]"};
+  leaves.accumulators = {{"sums", {"r", "c"}}};
   const composit::Store& store = product_.statement.stores[0];
   const Expr value = composit::cast(store.value, plan_.routine.values[value_of(store)].type.dtype);
   text::ExpressionWriter text(leaves, product_.statement.axes, flat_.taken());
   text.plan({store.at[0], value});
-  Code one = statement("const int64_t j = column + c;");
+  Code one = text::assignment("const int64_t j", "column + c");
   one += text.locals(store.at[0]);
   one += text.locals(value);
-  one += text.assign(flat_.name(value_of(store)) + "[" + text.text(store.at[0]) + "]", value);
+  one += text.assign({flat_.name(value_of(store)), {text.text(store.at[0])}}, value);
   Code row;
-  if (!product_.rows.empty()) row += statement("const int64_t i = inner + r;");
+  if (!product_.rows.empty()) row += text::assignment("const int64_t i", "inner + r");
   const std::string columns = has_whole_panels() ? "fl::kPanel<" + type_ + ">" : "columns";
   // No other columns are read where one is written.
-  row.lines.push_back("FLASHLIGHT_INDEPENDENT_ROUNDS");
-  row += text::braced("for (int c = 0; c < " + columns + "; ++c)", one);
-  code += text::braced("for (int r = 0; r < rows; ++r)", row);
+  row += text::statement("FLASHLIGHT_INDEPENDENT_ROUNDS");
+  row += text::braced(text::For{"int", "c", "0", columns}, one);
+  code += text::braced(text::For{"int", "r", "0", "rows"}, row);
   return code;
 }
 

@@ -25,7 +25,7 @@ class ProductWriter {
   const std::string& type() const { return type_; }
   std::string split() const { return by_columns_ ? "fl::Split::columns" : "fl::Split::rows"; }
   std::string rows_address() const { return flat_.address(product_.left, product_.left_at, {}); }
-  void append_finish(text::Code& call, const std::string& outer, const AxisIds& outer_axes);
+  text::Lambda finish(const std::string& outer, const AxisIds& outer_axes);
 
  private:
   text::Code offsets() const;
@@ -33,7 +33,7 @@ class ProductWriter {
   std::string panels() const;
   text::Code over_batches(const text::Code& call);
   bool has_whole_panels() const { return product_.column_count() % 32 == 0; }
-  text::Code finish(const AxisIds& outer);
+  text::Code finish_body(const AxisIds& outer);
 
   const Plan& plan_;
   const Kernel& kernel_;

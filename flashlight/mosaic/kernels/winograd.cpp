@@ -42,14 +42,16 @@ struct WinogradForm {
     const int64_t height = product.extent(y), width = product.extent(x);
     const std::string images =
         rows.size() == 3 ? fmt::format(", {}, {}", product.extent(rows[0]), step(rows[0])) : "";
-    text::Code code = text::statement(fmt::format(
-        "const fl::Winograd<{}> of = {{{}, {}, {}, {}, 0, 0, {}, {}, {}, {}, {}, {}, next{}}};",
-        writer.type(), height, width, height + 2, width + 2, step(y) / step(x), step(x),
-        product.extent(product.terms[2]), product.column_count(), writer.split(),
-        data.plain_weights, images));
-    code += text::statement(fmt::format("fl::convolve_winograd<{}>(", data.pixels));
-    code.lines.push_back("    team, of, " + writer.rows_address() + ", panels,");
-    writer.append_finish(code, "int64_t outer", without_last(rows));
+    text::Code code = text::assignment(
+        fmt::format("const fl::Winograd<{}> of", writer.type()),
+        fmt::format("{{{}, {}, {}, {}, 0, 0, {}, {}, {}, {}, {}, {}, next{}}}", height, width,
+                    height + 2, width + 2, step(y) / step(x), step(x),
+                    product.extent(product.terms[2]), product.column_count(), writer.split(),
+                    data.plain_weights, images));
+    code += text::call({.function = fmt::format("fl::convolve_winograd<{}>", data.pixels),
+                        .arguments = {"team", "of", writer.rows_address(), "panels",
+                                      writer.finish("int64_t outer", without_last(rows))},
+                        .lambdas_apart = true});
     return writer.text(fmt::format("winograd_{}", data.pixels), code, true);
   }
 

@@ -1,0 +1,61 @@
+// A scalar expression as text, with the places that matter to whoever prints it.
+//
+//   ExpressionText sum = ExpressionText("a * b") + " + c";
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace flashlight::text {
+
+class ExpressionText {
+ public:
+  // Behind + or -, behind * or /, of the outermost level; before a subscript of a single element.
+  enum class Cut { sum, factor, subscript };
+
+  ExpressionText(std::string text) : text_(std::move(text)) {}  // NOLINT
+  ExpressionText(const char* text) : text_(text) {}             // NOLINT
+  static ExpressionText accumulator(const std::string& text);   // fill() puts a value in its place
+
+  const std::string& str() const { return text_; }
+  size_t size() const { return text_.size(); }
+
+  // Side by side. What is broken inside of a longer text is not known: cuts are dropped.
+  friend ExpressionText operator+(ExpressionText x, const ExpressionText& y);
+  // "x + y", which can be broken behind the sign, and where x and y can.
+  static ExpressionText binary(const ExpressionText& x, const std::string& sign,
+                               const ExpressionText& y);
+
+  void add_cut(Cut kind, size_t place) { cuts_.push_back({kind, place}); }
+  // The last of that kind up to `most`; 0 where there is none.
+  size_t last_cut(Cut kind, size_t most) const;
+  // The first of that kind; the text's size where there is none.
+  size_t first_cut(Cut kind) const;
+
+  size_t accumulators() const { return holes_.size(); }
+  // With `value` in place of the one accumulator.
+  ExpressionText fill(const std::string& value) const;
+
+ private:
+  struct Place {
+    Cut kind;
+    size_t at;
+  };
+  struct Hole {
+    size_t at, size;
+  };
+  std::string text_;
+  std::vector<Place> cuts_;
+  std::vector<Hole> holes_;
+};
+
+// One element: "x[i][j]".
+struct Element {
+  std::string name;
+  std::vector<std::string> indices = {};
+
+  ExpressionText text() const;
+  std::string str() const { return text().str(); }
+};
+
+}  // namespace flashlight::text
