@@ -165,7 +165,7 @@ Source emit(Program program) {
   source.name = namespace_name(program.functions.back().name);
   program.functions.back().name = source.name;
   source.entry_name = source.name + "_entry";
-  std::vector<Signature> callees;
+  Table<FunctionId, ScheduledRoutine> scheduled;
   for (const FunctionId i : program.functions.ids())
     if (!structs[i].members.empty())
       source.structs += "\n" + str(weight_struct(program, structs, i));
@@ -175,13 +175,13 @@ Source emit(Program program) {
   const int before = line_count(opening + source.structs);
   std::string loaded;
   for (const FunctionId i : program.functions.ids()) {
-    RoutineWriter writer(program, i, structs, callees);
+    scheduled.push_back(scheduled_routine(program.functions[i], program.functions, scheduled));
+    RoutineWriter writer(program, i, structs, scheduled);
     const text::Function written = writer.write();
     source.functions += "\n";
     source.functions +=
         text_with_origins(program.functions[i], definition(written), writer.pieces(),
                           1 + before + line_count(source.functions), source.origins);
-    callees.push_back(writer.signature());
     if (i + 1 < program.functions.size()) continue;
     source.declaration = str(declaration(written));
     loaded = formatted(str(entry(program, writer, source.entry_name)));

@@ -110,6 +110,9 @@ class Planner {
     plan_.routine = std::move(program.functions.back());
     program.functions.pop_back();
     plan_.functions = with_arguments(std::move(program.functions));
+    for (const Routine& function : plan_.functions)
+      plan_.schedules.push_back(
+          loops::scheduled_routine(function, plan_.functions, plan_.schedules));
     plan_.frozen = frozen_values(plan_.routine, changing, options_.freeze);
     make_kernels(is_frozen);
     if (options_.update_inputs) find_updates(graph);
@@ -239,25 +242,23 @@ class Planner {
       attentions.emplace(one.steps.back(), std::move(one));
     }
     Products forms(plan_, options_, is_frozen);
-    StepIds open;
+    std::optional<Kernel> open;
     for (const StepId i : products.ids()) {
       if (attentions.contains(i)) {
-        add_loops(plan_.run, std::exchange(open, {}), "attention follows");
+        close(open, "attention follows");
         plan_.run.push_back(attention_kernel(std::move(attentions.at(i))));
       } else if (taken.contains(i)) {
         continue;
       } else if (is_prepared(plan_.routine.steps[i])) {
-        add_loops(plan_.prepare, {i});
+        plan_.prepare.push_back(loops_kernel(plan_.routine, {i}, is_alone(i)));
       } else if (products[i]) {
-        add_loops(plan_.run, std::exchange(open, {}), "a product follows");
+        close(open, "a product follows");
         forms.add(i, std::move(*products[i]));
       } else {
-        const std::string reason = open.empty() ? "" : reason_to_end(open, i);
-        if (!reason.empty()) add_loops(plan_.run, std::exchange(open, {}), reason);
-        open.push_back(i);
+        add_to(open, i);
       }
     }
-    add_loops(plan_.run, std::move(open));
+    close(open, "");
     for (const auto& [value, layout] : plan_.layouts)
       if (has_border(layout)) borders_.insert(value);
     add_borders(plan_.prepare);
@@ -267,24 +268,43 @@ class Planner {
   bool is_nest(StepId step) const {
     return std::holds_alternative<loops::Nest>(plan_.routine.steps[step]);
   }
-  // Why `next` is not in the loops of `open`; empty: it is.
-  std::string reason_to_end(StepIds open, StepId next) const {
+  bool is_alone(StepId step) const {
+    return is_chosen(step, [](const Choice& one) { return one.one_thread; });
+  }
+  // Puts a step into the open kernel of loops, or closes that one and opens another.
+  void add_to(std::optional<Kernel>& open, StepId next) {
+    if (open) {
+      std::string reason = reason_to_end(*open, next);
+      StepIds steps = open->steps;
+      steps.push_back(next);
+      std::optional<Kernel> both;
+      if (reason.empty()) both = loops_kernel(plan_.routine, steps, /*alone=*/false);
+      if (both && both->split.parts > 0) {
+        open = std::move(both);
+        return;
+      }
+      if (reason.empty())
+        reason = loops::short_name(loops::origin_of(plan_.routine.steps[next])) +
+                 " has other outer loops, or needs all of this";
+      close(open, reason);
+    }
+    open = loops_kernel(plan_.routine, {next}, /*alone=*/false);
+  }
+  // Why `next` is not in the loops of `open`, whatever these are; empty: it may be.
+  std::string reason_to_end(const Kernel& open, StepId next) const {
     if (is_chosen(next, [](const Choice& one) { return one.new_loops; }))
       return "what follows is to have loops of its own";
     if (!is_nest(next)) return "what follows is a call";
-    if (!is_nest(open.back())) return "is a call";
-    open.push_back(next);
-    return trips_of(plan_.routine, open) > 0
-               ? ""
-               : loops::short_name(loops::origin_of(plan_.routine.steps[next])) +
-                     " has other outer loops, or needs all of this";
+    return is_nest(open.steps.back()) ? "" : "is a call";
   }
-  void add_loops(std::vector<Kernel>& kernels, StepIds steps, const std::string& ends = "") const {
-    if (steps.empty()) return;
-    const bool alone = std::any_of(steps.begin(), steps.end(), [&](StepId step) {
-      return is_chosen(step, [](const Choice& one) { return one.one_thread; });
-    });
-    kernels.push_back(loops_kernel(plan_.routine, std::move(steps), alone, ends));
+  void close(std::optional<Kernel>& open, const std::string& ends) {
+    if (!open) return;
+    if (std::any_of(open->steps.begin(), open->steps.end(),
+                    [&](StepId step) { return is_alone(step); }))
+      open = loops_kernel(plan_.routine, open->steps, /*alone=*/true);
+    open->ends = ends;
+    plan_.run.push_back(std::move(*open));
+    open.reset();
   }
 
   // Zeros go around a value with the first kernel that writes it.

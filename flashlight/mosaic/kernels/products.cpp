@@ -136,7 +136,7 @@ ValueId Products::add_column_value(const Product& product, const composit::Expr&
   nest.statement.stores.push_back({added, {composit::Expr::axis(0)}, value});
   plan_.frozen.push_back(true);
   const StepId step = routine.steps.add(std::move(nest));
-  plan_.prepare.push_back(loops_kernel(routine, {step}, /*alone=*/false, ""));
+  plan_.prepare.push_back(loops_kernel(routine, {step}, /*alone=*/false));
   return added;
 }
 
