@@ -212,8 +212,24 @@ class Planner {
         refuse_choice(plan_, value, "is no result of a product");
       if ((choice.new_loops || choice.one_thread) && !is_written_by(is_loops))
         refuse_choice(plan_, value, "is not written by a kernel of loops");
+      if (choice.split_columns) check_split(value, *choice.split_columns);
       if (choice.offset && plan_.homes[value] != Home::arena)
         refuse_choice(plan_, value, "is not in the arena");
+    }
+  }
+  void check_split(ValueId value, bool by_columns) const {
+    const Split::Of wanted = by_columns ? Split::Of::columns : Split::Of::rows;
+    for (const Kernel& kernel : plan_.run) {
+      if (!writes(kernel, value) || kernel.split.of == wanted) continue;
+      if (kernel.form != &kLoops)
+        refuse_choice(
+            plan_, value,
+            "cannot be split by rows or columns: it is no result of a product or of loops");
+      refuse_choice(plan_, value,
+                    by_columns ? "cannot be split by columns: loops are split by rows, the rounds "
+                                 "of their outermost loop"
+                               : "cannot be split by rows: its kernel is one thread's, for no loop "
+                                 "has rounds of their own, or because of another choice");
     }
   }
   bool writes(const Kernel& kernel, ValueId value) const {

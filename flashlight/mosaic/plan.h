@@ -38,7 +38,6 @@ struct Split {
     columns,   // of a product, or of what is packed
     products,  // of a batch
     queries,   // of attention, of all heads
-    lines,     // of the zeros around a value
   };
   Of of = Of::nothing;
   int64_t parts = 0;  // how many of these there are
