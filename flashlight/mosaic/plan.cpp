@@ -85,18 +85,18 @@ class Planner {
   loops::Program in_memory(loops::Program program, const std::set<std::string>& changing,
                            const std::function<bool(ValueId)>& is_frozen) {
     using loops::checked;
-    program = checked("split_phases", split_phases(std::move(program)));
-    program = checked("split_axes", split_axes(std::move(program)));
+    program = checked("split_phases", with_sides(split_phases(with_sides(std::move(program)))));
+    program = checked("split_axes", with_sides(split_axes(std::move(program))));
     plan_.frozen = frozen_values(program.functions.back(), changing, options_.freeze);
     CopiedWindows windows = copy_windows(std::move(program), is_frozen);
-    program = checked("copy_windows", std::move(windows.program));
+    program = checked("copy_windows", with_sides(std::move(windows.program)));
     for (const ValueId copy : windows.copies) set_order_of(copy, program.functions.back());
     Tilized tilized = tilize(std::move(program), is_frozen, plan_.choices);
     plan_.layouts = std::move(tilized.layouts);
     plan_.relayouts = tilized.chosen;
     plan_.row_major_relayouts = tilized.row_major;
-    program = checked("tilize", std::move(tilized.program));
-    return checked("split_reductions", split_reductions(std::move(program)));
+    program = checked("tilize", with_sides(std::move(tilized.program)));
+    return checked("split_reductions", with_sides(split_reductions(std::move(program))));
   }
 
   Plan run(const composit::Graph& graph) {
@@ -245,7 +245,7 @@ class Planner {
     Table<StepId, std::optional<Product>> products(steps.size());
     for (const StepId i : steps.ids()) {
       const auto* nest = std::get_if<loops::Nest>(&plan_.routine.steps[i]);
-      if (nest != nullptr) products[i] = product_of(plan_.routine, nest->statement, is_frozen);
+      if (nest != nullptr) products[i] = product_of(plan_.routine, *nest, is_frozen);
     }
     std::map<StepId, Attention> attentions;  // by their last step
     std::set<StepId> taken;
