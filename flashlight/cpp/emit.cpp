@@ -143,7 +143,7 @@ Source emit(Program program) {
   source.name = namespace_name(program.functions.back().name);
   program.functions.back().name = source.name;
   source.entry_name = source.name + "_entry";
-  std::vector<Signature> callees;
+  Table<FunctionId, ScheduledRoutine> scheduled;
   Code weights, closing = blank();
   for (const FunctionId i : program.functions.ids()) {
     if (structs[i].members.empty()) continue;
@@ -158,14 +158,14 @@ Source emit(Program program) {
   opening += statement("namespace " + source.name + " {");
   size_t line = line_count(opening) + line_count(weights);
   for (const FunctionId i : program.functions.ids()) {
-    RoutineWriter writer(program, i, structs, callees);
+    scheduled.push_back(scheduled_routine(program.functions[i], program.functions, scheduled));
+    RoutineWriter writer(program, i, structs, scheduled);
     const text::Function written = writer.write();
     Code function = blank();
     function += definition(written);
     source.functions += str(function);
     line += line_count(function);
     add_origins(program.functions[i], writer.pieces(), line, source.origins);
-    callees.push_back(writer.signature());
     if (i + 1 < program.functions.size()) continue;
     source.declaration = str(declaration(written));
     closing += statement("}  // namespace " + source.name);

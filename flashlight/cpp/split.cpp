@@ -175,14 +175,15 @@ class Choice {
   Table<StepId, ValueIds> reads_, writes_;
 };
 
-// Steps in the order in which they are written. Another order may be scheduled in another way.
-void put_in_order(Program& program, FunctionId number, const std::vector<WeightStruct>& structs,
-                  const std::vector<Signature>& callees) {
+// Steps in the order in which their loops run. Another order may be scheduled in another way.
+void put_in_order(Routine& function) {
   constexpr int kAttempts = 4;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const RoutineWriter writer(program, number, structs, callees);
-    if (writer.is_in_order()) return;
-    program.functions[number].steps = writer.steps_in_order();
+    const StepIds order = order_of_steps(schedule_of(function));
+    if (std::is_sorted(order.begin(), order.end())) return;
+    Table<StepId, Step> steps;
+    for (const StepId step : order) steps.push_back(function.steps[step]);
+    function.steps = std::move(steps);
   }
 }
 
@@ -195,9 +196,9 @@ class Splitter {
 
   // Whether function `number`, as it was written, changed. A part gets this number, and the
   // function the next one.
-  bool run(FunctionId number, const RoutineWriter& written) {
-    const std::vector<WrittenPiece>& pieces = written.pieces();
-    if (!written.is_in_order()) return share_less(number, pieces);
+  bool run(FunctionId number, const Schedule& schedule, const std::vector<WrittenPiece>& pieces) {
+    const StepIds order = order_of_steps(schedule);
+    if (!std::is_sorted(order.begin(), order.end())) return share_less(number, pieces);
     if (open_loop(number, pieces, kMostLines)) return true;
     const Routine& function = program_.functions[number];
     auto [begin, end] = Choice(function, pieces, false).run();
@@ -272,22 +273,23 @@ class Splitter {
 
 Program split_long_functions(Program program, const SplitOptions& options) {
   Splitter splitter(program, options);
-  std::vector<Signature> callees;
+  Table<FunctionId, ScheduledRoutine> scheduled;
   std::map<std::string, FunctionId> bodies;  // of functions by what they do
   for (FunctionId i; i < program.functions.size();) {
     const std::vector<WeightStruct> structs = plan_weights(program);
-    put_in_order(program, i, structs, callees);
-    RoutineWriter ordered(program, i, structs, callees);
+    put_in_order(program.functions[i]);
+    scheduled.resize(i);
+    scheduled.push_back(scheduled_routine(program.functions[i], program.functions, scheduled));
+    RoutineWriter ordered(program, i, structs, scheduled);
     const text::Function written = ordered.write();
     const bool too_long = line_count(definition(written)) > kMaxFunctionLines;
-    if (too_long && splitter.run(i, ordered)) continue;
+    if (too_long && splitter.run(i, scheduled[i].schedule, ordered.pieces())) continue;
     const bool last = i + 1 == program.functions.size();
     const auto [same, is_new] = bodies.emplace(text_without_name(written), i);
     if (!is_new && !last) {
       replace(program, i, same->second);
       continue;
     }
-    callees.push_back(ordered.signature());
     ++i;
   }
   return program;

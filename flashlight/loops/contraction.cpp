@@ -206,10 +206,38 @@ class Recognizer {
   Contraction result_;
 };
 
+bool are_same(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr& x, const Expr& y) {
+    return x.defined() == y.defined() && (!x.defined() || x.same(y));
+  });
+}
+bool are_same(const Statement& a, const Statement& b) {
+  return a.axes == b.axes && are_same({a.domain}, {b.domain}) && are_same(a.init, b.init) &&
+         are_same(a.body, b.body) && are_same(a.combine, b.combine) &&
+         std::equal(a.stores.begin(), a.stores.end(), b.stores.begin(), b.stores.end(),
+                    [](const composit::Store& x, const composit::Store& y) {
+                      return x.result == y.result && x.add == y.add && are_same(x.at, y.at) &&
+                             x.value.same(y.value);
+                    });
+}
+
 }  // namespace
 
 std::optional<Contraction> contraction_of(const Statement& statement, int64_t least_side) {
   return Recognizer(statement, least_side).run();
+}
+
+Program with_products(Program program,
+                      std::optional<Contraction> (*recognise)(const Statement& statement)) {
+  for (Step& step : program.functions.back().steps)
+    if (auto* nest = std::get_if<Nest>(&step); nest != nullptr && !is_recognised(*nest))
+      nest->recognised =
+          std::make_shared<Recognised>(Recognised{nest->statement, recognise(nest->statement)});
+  return program;
+}
+
+bool is_recognised(const Nest& nest) {
+  return nest.recognised != nullptr && are_same(nest.recognised->statement, nest.statement);
 }
 
 }  // namespace flashlight::loops

@@ -36,4 +36,18 @@ constexpr int64_t kLeastSide = 4;
 std::optional<Contraction> contraction_of(const Statement& statement,
                                           int64_t least_side = kLeastSide);
 
+// What a nest keeps of its statement, so that later stages need not look again. A stage that
+// changes the statement recognises it anew, or drops this.
+struct Recognised {
+  Statement statement;  // which one
+  std::optional<Contraction> contraction;
+};
+
+// All nests of the program's own function know whether their statements are products, by
+// `recognise`, which is asked about those that changed since they were looked at.
+Program with_products(Program program,
+                      std::optional<Contraction> (*recognise)(const Statement& statement));
+// Whether what the nest keeps is about the statement that it has.
+bool is_recognised(const Nest& nest);
+
 }  // namespace flashlight::loops

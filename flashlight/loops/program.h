@@ -55,11 +55,15 @@ struct Origin {
   bool operator==(const Origin&) const = default;
 };
 
+struct Recognised;
+
 // One statement of loops; its loads and stores count the function's values.
 struct Nest {
   Statement statement;
   Origin origin;
   std::vector<Origin> fused = {};  // what was fused into it, in the order of the model
+  // Which product its statement is, if a stage has looked (contraction.h).
+  std::shared_ptr<const Recognised> recognised = nullptr;
 };
 
 // Calls another function of the program.

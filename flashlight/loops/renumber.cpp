@@ -21,6 +21,7 @@ Step renumbered(Step step, const std::map<ValueId, ValueId>& numbers) {
   };
   if (auto* nest = std::get_if<Nest>(&step)) {
     nest->statement = renumbered_statement(std::move(nest->statement), numbers);
+    nest->recognised = nullptr;
   } else if (auto* call = std::get_if<Invocation>(&step)) {
     change(call->arguments);
     change(call->results);

@@ -13,8 +13,8 @@ using Chain = std::vector<std::pair<size_t, size_t>>;
 
 class Finder {
  public:
-  Finder(const Program& program, const Routine& function)
-      : program_(program), function_(function), uses_(function.values.size()) {
+  Finder(const Routine& function, const Table<FunctionId, Routine>& functions)
+      : function_(function), functions_(functions), uses_(function.values.size()) {
     for (const Step& step : function.steps)
       for (ValueId value : reads(step)) ++uses_[value];
   }
@@ -50,7 +50,7 @@ class Finder {
   // How `next` takes the results of `before`; nothing where it is no next call of a run.
   std::optional<Chain> chain_between(const Invocation& before, const Invocation* next) const {
     if (next == nullptr || next->function != before.function) return std::nullopt;
-    const Routine& callee = program_.functions[before.function];
+    const Routine& callee = functions_[before.function];
     Chain chain;
     for (size_t i = 0; i < before.arguments.size(); ++i) {
       if (callee.values[callee.inputs[i]].role == Role::weight) continue;
@@ -66,15 +66,15 @@ class Finder {
     return chain.size() == before.results.size() ? std::optional(chain) : std::nullopt;
   }
 
-  const Program& program_;
   const Routine& function_;
+  const Table<FunctionId, Routine>& functions_;
   std::vector<size_t> uses_;  // by value: reading steps
 };
 
 }  // namespace
 
-std::vector<Run> runs_of(const Program& program, const Routine& function) {
-  return Finder(program, function).run();
+std::vector<Run> runs_of(const Routine& function, const Table<FunctionId, Routine>& functions) {
+  return Finder(function, functions).run();
 }
 
 }  // namespace flashlight::loops

@@ -1,6 +1,6 @@
 // Runs of calls that a loop can make: each takes what the one before it gave.
 //
-//   for (const Run& run : runs_of(program, function)) ...    // twelve encoder layers
+//   for (const Run& run : runs_of(function, program.functions)) ...    // twelve encoder layers
 #pragma once
 
 #include <utility>
@@ -18,7 +18,7 @@ struct Run {
   std::vector<std::pair<size_t, size_t>> chain;  // (argument, result)
 };
 
-// Only those long enough to be worth a loop.
-std::vector<Run> runs_of(const Program& program, const Routine& function);
+// Only those long enough to be worth a loop. `functions` has all that are called.
+std::vector<Run> runs_of(const Routine& function, const Table<FunctionId, Routine>& functions);
 
 }  // namespace flashlight::loops

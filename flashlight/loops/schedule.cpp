@@ -223,22 +223,21 @@ class Scheduler {
 
   Storage storage_of(ValueId value) const {
     const Value& one = function_.values[value];
+    if (one.role != Role::temporary || accesses_[value].empty()) return whole_storage(one.type);
     Storage storage;
     storage.kept.assign(one.type.rank(), true);
-    if (one.role == Role::temporary && !accesses_[value].empty()) {
-      StepIds steps;
-      for (const Access& access : accesses_[value]) steps.push_back(access.step);
-      storage.home = path_of(steps[0]);
-      for (StepId step : steps) {
-        const std::vector<size_t> path = path_of(step);
-        const auto apart =
-            std::mismatch(storage.home.begin(), storage.home.end(), path.begin(), path.end());
-        storage.home.erase(apart.first, storage.home.end());
-      }
-      for (size_t depth = 0; depth < storage.home.size(); ++depth)
-        if (const auto dimension = dimension_of(value, steps, depth))
-          storage.kept[*dimension] = false;
+    StepIds steps;
+    for (const Access& access : accesses_[value]) steps.push_back(access.step);
+    storage.home = path_of(steps[0]);
+    for (StepId step : steps) {
+      const std::vector<size_t> path = path_of(step);
+      const auto apart =
+          std::mismatch(storage.home.begin(), storage.home.end(), path.begin(), path.end());
+      storage.home.erase(apart.first, storage.home.end());
     }
+    for (size_t depth = 0; depth < storage.home.size(); ++depth)
+      if (const auto dimension = dimension_of(value, steps, depth))
+        storage.kept[*dimension] = false;
     for (size_t i = 0; i < storage.kept.size(); ++i)
       if (storage.kept[i]) storage.elements *= one.type.sizes[i].value();
     return storage;
@@ -250,6 +249,13 @@ class Scheduler {
   Table<StepId, ValueIds> reads_, writes_;  // by step
   Table<ValueId, std::vector<Access>> accesses_;
 };
+
+void add_steps(const std::vector<Item>& items, StepIds& steps) {
+  for (const Item& item : items) {
+    if (!item.is_loop()) steps.push_back(item.step);
+    add_steps(item.body, steps);
+  }
+}
 
 // Whether the last index of a load is `axis`, plus what does not move with it; `otherwise`, where
 // it moves with it in another way than in equal steps: of a tensor that is read in another shape,
@@ -265,6 +271,19 @@ bool runs_along(const Expr& load, AxisId axis, bool otherwise, composit::IndexAn
 }  // namespace
 
 Schedule schedule_of(const Routine& function) { return Scheduler(function).run(); }
+
+Storage whole_storage(const Type& type) {
+  Storage storage;
+  storage.kept.assign(type.rank(), true);
+  storage.elements = type.numel();
+  return storage;
+}
+
+StepIds order_of_steps(const Schedule& schedule) {
+  StepIds steps;
+  add_steps(schedule.items, steps);
+  return steps;
+}
 
 bool wants_reduction_outside(const Statement& statement) {
   if (!fold_function(statement) || statement.stores.size() != 1 || statement.stores[0].add)

@@ -37,6 +37,12 @@ struct Schedule {
 
 Schedule schedule_of(const Routine& function);
 
+// Of memory that has all elements of a value.
+Storage whole_storage(const Type& type);
+
+// The steps as the loops run them.
+StepIds order_of_steps(const Schedule& schedule);
+
 // Whether a reduction over an outer dimension should run it outside of the others, so that memory
 // is read in order.
 bool wants_reduction_outside(const Statement& statement);

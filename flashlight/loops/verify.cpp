@@ -6,6 +6,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/knobs.h"
 #include "composit/ir/print.h"
+#include "flashlight/loops/contraction.h"
 #include "flashlight/loops/program_text.h"
 
 namespace flashlight::loops {
@@ -104,7 +105,11 @@ class FunctionChecker {
            contains(function_.inputs, value);
   }
 
-  Fault kind(const Nest& nest) const { return composit::fault_of(loops_, nest.statement); }
+  Fault kind(const Nest& nest) const {
+    if (nest.recognised != nullptr && !is_recognised(nest))
+      return "it keeps what was recognised of another statement";
+    return composit::fault_of(loops_, nest.statement);
+  }
 
   Fault kind(const Invocation& call) const {
     const Routine& callee = program_.functions[call.function];

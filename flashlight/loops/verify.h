@@ -14,6 +14,7 @@
 //      dtypes and numbers of elements.
 //   8. A branch, loop or block has the functions that its kind needs.
 //   9. A result that overwrites an input has its type.
+//  10. What a nest keeps as recognised is of the statement that it has.
 #pragma once
 
 #include <optional>

@@ -58,6 +58,7 @@ class Finder {
     const auto* nest = std::get_if<Nest>(&routine_.steps[step]);
     return nest == nullptr ? nullptr : &nest->statement;
   }
+  const Nest& nest(StepId step) const { return std::get<Nest>(routine_.steps[step]); }
   // The only step that writes `value`, a temporary that so many others read.
   std::optional<StepId> maker(ValueId value, size_t readers) const {
     const bool own = routine_.values[value].role == Role::temporary &&
@@ -80,7 +81,7 @@ class Finder {
 
   std::optional<Attention> attention_of(const Softmax& softmax, ValueId weights,
                                         std::set<StepId> steps, StepId end) const {
-    auto results = product_of(routine_, *statement(end), is_frozen_, false);
+    auto results = product_of(routine_, nest(end), is_frozen_, false);
     if (!results || results->left != weights || is_frozen_(results->right)) return std::nullopt;
     // Heads in the order of the scores, however results lie.
     std::stable_sort(results->batch.begin(), results->batch.end(), [&](AxisId a, AxisId b) {
@@ -88,7 +89,7 @@ class Finder {
     });
     const auto start = maker(softmax.scores, 2);
     if (!start) return std::nullopt;
-    auto product = product_of(routine_, *statement(*start), is_frozen_, false);
+    auto product = product_of(routine_, nest(*start), is_frozen_, false);
     if (!product || is_frozen_(product->right)) return std::nullopt;
     steps.insert(*start);
     Attention attention = {{steps.begin(), steps.end()}, std::move(*product), std::move(*results)};

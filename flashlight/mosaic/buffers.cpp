@@ -39,8 +39,8 @@ void find_homes(Plan& plan) {
 // What one thread does alone has its temporaries in the arena.
 void add_scratch(Plan& plan) {
   for (Kernel& kernel : plan.run) {
-    if (kernel.form != &kLoops || data_of<LoopsData>(kernel).trips > 0) continue;
-    const int64_t size = scratch_bytes(plan, kernel);
+    if (kernel.form != &kLoops || kernel.split.parts > 0) continue;
+    const int64_t size = data_of<LoopsData>(kernel).scheduled.needs.arena_bytes;
     if (size == 0) continue;
     kernel.scratch = plan.routine.values.add({composit::tensor_type(composit::DType::uint8, {size}),
                                               loops::Role::temporary,
@@ -196,6 +196,9 @@ std::vector<Buffer> buffers_of(const Plan& plan) {
 
 void plan_buffers(Plan& plan) {
   find_homes(plan);
+  for (auto* list : {&plan.prepare, &plan.run})
+    for (Kernel& kernel : *list)
+      if (kernel.form == &kLoops) set_homes(plan, kernel);
   add_scratch(plan);
   find_in_place(plan);
   find_updates(plan);

@@ -27,17 +27,13 @@ loops::Program program_of(const Plan& plan, loops::Routine kernel) {
   return program;
 }
 
-CalledFunctions::CalledFunctions(const Plan& plan) : program_(program_of(plan, {})) {
-  program_.functions.back().name = kKernelName;
-  structs_.resize(program_.functions.size());
-  for (const loops::FunctionId i : plan.functions.ids())
-    signatures_.push_back(text::RoutineWriter(program_, i, structs_, signatures_).signature());
-}
-
-std::vector<text::Function> CalledFunctions::write() {
+std::vector<text::Function> called_functions(const Plan& plan) {
+  loops::Program program = program_of(plan, {});
+  program.functions.back().name = kKernelName;
+  const std::vector<text::WeightStruct> structs(program.functions.size());  // none has any
   std::vector<text::Function> functions;
-  for (loops::FunctionId i; i + 1 < program_.functions.size(); ++i)
-    functions.push_back(text::RoutineWriter(program_, i, structs_, signatures_).write());
+  for (const loops::FunctionId i : plan.functions.ids())
+    functions.push_back(text::RoutineWriter(program, i, structs, plan.schedules).write());
   return functions;
 }
 

@@ -13,17 +13,7 @@ namespace flashlight::mosaic {
 inline constexpr const char* kKernelName = "kernel";
 
 // In their order.
-class CalledFunctions {
- public:
-  explicit CalledFunctions(const Plan& plan);
-  std::vector<text::Function> write();
-  const std::vector<text::Signature>& signatures() const { return signatures_; }
-
- private:
-  loops::Program program_;
-  std::vector<text::WeightStruct> structs_;  // none has any
-  std::vector<text::Signature> signatures_;
-};
+std::vector<text::Function> called_functions(const Plan& plan);
 
 // The plan's functions, and `kernel` as the last one.
 loops::Program program_of(const Plan& plan, loops::Routine kernel);

@@ -84,6 +84,8 @@ class Parser {
     const std::string first = words.empty() ? "" : words[0];
     if (is({"fuse"}) || is({"keep"}))
       choice.fuse = first == "fuse";
+    else if (is({"split", "rows"}) || is({"split", "columns"}))
+      choice.split_columns = words[1] == "columns";
     else if (is({"new", "loops"}))
       choice.new_loops = true;
     else if (is({"one", "thread"}))
@@ -102,8 +104,9 @@ class Parser {
       choice.strassen = number(words, text) != 0;
     else
       fail(
-          "expected fuse, keep, layout SCHEMA, apart NUMBER, winograd NUMBER, strassen NUMBER, new "
-          "loops, one thread, own place or at NUMBER",
+          "expected fuse, keep, layout SCHEMA, apart NUMBER, winograd NUMBER, strassen NUMBER, "
+          "split "
+          "rows, split columns, new loops, one thread, own place or at NUMBER",
           text);
   }
 
@@ -130,6 +133,8 @@ Choices::operator std::string() const {
     add_number("apart", choice.apart);
     add_number("winograd", choice.winograd);
     add_number("strassen", choice.strassen);
+    if (choice.split_columns)
+      words.emplace_back(*choice.split_columns ? "split columns" : "split rows");
     add(choice.new_loops, "new loops");
     add(choice.one_thread, "one thread");
     add(choice.own_place, "own place");

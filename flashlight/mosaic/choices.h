@@ -4,6 +4,7 @@
 //                                         "relu: keep, apart 16\n"
 //                                         "add: layout NCHW -> N C/16 H W | 16c\n"
 //                                         "gelu: fuse   # whatever it costs\n"
+//                                         "linear_3: split columns\n"
 //                                         "softmax: one thread, own place, at 4096\n");
 //
 // A value stands for the kernel that writes it, too. Names do not change with what is chosen.
@@ -25,9 +26,11 @@ struct Choice {
   std::optional<bool> fuse = {};  // computed where it is read (fuse), or memory (keep)
   // Of its dimensions in the model. What the caller gives or takes is copied from or to it.
   std::optional<TileSchema> layout = {};
-  std::optional<int64_t> apart = {};   // elements behind each row that are nobody's
-  std::optional<int> winograd = {};    // its convolution: pixels of a tile, 2 or 4; 0: directly
-  std::optional<bool> strassen = {};   // its product: by Strassen's algorithm (1), or not (0)
+  std::optional<int64_t> apart = {};  // elements behind each row that are nobody's
+  std::optional<int> winograd = {};   // its convolution: pixels of a tile, 2 or 4; 0: directly
+  std::optional<bool> strassen = {};  // its product: by Strassen's algorithm (1), or not (0)
+  // Threads divide columns of its product ("split columns"), or rows of that or of its loops.
+  std::optional<bool> split_columns = {};
   bool new_loops = false;              // its kernel does not go on with the loops before it
   bool one_thread = false;             // runs its kernel of loops
   bool own_place = false;              // it is not written over another value

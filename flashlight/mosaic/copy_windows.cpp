@@ -6,6 +6,7 @@
 #include "composit/op/affine.h"
 #include "flashlight/loops/contraction.h"
 #include "flashlight/loops/statement.h"
+#include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/product.h"
 
 namespace flashlight::mosaic {
@@ -34,11 +35,12 @@ std::optional<Axes> last_dimensions(const std::vector<Expr>& at, const Axes& axe
   return order;
 }
 
-std::optional<Windows> windows_of(const Statement& statement,
+std::optional<Windows> windows_of(const loops::Nest& nest,
                                   const std::function<bool(ValueId)>& is_known) {
-  auto of = loops::contraction_of(statement, kLeastSide);
-  if (!of || !of->batch.empty() || !of->term_limits.empty() || !of->column_limits.empty() ||
-      statement.stores.size() != 1 || statement.stores[0].add)
+  const Statement& statement = nest.statement;
+  const auto of = sides_of(nest);
+  if (!of || is_depthwise(*of) || !of->batch.empty() || !of->term_limits.empty() ||
+      !of->column_limits.empty() || statement.stores.size() != 1 || statement.stores[0].add)
     return std::nullopt;
   for (const Expr* side : {&of->left, &of->right})
     if (side->kind() != ExprKind::load || is_known(value_of(*side))) return std::nullopt;
@@ -91,7 +93,7 @@ CopiedWindows copy_windows(loops::Program program,
   ValueIds copies;
   for (loops::Step& step : routine.steps) {
     auto* nest = std::get_if<loops::Nest>(&step);
-    const auto windows = nest != nullptr ? windows_of(nest->statement, is_known) : std::nullopt;
+    const auto windows = nest != nullptr ? windows_of(*nest, is_known) : std::nullopt;
     if (windows) {
       copies.push_back(routine.values.next());
       composit::Dims sizes;

@@ -67,4 +67,12 @@ std::optional<loops::Contraction> sides_of(const Statement& statement) {
   return sides ? sides : depthwise_of(statement);
 }
 
+std::optional<loops::Contraction> sides_of(const loops::Nest& nest) {
+  return loops::is_recognised(nest) ? nest.recognised->contraction : sides_of(nest.statement);
+}
+
+loops::Program with_sides(loops::Program program) {
+  return loops::with_products(std::move(program), sides_of);
+}
+
 }  // namespace flashlight::mosaic

@@ -2,7 +2,7 @@
 //
 //   y[n, h, w, c] = sum of x[n, h + i, w + j, c] * k[c, i, j]
 //
-//   if (const auto sides = sides_of(statement)) ...     // a product, or such a convolution
+//   if (const auto sides = sides_of(nest)) ...     // a product, or such a convolution
 //
 // As a contraction its columns are the channels, and both sides have them (see is_depthwise).
 #pragma once
@@ -18,7 +18,10 @@ namespace flashlight::mosaic {
 std::optional<loops::Contraction> depthwise_of(const loops::Statement& statement);
 bool is_depthwise(const loops::Contraction& sides);
 
-// What mosaic computes by tiles.
+// What mosaic computes by tiles; of a nest, what it keeps of its statement, if it does.
 std::optional<loops::Contraction> sides_of(const loops::Statement& statement);
+std::optional<loops::Contraction> sides_of(const loops::Nest& nest);
+// The nests of the program know their sides: each is looked at once, until its statement changes.
+loops::Program with_sides(loops::Program program);
 
 }  // namespace flashlight::mosaic

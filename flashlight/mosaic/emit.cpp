@@ -79,7 +79,7 @@ class Emitter {
       const ValueId value = routine.inputs[i];
       if (read_.contains(value) || read_before.contains(value)) add_weight(i);
     }
-    for (const text::Function& one : CalledFunctions(plan_).write())
+    for (const text::Function& one : called_functions(plan_))
       source_.called += "\n" + text::str(definition(one));
     source_.run = function("run", run_parameters(), body);
     arrange("\n" + function("prepare", prepare_parameters(), prepare) + "\n" + source_.run +

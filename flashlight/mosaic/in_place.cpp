@@ -4,7 +4,6 @@
 
 #include "composit/op/affine.h"
 #include "composit/op/stores.h"
-#include "flashlight/loops/schedule.h"
 #include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/kernels/form.h"
 
@@ -42,11 +41,9 @@ void add_places(const std::vector<loops::Item>& items, std::vector<size_t>& path
 
 class Loops {
  public:
-  Loops(const loops::Routine& routine, ValueId result, ValueId operand)
-      : routine_(routine),
-        result_(result),
-        operand_(operand),
-        schedule_(loops::schedule_of(routine)) {
+  Loops(const loops::Routine& routine, const loops::Schedule& schedule, ValueId result,
+        ValueId operand)
+      : routine_(routine), schedule_(schedule), result_(result), operand_(operand) {
     std::vector<size_t> path;
     add_places(schedule_.items, path, places_);
   }
@@ -112,8 +109,8 @@ class Loops {
   }
 
   const loops::Routine& routine_;
-  ValueId result_, operand_;
-  loops::Schedule schedule_;
+  const loops::Schedule& schedule_;
+  const ValueId result_, operand_;
   std::vector<Place> places_;  // in the order of the text
 };
 
@@ -129,8 +126,9 @@ bool reads_own_place(const Statement& statement, const composit::Store& store, V
   return same && composit::injective(store.at, composit::store_axes(statement), analysis);
 }
 
-bool loops_may_overwrite(const loops::Routine& routine, ValueId result, ValueId operand) {
-  return Loops(routine, result, operand).run();
+bool loops_may_overwrite(const loops::Routine& routine, const loops::Schedule& schedule,
+                         ValueId result, ValueId operand) {
+  return Loops(routine, schedule, result, operand).run();
 }
 
 bool may_overwrite(const Plan& plan, const Kernel& kernel, ValueId result, ValueId operand) {

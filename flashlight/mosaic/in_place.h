@@ -5,6 +5,7 @@
 // As far as this kernel goes: that nobody reads the operand behind it is for liveness to say.
 #pragma once
 
+#include "flashlight/loops/schedule.h"
 #include "flashlight/mosaic/ids.h"
 #include "flashlight/mosaic/plan.h"
 
@@ -16,7 +17,8 @@ namespace flashlight::mosaic {
 bool may_overwrite(const Plan& plan, const Kernel& kernel, ValueId result, ValueId operand);
 
 // The same of the loops of a function.
-bool loops_may_overwrite(const loops::Routine& routine, ValueId result, ValueId operand);
+bool loops_may_overwrite(const loops::Routine& routine, const loops::Schedule& schedule,
+                         ValueId result, ValueId operand);
 // Whether `value` is read where the store writes, and nowhere else; each place is written once.
 bool reads_own_place(const loops::Statement& statement, const composit::Store& store,
                      ValueId value);

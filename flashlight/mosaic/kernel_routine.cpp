@@ -6,7 +6,6 @@
 #include "composit/op/affine.h"
 #include "composit/op/stores.h"
 #include "flashlight/loops/renumber.h"
-#include "flashlight/loops/schedule.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -35,8 +34,7 @@ std::string local_name(const Value& value, const char* letter) {
   return dot == std::string::npos ? value.name : value.name.substr(dot + 1);
 }
 
-KernelRoutine kernel_routine(const loops::Routine& whole, const StepIds& steps,
-                             const std::function<bool(ValueId value)>& is_inside) {
+KernelRoutine kernel_routine(const loops::Routine& whole, const StepIds& steps) {
   KernelRoutine kernel;
   loops::Routine& routine = kernel.routine;
   routine.in_parts = true;
@@ -49,8 +47,7 @@ KernelRoutine kernel_routine(const loops::Routine& whole, const StepIds& steps,
     numbers[value] = routine.values.next();
     Value taken = whole.values[value];
     if (written.contains(value)) {
-      taken.role = is_inside(value) ? Role::temporary : Role::result;
-      taken.name = taken.role == Role::result ? "y" : taken.name;
+      taken.role = Role::temporary;
     } else if (taken.role != Role::constant) {
       taken.name = local_name(taken, "x");
       taken.role = Role::argument;
@@ -58,9 +55,6 @@ KernelRoutine kernel_routine(const loops::Routine& whole, const StepIds& steps,
     if (taken.role == Role::argument) {
       routine.inputs.push_back(routine.values.next());
       kernel.inputs.push_back(value);
-    } else if (taken.role == Role::result) {
-      routine.results.push_back(routine.values.next());
-      kernel.results.push_back(value);
     }
     routine.values.push_back(std::move(taken));
   };
@@ -72,8 +66,23 @@ KernelRoutine kernel_routine(const loops::Routine& whole, const StepIds& steps,
   return kernel;
 }
 
-int64_t shared_trips(const loops::Routine& kernel) {
-  const loops::Schedule schedule = loops::schedule_of(kernel);
+void make_results(KernelRoutine& kernel, loops::Schedule& schedule,
+                  const std::function<bool(ValueId value)>& is_memory) {
+  std::map<ValueId, ValueId> memory;  // by number in the routine
+  for (const auto& [value, number] : kernel.numbers)
+    if (kernel.routine.values[number].role == Role::temporary && is_memory(value))
+      memory[number] = value;
+  for (const auto& [number, value] : memory) {
+    Value& result = kernel.routine.values[number];
+    result.role = Role::result;
+    result.name = "y";
+    schedule.storage[number] = loops::whole_storage(result.type);
+    kernel.routine.results.push_back(number);
+    kernel.results.push_back(value);
+  }
+}
+
+int64_t shared_trips(const loops::Routine& kernel, const loops::Schedule& schedule) {
   if (schedule.items.size() != 1 || !schedule.items[0].is_loop()) return 0;
   for (const StepId step : kernel.steps.ids()) {
     const auto* nest = std::get_if<loops::Nest>(&kernel.steps[step]);

@@ -43,9 +43,10 @@ AxisIds terms_of(const loops::Contraction& product) {
 
 }  // namespace
 
-NestCost::NestCost(const loops::Routine& routine, const loops::Statement& statement,
+NestCost::NestCost(const loops::Routine& routine, const loops::Nest& nest,
                    const std::function<bool(ValueId value)>& is_frozen)
-    : axes_(statement.axes) {
+    : axes_(nest.statement.axes) {
+  const loops::Statement& statement = nest.statement;
   composit::IndexAnalysis analysis(statement.axes);
   const auto access = [&](ValueId value, const std::vector<Expr>& at) -> std::optional<Access> {
     Access one = {value, routine.values[value].type.sizes, {}};
@@ -59,7 +60,7 @@ NestCost::NestCost(const loops::Routine& routine, const loops::Statement& statem
   const composit::Store& store = statement.stores[0];
   store_ = access(value_of(store), store.at);
   std::vector<Expr> loads = loops::expressions(statement);
-  auto product = sides_of(statement);
+  auto product = sides_of(nest);
   if (product && product->left.kind() == ExprKind::load &&
       product->right.kind() == ExprKind::load) {
     if (!is_depthwise(*product)) choose_rows(*product, store.at, is_frozen);
@@ -118,7 +119,7 @@ LayoutCost::LayoutCost(const loops::Routine& routine,
     for (const ValueId value : touched)
       if (touching_[value].empty() || touching_[value].back() != nests_.size())
         touching_[value].push_back(nests_.size());
-    nests_.emplace_back(routine, nest->statement, is_frozen);
+    nests_.emplace_back(routine, *nest, is_frozen);
   }
 }
 

@@ -25,7 +25,7 @@ namespace flashlight::mosaic {
 // What one nest asks of the orders of the values that it touches.
 class NestCost {
  public:
-  NestCost(const loops::Routine& routine, const loops::Statement& statement,
+  NestCost(const loops::Routine& routine, const loops::Nest& nest,
            const std::function<bool(ValueId value)>& is_frozen);
 
   // Values that it touches across their order, one that is written included. Values without a

@@ -85,18 +85,18 @@ class Planner {
   loops::Program in_memory(loops::Program program, const std::set<std::string>& changing,
                            const std::function<bool(ValueId)>& is_frozen) {
     using loops::checked;
-    program = checked("split_phases", split_phases(std::move(program)));
-    program = checked("split_axes", split_axes(std::move(program)));
+    program = checked("split_phases", with_sides(split_phases(with_sides(std::move(program)))));
+    program = checked("split_axes", with_sides(split_axes(std::move(program))));
     plan_.frozen = frozen_values(program.functions.back(), changing, options_.freeze);
     CopiedWindows windows = copy_windows(std::move(program), is_frozen);
-    program = checked("copy_windows", std::move(windows.program));
+    program = checked("copy_windows", with_sides(std::move(windows.program)));
     for (const ValueId copy : windows.copies) set_order_of(copy, program.functions.back());
     Tilized tilized = tilize(std::move(program), is_frozen, plan_.choices);
     plan_.layouts = std::move(tilized.layouts);
     plan_.relayouts = tilized.chosen;
     plan_.row_major_relayouts = tilized.row_major;
-    program = checked("tilize", std::move(tilized.program));
-    return checked("split_reductions", split_reductions(std::move(program)));
+    program = checked("tilize", with_sides(std::move(tilized.program)));
+    return checked("split_reductions", with_sides(split_reductions(std::move(program))));
   }
 
   Plan run(const composit::Graph& graph) {
@@ -110,6 +110,9 @@ class Planner {
     plan_.routine = std::move(program.functions.back());
     program.functions.pop_back();
     plan_.functions = with_arguments(std::move(program.functions));
+    for (const Routine& function : plan_.functions)
+      plan_.schedules.push_back(
+          loops::scheduled_routine(function, plan_.functions, plan_.schedules));
     plan_.frozen = frozen_values(plan_.routine, changing, options_.freeze);
     make_kernels(is_frozen);
     if (options_.update_inputs) find_updates(graph);
@@ -209,8 +212,24 @@ class Planner {
         refuse_choice(plan_, value, "is no result of a product");
       if ((choice.new_loops || choice.one_thread) && !is_written_by(is_loops))
         refuse_choice(plan_, value, "is not written by a kernel of loops");
+      if (choice.split_columns) check_split(value, *choice.split_columns);
       if (choice.offset && plan_.homes[value] != Home::arena)
         refuse_choice(plan_, value, "is not in the arena");
+    }
+  }
+  void check_split(ValueId value, bool by_columns) const {
+    const Split::Of wanted = by_columns ? Split::Of::columns : Split::Of::rows;
+    for (const Kernel& kernel : plan_.run) {
+      if (!writes(kernel, value) || kernel.split.of == wanted) continue;
+      if (kernel.form != &kLoops)
+        refuse_choice(
+            plan_, value,
+            "cannot be split by rows or columns: it is no result of a product or of loops");
+      refuse_choice(plan_, value,
+                    by_columns ? "cannot be split by columns: loops are split by rows, the rounds "
+                                 "of their outermost loop"
+                               : "cannot be split by rows: its kernel is one thread's, for no loop "
+                                 "has rounds of their own, or because of another choice");
     }
   }
   bool writes(const Kernel& kernel, ValueId value) const {
@@ -226,7 +245,7 @@ class Planner {
     Table<StepId, std::optional<Product>> products(steps.size());
     for (const StepId i : steps.ids()) {
       const auto* nest = std::get_if<loops::Nest>(&plan_.routine.steps[i]);
-      if (nest != nullptr) products[i] = product_of(plan_.routine, nest->statement, is_frozen);
+      if (nest != nullptr) products[i] = product_of(plan_.routine, *nest, is_frozen);
     }
     std::map<StepId, Attention> attentions;  // by their last step
     std::set<StepId> taken;
@@ -239,25 +258,23 @@ class Planner {
       attentions.emplace(one.steps.back(), std::move(one));
     }
     Products forms(plan_, options_, is_frozen);
-    StepIds open;
+    std::optional<Kernel> open;
     for (const StepId i : products.ids()) {
       if (attentions.contains(i)) {
-        add_loops(plan_.run, std::exchange(open, {}), "attention follows");
+        close(open, "attention follows");
         plan_.run.push_back(attention_kernel(std::move(attentions.at(i))));
       } else if (taken.contains(i)) {
         continue;
       } else if (is_prepared(plan_.routine.steps[i])) {
-        add_loops(plan_.prepare, {i});
+        plan_.prepare.push_back(loops_kernel(plan_.routine, {i}, is_alone(i)));
       } else if (products[i]) {
-        add_loops(plan_.run, std::exchange(open, {}), "a product follows");
+        close(open, "a product follows");
         forms.add(i, std::move(*products[i]));
       } else {
-        const std::string reason = open.empty() ? "" : reason_to_end(open, i);
-        if (!reason.empty()) add_loops(plan_.run, std::exchange(open, {}), reason);
-        open.push_back(i);
+        add_to(open, i);
       }
     }
-    add_loops(plan_.run, std::move(open));
+    close(open, "");
     for (const auto& [value, layout] : plan_.layouts)
       if (has_border(layout)) borders_.insert(value);
     add_borders(plan_.prepare);
@@ -267,24 +284,43 @@ class Planner {
   bool is_nest(StepId step) const {
     return std::holds_alternative<loops::Nest>(plan_.routine.steps[step]);
   }
-  // Why `next` is not in the loops of `open`; empty: it is.
-  std::string reason_to_end(StepIds open, StepId next) const {
+  bool is_alone(StepId step) const {
+    return is_chosen(step, [](const Choice& one) { return one.one_thread; });
+  }
+  // Puts a step into the open kernel of loops, or closes that one and opens another.
+  void add_to(std::optional<Kernel>& open, StepId next) {
+    if (open) {
+      std::string reason = reason_to_end(*open, next);
+      StepIds steps = open->steps;
+      steps.push_back(next);
+      std::optional<Kernel> both;
+      if (reason.empty()) both = loops_kernel(plan_.routine, steps, /*alone=*/false);
+      if (both && both->split.parts > 0) {
+        open = std::move(both);
+        return;
+      }
+      if (reason.empty())
+        reason = loops::short_name(loops::origin_of(plan_.routine.steps[next])) +
+                 " has other outer loops, or needs all of this";
+      close(open, reason);
+    }
+    open = loops_kernel(plan_.routine, {next}, /*alone=*/false);
+  }
+  // Why `next` is not in the loops of `open`, whatever these are; empty: it may be.
+  std::string reason_to_end(const Kernel& open, StepId next) const {
     if (is_chosen(next, [](const Choice& one) { return one.new_loops; }))
       return "what follows is to have loops of its own";
     if (!is_nest(next)) return "what follows is a call";
-    if (!is_nest(open.back())) return "is a call";
-    open.push_back(next);
-    return trips_of(plan_.routine, open) > 0
-               ? ""
-               : loops::short_name(loops::origin_of(plan_.routine.steps[next])) +
-                     " has other outer loops, or needs all of this";
+    return is_nest(open.steps.back()) ? "" : "is a call";
   }
-  void add_loops(std::vector<Kernel>& kernels, StepIds steps, const std::string& ends = "") const {
-    if (steps.empty()) return;
-    const bool alone = std::any_of(steps.begin(), steps.end(), [&](StepId step) {
-      return is_chosen(step, [](const Choice& one) { return one.one_thread; });
-    });
-    kernels.push_back(loops_kernel(plan_.routine, std::move(steps), alone, ends));
+  void close(std::optional<Kernel>& open, const std::string& ends) {
+    if (!open) return;
+    if (std::any_of(open->steps.begin(), open->steps.end(),
+                    [&](StepId step) { return is_alone(step); }))
+      open = loops_kernel(plan_.routine, open->steps, /*alone=*/true);
+    open->ends = ends;
+    plan_.run.push_back(std::move(*open));
+    open.reset();
   }
 
   // Zeros go around a value with the first kernel that writes it.

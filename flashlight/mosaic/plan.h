@@ -16,6 +16,7 @@
 #include "composit/ir/graph.h"
 #include "composit/op/ports.h"
 #include "flashlight/loops/program.h"
+#include "flashlight/loops/scheduled.h"
 #include "flashlight/mosaic/choices.h"
 #include "flashlight/mosaic/ids.h"
 #include "flashlight/mosaic/layout.h"
@@ -29,10 +30,24 @@ struct KernelData {
 };
 struct KernelForm;
 
+// What threads divide among them.
+struct Split {
+  enum class Of : uint8_t {
+    nothing,   // one thread does all
+    rows,      // of a product; of loops, the rounds of the outermost one
+    columns,   // of a product, or of what is packed
+    products,  // of a batch
+    queries,   // of attention, of all heads
+  };
+  Of of = Of::nothing;
+  int64_t parts = 0;  // how many of these there are
+};
+
 struct Kernel {
   const KernelForm* form = nullptr;  // kernels/forms.h
   StepIds steps = {};                // of the routine
   std::shared_ptr<const KernelData> data = nullptr;
+  Split split = {};
   std::optional<ValueId> scratch = {};  // a value that is memory for what one thread does alone
   std::string ends = {};                // of loops: why the next step is not in them
 };
@@ -51,6 +66,7 @@ struct Plan {
   loops::Routine routine;  // in terms of memory: see layout.h
   // What its branches, loops and calls call, callees first; their inputs are all arguments.
   Table<loops::FunctionId, loops::Routine> functions;
+  Table<loops::FunctionId, loops::ScheduledRoutine> schedules;  // of the functions
   std::map<ValueId, Layout> layouts;
   // What these layouts cost, and what it would be if all values were row-major: layout_cost.h.
   Relayouts relayouts, row_major_relayouts;

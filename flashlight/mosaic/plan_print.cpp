@@ -43,12 +43,21 @@ class Printer {
       if (!what.empty()) text += "         " + what + "\n";
     };
     line(one.loops);
+    line(threads(kernel.split));
     if (one.operations.size() > 1) line("fuses " + names_of(one.operations));
     if (one.flops > 0) line(work_of(one));
     if (kernel.form->note != nullptr) line(kernel.form->note(kernel, names_));
     for (const ValueId value : written(plan_, kernel)) line(memory(value));
     if (!kernel.ends.empty()) line("ends here: " + kernel.ends);
     return text;
+  }
+
+  // "threads divide 784 rows".
+  static std::string threads(const Split& split) {
+    static constexpr const char* kNames[] = {"", "rows", "columns", "products", "queries"};
+    return split.parts == 0 ? "one thread"
+                            : fmt::format("threads divide {} {}", split.parts,
+                                          kNames[static_cast<size_t>(split.of)]);
   }
 
   // Where they stand in the model: "(layer1.0.conv1, layer1.0.bn1)".

@@ -199,10 +199,11 @@ void choose_rows(loops::Contraction& of, const std::vector<Expr>& store,
   std::swap(of.rows, of.columns);
 }
 
-std::optional<Product> product_of(const loops::Routine& routine, const Statement& statement,
+std::optional<Product> product_of(const loops::Routine& routine, const loops::Nest& nest,
                                   const std::function<bool(ValueId value)>& is_frozen,
                                   bool joins_batch) {
-  auto sides = sides_of(statement);
+  const Statement& statement = nest.statement;
+  auto sides = sides_of(nest);
   if (!sides || statement.stores.size() != 1 || statement.stores[0].add ||
       !sides->term_limits.empty() || !sides->column_limits.empty())
     return std::nullopt;

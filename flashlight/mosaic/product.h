@@ -1,7 +1,7 @@
 // A sum of products as register tiles compute it: rows that are read where they lie, times a side
 // that is packed in panels.
 //
-//   if (const auto product = product_of(routine, statement, is_frozen)) ...
+//   if (const auto product = product_of(routine, nest, is_frozen)) ...
 //
 // Recognised by axes and affine indices alone: products of matrices and batches of them,
 // convolutions with any strides and dilations, depthwise ones, too. In the statement of a Product
@@ -49,7 +49,7 @@ bool has_window(const composit::Expr& side, const AxisIds& places, const AxisIds
 
 // `is_frozen`: values that are known before the program runs, and are packed then. Without
 // `joins_batch`, axes of the batch stay apart: two products then have the same ones.
-std::optional<Product> product_of(const loops::Routine& routine, const loops::Statement& statement,
+std::optional<Product> product_of(const loops::Routine& routine, const loops::Nest& nest,
                                   const std::function<bool(ValueId value)>& is_frozen,
                                   bool joins_batch = true);
 

@@ -26,9 +26,10 @@ struct Roles {
 };
 
 // Of a sum whose terms' neighbours in memory are summed up with others far away.
-std::optional<Roles> roles_of(const loops::Routine& routine, const Statement& statement) {
+std::optional<Roles> roles_of(const loops::Routine& routine, const loops::Nest& nest) {
+  const Statement& statement = nest.statement;
   if (!loops::is_sum(statement) || statement.domain.defined() || statement.stores.size() != 1 ||
-      statement.stores[0].add || loops::iterations(statement) < kLeastWork || sides_of(statement))
+      statement.stores[0].add || loops::iterations(statement) < kLeastWork || sides_of(nest))
     return std::nullopt;
   const Statement one = flat(routine, statement);
   composit::IndexAnalysis analysis(one.axes);
@@ -106,7 +107,7 @@ loops::Program split_reductions(loops::Program program) {
   Table<StepId, loops::Step> steps;
   for (loops::Step& step : routine.steps) {
     auto* nest = std::get_if<loops::Nest>(&step);
-    const auto roles = nest != nullptr ? roles_of(routine, nest->statement) : std::nullopt;
+    const auto roles = nest != nullptr ? roles_of(routine, *nest) : std::nullopt;
     if (roles) {
       auto [first, second] = split(routine, nest->statement, *roles);
       steps.push_back(loops::Nest{std::move(first), nest->origin});

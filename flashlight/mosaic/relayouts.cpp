@@ -42,13 +42,13 @@ class Finder {
     }
     if (!kernel.form->follows_steps) return;
     for (const StepId step : kernel.steps)
-      if (const auto* nest = std::get_if<loops::Nest>(&plan_.routine.steps[step]))
-        enter(nest->statement);
+      if (const auto* nest = std::get_if<loops::Nest>(&plan_.routine.steps[step])) enter(*nest);
   }
 
-  void enter(const Statement& statement) {
+  void enter(const loops::Nest& nest) {
+    const Statement& statement = nest.statement;
     const composit::Store& store = statement.stores[0];
-    const ValueIds across = NestCost(plan_.routine, statement, [this](ValueId value) {
+    const ValueIds across = NestCost(plan_.routine, nest, [this](ValueId value) {
                               return plan_.frozen[value];
                             }).across({});
     const bool moves = statement.init.empty() && statement.stores.size() == 1 && !store.add &&

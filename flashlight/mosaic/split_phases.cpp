@@ -6,6 +6,7 @@
 #include "composit/op/affine.h"
 #include "flashlight/loops/contraction.h"
 #include "flashlight/loops/statement.h"
+#include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/product.h"
 
 namespace flashlight::mosaic {
@@ -101,10 +102,8 @@ std::optional<Stride> stride_of(const Statement& statement) {
   return std::nullopt;
 }
 
-}  // namespace
-
-std::vector<Statement> phases_of(const Statement& statement) {
-  if (!loops::contraction_of(statement, kLeastSide)) return {statement};
+// Of a product.
+std::vector<Statement> dense_phases(const Statement& statement) {
   std::vector<Statement> open = {statement}, phases;
   while (!open.empty()) {
     const Statement one = std::move(open.back());
@@ -122,16 +121,28 @@ std::vector<Statement> phases_of(const Statement& statement) {
   return phases;
 }
 
+bool is_product(const loops::Nest& nest) {
+  const auto sides = sides_of(nest);
+  return sides && !is_depthwise(*sides);
+}
+
+}  // namespace
+
+std::vector<Statement> phases_of(const Statement& statement) {
+  return loops::contraction_of(statement, kLeastSide) ? dense_phases(statement)
+                                                      : std::vector{statement};
+}
+
 loops::Program split_phases(loops::Program program) {
   loops::Routine& routine = program.functions.back();
   Table<StepId, loops::Step> steps;
   for (loops::Step& step : routine.steps) {
     auto* nest = std::get_if<loops::Nest>(&step);
-    if (nest == nullptr) {
+    if (nest == nullptr || !is_product(*nest)) {
       steps.push_back(std::move(step));
       continue;
     }
-    for (Statement& one : phases_of(nest->statement)) {
+    for (Statement& one : dense_phases(nest->statement)) {
       nest->statement = std::move(one);
       steps.push_back(*nest);
     }

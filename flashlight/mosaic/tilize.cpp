@@ -43,7 +43,7 @@ class Tilizer {
     find_free();
     set_chosen();
     for (const loops::Step& step : routine_.steps)
-      if (const auto* nest = std::get_if<loops::Nest>(&step)) vote(nest->statement);
+      if (const auto* nest = std::get_if<loops::Nest>(&step)) vote(*nest);
     elect();
     while (hand_on()) {
     }
@@ -52,7 +52,7 @@ class Tilizer {
                     [](const auto& one) { return one.second.tiling.is_blocked(); }))
       unblock_products();
     for (loops::Step& step : routine_.steps)
-      if (auto* nest = std::get_if<loops::Nest>(&step)) add_border(nest->statement);
+      if (auto* nest = std::get_if<loops::Nest>(&step)) add_border(*nest);
     set_rows_apart();
     while (hand_on_apart()) {
     }
@@ -86,12 +86,13 @@ class Tilizer {
     // What rows are to have innermost.
     const Axes& inner() const { return is_depthwise(of) ? of.columns : of.terms; }
   };
-  std::optional<Sides> sides_of(const Statement& statement) const {
-    auto contraction = mosaic::sides_of(statement);
+  std::optional<Sides> sides_of(const loops::Nest& nest) const {
+    auto contraction = mosaic::sides_of(nest);
     if (!contraction || contraction->left.kind() != ExprKind::load ||
         contraction->right.kind() != ExprKind::load)
       return std::nullopt;
-    if (!is_depthwise(*contraction)) choose_rows(*contraction, statement.stores[0].at, is_frozen_);
+    if (!is_depthwise(*contraction))
+      choose_rows(*contraction, nest.statement.stores[0].at, is_frozen_);
     return Sides{*contraction};
   }
 
@@ -147,8 +148,9 @@ class Tilizer {
     return order;
   }
 
-  void vote(const Statement& statement) {
-    const auto sides = sides_of(statement);
+  void vote(const loops::Nest& nest) {
+    const Statement& statement = nest.statement;
+    const auto sides = sides_of(nest);
     if (!sides) return;
     const int64_t work = loops::iterations(statement);
     const Expr& rows = sides->rows();
@@ -207,7 +209,7 @@ class Tilizer {
   bool hand_on() {
     for (const loops::Step& step : routine_.steps) {
       const auto* nest = std::get_if<loops::Nest>(&step);
-      if (nest == nullptr || mosaic::sides_of(nest->statement)) continue;
+      if (nest == nullptr || mosaic::sides_of(*nest)) continue;
       const Statement& statement = nest->statement;
       const composit::Store& store = statement.stores[0];
       for (const Expr& part : composit::parts_of(loops::expressions(statement))) {
@@ -278,13 +280,13 @@ class Tilizer {
     Table<StepId, loops::Step> steps;
     for (loops::Step& step : routine_.steps) {
       auto* nest = std::get_if<loops::Nest>(&step);
-      const auto sides = nest != nullptr ? sides_of(nest->statement) : std::nullopt;
+      const auto sides = nest != nullptr ? sides_of(*nest) : std::nullopt;
       std::vector<loops::Step> behind;
-      if (sides && is_product_in(nest->statement, {})) {
+      if (sides && is_product_in(*nest, {})) {
         const Expr rows = sides->rows(), columns = sides->of.right;
         for (const Expr& side : {rows, columns}) {
           const ValueId value = value_of(side);
-          if (!breaks(nest->statement, value)) continue;
+          if (!breaks(*nest, value)) continue;
           const composit::Type& type = routine_.values[value].type;
           const ValueId copy = add_unblocked(
               value, side.same(rows)
@@ -294,7 +296,7 @@ class Tilizer {
           read_instead(*nest, value, copy);
         }
         const composit::Store store = nest->statement.stores[0];
-        if (breaks(nest->statement, value_of(store)) && writes_all(routine_, nest->statement)) {
+        if (breaks(*nest, value_of(store)) && writes_all(routine_, nest->statement)) {
           const ValueId copy =
               add_unblocked(value_of(store), in_order(routine_.values[value_of(store)].type,
                                                       with_innermost(store.at, sides->of.columns)));
@@ -316,16 +318,16 @@ class Tilizer {
     layouts_.insert_or_assign(copy, layout);
     return copy;
   }
-  bool breaks(const Statement& statement, ValueId value) const {
+  bool breaks(const loops::Nest& nest, ValueId value) const {
     const auto layout = layouts_.find(value);
     return layout != layouts_.end() && layout->second.tiling.is_blocked() &&
-           (has_border_in_blocks(statement, *layout) || !is_product_in(statement, {*layout}));
+           (has_border_in_blocks(nest, *layout) || !is_product_in(nest, {*layout}));
   }
-  bool has_border_in_blocks(const Statement& statement,
+  bool has_border_in_blocks(const loops::Nest& nest,
                             const std::pair<const ValueId, Layout>& blocked) const {
-    const auto sides = sides_of(statement);
+    const auto sides = sides_of(nest);
     const auto border = sides && sides->rows().number() == blocked.first
-                            ? border_of(statement, *sides)
+                            ? border_of(nest.statement, *sides)
                             : std::nullopt;
     for (size_t i = 0; border && i < border->before.size(); ++i)
       if (blocked.second.tiling.is_blocked(i) && border->before[i] + border->after[i] > 0)
@@ -334,15 +336,14 @@ class Tilizer {
   }
   // Whether the statement is a product, where values have these layouts. Padding is none of its
   // business: it becomes zeros around a value.
-  bool is_product_in(Statement statement, const std::map<ValueId, Layout>& layouts) const {
-    const auto sides = sides_of(statement);
-    if (sides && border_of(statement, *sides)) statement.domain = Expr();
+  bool is_product_in(loops::Nest nest, const std::map<ValueId, Layout>& layouts) const {
+    const auto sides = sides_of(nest);
+    if (sides && border_of(nest.statement, *sides)) nest.statement.domain = Expr();
     loops::Routine one;
     one.values = routine_.values;
-    one.steps.push_back(loops::Nest{std::move(statement), {}});
+    one.steps.push_back(std::move(nest));
     one = laid_out(std::move(one), layouts);
-    return product_of(one, std::get<loops::Nest>(one.steps.front()).statement, is_frozen_)
-        .has_value();
+    return product_of(one, std::get<loops::Nest>(one.steps.front()), is_frozen_).has_value();
   }
 
   // ---- borders ----------------------------------------------------------------------------------
@@ -388,7 +389,7 @@ class Tilizer {
     std::map<ValueId, ValueId> copies;
     for (loops::Step& step : routine_.steps) {
       auto* nest = std::get_if<loops::Nest>(&step);
-      const auto sides = nest != nullptr ? sides_of(nest->statement) : std::nullopt;
+      const auto sides = nest != nullptr ? sides_of(*nest) : std::nullopt;
       const bool padded = sides && sides->domain().defined() && !free_[value_of(sides->rows())] &&
                           border_of(nest->statement, *sides);
       if (padded) {
@@ -405,8 +406,9 @@ class Tilizer {
     routine_.steps = std::move(steps);
   }
 
-  void add_border(Statement& statement) {
-    const auto sides = sides_of(statement);
+  void add_border(loops::Nest& nest) {
+    Statement& statement = nest.statement;
+    const auto sides = sides_of(nest);
     if (!sides || !sides->domain().defined() || !free_[value_of(sides->rows())]) return;
     const auto border = border_of(statement, *sides);
     if (!border) return;
@@ -428,7 +430,7 @@ class Tilizer {
     }
     for (const loops::Step& step : routine_.steps) {
       const auto* nest = std::get_if<loops::Nest>(&step);
-      const auto sides = nest != nullptr ? sides_of(nest->statement) : std::nullopt;
+      const auto sides = nest != nullptr ? sides_of(*nest) : std::nullopt;
       if (!sides) continue;
       const ValueId value = value_of(sides->rows());
       const composit::Type& type = routine_.values[value].type;

@@ -61,11 +61,12 @@ Code RoutineWriter::runtime_call(const RuntimeCall& call) const {
 }
 
 Code RoutineWriter::call_of(FunctionId function, std::vector<std::string> arguments) const {
-  const Signature& signature = callees_[function];
-  if (signature.has_arena)
-    arguments.push_back(own_bytes_ > 0 ? "arena + " + std::to_string(own_bytes_) : "arena");
-  if (signature.has_generator) arguments.push_back("generator");
-  return flashlight::text::call(signature.name, arguments);
+  const Needs& needs = scheduled_[function].needs;
+  const int64_t own_bytes = scheduled_[number_].own_bytes;
+  if (needs.has_arena)
+    arguments.push_back(own_bytes > 0 ? "arena + " + std::to_string(own_bytes) : "arena");
+  if (needs.has_generator) arguments.push_back("generator");
+  return flashlight::text::call(identifier(program_.functions[function].name), arguments);
 }
 
 void RoutineWriter::pass(const ValueIds& values, FunctionId function, size_t first, bool is_const,
@@ -117,7 +118,7 @@ Code RoutineWriter::rolled(const Run& run) {
     const auto value = [&, slot = result](StepId step) {
       return std::get<Invocation>(function_.steps[step]).results[slot];
     };
-    const std::string name = turns_.at(value(run.first)).name;
+    const std::string name = arrays_.at(value(run.first));
     names_[value(run.first)] = name + "[(" + i + " - 1) % 2]";
     names_[value(run.first + 1)] = name + "[" + i + " % 2]";
   }

@@ -4,16 +4,12 @@
 #include <functional>
 
 #include "composit/ir/scope.h"
-#include "flashlight/loops/arena.h"
 #include "flashlight/loops/constants.h"
 #include "flashlight/loops/statement.h"
 #include "flashlight/text/literal.h"
 
 namespace flashlight::text {
 namespace {
-
-// Arrays up to this size stand on the stack: where a loop has one to itself, and others.
-constexpr int64_t kMaxStackBytes = 16 << 10, kMaxSmallBytes = 256;
 
 // Where a function is called: the module of the first call, and the number of calls.
 struct Callers {
@@ -45,21 +41,20 @@ void add_steps(const Item& item, std::set<StepId>& steps) {
 
 RoutineWriter::RoutineWriter(const Program& program, FunctionId number,
                              const std::vector<WeightStruct>& structs,
-                             const std::vector<Signature>& callees)
+                             const Table<FunctionId, ScheduledRoutine>& scheduled)
     : program_(program),
       number_(number),
       function_(program.functions[number]),
       structs_(structs),
-      callees_(callees),
-      schedule_(schedule_of(function_)),
-      runs_(runs_of(program, function_)) {
+      scheduled_(scheduled),
+      schedule_(scheduled[number].schedule),
+      signature_{scheduled[number].needs, identifier(function_.name),
+                 !structs[number].members.empty()} {
   writers_.resize(function_.values.size());
   for (const StepId i : function_.steps.ids())
     for (ValueId value : writes(function_.steps[i])) writers_[value].push_back(i);
-  signature_.has_weights = !structs[number].members.empty();
   name_values();
   name_runs();
-  plan_arena();
 }
 
 void RoutineWriter::name_values() {
@@ -81,86 +76,17 @@ void RoutineWriter::name_values() {
 
 // Results of the calls of a run but the last one take turns in an array of two.
 void RoutineWriter::name_runs() {
-  for (const Run& run : runs_)
+  for (const Run& run : scheduled_[number_].runs)
     for (size_t result = 0; result < run.chain.size(); ++result) {
       const auto& call = std::get<Invocation>(function_.steps[run.first]);
       const std::string name = composit::unused_name(
           identifier(program_.functions[call.function].name) + "_results", taken_);
       for (size_t k = 0; k + 1 < run.count; ++k) {
         const ValueId value = std::get<Invocation>(function_.steps[run.first + k]).results[result];
-        turns_[value] = {name, call.results[result], run.first + (run.count - 1)};
+        arrays_[value] = name;
         names_[value] = name + "[" + std::to_string(k % 2) + "]";
       }
     }
-}
-
-// ---- memory -------------------------------------------------------------------------------------
-
-bool RoutineWriter::is_local(ValueId value) const {
-  const Storage& storage = schedule_.storage[value];
-  if (function_.values[value].role != Role::temporary) return false;
-  if (storage.elements == 1 && !std::count(storage.kept.begin(), storage.kept.end(), true))
-    return true;
-  const auto bytes = storage.elements *
-                     static_cast<int64_t>(composit::item_size(function_.values[value].type.dtype));
-  const bool in_loop = !storage.home.empty() || function_.is_loop_body;
-  return bytes <= (in_loop ? kMaxStackBytes : kMaxSmallBytes);
-}
-
-bool RoutineWriter::in_arena(ValueId value) const {
-  return function_.values[value].role == Role::temporary && !writers_[value].empty() &&
-         !is_local(value);
-}
-
-void RoutineWriter::plan_arena() {
-  std::vector<Lifetime> lifetimes;
-  ValueIds values;
-  offsets_.resize(function_.values.size());
-  std::vector<size_t> item_of(function_.steps.size());
-  for (size_t item = 0; item < schedule_.items.size(); ++item) {
-    std::set<StepId> steps;
-    add_steps(schedule_.items[item], steps);
-    for (StepId step : steps) item_of[step] = item;
-  }
-  Table<ValueId, StepIds> touching(function_.values.size());
-  for (const StepId step : function_.steps.ids()) {
-    for (ValueId value : reads(function_.steps[step])) touching[value].push_back(step);
-    for (ValueId value : writes(function_.steps[step])) touching[value].push_back(step);
-  }
-  for (const ValueId value : function_.values.ids()) {
-    if (!in_arena(value) || (turns_.contains(value) && turns_.at(value).array != value)) continue;
-    Lifetime life = {schedule_.storage[value].elements * static_cast<int64_t>(composit::item_size(
-                                                             function_.values[value].type.dtype)),
-                     schedule_.items.size(), 0};
-    for (StepId step : touching[value]) {
-      life.first = std::min(life.first, item_of[step]);
-      life.last = std::max(life.last, item_of[step]);
-    }
-    if (turns_.contains(value)) {
-      life.bytes *= 2;
-      life.last = item_of[turns_.at(value).last_step];
-    }
-    lifetimes.push_back(life);
-    values.push_back(value);
-  }
-  const std::vector<int64_t> offsets = place(lifetimes);
-  for (size_t i = 0; i < values.size(); ++i) offsets_[values[i]] = offsets[i];
-  own_bytes_ = arena_size(lifetimes, offsets);
-  int64_t most = 0;
-  const auto call = [&](FunctionId function) {
-    most = std::max(most, callees_[function].arena_bytes);
-    signature_.has_arena |= callees_[function].has_arena;
-    signature_.has_generator |= callees_[function].has_generator;
-  };
-  for (const Step& one : function_.steps) {
-    const std::vector<FunctionId> called = callees(one);
-    std::for_each(called.begin(), called.end(), call);
-    const auto* runtime = std::get_if<RuntimeCall>(&one);
-    signature_.has_generator |= runtime != nullptr && runtime->draws;
-  }
-  signature_.has_arena |= own_bytes_ > 0;
-  signature_.arena_bytes = own_bytes_ + most;
-  signature_.name = identifier(function_.name);
 }
 
 // ---- text ---------------------------------------------------------------------------------------
@@ -216,29 +142,6 @@ std::vector<std::string> RoutineWriter::parameters() const {
   if (signature_.has_arena) list.push_back("std::byte* arena");
   if (signature_.has_generator) list.push_back("fl::Generator& generator");
   return list;
-}
-
-StepIds RoutineWriter::order_of_steps() const {
-  StepIds order;
-  const std::function<void(const std::vector<Item>&)> add = [&](const std::vector<Item>& items) {
-    for (const Item& item : items) {
-      if (!item.is_loop()) order.push_back(item.step);
-      add(item.body);
-    }
-  };
-  add(schedule_.items);
-  return order;
-}
-
-bool RoutineWriter::is_in_order() const {
-  const StepIds order = order_of_steps();
-  return std::is_sorted(order.begin(), order.end());
-}
-
-Table<StepId, Step> RoutineWriter::steps_in_order() const {
-  Table<StepId, Step> steps;
-  for (StepId step : order_of_steps()) steps.push_back(function_.steps[step]);
-  return steps;
 }
 
 Function RoutineWriter::write() {
@@ -314,17 +217,17 @@ Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& pa
       if (is_local(value) && schedule_.storage[value].home != path) continue;
       declared_.insert(value);
       const Storage& storage = schedule_.storage[value];
-      const auto turns = turns_.find(value);
-      if (turns != turns_.end() && turns->second.array != value) continue;
-      const std::string dims =
-          (turns != turns_.end() ? "[2]" : "") + brackets(one.type, &storage.kept);
-      const std::string& name = turns != turns_.end() ? turns->second.name : names_[value];
+      const auto array = arrays_.find(value);
+      const bool takes_turns = array != arrays_.end();
+      if (takes_turns && scheduled_[number_].turns.at(value).array != value) continue;
+      const std::string dims = (takes_turns ? "[2]" : "") + brackets(one.type, &storage.kept);
+      const std::string& name = takes_turns ? array->second : names_[value];
       if (is_local(value))
         code += declaration(type_name(one.type.dtype), name + dims);
       else
-        code +=
-            assignment("auto& " + name, "fl::at<" + type_name(one.type.dtype) + dims + ">(arena, " +
-                                            std::to_string(offsets_[value]) + ")");
+        code += assignment("auto& " + name,
+                           "fl::at<" + type_name(one.type.dtype) + dims + ">(arena, " +
+                               std::to_string(scheduled_[number_].offsets[value]) + ")");
     }
   return code;
 }
@@ -344,9 +247,10 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
     const Item& item = list[i];
     code += declarations(item, path);
     if (!item.is_loop()) {
-      const auto run = std::find_if(runs_.begin(), runs_.end(),
+      const std::vector<Run>& runs = scheduled_[number_].runs;
+      const auto run = std::find_if(runs.begin(), runs.end(),
                                     [&](const Run& one) { return one.first == item.step; });
-      if (run == runs_.end()) {
+      if (run == runs.end()) {
         code += step(item.step, loops);
         end();
         continue;

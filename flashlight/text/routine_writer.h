@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "flashlight/loops/program.h"
-#include "flashlight/loops/runs.h"
-#include "flashlight/loops/schedule.h"
+#include "flashlight/loops/scheduled.h"
 #include "flashlight/text/code.h"
 #include "flashlight/text/nest_writer.h"
 #include "flashlight/text/weights.h"
@@ -20,10 +19,9 @@ using namespace loops;
 using loops::Program;
 
 // What callers need to know of a function.
-struct Signature {
+struct Signature : Needs {
   std::string name;
-  bool has_weights = false, has_arena = false, has_generator = false;
-  int64_t arena_bytes = 0;
+  bool has_weights = false;
 };
 
 // Code of a function that belongs together, and its steps that are written there, in order.
@@ -34,25 +32,20 @@ struct WrittenPiece {
 
 class RoutineWriter {
  public:
+  // `scheduled` has the function and its callees. All outlive this.
   RoutineWriter(const Program& program, FunctionId number, const std::vector<WeightStruct>& structs,
-                const std::vector<Signature>& callees);
+                const Table<FunctionId, ScheduledRoutine>& scheduled);
   Function write();
   const Signature& signature() const { return signature_; }
-  // The steps in the order in which they are written.
-  Table<StepId, Step> steps_in_order() const;
-  bool is_in_order() const;
-  // After write(), for steps in that order.
+  // After write(), for steps in the order in which they are written.
   const std::vector<WrittenPiece>& pieces() const { return pieces_; }
   // "const float (&x)[3]", per argument and result. After write(), which knows what is not used.
   std::vector<std::string> parameters() const;
 
  private:
-  StepIds order_of_steps() const;
   void name_values();
   void name_runs();
-  void plan_arena();
-  bool is_local(ValueId value) const;
-  bool in_arena(ValueId value) const;
+  bool is_local(ValueId value) const { return scheduled_[number_].is_local[value]; }
   Code items(const std::vector<Item>& items, std::vector<std::string>& loops,
              std::vector<size_t>& path);
   Code declarations(const Item& item, const std::vector<size_t>& path);
@@ -91,24 +84,16 @@ class RoutineWriter {
   const FunctionId number_;
   const Routine& function_;
   const std::vector<WeightStruct>& structs_;
-  const std::vector<Signature>& callees_;
-  Schedule schedule_;
-  std::vector<Run> runs_;
+  const Table<FunctionId, ScheduledRoutine>& scheduled_;
+  const Schedule& schedule_;
   std::vector<WrittenPiece> pieces_;
-  struct Turns {
-    std::string name;
-    ValueId array;
-    StepId last_step;  // the value that has the array's place; how long it is needed
-  };
-  std::map<ValueId, Turns> turns_;  // by value
+  std::map<ValueId, std::string> arrays_;  // by value that takes turns: the array's name
   Signature signature_;
   std::set<std::string> taken_;          // names
   mutable std::set<ValueId> mentioned_;  // in the body
   std::vector<std::string> names_;       // by value
-  std::vector<int64_t> offsets_;         // by value
   Table<ValueId, StepIds> writers_;
   std::set<ValueId> declared_;
-  int64_t own_bytes_ = 0;
 };
 
 }  // namespace flashlight::text

@@ -147,7 +147,9 @@ const KernelForm kAttention = {.name = "attention",
                                .add_units = AttentionForm::add_units};
 
 Kernel attention_kernel(Attention attention) {
+  const Product& scores = attention.scores;
   Kernel kernel = {.form = &kAttention, .steps = attention.steps};
+  kernel.split = {Split::Of::queries, scores.size(scores.batch) * scores.extent(scores.rows[0])};
   kernel.data = std::make_shared<AttentionData>(std::move(attention));
   return kernel;
 }

@@ -8,7 +8,7 @@ namespace {
 struct DepthwiseForm {
   // Its weights are too few to be fetched by the kernel before it.
   static KernelText write(const Plan& plan, const Kernel& kernel) {
-    ProductWriter writer(plan, kernel, /*by_columns=*/false);
+    ProductWriter writer(plan, kernel);
     const text::Code body = writer.contraction("contract_depthwise", false);
     return writer.text("depthwise", body, false);
   }

@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "flashlight/loops/schedule.h"
 #include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/in_place.h"
 #include "flashlight/text/literal.h"
@@ -13,29 +12,19 @@ namespace flashlight::mosaic {
 namespace {
 
 // A kernel as the last function of a program.
-struct LoopsProgram {
-  LoopsProgram(const Plan& plan, const Kernel& kernel)
-      : of(routine_of(plan, kernel)), functions(plan) {
-    loops::Routine routine = of.routine;
-    routine.name = kKernelName;
-    for (loops::Step& step : routine.steps)
-      if (auto* nest = std::get_if<loops::Nest>(&step))
-        nest->origin = {nest->origin.operation, "", ""};
-    program = program_of(plan, std::move(routine));
-    structs.resize(program.functions.size());
-  }
-  text::RoutineWriter writer() const {
-    return {program, loops::FunctionId(program.functions.size() - 1), structs,
-            functions.signatures()};
-  }
-
-  KernelRoutine of;
-  CalledFunctions functions;
-  loops::Program program;
-  std::vector<text::WeightStruct> structs;
-};
-
-int64_t trips_of(const Kernel& kernel) { return data_of<LoopsData>(kernel).trips; }
+loops::Program program_of_kernel(const Plan& plan, const Kernel& kernel) {
+  const KernelRoutine& of = data_of<LoopsData>(kernel).of;
+  loops::Routine routine = of.routine;
+  routine.name = kKernelName;
+  for (loops::Step& step : routine.steps)
+    if (auto* nest = std::get_if<loops::Nest>(&step))
+      nest->origin = {nest->origin.operation, "", ""};
+  for (const ValueId value : of.results)
+    if (const auto operand = plan.in_place.find(value);
+        operand != plan.in_place.end() && of.numbers.contains(operand->second))
+      routine.overwrites[of.numbers.at(value)] = of.numbers.at(operand->second);
+  return program_of(plan, std::move(routine));
+}
 
 // "mean: for 32, 768 terms": what is inside of the loops that steps share.
 std::string step_loops(const loops::Routine& routine, const loops::Schedule& schedule,
@@ -67,10 +56,10 @@ std::string nested(const loops::Routine& routine, const loops::Schedule& schedul
 }
 
 struct LoopsForm {
-  static std::string loops(const Plan& plan, const Kernel& kernel, const KernelForm::Names&) {
-    const loops::Routine routine = routine_of(plan, kernel).routine;
-    const loops::Schedule schedule = loops::schedule_of(routine);
-    return nested(routine, schedule, schedule.items, trips_of(kernel) > 0);
+  static std::string loops(const Plan&, const Kernel& kernel, const KernelForm::Names&) {
+    const auto& data = data_of<LoopsData>(kernel);
+    const loops::Schedule& schedule = data.scheduled.schedule;
+    return nested(data.of.routine, schedule, schedule.items, kernel.split.parts > 0);
   }
 
   static int64_t flops(const Plan& plan, const Kernel& kernel) {
@@ -81,32 +70,35 @@ struct LoopsForm {
     return flops;
   }
 
-  static bool may_overwrite(const Plan& plan, const Kernel& kernel, ValueId result,
-                            ValueId operand) {
-    const KernelRoutine one = routine_of(plan, kernel);
-    return loops_may_overwrite(one.routine, one.numbers.at(result), one.numbers.at(operand));
+  static bool may_overwrite(const Plan&, const Kernel& kernel, ValueId result, ValueId operand) {
+    const auto& data = data_of<LoopsData>(kernel);
+    return loops_may_overwrite(data.of.routine, data.scheduled.schedule, data.of.numbers.at(result),
+                               data.of.numbers.at(operand));
   }
 
   static KernelText write(const Plan& plan, const Kernel& kernel) {
-    const LoopsProgram one(plan, kernel);
-    text::RoutineWriter writer = one.writer();
+    const auto& data = data_of<LoopsData>(kernel);
+    const loops::Program program = program_of_kernel(plan, kernel);
+    const std::vector<text::WeightStruct> structs(program.functions.size());  // none has any
+    Table<loops::FunctionId, loops::ScheduledRoutine> scheduled = plan.schedules;
+    const loops::FunctionId number = scheduled.add(data.scheduled);
+    text::RoutineWriter writer(program, number, structs, scheduled);
     KernelText text;
     text.name = operation_name(plan, kernel.steps.back());
     text.function = writer.write();
     std::set<ValueId> overwritten;
-    for (const ValueId value : one.of.results)
+    for (const ValueId value : data.of.results)
       if (plan.in_place.contains(value)) overwritten.insert(plan.in_place.at(value));
-    for (const auto* values : {&one.of.inputs, &one.of.results})
+    for (const auto* values : {&data.of.inputs, &data.of.results})
       for (const ValueId value : *values)
         if (plan.routine.values[value].type.numel() > 0 && !overwritten.contains(value))
           text.values.push_back(value);
-    if (trips_of(kernel) > 0) text.first = fmt::format("team.part({})", trips_of(kernel));
-    const text::Signature& signature = writer.signature();
-    if (signature.has_arena)
-      text.last.push_back(kernel.scratch
-                              ? fmt::format("arena + {}", plan.offsets[*kernel.scratch])
-                              : fmt::format("fl::own_memory({})", signature.arena_bytes));
-    if (signature.has_generator) text.last.push_back("*generator");
+    if (kernel.split.parts > 0) text.first = fmt::format("team.part({})", kernel.split.parts);
+    const loops::Needs& needs = data.scheduled.needs;
+    if (needs.has_arena)
+      text.last.push_back(kernel.scratch ? fmt::format("arena + {}", plan.offsets[*kernel.scratch])
+                                         : fmt::format("fl::own_memory({})", needs.arena_bytes));
+    if (needs.has_generator) text.last.push_back("*generator");
     return text;
   }
 };
@@ -122,34 +114,32 @@ const KernelForm kLoops = {.name = "loops",
                            .flops = LoopsForm::flops,
                            .follows_steps = true};
 
-int64_t trips_of(const loops::Routine& routine, const StepIds& steps) {
-  const auto nowhere = [](ValueId) { return false; };
-  return shared_trips(kernel_routine(routine, steps, nowhere).routine);
-}
-
 Kernel loops_kernel(const loops::Routine& routine, StepIds steps, bool alone,
                     const std::string& ends) {
-  const int64_t trips = alone ? 0 : trips_of(routine, steps);
-  return {.form = &kLoops,
-          .steps = std::move(steps),
-          .data = std::make_shared<LoopsData>(trips),
-          .ends = ends};
+  const auto data = std::make_shared<LoopsData>();
+  loops::Routine& own = (data->of = kernel_routine(routine, steps)).routine;
+  loops::Schedule& schedule = data->scheduled.schedule;
+  Split split;
+  own.in_parts = !alone;
+  schedule = loops::schedule_of(own);
+  if (!alone) split.parts = shared_trips(own, schedule);
+  if (split.parts > 0) {
+    split.of = Split::Of::rows;
+  } else if (own.in_parts) {
+    own.in_parts = false;
+    schedule = loops::schedule_of(own);
+  }
+  return {.form = &kLoops, .steps = std::move(steps), .data = data, .split = split, .ends = ends};
 }
 
-KernelRoutine routine_of(const Plan& plan, const Kernel& kernel) {
-  KernelRoutine one = kernel_routine(
-      plan.routine, kernel.steps, [&](ValueId value) { return plan.homes[value] == Home::kernel; });
-  one.routine.in_parts = trips_of(kernel) > 0;
-  for (const ValueId value : one.results)
-    if (const auto operand = plan.in_place.find(value);
-        operand != plan.in_place.end() && one.numbers.contains(operand->second))
-      one.routine.overwrites[one.numbers.at(value)] = one.numbers.at(operand->second);
-  return one;
-}
-
-int64_t scratch_bytes(const Plan& plan, const Kernel& kernel) {
-  const LoopsProgram one(plan, kernel);
-  return one.writer().signature().arena_bytes;
+void set_homes(const Plan& plan, Kernel& kernel) {
+  const auto data = std::make_shared<LoopsData>(data_of<LoopsData>(kernel));
+  loops::Schedule schedule = std::move(data->scheduled.schedule);
+  make_results(data->of, schedule,
+               [&](ValueId value) { return plan.homes[value] != Home::kernel; });
+  data->scheduled = loops::scheduled_routine(data->of.routine, plan.functions, plan.schedules,
+                                             std::move(schedule));
+  kernel.data = data;
 }
 
 }  // namespace flashlight::mosaic

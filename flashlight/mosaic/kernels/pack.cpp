@@ -102,7 +102,7 @@ Kernel pack_kernel(const Product& product, ValueId packed, int pixels,
   data->packed = packed;
   data->pixels = pixels;
   data->factor = factor;
-  return {.form = &kPack, .data = data};
+  return {.form = &kPack, .data = data, .split = split_of(product, /*by_columns=*/true)};
 }
 
 }  // namespace flashlight::mosaic

@@ -61,22 +61,26 @@ struct AnyProductForm {
 struct DirectForm {
   static KernelText write(const Plan& plan, const Kernel& kernel) {
     const Product& product = product_of(kernel);
-    const bool by_columns = shares_columns(plan, data_of<ProductData>(kernel), kFewRows),
-               fetches = product.batch.empty();
-    ProductWriter writer(plan, kernel, by_columns);
+    const bool fetches = product.batch.empty();
+    ProductWriter writer(plan, kernel);
     const text::Code body = writer.contraction("contract", fetches);
     return writer.text(product.terms.size() > 1 ? "convolution" : "product", body, fetches);
   }
   static bool applies(const Product& product, bool) { return !product.depthwise; }
   static double time(const Product&) { return 1; }
+  static bool by_columns(const Plan& plan, const ProductData& data) {
+    return shares_columns(plan, data, kFewRows);
+  }
 };
 
 }  // namespace
 
 const KernelForm kProduct =
     product_form("product", tiles_in_strips, DirectForm::write, AnyProductForm::add_units);
-const ProductForm kDirectProduct = {
-    .form = &kProduct, .applies = DirectForm::applies, .time = DirectForm::time};
+const ProductForm kDirectProduct = {.form = &kProduct,
+                                    .applies = DirectForm::applies,
+                                    .time = DirectForm::time,
+                                    .by_columns = DirectForm::by_columns};
 
 KernelForm product_form(const char* name,
                         std::string (*loops)(const Plan&, const Kernel&, const KernelForm::Names&),
@@ -98,6 +102,12 @@ bool shares_columns(const Plan& plan, const ProductData& data, int64_t few_rows)
   const Product& product = data.product;
   return product.column_count() >= kManyColumnsToShare &&
          (product.size(product.rows) < few_rows || are_panels_larger(plan, data));
+}
+
+Split split_of(const Product& product, bool by_columns) {
+  if (!product.batch.empty()) return {Split::Of::products, product.size(product.batch)};
+  return by_columns ? Split{Split::Of::columns, product.column_count()}
+                    : Split{Split::Of::rows, product.size(product.rows)};
 }
 
 std::string tiles_in_strips(const Plan&, const Kernel& kernel, const KernelForm::Names&) {

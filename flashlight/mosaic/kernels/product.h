@@ -15,6 +15,8 @@ struct ProductData : KernelData {
   int pixels = 0;       // of Winograd's tiles; else 0
   // Its panels hold the weights as they are; Winograd's transformation happens in each call.
   bool plain_weights = false;
+  // A team that shares the product divides its columns rather than its rows.
+  bool by_columns = false;
 };
 
 // An algorithm of products. products.cpp takes the one that takes the least time.
@@ -25,6 +27,8 @@ struct ProductForm {
   bool (*applies)(const Product& product, bool known);
   // Of the time of register tiles, by what was measured.
   double (*time)(const Product& product);
+  // Whether threads had better divide columns than rows; none: they cannot.
+  bool (*by_columns)(const Plan& plan, const ProductData& data) = nullptr;
 };
 
 extern const ProductForm kDirectProduct, kDepthwiseProduct, kSmallTilesOfWinograd,
@@ -36,8 +40,11 @@ KernelForm product_form(const char* name,
                         KernelText (*write)(const Plan&, const Kernel&),
                         void (*add_units)(const Plan&, const Kernel&, Units&));
 
-// Whether threads share columns rather than rows: below `few_rows`, where columns are many.
+// Whether threads had better divide columns: below `few_rows`, where columns are many.
 bool shares_columns(const Plan& plan, const ProductData& data, int64_t few_rows);
+
+// A batch of several products is divided itself.
+Split split_of(const Product& product, bool by_columns);
 
 // "784 rows x 64 columns x 3 x 3 x 64 terms: strips of rows x panels of columns, in tiles".
 std::string tiles_in_strips(const Plan&, const Kernel& kernel, const KernelForm::Names&);

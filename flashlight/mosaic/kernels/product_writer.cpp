@@ -40,12 +40,11 @@ Code in_batches(const Product& product, const Code& body) {
   return code;
 }
 
-ProductWriter::ProductWriter(const Plan& plan, const Kernel& kernel, bool by_columns)
+ProductWriter::ProductWriter(const Plan& plan, const Kernel& kernel)
     : plan_(plan),
       kernel_(kernel),
       data_(data_of<ProductData>(kernel)),
       product_(data_.product),
-      by_columns_(by_columns),
       flat_(plan),
       type_(sum_type(plan, product_)) {
   flat_.reserve(kProductWords);

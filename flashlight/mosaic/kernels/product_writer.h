@@ -12,8 +12,7 @@ namespace flashlight::mosaic {
 
 class ProductWriter {
  public:
-  // `by_columns`: threads share columns; otherwise rows.
-  ProductWriter(const Plan& plan, const Kernel& kernel, bool by_columns);
+  ProductWriter(const Plan& plan, const Kernel& kernel);
 
   // The call of fl::`function`, over the batch. `fetches`: also what is read after it.
   text::Code contraction(const std::string& function, bool fetches);
@@ -23,7 +22,7 @@ class ProductWriter {
   // Of the body of another algorithm: "float", "fl::Split::rows", the address of the first element
   // that is read by rows, and the lambda that is called with sums, for rows but the innermost.
   const std::string& type() const { return type_; }
-  std::string split() const { return by_columns_ ? "fl::Split::columns" : "fl::Split::rows"; }
+  std::string split() const { return data_.by_columns ? "fl::Split::columns" : "fl::Split::rows"; }
   std::string rows_address() const { return flat_.address(product_.left, product_.left_at, {}); }
   text::Lambda finish(const std::string& outer, const AxisIds& outer_axes);
 
@@ -39,7 +38,6 @@ class ProductWriter {
   const Kernel& kernel_;
   const ProductData& data_;
   const Product& product_;
-  const bool by_columns_;
   FlatWriter flat_;
   std::string type_;
 };

@@ -52,7 +52,21 @@ void Products::add(StepId step, Product product) {
   data->packed = packed->second;
   data->pixels = form.pixels;
   data->plain_weights = plain;
-  plan_.run.push_back({.form = form.form, .steps = {step}, .data = data});
+  data->by_columns = by_columns(form, *data);
+  const Split split = split_of(data->product, data->by_columns);
+  plan_.run.push_back({.form = form.form, .steps = {step}, .data = data, .split = split});
+}
+
+bool Products::by_columns(const ProductForm& form, const ProductData& data) const {
+  const ValueId result = value_of(data.product.statement.stores[0]);
+  const std::optional<bool> chosen = choice_of(plan_, result).split_columns;
+  if (chosen && !data.product.batch.empty())
+    refuse_choice(plan_, result,
+                  "cannot be split by rows or columns: threads divide the products of its batch");
+  if (chosen == true && form.by_columns == nullptr)
+    refuse_choice(plan_, result,
+                  "cannot be split by columns: these are channels side by side in its tiles");
+  return chosen.value_or(form.by_columns != nullptr && form.by_columns(plan_, data));
 }
 
 // ---- algorithms ---------------------------------------------------------------------------------
@@ -136,7 +150,7 @@ ValueId Products::add_column_value(const Product& product, const composit::Expr&
   nest.statement.stores.push_back({added, {composit::Expr::axis(0)}, value});
   plan_.frozen.push_back(true);
   const StepId step = routine.steps.add(std::move(nest));
-  plan_.prepare.push_back(loops_kernel(routine, {step}, /*alone=*/false, ""));
+  plan_.prepare.push_back(loops_kernel(routine, {step}, /*alone=*/false));
   return added;
 }
 

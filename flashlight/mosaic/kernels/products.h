@@ -26,6 +26,7 @@ class Products {
   const ProductForm& form_of(const Product& product, bool known) const;
   bool is_allowed(const ProductForm& form, const Choice& choice) const;
   void check_choice(const Product& product, bool known) const;
+  bool by_columns(const ProductForm& form, const ProductData& data) const;
   std::optional<ValueId> fold_factor(Product& product);
   ValueId add_column_value(const Product& product, const composit::Expr& x,
                            const std::string& name);

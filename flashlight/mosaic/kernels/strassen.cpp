@@ -15,8 +15,7 @@ struct StrassenForm {
            ": halves by Strassen's algorithm, in tiles";
   }
   static KernelText write(const Plan& plan, const Kernel& kernel) {
-    ProductWriter writer(plan, kernel,
-                         shares_columns(plan, data_of<ProductData>(kernel), kFewHalvedRows));
+    ProductWriter writer(plan, kernel);
     const text::Code body = writer.contraction("contract_strassen", true);
     return writer.text("strassen", body, true);
   }
@@ -25,13 +24,18 @@ struct StrassenForm {
   }
   static bool applies(const Product& product, bool) { return can_halve(product); }
   static double time(const Product& product) { return pays_to_halve(product) ? 0.9 : 1.1; }
+  static bool by_columns(const Plan& plan, const ProductData& data) {
+    return shares_columns(plan, data, kFewHalvedRows);
+  }
 };
 
 }  // namespace
 
 const KernelForm kStrassen =
     product_form("strassen", StrassenForm::loops, StrassenForm::write, StrassenForm::add_units);
-const ProductForm kHalvesOfStrassen = {
-    .form = &kStrassen, .applies = StrassenForm::applies, .time = StrassenForm::time};
+const ProductForm kHalvesOfStrassen = {.form = &kStrassen,
+                                       .applies = StrassenForm::applies,
+                                       .time = StrassenForm::time,
+                                       .by_columns = StrassenForm::by_columns};
 
 }  // namespace flashlight::mosaic

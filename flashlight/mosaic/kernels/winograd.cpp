@@ -35,7 +35,7 @@ struct WinogradForm {
   static KernelText write(const Plan& plan, const Kernel& kernel) {
     const auto& data = data_of<ProductData>(kernel);
     const Product& product = data.product;
-    ProductWriter writer(plan, kernel, product.size(product.rows) < kFewPixels);
+    ProductWriter writer(plan, kernel);
     const auto step = [&](AxisId axis) { return product.left_at.coefficients[axis]; };
     const AxisIds& rows = product.rows;
     const AxisId y = rows[rows.size() - 2], x = rows.back();
@@ -60,6 +60,9 @@ struct WinogradForm {
   }
 
   static bool applies(const Product& product, bool known) { return known && is_3x3(product); }
+  static bool by_columns(const Plan&, const ProductData& data) {
+    return data.product.size(data.product.rows) < kFewPixels;
+  }
   // F(4x4) pays where there are many pixels; F(2x2), which reads more weights, as long as there
   // are more than a few.
   static double small_time(const Product& product) {
@@ -77,10 +80,12 @@ const KernelForm kWinograd =
 const ProductForm kSmallTilesOfWinograd = {.form = &kWinograd,
                                            .pixels = 2,
                                            .applies = WinogradForm::applies,
-                                           .time = WinogradForm::small_time};
+                                           .time = WinogradForm::small_time,
+                                           .by_columns = WinogradForm::by_columns};
 const ProductForm kLargeTilesOfWinograd = {.form = &kWinograd,
                                            .pixels = 4,
                                            .applies = WinogradForm::applies,
-                                           .time = WinogradForm::large_time};
+                                           .time = WinogradForm::large_time,
+                                           .by_columns = WinogradForm::by_columns};
 
 }  // namespace flashlight::mosaic

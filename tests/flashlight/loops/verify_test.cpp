@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "composit/ir/error.h"
+#include "flashlight/loops/contraction.h"
 #include "flashlight/loops/program_text.h"
 
 namespace flashlight::loops {
@@ -54,6 +55,35 @@ TEST(Verify, NumbersExist) {
   EXPECT_THAT(fault("call 0 %0 to %2", "call 0 %7 to %2"), HasSubstr("there is no value %7"));
   EXPECT_THAT(fault("sequences=[2]", "sequences=[8]"), HasSubstr("there is no value %8"));
   EXPECT_THAT(fault("overwrites %3", "overwrites %6"), HasSubstr("there is no value %6"));
+}
+
+TEST(Verify, WhatWasRecognisedIsOfTheStatement) {
+  Program program = parse_program(kSound);
+  program.functions.pop_back();
+  program = with_products(std::move(program),
+                          [](const Statement&) { return std::optional<Contraction>(); });
+  EXPECT_EQ(fault_of(program), std::nullopt);
+  auto& nest = std::get<Nest>(program.functions.back().steps[StepId()]);
+  EXPECT_TRUE(is_recognised(nest));
+  nest.statement.stores[0].value = -nest.statement.stores[0].value;
+  EXPECT_THAT(fault_of(program).value_or("none"),
+              HasSubstr("it keeps what was recognised of another statement"));
+}
+
+// Only statements that changed are looked at again.
+TEST(Recognised, OncePerStatement) {
+  static int looks = 0;
+  const auto look = [](const Statement&) {
+    ++looks;
+    return std::optional<Contraction>();
+  };
+  Program program = parse_program(kSound);
+  program.functions.pop_back();
+  program = with_products(with_products(std::move(program), look), look);
+  EXPECT_EQ(looks, 1);
+  std::get<Nest>(program.functions.back().steps[StepId()]).statement.axes[0].extent = 2;
+  program = with_products(std::move(program), look);
+  EXPECT_EQ(looks, 2);
 }
 
 TEST(Verify, CalleesStandBeforeTheirCallers) {

@@ -66,14 +66,18 @@ TEST(MosaicChoices, are_read) {
       "relu_3: keep, layout NCHW -> N C/16 H W | 16c, apart 16\n\n"
       "gelu: fuse   # whatever it costs\n"
       "conv: winograd 0, at 4096\n"
+      "dot: split columns\n"
+      "sum: split rows, keep\n"
       "x: new loops, one thread, own place\n");
-  ASSERT_EQ(choices.size(), 4);
+  ASSERT_EQ(choices.size(), 6);
   EXPECT_EQ(parse_choices(std::string(choices)), choices);
   EXPECT_EQ(std::string(parse_choices("dot: strassen 1, keep")), "dot: keep, strassen 1\n");
   EXPECT_EQ(choices.at("relu_3"), (Choice{.fuse = false,
                                           .layout = parse_tile_schema("NCHW -> N C/16 H W | 16c"),
                                           .apart = 16}));
   EXPECT_EQ(choices.at("gelu"), (Choice{.fuse = true}));
+  EXPECT_EQ(choices.at("dot"), (Choice{.split_columns = true}));
+  EXPECT_EQ(choices.at("sum"), (Choice{.fuse = false, .split_columns = false}));
   EXPECT_EQ(choices.at("conv"), (Choice{.winograd = 0, .offset = 4096}));
   EXPECT_EQ(choices.at("x"), (Choice{.new_loops = true, .one_thread = true, .own_place = true}));
 }
@@ -178,6 +182,52 @@ TEST(MosaicChoices, loops_and_threads) {
   EXPECT_EQ(differences(one, "exp: new loops"), "");
   EXPECT_EQ(differences(one, "div: one thread"), "");
   EXPECT_NE(refusal(two_products(), "exp: one thread").find("is not written by a kernel of loops"),
+            std::string::npos);
+}
+
+TEST(MosaicChoices, split) {
+  const Case one = case_of("wide", {exp(product(given("x", {200, 33}), "w", 160)).lazy()});
+  const auto split = [&](const std::string& choices) {
+    return writer(planned(one, choices), "exp").split.of;
+  };
+  EXPECT_EQ(split(""), Split::Of::rows);
+  EXPECT_EQ(split("exp: split rows"), Split::Of::rows);
+  EXPECT_EQ(split("exp: split columns"), Split::Of::columns);
+  EXPECT_NE(print(planned(one, "")).find("\n         threads divide 200 rows\n"),
+            std::string::npos);
+  EXPECT_NE(print(planned(one, "exp: split columns")).find("threads divide 160 columns"),
+            std::string::npos);
+  EXPECT_EQ(differences(one, "exp: split columns"), "");
+  const Case few = case_of("few", {exp(product(given("x", {9, 33}), "w", 160)).lazy()});
+  EXPECT_EQ(writer(planned(few, ""), "exp").split.of, Split::Of::columns);
+  EXPECT_EQ(differences(few, "exp: split rows"), "");
+}
+
+TEST(MosaicChoices, splits_that_cannot_be) {
+  const Case loops =
+      case_of("softmax", {product(softmax(given("x", {20, 32}), 1), "w", 20).lazy()});
+  EXPECT_EQ(refusal(loops, "div: split rows"), "");
+  EXPECT_NE(
+      refusal(loops, "div: split columns").find("'div' cannot be split by columns: loops are"),
+      std::string::npos);
+  EXPECT_NE(refusal(loops, "div: one thread, split rows")
+                .find("'div' cannot be split by rows: its kernel is one thread's"),
+            std::string::npos);
+  const Case batch =
+      case_of("batch", {exp(bmm(given("q", {3, 35, 16}), given("k", {3, 16, 37}))).lazy()});
+  EXPECT_NE(refusal(batch, "exp: split rows").find("threads divide the products of its batch"),
+            std::string::npos);
+  const Tensor scores = bmm(given("q", {2, 35, 16}), transpose(given("k", {2, 37, 16}), 1, 2));
+  const Case attention =
+      case_of("attention", {relu(bmm(softmax(scores, 2), given("v", {2, 37, 24}))).lazy()});
+  EXPECT_NE(
+      refusal(attention, "bmm_2: split columns").find("it is no result of a product or of loops"),
+      std::string::npos);
+  const Tensor image = given("x", {1, 32, 12, 13});
+  const Case depthwise = case_of(
+      "depthwise",
+      {convolution(image, weight("k", {32, 1, 3, 3}), {.padding = {1, 1}, .groups = 32}).lazy()});
+  EXPECT_NE(refusal(depthwise, "convolution: split columns").find("channels side by side"),
             std::string::npos);
 }
 

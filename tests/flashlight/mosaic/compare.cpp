@@ -172,6 +172,6 @@ int winograd_pixels(const Kernel& kernel) {
   return data == nullptr ? 0 : data->pixels;
 }
 
-int64_t divided_trips(const Kernel& kernel) { return data_of<LoopsData>(kernel).trips; }
+int64_t divided_trips(const Kernel& kernel) { return kernel.split.parts; }
 
 }  // namespace flashlight::mosaic::test

@@ -28,12 +28,12 @@ loops::Routine routine_of(const std::vector<LazyTensor>& outputs) {
       loops::fuse(loops::lower(case_of("", outputs).graph, {.outline = false}));
   return std::move(program.functions.back());
 }
-const loops::Statement& statement(const loops::Routine& routine, size_t step) {
-  return std::get<loops::Nest>(routine.steps.at(StepId(step))).statement;
+const loops::Nest& nest(const loops::Routine& routine, size_t step) {
+  return std::get<loops::Nest>(routine.steps.at(StepId(step)));
 }
 std::optional<Product> first_product(const Tensor& y) {
   const loops::Routine routine = routine_of({y.lazy()});
-  return product_of(routine, statement(routine, 0), kNothing);
+  return product_of(routine, nest(routine, 0), kNothing);
 }
 
 // ---- layouts ------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ TEST(MosaicProduct, what_is_known_is_packed) {
   const auto is_weight = [&](ValueId value) {
     return routine.values[value].role == loops::Role::weight;
   };
-  const auto product = product_of(routine, statement(routine, 0), is_weight);
+  const auto product = product_of(routine, nest(routine, 0), is_weight);
   ASSERT_TRUE(product);
   EXPECT_TRUE(is_weight(product->right));
   EXPECT_EQ(product->column_count(), 33);
