@@ -1,7 +1,6 @@
 #include "flashlight/cpp/emit.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "flashlight/text/format.h"
@@ -135,29 +134,6 @@ std::vector<std::string> headers_of(const Program& program,
 }
 
 }  // namespace
-
-std::string includes(const Source& source) {
-  std::string text;
-  for (const std::string& header : source.links) text += "#include <" + header + ">\n";
-  if (!text.empty()) text += "\n";
-  text += "#include \"" + std::string(kRuntimeName) + "\"\n";
-  for (const std::string& header : source.headers) text += "#include \"" + header + "\"\n";
-  return text;
-}
-
-const std::string& runtime_text() {
-  static const std::string kText =
-#include <flashlight_cpp_runtime.inc>
-      ;
-  return kText;
-}
-
-const std::string& runtime_header(const std::string& name) {
-  static const std::map<std::string, std::string> kHeaders = {
-#include <flashlight_cpp_runtime_headers.inc>
-  };
-  return kHeaders.at(name);
-}
 
 Source emit(Program program) {
   const std::vector<WeightStruct> structs = plan_weights(program);

@@ -11,7 +11,6 @@
 #include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/kernels/forms.h"
-#include "flashlight/mosaic/runtime_text.h"
 #include "flashlight/text/code.h"
 #include "flashlight/text/format.h"
 #include "flashlight/text/literal.h"
@@ -57,6 +56,8 @@ class Emitter {
       taken_.insert(text::identifier(function.name));
     taken_.insert(source_.name);
     source_.headers = headers_of(plan);
+    source_.arena_bytes = plan.arena_bytes;
+    source_.draws = draws(plan);
   }
 
   Source run() {
@@ -228,7 +229,7 @@ class Emitter {
     std::vector<std::string> list = {"const fl::Team& team", "const Weights& weights",
                                      "const std::byte* prepared", "std::byte* arena",
                                      "int64_t* times"};
-    if (draws(plan_)) list.push_back("fl::Generator* generator");
+    if (source_.draws) list.push_back("fl::Generator* generator");
     for (const size_t i : source_.arguments) {
       const ValueId number = plan_.routine.inputs[i];
       list.push_back("const " + text::type_name(value(number).type.dtype) + "* " + names_[number]);
@@ -279,7 +280,7 @@ class Emitter {
                source_.name +
                    "::run(team, bound, static_cast<const std::byte*>(prepared), "
                    "static_cast<std::byte*>(arena), times" +
-                   (draws(plan_) ? ", static_cast<fl::Generator*>(generator)" : "") + arguments +
+                   (source_.draws ? ", static_cast<fl::Generator*>(generator)" : "") + arguments +
                    ");");
   }
 

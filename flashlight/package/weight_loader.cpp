@@ -1,4 +1,4 @@
-#include "flashlight/cpp/weight_loader.h"
+#include "flashlight/package/weight_loader.h"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -9,7 +9,7 @@
 #include "flashlight/text/code.h"
 #include "flashlight/text/literal.h"
 
-namespace flashlight::cpp {
+namespace flashlight::package {
 namespace {
 
 using Weights = std::vector<StoredWeight>;
@@ -269,4 +269,4 @@ std::string load_weights(const std::vector<StoredWeight>& weights, const Code& m
          str(braced("Weights load_weights(const fl::Safetensors& file)", body));
 }
 
-}  // namespace flashlight::cpp
+}  // namespace flashlight::package
