@@ -42,8 +42,19 @@ FLASHLIGHT_PARTS = (
     "flashlight/backends",
     "flashlight/loops",
     "flashlight/text",
+    "flashlight/package",
     "flashlight/cpp",
     "flashlight/mosaic",
+)
+# Of a backend: none includes another's folder.
+BACKEND = (
+    *COMPOSIT,
+    "flashlight/runtime",
+    "flashlight/toolchain",
+    "flashlight/backends",
+    "flashlight/loops",
+    "flashlight/text",
+    "flashlight/package",
 )
 LIBRARY = (*COMPOSIT, *FLASHLIGHT_PARTS, "tracer", "flashlight")
 EXAMPLE_LIBRARIES = ("examples/models", "examples/zoo", "examples/objectives")
@@ -77,29 +88,18 @@ LAYERS = {
     "flashlight/backends": Layer((*COMPOSIT, "flashlight/runtime"), torch=False),
     "flashlight/loops": Layer((*COMPOSIT, "flashlight/runtime"), torch=False),
     "flashlight/text": Layer((*COMPOSIT, "flashlight/loops"), torch=False),
-    "flashlight/cpp": Layer(
+    "flashlight/package": Layer(
         (
             *COMPOSIT,
             "flashlight/runtime",
             "flashlight/toolchain",
-            "flashlight/backends",
             "flashlight/loops",
             "flashlight/text",
         ),
         torch=False,
     ),
-    "flashlight/mosaic": Layer(
-        (
-            *COMPOSIT,
-            "flashlight/runtime",
-            "flashlight/toolchain",
-            "flashlight/backends",
-            "flashlight/loops",
-            "flashlight/text",
-            "flashlight/cpp",
-        ),
-        torch=False,
-    ),
+    "flashlight/cpp": Layer(BACKEND, torch=False),
+    "flashlight/mosaic": Layer(BACKEND, torch=False),
     "flashlight": Layer((*COMPOSIT, *FLASHLIGHT_PARTS, "tracer"), torch=True),
     "frontends/torchscript": Layer(LIBRARY, torch=True),
     "frontends": Layer((*LIBRARY, "frontends/torchscript"), torch=True),

@@ -18,7 +18,7 @@
 #include "composit/io/safetensors.h"
 #include "composit/ir/error.h"
 #include "examples/zoo/zoo.h"
-#include "flashlight/cpp/backend.h"
+#include "flashlight/package/backend.h"
 #include "flashlight/trace.h"
 #include "tracer/convert.h"
 
@@ -77,7 +77,7 @@ class Beginning {
   void restore() const {
     const torch::NoGradGuard no_grad;
     for (size_t i = 0; i < values_.size(); ++i) subject_.named[i].tensor.copy_(values_[i]);
-    torch::manual_seed(flashlight::cpp::kDefaultSeed);
+    torch::manual_seed(flashlight::package::kDefaultSeed);
   }
   // What a run from here on gives, and for a training step all that it may have written.
   benchmarks::Results results(const Tensors& inputs) const {
@@ -98,7 +98,7 @@ class Beginning {
 
 // Equal in every process: a subject that trains has made a step, and drawn.
 Subject subject_of(const Case& which) {
-  torch::manual_seed(flashlight::cpp::kDefaultSeed);
+  torch::manual_seed(flashlight::package::kDefaultSeed);
   return which.make();
 }
 

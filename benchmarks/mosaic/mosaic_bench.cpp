@@ -18,8 +18,8 @@
 #include "benchmarks/report.h"
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
-#include "flashlight/cpp/backend.h"
 #include "flashlight/mosaic/backend.h"
+#include "flashlight/package/backend.h"
 #include "flashlight/runtime/random.hpp"
 
 namespace {
@@ -107,7 +107,7 @@ class Calls {
   std::vector<composit::InputBuffer> from_;
   std::vector<composit::Buffer> to_;
   std::vector<Copied> copied_;
-  fl::Generator generator_ = fl::Generator(flashlight::cpp::kDefaultSeed);
+  fl::Generator generator_ = fl::Generator(flashlight::package::kDefaultSeed);
 };
 
 // Of a call on the capture's values.

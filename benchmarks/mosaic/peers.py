@@ -17,7 +17,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 warnings.filterwarnings("ignore")
 
 
-SEED = 67280421310721  # flashlight::cpp::kDefaultSeed
+SEED = 67280421310721  # flashlight::package::kDefaultSeed
 
 
 def seconds(run):

@@ -1,26 +1,25 @@
 #include "flashlight/cpp/backend.h"
 
-#include <optional>
 #include <set>
 
 #include "composit/ir/error.h"
 #include "flashlight/backends/cpp.h"
 #include "flashlight/backends/registry.h"
-#include "flashlight/cpp/offline.h"
 #include "flashlight/loops/fuse.h"
 #include "flashlight/loops/recompute.h"
 #include "flashlight/loops/signed_zero.h"
 #include "flashlight/loops/tile.h"
 #include "flashlight/loops/verify.h"
+#include "flashlight/package/backend.h"
+#include "flashlight/package/program_folder.h"
+#include "flashlight/package/shipped.h"
 #include "flashlight/runtime/arena.hpp"
-#include "flashlight/runtime/random.hpp"
 #include "flashlight/toolchain/library.h"
 
 namespace flashlight::cpp {
 namespace {
 
 using composit::Graph;
-using composit::UserError;
 // Returns nullptr, or what is wrong.
 using Entry = const char*(const void* const*, const void* const*, void* const*, void*, void*);
 
@@ -40,37 +39,26 @@ toolchain::LineOrigin origin_in(const std::string& file, int first, int last,
   return {file, first, last, place_of(origin)};
 }
 
-class CppCode : public composit::Code {
+class CppCode : public package::GeneratedCode {
  public:
-  CppCode(composit::Ports ports, toolchain::Library library, Source source)
-      : Code(std::move(ports)), library_(std::move(library)), source_(std::move(source)) {
-    entry_ = library_.symbol<Entry>(source_.entry_name);
-  }
+  CppCode(composit::Ports ports, toolchain::Library library, const Source& source)
+      : GeneratedCode(std::move(ports), std::make_shared<const package::Source>(source)),
+        library_(std::move(library)),
+        entry_(library_.symbol<Entry>(source.entry_name)),
+        arena_bytes_(source.arena_bytes) {}
 
-  const std::string& source() const override { return source_.text; }
-  bool draws() const override { return source_.draws; }
   void run(composit::InputBuffers inputs, composit::Buffers results,
            fl::Generator* generator) const override {
-    std::vector<const void*> arguments, weights;
-    arguments.reserve(source_.arguments.size());
-    weights.reserve(source_.weights.size());
-    for (const size_t input : source_.arguments) arguments.push_back(ports().given(input, inputs));
-    for (size_t i = 0; i < source_.weights.size(); ++i) {
-      const Array& constant = source_.constants[i];
-      weights.push_back(constant.defined() ? constant.data()
-                                           : ports().given(source_.weights[i], inputs));
-    }
-    std::optional<fl::Generator> fresh;
-    if (source_.draws && generator == nullptr) generator = &fresh.emplace(kDefaultSeed);
-    const char* error = entry_(arguments.data(), weights.data(), ports().places(results).data(),
-                               arena_of_thread(source_.arena_bytes), generator);
-    if (error != nullptr) throw UserError("[" + source_.name + "] " + error);
+    call(inputs, results, generator, [&](const package::Pointers& at) {
+      return entry_(at.arguments.data(), at.weights.data(), at.results.data(),
+                    arena_of_thread(arena_bytes_), at.generator);
+    });
   }
 
  private:
   toolchain::Library library_;
-  Source source_;
   Entry* entry_;
+  int64_t arena_bytes_;
 };
 
 // Operations that may become calls of LibTorch.
@@ -84,7 +72,7 @@ LowerOptions lowering_of(const Graph& graph, const CompileOptions& options) {
 }
 
 toolchain::CompileOptions building_of(const CompileOptions& options) {
-  toolchain::CompileOptions build = {.flags = default_flags()};
+  toolchain::CompileOptions build = {.flags = package::default_flags()};
   if (Cpp::fields().typed(options.options).link_aten)
     for (const std::string& folder : options.torch_folders)
       build.flags.insert(build.flags.end(), {"-isystem", folder});
@@ -97,7 +85,7 @@ std::vector<Compiled> compile_together(const std::vector<Graph>& graphs,
                                        const std::vector<std::string>& names,
                                        CompileOptions options) {
   toolchain::Sources sources;
-  sources.headers.push_back({kRuntimeName, runtime_text()});
+  sources.headers.push_back(package::shipped_file(package::kRuntimeName));
   toolchain::SourceFile unit = {"kernels.cpp", ""};
   std::set<std::string> headers;
   std::vector<Source> emitted;
@@ -106,8 +94,7 @@ std::vector<Compiled> compile_together(const std::vector<Graph>& graphs,
     options.name = names[i];
     emitted.push_back(source_of(graphs[i], lowering_of(graphs[i], options)));
     for (const std::string& header : emitted.back().headers)
-      if (headers.insert(header).second)
-        sources.headers.push_back({header, runtime_header(header)});
+      if (headers.insert(header).second) sources.headers.push_back(package::shipped_file(header));
     for (const EmittedLines& place : emitted.back().origins)
       sources.origins.push_back(
           origin_in(unit.name, lines + place.first, lines + place.last, place.origin));
@@ -119,20 +106,16 @@ std::vector<Compiled> compile_together(const std::vector<Graph>& graphs,
   std::vector<Compiled> compiled;
   for (size_t i = 0; i < graphs.size(); ++i) {
     composit::Ports ports = composit::ports_of(graphs[i], emitted[i].name);
-    compiled.emplace_back(
-        std::make_shared<const CppCode>(std::move(ports), library, std::move(emitted[i])));
+    compiled.emplace_back(std::make_shared<const CppCode>(std::move(ports), library, emitted[i]));
   }
   return compiled;
 }
 
-class CppBackend : public composit::Backend {
+class CppBackend : public package::GeneratingBackend {
  public:
   std::string name() const override { return "cpp"; }
   std::string help() const override { return "C++ to be read, in one thread"; }
   const composit::OptionTable& options() const override { return Cpp::fields().table(); }
-  bool has_code(const composit::Operation& operation) const override {
-    return loops::has_code(operation);
-  }
 
  protected:
   Compiled make(const Graph& graph, const CompileOptions& options) const override {
@@ -143,10 +126,7 @@ class CppBackend : public composit::Backend {
   }
   void write_folder(const composit::SavedCapture& capture, const std::string& folder,
                     const CompileOptions& options) const override {
-    cpp::write_program(capture, folder,
-                       {.name = options.name,
-                        .output_names = options.results,
-                        .aten = aten_of(capture.graph, options)});
+    cpp::write_program(capture, folder, lowering_of(capture.graph, options));
   }
 };
 
@@ -159,11 +139,6 @@ const composit::Backend& backend() {
   return backend;
 }
 
-std::vector<std::string> default_flags() {
-  return {"-std=c++17",         "-O3",    "-march=native", "-ffp-contract=fast", "-fno-math-errno",
-          "-fno-trapping-math", "-fwrapv"};
-}
-
 Source source_of(const Graph& graph, const LowerOptions& options, const SplitOptions& split) {
   Program program = checked("lower", lower(graph, options));
   program = checked("fuse", fuse(std::move(program)));
@@ -172,6 +147,19 @@ Source source_of(const Graph& graph, const LowerOptions& options, const SplitOpt
   program = checked("tile", tile(std::move(program)));
   program = checked("split_long_functions", split_long_functions(std::move(program), split));
   return emit(std::move(program));
+}
+
+void write_program(const composit::SavedCapture& capture, const std::filesystem::path& folder,
+                   const LowerOptions& options) {
+  package::check_program(capture, folder);
+  const Source source = source_of(capture.graph, options, {.loop_bodies = false});
+  package::write_program(capture,
+                         {.source = source,
+                          .structs = source.structs,
+                          .declaration = source.declaration,
+                          .functions = source.functions,
+                          .flags = package::default_flags()},
+                         folder, options.results);
 }
 
 Compiled compile(const Graph& graph, const CompileOptions& options) {

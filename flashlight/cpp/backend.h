@@ -10,9 +10,11 @@
 // time. Its options are flashlight::Cpp (flashlight/backends/cpp.h).
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "composit/io/saved_capture.h"
 #include "composit/ir/graph.h"
 #include "composit/op/backend.h"
 #include "flashlight/cpp/emit.h"
@@ -24,11 +26,6 @@ namespace flashlight::cpp {
 using namespace loops;
 using composit::Compiled;
 using composit::CompileOptions;
-
-std::vector<std::string> default_flags();
-
-// LibTorch's, where a program sets none.
-constexpr uint64_t kDefaultSeed = 67280421310721;
 
 const composit::Backend& backend();
 
@@ -43,5 +40,10 @@ std::vector<Compiled> compile(const std::vector<composit::Graph>& graphs,
 // The C++ for a graph, by the whole way: lower, fuse, emit.
 Source source_of(const composit::Graph& graph, const LowerOptions& options = {},
                  const SplitOptions& split = {});
+
+// The graph of a capture as a folder to build and ship (flashlight/package/program_folder.h), in
+// one thread. UserError as package::write_program, and for operations there is no code for.
+void write_program(const composit::SavedCapture& capture, const std::filesystem::path& folder,
+                   const LowerOptions& options);
 
 }  // namespace flashlight::cpp

@@ -1,7 +1,6 @@
 #include "flashlight/cpp/emit.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "flashlight/text/literal.h"
@@ -113,29 +112,6 @@ std::vector<std::string> headers_of(const Program& program,
 }
 
 }  // namespace
-
-Code includes(const Source& source) {
-  Code code;
-  for (const std::string& header : source.links) code += directive("#include <" + header + ">");
-  if (!code.empty()) code += blank();
-  code += directive("#include \"" + std::string(kRuntimeName) + "\"");
-  for (const std::string& header : source.headers) code += directive("#include \"" + header + "\"");
-  return code;
-}
-
-const std::string& runtime_text() {
-  static const std::string kText =
-#include <flashlight_cpp_runtime.inc>
-      ;
-  return kText;
-}
-
-const std::string& runtime_header(const std::string& name) {
-  static const std::map<std::string, std::string> kHeaders = {
-#include <flashlight_cpp_runtime_headers.inc>
-  };
-  return kHeaders.at(name);
-}
 
 Source emit(Program program) {
   const std::vector<WeightStruct> structs = plan_weights(program);

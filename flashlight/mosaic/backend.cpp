@@ -10,14 +10,11 @@
 #include "flashlight/backends/mosaic.h"
 #include "flashlight/backends/profile.h"
 #include "flashlight/backends/registry.h"
-#include "flashlight/cpp/backend.h"
-#include "flashlight/loops/runtime_call.h"
 #include "flashlight/mosaic/buffers.h"
-#include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/emit.h"
 #include "flashlight/mosaic/offline.h"
 #include "flashlight/mosaic/prepare.h"
-#include "flashlight/runtime/random.hpp"
+#include "flashlight/package/backend.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -39,7 +36,6 @@ struct Kernels {
   Plan plan;
   int threads;
   Run* run;
-  bool is_drawing;
   // Arenas that no call uses.
   mutable std::mutex mutex = {};
   mutable std::vector<fl::Memory> arenas = {};
@@ -49,8 +45,7 @@ struct Kernels {
         source(std::move(text)),
         plan(std::move(planned)),
         threads(thread_count),
-        run(library.symbol<Run>(source.run_name)),
-        is_drawing(draws(plan)) {}
+        run(library.symbol<Run>(source.run_name)) {}
 
   bool may_update(size_t result) const {
     return plan.updates.contains(plan.routine.results[result]);
@@ -83,13 +78,13 @@ struct Kernels {
   }
 };
 
-class MosaicCode : public composit::Code {
+class MosaicCode : public package::GeneratedCode {
  public:
   explicit MosaicCode(std::shared_ptr<const Kernels> kernels, std::optional<Prepared> prepared = {})
-      : Code(kernels->plan.ports), kernels_(std::move(kernels)), prepared_(std::move(prepared)) {}
+      : GeneratedCode(kernels->plan.ports, {kernels, &kernels->source}),
+        kernels_(std::move(kernels)),
+        prepared_(std::move(prepared)) {}
 
-  const std::string& source() const override { return kernels_->source.text; }
-  bool draws() const override { return kernels_->is_drawing; }
   bool is_frozen(size_t input) const override {
     const Plan& plan = kernels_->plan;
     return loops::contains(kernels_->source.weights, input) &&
@@ -125,25 +120,21 @@ class MosaicCode : public composit::Code {
   void run_timed(InputBuffers inputs, Buffers results, fl::Generator* generator,
                  int64_t* times) const {
     COMPOSIT_ASSERT(prepared_, "code is prepared before it is run");
+    call(inputs, results, generator, [&](const package::Pointers& at) {
+      kernels_->copy_updated(inputs, results);
+      fl::Memory arena = kernels_->take_arena();
+      const char* error = kernels_->run(at.arguments.data(), at.weights.data(), at.results.data(),
+                                        prepared_->memory.get(), arena.get(), at.generator, times,
+                                        kernels_->threads);
+      kernels_->give_arena(std::move(arena));
+      return error;
+    });
+  }
+  const void* weight(size_t place, InputBuffers inputs) const override {
+    const Array& known = prepared_->weights[place];
+    if (known.defined()) return known.data();
     const Source& source = kernels_->source;
-    std::vector<const void*> arguments, weights;
-    for (const size_t input : source.arguments) arguments.push_back(ports().given(input, inputs));
-    for (size_t i = 0; i < source.weights.size(); ++i) {
-      const Array& known = prepared_->weights[i];
-      weights.push_back(known.defined()            ? known.data()
-                        : source.is_read_by_run[i] ? ports().given(source.weights[i], inputs)
-                                                   : nullptr);
-    }
-    const std::vector<void*> places = ports().places(results);
-    std::optional<fl::Generator> fresh;
-    if (generator == nullptr && draws()) generator = &fresh.emplace(cpp::kDefaultSeed);
-    kernels_->copy_updated(inputs, results);
-    fl::Memory arena = kernels_->take_arena();
-    const char* error =
-        kernels_->run(arguments.data(), weights.data(), places.data(), prepared_->memory.get(),
-                      arena.get(), generator, times, kernels_->threads);
-    kernels_->give_arena(std::move(arena));
-    if (error != nullptr) throw UserError("[" + source.name + "] " + error);
+    return source.is_read_by_run[place] ? ports().given(source.weights[place], inputs) : nullptr;
   }
 
   std::shared_ptr<const Kernels> kernels_;
@@ -170,14 +161,11 @@ PlanOptions planning_of(const Mosaic& options, const CompileOptions& all) {
           .choices = parse_choices(options.choices)};
 }
 
-class MosaicBackend : public composit::Backend {
+class MosaicBackend : public package::GeneratingBackend {
  public:
   std::string name() const override { return "mosaic"; }
   std::string help() const override { return "tiled kernels in threads, to be fast"; }
   const composit::OptionTable& options() const override { return Mosaic::fields().table(); }
-  bool has_code(const composit::Operation& operation) const override {
-    return loops::has_code(operation);
-  }
 
  protected:
   Compiled make(const Graph& graph, const CompileOptions& options) const override {

@@ -11,7 +11,6 @@
 #include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/kernels/forms.h"
-#include "flashlight/mosaic/runtime_text.h"
 #include "flashlight/text/code.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/printer.h"
@@ -58,6 +57,8 @@ class Emitter {
       taken_.insert(text::identifier(function.name));
     taken_.insert(source_.name);
     source_.headers = headers_of(plan);
+    source_.arena_bytes = plan.arena_bytes;
+    source_.draws = draws(plan);
   }
 
   Source run() {
@@ -231,7 +232,7 @@ class Emitter {
     std::vector<std::string> list = {"const fl::Team& team", "const Weights& weights",
                                      "const std::byte* prepared", "std::byte* arena",
                                      "int64_t* times"};
-    if (draws(plan_)) list.push_back("fl::Generator* generator");
+    if (source_.draws) list.push_back("fl::Generator* generator");
     for (const size_t i : source_.arguments) {
       const ValueId number = plan_.routine.inputs[i];
       list.push_back("const " + text::type_name(value(number).type.dtype) + "* " + names_[number]);
@@ -253,7 +254,7 @@ class Emitter {
     const std::string memory = "static_cast<std::byte*>(";
     std::vector<std::string> arguments = {
         "team", "bound", "static_cast<const std::byte*>(prepared)", memory + "arena)", "times"};
-    if (draws(plan_)) arguments.push_back("static_cast<fl::Generator*>(generator)");
+    if (source_.draws) arguments.push_back("static_cast<fl::Generator*>(generator)");
     for (size_t i = 0; i < source_.arguments.size(); ++i) {
       const ValueId number = plan_.routine.inputs[source_.arguments[i]];
       arguments.push_back(fmt::format("static_cast<const {}*>(arguments[{}])",

@@ -9,17 +9,20 @@
 
 #include "flashlight/backends/profile.h"
 #include "flashlight/mosaic/plan.h"
+#include "flashlight/package/source.h"
 #include "flashlight/toolchain/sources.h"
 
 namespace flashlight::mosaic {
+
+// The header that code of this backend includes. It includes that of all generated code.
+inline constexpr const char* kRuntimeName = "flashlight_mosaic.hpp";
 
 // A kernel as text.
 struct EmittedKernel {
   std::string definition, declaration;
 };
 
-struct Source {
-  std::string name, text;
+struct Source : package::Source {
   // const char* NAME_prepare(const void* const* weights, void* prepared, int threads);
   // const char* NAME_run(const void* const* arguments, const void* const* weights,
   //                      void* const* results, const void* prepared, void* arena,
@@ -37,14 +40,10 @@ struct Source {
   // Parts of the text: kernels, one function each; the functions they call; `run`.
   std::vector<EmittedKernel> kernels;
   std::string called, run;
-  // Inputs of the routine that are passed, in this order; weights are those that are read at all.
-  std::vector<size_t> arguments, weights;
-  std::vector<composit::Array> constants;  // by place among `weights`: those that are no inputs
-  std::vector<std::string> names;          // by value of the routine, of those outside of kernels
-  std::vector<std::string> members;        // by place among `weights`: of the struct
-  std::vector<bool> is_read_by_run;        // by place among `weights`
-  std::vector<std::string> headers;        // beside the backend's: those of its runtime calls
-  Profile timed;  // kernels of plan.run in the order of their times, which are open
+  std::vector<std::string> names;  // by value of the routine, of those outside of kernels
+  std::vector<bool>
+      is_read_by_run;  // by place among `weights`, which are those that are read at all
+  Profile timed;       // kernels of plan.run in the order of their times, which are open
 };
 
 Source emit(const Plan& plan, const std::string& name);

@@ -4,10 +4,9 @@
 
 #include "composit/ir/error.h"
 #include "composit/ir/hash.h"
-#include "flashlight/cpp/offline.h"
-#include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/prepare.h"
-#include "flashlight/mosaic/runtime_text.h"
+#include "flashlight/package/program_folder.h"
+#include "flashlight/package/shipped.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/printer.h"
 #include "flashlight/toolchain/isa.h"
@@ -37,7 +36,7 @@ std::vector<Array> weights_of(const SavedCapture& capture) {
   for (const composit::LazyTensor& input : capture.graph.inputs())
     weights.push_back(composit::input_kind(*input.node) == composit::InputKind::user_input
                           ? Array()
-                          : cpp::weight_of(capture, input));
+                          : package::weight_of(capture, input));
   return weights;
 }
 
@@ -51,8 +50,8 @@ int vector_bytes_for(const std::string& march) {
   const toolchain::Sources sources = {
       .units = {{"vectors.cpp", fmt::format("#include \"{}\"\nextern \"C\" int vector_bytes() "
                                             "{{ return fl::detail::kVectorBytes; }}\n",
-                                            cpp::kRuntimeName)}},
-      .headers = {{cpp::kRuntimeName, cpp::runtime_text()}}};
+                                            package::kRuntimeName)}},
+      .headers = {package::shipped_file(package::kRuntimeName)}};
   toolchain::CompileOptions options = {.flags = default_flags()};
   options.flags.push_back("-march=" + march);
   const int bytes = toolchain::Library::load(sources, options).symbol<int()>("vector_bytes")();
@@ -67,7 +66,7 @@ int vector_bytes_for(const std::string& march) {
 // Packed weights, and what says how they lie.
 struct Packed {
   Array memory = {};
-  std::string by;
+  std::string by = {};
   int vector_bytes = 0;
 };
 
@@ -77,8 +76,9 @@ Packed packed(const std::vector<Array>& weights, const Plan& plan, const std::st
   const Source source = emit(preparing, plan.name);
   Packed packed = {.vector_bytes = vector_bytes};
   composit::Hasher hasher;
-  for (const std::string& text : {source.text, runtime_text(), cpp::runtime_text()})
-    hasher.add(text);
+  hasher.add(source.text);
+  for (const char* header : {kRuntimeName, package::kRuntimeName})
+    hasher.add(package::shipped_text(header));
   packed.by = fmt::format("{} for vectors of {} bytes, {}", source.name, packed.vector_bytes,
                           hasher.finish().str().substr(0, 16));
   if (plan.prepared_bytes == 0) return packed;
@@ -96,24 +96,15 @@ class ProgramCodeWriter {
   ProgramCodeWriter(const Plan& plan, const ProgramOptions& options)
       : plan_(plan), options_(options), source_(emit(plan, plan.name)) {}
 
-  cpp::ProgramCode write(Packed packed) {
+  package::ProgramCode write(Packed packed) {
     packed_ = std::move(packed);
-    cpp::ProgramCode code;
+    package::ProgramCode code = {.source = source_};
     add_units(code);
-    cpp::Source& parts = code.source;
-    parts.name = source_.name;
-    parts.headers = source_.headers;
-    parts.arguments = source_.arguments;
-    parts.weights = source_.weights;
-    parts.constants = source_.constants;
-    parts.members = source_.members;
-    parts.arena_bytes = plan_.arena_bytes;
-    parts.draws = draws(plan_);
-    parts.structs = structs();
-    parts.declaration = text::str(text::call("void " + source_.name, parameters(true))) + "\n" +
-                        profile_declaration();
-    parts.functions = functions();
-    code.includes = fmt::format("#include \"{}\"\n", kProfileName);
+    code.structs = structs();
+    code.declaration = text::str(text::call("void " + source_.name, parameters(true))) + "\n" +
+                       profile_declaration();
+    code.functions = functions();
+    code.includes = fmt::format("#include \"{}\"\n", package::kProfileName);
     code.flags = default_flags();
     code.march = options_.march;
     code.prepared = packed_.memory;
@@ -123,8 +114,9 @@ class ProgramCodeWriter {
   }
 
  private:
-  void add_units(cpp::ProgramCode& code) {
-    code.headers = {{kRuntimeName, runtime_text()}, {kProfileName, profile_text()}};
+  void add_units(package::ProgramCode& code) {
+    code.headers = {package::shipped_file(kRuntimeName),
+                    package::shipped_file(package::kProfileName)};
     const std::string include = fmt::format("#include \"{}\"\n", kRuntimeName);
     code.opening =
         include + "\n" +
@@ -189,7 +181,7 @@ class ProgramCodeWriter {
     for (const ValueId number : plan_.routine.results)
       if (value(number).type.numel() > 0) list.push_back(port(number, true));
     if (plan_.arena_bytes > 0) list.push_back("std::byte* arena");
-    if (draws(plan_)) list.push_back("fl::Generator& generator");
+    if (source_.draws) list.push_back("fl::Generator& generator");
     list.push_back(declared ? "int threads = kThreads" : "int threads");
     list.push_back(declared ? "std::int64_t* times = nullptr" : "std::int64_t* times");
     return list;
@@ -223,7 +215,7 @@ class ProgramCodeWriter {
     std::vector<std::string> list = {"team", has_weights() ? "weights" : "Weights()",
                                      packed_.memory.defined() ? "weights.prepared" : "nullptr",
                                      plan_.arena_bytes > 0 ? "arena" : "nullptr", "times"};
-    if (draws(plan_)) list.push_back("&generator");
+    if (source_.draws) list.push_back("&generator");
     for (const size_t i : source_.arguments) list.push_back(address(plan_.routine.inputs[i]));
     for (const ValueId number : plan_.routine.results) list.push_back(address(number));
     Code body = text::braced(
@@ -266,14 +258,14 @@ class ProgramCodeWriter {
 void write_program(const SavedCapture& capture, const std::filesystem::path& folder,
                    const ProgramOptions& options) {
   // What can be refused is, before something is computed.
-  cpp::check_program(capture, folder);
+  package::check_program(capture, folder);
   const std::vector<Array> weights = weights_of(capture);
   const Plan plan = plan_of(capture.graph, options.plan);
   const int vector_bytes = vector_bytes_for(options.march);
   Packed prepared = packed(weights, plan, options.march, vector_bytes);
   const Plan running = without_prepare(plan);
-  cpp::write_program(capture, ProgramCodeWriter(running, options).write(std::move(prepared)),
-                     folder, {.name = options.plan.name, .output_names = options.plan.results});
+  package::write_program(capture, ProgramCodeWriter(running, options).write(std::move(prepared)),
+                         folder, options.plan.results);
 }
 
 }  // namespace flashlight::mosaic

@@ -1,4 +1,5 @@
-// A graph as a folder of C++ to build and ship (flashlight/cpp/offline.h), by this backend.
+// A graph as a folder of C++ to build and ship (flashlight/package/program_folder.h), by this
+// backend.
 //
 //   write_program(composit::load("bert_base"), "bert_fast", {.plan = {.name = "bert"}, .threads =
 //   2});
@@ -17,14 +18,14 @@
 namespace flashlight::mosaic {
 
 struct ProgramOptions {
-  PlanOptions plan = {};  // its name and results: as `name` and `output_names` of cpp
+  PlanOptions plan = {};  // its name is that of the function, its results those of the outputs
   int threads = 0;        // of a call; 0: one per core of where it runs
   // The processor that the program is for, as compilers name it; this one has to have vectors as
   // wide. UserError otherwise.
   std::string march = "native";
 };
 
-// As cpp::write_program.
+// UserError as package::write_program, and for operations there is no code for.
 void write_program(const composit::SavedCapture& capture, const std::filesystem::path& folder,
                    const ProgramOptions& options);
 

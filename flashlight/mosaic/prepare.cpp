@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "composit/ir/error.h"
-#include "flashlight/cpp/backend.h"
-#include "flashlight/mosaic/runtime_text.h"
+#include "flashlight/package/backend.h"
+#include "flashlight/package/shipped.h"
 
 namespace flashlight::mosaic {
 
@@ -15,7 +15,7 @@ using composit::UserError;
 using Prepare = const char*(const void* const*, void*, int);
 
 std::vector<std::string> default_flags() {
-  std::vector<std::string> flags = cpp::default_flags();
+  std::vector<std::string> flags = package::default_flags();
   flags.insert(flags.end(), {"-mprefer-vector-width=512", "-pthread"});
   return flags;
 }
@@ -23,7 +23,8 @@ std::vector<std::string> default_flags() {
 toolchain::Library build(const std::vector<Source>& programs,
                          const std::vector<std::string>& flags) {
   toolchain::Sources sources;
-  sources.headers = {{cpp::kRuntimeName, cpp::runtime_text()}, {kRuntimeName, runtime_text()}};
+  sources.headers = {package::shipped_file(package::kRuntimeName),
+                     package::shipped_file(kRuntimeName)};
   // Tiles first: they take the longest.
   std::string all;
   std::set<std::string> headers, tiles;
@@ -34,7 +35,7 @@ toolchain::Library build(const std::vector<Source>& programs,
       if (tiles.insert(unit.name).second) sources.units.push_back(unit);
   }
   for (const std::string& header : headers)
-    sources.headers.push_back({header, cpp::runtime_header(header)});
+    sources.headers.push_back(package::shipped_file(header));
   const std::vector<std::string> units =
       programs.size() == 1 ? programs[0].units : std::vector<std::string>{all};
   for (size_t i = 0; i < units.size(); ++i)

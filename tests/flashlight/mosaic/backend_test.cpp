@@ -11,6 +11,7 @@
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
 #include "flashlight/backends/profile.h"
+#include "flashlight/cpp/backend.h"
 #include "flashlight/runtime/random.hpp"
 #include "tests/agreement.h"
 #include "tests/flashlight/mosaic/compare.h"

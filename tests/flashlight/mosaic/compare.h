@@ -9,11 +9,11 @@
 
 #include "composit/ir/graph.h"
 #include "composit/op/tensor.h"
-#include "flashlight/cpp/backend.h"
 #include "flashlight/mosaic/backend.h"
 #include "flashlight/mosaic/kernels/loops.h"
 #include "flashlight/mosaic/kernels/pack.h"
 #include "flashlight/mosaic/kernels/product.h"
+#include "flashlight/package/backend.h"
 
 namespace flashlight::mosaic::test {
 
@@ -28,7 +28,7 @@ struct Case {
   std::string text;  // what it is, for messages
   composit::Graph graph;
   std::vector<composit::Array> values;
-  uint64_t seed = cpp::kDefaultSeed;
+  uint64_t seed = package::kDefaultSeed;
   Choices choices = {};
 };
 

@@ -1,11 +1,10 @@
 // The joined header of the mosaic backend compiles alone, and works from two translation units.
-#include "flashlight/mosaic/runtime_text.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "flashlight/cpp/emit.h"
+#include "flashlight/mosaic/emit.h"
+#include "flashlight/package/shipped.h"
 #include "flashlight/toolchain/library.h"
 
 namespace flashlight::mosaic {
@@ -36,7 +35,8 @@ toolchain::SourceFile unit(const std::string& name, const std::string& head,
 // Without a warning, too.
 TEST(RuntimeText, CompilesAloneInSeveralUnits) {
   toolchain::Sources sources;
-  sources.headers = {{cpp::kRuntimeName, cpp::runtime_text()}, {kRuntimeName, runtime_text()}};
+  sources.headers = {package::shipped_file(package::kRuntimeName),
+                     package::shipped_file(kRuntimeName)};
   sources.units = {unit("first", "#define FLASHLIGHT_TILES_ELSEWHERE\n", ""),
                    unit("second", "", "FLASHLIGHT_TILES(float);\n")};
   toolchain::CompileOptions options;

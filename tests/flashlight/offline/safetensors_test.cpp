@@ -8,12 +8,11 @@
 #include <sstream>
 
 #include "composit/ops/native.h"
-#include "flashlight/cpp/emit.h"
-#include "flashlight/cpp/template.h"
+#include "flashlight/package/shipped.h"
 #include "flashlight/toolchain/process.h"
 #include "tests/io/temporary_folder.h"
 
-namespace flashlight::cpp {
+namespace flashlight::package {
 namespace {
 
 using composit::test::write_file;
@@ -127,8 +126,8 @@ const std::vector<HostileFile>& hostile_files() {
 class ShippedReader : public testing::Test {
  protected:
   void SetUp() override {
-    write_file(folder_ / "safetensors.hpp", runtime_file("safetensors.hpp"));
-    write_file(folder_ / kRuntimeName, runtime_text());
+    write_file(folder_ / "safetensors.hpp", shipped_text(kReaderName));
+    write_file(folder_ / kRuntimeName, shipped_text(kRuntimeName));
     write_file(folder_ / "reader.cpp", kReader);
     const toolchain::ProcessResult built =
         toolchain::run({{FLASHLIGHT_TEST_CXX, "-std=c++17", "-g", "-Wall", "-Wextra",
@@ -184,4 +183,4 @@ TEST_F(ShippedReader, refuses_what_is_no_file) {
 }
 
 }  // namespace
-}  // namespace flashlight::cpp
+}  // namespace flashlight::package

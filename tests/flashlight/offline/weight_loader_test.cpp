@@ -1,9 +1,9 @@
 // The text that loads weights.
-#include "flashlight/cpp/weight_loader.h"
+#include "flashlight/package/weight_loader.h"
 
 #include <gmock/gmock.h>
 
-namespace flashlight::cpp {
+namespace flashlight::package {
 namespace {
 
 using composit::DType;
@@ -64,4 +64,4 @@ TEST(WeightLoader, divides_what_is_long_by_module) {
 }
 
 }  // namespace
-}  // namespace flashlight::cpp
+}  // namespace flashlight::package

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "flashlight/cpp/offline.h"
+#include "flashlight/cpp/backend.h"
 #include "flashlight/mosaic/offline.h"
 #include "flashlight/toolchain/process.h"
 #include "tests/io/temporary_folder.h"
@@ -60,7 +60,7 @@ class ProgramFolder : public testing::Test {
              const ProgramOptions& options = {.name = "encoder"}) {
     if (is_cpp())
       cpp::write_program(capture, program(),
-                         {.name = options.name, .output_names = options.output_names});
+                         {.name = options.name, .results = options.output_names});
     else
       mosaic::write_program(capture, program(),
                             {.plan = {.name = options.name, .results = options.output_names},

@@ -19,7 +19,7 @@
 #include "composit/ir/type.h"
 #include "flashlight/text/code.h"
 
-namespace flashlight::cpp {
+namespace flashlight::package {
 
 using namespace text;
 
@@ -33,4 +33,4 @@ struct StoredWeight {
 // order of the struct; `more` is done after them.
 Code load_weights(const std::vector<StoredWeight>& weights, const Code& more = {});
 
-}  // namespace flashlight::cpp
+}  // namespace flashlight::package

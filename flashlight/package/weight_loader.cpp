@@ -1,4 +1,4 @@
-#include "flashlight/cpp/weight_loader.h"
+#include "flashlight/package/weight_loader.h"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -10,7 +10,7 @@
 #include "flashlight/text/literal.h"
 #include "flashlight/text/printer.h"
 
-namespace flashlight::cpp {
+namespace flashlight::package {
 namespace {
 
 using Weights = std::vector<StoredWeight>;
@@ -250,4 +250,4 @@ Code load_weights(const std::vector<StoredWeight>& weights, const Code& more) {
   return code;
 }
 
-}  // namespace flashlight::cpp
+}  // namespace flashlight::package

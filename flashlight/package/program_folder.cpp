@@ -1,4 +1,4 @@
-#include "flashlight/cpp/offline.h"
+#include "flashlight/package/program_folder.h"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -11,20 +11,21 @@
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "composit/ir/scope.h"
-#include "flashlight/cpp/backend.h"
-#include "flashlight/cpp/template.h"
-#include "flashlight/cpp/weight_loader.h"
+#include "flashlight/package/shipped.h"
+#include "flashlight/package/weight_loader.h"
 #include "flashlight/text/code.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/printer.h"
 #include "flashlight/toolchain/write_folder.h"
 
-namespace flashlight::cpp {
+namespace flashlight::package {
 
 using namespace text;
 namespace {
 
+using composit::Array;
 using composit::SavedCapture;
+using composit::Type;
 using composit::UserError;
 
 // What is passed to the function, or comes out of it.
@@ -64,25 +65,26 @@ class Variables {
 
 class ProgramWriter {
  public:
-  ProgramWriter(const SavedCapture& capture, ProgramCode code, const ProgramOptions& options)
+  ProgramWriter(const SavedCapture& capture, ProgramCode code,
+                const std::vector<std::string>& output_names)
       : capture_(capture), code_(std::move(code)), source_(code_.source) {
-    gather_ports(options);
+    gather_ports(output_names);
     gather_weights();
     fill_values();
   }
 
   std::vector<toolchain::SourceFile> files() const {
-    std::vector<toolchain::SourceFile> all = {{kRuntimeName, runtime_text()},
-                                              {"safetensors.hpp", runtime_file("safetensors.hpp")},
+    std::vector<toolchain::SourceFile> all = {shipped_file(kRuntimeName),
+                                              shipped_file(kReaderName),
                                               {"model.hpp", model_hpp()},
                                               {"model.cpp", model_cpp()}};
     std::set<std::string> headers(source_.headers.begin(), source_.headers.end());
     headers.insert(kArenaName);
-    for (const std::string& header : headers) all.push_back({header, runtime_header(header)});
+    for (const std::string& header : headers) all.push_back(shipped_file(header));
     for (const auto* more : {&code_.headers, &code_.units})
       all.insert(all.end(), more->begin(), more->end());
     for (const char* name : {"model.h", "model_c.cpp", "main.cpp", "CMakeLists.txt"})
-      all.push_back({name, filled(runtime_file(std::string(name) + ".in"), values_)});
+      all.push_back({name, filled(shipped_text(std::string(name) + ".in"), values_)});
     return all;
   }
 
@@ -95,7 +97,7 @@ class ProgramWriter {
   bool has_weights() const { return !stored_.empty() || code_.prepared.defined(); }
   bool has_arena() const { return source_.arena_bytes > 0; }
 
-  void gather_ports(const ProgramOptions& options) {
+  void gather_ports(const std::vector<std::string>& output_names) {
     Variables variables;
     for (const composit::LazyTensor& input : capture_.graph.inputs()) {
       if (input_kind(*input.node) != composit::InputKind::user_input) continue;
@@ -108,7 +110,7 @@ class ProgramWriter {
       if (!output) continue;
       const size_t i = outputs_.size();
       const std::string name =
-          i < options.output_names.size() ? options.output_names[i] : fmt::format("output.{}", i);
+          i < output_names.size() ? output_names[i] : fmt::format("output.{}", i);
       outputs_.push_back({name, variables.add(name), output.type()});
       add_example("output", i, outputs_.back(), capture_.example_outputs);
     }
@@ -183,7 +185,7 @@ class ProgramWriter {
     text += fmt::format(
         "#pragma once\n\n{}#include \"{}\"\n#include "
         "\"safetensors.hpp\"\n\nnamespace {} {{\n{}",
-        str(includes(source_)) + code_.includes, kArenaName, name, source_.structs);
+        str(includes(source_)) + code_.includes, kArenaName, name, code_.structs);
     if (has_weights())
       text +=
           "\n// Pointers into `file`, which has to live as long as they are used. "
@@ -203,7 +205,7 @@ class ProgramWriter {
           "// Draws are those of LibTorch after torch::manual_seed(N), for fl::Generator(N); the "
           "next "
           "call\n// goes on from there.\n";
-    return text + source_.declaration + "\n}  // namespace " + name + "\n";
+    return text + code_.declaration + "\n}  // namespace " + name + "\n";
   }
 
   std::string model_cpp() const {
@@ -213,7 +215,7 @@ class ProgramWriter {
                                                             code_.prepared.type().nbytes()));
     return fmt::format(
         "#include \"model.hpp\"\n{3}\nnamespace {0} {{\n{1}{2}\n}}  // namespace {0}\n",
-        source_.name, source_.functions, has_weights() ? str(load_weights(stored_, prepared)) : "",
+        source_.name, code_.functions, has_weights() ? str(load_weights(stored_, prepared)) : "",
         code_.opening);
   }
 
@@ -464,23 +466,13 @@ void check_program(const SavedCapture& capture, const std::filesystem::path& fol
   toolchain::check_replaceable(folder);
 }
 
-void write_program(const SavedCapture& capture, const std::filesystem::path& folder,
-                   const ProgramOptions& options) {
-  check_program(capture, folder);
-  const LowerOptions lowering = {
-      .name = options.name, .results = options.output_names, .aten = options.aten};
-  write_program(capture,
-                {.source = source_of(capture.graph, lowering, {.loop_bodies = false}),
-                 .flags = default_flags()},
-                folder, options);
-}
-
 void write_program(const SavedCapture& capture, ProgramCode code,
-                   const std::filesystem::path& folder, const ProgramOptions& options) {
+                   const std::filesystem::path& folder,
+                   const std::vector<std::string>& output_names) {
   check_program(capture, folder);
-  const ProgramWriter writer(capture, std::move(code), options);
+  const ProgramWriter writer(capture, std::move(code), output_names);
   toolchain::write_folder(writer.files(), folder,
                           [&](const std::filesystem::path& into) { writer.write_arrays(into); });
 }
 
-}  // namespace flashlight::cpp
+}  // namespace flashlight::package

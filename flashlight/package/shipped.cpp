@@ -1,10 +1,19 @@
-#include "flashlight/cpp/template.h"
+#include "flashlight/package/shipped.h"
 
 #include <regex>
 
 #include "composit/ir/error.h"
 
-namespace flashlight::cpp {
+namespace flashlight::package {
+
+const std::string& shipped_text(const std::string& name) {
+  static const std::map<std::string, std::string> kFiles = {
+#include <flashlight_shipped.inc>
+  };
+  return kFiles.at(name);
+}
+
+toolchain::SourceFile shipped_file(const std::string& name) { return {name, shipped_text(name)}; }
 
 std::string filled(const std::string& text, const std::map<std::string, std::string>& values) {
   static const std::regex kGap("@([A-Za-z_]+)@");
@@ -20,11 +29,4 @@ std::string filled(const std::string& text, const std::map<std::string, std::str
   return result.append(last, text.end());
 }
 
-const std::string& runtime_file(const std::string& name) {
-  static const std::map<std::string, std::string> kFiles = {
-#include <flashlight_cpp_files.inc>
-  };
-  return kFiles.at(name);
-}
-
-}  // namespace flashlight::cpp
+}  // namespace flashlight::package

@@ -1,7 +1,7 @@
-// A graph as a folder of C++ to build and ship: it needs a compiler, and neither Flashlight nor
-// LibTorch.
+// A program as a folder of C++ to build and ship: it needs a compiler, and neither Flashlight nor
+// LibTorch. A backend gives the code; the files around it are the same for all.
 //
-//   write_program(composit::load("bert_base"), "bert_cpp", {.name = "bert_base"});
+//   write_program(capture, {.source = source, .functions = …}, "bert_cpp");
 //   // cd bert_cpp && cmake -S . -B build && cmake --build build && ./build/bert_base_example
 //
 // The folder holds
@@ -11,8 +11,6 @@
 //   weights.safetensors      what the code reads, under the model's names; mapped, never copied
 //   example.safetensors      the example's inputs and results
 //   CMakeLists.txt, flashlight.hpp, flashlight_arena.hpp, safetensors.hpp
-//
-// Another backend gives its ProgramCode and has the same folder.
 #pragma once
 
 #include <filesystem>
@@ -20,51 +18,42 @@
 #include <vector>
 
 #include "composit/io/saved_capture.h"
-#include "flashlight/cpp/emit.h"
-#include "flashlight/loops/aten_call.h"
+#include "flashlight/package/source.h"
 #include "flashlight/toolchain/sources.h"
 
-namespace flashlight::cpp {
-
-using namespace loops;
-
-struct ProgramOptions {
-  std::string name = "program";  // of the namespace, the function, and what model.h declares
-  // Of the graph's outputs, from the first on: "loss", "grad_fc.weight"; "output.N" without.
-  std::vector<std::string> output_names = {};
-  // Operations that become calls of LibTorch where there is no definition of them; the folder is
-  // built where LibTorch is, then.
-  AtenSchemas aten = {};
-};
+namespace flashlight::package {
 
 // The code of a program, by whoever wrote it.
 struct ProgramCode {
-  Source source;              // `text` and the entry are not used, but their parts are
-  std::string includes = {};  // of model.hpp, beside those of the source
-  std::string opening = {};   // of model.cpp, between its #include and its namespace
+  Source source;                 // but for its text
+  std::string structs = {};      // of weights, in model.hpp
+  std::string declaration = {};  // of the last function, in model.hpp
+  std::string functions = {};    // in model.cpp
+  std::string includes = {};     // of model.hpp, beside those of the source
+  std::string opening = {};      // of model.cpp, between its #include and its namespace
   std::vector<toolchain::SourceFile> units = {}, headers = {};  // beside those of all programs
   std::vector<std::string> flags = {};                          // with one of -march
   std::string march = "native";                                 // where the user gives no other
   // Bytes for the file of weights and the struct's member `prepared`, undefined if there are none,
   // and what says how they are laid out: only a program that says the same reads them.
-  Array prepared = {};
+  composit::Array prepared = {};
   std::string prepared_by = {};
   bool profiles = false;  // main.cpp has --profile
 };
 
-// Results beyond those of the example are printed by main.cpp, and not compared. Replaces what an
-// earlier call wrote. UserError for operations there is no code for, a graph without an example of
-// its inputs, a weight without a value, and a folder that holds somebody else's files.
-void write_program(const composit::SavedCapture& capture, const std::filesystem::path& folder,
-                   const ProgramOptions& options);
+// Outputs are called `output_names` from the first on ("loss", "grad_fc.weight"), and "output.N"
+// where these end. Results beyond those of the example are printed by main.cpp, and not compared.
+// Replaces what an earlier call wrote. UserError for a graph without an example of its inputs, a
+// weight without a value, and a folder that holds somebody else's files.
 void write_program(const composit::SavedCapture& capture, ProgramCode code,
-                   const std::filesystem::path& folder, const ProgramOptions& options);
+                   const std::filesystem::path& folder,
+                   const std::vector<std::string>& output_names = {});
 
 // Whether `capture` has an example of its inputs and `folder` may be written: for who works long
 // before write_program. UserError as there.
 void check_program(const composit::SavedCapture& capture, const std::filesystem::path& folder);
 
 // The value of a parameter or buffer, by its input. UserError where there is none.
-Array weight_of(const composit::SavedCapture& capture, const composit::LazyTensor& input);
+composit::Array weight_of(const composit::SavedCapture& capture, const composit::LazyTensor& input);
 
-}  // namespace flashlight::cpp
+}  // namespace flashlight::package

@@ -1,0 +1,50 @@
+#include "flashlight/package/backend.h"
+
+#include "composit/ir/error.h"
+#include "flashlight/loops/runtime_call.h"
+#include "flashlight/package/shipped.h"
+
+namespace flashlight::package {
+
+std::vector<std::string> default_flags() {
+  return {"-std=c++17",         "-O3",    "-march=native", "-ffp-contract=fast", "-fno-math-errno",
+          "-fno-trapping-math", "-fwrapv"};
+}
+
+text::Code includes(const Source& source) {
+  text::Code code;
+  for (const std::string& header : source.links)
+    code += text::directive("#include <" + header + ">");
+  if (!code.empty()) code += text::blank();
+  code += text::directive("#include \"" + std::string(kRuntimeName) + "\"");
+  for (const std::string& header : source.headers)
+    code += text::directive("#include \"" + header + "\"");
+  return code;
+}
+
+const void* GeneratedCode::weight(size_t place, composit::InputBuffers inputs) const {
+  const composit::Array& constant = source_->constants[place];
+  return constant.defined() ? constant.data() : ports().given(source_->weights[place], inputs);
+}
+
+Pointers GeneratedCode::pointers(composit::InputBuffers inputs, composit::Buffers results,
+                                 fl::Generator* generator) const {
+  Pointers at = {.generator = generator};
+  at.arguments.reserve(source_->arguments.size());
+  at.weights.reserve(source_->weights.size());
+  for (const size_t input : source_->arguments)
+    at.arguments.push_back(ports().given(input, inputs));
+  for (size_t i = 0; i < source_->weights.size(); ++i) at.weights.push_back(weight(i, inputs));
+  at.results = ports().places(results);
+  return at;
+}
+
+void GeneratedCode::check(const char* error) const {
+  if (error != nullptr) throw composit::UserError("[" + source_->name + "] " + error);
+}
+
+bool GeneratingBackend::has_code(const composit::Operation& operation) const {
+  return loops::has_code(operation);
+}
+
+}  // namespace flashlight::package
