@@ -66,7 +66,7 @@ at::Tensor argument_for(const LazyTensor& input, const at::Tensor& tensor,
 }
 
 at::Tensor zeros_like(const LazyTensor& output) {
-  return at::zeros(tracer::sizes_of(output.type()), tracer::to_c10(output.dtype()));
+  return at::zeros(output.type().sizes, tracer::to_c10(output.dtype()));
 }
 
 // By tensor: whether one of them has memory that another one has, too.
@@ -205,7 +205,7 @@ std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs
     results.push_back(std::move(result));
   };
   const auto empty = [](const LazyTensor& value) {
-    return at::empty(tracer::sizes_of(value.type()), tracer::to_c10(value.dtype()));
+    return at::empty(value.type().sizes, tracer::to_c10(value.dtype()));
   };
   for (const LazyTensor& output : graph.outputs()) {
     if (output)

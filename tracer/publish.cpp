@@ -356,12 +356,12 @@ class Publisher {
       const Geometry& geometry = recording_.geometries[view.geometry];
       composit::List item{composit::AttributeKind::none, {}};
       item.items = {
-          Attribute(composit::Dim(node_operand(record, view.position))),
-          Attribute(composit::Dim(node_operand(record, view.object))),
+          Attribute(node_operand(record, view.position)),
+          Attribute(node_operand(record, view.object)),
           Attribute(to_composit(geometry.dtype)),
           Attribute(composit::int_list({geometry.sizes.begin(), geometry.sizes.end()})),
           Attribute(composit::int_list({geometry.strides.begin(), geometry.strides.end()})),
-          Attribute(composit::Dim(geometry.offset)),
+          Attribute(geometry.offset),
           Attribute(geometry.conj),
           Attribute(geometry.neg)};
       list.items.emplace_back(std::move(item));

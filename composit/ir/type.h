@@ -11,12 +11,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "composit/ir/dim.h"
 #include "composit/ir/dtype.h"
 
 namespace composit {
 
 class Hasher;
+
+using Dims = std::vector<int64_t>;  // the sizes of a tensor
 
 struct Type {
   DType dtype = DType::float32;     // `count_`: an undefined tensor

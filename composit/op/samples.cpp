@@ -107,8 +107,8 @@ Values distinct_values(std::mt19937& random, const Type& type, int64_t end) {
   for (int64_t i = 0; i < type.numel(); ++i) {
     int64_t rest = i, total = 0;
     for (size_t axis = type.rank(); axis-- > 0;) {
-      total += rest % type.sizes[axis].value();
-      rest /= type.sizes[axis].value();
+      total += rest % type.sizes[axis];
+      rest /= type.sizes[axis];
     }
     values.emplace_back(static_cast<double>(order[static_cast<size_t>(total % end)]));
   }
@@ -130,7 +130,7 @@ Values values_of(std::string_view how, const Type& type, size_t place) {
   }
   if (how == "=mask") {
     Values values = random_values(random, DType::bool_, count);
-    const auto row = static_cast<size_t>(type.sizes.back().value());
+    const auto row = static_cast<size_t>(type.sizes.back());
     for (size_t i = 0; i < count; i += row) values[i + random() % row] = 1;
     return values;
   }
@@ -184,7 +184,7 @@ class Reader {
     if (*dtype == DType::float32) dtype = floats_;
     if (*dtype == DType::complex64 && floats_ == DType::float64) dtype = DType::complex128;
     const auto sizes = integers(text.substr(open + 1, close - open - 1));
-    const Type type = tensor_type(*dtype, Dims(sizes.begin(), sizes.end()));
+    const Type type = tensor_type(*dtype, sizes);
     values_.push_back(array_of(type, values_of(text.substr(close + 1), type, values_.size())));
     return Tensor(input(name, type));
   }

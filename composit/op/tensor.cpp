@@ -5,13 +5,9 @@
 namespace composit {
 
 int64_t Tensor::size(int64_t axis) const {
-  return type().sizes.at(static_cast<size_t>(wrap_axis(axis, rank()))).value();
+  return type().sizes.at(static_cast<size_t>(wrap_axis(axis, rank())));
 }
 
-std::vector<int64_t> Tensor::sizes() const {
-  std::vector<int64_t> sizes;
-  for (Dim size : type().sizes) sizes.push_back(size.value());
-  return sizes;
-}
+std::vector<int64_t> Tensor::sizes() const { return type().sizes; }
 
 }  // namespace composit

@@ -26,7 +26,7 @@ Tensor with_axes(const Tensor& y, const Tensor& x, const Ints& axes, bool keepdi
 void expect_elements(const In& x, const Ints& axes) {
   const std::vector<bool> reduced = wrap_axes(axes, x.rank());
   for (size_t axis = 0; axis < reduced.size(); ++axis)
-    if (reduced[axis] && x.type().sizes[axis] == Dim(0))
+    if (reduced[axis] && x.type().sizes[axis] == 0)
       throw UserError("expected an element at least along axis " + std::to_string(axis) +
                       ", received sizes " + str(x.sizes()));
 }

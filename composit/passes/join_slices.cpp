@@ -65,9 +65,9 @@ class Joiner {
     if (const Pieces* known = known_.find(&node)) return *known;
     const bool slice = node.op() == kSliceBackward, select = node.op() == kSelectBackward;
     if ((!slice && !select) || !is_replaceable(node)) return std::nullopt;
-    const auto number = [&](const char* name) { return node.attribute(name).as<Dim>().value(); };
+    const auto number = [&](const char* name) { return node.attribute(name).as<int64_t>(); };
     const int64_t dim = wrap_axis(number("dim"), static_cast<int64_t>(x.sizes().size()));
-    const int64_t size = x.sizes()[static_cast<size_t>(dim)].value();
+    const int64_t size = x.sizes()[static_cast<size_t>(dim)];
     const auto wrapped = [&](int64_t index) { return index < 0 ? index + size : index; };
     const Tensor value = node.operands()[0];
     if (select) {
@@ -120,7 +120,7 @@ class Joiner {
       parts.push_back(piece.value);
       end = piece.end;
     }
-    fill_up_to(type.sizes[static_cast<size_t>(pieces.dim)].value());
+    fill_up_to(type.sizes[static_cast<size_t>(pieces.dim)]);
     return respelled(now, "aten::cat", {parts, pieces.dim});
   }
 

@@ -13,11 +13,6 @@ namespace composit {
 namespace {
 
 const Type& type_of(const Node& node) { return node.outputs()[0]; }
-Ints sizes_of(const Type& type) {
-  Ints sizes;
-  for (Dim size : type.sizes) sizes.push_back(size.value());
-  return sizes;
-}
 bool is_plain(const Type& type) {
   return type.layout == Layout::strided && type.device == Device() && !type.conj && !type.neg;
 }
@@ -42,7 +37,7 @@ NodePtr as_reshape(const Node& node, const Call& call) {
   const Type& type = type_of(node);
   if (x.dtype() != type.dtype || x.numel() != type.numel() || x.type().sizes == type.sizes)
     return nullptr;
-  return if_same(node, respelled(node, "aten::reshape", {x, sizes_of(type)}));
+  return if_same(node, respelled(node, "aten::reshape", {x, type.sizes}));
 }
 
 NodePtr as_cast(const Node& node, const Call& call) {
@@ -69,7 +64,7 @@ NodePtr as_full(const Node& node) {
   const auto value = loops ? filling(*loops) : std::nullopt;
   if (!value) return nullptr;
   const Type& type = type_of(node);
-  return if_same(node, respelled(node, "aten::full", {sizes_of(type), *value, type.dtype}));
+  return if_same(node, respelled(node, "aten::full", {type.sizes, *value, type.dtype}));
 }
 
 // ---- by name ------------------------------------------------------------------------------------
@@ -89,8 +84,7 @@ NodePtr as_split_with_sizes(const Node& node, const Call& call) {
   const Tensor& x = call.tensors()[0];
   const int64_t axis = wrap_axis(call["dim"].data().as_int(), x.rank());
   Ints sizes;
-  for (const Type& part : node.outputs())
-    sizes.push_back(part.sizes[static_cast<size_t>(axis)].value());
+  for (const Type& part : node.outputs()) sizes.push_back(part.sizes[static_cast<size_t>(axis)]);
   return respelled(node, "aten::split_with_sizes", {x, sizes, axis});
 }
 
@@ -119,7 +113,7 @@ NodePtr as_select(const Node& node, const Call& call) {
 }
 
 NodePtr with_sizes(const Node& node, const Call& call) {
-  return respelled(node, node.op().str(), {call.tensors()[0], sizes_of(type_of(node))});
+  return respelled(node, node.op().str(), {call.tensors()[0], type_of(node).sizes});
 }
 
 NodePtr as_sum_of_axes(const Node& node, const Call& call) {

@@ -118,8 +118,8 @@ Code assignment(const std::string& left, const std::string& function, const std:
 
 Code assignment(const StoredWeight& weight, const Place& place) {
   std::string sizes;
-  for (const composit::Dim& size : weight.type.sizes)
-    sizes += (sizes.empty() ? "" : ", ") + std::to_string(size.value());
+  for (int64_t size : weight.type.sizes)
+    sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
   const std::string name =
       (place.module.empty() ? "" : place.module + " + ") + quoted(weight.tensor);
   return assignment(place.object + "." + weight.member,

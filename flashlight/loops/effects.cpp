@@ -173,7 +173,7 @@ class Opener {
     return {};
   }
 
-  static int64_t captured_count(const Node& node) { return node.outputs()[0].sizes[0].value(); }
+  static int64_t captured_count(const Node& node) { return node.outputs()[0].sizes[0]; }
 
   Operands nonzero(const Node& node) {
     const Operands found = computed(node, node.operands(), [&](const Tensors& x) {

@@ -114,7 +114,7 @@ NestWriter::Bounds NestWriter::bounds_of(const AxisIds& axes, const std::vector<
 }
 
 std::string NestWriter::header(AxisId axis, const Bounds& bounds) const {
-  const int64_t extent = statement_.axes[axis].extent.value();
+  const int64_t extent = statement_.axes[axis].extent;
   const std::string type = extent > INT32_MAX ? "int64_t" : "int";
   const std::string name = leaves_.axes[axis];
   std::string low = "0", high = std::to_string(extent);
@@ -207,12 +207,12 @@ Code NestWriter::reduction() {
   const auto function = fold_function(statement_);
   const AxisIds reduced = axes_of(AxisKind::reduction);
   if (function && wants_reduction_outside(statement_) && !rest_.empty()) {
-    const int64_t extent = statement_.axes[rest_.back()].extent.value();
+    const int64_t extent = statement_.axes[rest_.back()].extent;
     const bool plain = is_accumulator(statement_.stores[0].value);
     if (plain || extent <= kMaxStackElements) return reduction_outside();
   }
   const char* lane_function = lane_function_of(statement_);
-  const auto extent_of = [&](AxisId axis) { return statement_.axes[axis].extent.value(); };
+  const auto extent_of = [&](AxisId axis) { return statement_.axes[axis].extent; };
   double terms = 1;  // which fl::sum counts in an int, where there are several indices
   for (const AxisId axis : reduced) terms *= static_cast<double>(extent_of(axis));
   const bool lanes = lane_function != nullptr && !reduced.empty() &&
@@ -258,7 +258,7 @@ Code NestWriter::folded(const std::string& function) {
   const std::string value = "return " + text.text(statement_.body[0]) + ";";
   std::string sizes, parameters;
   for (const AxisId axis : reduced) {
-    sizes += ", " + std::to_string(statement_.axes[axis].extent.value());
+    sizes += ", " + std::to_string(statement_.axes[axis].extent);
     const bool used = composit::depends_on(statement_.body[0], ExprKind::axis, axis);
     parameters += used ? ", int " + leaves_.axes[axis] : ", int";
   }
@@ -330,7 +330,7 @@ Code NestWriter::reduction_outside() {
     const std::string name = accumulator_name(0);
     element = name + "[" + leaves_.axes[inner] + "]";
     code += statement(type_name(statement_.init[0].dtype()) + " " + name + "[" +
-                      std::to_string(statement_.axes[inner].extent.value()) + "];");
+                      std::to_string(statement_.axes[inner].extent) + "];");
   }
   leaves_.accumulators = {element};
   ExpressionWriter text = writer();

@@ -291,9 +291,7 @@ Script load(const std::filesystem::path& file, const Limits& limits) {
 }
 
 at::Tensor like(const composit::Type& type) {
-  std::vector<int64_t> sizes;
-  for (composit::Dim size : type.sizes) sizes.push_back(size.value());
-  return at::empty(sizes, at::TensorOptions(tracer::to_c10(type.dtype)).device(at::kMeta));
+  return at::empty(type.sizes, at::TensorOptions(tracer::to_c10(type.dtype)).device(at::kMeta));
 }
 
 }  // namespace flashlight::torchscript

@@ -77,7 +77,7 @@ Types slots_of(const Types& sequences, int64_t length) {
   Types slots;
   for (const Type& sequence : sequences) {
     const Dims& sizes = sequence.sizes;
-    if (sizes.empty() || sizes[0].value() != length)
+    if (sizes.empty() || sizes[0] != length)
       throw UserError("expected sequences with a first axis of size " + std::to_string(length) +
                       ", received " + print(sequence));
     slots.push_back(tensor_type(sequence.dtype, {sizes.begin() + 1, sizes.end()}));
@@ -152,7 +152,7 @@ class Stacks {
     for (size_t k = 0; k < types_.size(); ++k) {
       const Array dense = given.at(first_ + k).contiguous();
       const auto size = static_cast<size_t>(dense.type().nbytes());
-      if (!same_values(stacked(dense.type(), types_[k].sizes[0].value()), types_[k]))
+      if (!same_values(stacked(dense.type(), types_[k].sizes[0]), types_[k]))
         throw UserError("expected slots of " + print(types_[k]) + ", received " +
                         print(dense.type()));
       if (size > 0)

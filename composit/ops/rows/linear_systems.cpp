@@ -11,9 +11,7 @@
 namespace composit {
 namespace {
 
-int64_t size_of(const Type& type, size_t from_end) {
-  return type.sizes[type.rank() - from_end].value();
-}
+int64_t size_of(const Type& type, size_t from_end) { return type.sizes[type.rank() - from_end]; }
 
 void expect_square(const Tensor& x) {
   expect_matrices(x);

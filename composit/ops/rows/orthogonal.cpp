@@ -20,7 +20,7 @@ Type with_matrix(const Type& batch, int64_t rows, int64_t columns) {
 }
 
 std::vector<Type> qr_types(const Type& a, const std::string& mode) {
-  const int64_t rows = a.sizes[a.rank() - 2].value(), columns = a.sizes.back().value();
+  const int64_t rows = a.sizes[a.rank() - 2], columns = a.sizes.back();
   const int64_t inner = mode == "complete" ? rows : std::min(rows, columns);
   const Type q = mode == "r" ? tensor_type(a.dtype, {0}) : with_matrix(a, rows, inner);
   return {q, with_matrix(a, inner, columns)};
@@ -93,7 +93,7 @@ void add_qr(OperationTable& rows) {
 // ---- singular values ----------------------------------------------------------------------------
 
 std::vector<Type> svd_types(const Type& a, bool full, bool vectors) {
-  const int64_t rows = a.sizes[a.rank() - 2].value(), columns = a.sizes.back().value();
+  const int64_t rows = a.sizes[a.rank() - 2], columns = a.sizes.back();
   const int64_t inner = std::min(rows, columns);
   Dims values(a.sizes.begin(), a.sizes.end() - 2);
   values.emplace_back(inner);

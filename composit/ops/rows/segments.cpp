@@ -77,7 +77,7 @@ Tensor segment_reduce(const Tensor& x, const std::string& reduce, const Segments
 // x from `begin` to `end` along an axis.
 Array piece(const Array& x, size_t axis, int64_t begin, int64_t end) {
   Type type = x.type();
-  const int64_t size = type.sizes[axis].value();
+  const int64_t size = type.sizes[axis];
   const auto clamped = [&](int64_t i) {
     return std::min(std::max<int64_t>(i < 0 ? i + size : i, 0), size);
   };
@@ -91,7 +91,7 @@ Array piece(const Array& x, size_t axis, int64_t begin, int64_t end) {
 // Between places, or as many of about the same size.
 std::vector<Array> pieces(const Array& x, const Array& places, int64_t dim) {
   const auto axis = static_cast<size_t>(wrap_axis(dim, static_cast<int64_t>(x.type().rank())));
-  const int64_t size = x.type().sizes[axis].value();
+  const int64_t size = x.type().sizes[axis];
   std::vector<int64_t> ends = elements<int64_t>(places);
   if (places.type().rank() == 0) {
     const int64_t count = ends.at(0);

@@ -8,8 +8,7 @@ namespace composit {
 namespace {
 
 Ints shortened(const Type& type, int64_t dim, int64_t k) {
-  Ints sizes;
-  for (Dim size : type.sizes) sizes.push_back(size.value());
+  Ints sizes = type.sizes;
   const int64_t rank = static_cast<int64_t>(type.rank());
   const auto axis = static_cast<size_t>(wrap_axis(dim, rank));
   const int64_t length = rank == 0 ? 1 : sizes[axis];
@@ -24,7 +23,7 @@ Ints shortened(const Type& type, int64_t dim, int64_t k) {
 std::vector<Array> first_of_lines(const Array& x, int64_t k, int64_t dim, bool largest) {
   const Type& type = x.type();
   const Ints sizes = shortened(type, dim, k);
-  const Type values = tensor_type(type.dtype, Dims(sizes.begin(), sizes.end()));
+  const Type values = tensor_type(type.dtype, sizes);
   const Type indices = tensor_type(DType::int64, values.sizes);
   const auto sorted = [&]<class T>(const std::vector<T>& in) {
     std::vector<T> best(static_cast<size_t>(values.numel()));
@@ -44,8 +43,7 @@ void expect_real(const Tensor& x) {
 std::vector<Type> first_types(const Tensor& x, int64_t k, int64_t dim) {
   expect_real(x);
   const Ints sizes = shortened(x.type(), dim, k);
-  const Dims dims(sizes.begin(), sizes.end());
-  return {tensor_type(x.dtype(), dims), tensor_type(DType::int64, dims)};
+  return {tensor_type(x.dtype(), sizes), tensor_type(DType::int64, sizes)};
 }
 
 int64_t length_of(const Tensor& x, int64_t dim) { return x.rank() == 0 ? 1 : x.size(dim); }

@@ -97,16 +97,11 @@ void add_normal_distribution(OperationTable& rows) {
 
 Type broadcast_floats(const Type& x, const Type& y) {
   if (is_complex(x.dtype) || is_complex(y.dtype)) throw UserError("expected real numbers");
-  const auto sizes = [](const Type& type) {
-    Ints values;
-    for (Dim size : type.sizes) values.push_back(size.value());
-    return values;
-  };
-  const Ints both = broadcast_sizes({sizes(x), sizes(y)});
+  const Ints both = broadcast_sizes({x.sizes, y.sizes});
   Promotion promotion;
   promotion.add(x);
   promotion.add(y);
-  return tensor_type(to_float(promotion.result()), Dims(both.begin(), both.end()));
+  return tensor_type(to_float(promotion.result()), both);
 }
 
 // The elements of x, repeated to `sizes`.
@@ -115,7 +110,7 @@ std::vector<double> repeated(const Array& x, const Dims& sizes) {
   Type type = tensor_type(plain.type().dtype, sizes);
   const size_t extra = sizes.size() - plain.type().rank();
   for (size_t i = 0; i < sizes.size(); ++i)
-    if (i < extra || plain.type().sizes[i - extra] == Dim(1))
+    if (i < extra || plain.type().sizes[i - extra] == 1)
       type.strides[i] = 0;
     else
       type.strides[i] = plain.type().strides[i - extra];

@@ -17,18 +17,14 @@ namespace {
       "gives sizes that depend on values, which composit does not have; use where or masked_fill");
 }
 
-Ints sizes_of(const Array& x) {
-  Ints sizes;
-  for (const Dim& size : x.type().sizes) sizes.push_back(size.value());
-  return sizes;
-}
+Ints sizes_of(const Array& x) { return x.type().sizes; }
 
 int64_t product(const Ints& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
 }
 
 Array of_int64(const Ints& sizes, const std::vector<int64_t>& values) {
-  return array_of(tensor_type(DType::int64, Dims(sizes.begin(), sizes.end())), values);
+  return array_of(tensor_type(DType::int64, sizes), values);
 }
 
 // Blocks of `bytes` from `data`, by their numbers.
@@ -46,7 +42,7 @@ Array expanded(const Array& x, const Ints& sizes) {
   const size_t missing = sizes.size() - type.rank();
   std::vector<int64_t> strides(missing, 0);
   for (size_t i = missing; i < sizes.size(); ++i)
-    strides.push_back(type.sizes[i - missing].value() == 1 ? 0 : type.strides[i - missing]);
+    strides.push_back(type.sizes[i - missing] == 1 ? 0 : type.strides[i - missing]);
   type.sizes.assign(sizes.begin(), sizes.end());
   type.strides = strides;
   return Array(type, x.owner(), x.data()).contiguous();
@@ -199,7 +195,7 @@ Array slices(const Array& x, std::optional<int64_t> dim, const std::vector<int64
   for (int64_t o = 0; o < outer; ++o)
     for (const int64_t row : chosen) numbers.push_back(o * sizes[axis] + row);
   sizes[axis] = static_cast<int64_t>(chosen.size());
-  const Type type = tensor_type(x.type().dtype, Dims(sizes.begin(), sizes.end()));
+  const Type type = tensor_type(x.type().dtype, sizes);
   return picked(type, plain.data(), static_cast<size_t>(inner) * item_size(type.dtype), numbers);
 }
 

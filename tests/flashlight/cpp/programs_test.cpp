@@ -29,7 +29,7 @@ constexpr uint64_t kGraphs = 120;
 Tensor held(const std::string& name, const Dims& sizes, double scale = 1,
             InputKind kind = InputKind::user_input) {
   int64_t count = 1;
-  for (const Dim& size : sizes) count *= size.value();
+  for (int64_t size : sizes) count *= size;
   std::vector<double> numbers;
   for (int64_t i = 0; i < count; ++i)
     numbers.push_back(scale *

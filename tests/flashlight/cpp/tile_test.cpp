@@ -26,7 +26,7 @@ constexpr int64_t kPrime = 4999, kRound = 5000, kFew = 100;
 
 Tensor held(const std::string& name, const Dims& sizes, double scale = 1) {
   int64_t count = 1;
-  for (const Dim& size : sizes) count *= size.value();
+  for (int64_t size : sizes) count *= size;
   std::vector<double> numbers;
   for (int64_t i = 0; i < count; ++i)
     numbers.push_back(scale *

@@ -27,7 +27,7 @@ using test::weight;
 using test::winograd_pixels;
 
 Tensor product(const Tensor& x, const std::string& name, int64_t out) {
-  return matmul(x, weight(name, {x.type().sizes.back().value(), out}, 0.1));
+  return matmul(x, weight(name, {x.type().sizes.back(), out}, 0.1));
 }
 
 Plan planned(const Case& one, const std::string& choices) {

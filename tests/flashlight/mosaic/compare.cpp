@@ -80,7 +80,7 @@ std::vector<Compiled> all_compiled(const std::vector<Case>& cases, int threads,
 Tensor numbers(const std::string& name, const composit::Dims& sizes, double scale,
                composit::DType dtype, composit::InputKind kind) {
   int64_t count = 1;
-  for (const composit::Dim& size : sizes) count *= size.value();
+  for (int64_t size : sizes) count *= size;
   std::vector<double> numbers;
   for (int64_t i = 0; i < count; ++i)
     numbers.push_back(scale *

@@ -15,7 +15,7 @@ namespace flashlight::mosaic::test {
 inline composit::Tensor linear(const composit::Tensor& x, const std::string& name, int64_t out) {
   const composit::DType dtype = x.type().dtype;
   return composit::apply_one("aten::linear",
-                             {x, weight(name, {out, x.type().sizes.back().value()}, 0.1, dtype),
+                             {x, weight(name, {out, x.type().sizes.back()}, 0.1, dtype),
                               weight(name + "b", {out}, 0.3, dtype)});
 }
 

@@ -10,8 +10,8 @@ namespace {
 
 using namespace composit;  // NOLINT
 using test::Case;
-using test::Conv;
 using test::case_of;
+using test::Conv;
 using test::convolution;
 using test::count;
 using test::count_products;
@@ -22,7 +22,7 @@ using test::weight;
 std::vector<Case> convolutions_of_shapes() {
   std::vector<Case> cases;
   const auto add = [&](const std::string& text, const Dims& x, const Dims& w, const Conv& how) {
-    const int64_t channels = how.transposed ? w[1].value() * how.groups : w[0].value();
+    const int64_t channels = how.transposed ? w[1] * how.groups : w[0];
     const Tensor y = convolution(given("x", x), weight("w", w), how, weight("b", {channels}));
     cases.push_back(case_of(text, {y.lazy()}));
     cases.push_back(case_of(text + ", relu", {relu(y).lazy()}));

@@ -90,7 +90,7 @@ Tensor RandomModel::beside_another(const Tensor& x) {
     if (other.sizes() == sizes && one_of(0, 1) == 0) return x * 0.5 + other;
   for (int64_t& size : sizes)
     if (one_of(0, 1) == 0) size = 1;
-  const Tensor other = parameter(Dims(sizes.begin(), sizes.end()), 1);
+  const Tensor other = parameter(sizes, 1);
   return one_of(0, 1) == 0 ? x * other : maximum(x + other, tanh(other));
 }
 

@@ -25,7 +25,7 @@ Tensor convolution(const Tensor& x, const std::string& name, int64_t out, int64_
                    int64_t stride = 1) {
   return apply_one(
       "aten::convolution",
-      {x, weight(name, {out, x.type().sizes[1].value(), side, side}, 0.1), ArgumentValue(),
+      {x, weight(name, {out, x.type().sizes[1], side, side}, 0.1), ArgumentValue(),
        Ints{stride, stride}, Ints{side / 2, side / 2}, Ints{1, 1}, false, Ints{0, 0}, 1});
 }
 // Two convolutions with something in between that is needed whole.

@@ -52,11 +52,8 @@ class PythonFunction {
       if (of == inputs) return results;
     const py::object zeros = py::module_::import("numpy").attr("zeros");
     py::list arguments;
-    for (const Type& type : inputs) {
-      Ints shape;
-      for (const Dim& size : type.sizes) shape.push_back(size.value());
-      arguments.append(zeros(py::tuple(py::cast(shape)), numpy_dtype(type.dtype)));
-    }
+    for (const Type& type : inputs)
+      arguments.append(zeros(py::tuple(py::cast(type.sizes)), numpy_dtype(type.dtype)));
     std::vector<Type> results;
     for (const py::handle result : function_(arguments))
       results.push_back(contiguous(from_numpy(py::reinterpret_borrow<py::object>(result)).type()));
@@ -96,10 +93,8 @@ class PythonFunction {
     for (const Tensor& input : inputs) arguments.append(NdArray(input));
     for (size_t i = 0; i < results.size(); ++i) {
       const Tensor& cotangent = given.cotangents[i];
-      Ints shape;
-      for (const Dim& size : results[i].sizes) shape.push_back(size.value());
       arguments.append(cotangent.defined() ? NdArray(cotangent)
-                                           : NdArray(zeros(shape, results[i].dtype)));
+                                           : NdArray(zeros(results[i].sizes, results[i].dtype)));
     }
     const auto gradients = vjp_(*arguments).cast<NdArrays>();
     if (gradients.size() != inputs.size())
