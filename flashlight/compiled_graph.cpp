@@ -26,6 +26,7 @@ namespace flashlight {
 
 using composit::Graph;
 using composit::LazyTensor;
+using composit::LazyTensors;
 using composit::UserError;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
@@ -96,7 +97,7 @@ std::vector<bool> overlapping(const std::vector<at::Tensor>& tensors) {
 Graph vjp_graph(const Graph& graph, const std::vector<bool>& wanted) {
   Graph::Parts parts;
   parts.inputs = graph.inputs();
-  std::vector<LazyTensor> differentiated;
+  LazyTensors differentiated;
   for (size_t i = 0; i < wanted.size(); ++i)
     if (wanted[i]) differentiated.push_back(graph.inputs()[i]);
   std::vector<composit::Seed> seeds;

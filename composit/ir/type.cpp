@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "composit/ir/error.h"
 #include "composit/ir/hash.h"
 
 namespace composit {
@@ -58,6 +59,14 @@ bool is_contiguous(const Type& type) {
     stride *= static_cast<uint64_t>(std::max<int64_t>(type.sizes[axis], 1));
   }
   return true;
+}
+
+int64_t wrap_axis(int64_t axis, int64_t rank) {
+  const int64_t axes = std::max<int64_t>(rank, 1);
+  if (axis < -axes || axis >= axes)
+    throw UserError("expected an axis from " + std::to_string(-axes) + " to " +
+                    std::to_string(axes - 1) + ", received " + std::to_string(axis));
+  return axis < 0 ? axis + axes : axis;
 }
 
 Type without_repeats(Type type) {

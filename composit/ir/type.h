@@ -49,6 +49,9 @@ Type tensor_type(DType dtype, Dims sizes);
 std::vector<int64_t> contiguous_strides(const Dims& sizes);
 // Strides equal to the row-major ones, the form in which a type is printed without strides.
 bool is_contiguous(const Type& type);
+// The axis `axis` of `rank`, counted from the front. UserError: "[op] expected an axis in
+// [-rank, rank), received 3"; a zero-dimensional tensor has axis 0, as in torch.
+int64_t wrap_axis(int64_t axis, int64_t rank);
 // Axes of stride 0 shortened to one element: what is left when repeats are left out.
 Type without_repeats(Type type);
 

@@ -199,7 +199,7 @@ Fault fault_of_regions(const Node& node) {
 
 // ---- graphs -------------------------------------------------------------------------------------
 
-Fault fault_of_inputs(const std::vector<LazyTensor>& inputs) {
+Fault fault_of_inputs(const LazyTensors& inputs) {
   std::unordered_set<std::string> names;
   for (const LazyTensor& input : inputs) {
     if (!input || !is_input(*input.node) || input.index != 0)

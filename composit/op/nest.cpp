@@ -7,14 +7,6 @@
 
 namespace composit {
 
-int64_t wrap_axis(int64_t axis, int64_t rank) {
-  const int64_t axes = std::max<int64_t>(rank, 1);
-  if (axis < -axes || axis >= axes)
-    throw UserError("expected an axis from " + std::to_string(-axes) + " to " +
-                    std::to_string(axes - 1) + ", received " + std::to_string(axis));
-  return axis < 0 ? axis + axes : axis;
-}
-
 std::vector<bool> wrap_axes(const Ints& axes, int64_t rank) {
   std::vector<bool> chosen(static_cast<size_t>(std::max<int64_t>(rank, 1)), axes.empty());
   for (int64_t axis : axes) {

@@ -2,7 +2,7 @@
 // arguments, and the options that generated code gives them (Row::runtime_options).
 //
 //   .runtime = "order::sort",
-//   .runtime_options = [](Tensor x, int64_t dim, bool descending) {
+//   .runtime_options = [](LazyTensor x, int64_t dim, bool descending) {
 //     return Attributes{lines(x.type(), dim), option("descending", descending)};
 //   }
 #pragma once
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "composit/ir/attribute.h"
-#include "composit/op/tensor.h"
+#include "composit/ir/node.h"
 #include "composit/shipped/matrices.h"
 #include "composit/shipped/order.h"
 
@@ -57,7 +57,7 @@ inline NamedAttribute matrices(const Type& type) {
 }
 
 // The same, and one more option.
-inline Attributes matrices_with(const Tensor& x, const char* name, Attribute value) {
+inline Attributes matrices_with(const LazyTensor& x, const char* name, Attribute value) {
   return {matrices(x.type()), option(name, std::move(value))};
 }
 

@@ -104,7 +104,7 @@ struct Subjects {
   std::vector<IValue> lists;
 };
 
-const composit::Tensor* written(const Changes& changes, const at::Tensor& tensor) {
+const composit::LazyTensor* written(const Changes& changes, const at::Tensor& tensor) {
   for (const Changes::Written& one : changes.tensors)
     if (one.tensor.is_same(tensor)) return &one.value;
   return nullptr;
@@ -122,7 +122,7 @@ void add_written(State& state, const Changes& x, const Changes& y, Subjects& sub
     for (const Changes::Written& one : changes->tensors) {
       if (!seen.insert(one.tensor.unsafeGetTensorImpl()).second) continue;
       const auto after = [&](const Changes& arm) -> IValue {
-        const composit::Tensor* value = written(arm, one.tensor);
+        const composit::LazyTensor* value = written(arm, one.tensor);
         return state.tensor(value != nullptr ? *value : state.value(one.tensor));
       };
       subjects.pairs.emplace_back(after(x), after(y));
@@ -195,7 +195,7 @@ namespace {
 // Bools that differ: the predicate, or its opposite.
 bool is_predicate(const IValue& a, const IValue& b) { return a.isBool() && b.isBool(); }
 
-composit::Tensor truth(bool value) { return composit::full({}, value ? 1 : 0, DType::bool_); }
+composit::LazyTensor truth(bool value) { return composit::full({}, value ? 1 : 0, DType::bool_); }
 
 }  // namespace
 

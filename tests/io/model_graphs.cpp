@@ -23,8 +23,8 @@ LazyTensor ModelGraph::parameter(const std::string& name, Dims sizes, InputKind 
   return inputs_.back();
 }
 
-LazyTensor ModelGraph::call(std::string_view op, const std::vector<LazyTensor>& operands,
-                            Dims sizes, Attributes attributes) {
+LazyTensor ModelGraph::call(std::string_view op, const LazyTensors& operands, Dims sizes,
+                            Attributes attributes) {
   NodeSpec spec("aten::" + std::string(op));
   for (const LazyTensor& operand : operands) spec.tensor(operand);
   spec.attributes = std::move(attributes);
@@ -33,7 +33,7 @@ LazyTensor ModelGraph::call(std::string_view op, const std::vector<LazyTensor>& 
   return std::move(spec.output(tensor_type(dtype, std::move(sizes)))).make();
 }
 
-LazyTensor ModelGraph::same(std::string_view op, const std::vector<LazyTensor>& operands) {
+LazyTensor ModelGraph::same(std::string_view op, const LazyTensors& operands) {
   return call(op, operands, operands.at(0).sizes());
 }
 
@@ -79,7 +79,7 @@ LazyTensor ModelGraph::batch_norm(const std::string& name, const LazyTensor& x) 
                              parameter("running_var", channels, InputKind::buffer)});
 }
 
-Graph ModelGraph::finish(std::vector<LazyTensor> outputs, std::vector<Mutation> mutations) const {
+Graph ModelGraph::finish(LazyTensors outputs, std::vector<Mutation> mutations) const {
   return Graph(
       {.inputs = inputs_, .outputs = std::move(outputs), .mutations = std::move(mutations)});
 }
@@ -105,7 +105,7 @@ LazyTensor attention(ModelGraph& model, const LazyTensor& x, const LazyTensor& m
   const int64_t heads = 12, width = sizes[2] / heads;
   const Dims split = {sizes[0], sizes[1], heads, width},
              by_head = {sizes[0], heads, sizes[1], width};
-  std::vector<LazyTensor> projections;
+  LazyTensors projections;
   const Scope scope(model, "self");
   for (const char* name : {"query", "key", "value"}) {
     const LazyTensor projected = model.linear(name, x, sizes[2]);
@@ -216,7 +216,7 @@ LazyTensor cross_attention(ModelGraph& model, const std::string& name, const Laz
                            const LazyTensor& context) {
   const Scope scope(model, name);
   const int64_t width = x.sizes()[2];
-  std::vector<LazyTensor> projections;
+  LazyTensors projections;
   for (const char* part : {"to_q", "to_k", "to_v"}) {
     const LazyTensor projected =
         model.linear(part, part == std::string("to_q") ? x : context, width, false);
@@ -270,7 +270,7 @@ class UNet {
   UNet(ModelGraph& model, int blocks, int depth) : model_(model), blocks_(blocks), depth_(depth) {}
 
   LazyTensor time, context;
-  std::vector<LazyTensor> skips;
+  LazyTensors skips;
 
   LazyTensor down(const std::string& name, LazyTensor x, int64_t channels, bool attention,
                   bool last) {
@@ -348,7 +348,7 @@ Graph unet_graph(int blocks_per_level, int transformer_depth) {
 
 Graph chain_graph(int length) {
   LazyTensor x = input("x", tensor_type(DType::float32, {2}));
-  const std::vector<LazyTensor> inputs = {x};
+  const LazyTensors inputs = {x};
   for (int i = 0; i < length; ++i)
     x = std::move(NodeSpec("aten::relu").tensor(x).output(x.type())).make();
   return Graph({.inputs = inputs, .outputs = {x}});

@@ -237,7 +237,8 @@ void add_control_flow_rows(OperationTable& rows) {
              return run_cond(run, predicate, operands, then_body, else_body);
            },
        .vjp =
-           [](Vjp v, Tensor predicate, Tensors operands, Region then_body, Region else_body) {
+           [](Vjp v, LazyTensor predicate, LazyTensors operands, Region then_body,
+              Region else_body) {
              return cond_vjp(v, predicate, operands, *then_body, *else_body);
            }});
   rows.add(
@@ -251,7 +252,7 @@ void add_control_flow_rows(OperationTable& rows) {
            [](RunRegion run, Arrays sequences, Arrays outside, Region body, int64_t length) {
              return run_scan(run, {}, sequences, outside, std::nullopt, body, length, false);
            },
-       .vjp = [](Vjp v, Tensors sequences, Tensors outside, Region body,
+       .vjp = [](Vjp v, LazyTensors sequences, LazyTensors outside, Region body,
                  int64_t length) { return map_vjp(v, sequences, outside, *body, length); }});
   rows.add({.schema = "composit::scan(Tensor[] carried, Tensor[] sequences, Tensor[] outside, "
                       "Tensor? trips, Graph body, int length, bool reverse=False) -> Tensor[]",
@@ -268,10 +269,10 @@ void add_control_flow_rows(OperationTable& rows) {
                   return run_scan(run, carried, sequences, outside, trips, body, length, reverse);
                 },
             .vjp =
-                [](Vjp v, Tensors carried, Tensors sequences, Tensors outside,
-                   std::optional<Tensor> trips, Region body, int64_t length, bool reverse) {
-                  return scan_vjp(v, carried, sequences, outside, trips.value_or(Tensor()), *body,
-                                  {length, reverse});
+                [](Vjp v, LazyTensors carried, LazyTensors sequences, LazyTensors outside,
+                   std::optional<LazyTensor> trips, Region body, int64_t length, bool reverse) {
+                  return scan_vjp(v, carried, sequences, outside, trips.value_or(LazyTensor()),
+                                  *body, {length, reverse});
                 }});
   rows.add({.schema = "composit::while_loop(Tensor[] carried, Tensor[] outside, Graph condition, "
                       "Graph body, int? limit=None) -> Tensor[]",
@@ -286,7 +287,7 @@ void add_control_flow_rows(OperationTable& rows) {
                   return run_while(run, carried, outside, condition, body, limit);
                 },
             .vjp =
-                [](Vjp v, Tensors carried, Tensors outside, Region condition, Region body,
+                [](Vjp v, LazyTensors carried, LazyTensors outside, Region condition, Region body,
                    std::optional<int64_t> limit) {
                   return while_vjp(v, carried, outside, condition, *body, limit);
                 }});

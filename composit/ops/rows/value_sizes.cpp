@@ -215,18 +215,18 @@ std::vector<Array> unique(const Array& x, std::optional<int64_t> dim, bool sorte
 void add_unique(OperationTable& rows) {
   rows.add({.schema = "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, "
                       "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-            .infer = [](Tensor) { return refuse(); },
+            .infer = [](LazyTensor) { return refuse(); },
             .native = [](Array x, bool, bool inverse,
                          bool counts) { return unique(x, {}, true, inverse, counts); },
             .bad = "f32[2]: depend on values"});
   rows.add({.schema = "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool "
                       "return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-            .infer = [](Tensor) { return refuse(); },
+            .infer = [](LazyTensor) { return refuse(); },
             .native = [](Array x, int64_t dim) { return unique(x, dim, true, true, true); },
             .bad = "f32[2] 0: depend on values"});
   rows.add({.schema = "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool "
                       "return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
-            .infer = [](Tensor) { return refuse(); },
+            .infer = [](LazyTensor) { return refuse(); },
             .native =
                 [](Array x, bool inverse, bool counts, std::optional<int64_t> dim) {
                   return unique(x, dim, false, inverse || dim, counts || dim);
@@ -237,26 +237,26 @@ void add_unique(OperationTable& rows) {
 }  // namespace
 
 void add_value_sizes_rows(OperationTable& rows) {
-  rows.add(
-      {.schema = "aten::masked_select(Tensor self, Tensor mask) -> Tensor",
-       .infer = [](Tensor, Tensor) { return refuse(); },
-       .native = [](Array x, Array mask) { return masked_select(x, mask); },
-       .vjp =
-           [](Vjp v, Tensor x, Tensor mask) {
-             const Ints sizes = broadcast_sizes({x.sizes(), mask.sizes()});
-             const Tensor zeros = full(sizes, 0, x.dtype());
-             const Tensor whole = apply_one("aten::masked_scatter", {zeros, mask, v.cotangents[0]});
-             return Gradients{sum_to_size(whole, x.sizes()), {}};
-           },
-       .bad = "f32[2] bool[2]: depend on values"});
+  rows.add({.schema = "aten::masked_select(Tensor self, Tensor mask) -> Tensor",
+            .infer = [](LazyTensor, LazyTensor) { return refuse(); },
+            .native = [](Array x, Array mask) { return masked_select(x, mask); },
+            .vjp =
+                [](Vjp v, LazyTensor x, LazyTensor mask) {
+                  const Ints sizes = broadcast_sizes({x.sizes(), mask.sizes()});
+                  const LazyTensor zeros = full(sizes, 0, x.dtype());
+                  const LazyTensor whole =
+                      apply_one("aten::masked_scatter", {zeros, mask, v.cotangents[0]});
+                  return Gradients{sum_to_size(whole, x.sizes()), {}};
+                },
+            .bad = "f32[2] bool[2]: depend on values"});
   rows.add({.schema = "aten::nonzero(Tensor self) -> Tensor",
-            .infer = [](Tensor) { return refuse(); },
+            .infer = [](LazyTensor) { return refuse(); },
             .native = [](Array x) { return nonzero(x); },
             .bad = "f32[2]: depend on values"});
   add_unique(rows);
   rows.add({.schema = "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? "
                       "output_size=None) -> Tensor",
-            .infer = [](Tensor) { return refuse(); },
+            .infer = [](LazyTensor) { return refuse(); },
             .native =
                 [](Array repeats) {
                   const std::vector<int64_t> counts = elements<int64_t>(repeats);
@@ -270,7 +270,7 @@ void add_value_sizes_rows(OperationTable& rows) {
             .bad = "i64[2]<3: depend on values"});
   rows.add({.schema = "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> "
                       "Tensor",
-            .infer = [](Tensor) { return refuse(); },
+            .infer = [](LazyTensor) { return refuse(); },
             .native =
                 [](Array x, std::optional<Array> weights, int64_t least) {
                   const std::vector<int64_t> values = elements<int64_t>(x);

@@ -12,7 +12,8 @@
 namespace flashlight::mosaic::test {
 
 // Of its last dimension, with a bias.
-inline composit::Tensor linear(const composit::Tensor& x, const std::string& name, int64_t out) {
+inline composit::LazyTensor linear(const composit::LazyTensor& x, const std::string& name,
+                                   int64_t out) {
   const composit::DType dtype = x.type().dtype;
   return composit::apply_one("aten::linear",
                              {x, weight(name, {out, x.type().sizes.back()}, 0.1, dtype),
@@ -26,8 +27,9 @@ struct Conv {
   int64_t groups = 1;
 };
 
-inline composit::Tensor convolution(const composit::Tensor& x, const composit::Tensor& w,
-                                    const Conv& how, const composit::Tensor& bias = {}) {
+inline composit::LazyTensor convolution(const composit::LazyTensor& x,
+                                        const composit::LazyTensor& w, const Conv& how,
+                                        const composit::LazyTensor& bias = {}) {
   const auto optional = bias.defined() ? composit::ArgumentValue(bias) : composit::ArgumentValue();
   return composit::apply_one("aten::convolution",
                              {x, w, optional, how.stride, how.padding, how.dilation, how.transposed,
@@ -35,8 +37,8 @@ inline composit::Tensor convolution(const composit::Tensor& x, const composit::T
 }
 
 // As many pixels as before, or with a stride half as many in each direction; with a bias.
-inline composit::Tensor conv3x3(const composit::Tensor& x, const std::string& name, int64_t out,
-                                int64_t stride = 1) {
+inline composit::LazyTensor conv3x3(const composit::LazyTensor& x, const std::string& name,
+                                    int64_t out, int64_t stride = 1) {
   const composit::DType dtype = x.type().dtype;
   return convolution(x, weight(name, {out, x.sizes()[1], 3, 3}, 0.1, dtype),
                      {.stride = {stride, stride}, .padding = {1, 1}},

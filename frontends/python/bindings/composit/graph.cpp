@@ -24,9 +24,7 @@ namespace {
 
 using numpy::NdArray;
 
-std::vector<NdArray> values(const std::vector<LazyTensor>& tensors) {
-  return {tensors.begin(), tensors.end()};
-}
+std::vector<NdArray> values(const LazyTensors& tensors) { return {tensors.begin(), tensors.end()}; }
 
 // Numbers, strings, lists of them; the text of the graph's language for the rest.
 py::object to_python(const Attribute& attribute) {
