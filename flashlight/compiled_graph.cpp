@@ -66,7 +66,7 @@ at::Tensor argument_for(const LazyTensor& input, const at::Tensor& tensor,
   return tensor.resolve_conj().resolve_neg().contiguous();
 }
 
-at::Tensor zeros_like(const LazyTensor& output) {
+at::Tensor zeros_of(const LazyTensor& output) {
   return at::zeros(output.type().sizes, tracer::to_c10(output.dtype()));
 }
 
@@ -286,7 +286,7 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
       if (!output) continue;
       const at::Tensor& cotangent = cotangents[next++];
       if (is_differentiable(output))
-        inputs.push_back(cotangent.defined() ? cotangent : zeros_like(output));
+        inputs.push_back(cotangent.defined() ? cotangent : zeros_of(output));
     }
     const std::vector<at::Tensor> gradients = graph.vjp(wanted).call(inputs, called->start);
     variable_list all = {at::Tensor(), at::Tensor()};  // graph and start are no tensors

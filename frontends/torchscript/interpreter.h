@@ -62,7 +62,7 @@ class Interpreter {
   using Block = torch::jit::Block;
   using Values = std::vector<IValue>;
   using LazyTensor = composit::LazyTensor;
-  using Tensors = composit::LazyTensors;
+  using LazyTensors = composit::LazyTensors;
   using Handler = void (Interpreter::*)(Node*);
   using Environment = std::unordered_map<const torch::jit::Value*, IValue>;
 
@@ -103,9 +103,9 @@ class Interpreter {
   // operators.cpp
   void run_tensor_operator(Node* node, const Values& inputs);
   bool run_special(Node* node, const Values& inputs);
-  Tensors apply(Node* node, const std::string& name, const Values& inputs);
-  void return_results(Node* node, const Values& inputs, const Tensors& results);
-  void return_views(Node* node, const Values& inputs, const Tensors& results);
+  LazyTensors apply(Node* node, const std::string& name, const Values& inputs);
+  void return_results(Node* node, const Values& inputs, const LazyTensors& results);
+  void return_views(Node* node, const Values& inputs, const LazyTensors& results);
   void write_in_place(Node* node, const Values& inputs);
   void convert(Node* node, const Values& inputs);
   void make_tensor(Node* node, const Values& inputs);
@@ -165,10 +165,11 @@ class Interpreter {
   void scan(Node* node, Loop& loop, Trip& trip);
   IValue appended_item(const Trip& trip, const IValue& item, const LazyTensor& all, int64_t i);
   void repeat_while(Node* node, Loop& loop, Trip& trip);
-  void run_body(Block* body, const Loop& loop, Trip& trip, const Mark& mark, const Tensors& blocks);
-  void finish(Node* node, const Loop& loop, const Trip& trip, const Tensors& results,
+  void run_body(Block* body, const Loop& loop, Trip& trip, const Mark& mark,
+                const LazyTensors& blocks);
+  void finish(Node* node, const Loop& loop, const Trip& trip, const LazyTensors& results,
               const LazyTensor& never);
-  Tensors next_values(const Loop& loop, const Trip& trip);
+  LazyTensors next_values(const Loop& loop, const Trip& trip);
 
   // What the body of a loop takes by its counter, or by start + step * counter, of tensors along
   // their first axis.
@@ -185,7 +186,7 @@ class Interpreter {
     std::vector<Taken> taken;
   };
   const Counter* counter_of(const LazyTensor& index) const;
-  static Tensors cut_at_slots(composit::Traced& body, const Slots& slots, int64_t length);
+  static LazyTensors cut_at_slots(composit::Traced& body, const Slots& slots, int64_t length);
 
   // While something runs that may not be run.
   class Undecided {

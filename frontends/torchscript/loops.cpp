@@ -231,7 +231,7 @@ bool Interpreter::widen(Loop& loop, const Trip& trip) {
 }
 
 // The values of the blocks in the next trip.
-Interpreter::Tensors Interpreter::next_values(const Loop& loop, const Trip& trip) {
+Interpreter::LazyTensors Interpreter::next_values(const Loop& loop, const Trip& trip) {
   LazyTensors next;
   const Values inputs = leaves_of(trip.inputs, state_),
                outputs = leaves_of(trip.ending.outputs, state_);
