@@ -1,6 +1,6 @@
 #include "tests/ops/torch_call.h"
 
-#include <ATen/core/LazyTensor.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/clone.h>
 
 #include "tracer/convert.h"
