@@ -69,7 +69,7 @@ static cnp::NdArray random_input(const std::string& name, const composit::Ints& 
 
 // A loss maps to itself. `optimize` is the only place where something is evaluated.
 static void training() {
-  std::vector<composit::LazyTensor> weights = {random_input("weight", {32, 8})};
+  composit::LazyTensors weights = {random_input("weight", {32, 8})};
   std::vector<composit::Hash> steps;
   for (int iteration = 0; iteration < 3; ++iteration) {
     const cnp::NdArray input = random_input("input", {16, 32});

@@ -18,7 +18,7 @@
 namespace nn = composit::nn;
 using composit::Array;
 using composit::DType;
-using composit::Tensor;
+using composit::LazyTensor;
 
 // ---- data ---------------------------------------------------------------------------------------
 
@@ -36,7 +36,7 @@ Split split(int64_t count) {
   return result;
 }
 
-Tensor numbers_input(int64_t count) {
+LazyTensor numbers_input(int64_t count) {
   return composit::input("numbers", composit::tensor_type(DType::int64, {count}));
 }
 Array numbers_array(const std::vector<int64_t>& numbers) {
@@ -63,15 +63,15 @@ Model make_model(nn::Initializer& init) {
 }
 
 // [count, channels, h, w] to [count, more channels, h / 2, w / 2].
-Tensor halved(const Tensor& x, const nn::Affine& layer) {
-  const Tensor features = nn::conv2d(x, layer.weight, {.bias = layer.bias, .padding = {1}});
+LazyTensor halved(const LazyTensor& x, const nn::Affine& layer) {
+  const LazyTensor features = nn::conv2d(x, layer.weight, {.bias = layer.bias, .padding = {1}});
   return nn::max_pool2d(nn::relu(features), {2});
 }
 
 // `images`: [count, 8, 8], pixels from 0 to 16.
-Tensor logits(const Model& model, const Tensor& images) {
-  const Tensor x = reshape(to(images, DType::float32) / 16, {images.size(0), 1, 8, 8});
-  const Tensor features = halved(halved(x, model.first), model.second);
+LazyTensor logits(const Model& model, const LazyTensor& images) {
+  const LazyTensor x = reshape(to(images, DType::float32) / 16, {images.size(0), 1, 8, 8});
+  const LazyTensor features = halved(halved(x, model.first), model.second);
   return nn::linear(reshape(features, {images.size(0), kFeatures}), model.output);
 }
 
@@ -79,17 +79,17 @@ Tensor logits(const Model& model, const Tensor& images) {
 
 // The model on some of the images of a data set, by their numbers, which are an input.
 struct Task {
-  Tensor numbers, loss, correct;
+  LazyTensor numbers, loss, correct;
 };
 
 Task make_task(const Model& model, const composit::Safetensors& digits, int64_t count) {
-  const auto rows = [&](const char* name, const Tensor& numbers) {
-    const Tensor all = composit::constant(digits.tensors.at(name), name);
+  const auto rows = [&](const char* name, const LazyTensor& numbers) {
+    const LazyTensor all = composit::constant(digits.tensors.at(name), name);
     return composit::apply_one("aten::index_select", {all, 0, numbers});
   };
   Task task{.numbers = numbers_input(count), .loss = {}, .correct = {}};
-  const Tensor labels = to(rows("labels", task.numbers), DType::int64);
-  const Tensor scores = logits(model, rows("images", task.numbers));
+  const LazyTensor labels = to(rows("labels", task.numbers), DType::int64);
+  const LazyTensor scores = logits(model, rows("images", task.numbers));
   task.loss = nn::cross_entropy(scores, labels);
   task.correct = sum(eq(composit::apply_one("aten::argmax", {scores, 1}), labels));
   return task;
@@ -97,8 +97,8 @@ Task make_task(const Model& model, const composit::Safetensors& digits, int64_t 
 
 // The mean loss of an epoch: each training image once, in random order, but for an incomplete
 // batch.
-double train_epoch(const nn::TrainingStep& step, const Tensor& numbers, composit::Values& values,
-                   std::vector<int64_t>& order, std::mt19937& random) {
+double train_epoch(const nn::TrainingStep& step, const LazyTensor& numbers,
+                   composit::Values& values, std::vector<int64_t>& order, std::mt19937& random) {
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
   double total = 0;
   const size_t batches = order.size() / kBatch;
@@ -121,7 +121,8 @@ int main(int argc, char** argv) {
   const Task test = make_task(model, digits, held_out_count);
 
   // An input: it falls from epoch to epoch, and the graph stays the same.
-  const Tensor rate = composit::input("learning_rate", composit::tensor_type(DType::float64, {}));
+  const LazyTensor rate =
+      composit::input("learning_rate", composit::tensor_type(DType::float64, {}));
   const nn::TrainingStep step(init.parameters(), grad(training.loss, init.parameters()),
                               nn::adam({.learning_rate = rate}), {.observed = {training.loss}});
   std::printf("a step of training: %zu nodes\n", step.graph().size());

@@ -17,16 +17,15 @@ using composit::Graph;
 using composit::input;
 using composit::InputKind;
 using composit::LazyTensor;
-using composit::Tensor;
+using composit::LazyTensors;
 using composit::tensor_type;
-using composit::Tensors;
 using examples::Program;
 
 namespace {
 
 // `y` of `inputs`, and its vjp: what flows back to `wanted` for `dy`.
-std::vector<Program> with_gradient(const std::string& name, std::vector<LazyTensor> inputs,
-                                   const Tensor& y, const std::vector<LazyTensor>& wanted) {
+std::vector<Program> with_gradient(const std::string& name, LazyTensors inputs, const LazyTensor& y,
+                                   const LazyTensors& wanted) {
   std::vector<Program> programs = {{name, Graph({.inputs = inputs, .outputs = {y}}), {"y"}}};
   std::vector<std::string> names;
   for (const LazyTensor& input : wanted) names.push_back("d_" + composit::input_name(*input.node));
@@ -49,12 +48,12 @@ std::vector<Program> relu3() {
 
 // Which way a matrix goes depends on its sum.
 std::vector<Program> sqrl() {
-  const auto one = [](const Tensors& matrix) {
-    const Tensor& x = matrix[0];
-    const Tensors t = composit::cond(
-        sum(x) < 0.0, [&](const Tensors&) { return Tensors{x * -0.125}; },
-        [&](const Tensors&) { return Tensors{x * x * 0.5}; });
-    return Tensors{mean(sin(t[0]) * t[0])};
+  const auto one = [](const LazyTensors& matrix) {
+    const LazyTensor& x = matrix[0];
+    const LazyTensors t = composit::cond(
+        sum(x) < 0.0, [&](const LazyTensors&) { return LazyTensors{x * -0.125}; },
+        [&](const LazyTensors&) { return LazyTensors{x * x * 0.5}; });
+    return LazyTensors{mean(sin(t[0]) * t[0])};
   };
   const LazyTensor x = input("x", tensor_type(DType::float32, {1000, 16, 16}));
   return with_gradient("sqrl", {x}, composit::vmap(one)({x})[0], {x});
@@ -69,8 +68,8 @@ std::vector<Program> perceptron() {
                    hidden_bias = parameter("hidden.bias", {128}),
                    output_weight = parameter("output.weight", {10, 128}),
                    output_bias = parameter("output.bias", {10});
-  const Tensor hidden = relu(composit::nn::linear(Tensor(x), hidden_weight, hidden_bias));
-  const Tensor y = composit::nn::linear(hidden, output_weight, output_bias);
+  const LazyTensor hidden = relu(composit::nn::linear(x, hidden_weight, hidden_bias));
+  const LazyTensor y = composit::nn::linear(hidden, output_weight, output_bias);
   return with_gradient("perceptron", {x, hidden_weight, hidden_bias, output_weight, output_bias}, y,
                        {hidden_weight, hidden_bias, output_weight, output_bias});
 }

@@ -13,8 +13,7 @@ using composit::Node;
 
 std::string describe(const composit::Type& type) {
   std::string text = std::string(composit::name(type.dtype)) + "[";
-  for (size_t i = 0; i < type.rank(); ++i)
-    text += (i ? ", " : "") + std::to_string(type.sizes[i].value());
+  for (size_t i = 0; i < type.rank(); ++i) text += (i ? ", " : "") + std::to_string(type.sizes[i]);
   text += "]";
   if (!is_contiguous(type) && type.layout == composit::Layout::strided)
     text += " with strides " + c10::str(type.strides);

@@ -71,14 +71,14 @@ CompiledGraph CompiledFunction::specialized(const std::vector<at::Tensor>& input
   if (found != state_->graphs.end()) return found->second;
   const std::vector<std::string>& names = state_->settings.arguments;
   composit::Graph::Parts parts;
-  composit::Tensors arguments;
+  composit::LazyTensors arguments;
   for (size_t i = 0; i < types.size(); ++i) {
     const std::string number = types.size() == 1 ? "" : std::to_string(i);
     parts.inputs.push_back(composit::input(i < names.size() ? names[i] : "x" + number, types[i]));
     arguments.emplace_back(parts.inputs.back());
   }
-  for (const composit::Tensor& result : state_->function(arguments))
-    parts.outputs.push_back(result.lazy());
+  for (const composit::LazyTensor& result : state_->function(arguments))
+    parts.outputs.push_back(result);
   CompileSettings settings = state_->settings;
   for (size_t i = settings.results.size(); i < parts.outputs.size(); ++i)
     settings.results.push_back(parts.outputs.size() == 1 ? "y" : "y" + std::to_string(i));
@@ -122,7 +122,7 @@ CompiledFunction compile(composit::TensorFunction function, CompileSettings sett
 }
 
 CompiledFunction compile(const ScalarFunction& function, CompileSettings settings) {
-  return {[function](const composit::Tensors& x) { return function.tensors(x); },
+  return {[function](const composit::LazyTensors& x) { return function.tensors(x); },
           std::move(settings)};
 }
 

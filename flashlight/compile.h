@@ -31,7 +31,7 @@
 #include <utility>
 #include <vector>
 
-#include "composit/op/tensor.h"
+#include "composit/ir/node.h"
 #include "flashlight/capture.h"
 #include "flashlight/compiled_graph.h"
 #include "flashlight/scalar/scalar.h"

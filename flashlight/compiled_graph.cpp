@@ -26,6 +26,7 @@ namespace flashlight {
 
 using composit::Graph;
 using composit::LazyTensor;
+using composit::LazyTensors;
 using composit::UserError;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
@@ -65,8 +66,8 @@ at::Tensor argument_for(const LazyTensor& input, const at::Tensor& tensor,
   return tensor.resolve_conj().resolve_neg().contiguous();
 }
 
-at::Tensor zeros_like(const LazyTensor& output) {
-  return at::zeros(tracer::sizes_of(output.type()), tracer::to_c10(output.dtype()));
+at::Tensor zeros_of(const LazyTensor& output) {
+  return at::zeros(output.type().sizes, tracer::to_c10(output.dtype()));
 }
 
 // By tensor: whether one of them has memory that another one has, too.
@@ -96,7 +97,7 @@ std::vector<bool> overlapping(const std::vector<at::Tensor>& tensors) {
 Graph vjp_graph(const Graph& graph, const std::vector<bool>& wanted) {
   Graph::Parts parts;
   parts.inputs = graph.inputs();
-  std::vector<LazyTensor> differentiated;
+  LazyTensors differentiated;
   for (size_t i = 0; i < wanted.size(); ++i)
     if (wanted[i]) differentiated.push_back(graph.inputs()[i]);
   std::vector<composit::Seed> seeds;
@@ -205,7 +206,7 @@ std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs
     results.push_back(std::move(result));
   };
   const auto empty = [](const LazyTensor& value) {
-    return at::empty(tracer::sizes_of(value.type()), tracer::to_c10(value.dtype()));
+    return at::empty(value.type().sizes, tracer::to_c10(value.dtype()));
   };
   for (const LazyTensor& output : graph.outputs()) {
     if (output)
@@ -285,7 +286,7 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
       if (!output) continue;
       const at::Tensor& cotangent = cotangents[next++];
       if (is_differentiable(output))
-        inputs.push_back(cotangent.defined() ? cotangent : zeros_like(output));
+        inputs.push_back(cotangent.defined() ? cotangent : zeros_of(output));
     }
     const std::vector<at::Tensor> gradients = graph.vjp(wanted).call(inputs, called->start);
     variable_list all = {at::Tensor(), at::Tensor()};  // graph and start are no tensors

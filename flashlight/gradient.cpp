@@ -11,6 +11,7 @@
 namespace flashlight {
 
 using composit::LazyTensor;
+using composit::LazyTensors;
 using composit::UserError;
 
 struct Gradient::State {
@@ -39,8 +40,8 @@ class Names {
       : graph_(graph), tied_(tied) {}
 
   // Inputs by name; all trainable parameters where `wanted` is empty.
-  std::vector<LazyTensor> find(const std::vector<std::string>& wanted) const {
-    std::vector<LazyTensor> found;
+  LazyTensors find(const std::vector<std::string>& wanted) const {
+    LazyTensors found;
     for (const std::string& name : wanted) found.push_back(find(name));
     if (!wanted.empty()) return found;
     for (const LazyTensor& input : graph_.inputs())
@@ -97,7 +98,7 @@ Gradient CaptureBase::grad(size_t loss, const std::vector<std::string>& wrt) con
   if (loss >= graph.outputs().size())
     throw UserError("[grad] the capture has " + std::to_string(graph.outputs().size()) +
                     " results, there is no result " + std::to_string(loss));
-  const std::vector<LazyTensor> inputs = Names(graph, captured->tied).find(wrt);
+  const LazyTensors inputs = Names(graph, captured->tied).find(wrt);
   auto state = std::make_shared<Gradient::State>();
   for (const LazyTensor& input : inputs) state->names.push_back(composit::input_name(*input.node));
   composit::Graph::Parts parts = graph.parts();

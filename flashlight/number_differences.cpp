@@ -31,8 +31,7 @@ std::optional<double> real(const composit::Scalar& scalar) {
 std::optional<double> real(const Attribute& attribute) {
   if (const auto* scalar = attribute.get_if<composit::Scalar>()) return real(*scalar);
   if (const auto* number = attribute.get_if<double>()) return *number;
-  if (const auto* whole = attribute.get_if<composit::Dim>())
-    return static_cast<double>(whole->value());
+  if (const auto* whole = attribute.get_if<int64_t>()) return static_cast<double>(*whole);
   if (const auto* array = attribute.get_if<composit::Array>()) {
     if (array->type().rank() != 0) return std::nullopt;
     if (array->type().dtype == composit::DType::float64)

@@ -152,7 +152,7 @@ class Bytes {
 tracer::Geometry geometry_of(const composit::Type& type, const composit::Node* view = nullptr) {
   tracer::Geometry geometry;
   const auto ints = [&](const char* name) { return composit::to_ints(view->attribute(name)); };
-  const auto sizes = view ? ints("size") : tracer::sizes_of(type);
+  const auto sizes = view ? ints("size") : type.sizes;
   const auto strides = view ? ints("stride") : type.strides;
   geometry.sizes.assign(sizes.begin(), sizes.end());
   geometry.strides.assign(strides.begin(), strides.end());

@@ -91,8 +91,7 @@ std::string difference(const Array& ours, const Array& expected, double times) {
 
 std::string type_text(const Type& type) {
   std::string sizes;
-  for (const Dim& size : type.sizes)
-    sizes += (sizes.empty() ? "" : ", ") + std::to_string(size.value());
+  for (int64_t size : type.sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
   return std::string(name(type.dtype)) + "[" + sizes + "]";
 }
 

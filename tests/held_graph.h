@@ -1,6 +1,6 @@
 // Graphs of outputs that depend on inputs which hold their values.
 //
-//   const auto [graph, values] = held_graph({y.lazy()});
+//   const auto [graph, values] = held_graph({y});
 //   evaluate(graph, values);
 #pragma once
 
@@ -16,7 +16,7 @@ struct HeldGraph {
   std::vector<Array> values;  // of its inputs, in order
 };
 
-inline HeldGraph held_graph(const std::vector<LazyTensor>& outputs) {
+inline HeldGraph held_graph(const LazyTensors& outputs) {
   HeldGraph one;
   Graph::Parts parts{.outputs = outputs};
   const Graph all(parts);

@@ -45,7 +45,7 @@ Attribute int_attribute(int64_t value, const c10::TypePtr& type) {
     case c10::TypeKind::NumberType:
       return composit::Scalar(value);
     default:
-      return composit::Dim(value);
+      return value;
   }
 }
 
@@ -148,12 +148,10 @@ composit::Array to_array(const at::Tensor& tensor) {
 
 at::Tensor to_tensor(const composit::Array& array) {
   const composit::Type& type = array.type();
-  std::vector<int64_t> sizes;
-  for (composit::Dim size : type.sizes) sizes.push_back(size.value());
   const auto options = at::TensorOptions().dtype(to_c10(type.dtype));
   auto* data = const_cast<std::byte*>(array.data());  // from_blob has no const form
   at::Tensor tensor = at::from_blob(
-      data, sizes, type.strides, [owner = array.owner()](void*) {}, options);
+      data, type.sizes, type.strides, [owner = array.owner()](void*) {}, options);
   if (type.conj) tensor._set_conj(true);
   if (type.neg) tensor._set_neg(true);
   return tensor;

@@ -22,7 +22,7 @@ std::string describe(const at::Tensor& tensor) {
 
 std::string describe(const composit::Type& type) {
   if (!is_defined(type)) return "an undefined tensor";
-  std::string text = c10::str(composit::name(type.dtype), " ", c10::IntArrayRef(sizes_of(type)));
+  std::string text = c10::str(composit::name(type.dtype), " ", c10::IntArrayRef(type.sizes));
   if (type.layout == composit::Layout::strided)
     text += " with strides " + c10::str(c10::IntArrayRef(type.strides));
   return text + " on " + composit::name(type.device);
@@ -32,7 +32,7 @@ bool same_sizes(const at::Tensor& tensor, const composit::Type& type) {
   const auto sizes = tensor.sizes();
   if (sizes.size() != type.rank()) return false;
   for (size_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i] != type.sizes[i].value()) return false;
+    if (sizes[i] != type.sizes[i]) return false;
   return true;
 }
 

@@ -104,8 +104,8 @@ at::Tensor with_strides(const at::Tensor& tensor, const composit::Type& type) {
   if (type.layout != composit::Layout::strided || tensor.strides() == type.strides) return tensor;
   bool same_memory = true;  // strides of axes of size 1 and of empty tensors reach nothing
   for (size_t i = 0; i < type.rank(); ++i)
-    same_memory = same_memory && (type.sizes[i].value() <= 1 ||
-                                  tensor.stride(static_cast<int64_t>(i)) == type.strides[i]);
+    same_memory = same_memory &&
+                  (type.sizes[i] <= 1 || tensor.stride(static_cast<int64_t>(i)) == type.strides[i]);
   if (same_memory || tensor.numel() == 0)
     return view_memory(tensor, tensor.scalar_type(), tensor.sizes(), type.strides, 0,
                        tensor.is_conj(), tensor.is_neg());
@@ -116,17 +116,10 @@ at::Tensor with_strides(const at::Tensor& tensor, const composit::Type& type) {
 
 at::Tensor empty_of(const composit::Type& type) {
   const auto options = at::TensorOptions().dtype(to_c10(type.dtype)).device(to_c10(type.device));
-  at::Tensor tensor = at::empty_strided(sizes_of(type), type.strides, options);
+  at::Tensor tensor = at::empty_strided(type.sizes, type.strides, options);
   if (type.conj) tensor._set_conj(true);
   if (type.neg) tensor._set_neg(true);
   return tensor;
-}
-
-std::vector<int64_t> sizes_of(const composit::Type& type) {
-  std::vector<int64_t> sizes;
-  sizes.reserve(type.rank());
-  for (composit::Dim size : type.sizes) sizes.push_back(size.value());
-  return sizes;
 }
 
 }  // namespace flashlight::tracer

@@ -32,7 +32,4 @@ void copy_bits(const at::Tensor& to, const at::Tensor& from);
 at::Tensor with_strides(const at::Tensor& tensor, const composit::Type& type);
 at::Tensor empty_of(const composit::Type& type);
 
-// Sizes and strides as LibTorch takes them.
-std::vector<int64_t> sizes_of(const composit::Type& type);
-
 }  // namespace flashlight::tracer

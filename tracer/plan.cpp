@@ -424,7 +424,7 @@ std::vector<UsedStorage> used_storages(const composit::Graph& graph) {
     const Attribute* begin = node->find_attribute("begin");
     for (size_t i = 0; begin != nullptr && i < graph.inputs().size(); ++i)
       if (graph.inputs()[i].node == node->operands().at(0).node)
-        uses.push_back({node.get(), i, begin->as_int(), node->outputs()[0].sizes[0].value()});
+        uses.push_back({node.get(), i, begin->as_int(), node->outputs()[0].sizes[0]});
   }
   return uses;
 }

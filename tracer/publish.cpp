@@ -16,6 +16,7 @@ namespace {
 
 using composit::Attribute;
 using composit::LazyTensor;
+using composit::LazyTensors;
 using composit::NodeSpec;
 
 class Publisher {
@@ -48,8 +49,8 @@ class Publisher {
   struct Frame {
     uint32_t number = 0;
     Frame* parent = nullptr;
-    std::vector<LazyTensor> blocks;  // the region's inputs
-    std::vector<ValueId> captured;   // values from outside beyond the operator's own operands
+    LazyTensors blocks;             // the region's inputs
+    std::vector<ValueId> captured;  // values from outside beyond the operator's own operands
     std::vector<composit::NodePtr> effects;
     std::vector<std::pair<ValueId, LazyTensor>> shadowed;  // bindings of the frames around
     std::vector<uint32_t> shadowed_frames;
@@ -161,7 +162,7 @@ class Publisher {
     leave(inner);
     add_operands(frame, spec, *composite.info, composite.operands, composite.operand_count, {});
     if (!inner.captured.empty()) {
-      std::vector<LazyTensor> captured;
+      LazyTensors captured;
       for (ValueId id : inner.captured) captured.push_back(resolve(frame, id));
       spec.list(captured);
     }
@@ -321,7 +322,7 @@ class Publisher {
         spec.tensor({});
         continue;
       }
-      std::vector<LazyTensor> list;
+      LazyTensors list;
       for (uint32_t n = operand & ~kListMark; n > 0; --n)
         list.push_back(resolve(frame, recording_.operands[i++]));
       spec.list(list);
@@ -356,12 +357,12 @@ class Publisher {
       const Geometry& geometry = recording_.geometries[view.geometry];
       composit::List item{composit::AttributeKind::none, {}};
       item.items = {
-          Attribute(composit::Dim(node_operand(record, view.position))),
-          Attribute(composit::Dim(node_operand(record, view.object))),
+          Attribute(node_operand(record, view.position)),
+          Attribute(node_operand(record, view.object)),
           Attribute(to_composit(geometry.dtype)),
           Attribute(composit::int_list({geometry.sizes.begin(), geometry.sizes.end()})),
           Attribute(composit::int_list({geometry.strides.begin(), geometry.strides.end()})),
-          Attribute(composit::Dim(geometry.offset)),
+          Attribute(geometry.offset),
           Attribute(geometry.conj),
           Attribute(geometry.neg)};
       list.items.emplace_back(std::move(item));
@@ -414,7 +415,7 @@ class Publisher {
   std::unordered_map<uint32_t, std::vector<Item>> items_;
   std::unordered_map<uint64_t, LazyTensor> blocks_;  // by place and geometry
   std::vector<RecordId> steps_;
-  std::vector<LazyTensor> values_;  // by value: its innermost binding, and the frame that made it
+  LazyTensors values_;  // by value: its innermost binding, and the frame that made it
   std::vector<uint32_t> frames_;
   uint32_t last_frame_ = 0;
   Frame root_;

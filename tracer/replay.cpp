@@ -305,7 +305,7 @@ class Run {
   static at::Tensor storage_around(const Step& step, const at::Tensor& operand) {
     const composit::Attribute* begin = step.node->find_attribute("begin");
     if (begin == nullptr) return all_bytes(operand);
-    const int64_t count = step.node->outputs()[0].sizes[0].value();
+    const int64_t count = step.node->outputs()[0].sizes[0];
     if (!has_bytes_around(operand, begin->as_int(), count))
       throw UserError(lies_elsewhere("[replay] " + place_of(*step.node), begin->as_int(), count));
     return bytes_around(operand, begin->as_int(), count);
@@ -347,9 +347,9 @@ class Run {
       case StepKind::storage:
         return store(step, 0, storage_around(step, operand(0)));
       case StepKind::storage_zeros:
-        return store(step, 0, at::zeros(sizes_of(step.node->outputs()[0]), c10::kByte));
+        return store(step, 0, at::zeros(step.node->outputs()[0].sizes, c10::kByte));
       case StepKind::storage_resize: {
-        const at::Tensor bytes = at::zeros(sizes_of(step.node->outputs()[0]), c10::kByte);
+        const at::Tensor bytes = at::zeros(step.node->outputs()[0].sizes, c10::kByte);
         const at::Tensor old = all_bytes(operand(0));
         const int64_t kept = std::min(old.numel(), bytes.numel());
         bytes.narrow(0, 0, kept).copy_(old.narrow(0, 0, kept));

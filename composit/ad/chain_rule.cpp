@@ -28,39 +28,36 @@ void expect_cotangent(const Seed& seed) {
 
 }  // namespace
 
-std::vector<LazyTensor> chain_rule(const std::vector<Seed>& seeds,
-                                   const std::vector<LazyTensor>& inputs) {
+LazyTensors chain_rule(const std::vector<Seed>& seeds, const LazyTensors& inputs) {
   for (const LazyTensor& input : inputs) expect_differentiable("input", input);
-  std::vector<LazyTensor> outputs;
+  LazyTensors outputs;
   for (const Seed& seed : seeds) {
     expect_cotangent(seed);
     outputs.push_back(seed.output);
   }
-  const Tensors gradients =
-      walk_back(outputs, inputs, inputs, [&](size_t i) { return Tensor(seeds[i].cotangent); });
-  std::vector<LazyTensor> results;
+  const LazyTensors gradients =
+      walk_back(outputs, inputs, inputs, [&](size_t i) { return seeds[i].cotangent; });
+  LazyTensors results;
   for (size_t i = 0; i < inputs.size(); ++i)
-    results.push_back(gradients[i].defined() ? gradients[i].lazy()
-                                             : zeros_like(Tensor(inputs[i])).lazy());
+    results.push_back(gradients[i].defined() ? gradients[i] : zeros_like(inputs[i]));
   return results;
 }
 
-std::vector<LazyTensor> grad(const LazyTensor& loss, const std::vector<LazyTensor>& inputs) {
+LazyTensors grad(const LazyTensor& loss, const LazyTensors& inputs) {
   if (!loss || loss.type().numel() != 1)
     throw UserError("[grad] expected a loss of one element, received " +
                     (loss ? print(loss.type()) : "none"));
-  return chain_rule({{loss, ones_like(Tensor(loss)).lazy()}}, inputs);
+  return chain_rule({{loss, ones_like(loss)}}, inputs);
 }
 
 // The vjp is linear in its cotangents; transposing it once more gives the jvp.
-std::vector<LazyTensor> jvp(const std::vector<LazyTensor>& outputs,
-                            const std::vector<LazyTensor>& inputs,
-                            const std::vector<LazyTensor>& tangents) {
+LazyTensors jvp(const LazyTensors& outputs, const LazyTensors& inputs,
+                const LazyTensors& tangents) {
   if (tangents.size() != inputs.size())
     throw UserError("[jvp] expected " + std::to_string(inputs.size()) + " tangents, received " +
                     std::to_string(tangents.size()));
   std::vector<Seed> seeds, back;
-  std::vector<LazyTensor> cotangents;
+  LazyTensors cotangents;
   for (const LazyTensor& output : outputs) {
     cotangents.push_back(input("jvp cotangent " + std::to_string(cotangents.size()), output.type(),
                                InputKind::block));
@@ -71,9 +68,8 @@ std::vector<LazyTensor> jvp(const std::vector<LazyTensor>& outputs,
   return chain_rule(back, cotangents);
 }
 
-std::vector<LazyTensor> hessian_vector_product(const LazyTensor& loss,
-                                               const std::vector<LazyTensor>& inputs,
-                                               const std::vector<LazyTensor>& vectors) {
+LazyTensors hessian_vector_product(const LazyTensor& loss, const LazyTensors& inputs,
+                                   const LazyTensors& vectors) {
   if (vectors.size() != inputs.size())
     throw UserError("[hessian_vector_product] expected " + std::to_string(inputs.size()) +
                     " vectors, received " + std::to_string(vectors.size()));

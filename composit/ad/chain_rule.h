@@ -1,7 +1,7 @@
 // Reverse mode differentiation of graphs: gradients are graphs, too, so they can be differentiated
 // again, printed, optimised and compiled like any other.
 //
-//   std::vector<LazyTensor> slopes = grad(loss, {w, b});         // one per input
+//   LazyTensors slopes = grad(loss, {w, b});         // one per input
 //   auto gradients = chain_rule({{loss, loss}}, {w});           // a loss may map to itself
 //
 // The derivative of an operation is, in this order: its row's vjp; the derivative of its
@@ -30,20 +30,16 @@ struct Seed {
 // tensors, inner ones included, whose own origin is not looked at then.
 // UserError for an input or an output that is not of a floating point or complex dtype, a cotangent
 // of another type than its output, and an operation without a derivative.
-std::vector<LazyTensor> chain_rule(const std::vector<Seed>& seeds,
-                                   const std::vector<LazyTensor>& inputs);
+LazyTensors chain_rule(const std::vector<Seed>& seeds, const LazyTensors& inputs);
 
 // The gradients of `loss`, a tensor of one element.
-std::vector<LazyTensor> grad(const LazyTensor& loss, const std::vector<LazyTensor>& inputs);
+LazyTensors grad(const LazyTensor& loss, const LazyTensors& inputs);
 
 // Forward mode: how `outputs` change along `tangents`, one per input.
-std::vector<LazyTensor> jvp(const std::vector<LazyTensor>& outputs,
-                            const std::vector<LazyTensor>& inputs,
-                            const std::vector<LazyTensor>& tangents);
+LazyTensors jvp(const LazyTensors& outputs, const LazyTensors& inputs, const LazyTensors& tangents);
 
 // The second derivatives of `loss` by `inputs` times `vectors`, one per input.
-std::vector<LazyTensor> hessian_vector_product(const LazyTensor& loss,
-                                               const std::vector<LazyTensor>& inputs,
-                                               const std::vector<LazyTensor>& vectors);
+LazyTensors hessian_vector_product(const LazyTensor& loss, const LazyTensors& inputs,
+                                   const LazyTensors& vectors);
 
 }  // namespace composit

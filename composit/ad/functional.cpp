@@ -10,38 +10,38 @@
 namespace composit {
 namespace {
 
-std::vector<LazyTensor> lazy(const Tensors& tensors) { return {tensors.begin(), tensors.end()}; }
-Tensors tensors(const std::vector<LazyTensor>& lazy) { return {lazy.begin(), lazy.end()}; }
+LazyTensors lazy(const LazyTensors& tensors) { return {tensors.begin(), tensors.end()}; }
+LazyTensors tensors(const LazyTensors& lazy) { return {lazy.begin(), lazy.end()}; }
 
 // Stand-ins for inputs. An input is its name and type, and calls may nest: no two have one name.
 class Placeholders {
  public:
-  explicit Placeholders(const Tensors& inputs) : inputs_(inputs) {
+  explicit Placeholders(const LazyTensors& inputs) : inputs_(inputs) {
     static std::atomic<uint64_t> count = 0;
-    for (const Tensor& tensor : inputs) {
+    for (const LazyTensor& tensor : inputs) {
       if (!tensor.defined()) throw UserError("[vjp] expected an input, received none");
       own_.emplace_back(
           input("argument " + std::to_string(count++), tensor.type(), InputKind::block));
     }
   }
-  const Tensors& own() const { return own_; }
+  const LazyTensors& own() const { return own_; }
 
   // `results` of the inputs in the place of the stand-ins.
-  Tensors replaced(const Tensors& results) const {
+  LazyTensors replaced(const LazyTensors& results) const {
     FlatMap<const Node*, LazyTensor> input_of;
-    for (size_t i = 0; i < own_.size(); ++i) input_of.insert(own_[i].lazy().node.get(), inputs_[i]);
-    const Graph graph = rebuild(Graph({.outputs = lazy(results)}),
-                                [&](const Node& node, const std::vector<LazyTensor>&) {
-                                  std::optional<Replacement> replacement;
-                                  if (const LazyTensor* found = input_of.find(&node))
-                                    replacement = Replacement{.outputs = {*found}};
-                                  return replacement;
-                                });
+    for (size_t i = 0; i < own_.size(); ++i) input_of.insert(own_[i].node.get(), inputs_[i]);
+    const Graph graph =
+        rebuild(Graph({.outputs = lazy(results)}), [&](const Node& node, const LazyTensors&) {
+          std::optional<Replacement> replacement;
+          if (const LazyTensor* found = input_of.find(&node))
+            replacement = Replacement{.outputs = {*found}};
+          return replacement;
+        });
     return tensors(graph.outputs());
   }
 
  private:
-  Tensors inputs_, own_;
+  LazyTensors inputs_, own_;
 };
 
 void expect_as_many(const char* name, const char* what, size_t expected, size_t received) {
@@ -52,10 +52,10 @@ void expect_as_many(const char* name, const char* what, size_t expected, size_t 
 
 }  // namespace
 
-Pullback vjp(const TensorFunction& f, const Tensors& inputs) {
+Pullback vjp(const TensorFunction& f, const LazyTensors& inputs) {
   const Placeholders placeholders(inputs);
-  const Tensors results = f(placeholders.own());
-  const TensorFunction back = [placeholders, results](const Tensors& cotangents) {
+  const LazyTensors results = f(placeholders.own());
+  const TensorFunction back = [placeholders, results](const LazyTensors& cotangents) {
     expect_as_many("vjp", "cotangents", results.size(), cotangents.size());
     std::vector<Seed> seeds;
     for (size_t i = 0; i < results.size(); ++i) seeds.push_back({results[i], cotangents[i]});
@@ -64,38 +64,38 @@ Pullback vjp(const TensorFunction& f, const Tensors& inputs) {
   return {placeholders.replaced(results), back};
 }
 
-std::function<ValueAndGradients(const Tensors&)> value_and_grad(LossFunction f) {
-  return [f = std::move(f)](const Tensors& inputs) {
+std::function<ValueAndGradients(const LazyTensors&)> value_and_grad(LossFunction f) {
+  return [f = std::move(f)](const LazyTensors& inputs) {
     const Placeholders placeholders(inputs);
-    const Tensor value = f(placeholders.own());
-    Tensors results = tensors(grad(value, lazy(placeholders.own())));
+    const LazyTensor value = f(placeholders.own());
+    LazyTensors results = tensors(grad(value, lazy(placeholders.own())));
     results.push_back(value);
     results = placeholders.replaced(results);
-    const Tensor replaced = results.back();
+    const LazyTensor replaced = results.back();
     results.pop_back();
     return ValueAndGradients{replaced, results};
   };
 }
 
 TensorFunction grad(LossFunction f) {
-  return [both = value_and_grad(std::move(f))](const Tensors& inputs) {
+  return [both = value_and_grad(std::move(f))](const LazyTensors& inputs) {
     return both(inputs).gradients;
   };
 }
 
-Pushforward jvp(const TensorFunction& f, const Tensors& inputs, const Tensors& tangents) {
+Pushforward jvp(const TensorFunction& f, const LazyTensors& inputs, const LazyTensors& tangents) {
   expect_as_many("jvp", "tangents", inputs.size(), tangents.size());
   const Placeholders placeholders(inputs);
-  const Tensors results = f(placeholders.own());
+  const LazyTensors results = f(placeholders.own());
   const auto along = jvp(lazy(results), lazy(placeholders.own()), lazy(tangents));
   return {placeholders.replaced(results), placeholders.replaced(tensors(along))};
 }
 
-Tensors hessian_vector_product(const LossFunction& f, const Tensors& inputs,
-                               const Tensors& vectors) {
+LazyTensors hessian_vector_product(const LossFunction& f, const LazyTensors& inputs,
+                                   const LazyTensors& vectors) {
   expect_as_many("hessian_vector_product", "vectors", inputs.size(), vectors.size());
   const Placeholders placeholders(inputs);
-  const Tensor value = f(placeholders.own());
+  const LazyTensor value = f(placeholders.own());
   return placeholders.replaced(
       tensors(hessian_vector_product(value, lazy(placeholders.own()), lazy(vectors))));
 }

@@ -84,15 +84,15 @@ class Gather {
         at_(from.at),
         domain_(from.domain),
         value_(from.value),
+        sizes_(sizes),
         own_(axes_.size()),
         analysis_(axes_) {
-    for (Dim size : sizes) sizes_.push_back(size.value());
     gone_.resize(own_);
   }
 
   std::optional<Statement> run() {
     for (const Axis& axis : axes_)
-      if (axis.extent == Dim(0)) return std::nullopt;
+      if (axis.extent == 0) return std::nullopt;
     simplify();
     while (const std::optional<size_t> dimension = next_to_solve()) {
       eliminate(*dimension, *axis_to_eliminate(*dimension));
@@ -294,7 +294,7 @@ class Gather {
   // 0 <= numerator / step < extent, and the quotient is whole.
   void require_point(const Solution& solution) {
     const Expr numerator = to_expr(solution.numerator);
-    const int64_t last = solution.step * (axes_[solution.axis].extent.value() - 1);
+    const int64_t last = solution.step * (axes_[solution.axis].extent - 1);
     std::vector<Expr> conditions = conjuncts(domain_);
     conditions.push_back(numerator >= 0);
     conditions.push_back(numerator < last + 1);
@@ -365,7 +365,7 @@ class Gather {
       if (used[axis])
         order.push_back(axis);
       else
-        times *= axes_[axis].extent.value();
+        times *= axes_[axis].extent;
     }
     if (times > 1) value_ = value_ * times;
     return order;
@@ -400,7 +400,7 @@ Statement tidy(const Statement& statement) {
   for (size_t i = 0; i < statement.axes.size(); ++i) {
     const Axis& axis = statement.axes[i];
     numbers[i] = result.axes.size();
-    if (axis.kind != AxisKind::parallel || axis.extent != Dim(1)) result.axes.push_back(axis);
+    if (axis.kind != AxisKind::parallel || axis.extent != 1) result.axes.push_back(axis);
   }
   const auto tidied = [&](const Expr& x) { return renumbered(analysis.simplify(x), numbers); };
   result.domain = simplify_domain(statement.domain, analysis);

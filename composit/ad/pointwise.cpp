@@ -104,13 +104,13 @@ bool is_expressible(const Expr& part) {
 // Expressions of loads as operations on tensors, each part once.
 class Lowering {
  public:
-  explicit Lowering(const Tensors& operands) : operands_(operands) {}
+  explicit Lowering(const LazyTensors& operands) : operands_(operands) {}
 
   // `tensor` stands for `part` from here on.
-  void define(const Expr& part, const Tensor& tensor) { tensors_.insert(part.hash(), tensor); }
+  void define(const Expr& part, const LazyTensor& tensor) { tensors_.insert(part.hash(), tensor); }
 
   // InternalError for what is_expressible refuses.
-  Tensor lower(const Expr& root) {
+  LazyTensor lower(const Expr& root) {
     for (const Expr& part : parts_of({root}))
       if (part.kind() == ExprKind::load || part.kind() == ExprKind::call)
         if (!tensors_.contains(part.hash())) define(part, make(part));
@@ -118,13 +118,13 @@ class Lowering {
   }
 
  private:
-  Tensor tensor(const Expr& part) const {
+  LazyTensor tensor(const Expr& part) const {
     if (part.kind() == ExprKind::literal) return full({}, Number(scalar(part)), part.dtype());
     return *tensors_.find(part.hash());
   }
   static Scalar scalar(const Expr& literal) { return Scalar{literal.value(), false}; }
 
-  Tensor make(const Expr& part) const {
+  LazyTensor make(const Expr& part) const {
     if (part.kind() == ExprKind::load) return operands_.at(part.number());
     const auto& arguments = part.arguments();
     if (part.is(Function::cast)) return to(tensor(part[0]), part.dtype());
@@ -145,8 +145,8 @@ class Lowering {
     return !call.is(Function::select) || call[1].kind() != call[2].kind();
   }
 
-  const Tensors& operands_;
-  FlatMap<Hash, Tensor> tensors_;
+  const LazyTensors& operands_;
+  FlatMap<Hash, LazyTensor> tensors_;
 };
 
 // Does a load at `at` read the element that broadcasting puts beside `index`?
@@ -190,13 +190,13 @@ Expr load_of(const Expr& value, size_t operand) {
 
 }  // namespace
 
-std::optional<Tensors> pointwise_vjp(const Loops& loops, const Tensors& operands,
-                                     const Tensors& results, const Tensors& cotangents,
-                                     const std::vector<bool>& wanted) {
+std::optional<LazyTensors> pointwise_vjp(const Loops& loops, const LazyTensors& operands,
+                                         const LazyTensors& results, const LazyTensors& cotangents,
+                                         const std::vector<bool>& wanted) {
   if (!is_pointwise(loops)) return std::nullopt;
   const Store& store = loops.statements[0].stores[0];
   const Expr value = cast(store.value, results[0].dtype());
-  Tensors leaves = operands;
+  LazyTensors leaves = operands;
   leaves.push_back(cotangents[0]);
   const Expr flowing = Expr::load(operands.size(), cotangents[0].dtype(), store.at);
   std::vector<Expr> derivatives(operands.size());
@@ -209,7 +209,7 @@ std::optional<Tensors> pointwise_vjp(const Loops& loops, const Tensors& operands
   }
   Lowering lowering(leaves);
   lowering.define(value, results[0]);
-  Tensors gradients(operands.size());
+  LazyTensors gradients(operands.size());
   for (size_t i = 0; i < operands.size(); ++i)
     if (derivatives[i].defined())
       gradients[i] = sum_to_size(lowering.lower(derivatives[i]), operands[i].sizes());

@@ -12,16 +12,16 @@
 #include <optional>
 #include <vector>
 
+#include "composit/ir/node.h"
 #include "composit/op/loops.h"
-#include "composit/op/tensor.h"
 
 namespace composit {
 
 // What flows back to each wanted operand. Nothing where an element of the result depends on other
 // elements than those broadcasting puts beside it, or the derivative has a function that no
 // operation stands for.
-std::optional<Tensors> pointwise_vjp(const Loops& loops, const Tensors& operands,
-                                     const Tensors& results, const Tensors& cotangents,
-                                     const std::vector<bool>& wanted);
+std::optional<LazyTensors> pointwise_vjp(const Loops& loops, const LazyTensors& operands,
+                                         const LazyTensors& results, const LazyTensors& cotangents,
+                                         const std::vector<bool>& wanted);
 
 }  // namespace composit

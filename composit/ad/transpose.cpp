@@ -273,7 +273,7 @@ class Transposer {
         if (axis.kind != kind) continue;
         const bool scan = kind == AxisKind::scan;
         const Expr now = Expr::axis(reversed.axes.size());
-        axes[i] = scan ? axis.extent.value() - 1 - now : now;
+        axes[i] = scan ? axis.extent - 1 - now : now;
         reversed.axes.push_back({axis.name, axis.extent, scan ? kind : AxisKind::parallel});
       }
     }
@@ -316,7 +316,7 @@ class Transposer {
   bool is_in_range(const std::vector<Expr>& at, IndexAnalysis& analysis) const {
     const Dims& sizes = loops_.operands[operand_].sizes;
     for (size_t i = 0; i < at.size(); ++i)
-      if (!analysis.range(at[i]).inside(0, sizes[i].value() - 1)) return false;
+      if (!analysis.range(at[i]).inside(0, sizes[i] - 1)) return false;
     return true;
   }
 

@@ -14,12 +14,6 @@
 namespace composit {
 namespace {
 
-std::vector<LazyTensor> lazy(const Tensors& tensors) {
-  std::vector<LazyTensor> result;
-  for (const Tensor& tensor : tensors) result.push_back(tensor.lazy());
-  return result;
-}
-
 // Places of a call that its row says carry no gradient.
 std::vector<bool> differentiable_places(const Operation& operation, const Call& call) {
   std::vector<bool> result(call.tensors().size(), true);
@@ -35,17 +29,17 @@ std::vector<bool> differentiable_places(const Operation& operation, const Call& 
 }
 
 // A `composit::loops` node for each wanted operand.
-Tensors transposed(const Loops& loops, const Tensors& operands, const Tensors& cotangents,
-                   const std::vector<bool>& wanted) {
+LazyTensors transposed(const Loops& loops, const LazyTensors& operands,
+                       const LazyTensors& cotangents, const std::vector<bool>& wanted) {
   std::vector<bool> has;
-  for (const Tensor& cotangent : cotangents) has.push_back(cotangent.defined());
+  for (const LazyTensor& cotangent : cotangents) has.push_back(cotangent.defined());
   has.resize(loops.results.size());
-  Tensors all = operands, gradients(operands.size());
+  LazyTensors all = operands, gradients(operands.size());
   all.insert(all.end(), cotangents.begin(), cotangents.end());
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!wanted[i]) continue;
     const Transposed back = transpose(loops, i, has);
-    Tensors read;
+    LazyTensors read;
     for (size_t number : back.operands) read.push_back(all[number]);
     gradients[i] = apply_one("composit::loops", {read, print(back.loops)});
   }
@@ -63,32 +57,31 @@ std::vector<T> by_operand(const Call& call, size_t operands, const std::vector<T
 
 // Back through `results`, which were worked out from the operands of a node. What flows to a tensor
 // that is several operands is their sum, and is given for the first.
-Tensors through(const Tensors& results, const Node& node, const Tensors& cotangents,
-                const std::vector<bool>& wanted) {
-  std::vector<LazyTensor> inputs = node.operands();
+LazyTensors through(const LazyTensors& results, const Node& node, const LazyTensors& cotangents,
+                    const std::vector<bool>& wanted) {
+  LazyTensors inputs = node.operands();
   FlatMap<Hash, std::monostate> seen;
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!wanted[i] || !seen.insert(inputs[i].hash(), {})) inputs[i] = LazyTensor();
-  return walk_back(lazy(results), inputs, node.operands(), [&](size_t i) { return cotangents[i]; });
+  return walk_back(results, inputs, node.operands(), [&](size_t i) { return cotangents[i]; });
 }
 
 // What the region of a node gives for the operands of the node.
-Tensors outcome(const Node& node, const Graph& body) {
-  std::vector<LazyTensor> arguments;
+LazyTensors outcome(const Node& node, const Graph& body) {
+  LazyTensors arguments;
   for (const LazyTensor& operand : node.operands())
     if (operand) arguments.push_back(operand);
-  const auto outputs = inlined(body, arguments, [](NodeSpec& spec) { spec.place = 0; });
-  return Tensors(outputs.begin(), outputs.end());
+  return inlined(body, arguments, [](NodeSpec& spec) { spec.place = 0; });
 }
 
-Tensors back(const Tensors& outputs, const Tensors& inputs, const Tensors& cotangents) {
-  return walk_back(lazy(outputs), lazy(inputs), lazy(inputs),
-                   [&](size_t i) { return cotangents[i]; });
+LazyTensors back(const LazyTensors& outputs, const LazyTensors& inputs,
+                 const LazyTensors& cotangents) {
+  return walk_back(outputs, inputs, inputs, [&](size_t i) { return cotangents[i]; });
 }
 
 // A row that gives as many results as the node has speaks for it.
-std::optional<Tensors> by_row(const Operation& operation, const NodePtr& node,
-                              const Tensors& cotangents, const std::vector<bool>& wanted) {
+std::optional<LazyTensors> by_row(const Operation& operation, const NodePtr& node,
+                                  const LazyTensors& cotangents, const std::vector<bool>& wanted) {
   const Row& row = operation.row;
   const Call call = call_of(*node, operation.schema);
   const std::vector<bool> open = differentiable_places(operation, call);
@@ -98,25 +91,25 @@ std::optional<Tensors> by_row(const Operation& operation, const NodePtr& node,
     v.wanted.push_back(open[place] && call.tensors()[place].defined() &&
                        wanted.at(call.operand(place)));
   if (std::none_of(v.wanted.begin(), v.wanted.end(), std::identity()))
-    return Tensors(node->operands().size());
+    return LazyTensors(node->operands().size());
   const std::vector<bool> of_operands = by_operand(call, node->operands().size(), v.wanted);
   if (row.vjp) {
-    Tensors gradients =
+    LazyTensors gradients =
         in_operation(operation.schema, [&] { return row.vjp({.call = &call, .vjp = &v}); });
     gradients.resize(gradients.empty() ? 0 : call.tensors().size());
     if (!gradients.empty()) return by_operand(call, node->operands().size(), gradients);
   }
   if (row.decompose) {
-    Tensors results = decompose(operation, call);
+    LazyTensors results = decompose(operation, call);
     if (results.size() != node->outputs().size()) return std::nullopt;
     return through(results, *node, cotangents, of_operands);
   }
   if (const auto loops = loops_of(operation, call)) {
-    Tensors operands(node->operands().begin(), node->operands().end());
+    LazyTensors operands(node->operands().begin(), node->operands().end());
     // That of a nameless loop form is one, too: its branches stay branches.
     const bool nameless = operation.schema.name.str() == "composit::loops";
     return in_operation(operation.schema, [&] {
-      std::optional<Tensors> named;
+      std::optional<LazyTensors> named;
       if (!nameless) named = pointwise_vjp(*loops, operands, v.results, cotangents, of_operands);
       return named ? *named : transposed(*loops, operands, cotangents, of_operands);
     });
@@ -134,11 +127,12 @@ std::string where(const Node& node) {
 
 }  // namespace
 
-Tensors vjp_of(const NodePtr& node, const Tensors& cotangents, const std::vector<bool>& wanted) {
+LazyTensors vjp_of(const NodePtr& node, const LazyTensors& cotangents,
+                   const std::vector<bool>& wanted) {
   if (std::none_of(cotangents.begin(), cotangents.end(),
-                   [](const Tensor& tensor) { return tensor.defined(); }))
-    return Tensors(node->operands().size());
-  if (find_draw(node->op()) != nullptr) return Tensors(node->operands().size());
+                   [](const LazyTensor& tensor) { return tensor.defined(); }))
+    return LazyTensors(node->operands().size());
+  if (find_draw(node->op()) != nullptr) return LazyTensors(node->operands().size());
   const Operation* operation = operation_of(*node);
   if (operation != nullptr)
     if (auto gradients = by_row(*operation, node, cotangents, wanted)) return *gradients;
@@ -150,14 +144,13 @@ Tensors vjp_of(const NodePtr& node, const Tensors& cotangents, const std::vector
                   where(*node));
 }
 
-std::optional<Tensors> vjp_by_transposition(const NodePtr& node, const Tensors& cotangents,
-                                            const std::vector<bool>& wanted) {
+std::optional<LazyTensors> vjp_by_transposition(const NodePtr& node, const LazyTensors& cotangents,
+                                                const std::vector<bool>& wanted) {
   const Operation* operation = operation_of(*node);
   if (operation == nullptr) return std::nullopt;
   const auto loops = loops_of(*operation, call_of(*node, operation->schema));
   if (!loops) return std::nullopt;
-  return transposed(*loops, Tensors(node->operands().begin(), node->operands().end()), cotangents,
-                    wanted);
+  return transposed(*loops, node->operands(), cotangents, wanted);
 }
 
 }  // namespace composit

@@ -9,11 +9,12 @@ namespace composit {
 
 // One gradient per operand of `node`, absent where none flows. `cotangents`: one per output, absent
 // where none came; `wanted`: per operand.
-Tensors vjp_of(const NodePtr& node, const Tensors& cotangents, const std::vector<bool>& wanted);
+LazyTensors vjp_of(const NodePtr& node, const LazyTensors& cotangents,
+                   const std::vector<bool>& wanted);
 
 // The same as the row's own vjp, but by transposition of its loop form: the oracle that explicit
 // rules are compared with. Nothing where the operation has no loop form.
-std::optional<Tensors> vjp_by_transposition(const NodePtr& node, const Tensors& cotangents,
-                                            const std::vector<bool>& wanted);
+std::optional<LazyTensors> vjp_by_transposition(const NodePtr& node, const LazyTensors& cotangents,
+                                                const std::vector<bool>& wanted);
 
 }  // namespace composit

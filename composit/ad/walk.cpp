@@ -15,8 +15,7 @@ using HashSet = FlatMap<Hash, std::monostate>;
 
 class Walk {
  public:
-  Walk(const std::vector<LazyTensor>& outputs, const std::vector<LazyTensor>& inputs,
-       const std::vector<LazyTensor>& boundary) {
+  Walk(const LazyTensors& outputs, const LazyTensors& inputs, const LazyTensors& boundary) {
     for (const LazyTensor& tensor : boundary)
       if (tensor) boundary_.insert(tensor.hash(), {});
     for (const LazyTensor& tensor : inputs) {
@@ -30,40 +29,40 @@ class Walk {
 
   // A gradient is of its tensor's dtype, also where promotion made the operation's another; a real
   // tensor's is the real part.
-  void add(const LazyTensor& tensor, const Tensor& gradient) {
+  void add(const LazyTensor& tensor, const LazyTensor& gradient) {
     if (!gradient.defined()) return;
-    const Tensor typed = to(gradient, tensor.dtype());
-    Tensor& sum = cotangents_[tensor.hash()];
+    const LazyTensor typed = to(gradient, tensor.dtype());
+    LazyTensor& sum = cotangents_[tensor.hash()];
     sum = sum.defined() ? sum + typed : typed;
   }
 
   void run() {
     for (size_t i = nodes_.size(); i-- > 0;) {
       const NodePtr& node = nodes_[i];
-      const Tensors cotangents = cotangents_of(node);
+      const LazyTensors cotangents = cotangents_of(node);
       if (std::none_of(cotangents.begin(), cotangents.end(),
-                       [](const Tensor& tensor) { return tensor.defined(); }))
+                       [](const LazyTensor& tensor) { return tensor.defined(); }))
         continue;
       if (const Attribute* custom = node->find_run("custom_grad")) refuse(*node, *custom);
       std::vector<bool> wanted;
       for (const LazyTensor& operand : node->operands()) wanted.push_back(is_active(operand));
       if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) continue;
       const AnnotationScope scope(*node);
-      const Tensors gradients =
-          runs_without_grad(*node) ? Tensors{cotangents[0]} : vjp_of(node, cotangents, wanted);
+      const LazyTensors gradients =
+          runs_without_grad(*node) ? LazyTensors{cotangents[0]} : vjp_of(node, cotangents, wanted);
       for (size_t k = 0; k < gradients.size(); ++k)
         if (wanted[k]) add(node->operands()[k], gradients[k]);
     }
   }
 
-  Tensor cotangent(const LazyTensor& tensor) {
-    const Tensor* found = tensor ? cotangents_.find(tensor.hash()) : nullptr;
-    return found == nullptr ? Tensor() : *found;
+  LazyTensor cotangent(const LazyTensor& tensor) {
+    const LazyTensor* found = tensor ? cotangents_.find(tensor.hash()) : nullptr;
+    return found == nullptr ? LazyTensor() : *found;
   }
 
  private:
   // Nodes from the boundary to the outputs, operands first; equal ones once. Not recursive.
-  void collect(const std::vector<LazyTensor>& outputs) {
+  void collect(const LazyTensors& outputs) {
     std::vector<std::pair<NodePtr, size_t>> stack;
     const auto push = [&](const LazyTensor& tensor) {
       if (tensor && !boundary_.contains(tensor.hash()) && !seen_.contains(tensor.node->hash()))
@@ -127,12 +126,12 @@ class Walk {
   bool is_active(const LazyTensor& tensor) const {
     return tensor && active_.contains(tensor.hash());
   }
-  Tensors cotangents_of(const NodePtr& node) {
-    Tensors cotangents;
+  LazyTensors cotangents_of(const NodePtr& node) {
+    LazyTensors cotangents;
     for (uint32_t i = 0; i < node->outputs().size(); ++i) {
       const LazyTensor output{node, i};
       // What flows into a boundary tensor stays there.
-      cotangents.push_back(boundary_.contains(output.hash()) ? Tensor() : cotangent(output));
+      cotangents.push_back(boundary_.contains(output.hash()) ? LazyTensor() : cotangent(output));
     }
     return cotangents;
   }
@@ -141,19 +140,19 @@ class Walk {
   HashSet reached_;  // depend on an input
   HashSet active_;   // and carry gradients
   std::vector<NodePtr> nodes_;
-  FlatMap<Hash, Tensor> cotangents_;
+  FlatMap<Hash, LazyTensor> cotangents_;
 };
 
 }  // namespace
 
-Tensors walk_back(const std::vector<LazyTensor>& outputs, const std::vector<LazyTensor>& inputs,
-                  const std::vector<LazyTensor>& boundary,
-                  const std::function<Tensor(size_t)>& cotangent) {
+LazyTensors walk_back(const LazyTensors& outputs, const LazyTensors& inputs,
+                      const LazyTensors& boundary,
+                      const std::function<LazyTensor(size_t)>& cotangent) {
   Walk walk(outputs, inputs, boundary);
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i]) walk.add(outputs[i], cotangent(i));
   walk.run();
-  Tensors gradients;
+  LazyTensors gradients;
   for (const LazyTensor& input : inputs) gradients.push_back(walk.cotangent(input));
   return gradients;
 }

@@ -5,15 +5,15 @@
 #include <functional>
 #include <vector>
 
-#include "composit/op/tensor.h"
+#include "composit/ir/node.h"
 
 namespace composit {
 
 // What flows to each of `inputs`, absent where nothing does, when `cotangent(i)` (which may be
 // absent) flows into outputs[i]. The walk ends at `boundary`: nothing behind these tensors is
 // looked at.
-Tensors walk_back(const std::vector<LazyTensor>& outputs, const std::vector<LazyTensor>& inputs,
-                  const std::vector<LazyTensor>& boundary,
-                  const std::function<Tensor(size_t)>& cotangent);
+LazyTensors walk_back(const LazyTensors& outputs, const LazyTensors& inputs,
+                      const LazyTensors& boundary,
+                      const std::function<LazyTensor(size_t)>& cotangent);
 
 }  // namespace composit

@@ -194,7 +194,7 @@ void expect_same_value(const LazyTensor& input, const Array& held, Values& seen)
 }
 
 // The inputs that `outputs` depend on, and their values.
-std::pair<Graph, Arrays> bound(const std::vector<LazyTensor>& outputs, const Values& values) {
+std::pair<Graph, Arrays> bound(const LazyTensors& outputs, const Values& values) {
   const Graph graph({.outputs = outputs});
   Graph::Parts parts = graph.parts();
   Arrays inputs;
@@ -214,12 +214,12 @@ Arrays evaluate_decomposition(const Operation& operation, const Call& call, cons
   Values inputs;
   std::vector<ArgumentValue> arguments;
   size_t place = 0;
-  const auto fresh = [&](const Tensor& tensor) {
+  const auto fresh = [&](const LazyTensor& tensor) {
     const size_t here = place++;
     // A number the program wrote stays one: it counts little in promotion.
     if (!tensor.defined() || is_wrapped_number(tensor)) return tensor;
-    const Tensor block = input(std::to_string(here),
-                               tensor_type(tensor.dtype(), tensor.type().sizes), InputKind::block);
+    const LazyTensor block = input(
+        std::to_string(here), tensor_type(tensor.dtype(), tensor.type().sizes), InputKind::block);
     inputs.set(block, values[here]);
     return block;
   };
@@ -227,13 +227,14 @@ Arrays evaluate_decomposition(const Operation& operation, const Call& call, cons
     arguments.push_back(call[i]);
     if (call[i].is_tensor()) arguments.back() = fresh(call[i].tensor());
     if (!call[i].is_list()) continue;
-    Tensors items;
-    for (const Tensor& item : call[i].tensors()) items.push_back(fresh(item));
+    LazyTensors items;
+    for (const LazyTensor& item : call[i].tensors()) items.push_back(fresh(item));
     arguments.back() = items;
   }
-  std::vector<LazyTensor> outputs;
-  for (const Tensor& result : decompose(operation, Call(operation.schema, std::move(arguments))))
-    outputs.push_back(result.lazy());
+  LazyTensors outputs;
+  for (const LazyTensor& result :
+       decompose(operation, Call(operation.schema, std::move(arguments))))
+    outputs.push_back(result);
   return evaluate(outputs, inputs);
 }
 
@@ -249,13 +250,13 @@ std::vector<Array> evaluate(const Graph& graph, const std::vector<Array>& inputs
   return backend.compile(graph)(inputs);
 }
 
-std::vector<Array> evaluate(const std::vector<LazyTensor>& outputs, const Values& inputs,
+std::vector<Array> evaluate(const LazyTensors& outputs, const Values& inputs,
                             const Backend& backend) {
   const auto [graph, arrays] = bound(outputs, inputs);
   return evaluate(graph, arrays, backend);
 }
 
-Values evaluate_all(const std::vector<LazyTensor>& outputs, const Values& inputs) {
+Values evaluate_all(const LazyTensors& outputs, const Values& inputs) {
   const auto [graph, arrays] = bound(outputs, inputs);
   Values all;
   Interpreter(graph, &all).run(arrays);

@@ -40,13 +40,13 @@ const Backend& reference();
 
 // Inputs that `inputs` leaves out have the value they hold (`held_input`). UserError naming an
 // input that has no value, or two, or whose value has another dtype or other sizes.
-std::vector<Array> evaluate(const std::vector<LazyTensor>& outputs, const Values& inputs = {},
+std::vector<Array> evaluate(const LazyTensors& outputs, const Values& inputs = {},
                             const Backend& backend = reference());
 // The same for a graph, inputs in its order: outputs, then what is written to mutated inputs.
 std::vector<Array> evaluate(const Graph& graph, const std::vector<Array>& inputs,
                             const Backend& backend = reference());
 // The values of all tensors on the way, by the reference.
-Values evaluate_all(const std::vector<LazyTensor>& outputs, const Values& inputs = {});
+Values evaluate_all(const LazyTensors& outputs, const Values& inputs = {});
 
 // One call of one operation; `values` per place of Call::tensors().
 std::vector<Array> evaluate(const Operation& operation, const Call& call,

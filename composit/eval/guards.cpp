@@ -30,24 +30,24 @@ Answer number_of(const Array& array) {
 // `truth` of blocks that have the values of `operands`.
 template <class Truth>
 bool holds(const Arrays& operands, Truth truth) {
-  Tensors blocks;
+  LazyTensors blocks;
   Values values;
   for (const Array& operand : operands) {
     const Type type = tensor_type(operand.type().dtype, operand.type().sizes);
     blocks.emplace_back(input(std::to_string(blocks.size()), type, InputKind::block));
     values.set(blocks.back(), operand);
   }
-  const Tensor all = apply_one("aten::all", {truth(blocks)});
+  const LazyTensor all = apply_one("aten::all", {truth(blocks)});
   return number_of(evaluate({all}, values)[0]) != Answer(0);
 }
 
 bool is_equal(const Arrays& operands) {
   return operands[0].type().sizes == operands[1].type().sizes &&
-         holds(operands, [](const Tensors& x) { return eq(x[0], x[1]); });
+         holds(operands, [](const LazyTensors& x) { return eq(x[0], x[1]); });
 }
 
 bool is_close(const Node& node, const Arrays& operands) {
-  return holds(operands, [&](const Tensors& x) {
+  return holds(operands, [&](const LazyTensors& x) {
     return apply_one("aten::isclose",
                      {x[0], x[1], node.attribute("rtol").as<double>(),
                       node.attribute("atol").as<double>(), node.attribute("equal_nan").as<bool>()});
@@ -91,7 +91,7 @@ bool is_guard(const Node& node) {
 void check_guard(const Node& node, const Arrays& operands) {
   if (node.op() == kTypes) return;  // types are fixed
   if (node.op() == kErrors) {
-    if (!holds(operands, [](const Tensors& info) { return eq(info[0], 0); }))
+    if (!holds(operands, [](const LazyTensors& info) { return eq(info[0], 0); }))
       fail(node, "found a matrix that has no such factors");
   } else if (node.op() == kAssert || node.op() == kAssertMessage) {
     if (number_of(operands[0]) == Answer(0)) fail(node, "does not hold");

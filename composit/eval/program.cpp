@@ -131,7 +131,7 @@ Program::Place Program::place_of(const std::vector<Expr>& at, const Type& type) 
   Place place;
   COMPOSIT_ASSERT(at.size() == type.rank(), "an index per axis");
   for (size_t axis = 0; axis < at.size(); ++axis) {
-    place.sizes.push_back(type.sizes[axis].value());
+    place.sizes.push_back(type.sizes[axis]);
     place.strides.push_back(type.strides[axis]);
     Expr index = cast(at[axis], DType::int64);
     const std::optional<int64_t> step = parts_[number_of(index)].step;

@@ -120,7 +120,7 @@ bool StatementRun::may_run_along(size_t axis) const {
 }
 
 double StatementRun::cost_along(size_t axis) const {
-  const auto extent = static_cast<double>(statement_.axes[axis].extent.value());
+  const auto extent = static_cast<double>(statement_.axes[axis].extent);
   const double points = std::clamp(extent, 1.0, static_cast<double>(kBlock));
   if (statement_.combine.empty()) return store_block(axis).program.cost(points);
   return block(axis, statement_.body).program.cost(points);
@@ -135,7 +135,7 @@ StatementRun::Block StatementRun::block(size_t run_axis, const std::vector<Expr>
 
 size_t StatementRun::capacity(size_t run_axis) const {
   if (run_axis == Program::kNoAxis) return kBlock;  // combine_pairs
-  const int64_t extent = statement_.axes[run_axis].extent.value();
+  const int64_t extent = statement_.axes[run_axis].extent;
   return static_cast<size_t>(std::clamp<int64_t>(extent, 1, kBlock));
 }
 
@@ -170,7 +170,7 @@ void StatementRun::for_each_point(AxisKind kind, F f) {
   std::vector<size_t> axes;
   for (size_t axis = 0; axis < statement_.axes.size(); ++axis) {
     if (statement_.axes[axis].kind != kind || axis == run_axis_) continue;
-    if (statement_.axes[axis].extent == Dim(0)) return;
+    if (statement_.axes[axis].extent == 0) return;
     environment_.axes[axis] = 0;
     axes.push_back(axis);
   }
@@ -179,7 +179,7 @@ void StatementRun::for_each_point(AxisKind kind, F f) {
     size_t level = axes.size();
     for (; level > 0; --level) {
       int64_t& index = environment_.axes[axes[level - 1]];
-      if (++index < statement_.axes[axes[level - 1]].extent.value()) break;
+      if (++index < statement_.axes[axes[level - 1]].extent) break;
       index = 0;
     }
     if (level == 0) return;
@@ -188,7 +188,7 @@ void StatementRun::for_each_point(AxisKind kind, F f) {
 
 template <class F>
 void StatementRun::for_each_block(F f) const {
-  const int64_t extent = statement_.axes[run_axis_].extent.value();
+  const int64_t extent = statement_.axes[run_axis_].extent;
   constexpr auto kStep = static_cast<int64_t>(kBlock);
   for (int64_t first = 0; first < extent; first += kStep)
     f(Points{.first = first, .count = static_cast<size_t>(std::min(extent - first, kStep))});

@@ -17,7 +17,7 @@ Type stored_type(Type type) {
 // Whether elements lie in the same places: strides of axes without a second element do not matter.
 bool same_layout(const Type& a, const Type& b) {
   for (size_t axis = 0; axis < a.rank(); ++axis)
-    if (a.sizes[axis].value() > 1 && a.strides[axis] != b.strides[axis]) return false;
+    if (a.sizes[axis] > 1 && a.strides[axis] != b.strides[axis]) return false;
   return true;
 }
 

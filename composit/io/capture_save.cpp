@@ -103,10 +103,8 @@ class WeightStore : public ArrayStore {
   // The name under which `array` is stored: `name`, or the one that it has already.
   std::string add(const std::string& name, const Array& array) {
     const Array stored = io::stored_form(array);
-    const auto [known, added] =
-        names_.try_emplace({stored.data(), stored.type().dtype,
-                            to_ints(dim_list(stored.type().sizes)), stored.type().strides},
-                           name);
+    const auto [known, added] = names_.try_emplace(
+        {stored.data(), stored.type().dtype, stored.type().sizes, stored.type().strides}, name);
     if (added) contents_.tensors.emplace(name, stored);
     return known->second;
   }

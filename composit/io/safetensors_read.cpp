@@ -245,7 +245,7 @@ class Reader {
            entry.name, dtype_name);
     Dims sizes = entry.type.sizes;
     if (entry.type.dtype != DType::uint8 || sizes.empty() ||
-        sizes.back() != Dim(static_cast<int64_t>(item_size(*dtype))))
+        sizes.back() != static_cast<int64_t>(item_size(*dtype)))
       fail("tensor '{}': shape: {} needs U8 with a last axis of {}", entry.name, dtype_name,
            item_size(*dtype));
     sizes.pop_back();

@@ -76,7 +76,7 @@ json entry_of(const Piece& piece, json& metadata) {
     shape.push_back(piece.size);
   } else {
     const Type& type = piece.array.type();
-    for (Dim size : type.sizes) shape.push_back(size.value());
+    shape = type.sizes;
     if (const auto known = io::safetensors_name(type.dtype)) {
       dtype = *known;
     } else {

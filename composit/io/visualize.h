@@ -35,8 +35,8 @@ void visualize(const Graph& graph, const std::filesystem::path& path,
                const VisualizeOptions& options = {});
 
 // Draws all that leads to the tensors, into graph.svg in the working directory.
-template <std::same_as<LazyTensor>... Tensors>
-void visualize(const LazyTensor& first, const Tensors&... others) {
+template <std::same_as<LazyTensor>... Others>
+void visualize(const LazyTensor& first, const Others&... others) {
   visualize(Graph({.outputs = {first, others...}}), "graph.svg");
 }
 

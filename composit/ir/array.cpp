@@ -30,7 +30,7 @@ class Elements {
   void next() {
     for (size_t axis = type_.rank(); axis-- > 0;) {
       offset_ += type_.strides[axis];
-      if (++index_[axis] < type_.sizes[axis].value()) return;
+      if (++index_[axis] < type_.sizes[axis]) return;
       offset_ -= index_[axis] * type_.strides[axis];
       index_[axis] = 0;
     }

@@ -77,7 +77,7 @@ void Attribute::add_to(Hasher& hasher) const {
   const auto add = [&](auto word) { hasher.add(static_cast<uint64_t>(word)); };
   std::visit(
       Overload{[](std::monostate) {}, [&](bool value) { add(value); },
-               [&](Dim dim) { add(dim.value()); }, [&](double value) { add(bits(value)); },
+               [&](int64_t dim) { add(dim); }, [&](double value) { add(bits(value)); },
                [&](std::complex<double> value) { add_complex(hasher, value); },
                [&](const std::string& text) { hasher.add(std::string_view(text)); },
                [&](Device device) { add(device.type << 8 | (device.index & 0xff)); },
@@ -106,10 +106,7 @@ const Attribute* find(const Attributes& attributes, Symbol name) {
   return nullptr;
 }
 
-List int_list(const std::vector<int64_t>& values) {
-  return make_list(AttributeKind::dim, Dims(values.begin(), values.end()));
-}
-List dim_list(const Dims& values) { return make_list(AttributeKind::dim, values); }
+List int_list(const std::vector<int64_t>& values) { return make_list(AttributeKind::dim, values); }
 List bool_list(const std::vector<bool>& values) {
   return make_list(AttributeKind::boolean, values);
 }

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "composit/ir/array.h"
-#include "composit/ir/dim.h"
 #include "composit/ir/dtype.h"
 #include "composit/ir/hash.h"
 #include "composit/ir/symbol.h"
@@ -92,7 +91,7 @@ class Attribute {
  public:
   // The alternatives stand in the order of AttributeKind.
   using Value =
-      std::variant<std::monostate, bool, Dim, double, std::complex<double>, std::string, DType,
+      std::variant<std::monostate, bool, int64_t, double, std::complex<double>, std::string, DType,
                    Device, Layout, MemoryFormat, Generator, Scalar, List, Array, Region, Opaque>;
 
   Attribute() = default;
@@ -105,8 +104,7 @@ class Attribute {
   // A string.
   Attribute(const char* text) : value_(std::string(text)) {}  // NOLINT
   // An integer, as a dim.
-  Attribute(int value) : value_(Dim(value)) {}      // NOLINT
-  Attribute(int64_t value) : value_(Dim(value)) {}  // NOLINT
+  Attribute(int value) : value_(int64_t{value}) {}  // NOLINT
 
   // Which alternative it holds.
   AttributeKind kind() const { return static_cast<AttributeKind>(value_.index()); }
@@ -126,7 +124,7 @@ class Attribute {
     return std::get_if<T>(&value_);
   }
   // The integer of a dim; UserError where it is none.
-  int64_t as_int() const { return as<Dim>().value(); }
+  int64_t as_int() const { return as<int64_t>(); }
 
   bool operator==(const Attribute& other) const;
   // Kind and value, doubles by their bits.
@@ -151,7 +149,6 @@ const Attribute* find(const Attributes& attributes, Symbol name);
 
 // Lists of one kind.
 List int_list(const std::vector<int64_t>& values);
-List dim_list(const Dims& values);
 List bool_list(const std::vector<bool>& values);
 List float_list(const std::vector<double>& values);
 // The integers of a list of Dims; UserError for other lists.

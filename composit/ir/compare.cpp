@@ -106,7 +106,7 @@ std::string text_of(const Attribute* value) {
 std::string indices_text(const Type& type, int64_t position) {
   std::string text;
   for (size_t axis = type.rank(); axis-- > 0;) {
-    const int64_t size = type.sizes[axis].value();
+    const int64_t size = type.sizes[axis];
     text.insert(0, std::to_string(position % size) + (text.empty() ? "" : ", "));
     position /= size;
   }

@@ -83,7 +83,7 @@ DLManagedTensor* to_dlpack(const Array& array) {
 
   auto kept = std::make_unique<Export>();
   kept->array = array;
-  for (Dim size : type.sizes) kept->shape.push_back(size.value());
+  kept->shape = type.sizes;
   kept->strides = type.strides;
   tensor.data = const_cast<std::byte*>(array.data());  // DLPack has no const form
   tensor.device = {kDLCPU, 0};

@@ -71,7 +71,7 @@ const std::vector<Use>& Graph::successors(const Node& node) const {
 
 Hash Graph::hash() const {
   Hasher hasher;
-  const auto add_all = [&](const std::vector<LazyTensor>& tensors) {
+  const auto add_all = [&](const LazyTensors& tensors) {
     hasher.add(static_cast<uint64_t>(tensors.size()));
     for (const LazyTensor& tensor : tensors) hasher.add(tensor.hash());
   };

@@ -37,8 +37,8 @@ class Graph {
  public:
   // What a graph is made of.
   struct Parts {
-    std::vector<LazyTensor> inputs = {};   // declared order; inputs nobody uses may stand here too
-    std::vector<LazyTensor> outputs = {};  // may repeat; an empty one is an undefined tensor
+    LazyTensors inputs = {};               // declared order; inputs nobody uses may stand here too
+    LazyTensors outputs = {};              // may repeat; an empty one is an undefined tensor
     std::vector<Mutation> mutations = {};  // one per input that is written
     std::vector<NodePtr> effects = {};     // in effect order
   };
@@ -48,8 +48,8 @@ class Graph {
   explicit Graph(Parts parts);
 
   // The parts that the graph was made of.
-  const std::vector<LazyTensor>& inputs() const { return state_->parts.inputs; }
-  const std::vector<LazyTensor>& outputs() const { return state_->parts.outputs; }
+  const LazyTensors& inputs() const { return state_->parts.inputs; }
+  const LazyTensors& outputs() const { return state_->parts.outputs; }
   const std::vector<Mutation>& mutations() const { return state_->parts.mutations; }
   const std::vector<NodePtr>& effects() const { return state_->parts.effects; }
   const Parts& parts() const { return state_->parts; }

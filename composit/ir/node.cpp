@@ -21,7 +21,7 @@ void add_attributes(Hasher& hasher, const Attributes& attributes) {
 }
 
 // Operands whose last owner died on this thread, to be released one by one instead of by recursion.
-thread_local std::vector<LazyTensor>* dying_operands = nullptr;
+thread_local LazyTensors* dying_operands = nullptr;
 thread_local const Node* annotation_source = nullptr;
 
 }  // namespace
@@ -29,6 +29,10 @@ thread_local const Node* annotation_source = nullptr;
 const Type& LazyTensor::type() const {
   COMPOSIT_ASSERT(node && index < node->outputs().size(), "type of an absent tensor");
   return node->outputs()[index];
+}
+
+int64_t LazyTensor::size(int64_t axis) const {
+  return sizes().at(static_cast<size_t>(wrap_axis(axis, rank())));
 }
 
 Graph LazyTensor::graph() const { return Graph({.outputs = {*this}}); }
@@ -55,7 +59,7 @@ NodeSpec& NodeSpec::tensor(LazyTensor operand) {
   return *this;
 }
 
-NodeSpec& NodeSpec::list(const std::vector<LazyTensor>& items) {
+NodeSpec& NodeSpec::list(const LazyTensors& items) {
   arguments.push_back({Argument::Kind::list, static_cast<uint32_t>(operands.size()),
                        static_cast<uint32_t>(items.size())});
   operands.insert(operands.end(), items.begin(), items.end());
@@ -122,7 +126,7 @@ Node::~Node() {
     for (LazyTensor& operand : operands) dying_operands->push_back(std::move(operand));
     return;
   }
-  std::vector<LazyTensor> pending = std::move(operands);
+  LazyTensors pending = std::move(operands);
   dying_operands = &pending;
   while (!pending.empty()) {
     const LazyTensor last = std::move(pending.back());

@@ -28,6 +28,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,19 +47,35 @@ class Graph;
 using NodePtr = std::shared_ptr<const Node>;
 
 // Output `index` of `node`: a value to be computed. Default-constructed: an absent optional tensor.
+//
+// This is the only class for a value of the graph: graphs, rules, derivatives and composit::nn pass
+// it around. Functions and operators on it (composit/ops/functions.h) have ATen's names and dtype
+// rules. NumPy's dtype rules differ, and the type of the operands has to say which rules hold, so
+// composit::numpy derives NdArray from it; there is no third class.
 struct LazyTensor {
   NodePtr node;        // null: absent
   uint32_t index = 0;  // which output of the node
 
-  explicit operator bool() const { return node != nullptr; }  // whether there is a tensor
-  // The type of the output, its sizes and dtype. Of a tensor that is not absent.
+  bool defined() const { return node != nullptr; }  // false: absent
+  explicit operator bool() const { return defined(); }
+  // The members below need a tensor that is defined; InternalError otherwise.
   const Type& type() const;
-  const Dims& sizes() const { return type().sizes; }
   DType dtype() const { return type().dtype; }
-  Graph graph() const;                             // all that leads to this value
-  Hash hash() const;                               // of the node's hash and the index
+  int64_t rank() const { return static_cast<int64_t>(type().rank()); }  // number of axes
+  int64_t numel() const { return type().numel(); }                      // number of elements
+  // The size of an axis; a negative axis counts from the end. UserError for an axis out of range.
+  int64_t size(int64_t axis) const;
+  const Dims& sizes() const { return type().sizes; }  // of all axes
+
+  Graph graph() const;                             // all nodes that lead to this value
+  Hash hash() const;                               // made of the node's hash and the index
   bool operator==(const LazyTensor& other) const;  // structural
 };
+
+// Some may be absent.
+using LazyTensors = std::vector<LazyTensor>;
+// A function from tensors to tensors that makes nodes.
+using TensorFunction = std::function<LazyTensors(const LazyTensors& inputs)>;
 
 // One tensor-valued argument in the order of the schema: a tensor, an absent optional tensor, or a
 // list of such.
@@ -86,8 +103,8 @@ struct NodeSpec {
   explicit NodeSpec(Symbol op) : op(op) {}
   explicit NodeSpec(std::string_view op) : op(op) {}
 
-  NodeSpec& tensor(LazyTensor operand);                  // an absent one when `operand` is empty
-  NodeSpec& list(const std::vector<LazyTensor>& items);  // items may be empty
+  NodeSpec& tensor(LazyTensor operand);      // an absent one when `operand` is empty
+  NodeSpec& list(const LazyTensors& items);  // items may be empty
   NodeSpec& attribute(std::string_view name, Attribute value);  // in the order of the schema
   NodeSpec& run(std::string_view name, Attribute value);        // adds to `execution`
   NodeSpec& annotate(std::string_view key, std::string value, int operand = -1);  // a remark
@@ -99,7 +116,7 @@ struct NodeSpec {
 
   Symbol op;                            // the operation, with overload
   std::vector<Argument> arguments;      // tensor-valued ones, in order
-  std::vector<LazyTensor> operands;     // the tensors among the arguments
+  LazyTensors operands;                 // the tensors among the arguments
   Attributes attributes;                // what the operation is told besides
   Attributes execution;                 // how it was run: `via`, `grad`, `effect`, …
   std::vector<Type> outputs;            // their types
@@ -123,7 +140,7 @@ class Node {
   // The parts that the node was made of: see NodeSpec.
   Symbol op() const { return spec_.op; }
   const std::vector<Argument>& arguments() const { return spec_.arguments; }
-  const std::vector<LazyTensor>& operands() const { return spec_.operands; }
+  const LazyTensors& operands() const { return spec_.operands; }
   const Attributes& attributes() const { return spec_.attributes; }
   const Attributes& execution() const { return spec_.execution; }
   const std::vector<Type>& outputs() const { return spec_.outputs; }

@@ -206,8 +206,8 @@ LazyTensor Parser::value() {
   return *found;
 }
 
-std::vector<LazyTensor> Parser::values(std::string_view end) {
-  std::vector<LazyTensor> values;
+LazyTensors Parser::values(std::string_view end) {
+  LazyTensors values;
   while (!lexer_.accept(end)) {
     values.push_back(value());
     separator(end);

@@ -39,7 +39,7 @@ class Parser {
   void attributes(Attributes& attributes, std::string_view end);
   void remark(NodeSpec& spec) const;
   LazyTensor value();
-  std::vector<LazyTensor> values(std::string_view end);
+  LazyTensors values(std::string_view end);
   NodePtr publish(NodeSpec&& spec, size_t offset);
   void define(const Token& name, LazyTensor value);
   void separator(std::string_view end);  // a comma, unless `end` follows

@@ -34,7 +34,7 @@ void Printer::type(const Type& type) {
     return;
   }
   text_ += word(type.dtype);
-  append_list(text_, type.sizes, [this](Dim size) { append_int(text_, size.value()); });
+  append_list(text_, type.sizes, [this](int64_t size) { append_int(text_, size); });
   if (type.layout != Layout::strided) text_ += " layout=" + word(type.layout);
   const bool default_strides = type.layout == Layout::strided ? is_contiguous(type)  //
                                                               : type.strides.empty();
@@ -50,7 +50,7 @@ void Printer::type(const Type& type) {
 void Printer::value(const Attribute& attribute) {
   std::visit(Overload{[this](std::monostate) { text_ += "none"; },
                       [this](bool value) { text_ += value ? "true" : "false"; },
-                      [this](Dim dim) { append_int(text_, dim.value()); },
+                      [this](int64_t dim) { append_int(text_, dim); },
                       [this](double value) { append_float(text_, value); },
                       [this](std::complex<double> value) { complex(value); },
                       [this](const std::string& value) { append_quoted(text_, value); },

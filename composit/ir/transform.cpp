@@ -33,7 +33,7 @@ class Rebuilder {
 
  private:
   Replacement replacement_of(const NodePtr& node) {
-    std::vector<LazyTensor> operands;
+    LazyTensors operands;
     operands.reserve(node->operands().size());
     bool same = true, complete = true;
     for (const LazyTensor& operand : node->operands()) {
@@ -74,7 +74,7 @@ class RegionRebuilder {
  public:
   explicit RegionRebuilder(const std::function<Graph(const Graph&)>& pass) : pass_(pass) {}
 
-  std::optional<Replacement> operator()(const Node& node, const std::vector<LazyTensor>& operands) {
+  std::optional<Replacement> operator()(const Node& node, const LazyTensors& operands) {
     bool any = false;
     for_each_region(node, [&](const Region&) { any = true; });
     if (!any) return std::nullopt;
@@ -128,14 +128,14 @@ class Annotator {
   }
 
   Graph run(const Graph& graph) {
-    return rebuild(graph, [this](const Node& node, const std::vector<LazyTensor>& operands) {
+    return rebuild(graph, [this](const Node& node, const LazyTensors& operands) {
       return annotated(node, operands);
     });
   }
   bool found_all() const { return found_.size() == wanted_.size(); }
 
  private:
-  std::optional<Replacement> annotated(const Node& node, const std::vector<LazyTensor>& operands) {
+  std::optional<Replacement> annotated(const Node& node, const LazyTensors& operands) {
     const std::vector<Annotation>* wanted = wanted_.find(&node);
     if (wanted == nullptr && !concerns_regions_of(node)) return std::nullopt;
     NodeSpec spec = copy_of(node, operands);
@@ -180,7 +180,7 @@ Replacement replace_by(const NodePtr& node) {
   return replacement;
 }
 
-NodeSpec copy_of(const Node& node, std::vector<LazyTensor> operands) {
+NodeSpec copy_of(const Node& node, LazyTensors operands) {
   NodeSpec spec(node.op());
   spec.arguments = node.arguments();
   spec.operands = std::move(operands);
@@ -199,14 +199,14 @@ Graph rebuild(const Graph& graph, const Rewrite& rewrite) {
 
 Graph rebuild_regions(const Graph& graph, const std::function<Graph(const Graph&)>& pass) {
   RegionRebuilder rebuilder(pass);
-  return rebuild(graph, [&](const Node& node, const std::vector<LazyTensor>& operands) {
+  return rebuild(graph, [&](const Node& node, const LazyTensors& operands) {
     return rebuilder(node, operands);
   });
 }
 
-std::vector<LazyTensor> inlined(const Graph& body, const std::vector<LazyTensor>& arguments,
-                                const std::function<void(NodeSpec&)>& edit) {
-  FlatMap<const Node*, std::vector<LazyTensor>> now;
+LazyTensors inlined(const Graph& body, const LazyTensors& arguments,
+                    const std::function<void(NodeSpec&)>& edit) {
+  FlatMap<const Node*, LazyTensors> now;
   for (size_t i = 0; i < body.inputs().size() && i < arguments.size(); ++i)
     now[body.inputs()[i].node.get()] = {arguments[i]};
   const auto value = [&](const LazyTensor& old) {
@@ -214,13 +214,13 @@ std::vector<LazyTensor> inlined(const Graph& body, const std::vector<LazyTensor>
   };
   for (const NodePtr& node : body.nodes()) {
     if (is_input(*node)) continue;
-    std::vector<LazyTensor> operands;
+    LazyTensors operands;
     for (const LazyTensor& operand : node->operands()) operands.push_back(value(operand));
     NodeSpec spec = copy_of(*node, std::move(operands));
     if (edit) edit(spec);
     now[node.get()] = replace_by(std::move(spec).make_node()).outputs;
   }
-  std::vector<LazyTensor> outputs;
+  LazyTensors outputs;
   for (const LazyTensor& output : body.outputs()) outputs.push_back(value(output));
   return outputs;
 }

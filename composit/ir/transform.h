@@ -1,6 +1,6 @@
 // Passes: a graph from a graph, sharing what stays as it was.
 //
-//   Graph relu6 = rebuild(graph, [](const Node& node, const std::vector<LazyTensor>& operands) {
+//   Graph relu6 = rebuild(graph, [](const Node& node, const LazyTensors& operands) {
 //     std::optional<Replacement> replacement;  // nothing: keep it
 //     if (node.op() == Symbol("aten::relu")) {
 //       NodeSpec spec = copy_of(node, operands);
@@ -22,8 +22,8 @@ namespace composit {
 
 // What stands for a node in the new graph.
 struct Replacement {
-  std::vector<LazyTensor> outputs = {};  // one per output of the node; absent where nobody uses it
-  std::vector<NodePtr> effects = {};     // the nodes that take the node's place in the effect order
+  LazyTensors outputs = {};           // one per output of the node; absent where nobody uses it
+  std::vector<NodePtr> effects = {};  // the nodes that take the node's place in the effect order
 };
 
 // `node` for another one with the same outputs.
@@ -31,12 +31,12 @@ Replacement replace_by(const NodePtr& node);
 
 // The start of a node that stands in for `node`: the same but for its operands (as many as it has),
 // at its place in the order of nodes.
-NodeSpec copy_of(const Node& node, std::vector<LazyTensor> operands);
+NodeSpec copy_of(const Node& node, LazyTensors operands);
 
 // Gets a node of the old graph and its operands in the new one, absent where they were left out.
 // Nothing: keep the node.
-using Rewrite = std::function<std::optional<Replacement>(const Node& node,
-                                                         const std::vector<LazyTensor>& operands)>;
+using Rewrite =
+    std::function<std::optional<Replacement>(const Node& node, const LazyTensors& operands)>;
 
 // Calls `rewrite` for every node but those within regions, operands first. A node that is kept is
 // shared if its operands are what they were, and copied with the new ones otherwise. An input that
@@ -52,8 +52,8 @@ Graph rebuild_regions(const Graph& graph, const std::function<Graph(const Graph&
 
 // The nodes of `body` with `arguments`, one per input, in the place of its inputs; its outputs.
 // `edit`, where given, may change what it likes in a node before it is made.
-std::vector<LazyTensor> inlined(const Graph& body, const std::vector<LazyTensor>& arguments,
-                                const std::function<void(NodeSpec&)>& edit = {});
+LazyTensors inlined(const Graph& body, const LazyTensors& arguments,
+                    const std::function<void(NodeSpec&)>& edit = {});
 
 // A remark for a node of a graph or of its regions.
 struct NodeAnnotation {

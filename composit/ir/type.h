@@ -11,12 +11,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "composit/ir/dim.h"
 #include "composit/ir/dtype.h"
 
 namespace composit {
 
 class Hasher;
+
+using Dims = std::vector<int64_t>;  // the sizes of a tensor
 
 struct Type {
   DType dtype = DType::float32;     // `count_`: an undefined tensor
@@ -48,6 +49,9 @@ Type tensor_type(DType dtype, Dims sizes);
 std::vector<int64_t> contiguous_strides(const Dims& sizes);
 // Strides equal to the row-major ones, the form in which a type is printed without strides.
 bool is_contiguous(const Type& type);
+// The axis `axis` of `rank`, counted from the front. UserError: "[op] expected an axis in
+// [-rank, rank), received 3"; a zero-dimensional tensor has axis 0, as in torch.
+int64_t wrap_axis(int64_t axis, int64_t rank);
 // Axes of stride 0 shortened to one element: what is left when repeats are left out.
 Type without_repeats(Type type);
 

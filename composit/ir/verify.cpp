@@ -31,7 +31,7 @@ bool multiply_add(int64_t a, int64_t b, int64_t c, int64_t& result) {
 bool memory_is_countable(const Type& type) {
   int64_t elements = 1, extent = 1, bytes = 0;
   for (size_t axis = 0; axis < type.rank(); ++axis) {
-    const int64_t size = std::max<int64_t>(type.sizes[axis].value(), 1);
+    const int64_t size = std::max<int64_t>(type.sizes[axis], 1);
     if (!multiply_add(elements, size, 0, elements)) return false;
     if (!type.strides.empty() && !multiply_add(size - 1, type.strides[axis], extent, extent))
       return false;
@@ -143,7 +143,7 @@ Fault fault_of_constant(const Node& node) {
 // Like Node::effect, but also of illegal nodes.
 int64_t place_of_effect(const Node& node) {
   const Attribute* effect = node.find_run("effect");
-  return effect != nullptr && effect->get_if<Dim>() ? effect->as_int() : -1;
+  return effect != nullptr && effect->get_if<int64_t>() ? effect->as_int() : -1;
 }
 
 Fault fault_of_effect(const Node& node) {
@@ -199,7 +199,7 @@ Fault fault_of_regions(const Node& node) {
 
 // ---- graphs -------------------------------------------------------------------------------------
 
-Fault fault_of_inputs(const std::vector<LazyTensor>& inputs) {
+Fault fault_of_inputs(const LazyTensors& inputs) {
   std::unordered_set<std::string> names;
   for (const LazyTensor& input : inputs) {
     if (!input || !is_input(*input.node) || input.index != 0)
@@ -291,7 +291,7 @@ Fault fault_of(const Type& type) {
   if (type.rank() > kMaxRank) return "a type has more than " + std::to_string(kMaxRank) + " axes";
   if (type.strides.size() != (type.layout == Layout::strided ? type.rank() : 0))
     return "a type has another number of strides than of sizes";
-  const auto negative = [](Dim size) { return size.value() < 0; };
+  const auto negative = [](int64_t size) { return size < 0; };
   if (std::any_of(type.sizes.begin(), type.sizes.end(), negative) ||
       std::any_of(type.strides.begin(), type.strides.end(), negative))
     return "a type has a negative size or stride";

@@ -1,6 +1,6 @@
 // Activation functions, element by element but for those with a `dim`.
 //
-//   Tensor h = nn::gelu(x, {.approximate = "tanh"});
+//   LazyTensor h = nn::gelu(x, {.approximate = "tanh"});
 //
 // Names, arguments and defaults are those of torch.nn.functional; so are dtypes and values.
 // UserError for integers, except where torch takes them (relu).
@@ -21,34 +21,34 @@ struct GeluOptions {
   std::string approximate = "none";  // or "tanh"
 };
 // Of each element.
-Tensor gelu(const Tensor& x, const GeluOptions& options = {});
-Tensor silu(const Tensor& x);  // x * sigmoid(x)
-Tensor mish(const Tensor& x);  // x * tanh(softplus(x))
-Tensor leaky_relu(
-    const Tensor& x,
+LazyTensor gelu(const LazyTensor& x, const GeluOptions& options = {});
+LazyTensor silu(const LazyTensor& x);  // x * sigmoid(x)
+LazyTensor mish(const LazyTensor& x);  // x * tanh(softplus(x))
+LazyTensor leaky_relu(
+    const LazyTensor& x,
     double negative_slope = 0.01);  // x where it is positive, negative_slope * x elsewhere
 // `weight`: one slope, or one per channel (axis 1).
 // x where it is positive, weight * x elsewhere.
-Tensor prelu(const Tensor& x, const Tensor& weight);
+LazyTensor prelu(const LazyTensor& x, const LazyTensor& weight);
 // torch's functions of each element, by their names.
-Tensor elu(const Tensor& x, double alpha = 1);
-Tensor selu(const Tensor& x);
-Tensor celu(const Tensor& x, double alpha = 1);
-Tensor relu6(const Tensor& x);
-Tensor hardtanh(const Tensor& x, double min_val = -1, double max_val = 1);
-Tensor hardsigmoid(const Tensor& x);
-Tensor hardswish(const Tensor& x);
-Tensor hardshrink(const Tensor& x, double lambd = 0.5);
-Tensor softshrink(const Tensor& x, double lambd = 0.5);
-Tensor tanhshrink(const Tensor& x);
-Tensor softsign(const Tensor& x);
-Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
-Tensor logsigmoid(const Tensor& x);
-Tensor threshold(const Tensor& x, double threshold, double value);
+LazyTensor elu(const LazyTensor& x, double alpha = 1);
+LazyTensor selu(const LazyTensor& x);
+LazyTensor celu(const LazyTensor& x, double alpha = 1);
+LazyTensor relu6(const LazyTensor& x);
+LazyTensor hardtanh(const LazyTensor& x, double min_val = -1, double max_val = 1);
+LazyTensor hardsigmoid(const LazyTensor& x);
+LazyTensor hardswish(const LazyTensor& x);
+LazyTensor hardshrink(const LazyTensor& x, double lambd = 0.5);
+LazyTensor softshrink(const LazyTensor& x, double lambd = 0.5);
+LazyTensor tanhshrink(const LazyTensor& x);
+LazyTensor softsign(const LazyTensor& x);
+LazyTensor softplus(const LazyTensor& x, double beta = 1, double threshold = 20);
+LazyTensor logsigmoid(const LazyTensor& x);
+LazyTensor threshold(const LazyTensor& x, double threshold, double value);
 // The first half along `dim`, times the sigmoid of the second.
-Tensor glu(const Tensor& x, int64_t dim = -1);
+LazyTensor glu(const LazyTensor& x, int64_t dim = -1);
 // softmax of -x; the logarithm of softmax of x. Both along `dim`.
-Tensor softmin(const Tensor& x, int64_t dim);
-Tensor log_softmax(const Tensor& x, int64_t dim);
+LazyTensor softmin(const LazyTensor& x, int64_t dim);
+LazyTensor log_softmax(const LazyTensor& x, int64_t dim);
 
 }  // namespace composit::nn

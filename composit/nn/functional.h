@@ -1,8 +1,8 @@
 // torch.nn.functional in composit: activations, convolutions, pools, norms, recurrent networks,
 // losses, and the rest.
 //
-//   Tensor h = nn::relu(nn::conv2d(x, w, {.bias = b, .padding = {1}}));
-//   Tensor loss = nn::cross_entropy(nn::linear(reshape(h, {8, -1}), v), labels);
+//   LazyTensor h = nn::relu(nn::conv2d(x, w, {.bias = b, .padding = {1}}));
+//   LazyTensor loss = nn::cross_entropy(nn::linear(reshape(h, {8, -1}), v), labels);
 //
 // Each call makes a node of an ATen operation (or a few): nothing is computed, everything can be
 // differentiated. Options are structs with torch's defaults.

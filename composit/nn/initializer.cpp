@@ -43,7 +43,7 @@ double Initializer::draw_normal() {  // Box and Muller 1958
 }
 
 template <class F>
-Tensor Initializer::add(const std::string& name, const Ints& sizes, F next) {
+LazyTensor Initializer::add(const std::string& name, const Ints& sizes, F next) {
   for (const LazyTensor& parameter : parameters_)
     if (input_name(*parameter.node) == name)
       throw UserError("[Initializer] there is a parameter '" + name + "' already");
@@ -57,31 +57,32 @@ Tensor Initializer::add(const std::string& name, const Ints& sizes, F next) {
   return parameters_.back();
 }
 
-Tensor Initializer::full(const std::string& name, const Ints& sizes, double value) {
+LazyTensor Initializer::full(const std::string& name, const Ints& sizes, double value) {
   return add(name, sizes, [&] { return value; });
 }
-Tensor Initializer::uniform(const std::string& name, const Ints& sizes, double low, double high) {
+LazyTensor Initializer::uniform(const std::string& name, const Ints& sizes, double low,
+                                double high) {
   return add(name, sizes, [&] { return low + (high - low) * draw(); });
 }
-Tensor Initializer::normal(const std::string& name, const Ints& sizes, double mean,
-                           double deviation) {
+LazyTensor Initializer::normal(const std::string& name, const Ints& sizes, double mean,
+                               double deviation) {
   return add(name, sizes, [&] { return mean + deviation * draw_normal(); });
 }
 
 // Numbers from -b to b have the variance b^2 / 3.
-Tensor Initializer::kaiming_uniform(const std::string& name, const Ints& sizes, double gain) {
+LazyTensor Initializer::kaiming_uniform(const std::string& name, const Ints& sizes, double gain) {
   const double bound = gain * std::sqrt(3 / fans(name, sizes).in);
   return uniform(name, sizes, -bound, bound);
 }
-Tensor Initializer::kaiming_normal(const std::string& name, const Ints& sizes, double gain) {
+LazyTensor Initializer::kaiming_normal(const std::string& name, const Ints& sizes, double gain) {
   return normal(name, sizes, 0, gain / std::sqrt(fans(name, sizes).in));
 }
-Tensor Initializer::xavier_uniform(const std::string& name, const Ints& sizes, double gain) {
+LazyTensor Initializer::xavier_uniform(const std::string& name, const Ints& sizes, double gain) {
   const Fans f = fans(name, sizes);
   const double bound = gain * std::sqrt(6 / (f.in + f.out));
   return uniform(name, sizes, -bound, bound);
 }
-Tensor Initializer::xavier_normal(const std::string& name, const Ints& sizes, double gain) {
+LazyTensor Initializer::xavier_normal(const std::string& name, const Ints& sizes, double gain) {
   const Fans f = fans(name, sizes);
   return normal(name, sizes, 0, gain * std::sqrt(2 / (f.in + f.out)));
 }

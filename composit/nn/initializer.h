@@ -1,8 +1,8 @@
 // Parameters and their first values.
 //
 //   nn::Initializer init(/*seed=*/1);
-//   Tensor w = init.kaiming_uniform("conv.weight", {8, 1, 3, 3});
-//   Tensor b = init.zeros("conv.bias", {8});
+//   LazyTensor w = init.kaiming_uniform("conv.weight", {8, 1, 3, 3});
+//   LazyTensor b = init.zeros("conv.bias", {8});
 //   auto gradients = grad(loss, init.parameters());            // all of them, in this order
 //
 // A parameter is an input that holds its value (`held_input`): graphs know it by its name and type,
@@ -28,33 +28,33 @@ class Initializer {
   explicit Initializer(uint64_t seed, DType dtype = DType::float32);
 
   // A parameter of this name and sizes: a number everywhere. UserError for a name that is taken.
-  Tensor full(const std::string& name, const Ints& sizes, double value);
-  Tensor zeros(const std::string& name, const Ints& sizes) { return full(name, sizes, 0); }
-  Tensor ones(const std::string& name, const Ints& sizes) { return full(name, sizes, 1); }
-  Tensor uniform(const std::string& name, const Ints& sizes, double low,
-                 double high);  // between the two
-  Tensor normal(const std::string& name, const Ints& sizes, double mean,
-                double deviation);  // of this mean and standard deviation
+  LazyTensor full(const std::string& name, const Ints& sizes, double value);
+  LazyTensor zeros(const std::string& name, const Ints& sizes) { return full(name, sizes, 0); }
+  LazyTensor ones(const std::string& name, const Ints& sizes) { return full(name, sizes, 1); }
+  LazyTensor uniform(const std::string& name, const Ints& sizes, double low,
+                     double high);  // between the two
+  LazyTensor normal(const std::string& name, const Ints& sizes, double mean,
+                    double deviation);  // of this mean and standard deviation
   // Of a weight [out, in, ...]; a row of it is what makes one result. Variance gain^2 / in.
-  Tensor kaiming_uniform(const std::string& name, const Ints& sizes, double gain = kReluGain);
-  Tensor kaiming_normal(const std::string& name, const Ints& sizes, double gain = kReluGain);
+  LazyTensor kaiming_uniform(const std::string& name, const Ints& sizes, double gain = kReluGain);
+  LazyTensor kaiming_normal(const std::string& name, const Ints& sizes, double gain = kReluGain);
   // Variance 2 gain^2 / (in + out), after Glorot and Bengio 2010.
-  Tensor xavier_uniform(const std::string& name, const Ints& sizes, double gain = 1);
-  Tensor xavier_normal(const std::string& name, const Ints& sizes, double gain = 1);
+  LazyTensor xavier_uniform(const std::string& name, const Ints& sizes, double gain = 1);
+  LazyTensor xavier_normal(const std::string& name, const Ints& sizes, double gain = 1);
 
   // Of all calls so far, in their order.
-  const std::vector<LazyTensor>& parameters() const { return parameters_; }
+  const LazyTensors& parameters() const { return parameters_; }
 
  private:
   double draw();         // from 0 to 1, 1 excluded
   double draw_normal();  // mean 0, variance 1
   // UserError where the name is taken or a size is negative.
   template <class F>
-  Tensor add(const std::string& name, const Ints& sizes, F next);
+  LazyTensor add(const std::string& name, const Ints& sizes, F next);
 
   std::mt19937_64 random_;
   DType dtype_;
-  std::vector<LazyTensor> parameters_;
+  LazyTensors parameters_;
 };
 
 }  // namespace composit::nn

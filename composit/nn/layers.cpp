@@ -14,8 +14,10 @@ Affine norm_layer(Initializer& init, const std::string& name, int64_t size) {
   return {init.ones(name + ".weight", {size}), init.zeros(name + ".bias", {size})};
 }
 
-Tensor linear(const Tensor& x, const Affine& layer) { return linear(x, layer.weight, layer.bias); }
-Tensor layer_norm(const Tensor& x, const Affine& layer, double eps) {
+LazyTensor linear(const LazyTensor& x, const Affine& layer) {
+  return linear(x, layer.weight, layer.bias);
+}
+LazyTensor layer_norm(const LazyTensor& x, const Affine& layer, double eps) {
   return layer_norm(x, {x.size(-1)}, {.weight = layer.weight, .bias = layer.bias, .eps = eps});
 }
 
@@ -32,7 +34,7 @@ MultiHeadAttention multi_head_attention_layer(Initializer& init, const std::stri
 }
 
 // [batch, tokens, size] to [batch, heads, tokens, head_size].
-static Tensor split_heads(const Tensor& x, int64_t head_size) {
+static LazyTensor split_heads(const LazyTensor& x, int64_t head_size) {
   if (x.rank() != 3)
     throw UserError("[multi_head_attention] expected sizes [batch, tokens, size], received " +
                     str(x.sizes()));
@@ -41,13 +43,14 @@ static Tensor split_heads(const Tensor& x, int64_t head_size) {
                     std::to_string(x.size(2)) + ", received " + std::to_string(head_size));
   return transpose(reshape(x, {x.size(0), x.size(1), x.size(2) / head_size, head_size}), 1, 2);
 }
-static Tensor merge_heads(const Tensor& x) {
+static LazyTensor merge_heads(const LazyTensor& x) {
   return reshape(transpose(x, 1, 2), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
-Tensor multi_head_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                            const MultiHeadAttention& layer, const MultiHeadAttentionOptions& o) {
-  const Tensor heads =
+LazyTensor multi_head_attention(const LazyTensor& query, const LazyTensor& key,
+                                const LazyTensor& value, const MultiHeadAttention& layer,
+                                const MultiHeadAttentionOptions& o) {
+  const LazyTensor heads =
       scaled_dot_product_attention(split_heads(linear(query, layer.query), o.head_size),
                                    split_heads(linear(key, layer.key), o.head_size),
                                    split_heads(linear(value, layer.value), o.head_size),
@@ -55,7 +58,8 @@ Tensor multi_head_attention(const Tensor& query, const Tensor& key, const Tensor
   return linear(merge_heads(heads), layer.output);
 }
 
-Tensor feedforward(const Tensor& x, const Feedforward& layer, const Activation& activation) {
+LazyTensor feedforward(const LazyTensor& x, const Feedforward& layer,
+                       const Activation& activation) {
   return linear(activation(linear(x, layer.inner)), layer.outer);
 }
 
@@ -68,27 +72,33 @@ EncoderLayer encoder_layer(Initializer& init, const std::string& name, int64_t s
           .feedforward_norm = norm_layer(init, name + ".norm2", size)};
 }
 
-Tensor transformer_encoder_layer(const Tensor& x, const EncoderLayer& layer,
-                                 const EncoderLayerOptions& o) {
-  const auto attended = [&](const Tensor& y) {
+LazyTensor transformer_encoder_layer(const LazyTensor& x, const EncoderLayer& layer,
+                                     const EncoderLayerOptions& o) {
+  const auto attended = [&](const LazyTensor& y) {
     return multi_head_attention(
         y, y, y, layer.attention,
         {.head_size = o.head_size, .attn_mask = o.attn_mask, .is_causal = o.is_causal});
   };
-  const auto fed = [&](const Tensor& y) { return feedforward(y, layer.feedforward, o.activation); };
-  const auto norm1 = [&](const Tensor& y) { return layer_norm(y, layer.attention_norm, o.eps); };
-  const auto norm2 = [&](const Tensor& y) { return layer_norm(y, layer.feedforward_norm, o.eps); };
+  const auto fed = [&](const LazyTensor& y) {
+    return feedforward(y, layer.feedforward, o.activation);
+  };
+  const auto norm1 = [&](const LazyTensor& y) {
+    return layer_norm(y, layer.attention_norm, o.eps);
+  };
+  const auto norm2 = [&](const LazyTensor& y) {
+    return layer_norm(y, layer.feedforward_norm, o.eps);
+  };
   if (o.norm_first) {
-    const Tensor h = x + attended(norm1(x));
+    const LazyTensor h = x + attended(norm1(x));
     return h + fed(norm2(h));
   }
-  const Tensor h = norm1(x + attended(x));
+  const LazyTensor h = norm1(x + attended(x));
   return norm2(h + fed(h));
 }
 
 // ---- residual networks --------------------------------------------------------------------------
 
-Tensor frozen_batch_norm(const Tensor& x, const FrozenBatchNorm& layer, double eps) {
+LazyTensor frozen_batch_norm(const LazyTensor& x, const FrozenBatchNorm& layer, double eps) {
   return batch_norm(x, {.running_mean = layer.running_mean,
                         .running_var = layer.running_var,
                         .weight = layer.affine.weight,
@@ -99,7 +109,7 @@ Tensor frozen_batch_norm(const Tensor& x, const FrozenBatchNorm& layer, double e
 
 ConvNorm conv_norm(Initializer& init, const std::string& conv, const std::string& norm,
                    const Ints& sizes) {
-  const Tensor weight = init.kaiming_normal(conv + ".weight", sizes);
+  const LazyTensor weight = init.kaiming_normal(conv + ".weight", sizes);
   return {weight,
           {norm_layer(init, norm, sizes[0]), full({sizes[0]}, 0, weight.dtype()),
            full({sizes[0]}, 1, weight.dtype())}};
@@ -116,7 +126,7 @@ ResnetBlock resnet_block(Initializer& init, const std::string& name, int64_t in,
 }
 
 // Padded so that at stride 1 the sizes stay.
-static Tensor conv_norm(const Tensor& x, const ConvNorm& layer, int64_t stride) {
+static LazyTensor conv_norm(const LazyTensor& x, const ConvNorm& layer, int64_t stride) {
   const int64_t padding = layer.weight.size(-1) / 2;
   return frozen_batch_norm(conv2d(x, layer.weight, {.stride = {stride}, .padding = {padding}}),
                            layer.norm);
@@ -129,20 +139,21 @@ static size_t strided_one(const ResnetBlock& block) {
   return 0;
 }
 
-Tensor resnet_block(const Tensor& x, const ResnetBlock& block, int64_t stride) {
+LazyTensor resnet_block(const LazyTensor& x, const ResnetBlock& block, int64_t stride) {
   const size_t strided = strided_one(block);
-  Tensor h = x;
+  LazyTensor h = x;
   for (size_t i = 0; i < block.convolutions.size(); ++i)
     h = conv_norm(i == 0 ? h : relu(h), block.convolutions[i], i == strided ? stride : 1);
   return relu(h + (block.downsample ? conv_norm(x, *block.downsample, stride) : x));
 }
 
-Tensor resnet_module(const Tensor& x, const std::vector<ResnetBlock>& blocks, const Ints& strides) {
+LazyTensor resnet_module(const LazyTensor& x, const std::vector<ResnetBlock>& blocks,
+                         const Ints& strides) {
   if (blocks.size() != strides.size())
     throw UserError("[resnet_module] expected a stride for each of " +
                     std::to_string(blocks.size()) + " blocks, received " +
                     std::to_string(strides.size()));
-  Tensor h = x;
+  LazyTensor h = x;
   for (size_t i = 0; i < blocks.size(); ++i) h = resnet_block(h, blocks[i], strides[i]);
   return h;
 }

@@ -2,7 +2,7 @@
 //
 //   nn::Initializer init(1);
 //   const nn::EncoderLayer layer = nn::encoder_layer(init, "encoder.0", 64, 256);
-//   Tensor y = nn::transformer_encoder_layer(x, layer, {.head_size = 16});
+//   LazyTensor y = nn::transformer_encoder_layer(x, layer, {.head_size = 16});
 //
 // A layer is a function of an input and a struct of tensors, which may be parameters, constants, or
 // other values of a graph; the functions that take an Initializer make parameters named as torch's
@@ -21,16 +21,16 @@ namespace composit::nn {
 
 // Of a linear layer, a convolution or a norm.
 struct Affine {
-  Tensor weight, bias;  // [out, in] and [out]; of norms, one per channel
+  LazyTensor weight, bias;  // [out, in] and [out]; of norms, one per channel
 };
 // Parameters "NAME.weight" [out, in] and "NAME.bias" [out], with torch's initial values.
 Affine linear_layer(Initializer& init, const std::string& name, int64_t in, int64_t out);
 // Ones and zeros.
 Affine norm_layer(Initializer& init, const std::string& name, int64_t size);
 // x [..., in]; gives [..., out].
-Tensor linear(const Tensor& x, const Affine& layer);
+LazyTensor linear(const LazyTensor& x, const Affine& layer);
 // Over the last axis.
-Tensor layer_norm(const Tensor& x, const Affine& layer, double eps = 1e-5);
+LazyTensor layer_norm(const LazyTensor& x, const Affine& layer, double eps = 1e-5);
 
 // ---- transformers -------------------------------------------------------------------------------
 
@@ -44,23 +44,24 @@ MultiHeadAttention multi_head_attention_layer(Initializer& init, const std::stri
                                               int64_t size);
 
 struct MultiHeadAttentionOptions {
-  int64_t head_size;       // must divide the size of the projections
-  Tensor attn_mask = {};   // broadcast to [batch, heads, queries, keys]; see AttentionOptions
-  bool is_causal = false;  // a query sees no key behind it
+  int64_t head_size;          // must divide the size of the projections
+  LazyTensor attn_mask = {};  // broadcast to [batch, heads, queries, keys]; see AttentionOptions
+  bool is_causal = false;     // a query sees no key behind it
 };
 // query [batch, queries, size], key and value [batch, keys, size]; result [batch, queries, size].
-Tensor multi_head_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                            const MultiHeadAttention& layer,
-                            const MultiHeadAttentionOptions& options);
+LazyTensor multi_head_attention(const LazyTensor& query, const LazyTensor& key,
+                                const LazyTensor& value, const MultiHeadAttention& layer,
+                                const MultiHeadAttentionOptions& options);
 
-using Activation = std::function<Tensor(const Tensor&)>;  // of each element
+using Activation = std::function<LazyTensor(const LazyTensor&)>;  // of each element
 
 // Two linear maps with an activation between them.
 struct Feedforward {
   Affine inner, outer;  // to the inner size, and back
 };
 // x [..., size]; gives the same sizes.
-Tensor feedforward(const Tensor& x, const Feedforward& layer, const Activation& activation = relu);
+LazyTensor feedforward(const LazyTensor& x, const Feedforward& layer,
+                       const Activation& activation = relu);
 
 // Attention and feedforward, a norm behind each.
 struct EncoderLayer {
@@ -74,29 +75,29 @@ EncoderLayer encoder_layer(Initializer& init, const std::string& name, int64_t s
 
 struct EncoderLayerOptions {
   int64_t head_size;             // of a head: it divides the size of x
-  Tensor attn_mask = {};         // as in AttentionOptions
+  LazyTensor attn_mask = {};     // as in AttentionOptions
   bool is_causal = false;        // a query sees no key behind it
   Activation activation = relu;  // of the feedforward
   bool norm_first = false;       // norms in front of attention and feedforward, not behind the sums
   double eps = 1e-5;             // of the norms
 };
 // x [batch, tokens, size], as torch.nn.TransformerEncoderLayer without dropout.
-Tensor transformer_encoder_layer(const Tensor& x, const EncoderLayer& layer,
-                                 const EncoderLayerOptions& options);
+LazyTensor transformer_encoder_layer(const LazyTensor& x, const EncoderLayer& layer,
+                                     const EncoderLayerOptions& options);
 
 // ---- residual networks --------------------------------------------------------------------------
 
 // A batch norm as it is used after training.
 struct FrozenBatchNorm {
-  Affine affine;                     // one weight and bias per channel
-  Tensor running_mean, running_var;  // one per channel
+  Affine affine;                         // one weight and bias per channel
+  LazyTensor running_mean, running_var;  // one per channel
 };
 // x [batch, channels, ...]; gives the same sizes.
-Tensor frozen_batch_norm(const Tensor& x, const FrozenBatchNorm& layer, double eps = 1e-5);
+LazyTensor frozen_batch_norm(const LazyTensor& x, const FrozenBatchNorm& layer, double eps = 1e-5);
 
 // A convolution without bias, and the norm behind it.
 struct ConvNorm {
-  Tensor weight;         // of the convolution
+  LazyTensor weight;     // of the convolution
   FrozenBatchNorm norm;  // of its results
 };
 // A weight of these sizes under the name `conv`, Kaiming-normal, and a norm under `norm` as of mean
@@ -114,8 +115,9 @@ struct ResnetBlock {
 ResnetBlock resnet_block(Initializer& init, const std::string& name, int64_t in, int64_t out,
                          int64_t stride);
 // x [batch, channels, h, w].
-Tensor resnet_block(const Tensor& x, const ResnetBlock& block, int64_t stride);
+LazyTensor resnet_block(const LazyTensor& x, const ResnetBlock& block, int64_t stride);
 // Blocks one after the other; `strides` has one number per block.
-Tensor resnet_module(const Tensor& x, const std::vector<ResnetBlock>& blocks, const Ints& strides);
+LazyTensor resnet_module(const LazyTensor& x, const std::vector<ResnetBlock>& blocks,
+                         const Ints& strides);
 
 }  // namespace composit::nn

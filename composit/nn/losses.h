@@ -1,6 +1,6 @@
 // Losses: how far an input is from its target.
 //
-//   Tensor loss = nn::cross_entropy(logits, labels, {.label_smoothing = 0.1});
+//   LazyTensor loss = nn::cross_entropy(logits, labels, {.label_smoothing = 0.1});
 //
 // Names, arguments and defaults are those of torch.nn.functional. The result is one number, or with
 // Reduction::none one of each element or sample.
@@ -15,10 +15,12 @@ enum class Reduction : int8_t { none, mean, sum, batch_mean };
 
 // Of the distances between input and target, which broadcast: their squares; their absolute values;
 // log(1 + exp(-target * input)).
-Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
-Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
-Tensor soft_margin_loss(const Tensor& input, const Tensor& target,
-                        Reduction reduction = Reduction::mean);
+LazyTensor mse_loss(const LazyTensor& input, const LazyTensor& target,
+                    Reduction reduction = Reduction::mean);
+LazyTensor l1_loss(const LazyTensor& input, const LazyTensor& target,
+                   Reduction reduction = Reduction::mean);
+LazyTensor soft_margin_loss(const LazyTensor& input, const LazyTensor& target,
+                            Reduction reduction = Reduction::mean);
 
 // The options of `smooth_l1_loss`.
 struct SmoothL1Options {
@@ -26,8 +28,8 @@ struct SmoothL1Options {
   double beta = 1;                        // up to this distance it is quadratic
 };
 // Quadratic near the target, linear far from it.
-Tensor smooth_l1_loss(const Tensor& input, const Tensor& target,
-                      const SmoothL1Options& options = {});
+LazyTensor smooth_l1_loss(const LazyTensor& input, const LazyTensor& target,
+                          const SmoothL1Options& options = {});
 
 // The options of `huber_loss`.
 struct HuberOptions {
@@ -35,51 +37,55 @@ struct HuberOptions {
   double delta = 1;                       // up to this distance it is quadratic
 };
 // smooth_l1_loss times `delta`.
-Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberOptions& options = {});
+LazyTensor huber_loss(const LazyTensor& input, const LazyTensor& target,
+                      const HuberOptions& options = {});
 
 struct CrossEntropyOptions {
-  Tensor weight = {};                     // one per class
+  LazyTensor weight = {};                 // one per class
   int64_t ignore_index = -100;            // samples of this class do not count
   Reduction reduction = Reduction::mean;  // of the losses of all samples
   double label_smoothing = 0;  // share of each sample that goes to all classes alike, 0 to 1
 };
 // `input`: logits [samples, classes, ...] or [classes]. `target`: the class of each sample,
 // integers [samples, ...], or a probability of each class, of the input's sizes.
-Tensor cross_entropy(const Tensor& input, const Tensor& target,
-                     const CrossEntropyOptions& options = {});
+LazyTensor cross_entropy(const LazyTensor& input, const LazyTensor& target,
+                         const CrossEntropyOptions& options = {});
 
 // The options of `nll_loss`.
 struct NllOptions {
-  Tensor weight = {};                     // one per class
+  LazyTensor weight = {};                 // one per class
   int64_t ignore_index = -100;            // samples of this class do not count
   Reduction reduction = Reduction::mean;  // of the losses of all samples
 };
 // `input`: logarithms of probabilities, otherwise as cross_entropy.
-Tensor nll_loss(const Tensor& input, const Tensor& target, const NllOptions& options = {});
+LazyTensor nll_loss(const LazyTensor& input, const LazyTensor& target,
+                    const NllOptions& options = {});
 
 struct BinaryCrossEntropyOptions {
-  Tensor weight = {};                     // broadcast to the input
+  LazyTensor weight = {};                 // broadcast to the input
   Reduction reduction = Reduction::mean;  // of the losses of all elements
 };
 // `input`: probabilities.
-Tensor binary_cross_entropy(const Tensor& input, const Tensor& target,
-                            const BinaryCrossEntropyOptions& options = {});
+LazyTensor binary_cross_entropy(const LazyTensor& input, const LazyTensor& target,
+                                const BinaryCrossEntropyOptions& options = {});
 
 struct BinaryCrossEntropyWithLogitsOptions {
-  Tensor weight = {};                     // broadcast to the input
+  LazyTensor weight = {};                 // broadcast to the input
   Reduction reduction = Reduction::mean;  // of the losses of all elements
-  Tensor pos_weight = {};                 // of positive samples; broadcast to the input
+  LazyTensor pos_weight = {};             // of positive samples; broadcast to the input
 };
 // `input`: logits; `target`: from 0 to 1.
-Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
-                                        const BinaryCrossEntropyWithLogitsOptions& options = {});
+LazyTensor binary_cross_entropy_with_logits(
+    const LazyTensor& input, const LazyTensor& target,
+    const BinaryCrossEntropyWithLogitsOptions& options = {});
 
 struct KlDivOptions {
   Reduction reduction = Reduction::mean;  // of the losses of all elements
   bool log_target = false;                // the target holds logarithms, too
 };
 // `input`: logarithms of probabilities; `target`: probabilities.
-Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& options = {});
+LazyTensor kl_div(const LazyTensor& input, const LazyTensor& target,
+                  const KlDivOptions& options = {});
 
 // The options of `poisson_nll_loss`.
 struct PoissonNllOptions {
@@ -88,8 +94,8 @@ struct PoissonNllOptions {
   Reduction reduction = Reduction::mean;  // of the losses of all elements
 };
 // `target`: counts. Without torch's approximation of the term that depends on the target only.
-Tensor poisson_nll_loss(const Tensor& input, const Tensor& target,
-                        const PoissonNllOptions& options = {});
+LazyTensor poisson_nll_loss(const LazyTensor& input, const LazyTensor& target,
+                            const PoissonNllOptions& options = {});
 
 // The options of `gaussian_nll_loss`.
 struct GaussianNllOptions {
@@ -97,8 +103,8 @@ struct GaussianNllOptions {
   Reduction reduction = Reduction::mean;  // of the losses of all elements
 };
 // `var`: the variance of each element. The constant log(2 pi) / 2 is left out.
-Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
-                         const GaussianNllOptions& options = {});
+LazyTensor gaussian_nll_loss(const LazyTensor& input, const LazyTensor& target,
+                             const LazyTensor& var, const GaussianNllOptions& options = {});
 
 // The options of losses with a margin.
 struct MarginOptions {
@@ -106,14 +112,14 @@ struct MarginOptions {
   Reduction reduction = Reduction::mean;  // of the losses of all samples
 };
 // `target` is 1 where `input1` should be the larger one, -1 where the other.
-Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
-                           const MarginOptions& options = {});
+LazyTensor margin_ranking_loss(const LazyTensor& input1, const LazyTensor& input2,
+                               const LazyTensor& target, const MarginOptions& options = {});
 // `target` is 1 where the two should be alike, -1 where not.
-Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
-                             const MarginOptions& options = {});
+LazyTensor cosine_embedding_loss(const LazyTensor& input1, const LazyTensor& input2,
+                                 const LazyTensor& target, const MarginOptions& options = {});
 // `input`: distances; `target` is 1 where they should be small, -1 where at least the margin.
-Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target,
-                            const MarginOptions& options = {.margin = 1});
+LazyTensor hinge_embedding_loss(const LazyTensor& input, const LazyTensor& target,
+                                const MarginOptions& options = {.margin = 1});
 
 // The options of `triplet_margin_loss`.
 struct TripletMarginOptions {
@@ -124,7 +130,8 @@ struct TripletMarginOptions {
   Reduction reduction = Reduction::mean;  // of the losses of all samples
 };
 // All three [samples, size]: the anchor should be nearer to the positive than to the negative.
-Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
-                           const TripletMarginOptions& options = {});
+LazyTensor triplet_margin_loss(const LazyTensor& anchor, const LazyTensor& positive,
+                               const LazyTensor& negative,
+                               const TripletMarginOptions& options = {});
 
 }  // namespace composit::nn

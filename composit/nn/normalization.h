@@ -1,7 +1,7 @@
 // Norms: to mean 0 and variance 1 over some axes, then scaled by `weight` and moved by `bias`,
 // where these are given.
 //
-//   Tensor y = nn::layer_norm(x, {768}, {.weight = w, .bias = b});
+//   LazyTensor y = nn::layer_norm(x, {768}, {.weight = w, .bias = b});
 //   auto [z, mean, var] =
 //       nn::batch_norm(x, {.running_mean = m, .running_var = v, .training = true});
 //
@@ -15,51 +15,53 @@
 namespace composit::nn {
 
 struct LayerNormOptions {
-  Tensor weight = {}, bias = {};  // of sizes `normalized_shape`
-  double eps = 1e-5;              // added to the variance
+  LazyTensor weight = {}, bias = {};  // of sizes `normalized_shape`
+  double eps = 1e-5;                  // added to the variance
 };
 // Over the last axes, whose sizes are `normalized_shape`.
-Tensor layer_norm(const Tensor& x, const Ints& normalized_shape,
-                  const LayerNormOptions& options = {});
+LazyTensor layer_norm(const LazyTensor& x, const Ints& normalized_shape,
+                      const LayerNormOptions& options = {});
 
 struct RmsNormOptions {
-  Tensor weight = {};              // of sizes `normalized_shape`
+  LazyTensor weight = {};          // of sizes `normalized_shape`
   std::optional<double> eps = {};  // absent: that of the dtype, the distance from 1 to the next
 };
 // Divides by the root of the mean square over the last axes.
-Tensor rms_norm(const Tensor& x, const Ints& normalized_shape, const RmsNormOptions& options = {});
+LazyTensor rms_norm(const LazyTensor& x, const Ints& normalized_shape,
+                    const RmsNormOptions& options = {});
 
 struct GroupNormOptions {
-  Tensor weight = {}, bias = {};  // one per channel
-  double eps = 1e-5;              // added to the variance
-  bool channels_last = false;     // channels are the last axis
+  LazyTensor weight = {}, bias = {};  // one per channel
+  double eps = 1e-5;                  // added to the variance
+  bool channels_last = false;         // channels are the last axis
 };
 // Each sample over `num_groups` groups of channels. UserError where they do not divide the
 // channels.
-Tensor group_norm(const Tensor& x, int64_t num_groups, const GroupNormOptions& options = {});
+LazyTensor group_norm(const LazyTensor& x, int64_t num_groups,
+                      const GroupNormOptions& options = {});
 
 struct BatchNormOptions {
-  Tensor running_mean = {}, running_var = {};  // one per channel; needed outside of training
-  Tensor weight = {}, bias = {};               // one per channel
-  bool training = false;                       // normalizes by the batch, not by the running values
-  double momentum = 0.1;                       // share of the batch in new running values
-  double eps = 1e-5;                           // added to the variance
-  bool channels_last = false;                  // channels are the last axis
+  LazyTensor running_mean = {}, running_var = {};  // one per channel; needed outside of training
+  LazyTensor weight = {}, bias = {};               // one per channel
+  bool training = false;       // normalizes by the batch, not by the running values
+  double momentum = 0.1;       // share of the batch in new running values
+  double eps = 1e-5;           // added to the variance
+  bool channels_last = false;  // channels are the last axis
 };
 struct BatchNormResult {
-  Tensor y;                          // of the sizes of x
-  Tensor running_mean, running_var;  // new in training, as they were otherwise
+  LazyTensor y;                          // of the sizes of x
+  LazyTensor running_mean, running_var;  // new in training, as they were otherwise
 };
 // Over the batch and all axes but that of the channels.
-BatchNormResult batch_norm(const Tensor& x, const BatchNormOptions& options);
+BatchNormResult batch_norm(const LazyTensor& x, const BatchNormOptions& options);
 
 struct InstanceNormOptions {
-  Tensor weight = {}, bias = {};  // one per channel
-  double eps = 1e-5;              // added to the variance
-  bool channels_last = false;     // channels are the last axis
+  LazyTensor weight = {}, bias = {};  // one per channel
+  double eps = 1e-5;                  // added to the variance
+  bool channels_last = false;         // channels are the last axis
 };
 // Each channel of each sample.
-Tensor instance_norm(const Tensor& x, const InstanceNormOptions& options = {});
+LazyTensor instance_norm(const LazyTensor& x, const InstanceNormOptions& options = {});
 
 struct NormalizeOptions {
   double p = 2;        // of the norm
@@ -67,6 +69,6 @@ struct NormalizeOptions {
   double eps = 1e-12;  // the least divisor
 };
 // Divided by its p-norm along `dim`, or by eps where that is larger.
-Tensor normalize(const Tensor& x, const NormalizeOptions& options = {});
+LazyTensor normalize(const LazyTensor& x, const NormalizeOptions& options = {});
 
 }  // namespace composit::nn

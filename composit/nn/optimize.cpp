@@ -33,18 +33,18 @@ LazyTensor state_input(const LazyTensor& parameter, const Optimizer::State& stat
 // Appends the new values of a parameter and of its state.
 void add_update(const LazyTensor& parameter, const LazyTensor& gradient, const Optimizer& optimizer,
                 std::vector<Mutation>& mutations) {
-  std::vector<LazyTensor> targets{parameter};
-  Tensors state;
+  LazyTensors targets{parameter};
+  LazyTensors state;
   for (const Optimizer::State& kept : optimizer.state) {
     targets.push_back(state_input(parameter, kept));
     state.emplace_back(targets.back());
   }
-  const Tensors updated = optimizer.update(parameter, gradient, state);
+  const LazyTensors updated = optimizer.update(parameter, gradient, state);
   if (updated.size() != targets.size())
     throw UserError("[optimize] expected " + std::to_string(targets.size()) +
                     " results of the optimizer, received " + std::to_string(updated.size()));
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (updated[i].lazy().sizes() != targets[i].sizes())
+    if (updated[i].sizes() != targets[i].sizes())
       throw UserError("[optimize] expected a new value of " + print(targets[i].type()) + " for '" +
                       input_name(*targets[i].node) + "', received " + print(updated[i].type()));
     mutations.push_back({targets[i], to(updated[i], targets[i].dtype())});
@@ -53,7 +53,7 @@ void add_update(const LazyTensor& parameter, const LazyTensor& gradient, const O
 
 // Inputs: what is changed, then the rest by name. The order in which they were made is not that of
 // the step before.
-Graph graph_of(std::vector<LazyTensor> observed, std::vector<Mutation> mutations) {
+Graph graph_of(LazyTensors observed, std::vector<Mutation> mutations) {
   Graph::Parts parts{.outputs = std::move(observed), .mutations = std::move(mutations)};
   FlatMap<const Node*, bool> changed;
   for (const Mutation& mutation : parts.mutations) {
@@ -72,9 +72,8 @@ Graph graph_of(std::vector<LazyTensor> observed, std::vector<Mutation> mutations
 
 }  // namespace
 
-TrainingStep::TrainingStep(const std::vector<LazyTensor>& parameters,
-                           const std::vector<LazyTensor>& gradients, const Optimizer& optimizer,
-                           const TrainingStepOptions& options) {
+TrainingStep::TrainingStep(const LazyTensors& parameters, const LazyTensors& gradients,
+                           const Optimizer& optimizer, const TrainingStepOptions& options) {
   if (parameters.size() != gradients.size())
     throw UserError("[optimize] expected a gradient for each of " +
                     std::to_string(parameters.size()) + " parameters, received " +
@@ -102,17 +101,15 @@ std::vector<Array> TrainingStep::operator()(Values& values) const {
   return results;
 }
 
-std::vector<LazyTensor> optimize(const std::vector<LazyTensor>& parameters,
-                                 const std::vector<LazyTensor>& gradients,
-                                 const Optimizer& optimizer, Values& values,
-                                 const Backend& backend) {
+LazyTensors optimize(const LazyTensors& parameters, const LazyTensors& gradients,
+                     const Optimizer& optimizer, Values& values, const Backend& backend) {
   // What a parameter holds counts, not what an earlier step left.
   for (const LazyTensor& parameter : parameters) {
     expect_parameter(parameter);
     if (parameter.node->held().defined()) values.set(parameter, parameter.node->held());
   }
   TrainingStep(parameters, gradients, optimizer, {.backend = &backend})(values);
-  std::vector<LazyTensor> updated;
+  LazyTensors updated;
   updated.reserve(parameters.size());
   for (const LazyTensor& parameter : parameters)
     updated.push_back(
@@ -120,9 +117,8 @@ std::vector<LazyTensor> optimize(const std::vector<LazyTensor>& parameters,
   return updated;
 }
 
-std::vector<LazyTensor> optimize(const std::vector<LazyTensor>& parameters,
-                                 const std::vector<LazyTensor>& gradients,
-                                 const Optimizer& optimizer, const Backend& backend) {
+LazyTensors optimize(const LazyTensors& parameters, const LazyTensors& gradients,
+                     const Optimizer& optimizer, const Backend& backend) {
   if (!optimizer.state.empty())
     throw UserError("[optimize] the optimizer keeps '" + optimizer.state[0].name +
                     "' between steps; pass Values for it to stay in");

@@ -3,7 +3,7 @@
 //
 // As a function, one step:
 //
-//   std::vector<LazyTensor> weights = init.parameters();   // or made by held_input
+//   LazyTensors weights = init.parameters();   // or made by held_input
 //   Values state;
 //   for (int i = 0; i < 100; ++i) {
 //     const LazyTensor loss = loss_of(weights);
@@ -38,7 +38,6 @@ namespace composit::nn {
 // A number, or a tensor of one element: an input, if it changes from step to step.
 struct Rate {
   Rate(double value) : value(value) {}                   // NOLINT: numbers are Rates
-  Rate(Tensor tensor) : value(std::move(tensor)) {}      // NOLINT
   Rate(LazyTensor tensor) : value(std::move(tensor)) {}  // NOLINT
   ArgumentValue value;                                   // the number or the tensor
 };
@@ -52,7 +51,8 @@ struct Optimizer {
   };
   std::vector<State> state = {};  // in the order in which `update` takes it
   // The parameter's new value, and behind it that of each state.
-  std::function<Tensors(const Tensor& parameter, const Tensor& gradient, const Tensors& state)>
+  std::function<LazyTensors(const LazyTensor& parameter, const LazyTensor& gradient,
+                            const LazyTensors& state)>
       update;
 };
 
@@ -88,7 +88,7 @@ Optimizer adamw(const AdamwOptions& options = {});
 
 // The options of a TrainingStep.
 struct TrainingStepOptions {
-  std::vector<LazyTensor> observed = {};  // what else to compute: the loss
+  LazyTensors observed = {};              // what else to compute: the loss
   const Backend* backend = &reference();  // runs the step
 };
 
@@ -97,7 +97,7 @@ class TrainingStep {
  public:
   // `parameters` are inputs, `gradients` one for each. UserError otherwise, or where a gradient has
   // other sizes than its parameter.
-  TrainingStep(const std::vector<LazyTensor>& parameters, const std::vector<LazyTensor>& gradients,
+  TrainingStep(const LazyTensors& parameters, const LazyTensors& gradients,
                const Optimizer& optimizer, const TrainingStepOptions& options = {});
 
   // The values of `observed`, before the step. Parameters and state in `values` take their new
@@ -114,13 +114,11 @@ class TrainingStep {
 
 // One step. New parameters of the same names, which hold their new values. What `values` has for
 // other inputs is used, too: the optimizer's state stays there.
-std::vector<LazyTensor> optimize(const std::vector<LazyTensor>& parameters,
-                                 const std::vector<LazyTensor>& gradients,
-                                 const Optimizer& optimizer, Values& values,
-                                 const Backend& backend = reference());
+LazyTensors optimize(const LazyTensors& parameters, const LazyTensors& gradients,
+                     const Optimizer& optimizer, Values& values,
+                     const Backend& backend = reference());
 // The same for an optimizer without state. UserError for one that has.
-std::vector<LazyTensor> optimize(const std::vector<LazyTensor>& parameters,
-                                 const std::vector<LazyTensor>& gradients,
-                                 const Optimizer& optimizer, const Backend& backend = reference());
+LazyTensors optimize(const LazyTensors& parameters, const LazyTensors& gradients,
+                     const Optimizer& optimizer, const Backend& backend = reference());
 
 }  // namespace composit::nn

@@ -4,7 +4,7 @@
 namespace composit::nn {
 namespace {
 
-Tensor times(const Rate& rate, const Tensor& x) {
+LazyTensor times(const Rate& rate, const LazyTensor& x) {
   return apply_one("aten::mul.Tensor", {rate.value, x});
 }
 
@@ -29,48 +29,48 @@ void check(const SgdOptions& o) {
 }
 
 // State: the momentum, and with dampening the count of steps: the first gradient is not dampened.
-Tensors sgd_update(const SgdOptions& o, const Tensor& parameter, Tensor gradient,
-                   const Tensors& state) {
+LazyTensors sgd_update(const SgdOptions& o, const LazyTensor& parameter, LazyTensor gradient,
+                       const LazyTensors& state) {
   if (o.weight_decay != 0) gradient = gradient + parameter * o.weight_decay;
   if (o.momentum == 0) return {parameter - times(o.learning_rate, gradient)};
-  Tensor momentum = state[0] * o.momentum;
-  Tensors counts;
+  LazyTensor momentum = state[0] * o.momentum;
+  LazyTensors counts;
   if (o.dampening == 0) {
     momentum = momentum + gradient;
   } else {
-    const Tensor dampened = momentum + gradient * (1 - o.dampening);
+    const LazyTensor dampened = momentum + gradient * (1 - o.dampening);
     momentum = where(eq(state[1], 0), gradient, dampened);
     counts.push_back(state[1] + 1);
   }
-  const Tensor direction = o.nesterov ? gradient + momentum * o.momentum : momentum;
-  Tensors results{parameter - times(o.learning_rate, direction), momentum};
+  const LazyTensor direction = o.nesterov ? gradient + momentum * o.momentum : momentum;
+  LazyTensors results{parameter - times(o.learning_rate, direction), momentum};
   results.insert(results.end(), counts.begin(), counts.end());
   return results;
 }
 
 // What Adam and AdamW have in common.
 template <class Options>
-Tensors adaptive_step(const Options& o, const Tensor& parameter, const Tensor& gradient,
-                      const Tensors& state) {
-  const Tensor step = state[0] + 1;
-  const Tensor mean = state[1] + (gradient - state[1]) * (1 - o.beta1);  // torch's lerp
-  const Tensor square_mean = state[2] * o.beta2 + gradient * gradient * (1 - o.beta2);
-  const Tensor correction1 = 1 - pow(o.beta1, step), correction2 = 1 - pow(o.beta2, step);
-  Tensors results{{}, step, mean, square_mean};
-  Tensor scale = square_mean;
+LazyTensors adaptive_step(const Options& o, const LazyTensor& parameter, const LazyTensor& gradient,
+                          const LazyTensors& state) {
+  const LazyTensor step = state[0] + 1;
+  const LazyTensor mean = state[1] + (gradient - state[1]) * (1 - o.beta1);  // torch's lerp
+  const LazyTensor square_mean = state[2] * o.beta2 + gradient * gradient * (1 - o.beta2);
+  const LazyTensor correction1 = 1 - pow(o.beta1, step), correction2 = 1 - pow(o.beta2, step);
+  LazyTensors results{{}, step, mean, square_mean};
+  LazyTensor scale = square_mean;
   if (o.amsgrad) {
     scale = maximum(state[3], square_mean);
     results.push_back(scale);
   }
-  const Tensor denominator = sqrt(scale) / sqrt(correction2) + o.eps;
+  const LazyTensor denominator = sqrt(scale) / sqrt(correction2) + o.eps;
   results[0] = parameter - times(o.learning_rate, reciprocal(correction1)) * (mean / denominator);
   return results;
 }
 
 template <class Options>
 Optimizer adaptive(const char* name, const Options& o,
-                   Tensors (*update)(const Options&, const Tensor&, const Tensor&,
-                                     const Tensors&)) {
+                   LazyTensors (*update)(const Options&, const LazyTensor&, const LazyTensor&,
+                                         const LazyTensors&)) {
   expect_not_negative(name, o.learning_rate);
   expect_not_negative(name, "weight_decay", o.weight_decay);
   expect_not_negative(name, "eps", o.eps);
@@ -81,25 +81,24 @@ Optimizer adaptive(const char* name, const Options& o,
                       std::to_string(beta));
   Optimizer result{
       {{"step", true}, {"exp_avg"}, {"exp_avg_sq"}},
-      [o, update](const Tensor& parameter, const Tensor& gradient, const Tensors& state) {
-        return update(o, parameter, gradient, state);
-      }};
+      [o, update](const LazyTensor& parameter, const LazyTensor& gradient,
+                  const LazyTensors& state) { return update(o, parameter, gradient, state); }};
   if (o.amsgrad) result.state.push_back({"max_exp_avg_sq"});
   return result;
 }
 
-Tensors adam_update(const AdamOptions& o, const Tensor& parameter, const Tensor& gradient,
-                    const Tensors& state) {
+LazyTensors adam_update(const AdamOptions& o, const LazyTensor& parameter,
+                        const LazyTensor& gradient, const LazyTensors& state) {
   const bool decays = o.weight_decay != 0;
   return adaptive_step(o, parameter, decays ? gradient + parameter * o.weight_decay : gradient,
                        state);
 }
 
-Tensors adamw_update(const AdamwOptions& o, const Tensor& parameter, const Tensor& gradient,
-                     const Tensors& state) {
+LazyTensors adamw_update(const AdamwOptions& o, const LazyTensor& parameter,
+                         const LazyTensor& gradient, const LazyTensors& state) {
   const bool decays = o.weight_decay != 0;
   const auto kept = [&] {
-    const Tensor decay = times(o.learning_rate, full({}, o.weight_decay, DType::float64));
+    const LazyTensor decay = times(o.learning_rate, full({}, o.weight_decay, DType::float64));
     return parameter * (1 - decay);
   };
   return adaptive_step(o, decays ? kept() : parameter, gradient, state);
@@ -110,7 +109,8 @@ Tensors adamw_update(const AdamwOptions& o, const Tensor& parameter, const Tenso
 Optimizer sgd(const SgdOptions& options) {
   check(options);
   Optimizer result{
-      {}, [options](const Tensor& parameter, const Tensor& gradient, const Tensors& state) {
+      {},
+      [options](const LazyTensor& parameter, const LazyTensor& gradient, const LazyTensors& state) {
         return sgd_update(options, parameter, gradient, state);
       }};
   if (options.momentum != 0) result.state.push_back({"momentum_buffer"});

@@ -1,7 +1,7 @@
 // Pools over one, two or three axes: the maximum or the mean of a window that moves.
 //
-//   Tensor y = nn::max_pool2d(x, {2});
-//   Tensor z = nn::avg_pool2d(x, {3, 3}, {.stride = {2}, .padding = {1}});
+//   LazyTensor y = nn::max_pool2d(x, {2});
+//   LazyTensor z = nn::avg_pool2d(x, {3, 3}, {.stride = {2}, .padding = {1}});
 //
 // As torch.nn.functional has them: inputs of sizes [batch, channels, ...] or [channels, ...], lists
 // of one number for all axes, or one per axis. Where no stride is given, it is the kernel's size.
@@ -20,9 +20,12 @@ struct MaxPoolOptions {
   bool channels_last = false;  // [batch, ..., channels]
 };
 // The maximum of each window.
-Tensor max_pool1d(const Tensor& x, const Ints& kernel_size, const MaxPoolOptions& options = {});
-Tensor max_pool2d(const Tensor& x, const Ints& kernel_size, const MaxPoolOptions& options = {});
-Tensor max_pool3d(const Tensor& x, const Ints& kernel_size, const MaxPoolOptions& options = {});
+LazyTensor max_pool1d(const LazyTensor& x, const Ints& kernel_size,
+                      const MaxPoolOptions& options = {});
+LazyTensor max_pool2d(const LazyTensor& x, const Ints& kernel_size,
+                      const MaxPoolOptions& options = {});
+LazyTensor max_pool3d(const LazyTensor& x, const Ints& kernel_size,
+                      const MaxPoolOptions& options = {});
 
 // The options of mean pools.
 struct AvgPoolOptions {
@@ -33,15 +36,23 @@ struct AvgPoolOptions {
   bool channels_last = false;     // [batch, ..., channels]
 };
 // The mean of each window.
-Tensor avg_pool1d(const Tensor& x, const Ints& kernel_size, const AvgPoolOptions& options = {});
-Tensor avg_pool2d(const Tensor& x, const Ints& kernel_size, const AvgPoolOptions& options = {});
-Tensor avg_pool3d(const Tensor& x, const Ints& kernel_size, const AvgPoolOptions& options = {});
+LazyTensor avg_pool1d(const LazyTensor& x, const Ints& kernel_size,
+                      const AvgPoolOptions& options = {});
+LazyTensor avg_pool2d(const LazyTensor& x, const Ints& kernel_size,
+                      const AvgPoolOptions& options = {});
+LazyTensor avg_pool3d(const LazyTensor& x, const Ints& kernel_size,
+                      const AvgPoolOptions& options = {});
 
 // The result has the sizes `output_size`; windows are as large as that takes.
-Tensor adaptive_avg_pool1d(const Tensor& x, const Ints& output_size, bool channels_last = false);
-Tensor adaptive_avg_pool2d(const Tensor& x, const Ints& output_size, bool channels_last = false);
-Tensor adaptive_avg_pool3d(const Tensor& x, const Ints& output_size, bool channels_last = false);
-Tensor adaptive_max_pool1d(const Tensor& x, const Ints& output_size, bool channels_last = false);
-Tensor adaptive_max_pool2d(const Tensor& x, const Ints& output_size, bool channels_last = false);
+LazyTensor adaptive_avg_pool1d(const LazyTensor& x, const Ints& output_size,
+                               bool channels_last = false);
+LazyTensor adaptive_avg_pool2d(const LazyTensor& x, const Ints& output_size,
+                               bool channels_last = false);
+LazyTensor adaptive_avg_pool3d(const LazyTensor& x, const Ints& output_size,
+                               bool channels_last = false);
+LazyTensor adaptive_max_pool1d(const LazyTensor& x, const Ints& output_size,
+                               bool channels_last = false);
+LazyTensor adaptive_max_pool2d(const LazyTensor& x, const Ints& output_size,
+                               bool channels_last = false);
 
 }  // namespace composit::nn

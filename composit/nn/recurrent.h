@@ -15,8 +15,8 @@ namespace composit::nn {
 
 // Gates are stacked in torch's order: w_ih [gates * hidden, size], w_hh [gates * hidden, hidden].
 struct RecurrentWeights {
-  Tensor w_ih, w_hh;            // weights of the input and of the state
-  Tensor b_ih = {}, b_hh = {};  // for all layers, or for none
+  LazyTensor w_ih, w_hh;            // weights of the input and of the state
+  LazyTensor b_ih = {}, b_hh = {};  // for all layers, or for none
 };
 
 // The options of recurrent layers.
@@ -27,25 +27,26 @@ struct RecurrentOptions {
 
 // The results of recurrent layers.
 struct RecurrentResult {
-  Tensor output;  // [steps, batch, directions * hidden size], or batch first
-  Tensor h;       // the last states
+  LazyTensor output;  // [steps, batch, directions * hidden size], or batch first
+  LazyTensor h;       // the last states
 };
 // h = tanh(w_ih x + b_ih + w_hh h + b_hh), or relu.
-RecurrentResult rnn_tanh(const Tensor& x, const Tensor& h,
+RecurrentResult rnn_tanh(const LazyTensor& x, const LazyTensor& h,
                          const std::vector<RecurrentWeights>& weights,
                          const RecurrentOptions& options = {});
-RecurrentResult rnn_relu(const Tensor& x, const Tensor& h,
+RecurrentResult rnn_relu(const LazyTensor& x, const LazyTensor& h,
                          const std::vector<RecurrentWeights>& weights,
                          const RecurrentOptions& options = {});
 // Cho et al. 2014, with torch's three gates: reset, update, new.
-RecurrentResult gru(const Tensor& x, const Tensor& h, const std::vector<RecurrentWeights>& weights,
+RecurrentResult gru(const LazyTensor& x, const LazyTensor& h,
+                    const std::vector<RecurrentWeights>& weights,
                     const RecurrentOptions& options = {});
 
 struct LstmResult {
-  Tensor output, h, c;  // as in RecurrentResult; c are the last cells
+  LazyTensor output, h, c;  // as in RecurrentResult; c are the last cells
 };
 // Hochreiter and Schmidhuber 1997, with torch's four gates: input, forget, cell, output.
-LstmResult lstm(const Tensor& x, const Tensor& h, const Tensor& c,
+LstmResult lstm(const LazyTensor& x, const LazyTensor& h, const LazyTensor& c,
                 const std::vector<RecurrentWeights>& weights, const RecurrentOptions& options = {});
 
 }  // namespace composit::nn

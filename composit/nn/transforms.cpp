@@ -4,19 +4,19 @@
 
 namespace composit::nn {
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+LazyTensor linear(const LazyTensor& x, const LazyTensor& weight, const LazyTensor& bias) {
   return apply_one("aten::linear", {x, weight, bias});
 }
 
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                                    const AttentionOptions& o) {
+LazyTensor scaled_dot_product_attention(const LazyTensor& query, const LazyTensor& key,
+                                        const LazyTensor& value, const AttentionOptions& o) {
   constexpr double kNoDropout = 0;
   const ArgumentValue scale = o.scale ? ArgumentValue(*o.scale) : ArgumentValue();
   return apply_one("aten::scaled_dot_product_attention",
                    {query, key, value, o.attn_mask, kNoDropout, o.is_causal, scale, o.enable_gqa});
 }
 
-Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingOptions& o) {
+LazyTensor embedding(const LazyTensor& input, const LazyTensor& weight, const EmbeddingOptions& o) {
   if (weight.rank() != 2)
     throw UserError("[embedding] expected a weight of 2 axes, received sizes " +
                     str(weight.sizes()));
@@ -28,11 +28,11 @@ Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingOptio
   if (o.padding_idx && padding < 0) padding += rows;
   return apply_one("aten::embedding", {weight, input, padding});
 }
-Tensor one_hot(const Tensor& x, int64_t num_classes) {
+LazyTensor one_hot(const LazyTensor& x, int64_t num_classes) {
   return apply_one("aten::one_hot", {x, num_classes});
 }
 
-Tensor dropout(const Tensor& x, double p, const Tensor& uniform) {
+LazyTensor dropout(const LazyTensor& x, double p, const LazyTensor& uniform) {
   if (!(p >= 0 && p <= 1))
     throw UserError("[dropout] expected a probability from 0 to 1, received " + std::to_string(p));
   if (!uniform.defined() || p == 0) return x;
@@ -43,7 +43,7 @@ Tensor dropout(const Tensor& x, double p, const Tensor& uniform) {
   return x * (to(uniform < 1 - p, x.dtype()) / (1 - p));
 }
 
-Tensor pad(const Tensor& x, const Ints& pad, const PadOptions& o) {
+LazyTensor pad(const LazyTensor& x, const Ints& pad, const PadOptions& o) {
   const ArgumentValue value = o.value ? ArgumentValue(*o.value) : ArgumentValue();
   return apply_one("aten::pad", {x, pad, o.mode, value});
 }
@@ -78,14 +78,14 @@ const Resampling& resampling(const std::string& mode, int64_t axes) {
 }
 
 // The mean of what lies below each new pixel.
-Tensor area(const Tensor& x, const Ints& size) {
+LazyTensor area(const LazyTensor& x, const Ints& size) {
   if (x.rank() == 3) return adaptive_avg_pool1d(x, size);
   return x.rank() == 4 ? adaptive_avg_pool2d(x, size) : adaptive_avg_pool3d(x, size);
 }
 
 }  // namespace
 
-Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
+LazyTensor interpolate(const LazyTensor& x, const InterpolateOptions& o) {
   const int64_t axes = x.rank() - 2;
   if (o.size.empty() == o.scale_factor.empty())
     throw UserError(std::string("[interpolate] expected either size or scale_factor, received ") +
@@ -108,25 +108,27 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
   return apply_one(row.operation, std::move(arguments));
 }
 
-Tensor pixel_shuffle(const Tensor& x, int64_t upscale_factor) {
+LazyTensor pixel_shuffle(const LazyTensor& x, int64_t upscale_factor) {
   return apply_one("aten::pixel_shuffle", {x, upscale_factor});
 }
-Tensor pixel_unshuffle(const Tensor& x, int64_t downscale_factor) {
+LazyTensor pixel_unshuffle(const LazyTensor& x, int64_t downscale_factor) {
   return apply_one("aten::pixel_unshuffle", {x, downscale_factor});
 }
 
-Tensor unfold(const Tensor& x, const Ints& kernel_size, const WindowOptions& o) {
+LazyTensor unfold(const LazyTensor& x, const Ints& kernel_size, const WindowOptions& o) {
   return apply_one("aten::im2col", {x, kernel_size, o.dilation, o.padding, o.stride});
 }
-Tensor fold(const Tensor& x, const Ints& output_size, const Ints& kernel_size,
-            const WindowOptions& o) {
+LazyTensor fold(const LazyTensor& x, const Ints& output_size, const Ints& kernel_size,
+                const WindowOptions& o) {
   return apply_one("aten::col2im", {x, output_size, kernel_size, o.dilation, o.padding, o.stride});
 }
 
-Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, const PairwiseDistanceOptions& o) {
+LazyTensor pairwise_distance(const LazyTensor& x1, const LazyTensor& x2,
+                             const PairwiseDistanceOptions& o) {
   return apply_one("aten::linalg_vector_norm", {x1 - x2 + o.eps, o.p, Ints{-1}, o.keepdim});
 }
-Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, const CosineSimilarityOptions& o) {
+LazyTensor cosine_similarity(const LazyTensor& x1, const LazyTensor& x2,
+                             const CosineSimilarityOptions& o) {
   return apply_one("aten::cosine_similarity", {x1, x2, o.dim, o.eps});
 }
 

@@ -1,8 +1,8 @@
 // The rest of torch.nn.functional: linear maps, attention, look-ups, dropout, padding, resizing.
 //
-//   Tensor y = nn::linear(x, weight, bias);
-//   Tensor attended = nn::scaled_dot_product_attention(q, k, v, {.is_causal = true});
-//   Tensor larger = nn::interpolate(x, {.scale_factor = {2}, .mode = "bilinear"});
+//   LazyTensor y = nn::linear(x, weight, bias);
+//   LazyTensor attended = nn::scaled_dot_product_attention(q, k, v, {.is_causal = true});
+//   LazyTensor larger = nn::interpolate(x, {.scale_factor = {2}, .mode = "bilinear"});
 #pragma once
 
 #include <optional>
@@ -14,37 +14,39 @@
 namespace composit::nn {
 
 // x [..., in] times weight [out, in], plus bias [out].
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+LazyTensor linear(const LazyTensor& x, const LazyTensor& weight, const LazyTensor& bias = {});
 
 // The options of `scaled_dot_product_attention`.
 struct AttentionOptions {
-  Tensor attn_mask = {};   // bool: true where a query sees a key; floats: added to the scores
-  bool is_causal = false;  // a query sees no key behind it
+  LazyTensor attn_mask = {};  // bool: true where a query sees a key; floats: added to the scores
+  bool is_causal = false;     // a query sees no key behind it
   std::optional<double> scale = {};  // absent: 1 / sqrt(size of a query)
   bool enable_gqa = false;           // each head of key and value serves several of query
 };
 // query [..., queries, size], key [..., keys, size], value [..., keys, size of a result].
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                                    const AttentionOptions& options = {});
+LazyTensor scaled_dot_product_attention(const LazyTensor& query, const LazyTensor& key,
+                                        const LazyTensor& value,
+                                        const AttentionOptions& options = {});
 
 struct EmbeddingOptions {
   std::optional<int64_t> padding_idx = {};  // this row gets no gradient
 };
 // Rows of `weight` [rows, size] by number.
-Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingOptions& options = {});
+LazyTensor embedding(const LazyTensor& input, const LazyTensor& weight,
+                     const EmbeddingOptions& options = {});
 // int64 [..., num_classes].
-Tensor one_hot(const Tensor& x, int64_t num_classes);
+LazyTensor one_hot(const LazyTensor& x, int64_t num_classes);
 
 // `uniform`: random numbers from 0 to 1, 1 excluded, of the sizes of x; each below 1 - p keeps its
 // element, divided by 1 - p. Absent: x itself, as outside of training.
-Tensor dropout(const Tensor& x, double p = 0.5, const Tensor& uniform = {});
+LazyTensor dropout(const LazyTensor& x, double p = 0.5, const LazyTensor& uniform = {});
 
 struct PadOptions {
   std::string mode = "constant";     // or "reflect", "replicate", "circular"
   std::optional<double> value = {};  // of mode "constant"; absent: 0
 };
 // `pad`: how much to add before and behind the last axis, then the one before, …
-Tensor pad(const Tensor& x, const Ints& pad, const PadOptions& options = {});
+LazyTensor pad(const LazyTensor& x, const Ints& pad, const PadOptions& options = {});
 
 struct InterpolateOptions {
   Ints size = {};                         // of the result's last axes; or
@@ -53,10 +55,10 @@ struct InterpolateOptions {
   std::optional<bool> align_corners = {};  // for the modes that are linear or cubic
 };
 // x [batch, channels, ...] at another resolution.
-Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
+LazyTensor interpolate(const LazyTensor& x, const InterpolateOptions& options);
 // x [..., channels * factor^2, h, w] as [..., channels, h * factor, w * factor], and back.
-Tensor pixel_shuffle(const Tensor& x, int64_t upscale_factor);
-Tensor pixel_unshuffle(const Tensor& x, int64_t downscale_factor);
+LazyTensor pixel_shuffle(const LazyTensor& x, int64_t upscale_factor);
+LazyTensor pixel_unshuffle(const LazyTensor& x, int64_t downscale_factor);
 
 // The options of `unfold` and `fold`, a number per axis.
 struct WindowOptions {
@@ -66,9 +68,9 @@ struct WindowOptions {
 };
 // Windows of x [batch, channels, h, w] as columns [batch, channels * kernel, windows], and back:
 // the sum of what falls onto each place of `output_size`.
-Tensor unfold(const Tensor& x, const Ints& kernel_size, const WindowOptions& options = {});
-Tensor fold(const Tensor& x, const Ints& output_size, const Ints& kernel_size,
-            const WindowOptions& options = {});
+LazyTensor unfold(const LazyTensor& x, const Ints& kernel_size, const WindowOptions& options = {});
+LazyTensor fold(const LazyTensor& x, const Ints& output_size, const Ints& kernel_size,
+                const WindowOptions& options = {});
 
 struct PairwiseDistanceOptions {
   double p = 2;          // of the norm
@@ -76,15 +78,15 @@ struct PairwiseDistanceOptions {
   bool keepdim = false;  // the last axis stays, with size 1
 };
 // Along the last axis.
-Tensor pairwise_distance(const Tensor& x1, const Tensor& x2,
-                         const PairwiseDistanceOptions& options = {});
+LazyTensor pairwise_distance(const LazyTensor& x1, const LazyTensor& x2,
+                             const PairwiseDistanceOptions& options = {});
 
 struct CosineSimilarityOptions {
   int64_t dim = 1;    // the axis
   double eps = 1e-8;  // the least norm that is divided by
 };
 // The cosine of the angle between vectors along `dim`, which broadcast.
-Tensor cosine_similarity(const Tensor& x1, const Tensor& x2,
-                         const CosineSimilarityOptions& options = {});
+LazyTensor cosine_similarity(const LazyTensor& x1, const LazyTensor& x2,
+                             const CosineSimilarityOptions& options = {});
 
 }  // namespace composit::nn

@@ -66,7 +66,7 @@ NdArray call_arrays(std::string_view function, std::string_view op, const Operan
                     const Operand& b, ToDtype computed_in) {
   expect_real(function, result_type(function, {a, b}));
   const DType dtype = computed_in(result_type(function, {a, b}));
-  return call_as(function, op, {Tensor(as_array(a, dtype)), Tensor(as_array(b, dtype))});
+  return call_as(function, op, {as_array(a, dtype), as_array(b, dtype)});
 }
 
 NdArray power_of(std::string_view function, const Operand& a, const Operand& b, DType dtype) {
@@ -203,8 +203,7 @@ NdArray where(const NdArray& condition, const Operand& x, const Operand& y) {
   const DType dtype = x.is_number() && y.is_number() ? result_type("where", {plain, x, y})
                                                      : result_type("where", {x, y});
   return call_as("where", "aten::where.self",
-                 {Tensor(to(condition, DType::bool_)), Tensor(as_array(x, dtype)),
-                  Tensor(as_array(y, dtype))});
+                 {to(condition, DType::bool_), as_array(x, dtype), as_array(y, dtype)});
 }
 
 }  // namespace composit::numpy::detail

@@ -27,7 +27,7 @@ NdArray asarray(Array value, std::string name) {
 
 NdArray ndarray(const Ints& shape, DType dtype, std::string name) {
   if (name.empty()) refuse("ndarray", "expected a name, by which the value is given later");
-  return input(std::move(name), tensor_type(dtype, Dims(shape.begin(), shape.end())));
+  return input(std::move(name), tensor_type(dtype, shape));
 }
 
 namespace {

@@ -66,7 +66,7 @@ Array array_of_lists(const List& list) {
   std::vector<std::byte> bytes;
   flatten(list, 0, sizes, bytes);
   constexpr DType dtype = dtype_of<typename ElementOf<List>::type>();
-  return Array::copy_of(tensor_type(dtype, Dims(sizes.begin(), sizes.end())), bytes.data());
+  return Array::copy_of(tensor_type(dtype, sizes), bytes.data());
 }
 
 }  // namespace detail

@@ -3,8 +3,8 @@
 namespace composit::numpy {
 
 std::vector<Array> evaluate(const NdArrays& arrays, const Backend& backend) {
-  std::vector<LazyTensor> outputs;
-  for (const NdArray& array : arrays) outputs.push_back(array.lazy());
+  LazyTensors outputs;
+  for (const NdArray& array : arrays) outputs.push_back(array);
   return composit::evaluate(outputs, {}, backend);
 }
 

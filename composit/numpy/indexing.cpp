@@ -16,7 +16,7 @@ namespace {
 
 // The value of a constant; an undefined array for anything else.
 Array known_value(const NdArray& x) {
-  const Node& node = *x.lazy().node;
+  const Node& node = *x.node;
   return node.op() == ops::kConstant ? node.attribute("value").as<Array>() : Array();
 }
 
@@ -45,9 +45,10 @@ class Indexer {
   NdArray run() {
     for (const IndexItem& item : items_)
       std::visit([&](const auto& v) { apply_item(v); }, item.value());
-    if (std::none_of(places_.begin(), places_.end(), [](const Tensor& t) { return t.defined(); }))
+    if (std::none_of(places_.begin(), places_.end(),
+                     [](const LazyTensor& t) { return t.defined(); }))
       return rest_;
-    return call_as("get_item", "aten::index.Tensor", {Tensor(rest_), places_});
+    return call_as("get_item", "aten::index.Tensor", {LazyTensor(rest_), places_});
   }
 
  private:
@@ -168,15 +169,14 @@ class Indexer {
     if (item == items_.size()) return broadcast_to(values, x.shape());
     if (const auto* place = std::get_if<int64_t>(&items_[item].value())) {
       const NdArray part = assigned(select_at(x, axis, *place), item + 1, axis, values);
-      return apply_one("aten::select_scatter", {Tensor(x), Tensor(part), axis, *place});
+      return apply_one("aten::select_scatter", {x, part, axis, *place});
     }
     const Range range = range_of(std::get<Slice>(items_[item].value()), x.size(axis));
     if (range.is_all(x.size(axis))) return assigned(x, item + 1, axis + 1, values);
     const int64_t end = range.count == 0 ? range.start : range.last() + 1;
     const NdArray old = composit::slice(x, axis, range.start, end, range.step);
     const NdArray part = assigned(old, item + 1, axis + 1, values);
-    return apply_one("aten::slice_scatter",
-                     {Tensor(x), Tensor(part), axis, range.start, end, range.step});
+    return apply_one("aten::slice_scatter", {x, part, axis, range.start, end, range.step});
   }
   bool is_view_of_slices() const {
     return std::all_of(items_.begin(), items_.end(), [](const IndexItem& item) {
@@ -190,16 +190,16 @@ class Indexer {
     Indexer numbered(reshape(arange(x_.size()), x_.shape()), items_);
     const NdArray places = numbered.run();
     return reshape(
-        apply_one("aten::index_put", {Tensor(ravel(x_)), Tensors{ravel(places)},
-                                      Tensor(ravel(broadcast_to(values, places.shape()))), false}),
+        apply_one("aten::index_put", {LazyTensor(ravel(x_)), LazyTensors{ravel(places)},
+                                      ravel(broadcast_to(values, places.shape())), false}),
         x_.shape());
   }
 
   NdArray x_;
   std::vector<IndexItem> items_;
   bool has_arrays_ = false;
-  NdArray rest_;    // x after slices, integers and new axes
-  Tensors places_;  // per axis of rest_ dealt with; absent: the axis stays
+  NdArray rest_;        // x after slices, integers and new axes
+  LazyTensors places_;  // per axis of rest_ dealt with; absent: the axis stays
 };
 
 // The mask that is the only index but for what comes before it.
@@ -252,9 +252,9 @@ NdArray take(const NdArray& x, const NdArray& indices, std::optional<int64_t> ax
     from = clip(from, 0, size - 1);
   else if (mode != "raise")
     refuse("take", "expected mode raise, wrap or clip, received '" + std::string(mode) + "'");
-  Tensors places(static_cast<size_t>(place));
+  LazyTensors places(static_cast<size_t>(place));
   places.push_back(from);
-  return call_as("take", "aten::index.Tensor", {Tensor(x), places});
+  return call_as("take", "aten::index.Tensor", {x, places});
 }
 
 NdArray take_along_axis(const NdArray& x, const NdArray& indices, std::optional<int64_t> axis) {
@@ -262,7 +262,7 @@ NdArray take_along_axis(const NdArray& x, const NdArray& indices, std::optional<
   if (x.ndim() != indices.ndim())
     refuse("take_along_axis", "expected indices of " + std::to_string(x.ndim()) +
                                   " axes, received shape " + str(indices.shape()));
-  return apply_one("aten::take_along_dim", {Tensor(x), to(indices, DType::int64),
+  return apply_one("aten::take_along_dim", {x, to(indices, DType::int64),
                                             axis_of_rank(*axis, x.ndim(), "take_along_axis")});
 }
 NdArray put_along_axis(const NdArray& x, const NdArray& indices, const Operand& values,
@@ -275,8 +275,8 @@ NdArray put_along_axis(const NdArray& x, const NdArray& indices, const Operand& 
   shape[static_cast<size_t>(axis)] = indices.size(axis);
   const NdArray from = to(broadcast_to(indices, shape), DType::int64);
   const NdArray places = where(from < 0, from + x.size(axis), from);
-  return apply_one("aten::scatter.src", {Tensor(x), axis, Tensor(places),
-                                         Tensor(broadcast_to(as_array(values, x.dtype()), shape))});
+  return apply_one("aten::scatter.src",
+                   {x, axis, LazyTensor(places), broadcast_to(as_array(values, x.dtype()), shape)});
 }
 
 NdArray choose(const NdArray& indices, const NdArrays& choices) {

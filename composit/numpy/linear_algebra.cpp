@@ -18,7 +18,7 @@ template <class Product>
 NdArray promoted(const NdArrays& operands, Product product) {
   DType dtype = operands[0].dtype();
   for (const NdArray& x : operands) dtype = result_type(dtype, x.dtype());
-  Tensors tensors;
+  LazyTensors tensors;
   for (const NdArray& x : operands)
     tensors.push_back(to(x, dtype == DType::bool_ ? DType::int64 : dtype));
   return to(product(tensors), dtype);
@@ -43,7 +43,7 @@ NdArray matmul(const NdArray& a, const NdArray& b, std::optional<DType> dtype) {
   if (a.ndim() == 0 || b.ndim() == 0) refuse_shapes("matmul", "arrays with axes", a, b);
   if (a.size(-1) != b.size(b.ndim() == 1 ? 0 : -2))
     refuse_shapes("matmul", "as many columns as rows", a, b);
-  return promoted({a, b}, [](const Tensors& t) { return composit::matmul(t[0], t[1]); });
+  return promoted({a, b}, [](const LazyTensors& t) { return composit::matmul(t[0], t[1]); });
 }
 
 NdArray dot(const NdArray& a, const NdArray& b) {
@@ -63,14 +63,16 @@ NdArray vdot(const NdArray& a, const NdArray& b) {
   return matmul(ravel(NdArray(composit::conj(a))), ravel(b));
 }
 NdArray kron(const NdArray& a, const NdArray& b) {
-  return promoted({a, b}, [](const Tensors& t) { return apply_one("aten::kron", {t[0], t[1]}); });
+  return promoted({a, b}, [](const LazyTensors& t) {
+    return apply_one("aten::kron", {t[0], t[1]});
+  });
 }
 NdArray cross(const NdArray& a, const NdArray& b) {
   if (a.ndim() == 0 || b.ndim() == 0 || a.size(-1) != 3 || b.size(-1) != 3)
     refuse_shapes("cross", "vectors of three numbers along the last axis", a, b);
   expect_no_bool("cross", result_type(a.dtype(), b.dtype()));
   const NdArrays both = broadcast_arrays({a, b});
-  return promoted(both, [](const Tensors& t) {
+  return promoted(both, [](const LazyTensors& t) {
     return apply_one("aten::linalg_cross", {t[0], t[1], -1});
   });
 }
@@ -88,13 +90,13 @@ NdArray tensordot(const NdArray& a, const NdArray& b, const std::pair<Ints, Ints
   if (!fits)
     refuse_shapes("tensordot", "equal sizes along axes " + str(first) + " and " + str(second), a,
                   b);
-  return promoted({a, b}, [&](const Tensors& t) {
+  return promoted({a, b}, [&](const LazyTensors& t) {
     return apply_one("aten::tensordot", {t[0], t[1], first, second});
   });
 }
 NdArray einsum(const std::string& subscripts, const NdArrays& operands) {
   if (operands.empty()) refuse("einsum", "expected an array at least, received none");
-  return promoted(operands, [&](const Tensors& t) {
+  return promoted(operands, [&](const LazyTensors& t) {
     return call_as("einsum", "aten::einsum", {subscripts, t});
   });
 }
@@ -103,7 +105,7 @@ NdArray diagonal(const NdArray& x, int64_t offset, int64_t axis1, int64_t axis2)
   if (x.ndim() < 2)
     refuse("diagonal", "expected two axes at least, received shape " + str(x.shape()));
   const Ints axes = Axes({axis1, axis2}).of_rank(x.ndim(), "diagonal");
-  return apply_one("aten::diagonal", {Tensor(x), offset, axes[0], axes[1]});
+  return apply_one("aten::diagonal", {LazyTensor(x), offset, axes[0], axes[1]});
 }
 NdArray trace(const NdArray& x, int64_t offset, int64_t axis1, int64_t axis2) {
   return sum(diagonal(x, offset, axis1, axis2), -1);
@@ -111,7 +113,8 @@ NdArray trace(const NdArray& x, int64_t offset, int64_t axis1, int64_t axis2) {
 NdArray diag(const NdArray& x, int64_t k) {
   if (x.ndim() != 1 && x.ndim() != 2)
     refuse("diag", "expected one or two axes, received shape " + str(x.shape()));
-  return x.ndim() == 2 ? diagonal(x, k) : NdArray(apply_one("aten::diag_embed", {Tensor(x), k}));
+  return x.ndim() == 2 ? diagonal(x, k)
+                       : NdArray(apply_one("aten::diag_embed", {LazyTensor(x), k}));
 }
 // A vector counts as the rows of a square.
 static NdArray as_matrix(const NdArray& x, std::string_view function) {
@@ -120,7 +123,7 @@ static NdArray as_matrix(const NdArray& x, std::string_view function) {
 }
 NdArray tril(const NdArray& x, int64_t k) { return composit::tril(as_matrix(x, "tril"), k); }
 NdArray triu(const NdArray& x, int64_t k) {
-  return apply_one("aten::triu", {Tensor(as_matrix(x, "triu")), k});
+  return apply_one("aten::triu", {LazyTensor(as_matrix(x, "triu")), k});
 }
 
 NdArray linalg::matrix_power(const NdArray& x, int64_t n) {
@@ -142,7 +145,7 @@ NdArray linalg::norm(const NdArray& x, const Axes& axis, const NormOptions& opti
   const NdArray y = to(x, divided_dtype(x.dtype()));
   if (axes.empty()) return abs(y);
   return apply_one("aten::linalg_vector_norm",
-                   {Tensor(y), Scalar(options.ord.value_or(2)), axes, options.keepdims});
+                   {y, Scalar(options.ord.value_or(2)), axes, options.keepdims});
 }
 
 }  // namespace composit::numpy

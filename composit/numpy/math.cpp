@@ -8,7 +8,7 @@
 namespace composit::numpy {
 namespace {
 
-NdArray call(std::string_view op, const NdArray& x) { return apply_one(op, {Tensor(x)}); }
+NdArray call(std::string_view op, const NdArray& x) { return apply_one(op, {x}); }
 // Computed in the float dtype that NumPy has for the dtype of x.
 NdArray inexact(std::string_view op, const NdArray& x) {
   return call(op, to(x, inexact_dtype(x.dtype())));
@@ -62,7 +62,8 @@ NdArray cbrt(const NdArray& x) {
 NdArray reciprocal(const NdArray& x) {
   if (!is_integral(x)) return call("aten::reciprocal", x);
   const NdArray y = to(x, number_dtype(x.dtype()));
-  return apply_one("aten::div.Tensor_mode", {Tensor(composit::ones_like(y)), Tensor(y), "trunc"});
+  return apply_one("aten::div.Tensor_mode",
+                   {LazyTensor(composit::ones_like(y)), LazyTensor(y), "trunc"});
 }
 NdArray exp(const NdArray& x) { return inexact("aten::exp", x); }
 NdArray exp2(const NdArray& x) { return inexact("aten::exp2", x); }
@@ -105,7 +106,7 @@ NdArray signbit(const NdArray& x) {
   return call("aten::signbit", x);
 }
 NdArray logical_not(const NdArray& x) { return call("aten::logical_not", x); }
-NdArray invert(const NdArray& x) { return call_as("invert", "aten::bitwise_not", {Tensor(x)}); }
+NdArray invert(const NdArray& x) { return call_as("invert", "aten::bitwise_not", {x}); }
 NdArray bitwise_not(const NdArray& x) { return invert(x); }
 NdArray conjugate(const NdArray& x) { return composit::conj(to(x, number_dtype(x.dtype()))); }
 NdArray conj(const NdArray& x) { return conjugate(x); }
@@ -133,7 +134,7 @@ NdArray round(const NdArray& x, int64_t decimals) {
     return to(x, DType::float16);
   }
   if (decimals == 0) return is_integral(x) ? x : call("aten::round", x);
-  if (!is_integral(x)) return apply_one("aten::round.decimals", {Tensor(x), decimals});
+  if (!is_integral(x)) return apply_one("aten::round.decimals", {x, decimals});
   if (decimals > 0) return x;
   const NdArray y = apply_one("aten::round.decimals", {to(x, DType::float64), decimals});
   return to(y, x.dtype());
@@ -153,7 +154,7 @@ std::pair<NdArray, NdArray> divmod(const Operand& a, const Operand& b) {
 
 NdArray nan_to_num(const NdArray& x, const NanToNum& options) {
   if (is_integral(x)) return x;
-  std::vector<ArgumentValue> arguments{Tensor(x), options.nan};
+  std::vector<ArgumentValue> arguments{x, options.nan};
   for (const auto& limit : {options.posinf, options.neginf})
     arguments.push_back(limit ? ArgumentValue(*limit) : ArgumentValue());
   return apply_one("aten::nan_to_num", arguments);
@@ -161,7 +162,7 @@ NdArray nan_to_num(const NdArray& x, const NanToNum& options) {
 
 NdArray isclose(const Operand& a, const Operand& b, const Tolerance& tolerance) {
   const DType dtype = divided_dtype(result_type("isclose", {a, b}));
-  return apply_one("aten::isclose", {Tensor(as_array(a, dtype)), Tensor(as_array(b, dtype)),
+  return apply_one("aten::isclose", {LazyTensor(as_array(a, dtype)), LazyTensor(as_array(b, dtype)),
                                      tolerance.rtol, tolerance.atol, tolerance.equal_nan});
 }
 

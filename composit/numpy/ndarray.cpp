@@ -10,8 +10,7 @@
 namespace composit::numpy {
 
 std::string NdArray::name() const {
-  const Node& node = *lazy().node;
-  return is_input(node) ? input_name(node) : std::string(node.annotation("name"));
+  return is_input(*node) ? input_name(*node) : std::string(node->annotation("name"));
 }
 
 NdArray NdArray::T() const { return transpose(*this); }

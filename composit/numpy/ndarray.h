@@ -4,9 +4,9 @@
 //   cnp::NdArray x = cnp::ones({2, 3}, DType::float32);
 //   cnp::NdArray y = 2 * x[{0, cnp::slice(1, 3)}] + 1;      // nodes; nothing is computed
 //
-// An NdArray is a Tensor and goes wherever one is expected. Functions of the two namespaces that
-// share a name are told apart by it: those of composit::numpy take NdArray, and follow NumPy's
-// dtype rules where composit's follow torch's.
+// An NdArray is a LazyTensor and goes wherever one is expected. It is a class of its own because
+// `int32 + float32` is float64 in NumPy and float32 in torch: overload resolution picks NumPy's
+// rule for NdArray and torch's for LazyTensor where both namespaces have a function of that name.
 #pragma once
 
 #include <complex>
@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "composit/ir/graph.h"
+#include "composit/ir/node.h"
 #include "composit/op/nest.h"
-#include "composit/op/tensor.h"
 
 namespace composit::numpy {
 
@@ -29,21 +29,20 @@ using composit::Ints;
 class Indices;
 
 // A value of a graph with NumPy's operators and functions. It holds no numbers: evaluate it.
-class NdArray : public Tensor {
+class NdArray : public LazyTensor {
  public:
   NdArray() = default;
-  NdArray(Tensor value) : Tensor(std::move(value)) {}      // NOLINT: a Tensor is an NdArray
-  NdArray(LazyTensor value) : Tensor(std::move(value)) {}  // NOLINT
+  NdArray(LazyTensor value) : LazyTensor(std::move(value)) {}  // NOLINT: every value is an array
+  // NumPy's truth value is of elements, which an array of a graph does not have.
+  explicit operator bool() const = delete;
 
   // NumPy's attributes: the sizes, the number of axes and of elements.
   Ints shape() const { return sizes(); }
   int64_t ndim() const { return rank(); }
   int64_t size() const { return numel(); }
-  using Tensor::size;
-  // Of an input; empty for other values.
+  using LazyTensor::size;
+  // The name of an input; empty for other values.
   std::string name() const;
-  // All that leads to this value.
-  Graph graph() const { return lazy().graph(); }
 
   NdArray T() const;                         // all axes in reverse
   NdArray astype(DType dtype) const;         // elements cast to the dtype
@@ -87,7 +86,6 @@ class Operand {
  public:
   // Arrays and numbers are operands.
   Operand(NdArray array) : value_(std::move(array)) {}              // NOLINT: numbers and arrays
-  Operand(Tensor array) : value_(NdArray(std::move(array))) {}      // NOLINT
   Operand(LazyTensor array) : value_(NdArray(std::move(array))) {}  // NOLINT
   Operand(bool number) : value_(Scalar::Value(number)) {}           // NOLINT
   template <std::integral T>
@@ -109,7 +107,7 @@ class Operand {
 
 // Arguments of functions of two: at least one is an array.
 template <class T>
-concept IsArray = std::derived_from<T, Tensor> || std::same_as<T, LazyTensor>;
+concept IsArray = std::derived_from<T, LazyTensor>;
 template <class A, class B>
 concept OperandPair = std::convertible_to<A, Operand> && std::convertible_to<B, Operand> &&
     (IsArray<A> || IsArray<B>);

@@ -12,7 +12,7 @@
 //       {.schema = "user::twice(Tensor x) -> Tensor",
 //        .infer = [](Tensor x) { return std::vector<Type>{x.type()}; },
 //        .native = [](Array x) { return std::vector<Array>{...}; },
-//        .vjp = [](Vjp v, Tensor x) { return Gradients{2 * v.cotangents[0]}; }});
+//        .vjp = [](Vjp v, LazyTensor x) { return Gradients{2 * v.cotangents[0]}; }});
 //
 // An operation is added once for the whole process: UserError where its name is taken.
 #pragma once
@@ -39,7 +39,7 @@ class WrappedOperation {
   // The operation's result for arrays, numbers, and lists of arrays. UserError as in apply().
   template <class... A>
   Result operator()(const A&... arguments) const {
-    const Tensors results = apply(name_.str(), {value_of(arguments)...});
+    const LazyTensors results = apply(name_.str(), {value_of(arguments)...});
     if constexpr (std::is_same_v<Result, NdArrays>)
       return NdArrays(results.begin(), results.end());
     else
@@ -47,11 +47,13 @@ class WrappedOperation {
   }
 
  private:
-  static ArgumentValue value_of(const NdArrays& list) { return Tensors(list.begin(), list.end()); }
+  static ArgumentValue value_of(const NdArrays& list) {
+    return LazyTensors(list.begin(), list.end());
+  }
   template <class A>
   static ArgumentValue value_of(const A& argument) {
-    if constexpr (std::is_convertible_v<A, Tensor>)
-      return Tensor(argument);
+    if constexpr (std::is_convertible_v<A, LazyTensor>)
+      return argument;
     else
       return ArgumentValue(argument);
   }
@@ -68,25 +70,25 @@ struct InRule {
 };
 template <>
 struct InRule<NdArray> {
-  using type = Tensor;
+  using type = LazyTensor;
 };
 template <>
 struct InRule<NdArrays> {
-  using type = Tensors;
+  using type = LazyTensors;
 };
 template <>
 struct InRule<std::optional<NdArray>> {
-  using type = std::optional<Tensor>;
+  using type = std::optional<LazyTensor>;
 };
-inline Tensors as_tensors(const NdArray& result) { return {result}; }
-inline Tensors as_tensors(const NdArrays& results) { return {results.begin(), results.end()}; }
+inline LazyTensors as_tensors(const NdArray& result) { return {result}; }
+inline LazyTensors as_tensors(const NdArrays& results) { return {results.begin(), results.end()}; }
 
 template <class F, class Signature = decltype(&F::operator())>
 struct Decomposition;
 template <class F, class R, class... P>
 struct Decomposition<F, R (F::*)(P...) const> {
   using Result = std::conditional_t<std::is_same_v<R, NdArrays>, NdArrays, NdArray>;
-  Tensors operator()(typename InRule<std::decay_t<P>>::type... arguments) const {
+  LazyTensors operator()(typename InRule<std::decay_t<P>>::type... arguments) const {
     return as_tensors(F{}(given<std::decay_t<P>>(arguments)...));
   }
   template <class Q, class A>

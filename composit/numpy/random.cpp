@@ -29,7 +29,7 @@ NdArray Generator::integers(int64_t low, int64_t high, const Ints& size) {
   if (low >= high)
     refuse("random.integers", "expected low below high, received " + std::to_string(low) + " and " +
                                   std::to_string(high));
-  const Type type = tensor_type(DType::int64, Dims(size.begin(), size.end()));
+  const Type type = tensor_type(DType::int64, size);
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) - 1;
   Pcg64 numbers(seed_, position_, half_);
   std::vector<int64_t> values(static_cast<size_t>(type.numel()));

@@ -35,8 +35,7 @@ NdArray product(const Reduction& r) {
   NdArray y = r.x;
   Ints axes = r.axes;
   std::sort(axes.rbegin(), axes.rend());  // the last axis first: the numbers of others stay
-  for (int64_t axis : axes)
-    y = apply_one("aten::prod.dim_int", {Tensor(y), axis, r.keepdims, y.dtype()});
+  for (int64_t axis : axes) y = apply_one("aten::prod.dim_int", {y, axis, r.keepdims, y.dtype()});
   return y;
 }
 
@@ -48,13 +47,13 @@ NdArray extremum(std::string_view function, std::string_view op, const NdArray& 
     refuse(function,
            "expected an element at least along the axes that are reduced, received shape " +
                str(x.shape()));
-  return apply_one(op, {Tensor(r.x), r.axes, r.keepdims});
+  return apply_one(op, {r.x, r.axes, r.keepdims});
 }
 
 NdArray truth(std::string_view function, std::string_view op, const NdArray& x, const Axes& axis,
               bool keepdims) {
   const Reduction r = reduction(function, x, axis, keepdims);
-  return apply_one(op, {Tensor(to(r.x, DType::bool_)), r.axes, r.keepdims});
+  return apply_one(op, {to(r.x, DType::bool_), r.axes, r.keepdims});
 }
 
 NdArray place_of_extremum(std::string_view function, std::string_view op, const NdArray& x,
@@ -64,8 +63,8 @@ NdArray place_of_extremum(std::string_view function, std::string_view op, const 
       (axis && x.shape()[static_cast<size_t>(axis_of_rank(*axis, x.rank(), function))] == 0))
     refuse(function, "expected an element at least, received shape " + str(x.shape()));
   const NdArray y = x.dtype() == DType::bool_ ? NdArray(to(x, DType::uint8)) : x;
-  if (axis) return apply_one(op, {Tensor(y), *axis, keepdims});
-  const NdArray place = apply_one(op, {Tensor(ravel(y)), 0, false});
+  if (axis) return apply_one(op, {y, *axis, keepdims});
+  const NdArray place = apply_one(op, {ravel(y), 0, false});
   return keepdims ? numpy::reshape(place, Ints(static_cast<size_t>(x.rank()), 1)) : place;
 }
 
@@ -74,7 +73,7 @@ NdArray scan(std::string_view function, std::string_view op, const NdArray& x,
              std::optional<int64_t> axis, std::optional<DType> dtype) {
   if (!axis) return scan(function, op, ravel(x), 0, dtype);
   const NdArray y = cast(x, dtype, total_dtype(x.dtype()));
-  return apply_one(op, {Tensor(y), axis_of_rank(*axis, x.rank(), function), y.dtype()});
+  return apply_one(op, {y, axis_of_rank(*axis, x.rank(), function), y.dtype()});
 }
 
 NdArray without_nan(const NdArray& x, double replacement) {
@@ -101,7 +100,7 @@ NdArray squares(const NdArray& centered) {
 NdArray sum(const NdArray& x, const Axes& axis, const SumOptions& options) {
   const Reduction r = reduction("sum", x, axis, options.keepdims);
   const DType dtype = options.dtype.value_or(total_dtype(x.dtype()));
-  std::vector<ArgumentValue> arguments{Tensor(r.x), r.axes, r.keepdims};
+  std::vector<ArgumentValue> arguments{r.x, r.axes, r.keepdims};
   const bool as_it_is = dtype == x.dtype() && category(dtype) >= DTypeCategory::floating;
   if (!as_it_is) arguments.emplace_back(dtype);
   return apply_one("aten::sum.dim_IntList", std::move(arguments));
@@ -168,7 +167,7 @@ NdArray var(const NdArray& x, const Axes& axis, const VarianceOptions& options) 
     return NdArray(composit::sum(distances, r.axes, r.keepdims)) /
            (static_cast<double>(r.count()) - options.ddof);
   }
-  return apply_one("aten::var.correction", {Tensor(r.x), r.axes, Scalar(options.ddof), r.keepdims});
+  return apply_one("aten::var.correction", {r.x, r.axes, Scalar(options.ddof), r.keepdims});
 }
 NdArray std(const NdArray& x, const Axes& axis, const VarianceOptions& options) {
   return sqrt(var(x, axis, options));

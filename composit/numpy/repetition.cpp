@@ -14,7 +14,7 @@ namespace composit::numpy {
 NdArray tile(const NdArray& x, const Ints& repetitions) {
   for (int64_t n : repetitions)
     if (n < 0) refuse("tile", "expected numbers of at least 0, received " + str(repetitions));
-  return apply_one("aten::tile", {Tensor(x), repetitions});
+  return apply_one("aten::tile", {x, repetitions});
 }
 
 NdArray detail::repeat(const NdArray& x, int64_t repeats, std::optional<int64_t> axis) {
@@ -78,7 +78,7 @@ NdArray flipud(const NdArray& x) { return flip(x, 0); }
 
 NdArray rot90(const NdArray& x, int64_t k, std::pair<int64_t, int64_t> axes) {
   const Ints both = Axes({axes.first, axes.second}).of_rank(x.ndim(), "rot90");
-  return apply_one("aten::rot90", {Tensor(x), k, both});
+  return apply_one("aten::rot90", {x, k, both});
 }
 
 NdArray roll(const NdArray& x, int64_t shift, const Axes& axis) {
@@ -88,12 +88,11 @@ NdArray roll(const NdArray& x, int64_t shift, const Axes& axis) {
 NdArray roll(const NdArray& x, const Ints& shift, const Axes& axis) {
   const Ints axes = axis.of_rank(x.ndim(), "roll");
   if (axes.size() == 1)
-    return apply_one(
-        "aten::roll",
-        {Tensor(x), Ints{std::accumulate(shift.begin(), shift.end(), int64_t{0})}, axes});
+    return apply_one("aten::roll",
+                     {x, Ints{std::accumulate(shift.begin(), shift.end(), int64_t{0})}, axes});
   if (axes.size() != shift.size())
     refuse("roll", "expected a shift per axis, received " + str(shift) + " for axes " + str(axes));
-  return axes.empty() ? x : NdArray(apply_one("aten::roll", {Tensor(x), shift, axes}));
+  return axes.empty() ? x : NdArray(apply_one("aten::roll", {x, shift, axes}));
 }
 
 namespace {
@@ -127,7 +126,7 @@ NdArray padded_with(const NdArray& x, const PadWidth& width, const Operand& valu
   for (auto axis = width.rbegin(); axis != width.rend(); ++axis)
     widths.insert(widths.end(), {axis->first, axis->second});
   if (value.is_number())
-    return apply_one("aten::constant_pad_nd", {Tensor(x), widths, Scalar(value.number())});
+    return apply_one("aten::constant_pad_nd", {x, widths, Scalar(value.number())});
   const NdArray inside = composit::full(x.shape(), true, DType::bool_);
   return composit::where(padded_with(inside, width, false), padded_with(x, width, 0),
                          as_array(value, x.dtype()));

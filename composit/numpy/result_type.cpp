@@ -122,7 +122,7 @@ ArgumentValue argument(const Operand& operand, DType dtype) {
     const bool as_integer = truth != nullptr && dtype != DType::bool_;
     return as_integer ? Scalar(int64_t{*truth}) : Scalar(operand.number());
   }
-  return Tensor(to(operand.array(), dtype));
+  return to(operand.array(), dtype);
 }
 
 NdArray as_array(const Operand& operand, DType dtype) {

@@ -35,10 +35,10 @@ void expect_arrays(std::string_view function, const NdArrays& arrays) {
 }
 
 // Of one dtype, NumPy's.
-Tensors promoted(const NdArrays& arrays) {
+LazyTensors promoted(const NdArrays& arrays) {
   DType dtype = arrays[0].dtype();
   for (const NdArray& x : arrays) dtype = result_type(dtype, x.dtype());
-  Tensors tensors;
+  LazyTensors tensors;
   for (const NdArray& x : arrays) tensors.push_back(to(x, dtype));
   return tensors;
 }
@@ -56,7 +56,7 @@ void expect_fitting(std::string_view function, const NdArrays& arrays, std::opti
 }
 
 NdArrays parts_of(const NdArray& x, const Ints& sizes, int64_t axis) {
-  const Tensors parts = apply("aten::split_with_sizes", {Tensor(x), sizes, axis});
+  const LazyTensors parts = apply("aten::split_with_sizes", {LazyTensor(x), sizes, axis});
   return NdArrays(parts.begin(), parts.end());
 }
 

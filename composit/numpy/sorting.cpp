@@ -8,11 +8,11 @@ namespace composit::numpy {
 namespace {
 
 // Sorted elements, and where they were.
-Tensors sorted_along(std::string_view function, const NdArray& x, std::optional<int64_t> axis) {
+LazyTensors sorted_along(std::string_view function, const NdArray& x, std::optional<int64_t> axis) {
   expect_real(function, x.dtype());
   const NdArray y = axis ? x : ravel(x);
   const int64_t place = axis_of_rank(axis.value_or(0), y.ndim(), function);
-  return apply("aten::sort.stable", {Tensor(y), true, place, false});
+  return apply("aten::sort.stable", {LazyTensor(y), true, place, false});
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ NdArray searchsorted(const NdArray& sorted, const Operand& values, std::string_v
   const DType dtype = result_type("searchsorted", {sorted, values});
   expect_real("searchsorted", dtype);
   return apply_one("aten::searchsorted.Tensor",
-                   {to(sorted, dtype), Tensor(as_array(values, dtype)), false, side == "right"});
+                   {to(sorted, dtype), as_array(values, dtype), false, side == "right"});
 }
 
 }  // namespace composit::numpy

@@ -93,7 +93,7 @@ Expr to_expr(const Affine& x) {
 }
 
 IndexAnalysis::IndexAnalysis(const std::vector<Axis>& axes) {
-  for (const Axis& axis : axes) extents_.push_back(axis.extent.value());
+  for (const Axis& axis : axes) extents_.push_back(axis.extent);
 }
 
 std::optional<Affine> IndexAnalysis::affine(const Expr& x) { return known(x).affine; }

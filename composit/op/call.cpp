@@ -45,12 +45,12 @@ std::optional<Scalar::Value> number_of(const Attribute& data) {
 }
 
 // torch's wrapped number: a zero-dimensional constant that takes little part in promotion.
-Tensor wrapped(const Scalar::Value& number) {
+LazyTensor wrapped(const Scalar::Value& number) {
   const auto make = [](DType dtype, const void* data) {
     const Type type = tensor_type(dtype, {});
     NodeSpec spec(ops::kConstant);
     spec.attribute("value", Array::copy_of(type, data)).attribute("wrapped", true).output(type);
-    return Tensor(std::move(spec).make());
+    return std::move(spec).make();
   };
   constexpr DType dtypes[] = {DType::bool_, DType::int64, DType::float64, DType::complex128};
   return std::visit([&](const auto& value) { return make(dtypes[number.index()], &value); },
@@ -128,7 +128,7 @@ ArgumentValue as_tensor(const Schema& schema, const SchemaArgument& argument, Ar
     refuse(schema, argument, value);
   }
   if (value.is_none()) {
-    if (argument.optional) return Tensor();
+    if (argument.optional) return LazyTensor();
     refuse(schema, argument, value);
   }
   if (value.is_tensor()) return value;
@@ -172,7 +172,7 @@ Call::Call(const Schema& schema, std::vector<ArgumentValue> values) : schema_(&s
     const auto fallback = default_of(argument);
     if (!fallback)
       throw UserError("[" + schema.name.str() + "] argument " + describe(argument) + " is missing");
-    arguments_.push_back(argument.is_tensor() && !argument.list ? ArgumentValue(Tensor())
+    arguments_.push_back(argument.is_tensor() && !argument.list ? ArgumentValue(LazyTensor())
                                                                 : ArgumentValue(*fallback));
   }
   number_tensors();
@@ -180,7 +180,7 @@ Call::Call(const Schema& schema, std::vector<ArgumentValue> values) : schema_(&s
 
 void Call::number_tensors() {
   size_t operand = 0;
-  const auto add = [&](const Tensor& tensor, bool in_list) {
+  const auto add = [&](const LazyTensor& tensor, bool in_list) {
     tensors_.push_back(tensor);
     operands_.push_back(operand);
     if (!in_list && !tensor.defined()) return;
@@ -191,7 +191,7 @@ void Call::number_tensors() {
     first_tensor_.push_back(tensors_.size());
     if (value.is_tensor()) add(value.tensor(), false);
     if (value.is_list())
-      for (const Tensor& item : value.tensors()) add(item, true);
+      for (const LazyTensor& item : value.tensors()) add(item, true);
   }
 }
 
@@ -208,11 +208,11 @@ NodePtr Call::node(std::vector<Type> results) const {
     const ArgumentValue& value = arguments_[i];
     const SchemaArgument& argument = schema_->arguments[i];
     if (value.is_list()) {
-      std::vector<LazyTensor> items;
-      for (const Tensor& item : value.tensors()) items.push_back(item.lazy());
+      LazyTensors items;
+      for (const LazyTensor& item : value.tensors()) items.push_back(item);
       spec.list(items);
     } else if (argument.is_tensor()) {
-      spec.tensor(value.is_tensor() ? value.tensor().lazy() : LazyTensor());
+      spec.tensor(value.is_tensor() ? value.tensor() : LazyTensor());
     } else {
       spec.attribute(argument.name, value.data());
     }
@@ -221,8 +221,8 @@ NodePtr Call::node(std::vector<Type> results) const {
   return std::move(spec).make_node();
 }
 
-bool is_wrapped_number(const Tensor& tensor) {
-  const Node& node = *tensor.lazy().node;
+bool is_wrapped_number(const LazyTensor& tensor) {
+  const Node& node = *tensor.node;
   return node.op() == ops::kConstant && node.find_attribute("wrapped") != nullptr;
 }
 
@@ -240,16 +240,16 @@ Call call_of(const Node& node, const Schema& schema) {
       continue;
     }
     if (next >= node.arguments().size()) {
-      call.arguments_.emplace_back(Tensor());
+      call.arguments_.emplace_back(LazyTensor());
       continue;
     }
     const Argument& given = node.arguments()[next++];
     const auto begin = node.operands().begin() + given.begin;
     if (given.kind == Argument::Kind::list)
-      call.arguments_.emplace_back(Tensors(begin, begin + given.size));
+      call.arguments_.emplace_back(LazyTensors(begin, begin + given.size));
     else
-      call.arguments_.emplace_back(given.kind == Argument::Kind::tensor ? Tensor(*begin)
-                                                                        : Tensor());
+      call.arguments_.emplace_back(given.kind == Argument::Kind::tensor ? LazyTensor(*begin)
+                                                                        : LazyTensor());
   }
   call.number_tensors();
   return call;

@@ -12,7 +12,6 @@
 
 #include "composit/ir/node.h"
 #include "composit/op/schema.h"
-#include "composit/op/tensor.h"
 
 namespace composit {
 
@@ -20,37 +19,38 @@ namespace composit {
 // tensors, or data.
 class ArgumentValue {
  public:
-  ArgumentValue() = default;                                   // none
-  ArgumentValue(Tensor tensor) : value_(std::move(tensor)) {}  // NOLINT: any of these is one
-  ArgumentValue(LazyTensor tensor) : value_(Tensor(std::move(tensor))) {}             // NOLINT
-  ArgumentValue(std::optional<Tensor> tensor) : value_(tensor.value_or(Tensor())) {}  // NOLINT
-  ArgumentValue(Tensors tensors) : value_(std::move(tensors)) {}                      // NOLINT
-  ArgumentValue(Attribute data) : value_(std::move(data)) {}                          // NOLINT
-  ArgumentValue(bool data) : value_(Attribute(data)) {}                               // NOLINT
-  ArgumentValue(int data) : value_(Attribute(data)) {}                                // NOLINT
-  ArgumentValue(int64_t data) : value_(Attribute(data)) {}                            // NOLINT
-  ArgumentValue(double data) : value_(Attribute(data)) {}                             // NOLINT
-  ArgumentValue(const char* data) : value_(Attribute(data)) {}                        // NOLINT
-  ArgumentValue(std::string data) : value_(Attribute(std::move(data))) {}             // NOLINT
-  ArgumentValue(DType data) : value_(Attribute(data)) {}                              // NOLINT
-  ArgumentValue(std::optional<DType> data) {                                          // NOLINT
+  ArgumentValue() = default;                                       // none
+  ArgumentValue(LazyTensor tensor) : value_(std::move(tensor)) {}  // NOLINT: any of these is one
+  ArgumentValue(std::optional<LazyTensor> tensor)
+      : value_(tensor.value_or(LazyTensor())) {}                           // NOLINT
+  ArgumentValue(LazyTensors tensors) : value_(std::move(tensors)) {}       // NOLINT
+  ArgumentValue(Attribute data) : value_(std::move(data)) {}               // NOLINT
+  ArgumentValue(bool data) : value_(Attribute(data)) {}                    // NOLINT
+  ArgumentValue(int data) : value_(Attribute(data)) {}                     // NOLINT
+  ArgumentValue(int64_t data) : value_(Attribute(data)) {}                 // NOLINT
+  ArgumentValue(double data) : value_(Attribute(data)) {}                  // NOLINT
+  ArgumentValue(const char* data) : value_(Attribute(data)) {}             // NOLINT
+  ArgumentValue(std::string data) : value_(Attribute(std::move(data))) {}  // NOLINT
+  ArgumentValue(DType data) : value_(Attribute(data)) {}                   // NOLINT
+  ArgumentValue(std::optional<DType> data) {                               // NOLINT
     if (data) value_ = Attribute(*data);
   }
   ArgumentValue(Scalar data) : value_(Attribute(std::move(data))) {}                      // NOLINT
   ArgumentValue(const std::vector<int64_t>& data) : value_(Attribute(int_list(data))) {}  // NOLINT
   ArgumentValue(const std::vector<bool>& data) : value_(Attribute(bool_list(data))) {}    // NOLINT
 
-  bool is_tensor() const { return std::holds_alternative<Tensor>(value_); }  // which of them it is
-  bool is_list() const { return std::holds_alternative<Tensors>(value_); }   // a list of tensors
+  // A tensor, defined or absent.
+  bool is_tensor() const { return std::holds_alternative<LazyTensor>(value_); }
+  bool is_list() const { return std::holds_alternative<LazyTensors>(value_); }  // a list of tensors
   bool is_none() const;  // a tensor or data that is not there
   // std::bad_variant_access where it is something else.
-  const Tensor& tensor() const { return std::get<Tensor>(value_); }
+  const LazyTensor& tensor() const { return std::get<LazyTensor>(value_); }
   // The list of tensors, or the data; std::bad_variant_access where it is something else.
-  const Tensors& tensors() const { return std::get<Tensors>(value_); }
+  const LazyTensors& tensors() const { return std::get<LazyTensors>(value_); }
   const Attribute& data() const { return std::get<Attribute>(value_); }
 
  private:
-  std::variant<Attribute, Tensor, Tensors> value_;
+  std::variant<Attribute, LazyTensor, LazyTensors> value_;
 };
 
 class Call {
@@ -68,7 +68,7 @@ class Call {
 
   // Tensors in the order of the schema: one place per tensor argument (absent where it is missing)
   // and per item of a list.
-  const Tensors& tensors() const { return tensors_; }
+  const LazyTensors& tensors() const { return tensors_; }
   // For a tensor argument: its first place among `tensors`, and its operand number in the node and
   // in the loop form: those count the tensors that are there, and every item of a list.
   size_t first_tensor(size_t argument) const { return first_tensor_[argument]; }
@@ -86,13 +86,13 @@ class Call {
 
   const Schema* schema_;
   std::vector<ArgumentValue> arguments_;
-  Tensors tensors_;
+  LazyTensors tensors_;
   std::vector<size_t> first_tensor_, operands_;
   std::vector<Type> operand_types_;
 };
 
 // Whether `tensor` is a number that the program wrote beside tensors: torch's wrapped number.
-bool is_wrapped_number(const Tensor& tensor);
+bool is_wrapped_number(const LazyTensor& tensor);
 
 // `schema` must outlive the result. Operands beyond the schema's (what a closed composite takes
 // from outside) are left out.

@@ -32,7 +32,7 @@ void make_canonical(Statement& statement, const std::vector<Type>& results) {
 }
 
 void add_to(Hasher& hasher, size_t count) { hasher.add(static_cast<uint64_t>(count)); }
-void add_to(Hasher& hasher, Dim dim) { hasher.add(static_cast<uint64_t>(dim.value())); }
+void add_to(Hasher& hasher, int64_t dim) { hasher.add(static_cast<uint64_t>(dim)); }
 void add_to(Hasher& hasher, const Expr& x) { hasher.add(x.defined() ? x.hash() : Hash()); }
 void add_to(Hasher& hasher, const Type& type);
 void add_to(Hasher& hasher, const Axis& axis);
@@ -115,8 +115,8 @@ class StatementChecker {
 
 Fault StatementChecker::axes() const {
   for (const Axis& axis : statement_.axes)
-    if (axis.extent.value() < 0)
-      return "axis " + axis.name + " has an extent of " + std::to_string(axis.extent.value());
+    if (axis.extent < 0)
+      return "axis " + axis.name + " has an extent of " + std::to_string(axis.extent);
   if (!std::is_sorted(statement_.axes.begin(), statement_.axes.end(),
                       [](const Axis& a, const Axis& b) { return a.kind < b.kind; }))
     return "axes are not in the order parallel, scan, reduction";

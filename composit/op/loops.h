@@ -58,7 +58,7 @@ enum class AxisKind : uint8_t { parallel, scan, reduction };
 // A loop from 0 to `extent` - 1.
 struct Axis {
   std::string name;                    // for readers
-  Dim extent;                          // number of points
+  int64_t extent = 0;                  // number of points
   AxisKind kind = AxisKind::parallel;  // see above
   bool operator==(const Axis&) const = default;
 };

@@ -111,7 +111,7 @@ void LoopsPrinter::tensors(const std::string& prefix, const std::vector<Type>& t
     text_.append(name(types[i].dtype)).append("[");
     for (size_t axis = 0; axis < types[i].rank(); ++axis) {
       if (axis > 0) text_ += ", ";
-      append_int(text_, types[i].sizes[axis].value());
+      append_int(text_, types[i].sizes[axis]);
     }
     text_ += ']';
   }
@@ -168,7 +168,7 @@ void LoopsPrinter::header(std::string_view word, const Statement& statement, Axi
     if (statement.axes[i].kind != kind) continue;
     text += text.empty() ? std::string(word) + " " : ", ";
     text += names_.axes[i] + " < ";
-    append_int(text, statement.axes[i].extent.value());
+    append_int(text, statement.axes[i].extent);
   }
   text_ += new_line() + (text.empty() ? "{" : text + " {");
   ++indent_;

@@ -7,14 +7,6 @@
 
 namespace composit {
 
-int64_t wrap_axis(int64_t axis, int64_t rank) {
-  const int64_t axes = std::max<int64_t>(rank, 1);
-  if (axis < -axes || axis >= axes)
-    throw UserError("expected an axis from " + std::to_string(-axes) + " to " +
-                    std::to_string(axes - 1) + ", received " + std::to_string(axis));
-  return axis < 0 ? axis + axes : axis;
-}
-
 std::vector<bool> wrap_axes(const Ints& axes, int64_t rank) {
   std::vector<bool> chosen(static_cast<size_t>(std::max<int64_t>(rank, 1)), axes.empty());
   for (int64_t axis : axes) {
@@ -48,15 +40,11 @@ Ints broadcast_sizes(const std::vector<Ints>& all) {
 
 // ---- In -----------------------------------------------------------------------------------------
 
-Ints In::sizes() const {
-  Ints sizes;
-  for (Dim size : type_.sizes) sizes.push_back(size.value());
-  return sizes;
-}
+Ints In::sizes() const { return type_.sizes; }
 
 int64_t In::size(int64_t axis) const {
   if (rank() == 0) return wrap_axis(axis, 0), 1;
-  return type_.sizes[static_cast<size_t>(wrap_axis(axis, rank()))].value();
+  return type_.sizes[static_cast<size_t>(wrap_axis(axis, rank()))];
 }
 
 Expr In::operator()(const Index& index) const {
@@ -68,7 +56,7 @@ Expr In::padded(const Index& index, Expr fill) const {
   Expr inside;
   for (size_t axis = 0; axis < index.size(); ++axis) {
     if (index[axis].kind() == ExprKind::literal) continue;
-    const Expr here = index[axis] >= 0 && index[axis] < type_.sizes[axis].value();
+    const Expr here = index[axis] >= 0 && index[axis] < type_.sizes[axis];
     inside = inside.defined() ? inside && here : here;
   }
   return inside.defined() ? select(inside, (*this)(index), std::move(fill)) : (*this)(index);
@@ -78,7 +66,7 @@ Expr In::broadcast(const Index& index) const {
   COMPOSIT_ASSERT(index.size() >= type_.rank(), "broadcast to fewer axes");
   Index own(index.end() - rank(), index.end());
   for (size_t axis = 0; axis < own.size(); ++axis)
-    if (type_.sizes[axis] == Dim(1)) own[axis] = 0;
+    if (type_.sizes[axis] == 1) own[axis] = 0;
   return (*this)(own);
 }
 
@@ -116,7 +104,7 @@ Index Nest::reduce_over(const In& x, const Ints& axes, bool keepdim) {
   const std::vector<bool> reduced = wrap_axes(axes, x.rank());
   Index index;
   for (size_t axis = 0; axis < reduced.size(); ++axis) {
-    const int64_t extent = x.type().sizes[axis].value();
+    const int64_t extent = x.type().sizes[axis];
     index.push_back(reduced[axis] ? reduction(extent) : parallel(extent));
     if (!reduced[axis] || !keepdim) continue;
     result_index_.emplace_back(0);
@@ -171,7 +159,7 @@ Expr Nest::sum(Expr body) {
 Nest& Nest::store(Expr value) { return store(result_sizes_, result_index_, std::move(value)); }
 
 Nest& Nest::store(const Ints& sizes, Index at, Expr value, bool add) {
-  results_.push_back(tensor_type(value.dtype(), Dims(sizes.begin(), sizes.end())));
+  results_.push_back(tensor_type(value.dtype(), sizes));
   own_.push_back(true);
   statement_.stores.push_back({results_.size() - 1, std::move(at), std::move(value), add});
   return *this;

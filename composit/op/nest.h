@@ -50,9 +50,6 @@ class In {
   Type type_;
 };
 
-// The axis `axis` of `rank`, counted from the front. UserError: "[op] expected an axis in
-// [-rank, rank), received 3"; a zero-dimensional tensor has axis 0, as in torch.
-int64_t wrap_axis(int64_t axis, int64_t rank);
 // All axes where `axes` is empty. UserError when one is given twice.
 std::vector<bool> wrap_axes(const Ints& axes, int64_t rank);
 

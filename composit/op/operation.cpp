@@ -28,7 +28,7 @@ void check(const Row& row, const Schema& schema) {
     refuse(schema, "expected `infer` with `native`, and with no other form");
 }
 
-void add(Promotion& promotion, const Tensor& tensor) {
+void add(Promotion& promotion, const LazyTensor& tensor) {
   if (!tensor.defined()) return;
   if (is_wrapped_number(tensor))
     promotion.add_number(tensor.dtype());
@@ -45,7 +45,7 @@ DType common_dtype(const Row& row, const Call& call) {
     if (value.is_tensor())
       add(promotion, value.tensor());
     else if (value.is_list())
-      for (const Tensor& item : value.tensors()) add(promotion, item);
+      for (const LazyTensor& item : value.tensors()) add(promotion, item);
     else if (!value.data().is_none())
       promotion.add_number(Expr(value.data().as<Scalar>()).dtype());
   }
@@ -56,12 +56,12 @@ DType common_dtype(const Row& row, const Call& call) {
 Loops pointwise_loops(const Row& row, const Call& call) {
   Nest nest;
   std::vector<Ints> sizes;
-  for (const Tensor& tensor : call.tensors())
+  for (const LazyTensor& tensor : call.tensors())
     if (tensor.defined()) sizes.push_back(tensor.sizes());
   const Index index = nest.parallel(broadcast_sizes(sizes));
   std::vector<Expr> elements;
   for (size_t place = 0; place < call.tensors().size(); ++place) {
-    const Tensor& tensor = call.tensors()[place];
+    const LazyTensor& tensor = call.tensors()[place];
     elements.push_back(tensor.defined() ? In(call.operand(place), tensor.type()).broadcast(index)
                                         : Expr());
   }
@@ -126,13 +126,13 @@ std::vector<Type> infer(const Operation& operation, const Call& call) {
   if (operation.row.infer)
     return in_operation(operation.schema, [&] { return operation.row.infer({.call = &call}); });
   std::vector<Type> types;
-  for (const Tensor& result : decompose(operation, call))
+  for (const LazyTensor& result : decompose(operation, call))
     types.push_back(result.defined() ? tensor_type(result.dtype(), result.type().sizes)
                                      : undefined_type());
   return types;
 }
 
-Tensors decompose(const Operation& operation, const Call& call) {
+LazyTensors decompose(const Operation& operation, const Call& call) {
   return in_operation(operation.schema, [&] { return operation.row.decompose({.call = &call}); });
 }
 

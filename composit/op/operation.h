@@ -3,7 +3,7 @@
 //   rows.add({.schema = "aten::sigmoid(Tensor self) -> Tensor",
 //             .promote = Promote::to_float,
 //             .scalar = [](Expr x) { return 1 / (1 + exp(-x)); },
-//             .vjp = [](Vjp v, Tensor x) { return Gradients{slope_times(v, x)}; },
+//             .vjp = [](Vjp v, LazyTensor x) { return Gradients{slope_times(v, x)}; },
 //             .samples = "f32[2,3] | f64[5]=-120..120"});
 //
 // A row has its semantics in one of four forms; the types of results follow from it:
@@ -33,7 +33,7 @@ enum class Promote : uint8_t { common, to_float };
 
 // One per place of Call::tensors(): what flows back to it; absent: nothing. None at all: the rule
 // does not know this case, and the derivative is worked out from the form.
-using Gradients = Tensors;
+using Gradients = LazyTensors;
 
 // What is known of an operation. Strings have to live as long as the process.
 struct Row {
@@ -41,7 +41,7 @@ struct Row {
   Promote promote = Promote::common;     // of the scalar form
   Rule<Expr> scalar = {};                // one of these four
   Rule<Loops> loops = {};                // a nest of loops
-  Rule<Tensors> decompose = {};          // other operations
+  Rule<LazyTensors> decompose = {};      // other operations
   Rule<std::vector<Type>> infer = {};    // of a native operation: the types of its results
   Rule<std::vector<Array>> native = {};  // a function on arrays
   // Of a native operation: the function of the runtime that compiled code calls ("order::sort"),
@@ -91,7 +91,7 @@ std::optional<Loops> loops_of(const Operation& operation, const Call& call);
 std::vector<Type> infer(const Operation& operation, const Call& call);
 
 // The results in terms of other operations; the row must have a decomposition.
-Tensors decompose(const Operation& operation, const Call& call);
+LazyTensors decompose(const Operation& operation, const Call& call);
 
 // Runs `work`; a UserError in it gets the operation's name in front:
 // "[aten::linear] in aten::mm: expected …".

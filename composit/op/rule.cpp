@@ -11,7 +11,7 @@ inline constexpr bool kIsElement =
     std::is_same_v<T, Expr> || std::is_same_v<T, Coefficient> || std::is_same_v<T, Condition>;
 template <class T>
 inline constexpr bool kIsTensor =
-    std::is_same_v<T, In> || std::is_same_v<T, Tensor> || std::is_same_v<T, Array>;
+    std::is_same_v<T, In> || std::is_same_v<T, LazyTensor> || std::is_same_v<T, Array>;
 
 Condition condition(const Expr& element) {
   if (element.dtype() == DType::bool_) return Condition(element);
@@ -31,7 +31,7 @@ template <class P>
 P tensor_as(const RuleContext& context, size_t place) {
   const Call& call = *context.call;
   if constexpr (std::is_same_v<P, In>) return In(call.operand(place), call.tensors()[place].type());
-  if constexpr (std::is_same_v<P, Tensor>) return call.tensors()[place];
+  if constexpr (std::is_same_v<P, LazyTensor>) return call.tensors()[place];
   if constexpr (std::is_same_v<P, Array>) return context.values->at(place);
   if constexpr (std::is_same_v<P, Condition>) return condition(context.elements->at(place));
   if constexpr (std::is_same_v<P, Expr>) return cast(context.elements->at(place), context.common);
@@ -200,7 +200,7 @@ const char* mismatch(const SchemaArgument& argument) {
   COMPOSIT_ROLES(std::vector<__VA_ARGS__>) \
   COMPOSIT_ROLE(std::vector<std::optional<__VA_ARGS__>>)
 COMPOSIT_TENSOR_ROLES(In)
-COMPOSIT_TENSOR_ROLES(Tensor)
+COMPOSIT_TENSOR_ROLES(LazyTensor)
 COMPOSIT_TENSOR_ROLES(Array)
 COMPOSIT_TENSOR_ROLES(Expr)
 COMPOSIT_ROLES(Coefficient)

@@ -49,12 +49,13 @@ struct Condition : Expr {
 
 // What a vjp rule is given beside the arguments.
 struct Vjp {
-  Tensors cotangents;        // per result; absent: nobody asked
-  Tensors results;           // of the forward call
+  LazyTensors cotangents;    // per result; absent: nobody asked
+  LazyTensors results;       // of the forward call
   std::vector<bool> wanted;  // per place of Call::tensors(): whether its gradient is used
   // What flows to each of `inputs`, absent where nothing does, when `cotangents` (or absent ones)
   // flow into `outputs`; nothing behind `inputs` is looked at. For the bodies of regions.
-  std::function<Tensors(const Tensors& outputs, const Tensors& inputs, const Tensors& cotangents)>
+  std::function<LazyTensors(const LazyTensors& outputs, const LazyTensors& inputs,
+                            const LazyTensors& cotangents)>
       back = {};
 };
 

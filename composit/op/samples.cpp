@@ -107,8 +107,8 @@ Values distinct_values(std::mt19937& random, const Type& type, int64_t end) {
   for (int64_t i = 0; i < type.numel(); ++i) {
     int64_t rest = i, total = 0;
     for (size_t axis = type.rank(); axis-- > 0;) {
-      total += rest % type.sizes[axis].value();
-      rest /= type.sizes[axis].value();
+      total += rest % type.sizes[axis];
+      rest /= type.sizes[axis];
     }
     values.emplace_back(static_cast<double>(order[static_cast<size_t>(total % end)]));
   }
@@ -130,7 +130,7 @@ Values values_of(std::string_view how, const Type& type, size_t place) {
   }
   if (how == "=mask") {
     Values values = random_values(random, DType::bool_, count);
-    const auto row = static_cast<size_t>(type.sizes.back().value());
+    const auto row = static_cast<size_t>(type.sizes.back());
     for (size_t i = 0; i < count; i += row) values[i + random() % row] = 1;
     return values;
   }
@@ -176,7 +176,7 @@ class Reader {
   explicit Reader(DType floats) : floats_(floats) {}
 
   // The tensor `text` describes, or nothing where it is no tensor.
-  std::optional<Tensor> tensor(const std::string& name, std::string_view text) {
+  std::optional<LazyTensor> tensor(const std::string& name, std::string_view text) {
     const size_t open = text.find('['), close = text.find(']');
     if (open == std::string_view::npos) return std::nullopt;
     std::optional<DType> dtype = short_dtype(text.substr(0, open));
@@ -184,9 +184,9 @@ class Reader {
     if (*dtype == DType::float32) dtype = floats_;
     if (*dtype == DType::complex64 && floats_ == DType::float64) dtype = DType::complex128;
     const auto sizes = integers(text.substr(open + 1, close - open - 1));
-    const Type type = tensor_type(*dtype, Dims(sizes.begin(), sizes.end()));
+    const Type type = tensor_type(*dtype, sizes);
     values_.push_back(array_of(type, values_of(text.substr(close + 1), type, values_.size())));
-    return Tensor(input(name, type));
+    return input(name, type);
   }
 
   ArgumentValue argument(const SchemaArgument& argument, std::string_view text) {
@@ -202,15 +202,15 @@ class Reader {
   ArgumentValue none(const SchemaArgument& argument) {
     if (!argument.is_tensor()) return {};
     values_.emplace_back();
-    return Tensor();
+    return LazyTensor();
   }
   ArgumentValue tensors(const SchemaArgument& argument, std::string_view text) {
-    Tensors items;
+    LazyTensors items;
     for (std::string_view item : split(text.substr(1, text.size() - 2), ',')) {
       const std::string name = argument.name + std::to_string(items.size());
       auto found = item == "None" ? std::nullopt : tensor(name, item);
       if (!found) values_.emplace_back();
-      items.push_back(found.value_or(Tensor()));
+      items.push_back(found.value_or(LazyTensor()));
     }
     return items;
   }
@@ -263,7 +263,7 @@ SampleCall parse_sample(const Schema& schema, std::string_view text, DType float
   values.resize(call.tensors().size());
   for (size_t i = 0; i < values.size(); ++i)  // numbers in place of tensors
     if (!values[i].defined() && call.tensors()[i].defined())
-      values[i] = call.tensors()[i].lazy().node->attribute("value").as<Array>();
+      values[i] = call.tensors()[i].node->attribute("value").as<Array>();
   return {std::string(text), "", std::move(call), std::move(values)};
 }
 

@@ -162,7 +162,7 @@ bool disjoint(const Statement& a, const Store& store_a, const Statement& b, cons
 std::optional<Expr> writes(const Statement& statement, const Store& store,
                            const std::vector<Expr>& place) {
   for (size_t axis : store_axes(statement))
-    if (statement.axes[axis].extent == Dim(0)) return cast(false, DType::bool_);
+    if (statement.axes[axis].extent == 0) return cast(false, DType::bool_);
   PointOfPlace point(statement, place);
   if (!point.solve(store.at)) return std::nullopt;
   return point.exists();

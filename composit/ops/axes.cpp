@@ -14,7 +14,7 @@ int64_t count_over(const Ints& sizes, const Ints& axes) {
   return count;
 }
 
-Tensor with_axes(const Tensor& y, const Tensor& x, const Ints& axes, bool keepdim) {
+LazyTensor with_axes(const LazyTensor& y, const LazyTensor& x, const Ints& axes, bool keepdim) {
   if (keepdim) return y;
   const std::vector<bool> reduced = wrap_axes(axes, x.rank());
   Ints sizes;
@@ -26,7 +26,7 @@ Tensor with_axes(const Tensor& y, const Tensor& x, const Ints& axes, bool keepdi
 void expect_elements(const In& x, const Ints& axes) {
   const std::vector<bool> reduced = wrap_axes(axes, x.rank());
   for (size_t axis = 0; axis < reduced.size(); ++axis)
-    if (reduced[axis] && x.type().sizes[axis] == Dim(0))
+    if (reduced[axis] && x.type().sizes[axis] == 0)
       throw UserError("expected an element at least along axis " + std::to_string(axis) +
                       ", received sizes " + str(x.sizes()));
 }
@@ -35,9 +35,9 @@ DType sum_dtype(DType dtype) {
   return category(dtype) <= DTypeCategory::integer ? DType::int64 : dtype;
 }
 
-Gradients to_chosen(const Vjp& v, const Tensor& x, int64_t dim, bool keepdim) {
-  const Tensor g = with_axes(v.cotangents[0], x, {dim}, keepdim);
-  const Tensor index = with_axes(v.results[1], x, {dim}, keepdim);
+Gradients to_chosen(const Vjp& v, const LazyTensor& x, int64_t dim, bool keepdim) {
+  const LazyTensor g = with_axes(v.cotangents[0], x, {dim}, keepdim);
+  const LazyTensor index = with_axes(v.results[1], x, {dim}, keepdim);
   return {apply_one("aten::scatter_add", {zeros_like(x), dim, index, g})};
 }
 

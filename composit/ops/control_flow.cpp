@@ -7,22 +7,13 @@
 namespace composit {
 namespace {
 
-Tensors joined(Tensors front, const Tensors& back) {
+LazyTensors joined(LazyTensors front, const LazyTensors& back) {
   front.insert(front.end(), back.begin(), back.end());
   return front;
 }
 
-std::vector<Type> types_of(const Tensors& tensors) {
-  std::vector<Type> types;
-  for (const Tensor& tensor : tensors) {
-    if (!tensor.defined()) throw UserError("expected a tensor, received none");
-    types.push_back(tensor.type());
-  }
-  return types;
-}
-
-std::vector<Type> slots_of(const Tensors& sequences) {
-  std::vector<Type> slots = types_of(sequences);
+std::vector<Type> slots_of(const LazyTensors& sequences) {
+  std::vector<Type> slots = tensor_types(sequences);
   for (Type& slot : slots) {
     if (slot.sizes.empty())
       throw UserError("expected sequences, with a first axis of slots, received " + print(slot));
@@ -39,35 +30,36 @@ auto within_function(const char* name, Work work) {
 
 }  // namespace
 
-Tensors cond(const Tensor& predicate, const TensorFunction& then_branch,
-             const TensorFunction& else_branch, const Tensors& operands) {
+LazyTensors cond(const LazyTensor& predicate, const TensorFunction& then_branch,
+                 const TensorFunction& else_branch, const LazyTensors& operands) {
   const char* name = "composit::cond";
   return within_function(name, [&] {
-    const auto types = types_of(operands);
+    const auto types = tensor_types(operands);
     const Closed closed = close({Traced(types, then_branch), Traced(types, else_branch)});
     return apply(name, {predicate, joined(operands, closed.outside), Attribute(closed.regions[0]),
                         Attribute(closed.regions[1])});
   });
 }
 
-Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition,
-                   const TensorFunction& body, const Tensors& init, const WhileOptions& options) {
+LazyTensors while_loop(const std::function<LazyTensor(const LazyTensors&)>& condition,
+                       const TensorFunction& body, const LazyTensors& init,
+                       const WhileOptions& options) {
   const char* name = "composit::while_loop";
   return within_function(name, [&] {
-    const auto types = types_of(init);
-    const TensorFunction truth = [&](const Tensors& carried) {
-      return Tensors{condition(carried)};
+    const auto types = tensor_types(init);
+    const TensorFunction truth = [&](const LazyTensors& carried) {
+      return LazyTensors{condition(carried)};
     };
     const Closed closed = close({Traced(types, truth), Traced(types, body)});
     const ArgumentValue limit = options.limit ? ArgumentValue(*options.limit) : ArgumentValue();
-    Tensors results = apply(name, {init, closed.outside, Attribute(closed.regions[0]),
-                                   Attribute(closed.regions[1]), limit});
+    LazyTensors results = apply(name, {init, closed.outside, Attribute(closed.regions[0]),
+                                       Attribute(closed.regions[1]), limit});
     results.resize(init.size());
     return results;
   });
 }
 
-ScanStep scan(const ScanBody& body, const Tensors& init, const Tensors& sequences,
+ScanStep scan(const ScanBody& body, const LazyTensors& init, const LazyTensors& sequences,
               const ScanOptions& options) {
   const char* name = "composit::scan";
   return within_function(name, [&]() -> ScanStep {
@@ -75,10 +67,10 @@ ScanStep scan(const ScanBody& body, const Tensors& init, const Tensors& sequence
     if (sequences.empty() && !options.length)
       throw UserError("expected sequences or a length, received none");
     const int64_t length = options.length ? *options.length : sequences[0].size(0);
-    auto types = types_of(init);
+    auto types = tensor_types(init);
     const auto middle = static_cast<int64_t>(init.size());
     types.insert(types.end(), slots.begin(), slots.end());
-    const Traced trip(types, [&](const Tensors& blocks) {
+    const Traced trip(types, [&](const LazyTensors& blocks) {
       const ScanStep step =
           body({blocks.begin(), blocks.begin() + middle}, {blocks.begin() + middle, blocks.end()});
       if (step.carried.size() != init.size())
@@ -88,13 +80,14 @@ ScanStep scan(const ScanBody& body, const Tensors& init, const Tensors& sequence
       return joined(step.carried, step.outputs);
     });
     const Closed closed = close({trip});
-    const Tensors results = apply(name, {init, sequences, closed.outside, Tensor(),
-                                         Attribute(closed.regions[0]), length, options.reverse});
+    const LazyTensors results =
+        apply(name, {init, sequences, closed.outside, LazyTensor(), Attribute(closed.regions[0]),
+                     length, options.reverse});
     return {{results.begin(), results.begin() + middle}, {results.begin() + middle, results.end()}};
   });
 }
 
-Tensors map(const TensorFunction& f, const Tensors& sequences) {
+LazyTensors map(const TensorFunction& f, const LazyTensors& sequences) {
   const char* name = "composit::map";
   return within_function(name, [&] {
     const auto slots = slots_of(sequences);

@@ -1,14 +1,15 @@
 // Branches and loops as operations, and functions that make them from C++ lambdas.
 //
-//   Tensors y = cond(sum(x) > 0, [&](const Tensors&) { return Tensors{exp(x)}; },
-//                    [&](const Tensors&) { return Tensors{x}; });
-//   Tensors root = while_loop([&](const Tensors& v) { return abs(v[0] * v[0] - x) > 1e-9; },
-//                             [&](const Tensors& v) { return Tensors{(v[0] + x / v[0]) / 2}; },
-//                             {x}, {.limit = 50});
-//   ScanStep sums = scan([](const Tensors& sum, const Tensors& x) {
+//   LazyTensors y = cond(sum(x) > 0, [&](const LazyTensors&) { return LazyTensors{exp(x)}; },
+//                    [&](const LazyTensors&) { return LazyTensors{x}; });
+//   LazyTensors root = while_loop([&](const LazyTensors& v) { return abs(v[0] * v[0] - x) > 1e-9;
+//   },
+//                             [&](const LazyTensors& v) { return LazyTensors{(v[0] + x / v[0]) /
+//                             2}; }, {x}, {.limit = 50});
+//   ScanStep sums = scan([](const LazyTensors& sum, const LazyTensors& x) {
 //     return ScanStep{.carried = {sum[0] + x[0]}, .outputs = {sum[0]}};
 //   }, {zero}, {xs});
-//   Tensors squares = map([](const Tensors& x) { return Tensors{x[0] * x[0]}; }, {xs});
+//   LazyTensors squares = map([](const LazyTensors& x) { return LazyTensors{x[0] * x[0]}; }, {xs});
 //
 // A lambda is called once, on blocks, and what it makes becomes a region. What it takes from
 // outside is found, and passed to the region as an operand; constants are part of the region.
@@ -48,14 +49,14 @@
 #include <functional>
 #include <optional>
 
-#include "composit/op/tensor.h"
+#include "composit/ir/node.h"
 
 namespace composit {
 
 // Only the branch that is taken is computed. Both take `operands`, and give as many results of the
 // same types. `predicate`: one bool.
-Tensors cond(const Tensor& predicate, const TensorFunction& then_branch,
-             const TensorFunction& else_branch, const Tensors& operands = {});
+LazyTensors cond(const LazyTensor& predicate, const TensorFunction& then_branch,
+                 const TensorFunction& else_branch, const LazyTensors& operands = {});
 
 // The options of `while_loop`.
 struct WhileOptions {
@@ -63,25 +64,25 @@ struct WhileOptions {
 };
 // The carried values when `condition`, of one bool, is false of them; `init` at the start. Their
 // types stay what they are.
-Tensors while_loop(const std::function<Tensor(const Tensors& carried)>& condition,
-                   const TensorFunction& body, const Tensors& init,
-                   const WhileOptions& options = {});
+LazyTensors while_loop(const std::function<LazyTensor(const LazyTensors& carried)>& condition,
+                       const TensorFunction& body, const LazyTensors& init,
+                       const WhileOptions& options = {});
 
 // What one trip of a scan gives, or a whole one.
 struct ScanStep {
-  Tensors carried;  // of the next trip; of a whole scan: at the end
-  Tensors outputs;  // of this trip; of a whole scan: stacked along a new first axis
+  LazyTensors carried;  // of the next trip; of a whole scan: at the end
+  LazyTensors outputs;  // of this trip; of a whole scan: stacked along a new first axis
 };
 struct ScanOptions {
   bool reverse = false;                // from the last slot to the first
   std::optional<int64_t> length = {};  // of the sequences; needed where there are none
 };
 // One trip per slot of the sequences along their first axis.
-using ScanBody = std::function<ScanStep(const Tensors& carried, const Tensors& slots)>;
-ScanStep scan(const ScanBody& body, const Tensors& init, const Tensors& sequences,
+using ScanBody = std::function<ScanStep(const LazyTensors& carried, const LazyTensors& slots)>;
+ScanStep scan(const ScanBody& body, const LazyTensors& init, const LazyTensors& sequences,
               const ScanOptions& options = {});
 
 // `f` of each slot along the first axis of `sequences`, of which there is at least one; stacked.
-Tensors map(const TensorFunction& f, const Tensors& sequences);
+LazyTensors map(const TensorFunction& f, const LazyTensors& sequences);
 
 }  // namespace composit

@@ -14,13 +14,7 @@ namespace {
 
 bool carries_gradient(const Type& type) { return category(type.dtype) >= DTypeCategory::floating; }
 
-std::vector<Type> types_of(const std::vector<LazyTensor>& tensors) {
-  std::vector<Type> types;
-  for (const LazyTensor& tensor : tensors) types.push_back(tensor.type());
-  return types;
-}
-
-void append(Tensors& tensors, const Tensors& more) {
+void append(LazyTensors& tensors, const LazyTensors& more) {
   tensors.insert(tensors.end(), more.begin(), more.end());
 }
 
@@ -66,29 +60,29 @@ std::vector<Flags> dependences(const Graph& body) {
 // ---- loops --------------------------------------------------------------------------------------
 
 struct Loop {
-  Tensors carried, sequences, outside;
-  Tensor trips;  // absent: order.length
+  LazyTensors carried, sequences, outside;
+  LazyTensor trips;  // absent: order.length
   const Graph& body;
   ScanOrder order;
   // The results of the loop with a body of more outputs.
-  std::function<Tensors(const Region& body)> again;
+  std::function<LazyTensors(const Region& body)> again;
 };
 
 // What a trip back may use, in the order of its blocks; those it does not use are left out then.
 struct TripBlocks {
-  Tensors cotangents;  // of live carried values: carried
-  Tensors sums;        // of what flowed to tensors from outside: carried
-  Tensors values;      // the carried values at the start of the trip: slots
-  Tensors slots;       // of the loop's sequences
-  Tensors given;       // cotangents of the trip's outputs: slots
-  Tensors outside;
+  LazyTensors cotangents;  // of live carried values: carried
+  LazyTensors sums;        // of what flowed to tensors from outside: carried
+  LazyTensors values;      // the carried values at the start of the trip: slots
+  LazyTensors slots;       // of the loop's sequences
+  LazyTensors given;       // cotangents of the trip's outputs: slots
+  LazyTensors outside;
 };
 
 // Values of a body that are dear to compute, and differ from trip to trip: `varying` are inputs.
-Tensors dear_values(const Graph& body, size_t varying) {
+LazyTensors dear_values(const Graph& body, size_t varying) {
   FlatMap<const Node*, std::monostate> varies;
   for (size_t i = 0; i < varying; ++i) varies.insert(body.inputs()[i].node.get(), {});
-  Tensors values;
+  LazyTensors values;
   for (const NodePtr& node : body.nodes()) {
     const auto& operands = node->operands();
     if (std::none_of(operands.begin(), operands.end(), [&](const LazyTensor& operand) {
@@ -117,11 +111,11 @@ class Reversal {
   // Per carried value, sequence, and tensor from outside.
   Gradients run() {
     Traced trip(block_types(),
-                [&](const Tensors& blocks) { return back_through(grouped(blocks)); });
+                [&](const LazyTensors& blocks) { return back_through(grouped(blocks)); });
     trip.cut(dear_blocks_);
     Gradients gradients(carried() + loop_.sequences.size() + loop_.outside.size());
     if (trip.outputs().empty()) return gradients;
-    const Tensors results = emit(trip);
+    const LazyTensors results = emit(trip);
     auto next = results.begin();
     for (size_t i : live_) gradients[i] = *next++;
     for (size_t i : reached_) gradients[carried() + loop_.sequences.size() + i] = *next++;
@@ -157,7 +151,8 @@ class Reversal {
   }
 
   std::vector<Type> block_types() const {
-    const auto inputs = types_of(loop_.body.inputs()), outputs = types_of(loop_.body.outputs());
+    const auto inputs = tensor_types(loop_.body.inputs()),
+               outputs = tensor_types(loop_.body.outputs());
     const auto outside = inputs.begin() + static_cast<int64_t>(carried() + loop_.sequences.size());
     std::vector<Type> types;
     for (size_t i : live_) types.push_back(inputs[i]);
@@ -167,11 +162,11 @@ class Reversal {
     types.insert(types.end(), outside, inputs.end());
     return types;
   }
-  TripBlocks grouped(const Tensors& blocks) const {
+  TripBlocks grouped(const LazyTensors& blocks) const {
     auto next = blocks.begin();
     const auto take = [&](size_t count) {
       const auto begin = std::exchange(next, next + static_cast<int64_t>(count));
-      return Tensors(begin, next);
+      return LazyTensors(begin, next);
     };
     return {.cotangents = take(live_.size()),
             .sums = take(summed_.size()),
@@ -182,8 +177,8 @@ class Reversal {
   }
 
   // The cotangents of live values at the start of the trip, sums, and gradients of slots.
-  Tensors back_through(const TripBlocks& blocks) {
-    Tensors arguments = blocks.values, flows(loop_.body.outputs().size()), inputs;
+  LazyTensors back_through(const TripBlocks& blocks) {
+    LazyTensors arguments = blocks.values, flows(loop_.body.outputs().size()), inputs;
     append(arguments, blocks.slots);
     append(arguments, blocks.outside);
     for (size_t i = 0; i < live_.size(); ++i) flows[live_[i]] = blocks.cotangents[i];
@@ -192,8 +187,8 @@ class Reversal {
     for (size_t i : summed_) inputs.push_back(blocks.outside[i]);
     for (size_t i = 0; i < blocks.slots.size(); ++i)
       if (wanted_sequence(i)) inputs.push_back(blocks.slots[i]);
-    const Tensors gradients = v_.back(forward(arguments), inputs, flows);
-    Tensors outputs;
+    const LazyTensors gradients = v_.back(forward(arguments), inputs, flows);
+    LazyTensors outputs;
     auto gradient = gradients.begin();
     for (size_t i : live_) {
       outputs.push_back(gradient->defined() ? *gradient : zeros_like(blocks.values[i]));
@@ -216,26 +211,26 @@ class Reversal {
   }
 
   // The results of the body, and its dear values as they come to be on the way.
-  Tensors forward(const Tensors& arguments) {
+  LazyTensors forward(const LazyTensors& arguments) {
     const size_t results = loop_.body.outputs().size();
     Graph::Parts parts = loop_.body.parts();
     dear_ = dear_values(loop_.body, carried() + loop_.sequences.size());
     parts.outputs.insert(parts.outputs.end(), dear_.begin(), dear_.end());
-    Tensors values = call_region(Graph(std::move(parts)), arguments);
+    LazyTensors values = call_region(Graph(std::move(parts)), arguments);
     dear_blocks_.assign(values.begin() + static_cast<int64_t>(results), values.end());
     values.resize(results);
     return values;
   }
 
   // The node that runs `trip` for each trip of the loop.
-  Tensors emit(const Traced& trip) {
+  LazyTensors emit(const Traced& trip) {
     Flags used = trip.used();
     std::fill_n(used.begin(), live_.size(), true);  // a carried value has its place, used or not
     const size_t values = live_.size() + summed_.size(), slots = values + carried();
     const size_t given = slots + loop_.sequences.size(), outside = given + given_.size();
     std::vector<size_t> order;
-    const auto kept = [&](size_t first, const Tensors& tensors) {
-      Tensors some;
+    const auto kept = [&](size_t first, const LazyTensors& tensors) {
+      LazyTensors some;
       for (size_t i = 0; i < tensors.size(); ++i)
         if (used[first + i]) {
           some.push_back(tensors[i]);
@@ -244,13 +239,14 @@ class Reversal {
       return some;
     };
     const auto& inputs = loop_.body.inputs();
-    const Tensors init = kept(0, initial());
-    Tensors sequences = kept(slots, loop_.sequences);
+    const LazyTensors init = kept(0, initial());
+    LazyTensors sequences = kept(slots, loop_.sequences);
     append(sequences, kept(given, given_cotangents()));
-    Tensors tape = kept(values, {inputs.begin(), inputs.begin() + static_cast<int64_t>(carried())});
+    LazyTensors tape =
+        kept(values, {inputs.begin(), inputs.begin() + static_cast<int64_t>(carried())});
     append(tape, kept(outside + loop_.outside.size(), dear_));
     append(sequences, taped(tape));
-    Tensors others = kept(outside, loop_.outside);
+    LazyTensors others = kept(outside, loop_.outside);
     const Closed closed = close({trip}, order);
     append(others, closed.outside);
     const Attribute body = closed.regions[0];
@@ -260,32 +256,32 @@ class Reversal {
     return apply("composit::scan",
                  {init, sequences, others, loop_.trips, body, length, !loop_.order.reverse});
   }
-  Tensors initial() const {
-    Tensors init;
+  LazyTensors initial() const {
+    LazyTensors init;
     for (size_t i : live_)
       init.push_back(v_.cotangents[i].defined() ? v_.cotangents[i] : zeros_like(loop_.carried[i]));
     for (size_t i : summed_) init.push_back(zeros_like(loop_.outside[i]));
     return init;
   }
-  Tensors given_cotangents() const {
-    Tensors given;
+  LazyTensors given_cotangents() const {
+    LazyTensors given;
     for (size_t i : given_) given.push_back(v_.cotangents[i]);
     return given;
   }
   // Values of the body, from each trip, stacked by the loop.
-  Tensors taped(const Tensors& values) {
+  LazyTensors taped(const LazyTensors& values) {
     Graph::Parts parts = loop_.body.parts();
     std::vector<size_t> places;
-    for (const Tensor& value : values) {
+    for (const LazyTensor& value : values) {
       const auto outputs = parts.outputs.begin() + static_cast<int64_t>(carried());
-      const auto found = std::find(outputs, parts.outputs.end(), value.lazy());
+      const auto found = std::find(outputs, parts.outputs.end(), value);
       places.push_back(static_cast<size_t>(found - parts.outputs.begin()));
       if (found == parts.outputs.end()) parts.outputs.push_back(value);
     }
-    Tensors results = v_.results;
+    LazyTensors results = v_.results;
     if (parts.outputs.size() > loop_.body.outputs().size())
       results = loop_.again(std::make_shared<const Graph>(std::move(parts)));
-    Tensors tapes;
+    LazyTensors tapes;
     for (size_t place : places) tapes.push_back(results[place]);
     return tapes;
   }
@@ -294,7 +290,7 @@ class Reversal {
   const Loop& loop_;
   std::vector<size_t> live_, summed_, given_;  // of carried values, outside, results
   std::vector<size_t> reached_, stacked_;      // of outside, sequences: what gradients flow to
-  Tensors dear_, dear_blocks_;                 // in the body, in a trip
+  LazyTensors dear_, dear_blocks_;             // in the body, in a trip
 };
 
 // ---- branches -----------------------------------------------------------------------------------
@@ -312,16 +308,16 @@ Flags reached_operands(const Vjp& v, const Graph& then_body, const Graph& else_b
 
 // The gradients of the operands that are flagged, from blocks for all operands and for each
 // cotangent that is there.
-Tensors back_through_branch(const Vjp& v, const Graph& body, const Flags& flagged,
-                            const Tensors& blocks) {
+LazyTensors back_through_branch(const Vjp& v, const Graph& body, const Flags& flagged,
+                                const LazyTensors& blocks) {
   const auto middle = blocks.begin() + static_cast<int64_t>(flagged.size());
-  Tensors flows, inputs;
+  LazyTensors flows, inputs;
   auto flow = middle;
-  for (const Tensor& cotangent : v.cotangents)
-    flows.push_back(cotangent.defined() ? *flow++ : Tensor());
+  for (const LazyTensor& cotangent : v.cotangents)
+    flows.push_back(cotangent.defined() ? *flow++ : LazyTensor());
   for (size_t i = 0; i < flagged.size(); ++i)
     if (flagged[i]) inputs.push_back(blocks[i]);
-  Tensors gradients = v.back(call_region(body, {blocks.begin(), middle}), inputs, flows);
+  LazyTensors gradients = v.back(call_region(body, {blocks.begin(), middle}), inputs, flows);
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!gradients[i].defined()) gradients[i] = zeros_like(inputs[i]);
   return gradients;
@@ -329,17 +325,17 @@ Tensors back_through_branch(const Vjp& v, const Graph& body, const Flags& flagge
 
 }  // namespace
 
-Gradients cond_vjp(const Vjp& v, const Tensor& predicate, const Tensors& operands,
+Gradients cond_vjp(const Vjp& v, const LazyTensor& predicate, const LazyTensors& operands,
                    const Graph& then_body, const Graph& else_body) {
   Flags flagged = reached_operands(v, then_body, else_body);
   for (size_t i = 0; i < flagged.size(); ++i) flagged[i] = flagged[i] && v.wanted[1 + i];
-  Tensors all = operands;
-  for (const Tensor& cotangent : v.cotangents)
+  LazyTensors all = operands;
+  for (const LazyTensor& cotangent : v.cotangents)
     if (cotangent.defined()) all.push_back(cotangent);
   std::vector<Type> types;
-  for (const Tensor& tensor : all) types.push_back(tensor.type());
+  for (const LazyTensor& tensor : all) types.push_back(tensor.type());
   const auto branch = [&](const Graph& body) {
-    return Traced(types, [&](const Tensors& blocks) {
+    return Traced(types, [&](const LazyTensors& blocks) {
       return back_through_branch(v, body, flagged, blocks);
     });
   };
@@ -347,7 +343,7 @@ Gradients cond_vjp(const Vjp& v, const Tensor& predicate, const Tensors& operand
   Flags either = branches[0].used();
   unite(either, branches[1].used());
   std::vector<size_t> order;
-  Tensors used;
+  LazyTensors used;
   for (size_t i = 0; i < all.size(); ++i)
     if (either[i]) {
       order.push_back(i);
@@ -355,24 +351,25 @@ Gradients cond_vjp(const Vjp& v, const Tensor& predicate, const Tensors& operand
     }
   const Closed closed = close(branches, order);
   append(used, closed.outside);
-  const Tensors results = apply("composit::cond", {predicate, used, Attribute(closed.regions[0]),
-                                                   Attribute(closed.regions[1])});
+  const LazyTensors results =
+      apply("composit::cond",
+            {predicate, used, Attribute(closed.regions[0]), Attribute(closed.regions[1])});
   Gradients gradients(1 + operands.size());
   for (size_t i = 0, next = 0; i < operands.size(); ++i)
     if (flagged[i]) gradients[1 + i] = results[next++];
   return gradients;
 }
 
-Gradients map_vjp(const Vjp& v, const Tensors& sequences, const Tensors& outside, const Graph& body,
-                  int64_t length) {
+Gradients map_vjp(const Vjp& v, const LazyTensors& sequences, const LazyTensors& outside,
+                  const Graph& body, int64_t length) {
   const auto again = [&](const Region& more) {
     return apply("composit::map", {sequences, outside, Attribute(more), length});
   };
   return Reversal(v, {{}, sequences, outside, {}, body, {length, false}, again}).run();
 }
 
-Gradients scan_vjp(const Vjp& v, const Tensors& carried, const Tensors& sequences,
-                   const Tensors& outside, const Tensor& trips, const Graph& body,
+Gradients scan_vjp(const Vjp& v, const LazyTensors& carried, const LazyTensors& sequences,
+                   const LazyTensors& outside, const LazyTensor& trips, const Graph& body,
                    const ScanOrder& order) {
   const auto again = [&](const Region& more) {
     return apply("composit::scan", {carried, sequences, outside, trips, Attribute(more),
@@ -381,7 +378,7 @@ Gradients scan_vjp(const Vjp& v, const Tensors& carried, const Tensors& sequence
   return Reversal(v, {carried, sequences, outside, trips, body, order, again}).run();
 }
 
-Gradients while_vjp(const Vjp& v, const Tensors& carried, const Tensors& outside,
+Gradients while_vjp(const Vjp& v, const LazyTensors& carried, const LazyTensors& outside,
                     const Region& condition, const Graph& body, std::optional<int64_t> limit) {
   if (!limit)
     throw UserError(
@@ -389,7 +386,7 @@ Gradients while_vjp(const Vjp& v, const Tensors& carried, const Tensors& outside
         "needs of each of them, received none");
   Loop loop{carried, {}, outside, v.results.back(), body, {*limit, false}, {}};
   loop.again = [&](const Region& more) {
-    const Tensors results = apply(
+    const LazyTensors results = apply(
         "composit::while_loop", {carried, outside, Attribute(condition), Attribute(more), *limit});
     loop.trips = results.back();
     return results;

@@ -1,6 +1,7 @@
 // Derivatives of branches and loops (composit/ops/control_flow.h), for their rows.
 //
-//   .vjp = [](Vjp v, Tensor predicate, Tensors operands, Region then_body, Region else_body) {
+//   .vjp = [](Vjp v, LazyTensor predicate, LazyTensors operands, Region then_body, Region
+//   else_body) {
 //     return cond_vjp(v, predicate, operands, *then_body, *else_body);
 //   }
 //
@@ -23,15 +24,15 @@ struct ScanOrder {
 };
 
 // Each: one gradient per tensor of the call, absent where none flows or none is wanted.
-Gradients cond_vjp(const Vjp& v, const Tensor& predicate, const Tensors& operands,
+Gradients cond_vjp(const Vjp& v, const LazyTensor& predicate, const LazyTensors& operands,
                    const Graph& then_body, const Graph& else_body);
-Gradients map_vjp(const Vjp& v, const Tensors& sequences, const Tensors& outside, const Graph& body,
-                  int64_t length);
-Gradients scan_vjp(const Vjp& v, const Tensors& carried, const Tensors& sequences,
-                   const Tensors& outside, const Tensor& trips, const Graph& body,
+Gradients map_vjp(const Vjp& v, const LazyTensors& sequences, const LazyTensors& outside,
+                  const Graph& body, int64_t length);
+Gradients scan_vjp(const Vjp& v, const LazyTensors& carried, const LazyTensors& sequences,
+                   const LazyTensors& outside, const LazyTensor& trips, const Graph& body,
                    const ScanOrder& order);
 // UserError without a `limit`.
-Gradients while_vjp(const Vjp& v, const Tensors& carried, const Tensors& outside,
+Gradients while_vjp(const Vjp& v, const LazyTensors& carried, const LazyTensors& outside,
                     const Region& condition, const Graph& body, std::optional<int64_t> limit);
 
 }  // namespace composit

@@ -15,15 +15,15 @@
 namespace composit {
 namespace {
 
-Ints common_sizes(const Tensors& tensors) {
+Ints common_sizes(const LazyTensors& tensors) {
   std::vector<Ints> sizes;
-  for (const Tensor& tensor : tensors) sizes.push_back(tensor.sizes());
+  for (const LazyTensor& tensor : tensors) sizes.push_back(tensor.sizes());
   return broadcast_sizes(sizes);
 }
 
 // One loop over all elements; `results` get `parameters[i]` for the element of tensors[i].
 using Elements = std::function<std::vector<Expr>(const std::vector<Expr>& elements)>;
-Tensors one_loop(const Tensors& tensors, const Elements& results) {
+LazyTensors one_loop(const LazyTensors& tensors, const Elements& results) {
   Nest nest;
   const Index index = nest.parallel(common_sizes(tensors));
   std::vector<Expr> elements;
@@ -31,7 +31,7 @@ Tensors one_loop(const Tensors& tensors, const Elements& results) {
     elements.push_back(In(i, tensors[i].type()).broadcast(index));
   for (const Expr& result : results(elements)) nest.store(result);
   Loops loops = nest.loops();
-  for (const Tensor& tensor : tensors) loops.operands.push_back(tensor.type());
+  for (const LazyTensor& tensor : tensors) loops.operands.push_back(tensor.type());
   return apply("composit::loops", {tensors, print(loops)});
 }
 
@@ -63,7 +63,7 @@ class Scalarizer {
     known_[tensor.node.get()] = *values;
     return values->at(tensor.index);
   }
-  std::optional<Exprs> of(const std::vector<LazyTensor>& tensors) {
+  std::optional<Exprs> of(const LazyTensors& tensors) {
     Exprs values;
     for (const LazyTensor& tensor : tensors) {
       const auto value = of(tensor);
@@ -84,8 +84,8 @@ class Scalarizer {
     const Call call = call_of(*node, operation->schema);
     if (const auto loops = loops_of(*operation, call)) return of_loops(*loops, *operands);
     if (!operation->row.decompose) return std::nullopt;
-    std::vector<LazyTensor> results;
-    for (const Tensor& result : decompose(*operation, call)) results.push_back(result);
+    LazyTensors results;
+    for (const LazyTensor& result : decompose(*operation, call)) results.push_back(result);
     return of(results);
   }
 
@@ -136,8 +136,8 @@ class Scalarizer {
 };
 
 // The results of `f` as expressions of parameters: its blocks, then what it takes from outside.
-std::optional<std::vector<Expr>> scalar_form(const Traced& f, const Tensors& outside) {
-  Tensors parameters = f.blocks();
+std::optional<std::vector<Expr>> scalar_form(const Traced& f, const LazyTensors& outside) {
+  LazyTensors parameters = f.blocks();
   parameters.insert(parameters.end(), outside.begin(), outside.end());
   Scalarizer scalarizer;
   for (size_t i = 0; i < parameters.size(); ++i)
@@ -148,25 +148,26 @@ std::optional<std::vector<Expr>> scalar_form(const Traced& f, const Tensors& out
   return scalarizer.of({f.outputs().begin(), f.outputs().end()});
 }
 
-Tensors mapped(const TensorFunction& f, const Tensors& tensors) {
+LazyTensors mapped(const TensorFunction& f, const LazyTensors& tensors) {
   const Ints sizes = common_sizes(tensors);
   const int64_t elements =
       std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-  Tensors flat;
-  for (const Tensor& tensor : tensors) flat.push_back(reshape(expand(tensor, sizes), {elements}));
-  Tensors results;
-  for (const Tensor& result : map(f, flat)) results.push_back(reshape(result, sizes));
+  LazyTensors flat;
+  for (const LazyTensor& tensor : tensors)
+    flat.push_back(reshape(expand(tensor, sizes), {elements}));
+  LazyTensors results;
+  for (const LazyTensor& result : map(f, flat)) results.push_back(reshape(result, sizes));
   return results;
 }
 
 }  // namespace
 
-Tensors elementwise(const ScalarProgram& program, const Tensors& tensors) {
+LazyTensors elementwise(const ScalarProgram& program, const LazyTensors& tensors) {
   if (tensors.size() != program.parameters)
     throw UserError("[elementwise] expected " + std::to_string(program.parameters) +
                     " tensors, received " + std::to_string(tensors.size()));
   Promotion promotion;
-  for (const Tensor& tensor : tensors) promotion.add(tensor.type());
+  for (const LazyTensor& tensor : tensors) promotion.add(tensor.type());
   const DType dtype = to_float(promotion.result());
   const ScalarProgram typed = with_dtype(program, dtype);
   return one_loop(tensors, [&](std::vector<Expr> elements) {
@@ -186,20 +187,20 @@ std::optional<ScalarProgram> scalar_program(const TensorFunction& f, size_t para
 }
 
 TensorFunction elementwise(TensorFunction f) {
-  return [f = std::move(f)](const Tensors& tensors) {
+  return [f = std::move(f)](const LazyTensors& tensors) {
     std::vector<Type> types;
-    for (const Tensor& tensor : tensors) types.push_back(tensor_type(tensor.dtype(), {}));
+    for (const LazyTensor& tensor : tensors) types.push_back(tensor_type(tensor.dtype(), {}));
     const Traced traced(types, f);
-    for (const Tensor& output : traced.outputs())
+    for (const LazyTensor& output : traced.outputs())
       if (output.rank() != 0)
         throw UserError(
             "[elementwise] expected a function that gives numbers (zero-dimensional "
             "tensors), received a result of rank " +
             std::to_string(output.rank()));
-    const Tensors outside = close({traced}).outside;
+    const LazyTensors outside = close({traced}).outside;
     const auto results = scalar_form(traced, outside);
     if (!results) return mapped(f, tensors);
-    Tensors operands = tensors;
+    LazyTensors operands = tensors;
     operands.insert(operands.end(), outside.begin(), outside.end());
     return one_loop(operands, [&](const std::vector<Expr>& elements) {
       return with_parameters(*results, elements);

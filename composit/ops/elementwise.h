@@ -1,8 +1,8 @@
 // Functions of numbers, applied to each element of tensors.
 //
-//   Tensor y = elementwise([](const Tensors& x) {
-//     return cond(x[0] < 0, [&](const Tensors&) { return Tensors{0 * x[0]}; },
-//                 [&](const Tensors&) { return Tensors{x[0] * x[0]}; });
+//   LazyTensor y = elementwise([](const LazyTensors& x) {
+//     return cond(x[0] < 0, [&](const LazyTensors&) { return LazyTensors{0 * x[0]}; },
+//                 [&](const LazyTensors&) { return LazyTensors{x[0] * x[0]}; });
 //   })({x})[0];
 //
 // Tensors are broadcast together. What consists of functions of scalars and branches becomes one
@@ -12,14 +12,14 @@
 
 #include <optional>
 
+#include "composit/ir/node.h"
 #include "composit/op/scalar_program.h"
-#include "composit/op/tensor.h"
 
 namespace composit {
 
 // `program` of each element, in the common floating point dtype of the tensors (integers become
 // float32); one result per result of the program. UserError where sizes do not broadcast.
-Tensors elementwise(const ScalarProgram& program, const Tensors& tensors);
+LazyTensors elementwise(const ScalarProgram& program, const LazyTensors& tensors);
 
 // `f`, a function of so many numbers (zero-dimensional tensors), as a program; nothing where it has
 // tensors or loops.

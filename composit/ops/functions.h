@@ -1,8 +1,8 @@
 // Torch's functions on values of the graph, for decompositions and derivatives: each call makes a
 // node. Names, argument order and defaults are ATen's.
 //
-//   Tensor e = exp(x - amax(x, {-1}, true));
-//   Tensor softmax = e / sum(e, {-1}, true);
+//   LazyTensor e = exp(x - amax(x, {-1}, true));
+//   LazyTensor softmax = e / sum(e, {-1}, true);
 #pragma once
 
 #include <optional>
@@ -38,79 +38,80 @@ struct Number {
   f(logical_not, "aten::logical_not") f(floor, "aten::floor")        \
   f(isnan, "aten::isnan") f(log1p, "aten::log1p") f(expm1, "aten::expm1")
 #define COMPOSIT_DECLARE(name, op)            \
-  Tensor name(const Tensor& a, const Tensor& b); \
-  Tensor name(const Tensor& a, const Number& b); \
-  Tensor name(const Number& a, const Tensor& b);
+  LazyTensor name(const LazyTensor& a, const LazyTensor& b); \
+  LazyTensor name(const LazyTensor& a, const Number& b); \
+  LazyTensor name(const Number& a, const LazyTensor& b);
 // ATen's functions and operators of two operands, element by element: they broadcast, and dtypes
 // are promoted. UserError where sizes do not broadcast or the dtype has no such function.
 COMPOSIT_BINARY_FUNCTIONS(COMPOSIT_DECLARE)
 #undef COMPOSIT_DECLARE
-#define COMPOSIT_DECLARE(name, op) Tensor name(const Tensor& x);
+#define COMPOSIT_DECLARE(name, op) LazyTensor name(const LazyTensor& x);
 // ATen's functions of one element, of the sizes of x. UserError where the dtype has no such function.
 COMPOSIT_UNARY_FUNCTIONS(COMPOSIT_DECLARE)
 #undef COMPOSIT_DECLARE
 // clang-format on
 
 // The only result of an operation.
-Tensor apply_one(std::string_view name, std::vector<ArgumentValue> arguments);
+LazyTensor apply_one(std::string_view name, std::vector<ArgumentValue> arguments);
 
 // x where `condition`, of bool, holds, y elsewhere; the three broadcast.
-Tensor where(const Tensor& condition, const Tensor& x, const Tensor& y);
-Tensor where(const Tensor& condition, const Tensor& x, const Number& y);
-Tensor where(const Tensor& condition, const Number& x, const Tensor& y);
+LazyTensor where(const LazyTensor& condition, const LazyTensor& x, const LazyTensor& y);
+LazyTensor where(const LazyTensor& condition, const LazyTensor& x, const Number& y);
+LazyTensor where(const LazyTensor& condition, const Number& x, const LazyTensor& y);
 // Of each element.
-Tensor pow(const Tensor& x, double exponent);
-Tensor to(const Tensor& x, DType dtype);  // x itself where it has the dtype
-Tensor conj(const Tensor& x);             // x itself where it is real
+LazyTensor pow(const LazyTensor& x, double exponent);
+LazyTensor to(const LazyTensor& x, DType dtype);  // x itself where it has the dtype
+LazyTensor conj(const LazyTensor& x);             // x itself where it is real
 
 // Over `axes` (all, if empty), which are left out, or with `keepdim` kept with size 1. UserError
 // for an axis out of range.
-Tensor sum(const Tensor& x, const Ints& axes = {}, bool keepdim = false);
-Tensor mean(const Tensor& x, const Ints& axes = {}, bool keepdim = false);
-Tensor amax(const Tensor& x, const Ints& axes = {}, bool keepdim = false);
+LazyTensor sum(const LazyTensor& x, const Ints& axes = {}, bool keepdim = false);
+LazyTensor mean(const LazyTensor& x, const Ints& axes = {}, bool keepdim = false);
+LazyTensor amax(const LazyTensor& x, const Ints& axes = {}, bool keepdim = false);
 // Along `axis`, of the sizes of x.
-Tensor cumsum(const Tensor& x, int64_t axis);
-Tensor softmax(const Tensor& x, int64_t axis);
+LazyTensor cumsum(const LazyTensor& x, int64_t axis);
+LazyTensor softmax(const LazyTensor& x, int64_t axis);
 
 // Products of matrices, the last two axes; those before broadcast. A vector is a matrix of one row
 // or column. UserError where the sizes that are summed over differ.
-Tensor matmul(const Tensor& a, const Tensor& b);
-Tensor mm(const Tensor& a, const Tensor& b);   // of two matrices
-Tensor bmm(const Tensor& a, const Tensor& b);  // of two batches of matrices
+LazyTensor matmul(const LazyTensor& a, const LazyTensor& b);
+LazyTensor mm(const LazyTensor& a, const LazyTensor& b);   // of two matrices
+LazyTensor bmm(const LazyTensor& a, const LazyTensor& b);  // of two batches of matrices
 
 // The same elements in other sizes; one of them may be -1. UserError where their number differs.
-Tensor reshape(const Tensor& x, const Ints& sizes);
-Tensor expand(const Tensor& x,
-              const Ints& sizes);  // axes of size 1 repeated, and new ones in front
-Tensor permute(const Tensor& x, const Ints& axes);        // axis i is axis `axes[i]` of x
-Tensor transpose(const Tensor& x, int64_t a, int64_t b);  // two axes exchanged
-Tensor unsqueeze(const Tensor& x, int64_t axis);          // a new axis of size 1 there
-Tensor squeeze(const Tensor& x, const Ints& axes);  // those of `axes` left out that have size 1
-Tensor slice(const Tensor& x, int64_t axis, int64_t begin, int64_t end,
-             int64_t step = 1);  // indices begin, begin + step, … before end along the axis
-Tensor select_at(const Tensor& x, int64_t axis,
-                 int64_t index);                     // one index of the axis, which is left out
-Tensor cat(const Tensors& parts, int64_t axis);      // one behind the other along the axis
-Tensor flip(const Tensor& x, const Ints& axes);      // in reverse order along the axes
-Tensor tril(const Tensor& x, int64_t diagonal = 0);  // zeros above the diagonal
+LazyTensor reshape(const LazyTensor& x, const Ints& sizes);
+LazyTensor expand(const LazyTensor& x,
+                  const Ints& sizes);  // axes of size 1 repeated, and new ones in front
+LazyTensor permute(const LazyTensor& x, const Ints& axes);        // axis i is axis `axes[i]` of x
+LazyTensor transpose(const LazyTensor& x, int64_t a, int64_t b);  // two axes exchanged
+LazyTensor unsqueeze(const LazyTensor& x, int64_t axis);          // a new axis of size 1 there
+LazyTensor squeeze(const LazyTensor& x,
+                   const Ints& axes);  // those of `axes` left out that have size 1
+LazyTensor slice(const LazyTensor& x, int64_t axis, int64_t begin, int64_t end,
+                 int64_t step = 1);  // indices begin, begin + step, … before end along the axis
+LazyTensor select_at(const LazyTensor& x, int64_t axis,
+                     int64_t index);                     // one index of the axis, which is left out
+LazyTensor cat(const LazyTensors& parts, int64_t axis);  // one behind the other along the axis
+LazyTensor flip(const LazyTensor& x, const Ints& axes);  // in reverse order along the axes
+LazyTensor tril(const LazyTensor& x, int64_t diagonal = 0);  // zeros above the diagonal
 
 // UserError: "expected a floating point dtype, received int64"; complex numbers are let through.
 void expect_floating(DType dtype);
 
 // Filled tensors: of the given sizes; `_like`: sizes and dtype of x.
-Tensor full(const Ints& sizes, const Number& value, DType dtype);
-Tensor zeros(const Ints& sizes, DType dtype);
-Tensor zeros_like(const Tensor& x);
-Tensor ones_like(const Tensor& x);
-Tensor arange(int64_t end, DType dtype = DType::int64);
+LazyTensor full(const Ints& sizes, const Number& value, DType dtype);
+LazyTensor zeros(const Ints& sizes, DType dtype);
+LazyTensor zeros_like(const LazyTensor& x);
+LazyTensor ones_like(const LazyTensor& x);
+LazyTensor arange(int64_t end, DType dtype = DType::int64);
 
 // A loss as its `reduction` says: 0 the loss of each element, 1 their mean, 2 their sum. UserError
 // for another number.
-Tensor reduced(const Tensor& loss, int64_t reduction);
+LazyTensor reduced(const LazyTensor& loss, int64_t reduction);
 // The cotangent of each of `loss`, from that of `reduced(loss, reduction)`.
-Tensor spread(const Tensor& cotangent, const Tensor& loss, int64_t reduction);
+LazyTensor spread(const LazyTensor& cotangent, const LazyTensor& loss, int64_t reduction);
 
 // x summed over what broadcasting to its sizes from `sizes` repeated: the derivative of expand.
-Tensor sum_to_size(const Tensor& x, const Ints& sizes);
+LazyTensor sum_to_size(const LazyTensor& x, const Ints& sizes);
 
 }  // namespace composit

@@ -38,13 +38,13 @@ std::optional<Symbol> functional_name(Symbol name) {
 
 // In a graph an in-place operator gives what it writes: the functional form in the dtype that is
 // there, which promotion may make wider (float32 += float64; a comparison gives bool).
-Tensors write_in_place(const RuleContext& context) {
+LazyTensors write_in_place(const RuleContext& context) {
   const Call& call = *context.call;
   std::vector<ArgumentValue> arguments;
   for (size_t i = 0; i < call.size(); ++i) arguments.push_back(call[i]);
-  const Tensor& written = call[0].tensor();
+  const LazyTensor& written = call[0].tensor();
   const Symbol functional = *functional_name(call.schema().name);
-  const Tensor result = composit::apply(functional.str(), std::move(arguments))[0];
+  const LazyTensor result = composit::apply(functional.str(), std::move(arguments))[0];
   if (result.sizes() != written.sizes())
     throw UserError("gives " + print(result.type()) + ", which " + print(written.type()) +
                     " cannot hold");
@@ -61,7 +61,7 @@ const Operation* find_in_place(Shared& all, Symbol name) {
       base->schema.arguments[0].list || base->schema.arguments[0].optional)
     return nullptr;
   Row row{.schema = base->row.schema,
-          .decompose = Rule<Tensors>::of_any(&write_in_place),
+          .decompose = Rule<LazyTensors>::of_any(&write_in_place),
           .nondifferentiable = base->row.nondifferentiable};
   Schema schema = base->schema;
   schema.name = name;
@@ -100,13 +100,13 @@ const Operation& operation_named(std::string_view name) {
                   "'; `flashlight ops` lists those it has, add_operation adds yours");
 }
 
-Tensors apply(std::string_view name, std::vector<ArgumentValue> arguments) {
+LazyTensors apply(std::string_view name, std::vector<ArgumentValue> arguments) {
   const Operation& operation = operation_named(name);
   const Call call(operation.schema, std::move(arguments));
   const NodePtr node = call.node(infer(operation, call));
-  Tensors results;
+  LazyTensors results;
   for (uint32_t i = 0; i < node->outputs().size(); ++i)
-    results.emplace_back(is_defined(node->outputs()[i]) ? Tensor(LazyTensor{node, i}) : Tensor());
+    results.emplace_back(is_defined(node->outputs()[i]) ? LazyTensor{node, i} : LazyTensor());
   return results;
 }
 

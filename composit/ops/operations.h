@@ -29,6 +29,6 @@ void add_operation(Row row);
 const Operation& operation_named(std::string_view name);
 
 // Results of a new node, its types inferred. UserError as in `infer`, or for a name without row.
-Tensors apply(std::string_view name, std::vector<ArgumentValue> arguments);
+LazyTensors apply(std::string_view name, std::vector<ArgumentValue> arguments);
 
 }  // namespace composit

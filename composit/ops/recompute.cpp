@@ -37,13 +37,13 @@ bool is_cheap(const Loops& loops) {
 }
 
 // What is made of operands that exist.
-bool are_cheap(const Tensors& results, const Node& whole) {
+bool are_cheap(const LazyTensors& results, const Node& whole) {
   uint64_t existing = 0;
   for (const LazyTensor& operand : whole.operands())
     if (operand) existing = std::max(existing, operand.node->serial());
   std::vector<NodePtr> open;
-  for (const Tensor& result : results)
-    if (result.defined()) open.push_back(result.lazy().node);
+  for (const LazyTensor& result : results)
+    if (result.defined()) open.push_back(result.node);
   while (!open.empty()) {
     const NodePtr node = open.back();
     open.pop_back();

@@ -1,7 +1,7 @@
 // Whether a value is computed again where it is needed once more, or kept: for derivatives.
 //
-//   is_cheap(*(x * y).lazy().node)          // yes: as soon done as loaded
-//   is_cheap(*tanh(x).lazy().node)          // no; nor sums, products of matrices, loops
+//   is_cheap(*(x * y).node)          // yes: as soon done as loaded
+//   is_cheap(*tanh(x).node)          // no; nor sums, products of matrices, loops
 #pragma once
 
 #include "composit/ir/node.h"

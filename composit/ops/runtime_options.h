@@ -2,7 +2,7 @@
 // arguments, and the options that generated code gives them (Row::runtime_options).
 //
 //   .runtime = "order::sort",
-//   .runtime_options = [](Tensor x, int64_t dim, bool descending) {
+//   .runtime_options = [](LazyTensor x, int64_t dim, bool descending) {
 //     return Attributes{lines(x.type(), dim), option("descending", descending)};
 //   }
 #pragma once
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "composit/ir/attribute.h"
-#include "composit/op/tensor.h"
+#include "composit/ir/node.h"
 #include "composit/shipped/matrices.h"
 #include "composit/shipped/order.h"
 
@@ -21,13 +21,13 @@ inline NamedAttribute option(const char* name, Attribute value) {
 }
 
 inline int64_t size_from_end(const Type& type, size_t from_end) {
-  return type.sizes[type.rank() - from_end].value();
+  return type.sizes[type.rank() - from_end];
 }
 
 // The product of the sizes from dimension `begin` to before `end`.
 inline int64_t count_between(const Type& type, size_t begin, size_t end) {
   int64_t count = 1;
-  for (size_t i = begin; i < end; ++i) count *= type.sizes[i].value();
+  for (size_t i = begin; i < end; ++i) count *= type.sizes[i];
   return count;
 }
 // How many there are of what the last `axes` axes hold.
@@ -39,7 +39,7 @@ inline int64_t batch(const Type& type, size_t axes) {
 inline fl::Lines lines_of(const Type& type, int64_t dim) {
   if (type.rank() == 0) return {1, 1, 1};
   const auto axis = static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(type.rank()) : dim);
-  return {count_between(type, 0, axis), type.sizes[axis].value(),
+  return {count_between(type, 0, axis), type.sizes[axis],
           count_between(type, axis + 1, type.rank())};
 }
 inline NamedAttribute lines(const Type& type, int64_t dim) {
@@ -57,7 +57,7 @@ inline NamedAttribute matrices(const Type& type) {
 }
 
 // The same, and one more option.
-inline Attributes matrices_with(const Tensor& x, const char* name, Attribute value) {
+inline Attributes matrices_with(const LazyTensor& x, const char* name, Attribute value) {
   return {matrices(x.type()), option(name, std::move(value))};
 }
 

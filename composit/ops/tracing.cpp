@@ -14,42 +14,52 @@ Type contiguous(const Type& type) { return tensor_type(type.dtype, type.sizes); 
 
 // No two blocks have one name while functions are traced: an input is its name and type, and a
 // function may be traced within another one.
-Tensor fresh_block(const Type& type) {
+LazyTensor fresh_block(const Type& type) {
   static std::atomic<uint64_t> count = 0;
   return input("block " + std::to_string(count++), contiguous(type), InputKind::block);
 }
 
-uint64_t next_serial() { return fresh_block(tensor_type(DType::bool_, {})).lazy().node->serial(); }
+uint64_t next_serial() { return fresh_block(tensor_type(DType::bool_, {})).node->serial(); }
 
 // Makes one region; `outside` are what all of them take.
-Region region_of(const Traced& function, const std::vector<size_t>& order, const Tensors& outside) {
+Region region_of(const Traced& function, const std::vector<size_t>& order,
+                 const LazyTensors& outside) {
   Graph::Parts parts;
   FlatMap<Hash, LazyTensor> arguments;
-  const auto add_argument = [&](const Tensor& tensor) {
+  const auto add_argument = [&](const LazyTensor& tensor) {
     parts.inputs.push_back(
         input(std::to_string(parts.inputs.size()), contiguous(tensor.type()), InputKind::block));
-    arguments[tensor.lazy().hash()] = parts.inputs.back();
+    arguments[tensor.hash()] = parts.inputs.back();
   };
   for (size_t block : order) add_argument(function.blocks()[block]);
-  for (const Tensor& tensor : outside) add_argument(tensor);
-  FlatMap<const Node*, std::vector<LazyTensor>> now;
+  for (const LazyTensor& tensor : outside) add_argument(tensor);
+  FlatMap<const Node*, LazyTensors> now;
   const auto value = [&](const LazyTensor& old) {
     if (!old) return old;
     const LazyTensor* argument = arguments.find(old.hash());
     return argument != nullptr ? *argument : now[old.node.get()].at(old.index);
   };
   for (const NodePtr& node : function.nodes()) {
-    std::vector<LazyTensor> operands;
+    LazyTensors operands;
     for (const LazyTensor& operand : node->operands()) operands.push_back(value(operand));
     NodeSpec spec = copy_of(*node, std::move(operands));
     spec.place = 0;
     now[node.get()] = replace_by(std::move(spec).make_node()).outputs;
   }
-  for (const Tensor& output : function.outputs()) parts.outputs.push_back(value(output));
+  for (const LazyTensor& output : function.outputs()) parts.outputs.push_back(value(output));
   return std::make_shared<const Graph>(std::move(parts));
 }
 
 }  // namespace
+
+std::vector<Type> tensor_types(const LazyTensors& tensors) {
+  std::vector<Type> types;
+  for (const LazyTensor& tensor : tensors) {
+    if (!tensor.defined()) throw UserError("expected a tensor, received none");
+    types.push_back(tensor.type());
+  }
+  return types;
+}
 
 Traced::Traced(const std::vector<Type>& types, const TensorFunction& f) : begin_(next_serial()) {
   for (const Type& type : types) blocks_.push_back(fresh_block(type));
@@ -61,12 +71,12 @@ Traced::Traced(const std::vector<Type>& types, const TensorFunction& f) : begin_
   collect();
 }
 
-void Traced::give(const Tensors& outputs) {
+void Traced::give(const LazyTensors& outputs) {
   outputs_ = outputs;
   collect();
 }
 
-void Traced::cut(const Tensors& values) {
+void Traced::cut(const LazyTensors& values) {
   blocks_.insert(blocks_.end(), values.begin(), values.end());
   collect();
 }
@@ -80,19 +90,19 @@ bool Traced::is_outside(const LazyTensor& tensor) const {
 // Depth first, not recursive.
 void Traced::collect() {
   nodes_.clear();
-  for (size_t i = 0; i < blocks_.size(); ++i) places_.insert(blocks_[i].lazy().hash(), i);
+  for (size_t i = 0; i < blocks_.size(); ++i) places_.insert(blocks_[i].hash(), i);
   FlatMap<const Node*, std::monostate> seen;
   std::vector<std::pair<NodePtr, size_t>> stack;
   const auto push = [&](const LazyTensor& tensor) {
     const bool own = tensor && !is_block(tensor) && !is_outside(tensor);
     if (own && seen.insert(tensor.node.get(), {})) stack.emplace_back(tensor.node, 0);
   };
-  for (const Tensor& output : outputs_) {
+  for (const LazyTensor& output : outputs_) {
     push(output);
     while (!stack.empty()) {
       auto& [node, next] = stack.back();
       if (next < node->operands().size()) {
-        push(LazyTensor(node->operands()[next++]));
+        push(node->operands()[next++]);
         continue;
       }
       nodes_.push_back(node);
@@ -107,7 +117,7 @@ std::vector<bool> Traced::used() const {
     const size_t* place = tensor ? places_.find(tensor.hash()) : nullptr;
     if (place != nullptr) used[*place] = true;
   };
-  for (const Tensor& output : outputs_) use(output);
+  for (const LazyTensor& output : outputs_) use(output);
   for (const NodePtr& node : nodes_)
     for (const LazyTensor& operand : node->operands()) use(operand);
   return used;
@@ -124,7 +134,7 @@ Closed close(const std::vector<Traced>& functions,
     };
     for (const NodePtr& node : function.nodes())
       for (const LazyTensor& operand : node->operands()) take(operand);
-    for (const Tensor& output : function.outputs()) take(output);
+    for (const LazyTensor& output : function.outputs()) take(output);
   }
   for (const Traced& function : functions) {
     std::vector<size_t> all(function.blocks().size());
@@ -134,7 +144,7 @@ Closed close(const std::vector<Traced>& functions,
   return closed;
 }
 
-Tensors call_region(const Graph& region, const Tensors& arguments) {
+LazyTensors call_region(const Graph& region, const LazyTensors& arguments) {
   const auto outputs =
       inlined(region, {arguments.begin(), arguments.end()}, [](NodeSpec& spec) { spec.place = 0; });
   return {outputs.begin(), outputs.end()};

@@ -1,7 +1,8 @@
 // Functions of tensors as regions.
 //
-//   const Traced f({x.type()}, [&](const Tensors& blocks) { return Tensors{blocks[0] * y}; });
-//   const Closed closed = close({f});     // closed.regions[0]: (x, y) -> x * y; closed.outside: y
+//   const Traced f({x.type()}, [&](const LazyTensors& blocks) { return LazyTensors{blocks[0] * y};
+//   }); const Closed closed = close({f});     // closed.regions[0]: (x, y) -> x * y;
+//   closed.outside: y
 //
 // A function is called once, on blocks: inputs that are arguments of a region.
 #pragma once
@@ -11,7 +12,7 @@
 
 #include "composit/ir/flat_map.h"
 #include "composit/ir/graph.h"
-#include "composit/op/tensor.h"
+#include "composit/ir/node.h"
 
 namespace composit {
 
@@ -21,15 +22,15 @@ class Traced {
   // is not there.
   Traced(const std::vector<Type>& types, const TensorFunction& f);
 
-  const Tensors& blocks() const { return blocks_; }
-  const Tensors& outputs() const { return outputs_; }
+  const LazyTensors& blocks() const { return blocks_; }
+  const LazyTensors& outputs() const { return outputs_; }
   // What `f` made, operands first; what it found there when it was called is not among it.
   const std::vector<NodePtr>& nodes() const { return nodes_; }
   // Gives these instead: tensors of `f`, of its blocks and from outside, and what was made of them
   // since.
-  void give(const Tensors& outputs);
+  void give(const LazyTensors& outputs);
   // The function of these values, which it makes, and of the blocks before: they become blocks.
-  void cut(const Tensors& values);
+  void cut(const LazyTensors& values);
   // Whether a tensor is from outside of `f`.
   bool is_outside(const LazyTensor& tensor) const;
   // Which blocks the outputs depend on.
@@ -40,7 +41,7 @@ class Traced {
   void collect();
 
   uint64_t begin_ = 0;  // serial of the first node that is the function's own
-  Tensors blocks_, outputs_;
+  LazyTensors blocks_, outputs_;
   FlatMap<Hash, size_t> places_;  // of blocks
   std::vector<NodePtr> nodes_;
 };
@@ -49,12 +50,15 @@ class Traced {
 // it is absent), and behind them what any of them takes from outside.
 struct Closed {
   std::vector<Region> regions;
-  Tensors outside;
+  LazyTensors outside;
 };
 Closed close(const std::vector<Traced>& functions,
              const std::optional<std::vector<size_t>>& order = {});
 
+// The type of each. UserError for an absent one.
+std::vector<Type> tensor_types(const LazyTensors& tensors);
+
 // The results of a region for `arguments`, one per input, as nodes.
-Tensors call_region(const Graph& region, const Tensors& arguments);
+LazyTensors call_region(const Graph& region, const LazyTensors& arguments);
 
 }  // namespace composit

@@ -9,7 +9,7 @@
 namespace composit {
 namespace {
 
-Tensor with_leading(const Tensor& x, int64_t axis) {
+LazyTensor with_leading(const LazyTensor& x, int64_t axis) {
   if (axis < -x.rank() || axis >= x.rank())
     throw UserError("[vmap] expected a tensor with an axis " + std::to_string(axis) +
                     ", received " + print(x.type()));
@@ -23,17 +23,17 @@ Tensor with_leading(const Tensor& x, int64_t axis) {
 }  // namespace
 
 TensorFunction vmap(TensorFunction f, MappedAxes axes) {
-  return [f = std::move(f), axes = std::move(axes)](const Tensors& inputs) {
+  return [f = std::move(f), axes = std::move(axes)](const LazyTensors& inputs) {
     MappedAxes mapped = axes;
     if (mapped.empty()) mapped.assign(inputs.size(), 0);
     if (mapped.size() != inputs.size())
       throw UserError("[vmap] expected " + std::to_string(mapped.size()) +
                       " tensors, an axis for each, received " + std::to_string(inputs.size()));
-    Tensors sequences;
+    LazyTensors sequences;
     for (size_t i = 0; i < inputs.size(); ++i)
       if (mapped[i]) sequences.push_back(with_leading(inputs[i], *mapped[i]));
-    const auto of_slots = [&](const Tensors& slots) {
-      Tensors arguments = inputs;
+    const auto of_slots = [&](const LazyTensors& slots) {
+      LazyTensors arguments = inputs;
       size_t next = 0;
       for (size_t i = 0; i < inputs.size(); ++i)
         if (mapped[i]) arguments[i] = slots[next++];

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "composit/op/tensor.h"
+#include "composit/ir/node.h"
 
 namespace composit {
 

@@ -10,13 +10,13 @@ namespace composit {
 namespace {
 
 // The same but for the operator LibTorch used to write the result.
-NodePtr without_via(const Node& node, const std::vector<LazyTensor>& operands) {
+NodePtr without_via(const Node& node, const LazyTensors& operands) {
   NodeSpec spec = copy_of(node, operands);
   std::erase_if(spec.execution, [](const NamedAttribute& entry) { return entry.key() == "via"; });
   return std::move(spec).make_node();
 }
 
-std::optional<Replacement> respell(const Node& node, const std::vector<LazyTensor>& operands) {
+std::optional<Replacement> respell(const Node& node, const LazyTensors& operands) {
   if (!is_replaceable(node)) return std::nullopt;
   const NodePtr now = without_via(node, operands);
   const Spelling spelling = row_for(*now) != nullptr ? canonical_spelling(now) : Spelling{now, {}};

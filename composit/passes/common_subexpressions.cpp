@@ -9,7 +9,7 @@
 namespace composit {
 namespace {
 
-bool same_nodes(const std::vector<LazyTensor>& a, const std::vector<LazyTensor>& b) {
+bool same_nodes(const LazyTensors& a, const LazyTensors& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const LazyTensor& x, const LazyTensor& y) { return x.node == y.node; });
 }
@@ -29,7 +29,7 @@ class Places {
   }
 
   // Node number `number`, the first of its equals, with `operands`.
-  NodeSpec spec_of(size_t number, const std::vector<LazyTensor>& operands) const {
+  NodeSpec spec_of(size_t number, const LazyTensors& operands) const {
     const Node& node = *nodes_[number];
     NodeSpec spec = copy_of(node, operands);
     const std::string_view own = node.annotation("scope"), shared = scope_of(node);
@@ -79,7 +79,7 @@ class Sharing {
     FlatMap<Hash, NodePtr> firsts;
     const Places places(shared);
     size_t next = 0;
-    return rebuild(shared, [&](const Node& node, const std::vector<LazyTensor>& operands) {
+    return rebuild(shared, [&](const Node& node, const LazyTensors& operands) {
       NodePtr now = shared.nodes()[next++];
       if (is_input(node)) return std::optional<Replacement>();
       if (const NodePtr* first = firsts.find(node.hash())) return std::optional(replace_by(*first));

@@ -18,7 +18,7 @@ const Graph* body_to_open(const Node& node) {
 Graph decompose(const Graph& graph, const DecomposeOptions& options) {
   const auto again = [&](const Graph& parts) { return decompose(parts, options); };
   const Graph inner = rebuild_regions(graph, again);
-  const auto open = [&](const Node& node, const std::vector<LazyTensor>& operands) {
+  const auto open = [&](const Node& node, const LazyTensors& operands) {
     std::optional<Replacement> replacement;
     if (!is_replaceable(node) || (options.keep && options.keep(node))) return replacement;
     const NodePtr now = copy_of(node, operands).make_node();

@@ -12,8 +12,8 @@ namespace {
 bool same_values(const Type& a, const Type& b) { return a.dtype == b.dtype && a.sizes == b.sizes; }
 
 // Blocks for the operands of `node`.
-std::vector<LazyTensor> blocks_for(const Node& node, std::vector<LazyTensor>& blocks) {
-  std::vector<LazyTensor> operands;
+LazyTensors blocks_for(const Node& node, LazyTensors& blocks) {
+  LazyTensors operands;
   for (const LazyTensor& operand : node.operands()) {
     if (!operand) {
       operands.emplace_back();
@@ -42,7 +42,7 @@ std::optional<Graph> with_types(const Graph& parts, const std::vector<Type>& typ
     wanted[output.node.get()][output.index] = types[i];
   }
   if (wanted.size() == 0) return parts;
-  return rebuild(parts, [&](const Node& node, const std::vector<LazyTensor>& operands) {
+  return rebuild(parts, [&](const Node& node, const LazyTensors& operands) {
     const auto* outputs = wanted.find(&node);
     if (outputs == nullptr) return std::optional<Replacement>();
     NodeSpec spec = copy_of(node, operands);
@@ -83,15 +83,14 @@ LazyTensor not_behind(const LazyTensor& operand, uint64_t place) {
 }  // namespace
 
 Rewrite unless_refused(Rewrite rewrite) {
-  return
-      [rewrite = std::move(rewrite)](
-          const Node& node, const std::vector<LazyTensor>& operands) -> std::optional<Replacement> {
-        try {
-          return rewrite(node, operands);
-        } catch (const UserError&) {
-          return std::nullopt;
-        }
-      };
+  return [rewrite = std::move(rewrite)](const Node& node,
+                                        const LazyTensors& operands) -> std::optional<Replacement> {
+    try {
+      return rewrite(node, operands);
+    } catch (const UserError&) {
+      return std::nullopt;
+    }
+  };
 }
 
 const Operation* row_for(const Node& node) {
@@ -110,11 +109,11 @@ const Operation* row_for(const Node& node) {
 std::optional<Graph> decomposition(const Node& node) {
   const Operation* operation = row_for(node);
   if (operation == nullptr || !operation->row.decompose) return std::nullopt;
-  std::vector<LazyTensor> blocks, outputs;
+  LazyTensors blocks, outputs;
   const NodePtr on_blocks = copy_of(node, blocks_for(node, blocks)).make_node();
   const Call call = call_of(*on_blocks, operation->schema);
   try {
-    for (const Tensor& result : decompose(*operation, call)) outputs.push_back(result.lazy());
+    for (const LazyTensor& result : decompose(*operation, call)) outputs.push_back(result);
   } catch (const UserError&) {
     return std::nullopt;  // a case that the row does not define, as dropout in training
   }
@@ -122,8 +121,8 @@ std::optional<Graph> decomposition(const Node& node) {
   return with_types(Graph({.inputs = blocks, .outputs = outputs}), node.outputs());
 }
 
-std::vector<LazyTensor> in_place_of(const Node& whole, const Graph& parts) {
-  std::vector<LazyTensor> arguments;
+LazyTensors in_place_of(const Node& whole, const Graph& parts) {
+  LazyTensors arguments;
   for (const LazyTensor& operand : whole.operands())
     if (operand) arguments.push_back(operand);
   return inlined(parts, arguments, [&](NodeSpec& spec) {
@@ -172,7 +171,7 @@ bool is_filled_with(const LazyTensor& tensor, double value) {
 NodePtr respelled(const Node& node, std::string_view name, std::vector<ArgumentValue> arguments) {
   const Call call(operation_named(name).schema, std::move(arguments));
   const NodePtr fresh = call.node(node.outputs());
-  std::vector<LazyTensor> operands;
+  LazyTensors operands;
   for (const LazyTensor& operand : fresh->operands())
     operands.push_back(operand ? not_behind(operand, node.place()) : operand);
   NodeSpec spec = copy_of(*fresh, std::move(operands));

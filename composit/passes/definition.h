@@ -28,7 +28,7 @@ std::optional<Graph> decomposition(const Node& node);
 
 // The nodes of `decomposition(whole)` or of another graph on its operands, in place of `whole`:
 // with its place, scope, source and grad mode.
-std::vector<LazyTensor> in_place_of(const Node& whole, const Graph& parts);
+LazyTensors in_place_of(const Node& whole, const Graph& parts);
 
 // The loop form of `node`, without the operands' types; nothing where it has none.
 std::optional<Loops> loops_of(const Node& node);

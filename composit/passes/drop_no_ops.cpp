@@ -21,7 +21,7 @@ LazyTensor passed_on(const Node& node) {
 // Whether the loop form of `node` copies its first operand, which is of its type.
 bool copies(const Node& node) {
   return node.op() == kReshape ||
-         same_loops(node, *respelled(node, "aten::alias", {Tensor(node.operands()[0])}));
+         same_loops(node, *respelled(node, "aten::alias", {node.operands()[0]}));
 }
 
 bool has_alpha_one(const Node& node) {
@@ -63,7 +63,7 @@ NodePtr merged(const Node& node) {
   const Node& before = *node.operands()[0].node;
   if (before.op() != node.op() || row_for(before) == nullptr || !is_replaceable(before, false))
     return nullptr;
-  const Tensor x = before.operands()[0];
+  const LazyTensor x = before.operands()[0];
   if (node.op() == kReshape) return respelled(node, "aten::reshape", {x, node.attribute("shape")});
   const auto first = to_ints(before.attribute("dims"));
   auto axes = to_ints(node.attribute("dims"));
@@ -77,7 +77,7 @@ NodePtr merged(const Node& node) {
 Graph drop_no_ops(const Graph& graph, const DropOptions& options) {
   const Graph inner =
       rebuild_regions(graph, [&](const Graph& region) { return drop_no_ops(region, options); });
-  const auto drop = [&](const Node& node, const std::vector<LazyTensor>& operands) {
+  const auto drop = [&](const Node& node, const LazyTensors& operands) {
     std::optional<Replacement> replacement;
     if (!is_replaceable(node, options.detach) || node.outputs().size() != 1) return replacement;
     NodePtr now = copy_of(node, operands).make_node();

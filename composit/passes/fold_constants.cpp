@@ -67,14 +67,14 @@ class Folder {
   }
 
   Graph run() {
-    const std::vector<LazyTensor> wanted = outermost();
+    const LazyTensors wanted = outermost();
     if (wanted.empty()) return graph_;
     const Backend& backend = options_.backend != nullptr ? *options_.backend : reference();
     const std::vector<Array> arrays = evaluate(wanted, {}, backend);
-    FlatMap<const Node*, std::vector<LazyTensor>> constants;
+    FlatMap<const Node*, LazyTensors> constants;
     for (size_t i = 0; i < wanted.size(); ++i)
       constants[wanted[i].node.get()].push_back(constant_for(*wanted[i].node, arrays[i]));
-    return rebuild(graph_, [&](const Node& node, const std::vector<LazyTensor>&) {
+    return rebuild(graph_, [&](const Node& node, const LazyTensors&) {
       std::optional<Replacement> replacement;
       if (const auto* found = constants.find(&node)) replacement = Replacement{.outputs = *found};
       return replacement;
@@ -108,7 +108,7 @@ class Folder {
   }
 
   // All outputs of the nodes that become constants: what others use, and what has operands.
-  std::vector<LazyTensor> outermost() const {
+  LazyTensors outermost() const {
     FlatMap<const Node*, std::monostate> used;
     const auto use = [&](const LazyTensor& tensor) {
       if (tensor) used.insert(tensor.node.get(), {});
@@ -118,7 +118,7 @@ class Folder {
         for (const LazyTensor& operand : node->operands()) use(operand);
     for (const LazyTensor& output : graph_.outputs()) use(output);
     for (const Mutation& mutation : graph_.mutations()) use(mutation.value);
-    std::vector<LazyTensor> outermost;
+    LazyTensors outermost;
     for (const NodePtr& node : graph_.nodes()) {
       if (!known_.contains(node.get()) || !used.contains(node.get()) || node->operands().empty())
         continue;

@@ -41,25 +41,25 @@ class Fuser {
   }
 
   // w where `tensor` is w transposed, computed in the same mode.
-  static Tensor weight_of(const LazyTensor& tensor, const Node& user) {
+  static LazyTensor weight_of(const LazyTensor& tensor, const Node& user) {
     const Node& node = *tensor.node;
     if (node.op() != kPermuteOp || node.execution() != user.execution() ||
         to_ints(node.attribute("dims")) != Ints{1, 0})
       return {};
     return node.operands()[0];
   }
-  static bool is_bias(const Tensor& bias, const Tensor& weight) {
+  static bool is_bias(const LazyTensor& bias, const LazyTensor& weight) {
     return bias.rank() == 1 && weight.rank() == 2 && bias.size(0) == weight.size(0) &&
            bias.dtype() == weight.dtype();
   }
 
   static NodePtr product(const Node& now) {
-    const Tensor x = now.operands()[0], weight = weight_of(now.operands()[1], now);
+    const LazyTensor x = now.operands()[0], weight = weight_of(now.operands()[1], now);
     return weight.defined() ? respelled(now, "aten::linear", {x, weight}) : nullptr;
   }
   static NodePtr product_and_bias(const Node& now) {
-    const Tensor bias = now.operands()[0], x = now.operands()[1];
-    const Tensor weight = weight_of(now.operands()[2], now);
+    const LazyTensor bias = now.operands()[0], x = now.operands()[1];
+    const LazyTensor weight = weight_of(now.operands()[2], now);
     if (!weight.defined() || !is_bias(bias, weight) || !is_one(now, "beta") ||
         !is_one(now, "alpha"))
       return nullptr;
@@ -79,7 +79,7 @@ class Fuser {
     if (linear.op() != kLinear || linear.execution() != now.execution()) return nullptr;
     const Node& before = *linear.operands()[0].node;
     if (before.op() != kReshapeOp || before.execution() != now.execution()) return nullptr;
-    const Tensor x = before.operands()[0], weight = linear.operands()[1];
+    const LazyTensor x = before.operands()[0], weight = linear.operands()[1];
     if (x.rank() == 0 || weight.rank() != 2 || x.size(-1) != weight.size(1)) return nullptr;
     Dims sizes = x.type().sizes;
     sizes.back() = weight.size(0);
@@ -97,7 +97,7 @@ class Fuser {
 
 Graph fuse_linear(const Graph& graph) {
   const Fuser fuser(graph);
-  const auto fuse = [&](const Node& node, const std::vector<LazyTensor>& operands) {
+  const auto fuse = [&](const Node& node, const LazyTensors& operands) {
     std::optional<Replacement> replacement;
     if (!is_replaceable(node) || row_for(node) == nullptr) return replacement;
     const NodePtr now = copy_of(node, operands).make_node();

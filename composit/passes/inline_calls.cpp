@@ -17,8 +17,8 @@ void move_into(NodeSpec& spec, std::string_view outer) {
 
 }  // namespace
 
-std::vector<LazyTensor> inlined_body(const Node& node, const std::vector<LazyTensor>& operands) {
-  std::vector<LazyTensor> arguments;
+LazyTensors inlined_body(const Node& node, const LazyTensors& operands) {
+  LazyTensors arguments;
   for (const LazyTensor& operand : operands)
     if (operand) arguments.push_back(operand);
   const bool call = node.op() == ops::kCall;
@@ -30,7 +30,7 @@ std::vector<LazyTensor> inlined_body(const Node& node, const std::vector<LazyTen
 
 Graph inline_calls(const Graph& graph) {
   const Graph inner = rebuild_regions(graph, inline_calls);
-  return rebuild(inner, [](const Node& node, const std::vector<LazyTensor>& operands) {
+  return rebuild(inner, [](const Node& node, const LazyTensors& operands) {
     std::optional<Replacement> replacement;
     if (node.op() == ops::kCall && node.effect() < 0)
       replacement = Replacement{.outputs = inlined_body(node, operands)};

@@ -18,6 +18,6 @@ Graph inline_calls(const Graph& graph);
 
 // What the region `body` of `node` gives for `operands`, as nodes at the place of `node`. Scopes in
 // the region are within that of `node`.
-std::vector<LazyTensor> inlined_body(const Node& node, const std::vector<LazyTensor>& operands);
+LazyTensors inlined_body(const Node& node, const LazyTensors& operands);
 
 }  // namespace composit

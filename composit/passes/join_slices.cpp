@@ -14,10 +14,10 @@ const Symbol kAdd("aten::add.Tensor"), kSliceBackward("aten::slice_backward"),
 // A stretch of the dimension that is cut.
 struct Piece {
   int64_t begin, end;
-  Tensor value;
+  LazyTensor value;
   bool plus_zero = false;  // whether zeros were added to it
 
-  Tensor part(int64_t from, int64_t to, int64_t dim) const {
+  LazyTensor part(int64_t from, int64_t to, int64_t dim) const {
     return from == begin && to == end ? value : slice(value, dim, from - begin, to - begin);
   }
 };
@@ -65,11 +65,11 @@ class Joiner {
     if (const Pieces* known = known_.find(&node)) return *known;
     const bool slice = node.op() == kSliceBackward, select = node.op() == kSelectBackward;
     if ((!slice && !select) || !is_replaceable(node)) return std::nullopt;
-    const auto number = [&](const char* name) { return node.attribute(name).as<Dim>().value(); };
+    const auto number = [&](const char* name) { return node.attribute(name).as<int64_t>(); };
     const int64_t dim = wrap_axis(number("dim"), static_cast<int64_t>(x.sizes().size()));
-    const int64_t size = x.sizes()[static_cast<size_t>(dim)].value();
+    const int64_t size = x.sizes()[static_cast<size_t>(dim)];
     const auto wrapped = [&](int64_t index) { return index < 0 ? index + size : index; };
-    const Tensor value = node.operands()[0];
+    const LazyTensor value = node.operands()[0];
     if (select) {
       const int64_t index = wrapped(number("index"));
       return Pieces{dim, {{index, index + 1, unsqueeze(value, dim)}}};
@@ -92,7 +92,7 @@ class Joiner {
       const Piece *x = find(left, from), *y = find(right, from);
       if (x == nullptr) std::swap(x, y);
       if (x == nullptr) continue;
-      const Tensor part = x->part(from, to, left.dim);
+      const LazyTensor part = x->part(from, to, left.dim);
       if (y != nullptr)
         list.push_back({from, to, part + y->part(from, to, left.dim)});
       else
@@ -108,10 +108,10 @@ class Joiner {
 
   static NodePtr written(const Node& now, const Pieces& pieces) {
     const Type& type = now.outputs()[0];
-    Tensors parts;
+    LazyTensors parts;
     int64_t end = 0;
     const auto fill_up_to = [&](int64_t begin) {
-      Ints sizes = Tensor(now.operands()[0]).sizes();
+      Ints sizes = now.operands()[0].sizes();
       sizes[static_cast<size_t>(pieces.dim)] = begin - end;
       if (begin > end) parts.push_back(zeros(sizes, type.dtype));
     };
@@ -120,7 +120,7 @@ class Joiner {
       parts.push_back(piece.value);
       end = piece.end;
     }
-    fill_up_to(type.sizes[static_cast<size_t>(pieces.dim)].value());
+    fill_up_to(type.sizes[static_cast<size_t>(pieces.dim)]);
     return respelled(now, "aten::cat", {parts, pieces.dim});
   }
 
@@ -134,7 +134,7 @@ class Joiner {
 Graph join_slices(const Graph& graph) {
   const Graph inner = rebuild_regions(graph, join_slices);
   Joiner joiner(inner);
-  const auto join = [&](const Node& node, const std::vector<LazyTensor>& operands) {
+  const auto join = [&](const Node& node, const LazyTensors& operands) {
     std::optional<Replacement> replacement;
     if (!is_replaceable(node) || row_for(node) == nullptr || node.op() != kAdd) return replacement;
     const NodePtr now = copy_of(node, operands).make_node();

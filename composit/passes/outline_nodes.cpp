@@ -59,7 +59,7 @@ class Outlining {
 
   Graph run(const Graph& graph) {
     const Graph inner = rebuild_regions(graph, [&](const Graph& body) { return run(body); });
-    return rebuild(inner, [&](const Node& node, const std::vector<LazyTensor>& operands) {
+    return rebuild(inner, [&](const Node& node, const LazyTensors& operands) {
       std::optional<Replacement> replacement;
       if (!can_stand_alone(node)) return replacement;
       const std::set<uint32_t> used = used_outputs(inner, node);
@@ -129,7 +129,7 @@ class Outlining {
     return std::to_string(operand);
   }
 
-  NodePtr call(const Node& node, const std::vector<LazyTensor>& operands, const Region& body) {
+  NodePtr call(const Node& node, const LazyTensors& operands, const Region& body) {
     NodeSpec spec(ops::kCall);
     for (const LazyTensor& operand : operands) spec.tensor(operand);
     spec.attribute("name", *names_.find(body.get())).run("body", body);

@@ -145,8 +145,8 @@ class Outliner {
     results_.assign(used.begin(), used.end());
   }
 
-  std::vector<LazyTensor> make_blocks(const std::string& outer) const {
-    std::vector<LazyTensor> blocks;
+  LazyTensors make_blocks(const std::string& outer) const {
+    LazyTensors blocks;
     std::set<std::string> taken;
     for (const Slot& slot : arguments_) {
       const LazyTensor& operand = operand_at(0, slot);
@@ -162,7 +162,7 @@ class Outliner {
     std::vector<NodePtr> made;
     for (size_t number = 0; number < repeat_.length; ++number) {
       const Node& node = *node_at(0, number);
-      std::vector<LazyTensor> operands = node.operands();
+      LazyTensors operands = node.operands();
       for (size_t i = 0; i < operands.size(); ++i) {
         if (const size_t* argument = argument_at_.find(slot_key({number, i})))
           operands[i] = parts.inputs[*argument];
@@ -207,8 +207,8 @@ class Outliner {
     }
   }
 
-  std::vector<LazyTensor> kept(const NodePtr& node) {
-    std::vector<LazyTensor> operands;
+  LazyTensors kept(const NodePtr& node) {
+    LazyTensors operands;
     bool same = true;
     for (const LazyTensor& operand : node->operands()) {
       operands.push_back(value(operand));
@@ -236,7 +236,7 @@ class Outliner {
   std::vector<Slot> arguments_;
   FlatMap<uint64_t, size_t> argument_at_;  // by slot
   std::vector<std::pair<size_t, uint32_t>> results_;
-  FlatMap<const Node*, std::vector<LazyTensor>> now_;
+  FlatMap<const Node*, LazyTensors> now_;
   FlatMap<const Node*, NodePtr> effects_;  // what stands for a node with an effect
 };
 

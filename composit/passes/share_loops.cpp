@@ -43,9 +43,9 @@ Hash trips_of(const Node& loop) {
 // Loops with the same trips, and the outputs that somebody uses of any of them.
 struct LoopGroup {
   const Node* first = nullptr;
-  std::vector<LazyTensor> outputs;  // of bodies
-  std::vector<Type> types;          // of the stacked outputs
-  FlatMap<Hash, size_t> places;     // among `outputs`
+  LazyTensors outputs;           // of bodies
+  std::vector<Type> types;       // of the stacked outputs
+  FlatMap<Hash, size_t> places;  // among `outputs`
   NodePtr merged;
 };
 
@@ -58,7 +58,7 @@ class LoopSharing {
   }
 
   Graph run() {
-    return rebuild(graph_, [&](const Node& node, const std::vector<LazyTensor>& operands) {
+    return rebuild(graph_, [&](const Node& node, const LazyTensors& operands) {
       std::optional<Replacement> replacement;
       if (is_loop(node)) replacement = replaced(node, operands);
       return replacement;
@@ -99,7 +99,7 @@ class LoopSharing {
     group.outputs.insert(group.outputs.end(), outputs.begin(), outputs.end());
   }
 
-  Replacement replaced(const Node& loop, const std::vector<LazyTensor>& operands) {
+  Replacement replaced(const Node& loop, const LazyTensors& operands) {
     LoopGroup& group = *groups_.find(trips_of(loop));
     if (group.merged == nullptr) group.merged = merged(group, operands);
     const size_t carried = carried_of(loop), count = outputs_of(loop);
@@ -120,7 +120,7 @@ class LoopSharing {
     return replacement;
   }
 
-  static NodePtr merged(const LoopGroup& group, const std::vector<LazyTensor>& operands) {
+  static NodePtr merged(const LoopGroup& group, const LazyTensors& operands) {
     const Node& first = *group.first;
     const auto carried = static_cast<int64_t>(carried_of(first));
     Graph::Parts parts = body_of(first).parts();

@@ -13,7 +13,7 @@ namespace {
 using HashSet = FlatMap<Hash, std::monostate>;
 
 // Whether every node that works out `outputs` from the operands of `whole` is in the graph.
-bool are_there(const std::vector<LazyTensor>& outputs, const Node& whole, const HashSet& graph) {
+bool are_there(const LazyTensors& outputs, const Node& whole, const HashSet& graph) {
   std::vector<NodePtr> open;
   const auto is_operand = [&](const NodePtr& node) {
     return std::any_of(whole.operands().begin(), whole.operands().end(),
@@ -39,7 +39,7 @@ bool are_there(const std::vector<LazyTensor>& outputs, const Node& whole, const 
 Graph share_parts(const Graph& graph) {
   HashSet present;
   for (const NodePtr& node : graph.nodes()) present.insert(node->hash(), {});
-  const Rewrite open = [&](const Node& node, const std::vector<LazyTensor>& operands) {
+  const Rewrite open = [&](const Node& node, const LazyTensors& operands) {
     std::optional<Replacement> replacement;
     if (!is_replaceable(node)) return replacement;
     const auto parts = decomposition(node);

@@ -13,11 +13,6 @@ namespace composit {
 namespace {
 
 const Type& type_of(const Node& node) { return node.outputs()[0]; }
-Ints sizes_of(const Type& type) {
-  Ints sizes;
-  for (Dim size : type.sizes) sizes.push_back(size.value());
-  return sizes;
-}
 bool is_plain(const Type& type) {
   return type.layout == Layout::strided && type.device == Device() && !type.conj && !type.neg;
 }
@@ -38,16 +33,16 @@ NodePtr if_same(const Node& node, const NodePtr& candidate) {
 NodePtr as_reshape(const Node& node, const Call& call) {
   static const Symbol kReshape("aten::reshape"), kPermute("aten::permute");
   if (call.tensors().size() != 1 || node.op() == kReshape || node.op() == kPermute) return nullptr;
-  const Tensor x = call.tensors()[0];
+  const LazyTensor x = call.tensors()[0];
   const Type& type = type_of(node);
   if (x.dtype() != type.dtype || x.numel() != type.numel() || x.type().sizes == type.sizes)
     return nullptr;
-  return if_same(node, respelled(node, "aten::reshape", {x, sizes_of(type)}));
+  return if_same(node, respelled(node, "aten::reshape", {x, type.sizes}));
 }
 
 NodePtr as_cast(const Node& node, const Call& call) {
   if (call.tensors().empty() || !call.tensors()[0].defined()) return nullptr;
-  const Tensor x = call.tensors()[0];
+  const LazyTensor x = call.tensors()[0];
   const Type& type = type_of(node);
   if (x.dtype() == type.dtype || x.type().sizes != type.sizes || !is_plain(type)) return nullptr;
   return if_same(node, respelled(node, "aten::to.dtype", {x, type.dtype}));
@@ -69,13 +64,13 @@ NodePtr as_full(const Node& node) {
   const auto value = loops ? filling(*loops) : std::nullopt;
   if (!value) return nullptr;
   const Type& type = type_of(node);
-  return if_same(node, respelled(node, "aten::full", {sizes_of(type), *value, type.dtype}));
+  return if_same(node, respelled(node, "aten::full", {type.sizes, *value, type.dtype}));
 }
 
 // ---- by name ------------------------------------------------------------------------------------
 
 NodePtr as_permute(const Node& node, const Call& call) {
-  const Tensor& x = call.tensors()[0];
+  const LazyTensor& x = call.tensors()[0];
   Ints order(static_cast<size_t>(x.rank()));
   std::iota(order.begin(), order.end(), int64_t{0});
   const auto axis = [&](const char* name) {
@@ -86,11 +81,10 @@ NodePtr as_permute(const Node& node, const Call& call) {
 }
 
 NodePtr as_split_with_sizes(const Node& node, const Call& call) {
-  const Tensor& x = call.tensors()[0];
+  const LazyTensor& x = call.tensors()[0];
   const int64_t axis = wrap_axis(call["dim"].data().as_int(), x.rank());
   Ints sizes;
-  for (const Type& part : node.outputs())
-    sizes.push_back(part.sizes[static_cast<size_t>(axis)].value());
+  for (const Type& part : node.outputs()) sizes.push_back(part.sizes[static_cast<size_t>(axis)]);
   return respelled(node, "aten::split_with_sizes", {x, sizes, axis});
 }
 
@@ -99,7 +93,7 @@ NodePtr as_sub(const Node& node, const Call& call) {
 }
 
 NodePtr as_slice(const Node& node, const Call& call) {
-  const Tensor& x = call.tensors()[0];
+  const LazyTensor& x = call.tensors()[0];
   const int64_t axis = wrap_axis(call["dim"].data().as_int(), x.rank()), size = x.size(axis);
   const auto clamped = [&](const char* name, int64_t fallback) {
     const ArgumentValue& value = call[name];
@@ -112,14 +106,14 @@ NodePtr as_slice(const Node& node, const Call& call) {
 }
 
 NodePtr as_select(const Node& node, const Call& call) {
-  const Tensor& x = call.tensors()[0];
+  const LazyTensor& x = call.tensors()[0];
   const int64_t axis = wrap_axis(call["dim"].data().as_int(), x.rank());
   const int64_t index = call["index"].data().as_int();
   return respelled(node, "aten::select.int", {x, axis, index < 0 ? index + x.size(axis) : index});
 }
 
 NodePtr with_sizes(const Node& node, const Call& call) {
-  return respelled(node, node.op().str(), {call.tensors()[0], sizes_of(type_of(node))});
+  return respelled(node, node.op().str(), {call.tensors()[0], type_of(node).sizes});
 }
 
 NodePtr as_sum_of_axes(const Node& node, const Call& call) {
@@ -127,7 +121,7 @@ NodePtr as_sum_of_axes(const Node& node, const Call& call) {
 }
 
 NodePtr as_mm(const Node& node, const Call& call) {
-  const Tensor &a = call.tensors()[0], &b = call.tensors()[1];
+  const LazyTensor &a = call.tensors()[0], &b = call.tensors()[1];
   if (a.rank() != 2 || b.rank() != 2) return nullptr;
   return if_same(node, respelled(node, "aten::mm", {a, b}));
 }
@@ -190,9 +184,9 @@ std::optional<Scalar> only_element(const Node& node) {
 // The number that `tensor` is beside `other`: full(…) of its dtype or a constant of one element, or
 // a wrapped integer beside a float, which becomes one. Not beside halves: LibTorch computes with
 // the number in float32 there, but with the tensor rounded.
-std::optional<Scalar> number_beside(const Tensor& tensor, const Tensor& other) {
+std::optional<Scalar> number_beside(const LazyTensor& tensor, const LazyTensor& other) {
   static const Symbol kFull("aten::full");
-  const Node &node = *tensor.lazy().node, &partner = *other.lazy().node;
+  const Node &node = *tensor.node, &partner = *other.node;
   if (is_wrapped_number(other) || partner.op() == kFull) return std::nullopt;
   if (tensor.dtype() == other.dtype() && item_size(tensor.dtype()) >= 4 &&
       !is_wrapped_number(tensor)) {
@@ -214,7 +208,7 @@ NodePtr with_number(const Node& node, const Call& call) {
   const Symbol op = node.op();
   if (op != kAdd && op != kSub && op != kMul && op != kDiv) return nullptr;
   for (size_t i = 0; i < 2; ++i) {
-    const Tensor& other = call.tensors()[1 - i];
+    const LazyTensor& other = call.tensors()[1 - i];
     const auto number = number_beside(call.tensors()[i], other);
     if (!number || other.type().sizes != type_of(node).sizes) continue;
     auto arguments = arguments_of(call);

@@ -13,8 +13,8 @@ using composit::DType;
 using composit::Graph;
 using composit::input;
 using composit::InputKind;
+using composit::LazyTensor;
 using composit::SavedCapture;
-using composit::Tensor;
 using composit::tensor_type;
 
 // Its results: the squared error against 1 and 0, and the outputs.
@@ -24,16 +24,16 @@ static SavedCapture perceptron() {
                           const std::vector<double>& values) {
     const auto type = tensor_type(DType::float32, sizes);
     capture.weights[name] = composit::array_of(type, values);
-    return Tensor(input(name, type, InputKind::parameter));
+    return input(name, type, InputKind::parameter);
   };
-  const Tensor x = input("x", tensor_type(DType::float32, {1, 3}));
-  const Tensor hidden_weight = weight("hidden.weight", {2, 3}, {0.5, -1, 0.25, 1, 0.5, -0.75}),
-               hidden_bias = weight("hidden.bias", {2}, {0.1, -0.2}),
-               out_weight = weight("out.weight", {2, 2}, {1, -1, 0.5, 2}),
-               out_bias = weight("out.bias", {2}, {0, 0.3});
-  const Tensor hidden = tanh(composit::nn::linear(x, hidden_weight, hidden_bias));
-  const Tensor y = sigmoid(composit::nn::linear(hidden, out_weight, out_bias));
-  const Tensor target = composit::constant(
+  const LazyTensor x = input("x", tensor_type(DType::float32, {1, 3}));
+  const LazyTensor hidden_weight = weight("hidden.weight", {2, 3}, {0.5, -1, 0.25, 1, 0.5, -0.75}),
+                   hidden_bias = weight("hidden.bias", {2}, {0.1, -0.2}),
+                   out_weight = weight("out.weight", {2, 2}, {1, -1, 0.5, 2}),
+                   out_bias = weight("out.bias", {2}, {0, 0.3});
+  const LazyTensor hidden = tanh(composit::nn::linear(x, hidden_weight, hidden_bias));
+  const LazyTensor y = sigmoid(composit::nn::linear(hidden, out_weight, out_bias));
+  const LazyTensor target = composit::constant(
       composit::array_of(tensor_type(DType::float32, {1, 2}), std::vector<double>{1, 0}));
   capture.graph = Graph({.inputs = {x, hidden_weight, hidden_bias, out_weight, out_bias},
                          .outputs = {sum((y - target) * (y - target)), y}});

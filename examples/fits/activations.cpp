@@ -13,18 +13,18 @@ namespace fits {
 
 using composit::DType;
 using composit::Graph;
-using composit::Tensor;
-using composit::Tensors;
+using composit::LazyTensor;
+using composit::LazyTensors;
 
 Outcome gelu() {
-  const auto one = [](const Tensors& x) {
-    return Tensors{0.5 * x[0] * (1.0 + erf(x[0] * std::numbers::sqrt2 / 2.0))};
+  const auto one = [](const LazyTensors& x) {
+    return LazyTensors{0.5 * x[0] * (1.0 + erf(x[0] * std::numbers::sqrt2 / 2.0))};
   };
   const std::vector<double> x = linspace(-4, 4, 401);
   const auto count = static_cast<int64_t>(x.size());
-  const Tensor input = composit::input("x", composit::tensor_type(DType::float64, {count}));
+  const LazyTensor input = composit::input("x", composit::tensor_type(DType::float64, {count}));
   const auto [y, back] = composit::vjp(composit::vmap(one), {input});
-  const Tensor slope = back({ones_like(y[0])})[0];
+  const LazyTensor slope = back({ones_like(y[0])})[0];
   const auto compiled = flashlight::cpp::compile(
       Graph({.inputs = {input}, .outputs = {y[0], slope}}), {.name = "gelu"});
   const auto results = compiled({array({count}, x)});

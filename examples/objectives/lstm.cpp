@@ -50,11 +50,12 @@ cnp::NdArray log_likelihood(const cnp::NdArray& prediction, const cnp::NdArray& 
 
 cnp::NdArray lstm(const LstmParameters& parameters, const cnp::NdArray& state,
                   const cnp::NdArray& sequence) {
-  composit::Tensors initial;  // hidden and cell of each layer
+  composit::LazyTensors initial;  // hidden and cell of each layer
   for (int64_t layer = 0; layer < state.size(0); ++layer)
     for (int64_t part : {0, 1}) initial.push_back(state[{layer, part}]);
 
-  const auto trip = [&](const composit::Tensors& before, const composit::Tensors& characters) {
+  const auto trip = [&](const composit::LazyTensors& before,
+                        const composit::LazyTensors& characters) {
     std::vector<LayerState> states;
     for (size_t i = 0; i < before.size(); i += 2) states.push_back({before[i], before[i + 1]});
     const cnp::NdArray prediction = predict(parameters, states, characters[0]);

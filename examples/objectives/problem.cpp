@@ -10,8 +10,8 @@ composit::numpy::NdArray Inputs::add(const std::string& name, composit::Array va
   return tensors_.back();
 }
 
-Problem Inputs::problem(std::string name, std::vector<composit::LazyTensor> objective,
-                        std::vector<composit::LazyTensor> gradient) const {
+Problem Inputs::problem(std::string name, composit::LazyTensors objective,
+                        composit::LazyTensors gradient) const {
   return {.name = std::move(name),
           .inputs = values_,
           .objective = composit::Graph({.inputs = tensors_, .outputs = std::move(objective)}),

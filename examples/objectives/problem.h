@@ -25,11 +25,11 @@ struct Problem {
 class Inputs {
  public:
   composit::numpy::NdArray add(const std::string& name, composit::Array value);
-  Problem problem(std::string name, std::vector<composit::LazyTensor> objective,
-                  std::vector<composit::LazyTensor> gradient) const;
+  Problem problem(std::string name, composit::LazyTensors objective,
+                  composit::LazyTensors gradient) const;
 
  private:
-  std::vector<composit::LazyTensor> tensors_;
+  composit::LazyTensors tensors_;
   std::vector<composit::Array> values_;
 };
 

@@ -27,8 +27,7 @@ Code weight_struct(const Program& program, const std::vector<WeightStruct>& stru
     const Type& type = program.functions[function].values[member.value].type;
     const std::string element = "const " + type_name(type.dtype);
     std::string rows;
-    for (size_t i = 1; i < type.rank(); ++i)
-      rows += "[" + std::to_string(type.sizes[i].value()) + "]";
+    for (size_t i = 1; i < type.rank(); ++i) rows += "[" + std::to_string(type.sizes[i]) + "]";
     members += statement(rows.empty() ? element + "* " + member.name + ";"
                                       : element + " (*" + member.name + ")" + rows + ";");
   }

@@ -42,7 +42,7 @@ void expect_written(const Attribute& data, const SchemaArgument& argument) {
                     " that code cannot write");
 }
 
-Attribute tensor_option(const composit::Tensor& tensor, size_t& next) {
+Attribute tensor_option(const composit::LazyTensor& tensor, size_t& next) {
   if (!tensor.defined()) return {};
   std::vector<int64_t> numbers = {static_cast<int64_t>(next++)};
   const auto sizes = tensor.sizes();
@@ -55,7 +55,7 @@ Attribute option(const composit::ArgumentValue& value, const SchemaArgument& arg
   if (value.is_tensor()) return tensor_option(value.tensor(), next);
   if (value.is_list()) {
     composit::List items = {composit::AttributeKind::list, {}};
-    for (const composit::Tensor& tensor : value.tensors())
+    for (const composit::LazyTensor& tensor : value.tensors())
       items.items.push_back(tensor_option(tensor, next));
     return items;
   }

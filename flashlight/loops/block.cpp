@@ -108,7 +108,7 @@ class Taker {
     const bool local = split && region_.is_local(whole_, value);
     if (split && (local || found->second == 0)) {
       composit::Dims sizes = inner.type.sizes;
-      sizes[found->second] = composit::Dim(size);
+      sizes[found->second] = size;
       inner.type = composit::tensor_type(inner.type.dtype, sizes);
     }
     const ValueId number = numbers_[value] = body_.values.next();
@@ -136,7 +136,7 @@ class Taker {
 
   Nest round_of(const Nest& step, AxisId axis, int64_t size) const {
     Nest round = std::get<Nest>(renumbered(step, numbers_));
-    round.statement.axes[axis].extent = composit::Dim(size);
+    round.statement.axes[axis].extent = size;
     round.statement = simplified(std::move(round.statement));
     return round;
   }

@@ -169,7 +169,7 @@ class Recognizer {
   bool cuts_half(const Expr& predicate) {
     const AxisId axis = result_.terms[0];
     composit::Affine rest = *composit::bound_of(predicate, analysis_);
-    const int64_t extent = statement_.axes[axis].extent.value(), sign = rest.coefficients[axis];
+    const int64_t extent = statement_.axes[axis].extent, sign = rest.coefficients[axis];
     rest.coefficients[axis] = 0;  // it says: sign * term + rest >= 0
     const int64_t least = analysis_.range(rest).low;
     return (sign > 0 ? extent + least : least + 1) <= extent / 2;

@@ -38,7 +38,7 @@ Control control_of(
     control.kind = Control::Kind::map;
     control.sequences = operands(0);
     control.outside = operands(1);
-    control.length = node.attribute("length").as<composit::Dim>().value();
+    control.length = node.attribute("length").as<int64_t>();
     control.functions = {function("body", "map_body")};
   } else if (node.op() == kScan) {
     control.kind = Control::Kind::scan;
@@ -46,15 +46,14 @@ Control control_of(
     control.sequences = operands(1);
     control.outside = operands(2);
     if (const ValueIds trips = operands(3); !trips.empty()) control.trips = trips[0];
-    control.length = node.attribute("length").as<composit::Dim>().value();
+    control.length = node.attribute("length").as<int64_t>();
     control.reverse = node.attribute("reverse").as<bool>();
     control.functions = {function("body", "scan_body")};
   } else {
     control.kind = Control::Kind::repeat;
     control.carried = operands(0);
     control.outside = operands(1);
-    if (const auto* limit = node.attribute("limit").get_if<composit::Dim>())
-      control.limit = limit->value();
+    if (const auto* limit = node.attribute("limit").get_if<int64_t>()) control.limit = *limit;
     control.functions = {function("condition", "loop_condition"), function("body", "loop_body")};
   }
   return control;

@@ -15,16 +15,15 @@ using composit::Attribute;
 using composit::DType;
 using composit::Graph;
 using composit::LazyTensor;
+using composit::LazyTensors;
 using composit::Node;
 using composit::NodePtr;
 using composit::NodeSpec;
 using composit::Scalar;
 using composit::Symbol;
-using composit::Tensor;
-using composit::Tensors;
 using composit::Type;
 
-using Operands = std::vector<LazyTensor>;
+using Operands = LazyTensors;
 
 const Symbol kNumber("aten::_local_scalar_dense"), kEqual("aten::equal"),
     kAllClose("aten::allclose"), kErrors("aten::_linalg_check_errors"), kNonzero("aten::nonzero"),
@@ -133,14 +132,14 @@ class Opener {
   // What `compute` makes of `operands`, in the place of `node`.
   template <class Compute>
   static Operands computed(const Node& node, const Operands& operands, Compute compute) {
-    Tensors blocks;
+    LazyTensors blocks;
     Graph::Parts parts;
     for (const LazyTensor& operand : operands) {
       blocks.emplace_back(composit::input(std::to_string(blocks.size()), operand.type(),
                                           composit::InputKind::block));
       parts.inputs.push_back(blocks.back());
     }
-    for (const Tensor& result : compute(blocks)) parts.outputs.push_back(result.lazy());
+    for (const LazyTensor& result : compute(blocks)) parts.outputs.push_back(result);
     const NodePtr whole = in_place_of(node, node.op(), operands).make_node();
     return composit::in_place_of(*whole, Graph(std::move(parts)));
   }
@@ -150,15 +149,15 @@ class Opener {
     const auto& operands = node.operands();
     const auto& list = node.find_run("expected")->as<composit::List>().items;
     if (node.op() == kEqual && operands[0].sizes() != operands[1].sizes()) return {};
-    const Operands all = computed(node, node.operands(), [&](const Tensors& x) {
-      const Tensor one_by_one =
+    const Operands all = computed(node, node.operands(), [&](const LazyTensors& x) {
+      const LazyTensor one_by_one =
           node.op() == kEqual
               ? composit::eq(x[0], x[1])
               : composit::apply_one(
                     "aten::isclose",
                     {x[0], x[1], node.attribute("rtol").as<double>(),
                      node.attribute("atol").as<double>(), node.attribute("equal_nan").as<bool>()});
-      return Tensors{composit::apply_one("aten::all", {one_by_one})};
+      return LazyTensors{composit::apply_one("aten::all", {one_by_one})};
     });
     guard(node, all[0], list.at(0).as<Scalar>().value);
     return {};
@@ -166,33 +165,33 @@ class Opener {
 
   // Of a factorisation: a number per matrix, which is 0 where there are factors.
   Operands no_errors(const Node& node) {
-    const Operands count = computed(node, node.operands(), [](const Tensors& info) {
-      return Tensors{composit::sum(composit::ne(info[0], 0))};
+    const Operands count = computed(node, node.operands(), [](const LazyTensors& info) {
+      return LazyTensors{composit::sum(composit::ne(info[0], 0))};
     });
     guard(node, count[0], int64_t{0});
     return {};
   }
 
-  static int64_t captured_count(const Node& node) { return node.outputs()[0].sizes[0].value(); }
+  static int64_t captured_count(const Node& node) { return node.outputs()[0].sizes[0]; }
 
   Operands nonzero(const Node& node) {
-    const Operands found = computed(node, node.operands(), [&](const Tensors& x) {
-      return Tensors{composit::apply_one("aten::nonzero_static", {x[0], captured_count(node)}),
-                     composit::sum(composit::ne(x[0], 0))};
+    const Operands found = computed(node, node.operands(), [&](const LazyTensors& x) {
+      return LazyTensors{composit::apply_one("aten::nonzero_static", {x[0], captured_count(node)}),
+                         composit::sum(composit::ne(x[0], 0))};
     });
     guard(node, found[1], captured_count(node));
     return {found[0]};
   }
 
   Operands masked_select(const Node& node) {
-    const Operands found = computed(node, node.operands(), [&](const Tensors& x) {
+    const Operands found = computed(node, node.operands(), [&](const LazyTensors& x) {
       const composit::Ints sizes = composit::broadcast_sizes({x[0].sizes(), x[1].sizes()});
-      const Tensor mask = composit::reshape(composit::expand(x[1], sizes), {-1}),
-                   flat = composit::reshape(composit::expand(x[0], sizes), {-1});
-      const Tensor places =
+      const LazyTensor mask = composit::reshape(composit::expand(x[1], sizes), {-1}),
+                       flat = composit::reshape(composit::expand(x[0], sizes), {-1});
+      const LazyTensor places =
           composit::apply_one("aten::nonzero_static", {mask, captured_count(node)});
-      return Tensors{composit::apply_one("aten::take", {flat, composit::reshape(places, {-1})}),
-                     composit::sum(mask)};
+      return LazyTensors{composit::apply_one("aten::take", {flat, composit::reshape(places, {-1})}),
+                         composit::sum(mask)};
     });
     guard(node, found[1], captured_count(node));
     return {found[0]};
@@ -204,8 +203,8 @@ class Opener {
     NodeSpec draw = in_place_of(node, Symbol("aten::bernoulli.p"), {node.operands()[0]});
     draw.attribute("p", 1 - p).output(node.outputs()[1]);
     const LazyTensor mask = {effect(std::move(draw)), 0};
-    const Operands y = computed(node, {node.operands()[0], mask}, [&](const Tensors& x) {
-      return Tensors{x[0] * x[1] * (p < 1 ? 1 / (1 - p) : 0)};
+    const Operands y = computed(node, {node.operands()[0], mask}, [&](const LazyTensors& x) {
+      return LazyTensors{x[0] * x[1] * (p < 1 ? 1 / (1 - p) : 0)};
     });
     return {y[0], mask};
   }
@@ -238,8 +237,9 @@ class Opener {
     if (is_normal(node) && type.numel() >= 16) draw.op = Symbol("flashlight::normal_singly");
     const LazyTensor drawn = {effect(std::move(draw)), 0};
     if (!composit::is_contiguous(memory)) return {drawn};  // which there is no code for
-    return computed(node, {drawn},
-                    [&](const Tensors& x) { return Tensors{composit::permute(x[0], back)}; });
+    return computed(node, {drawn}, [&](const LazyTensors& x) {
+      return LazyTensors{composit::permute(x[0], back)};
+    });
   }
   static bool is_normal(const Node& node) {
     static const Symbol kLike("aten::randn_like"), kInPlace("aten::normal_functional");
@@ -256,10 +256,10 @@ class Opener {
     const LazyTensor& p = node.operands()[0];
     const LazyTensor q = drawn(node, Symbol("aten::exponential"), p.type());
     const int64_t count = node.attribute("num_samples").as_int();
-    return computed(node, {p, q}, [&](const Tensors& x) {
+    return computed(node, {p, q}, [&](const LazyTensors& x) {
       if (count == 1)
-        return Tensors{composit::apply_one("aten::argmax", {x[0] / x[1], int64_t{-1}, true})};
-      return Tensors{composit::apply("aten::topk", {x[0] / x[1], count})[1]};
+        return LazyTensors{composit::apply_one("aten::argmax", {x[0] / x[1], int64_t{-1}, true})};
+      return LazyTensors{composit::apply("aten::topk", {x[0] / x[1], count})[1]};
     });
   }
 
@@ -268,11 +268,11 @@ class Opener {
     const LazyTensor z = drawn(node, Symbol("aten::normal_functional"), node.outputs()[0]);
     Operands operands = node.operands();
     operands.push_back(z);
-    return computed(node, operands, [&](const Tensors& x) {
-      if (node.op() == kNormal) return Tensors{x[2] * x[1] + x[0]};
+    return computed(node, operands, [&](const LazyTensors& x) {
+      if (node.op() == kNormal) return LazyTensors{x[2] * x[1] + x[0]};
       if (node.op() == kNormalAround)
-        return Tensors{x[1] * node.attribute("std").as<double>() + x[0]};
-      return Tensors{x[1] * x[0] + node.attribute("mean").as<double>()};
+        return LazyTensors{x[1] * node.attribute("std").as<double>() + x[0]};
+      return LazyTensors{x[1] * x[0] + node.attribute("mean").as<double>()};
     });
   }
 

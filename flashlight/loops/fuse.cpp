@@ -124,7 +124,7 @@ class Fuser {
     int64_t rounds = 1;
     for (const auto* outside : {&product->batch, &product->outer})
       for (AxisId axis : *outside)
-        if (!contains(axes, axis)) rounds *= reading.axes[axis].extent.value();
+        if (!contains(axes, axis)) rounds *= reading.axes[axis].extent;
     const std::vector<Expr>& indices = product->right.arguments();
     return rounds >= kLeastRounds && indices.back().kind() == ExprKind::axis &&
            indices.back().number() == product->columns.back();

@@ -32,7 +32,7 @@ class Taker {
     body_.is_part = body_.is_loop_body = true;
     map_.kind = Control::Kind::map;
     map_.functions = {number};
-    map_.length = nest(steps_[0]).axes[axis(steps_[0])].extent.value();
+    map_.length = nest(steps_[0]).axes[axis(steps_[0])].extent;
     map_.origin = origin_of(whole_.steps[steps_[0]]);
     for (const auto& [value, accesses] : accesses_)
       if (!take(value)) return std::nullopt;
@@ -130,7 +130,7 @@ class Taker {
     for (const Expr& x : expressions(round)) {
       if (contains(axes_in(x), axis(step))) return std::nullopt;
     }
-    round.axes[axis(step)].extent = composit::Dim(1);
+    round.axes[axis(step)].extent = 1;
     return simplified(std::move(round));
   }
 

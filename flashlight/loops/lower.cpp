@@ -48,14 +48,14 @@ bool never_runs(const Statement& statement) {
   const bool reduces =
       !statement.axes.empty() && statement.axes.back().kind == composit::AxisKind::reduction;
   for (const Axis& axis : statement.axes)
-    if (axis.extent == composit::Dim(0) && axis.kind != composit::AxisKind::reduction) return true;
+    if (axis.extent == 0 && axis.kind != composit::AxisKind::reduction) return true;
   return !reduces && composit::is_false(statement.domain);
 }
 
 // Nothing is added up: the accumulators keep what they start with.
 Statement without_empty_reduction(Statement statement) {
   const auto empty = [](const Axis& axis) {
-    return axis.extent == composit::Dim(0) && axis.kind == composit::AxisKind::reduction;
+    return axis.extent == 0 && axis.kind == composit::AxisKind::reduction;
   };
   if (std::none_of(statement.axes.begin(), statement.axes.end(), empty) &&
       !composit::is_false(statement.domain))
@@ -78,7 +78,7 @@ int64_t written(const Statement& statement, const Store& store) {
   const std::vector<size_t> over = composit::store_axes(statement);
   if (store.add || !composit::injective(store.at, over, analysis)) return -1;
   int64_t count = 1;
-  for (size_t axis : over) count *= statement.axes[axis].extent.value();
+  for (size_t axis : over) count *= statement.axes[axis].extent;
   return count;
 }
 
@@ -277,7 +277,7 @@ class Lowering {
     std::vector<Expr> at;
     const size_t extra = sizes.size() - tensor.sizes().size();
     for (size_t i = 0; i < tensor.sizes().size(); ++i)
-      at.push_back(tensor.sizes()[i] == composit::Dim(1) ? Expr(0) : Expr::axis(i + extra));
+      at.push_back(tensor.sizes()[i] == 1 ? Expr(0) : Expr::axis(i + extra));
     statement.stores[0].value = Expr::load(value, tensor.dtype(), at);
     add_nest(scope, std::move(statement), origin);
     return whole;
@@ -404,8 +404,8 @@ class Lowering {
     for (Value& value : function.values) {
       keep.emplace_back();
       composit::Dims sizes;
-      for (const composit::Dim& size : value.type.sizes) {
-        keep.back().push_back(fixed(value) || size != composit::Dim(1));
+      for (int64_t size : value.type.sizes) {
+        keep.back().push_back(fixed(value) || size != 1);
         if (keep.back().back()) sizes.push_back(size);
       }
       if (sizes.size() < value.type.rank()) value.model_sizes = value.type.sizes;

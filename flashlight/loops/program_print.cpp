@@ -103,7 +103,7 @@ class ProgramPrinter {
   void print_value(ValueId i, const Value& value) {
     FieldWriter fields;
     fields.add_if(value.constant.defined(), "constant", value.constant);
-    fields.add_if(!value.model_sizes.empty(), "model_sizes", composit::dim_list(value.model_sizes));
+    fields.add_if(!value.model_sizes.empty(), "model_sizes", composit::int_list(value.model_sizes));
     line(number(i) + ": " + composit::print(value.type) + " = " + word(kRoles, value.role) + " " +
          quoted(value.name) + " " + fields.str());
   }

@@ -19,7 +19,7 @@ bool is_candidate(const Step& step) {
   const auto product = nest != nullptr ? contraction_of(nest->statement) : std::nullopt;
   if (!product || product->outer.empty() || nest->statement.stores.size() != 1) return false;
   int64_t terms = 1;
-  for (AxisId axis : product->terms) terms *= nest->statement.axes[axis].extent.value();
+  for (AxisId axis : product->terms) terms *= nest->statement.axes[axis].extent;
   return terms <= kMostTerms;
 }
 

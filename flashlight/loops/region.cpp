@@ -71,7 +71,7 @@ class Grower {
   }
 
   Region run(ValueId value, size_t dimension) {
-    region_.extent = function_.values[value].type.sizes[dimension].value();
+    region_.extent = function_.values[value].type.sizes[dimension];
     region_.dimensions[value] = dimension;
     open_ = {value};
     while (!open_.empty()) {
@@ -105,7 +105,7 @@ class Grower {
 
   bool can_split(const Statement& statement, AxisId axis) const {
     const composit::Axis& one = statement.axes[axis];
-    if (one.extent.value() != region_.extent || one.kind == AxisKind::scan) return false;
+    if (one.extent != region_.extent || one.kind == AxisKind::scan) return false;
     return one.kind == AxisKind::parallel ||
            (is_sum(statement) && !has_axes(statement, AxisKind::scan));
   }
@@ -121,7 +121,7 @@ class Grower {
       if (!dimension) continue;
       const auto known = region_.dimensions.find(other);
       if (known != region_.dimensions.end() && known->second != *dimension) return;
-      if (function_.values[other].type.sizes[*dimension].value() != region_.extent) return;
+      if (function_.values[other].type.sizes[*dimension] != region_.extent) return;
     }
     region_.axes[step] = *axis;
     for (const auto& [other, dimension] : places.dimensions())

@@ -90,7 +90,7 @@ class Scheduler {
 
   int64_t extent_at(StepId step, size_t depth) const {
     if (depth >= shareable_[step]) return 0;
-    return nest(step)->statement.axes[schedule_.order[step][depth]].extent.value();
+    return nest(step)->statement.axes[schedule_.order[step][depth]].extent;
   }
 
   std::vector<Item> group(const StepIds& steps, size_t depth) {
@@ -239,7 +239,7 @@ class Scheduler {
       if (const auto dimension = dimension_of(value, steps, depth))
         storage.kept[*dimension] = false;
     for (size_t i = 0; i < storage.kept.size(); ++i)
-      if (storage.kept[i]) storage.elements *= one.type.sizes[i].value();
+      if (storage.kept[i]) storage.elements *= one.type.sizes[i];
     return storage;
   }
 

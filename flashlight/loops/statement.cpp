@@ -98,12 +98,12 @@ std::optional<AxisIds> axes_of_dimensions(const std::vector<Expr>& at) {
 
 int64_t iterations(const Statement& statement) {
   int64_t count = 1;
-  for (const Axis& axis : statement.axes) count *= axis.extent.value();
+  for (const Axis& axis : statement.axes) count *= axis.extent;
   return count;
 }
 int64_t iterations(const Statement& statement, const AxisIds& axes) {
   int64_t count = 1;
-  for (const AxisId axis : axes) count *= statement.axes[axis].extent.value();
+  for (const AxisId axis : axes) count *= statement.axes[axis].extent;
   return count;
 }
 
@@ -229,15 +229,14 @@ Statement simplified(Statement statement) {
   std::vector<size_t> number;
   for (const Axis& axis : statement.axes) {
     number.push_back(axes.size());
-    if (axis.extent != composit::Dim(1)) axes.push_back(axis);
+    if (axis.extent != 1) axes.push_back(axis);
   }
   if (axes.size() == statement.axes.size()) return statement;
   const std::vector<Axis> old = std::exchange(statement.axes, axes);
   return replaced(std::move(statement), [&](const Expr& part) {
     if (part.kind() != ExprKind::axis) return Expr();
-    return old[part.number()].extent == composit::Dim(1)
-               ? Expr::literal(int64_t{0}, composit::DType::int64)
-               : Expr::axis(number[part.number()]);
+    return old[part.number()].extent == 1 ? Expr::literal(int64_t{0}, composit::DType::int64)
+                                          : Expr::axis(number[part.number()]);
   });
 }
 

@@ -53,7 +53,7 @@ class Tiler {
   }
 
   bool try_blocks(ValueId value, size_t dimension) {
-    if (function_.values[value].type.sizes[dimension].value() < 2 * kLeastBlock) return false;
+    if (function_.values[value].type.sizes[dimension] < 2 * kLeastBlock) return false;
     const Region region = region_of(program_, function_, value, dimension);
     if (!region.is_local(function_, value)) return false;
     const int64_t size = block_of(region);
@@ -72,7 +72,7 @@ class Tiler {
     const composit::Statement& statement = std::get<Nest>(function_.steps[step]).statement;
     for (size_t depth = 0; depth < schedule_.shared[step]; ++depth) {
       const AxisId axis = schedule_.order[step][depth];
-      const int64_t extent = statement.axes[axis].extent.value();
+      const int64_t extent = statement.axes[axis].extent;
       traffic.rounds *= extent;
       for (const Expr& index : at) {
         if (contains(axes_in(index), axis)) traffic.bytes /= extent;
@@ -145,7 +145,7 @@ class Tiler {
     const Statement& sum = std::get<Nest>(function_.steps[step]).statement;
     auto bytes = static_cast<int64_t>(composit::item_size(sum.init[0].dtype()));
     for (const composit::Axis& axis : sum.axes)
-      if (axis.kind == composit::AxisKind::parallel) bytes *= axis.extent.value();
+      if (axis.kind == composit::AxisKind::parallel) bytes *= axis.extent;
     return bytes;
   }
 

@@ -50,7 +50,7 @@ bool writes_all(const loops::Routine& routine, const loops::Statement& statement
   for (const Expr& index : store.at) {
     if (index.kind() != composit::ExprKind::axis || loops::contains(seen, index.number())) continue;
     seen.push_back(index.number());
-    places *= statement.axes[index.number()].extent.value();
+    places *= statement.axes[index.number()].extent;
   }
   return places == routine.values[value_of(store)].type.numel();
 }

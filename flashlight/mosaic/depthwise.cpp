@@ -51,11 +51,11 @@ std::optional<loops::Contraction> depthwise_of(const Statement& statement) {
     } else {
       if (!in_both) return {};
       sides.terms.push_back(axis);
-      terms *= statement.axes[axis].extent.value();
+      terms *= statement.axes[axis].extent;
     }
   }
   if (sides.columns.size() != 1 || sides.rows.empty() || terms > kMostTerms ||
-      statement.axes[sides.columns[0]].extent.value() < kLeastChannels ||
+      statement.axes[sides.columns[0]].extent < kLeastChannels ||
       loops::iterations(statement) < kLeastWork)
     return {};
   sides.left_domain = statement.domain;

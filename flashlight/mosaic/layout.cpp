@@ -26,10 +26,8 @@ Layout in_order(const Type& type, const std::vector<size_t>& order) {
 }
 
 Layout in_schema(const Type& type, const TileSchema& schema) {
-  std::vector<int64_t> sizes;
-  for (const composit::Dim& size : type.sizes) sizes.push_back(size.value());
-  const std::vector<int64_t> none(sizes.size());
-  return {Tiling(schema, sizes), none, none};
+  const std::vector<int64_t> none(type.rank());
+  return {Tiling(schema, type.sizes), none, none};
 }
 
 namespace {
@@ -39,7 +37,7 @@ std::vector<bool> kept_dimensions(const loops::Value& value) {
   std::vector<bool> kept(value.type.rank(), true);
   if (value.model_sizes.empty()) return kept;
   kept.clear();
-  for (const composit::Dim& size : value.model_sizes) kept.push_back(size != composit::Dim(1));
+  for (int64_t size : value.model_sizes) kept.push_back(size != 1);
   return kept;
 }
 const composit::Dims& model_sizes(const loops::Value& value) {
@@ -103,7 +101,7 @@ Type physical_type(const Type& type, const Layout& layout) {
   composit::Dims sizes;
   for (const Tiling::Loop& loop : layout.tiling.loops())
     sizes.push_back(loop.extent + layout.before[loop.dimension] + layout.after[loop.dimension]);
-  if (!sizes.empty()) sizes.back() = sizes.back().value() + layout.apart;
+  if (!sizes.empty()) sizes.back() = sizes.back() + layout.apart;
   return composit::tensor_type(type.dtype, sizes);
 }
 
@@ -189,9 +187,9 @@ loops::Routine laid_out(loops::Routine routine, const std::map<ValueId, Layout>&
 Expr flat_index(const std::vector<Expr>& at, const Type& type) {
   Expr index = Expr::literal(int64_t{0}, composit::DType::int64);
   for (size_t i = 0; i < at.size(); ++i) {
-    const int64_t size = type.sizes[i].value();
-    if (i + 1 < at.size() && are_digits(at[i], at[i + 1], type.sizes[i + 1].value())) {
-      index = index * Expr(size * type.sizes[i + 1].value()) + at[i][0];
+    const int64_t size = type.sizes[i];
+    if (i + 1 < at.size() && are_digits(at[i], at[i + 1], type.sizes[i + 1])) {
+      index = index * Expr(size * type.sizes[i + 1]) + at[i][0];
       ++i;
     } else {
       index = index * Expr(size) + at[i];

@@ -118,10 +118,8 @@ class Printer {
   // "writes relu_3 [56, 56, 64] as CHW -> H W C at 401408 over add_2, which is read by 2: ...".
   std::string memory(ValueId value) const {
     const loops::Value& one = plan_.routine.values[value];
-    std::vector<int64_t> sizes;
-    for (const composit::Dim& size : one.type.sizes) sizes.push_back(size.value());
-    std::string text =
-        fmt::format("writes {} [{}]{}", names_[value], fmt::join(sizes, ", "), schema(value));
+    std::string text = fmt::format("writes {} [{}]{}", names_[value],
+                                   fmt::join(one.type.sizes, ", "), schema(value));
     if (plan_.homes[value] == Home::arena) text += fmt::format(" at {}", plan_.offsets[value]);
     if (const auto operand = plan_.in_place.find(value); operand != plan_.in_place.end())
       text += " over " + names_[operand->second];

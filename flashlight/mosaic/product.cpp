@@ -62,7 +62,7 @@ class Merger {
   }
 
  private:
-  int64_t extent(AxisId axis) const { return statement_.axes[axis].extent.value(); }
+  int64_t extent(AxisId axis) const { return statement_.axes[axis].extent; }
   bool can_merge(AxisId outer, AxisId inner) const {
     if (extent(outer) == 1 || extent(inner) == 1) return false;
     for (const AxisId axis : {outer, inner})
@@ -79,8 +79,8 @@ class Merger {
 
   // What `outer` counted is counted by a longer `inner`.
   void join(AxisId outer, AxisId inner) {
-    statement_.axes[inner].extent = composit::Dim(extent(outer) * extent(inner));
-    statement_.axes[outer].extent = composit::Dim(1);
+    statement_.axes[inner].extent = extent(outer) * extent(inner);
+    statement_.axes[outer].extent = 1;
     statement_ = loops::replaced(std::move(statement_), [&](const Expr& part) {
       return part.kind() == ExprKind::axis && part.number() == outer
                  ? Expr::literal(int64_t{0}, composit::DType::int64)

@@ -30,7 +30,7 @@ struct Product {
   // Columns are channels that do not mix: the left side has them, too, side by side.
   bool depthwise = false;
 
-  int64_t extent(AxisId axis) const { return statement.axes[axis].extent.value(); }
+  int64_t extent(AxisId axis) const { return statement.axes[axis].extent; }
   int64_t size(const AxisIds& axes) const;
   int64_t column_count() const { return columns ? extent(*columns) : 1; }
   // Multiplications and additions.

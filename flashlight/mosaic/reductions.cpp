@@ -49,7 +49,7 @@ std::optional<Roles> roles_of(const loops::Routine& routine, const loops::Nest& 
   });
   if (reduced.size() < 2 || widest->coefficients[reduced.back()] != 1) return std::nullopt;
   Roles roles = {{reduced.begin(), reduced.end() - 2}, reduced[reduced.size() - 2], reduced.back()};
-  const int64_t extent = one.axes[roles.inner].extent.value();
+  const int64_t extent = one.axes[roles.inner].extent;
   const bool row_after_row = widest->coefficients[roles.middle] == extent;
   if (row_after_row && extent >= 64) return std::nullopt;  // long enough as it is
   return roles;
@@ -96,7 +96,7 @@ std::pair<Statement, Statement> split(loops::Routine& routine, const Statement& 
   first.stores = {{value, at, Expr::accumulator(0, dtype)}};
   Statement second = statement;
   second.body = {Expr::load(value, dtype, old)};
-  second.axes[roles.middle].extent = composit::Dim(1);
+  second.axes[roles.middle].extent = 1;
   return {first, loops::simplified(second)};
 }
 

@@ -168,14 +168,8 @@ Tiling row_major(const std::vector<int64_t>& sizes) {
   return {schema_of_order(order), sizes};
 }
 
-std::vector<int64_t> sizes_of(const Array& array) {
-  std::vector<int64_t> sizes;
-  for (const composit::Dim& size : array.type().sizes) sizes.push_back(size.value());
-  return sizes;
-}
-
 void check_memory(const Array& memory, const Tiling& tiling, const char* function) {
-  const std::vector<int64_t> sizes = sizes_of(memory);
+  const std::vector<int64_t> sizes = memory.type().sizes;
   if (sizes != std::vector<int64_t>{tiling.memory_size()})
     throw UserError(fmt::format("[{}] expected one dimension of {} elements ('{}'), received [{}]",
                                 function, tiling.memory_size(), print(tiling.schema()),
@@ -229,7 +223,7 @@ Array retilize(const Array& memory, const Tiling& from, const Tiling& to) {
 }
 
 Array tilize(const Array& array, const TileSchema& schema) {
-  const Tiling to(schema, sizes_of(array));
+  const Tiling to(schema, array.type().sizes);
   return moved(array.contiguous(), row_major(to.sizes()), to, {to.memory_size()});
 }
 

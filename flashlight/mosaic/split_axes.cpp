@@ -36,14 +36,14 @@ std::vector<Expr> divisions(const Statement& statement) {
 // The axis `axis` as one that counts steps of `step`, and one within a step.
 Statement split(Statement statement, AxisId axis, int64_t step) {
   composit::Axis inner = statement.axes[axis];
-  const int64_t extent = inner.extent.value();
-  statement.axes[axis].extent = composit::Dim((extent + step - 1) / step);
+  const int64_t extent = inner.extent;
+  statement.axes[axis].extent = (extent + step - 1) / step;
   if (extent % step != 0) {
     std::vector<Expr> predicates = composit::conjuncts(statement.domain);
     predicates.push_back(Expr::axis(axis) < Expr(extent));
     statement.domain = composit::all_of(predicates);
   }
-  inner.extent = composit::Dim(step);
+  inner.extent = step;
   statement.axes.insert(statement.axes.begin() + static_cast<std::ptrdiff_t>(axis) + 1, inner);
   statement = loops::replaced(std::move(statement), [&](const Expr& part) {
     if (part.kind() != ExprKind::axis || part.number() < axis) return Expr();
@@ -73,7 +73,7 @@ std::vector<Cut> cuts_of(const Statement& statement, bool has_blocks) {
     if (!x) continue;
     for (const AxisId axis : loops::axes_in(*x)) {
       const int64_t factor = x->coefficients[axis], divisor = *integer(division[1]),
-                    extent = statement.axes[axis].extent.value();
+                    extent = statement.axes[axis].extent;
       if (factor <= 0 || divisor % factor != 0) continue;
       const int64_t step = divisor / factor;
       const bool divides = extent % step == 0 || (has_blocks && may_end_early(statement, axis));

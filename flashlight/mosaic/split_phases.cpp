@@ -59,8 +59,8 @@ std::optional<Stride> stride_of(const Expr& predicate, const Statement& statemen
 
 // The points step * i + first of an axis.
 Statement every(Statement statement, AxisId axis, int64_t step, int64_t first) {
-  const int64_t extent = statement.axes[axis].extent.value();
-  statement.axes[axis].extent = composit::Dim((extent - first + step - 1) / step);
+  const int64_t extent = statement.axes[axis].extent;
+  statement.axes[axis].extent = (extent - first + step - 1) / step;
   return loops::replaced(std::move(statement), [&](const Expr& part) {
     const bool counts = part.kind() == ExprKind::axis && part.number() == axis;
     return counts ? Expr::axis(axis) * Expr(step) + Expr(first) : Expr();
@@ -70,7 +70,7 @@ Statement every(Statement statement, AxisId axis, int64_t step, int64_t first) {
 // What is stored where no term is added.
 Statement without_terms(Statement statement) {
   for (composit::Axis& axis : statement.axes)
-    if (axis.kind == AxisKind::reduction) axis.extent = composit::Dim(1);
+    if (axis.kind == AxisKind::reduction) axis.extent = 1;
   const composit::DType dtype = statement.body[0].dtype();
   statement.domain = Expr();
   statement.init.clear();
@@ -88,7 +88,7 @@ Statement phase(const Statement& statement, const Stride& stride, int64_t first)
     return loops::simplified(modulo(rest, stride.step) == 0 ? now : without_terms(std::move(now)));
   int64_t term = 0;
   while (modulo(rest + stride.term_factor * term, stride.step) != 0) ++term;
-  const bool has_terms = term < statement.axes[*stride.term].extent.value();
+  const bool has_terms = term < statement.axes[*stride.term].extent;
   return loops::simplified(has_terms ? every(std::move(now), *stride.term, stride.step, term)
                                      : without_terms(std::move(now)));
 }
@@ -113,7 +113,7 @@ std::vector<Statement> dense_phases(const Statement& statement) {
       phases.push_back(one);
       continue;
     }
-    const int64_t places = one.axes[stride->place].extent.value();
+    const int64_t places = one.axes[stride->place].extent;
     for (int64_t first = 0; first < std::min(stride->step, places); ++first)
       open.push_back(phase(one, *stride, first));
     if (open.size() + phases.size() > kMostPhases) return {statement};

@@ -365,7 +365,7 @@ class Tilizer {
       const auto bound = composit::bound_of(predicate, analysis);
       bool is_border = false;
       for (size_t i = 0; bound && i < at.size(); ++i) {
-        const composit::Affine last = {{}, type.sizes[i].value() - 1};
+        const composit::Affine last = {{}, type.sizes[i] - 1};
         is_border |= *bound == at[i] || bound->plus(at[i]) == widened(last, at[i]);
       }
       if (!is_border) return std::nullopt;
@@ -374,7 +374,7 @@ class Tilizer {
     for (size_t i = 0; i < at.size(); ++i) {
       const composit::Range range = analysis.range(at[i]);
       layout.before[i] = std::max<int64_t>(0, -range.low);
-      layout.after[i] = std::max<int64_t>(0, range.high - (type.sizes[i].value() - 1));
+      layout.after[i] = std::max<int64_t>(0, range.high - (type.sizes[i] - 1));
     }
     return layout;
   }
@@ -439,7 +439,7 @@ class Tilizer {
       if (layout.tiling.is_blocked()) continue;
       const size_t innermost = layout.tiling.loops().back().dimension;
       const auto item = static_cast<int64_t>(composit::item_size(type.dtype));
-      const int64_t bytes = type.sizes[innermost].value() * item;
+      const int64_t bytes = type.sizes[innermost] * item;
       if (layout.after[innermost] == 0 && bytes % kCriticalPitch == 0)
         layout.apart = kLineBytes / item;
     }

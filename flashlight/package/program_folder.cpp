@@ -292,8 +292,7 @@ class ProgramWriter {
     for (size_t i = 0; i < ports.size(); ++i) {
       const Type& type = ports[i].type;
       std::string list;
-      for (const composit::Dim& size : type.sizes)
-        list += (list.empty() ? "" : ", ") + std::to_string(size.value());
+      for (int64_t size : type.sizes) list += (list.empty() ? "" : ", ") + std::to_string(size);
       const std::string name = fmt::format("k{}{}Sizes", role, i);
       if (!list.empty()) sizes += fmt::format("const std::int64_t {}[] = {{{}}};\n", name, list);
       rows += fmt::format("\n    {{{}, {}_{}, {}, {}, {}}},", quoted(ports[i].name),

@@ -94,8 +94,8 @@ Code fill(const Weights& weights, const Place& place);
 // weights.bias = file.tensor<float>("bias", {3});
 Code assignment(const StoredWeight& weight, const Place& place) {
   std::string sizes;
-  for (const composit::Dim& size : weight.type.sizes)
-    sizes += (sizes.empty() ? "" : ", ") + std::to_string(size.value());
+  for (int64_t size : weight.type.sizes)
+    sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
   const std::string name =
       (place.module.empty() ? "" : place.module + " + ") + quoted(weight.tensor);
   return call({.target = place.object + "." + weight.member,

@@ -42,7 +42,7 @@ std::vector<double> ScalarFunction::vjp(const std::vector<double>& x,
   return vjp().values(all);
 }
 
-composit::Tensors ScalarFunction::tensors(const composit::Tensors& x) const {
+composit::LazyTensors ScalarFunction::tensors(const composit::LazyTensors& x) const {
   return composit::elementwise(program_, x);
 }
 

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "composit/op/tensor.h"
+#include "composit/ir/node.h"
 #include "flashlight/scalar/number.h"
 
 namespace flashlight {
@@ -52,11 +52,11 @@ class ScalarFunction {
   ScalarFunction vjp() const;
 
   // Of each element of tensors that broadcast together: `composit::loops`, one result per result.
-  composit::Tensors tensors(const composit::Tensors& x) const;
-  template <std::convertible_to<composit::Tensor>... X>
-  composit::Tensor tensor(const X&... x) const {
+  composit::LazyTensors tensors(const composit::LazyTensors& x) const;
+  template <std::convertible_to<composit::LazyTensor>... X>
+  composit::LazyTensor tensor(const X&... x) const {
     expr();
-    return tensors({composit::Tensor(x)...})[0];
+    return tensors({x...})[0];
   }
 
  private:

@@ -150,7 +150,7 @@ bool ExpressionWriter::is_safe(const Expr& x) {
     if (part.kind() != ExprKind::load) continue;
     const Type& type = leaves_.type(value_of(part));
     for (size_t i = 0; i < part.arguments().size(); ++i)
-      if (!analysis_.range(part[i]).inside(0, type.sizes[i].value() - 1)) return false;
+      if (!analysis_.range(part[i]).inside(0, type.sizes[i] - 1)) return false;
   }
   return true;
 }
@@ -284,7 +284,7 @@ ExpressionText ExpressionWriter::load(const Expr& x) {
   const Type& type = leaves_.type(value_of(x));
   std::vector<std::string> indices;
   for (size_t i = 0; i < x.arguments().size(); ++i) {
-    const int64_t extent = type.sizes[i].value();
+    const int64_t extent = type.sizes[i];
     // Indices that come from data are checked where they are used.
     const bool checks = composit::has_loads(x[i]) && !is_known_inside(x[i], extent),
                wraps =

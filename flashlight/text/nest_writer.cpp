@@ -114,7 +114,7 @@ NestWriter::Bounds NestWriter::bounds_of(const AxisIds& axes, const std::vector<
 }
 
 For NestWriter::header(AxisId axis, const Bounds& bounds) const {
-  const int64_t extent = statement_.axes[axis].extent.value();
+  const int64_t extent = statement_.axes[axis].extent;
   For loop = {extent > INT32_MAX ? "int64_t" : "int", leaves_.axes[axis], "0",
               std::to_string(extent)};
   if (const auto found = bounds.limits.find(axis); found != bounds.limits.end()) {
@@ -210,12 +210,12 @@ Code NestWriter::reduction() {
   const auto function = fold_function(statement_);
   const AxisIds reduced = axes_of(AxisKind::reduction);
   if (function && wants_reduction_outside(statement_) && !rest_.empty()) {
-    const int64_t extent = statement_.axes[rest_.back()].extent.value();
+    const int64_t extent = statement_.axes[rest_.back()].extent;
     const bool plain = is_accumulator(statement_.stores[0].value);
     if (plain || extent <= kMaxStackElements) return reduction_outside();
   }
   const char* lane_function = lane_function_of(statement_);
-  const auto extent_of = [&](AxisId axis) { return statement_.axes[axis].extent.value(); };
+  const auto extent_of = [&](AxisId axis) { return statement_.axes[axis].extent; };
   double terms = 1;  // which fl::sum counts in an int, where there are several indices
   for (const AxisId axis : reduced) terms *= static_cast<double>(extent_of(axis));
   const bool lanes = lane_function != nullptr && !reduced.empty() &&
@@ -261,7 +261,7 @@ Call NestWriter::fold_call(const std::string& function) {
   inside += returned(text.expression(body));
   std::string sizes, parameters;
   for (const AxisId axis : reduced) {
-    sizes += ", " + std::to_string(statement_.axes[axis].extent.value());
+    sizes += ", " + std::to_string(statement_.axes[axis].extent);
     const bool used = composit::depends_on(body, ExprKind::axis, axis);
     parameters += (parameters.empty() ? "int" : ", int") + (used ? " " + leaves_.axes[axis] : "");
   }
@@ -330,7 +330,7 @@ Code NestWriter::reduction_outside() {
     const std::string name = accumulator_name(0);
     element = {name, {leaves_.axes[inner]}};
     code += declaration(type_name(statement_.init[0].dtype()),
-                        name + "[" + std::to_string(statement_.axes[inner].extent.value()) + "]");
+                        name + "[" + std::to_string(statement_.axes[inner].extent) + "]");
   }
   leaves_.accumulators = {element};
   ExpressionWriter text = writer();

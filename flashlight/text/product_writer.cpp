@@ -15,7 +15,7 @@ bool NestWriter::is_place(const Expr& side) const {
   composit::IndexAnalysis analysis(statement_.axes);
   for (size_t i = 0; i < side.arguments().size(); ++i) {
     const Expr& index = side.arguments()[i];
-    const bool inside = analysis.range(index).inside(0, type.sizes[i].value() - 1);
+    const bool inside = analysis.range(index).inside(0, type.sizes[i] - 1);
     if (!inside || !analysis.affine(index)) return false;
   }
   return true;
@@ -71,7 +71,7 @@ NestWriter::Side NestWriter::side(const AxisIds& axes, const char* letters) {
     if (!context_.taken->contains(name) && loop_names_.insert(name).second) side.index = name;
   }
   for (size_t i = axes.size(); i-- > 0;) {
-    const int64_t extent = statement_.axes[axes[i]].extent.value();
+    const int64_t extent = statement_.axes[axes[i]].extent;
     std::string text = side.size == 1 ? side.index : side.index + " / " + std::to_string(side.size);
     if (i > 0) text += " % " + std::to_string(extent);
     if (i > 0 || side.size > 1) leaves_.parts.insert(axes[i]);

@@ -162,7 +162,7 @@ std::string braces(const Value& value, size_t dimension, int64_t& next) {
   if (dimension == value.type.rank())
     return literal(element(value.constant, next++), value.type.dtype);
   std::string text = "{";
-  for (int64_t i = 0; i < value.type.sizes[dimension].value(); ++i)
+  for (int64_t i = 0; i < value.type.sizes[dimension]; ++i)
     text += (i > 0 ? ", " : "") + braces(value, dimension + 1, next);
   return text + "}";
 }

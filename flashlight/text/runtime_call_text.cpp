@@ -25,7 +25,7 @@ std::string boolean(bool value) { return value ? "true" : "false"; }
 
 std::string option_text(const Attribute& option, DType dtype) {
   if (const auto* value = option.get_if<bool>()) return boolean(*value);
-  if (const auto* value = option.get_if<composit::Dim>()) return integer(value->value());
+  if (const auto* value = option.get_if<int64_t>()) return integer(*value);
   if (const auto* value = option.get_if<double>()) return literal(*value, DType::float64);
   if (const auto* value = option.get_if<composit::Scalar>()) return literal(value->value, dtype);
   if (const auto* value = option.get_if<std::string>()) return quoted(*value);
@@ -76,7 +76,7 @@ std::string data_text(const Attribute& data, const SchemaArgument& argument) {
     return (sizes ? "at::IntArrayRef(" : "") + braces(items) + (sizes ? ")" : "");
   }
   if (const auto* value = data.get_if<bool>()) return boolean(*value);
-  if (const auto* value = data.get_if<composit::Dim>()) return integer(value->value());
+  if (const auto* value = data.get_if<int64_t>()) return integer(*value);
   if (const auto* value = data.get_if<double>()) return literal(*value, DType::float64);
   if (const auto* value = data.get_if<std::string>()) return quoted(*value);
   if (const auto* value = data.get_if<DType>()) return scalar_type(*value);

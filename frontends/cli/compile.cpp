@@ -15,6 +15,7 @@ namespace cli {
 namespace {
 
 using composit::LazyTensor;
+using composit::LazyTensors;
 using composit::SavedCapture;
 using composit::UserError;
 
@@ -34,7 +35,7 @@ size_t edits(const std::string& x, const std::string& y) {
 }
 
 // The inputs whose names are most like `name`, as text.
-std::string nearest(const std::string& name, const std::vector<LazyTensor>& inputs) {
+std::string nearest(const std::string& name, const LazyTensors& inputs) {
   constexpr size_t kShown = 3;
   std::vector<std::pair<size_t, std::string>> names;
   for (const LazyTensor& input : inputs)
@@ -46,7 +47,7 @@ std::string nearest(const std::string& name, const std::vector<LazyTensor>& inpu
   return text;
 }
 
-LazyTensor find_input(const std::string& name, const std::vector<LazyTensor>& inputs) {
+LazyTensor find_input(const std::string& name, const LazyTensors& inputs) {
   const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const LazyTensor& input) {
     return input_name(*input.node) == name;
   });
@@ -87,9 +88,9 @@ void add_gradients(SavedCapture& capture, const std::vector<std::string>& parame
   if (!loss || loss.type().numel() != 1)
     throw UserError("[compile] --grad: expected one number as the first result, received " +
                     (loss ? composit::print(loss.type()) : "none"));
-  std::vector<LazyTensor> inputs;
+  LazyTensors inputs;
   for (const std::string& name : parameters) inputs.push_back(find_input(name, parts.inputs));
-  const std::vector<LazyTensor> gradients = composit::grad(loss, inputs);
+  const LazyTensors gradients = composit::grad(loss, inputs);
   for (const LazyTensor& output : parts.outputs)
     if (output) names.push_back("output." + std::to_string(names.size()));
   for (size_t i = 0; i < gradients.size(); ++i) {

@@ -27,12 +27,10 @@ std::string text_of(const std::string& file) {
 
 // Random, between 0 and 1; 0 or 1 for integers, as indices may be.
 at::Tensor example_of(const composit::Type& type) {
-  std::vector<int64_t> sizes;
-  for (composit::Dim size : type.sizes) sizes.push_back(size.value());
   const c10::ScalarType dtype = flashlight::tracer::to_c10(type.dtype);
   if (composit::is_floating_point(type.dtype) || composit::is_complex(type.dtype))
-    return at::rand(sizes, dtype);
-  return at::randint(2, sizes, dtype);
+    return at::rand(type.sizes, dtype);
+  return at::randint(2, type.sizes, dtype);
 }
 
 // "float32[1, 3]": a tensor of this type; else a number, a bool, None or a string.

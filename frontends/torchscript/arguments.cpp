@@ -13,7 +13,7 @@ namespace flashlight::torchscript {
 namespace {
 
 using composit::DType;
-using composit::Tensor;
+using composit::LazyTensor;
 using composit::UserError;
 
 bool is_number_type(const c10::TypePtr& type) {
@@ -28,7 +28,7 @@ bool is_number_type(const c10::TypePtr& type) {
 }
 
 // A number that is given as a tensor, in the dtype it is computed in.
-void expect_number(const std::string& name, const c10::TypePtr& type, const Tensor& value) {
+void expect_number(const std::string& name, const c10::TypePtr& type, const LazyTensor& value) {
   const bool real = composit::is_floating_point(value.dtype());
   const bool fits = type->kind() == c10::TypeKind::FloatType  ? real
                     : type->kind() == c10::TypeKind::IntType  ? value.dtype() == DType::int64
@@ -40,7 +40,7 @@ void expect_number(const std::string& name, const c10::TypePtr& type, const Tens
 IValue bind_tensor(const at::Tensor& tensor, const c10::TypePtr& type, const std::string& name,
                    State& state, Bound& bound) {
   const auto found = bound.given.find(tensor.unsafeGetTensorImpl());
-  Tensor value;
+  LazyTensor value;
   if (found != bound.given.end()) {
     value = found->second;
   } else {
@@ -191,7 +191,7 @@ IValue TensorsInOrder::take(const c10::TypePtr& type, const std::string& name) {
   if (next_ == tensors_.size())
     throw UserError("[torchscript] '" + function_ + "': expected a tensor for '" + name +
                     "', received " + std::to_string(tensors_.size()) + " in all");
-  const Tensor& value = tensors_[next_++];
+  const LazyTensor& value = tensors_[next_++];
   const at::Tensor stand_in = like(value.type());
   stand_ins_[stand_in.unsafeGetTensorImpl()] = value;
   return stand_in;

@@ -16,13 +16,13 @@
 namespace flashlight::torchscript {
 
 // Values of the graph by the tensors that stand for them among the arguments.
-using StandIns = std::unordered_map<const void*, composit::Tensor>;
+using StandIns = std::unordered_map<const void*, composit::LazyTensor>;
 
 struct Bound {
   StandIns given;                 // other tensors become inputs of the graph
   std::vector<IValue> arguments;  // what the function gets
   std::vector<at::Tensor> tensors;
-  composit::Tensors values;  // of `tensors`
+  composit::LazyTensors values;  // of `tensors`
 };
 
 // `given` for a parameter of this type and name: its tensors become values of the graph. UserError
@@ -50,7 +50,7 @@ void expect_parameters(const std::string& function, const std::vector<c10::Argum
 // Tensors for parameters, one after the other.
 class TensorsInOrder {
  public:
-  TensorsInOrder(std::string function, const composit::Tensors& tensors)
+  TensorsInOrder(std::string function, const composit::LazyTensors& tensors)
       : function_(std::move(function)), tensors_(tensors) {}
   // For the parameter; its default where there is no tensor left.
   IValue argument(const c10::Argument& parameter);
@@ -61,7 +61,7 @@ class TensorsInOrder {
  private:
   IValue take(const c10::TypePtr& type, const std::string& name);
   std::string function_;
-  const composit::Tensors& tensors_;
+  const composit::LazyTensors& tensors_;
   size_t next_ = 0;
   StandIns stand_ins_;
 };

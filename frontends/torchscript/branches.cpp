@@ -39,7 +39,7 @@ void Interpreter::end(Values outputs, const Mark& mark, Ending& ending) {
     for (const IValue& item : list.items) add(item);
 }
 
-Interpreter::Tensor Interpreter::value_in(const Ending& ending, const IValue& leaf) {
+Interpreter::LazyTensor Interpreter::value_in(const Ending& ending, const IValue& leaf) {
   if (!leaf.isTensor()) return tensor_of(leaf);
   const auto found = ending.values.find(leaf.unsafeToTensorImpl());
   return found != ending.values.end() ? found->second : state_.value(leaf.toTensor());
@@ -50,7 +50,7 @@ std::optional<std::vector<Alternative>> Interpreter::alternatives_in(const Endin
   std::vector<Alternative> alternatives;
   if (!leaf.isTensor() || state_.is_number(leaf)) return alternatives;
   const at::Tensor& tensor = leaf.toTensor();
-  if (state_.is_older(leaf, ending.mark)) return std::vector<Alternative>{{Tensor(), tensor}};
+  if (state_.is_older(leaf, ending.mark)) return std::vector<Alternative>{{LazyTensor(), tensor}};
   const auto named = ending.leaves.find(state_.root(tensor));
   const bool shared = named != ending.leaves.end() && named->second > 1;
   if (shared || state_.is_frozen(tensor) || state_.is_view(tensor)) return std::nullopt;
@@ -60,16 +60,14 @@ std::optional<std::vector<Alternative>> Interpreter::alternatives_in(const Endin
   return alternatives;
 }
 
-std::pair<Interpreter::Tensor, Interpreter::Tensor> Interpreter::alike(const Ending& ending_a,
-                                                                       const IValue& a,
-                                                                       const Ending& ending_b,
-                                                                       const IValue& b) {
+std::pair<Interpreter::LazyTensor, Interpreter::LazyTensor> Interpreter::alike(
+    const Ending& ending_a, const IValue& a, const Ending& ending_b, const IValue& b) {
   if (is_uninitialized(a) || is_uninitialized(b)) {
-    const Tensor there = is_uninitialized(a) ? value_in(ending_b, b) : value_in(ending_a, a);
-    const Tensor none = composit::zeros_like(there);
+    const LazyTensor there = is_uninitialized(a) ? value_in(ending_b, b) : value_in(ending_a, a);
+    const LazyTensor none = composit::zeros_like(there);
     return is_uninitialized(a) ? std::pair(none, there) : std::pair(there, none);
   }
-  const Tensor x = value_in(ending_a, a), y = value_in(ending_b, b);
+  const LazyTensor x = value_in(ending_a, a), y = value_in(ending_b, b);
   if (is_python_number(a) && is_python_number(b)) {
     const DType dtype = composit::promote(x.dtype(), y.dtype());
     return {composit::to(x, dtype), composit::to(y, dtype)};
@@ -85,9 +83,9 @@ Interpreter::Arm Interpreter::run_arm(Block* block) {
   Arm arm;
   const Mark mark = state_.mark();
   const Undecided undecided(branches_);
-  arm.traced.emplace(std::vector<composit::Type>{}, [&](const Tensors&) {
+  arm.traced.emplace(std::vector<composit::Type>{}, [&](const LazyTensors&) {
     end(run(block, {}), mark, arm.ending);
-    return Tensors{};
+    return LazyTensors{};
   });
   state_.undo(mark);
   if (arm.ending.changes.others)
@@ -104,7 +102,7 @@ struct Subjects {
   std::vector<IValue> lists;
 };
 
-const composit::Tensor* written(const Changes& changes, const at::Tensor& tensor) {
+const composit::LazyTensor* written(const Changes& changes, const at::Tensor& tensor) {
   for (const Changes::Written& one : changes.tensors)
     if (one.tensor.is_same(tensor)) return &one.value;
   return nullptr;
@@ -122,7 +120,7 @@ void add_written(State& state, const Changes& x, const Changes& y, Subjects& sub
     for (const Changes::Written& one : changes->tensors) {
       if (!seen.insert(one.tensor.unsafeGetTensorImpl()).second) continue;
       const auto after = [&](const Changes& arm) -> IValue {
-        const composit::Tensor* value = written(arm, one.tensor);
+        const composit::LazyTensor* value = written(arm, one.tensor);
         return state.tensor(value != nullptr ? *value : state.value(one.tensor));
       };
       subjects.pairs.emplace_back(after(x), after(y));
@@ -151,14 +149,14 @@ void add_lists(const Changes& x, const Changes& y, Subjects& subjects) {
 // The results of composit::cond, while they are gathered, and when they are there.
 struct Interpreter::Joint {
   const Ending &x, &y;
-  Tensor predicate;
-  Tensors given_x, given_y;  // what the arms give
-  Tensors results = {};
+  LazyTensor predicate;
+  LazyTensors given_x, given_y;  // what the arms give
+  LazyTensors results = {};
   size_t next = 0;  // of the results
 
   // A bool that is always so in an arm, where there is no tensor.
   struct Selected {
-    Tensor when;
+    LazyTensor when;
     bool always = false;
   };
   struct Choice {
@@ -184,7 +182,7 @@ struct Interpreter::Joint {
   std::vector<std::optional<std::vector<Choice>>> plans = {};
   size_t next_plan = 0;
 
-  void give(const Tensor& a, const Tensor& b) {
+  void give(const LazyTensor& a, const LazyTensor& b) {
     given_x.push_back(a);
     given_y.push_back(b);
   }
@@ -195,7 +193,7 @@ namespace {
 // Bools that differ: the predicate, or its opposite.
 bool is_predicate(const IValue& a, const IValue& b) { return a.isBool() && b.isBool(); }
 
-composit::Tensor truth(bool value) { return composit::full({}, value ? 1 : 0, DType::bool_); }
+composit::LazyTensor truth(bool value) { return composit::full({}, value ? 1 : 0, DType::bool_); }
 
 }  // namespace
 
@@ -215,10 +213,10 @@ void Interpreter::join(Joint& joint, const IValue& a, const IValue& b) {
 
 // The same walk, with the results.
 IValue Interpreter::joined(Joint& joint, const IValue& a, const IValue& b) {
-  const Tensor& predicate = joint.predicate;
+  const LazyTensor& predicate = joint.predicate;
   if (is_predicate(a, b))
     return state_.number(a.toBool() ? predicate : composit::logical_not(predicate));
-  const Tensor& result = joint.results.at(joint.next++);
+  const LazyTensor& result = joint.results.at(joint.next++);
   const auto& plan = joint.plans.at(joint.next_plan++);
   if (is_python_number(a) || is_python_number(b)) return state_.number(result);
   if (!plan) {
@@ -228,7 +226,7 @@ IValue Interpreter::joined(Joint& joint, const IValue& a, const IValue& b) {
   }
   std::vector<Alternative> alternatives;
   for (const Joint::Choice& one : *plan) {
-    Tensor selected = one.x.always ? predicate : composit::logical_not(predicate);
+    LazyTensor selected = one.x.always ? predicate : composit::logical_not(predicate);
     if (!one.simple()) selected = joint.results.at(joint.next++);
     if (one.x.always && one.y.always) selected = truth(true);
     alternatives.push_back({selected, one.tensor});
@@ -236,7 +234,7 @@ IValue Interpreter::joined(Joint& joint, const IValue& a, const IValue& b) {
   return state_.either(result, alternatives);
 }
 
-void Interpreter::take_both(Node* node, const Tensor& predicate) {
+void Interpreter::take_both(Node* node, const LazyTensor& predicate) {
   Arm arm_x = run_arm(node->blocks()[0]), arm_y = run_arm(node->blocks()[1]);
   const Ending &x = arm_x.ending, &y = arm_y.ending;
   Subjects subjects;

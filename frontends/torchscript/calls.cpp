@@ -7,7 +7,7 @@
 
 namespace flashlight::torchscript {
 
-using composit::Tensors;
+using composit::LazyTensors;
 
 void Interpreter::constant(Node* node) {
   const c10::TypePtr& type = node->output()->type();
@@ -57,8 +57,10 @@ IValue Interpreter::beyond_depth(Node* node, const std::string& name) {
     throw composit::UserError("'" + name + "' calls itself more than " +
                               std::to_string(limits_.depth) +
                               " times within itself; raise `depth`");
-  const auto goes_on = [](const Tensors&) { return composit::full({}, 1, composit::DType::bool_); };
-  const auto again = [](const Tensors& x) { return x; };
+  const auto goes_on = [](const LazyTensors&) {
+    return composit::full({}, 1, composit::DType::bool_);
+  };
+  const auto again = [](const LazyTensors& x) { return x; };
   return state_.number(
       composit::while_loop(goes_on, again, {composit::zeros({}, *dtype)}, {.limit = 1})[0]);
 }
@@ -79,7 +81,7 @@ void Interpreter::set_attribute(Node* node) {
   const IValue old = registered(object.toObjectRef().getAttr(name));
   if (!old.isTensor() || !value.isTensor())
     throw Unsupported("'" + name + "' of a module is changed, and is no tensor");
-  const composit::Tensor now = state_.value(value.toTensor());
+  const composit::LazyTensor now = state_.value(value.toTensor());
   const composit::Type before = state_.value(old.toTensor()).type();
   if (now.type().sizes != before.sizes || now.dtype() != before.dtype)
     throw Unsupported("'" + name + "' of a module becomes a tensor of another type");

@@ -143,7 +143,7 @@ void Interpreter::register_tensor(const at::Tensor& tensor) {
     return;
   }
   const NamedInput& input = named->second;
-  const Tensor held(composit::held_input(input.name, array, input.kind));
+  const LazyTensor held(composit::held_input(input.name, array, input.kind));
   state_.outer(held, tensor);
   parameters_.push_back({tensor, held});
 }

@@ -50,19 +50,19 @@ class Interpreter {
   // What the program found in modules and is an input of the graph, in the order of its first use.
   struct Parameter {
     at::Tensor tensor;
-    composit::Tensor input;
+    composit::LazyTensor input;
   };
   const std::vector<Parameter>& parameters() const { return parameters_; }
 
   // Tensors, and numbers as tensors of what `dtype_of` says.
-  composit::Tensor tensor_of(const IValue& value);
+  composit::LazyTensor tensor_of(const IValue& value);
 
  private:
   using Node = torch::jit::Node;
   using Block = torch::jit::Block;
   using Values = std::vector<IValue>;
-  using Tensor = composit::Tensor;
-  using Tensors = composit::Tensors;
+  using LazyTensor = composit::LazyTensor;
+  using LazyTensors = composit::LazyTensors;
   using Handler = void (Interpreter::*)(Node*);
   using Environment = std::unordered_map<const torch::jit::Value*, IValue>;
 
@@ -103,16 +103,16 @@ class Interpreter {
   // operators.cpp
   void run_tensor_operator(Node* node, const Values& inputs);
   bool run_special(Node* node, const Values& inputs);
-  Tensors apply(Node* node, const std::string& name, const Values& inputs);
-  void return_results(Node* node, const Values& inputs, const Tensors& results);
-  void return_views(Node* node, const Values& inputs, const Tensors& results);
+  LazyTensors apply(Node* node, const std::string& name, const Values& inputs);
+  void return_results(Node* node, const Values& inputs, const LazyTensors& results);
+  void return_views(Node* node, const Values& inputs, const LazyTensors& results);
   void write_in_place(Node* node, const Values& inputs);
   void convert(Node* node, const Values& inputs);
   void make_tensor(Node* node, const Values& inputs);
-  Tensor stacked(const IValue& data);
+  LazyTensor stacked(const IValue& data);
   void select(Node* node, const Values& inputs);
-  ViewStep item_step(const Tensor& x, int64_t axis, const Tensor& index);
-  Tensor item_at(const Tensor& x, const ViewStep& step);
+  ViewStep item_step(const LazyTensor& x, int64_t axis, const LazyTensor& index);
+  LazyTensor item_at(const LazyTensor& x, const ViewStep& step);
   void item_of_list(Node* node, const Values& inputs);
 
   // numbers.cpp
@@ -122,33 +122,33 @@ class Interpreter {
   composit::ArgumentValue number_argument(const IValue& value, composit::DType dtype);
   composit::DType number_dtype(const IValue& value);
   std::optional<composit::DType> dtype_of(const c10::TypePtr& type) const;
-  void set_number(Node* node, const Tensor& value);
+  void set_number(Node* node, const LazyTensor& value);
   void check_numbers_known(Node* node, const Values& inputs);
 
   // branches.cpp
   // What a block gives, and what it wrote.
   struct Ending {
     Values outputs;
-    std::unordered_map<const void*, Tensor> values;  // of tensors among these, at the end
+    std::unordered_map<const void*, LazyTensor> values;  // of tensors among these, at the end
     Changes changes;
     Mark mark;                                    // where it began
     std::unordered_map<const void*, int> leaves;  // of results and lists, by the memory they show
   };
   void end(Values outputs, const Mark& mark, Ending& ending);
-  Tensor value_in(const Ending& ending, const IValue& leaf);
+  LazyTensor value_in(const Ending& ending, const IValue& leaf);
   // Which tensors from before the block a leaf of its results may be, and when (always, where there
   // is no `selected`); nothing where that is not known.
   std::optional<std::vector<Alternative>> alternatives_in(const Ending& ending, const IValue& leaf);
   // Two leaves as tensors of one type; UserError where they have none.
-  std::pair<Tensor, Tensor> alike(const Ending& ending_a, const IValue& a, const Ending& ending_b,
-                                  const IValue& b);
+  std::pair<LazyTensor, LazyTensor> alike(const Ending& ending_a, const IValue& a,
+                                          const Ending& ending_b, const IValue& b);
   bool is_python_number(const IValue& value) const {
     return value.isScalar() || state_.is_number(value);
   }
   struct Arm;
   struct Joint;
   void branch(Node* node);
-  void take_both(Node* node, const Tensor& predicate);
+  void take_both(Node* node, const LazyTensor& predicate);
   Arm run_arm(Block* block);
   void join(Joint& joint, const IValue& a, const IValue& b);
   IValue joined(Joint& joint, const IValue& a, const IValue& b);
@@ -163,29 +163,30 @@ class Interpreter {
   bool widen(Loop& loop, const Trip& trip);
   void check_names(const Loop& loop, const Trip& trip);
   void scan(Node* node, Loop& loop, Trip& trip);
-  IValue appended_item(const Trip& trip, const IValue& item, const Tensor& all, int64_t i);
+  IValue appended_item(const Trip& trip, const IValue& item, const LazyTensor& all, int64_t i);
   void repeat_while(Node* node, Loop& loop, Trip& trip);
-  void run_body(Block* body, const Loop& loop, Trip& trip, const Mark& mark, const Tensors& blocks);
-  void finish(Node* node, const Loop& loop, const Trip& trip, const Tensors& results,
-              const Tensor& never);
-  Tensors next_values(const Loop& loop, const Trip& trip);
+  void run_body(Block* body, const Loop& loop, Trip& trip, const Mark& mark,
+                const LazyTensors& blocks);
+  void finish(Node* node, const Loop& loop, const Trip& trip, const LazyTensors& results,
+              const LazyTensor& never);
+  LazyTensors next_values(const Loop& loop, const Trip& trip);
 
   // What the body of a loop takes by its counter, or by start + step * counter, of tensors along
   // their first axis.
   struct Taken {
-    Tensor slot, from;
+    LazyTensor slot, from;
     int64_t start = 0, step = 1;
   };
   struct Counter {
-    Tensor index;
+    LazyTensor index;
     int64_t start = 0, step = 1;
   };
   struct Slots {
     std::vector<Counter> counters;
     std::vector<Taken> taken;
   };
-  const Counter* counter_of(const Tensor& index) const;
-  static Tensors cut_at_slots(composit::Traced& body, const Slots& slots, int64_t length);
+  const Counter* counter_of(const LazyTensor& index) const;
+  static LazyTensors cut_at_slots(composit::Traced& body, const Slots& slots, int64_t length);
 
   // While something runs that may not be run.
   class Undecided {

@@ -13,8 +13,8 @@ namespace {
 
 using composit::Attribute;
 using composit::DType;
-using composit::Tensor;
-using composit::Tensors;
+using composit::LazyTensor;
+using composit::LazyTensors;
 using composit::Type;
 
 // As map_leaves sees them.
@@ -29,9 +29,9 @@ std::vector<IValue> leaves_of(const std::vector<IValue>& values, State& state) {
 }
 
 // Whether `tensor` is made of a block of `body`: not there before the body, nor outside of it.
-bool depends_on(const composit::Traced& body, const Tensor& tensor) {
+bool depends_on(const composit::Traced& body, const LazyTensor& tensor) {
   std::set<const composit::Node*> seen;
-  std::vector<composit::LazyTensor> open = {tensor};
+  composit::LazyTensors open = {tensor};
   while (!open.empty()) {
     const composit::LazyTensor one = open.back();
     open.pop_back();
@@ -64,7 +64,7 @@ struct Interpreter::Trip {
   std::optional<composit::Traced> traced;
   Values inputs;                         // carried values
   std::map<const void*, IValue> starts;  // of blocks among them: the value at the start of the loop
-  Tensors init;                          // of blocks, in their order
+  LazyTensors init;                      // of blocks, in their order
   IValue go;
   Ending ending;
   Slots slots;
@@ -149,15 +149,15 @@ Interpreter::Trip Interpreter::trip(Node* node, Loop& loop) {
     if (loop.changes(leaf)) trip.init.push_back(state_.value(leaf.toTensor()));
   for (const at::Tensor& tensor : loop.written) trip.init.push_back(state_.value(tensor));
   std::vector<Type> types;
-  for (const Tensor& tensor : trip.init) types.push_back(tensor.type());
+  for (const LazyTensor& tensor : trip.init) types.push_back(tensor.type());
   types.push_back(composit::tensor_type(DType::int64, {}));
   types.push_back(composit::tensor_type(DType::bool_, {}));
 
   const Mark mark = state_.mark();
   const Undecided undecided(branches_);
-  trip.traced.emplace(types, [&](const Tensors& blocks) {
+  trip.traced.emplace(types, [&](const LazyTensors& blocks) {
     run_body(node->blocks()[0], loop, trip, mark, blocks);
-    return Tensors{};
+    return LazyTensors{};
   });
   state_.undo(mark);
   if (trip.ending.changes.others)
@@ -166,13 +166,13 @@ Interpreter::Trip Interpreter::trip(Node* node, Loop& loop) {
 }
 
 void Interpreter::run_body(Block* body, const Loop& loop, Trip& trip, const Mark& mark,
-                           const Tensors& blocks) {
+                           const LazyTensors& blocks) {
   size_t next = 0;
-  std::vector<std::pair<at::Tensor, Tensor>> own;
+  std::vector<std::pair<at::Tensor, LazyTensor>> own;
   for (const IValue& value : loop.carried)
     trip.inputs.push_back(map_leaves(value, state_, [&](const IValue& leaf) {
       if (!loop.changes(leaf)) return leaf;
-      const Tensor& block = blocks[next++];
+      const LazyTensor& block = blocks[next++];
       const IValue at = state_.is_number(leaf) ? state_.number(block) : state_.tensor(block);
       trip.starts[at.unsafeToTensorImpl()] = leaf;
       own.emplace_back(at.toTensor(), block);
@@ -188,7 +188,7 @@ void Interpreter::run_body(Block* body, const Loop& loop, Trip& trip, const Mark
   trip.go = results[0];
   end({results.begin() + 1, results.end()}, mark, trip.ending);
   for (const auto& [at, block] : own)
-    if (!(state_.value(at).lazy() == block.lazy()))
+    if (!(state_.value(at) == block))
       throw Unsupported(
           "a tensor that a loop both assigns and writes in place, as by y += x, where it is not "
           "unrolled: assign it, as by y = y + x");
@@ -208,7 +208,8 @@ bool Interpreter::widen(Loop& loop, const Trip& trip) {
       if (trip.is_block(a) && x.dtype() == state_.value(a.toTensor()).dtype()) return a;
       widened = true;
       const bool number = is_python_number(a) || is_python_number(b);
-      const Tensor start = trip.is_block(a) ? tensor_of(trip.starts.at(a.unsafeToTensorImpl())) : x;
+      const LazyTensor start =
+          trip.is_block(a) ? tensor_of(trip.starts.at(a.unsafeToTensorImpl())) : x;
       const IValue at =
           number ? state_.number(composit::to(start, x.dtype())) : IValue(state_.tensor(start));
       const IValue program =
@@ -230,14 +231,14 @@ bool Interpreter::widen(Loop& loop, const Trip& trip) {
 }
 
 // The values of the blocks in the next trip.
-Interpreter::Tensors Interpreter::next_values(const Loop& loop, const Trip& trip) {
-  Tensors next;
+Interpreter::LazyTensors Interpreter::next_values(const Loop& loop, const Trip& trip) {
+  LazyTensors next;
   const Values inputs = leaves_of(trip.inputs, state_),
                outputs = leaves_of(trip.ending.outputs, state_);
   COMPOSIT_ASSERT(inputs.size() == outputs.size(), "a loop changes the structure it carries");
   for (size_t i = 0; i < inputs.size(); ++i)
     if (trip.is_block(inputs[i])) {
-      const Tensor block = state_.value(inputs[i].toTensor());
+      const LazyTensor block = state_.value(inputs[i].toTensor());
       // A variable that is not assigned on this way is not read either.
       next.push_back(is_uninitialized(outputs[i])
                          ? block
@@ -277,11 +278,11 @@ std::vector<Appended> appended_of(const Changes& changes, const State& state, co
 }  // namespace
 
 // Cuts the body of a scan at the slots that its counter takes; gives their sequences.
-Tensors Interpreter::cut_at_slots(composit::Traced& body, const Slots& slots, int64_t length) {
-  Tensors cut, sequences;
+LazyTensors Interpreter::cut_at_slots(composit::Traced& body, const Slots& slots, int64_t length) {
+  LazyTensors cut, sequences;
   std::set<std::pair<uint64_t, uint64_t>> seen;
   for (const Taken& taken : slots.taken) {
-    const composit::Hash hash = taken.slot.lazy().hash();
+    const composit::Hash hash = taken.slot.hash();
     const int64_t end = taken.start + (length - 1) * taken.step + 1, size = taken.from.size(0);
     if (size < end || !seen.insert({hash.high, hash.low}).second || depends_on(body, taken.from))
       continue;
@@ -297,7 +298,7 @@ Tensors Interpreter::cut_at_slots(composit::Traced& body, const Slots& slots, in
 void Interpreter::scan(Node* node, Loop& loop, Trip& trip) {
   const int64_t length = loop.trips.toInt();
   const std::vector<Appended> appended = appended_of(trip.ending.changes, state_, trip.ending.mark);
-  Tensors given = next_values(loop, trip);
+  LazyTensors given = next_values(loop, trip);
   // A tensor from before the loop is appended itself, as in every trip.
   const auto same = [&](const IValue& item) {
     return item.isTensor() && !state_.is_number(item) && state_.is_older(item, trip.ending.mark);
@@ -306,11 +307,11 @@ void Interpreter::scan(Node* node, Loop& loop, Trip& trip) {
     for (const IValue& item : one.items)
       if (!same(item)) given.push_back(value_in(trip.ending, item));
   trip.traced->give(given);
-  const Tensors cut = cut_at_slots(*trip.traced, trip.slots, length);
+  const LazyTensors cut = cut_at_slots(*trip.traced, trip.slots, length);
   const std::vector<bool> used = trip.traced->used();
   const size_t carried = trip.init.size();
   std::vector<size_t> order;
-  Tensors sequences;
+  LazyTensors sequences;
   for (size_t i = 0; i < used.size(); ++i) {
     if (i >= carried && !used[i]) continue;
     order.push_back(i);
@@ -319,12 +320,12 @@ void Interpreter::scan(Node* node, Loop& loop, Trip& trip) {
   }
   const composit::Closed closed = composit::close({*trip.traced}, order);
   const Attribute body = closed.regions[0];
-  const Tensors results =
+  const LazyTensors results =
       trip.init.empty() && !sequences.empty()
           ? composit::apply("composit::map", {sequences, closed.outside, body, length})
-          : composit::apply("composit::scan",
-                            {trip.init, sequences, closed.outside, Tensor(), body, length, false});
-  finish(node, loop, trip, results, Tensor());
+          : composit::apply("composit::scan", {trip.init, sequences, closed.outside, LazyTensor(),
+                                               body, length, false});
+  finish(node, loop, trip, results, LazyTensor());
   size_t next = carried;
   for (const Appended& one : appended) {
     std::vector<std::function<IValue(int64_t trip)>> make;
@@ -343,9 +344,9 @@ void Interpreter::scan(Node* node, Loop& loop, Trip& trip) {
 }
 
 // What was appended in a trip, `item` in its body, as a slot of all.
-IValue Interpreter::appended_item(const Trip& trip, const IValue& item, const Tensor& all,
+IValue Interpreter::appended_item(const Trip& trip, const IValue& item, const LazyTensor& all,
                                   int64_t i) {
-  const Tensor slot = composit::select_at(all, 0, i);
+  const LazyTensor slot = composit::select_at(all, 0, i);
   if (is_python_number(item)) return state_.number(slot);
   const IValue made = state_.tensor(slot);
   const auto others = alternatives_in(trip.ending, item);
@@ -359,16 +360,16 @@ void Interpreter::repeat_while(Node* node, Loop& loop, Trip& trip) {
   const bool decides = !(loop.go.isBool() && trip.go.isBool() && trip.go.toBool());
   if (!decides && !loop.counted())
     throw composit::UserError("a loop that does not end: its condition is always true");
-  Tensors given = next_values(loop, trip);
+  LazyTensors given = next_values(loop, trip);
   trip.traced->give(given);
   const bool counts = loop.counted() || trip.traced->used()[trip.counter()];
   if (counts) given.push_back(trip.traced->blocks()[trip.counter()] + 1);
   if (decides) given.push_back(tensor_of(trip.go));
   trip.traced->give(given);
 
-  Tensors init = trip.init;
+  LazyTensors init = trip.init;
   std::vector<Type> types;
-  for (const Tensor& block : trip.traced->blocks()) types.push_back(block.type());
+  for (const LazyTensor& block : trip.traced->blocks()) types.push_back(block.type());
   std::vector<size_t> order;
   for (size_t i = 0; i < trip.init.size(); ++i) order.push_back(i);
   if (counts) {
@@ -379,19 +380,19 @@ void Interpreter::repeat_while(Node* node, Loop& loop, Trip& trip) {
     order.push_back(trip.counter() + 1);
     init.push_back(tensor_of(loop.go));
   }
-  const composit::Traced condition(types, [&](const Tensors& blocks) {
-    Tensor holds;
+  const composit::Traced condition(types, [&](const LazyTensors& blocks) {
+    LazyTensor holds;
     if (loop.counted())
       holds = loop.trips.isInt() ? blocks[trip.counter()] < loop.trips.toInt()
                                  : blocks[trip.counter()] < tensor_of(loop.trips);
-    if (!decides) return Tensors{holds};
-    const Tensor& go = blocks[trip.counter() + 1];
-    return Tensors{holds.defined() ? composit::logical_and(go, holds) : go};
+    if (!decides) return LazyTensors{holds};
+    const LazyTensor& go = blocks[trip.counter() + 1];
+    return LazyTensors{holds.defined() ? composit::logical_and(go, holds) : go};
   });
   const composit::Closed closed = composit::close({condition, *trip.traced}, order);
   const bool known = loop.counted() && loop.trips.isInt();
   const int64_t limit = known ? loop.trips.toInt() : limits_.trips;
-  const Tensors results = composit::apply(
+  const LazyTensors results = composit::apply(
       "composit::while_loop",
       {init, closed.outside, Attribute(closed.regions[0]), Attribute(closed.regions[1]), limit});
   finish(node, loop, trip, results, composit::eq(results.back(), 0));
@@ -399,11 +400,12 @@ void Interpreter::repeat_while(Node* node, Loop& loop, Trip& trip) {
 
 // What the loop leaves behind, from the first results of its node. `never`: whether there was no
 // trip; absent: there is one.
-void Interpreter::finish(Node* node, const Loop& loop, const Trip& trip, const Tensors& results,
-                         const Tensor& never) {
+void Interpreter::finish(Node* node, const Loop& loop, const Trip& trip, const LazyTensors& results,
+                         const LazyTensor& never) {
   size_t next = 0, leaf = 0;
   const Values ends = leaves_of(trip.ending.outputs, state_);
-  const auto left = [&](const Tensor& result, const IValue& start, const IValue& end) -> IValue {
+  const auto left = [&](const LazyTensor& result, const IValue& start,
+                        const IValue& end) -> IValue {
     const auto others = alternatives_in(trip.ending, end);
     const IValue& before = loop.changing.at(start.unsafeToTensorImpl());
     std::vector<Alternative> alternatives;
@@ -422,7 +424,7 @@ void Interpreter::finish(Node* node, const Loop& loop, const Trip& trip, const T
     outputs.push_back(map_leaves(input, state_, [&](const IValue& at) -> IValue {
       const IValue& end = ends.at(leaf++);
       if (!trip.is_block(at)) return at;
-      const Tensor& result = results.at(next++);
+      const LazyTensor& result = results.at(next++);
       if (state_.is_number(at)) return state_.number(result);
       return left(result, trip.starts.at(at.unsafeToTensorImpl()), end);
     }));

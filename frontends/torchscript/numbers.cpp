@@ -12,7 +12,7 @@ namespace {
 
 using composit::ArgumentValue;
 using composit::DType;
-using composit::Tensor;
+using composit::LazyTensor;
 
 enum class Kind { arithmetic, real, comparison, logic, conversion, least, greatest, power };
 struct NumberOperator {
@@ -69,13 +69,13 @@ const NumberOperator* number_operator(const std::string& name) {
 }
 
 // The value of a tensor that depends on constants alone, as size computations of traced models do.
-std::optional<IValue> folded(const Tensor& number) {
+std::optional<IValue> folded(const LazyTensor& number) {
   constexpr size_t kFew = 100;
-  const composit::Graph graph = number.lazy().graph();
+  const composit::Graph graph = number.graph();
   if (graph.size() > kFew) return std::nullopt;
   for (const composit::NodePtr& node : graph.nodes())
     if (composit::is_input(*node) || node->effect() >= 0) return std::nullopt;
-  const composit::Array value = composit::evaluate({number.lazy()})[0];
+  const composit::Array value = composit::evaluate({number})[0];
   if (number.dtype() == DType::bool_) return IValue(composit::elements<int64_t>(value)[0] != 0);
   if (composit::is_floating_point(number.dtype()))
     return IValue(composit::elements<double>(value)[0]);
@@ -111,7 +111,7 @@ ArgumentValue Interpreter::number_argument(const IValue& value, DType dtype) {
   return dtype == DType::bool_ ? ArgumentValue(number.toBool()) : ArgumentValue(number.toLong());
 }
 
-Tensor Interpreter::tensor_of(const IValue& value) {
+LazyTensor Interpreter::tensor_of(const IValue& value) {
   if (value.isTensor()) return state_.value(value.toTensor());
   if (!value.isDouble() && !value.isInt() && !value.isBool())
     throw Unsupported("expected a tensor or a number, received " + describe(value, state_));
@@ -121,13 +121,13 @@ Tensor Interpreter::tensor_of(const IValue& value) {
       composit::array_of(type, std::vector<double>{value.toScalar().toDouble()}));
 }
 
-void Interpreter::set_number(Node* node, const Tensor& value) {
+void Interpreter::set_number(Node* node, const LazyTensor& value) {
   const auto dtype = dtype_of(node->output()->type());
   set_output(node, state_.number(composit::to(value, dtype.value_or(value.dtype()))));
 }
 
 void Interpreter::read_number(Node* node, const IValue& value) {
-  Tensor number = state_.value(value.toTensor());
+  LazyTensor number = state_.value(value.toTensor());
   if (number.numel() != 1)
     throw composit::UserError("expected a tensor of one element, received " +
                               describe(value, state_));
@@ -141,10 +141,10 @@ void Interpreter::read_number(Node* node, const IValue& value) {
 
 // Item `index` of range(start, …, step).
 void Interpreter::derive_index(Node* node, const Values& inputs) {
-  const Tensor index = tensor_of(inputs[0]), start = tensor_of(inputs[1]);
-  const Tensor derived = inputs[2].isInt() && inputs[2].toInt() == 1
-                             ? index + start
-                             : index * tensor_of(inputs[2]) + start;
+  const LazyTensor index = tensor_of(inputs[0]), start = tensor_of(inputs[1]);
+  const LazyTensor derived = inputs[2].isInt() && inputs[2].toInt() == 1
+                                 ? index + start
+                                 : index * tensor_of(inputs[2]) + start;
   const Counter* counter = counter_of(index);
   if (counter != nullptr && inputs[1].isInt() && inputs[2].isInt())
     slots_.back()->counters.push_back({derived, inputs[1].toInt(), inputs[2].toInt()});

@@ -14,10 +14,10 @@ namespace {
 
 using composit::ArgumentValue;
 using composit::DType;
+using composit::LazyTensor;
+using composit::LazyTensors;
 using composit::Operation;
 using composit::SchemaArgument;
-using composit::Tensor;
-using composit::Tensors;
 
 std::string name_of(const c10::FunctionSchema& schema) {
   // What torch.jit.trace records; its further arguments are about cuDNN.
@@ -109,14 +109,14 @@ class Arguments {
   }
   ArgumentValue tensor(const IValue& input) {
     if (!input.toTensor().defined()) return {};
-    const Tensor value = state_.value(input.toTensor());
+    const LazyTensor value = state_.value(input.toTensor());
     if (!state_.is_number(input)) return value;
     return composit::to(value, beside(promotion_, value.dtype()));
   }
   ArgumentValue list(const IValue& input) {
-    Tensors items;
+    LazyTensors items;
     for (const IValue& item : input.toList().vec())
-      items.push_back(item.isNone() ? Tensor() : state_.value(item.toTensor()));
+      items.push_back(item.isNone() ? LazyTensor() : state_.value(item.toTensor()));
     return items;
   }
 
@@ -127,24 +127,24 @@ class Arguments {
 };
 
 // Slots 0, 1, … of a tensor, all of them: the tensor.
-Tensor whole_of(const Tensors& slots) {
+LazyTensor whole_of(const LazyTensors& slots) {
   for (size_t i = 0; i < slots.size(); ++i) {
-    const composit::Node& node = *slots[i].lazy().node;
+    const composit::Node& node = *slots[i].node;
     if (node.op().str() != "aten::select.int" || node.attribute("dim").as_int() != 0 ||
         node.attribute("index").as_int() != static_cast<int64_t>(i) ||
-        !(node.operands()[0] == slots[0].lazy().node->operands()[0]))
+        !(node.operands()[0] == slots[0].node->operands()[0]))
       return {};
   }
   if (slots.empty()) return {};
-  const Tensor whole = slots[0].lazy().node->operands()[0];
-  return whole.size(0) == static_cast<int64_t>(slots.size()) ? whole : Tensor();
+  const LazyTensor whole = slots[0].node->operands()[0];
+  return whole.size(0) == static_cast<int64_t>(slots.size()) ? whole : LazyTensor();
 }
 
 // x[mask] = number, of which sizes are known.
 bool fills_mask(const std::vector<IValue>& inputs, State& state) {
   const auto indices = inputs[1].toList();
   if (indices.size() != 1 || indices.get(0).isNone() || inputs[3].toBool()) return false;
-  const Tensor mask = state.value(indices.get(0).toTensor());
+  const LazyTensor mask = state.value(indices.get(0).toTensor());
   return mask.dtype() == DType::bool_ &&
          mask.sizes() == state.value(inputs[0].toTensor()).sizes() &&
          state.value(inputs[2].toTensor()).numel() == 1;
@@ -152,7 +152,7 @@ bool fills_mask(const std::vector<IValue>& inputs, State& state) {
 
 }  // namespace
 
-Tensors Interpreter::apply(Node* node, const std::string& name, const Values& inputs) {
+LazyTensors Interpreter::apply(Node* node, const std::string& name, const Values& inputs) {
   const bool numbers = has_computed_number(inputs, state_);
   const Operation* operation =
       find_operation(composit::Symbol(numbers ? with_tensors(name) : name));
@@ -189,21 +189,21 @@ bool Interpreter::run_special(Node* node, const Values& inputs) {
              has_computed_number(inputs, state_)) {
     const size_t filled = name == "aten::full" ? 1 : name == "aten::full_like" ? 1 : 2;
     Values known = inputs;
-    const Tensor number = state_.value(inputs[filled].toTensor());
+    const LazyTensor number = state_.value(inputs[filled].toTensor());
     known[filled] = composit::is_floating_point(number.dtype()) ? IValue(0.0) : IValue(int64_t{0});
-    const Tensor full = apply(node, name_of(node->schema()), known)[0];
+    const LazyTensor full = apply(node, name_of(node->schema()), known)[0];
     set_output(node, state_.tensor(composit::apply_one("aten::fill.Tensor", {full, number})));
   } else if (name == "aten::index_put_" && fills_mask(inputs, state_)) {
-    const Tensor x = state_.value(inputs[0].toTensor());
-    const Tensor mask = state_.value(inputs[1].toList().get(0).toTensor());
-    const Tensor number = composit::reshape(state_.value(inputs[2].toTensor()), {});
+    const LazyTensor x = state_.value(inputs[0].toTensor());
+    const LazyTensor mask = state_.value(inputs[1].toList().get(0).toTensor());
+    const LazyTensor number = composit::reshape(state_.value(inputs[2].toTensor()), {});
     state_.write(inputs[0].toTensor(), composit::where(mask, composit::to(number, x.dtype()), x));
     set_output(node, inputs[0]);
   } else if (name == "aten::stack" && inputs[1].toInt() == 0) {
-    Tensors slots;
+    LazyTensors slots;
     for (const IValue& item : inputs[0].toList().vec())
       slots.push_back(state_.value(item.toTensor()));
-    const Tensor whole = whole_of(slots);
+    const LazyTensor whole = whole_of(slots);
     if (!whole.defined()) return false;
     set_output(node, state_.tensor(whole));
   } else {
@@ -212,12 +212,12 @@ bool Interpreter::run_special(Node* node, const Values& inputs) {
   return true;
 }
 
-void Interpreter::return_results(Node* node, const Values& inputs, const Tensors& results) {
+void Interpreter::return_results(Node* node, const Values& inputs, const LazyTensors& results) {
   const c10::FunctionSchema& schema = node->schema();
   if (gives_views(schema)) return return_views(node, inputs, results);
   if (node->outputs().size() == 1 && node->output()->type()->kind() == c10::TypeKind::ListType) {
     c10::impl::GenericList list(c10::TensorType::get());
-    for (const Tensor& result : results) list.push_back(state_.tensor(result));
+    for (const LazyTensor& result : results) list.push_back(state_.tensor(result));
     state_.made(list);
     return set_output(node, list);
   }
@@ -230,14 +230,14 @@ void Interpreter::return_results(Node* node, const Values& inputs, const Tensors
   for (const auto& [op, written] : tracer::concealed_writes()) {
     if (op != schema.name() || next >= results.size()) continue;
     const size_t i = static_cast<size_t>(*schema.argumentIndexWithName(std::string(written)));
-    const Tensor& result = results[next++];
+    const LazyTensor& result = results[next++];
     if (result.defined()) state_.write(inputs[i].toTensor(), result);
   }
 }
 
 // What shares memory with the first argument is found by doing the same to tensors without
 // elements.
-void Interpreter::return_views(Node* node, const Values& inputs, const Tensors& results) {
+void Interpreter::return_views(Node* node, const Values& inputs, const LazyTensors& results) {
   const at::Tensor parent = inputs.at(0).toTensor();
   torch::jit::Stack stack(inputs.begin(), inputs.end());
   node->getOperation()(stack);
@@ -260,8 +260,8 @@ void Interpreter::return_views(Node* node, const Values& inputs, const Tensors& 
 
 void Interpreter::write_in_place(Node* node, const Values& inputs) {
   const at::Tensor& target = inputs[0].toTensor();
-  const Tensor before = state_.value(target);
-  const Tensor now =
+  const LazyTensor before = state_.value(target);
+  const LazyTensor now =
       composit::to(apply(node, functional_name(node->schema()), inputs).at(0), before.dtype());
   if (now.sizes() != before.sizes())
     throw composit::UserError(std::string(node->kind().toQualString()) +
@@ -272,7 +272,7 @@ void Interpreter::write_in_place(Node* node, const Values& inputs) {
 
 void Interpreter::convert(Node* node, const Values& inputs) {
   const c10::FunctionSchema& schema = node->schema();
-  const Tensor x = state_.value(inputs[0].toTensor());
+  const LazyTensor x = state_.value(inputs[0].toTensor());
   DType dtype = x.dtype();
   bool copy = false;
   for (size_t i = 1; i < inputs.size(); ++i) {
@@ -292,7 +292,7 @@ void Interpreter::convert(Node* node, const Values& inputs) {
 // torch.tensor(data): numbers and lists of them.
 void Interpreter::make_tensor(Node* node, const Values& inputs) {
   const c10::FunctionSchema& schema = node->schema();
-  Tensor made = stacked(inputs[0]);
+  LazyTensor made = stacked(inputs[0]);
   for (size_t i = 1; i < inputs.size(); ++i)
     if (schema.arguments()[i].name() == "dtype" && inputs[i].isInt())
       return set_output(node,
@@ -305,9 +305,9 @@ void Interpreter::make_tensor(Node* node, const Values& inputs) {
   set_output(node, state_.tensor(made));
 }
 
-Tensor Interpreter::stacked(const IValue& data) {
+LazyTensor Interpreter::stacked(const IValue& data) {
   if (!data.isList()) return tensor_of(data);
-  Tensors items;
+  LazyTensors items;
   for (const IValue& item : data.toList().vec()) items.push_back(stacked(item));
   if (items.empty()) return composit::zeros({0}, composit::kDefaultFloat);
   return composit::apply_one("aten::stack", {items, 0});
@@ -317,20 +317,20 @@ Tensor Interpreter::stacked(const IValue& data) {
 
 void Interpreter::select(Node* node, const Values& inputs) {
   const at::Tensor& from = inputs[0].toTensor();
-  const Tensor x = state_.value(from);
+  const LazyTensor x = state_.value(from);
   const int64_t axis = composit::wrap_axis(inputs[1].toInt(), x.rank());
   const ViewStep step = item_step(x, axis, state_.value(inputs[2].toTensor()));
   set_output(node, state_.view(item_at(x, step), {}, from, step));
 }
 
-const Interpreter::Counter* Interpreter::counter_of(const Tensor& index) const {
+const Interpreter::Counter* Interpreter::counter_of(const LazyTensor& index) const {
   if (slots_.empty()) return nullptr;
   for (const Counter& counter : slots_.back()->counters)
-    if (counter.index.lazy() == index.lazy()) return &counter;
+    if (counter.index == index) return &counter;
   return nullptr;
 }
 
-ViewStep Interpreter::item_step(const Tensor& x, int64_t axis, const Tensor& index) {
+ViewStep Interpreter::item_step(const LazyTensor& x, int64_t axis, const LazyTensor& index) {
   const Counter* counter = counter_of(index);
   const bool natural = counter != nullptr && counter->start >= 0 && counter->step > 0;
   return {kComputedItem,
@@ -339,8 +339,8 @@ ViewStep Interpreter::item_step(const Tensor& x, int64_t axis, const Tensor& ind
 
 // The item that a loop's counter takes of a tensor from outside becomes a slot of a sequence, where
 // the loop ends as a scan.
-Tensor Interpreter::item_at(const Tensor& x, const ViewStep& step) {
-  const Tensor item = shown(x, step);
+LazyTensor Interpreter::item_at(const LazyTensor& x, const ViewStep& step) {
+  const LazyTensor item = shown(x, step);
   const int64_t axis = step.arguments[0].data().as_int();
   if (const Counter* counter = counter_of(step.arguments[1].tensor()))
     slots_.back()->taken.push_back(
@@ -353,8 +353,8 @@ void Interpreter::item_of_list(Node* node, const Values& inputs) {
   const Values items = inputs[0].toList().vec();
   if (items.empty()) throw composit::UserError("an item of an empty list");
   const bool numbers = !items[0].isTensor() || state_.is_number(items[0]);
-  const Tensor all = stacked(inputs[0]);
-  const Tensor item = item_at(all, item_step(all, 0, state_.value(inputs[1].toTensor())));
+  const LazyTensor all = stacked(inputs[0]);
+  const LazyTensor item = item_at(all, item_step(all, 0, state_.value(inputs[1].toTensor())));
   set_output(node, numbers ? state_.number(item) : IValue(state_.tensor(item)));
 }
 

@@ -21,8 +21,8 @@
 
 namespace flashlight::torchscript {
 
-using composit::Tensor;
-using composit::Tensors;
+using composit::LazyTensor;
+using composit::LazyTensors;
 using composit::UserError;
 
 struct Script::State {
@@ -37,7 +37,7 @@ struct Script::State {
   // `given`: values of the graph that some tensors among the arguments stand for; the others become
   // inputs.
   struct Run {
-    Tensors inputs, results;
+    LazyTensors inputs, results;
     std::vector<composit::Mutation> mutations;
   };
   Run run(const std::string& name, const std::vector<IValue>& arguments,
@@ -63,8 +63,8 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 // Tensors of a result, taken apart.
-Tensors results_of(Interpreter& interpreter, const IValue& result) {
-  Tensors results;
+LazyTensors results_of(Interpreter& interpreter, const IValue& result) {
+  LazyTensors results;
   for_each_leaf(result, "", [&](const IValue& leaf, const std::string&) {
     if (!leaf.isNone()) results.push_back(interpreter.tensor_of(leaf));
   });
@@ -74,11 +74,11 @@ Tensors results_of(Interpreter& interpreter, const IValue& result) {
 // What is written of tensors that were there before the call.
 std::vector<composit::Mutation> mutations_of(flashlight::torchscript::State& state,
                                              const std::vector<at::Tensor>& inputs,
-                                             const Tensors& before) {
+                                             const LazyTensors& before) {
   std::vector<composit::Mutation> mutations;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor now = state.value(inputs[i]);
-    if (!(now.lazy() == before[i].lazy())) mutations.push_back({before[i], now});
+    const LazyTensor now = state.value(inputs[i]);
+    if (!(now == before[i])) mutations.push_back({before[i], now});
   }
   return mutations;
 }
@@ -205,7 +205,7 @@ composit::TensorFunction Script::function(const std::string& name,
                                           const std::map<std::string, IValue>& known) const {
   const std::vector<c10::Argument> parameters = state_->parameters(state_->find(name));
   expect_parameters(name, parameters, known);
-  return [state = state_, name, known, parameters](const Tensors& tensors) {
+  return [state = state_, name, known, parameters](const LazyTensors& tensors) {
     TensorsInOrder order(name, tensors);
     std::vector<IValue> arguments;
     for (const c10::Argument& parameter : parameters) {
@@ -291,9 +291,7 @@ Script load(const std::filesystem::path& file, const Limits& limits) {
 }
 
 at::Tensor like(const composit::Type& type) {
-  std::vector<int64_t> sizes;
-  for (composit::Dim size : type.sizes) sizes.push_back(size.value());
-  return at::empty(sizes, at::TensorOptions(tracer::to_c10(type.dtype)).device(at::kMeta));
+  return at::empty(type.sizes, at::TensorOptions(tracer::to_c10(type.dtype)).device(at::kMeta));
 }
 
 }  // namespace flashlight::torchscript

@@ -9,8 +9,8 @@
 //       else:
 //           return x - 2 / 3
 //   )");
-//   Tensor y = elementwise(script.function("relu3"))({x})[0];     // one loop over all elements
-//   Tensor z = vmap(script.function("rows"))({x})[0];
+//   LazyTensor y = elementwise(script.function("relu3"))({x})[0];     // one loop over all elements
+//   LazyTensor z = vmap(script.function("rows"))({x})[0];
 //
 //   const auto model = torchscript::load("model.pt");
 //   Graph graph = model.graph("forward", {at::rand({1, 3, 224, 224})});
@@ -33,8 +33,8 @@
 
 #include "composit/io/saved_capture.h"
 #include "composit/ir/graph.h"
+#include "composit/ir/node.h"
 #include "composit/op/scalar_program.h"
-#include "composit/op/tensor.h"
 #include "frontends/torchscript/limits.h"
 
 namespace flashlight::torchscript {

@@ -14,11 +14,11 @@
 namespace flashlight::torchscript {
 namespace {
 
-using composit::Tensor;
+using composit::LazyTensor;
 
 struct Uninitialized : torch::CustomClassHolder {};
 
-at::Tensor without_elements(const Tensor& value) {
+at::Tensor without_elements(const LazyTensor& value) {
   return at::empty(value.sizes(),
                    at::TensorOptions(tracer::to_c10(value.dtype())).device(at::kMeta));
 }
@@ -79,7 +79,7 @@ State::Symbol& State::symbol(const at::Tensor& tensor) const {
   return *found;
 }
 
-at::Tensor State::tensor(const Tensor& value, at::Tensor at) {
+at::Tensor State::tensor(const LazyTensor& value, at::Tensor at) {
   if (!at.defined()) at = without_elements(value);
   auto symbol = std::make_unique<Symbol>();
   symbol->at = at;
@@ -90,18 +90,18 @@ at::Tensor State::tensor(const Tensor& value, at::Tensor at) {
   return at;
 }
 
-void State::outer(const Tensor& value, const at::Tensor& at) {
+void State::outer(const LazyTensor& value, const at::Tensor& at) {
   tensor(value, at);
   symbol(at).born = 0;
 }
 
-IValue State::number(const Tensor& value) {
+IValue State::number(const LazyTensor& value) {
   const at::Tensor made = tensor(value);
   symbol(made).number = true;
   return made;
 }
 
-at::Tensor State::view(const Tensor& value, at::Tensor at, const at::Tensor& parent,
+at::Tensor State::view(const LazyTensor& value, at::Tensor at, const at::Tensor& parent,
                        ViewStep step) {
   const at::Tensor made = tensor(value, std::move(at));
   Symbol& view = symbol(made);
@@ -111,7 +111,7 @@ at::Tensor State::view(const Tensor& value, at::Tensor at, const at::Tensor& par
   return made;
 }
 
-at::Tensor State::either(const Tensor& value, const std::vector<Alternative>& alternatives) {
+at::Tensor State::either(const LazyTensor& value, const std::vector<Alternative>& alternatives) {
   const at::Tensor made = tensor(value);
   Symbol& one = symbol(made);
   one.alternatives = alternatives;
@@ -155,7 +155,7 @@ State::Symbol& State::refreshed(const at::Tensor& tensor) {
   } else if (!wanted.alternatives.empty()) {
     std::vector<uint64_t> versions = versions_of(wanted.alternatives);
     if (versions == wanted.content.seen) return wanted;
-    Tensor now = wanted.content.value;
+    LazyTensor now = wanted.content.value;
     for (const Alternative& one : wanted.alternatives)
       now = composit::where(one.selected, value(one.tensor), now);
     set(wanted, {now, ++clock_, std::move(versions), wanted.content.frozen});
@@ -163,9 +163,9 @@ State::Symbol& State::refreshed(const at::Tensor& tensor) {
   return wanted;
 }
 
-Tensor State::value(const at::Tensor& tensor) { return refreshed(tensor).content.value; }
+LazyTensor State::value(const at::Tensor& tensor) { return refreshed(tensor).content.value; }
 
-void State::write(const at::Tensor& tensor, const Tensor& value) {
+void State::write(const at::Tensor& tensor, const LazyTensor& value) {
   Symbol& written = symbol(tensor);
   if (written.content.frozen) refuse_frozen("tensor");
   if (written.parent.defined()) {

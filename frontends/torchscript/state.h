@@ -37,7 +37,7 @@ struct ViewStep {
 
 // A tensor that another one stands for, where `selected`, one bool, holds.
 struct Alternative {
-  composit::Tensor selected;
+  composit::LazyTensor selected;
   at::Tensor tensor;
 };
 
@@ -50,7 +50,7 @@ struct Mark {
 struct Changes {
   struct Written {
     at::Tensor tensor;
-    composit::Tensor value;
+    composit::LazyTensor value;
   };
   struct ChangedList {
     IValue list;
@@ -64,22 +64,23 @@ struct Changes {
 class State {
  public:
   // `at` is what the program sees, a tensor without elements where it is absent.
-  at::Tensor tensor(const composit::Tensor& value, at::Tensor at = {});
+  at::Tensor tensor(const composit::LazyTensor& value, at::Tensor at = {});
   // A tensor that was there before the program ran.
-  void outer(const composit::Tensor& value, const at::Tensor& at);
+  void outer(const composit::LazyTensor& value, const at::Tensor& at);
   // In the place of a Python number.
-  IValue number(const composit::Tensor& value);
-  at::Tensor view(const composit::Tensor& value, at::Tensor at, const at::Tensor& parent,
+  IValue number(const composit::LazyTensor& value);
+  at::Tensor view(const composit::LazyTensor& value, at::Tensor at, const at::Tensor& parent,
                   ViewStep step);
   // One of several, as what is computed decides: who writes it, writes the one that is selected.
-  at::Tensor either(const composit::Tensor& value, const std::vector<Alternative>& alternatives);
+  at::Tensor either(const composit::LazyTensor& value,
+                    const std::vector<Alternative>& alternatives);
 
   bool knows(const at::Tensor& tensor) const { return find(tensor) != nullptr; }
   bool is_number(const IValue& value) const;
   // Of a tensor it knows; after writes through other views of the same memory, too.
-  composit::Tensor value(const at::Tensor& tensor);
+  composit::LazyTensor value(const at::Tensor& tensor);
   // Unsupported where the tensor is a view through which composit cannot write, or is frozen.
-  void write(const at::Tensor& tensor, const composit::Tensor& value);
+  void write(const at::Tensor& tensor, const composit::LazyTensor& value);
 
   // To be called when the program makes a container, and before it changes one. Unsupported where
   // that is not the program's own (a list of a module), or frozen.
@@ -112,7 +113,7 @@ class State {
  private:
   // What changes of a symbol, when it or what it shows is written.
   struct Content {
-    composit::Tensor value;
+    composit::LazyTensor value;
     uint64_t version = 0;
     std::vector<uint64_t> seen;  // versions of the alternatives
     bool frozen = false;

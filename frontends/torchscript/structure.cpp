@@ -16,7 +16,7 @@ bool is_same(const IValue& a, const IValue& b, State& state) {
   if (a.isTensor() && b.isTensor())
     return a.toTensor().is_same(b.toTensor()) ||
            (state.is_number(a) && state.is_number(b) &&
-            state.value(a.toTensor()).lazy() == state.value(b.toTensor()).lazy());
+            state.value(a.toTensor()) == state.value(b.toTensor()));
   if (a.isTensor() || b.isTensor() || a.tagKind() != b.tagKind()) return false;
   if (a.isDouble()) {  // by bits: -0.0 is not 0.0
     const double x = a.toDouble(), y = b.toDouble();

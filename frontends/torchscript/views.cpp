@@ -8,7 +8,7 @@ namespace flashlight::torchscript {
 namespace {
 
 using composit::ArgumentValue;
-using composit::Tensor;
+using composit::LazyTensor;
 using Ints = std::vector<int64_t>;
 
 std::vector<ArgumentValue> joined(std::vector<ArgumentValue> front, const ViewStep& step) {
@@ -16,11 +16,13 @@ std::vector<ArgumentValue> joined(std::vector<ArgumentValue> front, const ViewSt
   return front;
 }
 
-Tensor index_of(const ViewStep& step) { return composit::reshape(step.arguments[1].tensor(), {1}); }
+LazyTensor index_of(const ViewStep& step) {
+  return composit::reshape(step.arguments[1].tensor(), {1});
+}
 
 }  // namespace
 
-Tensor shown(const Tensor& parent, const ViewStep& step) {
+LazyTensor shown(const LazyTensor& parent, const ViewStep& step) {
   if (step.op != kComputedItem)
     return composit::apply(step.op, joined({parent}, step)).at(step.output);
   const int64_t axis = step.arguments[0].data().as_int();
@@ -28,7 +30,8 @@ Tensor shown(const Tensor& parent, const ViewStep& step) {
       composit::apply_one("aten::index_select", {parent, axis, index_of(step)}), {axis});
 }
 
-Tensor with_view_written(const Tensor& parent, const ViewStep& step, const Tensor& view) {
+LazyTensor with_view_written(const LazyTensor& parent, const ViewStep& step,
+                             const LazyTensor& view) {
   if (step.op == kComputedItem)
     return composit::apply_one("aten::index_copy",
                                {parent, step.arguments[0], index_of(step),

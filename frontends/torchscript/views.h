@@ -12,10 +12,10 @@ namespace flashlight::torchscript {
 // int64 of 0 or more.
 inline constexpr const char* kComputedItem = "torchscript::item";
 
-composit::Tensor shown(const composit::Tensor& parent, const ViewStep& step);
+composit::LazyTensor shown(const composit::LazyTensor& parent, const ViewStep& step);
 // `parent` with `view` in the place of what the step shows of it. UserError for a step that cannot
 // be undone (`expand`).
-composit::Tensor with_view_written(const composit::Tensor& parent, const ViewStep& step,
-                                   const composit::Tensor& view);
+composit::LazyTensor with_view_written(const composit::LazyTensor& parent, const ViewStep& step,
+                                       const composit::LazyTensor& view);
 
 }  // namespace flashlight::torchscript

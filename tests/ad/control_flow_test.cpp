@@ -22,11 +22,11 @@ namespace {
 using testing::HasSubstr;
 using Numbers = std::vector<double>;
 
-Tensor held(const std::string& name, const Dims& sizes, const Numbers& numbers) {
+LazyTensor held(const std::string& name, const Dims& sizes, const Numbers& numbers) {
   return held_input(name, array_of(tensor_type(DType::float64, sizes), numbers));
 }
-Tensor scalar(const std::string& name, double number) { return held(name, {}, {number}); }
-Numbers numbers(const Tensor& tensor) { return elements<double>(evaluate({tensor.lazy()})[0]); }
+LazyTensor scalar(const std::string& name, double number) { return held(name, {}, {number}); }
+Numbers numbers(const LazyTensor& tensor) { return elements<double>(evaluate({tensor})[0]); }
 
 // Numbers that are neither symmetric nor small.
 Array sample(const Type& type, int seed) {
@@ -38,34 +38,35 @@ Array sample(const Type& type, int seed) {
 
 // A loss of all results of `f`.
 LossFunction weighted(const TensorFunction& f) {
-  return [f](const Tensors& inputs) {
-    Tensor loss;
+  return [f](const LazyTensors& inputs) {
+    LazyTensor loss;
     int seed = 10;
-    for (const Tensor& result : f(inputs)) {
-      const Tensor weight =
+    for (const LazyTensor& result : f(inputs)) {
+      const LazyTensor weight =
           constant(sample(tensor_type(DType::float64, result.type().sizes), ++seed));
-      const Tensor term = sum(result * weight);
+      const LazyTensor term = sum(result * weight);
       loss = loss.defined() ? loss + term : term;
     }
     return loss;
   };
 }
 
-double value_at(const LossFunction& f, const Tensors& inputs, const std::vector<Array>& at) {
+double value_at(const LossFunction& f, const LazyTensors& inputs, const std::vector<Array>& at) {
   Values values;
   for (size_t i = 0; i < inputs.size(); ++i) values.set(inputs[i], at[i]);
-  return elements<double>(evaluate({f(inputs).lazy()}, values)[0])[0];
+  return elements<double>(evaluate({f(inputs)}, values)[0])[0];
 }
 
 // Gradients against central differences of the loss; and, as the loss of the next round, the sum of
 // the gradients, weighted.
-void check(const LossFunction& f, const Tensors& inputs, const std::vector<Array>& at, int order) {
-  const Tensors gradients = grad(f)(inputs);
+void check(const LossFunction& f, const LazyTensors& inputs, const std::vector<Array>& at,
+           int order) {
+  const LazyTensors gradients = grad(f)(inputs);
   constexpr double kStep = 1e-5;
   for (size_t i = 0; i < inputs.size(); ++i) {
     Values values;
     for (size_t k = 0; k < inputs.size(); ++k) values.set(inputs[k], at[k]);
-    const Numbers gradient = elements<double>(evaluate({gradients[i].lazy()}, values)[0]);
+    const Numbers gradient = elements<double>(evaluate({gradients[i]}, values)[0]);
     for (size_t element = 0; element < gradient.size(); ++element) {
       const auto moved = [&](double step) {
         std::vector<Array> there = at;
@@ -81,7 +82,7 @@ void check(const LossFunction& f, const Tensors& inputs, const std::vector<Array
   }
 }
 void check(const TensorFunction& f, const std::vector<Dims>& sizes) {
-  Tensors inputs;
+  LazyTensors inputs;
   std::vector<Array> at;
   for (const Dims& one : sizes) {
     const Type type = tensor_type(DType::float64, one);
@@ -98,21 +99,21 @@ size_t count(const Graph& graph, const std::string& op) {
   for (const NodePtr& node : graph.nodes()) found += node->op().str() == op;
   return found;
 }
-size_t count(const std::vector<Tensor>& tensors, const std::string& op) {
+size_t count(const LazyTensors& tensors, const std::string& op) {
   return count(Graph({.outputs = {tensors.begin(), tensors.end()}}), op);
 }
 
 TEST(GradientOfCond, is_that_of_the_branch) {
   for (const double threshold : {-100.0, 100.0})
     check(
-        [&](const Tensors& x) {
+        [&](const LazyTensors& x) {
           return cond(
               sum(x[0]) > threshold,
-              [&](const Tensors&) {
-                return Tensors{x[0] * x[0] * x[1], x[1]};
+              [&](const LazyTensors&) {
+                return LazyTensors{x[0] * x[0] * x[1], x[1]};
               },
-              [&](const Tensors&) {
-                return Tensors{exp(x[0]), x[1] * x[1]};
+              [&](const LazyTensors&) {
+                return LazyTensors{exp(x[0]), x[1] * x[1]};
               });
         },
         {{3}, {3}});
@@ -120,10 +121,10 @@ TEST(GradientOfCond, is_that_of_the_branch) {
 
 // Only one branch uses x, the other one y.
 TEST(GradientOfCond, is_zero_for_what_the_branch_does_not_use) {
-  const Tensor x = scalar("x", 3), y = scalar("y", 4), flag = scalar("flag", 1);
-  const Tensor z = cond(
-      flag > 0, [&](const Tensors&) { return Tensors{x * x}; },
-      [&](const Tensors&) { return Tensors{y * y}; })[0];
+  const LazyTensor x = scalar("x", 3), y = scalar("y", 4), flag = scalar("flag", 1);
+  const LazyTensor z = cond(
+      flag > 0, [&](const LazyTensors&) { return LazyTensors{x * x}; },
+      [&](const LazyTensors&) { return LazyTensors{y * y}; })[0];
   const auto gradients = grad(z, {x, y});
   EXPECT_EQ(numbers(gradients[0]), Numbers{6});
   EXPECT_EQ(numbers(gradients[1]), Numbers{0});
@@ -131,33 +132,33 @@ TEST(GradientOfCond, is_zero_for_what_the_branch_does_not_use) {
 
 // 1 / 0 and its infinite gradient in the branch that is not taken do no harm.
 TEST(GradientOfCond, does_not_compute_the_other_branch) {
-  const Tensor x = scalar("x", 0);
-  const Tensor safe = cond(
-      eq(x, 0), [&](const Tensors&) { return Tensors{x * 2}; },
-      [&](const Tensors&) { return Tensors{1 / x}; })[0];
+  const LazyTensor x = scalar("x", 0);
+  const LazyTensor safe = cond(
+      eq(x, 0), [&](const LazyTensors&) { return LazyTensors{x * 2}; },
+      [&](const LazyTensors&) { return LazyTensors{1 / x}; })[0];
   EXPECT_EQ(numbers(grad(safe, {x})[0]), Numbers{2});
 }
 
 TEST(GradientOfMap, by_sequences_and_by_what_comes_from_outside) {
   check(
-      [](const Tensors& x) {
+      [](const LazyTensors& x) {
         return map(
-            [&](const Tensors& slot) {
-              return Tensors{sin(slot[0] * x[1]), slot[0]};
+            [&](const LazyTensors& slot) {
+              return LazyTensors{sin(slot[0] * x[1]), slot[0]};
             },
             {x[0]});
       },
       {{3, 2}, {2}});
   check(
-      [](const Tensors& x) {
-        return map([](const Tensors& s) { return Tensors{s[0] * s[1]}; }, x);
+      [](const LazyTensors& x) {
+        return map([](const LazyTensors& s) { return LazyTensors{s[0] * s[1]}; }, x);
       },
       {{3}, {3, 2}});
 }
 
 TEST(GradientOfMap, of_no_slots) {
-  const Tensor xs = held("xs", {0, 2}, {}), w = scalar("w", 3);
-  const Tensor y = map([&](const Tensors& x) { return Tensors{x[0] * w}; }, {xs})[0];
+  const LazyTensor xs = held("xs", {0, 2}, {}), w = scalar("w", 3);
+  const LazyTensor y = map([&](const LazyTensors& x) { return LazyTensors{x[0] * w}; }, {xs})[0];
   const auto gradients = grad(sum(y), {xs, w});
   EXPECT_EQ(gradients[0].sizes(), (Dims{0, 2}));
   EXPECT_EQ(numbers(gradients[0]), Numbers{});
@@ -166,8 +167,8 @@ TEST(GradientOfMap, of_no_slots) {
 
 // Of a map without anything from outside: a map, which has no order.
 TEST(GradientOfMap, is_a_map_where_nothing_is_summed) {
-  const Tensor xs = held("xs", {2}, {1, 2});
-  const Tensor y = map([](const Tensors& x) { return Tensors{x[0] * x[0]}; }, {xs})[0];
+  const LazyTensor xs = held("xs", {2}, {1, 2});
+  const LazyTensor y = map([](const LazyTensors& x) { return LazyTensors{x[0] * x[0]}; }, {xs})[0];
   const auto gradient = grad(sum(y), {xs});
   EXPECT_EQ(count({gradient[0]}, "composit::map"), 1);
   EXPECT_EQ(count({gradient[0]}, "composit::scan"), 0);
@@ -175,14 +176,14 @@ TEST(GradientOfMap, is_a_map_where_nothing_is_summed) {
 }
 
 TensorFunction recurrence(bool reverse) {
-  return [reverse](const Tensors& x) {
+  return [reverse](const LazyTensors& x) {
     const ScanStep step = scan(
-        [&](const Tensors& h, const Tensors& in) {
-          const Tensor next = tanh(h[0] * x[2] + in[0]);
+        [&](const LazyTensors& h, const LazyTensors& in) {
+          const LazyTensor next = tanh(h[0] * x[2] + in[0]);
           return ScanStep{{next, h[1] + 1}, {next * in[0], h[0]}};
         },
         {x[0], x[3]}, {x[1]}, {.reverse = reverse});
-    return Tensors{step.carried[0], step.outputs[0], step.outputs[1]};
+    return LazyTensors{step.carried[0], step.outputs[0], step.outputs[1]};
   };
 }
 TEST(GradientOfScan, goes_through_the_carried_values) {
@@ -190,9 +191,9 @@ TEST(GradientOfScan, goes_through_the_carried_values) {
 }
 
 TEST(GradientOfScan, of_no_slots) {
-  const Tensor x = scalar("x", 3), w = scalar("w", 2), xs = held("xs", {0}, {});
+  const LazyTensor x = scalar("x", 3), w = scalar("w", 2), xs = held("xs", {0}, {});
   const ScanStep step = scan(
-      [&](const Tensors& h, const Tensors& in) {
+      [&](const LazyTensors& h, const LazyTensors& in) {
         return ScanStep{{h[0] * w + in[0]}, {}};
       },
       {x}, {xs});
@@ -205,27 +206,27 @@ TEST(GradientOfScan, of_no_slots) {
 // Whole numbers take part, but carry no gradient.
 TEST(GradientOfScan, beside_whole_numbers) {
   check(
-      [](const Tensors& x) {
+      [](const LazyTensors& x) {
         const ScanStep step = scan(
-            [&](const Tensors& h, const Tensors& in) {
-              const Tensor factor = to(h[1] + in[0], DType::float64);
+            [&](const LazyTensors& h, const LazyTensors& in) {
+              const LazyTensor factor = to(h[1] + in[0], DType::float64);
               return ScanStep{{sin(h[0] * in[1]) * factor, h[1] + 2}, {in[0], h[0] * factor}};
             },
             {x[0], full({}, 1, DType::int64)}, {arange(3), x[1]});
-        return Tensors{step.carried[0], step.outputs[1]};
+        return LazyTensors{step.carried[0], step.outputs[1]};
       },
       {{}, {3}});
 }
 
 // h[i] = w h[i] + i: the derivative by h needs none of the carried values, that by w needs all.
 TEST(GradientOfScan, keeps_only_what_it_needs) {
-  const Tensor x = scalar("x", 3), w = scalar("w", 2), steps = held("steps", {3}, {1, 2, 3});
-  const Tensor end = scan(
-                         [&](const Tensors& h, const Tensors& step) {
-                           return ScanStep{{h[0] * w + step[0]}, {}};
-                         },
-                         {x}, {steps})
-                         .carried[0];
+  const LazyTensor x = scalar("x", 3), w = scalar("w", 2), steps = held("steps", {3}, {1, 2, 3});
+  const LazyTensor end = scan(
+                             [&](const LazyTensors& h, const LazyTensors& step) {
+                               return ScanStep{{h[0] * w + step[0]}, {}};
+                             },
+                             {x}, {steps})
+                             .carried[0];
   const auto by_x = grad(end, {x}), by_w = grad(end, {w});
   EXPECT_EQ(numbers(by_x[0]), Numbers{8});
   EXPECT_EQ(count({by_x[0]}, "composit::scan"), 1);
@@ -237,13 +238,13 @@ TEST(GradientOfScan, keeps_only_what_it_needs) {
 // tanh(exp(w) h + x): the trip back loads what tanh gave and does not compute it again. exp(w) is
 // the same in all trips, and is not kept for each of them.
 TEST(GradientOfScan, keeps_what_is_dear_to_compute) {
-  const Tensor x = scalar("x", 0.5), w = scalar("w", -1), xs = held("xs", {3}, {0.1, 0.2, 0.3});
-  const Tensor end = scan(
-                         [&](const Tensors& h, const Tensors& in) {
-                           return ScanStep{{tanh(h[0] * exp(w) + in[0])}, {}};
-                         },
-                         {x}, {xs})
-                         .carried[0];
+  const LazyTensor x = scalar("x", 0.5), w = scalar("w", -1), xs = held("xs", {3}, {0.1, 0.2, 0.3});
+  const LazyTensor end = scan(
+                             [&](const LazyTensors& h, const LazyTensors& in) {
+                               return ScanStep{{tanh(h[0] * exp(w) + in[0])}, {}};
+                             },
+                             {x}, {xs})
+                             .carried[0];
   const LazyTensor gradient = grad(end, {w})[0];
   const Node& back = *gradient.node;
   ASSERT_EQ(back.op().str(), "composit::scan");
@@ -256,28 +257,28 @@ TEST(GradientOfScan, keeps_what_is_dear_to_compute) {
 // Cotangents flow from one carried value to the other, two trips later to a third.
 TEST(GradientOfScan, of_values_that_depend_on_each_other) {
   check(
-      [](const Tensors& x) {
+      [](const LazyTensors& x) {
         const ScanStep step = scan(
-            [](const Tensors& h, const Tensors&) {
+            [](const LazyTensors& h, const LazyTensors&) {
               return ScanStep{{h[1] * h[1], h[2] * 2, sin(h[0])}, {}};
             },
             {x[0], x[1], x[2]}, {}, {.length = 4});
-        return Tensors{step.carried[0]};
+        return LazyTensors{step.carried[0]};
       },
       {{2}, {2}, {2}});
 }
 
 // Newton's method for sqrt(x): 1 / (2 sqrt(x)), and so on.
-Tensor root_of(const Tensor& x, std::optional<int64_t> limit) {
-  return while_loop([&](const Tensors& y) { return abs(y[0] * y[0] - x) > 1e-12; },
-                    [&](const Tensors& y) { return Tensors{(y[0] + x / y[0]) / 2}; },
+LazyTensor root_of(const LazyTensor& x, std::optional<int64_t> limit) {
+  return while_loop([&](const LazyTensors& y) { return abs(y[0] * y[0] - x) > 1e-12; },
+                    [&](const LazyTensors& y) { return LazyTensors{(y[0] + x / y[0]) / 2}; },
                     {ones_like(x)}, {.limit = limit})[0];
 }
 TEST(GradientOfWhile, of_newtons_method) {
   for (const double at : {1.0, 2.0, 9.0}) {
-    const Tensor x = scalar("x", at);
-    const LossFunction root = [](const Tensors& in) { return root_of(in[0], 40); };
-    const LossFunction slope = [&](const Tensors& in) { return grad(root)(in)[0]; };
+    const LazyTensor x = scalar("x", at);
+    const LossFunction root = [](const LazyTensors& in) { return root_of(in[0], 40); };
+    const LossFunction slope = [&](const LazyTensors& in) { return grad(root)(in)[0]; };
     if (at == 1.0) {  // no trip: the start does not depend on x
       EXPECT_EQ(numbers(grad(root)({x})[0]), Numbers{0});
       continue;
@@ -289,18 +290,19 @@ TEST(GradientOfWhile, of_newtons_method) {
 
 TEST(GradientOfWhile, by_everything_it_uses) {
   check(
-      [](const Tensors& x) {
-        return while_loop([&](const Tensors& v) { return v[0] < 4; },
-                          [&](const Tensors& v) {
-                            return Tensors{v[0] + 1, v[1] * x[1] + sin(v[2]), v[2] * v[0], v[3]};
-                          },
-                          {scalar("start", 1), x[0], x[2], x[3]}, {.limit = 5});
+      [](const LazyTensors& x) {
+        return while_loop(
+            [&](const LazyTensors& v) { return v[0] < 4; },
+            [&](const LazyTensors& v) {
+              return LazyTensors{v[0] + 1, v[1] * x[1] + sin(v[2]), v[2] * v[0], v[3]};
+            },
+            {scalar("start", 1), x[0], x[2], x[3]}, {.limit = 5});
       },
       {{2}, {2}, {2}, {2}});
 }
 
 TEST(GradientOfWhile, needs_a_limit) {
-  const Tensor x = scalar("x", 2);
+  const LazyTensor x = scalar("x", 2);
   EXPECT_THAT(user_error([&] { grad(root_of(x, {}), {x}); }).value_or(""),
               HasSubstr("[composit::while_loop] expected a `limit`, the most trips"));
 }
@@ -308,22 +310,22 @@ TEST(GradientOfWhile, needs_a_limit) {
 // A loop in a branch in a loop, and a function of the user's with a derivative inside.
 TEST(GradientOfControlFlow, nests) {
   check(
-      [](const Tensors& x) {
-        const auto body = [&](const Tensors& h, const Tensors& in) {
-          const auto loop = [&](const Tensors&) {
-            return while_loop([&](const Tensors& v) { return v[1] < in[0]; },
-                              [&](const Tensors& v) {
-                                return Tensors{v[0] * x[2], v[1] + 0.25};
+      [](const LazyTensors& x) {
+        const auto body = [&](const LazyTensors& h, const LazyTensors& in) {
+          const auto loop = [&](const LazyTensors&) {
+            return while_loop([&](const LazyTensors& v) { return v[1] < in[0]; },
+                              [&](const LazyTensors& v) {
+                                return LazyTensors{v[0] * x[2], v[1] + 0.25};
                               },
                               {h[0], zeros_like(in[0])}, {.limit = 8});
           };
-          const auto plain = [&](const Tensors&) { return Tensors{cos(h[0]), h[0]}; };
-          const Tensors next = cond(in[0] > 0.6, loop, plain);
-          const auto square = [&](const Tensors& y) { return sum(y[0] * y[0] * next[1]); };
+          const auto plain = [&](const LazyTensors&) { return LazyTensors{cos(h[0]), h[0]}; };
+          const LazyTensors next = cond(in[0] > 0.6, loop, plain);
+          const auto square = [&](const LazyTensors& y) { return sum(y[0] * y[0] * next[1]); };
           return ScanStep{{next[0]}, {grad(square)({next[0]})[0]}};
         };
         const ScanStep step = scan(body, {x[0]}, {x[1]});
-        return Tensors{step.carried[0], step.outputs[0]};
+        return LazyTensors{step.carried[0], step.outputs[0]};
       },
       {{}, {3}, {}});
 }
@@ -331,27 +333,27 @@ TEST(GradientOfControlFlow, nests) {
 // A recurrent network, as a loop and unrolled.
 TEST(GradientOfControlFlow, of_a_recurrent_network) {
   const std::vector<Dims> sizes = {{5, 2, 3}, {2, 4}, {3, 4}, {4, 4}, {4}};  // xs, h, w, u, b
-  Tensors inputs;
+  LazyTensors inputs;
   for (const Dims& one : sizes) {
     const Type type = tensor_type(DType::float64, one);
     const int seed = static_cast<int>(inputs.size());
     inputs.emplace_back(held_input("x" + std::to_string(seed), sample(type, seed)));
   }
-  const auto next = [&](const Tensor& h, const Tensor& x) {
+  const auto next = [&](const LazyTensor& h, const LazyTensor& x) {
     return tanh(mm(x, inputs[2]) + mm(h, inputs[3]) + inputs[4]);
   };
   const ScanStep loop = scan(
-      [&](const Tensors& h, const Tensors& x) {
-        const Tensor now = next(h[0], x[0]);
+      [&](const LazyTensors& h, const LazyTensors& x) {
+        const LazyTensor now = next(h[0], x[0]);
         return ScanStep{{now}, {sum(now * now)}};
       },
       {inputs[1]}, {inputs[0]});
-  Tensor h = inputs[1], unrolled;
+  LazyTensor h = inputs[1], unrolled;
   for (int64_t i = 0; i < 5; ++i) {
     h = next(h, select_at(inputs[0], 0, i));
     unrolled = i == 0 ? sum(h * h) : unrolled + sum(h * h);
   }
-  const std::vector<LazyTensor> by(inputs.begin(), inputs.end());
+  const LazyTensors by(inputs.begin(), inputs.end());
   const auto ours = grad(sum(loop.outputs[0]), by), expected = grad(unrolled, by);
   for (size_t i = 0; i < by.size(); ++i) {
     const Numbers found = numbers(ours[i]), wanted = numbers(expected[i]);
@@ -360,17 +362,17 @@ TEST(GradientOfControlFlow, of_a_recurrent_network) {
 }
 
 // A branch that depends on data: mean(sin(t) t), where t is x^2 / 2, or -x / 8 if sum(x) < 0.
-Tensors sqrl(const Tensors& x) {
-  const Tensor t = cond(
-      sum(x[0]) < 0, [&](const Tensors&) { return Tensors{x[0] * -0.125}; },
-      [&](const Tensors&) { return Tensors{x[0] * x[0] / 2}; })[0];
+LazyTensors sqrl(const LazyTensors& x) {
+  const LazyTensor t = cond(
+      sum(x[0]) < 0, [&](const LazyTensors&) { return LazyTensors{x[0] * -0.125}; },
+      [&](const LazyTensors&) { return LazyTensors{x[0] * x[0] / 2}; })[0];
   return {mean(sin(t) * t)};
 }
 
 TEST(GradientOfControlFlow, of_a_branch_in_a_batch) {
   const Numbers batch = {1, 2, -0.5, 0.25, -3, 1, 1.5, -2};
-  const Tensor x = held("x", {2, 4}, batch);
-  const Tensor y = vmap(sqrl)({x})[0];
+  const LazyTensor x = held("x", {2, 4}, batch);
+  const LazyTensor y = vmap(sqrl)({x})[0];
   const Numbers values = numbers(y), gradient = numbers(grad(sum(y), {x})[0]);
   for (size_t row = 0; row < 2; ++row) {
     const bool negative = row == 1;
@@ -386,42 +388,42 @@ TEST(GradientOfControlFlow, of_a_branch_in_a_batch) {
 }
 
 TEST(GradientOfControlFlow, of_elements) {
-  const TensorFunction f = elementwise([](const Tensors& x) {
+  const TensorFunction f = elementwise([](const LazyTensors& x) {
     return cond(
-        x[0] < x[1], [&](const Tensors&) { return Tensors{x[0] * x[1]}; },
-        [&](const Tensors&) {
+        x[0] < x[1], [&](const LazyTensors&) { return LazyTensors{x[0] * x[1]}; },
+        [&](const LazyTensors&) {
           return while_loop(  // halved until it is small
-              [&](const Tensors& v) { return v[0] > 0.5; },
-              [](const Tensors& v) { return Tensors{v[0] / 2}; }, {x[0]}, {.limit = 10});
+              [&](const LazyTensors& v) { return v[0] > 0.5; },
+              [](const LazyTensors& v) { return LazyTensors{v[0] / 2}; }, {x[0]}, {.limit = 10});
         });
   });
-  const Tensor x = held("x", {3}, {1, 3, 0.25}), y = held("y", {}, {2});
+  const LazyTensor x = held("x", {3}, {1, 3, 0.25}), y = held("y", {}, {2});
   const auto gradients = grad(sum(f({x, y})[0]), {x, y});
   EXPECT_EQ(numbers(gradients[0]), (Numbers{2, 0.125, 2}));
   EXPECT_EQ(numbers(gradients[1]), (Numbers{1.25}));
 }
 
 TEST(GradientOfControlFlow, has_a_tangent) {
-  const Tensor x = scalar("x", 9), t = scalar("t", 3);
+  const LazyTensor x = scalar("x", 9), t = scalar("t", 3);
   const Pushforward push =
-      jvp([](const Tensors& in) { return Tensors{root_of(in[0], 40)}; }, {x}, {t});
+      jvp([](const LazyTensors& in) { return LazyTensors{root_of(in[0], 40)}; }, {x}, {t});
   EXPECT_NEAR(numbers(push.tangents[0])[0], 0.5, 1e-9);
 }
 
 // Nodes of the derivative of a loop, and of its derivative, do not grow with the number of trips.
 TEST(GradientOfControlFlow, is_a_loop) {
   const auto nodes_of = [](int64_t length) {
-    const Tensor x = input("x", tensor_type(DType::float64, {}));
-    const LossFunction power = [&](const Tensors& in) {
+    const LazyTensor x = input("x", tensor_type(DType::float64, {}));
+    const LossFunction power = [&](const LazyTensors& in) {
       return scan(
-                 [&](const Tensors& h, const Tensors&) {
+                 [&](const LazyTensors& h, const LazyTensors&) {
                    return ScanStep{{h[0] * in[0]}, {}};
                  },
                  {ones_like(in[0])}, {}, {.length = length})
           .carried[0];
     };
-    const LossFunction slope = [&](const Tensors& in) { return grad(power)(in)[0]; };
-    return grad(slope)({x})[0].lazy().graph().size();
+    const LossFunction slope = [&](const LazyTensors& in) { return grad(power)(in)[0]; };
+    return grad(slope)({x})[0].graph().size();
   };
   EXPECT_EQ(nodes_of(10), nodes_of(1000));
 }

@@ -28,7 +28,7 @@ Expr element(size_t number, DType dtype = DType::float64) {
 
 // `value` over as many points as `operands` have; each operand is of the dtype it is loaded in.
 std::vector<Complex> values_of(const Expr& value, const std::vector<Point>& operands) {
-  const Dim count = static_cast<int64_t>(operands.at(0).size());
+  const int64_t count = static_cast<int64_t>(operands.at(0).size());
   Loops loops;
   loops.results = {tensor_type(DType::complex128, {count})};
   loops.statements = {

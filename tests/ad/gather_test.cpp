@@ -124,7 +124,7 @@ TEST(Gather, IsTheSameAsScatter) {
     const Contribution& from = random_one.contribution;
     const In value = operand(0, random_one.value_sizes);
     Ints place_sizes;
-    for (Dim size : random_one.sizes) place_sizes.push_back(size.value());
+    for (int64_t size : random_one.sizes) place_sizes.push_back(size);
     const In factor = operand(1, place_sizes);
     Loops scatter{{value.type(), factor.type()}, {factor.type()}, {}};
     Loops gather_loops = scatter;

@@ -73,7 +73,7 @@ void check_operand(const Loops& loops, const std::vector<Array>& operands, size_
 }  // namespace
 
 In operand(size_t number, const Ints& sizes, DType dtype) {
-  return {number, tensor_type(dtype, Dims(sizes.begin(), sizes.end()))};
+  return {number, tensor_type(dtype, sizes)};
 }
 
 Loops loops_of(const std::vector<Nest>& nests, const std::vector<In>& operands) {
@@ -110,7 +110,7 @@ std::string loops_of_statement(const Statement& statement) {
   std::string parallel, others;
   for (const Axis& axis : statement.axes) {
     const std::string text =
-        (axis.kind == AxisKind::scan ? "scan " : "") + std::to_string(axis.extent.value()) + " ";
+        (axis.kind == AxisKind::scan ? "scan " : "") + std::to_string(axis.extent) + " ";
     (axis.kind == AxisKind::parallel ? parallel : others) += text;
   }
   return parallel + "| " + others;

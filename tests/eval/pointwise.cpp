@@ -23,7 +23,7 @@ double number(const Expr& literal) {
 int64_t place_of(const std::vector<Expr>& at, const Type& type) {
   int64_t place = 0;
   for (size_t i = 0; i < at.size(); ++i) {
-    const int64_t index = as_integer(cast(at[i], DType::int64)), size = type.sizes[i].value();
+    const int64_t index = as_integer(cast(at[i], DType::int64)), size = type.sizes[i];
     if (index < 0 || index >= size) return -1;
     place = place * size + index;
   }
@@ -65,7 +65,7 @@ class Pointwise {
   void for_each(AxisKind kind, const std::function<void()>& f, size_t axis = 0) {
     if (axis == axes_.size()) return f();
     if (statement_->axes[axis].kind != kind) return for_each(kind, f, axis + 1);
-    for (axes_[axis] = 0; axes_[axis] < statement_->axes[axis].extent.value(); ++axes_[axis])
+    for (axes_[axis] = 0; axes_[axis] < statement_->axes[axis].extent; ++axes_[axis])
       for_each(kind, f, axis + 1);
     axes_[axis] = 0;
   }

@@ -91,8 +91,7 @@ class Generator {
     const auto number = static_cast<size_t>(below(3));
     std::vector<Expr> at;
     Expr in_range = true;
-    for (const Dim& size : loops_.operands[number].sizes)
-      at.push_back(index(size.value(), in_range, depth));
+    for (int64_t size : loops_.operands[number].sizes) at.push_back(index(size, in_range, depth));
     const Expr element = Expr::load(number, loops_.operands[number].dtype, at);
     if (in_range.kind() == ExprKind::literal || !chance(0.4))
       return select(in_range, element, below(5));
@@ -179,8 +178,7 @@ TEST(RandomLoops, BlocksEqualPoints) {
     Generator generator(seed);
     const Loops loops = generator.next();
     double points = 1;
-    for (const Axis& axis : loops.statements[0].axes)
-      points *= static_cast<double>(axis.extent.value());
+    for (const Axis& axis : loops.statements[0].axes) points *= static_cast<double>(axis.extent);
     if (points > 3000) continue;
     verify(loops);
     const auto expected = pointwise(loops, generator.operands());

@@ -15,7 +15,7 @@
 namespace flashlight {
 namespace {
 
-using composit::Tensors;
+using composit::LazyTensors;
 using composit::user_error;
 using test::close;
 using test::doubles;
@@ -88,8 +88,8 @@ TEST_P(CompiledFunctions, AModuleOfSequential) {
 }
 
 TEST_P(CompiledFunctions, MappedOverASecondArgument) {
-  const composit::TensorFunction row = [](const Tensors& x) {
-    return Tensors{composit::sum(x[0] * x[1]), composit::exp(x[0])};
+  const composit::TensorFunction row = [](const LazyTensors& x) {
+    return LazyTensors{composit::sum(x[0] * x[1]), composit::exp(x[0])};
   };
   CompileSettings settings = by_backend();
   settings.arguments = {"rows", "weight"};
@@ -112,7 +112,7 @@ TEST_P(CompiledFunctions, MappedOverASecondArgument) {
 
 TEST_P(CompiledFunctions, IntegersHaveNoGradient) {
   const CompiledFunction f =
-      compile([](const Tensors& x) { return Tensors{x[0] * x[1]}; }, by_backend());
+      compile([](const LazyTensors& x) { return LazyTensors{x[0] * x[1]}; }, by_backend());
   const at::Tensor x = leaf({3}), factor = at::tensor({2, 0, 3});
   f(x, factor).sum().backward();
   EXPECT_TRUE(close(x.grad(), factor.to(torch::kDouble)));

@@ -43,7 +43,7 @@ inline Array stored_transposed(const Array& array) {
     size_t rest = element;
     int64_t to = 0;
     for (size_t axis = type.rank(); axis-- > 0;) {
-      const auto extent = static_cast<size_t>(type.sizes[axis].value());
+      const auto extent = static_cast<size_t>(type.sizes[axis]);
       to += static_cast<int64_t>(rest % extent) * type.strides[axis];
       rest /= extent;
     }

@@ -23,8 +23,8 @@ LazyTensor ModelGraph::parameter(const std::string& name, Dims sizes, InputKind 
   return inputs_.back();
 }
 
-LazyTensor ModelGraph::call(std::string_view op, const std::vector<LazyTensor>& operands,
-                            Dims sizes, Attributes attributes) {
+LazyTensor ModelGraph::call(std::string_view op, const LazyTensors& operands, Dims sizes,
+                            Attributes attributes) {
   NodeSpec spec("aten::" + std::string(op));
   for (const LazyTensor& operand : operands) spec.tensor(operand);
   spec.attributes = std::move(attributes);
@@ -33,7 +33,7 @@ LazyTensor ModelGraph::call(std::string_view op, const std::vector<LazyTensor>& 
   return std::move(spec.output(tensor_type(dtype, std::move(sizes)))).make();
 }
 
-LazyTensor ModelGraph::same(std::string_view op, const std::vector<LazyTensor>& operands) {
+LazyTensor ModelGraph::same(std::string_view op, const LazyTensors& operands) {
   return call(op, operands, operands.at(0).sizes());
 }
 
@@ -53,7 +53,7 @@ LazyTensor ModelGraph::conv(const std::string& name, const LazyTensor& x, int64_
   Dims sizes = x.sizes();
   const LazyTensor weight = parameter("weight", {channels, sizes[1], kernel, kernel});
   sizes[1] = channels;
-  for (size_t axis : {2, 3}) sizes[axis] = (sizes[axis].value() + stride - 1) / stride;
+  for (size_t axis : {2, 3}) sizes[axis] = (sizes[axis] + stride - 1) / stride;
   return call("conv2d", {x, weight, parameter("bias", {channels})}, sizes,
               {{Symbol("stride"), int_list({stride, stride})},
                {Symbol("padding"), int_list({kernel / 2, kernel / 2})}});
@@ -79,7 +79,7 @@ LazyTensor ModelGraph::batch_norm(const std::string& name, const LazyTensor& x) 
                              parameter("running_var", channels, InputKind::buffer)});
 }
 
-Graph ModelGraph::finish(std::vector<LazyTensor> outputs, std::vector<Mutation> mutations) const {
+Graph ModelGraph::finish(LazyTensors outputs, std::vector<Mutation> mutations) const {
   return Graph(
       {.inputs = inputs_, .outputs = std::move(outputs), .mutations = std::move(mutations)});
 }
@@ -102,13 +102,13 @@ namespace {
 
 LazyTensor attention(ModelGraph& model, const LazyTensor& x, const LazyTensor& mask) {
   const Dims& sizes = x.sizes();
-  const int64_t heads = 12, width = sizes[2].value() / heads;
+  const int64_t heads = 12, width = sizes[2] / heads;
   const Dims split = {sizes[0], sizes[1], heads, width},
              by_head = {sizes[0], heads, sizes[1], width};
-  std::vector<LazyTensor> projections;
+  LazyTensors projections;
   const Scope scope(model, "self");
   for (const char* name : {"query", "key", "value"}) {
-    const LazyTensor projected = model.linear(name, x, sizes[2].value());
+    const LazyTensor projected = model.linear(name, x, sizes[2]);
     projections.push_back(
         model.call("transpose.int", {model.call("view", {projected}, split)}, by_head));
   }
@@ -118,7 +118,7 @@ LazyTensor attention(ModelGraph& model, const LazyTensor& x, const LazyTensor& m
 }
 
 LazyTensor bert_layer(ModelGraph& model, LazyTensor x, const LazyTensor& mask) {
-  const int64_t width = x.sizes()[2].value();
+  const int64_t width = x.sizes()[2];
   {
     const Scope scope(model, "attention");
     const LazyTensor context = attention(model, x, mask);
@@ -208,15 +208,15 @@ LazyTensor resnet_block(ModelGraph& model, const LazyTensor& x, const LazyTensor
   y = model.same("dropout", {model.same("silu", {model.group_norm("norm2", y)})});
   y = model.conv("conv2", y, channels, 3);
   const LazyTensor shortcut =
-      x.sizes()[1] == Dim(channels) ? x : model.conv("conv_shortcut", x, channels, 1);
+      x.sizes()[1] == channels ? x : model.conv("conv_shortcut", x, channels, 1);
   return model.same("div.Tensor", {model.same("add.Tensor", {shortcut, y})});
 }
 
 LazyTensor cross_attention(ModelGraph& model, const std::string& name, const LazyTensor& x,
                            const LazyTensor& context) {
   const Scope scope(model, name);
-  const int64_t width = x.sizes()[2].value();
-  std::vector<LazyTensor> projections;
+  const int64_t width = x.sizes()[2];
+  LazyTensors projections;
   for (const char* part : {"to_q", "to_k", "to_v"}) {
     const LazyTensor projected =
         model.linear(part, part == std::string("to_q") ? x : context, width, false);
@@ -232,7 +232,7 @@ LazyTensor cross_attention(ModelGraph& model, const std::string& name, const Laz
 }
 
 LazyTensor transformer_block(ModelGraph& model, LazyTensor x, const LazyTensor& context) {
-  const int64_t width = x.sizes()[2].value();
+  const int64_t width = x.sizes()[2];
   const LazyTensor normed = model.layer_norm("norm1", x);
   x = model.same("add.Tensor", {cross_attention(model, "attn1", normed, normed), x});
   x = model.same("add.Tensor",
@@ -250,8 +250,8 @@ LazyTensor transformer_block(ModelGraph& model, LazyTensor x, const LazyTensor& 
 LazyTensor transformer(ModelGraph& model, const LazyTensor& x, const LazyTensor& context,
                        int depth) {
   const Dims& image = x.sizes();
-  const Dims sequence = {image[0], image[2].value() * image[3].value(), image[1]};
-  LazyTensor y = model.conv("proj_in", model.group_norm("norm", x), image[1].value(), 1);
+  const Dims sequence = {image[0], image[2] * image[3], image[1]};
+  LazyTensor y = model.conv("proj_in", model.group_norm("norm", x), image[1], 1);
   y = model.call("reshape", {model.call("permute", {y}, {image[0], image[2], image[3], image[1]})},
                  sequence);
   for (int block = 0; block < depth; ++block) {
@@ -260,7 +260,7 @@ LazyTensor transformer(ModelGraph& model, const LazyTensor& x, const LazyTensor&
   }
   y = model.call("permute", {model.call("reshape", {y}, {image[0], image[2], image[3], image[1]})},
                  image);
-  return model.same("add.Tensor", {model.conv("proj_out", y, image[1].value(), 1), x});
+  return model.same("add.Tensor", {model.conv("proj_out", y, image[1], 1), x});
 }
 
 // One level of the UNet going down or up: residual blocks, each followed by a transformer, then a
@@ -270,7 +270,7 @@ class UNet {
   UNet(ModelGraph& model, int blocks, int depth) : model_(model), blocks_(blocks), depth_(depth) {}
 
   LazyTensor time, context;
-  std::vector<LazyTensor> skips;
+  LazyTensors skips;
 
   LazyTensor down(const std::string& name, LazyTensor x, int64_t channels, bool attention,
                   bool last) {
@@ -288,13 +288,13 @@ class UNet {
     const Scope scope(model_, name);
     for (int block = 0; block <= blocks_; ++block) {
       Dims sizes = x.sizes();
-      sizes[1] = sizes[1].value() + skips.back().sizes()[1].value();
+      sizes[1] = sizes[1] + skips.back().sizes()[1];
       x = step(block, model_.call("cat", {x, skips.back()}, sizes), channels, attention);
       skips.pop_back();
     }
     if (last) return x;
     Dims sizes = x.sizes();
-    for (size_t axis : {2, 3}) sizes[axis] = 2 * sizes[axis].value();
+    for (size_t axis : {2, 3}) sizes[axis] = 2 * sizes[axis];
     return model_.conv("upsamplers.0.conv", model_.call("upsample_nearest2d", {x}, sizes), channels,
                        3);
   }
@@ -348,7 +348,7 @@ Graph unet_graph(int blocks_per_level, int transformer_depth) {
 
 Graph chain_graph(int length) {
   LazyTensor x = input("x", tensor_type(DType::float32, {2}));
-  const std::vector<LazyTensor> inputs = {x};
+  const LazyTensors inputs = {x};
   for (int i = 0; i < length; ++i)
     x = std::move(NodeSpec("aten::relu").tensor(x).output(x.type())).make();
   return Graph({.inputs = inputs, .outputs = {x}});

@@ -28,7 +28,7 @@ class ModelGraph {
 
   LazyTensor user_input(const std::string& name, DType dtype, Dims sizes);
   LazyTensor parameter(const std::string& name, Dims sizes, InputKind kind = InputKind::parameter);
-  LazyTensor call(std::string_view op, const std::vector<LazyTensor>& operands, Dims sizes,
+  LazyTensor call(std::string_view op, const LazyTensors& operands, Dims sizes,
                   Attributes attributes = {});
 
   LazyTensor linear(const std::string& name, const LazyTensor& x, int64_t features,
@@ -39,15 +39,15 @@ class ModelGraph {
   LazyTensor group_norm(const std::string& name, const LazyTensor& x);
   LazyTensor batch_norm(const std::string& name, const LazyTensor& x);
   LazyTensor same(std::string_view op,
-                  const std::vector<LazyTensor>& operands);  // output like operand 0
+                  const LazyTensors& operands);  // output like operand 0
 
-  Graph finish(std::vector<LazyTensor> outputs, std::vector<Mutation> mutations = {}) const;
+  Graph finish(LazyTensors outputs, std::vector<Mutation> mutations = {}) const;
 
  private:
   friend class Scope;
   std::string path(const std::string& name) const;
   std::string scope_;
-  std::vector<LazyTensor> inputs_;
+  LazyTensors inputs_;
 };
 
 Graph perceptron_graph();

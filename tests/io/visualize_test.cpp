@@ -179,7 +179,7 @@ std::string dot_of_layers(const std::vector<std::string>& scopes, const std::str
                           bool chained = true) {
   const LazyTensor x = input("x", kPair);
   LazyTensor y = x;
-  std::vector<LazyTensor> outputs;
+  LazyTensors outputs;
   for (const std::string& scope : scopes) {
     const bool is_odd = !odd_op.empty() && scope == scopes.back();
     y = op(is_odd ? odd_op : "aten::tanh", op("aten::relu", chained ? y : x, scope), scope);
@@ -315,14 +315,14 @@ TEST(visualize, escapes_whatever_text_there_is) {
   for (int round = 0; round < 10; ++round) {
     LazyTensor x = input(text(), kPair);
     const LazyTensor first = x;
-    std::vector<LazyTensor> parameters;
+    LazyTensors parameters;
     for (int i = 0; i < 40; ++i) {
       parameters.push_back(input(text() + std::to_string(i), kPair, InputKind::parameter));
       NodeSpec spec("user::" + text());
       spec.tensor(x).tensor(parameters.back()).attribute(text(), text());
       x = std::move(spec.annotate("scope", text()).annotate("source", text()).output(kPair)).make();
     }
-    std::vector<LazyTensor> inputs = parameters;
+    LazyTensors inputs = parameters;
     inputs.push_back(first);
     const Graph graph({.inputs = inputs, .outputs = {x}});
     const auto path = folder / ("a" + std::to_string(round));

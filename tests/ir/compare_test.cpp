@@ -213,7 +213,7 @@ Graph with_attribute_somewhere(const Graph& graph, std::mt19937_64& random) {
     if (!is_input(*node)) nodes.push_back(node);
   if (nodes.empty()) return graph;
   const NodePtr chosen = nodes[random() % nodes.size()];
-  return rebuild(graph, [&](const Node& node, const std::vector<LazyTensor>& operands) {
+  return rebuild(graph, [&](const Node& node, const LazyTensors& operands) {
     std::optional<Replacement> replacement;
     if (&node != chosen.get()) return replacement;
     NodeSpec spec = copy_of(node, operands);

@@ -74,7 +74,7 @@ TEST(Identity, ArgumentsAndOutputs) {
     spec.output(kMatrix).output(kMatrix);
     return std::move(spec).make();
   };
-  const std::vector<LazyTensor> different = {
+  const LazyTensors different = {
       make([&](NodeSpec& s) { s.tensor(x).tensor(x); }),
       make([&](NodeSpec& s) { s.tensor(x).tensor({}); }),
       make([&](NodeSpec& s) { s.tensor({}).tensor(x); }),

@@ -165,7 +165,7 @@ TEST(Print, NamesAreUniqueWhateverInputsAreCalled) {
   const Type type = tensor_type(DType::float32, {1});
   const LazyTensor x = input("relu_1", type), y = input("relu.1", type), z = input("", type);
   LazyTensor last = x;
-  std::vector<LazyTensor> outputs{x, y, z};
+  LazyTensors outputs{x, y, z};
   for (int i = 0; i < 3; ++i) {
     NodeSpec spec("aten::relu");
     spec.tensor(last).output(type);

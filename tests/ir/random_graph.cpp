@@ -209,7 +209,7 @@ void RandomGraph::add_arguments(const Frame& frame, NodeSpec& spec) {
       spec.tensor(value(frame));
       continue;
     }
-    std::vector<LazyTensor> list;
+    LazyTensors list;
     for (int64_t size = number(0, 3); size > 0; --size) list.push_back(value(frame));
     spec.list(list);
   }

@@ -23,7 +23,7 @@ class RandomGraph {
  private:
   struct Frame {
     Graph::Parts parts;
-    std::vector<LazyTensor> values;
+    LazyTensors values;
     int64_t next_effect = 0;
     int depth = 0;
   };

@@ -11,7 +11,7 @@
 namespace composit {
 namespace {
 
-using Operands = std::vector<LazyTensor>;
+using Operands = LazyTensors;
 
 constexpr std::string_view kText = R"(graph(%x: float32[2], %w: float32[2] buffer) {
   %a: float32[2] = aten::a(%x)

@@ -6,19 +6,19 @@
 namespace composit::test {
 namespace {
 
-using In = const Tensors&;
+using In = const LazyTensors&;
 using Cases = std::map<std::string, Case>;
 
 // A function of all inputs, in their order.
 template <class R, class... P>
 Case of(R (*f)(P...)) {
   return [f](In x) {
-    return [&]<size_t... I>(std::index_sequence<I...>) { return Tensors{f(x[I]...)}; }
+    return [&]<size_t... I>(std::index_sequence<I...>) { return LazyTensors{f(x[I]...)}; }
     (std::make_index_sequence<sizeof...(P)>());
   };
 }
-Case one(Tensor (*f)(In)) {
-  return [f](In x) { return Tensors{f(x)}; };
+Case one(LazyTensor (*f)(In)) {
+  return [f](In x) { return LazyTensors{f(x)}; };
 }
 
 void add_activations(Cases& cases) {
@@ -122,7 +122,7 @@ void add_pools(Cases& cases) {
   cases["adaptive_max_pool2d"] = one([](In x) { return nn::adaptive_max_pool2d(x[0], {3, 4}); });
 }
 
-Tensors batch_norm_training(In x) {
+LazyTensors batch_norm_training(In x) {
   const auto [y, mean, var] = nn::batch_norm(x[0], {.running_mean = x[1],
                                                     .running_var = x[2],
                                                     .weight = x[3],
@@ -184,7 +184,7 @@ void add_transforms(Cases& cases) {
       one([](In x) { return nn::pairwise_distance(x[0], x[1], {.p = 3, .keepdim = true}); });
   cases["cosine_similarity"] = one([](In x) { return nn::cosine_similarity(x[0], x[1]); });
   const auto interpolate = [&](const char* name, const nn::InterpolateOptions& options) {
-    cases[name] = [options](In x) { return Tensors{nn::interpolate(x[0], options)}; };
+    cases[name] = [options](In x) { return LazyTensors{nn::interpolate(x[0], options)}; };
   };
   interpolate("interpolate nearest", {.scale_factor = {2}});
   interpolate("interpolate exact", {.size = {5, 9}, .mode = "nearest-exact"});
@@ -245,7 +245,7 @@ std::vector<nn::RecurrentWeights> with_biases(In x, size_t first) {
     weights.push_back({x[i], x[i + 1], x[i + 2], x[i + 3]});
   return weights;
 }
-Tensors listed(const nn::RecurrentResult& result) { return {result.output, result.h}; }
+LazyTensors listed(const nn::RecurrentResult& result) { return {result.output, result.h}; }
 
 void add_recurrent(Cases& cases) {
   cases["rnn_tanh"] = [](In x) { return listed(nn::rnn_tanh(x[0], x[1], with_biases(x, 2))); };
@@ -256,7 +256,7 @@ void add_recurrent(Cases& cases) {
   };
   cases["lstm"] = [](In x) {
     const auto [output, h, c] = nn::lstm(x[0], x[1], x[2], {{x[3], x[4]}, {x[5], x[6]}});
-    return Tensors{output, h, c};
+    return LazyTensors{output, h, c};
   };
 }
 
@@ -271,9 +271,9 @@ nn::EncoderLayer encoder_of(In x) {
           .attention_norm = {x[13], x[14]},
           .feedforward_norm = {x[15], x[16]}};
 }
-Tensor gelu(const Tensor& x) { return nn::gelu(x); }
+LazyTensor gelu(const LazyTensor& x) { return nn::gelu(x); }
 
-Tensors resnet_module(In x) {
+LazyTensors resnet_module(In x) {
   const auto conv = [&](size_t i) {
     return nn::ConvNorm{x[i], {{x[i + 1], x[i + 2]}, x[i + 3], x[i + 4]}};
   };
@@ -301,7 +301,7 @@ void add_layers(Cases& cases) {
 
 // ---- the chain rule -----------------------------------------------------------------------------
 
-Tensors split(const Tensor& x) { return apply("aten::split.Tensor", {x, 5, 2}); }
+LazyTensors split(const LazyTensor& x) { return apply("aten::split.Tensor", {x, 5, 2}); }
 
 void add_chains(Cases& cases) {
   const Case sub = one([](In x) { return x[0] - x[1]; });
@@ -314,7 +314,7 @@ void add_chains(Cases& cases) {
   cases["chain div"] = cases["chain div broadcast"] = div;
   cases["chain matmul add subtract"] = one([](In x) { return matmul(x[0], x[1]) + x[2] - x[3]; });
   cases["chain several consumers"] = one([](In x) {
-    const Tensor h = matmul(x[0], x[1]);
+    const LazyTensor h = matmul(x[0], x[1]);
     return sum(h + x[2] - h * h);
   });
   cases["chain transpose"] = one([](In x) { return permute(x[0], {0, 3, 1, 2}); });

@@ -17,7 +17,7 @@ namespace composit::test {
 namespace {
 
 struct Inputs {
-  Tensors tensors;
+  LazyTensors tensors;
   Values values;
 };
 
@@ -34,7 +34,7 @@ LazyTensor add_input(const std::string& name, const Parts& parts, Values& values
 // hardsigmoid has a sixth in float32 even for float64.
 double times(const std::string& name) { return name == "hardsigmoid" ? 1e4 : 4; }
 
-void expect_torch(const std::vector<LazyTensor>& tensors, const std::vector<std::string>& names,
+void expect_torch(const LazyTensors& tensors, const std::vector<std::string>& names,
                   const Parts& parts, const Values& values, double times) {
   const auto ours = evaluate(tensors, values);
   for (size_t i = 0; i < names.size(); ++i)
@@ -43,11 +43,11 @@ void expect_torch(const std::vector<LazyTensor>& tensors, const std::vector<std:
 
 void check(const Case& build, const Parts& parts, double times) {
   Values values;
-  Tensors inputs;
+  LazyTensors inputs;
   for (size_t i = 0; parts.contains(part("input.", i)); ++i)
     inputs.emplace_back(add_input(part("input.", i), parts, values));
-  const Tensors results = build(inputs);
-  std::vector<LazyTensor> tensors, wanted;
+  const LazyTensors results = build(inputs);
+  LazyTensors tensors, wanted;
   std::vector<std::string> names;
   std::vector<Seed> seeds;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -97,7 +97,7 @@ TEST(Functional, all_of_torchs_cases_are_compared) {
 
 // ---- what users are told ------------------------------------------------------------------------
 
-Tensor some(const Ints& sizes, DType dtype = DType::float32) {
+LazyTensor some(const Ints& sizes, DType dtype = DType::float32) {
   return input("x", tensor_type(dtype, {sizes.begin(), sizes.end()}));
 }
 
@@ -107,7 +107,7 @@ struct Mistake {
 };
 
 TEST(Functional, says_what_is_wrong) {
-  const Tensor image = some({2, 3, 8, 8}), row = some({4});
+  const LazyTensor image = some({2, 3, 8, 8}), row = some({4});
   const Mistake mistakes[] = {
       {"[aten::conv2d]",
        [&] {
@@ -146,7 +146,7 @@ TEST(Functional, says_what_is_wrong) {
 TEST(Functional, heads_must_divide_the_projections) {
   nn::Initializer init(1);
   const auto layer = nn::multi_head_attention_layer(init, "attention", 6);
-  const Tensor x = some({2, 5, 6});
+  const LazyTensor x = some({2, 5, 6});
   EXPECT_THAT(
       user_error([&] { nn::multi_head_attention(x, x, x, layer, {.head_size = 4}); }).value(),
       testing::HasSubstr("a head_size that divides 6, received 4"));

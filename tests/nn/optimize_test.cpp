@@ -45,11 +45,11 @@ struct Network {
       : weights{held_input("w", parts.at("w")), held_input("b", parts.at("b"))},
         x(held_input("x", parts.at("x"))),
         y(held_input("y", parts.at("y"))) {}
-  Tensor loss() const { return nn::mse_loss(tanh(nn::linear(x, weights[0], weights[1])), y); }
-  std::vector<LazyTensor> gradients() const { return grad(loss(), weights); }
+  LazyTensor loss() const { return nn::mse_loss(tanh(nn::linear(x, weights[0], weights[1])), y); }
+  LazyTensors gradients() const { return grad(loss(), weights); }
 
-  std::vector<LazyTensor> weights;
-  Tensor x, y;
+  LazyTensors weights;
+  LazyTensor x, y;
 };
 
 const Parts& parts_of(const std::string& optimizer, const char* dtype) {
@@ -118,10 +118,9 @@ std::vector<double> held(const LazyTensor& tensor) { return elements<double>(ten
 
 TEST(Optimize, takes_an_optimizer_of_ones_own) {
   const LazyTensor w = vector("w", {1, 2});
-  const Optimizer halve{.update = [](const Tensor& parameter, const Tensor&, const Tensors&) {
-    return Tensors{parameter / 2};
-  }};
-  const auto updated = nn::optimize({w}, grad(sum(Tensor(w)), {w}), halve);
+  const Optimizer halve{.update = [](const LazyTensor& parameter, const LazyTensor&,
+                                     const LazyTensors&) { return LazyTensors{parameter / 2}; }};
+  const auto updated = nn::optimize({w}, grad(sum(w), {w}), halve);
   EXPECT_EQ(held(updated[0]), (std::vector<double>{0.5, 1}));
   EXPECT_EQ(input_kind(*updated[0].node), InputKind::parameter);
 }
@@ -129,7 +128,7 @@ TEST(Optimize, takes_an_optimizer_of_ones_own) {
 TEST(Optimize, the_learning_rate_may_be_an_input) {
   const LazyTensor w = vector("w", {1, 2});
   const LazyTensor rate = input("rate", tensor_type(DType::float64, {}));
-  const nn::TrainingStep step({w}, grad(sum(Tensor(w)), {w}), nn::sgd({.learning_rate = rate}));
+  const nn::TrainingStep step({w}, grad(sum(w), {w}), nn::sgd({.learning_rate = rate}));
   Values values;
   for (double now : {0.5, 0.25}) {
     values.set(rate, array_of<double>(rate.type(), {now}));
@@ -141,7 +140,7 @@ TEST(Optimize, the_learning_rate_may_be_an_input) {
 TEST(Optimize, evaluates_with_the_given_backend) {
   const LazyTensor w = vector("w", {1, 2});
   const CountingBackend backend;
-  const nn::TrainingStep step({w}, grad(sum(Tensor(w)), {w}), nn::adam(), {.backend = &backend});
+  const nn::TrainingStep step({w}, grad(sum(w), {w}), nn::adam(), {.backend = &backend});
   Values values;
   for (int i = 0; i < 3; ++i) step(values);
   EXPECT_EQ(backend.compiled, 1u);
@@ -158,7 +157,7 @@ TEST(Optimize, says_what_is_wrong) {
   EXPECT_THAT(message([&] { nn::optimize({w}, {other}, nn::sgd()); }),
               HasSubstr("a gradient of float64[2] for 'w', received float64[3]"));
   EXPECT_THAT(message([&] { nn::optimize({w}, {}, nn::sgd()); }), HasSubstr("each of 1"));
-  EXPECT_THAT(message([&] { nn::optimize({Tensor(w) + 1}, {w}, nn::sgd()); }),
+  EXPECT_THAT(message([&] { nn::optimize({w + 1}, {w}, nn::sgd()); }),
               HasSubstr("parameters that are inputs, received a result of 'aten::add.Tensor'"));
   EXPECT_THAT(message([] { nn::sgd({.nesterov = true}); }), HasSubstr("dampening with nesterov"));
   EXPECT_THAT(message([] { nn::adam({.learning_rate = -1}); }),
@@ -168,7 +167,7 @@ TEST(Optimize, says_what_is_wrong) {
 
 // ---- first values -------------------------------------------------------------------------------
 
-double variance(const Tensor& tensor) {
+double variance(const LazyTensor& tensor) {
   double squares = 0, total = 0;
   const auto values = held(tensor);
   for (double x : values) {

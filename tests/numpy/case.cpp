@@ -14,8 +14,8 @@ std::vector<std::byte> bytes_of(const std::string& hexadecimal) {
 
 Array value_of(const Json& json) {
   const auto shape = json.at("shape").get<Ints>();
-  const Type type = tensor_type(dtype_from_name(json.at("dtype").get<std::string>()).value(),
-                                Dims(shape.begin(), shape.end()));
+  const Type type =
+      tensor_type(dtype_from_name(json.at("dtype").get<std::string>()).value(), shape);
   return Array::copy_of(type, bytes_of(json.at("bytes").get<std::string>()).data());
 }
 

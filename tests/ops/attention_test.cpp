@@ -27,20 +27,20 @@ struct Inputs {
       list.push_back(x);
     }
   }
-  std::vector<LazyTensor> list;
+  LazyTensors list;
   Values values;
 };
 
-std::vector<Array> gradients(const Tensor& y, const Inputs& inputs) {
-  const Tensor weights = reshape(cos(arange(y.numel(), y.dtype())), y.sizes());
+std::vector<Array> gradients(const LazyTensor& y, const Inputs& inputs) {
+  const LazyTensor weights = reshape(cos(arange(y.numel(), y.dtype())), y.sizes());
   return evaluate(grad(sum(y * weights), {inputs.list[0], inputs.list[1], inputs.list[2]}),
                   inputs.values);
 }
 
 void expect_gradients_of_attention(const Inputs& in, bool causal, const ArgumentValue& mask) {
   const LazyTensor &q = in.list[0], &k = in.list[1], &v = in.list[2];
-  const Tensor flash = apply(kFlash, {q, k, v, 0.0, causal, mask, 0.7})[0];
-  const Tensor plain =
+  const LazyTensor flash = apply(kFlash, {q, k, v, 0.0, causal, mask, 0.7})[0];
+  const LazyTensor plain =
       apply_one("aten::scaled_dot_product_attention", {q, k, v, mask, 0.0, causal, 0.7});
   const auto ours = gradients(flash, in), expected = gradients(plain, in);
   for (size_t i = 0; i < 3; ++i) {
@@ -62,7 +62,7 @@ TEST(Attention, gradients_of_flash_attention_are_those_of_the_definition) {
 TEST(Attention, the_gradient_of_flash_attention_is_one_operation) {
   const Ints sizes{1, 1, 2, 3};
   const Inputs in({sizes, sizes, sizes});
-  const Tensor y = apply(kFlash, {in.list[0], in.list[1], in.list[2]})[0];
+  const LazyTensor y = apply(kFlash, {in.list[0], in.list[1], in.list[2]})[0];
   const LazyTensor gradient = grad(sum(y), {in.list[0]})[0];
   EXPECT_EQ(gradient.node->op().str(), std::string(kFlash) + "_backward");
 }

@@ -27,43 +27,43 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Numbers = std::vector<double>;
 
-Tensor value(const std::string& name, const Dims& sizes, const Numbers& numbers,
-             DType dtype = DType::float64) {
+LazyTensor value(const std::string& name, const Dims& sizes, const Numbers& numbers,
+                 DType dtype = DType::float64) {
   return held_input(name, array_of(tensor_type(dtype, sizes), numbers));
 }
-Tensor vector(const std::string& name, const Numbers& numbers, DType dtype = DType::float64) {
+LazyTensor vector(const std::string& name, const Numbers& numbers, DType dtype = DType::float64) {
   return value(name, {static_cast<int64_t>(numbers.size())}, numbers, dtype);
 }
-Tensor scalar(const std::string& name, double number, DType dtype = DType::float64) {
+LazyTensor scalar(const std::string& name, double number, DType dtype = DType::float64) {
   return value(name, {}, {number}, dtype);
 }
 // Also checks that the graph is legal, and that its text reads back.
-Numbers numbers(const Tensor& tensor) {
+Numbers numbers(const LazyTensor& tensor) {
   Graph::Parts parts{.outputs = {tensor}};
-  const Graph all = tensor.lazy().graph();
+  const Graph all = tensor.graph();
   for (const NodePtr& node : all.nodes())
     if (is_input(*node)) parts.inputs.push_back({node, 0});
   const Graph graph(std::move(parts));
   verify(graph);
   EXPECT_EQ(parse(print(graph)), graph) << print(graph);
-  return elements<double>(evaluate({tensor.lazy()})[0]);
+  return elements<double>(evaluate({tensor})[0]);
 }
 std::string message(const std::function<void()>& action) {
   return user_error(action).value_or("no error");
 }
-Tensors none(const Tensors&) { return {}; }
+LazyTensors none(const LazyTensors&) { return {}; }
 
 TEST(Cond, takes_one_branch) {
-  const Tensor x = vector("x", {1, 2});
+  const LazyTensor x = vector("x", {1, 2});
   for (const double limit : {2.0, 5.0}) {
-    const Tensor limited = scalar("limit", limit);
-    const Tensors y = cond(
+    const LazyTensor limited = scalar("limit", limit);
+    const LazyTensors y = cond(
         sum(x) > limited,
-        [&](const Tensors&) {
-          return Tensors{x * 10, limited};
+        [&](const LazyTensors&) {
+          return LazyTensors{x * 10, limited};
         },
-        [&](const Tensors&) {
-          return Tensors{x + 1, limited * 2};
+        [&](const LazyTensors&) {
+          return LazyTensors{x + 1, limited * 2};
         });
     EXPECT_EQ(numbers(y[0]), limit < 3 ? Numbers({10, 20}) : Numbers({2, 3}));
     EXPECT_EQ(numbers(y[1]), Numbers{limit < 3 ? limit : 2 * limit});
@@ -72,44 +72,49 @@ TEST(Cond, takes_one_branch) {
 
 // What a branch refuses is not asked where the other one is taken.
 TEST(Cond, does_not_compute_the_other_branch) {
-  const Tensor x = scalar("x", 1);
-  const auto endless = [&](const Tensors&) {
-    return while_loop([](const Tensors& v) { return v[0] > 0; }, [](const Tensors& v) { return v; },
-                      {x}, {.limit = 3});
+  const LazyTensor x = scalar("x", 1);
+  const auto endless = [&](const LazyTensors&) {
+    return while_loop([](const LazyTensors& v) { return v[0] > 0; },
+                      [](const LazyTensors& v) { return v; }, {x}, {.limit = 3});
   };
-  const auto identity = [&](const Tensors&) { return Tensors{x}; };
+  const auto identity = [&](const LazyTensors&) { return LazyTensors{x}; };
   EXPECT_EQ(numbers(cond(x < 0, endless, identity)[0]), Numbers{1});
   EXPECT_THAT(message([&] { numbers(cond(x > 0, endless, identity)[0]); }),
               HasSubstr("expected at most 3 trips (`limit`)"));
 }
 
 TEST(Cond, nests_and_shares_what_it_takes_from_outside) {
-  const Tensor x = vector("x", {3}), y = vector("y", {5});
-  const auto branch = [&](const Tensors&) {
+  const LazyTensor x = vector("x", {3}), y = vector("y", {5});
+  const auto branch = [&](const LazyTensors&) {
     return cond(
-        sum(y) > 0, [&](const Tensors&) { return Tensors{x * y}; },
-        [&](const Tensors&) { return Tensors{x}; });
+        sum(y) > 0, [&](const LazyTensors&) { return LazyTensors{x * y}; },
+        [&](const LazyTensors&) { return LazyTensors{x}; });
   };
-  const Tensor z = cond(sum(x) > 0, branch, [&](const Tensors&) { return Tensors{x - y}; })[0];
+  const LazyTensor z =
+      cond(sum(x) > 0, branch, [&](const LazyTensors&) { return LazyTensors{x - y}; })[0];
   EXPECT_EQ(numbers(z), Numbers{15});
-  const NodePtr& node = z.lazy().node;
+  const NodePtr& node = z.node;
   EXPECT_EQ(node->operands().size(), 3);  // the predicate, x and y
   EXPECT_EQ(node->attribute("then_body").as<Region>()->inputs().size(), 2);
 }
 
 TEST(Map, works_on_slots) {
-  const Tensor xs = value("xs", {3, 2}, {1, 2, 3, 4, 5, 6}), w = vector("w", {10, 1});
-  const Tensors y = map([&](const Tensors& x) { return Tensors{sum(x[0] * w), x[0]}; }, {xs});
+  const LazyTensor xs = value("xs", {3, 2}, {1, 2, 3, 4, 5, 6}), w = vector("w", {10, 1});
+  const LazyTensors y = map(
+      [&](const LazyTensors& x) {
+        return LazyTensors{sum(x[0] * w), x[0]};
+      },
+      {xs});
   EXPECT_EQ(numbers(y[0]), (Numbers{12, 34, 56}));
   EXPECT_EQ(numbers(y[1]), (Numbers{1, 2, 3, 4, 5, 6}));
 }
 
-ScanStep running_sum(const Tensors& sum, const Tensors& x) {
+ScanStep running_sum(const LazyTensors& sum, const LazyTensors& x) {
   return {.carried = {sum[0] + x[0]}, .outputs = {sum[0]}};
 }
 
 TEST(Scan, carries_values_and_stacks_outputs) {
-  const Tensor xs = vector("xs", {1, 2, 3}), zero = scalar("zero", 0);
+  const LazyTensor xs = vector("xs", {1, 2, 3}), zero = scalar("zero", 0);
   const ScanStep forward = scan(running_sum, {zero}, {xs});
   EXPECT_EQ(numbers(forward.carried[0]), Numbers{6});
   EXPECT_EQ(numbers(forward.outputs[0]), (Numbers{0, 1, 3}));
@@ -126,24 +131,26 @@ TEST(Scan, of_no_slots_gives_what_it_was_given) {
 }
 
 TEST(Scan, without_sequences_has_a_length) {
-  const ScanBody twice = [](const Tensors& x, const Tensors&) { return ScanStep{{x[0] * 2}, {}}; };
+  const ScanBody twice = [](const LazyTensors& x, const LazyTensors&) {
+    return ScanStep{{x[0] * 2}, {}};
+  };
   EXPECT_EQ(numbers(scan(twice, {scalar("x", 3)}, {}, {.length = 5}).carried[0]), Numbers{96});
 }
 
 TEST(Scan, over_slots_of_a_transposed_tensor) {
-  const Tensor xs = transpose(value("xs", {2, 3}, {1, 2, 3, 4, 5, 6}), 0, 1);
+  const LazyTensor xs = transpose(value("xs", {2, 3}, {1, 2, 3, 4, 5, 6}), 0, 1);
   EXPECT_EQ(numbers(scan(running_sum, {vector("zero", {0, 0})}, {xs}).carried[0]),
             (Numbers{6, 15}));
 }
 
 // The number of trips is a value; slots behind it are zeros.
 TEST(Scan, ends_after_trips) {
-  const Tensor xs = vector("xs", {1, 2, 3}), zero = scalar("zero", 0);
+  const LazyTensor xs = vector("xs", {1, 2, 3}), zero = scalar("zero", 0);
   const ScanStep whole = scan(running_sum, {zero}, {xs});
-  const Region body = whole.carried[0].lazy().node->attribute("body").as<Region>();
+  const Region body = whole.carried[0].node->attribute("body").as<Region>();
   const auto run = [&](double trips, bool reverse) {
-    const Tensors results = apply(
-        "composit::scan", {Tensors{zero}, Tensors{xs}, Tensors{},
+    const LazyTensors results = apply(
+        "composit::scan", {LazyTensors{zero}, LazyTensors{xs}, LazyTensors{},
                            scalar("trips", trips, DType::int64), Attribute(body), 3, reverse});
     Numbers all = numbers(results[0]), outputs = numbers(results[1]);
     all.insert(all.end(), outputs.begin(), outputs.end());
@@ -155,9 +162,9 @@ TEST(Scan, ends_after_trips) {
   EXPECT_THAT(message([&] { run(4, false); }), HasSubstr("expected 0 to 3 trips, received 4"));
 }
 
-Tensors newton(const Tensor& x, std::optional<int64_t> limit = {}) {
-  return while_loop([&](const Tensors& y) { return abs(y[0] * y[0] - x) > 1e-12; },
-                    [&](const Tensors& y) { return Tensors{(y[0] + x / y[0]) / 2}; }, {x},
+LazyTensors newton(const LazyTensor& x, std::optional<int64_t> limit = {}) {
+  return while_loop([&](const LazyTensors& y) { return abs(y[0] * y[0] - x) > 1e-12; },
+                    [&](const LazyTensors& y) { return LazyTensors{(y[0] + x / y[0]) / 2}; }, {x},
                     {.limit = limit});
 }
 
@@ -173,14 +180,15 @@ TEST(WhileLoop, runs_while_its_condition_holds) {
 }
 
 // Four trips.
-Tensors count_to_ten(const Tensor& x, std::optional<int64_t> limit) {
-  return while_loop([](const Tensors& v) { return v[0] < 10; },
-                    [](const Tensors& v) { return Tensors{v[0] + 3}; }, {x}, {.limit = limit});
+LazyTensors count_to_ten(const LazyTensor& x, std::optional<int64_t> limit) {
+  return while_loop([](const LazyTensors& v) { return v[0] < 10; },
+                    [](const LazyTensors& v) { return LazyTensors{v[0] + 3}; }, {x},
+                    {.limit = limit});
 }
 
 TEST(WhileLoop, counts_its_trips) {
-  const Tensor end = count_to_ten(scalar("x", 0), {})[0];
-  EXPECT_EQ(numbers(LazyTensor{end.lazy().node, 1}), Numbers{4});
+  const LazyTensor end = count_to_ten(scalar("x", 0), {})[0];
+  EXPECT_EQ(numbers(LazyTensor{end.node, 1}), Numbers{4});
 }
 
 TEST(WhileLoop, makes_no_trip_where_its_limit_is_zero) {
@@ -196,10 +204,10 @@ TEST(WhileLoop, makes_as_many_trips_as_its_limit) {
 }
 
 TEST(WhileLoop, carries_tensors_of_several_types) {
-  const Tensors end =
-      while_loop([](const Tensors& v) { return v[0] < 4; },
-                 [](const Tensors& v) {
-                   return Tensors{v[0] + 1, v[1] * to(v[0] + 1, DType::float32)};
+  const LazyTensors end =
+      while_loop([](const LazyTensors& v) { return v[0] < 4; },
+                 [](const LazyTensors& v) {
+                   return LazyTensors{v[0] + 1, v[1] * to(v[0] + 1, DType::float32)};
                  },
                  {scalar("i", 0, DType::int64), vector("x", {1, 2}, DType::float32)});
   EXPECT_EQ(numbers(end[1]), (Numbers{24, 48}));
@@ -207,21 +215,21 @@ TEST(WhileLoop, carries_tensors_of_several_types) {
 
 // Equal functions are equal graphs, whenever they were traced.
 TEST(ControlFlow, is_identified_by_its_structure) {
-  const Tensor x = scalar("x", 2);
-  EXPECT_EQ(newton(x)[0].lazy().hash(), newton(x)[0].lazy().hash());
-  EXPECT_NE(newton(x)[0].lazy().hash(), newton(x, 4)[0].lazy().hash());
+  const LazyTensor x = scalar("x", 2);
+  EXPECT_EQ(newton(x)[0].hash(), newton(x)[0].hash());
+  EXPECT_NE(newton(x)[0].hash(), newton(x, 4)[0].hash());
   const Graph both({.inputs = {x}, .outputs = {newton(x)[0], newton(x)[0]}});
   const Graph shared = common_subexpressions(both);
   EXPECT_EQ(shared.outputs()[0].node, shared.outputs()[1].node);
 }
 
 TEST(ControlFlow, survives_the_passes) {
-  const Tensor xs = vector("xs", {1, 4, 9}), zero = scalar("zero", 0);
+  const LazyTensor xs = vector("xs", {1, 4, 9}), zero = scalar("zero", 0);
   const ScanStep sums = scan(
-      [](const Tensors& sum, const Tensors& x) {
-        const Tensor root = newton(x[0], 50)[0];
-        const auto smaller = [&](const Tensors&) { return Tensors{sum[0] + root * 1}; };
-        const auto larger = [&](const Tensors&) { return Tensors{sum[0] + root + 0}; };
+      [](const LazyTensors& sum, const LazyTensors& x) {
+        const LazyTensor root = newton(x[0], 50)[0];
+        const auto smaller = [&](const LazyTensors&) { return LazyTensors{sum[0] + root * 1}; };
+        const auto larger = [&](const LazyTensors&) { return LazyTensors{sum[0] + root + 0}; };
         return ScanStep{cond(root < 2.5, smaller, larger), {}};
       },
       {zero}, {xs});
@@ -229,21 +237,22 @@ TEST(ControlFlow, survives_the_passes) {
   for (const Pass& pass : all_passes()) {
     SCOPED_TRACE(pass.name);
     const Graph after = run_passes(graph, {pass});
-    const Array sum = evaluate(after, {xs.lazy().node->held(), zero.lazy().node->held()})[0];
+    const Array sum = evaluate(after, {xs.node->held(), zero.node->held()})[0];
     EXPECT_NEAR(elements<double>(sum)[0], 6, 1e-12);
   }
 }
 
 TEST(ControlFlow, a_lambda_may_use_numbers_and_constants) {
-  const Tensor xs = vector("xs", {1, 2}), table = constant(array_of(xs.type(), Numbers{3, 4}));
-  const Tensor y = map([&](const Tensors& x) { return Tensors{table * x[0] + 1}; }, {xs})[0];
+  const LazyTensor xs = vector("xs", {1, 2}), table = constant(array_of(xs.type(), Numbers{3, 4}));
+  const LazyTensor y =
+      map([&](const LazyTensors& x) { return LazyTensors{table * x[0] + 1}; }, {xs})[0];
   EXPECT_EQ(numbers(y), (Numbers{4, 5, 7, 9}));
-  EXPECT_EQ(y.lazy().node->operands().size(), 1);
+  EXPECT_EQ(y.node->operands().size(), 1);
 }
 
 TEST(ControlFlow, refuses_what_does_not_fit) {
-  const Tensor x = vector("x", {1, 2}), s = scalar("s", 1);
-  const auto same = [](const Tensors& v) { return v; };
+  const LazyTensor x = vector("x", {1, 2}), s = scalar("s", 1);
+  const auto same = [](const LazyTensors& v) { return v; };
   EXPECT_THAT(message([&] { cond(x > 0, same, same, {x}); }),
               HasSubstr("[composit::cond] expected a predicate of one bool, received bool[2]"));
   EXPECT_THAT(message([&] { cond(s, same, same, {x}); }),
@@ -257,19 +266,21 @@ TEST(ControlFlow, refuses_what_does_not_fit) {
                 map(same, {x, vector("y", {1})});
               }),
               HasSubstr("expected sequences with a first axis of size 2, received float64[1]"));
-  EXPECT_THAT(message([&] { map([](const Tensors&) { return Tensors{Tensor()}; }, {x}); }),
-              HasSubstr("expected a tensor as result 0 of the function, received none"));
-  const ScanBody widening = [](const Tensors&, const Tensors& v) {
+  EXPECT_THAT(
+      message([&] { map([](const LazyTensors&) { return LazyTensors{LazyTensor()}; }, {x}); }),
+      HasSubstr("expected a tensor as result 0 of the function, received none"));
+  const ScanBody widening = [](const LazyTensors&, const LazyTensors& v) {
     return ScanStep{{to(v[0], DType::float32)}, {}};
   };
   EXPECT_THAT(message([&] { scan(widening, {s}, {x}); }),
               HasSubstr("expected a body that gives carried values (float64[]), received "
                         "(float32[])"));
   EXPECT_THAT(message([&] { scan(running_sum, {s}, {}); }), HasSubstr("sequences or a length"));
-  EXPECT_THAT(message([&] { while_loop([](const Tensors& v) { return v[0] > 0; }, same, {x}); }),
-              HasSubstr("expected a condition of one bool, received bool[2]"));
+  EXPECT_THAT(
+      message([&] { while_loop([](const LazyTensors& v) { return v[0] > 0; }, same, {x}); }),
+      HasSubstr("expected a condition of one bool, received bool[2]"));
   EXPECT_THAT(message([&] {
-                while_loop([](const Tensors& v) { return v[0] > 0; }, same, {s}, {.limit = -1});
+                while_loop([](const LazyTensors& v) { return v[0] > 0; }, same, {s}, {.limit = -1});
               }),
               HasSubstr("expected a limit of at least 0, received -1"));
 }
@@ -277,12 +288,13 @@ TEST(ControlFlow, refuses_what_does_not_fit) {
 // Large constants in regions lie beside the weights.
 TEST(ControlFlow, is_saved_and_loaded) {
   const test::TemporaryFolder folder;
-  const Tensor xs = input("xs", tensor_type(DType::float64, {2, 100}));
-  const Tensor table = constant(array_of(tensor_type(DType::float64, {100}), Numbers(100, 0.5)));
-  const auto body = [&](const Tensors& sum, const Tensors& x) {
+  const LazyTensor xs = input("xs", tensor_type(DType::float64, {2, 100}));
+  const LazyTensor table =
+      constant(array_of(tensor_type(DType::float64, {100}), Numbers(100, 0.5)));
+  const auto body = [&](const LazyTensors& sum, const LazyTensors& x) {
     return ScanStep{{sum[0] + x[0] * table}, {}};
   };
-  const Tensor y = scan(body, {table}, {xs}).carried[0];
+  const LazyTensor y = scan(body, {table}, {xs}).carried[0];
   const SavedCapture capture{.graph = Graph({.inputs = {xs}, .outputs = {y}})};
   save(capture, folder / "loop");
   const Graph loaded = load(folder / "loop").graph;
@@ -292,12 +304,12 @@ TEST(ControlFlow, is_saved_and_loaded) {
 }
 
 TEST(ControlFlow, of_operations_without_a_definition_is_refused_at_once) {
-  const Tensor x = scalar("x", 1);
-  const auto secret = [](const Tensors& v) {
-    return Tensors{NodeSpec("mine::secret").tensor(v[0]).output(v[0].type()).make()};
+  const LazyTensor x = scalar("x", 1);
+  const auto secret = [](const LazyTensors& v) {
+    return LazyTensors{NodeSpec("mine::secret").tensor(v[0]).output(v[0].type()).make()};
   };
-  const auto same = [](const Tensors& v) { return v; };
-  const Tensor y = cond(x > 0, same, secret, {x})[0];  // the other branch is taken
+  const auto same = [](const LazyTensors& v) { return v; };
+  const LazyTensor y = cond(x > 0, same, secret, {x})[0];  // the other branch is taken
   EXPECT_EQ(message([&] { numbers(y); }),
             "[evaluate] composit has no definition of 'mine::secret'");
 }

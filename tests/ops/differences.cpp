@@ -7,10 +7,9 @@
 
 namespace composit {
 
-std::string compare_with_differences(const LazyTensor& value, const std::vector<LazyTensor>& wanted,
-                                     const std::vector<LazyTensor>& inputs,
-                                     const std::vector<Array>& at,
-                                     const std::vector<LazyTensor>& gradients, double tolerance) {
+std::string compare_with_differences(const LazyTensor& value, const LazyTensors& wanted,
+                                     const LazyTensors& inputs, const std::vector<Array>& at,
+                                     const LazyTensors& gradients, double tolerance) {
   Values here;
   for (size_t i = 0; i < inputs.size(); ++i) here.set(inputs[i], at[i]);
   const auto analytic = evaluate(gradients, here);

@@ -14,10 +14,8 @@ namespace composit {
 // of `value` in every element (every n-th of large ones). Empty when they agree to `tolerance`
 // (relative to the largest gradient of the input, at least 1), else "input 0 elem 3: finite
 // difference 0.915, vjp 1.085".
-std::string compare_with_differences(const LazyTensor& value, const std::vector<LazyTensor>& wanted,
-                                     const std::vector<LazyTensor>& inputs,
-                                     const std::vector<Array>& at,
-                                     const std::vector<LazyTensor>& gradients,
-                                     double tolerance = 1e-6);
+std::string compare_with_differences(const LazyTensor& value, const LazyTensors& wanted,
+                                     const LazyTensors& inputs, const std::vector<Array>& at,
+                                     const LazyTensors& gradients, double tolerance = 1e-6);
 
 }  // namespace composit

@@ -19,43 +19,44 @@ namespace {
 using testing::HasSubstr;
 using Numbers = std::vector<double>;
 
-Tensor held(const std::string& name, const Dims& sizes, const Numbers& numbers,
-            DType dtype = DType::float64) {
+LazyTensor held(const std::string& name, const Dims& sizes, const Numbers& numbers,
+                DType dtype = DType::float64) {
   return held_input(name, array_of(tensor_type(dtype, sizes), numbers));
 }
-Numbers numbers(const Tensor& tensor) { return elements<double>(evaluate({tensor.lazy()})[0]); }
-std::string op_of(const Tensor& tensor) { return tensor.lazy().node->op().str(); }
+Numbers numbers(const LazyTensor& tensor) { return elements<double>(evaluate({tensor})[0]); }
+std::string op_of(const LazyTensor& tensor) { return tensor.node->op().str(); }
 std::string message(const std::function<void()>& action) {
   return user_error(action).value_or("no error");
 }
 
 // ---- vmap ---------------------------------------------------------------------------------------
 
-Tensors dot(const Tensors& x) { return {sum(x[0] * x[1])}; }
+LazyTensors dot(const LazyTensors& x) { return {sum(x[0] * x[1])}; }
 
 TEST(Vmap, over_leading_dimensions) {
-  const Tensor a = held("a", {2, 3}, {1, 2, 3, 4, 5, 6}), b = held("b", {2, 3}, {1, 0, 1, 0, 1, 0});
-  const Tensor y = vmap(dot)({a, b})[0];
+  const LazyTensor a = held("a", {2, 3}, {1, 2, 3, 4, 5, 6}),
+                   b = held("b", {2, 3}, {1, 0, 1, 0, 1, 0});
+  const LazyTensor y = vmap(dot)({a, b})[0];
   EXPECT_EQ(op_of(y), "composit::map");
   EXPECT_EQ(numbers(y), (Numbers{4, 5}));
 }
 
 TEST(Vmap, over_other_axes_and_unmapped_arguments) {
-  const Tensor a = held("a", {3, 2}, {1, 2, 3, 4, 5, 6}), w = held("w", {3}, {1, 10, 100});
+  const LazyTensor a = held("a", {3, 2}, {1, 2, 3, 4, 5, 6}), w = held("w", {3}, {1, 10, 100});
   EXPECT_EQ(numbers(vmap(dot, {1, std::nullopt})({a, w})[0]), (Numbers{531, 642}));
   EXPECT_EQ(numbers(vmap(dot, {-1, std::nullopt})({a, w})[0]), (Numbers{531, 642}));
   EXPECT_EQ(numbers(vmap(dot, {std::nullopt, 1})({w, a})[0]), (Numbers{531, 642}));
 }
 
 TEST(Vmap, nests) {  // outer products of rows with rows
-  const Tensor a = held("a", {2, 2}, {1, 2, 3, 4}), b = held("b", {3, 2}, {1, 0, 0, 1, 1, 1});
-  const Tensor y = vmap(vmap(dot, {std::nullopt, 0}), {0, std::nullopt})({a, b})[0];
+  const LazyTensor a = held("a", {2, 2}, {1, 2, 3, 4}), b = held("b", {3, 2}, {1, 0, 0, 1, 1, 1});
+  const LazyTensor y = vmap(vmap(dot, {std::nullopt, 0}), {0, std::nullopt})({a, b})[0];
   EXPECT_EQ(y.sizes(), (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(numbers(y), (Numbers{1, 2, 3, 3, 4, 7}));
 }
 
 TEST(Vmap, refuses_what_does_not_fit) {
-  const Tensor a = held("a", {2}, {1, 2}), s = held("s", {}, {1});
+  const LazyTensor a = held("a", {2}, {1, 2}), s = held("s", {}, {1});
   EXPECT_THAT(message([&] {
                 vmap(dot)({a, s});
               }),
@@ -74,33 +75,33 @@ TEST(Vmap, refuses_what_does_not_fit) {
 // ---- elementwise --------------------------------------------------------------------------------
 
 // x < 0 ? 0 : x < 1 ? x^3 / 3 : x - 2/3
-Tensors relu3(const Tensors& x) {
+LazyTensors relu3(const LazyTensors& x) {
   return cond(
-      x[0] < 0, [&](const Tensors&) { return Tensors{0 * x[0]}; },
-      [&](const Tensors&) {
+      x[0] < 0, [&](const LazyTensors&) { return LazyTensors{0 * x[0]}; },
+      [&](const LazyTensors&) {
         return cond(
-            x[0] < 1, [&](const Tensors&) { return Tensors{pow(x[0], 3) / 3}; },
-            [&](const Tensors&) { return Tensors{x[0] - 2.0 / 3}; });
+            x[0] < 1, [&](const LazyTensors&) { return LazyTensors{pow(x[0], 3) / 3}; },
+            [&](const LazyTensors&) { return LazyTensors{x[0] - 2.0 / 3}; });
       });
 }
 
 TEST(Elementwise, branches_become_one_loop) {
-  const Tensor x = held("x", {2, 2}, {-1, 0.5, 1, 3}), y = elementwise(relu3)({x})[0];
+  const LazyTensor x = held("x", {2, 2}, {-1, 0.5, 1, 3}), y = elementwise(relu3)({x})[0];
   EXPECT_EQ(op_of(y), "composit::loops");
-  EXPECT_EQ(y.lazy().node->operands().size(), 1);
+  EXPECT_EQ(y.node->operands().size(), 1);
   const Numbers got = numbers(y), expected = {0, 0.125 / 3, 1.0 / 3, 3 - 2.0 / 3};
   for (size_t i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(got[i], expected[i]);
 }
 
 TEST(Elementwise, broadcasts_and_gives_several_results) {
-  const Tensor x = held("x", {2, 1}, {1, 2}), y = held("y", {3}, {1, 2, 3});
-  const Tensor w = held("w", {}, {100});
-  const TensorFunction f = [&](const Tensors& in) {
-    return Tensors{in[0] * in[1] + w, in[0] < in[1], sigmoid(in[1])};
+  const LazyTensor x = held("x", {2, 1}, {1, 2}), y = held("y", {3}, {1, 2, 3});
+  const LazyTensor w = held("w", {}, {100});
+  const TensorFunction f = [&](const LazyTensors& in) {
+    return LazyTensors{in[0] * in[1] + w, in[0] < in[1], sigmoid(in[1])};
   };
-  const Tensors z = elementwise(f)({x, y});
+  const LazyTensors z = elementwise(f)({x, y});
   EXPECT_EQ(op_of(z[0]), "composit::loops");
-  EXPECT_EQ(z[0].lazy().node, z[1].lazy().node);
+  EXPECT_EQ(z[0].node, z[1].node);
   EXPECT_EQ(numbers(z[0]), (Numbers{101, 102, 103, 102, 104, 106}));
   EXPECT_EQ(z[1].dtype(), DType::bool_);
   EXPECT_EQ(numbers(z[1]), (Numbers{0, 1, 1, 0, 0, 1}));
@@ -108,10 +109,10 @@ TEST(Elementwise, broadcasts_and_gives_several_results) {
 }
 
 TEST(Elementwise, keeps_dtypes) {
-  const Tensor x = held("x", {2}, {0.1, 0.7}, DType::float32);
-  const Tensor n = held("n", {2}, {3, 4}, DType::int64);
-  const Tensors z = elementwise([](const Tensors& in) {
-    return Tensors{in[0] * in[1], in[1] + 1, to(in[1], DType::float64)};
+  const LazyTensor x = held("x", {2}, {0.1, 0.7}, DType::float32);
+  const LazyTensor n = held("n", {2}, {3, 4}, DType::int64);
+  const LazyTensors z = elementwise([](const LazyTensors& in) {
+    return LazyTensors{in[0] * in[1], in[1] + 1, to(in[1], DType::float64)};
   })({x, n});
   EXPECT_EQ(z[0].dtype(), DType::float32);
   EXPECT_EQ(z[1].dtype(), DType::int64);
@@ -121,29 +122,32 @@ TEST(Elementwise, keeps_dtypes) {
 
 // A loop that ends when the element says so is no expression.
 TEST(Elementwise, loops_become_a_map) {
-  const Tensor x = held("x", {2, 1}, {2, 9}), y = held("y", {2}, {1, 2});
-  const auto root = [](const Tensors& in) {
-    return while_loop([&](const Tensors& v) { return abs(v[0] * v[0] - in[0] * in[1]) > 1e-13; },
-                      [&](const Tensors& v) { return Tensors{(v[0] + in[0] * in[1] / v[0]) / 2}; },
-                      {in[0]}, {.limit = 50});
+  const LazyTensor x = held("x", {2, 1}, {2, 9}), y = held("y", {2}, {1, 2});
+  const auto root = [](const LazyTensors& in) {
+    return while_loop(
+        [&](const LazyTensors& v) { return abs(v[0] * v[0] - in[0] * in[1]) > 1e-13; },
+        [&](const LazyTensors& v) { return LazyTensors{(v[0] + in[0] * in[1] / v[0]) / 2}; },
+        {in[0]}, {.limit = 50});
   };
-  const Tensor z = elementwise(root)({x, y})[0];
+  const LazyTensor z = elementwise(root)({x, y})[0];
   EXPECT_EQ(z.sizes(), (std::vector<int64_t>{2, 2}));
   const Numbers got = numbers(z), expected = {2, 4, 9, 18};
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(got[i], std::sqrt(expected[i]), 1e-13);
 }
 
 TEST(Elementwise, of_a_tensor_from_outside_that_is_no_number_is_a_map) {
-  const Tensor x = held("x", {2}, {1, 2}), w = held("w", {2}, {10, 20});
-  const Tensor y = elementwise([&](const Tensors& in) { return Tensors{sum(w * in[0])}; })({x})[0];
+  const LazyTensor x = held("x", {2}, {1, 2}), w = held("w", {2}, {10, 20});
+  const LazyTensor y =
+      elementwise([&](const LazyTensors& in) { return LazyTensors{sum(w * in[0])}; })({x})[0];
   EXPECT_EQ(numbers(y), (Numbers{30, 60}));
 }
 
 TEST(Elementwise, refuses_what_does_not_fit) {
-  const Tensor x = held("x", {2}, {1, 2}), y = held("y", {3}, {1, 2, 3});
+  const LazyTensor x = held("x", {2}, {1, 2}), y = held("y", {3}, {1, 2, 3});
   EXPECT_THAT(message([&] { elementwise(dot)({x, y}); }), HasSubstr("broadcast"));
-  EXPECT_THAT(message([&] { elementwise([&](const Tensors&) { return Tensors{x}; })({x}); }),
-              HasSubstr("expected a function that gives numbers"));
+  EXPECT_THAT(
+      message([&] { elementwise([&](const LazyTensors&) { return LazyTensors{x}; })({x}); }),
+      HasSubstr("expected a function that gives numbers"));
   const ScalarProgram two{2, DType::float64, {Expr::parameter(1, DType::float64)}};
   EXPECT_THAT(message([&] { elementwise(two, {x}); }), HasSubstr("expected 2 tensors, received 1"));
 }

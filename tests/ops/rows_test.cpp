@@ -26,7 +26,7 @@ using Row = const Operation*;
 struct Applied {
   SampleCall sample;
   NodePtr node;
-  std::vector<LazyTensor> inputs;
+  LazyTensors inputs;
   std::vector<Array> values;
 };
 
@@ -35,7 +35,7 @@ Applied applied(const Operation& operation, const std::string& text, DType float
   const Call& call = result.sample.call;
   result.node = call.node(infer(operation, call));
   for (size_t i = 0; i < call.tensors().size(); ++i) {
-    if (!call.tensors()[i].defined() || !is_input(*call.tensors()[i].lazy().node)) continue;
+    if (!call.tensors()[i].defined() || !is_input(*call.tensors()[i].node)) continue;
     result.inputs.push_back(call.tensors()[i]);
     result.values.push_back(result.sample.values[i]);
   }
@@ -113,21 +113,21 @@ TEST_P(Rows, bad_calls_are_refused_with_their_message) {
 
 // A weighted sum of all float results, so that every cotangent differs.
 LazyTensor weighted_sum(const NodePtr& node) {
-  Tensor total;
+  LazyTensor total;
   for (uint32_t i = 0; i < node->outputs().size(); ++i) {
     if (!is_defined(node->outputs()[i]) || !is_differentiable(node->outputs()[i].dtype)) continue;
-    const Tensor y = LazyTensor{node, i};
-    const Tensor weights =
+    const LazyTensor y = LazyTensor{node, i};
+    const LazyTensor weights =
         reshape(sin(arange(y.numel(), y.dtype()) * 0.7 + 1.0 + double(i)), y.sizes());
-    const Tensor part = sum(y * weights);
+    const LazyTensor part = sum(y * weights);
     total = total.defined() ? total + part : part;
   }
   return total;
 }
 
-std::vector<LazyTensor> differentiable(const Applied& call) {
+LazyTensors differentiable(const Applied& call) {
   const std::string_view fixed = find_operation(call.node->op())->row.nondifferentiable;
-  std::vector<LazyTensor> inputs;
+  LazyTensors inputs;
   for (const LazyTensor& input : call.inputs)
     if (input.dtype() == DType::float64 &&
         fixed.find(input_name(*input.node)) == std::string_view::npos)
@@ -156,11 +156,11 @@ TEST_P(Rows, derivatives_are_finite_differences) {
     const auto gradients = grad(loss, inputs);
     EXPECT_EQ(compare_with_differences(loss, inputs, call.inputs, call.values, gradients), "");
     if (!is_differentiable(loss.dtype())) return;
-    Tensor second;  // of a sum over the gradients, weighted
+    LazyTensor second;  // of a sum over the gradients, weighted
     for (const LazyTensor& gradient : gradients) {
-      const Tensor g = gradient;
-      const Tensor weights = reshape(cos(arange(g.numel(), g.dtype()) * 0.9), g.sizes());
-      const Tensor part = sum(g * weights);
+      const LazyTensor g = gradient;
+      const LazyTensor weights = reshape(cos(arange(g.numel(), g.dtype()) * 0.9), g.sizes());
+      const LazyTensor part = sum(g * weights);
       second = second.defined() ? second + part : part;
     }
     EXPECT_EQ(compare_with_differences(second, inputs, call.inputs, call.values,
@@ -174,25 +174,25 @@ TEST_P(Rows, explicit_rules_agree_with_transposition) {
   const composit::Row& row = GetParam()->row;
   if (row.vjp ? !row.loops : !row.scalar && !row.loops) return;
   for_each_sample(DType::float64, [](const Applied& call) {
-    Tensors cotangents;
+    LazyTensors cotangents;
     std::vector<bool> wanted;
     for (uint32_t i = 0; i < call.node->outputs().size(); ++i) {
       const Type& type = call.node->outputs()[i];
       const bool floats = is_defined(type) && is_differentiable(type.dtype);
-      cotangents.push_back(floats ? ones_like(Tensor(LazyTensor{call.node, i})) : Tensor());
+      cotangents.push_back(floats ? ones_like(LazyTensor{call.node, i}) : LazyTensor());
     }
     for (const LazyTensor& operand : call.node->operands())
       wanted.push_back(operand && is_differentiable(operand.dtype()));
-    std::optional<Tensors> transposed;
+    std::optional<LazyTensors> transposed;
     try {
       transposed = vjp_by_transposition(call.node, cotangents, wanted);
     } catch (const UserError&) {
       return;  // not linear, or not affine: what the explicit rule is for
     }
-    const Tensors rule = vjp_of(call.node, cotangents, wanted);
+    const LazyTensors rule = vjp_of(call.node, cotangents, wanted);
     for (size_t i = 0; i < wanted.size(); ++i) {
       if (!wanted[i] || !(*transposed)[i].defined() || !rule[i].defined()) continue;
-      const auto values = evaluate({rule[i].lazy(), (*transposed)[i].lazy()}, all_values(call));
+      const auto values = evaluate({rule[i], (*transposed)[i]}, all_values(call));
       if (is_complex(values[0].type().dtype)) continue;
       const auto a = elements<double>(values[0]), b = elements<double>(values[1]);
       ASSERT_EQ(a.size(), b.size());

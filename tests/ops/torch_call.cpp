@@ -30,7 +30,7 @@ std::vector<at::Tensor> tensors_of(const SampleCall& sample, bool grad, std::str
       places.emplace_back();
       if (!call.tensors()[place].defined()) continue;
       at::Tensor& tensor = places.back() = to_tensor(sample.values[place]).clone();
-      if (!is_input(*call.tensors()[place].lazy().node))
+      if (!is_input(*call.tensors()[place].node))
         tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
       else if (leaf && tensor.is_floating_point())
         tensor.requires_grad_(true);

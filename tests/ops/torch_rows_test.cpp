@@ -129,13 +129,13 @@ TEST_P(TorchRows, other_names_mean_the_same) {
 at::Tensor torch_weights(const at::Tensor& like, double phase) {
   return at::sin(at::arange(like.numel(), like.options()) * 0.7 + 1.0 + phase).view(like.sizes());
 }
-Tensor weights(const Tensor& like, double phase) {
+LazyTensor weights(const LazyTensor& like, double phase) {
   return reshape(sin(arange(like.numel(), like.dtype()) * 0.7 + 1.0 + phase), like.sizes());
 }
 
 // The float64 inputs of a sample: as our tensors and as torch's leaves.
 struct Leaves {
-  std::vector<LazyTensor> ours;
+  LazyTensors ours;
   std::vector<at::Tensor> torch;
   Values values;
 };
@@ -153,9 +153,8 @@ Leaves leaves_of(const SampleCall& sample, const TorchCall& torch) {
   return leaves;
 }
 
-void expect_gradients(const Operation& operation, const Leaves& leaves,
-                      const std::vector<LazyTensor>& ours, const std::vector<at::Tensor>& torch,
-                      const char* what) {
+void expect_gradients(const Operation& operation, const Leaves& leaves, const LazyTensors& ours,
+                      const std::vector<at::Tensor>& torch, const char* what) {
   const auto values = evaluate(ours, leaves.values);
   for (size_t i = 0; i < ours.size(); ++i) {
     const at::Tensor expected =
@@ -184,13 +183,13 @@ void expect_derivatives(const c10::OperatorHandle& op, const SampleCall& sample)
   const TorchCall torch = torch_call(op, sample, true, operation.row.nondifferentiable);
   const Leaves leaves = leaves_of(sample, torch);
   const NodePtr node = sample.call.node(infer(operation, sample.call));
-  Tensor loss;
+  LazyTensor loss;
   at::Tensor torch_loss;
   for (uint32_t i = 0; i < torch.results.size(); ++i) {
     const at::Tensor& y = torch.results[i];
     if (!y.defined() || !y.is_floating_point() || !y.requires_grad()) continue;
-    const Tensor our_y = LazyTensor{node, i};
-    const Tensor part = sum(our_y * weights(our_y, i));
+    const LazyTensor our_y = LazyTensor{node, i};
+    const LazyTensor part = sum(our_y * weights(our_y, i));
     const at::Tensor torch_part = (y * torch_weights(y, i)).sum();
     loss = loss.defined() ? loss + part : part;
     torch_loss = torch_loss.defined() ? torch_loss + torch_part : torch_part;
@@ -200,12 +199,12 @@ void expect_derivatives(const c10::OperatorHandle& op, const SampleCall& sample)
   const auto torch_first = torch_grad(torch_loss, leaves, true);
   if (!torch_first) return;
   expect_gradients(operation, leaves, first, *torch_first, "first derivative");
-  Tensor second;
+  LazyTensor second;
   at::Tensor torch_second;
   for (size_t i = 0; i < first.size(); ++i) {
     const at::Tensor& gradient = (*torch_first)[i];
     if (!gradient.defined() || !gradient.requires_grad()) continue;
-    const Tensor part = sum(Tensor(first[i]) * weights(Tensor(first[i]), 0.3));
+    const LazyTensor part = sum(first[i] * weights(first[i], 0.3));
     const at::Tensor torch_part = (gradient * torch_weights(gradient, 0.3)).sum();
     second = second.defined() ? second + part : part;
     torch_second = torch_second.defined() ? torch_second + torch_part : torch_part;
@@ -241,7 +240,7 @@ TEST_P(TorchDraws, derivatives_are_zero_as_autograds) {
     ASSERT_EQ(torch.results.size(), 1U);
     const at::Tensor& drawn = torch.results[0];
     const LazyTensor ours{sample.call.node({flashlight::tracer::type_of(drawn)}), 0};
-    const auto gradients = evaluate(grad(sum(ours).lazy(), leaves.ours), leaves.values);
+    const auto gradients = evaluate(grad(sum(ours), leaves.ours), leaves.values);
     const auto expected =
         drawn.requires_grad() ? torch_grad(drawn.sum(), leaves, false) : std::nullopt;
     for (size_t i = 0; i < gradients.size(); ++i) {

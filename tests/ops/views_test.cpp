@@ -17,16 +17,17 @@ struct ViewCase {
   std::vector<ArgumentValue> arguments = {};  // behind the tensor
 };
 
-std::vector<double> values_of(const Tensor& x) { return elements<double>(evaluate({x.lazy()})[0]); }
+std::vector<double> values_of(const LazyTensor& x) { return elements<double>(evaluate({x})[0]); }
 
-Tensors views_of(const Tensor& x, const ViewCase& view) {
+LazyTensors views_of(const LazyTensor& x, const ViewCase& view) {
   std::vector<ArgumentValue> arguments = {x};
   arguments.insert(arguments.end(), view.arguments.begin(), view.arguments.end());
   return composit::apply(view.op, arguments);
 }
 
 // `old` with `written` in the place of what the view's result `output` shows.
-Tensor after_write(const Tensor& old, const Tensor& written, const ViewCase& view, size_t output) {
+LazyTensor after_write(const LazyTensor& old, const LazyTensor& written, const ViewCase& view,
+                       size_t output) {
   const auto numbers = [&](size_t i) {
     const Attribute& argument = view.arguments.at(i).data();
     return argument.kind() == AttributeKind::dim ? Ints{argument.as_int()} : to_ints(argument);
@@ -45,14 +46,14 @@ Tensor after_write(const Tensor& old, const Tensor& written, const ViewCase& vie
 }
 
 void expect_written(const ViewCase& view) {
-  const Tensor old = reshape(arange(24, DType::float64), view.sizes);
-  const Tensors views = views_of(old, view);
+  const LazyTensor old = reshape(arange(24, DType::float64), view.sizes);
+  const LazyTensors views = views_of(old, view);
   for (size_t output = 0; output < views.size(); ++output) {
     SCOPED_TRACE(view.op + ", result " + std::to_string(output));
-    const Tensor& shown = views[output];
+    const LazyTensor& shown = views[output];
     std::vector<double> expected = values_of(old);
     for (const double number : values_of(shown)) expected[static_cast<size_t>(number)] = -number;
-    const Tensor now = after_write(old, -shown, view, output);
+    const LazyTensor now = after_write(old, -shown, view, output);
     EXPECT_EQ(now.sizes(), view.sizes);
     EXPECT_EQ(values_of(now), expected);
   }

@@ -215,7 +215,7 @@ TEST(Canonicalize, keeps_the_order_of_nodes) {
 
 constexpr int64_t kWidth = 4, kLength = 3, kHeads = 2;
 
-using Parameters = std::vector<LazyTensor>;
+using Parameters = LazyTensors;
 
 Parameters layer_inputs() {
   const auto named = [](const char* name, Dims sizes) {
@@ -229,52 +229,52 @@ Parameters layer_inputs() {
   return inputs;
 }
 
-Tensor one(const char* name, std::vector<ArgumentValue> arguments) {
+LazyTensor one(const char* name, std::vector<ArgumentValue> arguments) {
   return apply_one(name, std::move(arguments));
 }
 
 // torch::nn::Linear of LibTorch 1.x: a matrix product, and the bias added in place.
-Tensor cpp_linear(const Tensor& x, const Parameters& p, size_t i) {
-  const Tensor weight = one("aten::t", {p[i]});
+LazyTensor cpp_linear(const LazyTensor& x, const Parameters& p, size_t i) {
+  const LazyTensor weight = one("aten::t", {p[i]});
   if (x.rank() == 2) return one("aten::addmm", {p[i + 1], x, weight});
   return one("aten::add.Tensor", {one("aten::matmul", {x, weight}), p[i + 1]});
 }
-Tensor python_linear(const Tensor& x, const Parameters& p, size_t i) {
+LazyTensor python_linear(const LazyTensor& x, const Parameters& p, size_t i) {
   return one("aten::linear", {x, p[i], p[i + 1]});
 }
 
 Graph cpp_layer() {
   const Parameters p = layer_inputs();
   const auto heads = [&](size_t i) {
-    const Tensor y = one("aten::view", {cpp_linear(p[0], p, i), Ints{2, kLength, kHeads, -1}});
+    const LazyTensor y = one("aten::view", {cpp_linear(p[0], p, i), Ints{2, kLength, kHeads, -1}});
     return one("aten::transpose.int", {y, 1, 2});
   };
-  const Tensor scores =
+  const LazyTensor scores =
       one("aten::div.Scalar", {matmul(heads(1), transpose(heads(3), -1, -2)), 2.0});
-  const Tensor mixed = matmul(one("aten::softmax.int", {scores, -1}), heads(5));
-  const Tensor rows = one("aten::contiguous", {transpose(mixed, 1, 2)});
-  const Tensor y =
-      cpp_linear(one("aten::view", {rows, Ints{2, kLength, kWidth}}), p, 7) + Tensor(p[0]);
-  const Tensor normal = one("aten::layer_norm", {y, Ints{kWidth}});
-  const Tensor flat = one("aten::flatten.using_ints", {normal, 0, 1});
-  const Tensor up = one("aten::dropout", {one("aten::gelu", {cpp_linear(flat, p, 9)}), 0.1, false});
+  const LazyTensor mixed = matmul(one("aten::softmax.int", {scores, -1}), heads(5));
+  const LazyTensor rows = one("aten::contiguous", {transpose(mixed, 1, 2)});
+  const LazyTensor y = cpp_linear(one("aten::view", {rows, Ints{2, kLength, kWidth}}), p, 7) + p[0];
+  const LazyTensor normal = one("aten::layer_norm", {y, Ints{kWidth}});
+  const LazyTensor flat = one("aten::flatten.using_ints", {normal, 0, 1});
+  const LazyTensor up =
+      one("aten::dropout", {one("aten::gelu", {cpp_linear(flat, p, 9)}), 0.1, false});
   return Graph({.inputs = p, .outputs = {cpp_linear(up, p, 11) - one("aten::mean", {normal})}});
 }
 
 Graph python_layer() {
   const Parameters p = layer_inputs();
   const auto heads = [&](size_t i) {
-    const Tensor y = one("aten::unflatten.int", {python_linear(p[0], p, i), -1, Ints{kHeads, -1}});
+    const LazyTensor y =
+        one("aten::unflatten.int", {python_linear(p[0], p, i), -1, Ints{kHeads, -1}});
     return permute(y, {0, 2, 1, 3});
   };
-  const Tensor q = heads(1), k = heads(3);
-  const Tensor scores = matmul(q, one("aten::swapaxes", {k, 2, 3})) / 2.0;
-  const Tensor mixed = matmul(softmax(scores, 3), heads(5));
-  const Tensor y =
-      python_linear(reshape(permute(mixed, {0, 2, 1, 3}), {2, kLength, kWidth}), p, 7) +
-      Tensor(p[0]);
-  const Tensor normal = apply("aten::native_layer_norm", {y, Ints{kWidth}, {}, {}, 1e-5})[0];
-  const Tensor up = one("aten::gelu", {python_linear(reshape(normal, {-1, kWidth}), p, 9)});
+  const LazyTensor q = heads(1), k = heads(3);
+  const LazyTensor scores = matmul(q, one("aten::swapaxes", {k, 2, 3})) / 2.0;
+  const LazyTensor mixed = matmul(softmax(scores, 3), heads(5));
+  const LazyTensor y =
+      python_linear(reshape(permute(mixed, {0, 2, 1, 3}), {2, kLength, kWidth}), p, 7) + p[0];
+  const LazyTensor normal = apply("aten::native_layer_norm", {y, Ints{kWidth}, {}, {}, 1e-5})[0];
+  const LazyTensor up = one("aten::gelu", {python_linear(reshape(normal, {-1, kWidth}), p, 9)});
   return Graph({.inputs = p, .outputs = {python_linear(up, p, 11) - mean(normal, {0, 1, 2})}});
 }
 

@@ -9,17 +9,17 @@ namespace {
 
 constexpr int64_t kSize = 4;
 
-Tensor one(const char* name, std::vector<ArgumentValue> arguments) {
+LazyTensor one(const char* name, std::vector<ArgumentValue> arguments) {
   return apply_one(name, std::move(arguments));
 }
-Tensor numbers() {
+LazyTensor numbers() {
   const std::vector<double> values = {0.5, -1.25, 3, 0};
   return constant(array_of(tensor_type(DType::float64, {kSize}), values));
 }
 
 // Each gives float64[4, 4] from two of these.
-using Rule = Tensor (*)(const Tensor&, const Tensor&);
-using T = const Tensor&;
+using Rule = LazyTensor (*)(const LazyTensor&, const LazyTensor&);
+using T = const LazyTensor&;
 
 const std::vector<Rule> kArithmetic = {
     [](T a, T b) { return a + b; },
@@ -112,31 +112,31 @@ const std::vector<Rule> kMovements = {
     },
 };
 
-ScanStep mix_rows(const Tensors& h, const Tensors& row) {
-  const Tensor next = tanh(h[0] - row[0] * 0.5);
+ScanStep mix_rows(const LazyTensors& h, const LazyTensors& row) {
+  const LazyTensor next = tanh(h[0] - row[0] * 0.5);
   return {{next}, {next + 0, h[0] * row[0]}};
 }
 
 const std::vector<Rule> kBranchesAndLoops = {
     [](T a, T b) {
       return cond(
-          sum(a) < 0, [&](const Tensors&) { return Tensors{a * b + 0}; },
-          [&](const Tensors&) { return Tensors{a - square(b)}; })[0];
+          sum(a) < 0, [&](const LazyTensors&) { return LazyTensors{a * b + 0}; },
+          [&](const LazyTensors&) { return LazyTensors{a - square(b)}; })[0];
     },
     [](T a, T b) {
-      const Tensor first = select_at(b, 0, 0);
+      const LazyTensor first = select_at(b, 0, 0);
       return scan(mix_rows, {first}, {a}).outputs[0] + scan(mix_rows, {first}, {a}).carried[0];
     },
     [](T a, T b) { return scan(mix_rows, {mean(b, {0})}, {a}, {.reverse = true}).outputs[1]; },
     [](T a, T b) {
-      const auto f = [&](const Tensors& row) {
-        return Tensors{exp(row[0]), row[0] * sum(b), softmax(row[0], -1)};
+      const auto f = [&](const LazyTensors& row) {
+        return LazyTensors{exp(row[0]), row[0] * sum(b), softmax(row[0], -1)};
       };
       return map(f, {a})[1] + map(f, {a})[2];
     },
     [](T a, T b) {
-      return while_loop([](const Tensors& v) { return sum(square(v[0])) > 2; },
-                        [&](const Tensors& v) { return Tensors{v[0] / 2 + b * 0.01}; }, {a},
+      return while_loop([](const LazyTensors& v) { return sum(square(v[0])) > 2; },
+                        [&](const LazyTensors& v) { return LazyTensors{v[0] / 2 + b * 0.01}; }, {a},
                         {.limit = 20})[0];
     },
 };

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "composit/ir/graph.h"
-#include "composit/op/tensor.h"
+#include "composit/ir/node.h"
 
 namespace composit::test {
 
@@ -29,7 +29,7 @@ class ComputableGraph {
   void apply_step(const Step& step);
 
   std::mt19937_64 random_;
-  Tensors values_;
+  LazyTensors values_;
 };
 
 std::vector<Array> random_inputs(const Graph& graph, uint64_t seed);

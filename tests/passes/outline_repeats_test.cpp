@@ -37,25 +37,25 @@ LazyTensor matrix(const std::string& name, InputKind kind = InputKind::user_inpu
 }
 
 // Attention over x, then two products: with parameters of its own.
-Tensor encoder_layer(const Tensor& x, const Tensor& mask, const std::string& name,
-                     std::vector<LazyTensor>& inputs) {
+LazyTensor encoder_layer(const LazyTensor& x, const LazyTensor& mask, const std::string& name,
+                         LazyTensors& inputs) {
   const auto parameter = [&](const char* of) {
     inputs.push_back(matrix(name + of, InputKind::parameter));
-    return Tensor(inputs.back());
+    return inputs.back();
   };
-  const auto product = [](const Tensor& a, const Tensor& weight) {
+  const auto product = [](const LazyTensor& a, const LazyTensor& weight) {
     return apply_one("aten::linear", {a, weight});
   };
-  const Tensor q = product(x, parameter(".q")), k = product(x, parameter(".k"));
-  const Tensor scores = mm(q, transpose(k, 0, 1)) / 2 + mask;
-  const Tensor y = x + mm(softmax(scores, -1), product(x, parameter(".v")));
-  const Tensor hidden = apply_one("aten::gelu", {product(y, parameter(".up"))});
+  const LazyTensor q = product(x, parameter(".q")), k = product(x, parameter(".k"));
+  const LazyTensor scores = mm(q, transpose(k, 0, 1)) / 2 + mask;
+  const LazyTensor y = x + mm(softmax(scores, -1), product(x, parameter(".v")));
+  const LazyTensor hidden = apply_one("aten::gelu", {product(y, parameter(".up"))});
   return apply_one("aten::layer_norm", {y + product(hidden, parameter(".down")), Ints{4}});
 }
 
 Graph encoder(int64_t layers) {
   Graph::Parts parts{.inputs = {matrix("x"), matrix("mask")}};
-  Tensor x = exp(Tensor(parts.inputs[0]));
+  LazyTensor x = exp(parts.inputs[0]);
   for (int64_t i = 0; i < layers; ++i)
     x = encoder_layer(x, parts.inputs[1], "layer" + std::to_string(i), parts.inputs);
   parts.outputs = {sum(x)};
@@ -91,9 +91,9 @@ TEST(OutlineRepeats, calls_compute_and_differentiate) {
 
 TEST(OutlineRepeats, a_region_gives_what_any_call_is_asked_for) {
   Graph::Parts parts{.inputs = {matrix("x")}};
-  Tensor x = parts.inputs[0], middle;
+  LazyTensor x = parts.inputs[0], middle;
   for (int i = 0; i < 6; ++i) {
-    const Tensor inner = tanh(sin(x));
+    const LazyTensor inner = tanh(sin(x));
     if (i == 3) middle = inner;
     x = cos(exp(-square(inner)));
   }
@@ -108,14 +108,14 @@ TEST(OutlineRepeats, a_region_gives_what_any_call_is_asked_for) {
 }
 
 // Two convolutions with a norm each, beside a shortcut.
-Tensor residual_block(const Tensor& x, const std::string& name, std::vector<LazyTensor>& inputs) {
+LazyTensor residual_block(const LazyTensor& x, const std::string& name, LazyTensors& inputs) {
   const auto parameter = [&](const std::string& of, Dims sizes) {
     inputs.push_back(
         input(name + of, tensor_type(DType::float64, std::move(sizes)), InputKind::parameter));
-    return Tensor(inputs.back());
+    return inputs.back();
   };
-  const auto convolved = [&](const Tensor& y, const std::string& of) {
-    const Tensor z = apply_one("aten::conv2d", {y, parameter(of, {2, 2, 3, 3}), {}, 1, 1});
+  const auto convolved = [&](const LazyTensor& y, const std::string& of) {
+    const LazyTensor z = apply_one("aten::conv2d", {y, parameter(of, {2, 2, 3, 3}), {}, 1, 1});
     return apply_one("aten::batch_norm",
                      {z, parameter(of + ".weight", {2}), parameter(of + ".bias", {2}),
                       parameter(of + ".mean", {2}), square(parameter(of + ".root", {2})) + 1, false,
@@ -126,7 +126,7 @@ Tensor residual_block(const Tensor& x, const std::string& name, std::vector<Lazy
 
 TEST(OutlineRepeats, residual_blocks_at_two_resolutions_are_two_regions) {
   Graph::Parts parts{.inputs = {input("x", tensor_type(DType::float64, {1, 2, 8, 8}))}};
-  Tensor x = parts.inputs[0];
+  LazyTensor x = parts.inputs[0];
   for (int i = 0; i < 7; ++i) {
     if (i == 3) x = apply_one("aten::max_pool2d", {x, 2});
     x = residual_block(x, "block" + std::to_string(i), parts.inputs);
@@ -146,10 +146,10 @@ TEST(OutlineRepeats, residual_blocks_at_two_resolutions_are_two_regions) {
 // What stands between the pieces may differ: numbers, other operations, effects.
 TEST(OutlineRepeats, finds_pieces_with_other_things_between) {
   Graph::Parts parts{.inputs = {matrix("x"), matrix("y")}};
-  Tensor x = parts.inputs[0];
-  const Tensor y = parts.inputs[1];
+  LazyTensor x = parts.inputs[0];
+  const LazyTensor y = parts.inputs[1];
   for (int step = 0; step < 5; ++step) {
-    Tensor noise = y;
+    LazyTensor noise = y;
     for (int i = 0; i < 3; ++i) noise = exp(-mm(noise, tanh(x)) + sigmoid(y));
     x = x * (1.0 - 0.1 * step) + noise * (0.3 * step + 0.1);
     if (step % 2 == 0) x = relu(x);
@@ -162,8 +162,8 @@ TEST(OutlineRepeats, finds_pieces_with_other_things_between) {
 
 TEST(OutlineRepeats, shares_an_operand_only_where_every_call_does) {
   Graph::Parts parts{.inputs = {matrix("x"), matrix("y")}};
-  const Tensor x = parts.inputs[0], y = parts.inputs[1];
-  const auto piece = [](const Tensor& a, const Tensor& b) {
+  const LazyTensor x = parts.inputs[0], y = parts.inputs[1];
+  const auto piece = [](const LazyTensor& a, const LazyTensor& b) {
     return exp(sin(cos(tanh(sigmoid(a) + a) * b)));
   };
   parts.outputs = {piece(x, x), piece(x, y), piece(y, x)};
@@ -176,8 +176,8 @@ TEST(OutlineRepeats, shares_an_operand_only_where_every_call_does) {
 TEST(OutlineRepeats, a_region_keeps_the_order_of_its_nodes) {
   Graph::Parts parts{.inputs = {matrix("x"), matrix("y"), matrix("z")}};
   for (size_t i = 0; i < 3; ++i) {
-    const Tensor x = parts.inputs[i], y = parts.inputs[(i + 1) % 3];
-    const Tensor product = x * y, sine = sin(x);
+    const LazyTensor x = parts.inputs[i], y = parts.inputs[(i + 1) % 3];
+    const LazyTensor product = x * y, sine = sin(x);
     parts.outputs.push_back(exp(cos(tanh(product - sine))));
   }
   const Graph outlined = outline_repeats(Graph(parts), {.min_length = 4, .min_saved = 1});
@@ -188,31 +188,31 @@ TEST(OutlineRepeats, a_region_keeps_the_order_of_its_nodes) {
 }
 
 TEST(OutlineRepeats, types_numbers_and_inner_wiring_have_to_agree) {
-  const Tensor x = matrix("x"), y = matrix("y");
-  const auto saved = [&](const Tensors& results) {
+  const LazyTensor x = matrix("x"), y = matrix("y");
+  const auto saved = [&](const LazyTensors& results) {
     Graph::Parts parts{.inputs = {x, y}};
-    for (const Tensor& result : results) parts.outputs.push_back(result);
+    for (const LazyTensor& result : results) parts.outputs.push_back(result);
     const Graph graph(parts);
     const Graph outlined = outline_repeats(graph);
     verify(outlined);
     return outlined.size() < graph.size();
   };
-  const auto chain = [](const Tensor& a) {
+  const auto chain = [](const LazyTensor& a) {
     return exp(sin(cos(tanh(sigmoid(exp(sin(cos(tanh(a)))))))));
   };
   EXPECT_TRUE(saved({chain(x), chain(y)}));
   EXPECT_FALSE(saved({chain(x), chain(to(y, DType::float32))}));
-  const auto total = [&](const Tensor& a) { return chain(tanh(sigmoid(sum(a)))); };
+  const auto total = [&](const LazyTensor& a) { return chain(tanh(sigmoid(sum(a)))); };
   EXPECT_TRUE(saved({total(x), total(slice(y, 0, 0, 2))}));  // but for the sums
-  const auto scaled = [](const Tensor& a, double by) {
-    Tensor b = a;
+  const auto scaled = [](const LazyTensor& a, double by) {
+    LazyTensor b = a;
     for (int i = 0; i < 5; ++i) b = sin(b) * (by + i);
     return b;
   };
   EXPECT_TRUE(saved({scaled(x, 2), scaled(y, 2)}));
   EXPECT_FALSE(saved({scaled(x, 2), scaled(y, 20)}));
-  const auto wired = [](const Tensor& a, bool other) {
-    const Tensor b = sin(a), c = cos(a), d = tanh(b), e = tanh(c);
+  const auto wired = [](const LazyTensor& a, bool other) {
+    const LazyTensor b = sin(a), c = cos(a), d = tanh(b), e = tanh(c);
     return exp(exp(exp(exp(exp((other ? d - e : e - d) + (other ? b : c))))));
   };
   EXPECT_TRUE(saved({wired(x, true), wired(y, true)}));
@@ -292,7 +292,7 @@ TEST(OutlineRepeats, effects_out_of_order_stay) {
 
 TEST(OutlineRepeats, a_chain_of_ten_thousand) {
   Graph::Parts parts{.inputs = {matrix("x")}};
-  Tensor x = parts.inputs[0];
+  LazyTensor x = parts.inputs[0];
   for (int i = 0; i < 10000; ++i) x = sin(x);
   parts.outputs = {x};
   const Graph graph(parts), outlined = outline_repeats(graph);

@@ -27,7 +27,7 @@ Graph relu_graph() {
 // The graph with another operation instead of relu.
 Pass renaming(const char* name) {
   return {.name = "rename", .help = "for tests", .run = [name](const Graph& graph) {
-            return rebuild(graph, [&](const Node& node, const std::vector<LazyTensor>& operands) {
+            return rebuild(graph, [&](const Node& node, const LazyTensors& operands) {
               std::optional<Replacement> replacement;
               if (is_input(node)) return replacement;
               NodeSpec spec = copy_of(node, operands);
@@ -70,7 +70,7 @@ TEST(Passes, an_illegal_graph_names_the_pass) {
 TEST(Passes, an_output_of_another_type_is_an_error) {
   const Pass wider{.name = "wider", .help = "", .run = [](const Graph& graph) {
                      Graph::Parts parts = graph.parts();
-                     parts.outputs[0] = to(Tensor(parts.outputs[0]), DType::float64);
+                     parts.outputs[0] = to(parts.outputs[0], DType::float64);
                      return Graph(parts);
                    }};
   EXPECT_THROW(run_passes(relu_graph(), {wider}, {}), InternalError);

@@ -44,8 +44,8 @@ class EveryPass : public ::testing::TestWithParam<std::string> {
   }
   // Its first output, put together of two overlapping parts of it.
   static Graph with_slices(const Graph& graph) {
-    const Tensor x = Tensor(graph.outputs()[0]);
-    const Tensor flat = reshape(x, {x.numel()});
+    const LazyTensor x = graph.outputs()[0];
+    const LazyTensor flat = reshape(x, {x.numel()});
     const auto part = [&](int64_t begin, int64_t end) {
       return apply_one("aten::slice_backward",
                        {slice(flat, 0, begin, end), flat.sizes(), 0, begin, end, 1});
@@ -94,8 +94,8 @@ TEST_P(EveryPass, leaves_text_that_reads_back) {
 
 std::vector<Array> gradients_of(const Graph& graph, const std::vector<Array>& inputs, DType dtype) {
   Graph::Parts parts{.inputs = graph.inputs()};
-  for (const LazyTensor& gradient : grad(sum(Tensor(graph.outputs()[0])), graph.inputs()))
-    parts.outputs.push_back(to(Tensor(gradient), dtype));
+  for (const LazyTensor& gradient : grad(sum(graph.outputs()[0]), graph.inputs()))
+    parts.outputs.push_back(to(gradient, dtype));
   return evaluate(Graph(parts), inputs);
 }
 
@@ -126,7 +126,7 @@ TEST(Passes, gradients_of_gradients_are_outlined_and_inlined) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     const Graph graph = ComputableGraph(seed).make();
     Graph::Parts parts{.inputs = graph.inputs()};
-    parts.outputs = grad(sum(Tensor(graph.outputs()[0])), graph.inputs());
+    parts.outputs = grad(sum(graph.outputs()[0]), graph.inputs());
     const Graph backward(parts), outlined = outline_repeats(backward);
     ASSERT_EQ(inline_calls(outlined), backward) << "seed " << seed;
     const auto inputs = random_inputs(graph, seed);
@@ -138,7 +138,7 @@ TEST(Passes, gradients_of_gradients_are_outlined_and_inlined) {
 Graph large_graph(int64_t layers) {
   const Type type = tensor_type(DType::float64, {4, 4});
   Graph::Parts parts{.inputs = {input("x", type)}};
-  Tensor x = parts.inputs[0];
+  LazyTensor x = parts.inputs[0];
   for (int64_t i = 0; i < layers; ++i) {
     parts.inputs.push_back(input("w" + std::to_string(i), type, InputKind::parameter));
     x = tanh(matmul(x, apply_one("aten::t", {parts.inputs.back()}))) * 2 + x;

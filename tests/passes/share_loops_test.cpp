@@ -45,14 +45,14 @@ Graph shared(const Graph& graph) {
 }
 
 TEST(ShareLoops, the_value_of_a_loop_and_what_its_derivative_keeps) {
-  const Tensor x = input("x", tensor_type(DType::float64, {}));
-  const Tensor xs = input("xs", tensor_type(DType::float64, {4}));
-  const ScanBody body = [](const Tensors& h, const Tensors& in) {
-    const Tensor next = tanh(h[0] * in[0]);
+  const LazyTensor x = input("x", tensor_type(DType::float64, {}));
+  const LazyTensor xs = input("xs", tensor_type(DType::float64, {4}));
+  const ScanBody body = [](const LazyTensors& h, const LazyTensors& in) {
+    const LazyTensor next = tanh(h[0] * in[0]);
     return ScanStep{{next}, {next * next}};
   };
   const ScanStep step = scan(body, {x}, {xs});
-  const Tensor loss = step.carried[0] + sum(step.outputs[0]);
+  const LazyTensor loss = step.carried[0] + sum(step.outputs[0]);
   const auto gradients = grad(loss, {x, xs});
   const Graph graph({.inputs = {x, xs}, .outputs = {loss, gradients[0], gradients[1]}});
   EXPECT_EQ(count(graph, "composit::scan"), 3);
@@ -60,18 +60,22 @@ TEST(ShareLoops, the_value_of_a_loop_and_what_its_derivative_keeps) {
 }
 
 TEST(ShareLoops, that_end_by_a_condition) {
-  const Tensor x = input("x", tensor_type(DType::float64, {}));
-  const Tensor y =
-      while_loop([](const Tensors& v) { return v[0] < 100; },
-                 [](const Tensors& v) { return Tensors{v[0] * v[0]}; }, {x}, {.limit = 20})[0];
+  const LazyTensor x = input("x", tensor_type(DType::float64, {}));
+  const LazyTensor y = while_loop([](const LazyTensors& v) { return v[0] < 100; },
+                                  [](const LazyTensors& v) { return LazyTensors{v[0] * v[0]}; },
+                                  {x}, {.limit = 20})[0];
   const Graph graph({.inputs = {x}, .outputs = {y, grad(y, {x})[0]}});
   EXPECT_EQ(count(graph, "composit::while_loop"), 2);
   EXPECT_EQ(count(shared(graph), "composit::while_loop"), 1);
 }
 
 TEST(ShareLoops, leaves_out_what_nobody_uses) {
-  const Tensor xs = input("xs", tensor_type(DType::float64, {4}));
-  const Tensors both = map([](const Tensors& x) { return Tensors{exp(x[0]), x[0] + 1}; }, {xs});
+  const LazyTensor xs = input("xs", tensor_type(DType::float64, {4}));
+  const LazyTensors both = map(
+      [](const LazyTensors& x) {
+        return LazyTensors{exp(x[0]), x[0] + 1};
+      },
+      {xs});
   const Graph now = shared(Graph({.inputs = {xs}, .outputs = {both[1]}}));
   const Node& loop = *now.outputs()[0].node;
   EXPECT_EQ(loop.outputs().size(), 1);
@@ -79,11 +83,11 @@ TEST(ShareLoops, leaves_out_what_nobody_uses) {
 }
 
 TEST(ShareLoops, not_those_that_differ) {
-  const Tensor xs = input("xs", tensor_type(DType::float64, {4}));
-  const Tensor zero = input("zero", tensor_type(DType::float64, {}));
+  const LazyTensor xs = input("xs", tensor_type(DType::float64, {4}));
+  const LazyTensor zero = input("zero", tensor_type(DType::float64, {}));
   const auto sums = [&](double factor, bool reverse) {
     return scan(
-               [&](const Tensors& h, const Tensors& x) {
+               [&](const LazyTensors& h, const LazyTensors& x) {
                  return ScanStep{{h[0] * factor + x[0]}, {h[0]}};
                },
                {zero}, {xs}, {.reverse = reverse})
@@ -95,12 +99,12 @@ TEST(ShareLoops, not_those_that_differ) {
 }
 
 TEST(ShareLoops, within_loops) {
-  const Tensor xs = input("xs", tensor_type(DType::float64, {3, 4}));
-  const Tensor y = map(
-      [](const Tensors& x) {
-        const auto one = [](const Tensors& v) { return Tensors{exp(v[0])}; };
-        const auto other = [](const Tensors& v) { return Tensors{log(v[0])}; };
-        return Tensors{map(one, x)[0] + map(other, x)[0]};
+  const LazyTensor xs = input("xs", tensor_type(DType::float64, {3, 4}));
+  const LazyTensor y = map(
+      [](const LazyTensors& x) {
+        const auto one = [](const LazyTensors& v) { return LazyTensors{exp(v[0])}; };
+        const auto other = [](const LazyTensors& v) { return LazyTensors{log(v[0])}; };
+        return LazyTensors{map(one, x)[0] + map(other, x)[0]};
       },
       {xs})[0];
   const Graph now = shared(Graph({.inputs = {xs}, .outputs = {y}}));
@@ -108,10 +112,10 @@ TEST(ShareLoops, within_loops) {
 }
 
 TEST(ShareLoops, keeps_the_number_of_trips) {
-  const Tensor x = input("x", tensor_type(DType::float64, {}));
-  const Tensor y =
-      while_loop([](const Tensors& v) { return v[0] < 100; },
-                 [](const Tensors& v) { return Tensors{v[0] * v[0]}; }, {x}, {.limit = 20})[0];
+  const LazyTensor x = input("x", tensor_type(DType::float64, {}));
+  const LazyTensor y = while_loop([](const LazyTensors& v) { return v[0] < 100; },
+                                  [](const LazyTensors& v) { return LazyTensors{v[0] * v[0]}; },
+                                  {x}, {.limit = 20})[0];
   const Graph graph({.inputs = {x}, .outputs = {grad(y, {x})[0]}});
   const auto& nodes = graph.nodes();
   const auto loop = std::find_if(nodes.begin(), nodes.end(), [](const NodePtr& node) {
@@ -124,12 +128,12 @@ TEST(ShareLoops, keeps_the_number_of_trips) {
 
 // What every pass is checked for: regions that no longer fit their node.
 TEST(Passes, may_not_change_what_a_region_gives) {
-  const Tensor xs = input("xs", tensor_type(DType::float64, {4}));
-  const Tensor y = map([](const Tensors& x) { return Tensors{exp(x[0])}; }, {xs})[0];
+  const LazyTensor xs = input("xs", tensor_type(DType::float64, {4}));
+  const LazyTensor y = map([](const LazyTensors& x) { return LazyTensors{exp(x[0])}; }, {xs})[0];
   const Pass broken = {.name = "broken", .help = "for tests", .run = [](const Graph& graph) {
                          return rebuild_regions(graph, [](const Graph& region) {
                            Graph::Parts parts = region.parts();
-                           parts.outputs[0] = to(Tensor(parts.outputs[0]), DType::float32);
+                           parts.outputs[0] = to(parts.outputs[0], DType::float32);
                            return Graph(std::move(parts));
                          });
                        }};

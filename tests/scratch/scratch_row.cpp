@@ -12,9 +12,9 @@ void add_scratch_row_rows(OperationTable& rows) {
                   return bound * tanh(slope * x);
                 },
             .vjp =
-                [](Vjp v, Tensor x, Tensor slope, double bound) {
-                  const Tensor scaled = v.results[0] * (1 / bound);
-                  const Tensor inner = v.cotangents[0] * bound * (1.0 - scaled * scaled);
+                [](Vjp v, LazyTensor x, LazyTensor slope, double bound) {
+                  const LazyTensor scaled = v.results[0] * (1 / bound);
+                  const LazyTensor inner = v.cotangents[0] * bound * (1.0 - scaled * scaled);
                   return Gradients{sum_to_size(inner * slope, x.sizes()),
                                    sum_to_size(inner * x, slope.sizes())};
                 },

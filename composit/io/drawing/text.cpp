@@ -47,7 +47,7 @@ std::string type_text(const Type& type) {
   if (!is_defined(type)) return "undefined";
   std::string text(name(type.dtype));
   for (size_t axis = 0; axis < type.rank(); ++axis)
-    text += (axis == 0 ? " " : "×") + std::to_string(type.sizes[axis].value());
+    text += (axis == 0 ? " " : "×") + std::to_string(type.sizes[axis]);
   return text;
 }
 

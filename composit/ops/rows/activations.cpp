@@ -8,7 +8,7 @@
 
 namespace composit {
 
-static const Tensor& cotangent(const Vjp& v) { return v.cotangents[0]; }
+static const LazyTensor& cotangent(const Vjp& v) { return v.cotangents[0]; }
 
 static Expr conjugate(const Expr& x) { return is_complex(x.dtype()) ? conj(x) : x; }
 
@@ -68,7 +68,7 @@ static void add_gelu(OperationTable& rows) {
   rows.add({.schema = "aten::gelu(Tensor self, *, str approximate='none') -> Tensor",
             .scalar = [](Expr x, std::string approximate) { return gelu(x, approximate); },
             .vjp =
-                [](Vjp v, Tensor x, std::string approximate) {
+                [](Vjp v, LazyTensor x, std::string approximate) {
                   return apply("aten::gelu_backward", {cotangent(v), x, approximate});
                 },
             .samples = "f32[2,3] | f32[2,3] 'tanh' | f64[5]=-12..12 | f32[0]",
@@ -89,16 +89,16 @@ static void add_silu_and_mish(OperationTable& rows) {
                   return x / (1 + exp(-x));
                 },
             .vjp =
-                [](Vjp v, Tensor x) {
+                [](Vjp v, LazyTensor x) {
                   return apply("aten::silu_backward", {cotangent(v), x});
                 },
             .samples = "f32[2,3] | f32[5]=-120..120",
             .bad = "i64[2]: floating point"});
   rows.add({.schema = "aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor",
             .decompose =
-                [](Tensor g, Tensor x) {
-                  const Tensor s = sigmoid(x);
-                  return Tensors{g * (s * (1 + x * (1 - s)))};
+                [](LazyTensor g, LazyTensor x) {
+                  const LazyTensor s = sigmoid(x);
+                  return LazyTensors{g * (s * (1 + x * (1 - s)))};
                 },
             .samples = "f32[2,3] f32[2,3] | f32[5] f32[5]=-120..120"});
   rows.add({.schema = "aten::mish(Tensor self) -> Tensor",
@@ -108,16 +108,16 @@ static void add_silu_and_mish(OperationTable& rows) {
                   return x * tanh(log1p(exp(x)));
                 },
             .vjp =
-                [](Vjp v, Tensor x) {
+                [](Vjp v, LazyTensor x) {
                   return apply("aten::mish_backward", {cotangent(v), x});
                 },
             .samples = "f32[2,3] | f32[5]=-120..120 | f32[3]=nan",
             .bad = "i64[2]: floating point"});
   rows.add({.schema = "aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor",
             .decompose =
-                [](Tensor g, Tensor x) {
-                  const Tensor t = tanh(apply_one("aten::softplus", {x}));
-                  return Tensors{g * (t + x * sigmoid(x) * (1 - square(t)))};
+                [](LazyTensor g, LazyTensor x) {
+                  const LazyTensor t = tanh(apply_one("aten::softplus", {x}));
+                  return LazyTensors{g * (t + x * sigmoid(x) * (1 - square(t)))};
                 },
             .samples = "f32[2,3] f32[2,3] | f32[5] f32[5]=-120..120"});
 }
@@ -130,7 +130,7 @@ static void add_softplus(OperationTable& rows) {
                   return select(x * beta > threshold, x, log1p(exp(x * beta)) / beta);
                 },
             .vjp =
-                [](Vjp v, Tensor x, Scalar beta, Scalar threshold) {
+                [](Vjp v, LazyTensor x, Scalar beta, Scalar threshold) {
                   return apply("aten::softplus_backward", {cotangent(v), x, beta, threshold});
                 },
             .samples = "f32[2,3] | f32[5]=-120..120 | f32[2,3] 2.5 1.5 | f32[3]=nan",
@@ -149,17 +149,18 @@ static void add_softplus(OperationTable& rows) {
 static void add_log_sigmoid(OperationTable& rows) {
   rows.add(
       {.schema = "aten::log_sigmoid(Tensor self) -> Tensor",
-       .decompose = [](Tensor x) { return Tensors{apply("aten::log_sigmoid_forward", {x})[0]}; },
+       .decompose =
+           [](LazyTensor x) { return LazyTensors{apply("aten::log_sigmoid_forward", {x})[0]}; },
        .samples = "f32[2,3] | f32[5]=-120..120"});
   rows.add({.schema = "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
             .decompose =
-                [](Tensor x) {
+                [](LazyTensor x) {
                   expect_floating(x.dtype());
-                  const Tensor z = exp(-abs(x));
-                  return Tensors{minimum(x, 0) - log1p(z), z};
+                  const LazyTensor z = exp(-abs(x));
+                  return LazyTensors{minimum(x, 0) - log1p(z), z};
                 },
             .vjp =
-                [](Vjp v, Tensor x) {
+                [](Vjp v, LazyTensor x) {
                   if (v.cotangents[1].defined()) return Gradients{};
                   return apply("aten::log_sigmoid_backward", {cotangent(v), x, v.results[1]});
                 },
@@ -168,14 +169,14 @@ static void add_log_sigmoid(OperationTable& rows) {
   // The buffer holds what is known from self, and no derivative need go through it.
   rows.add({.schema = "aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) "
                       "-> Tensor",
-            .decompose = [](Tensor g, Tensor x) { return Tensors{g * sigmoid(-x)}; },
+            .decompose = [](LazyTensor g, LazyTensor x) { return LazyTensors{g * sigmoid(-x)}; },
             .samples = "f32[3] f32[3]=[-1,0.5,2] f32[3]=[0.36787944117144233,0.6065306597126334,"
                        "0.1353352832366127]",
             .nondifferentiable = "buffer"});
 }
 
 // The two halves of x along `dim`.
-static std::pair<Tensor, Tensor> halves(const Tensor& x, int64_t dim) {
+static std::pair<LazyTensor, LazyTensor> halves(const LazyTensor& x, int64_t dim) {
   if (x.rank() == 0) throw UserError("expected an axis to halve, received a number");
   const int64_t size = x.size(dim);
   if (size % 2 != 0)
@@ -187,22 +188,22 @@ static std::pair<Tensor, Tensor> halves(const Tensor& x, int64_t dim) {
 static void add_glu(OperationTable& rows) {
   rows.add({.schema = "aten::glu(Tensor self, int dim=-1) -> Tensor",
             .decompose =
-                [](Tensor x, int64_t dim) {
+                [](LazyTensor x, int64_t dim) {
                   const auto [value, gate] = halves(x, dim);
-                  return Tensors{value * sigmoid(gate)};
+                  return LazyTensors{value * sigmoid(gate)};
                 },
             .vjp =
-                [](Vjp v, Tensor x, int64_t dim) {
+                [](Vjp v, LazyTensor x, int64_t dim) {
                   return apply("aten::glu_backward", {cotangent(v), x, dim});
                 },
             .samples = "f32[2,4] | f32[4,3] 0 | f32[2,4,3] -2 | f32[4]=-120..120",
             .bad = "f32[2,3]: expected an even size | f32[]: an axis to halve"});
   rows.add({.schema = "aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
             .decompose =
-                [](Tensor g, Tensor x, int64_t dim) {
+                [](LazyTensor g, LazyTensor x, int64_t dim) {
                   const auto [value, gate] = halves(x, dim);
-                  const Tensor s = sigmoid(gate), to_value = g * s;
-                  return Tensors{cat({to_value, to_value * (1 - s) * value}, dim)};
+                  const LazyTensor s = sigmoid(gate), to_value = g * s;
+                  return LazyTensors{cat({to_value, to_value * (1 - s) * value}, dim)};
                 },
             .samples = "f32[2,2] f32[2,4] -1 | f32[2,3] f32[4,3] 0"});
 }

@@ -89,7 +89,7 @@ void add_average(OperationTable& rows, std::string_view schema, std::string_view
                   return average(x, {x.sizes(), kAxes, output});
                 },
             .vjp =
-                [](Vjp v, Tensor x) {
+                [](Vjp v, LazyTensor x) {
                   return Gradients{apply_one(backward_name, {v.cotangents[0], x})};
                 },
             .samples = samples,
@@ -123,16 +123,16 @@ void add_averages(OperationTable& rows) {
                  "f32[2,2,2] [1,1,1]: 4 or 5 axes");
   rows.add({.schema = "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
             .decompose =
-                [](Tensor x, Ints output) {
-                  if (all_ones(output)) return Tensors{mean(x, {-2, -1}, true)};
-                  return Tensors{apply_one("aten::_adaptive_avg_pool2d", {x, output})};
+                [](LazyTensor x, Ints output) {
+                  if (all_ones(output)) return LazyTensors{mean(x, {-2, -1}, true)};
+                  return LazyTensors{apply_one("aten::_adaptive_avg_pool2d", {x, output})};
                 },
             .samples = "f32[2,3,4,6] [2,3] | f32[1,2,3,3] [1,1]"});
   rows.add({.schema = "aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
             .decompose =
-                [](Tensor x, Ints output) {
-                  if (all_ones(output)) return Tensors{mean(x, {-3, -2, -1}, true)};
-                  return Tensors{apply_one("aten::_adaptive_avg_pool3d", {x, output})};
+                [](LazyTensor x, Ints output) {
+                  if (all_ones(output)) return LazyTensors{mean(x, {-3, -2, -1}, true)};
+                  return LazyTensors{apply_one("aten::_adaptive_avg_pool3d", {x, output})};
                 },
             .samples = "f32[1,2,2,4,3] [1,2,2] | f32[1,2,2,2,3] 1"});
   rows.add({.schema = "aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
@@ -155,7 +155,7 @@ void add_maximum(OperationTable& rows, std::string_view schema, std::string_view
                   return maximum(x, {x.sizes(), kAxes, output});
                 },
             .vjp =
-                [](Vjp v, Tensor x) {
+                [](Vjp v, LazyTensor x) {
                   return Gradients{apply_one(backward_name, {v.cotangents[0], x, v.results[1]})};
                 },
             .samples = samples,
@@ -190,10 +190,10 @@ void add_maxima(OperationTable& rows) {
   rows.add({.schema = "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, "
                       "Tensor)",
             .decompose =
-                [](Tensor x, Ints output) {
-                  const Tensors both =
+                [](LazyTensor x, Ints output) {
+                  const LazyTensors both =
                       apply("aten::adaptive_max_pool2d", {unsqueeze(x, -2), Ints{1, output.at(0)}});
-                  return Tensors{squeeze(both[0], {-2}), squeeze(both[1], {-2})};
+                  return LazyTensors{squeeze(both[0], {-2}), squeeze(both[1], {-2})};
                 },
             .samples = "f32[2,3,6] 2 | f32[3,7] 3"});
 }

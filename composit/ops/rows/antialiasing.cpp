@@ -27,8 +27,8 @@ double cubic_weight(double x) {
 }
 
 // [out, in]: what of each input is in each output.
-Tensor weights(const Filter& filter, int64_t in, int64_t out, bool align_corners,
-               const Scale& given, DType dtype) {
+LazyTensor weights(const Filter& filter, int64_t in, int64_t out, bool align_corners,
+                   const Scale& given, DType dtype) {
   const double step = align_corners         ? (out > 1 ? double(in - 1) / double(out - 1) : 0)
                       : given && *given > 0 ? 1 / *given
                                             : double(in) / double(out);
@@ -50,13 +50,13 @@ Tensor weights(const Filter& filter, int64_t in, int64_t out, bool align_corners
   return constant(array_of(tensor_type(dtype, {out, in}), rows));
 }
 
-Tensor resized(const Filter& filter, const Tensor& x, const Ints& sizes, bool align_corners,
-               const Scale& scale_h, const Scale& scale_w) {
+LazyTensor resized(const Filter& filter, const LazyTensor& x, const Ints& sizes, bool align_corners,
+                   const Scale& scale_h, const Scale& scale_w) {
   expect_floating(x.dtype());
   if (x.rank() != 4 || sizes.size() != 2)
     throw UserError("expected images [N, C, H, W] and 2 sizes, received sizes " + str(x.sizes()));
-  const Tensor left = weights(filter, x.size(2), sizes[0], align_corners, scale_h, x.dtype()),
-               right = weights(filter, x.size(3), sizes[1], align_corners, scale_w, x.dtype());
+  const LazyTensor left = weights(filter, x.size(2), sizes[0], align_corners, scale_h, x.dtype()),
+                   right = weights(filter, x.size(3), sizes[1], align_corners, scale_w, x.dtype());
   return matmul(left, matmul(x, transpose(right, 0, 1)));
 }
 
@@ -68,19 +68,20 @@ void add_antialiasing_rows(OperationTable& rows) {
   rows.add({.schema = "aten::_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool "
                       "align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
             .decompose =
-                [](Tensor x, Ints sizes, bool align_corners, Scale h, Scale w) {
-                  return Tensors{resized(kLinear, x, sizes, align_corners, h, w)};
+                [](LazyTensor x, Ints sizes, bool align_corners, Scale h, Scale w) {
+                  return LazyTensors{resized(kLinear, x, sizes, align_corners, h, w)};
                 },
             .samples = "f32[1,2,5,7] [3,4] False | f32[1,1,3,3] [5,2] False | f32[1,1,6,6] [3,3] "
                        "True",
             .bad = "f32[3,3] [2,2] False: images"});
-  rows.add(
-      {.schema = "aten::_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool "
-                 "align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-       .decompose = [](Tensor x, Ints sizes, bool align_corners, Scale h,
-                       Scale w) { return Tensors{resized(kCubic, x, sizes, align_corners, h, w)}; },
-       .samples = "f32[1,2,9,8] [3,4] False | f32[1,1,3,3] [5,2] False",
-       .bad = "f32[3,3] [2,2] False: images"});
+  rows.add({.schema = "aten::_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool "
+                      "align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+            .decompose =
+                [](LazyTensor x, Ints sizes, bool align_corners, Scale h, Scale w) {
+                  return LazyTensors{resized(kCubic, x, sizes, align_corners, h, w)};
+                },
+            .samples = "f32[1,2,9,8] [3,4] False | f32[1,1,3,3] [5,2] False",
+            .bad = "f32[3,3] [2,2] False: images"});
 }
 
 }  // namespace composit

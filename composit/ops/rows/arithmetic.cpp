@@ -23,10 +23,10 @@ static Expr between(const Expr& x, const Expr& y, const Expr& weight) {
   return select(abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight));
 }
 
-static Gradients both(const Vjp& v, const Tensor& a, const Tensor& b, const Tensor& da,
-                      const Tensor& db) {
-  return {v.wanted[0] ? sum_to_size(da, a.sizes()) : Tensor(),
-          v.wanted[1] ? sum_to_size(db, b.sizes()) : Tensor()};
+static Gradients both(const Vjp& v, const LazyTensor& a, const LazyTensor& b, const LazyTensor& da,
+                      const LazyTensor& db) {
+  return {v.wanted[0] ? sum_to_size(da, a.sizes()) : LazyTensor(),
+          v.wanted[1] ? sum_to_size(db, b.sizes()) : LazyTensor()};
 }
 
 static void add_sums(OperationTable& rows) {
@@ -66,8 +66,8 @@ static void add_products(OperationTable& rows) {
       {.schema = "aten::mul.Tensor(Tensor self, Tensor other) -> Tensor",
        .scalar = [](Expr x, Expr y) { return x * y; },
        .vjp =
-           [](Vjp v, Tensor x, Tensor y) {
-             const Tensor& g = v.cotangents[0];
+           [](Vjp v, LazyTensor x, LazyTensor y) {
+             const LazyTensor& g = v.cotangents[0];
              return both(v, x, y, g * conj(y), g * conj(x));
            },
        .samples = "f32[2,3] f32[3] | f32[2,1] f32[3] | i64[2,3] 2.5 | f32[2] 2 | c64[2] c64[2]",

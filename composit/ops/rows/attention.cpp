@@ -7,7 +7,7 @@
 namespace composit {
 
 // Each head of k and v serves as many of q.
-static Tensor repeat_heads(const Tensor& x, int64_t heads) {
+static LazyTensor repeat_heads(const LazyTensor& x, int64_t heads) {
   const int64_t times = heads / x.size(-3);
   if (times == 1) return x;
   Ints sizes = x.sizes(), repeated = sizes;
@@ -18,7 +18,7 @@ static Tensor repeat_heads(const Tensor& x, int64_t heads) {
 }
 
 // True where query i may see key j.
-static Tensor causal_mask(int64_t queries, int64_t keys) {
+static LazyTensor causal_mask(int64_t queries, int64_t keys) {
   return tril(full({queries, keys}, Number(Scalar(true)), DType::bool_));
 }
 
@@ -28,29 +28,30 @@ static void expect_no_dropout(double dropout) {
         "dropout draws random numbers, which a decomposition does not; apply it outside");
 }
 
-static double scale_of(const Tensor& q, const std::optional<double>& scale) {
+static double scale_of(const LazyTensor& q, const std::optional<double>& scale) {
   return scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
 }
 
 // How much each query is to see of each key, before the softmax.
-static Tensor attention_scores(const Tensor& q, const Tensor& k, std::optional<Tensor> mask,
-                               bool causal, const std::optional<double>& scale) {
+static LazyTensor attention_scores(const LazyTensor& q, const LazyTensor& k,
+                                   std::optional<LazyTensor> mask, bool causal,
+                                   const std::optional<double>& scale) {
   if (causal && mask) throw UserError("expected a mask or is_causal, received both");
-  const Tensor scores = matmul(q, transpose(k, -2, -1)) * scale_of(q, scale);
+  const LazyTensor scores = matmul(q, transpose(k, -2, -1)) * scale_of(q, scale);
   if (causal) mask = causal_mask(q.size(-2), k.size(-2));
   if (!mask) return scores;
   return mask->dtype() == DType::bool_ ? where(*mask, scores, -INFINITY) : scores + *mask;
 }
 
 // A query that a mask lets see no key gives zeros.
-static Tensor attention_weights(const Tensor& scores, bool masked) {
+static LazyTensor attention_weights(const LazyTensor& scores, bool masked) {
   if (!masked) return softmax(scores, -1);
   return apply_one("aten::_safe_softmax", {scores, -1});
 }
 
-static Tensors attention(const Tensor& q, Tensor k, Tensor v, const std::optional<Tensor>& mask,
-                         double dropout, bool causal, const std::optional<double>& scale,
-                         bool gqa) {
+static LazyTensors attention(const LazyTensor& q, LazyTensor k, LazyTensor v,
+                             const std::optional<LazyTensor>& mask, double dropout, bool causal,
+                             const std::optional<double>& scale, bool gqa) {
   if (q.rank() < 2 || k.rank() < 2 || v.rank() < 2)
     throw UserError("expected query, key and value of 2 axes at least");
   expect_no_dropout(dropout);
@@ -58,20 +59,20 @@ static Tensors attention(const Tensor& q, Tensor k, Tensor v, const std::optiona
     k = repeat_heads(k, q.size(-3));
     v = repeat_heads(v, q.size(-3));
   }
-  const Tensor scores = attention_scores(q, k, mask, causal, scale);
+  const LazyTensor scores = attention_scores(q, k, mask, causal, scale);
   return {matmul(attention_weights(scores, mask.has_value()), v)};
 }
 
 // ---- the kernel that LibTorch runs on a CPU -----------------------------------------------------
 
 // Scores of half floats are float32.
-static Tensor widened(const Tensor& x) { return to(x, promote(x.dtype(), DType::float32)); }
-static std::optional<Tensor> widened(const std::optional<Tensor>& x) {
+static LazyTensor widened(const LazyTensor& x) { return to(x, promote(x.dtype(), DType::float32)); }
+static std::optional<LazyTensor> widened(const std::optional<LazyTensor>& x) {
   return x ? std::optional(widened(*x)) : x;
 }
 
-static void expect_heads(const Tensor& q, const Tensor& k, const Tensor& v,
-                         const std::optional<Tensor>& mask) {
+static void expect_heads(const LazyTensor& q, const LazyTensor& k, const LazyTensor& v,
+                         const std::optional<LazyTensor>& mask) {
   expect_floating(q.dtype());
   if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4)
     throw UserError("expected query, key and value of 4 axes");
@@ -85,28 +86,30 @@ static void expect_heads(const Tensor& q, const Tensor& k, const Tensor& v,
 
 // The result, and of each query's scores the logarithm of the sum of exponentials; 0 where a mask
 // takes them all away.
-static Tensors flash_attention(const Tensor& q, const Tensor& k, const Tensor& v, double dropout,
-                               bool causal, const std::optional<Tensor>& mask,
-                               const std::optional<double>& scale) {
+static LazyTensors flash_attention(const LazyTensor& q, const LazyTensor& k, const LazyTensor& v,
+                                   double dropout, bool causal,
+                                   const std::optional<LazyTensor>& mask,
+                                   const std::optional<double>& scale) {
   expect_heads(q, k, v, mask);
   expect_no_dropout(dropout);
-  const Tensor scores = attention_scores(widened(q), widened(k), widened(mask), causal, scale);
-  const Tensor total = apply_one("aten::logsumexp", {scores, Ints{-1}});
+  const LazyTensor scores = attention_scores(widened(q), widened(k), widened(mask), causal, scale);
+  const LazyTensor total = apply_one("aten::logsumexp", {scores, Ints{-1}});
   return {to(matmul(attention_weights(scores, mask.has_value()), widened(v)), q.dtype()),
           mask ? where(eq(total, -INFINITY), 0, total) : total};
 }
 
-static Tensors flash_attention_back(const Tensor& g, const Tensor& q, const Tensor& k,
-                                    const Tensor& v, const Tensor& out, const Tensor& logsumexp,
-                                    bool causal, const std::optional<Tensor>& mask,
-                                    const std::optional<double>& scale) {
+static LazyTensors flash_attention_back(const LazyTensor& g, const LazyTensor& q,
+                                        const LazyTensor& k, const LazyTensor& v,
+                                        const LazyTensor& out, const LazyTensor& logsumexp,
+                                        bool causal, const std::optional<LazyTensor>& mask,
+                                        const std::optional<double>& scale) {
   expect_heads(q, k, v, mask);
-  const Tensor wide_g = widened(g), wide_q = widened(q), wide_k = widened(k);
-  const Tensor scores = attention_scores(wide_q, wide_k, widened(mask), causal, scale);
-  const Tensor shares = exp(scores - unsqueeze(logsumexp, -1));
-  const Tensor mean_share = sum(wide_g * widened(out), {-1}, true);
-  const Tensor to_shares = matmul(wide_g, transpose(widened(v), -2, -1));
-  const Tensor to_scores = shares * (to_shares - mean_share) * scale_of(q, scale);
+  const LazyTensor wide_g = widened(g), wide_q = widened(q), wide_k = widened(k);
+  const LazyTensor scores = attention_scores(wide_q, wide_k, widened(mask), causal, scale);
+  const LazyTensor shares = exp(scores - unsqueeze(logsumexp, -1));
+  const LazyTensor mean_share = sum(wide_g * widened(out), {-1}, true);
+  const LazyTensor to_shares = matmul(wide_g, transpose(widened(v), -2, -1));
+  const LazyTensor to_scores = shares * (to_shares - mean_share) * scale_of(q, scale);
   return {to(matmul(to_scores, wide_k), q.dtype()),
           to(matmul(transpose(to_scores, -2, -1), wide_q), k.dtype()),
           to(matmul(transpose(shares, -2, -1), wide_g), v.dtype())};
@@ -118,13 +121,13 @@ static void add_flash_attention(OperationTable& rows) {
                  "Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? "
                  "attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
        .decompose =
-           [](Tensor q, Tensor k, Tensor v, double dropout, bool causal, std::optional<Tensor> mask,
-              std::optional<double> scale) {
+           [](LazyTensor q, LazyTensor k, LazyTensor v, double dropout, bool causal,
+              std::optional<LazyTensor> mask, std::optional<double> scale) {
              return flash_attention(q, k, v, dropout, causal, mask, scale);
            },
        .vjp =
-           [](Vjp v, Tensor q, Tensor k, Tensor value, double dropout, bool causal,
-              std::optional<Tensor> mask, std::optional<double> scale) {
+           [](Vjp v, LazyTensor q, LazyTensor k, LazyTensor value, double dropout, bool causal,
+              std::optional<LazyTensor> mask, std::optional<double> scale) {
              if (!v.cotangents[0].defined() || v.cotangents[1].defined()) return Gradients();
              return apply("aten::_scaled_dot_product_flash_attention_for_cpu_backward",
                           {v.cotangents[0], q, k, value, v.results[0], v.results[1], dropout,
@@ -137,21 +140,22 @@ static void add_flash_attention(OperationTable& rows) {
               "heads of one size | f32[1,1,2,3] f32[1,1,2,3] f32[1,1,2,3] 0.5: dropout | "
               "f32[1,1,2,3] f32[1,1,2,3] f32[1,1,2,3] 0.0 False bool[2,2]: a mask of float32",
        .nondifferentiable = "attn_mask"});
-  rows.add(
-      {.schema = "aten::_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, "
-                 "Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float "
-                 "dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> "
-                 "(Tensor grad_query, Tensor grad_key, Tensor grad_value)",
-       .decompose =
-           [](Tensor g, Tensor q, Tensor k, Tensor v, Tensor out, Tensor logsumexp, double dropout,
-              bool causal, std::optional<Tensor> mask, std::optional<double> scale) {
-             expect_no_dropout(dropout);
-             return flash_attention_back(g, q, k, v, out, logsumexp, causal, mask, scale);
-           },
-       .samples = "f32[1,2,3,4] f32[1,2,3,4] f32[1,2,5,4] f32[1,2,5,4] f32[1,2,3,4] "
-                  "f32[1,2,3]=2..5 0.0 False | f32[2,1,4,3] f32[2,1,4,3] f32[2,1,4,3] f32[2,1,4,3] "
-                  "f32[2,1,4,3] f32[2,1,4]=2..5 0.0 True",
-       .nondifferentiable = "attn_mask"});
+  rows.add({.schema = "aten::_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, "
+                      "Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float "
+                      "dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> "
+                      "(Tensor grad_query, Tensor grad_key, Tensor grad_value)",
+            .decompose =
+                [](LazyTensor g, LazyTensor q, LazyTensor k, LazyTensor v, LazyTensor out,
+                   LazyTensor logsumexp, double dropout, bool causal,
+                   std::optional<LazyTensor> mask, std::optional<double> scale) {
+                  expect_no_dropout(dropout);
+                  return flash_attention_back(g, q, k, v, out, logsumexp, causal, mask, scale);
+                },
+            .samples =
+                "f32[1,2,3,4] f32[1,2,3,4] f32[1,2,5,4] f32[1,2,5,4] f32[1,2,3,4] "
+                "f32[1,2,3]=2..5 0.0 False | f32[2,1,4,3] f32[2,1,4,3] f32[2,1,4,3] f32[2,1,4,3] "
+                "f32[2,1,4,3] f32[2,1,4]=2..5 0.0 True",
+            .nondifferentiable = "attn_mask"});
 }
 
 void add_attention_rows(OperationTable& rows) {
@@ -159,8 +163,8 @@ void add_attention_rows(OperationTable& rows) {
       {.schema = "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, "
                  "Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? "
                  "scale=None, bool enable_gqa=False) -> Tensor",
-       .decompose = [](Tensor q, Tensor k, Tensor v, std::optional<Tensor> mask, double dropout,
-                       bool causal, std::optional<double> scale,
+       .decompose = [](LazyTensor q, LazyTensor k, LazyTensor v, std::optional<LazyTensor> mask,
+                       double dropout, bool causal, std::optional<double> scale,
                        bool gqa) { return attention(q, k, v, mask, dropout, causal, scale, gqa); },
        .samples =
            "f32[2,3,4] f32[2,5,4] f32[2,5,3] | f32[2,2,3,4] f32[2,2,5,4] f32[2,2,5,4] "

@@ -6,34 +6,36 @@
 namespace composit {
 namespace {
 
-using Optional = std::optional<Tensor>;
+using Optional = std::optional<LazyTensor>;
 
-Ints all_but_channels(const Tensor& x) {
+Ints all_but_channels(const LazyTensor& x) {
   if (x.rank() < 2) throw UserError("expected 2 axes at least, received sizes " + str(x.sizes()));
   Ints axes{0};
   for (int64_t axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
   return axes;
 }
 
-int64_t per_channel_count(const Tensor& x) { return x.numel() / std::max<int64_t>(x.size(1), 1); }
+int64_t per_channel_count(const LazyTensor& x) {
+  return x.numel() / std::max<int64_t>(x.size(1), 1);
+}
 
 // y and, in training, mean and 1/sqrt(variance + eps) per channel and the new running values: what
 // batch_norm writes without its schema's saying so.
 struct BatchNorm {
-  Tensor y, mean, rstd, running_mean, running_var;
+  LazyTensor y, mean, rstd, running_mean, running_var;
 };
 
-BatchNorm in_evaluation(const Tensor& x, const Optional& weight, const Optional& bias,
+BatchNorm in_evaluation(const LazyTensor& x, const Optional& weight, const Optional& bias,
                         const Optional& running_mean, const Optional& running_var, double eps) {
   if (!running_mean || !running_var)
     throw UserError("expected running_mean and running_var outside of training");
   all_but_channels(x);
-  const Tensor rstd = rsqrt(*running_var + eps);
-  const Tensor normalized = (x - *per_channel(running_mean, x)) * *per_channel(rstd, x);
+  const LazyTensor rstd = rsqrt(*running_var + eps);
+  const LazyTensor normalized = (x - *per_channel(running_mean, x)) * *per_channel(rstd, x);
   return {affine(normalized, per_channel(weight, x), per_channel(bias, x)), {}, {}, {}, {}};
 }
 
-BatchNorm in_training(const Tensor& x, const Optional& weight, const Optional& bias,
+BatchNorm in_training(const LazyTensor& x, const Optional& weight, const Optional& bias,
                       const Optional& running_mean, const Optional& running_var, double momentum,
                       double eps) {
   const Ints axes = all_but_channels(x);
@@ -43,7 +45,7 @@ BatchNorm in_training(const Tensor& x, const Optional& weight, const Optional& b
                    reshape(m.rstd, {x.size(1)}),
                    {},
                    {}};
-  const auto blend = [&](const Tensor& old, const Tensor& now) {
+  const auto blend = [&](const LazyTensor& old, const LazyTensor& now) {
     return old * (1 - momentum) + now * momentum;
   };
   if (running_mean) result.running_mean = blend(*running_mean, result.mean);
@@ -54,7 +56,7 @@ BatchNorm in_training(const Tensor& x, const Optional& weight, const Optional& b
   return result;
 }
 
-BatchNorm batch_norm(const Tensor& x, const Optional& weight, const Optional& bias,
+BatchNorm batch_norm(const LazyTensor& x, const Optional& weight, const Optional& bias,
                      const Optional& running_mean, const Optional& running_var, bool training,
                      double momentum, double eps) {
   return training ? in_training(x, weight, bias, running_mean, running_var, momentum, eps)
@@ -62,21 +64,21 @@ BatchNorm batch_norm(const Tensor& x, const Optional& weight, const Optional& bi
 }
 
 // y, then mean and rstd, which are empty outside of training.
-Tensors saved(const BatchNorm& b, bool training) {
+LazyTensors saved(const BatchNorm& b, bool training) {
   if (training) return {b.y, b.mean, b.rstd};
-  const Tensor none = zeros({0}, b.y.dtype());
+  const LazyTensor none = zeros({0}, b.y.dtype());
   return {b.y, none, none};
 }
 
 // What is written to the running values goes behind the results.
-Tensors with_written(Tensors results, const BatchNorm& b) {
-  for (const Tensor& written : {b.running_mean, b.running_var})
+LazyTensors with_written(LazyTensors results, const BatchNorm& b) {
+  for (const LazyTensor& written : {b.running_mean, b.running_var})
     if (written.defined()) results.push_back(written);
   return results;
 }
 
 // As one operation, from what the forward pass saved. Nothing where somebody uses what it saved.
-Gradients batch_norm_gradients(const Vjp& v, const Tensor& x, const Optional& weight,
+Gradients batch_norm_gradients(const Vjp& v, const LazyTensor& x, const Optional& weight,
                                const Optional& mean, const Optional& var,
                                const Optional& saved_mean, const Optional& saved_rstd,
                                bool training, double eps) {
@@ -91,8 +93,9 @@ Gradients batch_norm_gradients(const Vjp& v, const Tensor& x, const Optional& we
 }
 
 // y, what the backward pass needs, and what is written.
-Tensors native(const Tensor& x, const Optional& weight, const Optional& bias, const Optional& mean,
-               const Optional& var, bool training, double momentum, double eps) {
+LazyTensors native(const LazyTensor& x, const Optional& weight, const Optional& bias,
+                   const Optional& mean, const Optional& var, bool training, double momentum,
+                   double eps) {
   return apply("aten::native_batch_norm", {x, weight, bias, mean, var, training, momentum, eps});
 }
 
@@ -103,18 +106,18 @@ void add_batch_norm(OperationTable& rows) {
            "Tensor? running_var, bool training, float momentum, float eps, bool "
            "cudnn_enabled) -> Tensor",
        .decompose =
-           [](Tensor x, Optional weight, Optional bias, Optional mean, Optional var, bool training,
-              double momentum, double eps) {
-             Tensors results = native(x, weight, bias, mean, var, training, momentum, eps);
+           [](LazyTensor x, Optional weight, Optional bias, Optional mean, Optional var,
+              bool training, double momentum, double eps) {
+             LazyTensors results = native(x, weight, bias, mean, var, training, momentum, eps);
              results.erase(results.begin() + 1, results.begin() + 3);
              return results;
            },
        .vjp =
-           [](Vjp v, Tensor x, Optional weight, Optional bias, Optional mean, Optional var,
+           [](Vjp v, LazyTensor x, Optional weight, Optional bias, Optional mean, Optional var,
               bool training, double momentum, double eps) {
              if (!training)
                return batch_norm_gradients(v, x, weight, mean, var, {}, {}, false, eps);
-             const Tensors saved = native(x, weight, bias, mean, var, training, momentum, eps);
+             const LazyTensors saved = native(x, weight, bias, mean, var, training, momentum, eps);
              return batch_norm_gradients(v, x, weight, mean, var, saved[1], saved[2], true, eps);
            },
        .samples =
@@ -131,10 +134,10 @@ void add_batch_norm(OperationTable& rows) {
                  "float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor "
                  "running_var_out)",
        .decompose =
-           [](Tensor x, Optional weight, Optional bias, Tensor mean, Tensor var, bool training,
-              double momentum, double eps) {
+           [](LazyTensor x, Optional weight, Optional bias, LazyTensor mean, LazyTensor var,
+              bool training, double momentum, double eps) {
              const BatchNorm b = batch_norm(x, weight, bias, mean, var, training, momentum, eps);
-             Tensors results = saved(b, training);
+             LazyTensors results = saved(b, training);
              results.push_back(training ? b.running_mean : mean);
              results.push_back(training ? b.running_var : var);
              return results;
@@ -148,14 +151,14 @@ void add_native_batch_norm(OperationTable& rows) {
                       "running_mean, Tensor? running_var, bool training, float momentum, float "
                       "eps) -> (Tensor, Tensor, Tensor)",
             .decompose =
-                [](Tensor x, Optional weight, Optional bias, Optional mean, Optional var,
+                [](LazyTensor x, Optional weight, Optional bias, Optional mean, Optional var,
                    bool training, double momentum, double eps) {
                   const BatchNorm b =
                       batch_norm(x, weight, bias, mean, var, training, momentum, eps);
                   return with_written(saved(b, training), b);
                 },
             .vjp =
-                [](Vjp v, Tensor x, Optional weight, Optional, Optional mean, Optional var,
+                [](Vjp v, LazyTensor x, Optional weight, Optional, Optional mean, Optional var,
                    bool training, double, double eps) {
                   return batch_norm_gradients(v, x, weight, mean, var, v.results[1], v.results[2],
                                               training, eps);
@@ -170,7 +173,7 @@ void add_native_batch_norm(OperationTable& rows) {
                       "Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, "
                       "Tensor)",
             .decompose =
-                [](Tensor x, Optional weight, Optional bias, bool training, double momentum,
+                [](LazyTensor x, Optional weight, Optional bias, bool training, double momentum,
                    double eps) {
                   return saved(batch_norm(x, weight, bias, {}, {}, training, momentum, eps),
                                training);
@@ -182,25 +185,25 @@ void add_native_batch_norm(OperationTable& rows) {
                  "Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, "
                  "float eps) -> (Tensor, Tensor, Tensor)",
        .decompose =
-           [](Tensor x, Optional weight, Optional bias, Tensor mean, Tensor var, double,
+           [](LazyTensor x, Optional weight, Optional bias, LazyTensor mean, LazyTensor var, double,
               double eps) { return saved(in_evaluation(x, weight, bias, mean, var, eps), false); },
        .samples = "f32[4,3,2] f32[3] f32[3] f32[3] f32[3]=0.5..2 0.1 1e-05",
        .nondifferentiable = "running_mean running_var"});
 }
 
 // In training mean and rstd are functions of x; outside they are the running values.
-Tensors batch_norm_back(const Tensor& g, const Tensor& x, const Optional& weight,
-                        const Optional& mean, const Optional& rstd, bool training,
-                        const std::vector<bool>& mask) {
+LazyTensors batch_norm_back(const LazyTensor& g, const LazyTensor& x, const Optional& weight,
+                            const Optional& mean, const Optional& rstd, bool training,
+                            const std::vector<bool>& mask) {
   if (!mean || !rstd)
     throw UserError(training ? "expected save_mean and save_invstd in training"
                              : "expected running_mean and running_var outside of training");
   const Ints axes = all_but_channels(x);
-  const Tensor scale = *per_channel(rstd, x);
-  const Tensor normalized = (x - *per_channel(mean, x)) * scale;
-  Tensors results(3);
+  const LazyTensor scale = *per_channel(rstd, x);
+  const LazyTensor normalized = (x - *per_channel(mean, x)) * scale;
+  LazyTensors results(3);
   if (mask[0]) {
-    const Tensor inner = affine(g, per_channel(weight, x), {});
+    const LazyTensor inner = affine(g, per_channel(weight, x), {});
     results[0] = training ? normalized_back(inner, normalized, scale, axes) : inner * scale;
   }
   if (mask[1]) results[1] = channel_sum(g * normalized);
@@ -209,31 +212,32 @@ Tensors batch_norm_back(const Tensor& g, const Tensor& x, const Optional& weight
 }
 
 void add_backward(OperationTable& rows) {
-  rows.add(
-      {.schema = "aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, "
-                 "Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? "
-                 "save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, "
-                 "Tensor)",
-       .decompose =
-           [](Tensor g, Tensor x, Optional weight, Optional running_mean, Optional running_var,
-              Optional mean, Optional rstd, bool training, double eps, std::vector<bool> mask) {
-             if (training) return batch_norm_back(g, x, weight, mean, rstd, true, mask);
-             const Optional scale =
-                 running_var ? Optional(rsqrt(*running_var + eps)) : std::nullopt;
-             return batch_norm_back(g, x, weight, running_mean, scale, false, mask);
-           },
-       .samples = "f32[4,3,2] f32[4,3,2] f32[3] None None f32[3] f32[3]=0.5..2 True 0.1 "
-                  "[True,True,True] | f32[4,3] f32[4,3] f32[3] f32[3] f32[3]=0.5..2 None None "
-                  "False 0.1 [True,True,True]",
-       .bad = "f32[4,3] f32[4,3] None None None None None True 0.1 [True,False,False]: "
-              "save_mean",
-       .nondifferentiable = "running_mean running_var"});
+  rows.add({.schema =
+                "aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, "
+                "Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? "
+                "save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, "
+                "Tensor)",
+            .decompose =
+                [](LazyTensor g, LazyTensor x, Optional weight, Optional running_mean,
+                   Optional running_var, Optional mean, Optional rstd, bool training, double eps,
+                   std::vector<bool> mask) {
+                  if (training) return batch_norm_back(g, x, weight, mean, rstd, true, mask);
+                  const Optional scale =
+                      running_var ? Optional(rsqrt(*running_var + eps)) : std::nullopt;
+                  return batch_norm_back(g, x, weight, running_mean, scale, false, mask);
+                },
+            .samples = "f32[4,3,2] f32[4,3,2] f32[3] None None f32[3] f32[3]=0.5..2 True 0.1 "
+                       "[True,True,True] | f32[4,3] f32[4,3] f32[3] f32[3] f32[3]=0.5..2 None None "
+                       "False 0.1 [True,True,True]",
+            .bad = "f32[4,3] f32[4,3] None None None None None True 0.1 [True,False,False]: "
+                   "save_mean",
+            .nondifferentiable = "running_mean running_var"});
 }
 
 // As torch: batch norm of an image whose channels are those of all samples.
-Tensors instance_norm(const Tensor& x, const Optional& weight, const Optional& bias,
-                      const Optional& running_mean, const Optional& running_var, bool use_input,
-                      double momentum, double eps) {
+LazyTensors instance_norm(const LazyTensor& x, const Optional& weight, const Optional& bias,
+                          const Optional& running_mean, const Optional& running_var, bool use_input,
+                          double momentum, double eps) {
   if (x.rank() < 3) throw UserError("expected 3 axes at least, received sizes " + str(x.sizes()));
   const int64_t samples = x.size(0), channels = x.size(1);
   Ints sizes = x.sizes();
@@ -245,8 +249,8 @@ Tensors instance_norm(const Tensor& x, const Optional& weight, const Optional& b
   const BatchNorm b =
       batch_norm(reshape(x, sizes), repeated(weight), repeated(bias), repeated(running_mean),
                  repeated(running_var), use_input, momentum, eps);
-  Tensors results{reshape(b.y, x.sizes())};
-  for (const Tensor& written : {b.running_mean, b.running_var})
+  LazyTensors results{reshape(b.y, x.sizes())};
+  for (const LazyTensor& written : {b.running_mean, b.running_var})
     if (written.defined()) results.push_back(mean(reshape(written, {samples, channels}), {0}));
   return results;
 }
@@ -256,7 +260,7 @@ void add_instance_norm(OperationTable& rows) {
                       "running_mean, Tensor? running_var, bool use_input_stats, float momentum, "
                       "float eps, bool cudnn_enabled) -> Tensor",
             .decompose =
-                [](Tensor x, Optional weight, Optional bias, Optional mean, Optional var,
+                [](LazyTensor x, Optional weight, Optional bias, Optional mean, Optional var,
                    bool use_input, double momentum, double eps) {
                   return instance_norm(x, weight, bias, mean, var, use_input, momentum, eps);
                 },

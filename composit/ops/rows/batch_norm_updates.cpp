@@ -5,20 +5,22 @@
 namespace composit {
 namespace {
 
-using Optional = std::optional<Tensor>;
+using Optional = std::optional<LazyTensor>;
 
-Tensors updating(const Tensor& x, const Optional& weight, const Optional& bias, const Tensor& mean,
-                 const Tensor& var, bool training, double momentum, double eps) {
-  Tensors results =
+LazyTensors updating(const LazyTensor& x, const Optional& weight, const Optional& bias,
+                     const LazyTensor& mean, const LazyTensor& var, bool training, double momentum,
+                     double eps) {
+  LazyTensors results =
       apply("aten::native_batch_norm", {x, weight, bias, mean, var, training, momentum, eps});
   if (!training) results.insert(results.end(), {mean, var});
   return results;
 }
 
 // In training, with the place that some devices need for what their backward pass reads: empty.
-Tensors updating_with_reserve(const Tensor& x, const Optional& weight, const Optional& bias,
-                              const Tensor& mean, const Tensor& var, double momentum, double eps) {
-  Tensors results = updating(x, weight, bias, mean, var, true, momentum, eps);
+LazyTensors updating_with_reserve(const LazyTensor& x, const Optional& weight, const Optional& bias,
+                                  const LazyTensor& mean, const LazyTensor& var, double momentum,
+                                  double eps) {
+  LazyTensors results = updating(x, weight, bias, mean, var, true, momentum, eps);
   results.insert(results.begin() + 3, zeros({0}, DType::uint8));
   return results;
 }
@@ -31,8 +33,8 @@ void add_batch_norm_updates_rows(OperationTable& rows) {
                       "Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float "
                       "momentum, float eps) -> (Tensor, Tensor, Tensor)",
             .decompose =
-                [](Tensor x, Optional weight, Optional bias, Tensor mean, Tensor var, bool training,
-                   double momentum, double eps) {
+                [](LazyTensor x, Optional weight, Optional bias, LazyTensor mean, LazyTensor var,
+                   bool training, double momentum, double eps) {
                   return updating(x, weight, bias, mean, var, training, momentum, eps);
                 },
             .samples = "f32[4,3,2] f32[3] f32[3] f32[3] f32[3]=0.5..2 True 0.1 1e-05 | f32[4,3] "
@@ -43,7 +45,7 @@ void add_batch_norm_updates_rows(OperationTable& rows) {
                       "Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) "
                       "-> (Tensor, Tensor, Tensor, Tensor)",
             .decompose =
-                [](Tensor x, Optional weight, Optional bias, Tensor mean, Tensor var,
+                [](LazyTensor x, Optional weight, Optional bias, LazyTensor mean, LazyTensor var,
                    double momentum, double eps) {
                   return updating_with_reserve(x, weight, bias, mean, var, momentum, eps);
                 },
@@ -54,7 +56,7 @@ void add_batch_norm_updates_rows(OperationTable& rows) {
                       "float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor running_mean_out, "
                       "Tensor running_var_out)",
             .decompose =
-                [](Tensor x, Optional weight, Optional bias, Tensor mean, Tensor var,
+                [](LazyTensor x, Optional weight, Optional bias, LazyTensor mean, LazyTensor var,
                    double momentum, double eps) {
                   return updating_with_reserve(x, weight, bias, mean, var, momentum, eps);
                 },

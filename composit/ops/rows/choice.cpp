@@ -79,9 +79,9 @@ static Expr clamped(Expr x, const std::optional<Expr>& low, Bound above,
 }
 
 // The cotangent where x is within its bounds.
-static Gradients clamp_back(const Vjp& v, const Tensor& x, const std::optional<Scalar>& low,
+static Gradients clamp_back(const Vjp& v, const LazyTensor& x, const std::optional<Scalar>& low,
                             const std::optional<Scalar>& high) {
-  Tensor inside;
+  LazyTensor inside;
   if (low) inside = x >= Number(*low);
   if (high) inside = low ? logical_and(inside, x <= Number(*high)) : x <= Number(*high);
   return {where(inside, v.cotangents[0], 0)};
@@ -92,7 +92,7 @@ static void add_clamps(OperationTable& rows) {
       {.schema = "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
        .scalar = [](Expr x, std::optional<Expr> low,
                     std::optional<Expr> high) { return clamped(x, low, at_least, high, at_most); },
-       .vjp = [](Vjp v, Tensor x, std::optional<Scalar> low,
+       .vjp = [](Vjp v, LazyTensor x, std::optional<Scalar> low,
                  std::optional<Scalar> high) { return clamp_back(v, x, low, high); },
        .samples = "f32[2,3] -0.5 0.5 | f32[3] None 0 | i64[4] 1 | f32[3]=nan 0 1 | i64[3] 0.5 "
                   "| f32[3] nan | f32[3]=[0,1,2] 0 1",
@@ -109,14 +109,14 @@ static void add_clamps(OperationTable& rows) {
        .also = {"aten::clip.Tensor"}});
   rows.add({.schema = "aten::clamp_min(Tensor self, Scalar min) -> Tensor",
             .scalar = [](Expr x, Expr low) { return at_least(x, low); },
-            .vjp = [](Vjp v, Tensor x, Scalar low) { return clamp_back(v, x, low, {}); },
+            .vjp = [](Vjp v, LazyTensor x, Scalar low) { return clamp_back(v, x, low, {}); },
             .samples = "f32[2,3] 0 | i64[4] 0.5 | f32[3]=nan 0 | f32[2]=[0,1] 0"});
   rows.add({.schema = "aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
             .scalar = [](Expr x, Expr low) { return larger(x, low); },
             .samples = "f32[2,3] f32[3] | i64[4] i64[4] | f32[3]=nan f32[]"});
   rows.add({.schema = "aten::clamp_max(Tensor self, Scalar max) -> Tensor",
             .scalar = [](Expr x, Expr high) { return at_most(x, high); },
-            .vjp = [](Vjp v, Tensor x, Scalar high) { return clamp_back(v, x, {}, high); },
+            .vjp = [](Vjp v, LazyTensor x, Scalar high) { return clamp_back(v, x, {}, high); },
             .samples = "f32[2,3] 0 | i64[4] 0.5 | f32[3]=nan 0 | f32[2]=[0,-1] 0"});
   rows.add({.schema = "aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
             .scalar = [](Expr x, Expr high) { return smaller(x, high); },

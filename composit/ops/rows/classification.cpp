@@ -83,7 +83,7 @@ static Loops nll_loss_back(const In& g, const In& x, const In& target,
                         int64_t ignored) {                                                        \
               return nll_loss(x, target, weight, reduction, ignored);                             \
             },                                                                                    \
-            .vjp = [](Vjp v, Tensor x, Tensor target, std::optional<Tensor> weight,               \
+            .vjp = [](Vjp v, LazyTensor x, LazyTensor target, std::optional<LazyTensor> weight,               \
                       int64_t reduction, int64_t ignored) {                                       \
               if (!v.cotangents[0].defined()) return Gradients(1);                                \
               return apply("aten::" name "_backward", {v.cotangents[0], x, target, weight,        \
@@ -99,7 +99,7 @@ static Loops nll_loss_back(const In& g, const In& x, const In& target,
                         int64_t ignored, In total) {                                              \
               return nll_loss_back(g, x, target, weight, reduction, ignored, total);              \
             },                                                                                    \
-            .vjp = [](Vjp v, Tensor, Tensor, Tensor target, std::optional<Tensor> weight,         \
+            .vjp = [](Vjp v, LazyTensor, LazyTensor, LazyTensor target, std::optional<LazyTensor> weight,         \
                       int64_t reduction, int64_t ignored) {                                       \
               return Gradients{apply("aten::" name "_forward", {v.cotangents[0], target, weight,  \
                                                                 reduction, ignored})[0]};         \
@@ -108,9 +108,9 @@ static Loops nll_loss_back(const In& g, const In& x, const In& target,
             .nondifferentiable = "weight total_weight"});                                         \
   rows.add({.schema = "aten::" name "(Tensor self, Tensor target, Tensor? weight=None, int "      \
                       "reduction=1, SymInt ignore_index=-100) -> Tensor",                         \
-            .decompose = [](Tensor x, Tensor target, std::optional<Tensor> weight,                \
+            .decompose = [](LazyTensor x, LazyTensor target, std::optional<LazyTensor> weight,                \
                             int64_t reduction, int64_t ignored) {                                 \
-              return Tensors{apply("aten::" name "_forward",                                      \
+              return LazyTensors{apply("aten::" name "_forward",                                      \
                                    {x, target, weight, reduction, ignored})[0]};                  \
             },                                                                                    \
             .samples = forward_samples,                                                           \
@@ -138,9 +138,9 @@ static void add_nll_losses(OperationTable& rows) {
 #undef COMPOSIT_NLL_LOSS
 
 // For any number of axes behind that of the classes, of which two at most are images'.
-static Tensors nll_loss_forward(const Tensor& x, const Tensor& target,
-                                const std::optional<Tensor>& weight, int64_t reduction,
-                                int64_t ignored) {
+static LazyTensors nll_loss_forward(const LazyTensor& x, const LazyTensor& target,
+                                    const std::optional<LazyTensor>& weight, int64_t reduction,
+                                    int64_t ignored) {
   if (x.rank() < 3) return apply("aten::nll_loss_forward", {x, target, weight, reduction, ignored});
   if (x.rank() == 4)
     return apply("aten::nll_loss2d_forward", {x, target, weight, reduction, ignored});
@@ -148,59 +148,62 @@ static Tensors nll_loss_forward(const Tensor& x, const Tensor& target,
     throw UserError("expected a target of sizes " + str(without(x.sizes(), 1)) + ", received " +
                     str(target.sizes()));
   const int64_t pixels = target.numel() / std::max<int64_t>(1, x.size(0));
-  Tensors results = apply("aten::nll_loss2d_forward",
-                          {reshape(x, {x.size(0), x.size(1), 1, pixels}),
-                           reshape(target, {x.size(0), 1, pixels}), weight, reduction, ignored});
+  LazyTensors results =
+      apply("aten::nll_loss2d_forward",
+            {reshape(x, {x.size(0), x.size(1), 1, pixels}), reshape(target, {x.size(0), 1, pixels}),
+             weight, reduction, ignored});
   if (reduction == kNone) results[0] = reshape(results[0], target.sizes());
   return results;
 }
 
 // ---- cross entropy ------------------------------------------------------------------------------
 
-static Tensor channels(const Tensor& weight, int64_t rank) {
+static LazyTensor channels(const LazyTensor& weight, int64_t rank) {
   Ints sizes(static_cast<size_t>(rank), 1);
   sizes[static_cast<size_t>(class_axis(rank))] = weight.numel();
   return reshape(weight, sizes);
 }
 
 // The sum of `terms` over the classes, negated.
-static Tensor over_classes(const Tensor& terms) { return -sum(terms, {class_axis(terms.rank())}); }
+static LazyTensor over_classes(const LazyTensor& terms) {
+  return -sum(terms, {class_axis(terms.rank())});
+}
 
 // `target`: the probability of each class. The mean is that over samples.
-static Tensor of_probabilities(const Tensor& log_p, Tensor target,
-                               const std::optional<Tensor>& weight, int64_t reduction,
-                               double smoothing) {
+static LazyTensor of_probabilities(const LazyTensor& log_p, LazyTensor target,
+                                   const std::optional<LazyTensor>& weight, int64_t reduction,
+                                   double smoothing) {
   expect_floating(target.dtype());
   const auto classes = static_cast<double>(log_p.size(class_axis(log_p.rank())));
   if (smoothing > 0) target = target * (1 - smoothing) + smoothing / classes;
-  Tensor terms = log_p * target;
+  LazyTensor terms = log_p * target;
   if (weight) terms = terms * channels(*weight, log_p.rank());
-  const Tensor loss = over_classes(terms);
+  const LazyTensor loss = over_classes(terms);
   if (reduction != kMean) return reduced(loss, reduction);
   return sum(loss) / (static_cast<double>(log_p.numel()) / classes);
 }
 
 // Of each sample, its class has 1 - smoothing, and all classes share the rest.
-static Tensor smoothed(const Tensor& log_p, const Tensor& target,
-                       const std::optional<Tensor>& weight, int64_t reduction, int64_t ignored,
-                       double smoothing) {
-  const Tensors nll = nll_loss_forward(log_p, target, weight, reduction, ignored);
-  const Tensor terms = weight ? log_p * channels(*weight, log_p.rank()) : log_p;
-  Tensor uniform = where(eq(target, ignored), 0, over_classes(terms));
+static LazyTensor smoothed(const LazyTensor& log_p, const LazyTensor& target,
+                           const std::optional<LazyTensor>& weight, int64_t reduction,
+                           int64_t ignored, double smoothing) {
+  const LazyTensors nll = nll_loss_forward(log_p, target, weight, reduction, ignored);
+  const LazyTensor terms = weight ? log_p * channels(*weight, log_p.rank()) : log_p;
+  LazyTensor uniform = where(eq(target, ignored), 0, over_classes(terms));
   if (reduction != kNone) uniform = sum(uniform);
   if (reduction == kMean) uniform = uniform / nll[1];
   const auto classes = static_cast<double>(log_p.size(class_axis(log_p.rank())));
   return nll[0] * (1 - smoothing) + uniform * (smoothing / classes);
 }
 
-static Tensor cross_entropy(const Tensor& x, const Tensor& target,
-                            const std::optional<Tensor>& weight, int64_t reduction, int64_t ignored,
-                            double smoothing) {
+static LazyTensor cross_entropy(const LazyTensor& x, const LazyTensor& target,
+                                const std::optional<LazyTensor>& weight, int64_t reduction,
+                                int64_t ignored, double smoothing) {
   if (smoothing < 0 || smoothing > 1)
     throw UserError("expected a label_smoothing from 0 to 1, received " +
                     std::to_string(smoothing));
   if (x.rank() == 0) throw UserError("expected an axis of classes, received a number");
-  const Tensor log_p = apply_one("aten::_log_softmax", {x, class_axis(x.rank()), false});
+  const LazyTensor log_p = apply_one("aten::_log_softmax", {x, class_axis(x.rank()), false});
   if (x.sizes() == target.sizes())
     return of_probabilities(log_p, target, weight, reduction, smoothing);
   if (smoothing > 0) return smoothed(log_p, target, weight, reduction, ignored, smoothing);
@@ -212,9 +215,9 @@ void add_classification_rows(OperationTable& rows) {
   rows.add({.schema = "aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int "
                       "reduction=1, SymInt ignore_index=-100) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor target, std::optional<Tensor> weight, int64_t reduction,
-                   int64_t ignored) {
-                  return Tensors{nll_loss_forward(x, target, weight, reduction, ignored)[0]};
+                [](LazyTensor x, LazyTensor target, std::optional<LazyTensor> weight,
+                   int64_t reduction, int64_t ignored) {
+                  return LazyTensors{nll_loss_forward(x, target, weight, reduction, ignored)[0]};
                 },
             .samples = "f32[3,4] i64[3]<4 | f32[4] i64[]=[1] | f32[2,3,4] i64[2,4]<3 f32[3] 0 | "
                        "f32[2,3,2,2] i64[2,2,2]<3 | f32[2,3,1,2,2] i64[2,1,2,2]<3 None 2 1",
@@ -224,9 +227,10 @@ void add_classification_rows(OperationTable& rows) {
                       "int reduction=1, SymInt ignore_index=-100, float label_smoothing=0.) -> "
                       "Tensor",
             .decompose =
-                [](Tensor x, Tensor target, std::optional<Tensor> weight, int64_t reduction,
-                   int64_t ignored, double smoothing) {
-                  return Tensors{cross_entropy(x, target, weight, reduction, ignored, smoothing)};
+                [](LazyTensor x, LazyTensor target, std::optional<LazyTensor> weight,
+                   int64_t reduction, int64_t ignored, double smoothing) {
+                  return LazyTensors{
+                      cross_entropy(x, target, weight, reduction, ignored, smoothing)};
                 },
             .samples =
                 "f32[3,4] i64[3]<4 | f32[3,4] i64[3]=[0,-100,2] f32[4]=0.5..2 | f32[3,4] i64[3]<4 "

@@ -47,10 +47,10 @@ static void add_matrix_products(OperationTable& rows) {
              return nest.store(nest.sum(a(i, r) * b(r, j))).loops();
            },
        .vjp =
-           [](Vjp v, Tensor a, Tensor b) {
-             const Tensor& g = v.cotangents[0];
-             return Gradients{v.wanted[0] ? mm(g, conj(transpose(b, 0, 1))) : Tensor(),
-                              v.wanted[1] ? mm(conj(transpose(a, 0, 1)), g) : Tensor()};
+           [](Vjp v, LazyTensor a, LazyTensor b) {
+             const LazyTensor& g = v.cotangents[0];
+             return Gradients{v.wanted[0] ? mm(g, conj(transpose(b, 0, 1))) : LazyTensor(),
+                              v.wanted[1] ? mm(conj(transpose(a, 0, 1)), g) : LazyTensor()};
            },
        .samples = "f32[2,3] f32[3,4] | f64[1,5] f64[5,1] | f32[2,0] f32[0,3] | i64[2,2] i64[2,2]",
        .bad = "f32[2,3] f32[2,3]: do not multiply | f32[2] f32[2,2]: of 2 axes | f32[2,2] "
@@ -70,10 +70,10 @@ static void add_matrix_products(OperationTable& rows) {
                   return nest.store(nest.sum(a(n, i, r) * b(n, r, j))).loops();
                 },
             .vjp =
-                [](Vjp v, Tensor a, Tensor b) {
-                  const Tensor& g = v.cotangents[0];
-                  return Gradients{v.wanted[0] ? bmm(g, conj(transpose(b, 1, 2))) : Tensor(),
-                                   v.wanted[1] ? bmm(conj(transpose(a, 1, 2)), g) : Tensor()};
+                [](Vjp v, LazyTensor a, LazyTensor b) {
+                  const LazyTensor& g = v.cotangents[0];
+                  return Gradients{v.wanted[0] ? bmm(g, conj(transpose(b, 1, 2))) : LazyTensor(),
+                                   v.wanted[1] ? bmm(conj(transpose(a, 1, 2)), g) : LazyTensor()};
                 },
             .samples = "f32[2,3,4] f32[2,4,2]",
             .bad = "f32[2,3,4] f32[3,4,2]: as many matrices"});
@@ -95,16 +95,16 @@ static void add_matrix_products(OperationTable& rows) {
                   return nest.store(blended(input, at, product, beta, alpha)).loops();
                 },
             .vjp =
-                [](Vjp v, Tensor input, Tensor a, Tensor b, Scalar beta, Scalar alpha) {
-                  const Tensor& g = v.cotangents[0];
-                  const auto times = [](const Tensor& x, const Scalar& factor) {
+                [](Vjp v, LazyTensor input, LazyTensor a, LazyTensor b, Scalar beta, Scalar alpha) {
+                  const LazyTensor& g = v.cotangents[0];
+                  const auto times = [](const LazyTensor& x, const Scalar& factor) {
                     return is_literal(Expr(factor), 1) ? x : x * Number(factor);
                   };
-                  const Tensor scaled = times(g, alpha);
+                  const LazyTensor scaled = times(g, alpha);
                   return Gradients{
-                      v.wanted[0] ? sum_to_size(times(g, beta), input.sizes()) : Tensor(),
-                      v.wanted[1] ? mm(scaled, conj(transpose(b, 0, 1))) : Tensor(),
-                      v.wanted[2] ? mm(conj(transpose(a, 0, 1)), scaled) : Tensor()};
+                      v.wanted[0] ? sum_to_size(times(g, beta), input.sizes()) : LazyTensor(),
+                      v.wanted[1] ? mm(scaled, conj(transpose(b, 0, 1))) : LazyTensor(),
+                      v.wanted[2] ? mm(conj(transpose(a, 0, 1)), scaled) : LazyTensor()};
                 },
             .samples = "f32[4] f32[2,3] f32[3,4] | f32[2,4] f32[2,3] f32[3,4] 0.5 2 | f32[2,1] "
                        "f32[2,3] f32[3,4] 0",
@@ -143,11 +143,11 @@ static Loops matmul_loops(const In& a, const In& b) {
   return nest.store(nest.sum(x * y)).loops();
 }
 
-static Gradients matmul_gradients(const Vjp& v, const Tensor& a, const Tensor& b) {
+static Gradients matmul_gradients(const Vjp& v, const LazyTensor& a, const LazyTensor& b) {
   if (a.rank() < 2 || b.rank() < 2) return {};  // by transposition
-  const Tensor& g = v.cotangents[0];
-  const auto adjoint = [](const Tensor& x) { return conj(transpose(x, -2, -1)); };
-  const auto rows = [](const Tensor& x) {  // counted, since no elements tell nothing of them
+  const LazyTensor& g = v.cotangents[0];
+  const auto adjoint = [](const LazyTensor& x) { return conj(transpose(x, -2, -1)); };
+  const auto rows = [](const LazyTensor& x) {  // counted, since no elements tell nothing of them
     const Ints sizes = x.sizes();
     const int64_t count =
         std::accumulate(sizes.begin(), sizes.end() - 1, int64_t{1}, std::multiplies<>());
@@ -165,7 +165,7 @@ static Gradients matmul_gradients(const Vjp& v, const Tensor& a, const Tensor& b
 static void add_matmul(OperationTable& rows) {
   rows.add({.schema = "aten::matmul(Tensor self, Tensor other) -> Tensor",
             .loops = [](In a, In b) { return matmul_loops(a, b); },
-            .vjp = [](Vjp v, Tensor a, Tensor b) { return matmul_gradients(v, a, b); },
+            .vjp = [](Vjp v, LazyTensor a, LazyTensor b) { return matmul_gradients(v, a, b); },
             .samples = "f32[2,3] f32[3,4] | f32[3] f32[3] | f32[2,3] f32[3] | f32[3] f32[3,2] | "
                        "f32[2,1,3,4] f32[5,4,2] | f32[2,2,3] f32[3,2]",
             .bad = "f32[2,3] f32[2]: do not multiply | f32[] f32[2]: an axis at least | f32[2,2,3] "
@@ -193,15 +193,15 @@ static void add_matmul(OperationTable& rows) {
                   return nest.store(bias ? product + bias->broadcast(at) : product).loops();
                 },
             .vjp =
-                [](Vjp v, Tensor x, Tensor weight, std::optional<Tensor> bias) {
+                [](Vjp v, LazyTensor x, LazyTensor weight, std::optional<LazyTensor> bias) {
                   if (weight.rank() != 2) return Gradients{};
-                  const Tensor& g = v.cotangents[0];
-                  const Tensor outputs = reshape(g, {-1, weight.size(0)});
-                  const Tensor inputs = reshape(x, {-1, weight.size(1)});
+                  const LazyTensor& g = v.cotangents[0];
+                  const LazyTensor outputs = reshape(g, {-1, weight.size(0)});
+                  const LazyTensor inputs = reshape(x, {-1, weight.size(1)});
                   return Gradients{
-                      v.wanted[0] ? matmul(g, conj(weight)) : Tensor(),
-                      v.wanted[1] ? mm(transpose(outputs, 0, 1), conj(inputs)) : Tensor(),
-                      bias && v.wanted[2] ? sum_to_size(g, bias->sizes()) : Tensor()};
+                      v.wanted[0] ? matmul(g, conj(weight)) : LazyTensor(),
+                      v.wanted[1] ? mm(transpose(outputs, 0, 1), conj(inputs)) : LazyTensor(),
+                      bias && v.wanted[2] ? sum_to_size(g, bias->sizes()) : LazyTensor()};
                 },
             .samples = "f32[2,3] f32[4,3] f32[4] | f32[2,5,3] f32[4,3] | f32[3] f32[4,3] f32[4] | "
                        "f32[2,3] f32[3]",

@@ -77,7 +77,7 @@ Types slots_of(const Types& sequences, int64_t length) {
   Types slots;
   for (const Type& sequence : sequences) {
     const Dims& sizes = sequence.sizes;
-    if (sizes.empty() || sizes[0].value() != length)
+    if (sizes.empty() || sizes[0] != length)
       throw UserError("expected sequences with a first axis of size " + std::to_string(length) +
                       ", received " + print(sequence));
     slots.push_back(tensor_type(sequence.dtype, {sizes.begin() + 1, sizes.end()}));
@@ -152,7 +152,7 @@ class Stacks {
     for (size_t k = 0; k < types_.size(); ++k) {
       const Array dense = given.at(first_ + k).contiguous();
       const auto size = static_cast<size_t>(dense.type().nbytes());
-      if (!same_values(stacked(dense.type(), types_[k].sizes[0].value()), types_[k]))
+      if (!same_values(stacked(dense.type(), types_[k].sizes[0]), types_[k]))
         throw UserError("expected slots of " + print(types_[k]) + ", received " +
                         print(dense.type()));
       if (size > 0)
@@ -237,7 +237,8 @@ void add_control_flow_rows(OperationTable& rows) {
              return run_cond(run, predicate, operands, then_body, else_body);
            },
        .vjp =
-           [](Vjp v, Tensor predicate, Tensors operands, Region then_body, Region else_body) {
+           [](Vjp v, LazyTensor predicate, LazyTensors operands, Region then_body,
+              Region else_body) {
              return cond_vjp(v, predicate, operands, *then_body, *else_body);
            }});
   rows.add(
@@ -251,7 +252,7 @@ void add_control_flow_rows(OperationTable& rows) {
            [](RunRegion run, Arrays sequences, Arrays outside, Region body, int64_t length) {
              return run_scan(run, {}, sequences, outside, std::nullopt, body, length, false);
            },
-       .vjp = [](Vjp v, Tensors sequences, Tensors outside, Region body,
+       .vjp = [](Vjp v, LazyTensors sequences, LazyTensors outside, Region body,
                  int64_t length) { return map_vjp(v, sequences, outside, *body, length); }});
   rows.add({.schema = "composit::scan(Tensor[] carried, Tensor[] sequences, Tensor[] outside, "
                       "Tensor? trips, Graph body, int length, bool reverse=False) -> Tensor[]",
@@ -268,10 +269,10 @@ void add_control_flow_rows(OperationTable& rows) {
                   return run_scan(run, carried, sequences, outside, trips, body, length, reverse);
                 },
             .vjp =
-                [](Vjp v, Tensors carried, Tensors sequences, Tensors outside,
-                   std::optional<Tensor> trips, Region body, int64_t length, bool reverse) {
-                  return scan_vjp(v, carried, sequences, outside, trips.value_or(Tensor()), *body,
-                                  {length, reverse});
+                [](Vjp v, LazyTensors carried, LazyTensors sequences, LazyTensors outside,
+                   std::optional<LazyTensor> trips, Region body, int64_t length, bool reverse) {
+                  return scan_vjp(v, carried, sequences, outside, trips.value_or(LazyTensor()),
+                                  *body, {length, reverse});
                 }});
   rows.add({.schema = "composit::while_loop(Tensor[] carried, Tensor[] outside, Graph condition, "
                       "Graph body, int? limit=None) -> Tensor[]",
@@ -286,7 +287,7 @@ void add_control_flow_rows(OperationTable& rows) {
                   return run_while(run, carried, outside, condition, body, limit);
                 },
             .vjp =
-                [](Vjp v, Tensors carried, Tensors outside, Region condition, Region body,
+                [](Vjp v, LazyTensors carried, LazyTensors outside, Region condition, Region body,
                    std::optional<int64_t> limit) {
                   return while_vjp(v, carried, outside, condition, *body, limit);
                 }});

@@ -9,7 +9,7 @@ static Loops converted(const In& x, DType dtype) {
   return nest.store(cast(x(nest.parallel(x.sizes())), dtype)).loops();
 }
 
-static Gradients converted_back(const Vjp& v, const Tensor& x) {
+static Gradients converted_back(const Vjp& v, const LazyTensor& x) {
   return {to(v.cotangents[0], x.dtype())};
 }
 
@@ -17,7 +17,7 @@ static void add_casts(OperationTable& rows) {
   rows.add({.schema = "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, "
                       "bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
             .loops = [](In x, DType dtype) { return converted(x, dtype); },
-            .vjp = [](Vjp v, Tensor x) { return converted_back(v, x); },
+            .vjp = [](Vjp v, LazyTensor x) { return converted_back(v, x); },
             .samples = "f32[2,3] float64 | f32[4]=-3..3 int64 | i64[3] float32 | f32[3] bool | "
                        "f32[2]=[1,2] complex64"});
   rows.add(
@@ -27,7 +27,7 @@ static void add_casts(OperationTable& rows) {
                  "memory_format=None) -> Tensor(a)",
        .loops = [](In x,
                    std::optional<DType> dtype) { return converted(x, dtype.value_or(x.dtype())); },
-       .vjp = [](Vjp v, Tensor x) { return converted_back(v, x); },
+       .vjp = [](Vjp v, LazyTensor x) { return converted_back(v, x); },
        .samples = "f32[2,3] float64 | f32[2] | i64[3] float32"});
   rows.add(
       {.schema = "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, "
@@ -35,16 +35,16 @@ static void add_casts(OperationTable& rows) {
                  "MemoryFormat? memory_format=None) -> Tensor",
        .loops = [](In x,
                    std::optional<DType> dtype) { return converted(x, dtype.value_or(x.dtype())); },
-       .vjp = [](Vjp v, Tensor x) { return converted_back(v, x); },
+       .vjp = [](Vjp v, LazyTensor x) { return converted_back(v, x); },
        .samples = "f32[2,3] float64 | f32[2] | i64[3] float32 | f32[] int32"});
   rows.add({.schema = "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool "
                       "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
             .loops = [](In x, In other) { return converted(x, other.dtype()); },
-            .vjp = [](Vjp v, Tensor x) { return converted_back(v, x); },
+            .vjp = [](Vjp v, LazyTensor x) { return converted_back(v, x); },
             .samples = "f32[2,3] f64[] | i64[3] f32[2] | f32[2] i64[1]"});
   rows.add({.schema = "aten::type_as(Tensor self, Tensor other) -> Tensor",
             .loops = [](In x, In other) { return converted(x, other.dtype()); },
-            .vjp = [](Vjp v, Tensor x) { return converted_back(v, x); },
+            .vjp = [](Vjp v, LazyTensor x) { return converted_back(v, x); },
             .samples = "f32[2,3] f64[] | i64[3] f32[2] | f32[2] i64[1]"});
 }
 
@@ -52,7 +52,7 @@ static void add_casts(OperationTable& rows) {
 #define COMPOSIT_CAST(name, dtype, samples_)                                                      \
   rows.add({.schema = "aten::_cast_" name "(Tensor self, bool non_blocking=False) -> Tensor",     \
             .loops = [](In x) { return converted(x, DType::dtype); },                             \
-            .vjp = [](Vjp v, Tensor x) { return converted_back(v, x); },                          \
+            .vjp = [](Vjp v, LazyTensor x) { return converted_back(v, x); },                          \
             .samples = samples_});
 // clang-format on
 

@@ -202,8 +202,9 @@ void add_convolution(OperationTable& rows) {
              return nest.store(sizes, at, value).loops();
            },
        .vjp =
-           [](Vjp v, Tensor input, Tensor weight, std::optional<Tensor> bias, Ints stride,
-              Ints padding, Ints dilation, bool transposed, Ints output_padding, int64_t groups) {
+           [](Vjp v, LazyTensor input, LazyTensor weight, std::optional<LazyTensor> bias,
+              Ints stride, Ints padding, Ints dilation, bool transposed, Ints output_padding,
+              int64_t groups) {
              const ArgumentValue bias_sizes = bias ? ArgumentValue(bias->sizes()) : ArgumentValue();
              return apply("aten::convolution_backward",
                           {v.cotangents[0], input, weight, bias_sizes, stride, padding, dilation,
@@ -264,13 +265,13 @@ void add_convolution_backward(OperationTable& rows) {
 }
 
 // conv2d and its like: a batch axis may be missing, padding may be one number for all.
-Tensor convolve(Tensor x, const Tensor& weight, const std::optional<Tensor>& bias,
-                const Ints& stride, const Ints& padding, const Ints& dilation, bool transposed,
-                const Ints& output_padding, int64_t groups) {
+LazyTensor convolve(LazyTensor x, const LazyTensor& weight, const std::optional<LazyTensor>& bias,
+                    const Ints& stride, const Ints& padding, const Ints& dilation, bool transposed,
+                    const Ints& output_padding, int64_t groups) {
   const bool batched = x.rank() == weight.rank();
   if (!batched) x = unsqueeze(x, 0);
-  const Tensor y = apply_one("aten::convolution", {x, weight, bias, stride, padding, dilation,
-                                                   transposed, output_padding, groups});
+  const LazyTensor y = apply_one("aten::convolution", {x, weight, bias, stride, padding, dilation,
+                                                       transposed, output_padding, groups});
   return batched ? y : squeeze(y, {0});
 }
 
@@ -279,18 +280,18 @@ void add_composites(OperationTable& rows, std::string_view plain, std::string_vi
                     std::string_view samples, std::string_view transposed_samples) {
   rows.add({.schema = plain,
             .decompose =
-                [](Tensor x, Tensor weight, std::optional<Tensor> bias, Ints stride, Ints padding,
-                   Ints dilation, int64_t groups) {
-                  return Tensors{convolve(x, weight, bias, stride, padding, dilation, false,
-                                          Ints(kAxes, 0), groups)};
+                [](LazyTensor x, LazyTensor weight, std::optional<LazyTensor> bias, Ints stride,
+                   Ints padding, Ints dilation, int64_t groups) {
+                  return LazyTensors{convolve(x, weight, bias, stride, padding, dilation, false,
+                                              Ints(kAxes, 0), groups)};
                 },
             .samples = samples});
   rows.add({.schema = transposed,
             .decompose =
-                [](Tensor x, Tensor weight, std::optional<Tensor> bias, Ints stride, Ints padding,
-                   Ints output_padding, int64_t groups, Ints dilation) {
-                  return Tensors{convolve(x, weight, bias, stride, padding, dilation, true,
-                                          output_padding, groups)};
+                [](LazyTensor x, LazyTensor weight, std::optional<LazyTensor> bias, Ints stride,
+                   Ints padding, Ints output_padding, int64_t groups, Ints dilation) {
+                  return LazyTensors{convolve(x, weight, bias, stride, padding, dilation, true,
+                                              output_padding, groups)};
                 },
             .samples = transposed_samples});
 }

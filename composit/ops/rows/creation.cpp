@@ -62,31 +62,32 @@ static Loops spaced(double begin, double end, int64_t steps, DType dtype) {
 }
 
 // The same where an end is a tensor.
-static Tensor spaced(const Tensor& begin, const Tensor& end, int64_t steps, DType dtype) {
-  for (const Tensor& one : {begin, end})
+static LazyTensor spaced(const LazyTensor& begin, const LazyTensor& end, int64_t steps,
+                         DType dtype) {
+  for (const LazyTensor& one : {begin, end})
     if (one.rank() != 0) throw UserError("expected numbers, received sizes " + str(one.sizes()));
   if (steps < 0) throw UserError("expected steps of at least 0, received " + std::to_string(steps));
   const bool floats = category(dtype) >= DTypeCategory::floating;
-  const Tensor from = to(begin, dtype), until = to(end, dtype);
+  const LazyTensor from = to(begin, dtype), until = to(end, dtype);
   const DType inner = floats ? dtype : DType::float64;
-  const Tensor first = to(from, inner), last = to(until, inner);
+  const LazyTensor first = to(from, inner), last = to(until, inner);
   if (steps < 2) return to(expand(first, {steps}), dtype);
-  const Tensor step = (last - first) / static_cast<double>(steps - 1);
-  const Tensor place = arange(steps), behind = (steps - 1) - place;
+  const LazyTensor step = (last - first) / static_cast<double>(steps - 1);
+  const LazyTensor place = arange(steps), behind = (steps - 1) - place;
   return to(where(place < (steps + 1) / 2, first + step * to(place, inner),
                   last - step * to(behind, inner)),
             dtype);
 }
-static Tensor tensor_of(const Scalar& value) {
+static LazyTensor tensor_of(const Scalar& value) {
   return full({}, Number(value), Expr(value).dtype());
 }
 
 // Powers of `base`, rounded last.
-static Tensor powers(const Tensor& begin, const Tensor& end, int64_t steps, double base,
-                     std::optional<DType> dtype) {
+static LazyTensor powers(const LazyTensor& begin, const LazyTensor& end, int64_t steps, double base,
+                         std::optional<DType> dtype) {
   const DType result = dtype.value_or(kDefaultFloat);
   const bool floats = category(result) >= DTypeCategory::floating;
-  const Tensor exponent = spaced(begin, end, steps, floats ? result : DType::float64);
+  const LazyTensor exponent = spaced(begin, end, steps, floats ? result : DType::float64);
   return to(apply_one("aten::pow.Scalar", {Scalar(base), exponent}), result);
 }
 
@@ -274,7 +275,7 @@ static void add_ranges(OperationTable& rows) {
                       "device=None, bool? pin_memory=None) -> Tensor",                             \
             .decompose =                                                                           \
                 [](Begin begin, End end, int64_t steps, std::optional<DType> dtype) {              \
-                  return Tensors{spaced(from, to_, steps, dtype.value_or(kDefaultFloat))};         \
+                  return LazyTensors{spaced(from, to_, steps, dtype.value_or(kDefaultFloat))};     \
                 },                                                                                 \
             .samples = samples_ " 5 float64 | " samples_ " 4 int64"});                             \
   rows.add({.schema = "aten::logspace." overload "(" begin_type " start, " end_type                \
@@ -282,13 +283,14 @@ static void add_ranges(OperationTable& rows) {
                       "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",        \
             .decompose =                                                                           \
                 [](Begin begin, End end, int64_t steps, double base, std::optional<DType> dtype) { \
-                  return Tensors{powers(from, to_, steps, base, dtype)};                           \
+                  return LazyTensors{powers(from, to_, steps, base, dtype)};                       \
                 },                                                                                 \
             .samples = samples_ " 5 2.0 float64"});
-  COMPOSIT_SPACES("Tensor_Tensor", Tensor, Tensor, "Tensor", "Tensor", begin, end, "f32[] f32[]")
-  COMPOSIT_SPACES("Tensor_Scalar", Tensor, Scalar, "Tensor", "Scalar", begin, tensor_of(end),
+  COMPOSIT_SPACES("Tensor_Tensor", LazyTensor, LazyTensor, "Tensor", "Tensor", begin, end,
+                  "f32[] f32[]")
+  COMPOSIT_SPACES("Tensor_Scalar", LazyTensor, Scalar, "Tensor", "Scalar", begin, tensor_of(end),
                   "f32[] 2")
-  COMPOSIT_SPACES("Scalar_Tensor", Scalar, Tensor, "Scalar", "Tensor", tensor_of(begin), end,
+  COMPOSIT_SPACES("Scalar_Tensor", Scalar, LazyTensor, "Scalar", "Tensor", tensor_of(begin), end,
                   "2 f32[]")
 #undef COMPOSIT_SPACES
   rows.add(
@@ -297,7 +299,7 @@ static void add_ranges(OperationTable& rows) {
                  "pin_memory=None) -> Tensor",
        .decompose =
            [](Scalar begin, Scalar end, int64_t steps, double base, std::optional<DType> dtype) {
-             return Tensors{powers(tensor_of(begin), tensor_of(end), steps, base, dtype)};
+             return LazyTensors{powers(tensor_of(begin), tensor_of(end), steps, base, dtype)};
            },
        .samples = "0 1 5 | -1 2 4 2.0 float64 | 0 3 1"});
   rows.add({.schema = "aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? "

@@ -3,7 +3,7 @@
 
 namespace composit {
 
-static Tensor dropped(const Tensor& x, double p, bool train) {
+static LazyTensor dropped(const LazyTensor& x, double p, bool train) {
   if (p < 0 || p > 1)
     throw UserError("expected a probability from 0 to 1, received " + std::to_string(p));
   if (!train || p == 0) return x;
@@ -16,17 +16,18 @@ static Tensor dropped(const Tensor& x, double p, bool train) {
 void add_dropout_rows(OperationTable& rows) {
   rows.add(
       {.schema = "aten::dropout(Tensor input, float p, bool train) -> Tensor",
-       .decompose = [](Tensor x, double p, bool train) { return Tensors{dropped(x, p, train)}; },
+       .decompose = [](LazyTensor x, double p,
+                       bool train) { return LazyTensors{dropped(x, p, train)}; },
        .samples = "f32[2,3] 0.5 False | f32[2,3] 0.0 True | f32[2,3] 1.0 True",
        .bad = "f32[2] 0.5 True: random numbers | f32[2] 1.5 False: from 0 to 1",
        .also = {"aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout"}});
   rows.add(
       {.schema = "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
        .decompose =
-           [](Tensor x, double p, std::optional<bool> train) {
+           [](LazyTensor x, double p, std::optional<bool> train) {
              const bool kept = !train.value_or(true) || p < 1;
-             return Tensors{dropped(x, p, train.value_or(true)),
-                            full(x.sizes(), Number(Scalar(kept)), DType::bool_)};
+             return LazyTensors{dropped(x, p, train.value_or(true)),
+                                full(x.sizes(), Number(Scalar(kept)), DType::bool_)};
            },
        .samples = "f32[2,3] 0.5 False | f32[2,3] 0.0 True | f32[2,3] 1.0 None",
        .bad = "f32[2] 0.5 None: random numbers"});

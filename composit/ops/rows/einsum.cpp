@@ -140,7 +140,7 @@ Loops einsum(const std::string& text, const std::vector<In>& tensors) {
 // The gradient of an operand is an einsum of the cotangent and the other operands, where every
 // label of the operand stands in one of these: labels summed out of the operand alone, those that
 // stand twice in it, and axes that broadcast are left to the loop form.
-Gradients einsum_gradients(const Vjp& v, const std::string& text, const Tensors& tensors) {
+Gradients einsum_gradients(const Vjp& v, const std::string& text, const LazyTensors& tensors) {
   const Equation equation = read(text);
   std::vector<Labels> operands = equation.operands;
   const auto has_ellipsis = [](const Labels& labels) { return labels.find('.') != labels.npos; };
@@ -156,7 +156,7 @@ Gradients einsum_gradients(const Vjp& v, const std::string& text, const Tensors&
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!v.wanted[i]) continue;
     Labels inputs = result;
-    Tensors factors{v.cotangents[0]};
+    LazyTensors factors{v.cotangents[0]};
     for (size_t k = 0; k < tensors.size(); ++k)
       if (k != i) {
         inputs += ',' + operands[k];
@@ -178,7 +178,7 @@ void add_einsum_rows(OperationTable& rows) {
             .loops = [](std::string equation,
                         std::vector<In> tensors) { return einsum(equation, tensors); },
             .vjp = [](Vjp v, std::string equation,
-                      Tensors tensors) { return einsum_gradients(v, equation, tensors); },
+                      LazyTensors tensors) { return einsum_gradients(v, equation, tensors); },
             .samples = "'ij,jk->ik' [f32[2,3],f32[3,4]] | 'bhid,bhjd->bhij' "
                        "[f32[1,2,3,4],f32[1,2,5,4]] | 'ij,jk' [f32[2,3],f32[3,2]] | 'ii->i' "
                        "[f32[3,3]] | 'ii' [f32[3,3]] | '...ij,...jk->...ik' "

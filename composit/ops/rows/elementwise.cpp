@@ -132,21 +132,21 @@ static void add_powers(OperationTable& rows) {
             .samples = "2 f32[3] | 0.5 f32[2,3] | 2 i64[3]<4 | 2.5 i64[3] | 0 i64[2]=[0,2]"});
   rows.add({.schema = "aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor y) {
+                [](LazyTensor x, LazyTensor y) {
                   const DType dtype = promote(double_dtype(x.dtype()), double_dtype(y.dtype()));
-                  return Tensors{pow(to(x, dtype), to(y, dtype))};
+                  return LazyTensors{pow(to(x, dtype), to(y, dtype))};
                 },
             .samples = "f32[2,3]=0.5..2 f32[3] | i64[3]=1..4 i64[3]<4"});
   rows.add({.schema = "aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
             .decompose =
-                [](Tensor x, Scalar y) {
+                [](LazyTensor x, Scalar y) {
                   const DType dtype = promote(double_dtype(x.dtype()), double_dtype(y));
                   return apply("aten::pow.Tensor_Scalar", {to(x, dtype), y});
                 },
             .samples = "f32[2,3]=0.5..2 2.5 | i64[3] 2 | i64[3]=1..4 -1"});
   rows.add({.schema = "aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
             .decompose =
-                [](Scalar x, Tensor y) {
+                [](Scalar x, LazyTensor y) {
                   const DType dtype = promote(double_dtype(x), double_dtype(y.dtype()));
                   return apply("aten::pow.Scalar", {x, to(y, dtype)});
                 },
@@ -182,8 +182,8 @@ static void add_functions_of_two(OperationTable& rows) {
                   return nextafter(x, y);
                 },
             .vjp =
-                [](Vjp v, Tensor x, Tensor y) {
-                  const Tensor g = where(eq(x, y), 0, v.cotangents[0]);
+                [](Vjp v, LazyTensor x, LazyTensor y) {
+                  const LazyTensor g = where(eq(x, y), 0, v.cotangents[0]);
                   return Gradients{sum_to_size(g, x.sizes()), zeros_like(y)};
                 },
             .samples = "f32[2,3] f32[3] | f32[2]=[0,1] f32[2]=[1,1]",

@@ -35,7 +35,7 @@ static void add_with_index(OperationTable& rows) {
       {.schema = "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "
                  "Tensor indices)",
        .loops = [](In x, int64_t dim, bool keepdim) { return with_index<true>(x, dim, keepdim); },
-       .vjp = [](Vjp v, Tensor x, int64_t dim,
+       .vjp = [](Vjp v, LazyTensor x, int64_t dim,
                  bool keepdim) { return to_chosen(v, x, dim, keepdim); },
        .samples = "f32[2,3,4] 1 | f32[2,5] -1 True | i64[3,4]<3 0 | f32[5]=nan 0 | f32[] 0",
        .bad = "f32[2,0] 1: expected an element | f32[2] 3: expected an axis"});
@@ -43,7 +43,7 @@ static void add_with_index(OperationTable& rows) {
       {.schema = "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "
                  "Tensor indices)",
        .loops = [](In x, int64_t dim, bool keepdim) { return with_index<false>(x, dim, keepdim); },
-       .vjp = [](Vjp v, Tensor x, int64_t dim,
+       .vjp = [](Vjp v, LazyTensor x, int64_t dim,
                  bool keepdim) { return to_chosen(v, x, dim, keepdim); },
        .samples = "f32[2,3,4] 1 | f32[2,5] -1 True | i64[3,4]<3 0"});
   rows.add({.schema = "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
@@ -71,54 +71,55 @@ static Loops value_only(const In& x, const Ints& dim, bool keepdim) {
 }
 
 // Equal elements share the cotangent evenly.
-static Gradients shared(const Vjp& v, const Tensor& x, const Ints& dim, bool keepdim) {
-  const Tensor best = with_axes(v.results[0], x, dim, keepdim);
-  const Tensor chosen = to(eq(x, best), x.dtype());
-  const Tensor g = with_axes(v.cotangents[0], x, dim, keepdim);
+static Gradients shared(const Vjp& v, const LazyTensor& x, const Ints& dim, bool keepdim) {
+  const LazyTensor best = with_axes(v.results[0], x, dim, keepdim);
+  const LazyTensor chosen = to(eq(x, best), x.dtype());
+  const LazyTensor g = with_axes(v.cotangents[0], x, dim, keepdim);
   return {chosen * (g / sum(chosen, dim, true))};
 }
 
 // The same over all elements, where NaN is an extremum like others.
-static Gradients shared_by_all(const Vjp& v, const Tensor& x) {
-  const Tensor &g = v.cotangents[0], &best = v.results[0];
-  const Tensor both_nan = logical_and(isnan(x), isnan(best));
-  const Tensor chosen = to(logical_or(eq(x, best), both_nan), x.dtype());
+static Gradients shared_by_all(const Vjp& v, const LazyTensor& x) {
+  const LazyTensor &g = v.cotangents[0], &best = v.results[0];
+  const LazyTensor both_nan = logical_and(isnan(x), isnan(best));
+  const LazyTensor chosen = to(logical_or(eq(x, best), both_nan), x.dtype());
   return {chosen * (g / sum(chosen))};
 }
 
-static Tensor amin(const Tensor& x, const Ints& axes, bool keepdim = false) {
+static LazyTensor amin(const LazyTensor& x, const Ints& axes, bool keepdim = false) {
   return apply_one("aten::amin", {x, axes, keepdim});
 }
 
 static void add_values(OperationTable& rows) {
-  rows.add(
-      {.schema = "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
-       .loops = [](In x, Ints dim, bool keepdim) { return value_only<true>(x, dim, keepdim); },
-       .vjp = [](Vjp v, Tensor x, Ints dim, bool keepdim) { return shared(v, x, dim, keepdim); },
-       .samples = "f32[2,3,4] [0,2] | f32[2,3] [] | f32[2,3] [-1] True | i64[2,3] [1] | "
-                  "f32[4]=[1,3,3,2] | bool[2,3] [1]",
-       .bad = "f32[2,0] [1]: expected an element"});
+  rows.add({.schema = "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+            .loops = [](In x, Ints dim, bool keepdim) { return value_only<true>(x, dim, keepdim); },
+            .vjp = [](Vjp v, LazyTensor x, Ints dim,
+                      bool keepdim) { return shared(v, x, dim, keepdim); },
+            .samples = "f32[2,3,4] [0,2] | f32[2,3] [] | f32[2,3] [-1] True | i64[2,3] [1] | "
+                       "f32[4]=[1,3,3,2] | bool[2,3] [1]",
+            .bad = "f32[2,0] [1]: expected an element"});
   rows.add(
       {.schema = "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
        .loops = [](In x, Ints dim, bool keepdim) { return value_only<false>(x, dim, keepdim); },
-       .vjp = [](Vjp v, Tensor x, Ints dim, bool keepdim) { return shared(v, x, dim, keepdim); },
+       .vjp = [](Vjp v, LazyTensor x, Ints dim,
+                 bool keepdim) { return shared(v, x, dim, keepdim); },
        .samples = "f32[2,3,4] [0,2] | f32[2,3] [] | i64[2,3] [1] | u8[4] | i32[3]"});
   rows.add({.schema = "aten::max(Tensor self) -> Tensor",
-            .decompose = [](Tensor x) { return Tensors{amax(x)}; },
-            .vjp = [](Vjp v, Tensor x) { return shared_by_all(v, x); },
+            .decompose = [](LazyTensor x) { return LazyTensors{amax(x)}; },
+            .vjp = [](Vjp v, LazyTensor x) { return shared_by_all(v, x); },
             .samples = "f32[2,3] | i64[3,4]<3 | f32[5]=nan | f32[]",
             .bad = "f32[0]: expected an element"});
   rows.add({.schema = "aten::min(Tensor self) -> Tensor",
-            .decompose = [](Tensor x) { return Tensors{amin(x, {})}; },
-            .vjp = [](Vjp v, Tensor x) { return shared_by_all(v, x); },
+            .decompose = [](LazyTensor x) { return LazyTensors{amin(x, {})}; },
+            .vjp = [](Vjp v, LazyTensor x) { return shared_by_all(v, x); },
             .samples = "f32[2,3] | i64[3,4]<3 | f32[5]=nan | f32[]",
             .bad = "f32[0]: expected an element"});
   rows.add({.schema = "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor "
                       "min, Tensor max)",
             .decompose =
-                [](Tensor x, std::optional<int64_t> dim, bool keepdim) {
+                [](LazyTensor x, std::optional<int64_t> dim, bool keepdim) {
                   const Ints axes = dim ? Ints{*dim} : Ints{};
-                  return Tensors{amin(x, axes, keepdim), amax(x, axes, keepdim)};
+                  return LazyTensors{amin(x, axes, keepdim), amax(x, axes, keepdim)};
                 },
             .samples = "f32[2,3] | f32[2,3] 1 True | i64[4] 0",
             .bad = "f32[0]: expected an element"});

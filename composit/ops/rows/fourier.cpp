@@ -12,19 +12,19 @@ enum Scaling : int64_t { kNone, kByRoot, kByCount };
 
 // exp(sign 2 pi i j k / n) for row j and column k. Turns are whole numbers modulo n, so that large
 // angles lose no digits.
-Tensor roots(int64_t n, int64_t rows, int64_t columns, double sign, DType complex) {
-  const Tensor turns = apply_one("aten::outer", {arange(rows), arange(columns)});
-  const Tensor angle = to(apply_one("aten::remainder.Scalar", {turns, n}), DType::float64) *
-                       (sign * 2 * std::numbers::pi / static_cast<double>(n));
+LazyTensor roots(int64_t n, int64_t rows, int64_t columns, double sign, DType complex) {
+  const LazyTensor turns = apply_one("aten::outer", {arange(rows), arange(columns)});
+  const LazyTensor angle = to(apply_one("aten::remainder.Scalar", {turns, n}), DType::float64) *
+                           (sign * 2 * std::numbers::pi / static_cast<double>(n));
   return to(apply_one("aten::complex", {cos(angle), sin(angle)}), complex);
 }
 
 // x times `matrix` along one axis.
-Tensor times_along(const Tensor& x, int64_t axis, const Tensor& matrix) {
+LazyTensor times_along(const LazyTensor& x, int64_t axis, const LazyTensor& matrix) {
   return transpose(matmul(transpose(x, axis, -1), matrix), axis, -1);
 }
 
-Tensor transformed(Tensor x, const Ints& axes, double sign) {
+LazyTensor transformed(LazyTensor x, const Ints& axes, double sign) {
   for (int64_t axis : axes) {
     const int64_t n = x.size(axis);
     x = times_along(x, axis, roots(n, n, n, sign, x.dtype()));
@@ -32,7 +32,7 @@ Tensor transformed(Tensor x, const Ints& axes, double sign) {
   return x;
 }
 
-Tensor scaled(const Tensor& x, const Ints& lengths, int64_t scaling) {
+LazyTensor scaled(const LazyTensor& x, const Ints& lengths, int64_t scaling) {
   double count = 1;
   for (int64_t length : lengths) count *= static_cast<double>(length);
   if (scaling == kNone) return x;
@@ -41,7 +41,7 @@ Tensor scaled(const Tensor& x, const Ints& lengths, int64_t scaling) {
   return x * (scaling == kByRoot ? 1 / std::sqrt(count) : 1 / count);
 }
 
-Ints lengths_of(const Tensor& x, const Ints& axes) {
+Ints lengths_of(const LazyTensor& x, const Ints& axes) {
   Ints lengths;
   for (int64_t axis : axes) lengths.push_back(x.size(axis));
   return lengths;
@@ -52,29 +52,30 @@ void expect_axes(const Ints& axes) {
 }
 
 // The first half of the last axis determines the rest: real numbers have symmetric spectra.
-Tensor of_real(const Tensor& x, const Ints& axes, int64_t scaling, bool one_sided) {
+LazyTensor of_real(const LazyTensor& x, const Ints& axes, int64_t scaling, bool one_sided) {
   expect_axes(axes);
   if (category(x.dtype()) != DTypeCategory::floating)
     throw UserError("expected real floats, received " + std::string(name(x.dtype())));
   const int64_t n = x.size(axes.back()), columns = one_sided ? n / 2 + 1 : n;
   const DType complex = complex_dtype(x.dtype());
-  const Tensor last = times_along(to(x, complex), axes.back(), roots(n, n, columns, -1, complex));
+  const LazyTensor last =
+      times_along(to(x, complex), axes.back(), roots(n, n, columns, -1, complex));
   return scaled(transformed(last, Ints(axes.begin(), axes.end() - 1), -1), lengths_of(x, axes),
                 scaling);
 }
 
 // Its inverse: places beside the first and the middle one count twice, for the half that is not
 // there.
-Tensor to_real(const Tensor& x, const Ints& axes, int64_t scaling, int64_t length) {
+LazyTensor to_real(const LazyTensor& x, const Ints& axes, int64_t scaling, int64_t length) {
   expect_axes(axes);
   if (length < 1) throw UserError("expected a length above 0, received " + std::to_string(length));
   const Ints others(axes.begin(), axes.end() - 1);
   const int64_t half = length / 2 + 1;
-  const Tensor spectrum = transformed(slice(x, axes.back(), 0, half), others, 1);
-  const Tensor place = arange(half), twice = place * 2;
-  const Tensor counts =
+  const LazyTensor spectrum = transformed(slice(x, axes.back(), 0, half), others, 1);
+  const LazyTensor place = arange(half), twice = place * 2;
+  const LazyTensor counts =
       where(logical_or(eq(place, 0), eq(twice, length)), 1.0, full({half}, 2.0, DType::float64));
-  const Tensor matrix = roots(length, half, length, 1, x.dtype()) * unsqueeze(counts, 1);
+  const LazyTensor matrix = roots(length, half, length, 1, x.dtype()) * unsqueeze(counts, 1);
   Ints lengths = lengths_of(x, others);
   lengths.push_back(length);
   return scaled(
@@ -88,11 +89,11 @@ void add_fourier_rows(OperationTable& rows) {
   rows.add({.schema = "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) "
                       "-> Tensor",
             .decompose =
-                [](Tensor x, Ints dim, int64_t scaling, bool forward) {
+                [](LazyTensor x, Ints dim, int64_t scaling, bool forward) {
                   if (!is_complex(x.dtype()))
                     throw UserError("expected complex numbers, received " +
                                     std::string(name(x.dtype())));
-                  return Tensors{
+                  return LazyTensors{
                       scaled(transformed(x, dim, forward ? -1 : 1), lengths_of(x, dim), scaling)};
                 },
             .samples = "c64[4] [0] 0 True | c64[2,3] [0,1] 2 False | c64[3,5] [1] 1 True",
@@ -100,16 +101,17 @@ void add_fourier_rows(OperationTable& rows) {
   rows.add(
       {.schema = "aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> "
                  "Tensor",
-       .decompose = [](Tensor x, Ints dim, int64_t scaling,
-                       bool one_sided) { return Tensors{of_real(x, dim, scaling, one_sided)}; },
+       .decompose = [](LazyTensor x, Ints dim, int64_t scaling,
+                       bool one_sided) { return LazyTensors{of_real(x, dim, scaling, one_sided)}; },
        .samples = "f32[4] [0] 0 True | f32[5] [0] 1 True | f32[3,4] [0,1] 2 False",
        .bad = "c64[4] [0] 0 True: real floats"});
-  rows.add({.schema = "aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt "
-                      "last_dim_size) -> Tensor",
-            .decompose = [](Tensor x, Ints dim, int64_t scaling,
-                            int64_t length) { return Tensors{to_real(x, dim, scaling, length)}; },
-            .samples = "c64[3] [0] 2 4 | c64[3] [0] 2 5 | c64[2,3] [0,1] 1 4",
-            .bad = "c64[3] [0] 2 0: above 0"});
+  rows.add(
+      {.schema = "aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt "
+                 "last_dim_size) -> Tensor",
+       .decompose = [](LazyTensor x, Ints dim, int64_t scaling,
+                       int64_t length) { return LazyTensors{to_real(x, dim, scaling, length)}; },
+       .samples = "c64[3] [0] 2 4 | c64[3] [0] 2 5 | c64[2,3] [0,1] 1 4",
+       .bad = "c64[3] [0] 2 0: above 0"});
 }
 
 }  // namespace composit

@@ -140,24 +140,24 @@ Loops sampled(const In& x, const In& grid, int64_t interpolation, int64_t paddin
 }
 
 // Coordinates -1 … 1 of the middles of `size` elements, or with the first and last at the ends.
-Tensor coordinates(int64_t size, bool align_corners, DType dtype) {
+LazyTensor coordinates(int64_t size, bool align_corners, DType dtype) {
   const double half =
       align_corners ? 1 : (static_cast<double>(size) - 1) / static_cast<double>(size);
   if (size == 1) return zeros({1}, dtype);
   return apply_one("aten::linspace", {Scalar(-half), Scalar(half), size, dtype});
 }
 
-Tensor affine_grid(const Tensor& theta, const Ints& size, bool align_corners) {
+LazyTensor affine_grid(const LazyTensor& theta, const Ints& size, bool align_corners) {
   if (size.size() != 4 || theta.sizes() != Ints{size[0], 2, 3})
     throw UserError("expected theta of sizes [n, 2, 3] for images [n, c, h, w], received " +
                     str(theta.sizes()) + " for " + str(size));
   const Ints plane{size[2], size[3]};
-  const Tensor x = coordinates(size[3], align_corners, theta.dtype());
-  const Tensor y = unsqueeze(coordinates(size[2], align_corners, theta.dtype()), 1);
-  const Tensor base =
-      apply_one("aten::stack",
-                {Tensors{expand(x, plane), expand(y, plane), full(plane, 1, theta.dtype())}, -1});
-  const Tensor points =
+  const LazyTensor x = coordinates(size[3], align_corners, theta.dtype());
+  const LazyTensor y = unsqueeze(coordinates(size[2], align_corners, theta.dtype()), 1);
+  const LazyTensor base = apply_one(
+      "aten::stack",
+      {LazyTensors{expand(x, plane), expand(y, plane), full(plane, 1, theta.dtype())}, -1});
+  const LazyTensor points =
       expand(reshape(base, {1, size[2] * size[3], 3}), {size[0], size[2] * size[3], 3});
   return reshape(bmm(points, transpose(theta, 1, 2)), {size[0], size[2], size[3], 2});
 }
@@ -191,21 +191,23 @@ void add_grid_rows(OperationTable& rows) {
        .samples = kVolumes,
        .bad = "f32[1,1,2,2] f32[1,2,2,2] 0 0 False: expected volumes | f32[1,1,2,2,2] "
               "f32[1,2,2,2,3] 2 0 False: expected interpolation"});
-  rows.add({.schema = "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int "
-                      "padding_mode, bool align_corners) -> Tensor",
-            .decompose =
-                [](Tensor x, Tensor grid, int64_t interpolation, int64_t padding, bool corners) {
-                  return apply(x.rank() == 5 ? "aten::grid_sampler_3d" : "aten::grid_sampler_2d",
-                               {x, grid, interpolation, padding, corners});
-                },
-            .samples = "f32[1,1,3,4] f32[1,2,2,2]=-1..1 0 0 True | f32[1,1,2,3,4] "
-                       "f32[1,2,1,2,3]=-1.2..1.2 0 0 False"});
-  rows.add({.schema = "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool "
-                      "align_corners) -> Tensor",
-            .decompose = [](Tensor theta, Ints size,
-                            bool corners) { return Tensors{affine_grid(theta, size, corners)}; },
-            .samples = "f32[2,2,3] [2,1,3,4] False | f32[1,2,3] [1,2,2,2] True",
-            .bad = "f32[1,2,2] [1,1,2,2] False: theta of sizes"});
+  rows.add(
+      {.schema = "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int "
+                 "padding_mode, bool align_corners) -> Tensor",
+       .decompose =
+           [](LazyTensor x, LazyTensor grid, int64_t interpolation, int64_t padding, bool corners) {
+             return apply(x.rank() == 5 ? "aten::grid_sampler_3d" : "aten::grid_sampler_2d",
+                          {x, grid, interpolation, padding, corners});
+           },
+       .samples = "f32[1,1,3,4] f32[1,2,2,2]=-1..1 0 0 True | f32[1,1,2,3,4] "
+                  "f32[1,2,1,2,3]=-1.2..1.2 0 0 False"});
+  rows.add(
+      {.schema = "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool "
+                 "align_corners) -> Tensor",
+       .decompose = [](LazyTensor theta, Ints size,
+                       bool corners) { return LazyTensors{affine_grid(theta, size, corners)}; },
+       .samples = "f32[2,2,3] [2,1,3,4] False | f32[1,2,3] [1,2,2,2] True",
+       .bad = "f32[1,2,2] [1,1,2,2] False: theta of sizes"});
 }
 
 }  // namespace composit

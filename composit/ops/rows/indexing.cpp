@@ -122,8 +122,8 @@ static Loops put_by_mask(const In& self, const In& mask, size_t axis, const In& 
 
 // Gradient of `values` when one value is broadcast to all places of the mask; `g` is the cotangent
 // of the result.
-static Tensor gradient_of_masked(const Tensor& g, const Tensor& mask, size_t axis,
-                                 const Ints& sizes) {
+static LazyTensor gradient_of_masked(const LazyTensor& g, const LazyTensor& mask, size_t axis,
+                                     const Ints& sizes) {
   const auto first = static_cast<int64_t>(axis), end = first + mask.rank();
   expect_one_value(sizes, g.rank() - end);
   Ints of_mask, summed, kept;
@@ -133,13 +133,13 @@ static Tensor gradient_of_masked(const Tensor& g, const Tensor& mask, size_t axi
     if (masked) summed.push_back(i);
     if (!masked || i == first) kept.push_back(masked ? 1 : g.size(i));
   }
-  const Tensor chosen = where(reshape(mask, of_mask), g, 0);
+  const LazyTensor chosen = where(reshape(mask, of_mask), g, 0);
   return sum_to_size(reshape(sum(chosen, summed), kept), sizes);
 }
 
-static Tensors present(const std::vector<std::optional<Tensor>>& indices) {
-  Tensors list;
-  for (const auto& index : indices) list.push_back(index.value_or(Tensor()));
+static LazyTensors present(const std::vector<std::optional<LazyTensor>>& indices) {
+  LazyTensors list;
+  for (const auto& index : indices) list.push_back(index.value_or(LazyTensor()));
   return list;
 }
 
@@ -153,7 +153,7 @@ static void add_advanced_indexing(OperationTable& rows) {
              return nest.store(self(from)).loops();
            },
        .vjp =
-           [](Vjp v, Tensor self, std::vector<std::optional<Tensor>> indices) {
+           [](Vjp v, LazyTensor self, std::vector<std::optional<LazyTensor>> indices) {
              Gradients gradients(1 + indices.size());
              gradients[0] = apply_one("aten::index_put",
                                       {zeros_like(self), present(indices), v.cotangents[0], true});
@@ -181,11 +181,11 @@ static void add_advanced_indexing(OperationTable& rows) {
              return sequence({copy_of(self), nest});
            },
        .vjp =
-           [](Vjp v, Tensor self, std::vector<std::optional<Tensor>> indices, Tensor values,
-              bool accumulate) {
-             const Tensor& g = v.cotangents[0];
+           [](Vjp v, LazyTensor self, std::vector<std::optional<LazyTensor>> indices,
+              LazyTensor values, bool accumulate) {
+             const LazyTensor& g = v.cotangents[0];
              Gradients gradients(2 + indices.size());
-             const Tensors list = present(indices);
+             const LazyTensors list = present(indices);
              gradients[0] =
                  accumulate ? g
                             : apply_one("aten::index_put", {g, list, zeros({}, g.dtype()), false});
@@ -205,13 +205,14 @@ static void add_advanced_indexing(OperationTable& rows) {
 }
 
 // Places where `mask` is false are not looked at, wherever their indices lead.
-static Tensors inside(const Tensor& x, const std::vector<std::optional<Tensor>>& indices) {
-  Tensors list;
+static LazyTensors inside(const LazyTensor& x,
+                          const std::vector<std::optional<LazyTensor>>& indices) {
+  LazyTensors list;
   for (size_t axis = 0; axis < indices.size(); ++axis) {
     const auto& index = indices[axis];
     const int64_t size = x.size(static_cast<int64_t>(axis));
     list.push_back(index ? apply_one("aten::clamp", {*index, Scalar(-size), Scalar(size - 1)})
-                         : Tensor());
+                         : LazyTensor());
   }
   return list;
 }
@@ -220,9 +221,10 @@ static void add_masked_indexing(OperationTable& rows) {
   rows.add({.schema = "aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, "
                       "Scalar fill) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor mask, std::vector<std::optional<Tensor>> indices, Scalar fill) {
-                  const Tensor found = apply_one("aten::index.Tensor", {x, inside(x, indices)});
-                  return Tensors{
+                [](LazyTensor x, LazyTensor mask, std::vector<std::optional<LazyTensor>> indices,
+                   Scalar fill) {
+                  const LazyTensor found = apply_one("aten::index.Tensor", {x, inside(x, indices)});
+                  return LazyTensors{
                       apply_one("aten::masked_fill.Scalar", {found, logical_not(mask), fill})};
                 },
             .samples = "f32[4,5] bool[3,1] [i64[3]=-9..9] 2.5 | f32[4] bool[3] [i64[3]<4] 0"});
@@ -230,10 +232,11 @@ static void add_masked_indexing(OperationTable& rows) {
       {.schema = "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, "
                  "Tensor?[] indices, Tensor values) -> Tensor",
        .decompose =
-           [](Tensor x, Tensor mask, std::vector<std::optional<Tensor>> indices, Tensor values) {
-             const Tensor kept =
+           [](LazyTensor x, LazyTensor mask, std::vector<std::optional<LazyTensor>> indices,
+              LazyTensor values) {
+             const LazyTensor kept =
                  apply_one("aten::masked_fill.Scalar", {values, logical_not(mask), 0});
-             return Tensors{apply_one("aten::index_put", {x, inside(x, indices), kept, true})};
+             return LazyTensors{apply_one("aten::index_put", {x, inside(x, indices), kept, true})};
            },
        .samples = "f32[4] bool[3] [i64[3]=-9..9] f32[3] | f32[4] bool[3] [i64[3]<4] f32[3]"});
 }
@@ -282,11 +285,11 @@ static void add_gather(OperationTable& rows) {
              return nest.store(x(places(x, dim, index, at))).loops();
            },
        .vjp =
-           [](Vjp v, Tensor x, int64_t dim, Tensor index) {
+           [](Vjp v, LazyTensor x, int64_t dim, LazyTensor index) {
              if (index.numel() == 0) return Gradients{zeros_like(x)};
              return Gradients{
                  apply_one("aten::scatter_add", {zeros_like(x), dim, index, v.cotangents[0]}),
-                 Tensor()};
+                 LazyTensor()};
            },
        .samples =
            "f32[3,4] 1 i64[3,2]<4 | f32[3,4] 0 i64[2,4]<3 | f32[5] -1 i64[3]<5 | f32[5] 0 i64[2,0]",
@@ -298,9 +301,9 @@ static void add_scatter(OperationTable& rows) {
             .loops = [](In x, int64_t dim, In index,
                         In source) { return scattered(x, dim, index, source, true); },
             .vjp =
-                [](Vjp v, Tensor, int64_t dim, Tensor index) {
-                  const Tensor& g = v.cotangents[0];
-                  return Gradients{g, Tensor(), apply_one("aten::gather", {g, dim, index})};
+                [](Vjp v, LazyTensor, int64_t dim, LazyTensor index) {
+                  const LazyTensor& g = v.cotangents[0];
+                  return Gradients{g, LazyTensor(), apply_one("aten::gather", {g, dim, index})};
                 },
             .samples = "f32[3,4] 1 i64[3,2]<4 f32[3,2] | f32[3,4] 0 i64[2,4]<3 f32[2,4] | f32[5] 0 "
                        "i64[3]<5 f32[3]",
@@ -310,9 +313,9 @@ static void add_scatter(OperationTable& rows) {
        .loops = [](In x, int64_t dim, In index,
                    In source) { return scattered(x, dim, index, source, false); },
        .vjp =
-           [](Vjp v, Tensor, int64_t dim, Tensor index) {
-             const Tensor& g = v.cotangents[0];
-             return Gradients{apply_one("aten::scatter.value", {g, dim, index, 0}), Tensor(),
+           [](Vjp v, LazyTensor, int64_t dim, LazyTensor index) {
+             const LazyTensor& g = v.cotangents[0];
+             return Gradients{apply_one("aten::scatter.value", {g, dim, index, 0}), LazyTensor(),
                               apply_one("aten::gather", {g, dim, index})};
            },
        .samples = "f32[3,4] 1 i64[3,4]=distinct<4 f32[3,4] | f32[5] 0 i64[3]=distinct<5 f32[3]"});
@@ -327,9 +330,9 @@ static void add_scatter(OperationTable& rows) {
              return sequence({copy_of(x), nest});
            },
        .vjp =
-           [](Vjp v, Tensor, int64_t dim, Tensor index) {
+           [](Vjp v, LazyTensor, int64_t dim, LazyTensor index) {
              return Gradients{apply_one("aten::scatter.value", {v.cotangents[0], dim, index, 0}),
-                              Tensor()};
+                              LazyTensor()};
            },
        .samples = "f32[3,4] 1 i64[3,2]<4 0.5"});
 }
@@ -353,7 +356,7 @@ static void add_index_select(OperationTable& rows) {
                   return nest.store(x(at)).loops();
                 },
             .vjp =
-                [](Vjp v, Tensor x, int64_t dim, Tensor index) {
+                [](Vjp v, LazyTensor x, int64_t dim, LazyTensor index) {
                   return Gradients{
                       apply_one("aten::index_add", {zeros_like(x), dim, index, v.cotangents[0]})};
                 },
@@ -362,49 +365,50 @@ static void add_index_select(OperationTable& rows) {
 }
 
 static void add_embedding(OperationTable& rows) {
-  rows.add({.schema = "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool "
-                      "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
-            .loops =
-                [](In weight, In indices) {
-                  expect_index(indices);
-                  if (weight.rank() != 2)
-                    throw UserError("expected a weight of 2 axes, received sizes " +
-                                    str(weight.sizes()));
-                  Nest nest;
-                  const Expr row = indices(nest.parallel(indices.sizes()));
-                  return nest.store(weight(cast(row, DType::int64), nest.parallel(weight.size(1))))
-                      .loops();
-                },
-            .vjp =
-                [](Vjp v, Tensor weight, Tensor indices, int64_t padding, bool by_frequency) {
-                  return Gradients{
-                      apply_one("aten::embedding_dense_backward",
-                                {v.cotangents[0], indices, weight.size(0), padding, by_frequency}),
-                      Tensor()};
-                },
-            .samples = "f32[5,3] i64[2,4]<5 | f32[5,3] i32[4]<5 | f32[5,3] i64[]<5",
-            .bad = "f32[5] i64[2]<5: of 2 axes | f32[5,3] f32[2]: an index of"});
-  rows.add({.schema = "aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt "
-                      "num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
-            .loops =
-                [](In gradient, In indices, int64_t count, int64_t padding, bool by_frequency) {
-                  if (by_frequency)
-                    throw UserError("scale_grad_by_freq is not differentiated by composit");
-                  Nest nest;
-                  const Index at = nest.parallel(gradient.sizes());
-                  const Expr row = cast(indices(Index(at.begin(), at.end() - 1)), DType::int64);
-                  if (padding >= 0) nest.where(ne(row, padding));
-                  return nest
-                      .store({count, gradient.size(-1)}, {row, at.back()}, gradient(at), true)
-                      .loops();
-                },
-            .vjp =
-                [](Vjp v, Tensor, Tensor indices, int64_t, int64_t padding) {
-                  const Tensor rows_of = apply_one("aten::embedding", {v.cotangents[0], indices});
-                  if (padding < 0) return Gradients{rows_of};
-                  return Gradients{where(unsqueeze(eq(indices, padding), -1), 0, rows_of)};
-                },
-            .samples = "f32[2,4,3] i64[2,4]<5 5 -1 False | f32[4,3] i64[4]<5 5 2 False"});
+  rows.add(
+      {.schema = "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool "
+                 "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+       .loops =
+           [](In weight, In indices) {
+             expect_index(indices);
+             if (weight.rank() != 2)
+               throw UserError("expected a weight of 2 axes, received sizes " +
+                               str(weight.sizes()));
+             Nest nest;
+             const Expr row = indices(nest.parallel(indices.sizes()));
+             return nest.store(weight(cast(row, DType::int64), nest.parallel(weight.size(1))))
+                 .loops();
+           },
+       .vjp =
+           [](Vjp v, LazyTensor weight, LazyTensor indices, int64_t padding, bool by_frequency) {
+             return Gradients{
+                 apply_one("aten::embedding_dense_backward",
+                           {v.cotangents[0], indices, weight.size(0), padding, by_frequency}),
+                 LazyTensor()};
+           },
+       .samples = "f32[5,3] i64[2,4]<5 | f32[5,3] i32[4]<5 | f32[5,3] i64[]<5",
+       .bad = "f32[5] i64[2]<5: of 2 axes | f32[5,3] f32[2]: an index of"});
+  rows.add(
+      {.schema = "aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt "
+                 "num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
+       .loops =
+           [](In gradient, In indices, int64_t count, int64_t padding, bool by_frequency) {
+             if (by_frequency)
+               throw UserError("scale_grad_by_freq is not differentiated by composit");
+             Nest nest;
+             const Index at = nest.parallel(gradient.sizes());
+             const Expr row = cast(indices(Index(at.begin(), at.end() - 1)), DType::int64);
+             if (padding >= 0) nest.where(ne(row, padding));
+             return nest.store({count, gradient.size(-1)}, {row, at.back()}, gradient(at), true)
+                 .loops();
+           },
+       .vjp =
+           [](Vjp v, LazyTensor, LazyTensor indices, int64_t, int64_t padding) {
+             const LazyTensor rows_of = apply_one("aten::embedding", {v.cotangents[0], indices});
+             if (padding < 0) return Gradients{rows_of};
+             return Gradients{where(unsqueeze(eq(indices, padding), -1), 0, rows_of)};
+           },
+       .samples = "f32[2,4,3] i64[2,4]<5 5 -1 False | f32[4,3] i64[4]<5 5 2 False"});
 }
 
 void add_indexing_rows(OperationTable& rows) {

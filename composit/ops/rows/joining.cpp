@@ -42,10 +42,10 @@ static Loops concatenated(const std::vector<In>& all, int64_t dim) {
 }
 
 // Each part gets its slice.
-static Gradients taken_apart(const Vjp& v, const Tensors& parts, int64_t dim) {
+static Gradients taken_apart(const Vjp& v, const LazyTensors& parts, int64_t dim) {
   Gradients gradients;
   int64_t begin = 0;
-  for (const Tensor& part : parts) {
+  for (const LazyTensor& part : parts) {
     gradients.emplace_back();
     if (part.sizes() == Ints{0}) continue;
     const int64_t end = begin + part.size(dim);
@@ -56,10 +56,10 @@ static Gradients taken_apart(const Vjp& v, const Tensors& parts, int64_t dim) {
   return gradients;
 }
 
-static Tensors stacked(const Tensors& parts, int64_t dim) {
+static LazyTensors stacked(const LazyTensors& parts, int64_t dim) {
   if (parts.empty()) throw UserError("expected a tensor at least, received none");
-  Tensors all;
-  for (const Tensor& part : parts) {
+  LazyTensors all;
+  for (const LazyTensor& part : parts) {
     if (part.sizes() != parts[0].sizes())
       throw UserError("expected tensors of equal sizes, received " + str(parts[0].sizes()) +
                       " and " + str(part.sizes()));
@@ -70,8 +70,8 @@ static Tensors stacked(const Tensors& parts, int64_t dim) {
 
 // Each tensor with `rank` axes at least: new ones go first, the last of three goes last (numpy's
 // atleast_3d).
-static Tensors with_rank(Tensors parts, int64_t rank) {
-  for (Tensor& part : parts) {
+static LazyTensors with_rank(LazyTensors parts, int64_t rank) {
+  for (LazyTensor& part : parts) {
     if (part.rank() == 0) part = reshape(part, {1});
     if (part.rank() == 1 && rank > 1) part = unsqueeze(part, 0);
     if (part.rank() == 2 && rank > 2) part = unsqueeze(part, -1);
@@ -80,15 +80,15 @@ static Tensors with_rank(Tensors parts, int64_t rank) {
 }
 
 // Vectors are rows.
-static Tensor block_diagonal(Tensors parts) {
+static LazyTensor block_diagonal(LazyTensors parts) {
   int64_t columns = 0, before = 0;
-  for (Tensor& part : parts) {
+  for (LazyTensor& part : parts) {
     if (part.rank() > 2)
       throw UserError("expected tensors of at most 2 axes, received sizes " + str(part.sizes()));
     while (part.rank() < 2) part = unsqueeze(part, 0);
     columns += part.size(1);
   }
-  for (Tensor& part : parts) {
+  for (LazyTensor& part : parts) {
     const int64_t width = part.size(1);
     part = apply_one("aten::constant_pad_nd", {part, Ints{before, columns - before - width}});
     before += width;
@@ -99,33 +99,33 @@ static Tensor block_diagonal(Tensors parts) {
 static void add_joins(OperationTable& rows) {
   rows.add({.schema = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
             .loops = [](std::vector<In> all, int64_t dim) { return concatenated(all, dim); },
-            .vjp = [](Vjp v, Tensors parts, int64_t dim) { return taken_apart(v, parts, dim); },
+            .vjp = [](Vjp v, LazyTensors parts, int64_t dim) { return taken_apart(v, parts, dim); },
             .samples = "[f32[2,3],f32[1,3]] | [f32[2,3],f32[2,2],f32[2,1]] 1 | [f32[2],i64[3]] | "
                        "[f32[0],f32[2,3]] 1 | [f32[2,3],f32[2,0]] -1",
             .bad = "[f32[2,3],f32[2,2]]: agree but",
             .also = {"aten::concat", "aten::concatenate"}});
   rows.add({.schema = "aten::block_diag(Tensor[] tensors) -> Tensor",
-            .decompose = [](Tensors parts) { return Tensors{block_diagonal(parts)}; },
+            .decompose = [](LazyTensors parts) { return LazyTensors{block_diagonal(parts)}; },
             .samples = "[f32[2,3],f32[1,2]] | [f32[],f32[3]] | [f32[2,2],i64[1,1]]",
             .bad = "[f32[1,2,3]]: at most 2 axes"});
   rows.add({.schema = "aten::stack(Tensor[] tensors, int dim=0) -> Tensor",
-            .decompose = [](Tensors parts, int64_t dim) { return stacked(parts, dim); },
+            .decompose = [](LazyTensors parts, int64_t dim) { return stacked(parts, dim); },
             .samples = "[f32[2,3],f32[2,3]] | [f32[2],f32[2],f32[2]] -1 | [f32[],f32[]] | "
                        "[f32[2],i64[2]]",
             .bad = "[f32[2],f32[3]]: of equal sizes"});
   rows.add({.schema = "aten::hstack(Tensor[] tensors) -> Tensor",
             .decompose =
-                [](Tensors parts) {
+                [](LazyTensors parts) {
                   parts = with_rank(parts, 1);
-                  return Tensors{cat(parts, !parts.empty() && parts[0].rank() == 1 ? 0 : 1)};
+                  return LazyTensors{cat(parts, !parts.empty() && parts[0].rank() == 1 ? 0 : 1)};
                 },
             .samples = "[f32[2],f32[3]] | [f32[2,1],f32[2,2]] | [f32[],f32[]]",
             .bad = "[f32[2,1],f32[3,1]]: agree but"});
   rows.add({.schema = "aten::vstack(Tensor[] tensors) -> Tensor",
-            .decompose = [](Tensors parts) { return Tensors{cat(with_rank(parts, 2), 0)}; },
+            .decompose = [](LazyTensors parts) { return LazyTensors{cat(with_rank(parts, 2), 0)}; },
             .samples = "[f32[2],f32[2]] | [f32[2,3],f32[1,3]]"});
   rows.add({.schema = "aten::dstack(Tensor[] tensors) -> Tensor",
-            .decompose = [](Tensors parts) { return Tensors{cat(with_rank(parts, 3), 2)}; },
+            .decompose = [](LazyTensors parts) { return LazyTensors{cat(with_rank(parts, 3), 2)}; },
             .samples = "[f32[2],f32[2]] | [f32[2,3],f32[2,3]]"});
 }
 
@@ -162,8 +162,8 @@ static Ints equal_parts(int64_t length, int64_t size) {
   return sizes;
 }
 
-static Tensors split_at(const Tensor& x, const Ints& ends, int64_t dim) {
-  Tensors parts;
+static LazyTensors split_at(const LazyTensor& x, const Ints& ends, int64_t dim) {
+  LazyTensors parts;
   const int64_t size = x.size(dim);
   int64_t begin = 0;
   for (int64_t end : ends) {  // as slices: any order, any range
@@ -176,16 +176,16 @@ static Tensors split_at(const Tensor& x, const Ints& ends, int64_t dim) {
 
 // The gradient of parts that follow each other; those that nobody used are zeros.
 static Gradients joined(const Vjp& v, int64_t dim) {
-  Tensors parts;
+  LazyTensors parts;
   for (size_t i = 0; i < v.results.size(); ++i)
     parts.push_back(v.cotangents[i].defined() ? v.cotangents[i] : zeros_like(v.results[i]));
   return {cat(parts, dim)};
 }
 
 // Each tensor varies along an axis of its own; `swapped`: the first two change places.
-static Tensors grid(const Tensors& tensors, bool swapped) {
+static LazyTensors grid(const LazyTensors& tensors, bool swapped) {
   Ints sizes;
-  for (const Tensor& x : tensors) {
+  for (const LazyTensor& x : tensors) {
     if (x.rank() > 1)
       throw UserError("expected tensors of at most 1 axis, received sizes " + str(x.sizes()));
     if (x.dtype() != tensors[0].dtype())
@@ -194,7 +194,7 @@ static Tensors grid(const Tensors& tensors, bool swapped) {
     sizes.push_back(x.numel());
   }
   if (swapped && sizes.size() > 1) std::swap(sizes[0], sizes[1]);
-  Tensors results;
+  LazyTensors results;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const size_t axis = swapped && sizes.size() > 1 && i < 2 ? 1 - i : i;
     Ints own(sizes.size(), 1);
@@ -209,7 +209,7 @@ static void add_splits(OperationTable& rows) {
                 "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) "
                 "-> Tensor(a)[]",
             .loops = [](In x, Ints sizes, int64_t dim) { return split(x, sizes, dim); },
-            .vjp = [](Vjp v, Tensor, Ints, int64_t dim) { return joined(v, dim); },
+            .vjp = [](Vjp v, LazyTensor, Ints, int64_t dim) { return joined(v, dim); },
             .samples = "f32[5,3] [2,3] | f32[2,6] [1,2,3] 1 | f32[3] [0,3]",
             .bad = "f32[5] [2,2]: add up",
             .also = {"aten::split_with_sizes_copy", "aten::unsafe_split_with_sizes"}});
@@ -223,14 +223,14 @@ static void add_splits(OperationTable& rows) {
                                     std::to_string(size));
                   return split(x, equal_parts(length, size), dim);
                 },
-            .vjp = [](Vjp v, Tensor, int64_t, int64_t dim) { return joined(v, dim); },
+            .vjp = [](Vjp v, LazyTensor, int64_t, int64_t dim) { return joined(v, dim); },
             .samples = "f32[5,3] 2 | f32[2,6] 3 1 | f32[4] 10",
             .bad = "f32[5] 0: above 0",
             .also = {"aten::split_copy.Tensor", "aten::unsafe_split.Tensor"}});
   rows.add({.schema = "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
             .decompose =
-                [](Tensor x, int64_t dim) {
-                  Tensors parts;
+                [](LazyTensor x, int64_t dim) {
+                  LazyTensors parts;
                   for (int64_t i = 0; i < x.size(dim); ++i) parts.push_back(select_at(x, dim, i));
                   return parts;
                 },
@@ -239,13 +239,13 @@ static void add_splits(OperationTable& rows) {
   rows.add({.schema = "aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> "
                       "Tensor(a)[]",
             .decompose =
-                [](Tensor x, Ints sizes, int64_t dim) {
+                [](LazyTensor x, Ints sizes, int64_t dim) {
                   return apply("aten::split_with_sizes", {x, sizes, dim});
                 },
             .samples = "f32[5,3] [2,3] | f32[2,6] [1,2,3] 1"});
   rows.add({.schema = "aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
             .decompose =
-                [](Tensor x, int64_t chunks, int64_t dim) {
+                [](LazyTensor x, int64_t chunks, int64_t dim) {
                   if (chunks < 1)
                     throw UserError("expected chunks above 0, received " + std::to_string(chunks));
                   const int64_t length = x.size(dim), size = (length + chunks - 1) / chunks;
@@ -258,7 +258,7 @@ static void add_splits(OperationTable& rows) {
   rows.add({.schema = "aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int "
                       "dim=0) -> Tensor(a)[]",
             .decompose =
-                [](Tensor x, int64_t sections, int64_t dim) {
+                [](LazyTensor x, int64_t sections, int64_t dim) {
                   if (sections < 1)
                     throw UserError("expected sections above 0, received " +
                                     std::to_string(sections));
@@ -269,17 +269,18 @@ static void add_splits(OperationTable& rows) {
                 },
             .samples = "f32[5,3] 2 | f32[2,7] 3 1 | f32[2] 4",
             .bad = "f32[4] 0: above 0"});
-  rows.add({.schema = "aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int "
-                      "dim=0) -> Tensor(a)[]",
-            .decompose = [](Tensor x, Ints ends, int64_t dim) { return split_at(x, ends, dim); },
-            .samples = "f32[5,3] [2,3] | f32[2,6] [1,4] 1 | f32[4] [2,9] | f32[4] [-1]"});
+  rows.add(
+      {.schema = "aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int "
+                 "dim=0) -> Tensor(a)[]",
+       .decompose = [](LazyTensor x, Ints ends, int64_t dim) { return split_at(x, ends, dim); },
+       .samples = "f32[5,3] [2,3] | f32[2,6] [1,4] 1 | f32[4] [2,9] | f32[4] [-1]"});
   rows.add({.schema = "aten::meshgrid(Tensor[] tensors) -> Tensor[]",
-            .decompose = [](Tensors axes) { return grid(axes, false); },
+            .decompose = [](LazyTensors axes) { return grid(axes, false); },
             .samples = "[f32[2],f32[3]] | [f32[2],f32[],f32[2]]",
             .bad = "[f32[2,2]]: at most 1 | [f32[2],i64[2]]: one dtype"});
   rows.add({.schema = "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]",
             .decompose =
-                [](Tensors axes, std::string indexing) {
+                [](LazyTensors axes, std::string indexing) {
                   if (indexing != "ij" && indexing != "xy")
                     throw UserError("expected indexing 'ij' or 'xy', received '" + indexing + "'");
                   return grid(axes, indexing == "xy");

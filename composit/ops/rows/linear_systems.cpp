@@ -11,11 +11,9 @@
 namespace composit {
 namespace {
 
-int64_t size_of(const Type& type, size_t from_end) {
-  return type.sizes[type.rank() - from_end].value();
-}
+int64_t size_of(const Type& type, size_t from_end) { return type.sizes[type.rank() - from_end]; }
 
-void expect_square(const Tensor& x) {
+void expect_square(const LazyTensor& x) {
   expect_matrices(x);
   if (x.size(-1) != x.size(-2))
     throw UserError("expected square matrices, received sizes " + str(x.sizes()));
@@ -92,19 +90,19 @@ Array permutation(const Array& pivots, int64_t n, DType dtype) {
 
 // ---- in terms of operations ---------------------------------------------------------------------
 
-Tensor triangle(const Tensor& x, bool upper, int64_t diagonal = 0) {
+LazyTensor triangle(const LazyTensor& x, bool upper, int64_t diagonal = 0) {
   return apply_one(upper ? "aten::triu" : "aten::tril", {x, diagonal});
 }
-Tensor identity(int64_t n, DType dtype) { return apply_one("aten::eye", {n, dtype}); }
+LazyTensor identity(int64_t n, DType dtype) { return apply_one("aten::eye", {n, dtype}); }
 
-Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left = true,
-                        bool unit = false) {
+LazyTensor solve_triangular(const LazyTensor& a, const LazyTensor& b, bool upper, bool left = true,
+                            bool unit = false) {
   return apply_one("aten::linalg_solve_triangular", {a, b, upper, left, unit});
 }
 
 // Both with the batch that their batches broadcast to.
-std::pair<Tensor, Tensor> batched(const Tensor& a, const Tensor& b) {
-  const auto with = [](const Tensor& x, const Ints& batch) {
+std::pair<LazyTensor, LazyTensor> batched(const LazyTensor& a, const LazyTensor& b) {
+  const auto with = [](const LazyTensor& x, const Ints& batch) {
     Ints sizes = batch;
     sizes.insert(sizes.end(), {x.size(-2), x.size(-1)});
     return expand(x, sizes);
@@ -115,57 +113,59 @@ std::pair<Tensor, Tensor> batched(const Tensor& a, const Tensor& b) {
   return {with(a, batch), with(b, batch)};
 }
 
-Tensors unpacked(const Tensor& lu, const Tensor& pivots) {
+LazyTensors unpacked(const LazyTensor& lu, const LazyTensor& pivots) {
   const int64_t m = lu.size(-2), n = lu.size(-1), k = std::min(m, n);
-  const Tensor lower = triangle(slice(lu, -1, 0, k), false, -1);
-  const Tensor unit = apply_one("aten::eye.m", {m, k, lu.dtype()});
+  const LazyTensor lower = triangle(slice(lu, -1, 0, k), false, -1);
+  const LazyTensor unit = apply_one("aten::eye.m", {m, k, lu.dtype()});
   return {apply_one("composit::permutation", {pivots, m, lu.dtype()}), lower + unit,
           triangle(slice(lu, -2, 0, k), true)};
 }
 
-Tensor lu_solution(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left,
-                   bool adjoint_system) {
+LazyTensor lu_solution(const LazyTensor& lu, const LazyTensor& pivots, const LazyTensor& b,
+                       bool left, bool adjoint_system) {
   if (!left) return adjoint(lu_solution(lu, pivots, adjoint(b), true, !adjoint_system));
-  const Tensor p = apply_one("composit::permutation", {pivots, lu.size(-1), lu.dtype()});
+  const LazyTensor p = apply_one("composit::permutation", {pivots, lu.size(-1), lu.dtype()});
   if (!adjoint_system)
     return solve_triangular(
         lu, solve_triangular(lu, matmul(transpose(p, -1, -2), b), false, true, true), true);
-  const Tensor back = adjoint(lu);
+  const LazyTensor back = adjoint(lu);
   return matmul(p, solve_triangular(back, solve_triangular(back, b, false), true, true, true));
 }
 
-Tensors lu_of(const Tensor& a) { return apply("aten::linalg_lu_factor_ex", {a}); }
+LazyTensors lu_of(const LazyTensor& a) { return apply("aten::linalg_lu_factor_ex", {a}); }
 
 // torch factors the transpose of real matrices, which lie in LAPACK's order then.
-Tensor as_factored(const Tensor& a) { return is_complex(a.dtype()) ? a : transpose(a, -1, -2); }
+LazyTensor as_factored(const LazyTensor& a) {
+  return is_complex(a.dtype()) ? a : transpose(a, -1, -2);
+}
 
 // 1, or -1 for an odd number of exchanges.
-Tensor parity(const Tensor& pivots, DType dtype) {
-  const Tensor moved = sum(ne(pivots, arange(pivots.size(-1)) + 1), {-1});
+LazyTensor parity(const LazyTensor& pivots, DType dtype) {
+  const LazyTensor moved = sum(ne(pivots, arange(pivots.size(-1)) + 1), {-1});
   return to(1 - apply_one("aten::remainder.Scalar", {moved, 2}) * 2, dtype);
 }
-Tensor diagonal(const Tensor& x) { return apply_one("aten::diagonal", {x, 0, -2, -1}); }
+LazyTensor diagonal(const LazyTensor& x) { return apply_one("aten::diagonal", {x, 0, -2, -1}); }
 
-bool is_vector(const Tensor& a, const Tensor& b) {
+bool is_vector(const LazyTensor& a, const LazyTensor& b) {
   Ints sizes = a.sizes();
   sizes.pop_back();
   return b.rank() == 1 || b.sizes() == sizes;
 }
 
-Tensors solution(const Tensor& a, Tensor b, bool left) {
+LazyTensors solution(const LazyTensor& a, LazyTensor b, bool left) {
   expect_square(a);
   const bool vector = left && is_vector(a, b);
   if (vector) b = unsqueeze(b, -1);
   if (b.rank() < 2 || b.size(left ? -2 : -1) != a.size(-1))
     throw UserError("expected right sides for sizes " + str(a.sizes()) + ", received " +
                     str(b.sizes()));
-  const Tensors lu = lu_of(as_factored(a));
+  const LazyTensors lu = lu_of(as_factored(a));
   const auto [factors, right] = batched(lu[0], b);
   Ints batch = right.sizes();
   batch.resize(batch.size() - 2);
   batch.push_back(lu[1].size(-1));
   const bool transposed = !is_complex(a.dtype());
-  const Tensor x = lu_solution(factors, expand(lu[1], batch), right, left, transposed);
+  const LazyTensor x = lu_solution(factors, expand(lu[1], batch), right, left, transposed);
   return {vector ? squeeze(x, {-1}) : x, lu[0], lu[1], lu[2]};
 }
 
@@ -173,35 +173,35 @@ Tensors solution(const Tensor& a, Tensor b, bool left) {
 
 // A = P L U, of which a square part [L1; L2] [U1 U2] is inverted: with M = L1^-1 dA1 U1^-1, dL1 is
 // L1 times its part below the diagonal, and dU1 the other part times U1.
-Gradients lu_factor_back(const Vjp& v, const Tensor& a) {
+Gradients lu_factor_back(const Vjp& v, const LazyTensor& a) {
   const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
-  const Tensor& g = v.cotangents[0];
-  const Tensors plu = unpacked(v.results[0], v.results[1]);
-  const Tensor gl = triangle(slice(g, -1, 0, k), false, -1),
-               gu = triangle(slice(g, -2, 0, k), true);
-  const Tensor l1 = slice(plu[1], -2, 0, k), u1 = slice(plu[2], -1, 0, k);
-  Tensor lower = matmul(adjoint(l1), slice(gl, -2, 0, k)),
-         upper = matmul(slice(gu, -1, 0, k), adjoint(u1));
+  const LazyTensor& g = v.cotangents[0];
+  const LazyTensors plu = unpacked(v.results[0], v.results[1]);
+  const LazyTensor gl = triangle(slice(g, -1, 0, k), false, -1),
+                   gu = triangle(slice(g, -2, 0, k), true);
+  const LazyTensor l1 = slice(plu[1], -2, 0, k), u1 = slice(plu[2], -1, 0, k);
+  LazyTensor lower = matmul(adjoint(l1), slice(gl, -2, 0, k)),
+             upper = matmul(slice(gu, -1, 0, k), adjoint(u1));
   if (n > k) lower = lower - matmul(slice(gu, -1, k, n), adjoint(slice(plu[2], -1, k, n)));
   if (m > k) upper = upper - matmul(adjoint(slice(plu[1], -2, k, m)), slice(gl, -2, k, m));
-  const auto from_left = [&](const Tensor& x) {
+  const auto from_left = [&](const LazyTensor& x) {
     return solve_triangular(adjoint(l1), x, true, true, true);
   };
-  const auto from_right = [&](const Tensor& x) {
+  const auto from_right = [&](const LazyTensor& x) {
     return solve_triangular(adjoint(u1), x, false, false);
   };
-  Tensor whole = from_left(from_right(triangle(lower, false, -1) + triangle(upper, true)));
+  LazyTensor whole = from_left(from_right(triangle(lower, false, -1) + triangle(upper, true)));
   if (n > k) whole = cat({whole, from_left(slice(gu, -1, k, n))}, -1);
   if (m > k) whole = cat({whole, from_right(slice(gl, -2, k, m))}, -2);
   return {matmul(plu[0], whole)};
 }
 
-Gradients cholesky_back(const Vjp& v, const Tensor&, bool upper) {
-  const Tensor l = upper ? adjoint(v.results[0]) : v.results[0];
-  const Tensor g = upper ? adjoint(v.cotangents[0]) : v.cotangents[0];
-  const Tensor inner = matmul(adjoint(l), g);
-  const Tensor symmetric = triangle(inner, false) + adjoint(triangle(inner, false, -1));
-  const Tensor left = solve_triangular(adjoint(l), symmetric, true);
+Gradients cholesky_back(const Vjp& v, const LazyTensor&, bool upper) {
+  const LazyTensor l = upper ? adjoint(v.results[0]) : v.results[0];
+  const LazyTensor g = upper ? adjoint(v.cotangents[0]) : v.cotangents[0];
+  const LazyTensor inner = matmul(adjoint(l), g);
+  const LazyTensor symmetric = triangle(inner, false) + adjoint(triangle(inner, false, -1));
+  const LazyTensor left = solve_triangular(adjoint(l), symmetric, true);
   return {solve_triangular(l, left, false, false) * 0.5};
 }
 
@@ -210,33 +210,33 @@ void add_factors(OperationTable& rows) {
       {.schema = "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool "
                  "check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
        .infer =
-           [](Tensor a) {
+           [](LazyTensor a) {
              expect_matrices(a);
              return lu_types(a.type());
            },
        .native = [](Array a, bool pivot) { return lu_factors(a, pivot); },
        .runtime = "matrices::lu_factor",
-       .runtime_options = [](Tensor a, bool pivot) { return matrices_with(a, "pivot", pivot); },
-       .vjp = [](Vjp v, Tensor a) { return lu_factor_back(v, a); },
+       .runtime_options = [](LazyTensor a, bool pivot) { return matrices_with(a, "pivot", pivot); },
+       .vjp = [](Vjp v, LazyTensor a) { return lu_factor_back(v, a); },
        .samples = "f32[3,3] | f32[2,3,3] | c64[2,2] | f32[4,2] | f32[2,2,4]",
        .bad = "f32[3]: expected matrices | i64[2,2]: floating point"});
   rows.add(
       {.schema = "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool "
                  "check_errors=False) -> (Tensor L, Tensor info)",
        .infer =
-           [](Tensor a) {
+           [](LazyTensor a) {
              expect_square(a);
              return cholesky_types(a.type());
            },
        .native = [](Array a, bool upper) { return cholesky_factors(a, upper); },
        .runtime = "matrices::cholesky",
-       .runtime_options = [](Tensor a, bool upper) { return matrices_with(a, "upper", upper); },
-       .vjp = [](Vjp v, Tensor a, bool upper) { return cholesky_back(v, a, upper); },
+       .runtime_options = [](LazyTensor a, bool upper) { return matrices_with(a, "upper", upper); },
+       .vjp = [](Vjp v, LazyTensor a, bool upper) { return cholesky_back(v, a, upper); },
        .samples = "f32[2,2]=[4,1,1,3] | f32[2,2]=[4,1,1,3] True | f32[1,2,2]=[2,0,0,5]",
        .bad = "f32[2,3]: square matrices"});
   rows.add({.schema = "composit::permutation(Tensor pivots, int n, ScalarType dtype) -> Tensor",
             .infer =
-                [](Tensor pivots, int64_t n, DType dtype) {
+                [](LazyTensor pivots, int64_t n, DType dtype) {
                   if (pivots.rank() == 0 || pivots.dtype() != DType::int32)
                     throw UserError("expected pivots of int32, received " +
                                     std::string(name(pivots.dtype())));
@@ -246,7 +246,7 @@ void add_factors(OperationTable& rows) {
                          DType dtype) { return std::vector<Array>{permutation(pivots, n, dtype)}; },
             .runtime = "matrices::permutation",
             .runtime_options =
-                [](Tensor pivots, int64_t n) {
+                [](LazyTensor pivots, int64_t n) {
                   return Attributes{option("batch", batch(pivots.type(), 1)),
                                     option("pivots", size_from_end(pivots.type(), 1)),
                                     option("n", n)};
@@ -255,9 +255,9 @@ void add_factors(OperationTable& rows) {
             .bad = "f32[2] 2 float32: pivots of int32"});
 }
 
-Gradients triangular_back(const Vjp& v, const Tensor& a, bool upper, bool unit) {
-  const Tensor gb = solve_triangular(adjoint(a), v.cotangents[0], !upper, true, unit);
-  const Tensor ga = -matmul(gb, adjoint(v.results[0]));
+Gradients triangular_back(const Vjp& v, const LazyTensor& a, bool upper, bool unit) {
+  const LazyTensor gb = solve_triangular(adjoint(a), v.cotangents[0], !upper, true, unit);
+  const LazyTensor ga = -matmul(gb, adjoint(v.results[0]));
   return {triangle(ga, upper, unit ? (upper ? 1 : -1) : 0), gb};
 }
 
@@ -266,7 +266,7 @@ void add_triangles(OperationTable& rows) {
       {.schema = "composit::solve_triangular(Tensor A, Tensor B, bool upper, bool unit) -> "
                  "Tensor",
        .infer =
-           [](Tensor a, Tensor b) {
+           [](LazyTensor a, LazyTensor b) {
              expect_square(a);
              expect_matrices(b);
              if (b.size(-2) != a.size(-1) || a.dtype() != b.dtype())
@@ -280,25 +280,25 @@ void add_triangles(OperationTable& rows) {
            },
        .runtime = "matrices::solve_triangular",
        .runtime_options =
-           [](Tensor, Tensor b, bool upper, bool unit) {
+           [](LazyTensor, LazyTensor b, bool upper, bool unit) {
              return Attributes{matrices(b.type()), option("upper", upper), option("unit", unit)};
            },
-       .vjp = [](Vjp v, Tensor a, Tensor, bool upper,
+       .vjp = [](Vjp v, LazyTensor a, LazyTensor, bool upper,
                  bool unit) { return triangular_back(v, a, upper, unit); },
        .samples = "f32[3,3] f32[3,2] True False | f32[2,3,3] f32[2,3,2] False True",
        .bad = "f32[3,3] f32[2,2] True False: right sides"});
   rows.add({.schema = "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool "
                       "left=True, bool unitriangular=False) -> Tensor",
             .decompose =
-                [](Tensor a, Tensor b, bool upper, bool left, bool unit) {
+                [](LazyTensor a, LazyTensor b, bool upper, bool left, bool unit) {
                   if (!left) {
                     a = transpose(a, -1, -2);
                     b = transpose(b, -1, -2);
                   }
                   const auto [matrices, right] = batched(a, b);
-                  const Tensor x = apply_one("composit::solve_triangular",
-                                             {matrices, right, left ? upper : !upper, unit});
-                  return Tensors{left ? x : transpose(x, -1, -2)};
+                  const LazyTensor x = apply_one("composit::solve_triangular",
+                                                 {matrices, right, left ? upper : !upper, unit});
+                  return LazyTensors{left ? x : transpose(x, -1, -2)};
                 },
             .samples = "f32[3,3] f32[3,2] True | f32[2,3,3] f32[3,2] False True True | f32[3,3] "
                        "f32[2,3] True False | c64[2,2] c64[2,2] False"});
@@ -306,10 +306,10 @@ void add_triangles(OperationTable& rows) {
                       "transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor "
                       "cloned_coefficient)",
             .decompose =
-                [](Tensor b, Tensor a, bool upper, bool transposed, bool unit) {
+                [](LazyTensor b, LazyTensor a, bool upper, bool transposed, bool unit) {
                   const auto [matrices, right] = batched(a, b);
-                  const Tensor system = transposed ? transpose(matrices, -1, -2) : matrices;
-                  return Tensors{
+                  const LazyTensor system = transposed ? transpose(matrices, -1, -2) : matrices;
+                  return LazyTensors{
                       solve_triangular(system, right, transposed ? !upper : upper, true, unit),
                       matrices};
                 },
@@ -317,21 +317,21 @@ void add_triangles(OperationTable& rows) {
   rows.add(
       {.schema = "aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
        .decompose =
-           [](Tensor b, Tensor l, bool upper) {
+           [](LazyTensor b, LazyTensor l, bool upper) {
              if (upper) l = adjoint(l);
-             return Tensors{solve_triangular(adjoint(l), solve_triangular(l, b, false), true)};
+             return LazyTensors{solve_triangular(adjoint(l), solve_triangular(l, b, false), true)};
            },
        .samples = "f32[3,2] f32[3,3] | f32[3,2] f32[3,3] True"});
   rows.add({.schema = "aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
             .decompose =
-                [](Tensor l, bool upper) {
+                [](LazyTensor l, bool upper) {
                   return apply("aten::cholesky_solve", {identity(l.size(-1), l.dtype()), l, upper});
                 },
             .samples = "f32[3,3] | f32[3,3] True"});
   rows.add({.schema = "aten::cholesky(Tensor self, bool upper=False) -> Tensor",
             .decompose =
-                [](Tensor a, bool upper) {
-                  return Tensors{apply("aten::linalg_cholesky_ex", {a, upper})[0]};
+                [](LazyTensor a, bool upper) {
+                  return LazyTensors{apply("aten::linalg_cholesky_ex", {a, upper})[0]};
                 },
             .samples = "f32[2,2]=[4,1,1,3] | f32[2,2]=[4,1,1,3] True"});
 }
@@ -340,9 +340,9 @@ void add_lu(OperationTable& rows) {
   rows.add({.schema = "aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, "
                       "bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
             .decompose =
-                [](Tensor lu, Tensor pivots, bool data, bool exchanges) {
-                  Tensors plu = unpacked(lu, pivots);
-                  const Tensor none = zeros({0}, lu.dtype());
+                [](LazyTensor lu, LazyTensor pivots, bool data, bool exchanges) {
+                  LazyTensors plu = unpacked(lu, pivots);
+                  const LazyTensor none = zeros({0}, lu.dtype());
                   if (!data) plu[1] = plu[2] = none;
                   if (!exchanges) plu[0] = none;
                   return plu;
@@ -352,9 +352,9 @@ void add_lu(OperationTable& rows) {
   rows.add({.schema = "aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, "
                       "Tensor U)",
             .decompose =
-                [](Tensor a, bool pivot) {
-                  const Tensors lu = apply("aten::linalg_lu_factor_ex", {a, pivot});
-                  Tensors plu = unpacked(lu[0], lu[1]);
+                [](LazyTensor a, bool pivot) {
+                  const LazyTensors lu = apply("aten::linalg_lu_factor_ex", {a, pivot});
+                  LazyTensors plu = unpacked(lu[0], lu[1]);
                   if (!pivot) plu[0] = zeros({0}, a.dtype());
                   return plu;
                 },
@@ -362,12 +362,12 @@ void add_lu(OperationTable& rows) {
   rows.add({.schema = "aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool "
                       "left=True, bool adjoint=False) -> Tensor",
             .decompose =
-                [](Tensor lu, Tensor pivots, Tensor b, bool left, bool adjoint_system) {
+                [](LazyTensor lu, LazyTensor pivots, LazyTensor b, bool left, bool adjoint_system) {
                   const auto [factors, right] = batched(lu, b);
                   Ints sizes = right.sizes();
                   sizes.resize(sizes.size() - 2);
                   sizes.push_back(pivots.size(-1));
-                  return Tensors{
+                  return LazyTensors{
                       lu_solution(factors, expand(pivots, sizes), right, left, adjoint_system)};
                 },
             .samples = "f32[3,3] i32[3]=[2,2,3] f32[3,2] | f32[3,3] i32[3]=[2,3,3] f32[3,2] True "
@@ -378,47 +378,47 @@ void add_solutions(OperationTable& rows) {
   rows.add({.schema = "aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool "
                       "check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor "
                       "info)",
-            .decompose = [](Tensor a, Tensor b, bool left) { return solution(a, b, left); },
+            .decompose = [](LazyTensor a, LazyTensor b, bool left) { return solution(a, b, left); },
             .samples = "f32[3,3] f32[3,2] | f32[3,3] f32[3] | f32[2,3,3] f32[3,2] | f32[3,3] "
                        "f32[2,3] False",
             .bad = "f32[3,3] f32[2,2]: right sides | f32[2,3] f32[2]: square"});
   rows.add({.schema = "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor "
                       "inverse, Tensor info)",
             .decompose =
-                [](Tensor a) {
+                [](LazyTensor a) {
                   expect_square(a);
-                  const Tensors lu = lu_of(a);
+                  const LazyTensors lu = lu_of(a);
                   const auto [factors, one] = batched(lu[0], identity(a.size(-1), a.dtype()));
-                  return Tensors{lu_solution(factors, lu[1], one, true, false), lu[2]};
+                  return LazyTensors{lu_solution(factors, lu[1], one, true, false), lu[2]};
                 },
             .vjp =
-                [](Vjp v, Tensor) {
-                  const Tensor back = adjoint(v.results[0]);
+                [](Vjp v, LazyTensor) {
+                  const LazyTensor back = adjoint(v.results[0]);
                   return Gradients{-matmul(back, matmul(v.cotangents[0], back))};
                 },
             .samples = "f32[3,3] | f32[2,2,2] | c64[2,2]",
             .bad = "f32[2,3]: square"});
   rows.add({.schema = "aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
             .decompose =
-                [](Tensor a) {
+                [](LazyTensor a) {
                   expect_square(a);
-                  const Tensors lu = lu_of(as_factored(a));
-                  const Tensor product = apply_one("aten::prod.dim_int", {diagonal(lu[0]), -1});
-                  return Tensors{product * parity(lu[1], a.dtype()), lu[0], lu[1]};
+                  const LazyTensors lu = lu_of(as_factored(a));
+                  const LazyTensor product = apply_one("aten::prod.dim_int", {diagonal(lu[0]), -1});
+                  return LazyTensors{product * parity(lu[1], a.dtype()), lu[0], lu[1]};
                 },
             .samples = "f32[3,3] | f32[2,2,2] | c64[2,2]",
             .bad = "f32[2,3]: square"});
   rows.add({.schema = "aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor "
                       "LU, Tensor pivots)",
             .decompose =
-                [](Tensor a) {
+                [](LazyTensor a) {
                   expect_square(a);
-                  const Tensors lu = lu_of(as_factored(a));
-                  const Tensor main = diagonal(lu[0]);
-                  const Tensor signs =
+                  const LazyTensors lu = lu_of(as_factored(a));
+                  const LazyTensor main = diagonal(lu[0]);
+                  const LazyTensor signs =
                       apply_one("aten::prod.dim_int", {apply_one("aten::sgn", {main}), -1});
-                  return Tensors{signs * parity(lu[1], a.dtype()), sum(log(abs(main)), {-1}), lu[0],
-                                 lu[1]};
+                  return LazyTensors{signs * parity(lu[1], a.dtype()), sum(log(abs(main)), {-1}),
+                                     lu[0], lu[1]};
                 },
             .samples = "f32[3,3] | f32[2,2,2]",
             .bad = "f32[2,3]: square"});

@@ -7,15 +7,16 @@
 namespace composit {
 
 // What flows back to both sides of a loss of x - target, from what flows to x.
-static Gradients opposite(const Vjp& v, const Tensor& x, const Tensor& target, const Tensor& dx) {
-  return {v.wanted[0] ? sum_to_size(dx, x.sizes()) : Tensor(),
-          v.wanted[1] ? sum_to_size(-dx, target.sizes()) : Tensor()};
+static Gradients opposite(const Vjp& v, const LazyTensor& x, const LazyTensor& target,
+                          const LazyTensor& dx) {
+  return {v.wanted[0] ? sum_to_size(dx, x.sizes()) : LazyTensor(),
+          v.wanted[1] ? sum_to_size(-dx, target.sizes()) : LazyTensor()};
 }
 
-static Tensor clamp(const Tensor& x, double low, double high) {
+static LazyTensor clamp(const LazyTensor& x, double low, double high) {
   return apply_one("aten::clamp", {x, low, high});
 }
-static Tensor clamp_min(const Tensor& x, double low) {
+static LazyTensor clamp_min(const LazyTensor& x, double low) {
   return apply_one("aten::clamp_min", {x, low});
 }
 
@@ -23,12 +24,12 @@ static void add_squares(OperationTable& rows) {
   rows.add(
       {.schema = "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
        .decompose =
-           [](Tensor x, Tensor target, int64_t reduction) {
+           [](LazyTensor x, LazyTensor target, int64_t reduction) {
              expect_floating(x.dtype());
-             return Tensors{reduced(square(x - target), reduction)};
+             return LazyTensors{reduced(square(x - target), reduction)};
            },
        .vjp =
-           [](Vjp v, Tensor x, Tensor target, int64_t reduction) {
+           [](Vjp v, LazyTensor x, LazyTensor target, int64_t reduction) {
              return opposite(
                  v, x, target,
                  apply_one("aten::mse_loss_backward", {v.cotangents[0], x, target, reduction}));
@@ -38,31 +39,32 @@ static void add_squares(OperationTable& rows) {
   rows.add({.schema = "aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
                       "reduction) -> Tensor",
             .decompose =
-                [](Tensor g, Tensor x, Tensor target, int64_t reduction) {
-                  const Tensor d = x - target;
-                  return Tensors{d * (spread(g, d, reduction) * 2)};
+                [](LazyTensor g, LazyTensor x, LazyTensor target, int64_t reduction) {
+                  const LazyTensor d = x - target;
+                  return LazyTensors{d * (spread(g, d, reduction) * 2)};
                 },
             .samples = "f32[] f32[2,3] f32[2,3] 1 | f32[2,3] f32[2,3] f32[2,3] 0 | f32[] f32[2] "
                        "f32[2] 2"});
-  rows.add(
-      {.schema = "aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
-       .decompose = [](Tensor x, Tensor target,
-                       int64_t reduction) { return Tensors{reduced(abs(x - target), reduction)}; },
-       .samples = "f32[2,3] f32[2,3] | f32[2,3] f32[2,3] 0 | f32[3] f32[2,3] 2",
-       .bad = "f32[2] f32[2] -1: expected reduction"});
+  rows.add({.schema = "aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+            .decompose =
+                [](LazyTensor x, LazyTensor target, int64_t reduction) {
+                  return LazyTensors{reduced(abs(x - target), reduction)};
+                },
+            .samples = "f32[2,3] f32[2,3] | f32[2,3] f32[2,3] 0 | f32[3] f32[2,3] 2",
+            .bad = "f32[2] f32[2] -1: expected reduction"});
 }
 
 // Quadratic up to `width`, and straight beyond: smooth L1.
-static Tensor smooth_l1(const Tensor& d, double width) {
-  const Tensor distance = abs(d);
+static LazyTensor smooth_l1(const LazyTensor& d, double width) {
+  const LazyTensor distance = abs(d);
   if (width < 0) throw UserError("expected a beta of at least 0");
   if (width == 0) return distance;
   return where(distance < width, square(d) * (0.5 / width), distance - 0.5 * width);
 }
 
-static Tensor huber(const Tensor& d, double width) {
+static LazyTensor huber(const LazyTensor& d, double width) {
   if (width <= 0) throw UserError("expected a delta above 0");
-  const Tensor distance = abs(d);
+  const LazyTensor distance = abs(d);
   return where(distance <= width, square(d) * 0.5, (distance - 0.5 * width) * width);
 }
 
@@ -70,11 +72,11 @@ static void add_robust_losses(OperationTable& rows) {
   rows.add({.schema = "aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float "
                       "beta=1.) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor target, int64_t reduction, double beta) {
-                  return Tensors{reduced(smooth_l1(x - target, beta), reduction)};
+                [](LazyTensor x, LazyTensor target, int64_t reduction, double beta) {
+                  return LazyTensors{reduced(smooth_l1(x - target, beta), reduction)};
                 },
             .vjp =
-                [](Vjp v, Tensor x, Tensor target, int64_t reduction, double beta) {
+                [](Vjp v, LazyTensor x, LazyTensor target, int64_t reduction, double beta) {
                   return opposite(v, x, target,
                                   apply_one("aten::smooth_l1_loss_backward",
                                             {v.cotangents[0], x, target, reduction, beta}));
@@ -85,20 +87,20 @@ static void add_robust_losses(OperationTable& rows) {
   rows.add({.schema = "aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor "
                       "target, int reduction, float beta) -> Tensor",
             .decompose =
-                [](Tensor g, Tensor x, Tensor target, int64_t reduction, double beta) {
-                  const Tensor d = x - target;
-                  const Tensor slope = beta == 0 ? sign(d) : clamp(d / beta, -1, 1);
-                  return Tensors{slope * spread(g, d, reduction)};
+                [](LazyTensor g, LazyTensor x, LazyTensor target, int64_t reduction, double beta) {
+                  const LazyTensor d = x - target;
+                  const LazyTensor slope = beta == 0 ? sign(d) : clamp(d / beta, -1, 1);
+                  return LazyTensors{slope * spread(g, d, reduction)};
                 },
             .samples = "f32[] f32[2,3] f32[2,3] 1 0.4 | f32[2,3] f32[2,3] f32[2,3] 0 1.0"});
   rows.add({.schema = "aten::huber_loss(Tensor self, Tensor target, int reduction=1, float "
                       "delta=1.) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor target, int64_t reduction, double delta) {
-                  return Tensors{reduced(huber(x - target, delta), reduction)};
+                [](LazyTensor x, LazyTensor target, int64_t reduction, double delta) {
+                  return LazyTensors{reduced(huber(x - target, delta), reduction)};
                 },
             .vjp =
-                [](Vjp v, Tensor x, Tensor target, int64_t reduction, double delta) {
+                [](Vjp v, LazyTensor x, LazyTensor target, int64_t reduction, double delta) {
                   return opposite(v, x, target,
                                   apply_one("aten::huber_loss_backward",
                                             {v.cotangents[0], x, target, reduction, delta}));
@@ -108,66 +110,69 @@ static void add_robust_losses(OperationTable& rows) {
   rows.add({.schema = "aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, "
                       "int reduction, float delta) -> Tensor",
             .decompose =
-                [](Tensor g, Tensor x, Tensor target, int64_t reduction, double delta) {
-                  const Tensor d = x - target;
-                  return Tensors{clamp(d, -delta, delta) * spread(g, d, reduction)};
+                [](LazyTensor g, LazyTensor x, LazyTensor target, int64_t reduction, double delta) {
+                  const LazyTensor d = x - target;
+                  return LazyTensors{clamp(d, -delta, delta) * spread(g, d, reduction)};
                 },
             .samples = "f32[] f32[2,3] f32[2,3] 1 0.4 | f32[2,3] f32[2,3] f32[2,3] 0 1.0"});
 }
 
 // ---- probabilities ------------------------------------------------------------------------------
 
-static Tensor weighted(const Tensor& loss, const std::optional<Tensor>& weight) {
+static LazyTensor weighted(const LazyTensor& loss, const std::optional<LazyTensor>& weight) {
   return weight ? loss * *weight : loss;
 }
 
 // Logarithms are cut off at -100, as in torch.
-static Tensor binary_cross_entropy(const Tensor& x, const Tensor& target) {
-  const Tensor log_x = clamp_min(log(x), -100), log_rest = clamp_min(log1p(-x), -100);
+static LazyTensor binary_cross_entropy(const LazyTensor& x, const LazyTensor& target) {
+  const LazyTensor log_x = clamp_min(log(x), -100), log_rest = clamp_min(log1p(-x), -100);
   return (target - 1) * log_rest - target * log_x;
 }
 
 static void add_binary_losses(OperationTable& rows) {
-  rows.add(
-      {.schema = "aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, "
-                 "int reduction=1) -> Tensor",
-       .decompose =
-           [](Tensor x, Tensor target, std::optional<Tensor> weight, int64_t reduction) {
-             return Tensors{reduced(weighted(binary_cross_entropy(x, target), weight), reduction)};
-           },
-       .vjp =
-           [](Vjp v, Tensor x, Tensor target, std::optional<Tensor> weight, int64_t reduction) {
-             const Tensor& g = v.cotangents[0];
-             Gradients d(2);
-             if (v.wanted[0])
-               d[0] = apply_one("aten::binary_cross_entropy_backward",
-                                {g, x, target, weight, reduction});
-             if (v.wanted[1])
-               d[1] = weighted((log1p(-x) - log(x)) * spread(g, x, reduction), weight);
-             return d;
-           },
-       .samples = "f32[2,3]=0.1..0.9 f32[2,3]=0..1 | f32[2,3]=0.1..0.9 f32[2,3]=0..1 f32[3] 0 "
-                  "| f32[4]=[0,1,0,1] f32[4]=[0,1,1,0] None 2",
-       .nondifferentiable = "weight"});
-  rows.add(
-      {.schema = "aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor "
-                 "target, Tensor? weight=None, int reduction=1) -> Tensor",
-       .decompose =
-           [](Tensor g, Tensor x, Tensor target, std::optional<Tensor> weight, int64_t reduction) {
-             const Tensor slope = (x - target) / clamp_min((1 - x) * x, 1e-12);
-             return Tensors{weighted(slope * spread(g, x, reduction), weight)};
-           },
-       .samples = "f32[] f32[2,3]=0.1..0.9 f32[2,3]=0..1 None 1 | f32[2,3] f32[2,3]=0.1..0.9 "
-                  "f32[2,3]=0..1 f32[3] 0",
-       .nondifferentiable = "weight"});
+  rows.add({.schema = "aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, "
+                      "int reduction=1) -> Tensor",
+            .decompose =
+                [](LazyTensor x, LazyTensor target, std::optional<LazyTensor> weight,
+                   int64_t reduction) {
+                  return LazyTensors{
+                      reduced(weighted(binary_cross_entropy(x, target), weight), reduction)};
+                },
+            .vjp =
+                [](Vjp v, LazyTensor x, LazyTensor target, std::optional<LazyTensor> weight,
+                   int64_t reduction) {
+                  const LazyTensor& g = v.cotangents[0];
+                  Gradients d(2);
+                  if (v.wanted[0])
+                    d[0] = apply_one("aten::binary_cross_entropy_backward",
+                                     {g, x, target, weight, reduction});
+                  if (v.wanted[1])
+                    d[1] = weighted((log1p(-x) - log(x)) * spread(g, x, reduction), weight);
+                  return d;
+                },
+            .samples = "f32[2,3]=0.1..0.9 f32[2,3]=0..1 | f32[2,3]=0.1..0.9 f32[2,3]=0..1 f32[3] 0 "
+                       "| f32[4]=[0,1,0,1] f32[4]=[0,1,1,0] None 2",
+            .nondifferentiable = "weight"});
+  rows.add({.schema = "aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor "
+                      "target, Tensor? weight=None, int reduction=1) -> Tensor",
+            .decompose =
+                [](LazyTensor g, LazyTensor x, LazyTensor target, std::optional<LazyTensor> weight,
+                   int64_t reduction) {
+                  const LazyTensor slope = (x - target) / clamp_min((1 - x) * x, 1e-12);
+                  return LazyTensors{weighted(slope * spread(g, x, reduction), weight)};
+                },
+            .samples = "f32[] f32[2,3]=0.1..0.9 f32[2,3]=0..1 None 1 | f32[2,3] f32[2,3]=0.1..0.9 "
+                       "f32[2,3]=0..1 f32[3] 0",
+            .nondifferentiable = "weight"});
   rows.add({.schema = "aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? "
                       "weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor target, std::optional<Tensor> weight,
-                   std::optional<Tensor> pos_weight, int64_t reduction) {
-                  Tensor log_s = apply_one("aten::log_sigmoid", {x});
+                [](LazyTensor x, LazyTensor target, std::optional<LazyTensor> weight,
+                   std::optional<LazyTensor> pos_weight, int64_t reduction) {
+                  LazyTensor log_s = apply_one("aten::log_sigmoid", {x});
                   if (pos_weight) log_s = ((*pos_weight - 1) * target + 1) * log_s;
-                  return Tensors{reduced(weighted((1 - target) * x - log_s, weight), reduction)};
+                  return LazyTensors{
+                      reduced(weighted((1 - target) * x - log_s, weight), reduction)};
                 },
             .samples = "f32[2,3] f32[2,3]=0..1 | f32[2,3] f32[2,3]=0..1 f32[3] f32[3]=0.5..3 0 | "
                        "f32[4]=-120..120 f32[4]=0..1 None None 2",
@@ -175,21 +180,21 @@ static void add_binary_losses(OperationTable& rows) {
   rows.add({.schema = "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> "
                       "Tensor",
             .decompose =
-                [](Tensor x, Tensor target, int64_t reduction) {
-                  return Tensors{reduced(log1p(exp(-target * x)), reduction)};
+                [](LazyTensor x, LazyTensor target, int64_t reduction) {
+                  return LazyTensors{reduced(log1p(exp(-target * x)), reduction)};
                 },
             .samples = "f32[2,3] f32[2,3] | f32[2,3] f32[2,3] 0",
             .nondifferentiable = "target"});
   rows.add({.schema = "aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool "
                       "log_target=False) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor target, int64_t reduction, bool log_target) {
+                [](LazyTensor x, LazyTensor target, int64_t reduction, bool log_target) {
                   expect_floating(x.dtype());
                   expect_floating(target.dtype());
-                  const Tensor loss =
+                  const LazyTensor loss =
                       log_target ? exp(target) * (target - x)
                                  : apply_one("aten::xlogy.Tensor", {target, target}) - target * x;
-                  return Tensors{reduced(loss, reduction)};
+                  return LazyTensors{reduced(loss, reduction)};
                 },
             .samples =
                 "f32[2,3] f32[2,3]=0.1..1 | f32[2,3] f32[2,3] 0 True | f32[3] f32[3]=[0.5,1,2] "
@@ -199,43 +204,46 @@ static void add_binary_losses(OperationTable& rows) {
 
 // ---- pairs of samples ---------------------------------------------------------------------------
 
-static Tensor dot(const Tensor& x, const Tensor& y, int64_t dim) { return sum(x * y, {dim}); }
+static LazyTensor dot(const LazyTensor& x, const LazyTensor& y, int64_t dim) {
+  return sum(x * y, {dim});
+}
 
 // Each side is divided by its own length, which is at least eps.
-static Tensor cosine_similarity(Tensor x, Tensor y, int64_t dim, double eps) {
+static LazyTensor cosine_similarity(LazyTensor x, LazyTensor y, int64_t dim, double eps) {
   const Ints sizes = broadcast_sizes({x.sizes(), y.sizes()});
   x = expand(x, sizes);
   y = expand(y, sizes);
-  const auto unit = [&](const Tensor& side) {
+  const auto unit = [&](const LazyTensor& side) {
     return side / sqrt(clamp_min(sum(square(side), {dim}, true), eps * eps));
   };
   return dot(unit(x), unit(y), dim);
 }
 
-static Tensor cosine_embedding_loss(const Tensor& x, const Tensor& y, const Tensor& target,
-                                    double margin) {
+static LazyTensor cosine_embedding_loss(const LazyTensor& x, const LazyTensor& y,
+                                        const LazyTensor& target, double margin) {
   const int64_t dim = target.rank();
   if (dim > 1 || x.rank() != dim + 1 || y.rank() != dim + 1)
     throw UserError(
         "expected a target of at most one axis and inputs of one more, received sizes " +
         str(x.sizes()) + ", " + str(y.sizes()) + " and " + str(target.sizes()));
   constexpr double kEpsilon = 1e-12;
-  const Tensor lengths = (dot(x, x, dim) + kEpsilon) * (dot(y, y, dim) + kEpsilon);
-  const Tensor cosine = dot(x, y, dim) / sqrt(lengths);
+  const LazyTensor lengths = (dot(x, x, dim) + kEpsilon) * (dot(y, y, dim) + kEpsilon);
+  const LazyTensor cosine = dot(x, y, dim) / sqrt(lengths);
   return where(eq(target, 1), 1 - cosine, 0) +
          where(eq(target, -1), clamp_min(cosine - margin, 0), 0);
 }
 
-static Tensor distance(const Tensor& x, const Tensor& y, double p, double eps) {
-  const Tensor offset = x - y + eps, d = is_complex(offset.dtype()) ? abs(offset) : offset;
+static LazyTensor distance(const LazyTensor& x, const LazyTensor& y, double p, double eps) {
+  const LazyTensor offset = x - y + eps, d = is_complex(offset.dtype()) ? abs(offset) : offset;
   if (p == 1) return sum(abs(d), {-1});
   if (p == 2) return sqrt(sum(square(d), {-1}));
   return pow(sum(pow(abs(d), p), {-1}), 1 / p);
 }
 
-static Tensor triplet_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
-                           double margin, double p, double eps, bool swap) {
-  Tensor far = distance(anchor, negative, p, eps);
+static LazyTensor triplet_loss(const LazyTensor& anchor, const LazyTensor& positive,
+                               const LazyTensor& negative, double margin, double p, double eps,
+                               bool swap) {
+  LazyTensor far = distance(anchor, negative, p, eps);
   if (swap) far = minimum(far, distance(positive, negative, p, eps));
   return clamp_min(distance(anchor, positive, p, eps) - far + margin, 0);
 }
@@ -243,41 +251,42 @@ static Tensor triplet_loss(const Tensor& anchor, const Tensor& positive, const T
 static void add_pair_losses(OperationTable& rows) {
   rows.add({.schema = "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) "
                       "-> Tensor",
-            .decompose = [](Tensor x, Tensor y, int64_t dim,
-                            double eps) { return Tensors{cosine_similarity(x, y, dim, eps)}; },
+            .decompose = [](LazyTensor x, LazyTensor y, int64_t dim,
+                            double eps) { return LazyTensors{cosine_similarity(x, y, dim, eps)}; },
             .samples = "f32[2,3] f32[2,3] | f32[2,3,4] f32[3,4] -1 | f32[2,3] f32[2,3] 0 0.1"});
-  rows.add({.schema = "aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, "
-                      "float margin=0., int reduction=1) -> Tensor",
-            .decompose =
-                [](Tensor x, Tensor y, Tensor target, double margin, int64_t reduction) {
-                  return Tensors{reduced(cosine_embedding_loss(x, y, target, margin), reduction)};
-                },
-            .samples =
-                "f32[2,3] f32[2,3] i64[2]=[1,-1] | f32[3,4] f32[3,4] i64[3]=[-1,1,-1] -0.5 0 "
-                "| f32[3] f32[3] i64[]=[1]",
-            .bad = "f32[2] f32[2] i64[2]: one more"});
-  rows.add({.schema = "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, "
-                      "float margin=0., int reduction=1) -> Tensor",
-            .decompose =
-                [](Tensor x, Tensor y, Tensor target, double margin, int64_t reduction) {
-                  return Tensors{reduced(clamp_min(-target * (x - y) + margin, 0), reduction)};
-                },
-            .samples = "f32[4] f32[4] i64[4]=[1,-1,1,-1] | f32[2,2] f32[2,2] i64[2]=[1,-1] 0.5 0"});
+  rows.add(
+      {.schema = "aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, "
+                 "float margin=0., int reduction=1) -> Tensor",
+       .decompose =
+           [](LazyTensor x, LazyTensor y, LazyTensor target, double margin, int64_t reduction) {
+             return LazyTensors{reduced(cosine_embedding_loss(x, y, target, margin), reduction)};
+           },
+       .samples = "f32[2,3] f32[2,3] i64[2]=[1,-1] | f32[3,4] f32[3,4] i64[3]=[-1,1,-1] -0.5 0 "
+                  "| f32[3] f32[3] i64[]=[1]",
+       .bad = "f32[2] f32[2] i64[2]: one more"});
+  rows.add(
+      {.schema = "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, "
+                 "float margin=0., int reduction=1) -> Tensor",
+       .decompose =
+           [](LazyTensor x, LazyTensor y, LazyTensor target, double margin, int64_t reduction) {
+             return LazyTensors{reduced(clamp_min(-target * (x - y) + margin, 0), reduction)};
+           },
+       .samples = "f32[4] f32[4] i64[4]=[1,-1,1,-1] | f32[2,2] f32[2,2] i64[2]=[1,-1] 0.5 0"});
   rows.add({.schema = "aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int "
                       "reduction=1) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor target, double margin, int64_t reduction) {
-                  const Tensor far = where(ne(target, 1), clamp_min(margin - x, 0), 0);
-                  return Tensors{reduced(far + where(ne(target, -1), x, 0), reduction)};
+                [](LazyTensor x, LazyTensor target, double margin, int64_t reduction) {
+                  const LazyTensor far = where(ne(target, 1), clamp_min(margin - x, 0), 0);
+                  return LazyTensors{reduced(far + where(ne(target, -1), x, 0), reduction)};
                 },
             .samples = "f32[4] i64[4]=[1,-1,1,-1] | f32[4] i64[4]=[1,-1,1,-1] 0.3 0"});
   rows.add({.schema = "aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, "
                       "float margin=1., float p=2., float eps=9.9999999999999995e-07, bool "
                       "swap=False, int reduction=1) -> Tensor",
             .decompose =
-                [](Tensor anchor, Tensor positive, Tensor negative, double margin, double p,
-                   double eps, bool swap, int64_t reduction) {
-                  return Tensors{reduced(
+                [](LazyTensor anchor, LazyTensor positive, LazyTensor negative, double margin,
+                   double p, double eps, bool swap, int64_t reduction) {
+                  return LazyTensors{reduced(
                       triplet_loss(anchor, positive, negative, margin, p, eps, swap), reduction)};
                 },
             .samples = "f32[2,3] f32[2,3] f32[2,3] | f32[2,3] f32[2,3] f32[2,3] 2.0 1.0 1e-06 True "

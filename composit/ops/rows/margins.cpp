@@ -5,33 +5,33 @@ namespace composit {
 namespace {
 
 // A batch of samples, also where one was given without the axis of samples or that of classes.
-Tensor batch(const Tensor& x) { return x.rank() < 2 ? reshape(x, {1, x.numel()}) : x; }
+LazyTensor batch(const LazyTensor& x) { return x.rank() < 2 ? reshape(x, {1, x.numel()}) : x; }
 
-Tensor clamp_min(const Tensor& x, int64_t low) {
+LazyTensor clamp_min(const LazyTensor& x, int64_t low) {
   return apply_one("aten::clamp_min", {x, Scalar(low)});
 }
-Tensor gather(const Tensor& x, const Tensor& index) {
+LazyTensor gather(const LazyTensor& x, const LazyTensor& index) {
   return apply_one("aten::gather", {x, -1, index});
 }
 
 // The cotangent of each sample's loss, as a column.
-Tensor column(const Tensor& g, const Tensor& samples, int64_t reduction) {
+LazyTensor column(const LazyTensor& g, const LazyTensor& samples, int64_t reduction) {
   const int64_t count = samples.size(0);
-  const Tensor each = reduction == 1 ? g / static_cast<double>(count) : g;
+  const LazyTensor each = reduction == 1 ? g / static_cast<double>(count) : g;
   return expand(each.rank() == 1 ? unsqueeze(each, 1) : each, {count, 1});
 }
 
 // ---- one class per sample -----------------------------------------------------------------------
 
 struct MultiMargin {
-  Tensor samples, classes;       // [n, c], [n, 1]
-  Tensor excess;                 // [n, c]: how far each score is above what it may be, or 0
-  Tensor others;                 // [n, c]: whether it is that of another class
-  std::optional<Tensor> weight;  // [n, 1]: of the class
+  LazyTensor samples, classes;       // [n, c], [n, 1]
+  LazyTensor excess;                 // [n, c]: how far each score is above what it may be, or 0
+  LazyTensor others;                 // [n, c]: whether it is that of another class
+  std::optional<LazyTensor> weight;  // [n, 1]: of the class
 };
 
-MultiMargin multi_margin(const Tensor& x, const Tensor& target, const Scalar& margin,
-                         const std::optional<Tensor>& weight) {
+MultiMargin multi_margin(const LazyTensor& x, const LazyTensor& target, const Scalar& margin,
+                         const std::optional<LazyTensor>& weight) {
   expect_floating(x.dtype());
   if (x.rank() > 2 || target.rank() > 1 || target.dtype() != DType::int64 ||
       target.numel() != (x.rank() == 2 ? x.size(0) : 1))
@@ -44,7 +44,7 @@ MultiMargin multi_margin(const Tensor& x, const Tensor& target, const Scalar& ma
     throw UserError("expected a weight for each of " + std::to_string(m.samples.size(1)) +
                     " classes, received sizes " + str(weight->sizes()));
   m.others = ne(arange(m.samples.size(1)), m.classes);
-  const Tensor above = m.samples - gather(m.samples, m.classes) + Number(margin);
+  const LazyTensor above = m.samples - gather(m.samples, m.classes) + Number(margin);
   m.excess = where(m.others, clamp_min(above, 0), 0);
   if (weight)
     m.weight = unsqueeze(
@@ -58,17 +58,18 @@ bool is_squared(const Scalar& p) {
   return is_literal(power, 2);
 }
 
-Tensor multi_margin_loss(const MultiMargin& m, bool squared) {
-  const Tensor each = squared ? square(m.excess) : m.excess;
+LazyTensor multi_margin_loss(const MultiMargin& m, bool squared) {
+  const LazyTensor each = squared ? square(m.excess) : m.excess;
   return mean(m.weight ? each * *m.weight : each, {1});
 }
 
-Tensor multi_margin_back(const Tensor& g, const MultiMargin& m, bool squared, int64_t reduction) {
+LazyTensor multi_margin_back(const LazyTensor& g, const MultiMargin& m, bool squared,
+                             int64_t reduction) {
   const DType dtype = m.samples.dtype();
-  Tensor share = column(g, m.samples, reduction) / static_cast<double>(m.samples.size(1));
+  LazyTensor share = column(g, m.samples, reduction) / static_cast<double>(m.samples.size(1));
   if (m.weight) share = share * *m.weight;
-  const Tensor slope = squared ? m.excess * 2 : to(m.excess > 0, dtype);
-  const Tensor up = slope * share;
+  const LazyTensor slope = squared ? m.excess * 2 : to(m.excess > 0, dtype);
+  const LazyTensor up = slope * share;
   return where(m.others, up, -sum(up, {1}, true));
 }
 
@@ -76,15 +77,15 @@ void add_multi_margin(OperationTable& rows) {
   rows.add({.schema = "aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar "
                       "margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor target, Scalar p, Scalar margin, std::optional<Tensor> weight,
-                   int64_t reduction) {
-                  const Tensor loss =
+                [](LazyTensor x, LazyTensor target, Scalar p, Scalar margin,
+                   std::optional<LazyTensor> weight, int64_t reduction) {
+                  const LazyTensor loss =
                       multi_margin_loss(multi_margin(x, target, margin, weight), is_squared(p));
-                  return Tensors{reduced(reshape(loss, target.sizes()), reduction)};
+                  return LazyTensors{reduced(reshape(loss, target.sizes()), reduction)};
                 },
             .vjp =
-                [](Vjp v, Tensor x, Tensor target, Scalar p, Scalar margin,
-                   std::optional<Tensor> weight, int64_t reduction) {
+                [](Vjp v, LazyTensor x, LazyTensor target, Scalar p, Scalar margin,
+                   std::optional<LazyTensor> weight, int64_t reduction) {
                   return apply("aten::multi_margin_loss_backward",
                                {v.cotangents[0], x, target, p, margin, weight, reduction});
                 },
@@ -97,10 +98,10 @@ void add_multi_margin(OperationTable& rows) {
                       "target, Scalar p, Scalar margin, Tensor? weight=None, int reduction=1) -> "
                       "Tensor",
             .decompose =
-                [](Tensor g, Tensor x, Tensor target, Scalar p, Scalar margin,
-                   std::optional<Tensor> weight, int64_t reduction) {
+                [](LazyTensor g, LazyTensor x, LazyTensor target, Scalar p, Scalar margin,
+                   std::optional<LazyTensor> weight, int64_t reduction) {
                   const MultiMargin m = multi_margin(x, target, margin, weight);
-                  return Tensors{
+                  return LazyTensors{
                       reshape(multi_margin_back(g, m, is_squared(p), reduction), x.sizes())};
                 },
             .samples = "f32[] f32[3,4] i64[3]<4 1 1 | f32[3] f32[3,4] i64[3]<4 2 0.5 f32[4]=0.5..2 "
@@ -111,43 +112,44 @@ void add_multi_margin(OperationTable& rows) {
 // ---- several classes per sample -----------------------------------------------------------------
 
 struct MultiLabel {
-  Tensor samples, classes;  // [n, c]: scores, and the classes up to the first that is below 0
-  Tensor is_target;         // [n, c]: whether the score is that of a given class
+  LazyTensor samples, classes;  // [n, c]: scores, and the classes up to the first that is below 0
+  LazyTensor is_target;         // [n, c]: whether the score is that of a given class
   // [n, c, c]: per given class (axis 1) and score of another class: whether that lies above the
   // class's less the margin of 1, and how far.
-  Tensor above, excess;
+  LazyTensor above, excess;
 };
 
-MultiLabel multi_label(const Tensor& x, const Tensor& target) {
+MultiLabel multi_label(const LazyTensor& x, const LazyTensor& target) {
   expect_floating(x.dtype());
   if (x.rank() > 2 || target.sizes() != x.sizes() || target.dtype() != DType::int64)
     throw UserError("expected scores [n, c] or [c] and as many classes of int64, received sizes " +
                     str(x.sizes()) + " and " + str(target.sizes()));
   MultiLabel m;
   m.samples = batch(x);
-  const Tensor classes = batch(target);
-  const Tensor given = eq(cumsum(classes < 0, 1), 0);
+  const LazyTensor classes = batch(target);
+  const LazyTensor given = eq(cumsum(classes < 0, 1), 0);
   m.classes = clamp_min(classes, 0);
-  const Tensor times = apply_one("aten::scatter_add",
-                                 {zeros_like(m.classes), 1, m.classes, to(given, DType::int64)});
+  const LazyTensor times = apply_one(
+      "aten::scatter_add", {zeros_like(m.classes), 1, m.classes, to(given, DType::int64)});
   m.is_target = times > 0;
-  const Tensor distance = unsqueeze(m.samples, 1) - unsqueeze(gather(m.samples, m.classes), 2) + 1;
-  const Tensor pairs = logical_and(unsqueeze(given, 2), unsqueeze(logical_not(m.is_target), 1));
+  const LazyTensor distance =
+      unsqueeze(m.samples, 1) - unsqueeze(gather(m.samples, m.classes), 2) + 1;
+  const LazyTensor pairs = logical_and(unsqueeze(given, 2), unsqueeze(logical_not(m.is_target), 1));
   m.above = logical_and(pairs, distance > 0);
   m.excess = where(m.above, distance, 0);
   return m;
 }
 
-Tensors multi_label_loss(const Tensor& x, const Tensor& target, int64_t reduction) {
+LazyTensors multi_label_loss(const LazyTensor& x, const LazyTensor& target, int64_t reduction) {
   const MultiLabel m = multi_label(x, target);
-  const Tensor loss = sum(m.excess, {1, 2}) / static_cast<double>(m.samples.size(1));
+  const LazyTensor loss = sum(m.excess, {1, 2}) / static_cast<double>(m.samples.size(1));
   return {reduced(x.rank() < 2 ? reshape(loss, {}) : loss, reduction),
           reshape(to(m.is_target, x.dtype()), target.sizes())};
 }
 
-Tensor multi_label_back(const Tensor& g, const MultiLabel& m, int64_t reduction) {
-  const Tensor share = column(g, m.samples, reduction) / static_cast<double>(m.samples.size(1));
-  const Tensor pairs = to(m.above, m.samples.dtype());
+LazyTensor multi_label_back(const LazyTensor& g, const MultiLabel& m, int64_t reduction) {
+  const LazyTensor share = column(g, m.samples, reduction) / static_cast<double>(m.samples.size(1));
+  const LazyTensor pairs = to(m.above, m.samples.dtype());
   return apply_one("aten::scatter_add",
                    {sum(pairs, {1}) * share, 1, m.classes, -sum(pairs, {2}) * share});
 }
@@ -158,10 +160,10 @@ void add_multi_label(OperationTable& rows) {
       "f32[3] i64[3]=[-1,0,1] 0";
   rows.add({.schema = "aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int "
                       "reduction) -> (Tensor output, Tensor is_target)",
-            .decompose = [](Tensor x, Tensor target,
+            .decompose = [](LazyTensor x, LazyTensor target,
                             int64_t reduction) { return multi_label_loss(x, target, reduction); },
             .vjp =
-                [](Vjp v, Tensor x, Tensor target, int64_t reduction) {
+                [](Vjp v, LazyTensor x, LazyTensor target, int64_t reduction) {
                   if (!v.cotangents[0].defined()) return Gradients(2);
                   return apply("aten::multilabel_margin_loss_backward",
                                {v.cotangents[0], x, target, reduction, v.results[1]});
@@ -171,16 +173,16 @@ void add_multi_label(OperationTable& rows) {
   rows.add({.schema = "aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) "
                       "-> Tensor",
             .decompose =
-                [](Tensor x, Tensor target, int64_t reduction) {
-                  return Tensors{
+                [](LazyTensor x, LazyTensor target, int64_t reduction) {
+                  return LazyTensors{
                       apply("aten::multilabel_margin_loss_forward", {x, target, reduction})[0]};
                 },
             .samples = kSamples});
   rows.add({.schema = "aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, "
                       "Tensor target, int reduction, Tensor is_target) -> Tensor",
             .decompose =
-                [](Tensor g, Tensor x, Tensor target, int64_t reduction) {
-                  return Tensors{
+                [](LazyTensor g, LazyTensor x, LazyTensor target, int64_t reduction) {
+                  return LazyTensors{
                       reshape(multi_label_back(g, multi_label(x, target), reduction), x.sizes())};
                 },
             .samples = "f32[] f32[2,4] i64[2,4]=[1,3,-1,0,2,-1,1,-1] 1 f32[2,4]=[0,1,0,1,0,0,1,0] "

@@ -52,21 +52,21 @@ static Loops view(const In& x, const Ints& sizes) {
   return nest.store(x(reindex(x.sizes(), to, at))).loops();
 }
 
-static Gradients view_back(const Vjp& v, const Tensor& x) {
+static Gradients view_back(const Vjp& v, const LazyTensor& x) {
   return {reshape(v.cotangents[0], x.sizes())};
 }
 
 static void add_views(OperationTable& rows) {
   rows.add({.schema = "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
             .loops = [](In x, Ints shape) { return view(x, shape); },
-            .vjp = [](Vjp v, Tensor x) { return view_back(v, x); },
+            .vjp = [](Vjp v, LazyTensor x) { return view_back(v, x); },
             .samples =
                 "f32[2,6] [2,3,2] | f32[2,3] [-1] | f32[2,3,4] [3,8] | f32[] [1,1] | f32[0,3] "
                 "[3,0]",
             .bad = "f32[2,3] [4]: do not hold | f32[2,3] [-1,-1]: at most one"});
   rows.add({.schema = "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
             .loops = [](In x, Ints size) { return view(x, size); },
-            .vjp = [](Vjp v, Tensor x) { return view_back(v, x); },
+            .vjp = [](Vjp v, LazyTensor x) { return view_back(v, x); },
             .samples = "f32[2,6] [2,3,2] | f32[2,3] [-1]",
             .bad = "f32[2,3] [4]: do not hold",
             .also = {"aten::view_copy", "aten::_unsafe_view"}});
@@ -74,17 +74,17 @@ static void add_views(OperationTable& rows) {
                 "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> "
                 "Tensor(a)",
             .decompose =
-                [](Tensor x, int64_t begin, int64_t end) {
+                [](LazyTensor x, int64_t begin, int64_t end) {
                   begin = wrap_axis(begin, x.rank());
                   end = wrap_axis(end, x.rank());
                   Ints sizes = x.sizes();
-                  if (sizes.empty()) return Tensors{reshape(x, {1})};
+                  if (sizes.empty()) return LazyTensors{reshape(x, {1})};
                   if (begin > end) throw UserError("expected start_dim before end_dim");
                   int64_t size = 1;
                   for (int64_t axis = begin; axis <= end; ++axis) size *= x.size(axis);
                   sizes.erase(sizes.begin() + begin, sizes.begin() + end + 1);
                   sizes.insert(sizes.begin() + begin, size);
-                  return Tensors{reshape(x, sizes)};
+                  return LazyTensors{reshape(x, sizes)};
                 },
             .samples = "f32[2,3,4] 1 | f32[2,3,4] | f32[2,3,4] 0 1 | f32[]"});
   rows.add({.schema = "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
@@ -94,7 +94,7 @@ static void add_views(OperationTable& rows) {
                   sizes.insert(sizes.begin() + wrap_axis(dim, x.rank() + 1), 1);
                   return view(x, sizes);
                 },
-            .vjp = [](Vjp v, Tensor x) { return view_back(v, x); },
+            .vjp = [](Vjp v, LazyTensor x) { return view_back(v, x); },
             .samples = "f32[2,3] 0 | f32[2,3] -1 | f32[] 0",
             .bad = "f32[2] 3: expected an axis",
             .also = {"aten::unsqueeze_copy"}});
@@ -108,30 +108,30 @@ static void add_views(OperationTable& rows) {
                     if (!gone[i] || x.sizes()[i] != 1) sizes.push_back(x.sizes()[i]);
                   return view(x, sizes);
                 },
-            .vjp = [](Vjp v, Tensor x) { return view_back(v, x); },
+            .vjp = [](Vjp v, LazyTensor x) { return view_back(v, x); },
             .samples = "f32[1,3,1] [0,2] | f32[1,3,1] [0] | f32[2,3] [1]",
             .also = {"aten::squeeze_copy.dims"}});
   rows.add({.schema = "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
-            .decompose = [](Tensor x, int64_t dim) { return Tensors{squeeze(x, {dim})}; },
+            .decompose = [](LazyTensor x, int64_t dim) { return LazyTensors{squeeze(x, {dim})}; },
             .samples = "f32[1,3,1] 0 | f32[2,3] 1 | f32[] 0",
             .also = {"aten::squeeze_copy.dim"}});
-  rows.add(
-      {.schema = "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> "
-                 "Tensor(a)",
-       .loops =
-           [](In x, Ints size) {
-             const size_t extra = size.size() - std::min(size.size(), x.sizes().size());
-             for (size_t i = extra; i < size.size(); ++i)
-               if (size[i] == -1) size[i] = x.sizes()[i - extra];
-             if (broadcast_sizes({x.sizes(), size}) != size)
-               throw UserError("sizes " + str(x.sizes()) + " do not expand to " + str(size));
-             Nest nest;
-             return nest.store(x.broadcast(nest.parallel(size))).loops();
-           },
-       .vjp = [](Vjp v, Tensor x) { return Gradients{sum_to_size(v.cotangents[0], x.sizes())}; },
-       .samples = "f32[3,1] [2,3,4] | f32[1,3] [-1,3] | f32[] [2]",
-       .bad = "f32[3] [2]: do not",
-       .also = {"aten::expand_copy"}});
+  rows.add({.schema = "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> "
+                      "Tensor(a)",
+            .loops =
+                [](In x, Ints size) {
+                  const size_t extra = size.size() - std::min(size.size(), x.sizes().size());
+                  for (size_t i = extra; i < size.size(); ++i)
+                    if (size[i] == -1) size[i] = x.sizes()[i - extra];
+                  if (broadcast_sizes({x.sizes(), size}) != size)
+                    throw UserError("sizes " + str(x.sizes()) + " do not expand to " + str(size));
+                  Nest nest;
+                  return nest.store(x.broadcast(nest.parallel(size))).loops();
+                },
+            .vjp = [](Vjp v,
+                      LazyTensor x) { return Gradients{sum_to_size(v.cotangents[0], x.sizes())}; },
+            .samples = "f32[3,1] [2,3,4] | f32[1,3] [-1,3] | f32[] [2]",
+            .bad = "f32[3] [2]: do not",
+            .also = {"aten::expand_copy"}});
 }
 
 static Loops permuted(const In& x, const std::vector<size_t>& order) {
@@ -156,7 +156,7 @@ static void add_permutations(OperationTable& rows) {
                   return permuted(x, order);
                 },
             .vjp =
-                [](Vjp v, Tensor x, Ints dims) {
+                [](Vjp v, LazyTensor x, Ints dims) {
                   Ints back(dims.size());
                   for (size_t i = 0; i < dims.size(); ++i)
                     back[static_cast<size_t>(wrap_axis(dims[i], x.rank()))] =
@@ -176,50 +176,51 @@ static void add_permutations(OperationTable& rows) {
                   if (!order.empty()) std::swap(order[i], order[j]);
                   return permuted(x, order);
                 },
-            .vjp = [](Vjp v, Tensor, int64_t a,
+            .vjp = [](Vjp v, LazyTensor, int64_t a,
                       int64_t b) { return Gradients{transpose(v.cotangents[0], a, b)}; },
             .samples = "f32[2,3,4] 0 2 | f32[2,3] -1 -2 | f32[] 0 0",
             .bad = "f32[2,3] 0 2: expected an axis",
             .also = {"aten::transpose_copy.int"}});
   rows.add({.schema = "aten::t(Tensor(a) self) -> Tensor(a)",
             .decompose =
-                [](Tensor x) {
+                [](LazyTensor x) {
                   if (x.rank() > 2)
                     throw UserError("expected at most 2 axes, received sizes " + str(x.sizes()));
-                  return Tensors{x.rank() < 2 ? reshape(x, x.sizes()) : transpose(x, 0, 1)};
+                  return LazyTensors{x.rank() < 2 ? reshape(x, x.sizes()) : transpose(x, 0, 1)};
                 },
             .samples = "f32[2,3] | f32[3]",
             .bad = "f32[2,3,4]: at most 2",
             .also = {"aten::t_copy"}});
-  rows.add({.schema = "aten::flip(Tensor self, int[] dims) -> Tensor",
-            .loops =
-                [](In x, Ints dims) {
-                  std::vector<bool> flipped(static_cast<size_t>(x.rank()));
-                  if (!dims.empty()) flipped = wrap_axes(dims, x.rank());
-                  Nest nest;
-                  Index at = nest.parallel(x.sizes());
-                  for (size_t i = 0; i < at.size(); ++i)
-                    if (flipped[i]) at[i] = x.sizes()[i] - 1 - at[i];
-                  return nest.store(x(at)).loops();
-                },
-            .vjp = [](Vjp v, Tensor, Ints dims) { return Gradients{flip(v.cotangents[0], dims)}; },
-            .samples = "f32[2,3] [0] | f32[2,3] [0,-1] | i64[3] [0] | f32[2] []"});
+  rows.add(
+      {.schema = "aten::flip(Tensor self, int[] dims) -> Tensor",
+       .loops =
+           [](In x, Ints dims) {
+             std::vector<bool> flipped(static_cast<size_t>(x.rank()));
+             if (!dims.empty()) flipped = wrap_axes(dims, x.rank());
+             Nest nest;
+             Index at = nest.parallel(x.sizes());
+             for (size_t i = 0; i < at.size(); ++i)
+               if (flipped[i]) at[i] = x.sizes()[i] - 1 - at[i];
+             return nest.store(x(at)).loops();
+           },
+       .vjp = [](Vjp v, LazyTensor, Ints dims) { return Gradients{flip(v.cotangents[0], dims)}; },
+       .samples = "f32[2,3] [0] | f32[2,3] [0,-1] | i64[3] [0] | f32[2] []"});
 }
 
 // Other spellings of the views above.
 static void add_view_spellings(OperationTable& rows) {
   rows.add({.schema = "aten::squeeze(Tensor(a) self) -> Tensor(a)",
             .decompose =
-                [](Tensor x) {
+                [](LazyTensor x) {
                   Ints sizes = x.sizes();
                   std::erase(sizes, 1);
-                  return Tensors{reshape(x, sizes)};
+                  return LazyTensors{reshape(x, sizes)};
                 },
             .samples = "f32[1,3,1] | f32[2,3] | f32[1]",
             .also = {"aten::squeeze_copy"}});
   rows.add({.schema = "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
             .decompose =
-                [](Tensor x, int64_t dim, Ints sizes) {
+                [](LazyTensor x, int64_t dim, Ints sizes) {
                   const int64_t axis = wrap_axis(dim, x.rank());
                   if (x.rank() == 0)
                     throw UserError("expected an axis at least, received a number");
@@ -230,23 +231,25 @@ static void add_view_spellings(OperationTable& rows) {
                     if (size == -1) size = known == 0 ? 0 : x.size(axis) / known;
                   whole.erase(whole.begin() + axis);
                   whole.insert(whole.begin() + axis, sizes.begin(), sizes.end());
-                  return Tensors{reshape(x, whole)};
+                  return LazyTensors{reshape(x, whole)};
                 },
             .samples = "f32[2,6] 1 [2,3] | f32[6,2] 0 [-1,2] | f32[4] -1 [2,2]",
             .bad = "f32[5] 0 [2,2]: do not hold | f32[] 0 [1]: an axis at least"});
   rows.add({.schema = "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
-            .decompose = [](Tensor x, Tensor other) { return Tensors{expand(x, other.sizes())}; },
+            .decompose = [](LazyTensor x,
+                            LazyTensor other) { return LazyTensors{expand(x, other.sizes())}; },
             .samples = "f32[3,1] f32[2,3,4] | f32[] i64[2]",
             .bad = "f32[3] f32[2]: do not"});
   rows.add({.schema = "aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
-            .decompose = [](Tensor x, Tensor other) { return Tensors{reshape(x, other.sizes())}; },
+            .decompose = [](LazyTensor x,
+                            LazyTensor other) { return LazyTensors{reshape(x, other.sizes())}; },
             .samples = "f32[2,6] f32[3,4] | f32[1] i64[]",
             .bad = "f32[3] f32[2]: do not hold",
             .also = {"aten::reshape_as"}});
   rows.add({.schema = "aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
             .decompose =
-                [](Tensor x, Ints size) {
-                  return Tensors{apply_one("aten::expand", {x, size})};
+                [](LazyTensor x, Ints size) {
+                  return LazyTensors{apply_one("aten::expand", {x, size})};
                 },
             .samples = "f32[3,1] [2,3,4] | f32[1,3] [-1,3]",
             .bad = "f32[3] [2]: do not"});
@@ -255,7 +258,7 @@ static void add_view_spellings(OperationTable& rows) {
 // ---- axes in another order ----------------------------------------------------------------------
 
 // Axes `from` go to the places `to`; the others keep their order.
-static Tensor moved(const Tensor& x, const Ints& from, const Ints& to) {
+static LazyTensor moved(const LazyTensor& x, const Ints& from, const Ints& to) {
   if (from.size() != to.size())
     throw UserError("expected as many axes as places, received " + str(from) + " and " + str(to));
   if (from.empty()) return x;
@@ -274,36 +277,39 @@ static Tensor moved(const Tensor& x, const Ints& from, const Ints& to) {
 
 static void add_axis_orders(OperationTable& rows) {
   rows.add({.schema = "aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
-            .decompose = [](Tensor x, int64_t from,
-                            int64_t to) { return Tensors{moved(x, {from}, {to})}; },
+            .decompose = [](LazyTensor x, int64_t from,
+                            int64_t to) { return LazyTensors{moved(x, {from}, {to})}; },
             .samples = "f32[2,3,4] 0 2 | f32[2,3,4] -1 0 | f32[] 0 0",
             .bad = "f32[2,3] 2 0: expected an axis"});
   rows.add({.schema = "aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> "
                       "Tensor(a)",
-            .decompose = [](Tensor x, Ints from, Ints to) { return Tensors{moved(x, from, to)}; },
+            .decompose = [](LazyTensor x, Ints from,
+                            Ints to) { return LazyTensors{moved(x, from, to)}; },
             .samples = "f32[2,3,4] [0,1] [2,0] | f32[2,3,4,2] [-1,1] [0,-1]",
             .bad = "f32[2,3] [0] [0,1]: as many axes | f32[2,3] [0,0] [0,1]: given twice"});
   rows.add({.schema = "aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)",
-            .decompose = [](Tensor x, int64_t a, int64_t b) { return Tensors{transpose(x, a, b)}; },
+            .decompose = [](LazyTensor x, int64_t a,
+                            int64_t b) { return LazyTensors{transpose(x, a, b)}; },
             .samples = "f32[2,3,4] 0 2"});
   rows.add({.schema = "aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
-            .decompose = [](Tensor x, int64_t a, int64_t b) { return Tensors{transpose(x, a, b)}; },
+            .decompose = [](LazyTensor x, int64_t a,
+                            int64_t b) { return LazyTensors{transpose(x, a, b)}; },
             .samples = "f32[2,3,4] 0 -1"});
   rows.add({.schema = "aten::mT(Tensor(a) self) -> Tensor(a)",
             .decompose =
-                [](Tensor x) {
+                [](LazyTensor x) {
                   if (x.rank() < 2)
                     throw UserError("expected 2 axes at least, received sizes " + str(x.sizes()));
-                  return Tensors{transpose(x, -2, -1)};
+                  return LazyTensors{transpose(x, -2, -1)};
                 },
             .samples = "f32[2,3,4] | f32[2,3]",
             .bad = "f32[3]: 2 axes at least"});
   rows.add({.schema = "aten::numpy_T(Tensor(a) self) -> Tensor(a)",
             .decompose =
-                [](Tensor x) {
+                [](LazyTensor x) {
                   Ints order(static_cast<size_t>(x.rank()));
                   std::iota(order.rbegin(), order.rend(), int64_t{0});
-                  return Tensors{permute(x, order)};
+                  return LazyTensors{permute(x, order)};
                 },
             .samples = "f32[2,3] | f32[3]"});
 }

@@ -9,12 +9,12 @@
 namespace composit {
 
 // Zeros where all of a row is -inf, as where a mask takes everything away.
-static Tensor safe_softmax(const Tensor& x, int64_t dim) {
+static LazyTensor safe_softmax(const LazyTensor& x, int64_t dim) {
   expect_floating(x.dtype());
   if (x.numel() == 0) return x;
-  const Tensor most = amax(x, {dim}, true);
-  const Tensor e = exp(x - where(eq(most, -INFINITY), 0, most));
-  const Tensor total = sum(e, {dim}, true);
+  const LazyTensor most = amax(x, {dim}, true);
+  const LazyTensor e = exp(x - where(eq(most, -INFINITY), 0, most));
+  const LazyTensor total = sum(e, {dim}, true);
   return e / where(eq(total, 0), 1, total);
 }
 
@@ -22,15 +22,15 @@ static void add_softmax(OperationTable& rows) {
   rows.add(
       {.schema = "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
        .decompose =
-           [](Tensor x, int64_t dim, bool half_to_float) {
+           [](LazyTensor x, int64_t dim, bool half_to_float) {
              expect_floating(x.dtype());
              if (half_to_float) x = to(x, DType::float32);
-             if (x.numel() == 0) return Tensors{x};
-             const Tensor e = exp(x - amax(x, {dim}, true));
-             return Tensors{e / sum(e, {dim}, true)};
+             if (x.numel() == 0) return LazyTensors{x};
+             const LazyTensor e = exp(x - amax(x, {dim}, true));
+             return LazyTensors{e / sum(e, {dim}, true)};
            },
        .vjp =
-           [](Vjp v, Tensor x, int64_t dim) {
+           [](Vjp v, LazyTensor x, int64_t dim) {
              return Gradients{apply_one("aten::_softmax_backward_data",
                                         {v.cotangents[0], v.results[0], dim, x.dtype()})};
            },
@@ -40,9 +40,9 @@ static void add_softmax(OperationTable& rows) {
   rows.add({.schema = "aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, "
                       "ScalarType input_dtype) -> Tensor",
             .decompose =
-                [](Tensor g, Tensor y, int64_t dim, DType dtype) {
-                  const Tensor gy = g * y;
-                  return Tensors{to(gy - y * sum(gy, {dim}, true), dtype)};
+                [](LazyTensor g, LazyTensor y, int64_t dim, DType dtype) {
+                  const LazyTensor gy = g * y;
+                  return LazyTensors{to(gy - y * sum(gy, {dim}, true), dtype)};
                 },
             .samples = "f32[2,5] f32[2,5] 1 float32"});
 }
@@ -50,15 +50,15 @@ static void add_softmax(OperationTable& rows) {
 static void add_log_softmax(OperationTable& rows) {
   rows.add({.schema = "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
             .decompose =
-                [](Tensor x, int64_t dim, bool half_to_float) {
+                [](LazyTensor x, int64_t dim, bool half_to_float) {
                   expect_floating(x.dtype());
                   if (half_to_float) x = to(x, DType::float32);
-                  if (x.numel() == 0) return Tensors{x};
-                  const Tensor shifted = x - amax(x, {dim}, true);
-                  return Tensors{shifted - log(sum(exp(shifted), {dim}, true))};
+                  if (x.numel() == 0) return LazyTensors{x};
+                  const LazyTensor shifted = x - amax(x, {dim}, true);
+                  return LazyTensors{shifted - log(sum(exp(shifted), {dim}, true))};
                 },
             .vjp =
-                [](Vjp v, Tensor x, int64_t dim) {
+                [](Vjp v, LazyTensor x, int64_t dim) {
                   return Gradients{apply_one("aten::_log_softmax_backward_data",
                                              {v.cotangents[0], v.results[0], dim, x.dtype()})};
                 },
@@ -67,8 +67,8 @@ static void add_log_softmax(OperationTable& rows) {
                 "aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, "
                 "ScalarType input_dtype) -> Tensor",
             .decompose =
-                [](Tensor g, Tensor y, int64_t dim, DType dtype) {
-                  return Tensors{to(g - exp(y) * sum(g, {dim}, true), dtype)};
+                [](LazyTensor g, LazyTensor y, int64_t dim, DType dtype) {
+                  return LazyTensors{to(g - exp(y) * sum(g, {dim}, true), dtype)};
                 },
             .samples = "f32[2,5] f32[2,5] 1 float32"});
 }
@@ -76,26 +76,26 @@ static void add_log_softmax(OperationTable& rows) {
 static void add_softmax_by_dtype(OperationTable& rows) {
   rows.add({.schema = "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
             .decompose =
-                [](Tensor x, int64_t dim, std::optional<DType> dtype) {
-                  return Tensors{safe_softmax(to(x, dtype.value_or(x.dtype())), dim)};
+                [](LazyTensor x, int64_t dim, std::optional<DType> dtype) {
+                  return LazyTensors{safe_softmax(to(x, dtype.value_or(x.dtype())), dim)};
                 },
             .vjp =
-                [](Vjp v, Tensor x, int64_t dim, std::optional<DType> dtype) {
+                [](Vjp v, LazyTensor x, int64_t dim, std::optional<DType> dtype) {
                   return Gradients{apply_one("aten::_softmax_backward_data",
                                              {v.cotangents[0], v.results[0], dim, x.dtype()})};
                 },
             .samples = "f32[2,5] 1 | f32[2,2]=[-inf,-inf,0,1] 1"});
   rows.add({.schema = "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
             .decompose =
-                [](Tensor x, int64_t dim, std::optional<DType> dtype) {
-                  return Tensors{softmax(to(x, dtype.value_or(x.dtype())), dim)};
+                [](LazyTensor x, int64_t dim, std::optional<DType> dtype) {
+                  return LazyTensors{softmax(to(x, dtype.value_or(x.dtype())), dim)};
                 },
             .samples = "f32[2,5] 1 | i64[3]<4 0 float32"});
   rows.add(
       {.schema = "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
        .decompose =
-           [](Tensor x, int64_t dim, std::optional<DType> dtype) {
-             return Tensors{
+           [](LazyTensor x, int64_t dim, std::optional<DType> dtype) {
+             return LazyTensors{
                  apply_one("aten::_log_softmax", {to(x, dtype.value_or(x.dtype())), dim, false})};
            },
        .samples = "f32[2,5] 1 | i64[3]<4 0 float32"});
@@ -109,7 +109,7 @@ static Ints last_axes(int64_t count) {
   return axes;
 }
 
-static void expect_normalized(const Tensor& x, const Ints& shape) {
+static void expect_normalized(const LazyTensor& x, const Ints& shape) {
   const Ints sizes = x.sizes();
   if (shape.empty() || shape.size() > sizes.size() ||
       !std::equal(shape.begin(), shape.end(), sizes.end() - static_cast<int64_t>(shape.size())))
@@ -122,15 +122,15 @@ static void add_layer_norm(OperationTable& rows) {
       {.schema = "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, "
                  "Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
        .decompose =
-           [](Tensor x, Ints shape, std::optional<Tensor> weight, std::optional<Tensor> bias,
-              double eps) {
+           [](LazyTensor x, Ints shape, std::optional<LazyTensor> weight,
+              std::optional<LazyTensor> bias, double eps) {
              expect_normalized(x, shape);
              const Moments m = moments(x, last_axes(static_cast<int64_t>(shape.size())), eps);
-             return Tensors{affine(m.centered * m.rstd, weight, bias), m.mean, m.rstd};
+             return LazyTensors{affine(m.centered * m.rstd, weight, bias), m.mean, m.rstd};
            },
        .vjp =
-           [](Vjp v, Tensor x, Ints shape, std::optional<Tensor> weight,
-              std::optional<Tensor> bias) {
+           [](Vjp v, LazyTensor x, Ints shape, std::optional<LazyTensor> weight,
+              std::optional<LazyTensor> bias) {
              if (v.cotangents[1].defined() || v.cotangents[2].defined()) return Gradients{};
              return apply(
                  "aten::native_layer_norm_backward",
@@ -138,44 +138,44 @@ static void add_layer_norm(OperationTable& rows) {
            },
        .samples = "f32[2,3,4] [4] f32[4] f32[4] 1e-05 | f32[2,3,4] [3,4] None None 0.1",
        .bad = "f32[2,3] [2] None None 0.1: ends with sizes"});
-  rows.add(
-      {.schema = "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] "
-                 "normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, "
-                 "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-       .decompose =
-           [](Tensor g, Tensor x, Ints shape, Tensor mean, Tensor rstd,
-              std::optional<Tensor> weight, std::optional<Tensor> bias, std::vector<bool> mask) {
-             const Tensor normalized = (x - mean) * rstd;
-             const Ints axes = last_axes(static_cast<int64_t>(shape.size()));
-             Tensors results(3);
-             if (mask[0])
-               results[0] = normalized_back(weight ? g * *weight : g, normalized, rstd, axes);
-             if (mask[1] && weight) results[1] = sum_to_size(g * normalized, weight->sizes());
-             if (mask[2] && bias) results[2] = sum_to_size(g, bias->sizes());
-             return results;
-           },
-       .samples = "f32[2,3,4] f32[2,3,4] [4] f32[2,3,1] f32[2,3,1] f32[4] f32[4] "
-                  "[True,True,True]"});
+  rows.add({.schema = "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] "
+                      "normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, "
+                      "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+            .decompose =
+                [](LazyTensor g, LazyTensor x, Ints shape, LazyTensor mean, LazyTensor rstd,
+                   std::optional<LazyTensor> weight, std::optional<LazyTensor> bias,
+                   std::vector<bool> mask) {
+                  const LazyTensor normalized = (x - mean) * rstd;
+                  const Ints axes = last_axes(static_cast<int64_t>(shape.size()));
+                  LazyTensors results(3);
+                  if (mask[0])
+                    results[0] = normalized_back(weight ? g * *weight : g, normalized, rstd, axes);
+                  if (mask[1] && weight) results[1] = sum_to_size(g * normalized, weight->sizes());
+                  if (mask[2] && bias) results[2] = sum_to_size(g, bias->sizes());
+                  return results;
+                },
+            .samples = "f32[2,3,4] f32[2,3,4] [4] f32[2,3,1] f32[2,3,1] f32[4] f32[4] "
+                       "[True,True,True]"});
   rows.add(
       {.schema = "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, "
                  "Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
        .decompose =
-           [](Tensor x, Ints shape, std::optional<Tensor> weight, std::optional<Tensor> bias,
-              double eps) {
-             return Tensors{apply("aten::native_layer_norm", {x, shape, weight, bias, eps})[0]};
+           [](LazyTensor x, Ints shape, std::optional<LazyTensor> weight,
+              std::optional<LazyTensor> bias, double eps) {
+             return LazyTensors{apply("aten::native_layer_norm", {x, shape, weight, bias, eps})[0]};
            },
        .samples = "f32[2,3,4] [4] f32[4] f32[4] | f32[2,3] [3]"});
 }
 
 // x over the root of the mean of its squares; the eps is the dtype's own where none is given.
-static Tensors rms_norm(const Tensor& x, const Ints& shape, const std::optional<Tensor>& weight,
-                        std::optional<double> eps) {
+static LazyTensors rms_norm(const LazyTensor& x, const Ints& shape,
+                            const std::optional<LazyTensor>& weight, std::optional<double> eps) {
   expect_normalized(x, shape);
   expect_floating(x.dtype());
   const double least = x.dtype() == DType::float64 ? std::numeric_limits<double>::epsilon()
                                                    : std::numeric_limits<float>::epsilon();
   const Ints axes = last_axes(static_cast<int64_t>(shape.size()));
-  const Tensor rstd = rsqrt(mean(square(x), axes, true) + eps.value_or(least));
+  const LazyTensor rstd = rsqrt(mean(square(x), axes, true) + eps.value_or(least));
   return {affine(x * rstd, weight, {}), rstd};
 }
 
@@ -183,14 +183,15 @@ static void add_rms_norm(OperationTable& rows) {
   rows.add({.schema = "aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
                       "weight=None, float? eps=None) -> Tensor",
             .decompose =
-                [](Tensor x, Ints shape, std::optional<Tensor> weight, std::optional<double> eps) {
-                  return Tensors{rms_norm(x, shape, weight, eps)[0]};
+                [](LazyTensor x, Ints shape, std::optional<LazyTensor> weight,
+                   std::optional<double> eps) {
+                  return LazyTensors{rms_norm(x, shape, weight, eps)[0]};
                 },
             .samples = "f32[2,3,4] [4] f32[4] 1e-05 | f32[2,3] [3] | f32[2,3,4] [3,4] f32[3,4]",
             .bad = "f32[2,3] [2]: ends with sizes"});
   rows.add({.schema = "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, "
                       "float? eps) -> (Tensor, Tensor)",
-            .decompose = [](Tensor x, Ints shape, std::optional<Tensor> weight,
+            .decompose = [](LazyTensor x, Ints shape, std::optional<LazyTensor> weight,
                             std::optional<double> eps) { return rms_norm(x, shape, weight, eps); },
             .samples = "f32[2,3,4] [4] f32[4] 1e-05"});
 }
@@ -198,24 +199,25 @@ static void add_rms_norm(OperationTable& rows) {
 // Weights by their direction and length: one length for each index of the axis `dim`, the first or
 // the last, in as many axes as `g` has them.
 static void add_weight_norm(OperationTable& rows) {
-  rows.add(
-      {.schema = "aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, "
-                 "Tensor)",
-       .decompose =
-           [](Tensor v, Tensor g, int64_t dim) {
-             expect_floating(v.dtype());
-             if (dim != 0 && dim != v.rank() - 1)
-               throw UserError("expected the first axis or the last, received " +
-                               std::to_string(dim));
-             Ints axes;
-             for (int64_t axis = 0; axis < v.rank(); ++axis)
-               if (axis != dim) axes.push_back(axis);
-             const Tensor length = axes.empty() ? abs(v) : sqrt(sum(square(v), axes, true));
-             return Tensors{v * (reshape(g, length.sizes()) / length), reshape(length, g.sizes())};
-           },
-       .samples = "f32[2,3,4] f32[2,1,1] | f32[2,3,4] f32[1,1,4] 2 | f32[3] f32[3] | "
-                  "f32[2,3] f32[3] 1",
-       .bad = "f32[2,3,4] f32[1,3,1] 1: first axis or the last"});
+  rows.add({.schema = "aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, "
+                      "Tensor)",
+            .decompose =
+                [](LazyTensor v, LazyTensor g, int64_t dim) {
+                  expect_floating(v.dtype());
+                  if (dim != 0 && dim != v.rank() - 1)
+                    throw UserError("expected the first axis or the last, received " +
+                                    std::to_string(dim));
+                  Ints axes;
+                  for (int64_t axis = 0; axis < v.rank(); ++axis)
+                    if (axis != dim) axes.push_back(axis);
+                  const LazyTensor length =
+                      axes.empty() ? abs(v) : sqrt(sum(square(v), axes, true));
+                  return LazyTensors{v * (reshape(g, length.sizes()) / length),
+                                     reshape(length, g.sizes())};
+                },
+            .samples = "f32[2,3,4] f32[2,1,1] | f32[2,3,4] f32[1,1,4] 2 | f32[3] f32[3] | "
+                       "f32[2,3] f32[3] 1",
+            .bad = "f32[2,3,4] f32[1,3,1] 1: first axis or the last"});
 }
 
 void add_normalization_rows(OperationTable& rows) {

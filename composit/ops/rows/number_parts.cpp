@@ -9,14 +9,14 @@
 namespace composit {
 namespace {
 
-void expect_integers(const Tensor& x) {
+void expect_integers(const LazyTensor& x) {
   if (category(x.dtype()) != DTypeCategory::integer)
     throw UserError("expected integers, received " + std::string(name(x.dtype())));
 }
 
 // Both operands in the common dtype and sizes.
-std::pair<Tensor, Tensor> matched(const Tensor& x, const Tensor& y) {
-  const Tensor both = x * y;
+std::pair<LazyTensor, LazyTensor> matched(const LazyTensor& x, const LazyTensor& y) {
+  const LazyTensor both = x * y;
   return {expand(to(x, both.dtype()), both.sizes()), expand(to(y, both.dtype()), both.sizes())};
 }
 
@@ -24,7 +24,7 @@ std::pair<Tensor, Tensor> matched(const Tensor& x, const Tensor& y) {
 void add_divisors(OperationTable& rows) {
   rows.add({.schema = "composit::gcd(Tensor self, Tensor other) -> Tensor",
             .infer =
-                [](Tensor x, Tensor y) {
+                [](LazyTensor x, LazyTensor y) {
                   expect_integers(x);
                   if (x.type() != y.type()) throw UserError("expected operands of one type");
                   return std::vector<Type>{tensor_type(x.dtype(), x.type().sizes)};
@@ -42,7 +42,7 @@ void add_divisors(OperationTable& rows) {
             .bad = "f32[2] f32[2]: expected integers"});
   rows.add({.schema = "aten::gcd(Tensor self, Tensor other) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor y) {
+                [](LazyTensor x, LazyTensor y) {
                   const auto [a, b] = matched(x, y);
                   return apply("composit::gcd", {a, b});
                 },
@@ -50,12 +50,12 @@ void add_divisors(OperationTable& rows) {
             .bad = "f32[2] f32[2]: expected integers"});
   rows.add({.schema = "aten::lcm(Tensor self, Tensor other) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor y) {
+                [](LazyTensor x, LazyTensor y) {
                   const auto [a, b] = matched(x, y);
-                  const Tensor common = apply_one("composit::gcd", {a, b});
-                  const Tensor part =
+                  const LazyTensor common = apply_one("composit::gcd", {a, b});
+                  const LazyTensor part =
                       apply_one("aten::floor_divide", {a, where(eq(common, 0), 1, common)});
-                  return Tensors{abs(part * b)};
+                  return LazyTensors{abs(part * b)};
                 },
             .samples = "i64[2,3]=-20..20 i64[3]=-20..20 | i64[3]=[0,0,6] i64[3]=[0,4,0]",
             .bad = "f32[2] f32[2]: expected integers"});
@@ -75,7 +75,7 @@ void add_exponents(OperationTable& rows) {
   rows.add(
       {.schema = "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
        .infer =
-           [](Tensor x) {
+           [](LazyTensor x) {
              if (category(x.dtype()) != DTypeCategory::floating)
                throw UserError("expected a floating point dtype, received " +
                                std::string(name(x.dtype())));
@@ -96,15 +96,15 @@ void add_exponents(OperationTable& rows) {
            },
        .runtime = "parts::frexp",
        .vjp =
-           [](Vjp v, Tensor) {
+           [](Vjp v, LazyTensor) {
              return Gradients{apply_one("aten::ldexp.Tensor", {v.cotangents[0], -v.results[1]})};
            },
        .samples = "f32[5]=-90..90 | f64[4]=[0,1,-0.5,inf]",
        .bad = "i64[2]: floating point"});
   rows.add({.schema = "aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor exponent) {
-                  return Tensors{x * apply_one("aten::pow.Scalar", {2.0, exponent})};
+                [](LazyTensor x, LazyTensor exponent) {
+                  return LazyTensors{x * apply_one("aten::pow.Scalar", {2.0, exponent})};
                 },
             .samples = "f32[2,3] i64[3] | f32[3] f32[3] | i64[2] i64[2]"});
   rows.add(

@@ -122,7 +122,7 @@ static Loops pad_axes_back(Mode mode, int64_t axes, const In& g, const In& x, co
 #define COMPOSIT_PAD(kind, name, axes, length, forward, backward)                                 \
   rows.add({.schema = "aten::" name "(Tensor self, SymInt[" length "] padding) -> Tensor",        \
             .loops = [](In x, Ints padding) { return pad_axes(Mode::kind, axes, x, padding); },   \
-            .vjp = [](Vjp v, Tensor x, Ints padding) {                                            \
+            .vjp = [](Vjp v, LazyTensor x, Ints padding) {                                            \
               return apply("aten::" name "_backward", {v.cotangents[0], x, padding});             \
             },                                                                                    \
             .samples = forward,                                                                   \
@@ -152,7 +152,7 @@ static void add_pads_of_axes(OperationTable& rows) {
 #undef COMPOSIT_PAD
 
 // The operation that pads in `mode`, for as many axes as `pad` has.
-static std::string pad_operation(const Tensor& x, const Ints& pad, const std::string& mode) {
+static std::string pad_operation(const LazyTensor& x, const Ints& pad, const std::string& mode) {
   if (mode == "circular") return "aten::_pad_circular";
   if (mode != "reflect" && mode != "replicate")
     throw UserError("expected mode 'constant', 'reflect', 'replicate' or 'circular', received '" +
@@ -169,7 +169,7 @@ void add_padding_rows(OperationTable& rows) {
   rows.add({.schema = "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
             .loops = [](In x, Ints pad, Scalar value) { return constant_pad(x, pad, value); },
             .vjp =
-                [](Vjp v, Tensor, Ints pad) {  // what was added is taken away
+                [](Vjp v, LazyTensor, Ints pad) {  // what was added is taken away
                   for (int64_t& number : pad) number = -number;
                   return apply("aten::constant_pad_nd", {v.cotangents[0], pad});
                 },
@@ -190,7 +190,7 @@ void add_padding_rows(OperationTable& rows) {
   rows.add({.schema = "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? "
                       "value=None) -> Tensor",
             .decompose =
-                [](Tensor x, Ints pad, std::string mode, std::optional<double> value) {
+                [](LazyTensor x, Ints pad, std::string mode, std::optional<double> value) {
                   if (mode == "constant")
                     return apply("aten::constant_pad_nd", {x, pad, value.value_or(0)});
                   if (value.value_or(0) != 0)

@@ -7,7 +7,7 @@
 
 namespace composit {
 
-static const Tensor& cotangent(const Vjp& v) { return v.cotangents[0]; }
+static const LazyTensor& cotangent(const Vjp& v) { return v.cotangents[0]; }
 
 static Expr floating(const Expr& x) {
   expect_floating(x.dtype());
@@ -31,7 +31,7 @@ static void add_relus(OperationTable& rows) {
             .scalar = [](Expr x, Coefficient threshold,
                          Coefficient value) { return select(x <= threshold, value, x); },
             .vjp =
-                [](Vjp v, Tensor x, Scalar threshold) {
+                [](Vjp v, LazyTensor x, Scalar threshold) {
                   return apply("aten::threshold_backward", {cotangent(v), x, threshold});
                 },
             .samples = "f32[2,3] 0.5 -3 | i64[4] 1 2 | f32[3]=nan 0 0"});
@@ -44,7 +44,7 @@ static void add_relus(OperationTable& rows) {
       {.schema = "aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
        .scalar = [](Expr x, Coefficient slope) { return select(floating(x) > 0, x, x * slope); },
        .vjp =
-           [](Vjp v, Tensor x, Scalar slope) {
+           [](Vjp v, LazyTensor x, Scalar slope) {
              return apply("aten::leaky_relu_backward", {cotangent(v), x, slope, false});
            },
        .samples = "f32[2,3] | f32[2,3] 0.2 | f32[3]=[0,-1,2] -1 | f32[3]=nan",
@@ -67,7 +67,7 @@ static void add_relus(OperationTable& rows) {
 }
 
 // The slope of each channel (axis 1), or one for all, with the axes of x.
-static Tensor channel_slopes(const Tensor& x, const Tensor& weight) {
+static LazyTensor channel_slopes(const LazyTensor& x, const LazyTensor& weight) {
   const int64_t channels = x.rank() > 1 ? x.size(1) : 1;
   if (weight.rank() > 1 || (weight.numel() != 1 && weight.numel() != channels))
     throw UserError("expected a weight of 1 or " + std::to_string(channels) +
@@ -86,20 +86,21 @@ static Loops prelu_back(const In& g, const In& x, const In& weight) {
 }
 
 static void add_prelu(OperationTable& rows) {
-  rows.add({.schema = "aten::prelu(Tensor self, Tensor weight) -> Tensor",
-            .decompose =
-                [](Tensor x, Tensor weight) {
-                  return Tensors{apply_one("aten::_prelu_kernel", {x, channel_slopes(x, weight)})};
-                },
-            .samples = "f32[2,3,2] f32[3] | f32[2,3] f32[1] | f32[4] f32[1] | f32[2,3] f32[] | "
-                       "f32[] f32[1]",
-            .bad = "f32[2,3] f32[2]: weight of 1 or 3 | f32[2,3] f32[1,3]: weight of 1 or 3"});
+  rows.add(
+      {.schema = "aten::prelu(Tensor self, Tensor weight) -> Tensor",
+       .decompose =
+           [](LazyTensor x, LazyTensor weight) {
+             return LazyTensors{apply_one("aten::_prelu_kernel", {x, channel_slopes(x, weight)})};
+           },
+       .samples = "f32[2,3,2] f32[3] | f32[2,3] f32[1] | f32[4] f32[1] | f32[2,3] f32[] | "
+                  "f32[] f32[1]",
+       .bad = "f32[2,3] f32[2]: weight of 1 or 3 | f32[2,3] f32[1,3]: weight of 1 or 3"});
   rows.add(
       {.schema = "aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
        .scalar = [](Expr x, Expr weight) { return select(floating(x) > 0, x, weight * x); },
        .vjp =
-           [](Vjp v, Tensor x, Tensor weight) {
-             const Tensors d = apply("aten::_prelu_kernel_backward", {cotangent(v), x, weight});
+           [](Vjp v, LazyTensor x, LazyTensor weight) {
+             const LazyTensors d = apply("aten::_prelu_kernel_backward", {cotangent(v), x, weight});
              return Gradients{sum_to_size(d[0], x.sizes()), sum_to_size(d[1], weight.sizes())};
            },
        .samples = "f32[2,3] f32[1,3] | f32[2,3] f32[2,3]",
@@ -121,7 +122,7 @@ static void add_elus(OperationTable& rows) {
             .scalar = [](Expr x, Coefficient alpha, Coefficient scale,
                          Coefficient input_scale) { return elu(x, alpha, scale, input_scale); },
             .vjp =
-                [](Vjp v, Tensor x, Scalar alpha, Scalar scale, Scalar input_scale) {
+                [](Vjp v, LazyTensor x, Scalar alpha, Scalar scale, Scalar input_scale) {
                   return apply("aten::elu_backward",
                                {cotangent(v), alpha, scale, input_scale, false, x});
                 },
@@ -140,7 +141,7 @@ static void add_elus(OperationTable& rows) {
                        "f32[2,3] 0.5 2 1 True f32[2,3]=-0.9..2"});
   rows.add({.schema = "aten::selu(Tensor self) -> Tensor",
             .decompose =
-                [](Tensor x) {
+                [](LazyTensor x) {
                   return apply("aten::elu", {x, 1.6732632423543772, 1.0507009873554805});
                 },
             .samples = "f32[2,3] | f32[5]=-120..120"});
@@ -165,7 +166,7 @@ static void add_hard_limits(OperationTable& rows) {
              return select(x <= low, low, select(x >= high, high, x));
            },
        .vjp =
-           [](Vjp v, Tensor x, Scalar low, Scalar high) {
+           [](Vjp v, LazyTensor x, Scalar low, Scalar high) {
              return apply("aten::hardtanh_backward", {cotangent(v), x, low, high});
            },
        .samples =
@@ -178,7 +179,7 @@ static void add_hard_limits(OperationTable& rows) {
             .samples = "f32[2,3] f32[2,3] -0.5 0.7 | f32[3] f32[3]=[-1,1,0] -1 1"});
   rows.add({.schema = "aten::relu6(Tensor self) -> Tensor",
             .decompose =
-                [](Tensor x) {
+                [](LazyTensor x) {
                   return apply("aten::hardtanh", {x, 0, 6});
                 },
             .samples = "f32[2,3] | f32[4]=[0,6,7,-1] | i64[3]"});
@@ -186,7 +187,7 @@ static void add_hard_limits(OperationTable& rows) {
             .scalar =
                 [](Expr x) { return select(floating(x) <= -3, 0, select(x >= 3, 1, (x + 3) / 6)); },
             .vjp =
-                [](Vjp v, Tensor x) {
+                [](Vjp v, LazyTensor x) {
                   return apply("aten::hardsigmoid_backward", {cotangent(v), x});
                 },
             .samples = "f32[2,3] | f32[6]=-5..5 | f32[3]=nan | f32[2]=[-3,3]",
@@ -199,7 +200,7 @@ static void add_hard_limits(OperationTable& rows) {
        .scalar =
            [](Expr x) { return x * select(floating(x) <= -3, 0, select(x >= 3, 6, x + 3)) / 6; },
        .vjp =
-           [](Vjp v, Tensor x) {
+           [](Vjp v, LazyTensor x) {
              return apply("aten::hardswish_backward", {cotangent(v), x});
            },
        .samples = "f32[2,3] | f32[6]=-5..5 | f32[4]=[-3,3,inf,-inf] | f32[3]=nan",
@@ -225,7 +226,7 @@ static void add_shrinks(OperationTable& rows) {
                   return select(is_small(x, lambda), 0, moved);
                 },
             .vjp =
-                [](Vjp v, Tensor x, Scalar lambda) {
+                [](Vjp v, LazyTensor x, Scalar lambda) {
                   return apply("aten::softshrink_backward", {cotangent(v), x, lambda});
                 },
             .samples = "f32[2,3] | f32[2,3] 1.1 | f32[3]=[0.5,-0.5,0] | f32[3]=nan",
@@ -235,7 +236,7 @@ static void add_shrinks(OperationTable& rows) {
        .scalar = [](Expr x,
                     Coefficient lambda) { return select(is_small(floating(x), lambda), 0, x); },
        .vjp =
-           [](Vjp v, Tensor x, Scalar lambda) {
+           [](Vjp v, LazyTensor x, Scalar lambda) {
              return apply("aten::hardshrink_backward", {cotangent(v), x, lambda});
            },
        .samples = "f32[2,3] | f32[2,3] 1.1 | f32[3]=[0.5,-0.5,0] | f32[3]=nan",

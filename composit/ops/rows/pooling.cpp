@@ -118,7 +118,7 @@ void add_max_pool(OperationTable& rows, std::string_view schema, std::string_vie
                       x, window(x.sizes(), kAxes, kernel, stride, padding, dilation, ceil_mode));
                 },
             .vjp =
-                [](Vjp v, Tensor x, Ints kernel, Ints stride, Ints padding, Ints dilation,
+                [](Vjp v, LazyTensor x, Ints kernel, Ints stride, Ints padding, Ints dilation,
                    bool ceil_mode) {
                   return Gradients{apply_one(
                       backward_name, {v.cotangents[0], x, kernel, stride.empty() ? kernel : stride,
@@ -156,18 +156,18 @@ void add_max_pools(OperationTable& rows) {
       {.schema = "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] "
                  "padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
        .decompose =
-           [](Tensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
-             return Tensors{apply("aten::max_pool2d_with_indices",
-                                  {x, kernel, stride, padding, dilation, ceil_mode})[0]};
+           [](LazyTensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
+             return LazyTensors{apply("aten::max_pool2d_with_indices",
+                                      {x, kernel, stride, padding, dilation, ceil_mode})[0]};
            },
        .samples = "f32[2,3,6,5] [2,2] | f32[3,7,7] 3 2 1"});
   rows.add(
       {.schema = "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] "
                  "padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor",
        .decompose =
-           [](Tensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
-             return Tensors{apply("aten::max_pool3d_with_indices",
-                                  {x, kernel, stride, padding, dilation, ceil_mode})[0]};
+           [](LazyTensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
+             return LazyTensors{apply("aten::max_pool3d_with_indices",
+                                      {x, kernel, stride, padding, dilation, ceil_mode})[0]};
            },
        .samples = "f32[1,2,4,4,5] 2"});
 }
@@ -179,14 +179,14 @@ void add_max_pool1d(OperationTable& rows) {
                  "int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, "
                  "Tensor)",
        .decompose =
-           [](Tensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
+           [](LazyTensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
              expect_axes(x.sizes(), 1);
              const Window w = window(x.sizes(), 1, kernel, stride, padding, dilation, ceil_mode);
-             const Tensors both =
+             const LazyTensors both =
                  apply("aten::max_pool2d_with_indices",
                        {unsqueeze(x, -2), Ints{1, w.kernel[0]}, Ints{1, w.stride[0]},
                         Ints{0, w.padding[0]}, Ints{1, w.dilation[0]}, ceil_mode});
-             return Tensors{squeeze(both[0], {-2}), squeeze(both[1], {-2})};
+             return LazyTensors{squeeze(both[0], {-2}), squeeze(both[1], {-2})};
            },
        .samples = "f32[2,3,6] 2 | f32[3,7] 3 2 1 | f32[1,1,8] 2 2 0 2 True",
        .bad = "f32[2] 2: 2 or 3 axes"});
@@ -194,9 +194,9 @@ void add_max_pool1d(OperationTable& rows) {
       {.schema = "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
                  "padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor",
        .decompose =
-           [](Tensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
-             return Tensors{apply("aten::max_pool1d_with_indices",
-                                  {x, kernel, stride, padding, dilation, ceil_mode})[0]};
+           [](LazyTensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
+             return LazyTensors{apply("aten::max_pool1d_with_indices",
+                                      {x, kernel, stride, padding, dilation, ceil_mode})[0]};
            },
        .samples = "f32[2,3,6] 2 | f32[3,7] 3 2 1"});
 }
@@ -251,7 +251,7 @@ void add_average_pool(OperationTable& rows, std::string_view schema, std::string
                   return average_pool(x, w, include_pad, divisor);
                 },
             .vjp =
-                [](Vjp v, Tensor x, Ints kernel, Ints stride, Ints padding, bool ceil_mode,
+                [](Vjp v, LazyTensor x, Ints kernel, Ints stride, Ints padding, bool ceil_mode,
                    bool include_pad, std::optional<int64_t> divisor) {
                   return Gradients{apply_one(
                       backward_name, {v.cotangents[0], x, kernel, stride.empty() ? kernel : stride,

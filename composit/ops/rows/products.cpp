@@ -8,14 +8,14 @@
 namespace composit {
 namespace {
 
-void expect_rank(const Tensor& x, int64_t rank) {
+void expect_rank(const LazyTensor& x, int64_t rank) {
   if (x.rank() != rank)
     throw UserError("expected " + std::to_string(rank) + (rank == 1 ? " axis" : " axes") +
                     ", received sizes " + str(x.sizes()));
 }
 
 // In the dtype of x: a factor of integers loses what stands behind its point.
-Tensor times(const Tensor& x, const Scalar& factor) {
+LazyTensor times(const LazyTensor& x, const Scalar& factor) {
   if (is_literal(Expr(factor), 1)) return x;
   if (category(x.dtype()) > DTypeCategory::integer) return x * Number(factor);
   const auto* real = std::get_if<double>(&factor.value);
@@ -23,28 +23,28 @@ Tensor times(const Tensor& x, const Scalar& factor) {
 }
 
 // beta * input + alpha * product; the input is not read where beta is 0.
-Tensors blended(const Tensor& input, const Tensor& product, const Scalar& beta,
-                const Scalar& alpha) {
+LazyTensors blended(const LazyTensor& input, const LazyTensor& product, const Scalar& beta,
+                    const Scalar& alpha) {
   const Ints sizes = product.sizes();
   if (broadcast_sizes({input.sizes(), sizes}) != sizes)
     throw UserError("sizes " + str(input.sizes()) + " do not broadcast to " + str(sizes));
-  const Tensor scaled = times(product, alpha);
+  const LazyTensor scaled = times(product, alpha);
   return {is_literal(Expr(beta), 0) ? scaled : times(input, beta) + scaled};
 }
 
-Tensor outer(const Tensor& a, const Tensor& b) {
+LazyTensor outer(const LazyTensor& a, const LazyTensor& b) {
   expect_rank(a, 1);
   expect_rank(b, 1);
   return unsqueeze(a, 1) * unsqueeze(b, 0);
 }
 
-Tensor dot(const Tensor& a, const Tensor& b) {
+LazyTensor dot(const LazyTensor& a, const LazyTensor& b) {
   expect_rank(a, 1);
   expect_rank(b, 1);
   return matmul(a, b);
 }
 
-Tensor mv(const Tensor& a, const Tensor& x) {
+LazyTensor mv(const LazyTensor& a, const LazyTensor& x) {
   expect_rank(a, 2);
   expect_rank(x, 1);
   return matmul(a, x);
@@ -53,7 +53,7 @@ Tensor mv(const Tensor& a, const Tensor& x) {
 void add_blends(OperationTable& rows) {
   rows.add({.schema = "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
                       "Scalar alpha=1) -> Tensor",
-            .decompose = [](Tensor input, Tensor a, Tensor b, Scalar beta,
+            .decompose = [](LazyTensor input, LazyTensor a, LazyTensor b, Scalar beta,
                             Scalar alpha) { return blended(input, bmm(a, b), beta, alpha); },
             .samples = "f32[2,3,5] f32[2,3,4] f32[2,4,5] | f32[5] f32[2,3,4] f32[2,4,5] 0.5 2 | "
                        "f32[1,1,1] f32[2,3,4] f32[2,4,5] 0",
@@ -62,19 +62,19 @@ void add_blends(OperationTable& rows) {
   rows.add(
       {.schema = "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
                  "Scalar alpha=1) -> Tensor",
-       .decompose = [](Tensor input, Tensor a, Tensor b, Scalar beta,
+       .decompose = [](LazyTensor input, LazyTensor a, LazyTensor b, Scalar beta,
                        Scalar alpha) { return blended(input, sum(bmm(a, b), {0}), beta, alpha); },
        .samples = "f32[3,5] f32[2,3,4] f32[2,4,5] | f32[5] f32[2,3,4] f32[2,4,5] 0.5 2 | "
                   "i64[3,5] i64[2,3,4] i64[2,4,5] 0.6 1.5"});
   rows.add({.schema = "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar "
                       "alpha=1) -> Tensor",
-            .decompose = [](Tensor input, Tensor a, Tensor x, Scalar beta,
+            .decompose = [](LazyTensor input, LazyTensor a, LazyTensor x, Scalar beta,
                             Scalar alpha) { return blended(input, mv(a, x), beta, alpha); },
             .samples = "f32[2] f32[2,3] f32[3] | f32[] f32[2,3] f32[3] 2 0.5",
             .bad = "f32[2] f32[2,3] f32[2]: do not multiply"});
   rows.add({.schema = "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar "
                       "alpha=1) -> Tensor",
-            .decompose = [](Tensor input, Tensor a, Tensor b, Scalar beta,
+            .decompose = [](LazyTensor input, LazyTensor a, LazyTensor b, Scalar beta,
                             Scalar alpha) { return blended(input, outer(a, b), beta, alpha); },
             .samples = "f32[2,3] f32[2] f32[3] | f32[3] f32[2] f32[3] 2 0.5 | "
                        "bool[2,3] bool[2] bool[3] 3 2",
@@ -83,37 +83,37 @@ void add_blends(OperationTable& rows) {
 
 void add_vector_products(OperationTable& rows) {
   rows.add({.schema = "aten::mv(Tensor self, Tensor vec) -> Tensor",
-            .decompose = [](Tensor a, Tensor x) { return Tensors{mv(a, x)}; },
+            .decompose = [](LazyTensor a, LazyTensor x) { return LazyTensors{mv(a, x)}; },
             .samples = "f32[2,3] f32[3] | i64[2,2] i64[2]",
             .bad = "f32[2,3] f32[2]: do not multiply | f32[3] f32[3]: 2 axes"});
   rows.add({.schema = "aten::dot(Tensor self, Tensor tensor) -> Tensor",
-            .decompose = [](Tensor a, Tensor b) { return Tensors{dot(a, b)}; },
+            .decompose = [](LazyTensor a, LazyTensor b) { return LazyTensors{dot(a, b)}; },
             .samples = "f32[3] f32[3] | i64[3] i64[3] | f32[0] f32[0] | c64[2] c64[2]",
             .bad = "f32[3] f32[2]: do not multiply | f32[1,3] f32[3]: 1 axis"});
   rows.add({.schema = "aten::vdot(Tensor self, Tensor other) -> Tensor",
-            .decompose = [](Tensor a, Tensor b) { return Tensors{dot(conj(a), b)}; },
+            .decompose = [](LazyTensor a, LazyTensor b) { return LazyTensors{dot(conj(a), b)}; },
             .samples = "f32[3] f32[3] | c64[2] c64[2]",
             .bad = "f32[3] f32[2]: do not multiply"});
   rows.add({.schema = "aten::outer(Tensor self, Tensor vec2) -> Tensor",
-            .decompose = [](Tensor a, Tensor b) { return Tensors{outer(a, b)}; },
+            .decompose = [](LazyTensor a, LazyTensor b) { return LazyTensors{outer(a, b)}; },
             .samples = "f32[2] f32[3] | i64[2] f32[3]",
             .bad = "f32[2,1] f32[3]: 1 axis",
             .also = {"aten::ger"}});
   rows.add({.schema = "aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
-            .decompose = [](Tensor a, Tensor b,
-                            int64_t dim) { return Tensors{sum(conj(a) * b, {dim})}; },
+            .decompose = [](LazyTensor a, LazyTensor b,
+                            int64_t dim) { return LazyTensors{sum(conj(a) * b, {dim})}; },
             .samples = "f32[2,3] f32[2,3] | f32[2,3] f32[2,3] 0 | f32[3] f32[2,3]",
             .bad = "f32[3] f32[2]: do not broadcast"});
   rows.add({.schema = "aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
             .decompose =
-                [](Tensor a, Tensor b, int64_t dim) {
+                [](LazyTensor a, LazyTensor b, int64_t dim) {
                   if (a.rank() == 0 || b.rank() == 0 || a.size(dim) != 3 || b.size(dim) != 3)
                     throw UserError("expected axes of size 3, received sizes " + str(a.sizes()) +
                                     " and " + str(b.sizes()));
-                  const auto turned = [&](const Tensor& x, int64_t by) {
+                  const auto turned = [&](const LazyTensor& x, int64_t by) {
                     return apply_one("aten::roll", {x, Ints{-by}, Ints{dim}});
                   };
-                  return Tensors{turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)};
+                  return LazyTensors{turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)};
                 },
             .samples = "f32[3] f32[3] | f32[2,3] f32[2,3] | f32[3,2] f32[3,2] 0",
             .bad = "f32[2] f32[2]: axes of size 3"});
@@ -122,7 +122,7 @@ void add_vector_products(OperationTable& rows) {
 // ---- contractions over chosen axes --------------------------------------------------------------
 
 // x as a matrix: the axes of `rows` one after the other, then those of `columns`.
-Tensor as_matrix(const Tensor& x, const Ints& rows, const Ints& columns) {
+LazyTensor as_matrix(const LazyTensor& x, const Ints& rows, const Ints& columns) {
   Ints order = rows;
   order.insert(order.end(), columns.begin(), columns.end());
   int64_t height = 1, width = 1;
@@ -131,7 +131,7 @@ Tensor as_matrix(const Tensor& x, const Ints& rows, const Ints& columns) {
   return reshape(permute(x, order), {height, width});
 }
 
-Ints others(const Tensor& x, const Ints& axes) {
+Ints others(const LazyTensor& x, const Ints& axes) {
   const std::vector<bool> given =
       axes.empty() ? std::vector<bool>(size_t(x.rank())) : wrap_axes(axes, x.rank());
   Ints rest;
@@ -140,7 +140,7 @@ Ints others(const Tensor& x, const Ints& axes) {
   return rest;
 }
 
-Tensor tensordot(Tensor a, Tensor b, const Ints& axes_a, const Ints& axes_b) {
+LazyTensor tensordot(LazyTensor a, LazyTensor b, const Ints& axes_a, const Ints& axes_b) {
   if (axes_a.size() != axes_b.size())
     throw UserError("expected as many axes of both, received " + str(axes_a) + " and " +
                     str(axes_b));
@@ -162,25 +162,25 @@ Tensor tensordot(Tensor a, Tensor b, const Ints& axes_a, const Ints& axes_b) {
 void add_contractions(OperationTable& rows) {
   rows.add({.schema = "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] "
                       "dims_other) -> Tensor",
-            .decompose = [](Tensor a, Tensor b, Ints axes_a,
-                            Ints axes_b) { return Tensors{tensordot(a, b, axes_a, axes_b)}; },
+            .decompose = [](LazyTensor a, LazyTensor b, Ints axes_a,
+                            Ints axes_b) { return LazyTensors{tensordot(a, b, axes_a, axes_b)}; },
             .samples = "f32[2,3,4] f32[4,3,5] [1,2] [1,0] | f32[2,3] f32[3,2] [-1] [0] | f32[2] "
                        "f32[3] [] [] | f32[2,3] f32[1,4] [1] [0]",
             .bad = "f32[2,3] f32[2,3] [1] [0]: do not multiply | f32[2] f32[2] [0] []: as many"});
   rows.add({.schema = "aten::inner(Tensor self, Tensor other) -> Tensor",
             .decompose =
-                [](Tensor a, Tensor b) {
-                  if (a.rank() == 0 || b.rank() == 0) return Tensors{a * b};
+                [](LazyTensor a, LazyTensor b) {
+                  if (a.rank() == 0 || b.rank() == 0) return LazyTensors{a * b};
                   if (a.size(-1) != b.size(-1))
                     throw UserError("sizes " + str(a.sizes()) + " and " + str(b.sizes()) +
                                     " do not multiply");
-                  return Tensors{tensordot(a, b, {-1}, {-1})};
+                  return LazyTensors{tensordot(a, b, {-1}, {-1})};
                 },
             .samples = "f32[2,3] f32[4,3] | f32[3] f32[3] | f32[] f32[2]",
             .bad = "f32[2,3] f32[2]: do not multiply"});
   rows.add({.schema = "aten::kron(Tensor self, Tensor other) -> Tensor",
             .decompose =
-                [](Tensor a, Tensor b) {
+                [](LazyTensor a, LazyTensor b) {
                   const auto rank = static_cast<size_t>(std::max(a.rank(), b.rank()));
                   Ints left = a.sizes(), right = b.sizes(), apart_a, apart_b, sizes;
                   left.insert(left.begin(), rank - left.size(), 1);
@@ -190,17 +190,17 @@ void add_contractions(OperationTable& rows) {
                     apart_b.insert(apart_b.end(), {1, right[axis]});
                     sizes.push_back(left[axis] * right[axis]);
                   }
-                  return Tensors{reshape(reshape(a, apart_a) * reshape(b, apart_b), sizes)};
+                  return LazyTensors{reshape(reshape(a, apart_a) * reshape(b, apart_b), sizes)};
                 },
             .samples = "f32[2,3] f32[3,2] | f32[2] f32[2,2] | i64[2] i64[3]"});
   rows.add({.schema = "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? "
                       "bias=None) -> Tensor",
             .decompose =
-                [](Tensor a, Tensor b, Tensor weight, std::optional<Tensor> bias) {
+                [](LazyTensor a, LazyTensor b, LazyTensor weight, std::optional<LazyTensor> bias) {
                   expect_rank(weight, 3);
-                  const Tensor y =
-                      apply_one("aten::einsum", {"...i,kij,...j->...k", Tensors{a, weight, b}});
-                  return Tensors{bias ? y + *bias : y};
+                  const LazyTensor y =
+                      apply_one("aten::einsum", {"...i,kij,...j->...k", LazyTensors{a, weight, b}});
+                  return LazyTensors{bias ? y + *bias : y};
                 },
             .samples = "f32[2,3] f32[2,4] f32[5,3,4] f32[5] | f32[2,2,3] f32[2,2,2] f32[3,3,2]",
             .bad = "f32[2,3] f32[2,4] f32[5,4,3]: label 'i'"});
@@ -208,12 +208,12 @@ void add_contractions(OperationTable& rows) {
 
 // ---- distances ----------------------------------------------------------------------------------
 
-Tensor distance(const Tensor& apart, double p) {
+LazyTensor distance(const LazyTensor& apart, double p) {
   return apply_one("aten::linalg_vector_norm", {apart, Scalar(p), Ints{-1}});
 }
 
 // Of all pairs of rows.
-Tensors distances(const Tensor& a, const Tensor& b, double p) {
+LazyTensors distances(const LazyTensor& a, const LazyTensor& b, double p) {
   if (a.rank() < 2 || b.rank() < 2 || a.size(-1) != b.size(-1))
     throw UserError("expected rows of equal length, received sizes " + str(a.sizes()) + " and " +
                     str(b.sizes()));
@@ -221,49 +221,50 @@ Tensors distances(const Tensor& a, const Tensor& b, double p) {
 }
 
 // What flows to the rows of `a` from their distances `far` to those of b; 0 where they coincide.
-Tensor distances_back(const Tensor& g, const Tensor& a, const Tensor& b, double p,
-                      const Tensor& far) {
-  const Tensor apart = unsqueeze(a, -2) - unsqueeze(b, -3), length = unsqueeze(far, -1);
+LazyTensor distances_back(const LazyTensor& g, const LazyTensor& a, const LazyTensor& b, double p,
+                          const LazyTensor& far) {
+  const LazyTensor apart = unsqueeze(a, -2) - unsqueeze(b, -3), length = unsqueeze(far, -1);
   if (p == 0) return sum(zeros_like(apart), {-2});
-  Tensor slope = sign(apart);
+  LazyTensor slope = sign(apart);
   if (std::isinf(p)) slope = where(eq(abs(apart), length), slope, 0);
   if (!std::isinf(p) && p != 1) slope = slope * pow(abs(apart) / length, p - 1);
-  const Tensor none = logical_or(eq(length, 0), eq(apart, 0));
+  const LazyTensor none = logical_or(eq(length, 0), eq(apart, 0));
   return sum(where(none, 0, slope * unsqueeze(g, -1)), {-2});
 }
 
 void add_distances(OperationTable& rows) {
-  rows.add({.schema = "aten::_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor "
-                      "cdist) -> Tensor",
-            .decompose = [](Tensor g, Tensor a, Tensor b, double p,
-                            Tensor far) { return Tensors{distances_back(g, a, b, p, far)}; },
-            .samples = "f32[2,4] f32[2,3] f32[4,3] 2.0 f32[2,4]=1..3 | f32[2,3] f32[2,2] f32[3,2] "
-                       "1.0 f32[2,3]=1..3 | f32[2,2,3] f32[2,2,2] f32[2,3,2] 3.0 f32[2,2,3]=1..3"});
+  rows.add(
+      {.schema = "aten::_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor "
+                 "cdist) -> Tensor",
+       .decompose = [](LazyTensor g, LazyTensor a, LazyTensor b, double p,
+                       LazyTensor far) { return LazyTensors{distances_back(g, a, b, p, far)}; },
+       .samples = "f32[2,4] f32[2,3] f32[4,3] 2.0 f32[2,4]=1..3 | f32[2,3] f32[2,2] f32[3,2] "
+                  "1.0 f32[2,3]=1..3 | f32[2,2,3] f32[2,2,2] f32[2,3,2] 3.0 f32[2,2,3]=1..3"});
   rows.add({.schema = "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> "
                       "Tensor",
-            .decompose = [](Tensor a, Tensor b, double p) { return distances(a, b, p); },
+            .decompose = [](LazyTensor a, LazyTensor b, double p) { return distances(a, b, p); },
             .samples = "f32[2,3] f32[4,3] | f32[2,2,3] f32[3,3] 1.0",
             .bad = "f32[2,3] f32[2,2]: of equal length"});
   rows.add({.schema = "aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> "
                       "Tensor",
-            .decompose = [](Tensor a, Tensor b, double p) { return distances(a, b, p); },
+            .decompose = [](LazyTensor a, LazyTensor b, double p) { return distances(a, b, p); },
             .samples = "f32[2,3] f32[4,3] 2.0 None | f32[2,3] f32[3,3] 3.0 None"});
   rows.add({.schema = "aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
             .decompose =
-                [](Tensor a, Tensor b, Scalar p) {
-                  return Tensors{apply_one("aten::linalg_vector_norm", {a - b, p})};
+                [](LazyTensor a, LazyTensor b, Scalar p) {
+                  return LazyTensors{apply_one("aten::linalg_vector_norm", {a - b, p})};
                 },
             .samples = "f32[2,3] f32[3] | f32[4] f32[4] 1 | f32[4] f32[4] 0.5"});
   rows.add({.schema = "aten::_pdist_forward(Tensor self, float p=2.) -> Tensor",
             .decompose =
-                [](Tensor x, double p) {
+                [](LazyTensor x, double p) {
                   expect_rank(x, 2);
                   const int64_t n = x.size(0);
-                  const Tensor pairs = apply_one("aten::triu_indices", {n, n, 1});
+                  const LazyTensor pairs = apply_one("aten::triu_indices", {n, n, 1});
                   const auto rows_of = [&](int64_t side) {
                     return apply_one("aten::index_select", {x, 0, select_at(pairs, 0, side)});
                   };
-                  return Tensors{distance(rows_of(0) - rows_of(1), p)};
+                  return LazyTensors{distance(rows_of(0) - rows_of(1), p)};
                 },
             .samples = "f32[4,3] | f32[3,2] 1.0",
             .bad = "f32[3]: 2 axes",

@@ -11,7 +11,7 @@ static std::vector<Type> drawn_type(const Ints& size, DType dtype) {
     throw UserError("expected float32 or float64, received " + std::string(name(dtype)));
   for (int64_t n : size)
     if (n < 0) throw UserError("expected sizes of at least 0, received " + str(size));
-  return {tensor_type(dtype, Dims(size.begin(), size.end()))};
+  return {tensor_type(dtype, size)};
 }
 
 void add_random_rows(OperationTable& rows) {

@@ -8,50 +8,51 @@ namespace {
 
 // Weights of one layer in one direction. Bias may be missing; `projection` is an LSTM's.
 struct Weights {
-  Tensor input, hidden;
-  std::optional<Tensor> input_bias, hidden_bias, projection;
+  LazyTensor input, hidden;
+  std::optional<LazyTensor> input_bias, hidden_bias, projection;
 };
 
 // What a cell carries from step to step: h, and an LSTM's c.
-using State = Tensors;
+using State = LazyTensors;
 
 // One step; `x` is the input's part, W x + b, worked out for all steps at once.
-using Cell = State (*)(const Tensor& x, const State& state, const Weights& w);
+using Cell = State (*)(const LazyTensor& x, const State& state, const Weights& w);
 
-Tensors gates_of(const Tensor& x, int64_t count) {
+LazyTensors gates_of(const LazyTensor& x, int64_t count) {
   if (x.size(-1) % count != 0)
     throw UserError("expected weights of " + std::to_string(count) + " gates, received sizes " +
                     str(x.sizes()));
   return apply("aten::chunk", {x, count, -1});
 }
 
-State lstm_step(const Tensor& x, const State& state, const Weights& w) {
-  const Tensors gates = gates_of(x + linear(state[0], w.hidden, w.hidden_bias), 4);
-  const Tensor c = sigmoid(gates[1]) * state[1] + sigmoid(gates[0]) * tanh(gates[2]);
-  const Tensor h = sigmoid(gates[3]) * tanh(c);
+State lstm_step(const LazyTensor& x, const State& state, const Weights& w) {
+  const LazyTensors gates = gates_of(x + linear(state[0], w.hidden, w.hidden_bias), 4);
+  const LazyTensor c = sigmoid(gates[1]) * state[1] + sigmoid(gates[0]) * tanh(gates[2]);
+  const LazyTensor h = sigmoid(gates[3]) * tanh(c);
   return {w.projection ? linear(h, *w.projection, {}) : h, c};
 }
 
-State gru_step(const Tensor& x, const State& state, const Weights& w) {
-  const Tensors in = gates_of(x, 3), kept = gates_of(linear(state[0], w.hidden, w.hidden_bias), 3);
-  const Tensor reset = sigmoid(in[0] + kept[0]), update = sigmoid(in[1] + kept[1]);
-  const Tensor candidate = tanh(in[2] + reset * kept[2]);
+State gru_step(const LazyTensor& x, const State& state, const Weights& w) {
+  const LazyTensors in = gates_of(x, 3),
+                    kept = gates_of(linear(state[0], w.hidden, w.hidden_bias), 3);
+  const LazyTensor reset = sigmoid(in[0] + kept[0]), update = sigmoid(in[1] + kept[1]);
+  const LazyTensor candidate = tanh(in[2] + reset * kept[2]);
   return {(state[0] - candidate) * update + candidate};
 }
 
-State tanh_step(const Tensor& x, const State& state, const Weights& w) {
+State tanh_step(const LazyTensor& x, const State& state, const Weights& w) {
   return {tanh(x + linear(state[0], w.hidden, w.hidden_bias))};
 }
-State relu_step(const Tensor& x, const State& state, const Weights& w) {
+State relu_step(const LazyTensor& x, const State& state, const Weights& w) {
   return {relu(x + linear(state[0], w.hidden, w.hidden_bias))};
 }
 
 // One layer in one direction over x of [time, batch, features]: outputs of all steps, last state.
-std::pair<Tensor, State> run(Cell cell, const Tensor& x, State state, const Weights& w,
-                             bool backwards) {
-  const Tensor inputs = linear(x, w.input, w.input_bias);
+std::pair<LazyTensor, State> run(Cell cell, const LazyTensor& x, State state, const Weights& w,
+                                 bool backwards) {
+  const LazyTensor inputs = linear(x, w.input, w.input_bias);
   const int64_t steps = x.size(0);
-  Tensors outputs(static_cast<size_t>(steps));
+  LazyTensors outputs(static_cast<size_t>(steps));
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t time = backwards ? steps - 1 - i : i;
     state = cell(select_at(inputs, 0, time), state, w);
@@ -69,7 +70,7 @@ struct Network {
 };
 
 // Parameters in torch's order: per layer and direction w_ih, w_hh, b_ih, b_hh, w_hr.
-std::vector<Weights> weights_of(const Network& net, const Tensors& parameters, bool projected) {
+std::vector<Weights> weights_of(const Network& net, const LazyTensors& parameters, bool projected) {
   const size_t per_cell = 2 + (net.has_bias ? 2 : 0) + (projected ? 1 : 0);
   const auto cells = static_cast<size_t>(net.layers * net.directions());
   if (parameters.size() != cells * per_cell)
@@ -99,19 +100,19 @@ void expect_deterministic(double dropout, bool train) {
 }
 
 // Outputs, then the last value of each state: [layers * directions, batch, features].
-Tensors recurrent(Cell cell, const Network& net, Tensor x, const Tensors& begin,
-                  const std::vector<Weights>& weights) {
+LazyTensors recurrent(Cell cell, const Network& net, LazyTensor x, const LazyTensors& begin,
+                      const std::vector<Weights>& weights) {
   if (x.rank() != 3)
     throw UserError("expected an input of 3 axes, received sizes " + str(x.sizes()));
   if (net.batch_first) x = transpose(x, 0, 1);
   if (x.size(0) == 0) throw UserError("expected a step at least, received sizes " + str(x.sizes()));
-  std::vector<Tensors> last(begin.size());
+  std::vector<LazyTensors> last(begin.size());
   for (int64_t layer = 0; layer < net.layers; ++layer) {
-    Tensors outputs;
+    LazyTensors outputs;
     for (int64_t direction = 0; direction < net.directions(); ++direction) {
       const int64_t number = layer * net.directions() + direction;
       State state;
-      for (const Tensor& all : begin) state.push_back(select_at(all, 0, number));
+      for (const LazyTensor& all : begin) state.push_back(select_at(all, 0, number));
       const auto [output, end] =
           run(cell, x, state, weights[static_cast<size_t>(number)], direction == 1);
       outputs.push_back(output);
@@ -119,13 +120,14 @@ Tensors recurrent(Cell cell, const Network& net, Tensor x, const Tensors& begin,
     }
     x = outputs.size() == 1 ? outputs[0] : cat(outputs, -1);
   }
-  Tensors results{net.batch_first ? transpose(x, 0, 1) : x};
-  for (const Tensors& states : last) results.push_back(apply_one("aten::stack", {states, 0}));
+  LazyTensors results{net.batch_first ? transpose(x, 0, 1) : x};
+  for (const LazyTensors& states : last) results.push_back(apply_one("aten::stack", {states, 0}));
   return results;
 }
 
-Weights one_cell(const Tensor& input, const Tensor& hidden, const std::optional<Tensor>& input_bias,
-                 const std::optional<Tensor>& hidden_bias) {
+Weights one_cell(const LazyTensor& input, const LazyTensor& hidden,
+                 const std::optional<LazyTensor>& input_bias,
+                 const std::optional<LazyTensor>& hidden_bias) {
   return {input, hidden, input_bias, hidden_bias, {}};
 }
 
@@ -135,8 +137,8 @@ void add_lstm(OperationTable& rows) {
                  "int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) "
                  "-> (Tensor, Tensor, Tensor)",
        .decompose =
-           [](Tensor x, Tensors states, Tensors parameters, bool has_bias, int64_t layers,
-              double dropout, bool train, bool bidirectional, bool batch_first) {
+           [](LazyTensor x, LazyTensors states, LazyTensors parameters, bool has_bias,
+              int64_t layers, double dropout, bool train, bool bidirectional, bool batch_first) {
              expect_deterministic(dropout, train);
              if (states.size() != 2)
                throw UserError("expected states h and c, received " +
@@ -161,8 +163,8 @@ void add_lstm(OperationTable& rows) {
   rows.add({.schema = "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, "
                       "Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)",
             .decompose =
-                [](Tensor x, Tensors states, Tensor input, Tensor hidden,
-                   std::optional<Tensor> input_bias, std::optional<Tensor> hidden_bias) {
+                [](LazyTensor x, LazyTensors states, LazyTensor input, LazyTensor hidden,
+                   std::optional<LazyTensor> input_bias, std::optional<LazyTensor> hidden_bias) {
                   if (states.size() != 2)
                     throw UserError("expected states h and c, received " +
                                     std::to_string(states.size()));
@@ -178,19 +180,20 @@ void add_lstm(OperationTable& rows) {
 template <Cell kCell>
 void add_plain(OperationTable& rows, std::string_view network, std::string_view cell,
                std::string_view samples, std::string_view cell_samples) {
-  rows.add({.schema = network,
-            .decompose =
-                [](Tensor x, Tensor state, Tensors parameters, bool has_bias, int64_t layers,
-                   double dropout, bool train, bool bidirectional, bool batch_first) {
-                  expect_deterministic(dropout, train);
-                  const Network net{has_bias, layers, bidirectional, batch_first};
-                  return recurrent(kCell, net, x, {state}, weights_of(net, parameters, false));
-                },
-            .samples = samples});
+  rows.add(
+      {.schema = network,
+       .decompose =
+           [](LazyTensor x, LazyTensor state, LazyTensors parameters, bool has_bias, int64_t layers,
+              double dropout, bool train, bool bidirectional, bool batch_first) {
+             expect_deterministic(dropout, train);
+             const Network net{has_bias, layers, bidirectional, batch_first};
+             return recurrent(kCell, net, x, {state}, weights_of(net, parameters, false));
+           },
+       .samples = samples});
   rows.add({.schema = cell,
             .decompose =
-                [](Tensor x, Tensor state, Tensor input, Tensor hidden,
-                   std::optional<Tensor> input_bias, std::optional<Tensor> hidden_bias) {
+                [](LazyTensor x, LazyTensor state, LazyTensor input, LazyTensor hidden,
+                   std::optional<LazyTensor> input_bias, std::optional<LazyTensor> hidden_bias) {
                   return kCell(linear(x, input, input_bias), {state},
                                one_cell(input, hidden, input_bias, hidden_bias));
                 },

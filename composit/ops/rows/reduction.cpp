@@ -22,21 +22,22 @@ static Loops sum_over(const In& x, const Ints& axes, bool keepdim, std::optional
   return folded<plus>(x, 0, axes, keepdim, dtype.value_or(sum_dtype(x.dtype())));
 }
 
-static Gradients spread_over(const Tensor& g, const Tensor& x, const Ints& dim, bool keepdim) {
-  const Tensor aligned = g.rank() == 0 ? g : with_axes(g, x, dim, keepdim);
+static Gradients spread_over(const LazyTensor& g, const LazyTensor& x, const Ints& dim,
+                             bool keepdim) {
+  const LazyTensor aligned = g.rank() == 0 ? g : with_axes(g, x, dim, keepdim);
   return {expand(to(aligned, x.dtype()), x.sizes())};
 }
 
 static void add_sums(OperationTable& rows) {
   rows.add({.schema = "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
             .loops = [](In x, std::optional<DType> dtype) { return sum_over(x, {}, false, dtype); },
-            .vjp = [](Vjp v, Tensor x) { return spread_over(v.cotangents[0], x, {}, false); },
+            .vjp = [](Vjp v, LazyTensor x) { return spread_over(v.cotangents[0], x, {}, false); },
             .samples = "f32[2,3] | i32[4] | f32[] | bool[5] | f32[0] | f32[3] float64"});
   rows.add({.schema = "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, "
                       "ScalarType? dtype=None) -> Tensor",
             .loops = [](In x, Ints dim, bool keepdim,
                         std::optional<DType> dtype) { return sum_over(x, dim, keepdim, dtype); },
-            .vjp = [](Vjp v, Tensor x, Ints dim,
+            .vjp = [](Vjp v, LazyTensor x, Ints dim,
                       bool keepdim) { return spread_over(v.cotangents[0], x, dim, keepdim); },
             .samples = "f32[2,3,4] [0,2] | f32[2,3] [-1] True | i64[2,3] [0] | f32[2,3] None | "
                        "f32[2,0] [1] | bool[2,3] [1] | f32[] [0]",
@@ -45,16 +46,16 @@ static void add_sums(OperationTable& rows) {
       {.schema = "aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
                  "ScalarType? dtype=None) -> Tensor",
        .decompose =
-           [](Tensor x, Ints dim, bool keepdim, std::optional<DType> dtype) {
+           [](LazyTensor x, Ints dim, bool keepdim, std::optional<DType> dtype) {
              const bool floats = category(x.dtype()) == DTypeCategory::floating;
-             const Tensor numbers = floats ? where(isnan(x), 0, x) : x;
-             return Tensors{apply_one("aten::sum.dim_IntList", {numbers, dim, keepdim, dtype})};
+             const LazyTensor numbers = floats ? where(isnan(x), 0, x) : x;
+             return LazyTensors{apply_one("aten::sum.dim_IntList", {numbers, dim, keepdim, dtype})};
            },
        .samples = "f32[2,3]=nan [1] | f32[4]=nan | i64[2,3] [0] True"});
   rows.add({.schema = "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
             .decompose =
-                [](Tensor x, std::optional<DType> dtype) {
-                  return Tensors{apply_one("aten::mean.dim", {x, Ints{}, false, dtype})};
+                [](LazyTensor x, std::optional<DType> dtype) {
+                  return LazyTensors{apply_one("aten::mean.dim", {x, Ints{}, false, dtype})};
                 },
             .samples = "f32[2,3] | f64[4]",
             .bad = "i64[3]: floating"});
@@ -70,7 +71,7 @@ static void add_sums(OperationTable& rows) {
              return nest.store(nest.sum(cast(x(at), result)) / count_over(x.sizes(), dim)).loops();
            },
        .vjp =
-           [](Vjp v, Tensor x, Ints dim, bool keepdim) {
+           [](Vjp v, LazyTensor x, Ints dim, bool keepdim) {
              const auto count = static_cast<double>(count_over(x.sizes(), dim));
              return spread_over(v.cotangents[0] / count, x, dim, keepdim);
            },
@@ -81,17 +82,17 @@ static void add_sums(OperationTable& rows) {
 // ---- products -----------------------------------------------------------------------------------
 
 // Per element along `dim`, the product of those before it.
-static Tensor product_before(const Tensor& x, int64_t dim) {
-  const Tensor all = apply_one("aten::cumprod", {x, dim});
-  const Tensor one = ones_like(slice(all, dim, 0, 1));
+static LazyTensor product_before(const LazyTensor& x, int64_t dim) {
+  const LazyTensor all = apply_one("aten::cumprod", {x, dim});
+  const LazyTensor one = ones_like(slice(all, dim, 0, 1));
   return cat({one, slice(all, dim, 0, x.size(dim) - 1)}, dim);
 }
 
 // The gradient of an element is the product of all others: linear in their number, and right where
 // some are zero.
-static Tensor product_back(const Tensor& g, const Tensor& x, int64_t dim) {
+static LazyTensor product_back(const LazyTensor& g, const LazyTensor& x, int64_t dim) {
   if (x.size(dim) == 0) return zeros_like(x);
-  const Tensor after = flip(product_before(flip(x, {dim}), dim), {dim});
+  const LazyTensor after = flip(product_before(flip(x, {dim}), dim), {dim});
   return g * product_before(x, dim) * after;
 }
 
@@ -102,9 +103,9 @@ static void add_products(OperationTable& rows) {
                   return folded<times>(x, 1, {}, false, dtype.value_or(sum_dtype(x.dtype())));
                 },
             .vjp =
-                [](Vjp v, Tensor x) {
-                  const Tensor flat = reshape(to(x, v.cotangents[0].dtype()), {-1});
-                  const Tensor back = product_back(v.cotangents[0], flat, 0);
+                [](Vjp v, LazyTensor x) {
+                  const LazyTensor flat = reshape(to(x, v.cotangents[0].dtype()), {-1});
+                  const LazyTensor back = product_back(v.cotangents[0], flat, 0);
                   return Gradients{to(reshape(back, x.sizes()), x.dtype())};
                 },
             .samples = "f32[2,3] | i32[4] | f32[] | bool[5] | f32[0] | f32[4]=[1,0,2,3] | "
@@ -116,8 +117,8 @@ static void add_products(OperationTable& rows) {
                   return folded<times>(x, 1, {dim}, keepdim, dtype.value_or(sum_dtype(x.dtype())));
                 },
             .vjp =
-                [](Vjp v, Tensor x, int64_t dim, bool keepdim) {
-                  const Tensor g = with_axes(v.cotangents[0], x, {dim}, keepdim);
+                [](Vjp v, LazyTensor x, int64_t dim, bool keepdim) {
+                  const LazyTensor g = with_axes(v.cotangents[0], x, {dim}, keepdim);
                   if (x.rank() == 0) return Gradients{to(g, x.dtype())};
                   return Gradients{to(product_back(g, to(x, g.dtype()), dim), x.dtype())};
                 },
@@ -155,7 +156,9 @@ static void add_truth(OperationTable& rows, std::string_view of_all, std::string
             .samples = "bool[2,3,4] [0,2] | i64[2,3]<2 None True"});
 }
 
-static Tensor count_nonzero(const Tensor& x, const Ints& axes) { return sum(ne(x, 0), axes); }
+static LazyTensor count_nonzero(const LazyTensor& x, const Ints& axes) {
+  return sum(ne(x, 0), axes);
+}
 
 static void add_truths(OperationTable& rows) {
   add_truth<false>(rows, "aten::any(Tensor self) -> Tensor",
@@ -166,25 +169,25 @@ static void add_truths(OperationTable& rows) {
                   "aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor");
   rows.add({.schema = "aten::count_nonzero(Tensor self, int? dim=None) -> Tensor",
             .decompose =
-                [](Tensor x, std::optional<int64_t> dim) {
-                  return Tensors{count_nonzero(x, dim ? Ints{*dim} : Ints{})};
+                [](LazyTensor x, std::optional<int64_t> dim) {
+                  return LazyTensors{count_nonzero(x, dim ? Ints{*dim} : Ints{})};
                 },
             .samples = "i64[2,3]<2 | f32[2,3] 1 | bool[4] 0"});
   rows.add({.schema = "aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
-            .decompose = [](Tensor x, Ints dim) { return Tensors{count_nonzero(x, dim)}; },
+            .decompose = [](LazyTensor x, Ints dim) { return LazyTensors{count_nonzero(x, dim)}; },
             .samples = "i64[2,3,4]<2 [0,2]"});
 }
 
 // ---- norms --------------------------------------------------------------------------------------
 
-static Tensor to_floats(const Tensor& x) { return to(x, to_float(x.dtype())); }
+static LazyTensor to_floats(const LazyTensor& x) { return to(x, to_float(x.dtype())); }
 
-static Tensor zero_where(const Tensor& condition, const Tensor& x) {
+static LazyTensor zero_where(const LazyTensor& condition, const LazyTensor& x) {
   return where(condition, 0, x);
 }
 
-static Tensor vector_norm(const Tensor& x, double p, const Ints& axes, bool keepdim) {
-  const Tensor size = abs(x);
+static LazyTensor vector_norm(const LazyTensor& x, double p, const Ints& axes, bool keepdim) {
+  const LazyTensor size = abs(x);
   if (p == 0) return to(sum(ne(size, 0), axes, keepdim), size.dtype());
   if (p == 1) return sum(size, axes, keepdim);
   if (p == 2) return sqrt(sum(square(size), axes, keepdim));
@@ -193,15 +196,15 @@ static Tensor vector_norm(const Tensor& x, double p, const Ints& axes, bool keep
 }
 
 // g: of the norm, with its axes. No gradient flows where the norm has none.
-static Tensor norm_back(const Tensor& g, const Tensor& x, const Tensor& norm, double p,
-                        const Ints& axes) {
+static LazyTensor norm_back(const LazyTensor& g, const LazyTensor& x, const LazyTensor& norm,
+                            double p, const Ints& axes) {
   if (p == 0) return zeros_like(x);
   if (p == 1) return g * sign(x);
   if (std::isinf(p)) {
-    const Tensor chosen = to(eq(abs(x), norm), x.dtype());
+    const LazyTensor chosen = to(eq(abs(x), norm), x.dtype());
     return sign(x) * chosen * (g / sum(chosen, axes, true));
   }
-  const Tensor per_norm = zero_where(eq(norm, 0), g * pow(norm, 1 - p));
+  const LazyTensor per_norm = zero_where(eq(norm, 0), g * pow(norm, 1 - p));
   if (p == 2) return x * zero_where(eq(norm, 0), g / norm);
   return zero_where(eq(x, 0), x * pow(abs(x), p - 2)) * per_norm;
 }
@@ -212,69 +215,71 @@ static double real_number(const Scalar& p) {
   throw UserError("expected a real order of the norm");
 }
 
-static Tensors norm_of(const Tensor& x, const Scalar& p, const Ints& axes, bool keepdim) {
+static LazyTensors norm_of(const LazyTensor& x, const Scalar& p, const Ints& axes, bool keepdim) {
   return {apply_one("aten::linalg_vector_norm", {x, p, axes, keepdim})};
 }
 
 static void add_norms(OperationTable& rows) {
-  rows.add({.schema = "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool "
-                      "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-            .decompose =
-                [](Tensor x, Scalar p, Ints dim, bool keepdim, std::optional<DType> dtype) {
-                  expect_floating(x.dtype());
-                  return Tensors{
-                      vector_norm(to(x, dtype.value_or(x.dtype())), real_number(p), dim, keepdim)};
-                },
-            .vjp =
-                [](Vjp v, Tensor x, Scalar p, Ints dim, bool keepdim, std::optional<DType> dtype) {
-                  if (category(x.dtype()) == DTypeCategory::complex) return Gradients{};
-                  const Tensor wide = to(x, dtype.value_or(x.dtype()));
-                  const auto whole = [&](const Tensor& y) { return with_axes(y, x, dim, keepdim); };
-                  return Gradients{to(norm_back(whole(v.cotangents[0]), wide, whole(v.results[0]),
-                                                real_number(p), dim),
-                                      x.dtype())};
-                },
-            .samples = "f32[2,3,4] | f32[2,3] 1 [1] | f32[2,3] 3 [0] True | f32[2,3] inf [1] | "
-                       "f32[2,3] -inf | f32[2,3] 0 [1] | f32[5] 2.5 | f32[2,3] 2 "
-                       "[-1] True",
-            .bad = "i64[3]: floating | f32[2] 2 [1]: expected an axis"});
-  rows.add({.schema = "aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
-            .decompose =
-                [](Tensor x, Scalar p, int64_t dim, Scalar most) {
-                  Ints others;
-                  for (int64_t axis = 0; axis < x.rank(); ++axis)
-                    if (axis != wrap_axis(dim, x.rank())) others.push_back(axis);
-                  const Tensor norm = apply_one("aten::linalg_vector_norm", {x, p, others, true});
-                  constexpr double kEpsilon = 1e-7;  // torch's
-                  return Tensors{x *
-                                 where(norm > Number(most), Number(most) / (norm + kEpsilon), 1.0)};
-                },
-            .samples = "f32[3,4] 2 0 1.0 | f32[2,3,2] 1 1 2.5",
-            .bad = "f32[2,3] 2 2 1.0: expected an axis"});
+  rows.add(
+      {.schema = "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool "
+                 "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+       .decompose =
+           [](LazyTensor x, Scalar p, Ints dim, bool keepdim, std::optional<DType> dtype) {
+             expect_floating(x.dtype());
+             return LazyTensors{
+                 vector_norm(to(x, dtype.value_or(x.dtype())), real_number(p), dim, keepdim)};
+           },
+       .vjp =
+           [](Vjp v, LazyTensor x, Scalar p, Ints dim, bool keepdim, std::optional<DType> dtype) {
+             if (category(x.dtype()) == DTypeCategory::complex) return Gradients{};
+             const LazyTensor wide = to(x, dtype.value_or(x.dtype()));
+             const auto whole = [&](const LazyTensor& y) { return with_axes(y, x, dim, keepdim); };
+             return Gradients{to(
+                 norm_back(whole(v.cotangents[0]), wide, whole(v.results[0]), real_number(p), dim),
+                 x.dtype())};
+           },
+       .samples = "f32[2,3,4] | f32[2,3] 1 [1] | f32[2,3] 3 [0] True | f32[2,3] inf [1] | "
+                  "f32[2,3] -inf | f32[2,3] 0 [1] | f32[5] 2.5 | f32[2,3] 2 "
+                  "[-1] True",
+       .bad = "i64[3]: floating | f32[2] 2 [1]: expected an axis"});
+  rows.add(
+      {.schema = "aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+       .decompose =
+           [](LazyTensor x, Scalar p, int64_t dim, Scalar most) {
+             Ints others;
+             for (int64_t axis = 0; axis < x.rank(); ++axis)
+               if (axis != wrap_axis(dim, x.rank())) others.push_back(axis);
+             const LazyTensor norm = apply_one("aten::linalg_vector_norm", {x, p, others, true});
+             constexpr double kEpsilon = 1e-7;  // torch's
+             return LazyTensors{x *
+                                where(norm > Number(most), Number(most) / (norm + kEpsilon), 1.0)};
+           },
+       .samples = "f32[3,4] 2 0 1.0 | f32[2,3,2] 1 1 2.5",
+       .bad = "f32[2,3] 2 2 1.0: expected an axis"});
   rows.add({.schema = "aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
-            .decompose = [](Tensor x, Scalar p) { return norm_of(x, p, {}, false); },
+            .decompose = [](LazyTensor x, Scalar p) { return norm_of(x, p, {}, false); },
             .samples = "f32[2,3] | f32[2,3] 1"});
   rows.add({.schema = "aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool "
                       "keepdim=False) -> Tensor",
             .decompose =
-                [](Tensor x, std::optional<Scalar> p, Ints dim, bool keepdim) {
+                [](LazyTensor x, std::optional<Scalar> p, Ints dim, bool keepdim) {
                   return norm_of(x, p.value_or(Scalar(int64_t{2})), dim, keepdim);
                 },
             .samples = "f32[2,3] None [1] | f32[2,3] 1 [0] True"});
   rows.add({.schema = "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
             .decompose =
-                [](Tensor x, Ints dim, bool keepdim) {
-                  const Tensor wide = to_floats(x);
+                [](LazyTensor x, Ints dim, bool keepdim) {
+                  const LazyTensor wide = to_floats(x);
                   const bool complex = is_complex(wide.dtype());
-                  const Tensor size = complex ? apply_one("aten::real", {wide}) : wide;
-                  const Tensor most = amax(size, dim, true);
-                  const Tensor shift = where(eq(abs(most), INFINITY), 0, most);
-                  const Tensor total = log(sum(exp(wide - shift), dim, true)) + shift;
-                  return Tensors{keepdim ? total : reshape(total, sum(x, dim).sizes())};
+                  const LazyTensor size = complex ? apply_one("aten::real", {wide}) : wide;
+                  const LazyTensor most = amax(size, dim, true);
+                  const LazyTensor shift = where(eq(abs(most), INFINITY), 0, most);
+                  const LazyTensor total = log(sum(exp(wide - shift), dim, true)) + shift;
+                  return LazyTensors{keepdim ? total : reshape(total, sum(x, dim).sizes())};
                 },
             .vjp =
-                [](Vjp v, Tensor x, Ints dim, bool keepdim) {
-                  const Tensor g = with_axes(v.cotangents[0], x, dim, keepdim);
+                [](Vjp v, LazyTensor x, Ints dim, bool keepdim) {
+                  const LazyTensor g = with_axes(v.cotangents[0], x, dim, keepdim);
                   return Gradients{g * conj(exp(x - with_axes(v.results[0], x, dim, keepdim)))};
                 },
             .samples = "f32[2,3] [1] | f32[2,3,4] [0,2] True | f32[2,3]=-200..200 [1] | "

@@ -9,7 +9,7 @@ namespace {
 
 // ---- repetition ---------------------------------------------------------------------------------
 
-Tensor repeated(const Tensor& x, Ints times) {
+LazyTensor repeated(const LazyTensor& x, Ints times) {
   if (static_cast<int64_t>(times.size()) < x.rank())
     throw UserError("expected a number of times per axis of " + str(x.sizes()) + ", received " +
                     str(times));
@@ -26,21 +26,21 @@ Tensor repeated(const Tensor& x, Ints times) {
 
 void add_repetition(OperationTable& rows) {
   rows.add({.schema = "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor",
-            .decompose = [](Tensor x, Ints times) { return Tensors{repeated(x, times)}; },
+            .decompose = [](LazyTensor x, Ints times) { return LazyTensors{repeated(x, times)}; },
             .samples = "f32[2,3] [2,1] | f32[3] [2,2] | f32[2] [0] | f32[] [3] | f32[2] [1]",
             .bad = "f32[2,3] [2]: per axis | f32[2] [-1]: at least 0"});
   rows.add({.schema = "aten::tile(Tensor self, SymInt[] dims) -> Tensor",
             .decompose =
-                [](Tensor x, Ints times) {
+                [](LazyTensor x, Ints times) {
                   while (static_cast<int64_t>(times.size()) < x.rank())
                     times.insert(times.begin(), 1);
-                  return Tensors{repeated(x, times)};
+                  return LazyTensors{repeated(x, times)};
                 },
             .samples = "f32[2,3] [2] | f32[3] [2,2] | f32[2,3] [1,2]"});
   rows.add({.schema = "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? "
                       "dim=None, *, SymInt? output_size=None) -> Tensor",
             .decompose =
-                [](Tensor x, int64_t times, std::optional<int64_t> dim) {
+                [](LazyTensor x, int64_t times, std::optional<int64_t> dim) {
                   if (times < 0)
                     throw UserError("expected repeats of at least 0, received " +
                                     std::to_string(times));
@@ -49,7 +49,7 @@ void add_repetition(OperationTable& rows) {
                   Ints sizes = x.sizes(), apart = sizes;
                   apart.insert(apart.begin() + axis + 1, times);
                   sizes[static_cast<size_t>(axis)] *= times;
-                  return Tensors{reshape(expand(unsqueeze(x, axis + 1), apart), sizes)};
+                  return LazyTensors{reshape(expand(unsqueeze(x, axis + 1), apart), sizes)};
                 },
             .samples = "f32[2,3] 2 1 | f32[2,3] 3 | f32[2,3] 2 -2 | f32[] 2",
             .bad = "f32[2] -1: at least 0 | f32[2] 2 1: expected an axis"});
@@ -57,7 +57,7 @@ void add_repetition(OperationTable& rows) {
 
 // ---- turning ------------------------------------------------------------------------------------
 
-Tensor rolled(const Tensor& x, int64_t shift, int64_t dim) {
+LazyTensor rolled(const LazyTensor& x, int64_t shift, int64_t dim) {
   const int64_t size = x.size(dim);
   if (size == 0 || x.rank() == 0) return x;
   const int64_t begin = ((-shift) % size + size) % size;
@@ -68,50 +68,50 @@ Tensor rolled(const Tensor& x, int64_t shift, int64_t dim) {
 void add_turns(OperationTable& rows) {
   rows.add({.schema = "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
             .decompose =
-                [](Tensor x, Ints shifts, Ints dims) {
+                [](LazyTensor x, Ints shifts, Ints dims) {
                   if (dims.empty() && shifts.size() == 1)
-                    return Tensors{reshape(rolled(reshape(x, {-1}), shifts[0], 0), x.sizes())};
+                    return LazyTensors{reshape(rolled(reshape(x, {-1}), shifts[0], 0), x.sizes())};
                   if (dims.size() != shifts.size())
                     throw UserError("expected a shift per axis, received " + str(shifts) + " and " +
                                     str(dims));
                   for (size_t i = 0; i < dims.size(); ++i) x = rolled(x, shifts[i], dims[i]);
-                  return Tensors{x};
+                  return LazyTensors{x};
                 },
             .samples = "f32[5] 2 [0] | f32[2,3] 1 | f32[4,3] [1,-1] [0,1] | f32[3] -7 0",
             .bad = "f32[3] [1,2] [0]: a shift per axis"});
   rows.add({.schema = "aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
             .decompose =
-                [](Tensor x, int64_t times, Ints dims) {
+                [](LazyTensor x, int64_t times, Ints dims) {
                   if (dims.size() != 2 || x.rank() < 2)
                     throw UserError("expected two axes to turn, received " + str(dims) +
                                     " for sizes " + str(x.sizes()));
                   wrap_axes(dims, x.rank());
                   switch ((times % 4 + 4) % 4) {
                     case 1:
-                      return Tensors{transpose(flip(x, {dims[1]}), dims[0], dims[1])};
+                      return LazyTensors{transpose(flip(x, {dims[1]}), dims[0], dims[1])};
                     case 2:
-                      return Tensors{flip(x, dims)};
+                      return LazyTensors{flip(x, dims)};
                     case 3:
-                      return Tensors{transpose(flip(x, {dims[0]}), dims[0], dims[1])};
+                      return LazyTensors{transpose(flip(x, {dims[0]}), dims[0], dims[1])};
                     default:
-                      return Tensors{x};
+                      return LazyTensors{x};
                   }
                 },
             .samples = "f32[2,3] | f32[2,3] 2 | f32[2,3,4] 3 [0,2] | f32[2,3] -1 | f32[2,2] 0",
             .bad = "f32[3]: two axes | f32[2,2] 1 [0,0]: given twice"});
   rows.add({.schema = "aten::fliplr(Tensor self) -> Tensor",
-            .decompose = [](Tensor x) { return Tensors{flip(x, {1})}; },
+            .decompose = [](LazyTensor x) { return LazyTensors{flip(x, {1})}; },
             .samples = "f32[2,3]",
             .bad = "f32[3]: expected an axis"});
   rows.add({.schema = "aten::flipud(Tensor self) -> Tensor",
-            .decompose = [](Tensor x) { return Tensors{flip(x, {0})}; },
+            .decompose = [](LazyTensor x) { return LazyTensors{flip(x, {0})}; },
             .samples = "f32[2,3] | f32[4]"});
 }
 
 // ---- channels and images ------------------------------------------------------------------------
 
 // The leading axes of an image of channels, height and width.
-Ints leading(const Tensor& x) {
+Ints leading(const LazyTensor& x) {
   if (x.rank() < 3)
     throw UserError("expected channels, height and width, received sizes " + str(x.sizes()));
   const Ints sizes = x.sizes();
@@ -119,7 +119,7 @@ Ints leading(const Tensor& x) {
 }
 
 // The last axes in the order `last`, which counts from the first of them.
-Tensor permute_last(const Tensor& x, const Ints& last) {
+LazyTensor permute_last(const LazyTensor& x, const Ints& last) {
   Ints order;
   const int64_t first = x.rank() - static_cast<int64_t>(last.size());
   for (int64_t axis = 0; axis < first; ++axis) order.push_back(axis);
@@ -134,42 +134,43 @@ void expect_divisible(int64_t size, int64_t by, const char* what) {
 }
 
 void add_shuffles(OperationTable& rows) {
-  rows.add({.schema = "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
-            .decompose =
-                [](Tensor x, int64_t factor) {
-                  const Ints lead = leading(x);
-                  const int64_t c = x.size(-3), h = x.size(-2), w = x.size(-1);
-                  expect_divisible(c, factor > 0 ? factor * factor : factor, "channels");
-                  const int64_t channels = c / (factor * factor);
-                  const Tensor apart = reshape(x, joined(lead, {channels, factor, factor, h, w}));
-                  return Tensors{reshape(permute_last(apart, {0, 3, 1, 4, 2}),
-                                         joined(lead, {channels, h * factor, w * factor}))};
-                },
-            .samples = "f32[1,8,2,3] 2 | f32[9,2,2] 3",
-            .bad = "f32[1,3,2,2] 2: divide by 4 | f32[4,2] 2: height and width"});
+  rows.add(
+      {.schema = "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+       .decompose =
+           [](LazyTensor x, int64_t factor) {
+             const Ints lead = leading(x);
+             const int64_t c = x.size(-3), h = x.size(-2), w = x.size(-1);
+             expect_divisible(c, factor > 0 ? factor * factor : factor, "channels");
+             const int64_t channels = c / (factor * factor);
+             const LazyTensor apart = reshape(x, joined(lead, {channels, factor, factor, h, w}));
+             return LazyTensors{reshape(permute_last(apart, {0, 3, 1, 4, 2}),
+                                        joined(lead, {channels, h * factor, w * factor}))};
+           },
+       .samples = "f32[1,8,2,3] 2 | f32[9,2,2] 3",
+       .bad = "f32[1,3,2,2] 2: divide by 4 | f32[4,2] 2: height and width"});
   rows.add({.schema = "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
             .decompose =
-                [](Tensor x, int64_t factor) {
+                [](LazyTensor x, int64_t factor) {
                   const Ints lead = leading(x);
                   expect_divisible(x.size(-2), factor, "rows");
                   expect_divisible(x.size(-1), factor, "columns");
                   const int64_t c = x.size(-3), h = x.size(-2) / factor, w = x.size(-1) / factor;
-                  const Tensor apart = reshape(x, joined(lead, {c, h, factor, w, factor}));
-                  return Tensors{reshape(permute_last(apart, {0, 2, 4, 1, 3}),
-                                         joined(lead, {c * factor * factor, h, w}))};
+                  const LazyTensor apart = reshape(x, joined(lead, {c, h, factor, w, factor}));
+                  return LazyTensors{reshape(permute_last(apart, {0, 2, 4, 1, 3}),
+                                             joined(lead, {c * factor * factor, h, w}))};
                 },
             .samples = "f32[1,2,4,6] 2 | f32[1,3,3] 3",
             .bad = "f32[1,3,2] 2: divide by 2"});
   rows.add({.schema = "aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor",
             .decompose =
-                [](Tensor x, int64_t groups) {
+                [](LazyTensor x, int64_t groups) {
                   if (x.rank() < 3)
                     throw UserError("expected 3 axes at least, received sizes " + str(x.sizes()));
                   expect_divisible(x.size(1), groups, "channels");
-                  const Tensor apart =
+                  const LazyTensor apart =
                       reshape(x, {x.size(0), groups, x.size(1) / groups,
                                   x.numel() / std::max<int64_t>(1, x.size(0) * x.size(1))});
-                  return Tensors{reshape(transpose(apart, 1, 2), x.sizes())};
+                  return LazyTensors{reshape(transpose(apart, 1, 2), x.sizes())};
                 },
             .samples = "f32[1,6,2,2] 2 | f32[2,4,3] 4",
             .bad = "f32[1,3,2] 2: divide by 2"});
@@ -245,7 +246,7 @@ void add_patches(OperationTable& rows) {
                       .loops();
                 },
             .vjp =
-                [](Vjp v, Tensor x, Ints kernel, Ints dilation, Ints padding, Ints stride) {
+                [](Vjp v, LazyTensor x, Ints kernel, Ints dilation, Ints padding, Ints stride) {
                   return Gradients{
                       apply_one("aten::col2im", {v.cotangents[0], Ints{x.size(-2), x.size(-1)},
                                                  kernel, dilation, padding, stride})};
@@ -275,7 +276,7 @@ void add_patches(OperationTable& rows) {
                       .loops();
                 },
             .vjp =
-                [](Vjp v, Tensor, Ints, Ints kernel, Ints dilation, Ints padding, Ints stride) {
+                [](Vjp v, LazyTensor, Ints, Ints kernel, Ints dilation, Ints padding, Ints stride) {
                   return Gradients{apply_one("aten::im2col",
                                              {v.cotangents[0], kernel, dilation, padding, stride})};
                 },

@@ -180,13 +180,13 @@ struct Rules<kKind, std::index_sequence<I...>, false> {
     }
   };
   struct Gradient {
-    Gradients operator()(Vjp v, Tensor x, Ints out, ScaleOf<I>... scales) const {
+    Gradients operator()(Vjp v, LazyTensor x, Ints out, ScaleOf<I>... scales) const {
       return {apply_one(Name::backward, {v.cotangents[0], out, x.sizes(), value(scales)...})};
     }
   };
   struct Vec {
-    Tensors operator()(Tensor x, std::optional<Ints> out,
-                       std::optional<std::vector<double>> scales) const;
+    LazyTensors operator()(LazyTensor x, std::optional<Ints> out,
+                           std::optional<std::vector<double>> scales) const;
   };
 };
 
@@ -204,14 +204,14 @@ struct Rules<kKind, std::index_sequence<I...>, true> {
     }
   };
   struct Gradient {
-    Gradients operator()(Vjp v, Tensor x, Ints out, bool corners, ScaleOf<I>... scales) const {
+    Gradients operator()(Vjp v, LazyTensor x, Ints out, bool corners, ScaleOf<I>... scales) const {
       return {
           apply_one(Name::backward, {v.cotangents[0], out, x.sizes(), corners, value(scales)...})};
     }
   };
   struct Vec {
-    Tensors operator()(Tensor x, std::optional<Ints> out, bool corners,
-                       std::optional<std::vector<double>> scales) const;
+    LazyTensors operator()(LazyTensor x, std::optional<Ints> out, bool corners,
+                           std::optional<std::vector<double>> scales) const;
   };
 };
 
@@ -221,7 +221,7 @@ struct Target {
   std::vector<ArgumentValue> scales;
 };
 
-Target target(const Tensor& x, size_t axes, const std::optional<Ints>& out,
+Target target(const LazyTensor& x, size_t axes, const std::optional<Ints>& out,
               const std::optional<std::vector<double>>& scales) {
   if (out.has_value() == scales.has_value())
     throw UserError("expected either output_size or scale_factors");
@@ -240,15 +240,15 @@ Target target(const Tensor& x, size_t axes, const std::optional<Ints>& out,
 }
 
 template <Kind kKind, size_t... I>
-Tensors Rules<kKind, std::index_sequence<I...>, false>::Vec::operator()(
-    Tensor x, std::optional<Ints> out, std::optional<std::vector<double>> scales) const {
+LazyTensors Rules<kKind, std::index_sequence<I...>, false>::Vec::operator()(
+    LazyTensor x, std::optional<Ints> out, std::optional<std::vector<double>> scales) const {
   const Target t = target(x, sizeof...(I), out, scales);
   return {apply_one(Name::forward, {x, t.out, t.scales[I]...})};
 }
 
 template <Kind kKind, size_t... I>
-Tensors Rules<kKind, std::index_sequence<I...>, true>::Vec::operator()(
-    Tensor x, std::optional<Ints> out, bool corners,
+LazyTensors Rules<kKind, std::index_sequence<I...>, true>::Vec::operator()(
+    LazyTensor x, std::optional<Ints> out, bool corners,
     std::optional<std::vector<double>> scales) const {
   const Target t = target(x, sizeof...(I), out, scales);
   return {apply_one(Name::forward, {x, t.out, corners, t.scales[I]...})};

@@ -14,20 +14,20 @@ static Index scan_along(Nest& nest, const In& x, int64_t dim) {
   return at;
 }
 
-static Tensor recurrence(const Tensor& factor, const Tensor& term, int64_t dim) {
+static LazyTensor recurrence(const LazyTensor& factor, const LazyTensor& term, int64_t dim) {
   return apply_one("composit::recurrence", {factor, term, dim});
 }
 
 // y[k] = term[k] + factor[k + 1] * y[k + 1], from the end.
-static Tensor recurrence_back(const Tensor& factor, const Tensor& term, int64_t dim) {
-  const Tensor next =
+static LazyTensor recurrence_back(const LazyTensor& factor, const LazyTensor& term, int64_t dim) {
+  const LazyTensor next =
       cat({slice(factor, dim, 1, factor.size(dim)), zeros_like(slice(factor, dim, 0, 1))}, dim);
   return flip(recurrence(flip(next, {dim}), flip(term, {dim}), dim), {dim});
 }
 
 // Per element, the one before it along `dim`; `first` for the first.
-static Tensor shifted(const Tensor& x, int64_t dim, double first) {
-  const Tensor begin = full(slice(x, dim, 0, 1).sizes(), first, x.dtype());
+static LazyTensor shifted(const LazyTensor& x, int64_t dim, double first) {
+  const LazyTensor begin = full(slice(x, dim, 0, 1).sizes(), first, x.dtype());
   return cat({begin, slice(x, dim, 0, x.size(dim) - 1)}, dim);
 }
 
@@ -50,10 +50,10 @@ static void add_recurrence(OperationTable& rows) {
                   return nest.store(y[1]).loops();
                 },
             .vjp =
-                [](Vjp v, Tensor factor, Tensor, int64_t dim) {
+                [](Vjp v, LazyTensor factor, LazyTensor, int64_t dim) {
                   if (factor.numel() == 0 || factor.rank() == 0)
                     return Gradients{zeros_like(factor), v.cotangents[0]};
-                  const Tensor back = recurrence_back(factor, v.cotangents[0], dim);
+                  const LazyTensor back = recurrence_back(factor, v.cotangents[0], dim);
                   return Gradients{back * shifted(v.results[0], dim, 0), back};
                 },
             .samples = "f32[4] f32[4] 0 | f32[2,3,2] f32[2,3,2] 1 | f32[0] f32[0] 0",
@@ -76,8 +76,8 @@ static void add_sums(OperationTable& rows) {
                   return nest.store(nest.sum(cast(x(at), result))).loops();
                 },
             .vjp =
-                [](Vjp v, Tensor x, int64_t dim) {
-                  const Tensor& g = v.cotangents[0];
+                [](Vjp v, LazyTensor x, int64_t dim) {
+                  const LazyTensor& g = v.cotangents[0];
                   if (x.rank() == 0) return Gradients{to(g, x.dtype())};
                   return Gradients{to(flip(cumsum(flip(g, {dim}), dim), {dim}), x.dtype())};
                 },
@@ -95,11 +95,11 @@ static void add_sums(OperationTable& rows) {
                       .loops();
                 },
             .vjp =
-                [](Vjp v, Tensor x, int64_t dim) {
-                  const Tensor& g = v.cotangents[0];
+                [](Vjp v, LazyTensor x, int64_t dim) {
+                  const LazyTensor& g = v.cotangents[0];
                   if (x.numel() == 0 || x.rank() == 0) return Gradients{to(g, x.dtype())};
-                  const Tensor before = shifted(v.results[0], dim, 1);
-                  const Tensor after = recurrence_back(to(x, g.dtype()), g, dim);
+                  const LazyTensor before = shifted(v.results[0], dim, 1);
+                  const LazyTensor after = recurrence_back(to(x, g.dtype()), g, dim);
                   return Gradients{to(before * after, x.dtype())};
                 },
             .samples = "f32[2,3,4] 1 | i64[5] 0 | f32[3] -1 float64 | f32[] 0 | bool[4] 0 | "
@@ -113,10 +113,10 @@ static void add_sums(OperationTable& rows) {
                   return nest.store(nest.fold(least(x.dtype()), x(at), log_add_exp)).loops();
                 },
             .vjp =
-                [](Vjp v, Tensor x, int64_t dim) {
-                  const Tensor &g = v.cotangents[0], &y = v.results[0];
+                [](Vjp v, LazyTensor x, int64_t dim) {
+                  const LazyTensor &g = v.cotangents[0], &y = v.results[0];
                   if (x.numel() == 0 || x.rank() == 0) return Gradients{g};
-                  const Tensor weights = exp(shifted(y, dim, 0) - y);  // of y before in y
+                  const LazyTensor weights = exp(shifted(y, dim, 0) - y);  // of y before in y
                   return Gradients{exp(x - y) * recurrence_back(weights, g, dim)};
                 },
             .samples = "f32[2,3,4] 1 | f32[5] 0 | f32[] 0 | f32[2,3]=-200..200 1",
@@ -144,12 +144,12 @@ static Loops running_extremum(const In& x, int64_t dim) {
 static void add_extrema(OperationTable& rows) {
   rows.add({.schema = "aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
             .loops = [](In x, int64_t dim) { return running_extremum<true>(x, dim); },
-            .vjp = [](Vjp v, Tensor x, int64_t dim) { return to_chosen(v, x, dim, true); },
+            .vjp = [](Vjp v, LazyTensor x, int64_t dim) { return to_chosen(v, x, dim, true); },
             .samples = "f32[2,3,4] 1 | i64[6]<3 0 | f32[5]=nan -1 | f32[] 0",
             .bad = "f32[2] 1: expected an axis"});
   rows.add({.schema = "aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
             .loops = [](In x, int64_t dim) { return running_extremum<false>(x, dim); },
-            .vjp = [](Vjp v, Tensor x, int64_t dim) { return to_chosen(v, x, dim, true); },
+            .vjp = [](Vjp v, LazyTensor x, int64_t dim) { return to_chosen(v, x, dim, true); },
             .samples = "f32[2,3,4] 1 | i64[6]<3 0 | f32[5]=nan -1 | f32[] 0"});
 }
 

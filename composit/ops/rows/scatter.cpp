@@ -42,10 +42,10 @@ void expect_source(const In& x, int64_t dim, const In& index, const In& source) 
                     str(source.sizes()));
 }
 
-Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
+LazyTensor index_select(const LazyTensor& x, int64_t dim, const LazyTensor& index) {
   return apply_one("aten::index_select", {x, dim, index});
 }
-Tensor without_slices(const Tensor& x, int64_t dim, const Tensor& index) {
+LazyTensor without_slices(const LazyTensor& x, int64_t dim, const LazyTensor& index) {
   return apply_one("aten::index_fill.int_Scalar", {x, dim, index, 0});
 }
 
@@ -61,32 +61,33 @@ void add_slices_by_index(OperationTable& rows) {
                   });
                 },
             .vjp =
-                [](Vjp v, Tensor, int64_t dim, Tensor index, Tensor, Scalar alpha) {
-                  const Tensor& g = v.cotangents[0];
-                  const Tensor back = index_select(g, dim, index);
+                [](Vjp v, LazyTensor, int64_t dim, LazyTensor index, LazyTensor, Scalar alpha) {
+                  const LazyTensor& g = v.cotangents[0];
+                  const LazyTensor back = index_select(g, dim, index);
                   const bool plain = is_literal(Expr(alpha), 1);
-                  return Gradients{g, Tensor(), plain ? back : back * Number(alpha)};
+                  return Gradients{g, LazyTensor(), plain ? back : back * Number(alpha)};
                 },
             .samples = "f32[4,3] 0 i64[5]<4 f32[5,3] | f32[2,4] 1 i64[2]<4 f32[2,2] 0.5 | i64[3] 0 "
                        "i64[2]<3 i64[2]",
             .bad = "f32[4,3] 0 i64[5]<4 f32[4,3]: a source of | f32[4] 0 i64[2,2]<4 f32[4]: of "
                    "one axis"});
-  rows.add(
-      {.schema = "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> "
-                 "Tensor",
-       .loops =
-           [](In x, int64_t dim, In index, In source) {
-             expect_source(x, dim, index, source);
-             return into_slices(x, dim, index, false, [&](const Index& at) { return source(at); });
-           },
-       .vjp =
-           [](Vjp v, Tensor, int64_t dim, Tensor index) {
-             const Tensor& g = v.cotangents[0];
-             return Gradients{without_slices(g, dim, index), Tensor(), index_select(g, dim, index)};
-           },
-       .samples = "f32[4,3] 0 i64[3]=distinct<4 f32[3,3] | f32[2,4] 1 i64[2]=distinct<4 "
-                  "f32[2,2]",
-       .bad = "f32[4,3] 0 i64[3]<4 f64[3,3]: a source of"});
+  rows.add({.schema = "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> "
+                      "Tensor",
+            .loops =
+                [](In x, int64_t dim, In index, In source) {
+                  expect_source(x, dim, index, source);
+                  return into_slices(x, dim, index, false,
+                                     [&](const Index& at) { return source(at); });
+                },
+            .vjp =
+                [](Vjp v, LazyTensor, int64_t dim, LazyTensor index) {
+                  const LazyTensor& g = v.cotangents[0];
+                  return Gradients{without_slices(g, dim, index), LazyTensor(),
+                                   index_select(g, dim, index)};
+                },
+            .samples = "f32[4,3] 0 i64[3]=distinct<4 f32[3,3] | f32[2,4] 1 i64[2]=distinct<4 "
+                       "f32[2,2]",
+            .bad = "f32[4,3] 0 i64[3]<4 f64[3,3]: a source of"});
   rows.add({.schema = "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar "
                       "value) -> Tensor",
             .loops =
@@ -95,8 +96,8 @@ void add_slices_by_index(OperationTable& rows) {
                                      [&](const Index&) { return cast(Expr(value), x.dtype()); });
                 },
             .vjp =
-                [](Vjp v, Tensor, int64_t dim, Tensor index) {
-                  return Gradients{without_slices(v.cotangents[0], dim, index), Tensor()};
+                [](Vjp v, LazyTensor, int64_t dim, LazyTensor index) {
+                  return Gradients{without_slices(v.cotangents[0], dim, index), LazyTensor()};
                 },
             .samples = "f32[4,3] 0 i64[2]<4 1.5 | i64[2,4] -1 i64[2]<4 7",
             .bad = "f32[4] 0 f32[2] 1: an index of"});
@@ -111,9 +112,9 @@ void add_slices_by_index(OperationTable& rows) {
                                      [&](const Index&) { return cast(value(Index{}), x.dtype()); });
                 },
             .vjp =
-                [](Vjp v, Tensor, int64_t dim, Tensor index) {
-                  const Tensor& g = v.cotangents[0];
-                  return Gradients{without_slices(g, dim, index), Tensor(),
+                [](Vjp v, LazyTensor, int64_t dim, LazyTensor index) {
+                  const LazyTensor& g = v.cotangents[0];
+                  return Gradients{without_slices(g, dim, index), LazyTensor(),
                                    sum(index_select(g, dim, index))};
                 },
             .samples = "f32[4,3] 0 i64[2]=distinct<4 f32[]",
@@ -163,40 +164,43 @@ Loops scatter_fold(const In& x, int64_t dim, const In& index, const In& source,
   return nest.store(largest ? max(best, x(at)) : min(best, x(at))).loops();
 }
 
-Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
+LazyTensor gather(const LazyTensor& x, int64_t dim, const LazyTensor& index) {
   return apply_one("aten::gather", {x, dim, index});
 }
-Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
+LazyTensor scatter_add(const LazyTensor& x, int64_t dim, const LazyTensor& index,
+                       const LazyTensor& source) {
   return apply_one("aten::scatter_add", {x, dim, index, source});
 }
-Tensor scattered_number(const Tensor& x, int64_t dim, const Tensor& index, double value) {
+LazyTensor scattered_number(const LazyTensor& x, int64_t dim, const LazyTensor& index,
+                            double value) {
   return apply_one("aten::scatter.value", {x, dim, index, value});
 }
-Tensor reduced(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
-               const std::string& reduce) {
+LazyTensor reduced(const LazyTensor& x, int64_t dim, const LazyTensor& index,
+                   const LazyTensor& source, const std::string& reduce) {
   return apply_one("composit::scatter_fold", {x, dim, index, source, reduce});
 }
 
 // What the reduction starts from, put where x's own elements do not count.
-Tensor without_own(const Tensor& x, int64_t dim, const Tensor& index, Reduction how) {
+LazyTensor without_own(const LazyTensor& x, int64_t dim, const LazyTensor& index, Reduction how) {
   Expr none = how == Reduction::product ? 1 : 0;
   if (how == Reduction::largest) none = least(x.dtype());
   if (how == Reduction::smallest) none = greatest(x.dtype());
   return apply_one("aten::scatter.value", {x, dim, index, Scalar(none.value())});
 }
 
-Tensor scatter_mean(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
-                    bool include_own) {
-  const Tensor ones = full(index.sizes(), 1, x.dtype());
-  const Tensor begin = include_own ? ones_like(x) : scattered_number(ones_like(x), dim, index, 0);
-  const Tensor total = scatter_add(x, dim, index, source);
-  const Tensor count = scatter_add(begin, dim, index, ones);
+LazyTensor scatter_mean(const LazyTensor& x, int64_t dim, const LazyTensor& index,
+                        const LazyTensor& source, bool include_own) {
+  const LazyTensor ones = full(index.sizes(), 1, x.dtype());
+  const LazyTensor begin =
+      include_own ? ones_like(x) : scattered_number(ones_like(x), dim, index, 0);
+  const LazyTensor total = scatter_add(x, dim, index, source);
+  const LazyTensor count = scatter_add(begin, dim, index, ones);
   const bool floats = category(x.dtype()) >= DTypeCategory::floating;
   return floats ? total / count : apply_one("aten::floor_divide", {total, count});
 }
 
-Tensors scatter_reduce(Tensor x, int64_t dim, const Tensor& index, const Tensor& source,
-                       const std::string& reduce, bool include_own) {
+LazyTensors scatter_reduce(LazyTensor x, int64_t dim, const LazyTensor& index,
+                           const LazyTensor& source, const std::string& reduce, bool include_own) {
   if (x.rank() == 0)
     return {reshape(scatter_reduce(reshape(x, {1}), dim, reshape(index, {-1}),
                                    reshape(source, {-1}), reduce, include_own)[0],
@@ -209,17 +213,17 @@ Tensors scatter_reduce(Tensor x, int64_t dim, const Tensor& index, const Tensor&
 }
 
 // Extrema share the gradient evenly; a product's is the product over the element.
-Gradients fold_back(const Vjp& v, const Tensor& x, int64_t dim, const Tensor& index,
-                    const Tensor& source, const std::string& reduce) {
-  const Tensor &g = v.cotangents[0], &y = v.results[0];
+Gradients fold_back(const Vjp& v, const LazyTensor& x, int64_t dim, const LazyTensor& index,
+                    const LazyTensor& source, const std::string& reduce) {
+  const LazyTensor &g = v.cotangents[0], &y = v.results[0];
   if (reduction_named(reduce) == Reduction::product) {
-    const Tensor others = reduced(ones_like(x), dim, index, source, reduce);
-    return {g * others, Tensor(), gather(g * y, dim, index) / source};
+    const LazyTensor others = reduced(ones_like(x), dim, index, source, reduce);
+    return {g * others, LazyTensor(), gather(g * y, dim, index) / source};
   }
-  const Tensor own = to(eq(x, y), x.dtype());
-  const Tensor theirs = to(eq(source, gather(y, dim, index)), x.dtype());
-  const Tensor share = g / scatter_add(own, dim, index, theirs);
-  return {own * share, Tensor(), theirs * gather(share, dim, index)};
+  const LazyTensor own = to(eq(x, y), x.dtype());
+  const LazyTensor theirs = to(eq(source, gather(y, dim, index)), x.dtype());
+  const LazyTensor share = g / scatter_add(own, dim, index, theirs);
+  return {own * share, LazyTensor(), theirs * gather(share, dim, index)};
 }
 
 void add_reductions(OperationTable& rows) {
@@ -227,15 +231,15 @@ void add_reductions(OperationTable& rows) {
                       "reduce) -> Tensor",
             .loops = [](In x, int64_t dim, In index, In source,
                         std::string reduce) { return scatter_fold(x, dim, index, source, reduce); },
-            .vjp = [](Vjp v, Tensor x, int64_t dim, Tensor index, Tensor source,
+            .vjp = [](Vjp v, LazyTensor x, int64_t dim, LazyTensor index, LazyTensor source,
                       std::string reduce) { return fold_back(v, x, dim, index, source, reduce); },
             .samples = "f32[3,4] 1 i64[3,2]<4 f32[3,2] 'amax' | f32[5] 0 i64[4]<5 f32[4] 'prod'",
             .bad = "f32[3] 0 i64[2]<3 f32[2] 'median': expected a reduction"});
   rows.add({.schema = "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, "
                       "str reduce, *, bool include_self=True) -> Tensor",
             .decompose =
-                [](Tensor x, int64_t dim, Tensor index, Tensor source, std::string reduce,
-                   bool include_own) {
+                [](LazyTensor x, int64_t dim, LazyTensor index, LazyTensor source,
+                   std::string reduce, bool include_own) {
                   return scatter_reduce(x, dim, index, source, reduce, include_own);
                 },
             .samples =
@@ -246,22 +250,23 @@ void add_reductions(OperationTable& rows) {
                 "i64[4]<5 f32[4] 'sum' False | f32[5] 0 i64[4]<5 f32[4] 'prod' False | i64[5] 0 "
                 "i64[4]<5 i64[4] 'amax'",
             .bad = "f32[3] 0 i64[2]<3 f32[2] 'median': expected a reduction"});
-  rows.add({.schema = "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str "
-                      "reduce) -> Tensor",
-            .decompose =
-                [](Tensor x, int64_t dim, Tensor index, Tensor source, std::string reduce) {
-                  return scatter_reduce(x, dim, index, source, reduce, true);
-                },
-            .samples = "i64[3,4] 1 i64[3,2]<4 i64[3,2] 'add' | i64[5] 0 i64[4]<5 i64[4] "
-                       "'multiply'"});
+  rows.add(
+      {.schema = "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str "
+                 "reduce) -> Tensor",
+       .decompose =
+           [](LazyTensor x, int64_t dim, LazyTensor index, LazyTensor source, std::string reduce) {
+             return scatter_reduce(x, dim, index, source, reduce, true);
+           },
+       .samples = "i64[3,4] 1 i64[3,2]<4 i64[3,2] 'add' | i64[5] 0 i64[4]<5 i64[4] "
+                  "'multiply'"});
 }
 
 void add_index_reduce(OperationTable& rows) {
   rows.add({.schema = "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str "
                       "reduce, *, bool include_self=True) -> Tensor",
             .decompose =
-                [](Tensor x, int64_t dim, Tensor index, Tensor source, std::string reduce,
-                   bool include_own) {
+                [](LazyTensor x, int64_t dim, LazyTensor index, LazyTensor source,
+                   std::string reduce, bool include_own) {
                   if (x.rank() > 0) {
                     Ints along(static_cast<size_t>(x.rank()), 1);
                     along[static_cast<size_t>(wrap_axis(dim, x.rank()))] = index.numel();
@@ -277,28 +282,28 @@ void add_index_reduce(OperationTable& rows) {
 // ---- taking -------------------------------------------------------------------------------------
 
 void add_taking(OperationTable& rows) {
-  rows.add(
-      {.schema = "aten::take(Tensor self, Tensor index) -> Tensor",
-       .decompose =
-           [](Tensor x, Tensor index) {
-             return Tensors{apply_one("aten::index.Tensor", {reshape(x, {-1}), Tensors{index}})};
-           },
-       .samples = "f32[2,3] i64[4]<6 | f32[5] i64[2,2]=-5..4 | i64[3] i64[]<3",
-       .bad = "f32[2] f32[1]: an index of"});
+  rows.add({.schema = "aten::take(Tensor self, Tensor index) -> Tensor",
+            .decompose =
+                [](LazyTensor x, LazyTensor index) {
+                  return LazyTensors{
+                      apply_one("aten::index.Tensor", {reshape(x, {-1}), LazyTensors{index}})};
+                },
+            .samples = "f32[2,3] i64[4]<6 | f32[5] i64[2,2]=-5..4 | i64[3] i64[]<3",
+            .bad = "f32[2] f32[1]: an index of"});
   rows.add({.schema = "aten::put(Tensor self, Tensor index, Tensor source, bool "
                       "accumulate=False) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor index, Tensor source, bool accumulate) {
-                  const Tensor all =
-                      apply_one("aten::index_put", {reshape(x, {-1}), Tensors{reshape(index, {-1})},
-                                                    reshape(source, {-1}), accumulate});
-                  return Tensors{reshape(all, x.sizes())};
+                [](LazyTensor x, LazyTensor index, LazyTensor source, bool accumulate) {
+                  const LazyTensor all = apply_one(
+                      "aten::index_put", {reshape(x, {-1}), LazyTensors{reshape(index, {-1})},
+                                          reshape(source, {-1}), accumulate});
+                  return LazyTensors{reshape(all, x.sizes())};
                 },
             .samples = "f32[2,3] i64[4]=distinct<6 f32[4] | f32[2,3] i64[2,2]<6 f32[4] True"});
   rows.add({.schema = "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor index, std::optional<int64_t> dim) {
-                  if (!dim) return Tensors{gather(reshape(x, {-1}), 0, reshape(index, {-1}))};
+                [](LazyTensor x, LazyTensor index, std::optional<int64_t> dim) {
+                  if (!dim) return LazyTensors{gather(reshape(x, {-1}), 0, reshape(index, {-1}))};
                   if (x.rank() != index.rank())
                     throw UserError("expected indices of as many axes as " + str(x.sizes()) +
                                     ", received sizes " + str(index.sizes()));
@@ -308,8 +313,8 @@ void add_taking(OperationTable& rows) {
                   Ints whole = broadcast_sizes({own, chosen}), source = whole;
                   whole[axis] = index.size(*dim);
                   source[axis] = x.size(*dim);
-                  const Tensor from_front = where(index < 0, index + x.size(*dim), index);
-                  return Tensors{gather(expand(x, source), *dim, expand(from_front, whole))};
+                  const LazyTensor from_front = where(index < 0, index + x.size(*dim), index);
+                  return LazyTensors{gather(expand(x, source), *dim, expand(from_front, whole))};
                 },
             .samples = "f32[3,4] i64[3,2]<4 1 | f32[3,4] i64[3,2]=-4..3 1 | f32[3,4] i64[1,4]<3 0 "
                        "| f32[2,3] i64[4]<6 | "
@@ -317,16 +322,16 @@ void add_taking(OperationTable& rows) {
             .bad = "f32[3,4] i64[3]<4 1: as many axes"});
   rows.add({.schema = "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
             .decompose =
-                [](Tensor x, Tensor mask, Tensor source) {
+                [](LazyTensor x, LazyTensor mask, LazyTensor source) {
                   if (mask.dtype() != DType::bool_)
                     throw UserError("expected a mask of bool, received " +
                                     std::string(name(mask.dtype())));
                   const Ints sizes = broadcast_sizes({x.sizes(), mask.sizes()});
                   mask = expand(mask, sizes);
-                  const Tensor order =
+                  const LazyTensor order =
                       cumsum(reshape(mask, {-1}), 0) - 1;  // of those that are true
-                  const Tensor place = reshape(where(reshape(mask, {-1}), order, 0), sizes);
-                  return Tensors{
+                  const LazyTensor place = reshape(where(reshape(mask, {-1}), order, 0), sizes);
+                  return LazyTensors{
                       where(mask, apply_one("aten::take", {source, place}), expand(x, sizes))};
                 },
             .samples = "f32[2,3] bool[2,3] f32[6] | f32[2,3] bool[3] f32[2,4]",

@@ -21,84 +21,86 @@ static Loops places(Nest& nest, const Expr& x, const Expr& boundary, bool right,
   return nest.store(nest.sum(cast(below, narrow ? DType::int32 : DType::int64))).loops();
 }
 
-static Tensor is_in(const Tensor& x, const Tensor& set, bool invert) {
-  const Tensor found = apply_one("aten::any.dim", {eq(unsqueeze(x, -1), reshape(set, {-1})), -1});
+static LazyTensor is_in(const LazyTensor& x, const LazyTensor& set, bool invert) {
+  const LazyTensor found =
+      apply_one("aten::any.dim", {eq(unsqueeze(x, -1), reshape(set, {-1})), -1});
   return invert ? logical_not(found) : found;
 }
 
 // Elements counted by the bin they are in, the last of which has its end; between `low` and `high`,
 // or between the least and the largest element where these are equal.
-static Tensor histogram(const Tensor& x, int64_t bins, const Scalar& low, const Scalar& high) {
+static LazyTensor histogram(const LazyTensor& x, int64_t bins, const Scalar& low,
+                            const Scalar& high) {
   if (bins < 1) throw UserError("expected a bin at least, received " + std::to_string(bins));
-  const Tensor flat = reshape(x, {-1});
-  Tensor first = full({}, Number(low), x.dtype()), last = full({}, Number(high), x.dtype());
+  const LazyTensor flat = reshape(x, {-1});
+  LazyTensor first = full({}, Number(low), x.dtype()), last = full({}, Number(high), x.dtype());
   if (low.value == high.value && x.numel() > 0) {
     first = apply_one("aten::amin", {flat});
     last = amax(flat);
   }
-  const Tensor one_value = eq(first, last);
+  const LazyTensor one_value = eq(first, last);
   first = where(one_value, first - 1, first);
   last = where(one_value, last + 1, last);
-  const Tensor place = floor((flat - first) * static_cast<double>(bins) / (last - first));
-  const Tensor bin = where(eq(flat, last), static_cast<double>(bins - 1), place);
-  const Tensor inside = logical_and(flat >= first, flat <= last);
-  const Tensor hit = logical_and(eq(unsqueeze(bin, -1), arange(bins)), unsqueeze(inside, -1));
+  const LazyTensor place = floor((flat - first) * static_cast<double>(bins) / (last - first));
+  const LazyTensor bin = where(eq(flat, last), static_cast<double>(bins - 1), place);
+  const LazyTensor inside = logical_and(flat >= first, flat <= last);
+  const LazyTensor hit = logical_and(eq(unsqueeze(bin, -1), arange(bins)), unsqueeze(inside, -1));
   return to(sum(hit, {0}), x.dtype());
 }
 
 static void add_membership(OperationTable& rows) {
   rows.add({.schema = "aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool "
                       "assume_unique=False, bool invert=False) -> Tensor",
-            .decompose = [](Tensor x, Tensor set, bool,
-                            bool invert) { return Tensors{is_in(x, set, invert)}; },
+            .decompose = [](LazyTensor x, LazyTensor set, bool,
+                            bool invert) { return LazyTensors{is_in(x, set, invert)}; },
             .samples = "i64[2,3]<5 i64[2]<5 | f32[3]=[1,2,3] f32[2,2]=[1,3,5,6] False True"});
   rows.add({.schema = "aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool "
                       "assume_unique=False, bool invert=False) -> Tensor",
             .decompose =
-                [](Tensor x, Scalar set, bool, bool invert) {
-                  return Tensors{invert ? ne(x, Number(set)) : eq(x, Number(set))};
+                [](LazyTensor x, Scalar set, bool, bool invert) {
+                  return LazyTensors{invert ? ne(x, Number(set)) : eq(x, Number(set))};
                 },
             .samples = "i64[2,3]<3 1 | f32[3]=[1,2,3] 2.0 False True"});
   rows.add({.schema = "aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool "
                       "assume_unique=False, bool invert=False) -> Tensor",
             .decompose =
-                [](Scalar x, Tensor set, bool, bool invert) {
-                  return Tensors{is_in(full({}, Number(x), Expr(x).dtype()), set, invert)};
+                [](Scalar x, LazyTensor set, bool, bool invert) {
+                  return LazyTensors{is_in(full({}, Number(x), Expr(x).dtype()), set, invert)};
                 },
             .samples = "1 i64[2,3]<3 | 2.0 f32[3]=[1,2,3] False True"});
   rows.add(
       {.schema = "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
-       .decompose = [](Tensor x, int64_t bins, Scalar low,
-                       Scalar high) { return Tensors{histogram(x, bins, low, high)}; },
+       .decompose = [](LazyTensor x, int64_t bins, Scalar low,
+                       Scalar high) { return LazyTensors{histogram(x, bins, low, high)}; },
        .samples = "f32[7] 4 | f32[7] 4 -1 1 | f32[3]=[1,1,1] 3 | f32[4]=[0,1,2,2] 2 0 2",
        .bad = "f32[2] 0: a bin at least"});
 }
 
 // The places of the first `count` elements that are not zero, one row each; what is missing is
 // `fill`.
-static Tensor first_places(const Tensor& x, int64_t count, int64_t fill) {
+static LazyTensor first_places(const LazyTensor& x, int64_t count, int64_t fill) {
   const Ints sizes{count, x.rank()};
   if (count < 0) throw UserError("expected a size of at least 0");
   if (x.numel() == 0 || x.rank() == 0) return full(sizes, fill, DType::int64);
-  const Tensor here = to(ne(reshape(x, {x.numel()}), 0), DType::int64);
-  const Tensor so_far = cumsum(here, 0), wanted = arange(count) + 1;
-  Tensor flat = apply_one("aten::searchsorted.Tensor", {so_far, wanted});
-  Tensors coordinates;  // the last axis first
+  const LazyTensor here = to(ne(reshape(x, {x.numel()}), 0), DType::int64);
+  const LazyTensor so_far = cumsum(here, 0), wanted = arange(count) + 1;
+  LazyTensor flat = apply_one("aten::searchsorted.Tensor", {so_far, wanted});
+  LazyTensors coordinates;  // the last axis first
   for (int64_t axis = x.rank() - 1; axis >= 0; --axis) {
     const Scalar size(x.size(axis));
     coordinates.push_back(apply_one("aten::remainder.Scalar", {flat, size}));
     flat = apply_one("aten::floor_divide", {flat, full({}, Number(size), DType::int64)});
   }
   std::reverse(coordinates.begin(), coordinates.end());
-  const Tensor exists = unsqueeze(wanted <= select_at(so_far, 0, -1), -1);
+  const LazyTensor exists = unsqueeze(wanted <= select_at(so_far, 0, -1), -1);
   return where(exists, apply_one("aten::stack", {coordinates, -1}), fill);
 }
 
 static void add_places(OperationTable& rows) {
   rows.add({.schema = "aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> "
                       "Tensor",
-            .decompose = [](Tensor x, int64_t count,
-                            int64_t fill) { return Tensors{first_places(x, count, fill)}; },
+            .decompose = [](LazyTensor x, int64_t count,
+                            int64_t fill) { return LazyTensors{first_places(x, count, fill)}; },
             .samples = "f32[2,3]=[0,1,0,2,3,0] 5 | i64[2,3]=[0,1,0,2,3,0] 2 7 | bool[4] 3 | "
                        "f32[0,2] 2 | f32[] 3",
             .bad = "f32[2] -1: at least 0"});

@@ -18,16 +18,17 @@ double number(const Scalar& scalar) {
 
 // First and last + 1 place of each segment: lead axes as x has before `axis`, and one of segments.
 struct Segments {
-  Tensor begin, end;
+  LazyTensor begin, end;
 };
 
-Segments segments_of(const std::optional<Tensor>& lengths, const std::optional<Tensor>& offsets) {
+Segments segments_of(const std::optional<LazyTensor>& lengths,
+                     const std::optional<LazyTensor>& offsets) {
   if (offsets) {
     const int64_t count = offsets->size(-1) - 1;
     return {slice(*offsets, -1, 0, count), slice(*offsets, -1, 1, count + 1)};
   }
   if (!lengths) throw UserError("expected lengths or offsets of segments");
-  const Tensor end = cumsum(*lengths, -1);
+  const LazyTensor end = cumsum(*lengths, -1);
   return {end - *lengths, end};
 }
 
@@ -41,23 +42,23 @@ double start_of(const std::string& reduce) {
                   "'");
 }
 
-Tensor with_initial(const Tensor& x, const std::string& reduce, double initial) {
+LazyTensor with_initial(const LazyTensor& x, const std::string& reduce, double initial) {
   if (reduce == "prod") return x * initial;
   if (reduce == "max") return apply_one("aten::clamp", {x, Scalar(initial)});
   if (reduce == "min") return apply_one("aten::clamp", {x, Attribute(), Scalar(initial)});
   return x + initial;
 }
 
-Tensor segment_reduce(const Tensor& x, const std::string& reduce, const Segments& segments,
-                      int64_t axis, std::optional<double> initial) {
+LazyTensor segment_reduce(const LazyTensor& x, const std::string& reduce, const Segments& segments,
+                          int64_t axis, std::optional<double> initial) {
   const double start = start_of(reduce);
   axis = wrap_axis(axis, x.rank());
-  const Tensor place = arange(x.size(axis));
-  Tensor inside =
+  const LazyTensor place = arange(x.size(axis));
+  LazyTensor inside =
       logical_and(place >= unsqueeze(segments.begin, -1), place < unsqueeze(segments.end, -1));
   while (inside.rank() < x.rank() + 1) inside = unsqueeze(inside, -1);
-  const Tensor parts = where(inside, unsqueeze(x, axis), start);
-  Tensor result;
+  const LazyTensor parts = where(inside, unsqueeze(x, axis), start);
+  LazyTensor result;
   if (reduce == "prod")
     result = apply_one("aten::prod.dim_int", {parts, axis + 1});
   else if (reduce == "max" || reduce == "min")
@@ -66,9 +67,9 @@ Tensor segment_reduce(const Tensor& x, const std::string& reduce, const Segments
     result = sum(parts, {axis + 1});
   if (initial) result = with_initial(result, reduce, *initial);
   if (reduce != "mean") return result;
-  Tensor count = segments.end - segments.begin;
+  LazyTensor count = segments.end - segments.begin;
   while (count.rank() < result.rank()) count = unsqueeze(count, -1);
-  const Tensor mean = result / maximum(count, Number(1));
+  const LazyTensor mean = result / maximum(count, Number(1));
   return where(count > 0, mean, initial.value_or(NAN));
 }
 
@@ -77,7 +78,7 @@ Tensor segment_reduce(const Tensor& x, const std::string& reduce, const Segments
 // x from `begin` to `end` along an axis.
 Array piece(const Array& x, size_t axis, int64_t begin, int64_t end) {
   Type type = x.type();
-  const int64_t size = type.sizes[axis].value();
+  const int64_t size = type.sizes[axis];
   const auto clamped = [&](int64_t i) {
     return std::min(std::max<int64_t>(i < 0 ? i + size : i, 0), size);
   };
@@ -91,7 +92,7 @@ Array piece(const Array& x, size_t axis, int64_t begin, int64_t end) {
 // Between places, or as many of about the same size.
 std::vector<Array> pieces(const Array& x, const Array& places, int64_t dim) {
   const auto axis = static_cast<size_t>(wrap_axis(dim, static_cast<int64_t>(x.type().rank())));
-  const int64_t size = x.type().sizes[axis].value();
+  const int64_t size = x.type().sizes[axis];
   std::vector<int64_t> ends = elements<int64_t>(places);
   if (places.type().rank() == 0) {
     const int64_t count = ends.at(0);
@@ -109,15 +110,15 @@ std::vector<Array> pieces(const Array& x, const Array& places, int64_t dim) {
   return found;
 }
 
-Tensors chunk_cat(const Tensors& tensors, int64_t dim, int64_t chunks) {
+LazyTensors chunk_cat(const LazyTensors& tensors, int64_t dim, int64_t chunks) {
   if (chunks < 1) throw UserError("expected chunks above 0, received " + std::to_string(chunks));
-  Tensors flat;
-  for (const Tensor& x : tensors) {
+  LazyTensors flat;
+  for (const LazyTensor& x : tensors) {
     dim = wrap_axis(dim, x.rank());
     const int64_t missing = (chunks - x.size(dim) % chunks) % chunks;
     Ints pads(static_cast<size_t>(2 * (x.rank() - dim)), 0);
     pads.back() = missing;
-    const Tensor whole = apply_one("aten::constant_pad_nd", {x, pads});
+    const LazyTensor whole = apply_one("aten::constant_pad_nd", {x, pads});
     const Ints sizes = whole.sizes();
     Ints lead(sizes.begin(), sizes.begin() + dim);
     int64_t rest = 1;
@@ -131,30 +132,31 @@ Tensors chunk_cat(const Tensors& tensors, int64_t dim, int64_t chunks) {
 }  // namespace
 
 void add_segments_rows(OperationTable& rows) {
-  rows.add(
-      {.schema = "aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, "
-                 "Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, "
-                 "Scalar? initial=None) -> Tensor",
-       .decompose =
-           [](Tensor x, std::string reduce, std::optional<Tensor> lengths, std::optional<Tensor>,
-              std::optional<Tensor> offsets, int64_t axis, bool, std::optional<Scalar> initial) {
-             std::optional<double> first;
-             if (initial) first = number(*initial);
-             return Tensors{segment_reduce(x, reduce, segments_of(lengths, offsets), axis, first)};
-           },
-       .samples = "f32[5,2] 'sum' i64[3]=[2,0,3] | f32[5] 'mean' i64[2]=[2,3] | f32[5] 'max' "
-                  "i64[2]=[2,3] | f32[4,2] 'min' None None i64[3]=[0,1,4] | f32[5] 'prod' "
-                  "i64[2]=[2,3] None None 0 False 2.0",
-       .bad = "f32[5] 'sum': expected lengths | f32[5] 'all' i64[2]=[2,3]: expected reduce"});
+  rows.add({.schema = "aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, "
+                      "Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, "
+                      "Scalar? initial=None) -> Tensor",
+            .decompose =
+                [](LazyTensor x, std::string reduce, std::optional<LazyTensor> lengths,
+                   std::optional<LazyTensor>, std::optional<LazyTensor> offsets, int64_t axis, bool,
+                   std::optional<Scalar> initial) {
+                  std::optional<double> first;
+                  if (initial) first = number(*initial);
+                  return LazyTensors{
+                      segment_reduce(x, reduce, segments_of(lengths, offsets), axis, first)};
+                },
+            .samples = "f32[5,2] 'sum' i64[3]=[2,0,3] | f32[5] 'mean' i64[2]=[2,3] | f32[5] 'max' "
+                       "i64[2]=[2,3] | f32[4,2] 'min' None None i64[3]=[0,1,4] | f32[5] 'prod' "
+                       "i64[2]=[2,3] None None 0 False 2.0",
+            .bad = "f32[5] 'sum': expected lengths | f32[5] 'all' i64[2]=[2,3]: expected reduce"});
   rows.add({.schema = "aten::tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor "
                       "tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
-            .infer = [](Tensor, Tensor) -> std::vector<Type> {
+            .infer = [](LazyTensor, LazyTensor) -> std::vector<Type> {
               throw UserError("gives sizes that depend on values, which composit does not have");
             },
             .native = [](Array x, Array places, int64_t dim) { return pieces(x, places, dim); },
             .vjp =
-                [](Vjp v, Tensor, Tensor, int64_t dim) {
-                  Tensors parts;
+                [](Vjp v, LazyTensor, LazyTensor, int64_t dim) {
+                  LazyTensors parts;
                   for (size_t i = 0; i < v.results.size(); ++i)
                     parts.push_back(v.cotangents[i].defined() ? v.cotangents[i]
                                                               : zeros_like(v.results[i]));
@@ -162,7 +164,7 @@ void add_segments_rows(OperationTable& rows) {
                 },
             .bad = "f32[4] i64[]<3: depend on values"});
   rows.add({.schema = "aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor",
-            .decompose = [](Tensors tensors, int64_t dim,
+            .decompose = [](LazyTensors tensors, int64_t dim,
                             int64_t chunks) { return chunk_cat(tensors, dim, chunks); },
             .samples = "[f32[3,2],f32[2,2]] 0 2 | [f32[2,5],f32[2,3]] 1 2 | [f32[4]] 0 3",
             .bad = "[f32[2]] 0 0: above 0"});

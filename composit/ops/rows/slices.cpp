@@ -99,7 +99,7 @@ static void add_slices(OperationTable& rows) {
             .loops = [](In x, int64_t dim, std::optional<int64_t> begin, std::optional<int64_t> end,
                         int64_t step) { return taken(x, Slice(x.sizes(), dim, begin, end, step)); },
             .vjp =
-                [](Vjp v, Tensor x, int64_t dim, std::optional<int64_t> begin,
+                [](Vjp v, LazyTensor x, int64_t dim, std::optional<int64_t> begin,
                    std::optional<int64_t> end, int64_t step) {
                   return Gradients{apply_one("aten::slice_backward",
                                              {v.cotangents[0], x.sizes(), dim, begin.value_or(0),
@@ -112,7 +112,7 @@ static void add_slices(OperationTable& rows) {
             .loops = [](In x, int64_t dim,
                         int64_t index) { return taken(x, Selection(x.sizes(), dim, index)); },
             .vjp =
-                [](Vjp v, Tensor x, int64_t dim, int64_t index) {
+                [](Vjp v, LazyTensor x, int64_t dim, int64_t index) {
                   return Gradients{
                       apply_one("aten::select_backward", {v.cotangents[0], x.sizes(), dim, index})};
                 },
@@ -122,12 +122,12 @@ static void add_slices(OperationTable& rows) {
   rows.add({.schema = "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> "
                       "Tensor(a)",
             .decompose =
-                [](Tensor x, int64_t dim, int64_t begin, int64_t length) {
+                [](LazyTensor x, int64_t dim, int64_t begin, int64_t length) {
                   const int64_t size = x.size(dim), first = begin < 0 ? begin + size : begin;
                   if (first < 0 || length < 0 || first + length > size)
                     throw UserError("expected start and length within " + std::to_string(size) +
                                     ", received " + str({begin, length}));
-                  return Tensors{slice(x, dim, first, first + length)};
+                  return LazyTensors{slice(x, dim, first, first + length)};
                 },
             .samples = "f32[5,3] 0 1 3 | f32[5,3] 1 -2 2 | f32[4] 0 4 0",
             .bad = "f32[5] 0 3 3: within 5",
@@ -142,7 +142,7 @@ static void add_slice_inverses(OperationTable& rows) {
            [](In g, Ints sizes, int64_t dim, int64_t begin, int64_t end, int64_t step) {
              return into_zeros(g, sizes, Slice(sizes, dim, begin, end, step));
            },
-       .vjp = [](Vjp v, Tensor, Ints, int64_t dim, int64_t begin, int64_t end,
+       .vjp = [](Vjp v, LazyTensor, Ints, int64_t dim, int64_t begin, int64_t end,
                  int64_t step) { return Gradients{slice(v.cotangents[0], dim, begin, end, step)}; },
        .samples = "f32[3,3] [5,3] 0 1 4 1 | f32[2,2] [2,5] 1 1 -1 2",
        .bad = "f32[3] [5] 0 0 2 1: expected sizes [2]"});
@@ -151,7 +151,7 @@ static void add_slice_inverses(OperationTable& rows) {
                  "SymInt index) -> Tensor",
        .loops = [](In g, Ints sizes, int64_t dim,
                    int64_t index) { return into_zeros(g, sizes, Selection(sizes, dim, index)); },
-       .vjp = [](Vjp v, Tensor, Ints, int64_t dim,
+       .vjp = [](Vjp v, LazyTensor, Ints, int64_t dim,
                  int64_t index) { return Gradients{select_at(v.cotangents[0], dim, index)}; },
        .samples = "f32[3] [2,3] 0 1 | f32[2,3] [2,3,4] -1 -2",
        .bad = "f32[3] [2,3] 0 2: out of range"});
@@ -164,9 +164,9 @@ static void add_slice_inverses(OperationTable& rows) {
              return overwritten(x, source, Slice(x.sizes(), dim, begin, end, step));
            },
        .vjp =
-           [](Vjp v, Tensor x, Tensor source, int64_t dim, std::optional<int64_t> begin,
+           [](Vjp v, LazyTensor x, LazyTensor source, int64_t dim, std::optional<int64_t> begin,
               std::optional<int64_t> end, int64_t step) {
-             const Tensor& g = v.cotangents[0];
+             const LazyTensor& g = v.cotangents[0];
              const int64_t first = begin.value_or(0), last = end.value_or(x.size(dim));
              return Gradients{
                  apply_one("aten::slice_scatter", {g, zeros_like(source), dim, first, last, step}),
@@ -182,8 +182,8 @@ static void add_slice_inverses(OperationTable& rows) {
                   return overwritten(x, source, Selection(x.sizes(), dim, index));
                 },
             .vjp =
-                [](Vjp v, Tensor, Tensor source, int64_t dim, int64_t index) {
-                  const Tensor& g = v.cotangents[0];
+                [](Vjp v, LazyTensor, LazyTensor source, int64_t dim, int64_t index) {
+                  const LazyTensor& g = v.cotangents[0];
                   return Gradients{
                       apply_one("aten::select_scatter", {g, zeros_like(source), dim, index}),
                       select_at(g, dim, index)};
@@ -256,7 +256,7 @@ static void add_windows(OperationTable& rows) {
             .loops = [](In x, int64_t dim, int64_t size,
                         int64_t step) { return taken(x, Windows(x.sizes(), dim, size, step)); },
             .vjp =
-                [](Vjp v, Tensor x, int64_t dim, int64_t size, int64_t step) {
+                [](Vjp v, LazyTensor x, int64_t dim, int64_t size, int64_t step) {
                   return Gradients{apply_one("aten::unfold_backward",
                                              {v.cotangents[0], x.sizes(), dim, size, step})};
                 },
@@ -274,7 +274,7 @@ static void add_windows(OperationTable& rows) {
                   return nest.store(sizes, windows.place(at), g(at), true).loops();
                 },
             .vjp =
-                [](Vjp v, Tensor, Ints, int64_t dim, int64_t size, int64_t step) {
+                [](Vjp v, LazyTensor, Ints, int64_t dim, int64_t size, int64_t step) {
                   return Gradients{apply_one("aten::unfold", {v.cotangents[0], dim, size, step})};
                 },
             .samples = "f32[3,3] [7] 0 3 2 | f32[2,4,3,2] [2,5,3] 1 2 1",
@@ -289,23 +289,23 @@ static void add_windows(OperationTable& rows) {
                        "[] [] 2 | f32[2,2,2] [2,2] [0,3]",
             .bad = "f32[4] [3] [2]: reach beyond | f32[4] [2] [1,1]: a stride per size",
             .also = {"aten::as_strided_copy"}});
-  rows.add(
-      {.schema = "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] "
-                 "stride, SymInt? storage_offset=None) -> Tensor",
-       .loops =
-           [](In x, In source, Ints size, Ints stride, std::optional<int64_t> offset) {
-             return overwritten(x, source, Strided(x.sizes(), size, stride, offset));
-           },
-       .vjp =
-           [](Vjp v, Tensor, Tensor source, Ints size, Ints stride, std::optional<int64_t> offset) {
-             const Tensor& g = v.cotangents[0];
-             const int64_t begin = offset.value_or(0);
-             return Gradients{apply_one("aten::as_strided_scatter",
-                                        {g, zeros_like(source), size, stride, begin}),
-                              apply_one("aten::as_strided", {g, size, stride, begin})};
-           },
-       .samples = "f32[3,4] f32[2,2] [2,2] [4,1] 1 | f32[6] f32[2,3] [2,3] [1,2]",
-       .bad = "f32[4] f32[2] [3] [1]: expected sizes [3]"});
+  rows.add({.schema = "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] "
+                      "stride, SymInt? storage_offset=None) -> Tensor",
+            .loops =
+                [](In x, In source, Ints size, Ints stride, std::optional<int64_t> offset) {
+                  return overwritten(x, source, Strided(x.sizes(), size, stride, offset));
+                },
+            .vjp =
+                [](Vjp v, LazyTensor, LazyTensor source, Ints size, Ints stride,
+                   std::optional<int64_t> offset) {
+                  const LazyTensor& g = v.cotangents[0];
+                  const int64_t begin = offset.value_or(0);
+                  return Gradients{apply_one("aten::as_strided_scatter",
+                                             {g, zeros_like(source), size, stride, begin}),
+                                   apply_one("aten::as_strided", {g, size, stride, begin})};
+                },
+            .samples = "f32[3,4] f32[2,2] [2,2] [4,1] 1 | f32[6] f32[2,3] [2,3] [1,2]",
+            .bad = "f32[4] f32[2] [3] [1]: expected sizes [3]"});
 }
 
 void add_slices_rows(OperationTable& rows) {

@@ -74,7 +74,7 @@ static void add_gammas_and_entropy(OperationTable& rows) {
                   const Expr outside = select(eq(x, 0), cast(0, x.dtype()), -INFINITY);
                   return select(x > 0 || isnan(x), -x * log(x), outside);
                 },
-            .vjp = [](Vjp v, Tensor x) { return Gradients{v.cotangents[0] * (-log(x) - 1)}; },
+            .vjp = [](Vjp v, LazyTensor x) { return Gradients{v.cotangents[0] * (-log(x) - 1)}; },
             .samples = "f32[2,3]=0.1..5 | f32[4]=[0,-1,1,nan] | i64[3]=[-1,0,2]"});
 }
 
@@ -95,9 +95,10 @@ static Expr complex_log_of_sum(const Expr& x, const Expr& y) {
 }
 
 // Each has its share of the sum; `ln_base` is log(b).
-static Gradients share_of_sum(const Vjp& v, const Tensor& x, const Tensor& y, double ln_base) {
-  const Tensor& g = v.cotangents[0];
-  const Tensor by = ln_base == 1 ? x - y : (x - y) * ln_base;
+static Gradients share_of_sum(const Vjp& v, const LazyTensor& x, const LazyTensor& y,
+                              double ln_base) {
+  const LazyTensor& g = v.cotangents[0];
+  const LazyTensor by = ln_base == 1 ? x - y : (x - y) * ln_base;
   return {sum_to_size(g * conj(sigmoid(by)), x.sizes()),
           sum_to_size(g * conj(sigmoid(-by)), y.sizes())};
 }
@@ -109,21 +110,21 @@ static void add_logarithms_of_sums(OperationTable& rows) {
                   if (is_complex(x.dtype())) return complex_log_of_sum(x, y);
                   return log_of_sum(x, y, [](const Expr& d) { return log1p(exp(-d)); });
                 },
-            .vjp = [](Vjp v, Tensor x, Tensor y) { return share_of_sum(v, x, y, 1); },
+            .vjp = [](Vjp v, LazyTensor x, LazyTensor y) { return share_of_sum(v, x, y, 1); },
             .samples = "f32[2,3] f32[3] | f32[4]=-120..120 f32[4]=-120..120 | f32[2]=[1,-2] "
                        "f32[2]=[1,-2] | c64[3] c64[3]",
             .bad = "i64[2] i64[2]: floating point"});
-  rows.add(
-      {.schema = "aten::logaddexp2(Tensor self, Tensor other) -> Tensor",
-       .scalar =
-           [](Expr x, Expr y) {
-             return log_of_sum(x, y,
-                               [](const Expr& d) { return log1p(exp2(-d)) / std::numbers::ln2; });
-           },
-       .vjp = [](Vjp v, Tensor x, Tensor y) { return share_of_sum(v, x, y, std::numbers::ln2); },
-       .samples = "f32[2,3] f32[3] | f32[4]=-120..120 f32[4]=-120..120 | f32[2]=[1,-2] "
-                  "f32[2]=[1,-2]",
-       .bad = "i64[2] i64[2]: floating point"});
+  rows.add({.schema = "aten::logaddexp2(Tensor self, Tensor other) -> Tensor",
+            .scalar =
+                [](Expr x, Expr y) {
+                  return log_of_sum(
+                      x, y, [](const Expr& d) { return log1p(exp2(-d)) / std::numbers::ln2; });
+                },
+            .vjp = [](Vjp v, LazyTensor x,
+                      LazyTensor y) { return share_of_sum(v, x, y, std::numbers::ln2); },
+            .samples = "f32[2,3] f32[3] | f32[4]=-120..120 f32[4]=-120..120 | f32[2]=[1,-2] "
+                       "f32[2]=[1,-2]",
+            .bad = "i64[2] i64[2]: floating point"});
 }
 
 // ---- x log y ------------------------------------------------------------------------------------
@@ -179,7 +180,7 @@ static void add_logit(OperationTable& rows) {
             .promote = Promote::to_float,
             .scalar = [](Expr x, std::optional<double> eps) { return logit(x, eps); },
             .vjp =
-                [](Vjp v, Tensor x, std::optional<double> eps) {
+                [](Vjp v, LazyTensor x, std::optional<double> eps) {
                   return apply("aten::logit_backward",
                                {v.cotangents[0], x, eps ? ArgumentValue(*eps) : ArgumentValue()});
                 },

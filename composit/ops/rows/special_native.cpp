@@ -12,7 +12,7 @@
 namespace composit {
 namespace {
 
-std::vector<Type> float_like(const Tensor& x) {
+std::vector<Type> float_like(const LazyTensor& x) {
   if (is_complex(x.dtype()))
     throw UserError("expected real numbers, received " + std::string(name(x.dtype())));
   return {tensor_type(to_float(x.dtype()), x.type().sizes)};
@@ -25,10 +25,10 @@ Array each(const Array& x) {
   return array_of(tensor_type(to_float(x.type().dtype), x.type().sizes), values);
 }
 
-Tensor f(std::string_view name, const Tensor& x) { return apply_one(name, {x}); }
+LazyTensor f(std::string_view name, const LazyTensor& x) { return apply_one(name, {x}); }
 
 // y / x, and 0 / 0 is its limit.
-Tensor over(const Tensor& y, const Tensor& x, double limit) {
+LazyTensor over(const LazyTensor& y, const LazyTensor& x, double limit) {
   return where(eq(x, 0), limit, y / x);
 }
 
@@ -36,12 +36,12 @@ Tensor over(const Tensor& y, const Tensor& x, double limit) {
 // clang-format off
 #define COMPOSIT_SPECIAL(op, argument, function, slope, samples_, ...)                             \
   rows.add({.schema = "aten::" op "(Tensor " argument ") -> Tensor",                               \
-            .infer = [](Tensor x) { return float_like(x); },                                       \
+            .infer = [](LazyTensor x) { return float_like(x); },                                       \
             .native = [](Array x) { return std::vector<Array>{each<special_functions::function>(x)}; },\
             .runtime = "special::" #function,                                                      \
             .vjp =                                                                                 \
-                [](Vjp v, [[maybe_unused]] Tensor x) {                                             \
-                  [[maybe_unused]] const Tensor& y = v.results[0];                                 \
+                [](Vjp v, [[maybe_unused]] LazyTensor x) {                                             \
+                  [[maybe_unused]] const LazyTensor& y = v.results[0];                                 \
                   return Gradients{v.cotangents[0] * (slope)};                                     \
                 },                                                                                 \
             .samples = samples_,                                                                   \
@@ -97,16 +97,11 @@ void add_normal_distribution(OperationTable& rows) {
 
 Type broadcast_floats(const Type& x, const Type& y) {
   if (is_complex(x.dtype) || is_complex(y.dtype)) throw UserError("expected real numbers");
-  const auto sizes = [](const Type& type) {
-    Ints values;
-    for (Dim size : type.sizes) values.push_back(size.value());
-    return values;
-  };
-  const Ints both = broadcast_sizes({sizes(x), sizes(y)});
+  const Ints both = broadcast_sizes({x.sizes, y.sizes});
   Promotion promotion;
   promotion.add(x);
   promotion.add(y);
-  return tensor_type(to_float(promotion.result()), Dims(both.begin(), both.end()));
+  return tensor_type(to_float(promotion.result()), both);
 }
 
 // The elements of x, repeated to `sizes`.
@@ -115,7 +110,7 @@ std::vector<double> repeated(const Array& x, const Dims& sizes) {
   Type type = tensor_type(plain.type().dtype, sizes);
   const size_t extra = sizes.size() - plain.type().rank();
   for (size_t i = 0; i < sizes.size(); ++i)
-    if (i < extra || plain.type().sizes[i - extra] == Dim(1))
+    if (i < extra || plain.type().sizes[i - extra] == 1)
       type.strides[i] = 0;
     else
       type.strides[i] = plain.type().strides[i - extra];
@@ -134,13 +129,14 @@ Array each_pair(const Array& x, const Array& y) {
 template <double (*kFunction)(double, double)>
 Row pair(std::string_view schema, std::string_view runtime, std::string_view samples,
          std::string_view nondifferentiable) {
-  return {.schema = schema,
-          .infer = [](Tensor x,
-                      Tensor y) { return std::vector<Type>{broadcast_floats(x.type(), y.type())}; },
-          .native = [](Array x, Array y) { return std::vector<Array>{each_pair<kFunction>(x, y)}; },
-          .runtime = runtime,
-          .samples = samples,
-          .nondifferentiable = nondifferentiable};
+  return {
+      .schema = schema,
+      .infer = [](LazyTensor x,
+                  LazyTensor y) { return std::vector<Type>{broadcast_floats(x.type(), y.type())}; },
+      .native = [](Array x, Array y) { return std::vector<Array>{each_pair<kFunction>(x, y)}; },
+      .runtime = runtime,
+      .samples = samples,
+      .nondifferentiable = nondifferentiable};
 }
 
 template <double (*kFunction)(double, double)>
@@ -168,7 +164,7 @@ void add_polynomials(OperationTable& rows) {
 }
 
 // The integrand at x.
-Tensor gamma_density(const Tensor& a, const Tensor& x) {
+LazyTensor gamma_density(const LazyTensor& a, const LazyTensor& x) {
   return exp((a - 1) * log(x) - x - f("aten::lgamma", a));
 }
 
@@ -177,15 +173,15 @@ void add_incomplete_gammas(OperationTable& rows) {
       "f64[2,3]=0.1..9 f64[3]=0.1..9 | f64[3]=[0,1,-1] f64[3]=[1,0,1]";
   Row lower = pair<special_functions::igamma>("aten::igamma(Tensor self, Tensor other) -> Tensor",
                                               "special::igamma", kSamples, "self");
-  lower.vjp = [](Vjp v, Tensor a, Tensor x) {
-    return Gradients{Tensor(), sum_to_size(v.cotangents[0] * gamma_density(a, x), x.sizes())};
+  lower.vjp = [](Vjp v, LazyTensor a, LazyTensor x) {
+    return Gradients{LazyTensor(), sum_to_size(v.cotangents[0] * gamma_density(a, x), x.sizes())};
   };
   lower.also = {"aten::special_gammainc"};
   rows.add(lower);
   Row upper = pair<special_functions::igammac>("aten::igammac(Tensor self, Tensor other) -> Tensor",
                                                "special::igammac", kSamples, "self");
-  upper.vjp = [](Vjp v, Tensor a, Tensor x) {
-    return Gradients{Tensor(), sum_to_size(-v.cotangents[0] * gamma_density(a, x), x.sizes())};
+  upper.vjp = [](Vjp v, LazyTensor a, LazyTensor x) {
+    return Gradients{LazyTensor(), sum_to_size(-v.cotangents[0] * gamma_density(a, x), x.sizes())};
   };
   upper.also = {"aten::special_gammaincc"};
   rows.add(upper);
@@ -197,7 +193,7 @@ void add_special_native_rows(OperationTable& rows) {
   add_bessel_functions(rows);
   add_normal_distribution(rows);
   rows.add({.schema = "aten::special_airy_ai(Tensor x) -> Tensor",
-            .infer = [](Tensor x) { return float_like(x); },
+            .infer = [](LazyTensor x) { return float_like(x); },
             .native = [](Array x) { return std::vector<Array>{each<special_functions::airy>(x)}; },
             .runtime = "special::airy",
             .samples = "f64[6]=-9..9 | f64[1]=[0]",

@@ -16,31 +16,34 @@ double number(const std::optional<Scalar>& correction) {
   throw UserError("expected a correction that is a real number");
 }
 
-double degrees_of_freedom(const Tensor& x, const Ints& axes,
+double degrees_of_freedom(const LazyTensor& x, const Ints& axes,
                           const std::optional<Scalar>& correction) {
   return std::max(0.0, static_cast<double>(count_over(x.sizes(), axes)) - number(correction));
 }
 
 // |x|^2: the variance of complex numbers is real.
-Tensor squared_magnitude(const Tensor& x) { return square(is_complex(x.dtype()) ? abs(x) : x); }
+LazyTensor squared_magnitude(const LazyTensor& x) {
+  return square(is_complex(x.dtype()) ? abs(x) : x);
+}
 
-Tensor variance(const Tensor& x, const Ints& axes, const std::optional<Scalar>& correction,
-                bool keepdim) {
+LazyTensor variance(const LazyTensor& x, const Ints& axes, const std::optional<Scalar>& correction,
+                    bool keepdim) {
   expect_floating(x.dtype());
   return sum(squared_magnitude(x - mean(x, axes, true)), axes, keepdim) /
          degrees_of_freedom(x, axes, correction);
 }
 
 // g: of the variance, with its axes.
-Tensor variance_back(const Tensor& g, const Tensor& x, const Ints& axes,
-                     const std::optional<Scalar>& correction) {
+LazyTensor variance_back(const LazyTensor& g, const LazyTensor& x, const Ints& axes,
+                         const std::optional<Scalar>& correction) {
   return g * (x - mean(x, axes, true)) * (2 / degrees_of_freedom(x, axes, correction));
 }
 
-Tensor var(const Tensor& x, const Ints& axes, const Scalar& correction, bool keepdim) {
+LazyTensor var(const LazyTensor& x, const Ints& axes, const Scalar& correction, bool keepdim) {
   return apply_one("aten::var.correction", {x, axes, correction, keepdim});
 }
-Tensor deviation(const Tensor& x, const Ints& axes, const Scalar& correction, bool keepdim) {
+LazyTensor deviation(const LazyTensor& x, const Ints& axes, const Scalar& correction,
+                     bool keepdim) {
   return apply_one("aten::std.correction", {x, axes, correction, keepdim});
 }
 Scalar correction_of(bool unbiased) { return Scalar(int64_t{unbiased}); }
@@ -49,11 +52,11 @@ void add_spread(OperationTable& rows) {
   rows.add(
       {.schema = "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? "
                  "correction=None, bool keepdim=False) -> Tensor",
-       .decompose = [](Tensor x, Ints dim, std::optional<Scalar> correction,
-                       bool keepdim) { return Tensors{variance(x, dim, correction, keepdim)}; },
+       .decompose = [](LazyTensor x, Ints dim, std::optional<Scalar> correction,
+                       bool keepdim) { return LazyTensors{variance(x, dim, correction, keepdim)}; },
        .vjp =
-           [](Vjp v, Tensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
-             const Tensor g = with_axes(v.cotangents[0], x, dim, keepdim);
+           [](Vjp v, LazyTensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
+             const LazyTensor g = with_axes(v.cotangents[0], x, dim, keepdim);
              return Gradients{variance_back(g, x, dim, correction)};
            },
        .samples = "f32[2,3,4] [0,2] | f32[2,5] [1] 0 True | f32[2,3] None 0.5 | f32[6] | "
@@ -62,14 +65,15 @@ void add_spread(OperationTable& rows) {
   rows.add({.schema = "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? "
                       "correction=None, bool keepdim=False) -> Tensor",
             .decompose =
-                [](Tensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
-                  return Tensors{sqrt(variance(x, dim, correction, keepdim))};
+                [](LazyTensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
+                  return LazyTensors{sqrt(variance(x, dim, correction, keepdim))};
                 },
             .vjp =
-                [](Vjp v, Tensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
-                  const Tensor y = with_axes(v.results[0], x, dim, keepdim);
-                  const Tensor g = with_axes(v.cotangents[0], x, dim, keepdim);
-                  const Tensor per_variance = where(eq(y, 0), 0, g / (2 * y));  // as torch: no NaN
+                [](Vjp v, LazyTensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
+                  const LazyTensor y = with_axes(v.results[0], x, dim, keepdim);
+                  const LazyTensor g = with_axes(v.cotangents[0], x, dim, keepdim);
+                  const LazyTensor per_variance =
+                      where(eq(y, 0), 0, g / (2 * y));  // as torch: no NaN
                   return Gradients{variance_back(per_variance, x, dim, correction)};
                 },
             .samples = "f32[2,3,4] [0,2] | f32[2,5] [1] 0 True | f32[2,3] None 0.5 | f32[6] | "
@@ -79,7 +83,7 @@ void add_spread(OperationTable& rows) {
 
 // The spellings of one of them: with and without its mean; over all elements, with `unbiased`, and
 // with a correction.
-using Spread = Tensor (*)(const Tensor&, const Ints&, const Scalar&, bool);
+using Spread = LazyTensor (*)(const LazyTensor&, const Ints&, const Scalar&, bool);
 
 template <Spread kSpread>
 void add_spellings(OperationTable& rows, std::string_view of_all, std::string_view of_axes,
@@ -87,34 +91,34 @@ void add_spellings(OperationTable& rows, std::string_view of_all, std::string_vi
                    std::string_view with_mean_dim) {
   rows.add({.schema = of_all,
             .decompose =
-                [](Tensor x, bool unbiased) {
-                  return Tensors{kSpread(x, {}, correction_of(unbiased), false)};
+                [](LazyTensor x, bool unbiased) {
+                  return LazyTensors{kSpread(x, {}, correction_of(unbiased), false)};
                 },
             .samples = "f32[2,3] | f32[2,3] False"});
   rows.add({.schema = of_axes,
             .decompose =
-                [](Tensor x, Ints dim, bool unbiased, bool keepdim) {
-                  return Tensors{kSpread(x, dim, correction_of(unbiased), keepdim)};
+                [](LazyTensor x, Ints dim, bool unbiased, bool keepdim) {
+                  return LazyTensors{kSpread(x, dim, correction_of(unbiased), keepdim)};
                 },
             .samples = "f32[2,3] [1] | f32[2,3,4] [0,2] False True"});
   rows.add({.schema = with_mean,
             .decompose =
-                [](Tensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
-                  return Tensors{kSpread(x, dim, correction.value_or(kUnbiased), keepdim),
-                                 mean(x, dim, keepdim)};
+                [](LazyTensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
+                  return LazyTensors{kSpread(x, dim, correction.value_or(kUnbiased), keepdim),
+                                     mean(x, dim, keepdim)};
                 },
             .samples = "f32[2,3] [1] | f32[2,3,4] [0,2] 0 True | f32[4]"});
   rows.add({.schema = with_mean_all,
             .decompose =
-                [](Tensor x, bool unbiased) {
-                  return Tensors{kSpread(x, {}, correction_of(unbiased), false), mean(x)};
+                [](LazyTensor x, bool unbiased) {
+                  return LazyTensors{kSpread(x, {}, correction_of(unbiased), false), mean(x)};
                 },
             .samples = "f32[2,3] | f32[2,3] False"});
   rows.add({.schema = with_mean_dim,
             .decompose =
-                [](Tensor x, Ints dim, bool unbiased, bool keepdim) {
-                  return Tensors{kSpread(x, dim, correction_of(unbiased), keepdim),
-                                 mean(x, dim, keepdim)};
+                [](LazyTensor x, Ints dim, bool unbiased, bool keepdim) {
+                  return LazyTensors{kSpread(x, dim, correction_of(unbiased), keepdim),
+                                     mean(x, dim, keepdim)};
                 },
             .samples = "f32[2,3] [1] | f32[2,3] [0] False True"});
 }

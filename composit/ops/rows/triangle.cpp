@@ -25,7 +25,7 @@ void add_triangle(OperationTable& rows, std::string_view schema) {
   rows.add({.schema = schema,
             .loops = [](In x, int64_t diagonal) { return triangle<kLower>(x, diagonal); },
             .vjp =
-                [](Vjp v, Tensor, int64_t diagonal) {
+                [](Vjp v, LazyTensor, int64_t diagonal) {
                   return apply(kLower ? "aten::tril" : "aten::triu", {v.cotangents[0], diagonal});
                 },
             .samples = "f32[3,3] | f32[2,3,4] 1 | f32[4,3] -1 | i64[3,3] | bool[3,3] | c64[2,2]",
@@ -121,7 +121,7 @@ Loops into_diagonal(const In& x, const Ints& whole, int64_t offset, int64_t dim1
   return nest.store(whole, diagonal.place(at), x(at)).loops();
 }
 
-Tensor diagonal_of(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
+LazyTensor diagonal_of(const LazyTensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
   return apply_one("aten::diagonal", {x, offset, dim1, dim2});
 }
 
@@ -135,7 +135,7 @@ void add_diagonals(OperationTable& rows) {
                   return nest.store(x(diagonal.place(nest.parallel(diagonal.sizes)))).loops();
                 },
             .vjp =
-                [](Vjp v, Tensor x, int64_t offset, int64_t dim1, int64_t dim2) {
+                [](Vjp v, LazyTensor x, int64_t offset, int64_t dim1, int64_t dim2) {
                   return Gradients{apply_one("aten::diagonal_backward",
                                              {v.cotangents[0], x.sizes(), offset, dim1, dim2})};
                 },
@@ -147,7 +147,7 @@ void add_diagonals(OperationTable& rows) {
             .loops = [](In g, Ints sizes, int64_t offset, int64_t dim1,
                         int64_t dim2) { return into_diagonal(g, sizes, offset, dim1, dim2); },
             .vjp =
-                [](Vjp v, Tensor, Ints, int64_t offset, int64_t dim1, int64_t dim2) {
+                [](Vjp v, LazyTensor, Ints, int64_t offset, int64_t dim1, int64_t dim2) {
                   return Gradients{diagonal_of(v.cotangents[0], offset, dim1, dim2)};
                 },
             .samples = "f32[3] [3,4] 1 0 1 | f32[3,2] [2,3,4] 0 -1 0",
@@ -168,48 +168,49 @@ void add_diagonals(OperationTable& rows) {
                   return into_diagonal(x, whole, offset, dim1, dim2);
                 },
             .vjp =
-                [](Vjp v, Tensor, int64_t offset, int64_t dim1, int64_t dim2) {
+                [](Vjp v, LazyTensor, int64_t offset, int64_t dim1, int64_t dim2) {
                   return Gradients{diagonal_of(v.cotangents[0], offset, dim1, dim2)};
                 },
             .samples = "f32[3] | f32[2,3] 1 | f32[2,3] -1 0 2 | i64[2]",
             .bad = "f32[]: an axis at least | f32[2] 0 1 1: two different axes"});
-  rows.add({.schema = "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, "
-                      "int dim2=1) -> Tensor",
-            .loops =
-                [](In x, In source, int64_t offset, int64_t dim1, int64_t dim2) {
-                  const Diagonal diagonal(x.sizes(), offset, dim1, dim2);
-                  if (source.sizes() != diagonal.sizes)
-                    throw UserError("expected diagonals of sizes " + str(diagonal.sizes) +
-                                    ", received " + str(source.sizes()));
-                  Nest written;
-                  const Index at = written.parallel(diagonal.sizes);
-                  written.store_into(0, diagonal.place(at), source(at));
-                  return sequence({copy_of(x), written});
-                },
-            .vjp =
-                [](Vjp v, Tensor, Tensor source, int64_t offset, int64_t dim1, int64_t dim2) {
-                  const Tensor& g = v.cotangents[0];
-                  return Gradients{apply_one("aten::diagonal_scatter",
-                                             {g, zeros_like(source), offset, dim1, dim2}),
-                                   diagonal_of(g, offset, dim1, dim2)};
-                },
-            .samples = "f32[3,4] f32[3] 1 | f32[2,3,4] f32[3,2] 0 2 0",
-            .bad = "f32[3,3] f32[2]: diagonals of sizes"});
+  rows.add(
+      {.schema = "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, "
+                 "int dim2=1) -> Tensor",
+       .loops =
+           [](In x, In source, int64_t offset, int64_t dim1, int64_t dim2) {
+             const Diagonal diagonal(x.sizes(), offset, dim1, dim2);
+             if (source.sizes() != diagonal.sizes)
+               throw UserError("expected diagonals of sizes " + str(diagonal.sizes) +
+                               ", received " + str(source.sizes()));
+             Nest written;
+             const Index at = written.parallel(diagonal.sizes);
+             written.store_into(0, diagonal.place(at), source(at));
+             return sequence({copy_of(x), written});
+           },
+       .vjp =
+           [](Vjp v, LazyTensor, LazyTensor source, int64_t offset, int64_t dim1, int64_t dim2) {
+             const LazyTensor& g = v.cotangents[0];
+             return Gradients{
+                 apply_one("aten::diagonal_scatter", {g, zeros_like(source), offset, dim1, dim2}),
+                 diagonal_of(g, offset, dim1, dim2)};
+           },
+       .samples = "f32[3,4] f32[3] 1 | f32[2,3,4] f32[3,2] 0 2 0",
+       .bad = "f32[3,3] f32[2]: diagonals of sizes"});
   rows.add({.schema = "aten::diag(Tensor self, int diagonal=0) -> Tensor",
             .decompose =
-                [](Tensor x, int64_t offset) {
-                  if (x.rank() == 1) return Tensors{apply_one("aten::diag_embed", {x, offset})};
-                  if (x.rank() == 2) return Tensors{diagonal_of(x, offset, 0, 1)};
+                [](LazyTensor x, int64_t offset) {
+                  if (x.rank() == 1) return LazyTensors{apply_one("aten::diag_embed", {x, offset})};
+                  if (x.rank() == 2) return LazyTensors{diagonal_of(x, offset, 0, 1)};
                   throw UserError("expected 1 or 2 axes, received sizes " + str(x.sizes()));
                 },
             .samples = "f32[3] 1 | f32[3,4] -1",
             .bad = "f32[1,2,2]: 1 or 2 axes"});
   rows.add({.schema = "aten::trace(Tensor self) -> Tensor",
             .decompose =
-                [](Tensor x) {
+                [](LazyTensor x) {
                   if (x.rank() != 2)
                     throw UserError("expected a matrix, received sizes " + str(x.sizes()));
-                  return Tensors{sum(diagonal_of(x, 0, 0, 1))};
+                  return LazyTensors{sum(diagonal_of(x, 0, 0, 1))};
                 },
             .samples = "f32[3,3] | f32[2,4] | i64[3,2]",
             .bad = "f32[3]: a matrix"});

@@ -17,18 +17,14 @@ namespace {
       "gives sizes that depend on values, which composit does not have; use where or masked_fill");
 }
 
-Ints sizes_of(const Array& x) {
-  Ints sizes;
-  for (const Dim& size : x.type().sizes) sizes.push_back(size.value());
-  return sizes;
-}
+Ints sizes_of(const Array& x) { return x.type().sizes; }
 
 int64_t product(const Ints& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
 }
 
 Array of_int64(const Ints& sizes, const std::vector<int64_t>& values) {
-  return array_of(tensor_type(DType::int64, Dims(sizes.begin(), sizes.end())), values);
+  return array_of(tensor_type(DType::int64, sizes), values);
 }
 
 // Blocks of `bytes` from `data`, by their numbers.
@@ -46,7 +42,7 @@ Array expanded(const Array& x, const Ints& sizes) {
   const size_t missing = sizes.size() - type.rank();
   std::vector<int64_t> strides(missing, 0);
   for (size_t i = missing; i < sizes.size(); ++i)
-    strides.push_back(type.sizes[i - missing].value() == 1 ? 0 : type.strides[i - missing]);
+    strides.push_back(type.sizes[i - missing] == 1 ? 0 : type.strides[i - missing]);
   type.sizes.assign(sizes.begin(), sizes.end());
   type.strides = strides;
   return Array(type, x.owner(), x.data()).contiguous();
@@ -199,7 +195,7 @@ Array slices(const Array& x, std::optional<int64_t> dim, const std::vector<int64
   for (int64_t o = 0; o < outer; ++o)
     for (const int64_t row : chosen) numbers.push_back(o * sizes[axis] + row);
   sizes[axis] = static_cast<int64_t>(chosen.size());
-  const Type type = tensor_type(x.type().dtype, Dims(sizes.begin(), sizes.end()));
+  const Type type = tensor_type(x.type().dtype, sizes);
   return picked(type, plain.data(), static_cast<size_t>(inner) * item_size(type.dtype), numbers);
 }
 
@@ -219,18 +215,18 @@ std::vector<Array> unique(const Array& x, std::optional<int64_t> dim, bool sorte
 void add_unique(OperationTable& rows) {
   rows.add({.schema = "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, "
                       "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-            .infer = [](Tensor) { return refuse(); },
+            .infer = [](LazyTensor) { return refuse(); },
             .native = [](Array x, bool, bool inverse,
                          bool counts) { return unique(x, {}, true, inverse, counts); },
             .bad = "f32[2]: depend on values"});
   rows.add({.schema = "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool "
                       "return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-            .infer = [](Tensor) { return refuse(); },
+            .infer = [](LazyTensor) { return refuse(); },
             .native = [](Array x, int64_t dim) { return unique(x, dim, true, true, true); },
             .bad = "f32[2] 0: depend on values"});
   rows.add({.schema = "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool "
                       "return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
-            .infer = [](Tensor) { return refuse(); },
+            .infer = [](LazyTensor) { return refuse(); },
             .native =
                 [](Array x, bool inverse, bool counts, std::optional<int64_t> dim) {
                   return unique(x, dim, false, inverse || dim, counts || dim);
@@ -241,26 +237,26 @@ void add_unique(OperationTable& rows) {
 }  // namespace
 
 void add_value_sizes_rows(OperationTable& rows) {
-  rows.add(
-      {.schema = "aten::masked_select(Tensor self, Tensor mask) -> Tensor",
-       .infer = [](Tensor, Tensor) { return refuse(); },
-       .native = [](Array x, Array mask) { return masked_select(x, mask); },
-       .vjp =
-           [](Vjp v, Tensor x, Tensor mask) {
-             const Ints sizes = broadcast_sizes({x.sizes(), mask.sizes()});
-             const Tensor zeros = full(sizes, 0, x.dtype());
-             const Tensor whole = apply_one("aten::masked_scatter", {zeros, mask, v.cotangents[0]});
-             return Gradients{sum_to_size(whole, x.sizes()), {}};
-           },
-       .bad = "f32[2] bool[2]: depend on values"});
+  rows.add({.schema = "aten::masked_select(Tensor self, Tensor mask) -> Tensor",
+            .infer = [](LazyTensor, LazyTensor) { return refuse(); },
+            .native = [](Array x, Array mask) { return masked_select(x, mask); },
+            .vjp =
+                [](Vjp v, LazyTensor x, LazyTensor mask) {
+                  const Ints sizes = broadcast_sizes({x.sizes(), mask.sizes()});
+                  const LazyTensor zeros = full(sizes, 0, x.dtype());
+                  const LazyTensor whole =
+                      apply_one("aten::masked_scatter", {zeros, mask, v.cotangents[0]});
+                  return Gradients{sum_to_size(whole, x.sizes()), {}};
+                },
+            .bad = "f32[2] bool[2]: depend on values"});
   rows.add({.schema = "aten::nonzero(Tensor self) -> Tensor",
-            .infer = [](Tensor) { return refuse(); },
+            .infer = [](LazyTensor) { return refuse(); },
             .native = [](Array x) { return nonzero(x); },
             .bad = "f32[2]: depend on values"});
   add_unique(rows);
   rows.add({.schema = "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? "
                       "output_size=None) -> Tensor",
-            .infer = [](Tensor) { return refuse(); },
+            .infer = [](LazyTensor) { return refuse(); },
             .native =
                 [](Array repeats) {
                   const std::vector<int64_t> counts = elements<int64_t>(repeats);
@@ -274,7 +270,7 @@ void add_value_sizes_rows(OperationTable& rows) {
             .bad = "i64[2]<3: depend on values"});
   rows.add({.schema = "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> "
                       "Tensor",
-            .infer = [](Tensor) { return refuse(); },
+            .infer = [](LazyTensor) { return refuse(); },
             .native =
                 [](Array x, std::optional<Array> weights, int64_t least) {
                   const std::vector<int64_t> values = elements<int64_t>(x);

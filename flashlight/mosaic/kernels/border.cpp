@@ -23,7 +23,7 @@ struct BorderForm {
       const size_t dimension = axes[i].dimension;
       // What lies behind the zeros of the innermost dimension is cleared with them.
       const int64_t apart = i + 1 == axes.size() && layout.after[dimension] > 0 ? layout.apart : 0;
-      sizes.push_back(plan.routine.values[value].type.sizes[i].value());
+      sizes.push_back(plan.routine.values[value].type.sizes[i]);
       before.push_back(layout.before[dimension]);
       after.push_back(layout.after[dimension] + apart);
     }

@@ -9,7 +9,7 @@ namespace {
 int64_t parallel_points(const loops::Statement& statement) {
   int64_t count = 1;
   for (AxisId axis; axis < loops::parallel_axes(statement); ++axis)
-    count *= statement.axes[axis].extent.value();
+    count *= statement.axes[axis].extent;
   return count;
 }
 

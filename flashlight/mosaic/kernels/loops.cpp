@@ -35,11 +35,9 @@ std::string step_loops(const loops::Routine& routine, const loops::Schedule& sch
   const loops::Statement& statement = nest->statement;
   std::vector<std::string> inside, terms;
   for (size_t i = schedule.shared[number]; i < schedule.order[number].size(); ++i)
-    inside.push_back(
-        fmt::format("for {}", statement.axes[schedule.order[number][i]].extent.value()));
+    inside.push_back(fmt::format("for {}", statement.axes[schedule.order[number][i]].extent));
   for (const composit::Axis& axis : statement.axes)
-    if (axis.kind != composit::AxisKind::parallel)
-      terms.push_back(std::to_string(axis.extent.value()));
+    if (axis.kind != composit::AxisKind::parallel) terms.push_back(std::to_string(axis.extent));
   if (!terms.empty()) inside.push_back(fmt::format("{} terms", fmt::join(terms, " x ")));
   return inside.empty() ? name : fmt::format("{}: {}", name, fmt::join(inside, ", "));
 }

@@ -50,9 +50,7 @@ class Named : public CountingBackend {
 struct Program {
   LazyTensor x = composit::input("x", composit::tensor_type(composit::DType::float64, {3})),
              y = composit::input("y", x.type());
-  Graph graph{
-      {.inputs = {x, y},
-       .outputs = {(sin(composit::Tensor(x) * composit::Tensor(y)) + composit::Tensor(x)).lazy()}}};
+  Graph graph{{.inputs = {x, y}, .outputs = {(sin(x * y) + x)}}};
   std::vector<Array> inputs = {composit::array_of(x.type(), std::vector<double>{0.5, -1, 2}),
                                composit::array_of(x.type(), std::vector<double>{3, 0.25, 1})};
 };
@@ -149,7 +147,7 @@ TEST(Plugins, are_backends_by_name) {
   const Compiled compiled = stack.compile(program.graph, {.options = {{"scale", 2}}});
   EXPECT_THAT(compiled->source(), HasSubstr("x y mul sin x add"));
   const Array expected =
-      composit::evaluate({(composit::Tensor(program.graph.outputs()[0]) * 2.0).lazy()},
+      composit::evaluate({(program.graph.outputs()[0] * 2.0)},
                          {{program.x, program.inputs[0]}, {program.y, program.inputs[1]}})[0];
   expect_equal(compiled(program.inputs)[0], expected);
   EXPECT_THAT(user_error([&] {

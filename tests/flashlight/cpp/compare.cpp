@@ -53,7 +53,7 @@ std::string differences(const std::vector<Case>& cases, double times,
   return found;
 }
 
-Case case_of(const std::string& text, const std::vector<composit::LazyTensor>& outputs) {
+Case case_of(const std::string& text, const composit::LazyTensors& outputs) {
   auto [graph, values] = composit::test::held_graph(outputs);
   return {text, std::move(graph), std::move(values)};
 }

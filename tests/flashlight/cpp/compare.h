@@ -21,6 +21,6 @@ struct Case {
 std::string differences(const std::vector<Case>& cases, double times = 4,
                         const std::vector<std::string>& flags = {"-O1"});
 // The outputs depend on inputs that hold their values.
-Case case_of(const std::string& text, const std::vector<composit::LazyTensor>& outputs);
+Case case_of(const std::string& text, const composit::LazyTensors& outputs);
 
 }  // namespace flashlight::cpp::test

@@ -26,17 +26,17 @@ using testing::Optional;
 
 constexpr uint64_t kGraphs = 120;
 
-Tensor held(const std::string& name, const Dims& sizes, double scale = 1,
-            InputKind kind = InputKind::user_input) {
+LazyTensor held(const std::string& name, const Dims& sizes, double scale = 1,
+                InputKind kind = InputKind::user_input) {
   int64_t count = 1;
-  for (const Dim& size : sizes) count *= size.value();
+  for (int64_t size : sizes) count *= size;
   std::vector<double> numbers;
   for (int64_t i = 0; i < count; ++i)
     numbers.push_back(scale *
                       std::sin(1.7 * static_cast<double>(i) + static_cast<double>(name[0])));
   return held_input(name, array_of(tensor_type(DType::float64, sizes), numbers), kind);
 }
-Tensor parameter(const std::string& name, const Dims& sizes) {
+LazyTensor parameter(const std::string& name, const Dims& sizes) {
   return held(name, sizes, 1, InputKind::parameter);
 }
 
@@ -53,8 +53,8 @@ TEST(Programs, random_graphs) {
 // The gradient of a random graph.
 Graph gradient(uint64_t seed) {
   const Graph graph = composit::test::ComputableGraph(seed).make();
-  const Tensor loss = sum(Tensor(graph.outputs()[0]));
-  return Graph({.inputs = graph.inputs(), .outputs = grad(loss.lazy(), graph.inputs())});
+  const LazyTensor loss = sum(graph.outputs()[0]);
+  return Graph({.inputs = graph.inputs(), .outputs = grad(loss, graph.inputs())});
 }
 
 // For functions that can be cut in no order of their steps: each order makes other loops.
@@ -75,39 +75,39 @@ TEST(Programs, gradients_of_random_graphs) {
 TEST(Programs, a_branch_and_its_gradient) {
   std::vector<Case> cases;
   for (const double scale : {1.0, -1.0}) {
-    const Tensor x = held("x", {3, 4}, scale);
-    const Tensors y = cond(
-        sum(x) > 0, [&](const Tensors&) { return Tensors{exp(x) * 2}; },
-        [&](const Tensors&) { return Tensors{x * x}; });
-    const Tensor loss = sum(y[0]);
-    cases.push_back(case_of("branch", {y[0].lazy()}));
-    cases.push_back(case_of("its gradient", grad(loss.lazy(), {x.lazy()})));
+    const LazyTensor x = held("x", {3, 4}, scale);
+    const LazyTensors y = cond(
+        sum(x) > 0, [&](const LazyTensors&) { return LazyTensors{exp(x) * 2}; },
+        [&](const LazyTensors&) { return LazyTensors{x * x}; });
+    const LazyTensor loss = sum(y[0]);
+    cases.push_back(case_of("branch", {y[0]}));
+    cases.push_back(case_of("its gradient", grad(loss, {x})));
   }
   EXPECT_EQ(differences(cases), "");
 }
 
 TEST(Programs, loops_and_their_gradients) {
-  const Tensor x = held("x", {5, 3}), h = held("h", {3}), w = held("w", {3, 3});
+  const LazyTensor x = held("x", {5, 3}), h = held("h", {3}), w = held("w", {3, 3});
   const ScanStep scanned = scan(
-      [&](const Tensors& carried, const Tensors& slots) {
-        const Tensor next = tanh(matmul(w, carried[0]) + slots[0]);
+      [&](const LazyTensors& carried, const LazyTensors& slots) {
+        const LazyTensor next = tanh(matmul(w, carried[0]) + slots[0]);
         return ScanStep{.carried = {next}, .outputs = {next * 2}};
       },
       {h}, {x});
-  const Tensors squares = map([&](const Tensors& row) { return Tensors{row[0] * h}; }, {x});
-  const Tensor s = held("s", {});
-  const Tensors root =
-      while_loop([&](const Tensors& v) { return abs(v[0] * v[0] - 2.0) > 1e-12; },
-                 [&](const Tensors& v) { return Tensors{(v[0] + 2.0 / v[0]) / 2.0}; }, {s + 1.5},
-                 {.limit = 60});
+  const LazyTensors squares =
+      map([&](const LazyTensors& row) { return LazyTensors{row[0] * h}; }, {x});
+  const LazyTensor s = held("s", {});
+  const LazyTensors root =
+      while_loop([&](const LazyTensors& v) { return abs(v[0] * v[0] - 2.0) > 1e-12; },
+                 [&](const LazyTensors& v) { return LazyTensors{(v[0] + 2.0 / v[0]) / 2.0}; },
+                 {s + 1.5}, {.limit = 60});
   std::vector<Case> cases = {
-      case_of("scan", {scanned.carried[0].lazy(), scanned.outputs[0].lazy()}),
-      case_of("its gradient",
-              grad(sum(scanned.outputs[0] * scanned.outputs[0]).lazy(), {w.lazy(), h.lazy()})),
-      case_of("map", {squares[0].lazy()}),
-      case_of("its gradient", grad(sum(exp(squares[0])).lazy(), {x.lazy(), h.lazy()})),
-      case_of("while", {root[0].lazy()}),
-      case_of("its gradient", grad(root[0].lazy(), {s.lazy()}))};
+      case_of("scan", {scanned.carried[0], scanned.outputs[0]}),
+      case_of("its gradient", grad(sum(scanned.outputs[0] * scanned.outputs[0]), {w, h})),
+      case_of("map", {squares[0]}),
+      case_of("its gradient", grad(sum(exp(squares[0])), {x, h})),
+      case_of("while", {root[0]}),
+      case_of("its gradient", grad(root[0], {s}))};
   EXPECT_EQ(differences(cases), "");
 }
 
@@ -115,16 +115,17 @@ TEST(Programs, loops_and_their_gradients) {
 TEST(Programs, loops_run_over_weights) {
   std::vector<Case> cases;
   for (const Dims& sizes : {Dims{5, 1, 3}, Dims{5, 1}, Dims{1, 3}, Dims{5, 3}, Dims{5}}) {
-    const Tensor w = parameter("w", sizes);
-    const Tensor h = parameter("h", Dims(sizes.begin() + 1, sizes.end()));
-    const Tensors mapped = map([&](const Tensors& row) { return Tensors{exp(row[0] * h)}; }, {w});
+    const LazyTensor w = parameter("w", sizes);
+    const LazyTensor h = parameter("h", Dims(sizes.begin() + 1, sizes.end()));
+    const LazyTensors mapped =
+        map([&](const LazyTensors& row) { return LazyTensors{exp(row[0] * h)}; }, {w});
     const ScanStep scanned = scan(
-        [&](const Tensors& carried, const Tensors& slots) {
+        [&](const LazyTensors& carried, const LazyTensors& slots) {
           return ScanStep{.carried = {carried[0] * 0.5 + slots[0]}, .outputs = {carried[0]}};
         },
         {h}, {w});
-    cases.push_back(case_of("map", {mapped[0].lazy()}));
-    cases.push_back(case_of("scan", {scanned.carried[0].lazy(), scanned.outputs[0].lazy()}));
+    cases.push_back(case_of("map", {mapped[0]}));
+    cases.push_back(case_of("scan", {scanned.carried[0], scanned.outputs[0]}));
   }
   EXPECT_EQ(differences(cases), "");
 }
@@ -133,27 +134,29 @@ TEST(Programs, loops_run_over_weights) {
 TEST(Programs, weights_decide) {
   std::vector<Case> cases;
   const auto one = [](DType dtype, const Dims& sizes, double number, InputKind kind) {
-    return Tensor(
+    return LazyTensor(
         held_input("one", array_of(tensor_type(dtype, sizes), std::vector{number}), kind));
   };
-  const Tensor x = held("x", {4}), zero = parameter("zero", {});
+  const LazyTensor x = held("x", {4}), zero = parameter("zero", {});
   for (const InputKind kind : {InputKind::user_input, InputKind::buffer})
     for (const Dims& sizes : {Dims{}, Dims{1}})
       for (const double number : {0.0, 1.0}) {
-        const Tensors y = cond(
-            one(DType::bool_, sizes, number, kind), [&](const Tensors&) { return Tensors{exp(x)}; },
-            [&](const Tensors&) { return Tensors{x * 2}; });
+        const LazyTensors y = cond(
+            one(DType::bool_, sizes, number, kind),
+            [&](const LazyTensors&) { return LazyTensors{exp(x)}; },
+            [&](const LazyTensors&) { return LazyTensors{x * 2}; });
         const ScanStep whole = scan(
-            [](const Tensors& sum, const Tensors& slot) {
+            [](const LazyTensors& sum, const LazyTensors& slot) {
               return ScanStep{{sum[0] + slot[0]}, {sum[0]}};
             },
             {zero}, {x});
-        const auto body = whole.carried[0].lazy().node->attribute("body").as<Region>();
-        const Tensors some = apply("composit::scan", {Tensors{zero}, Tensors{x}, Tensors{},
-                                                      one(DType::int64, sizes, 2 + number, kind),
-                                                      Attribute(body), 4, number == 1});
-        cases.push_back(case_of("cond", {y[0].lazy()}));
-        cases.push_back(case_of("scan", {some[0].lazy(), some[1].lazy()}));
+        const auto body = whole.carried[0].node->attribute("body").as<Region>();
+        const LazyTensors some =
+            apply("composit::scan",
+                  {LazyTensors{zero}, LazyTensors{x}, LazyTensors{},
+                   one(DType::int64, sizes, 2 + number, kind), Attribute(body), 4, number == 1});
+        cases.push_back(case_of("cond", {y[0]}));
+        cases.push_back(case_of("scan", {some[0], some[1]}));
       }
   EXPECT_EQ(differences(cases), "");
 }
@@ -161,11 +164,11 @@ TEST(Programs, weights_decide) {
 // A limit of no trips is one.
 TEST(Programs, loops_that_may_make_no_trip) {
   const auto loop = [](double start) {
-    const Tensor s = held("s", {}) * 0 + start;
-    const Tensors end =
-        while_loop([](const Tensors& v) { return v[0] < 1; },
-                   [](const Tensors& v) { return Tensors{v[0] + 1}; }, {s}, {.limit = 0});
-    return case_of("while", {end[0].lazy()});
+    const LazyTensor s = held("s", {}) * 0 + start;
+    const LazyTensors end =
+        while_loop([](const LazyTensors& v) { return v[0] < 1; },
+                   [](const LazyTensors& v) { return LazyTensors{v[0] + 1}; }, {s}, {.limit = 0});
+    return case_of("while", {end[0]});
   };
   EXPECT_EQ(differences({loop(1)}), "");
   const Case endless = loop(0);
@@ -218,14 +221,14 @@ TEST(Programs, functions_and_lines_are_short) {
 
 // Equal layers are one function: of ten operations, so that a piece of two saves no more.
 TEST(Programs, layers_are_functions) {
-  Tensor x = held("x", {4, 8});
+  LazyTensor x = held("x", {4, 8});
   for (int layer = 0; layer < 25; ++layer) {
     const std::string name(1, static_cast<char>('a' + layer));
-    const Tensor w = held(name, {8, 8}, 0.3);
+    const LazyTensor w = held(name, {8, 8}, 0.3);
     x = tanh(matmul(x, w) + 0.1) * 0.9 + x;
     x = exp(-(x * x)) - sum(x, {1}, true) * 0.01;
   }
-  const Case one = case_of("layers", {x.lazy()});
+  const Case one = case_of("layers", {x});
   EXPECT_EQ(differences({one}), "");
   const std::string text = source_of(one.graph, {.name = "layers"}).text;
   size_t products = 0;
@@ -255,11 +258,11 @@ TEST(Programs, small_results_take_turns) {
 
 // A softmax stands between both uses of a product of a million elements.
 TEST(Programs, large_products_are_computed_again) {
-  const Tensor a = held("a", {16, 64, 4}, 0.3), b = held("b", {4, 1024});
-  const Tensor product = bmm(a, expand(unsqueeze(b, 0), {16, 4, 1024}));
-  const Tensor squares = sum(product * product, {1});
-  const Tensor shares = exp(squares - amax(squares, {0}, true));
-  const Case one = case_of("mixture", {sum(product * unsqueeze(shares, 1), {2}).lazy()});
+  const LazyTensor a = held("a", {16, 64, 4}, 0.3), b = held("b", {4, 1024});
+  const LazyTensor product = bmm(a, expand(unsqueeze(b, 0), {16, 4, 1024}));
+  const LazyTensor squares = sum(product * product, {1});
+  const LazyTensor shares = exp(squares - amax(squares, {0}, true));
+  const Case one = case_of("mixture", {sum(product * unsqueeze(shares, 1), {2})});
   EXPECT_EQ(differences({one}), "");
   const cpp::Source source = source_of(one.graph, {.name = "mixture"});
   size_t products = 0;
@@ -271,10 +274,10 @@ TEST(Programs, large_products_are_computed_again) {
 
 // What a loop does in a round is a function where it is long; equal ones are one.
 TEST(Programs, long_loops_have_bodies) {
-  const Tensor x = held("x", {100, 3});
-  Tensor y = x;
+  const LazyTensor x = held("x", {100, 3});
+  LazyTensor y = x;
   for (int i = 0; i < 40; ++i) y = cat({slice(y, 1, 1, 3), sum(y * x, {1}, true) * 0.1}, 1);
-  const Case one = case_of("rows", {y.lazy()});
+  const Case one = case_of("rows", {y});
   EXPECT_EQ(differences({one}), "");
   const std::string text = source_of(one.graph, {.name = "rows"}).text;
   EXPECT_LE(measures(text).second, 60) << text;
@@ -286,20 +289,20 @@ TEST(Programs, long_loops_have_bodies) {
 TEST(Programs, few_terms_compile_without_a_warning) {
   std::vector<Case> cases;
   for (const int64_t terms : {5, 17, 31}) {
-    const Tensor x = held("x", {9, terms});
-    cases.push_back(case_of(std::to_string(terms) + " terms",
-                            {sum(x * x, {1}).lazy(), amax(x, {1}).lazy(), sum(x).lazy()}));
+    const LazyTensor x = held("x", {9, terms});
+    cases.push_back(
+        case_of(std::to_string(terms) + " terms", {sum(x * x, {1}), amax(x, {1}), sum(x)}));
   }
-  const Tensor third = expand(held("y", {1, 9}), {31, 9}) / 3;  // the same term 31 times
-  cases.push_back(case_of("equal terms", {sum(third, {0}).lazy()}));
+  const LazyTensor third = expand(held("y", {1, 9}), {31, 9}) / 3;  // the same term 31 times
+  cases.push_back(case_of("equal terms", {sum(third, {0})}));
   for (const char* level : {"-O1", "-O3"}) EXPECT_EQ(differences(cases, 4, {level}), "");
 }
 
 // As in a group norm.
 TEST(Programs, sums_of_another_shape_run_along_memory) {
-  const Tensor x = reshape(held("x", {8, 16, 16}), {4, 512});
-  const Tensor difference = x - mean(x, {1}, true);
-  const Case one = case_of("variances", {mean(difference * difference, {1}).lazy()});
+  const LazyTensor x = reshape(held("x", {8, 16, 16}), {4, 512});
+  const LazyTensor difference = x - mean(x, {1}, true);
+  const Case one = case_of("variances", {mean(difference * difference, {1})});
   EXPECT_EQ(differences({one}), "");
   const std::string text = source_of(one.graph, {.name = "variances"}).text;
   EXPECT_THAT(text, testing::ContainsRegex("fl::sum<.*fl::sum<")) << text;
@@ -308,9 +311,8 @@ TEST(Programs, sums_of_another_shape_run_along_memory) {
 TEST(Programs, neighbors_of_small_floats_are_their_own) {
   const auto neighbors = [](DType dtype) {
     const Type type = tensor_type(dtype, {4});
-    const Tensor x = input("x", type), y = input("y", type);
-    const Graph graph(
-        {.inputs = {x.lazy(), y.lazy()}, .outputs = {apply_one("aten::nextafter", {x, y}).lazy()}});
+    const LazyTensor x = input("x", type), y = input("y", type);
+    const Graph graph({.inputs = {x, y}, .outputs = {apply_one("aten::nextafter", {x, y})}});
     const auto program = cpp::compile(graph, {.name = "neighbors"});
     const auto array = [&](const std::vector<double>& numbers) { return array_of(type, numbers); };
     return elements<double>(program({array({1, -2, 0, 100}), array({2, 2, 1, 100})})[0]);

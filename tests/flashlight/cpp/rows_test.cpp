@@ -29,8 +29,8 @@ Applied applied(const Operation& operation, const std::string& text, DType float
                     sample.call.node(infer(operation, sample.call))};
   Graph::Parts parts;
   for (size_t i = 0; i < sample.call.tensors().size(); ++i) {
-    const Tensor& tensor = sample.call.tensors()[i];
-    if (!tensor.defined() || !is_input(*tensor.lazy().node)) continue;
+    const LazyTensor& tensor = sample.call.tensors()[i];
+    if (!tensor.defined() || !is_input(*tensor.node)) continue;
     parts.inputs.push_back(tensor);
     result.call.values.push_back(sample.values[i]);
   }
@@ -42,22 +42,23 @@ Applied applied(const Operation& operation, const std::string& text, DType float
 
 // The gradients of a weighted sum of all float results by all float inputs.
 std::optional<Case> derivative(const Applied& applied) {
-  Tensor loss;
+  LazyTensor loss;
   for (const LazyTensor& output : applied.call.graph.outputs()) {
     if (output.dtype() != DType::float64) continue;
-    const Tensor y = output;
-    const Tensor part = sum(y * reshape(sin(arange(y.numel(), y.dtype()) * 0.7 + 1.0), y.sizes()));
+    const LazyTensor y = output;
+    const LazyTensor part =
+        sum(y * reshape(sin(arange(y.numel(), y.dtype()) * 0.7 + 1.0), y.sizes()));
     loss = loss.defined() ? loss + part : part;
   }
   const std::string_view fixed = find_operation(applied.node->op())->row.nondifferentiable;
-  std::vector<LazyTensor> inputs;
+  LazyTensors inputs;
   for (const LazyTensor& input : applied.call.graph.inputs())
     if (input.dtype() == DType::float64 && fixed.find(input_name(*input.node)) == fixed.npos)
       inputs.push_back(input);
   if (!loss.defined() || inputs.empty()) return std::nullopt;
   Case one = applied.call;
   one.text += ", gradient";
-  one.graph = Graph({.inputs = applied.call.graph.inputs(), .outputs = grad(loss.lazy(), inputs)});
+  one.graph = Graph({.inputs = applied.call.graph.inputs(), .outputs = grad(loss, inputs)});
   return one;
 }
 

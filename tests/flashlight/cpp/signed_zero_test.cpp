@@ -27,7 +27,7 @@ constexpr size_t kSteps = 7;
 // Every pair of these meets in two inputs, one of which has them along rows, one along columns.
 const std::vector<double> kNumbers = {-0.0, 0.0, 1, -2.5, INFINITY};
 
-Tensor special(const std::string& name, bool along_rows) {
+LazyTensor special(const std::string& name, bool along_rows) {
   const size_t n = kNumbers.size();
   std::vector<double> numbers;
   for (size_t i = 0; i < n * n; ++i) numbers.push_back(kNumbers[along_rows ? i % n : i / n]);
@@ -43,17 +43,17 @@ class Zeros {
   Case make() {
     values_ = {special("x", false), special("y", true)};
     for (size_t i = 0; i < kSteps; ++i) values_.push_back(step());
-    return case_of("", {values_.back().lazy()});
+    return case_of("", {values_.back()});
   }
 
  private:
   size_t draw(size_t count) { return static_cast<size_t>(random_() % count); }
-  const Tensor& any() {
+  const LazyTensor& any() {
     return values_[values_.size() - 1 - draw(std::min<size_t>(4, values_.size()))];
   }
 
-  Tensor step() {
-    const Tensor &a = any(), &b = any();
+  LazyTensor step() {
+    const LazyTensor &a = any(), &b = any();
     switch (draw(15)) {
       case 0:
       case 1:
@@ -87,7 +87,7 @@ class Zeros {
   }
 
   std::mt19937_64 random_;
-  Tensors values_;
+  LazyTensors values_;
 };
 
 bool same_bits(double a, double b) {
@@ -120,12 +120,12 @@ TEST(SignedZero, results_keep_their_bits) {
   }
 }
 
-std::string text_of(const Tensor& result) {
-  return source_of(case_of("", {result.lazy()}).graph, {.name = "zeros"}).text;
+std::string text_of(const LazyTensor& result) {
+  return source_of(case_of("", {result}).graph, {.name = "zeros"}).text;
 }
 
 TEST(SignedZero, zeros_go_where_their_sign_is_lost) {
-  const Tensor x = special("x", false), y = special("y", true);
+  const LazyTensor x = special("x", false), y = special("y", true);
   EXPECT_THAT(text_of(x + 0.0), HasSubstr("+ 0.0"));
   EXPECT_THAT(text_of(x * (y + 0.0)), HasSubstr("+ 0.0"));
   EXPECT_THAT(text_of(amax(x + 0.0, {1})), HasSubstr("+ 0.0"));
@@ -137,7 +137,7 @@ TEST(SignedZero, zeros_go_where_their_sign_is_lost) {
 
 // One zero is left of three.
 TEST(SignedZero, one_zero_makes_a_sum_positive) {
-  const Tensor x = special("x", false), y = special("y", true);
+  const LazyTensor x = special("x", false), y = special("y", true);
   const std::string text = text_of((x * y + 0.0) + (x * x * y + 0.0) + 0.0);
   const size_t first = text.find("+ 0.0");
   ASSERT_NE(first, std::string::npos) << text;
@@ -146,9 +146,9 @@ TEST(SignedZero, one_zero_makes_a_sum_positive) {
 
 // What is added up of slices is zeros around each of them.
 TEST(SignedZero, values_in_memory_lose_theirs) {
-  const Tensor x = special("x", false);
-  const Tensor part = slice(x, 1, 1, 5), shifted = exp(part + 0.0);
-  const Tensor kept = part / (sum(shifted, {1}, true) + 0.0) + 0.0;
+  const LazyTensor x = special("x", false);
+  const LazyTensor part = slice(x, 1, 1, 5), shifted = exp(part + 0.0);
+  const LazyTensor kept = part / (sum(shifted, {1}, true) + 0.0) + 0.0;
   const std::string text = text_of(sum(kept * kept, {1}));
   EXPECT_THAT(text, Not(HasSubstr("+ 0.0")));
 }

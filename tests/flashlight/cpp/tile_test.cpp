@@ -24,9 +24,9 @@ constexpr int64_t kGroups = 5, kFeatures = 16;
 // The second one has divisors that are lengths of blocks, the first one is prime.
 constexpr int64_t kPrime = 4999, kRound = 5000, kFew = 100;
 
-Tensor held(const std::string& name, const Dims& sizes, double scale = 1) {
+LazyTensor held(const std::string& name, const Dims& sizes, double scale = 1) {
   int64_t count = 1;
-  for (const Dim& size : sizes) count *= size.value();
+  for (int64_t size : sizes) count *= size;
   std::vector<double> numbers;
   for (int64_t i = 0; i < count; ++i)
     numbers.push_back(scale *
@@ -36,16 +36,16 @@ Tensor held(const std::string& name, const Dims& sizes, double scale = 1) {
 
 // A mixture: every group moves every point, which costs kFeatures numbers per point and group.
 struct Mixture {
-  Tensor factors = held("f", {kGroups, kFeatures, kFeatures}, 0.2);
-  Tensor means = held("m", {kGroups, kFeatures});
-  Tensor distances;  // [kGroups, points]
+  LazyTensor factors = held("f", {kGroups, kFeatures, kFeatures}, 0.2);
+  LazyTensor means = held("m", {kGroups, kFeatures});
+  LazyTensor distances;  // [kGroups, points]
 
   // `columns`: a point in each.
-  explicit Mixture(const Tensor& columns) {
-    const Tensor moved = bmm(factors, unsqueeze(columns, 0) - unsqueeze(means, 2));
+  explicit Mixture(const LazyTensor& columns) {
+    const LazyTensor moved = bmm(factors, unsqueeze(columns, 0) - unsqueeze(means, 2));
     distances = sum(moved * moved, {1});
   }
-  Tensor log_sums() const { return log(sum(exp(distances * -0.5), {0})); }
+  LazyTensor log_sums() const { return log(sum(exp(distances * -0.5), {0})); }
 };
 
 std::string text_of(const Case& one) { return source_of(one.graph, {.name = "mixture"}).text; }
@@ -53,7 +53,7 @@ std::string text_of(const Case& one) { return source_of(one.graph, {.name = "mix
 TEST(Tile, what_a_round_hands_on_is_as_long_as_a_block) {
   for (const int64_t points : {kPrime, kRound}) {
     const Mixture mixture(transpose(held("x", {points, kFeatures}), 0, 1));
-    const Case one = case_of("mixture", {(sum(mixture.log_sums()) * 2.0 + 1.0).lazy()});
+    const Case one = case_of("mixture", {(sum(mixture.log_sums()) * 2.0 + 1.0)});
     EXPECT_EQ(differences({one}, kTimes), "");
     const cpp::Source source = source_of(one.graph, {.name = "mixture"});
     EXPECT_THAT(source.text, HasSubstr("block += kBlock")) << source.text;
@@ -65,11 +65,10 @@ TEST(Tile, what_a_round_hands_on_is_as_long_as_a_block) {
 
 TEST(Tile, sums_of_a_gradient_add_up) {
   for (const int64_t points : {kPrime, kRound}) {
-    const Tensor x = held("x", {points, kFeatures});
+    const LazyTensor x = held("x", {points, kFeatures});
     const Mixture mixture(transpose(x, 0, 1));
-    const Tensor loss = sum(mixture.log_sums());
-    const Case one = case_of(
-        "gradient", grad(loss.lazy(), {mixture.factors.lazy(), mixture.means.lazy(), x.lazy()}));
+    const LazyTensor loss = sum(mixture.log_sums());
+    const Case one = case_of("gradient", grad(loss, {mixture.factors, mixture.means, x}));
     EXPECT_EQ(differences({one}, kTimes), "");
     EXPECT_THAT(text_of(one), HasSubstr("block += kBlock"));
   }
@@ -77,7 +76,7 @@ TEST(Tile, sums_of_a_gradient_add_up) {
 
 TEST(Tile, the_axis_may_be_any_dimension) {
   const Mixture mixture(held("x", {kFeatures, kPrime}));
-  const Case one = case_of("columns", {mixture.distances.lazy()});
+  const Case one = case_of("columns", {mixture.distances});
   EXPECT_EQ(differences({one}, kTimes), "");
   const std::string text = text_of(one);
   EXPECT_THAT(text, HasSubstr("fl::as<const double[16][4999]>(x[0][block])")) << text;
@@ -86,19 +85,18 @@ TEST(Tile, the_axis_may_be_any_dimension) {
 
 TEST(Tile, what_needs_all_blocks_comes_after_them) {
   const Mixture mixture(transpose(held("x", {kPrime, kFeatures}), 0, 1));
-  const Tensor logs = mixture.log_sums(), most = amax(logs, {0});
-  const Tensor ratio =
+  const LazyTensor logs = mixture.log_sums(), most = amax(logs, {0});
+  const LazyTensor ratio =
       sum(exp(mixture.distances * -0.5), {1}) / (sum(mixture.distances, {1}) + 1.0);
-  const Tensor shares = exp(mixture.distances - unsqueeze(sum(mixture.distances, {1}), 1));
-  const Case one =
-      case_of("after", {most.lazy(), (logs - most).lazy(), ratio.lazy(), shares.lazy()});
+  const LazyTensor shares = exp(mixture.distances - unsqueeze(sum(mixture.distances, {1}), 1));
+  const Case one = case_of("after", {most, (logs - most), ratio, shares});
   EXPECT_EQ(differences({one}, kTimes), "");
   EXPECT_THAT(text_of(one), HasSubstr("block += kBlock"));
 }
 
 TEST(Tile, what_a_cache_holds_stays_whole) {
   const Mixture mixture(transpose(held("x", {kFew, kFeatures}), 0, 1));
-  const Case one = case_of("few", {sum(mixture.log_sums()).lazy()});
+  const Case one = case_of("few", {sum(mixture.log_sums())});
   EXPECT_EQ(differences({one}, kTimes), "");
   EXPECT_THAT(text_of(one), Not(HasSubstr("kBlock")));
 }

@@ -50,9 +50,9 @@ TEST(Interpret, GivesWhatTheGraphGives) {
 
 // ---- long axes ----------------------------------------------------------------------------------
 
-using composit::Tensor;
+using composit::LazyTensor;
 
-Tensor held(const std::string& name, const composit::Dims& sizes, double scale = 1) {
+LazyTensor held(const std::string& name, const composit::Dims& sizes, double scale = 1) {
   const Type type = composit::tensor_type(composit::DType::float64, sizes);
   std::vector<double> numbers(static_cast<size_t>(type.numel()));
   for (size_t i = 0; i < numbers.size(); ++i)
@@ -64,12 +64,12 @@ Tensor held(const std::string& name, const composit::Dims& sizes, double scale =
 // a cache holds.
 TEST(Interpret, BlocksOfALongAxisGiveWhatTheWholeGives) {
   for (const int64_t points : {4999, 5000}) {
-    const Tensor factors = held("f", {5, 16, 16}, 0.2), means = held("m", {5, 16}),
-                 x = transpose(held("x", {points, 16}), 0, 1);
-    const Tensor moved = bmm(factors, unsqueeze(x, 0) - unsqueeze(means, 2)),
-                 distances = sum(moved * moved, {1});
+    const LazyTensor factors = held("f", {5, 16, 16}, 0.2), means = held("m", {5, 16}),
+                     x = transpose(held("x", {points, 16}), 0, 1);
+    const LazyTensor moved = bmm(factors, unsqueeze(x, 0) - unsqueeze(means, 2)),
+                     distances = sum(moved * moved, {1});
     const composit::test::HeldGraph one =
-        composit::test::held_graph({sum(log(sum(exp(distances * -0.5), {0}))).lazy()});
+        composit::test::held_graph({sum(log(sum(exp(distances * -0.5), {0})))});
     const Program whole = recompute(drop_zero_terms(fuse(lower(one.graph))));
     const Program tiled = tile(whole);
     ASSERT_GT(tiled.functions.size(), whole.functions.size());

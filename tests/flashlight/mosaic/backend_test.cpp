@@ -30,8 +30,8 @@ using testing::HasSubstr;
 using testing::Optional;
 
 Case classifier() {
-  const Tensor x = given("x", {9, 65}), w = weight("w", {33, 65}, 0.1), b = weight("b", {33});
-  return case_of("classifier", {softmax(apply_one("aten::linear", {x, w, b}), -1).lazy()});
+  const LazyTensor x = given("x", {9, 65}), w = weight("w", {33, 65}, 0.1), b = weight("b", {33});
+  return case_of("classifier", {softmax(apply_one("aten::linear", {x, w, b}), -1)});
 }
 
 TEST(MosaicBackend, weights_are_read_in_each_call_unless_frozen) {
@@ -40,7 +40,7 @@ TEST(MosaicBackend, weights_are_read_in_each_call_unless_frozen) {
   const Compiled anew = test::compiled(one.graph, {}, {.freeze = false});
   std::vector<Array> values = one.values;
   for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = evaluate({(Tensor(held_input("v", values[i])) * 1.5).lazy()}, {})[0];
+    values[i] = evaluate({held_input("v", values[i]) * 1.5}, {})[0];
     EXPECT_EQ(difference(anew(values)[0], evaluate(one.graph, values)[0], 4), "");
   }
 }
@@ -101,27 +101,21 @@ TEST(MosaicBackend, errors_of_generated_code) {
 }
 
 TEST(MosaicBackend, mutations) {
-  const Tensor x = given("x", {9, 65}), w = weight("w", {33, 65}, 0.1), m = weight("m", {33});
-  const Tensor y = apply_one("aten::linear", {x, w}), next = m * 0.9 + mean(y, {0}) * 0.1;
-  Case one = case_of("running mean", {(y - next).lazy()});
+  const LazyTensor x = given("x", {9, 65}), w = weight("w", {33, 65}, 0.1), m = weight("m", {33});
+  const LazyTensor y = apply_one("aten::linear", {x, w}), next = m * 0.9 + mean(y, {0}) * 0.1;
+  Case one = case_of("running mean", {(y - next)});
   Graph::Parts parts = {.inputs = {one.graph.inputs().begin(), one.graph.inputs().end()},
-                        .outputs = {(y - next).lazy()},
-                        .mutations = {{m.lazy(), next.lazy()}, {x.lazy(), (x * 2.0).lazy()}}};
+                        .outputs = {(y - next)},
+                        .mutations = {{m, next}, {x, (x * 2.0)}}};
   one.graph = Graph(std::move(parts));
   EXPECT_EQ(test::differences({one}), "");
 }
 
 TEST(MosaicBackend, results_that_are_inputs_or_absent) {
-  const Tensor x = given("x", {9, 5}), w = weight("w", {3, 4});
-  const Tensor y = tanh(x);
-  EXPECT_EQ(test::differences({case_of("several", {x.lazy(),
-                                                   y.lazy(),
-                                                   y.lazy(),
-                                                   w.lazy(),
-                                                   {},
-                                                   (w * 2.0).lazy(),
-                                                   transpose(x, 0, 1).lazy()})}),
-            "");
+  const LazyTensor x = given("x", {9, 5}), w = weight("w", {3, 4});
+  const LazyTensor y = tanh(x);
+  EXPECT_EQ(
+      test::differences({case_of("several", {x, y, y, w, {}, (w * 2.0), transpose(x, 0, 1)})}), "");
 }
 
 TEST(MosaicBackend, calls_at_the_same_time) {

@@ -26,8 +26,8 @@ using test::given;
 using test::weight;
 using test::winograd_pixels;
 
-Tensor product(const Tensor& x, const std::string& name, int64_t out) {
-  return matmul(x, weight(name, {x.type().sizes.back().value(), out}, 0.1));
+LazyTensor product(const LazyTensor& x, const std::string& name, int64_t out) {
+  return matmul(x, weight(name, {x.type().sizes.back(), out}, 0.1));
 }
 
 Plan planned(const Case& one, const std::string& choices) {
@@ -57,7 +57,7 @@ std::string differences(Case one, const std::string& choices) {
 // relu(exp(x w) v): two products.
 Case two_products() {
   return case_of("two products",
-                 {relu(product(exp(product(given("x", {9, 33}), "w", 40)), "v", 20)).lazy()});
+                 {relu(product(exp(product(given("x", {9, 33}), "w", 40)), "v", 20))});
 }
 
 TEST(MosaicChoices, are_read) {
@@ -111,8 +111,8 @@ TEST(MosaicChoices, keep) {
 }
 
 TEST(MosaicChoices, kept_scores_are_no_attention) {
-  const Tensor scores = bmm(given("q", {2, 35, 16}), transpose(given("k", {2, 37, 16}), 1, 2));
-  const Case one = case_of("attention", {bmm(softmax(scores, 2), given("v", {2, 37, 24})).lazy()});
+  const LazyTensor scores = bmm(given("q", {2, 35, 16}), transpose(given("k", {2, 37, 16}), 1, 2));
+  const Case one = case_of("attention", {bmm(softmax(scores, 2), given("v", {2, 37, 24}))});
   EXPECT_EQ(count(planned(one, ""), kAttention), 1);
   EXPECT_EQ(count(planned(one, "bmm: keep"), kAttention), 0);
   EXPECT_EQ(differences(one, "bmm: keep"), "");
@@ -120,8 +120,8 @@ TEST(MosaicChoices, kept_scores_are_no_attention) {
 
 // Elements are added up, and divided by that: each would be computed twice.
 TEST(MosaicChoices, fuse) {
-  const Tensor x = given("x", {20, 32}), y = x * x * x + x * 0.5 - 7.0;
-  const Case one = case_of("shares", {(y / sum(y, {1}, true)).lazy()});
+  const LazyTensor x = given("x", {20, 32}), y = x * x * x + x * 0.5 - 7.0;
+  const Case one = case_of("shares", {(y / sum(y, {1}, true))});
   EXPECT_NO_THROW(writer(planned(one, ""), "sub"));
   EXPECT_THROW(writer(planned(one, "sub: fuse"), "sub"), std::runtime_error);
   EXPECT_EQ(differences(one, "sub: fuse"), "");
@@ -130,7 +130,7 @@ TEST(MosaicChoices, fuse) {
 TEST(MosaicChoices, what_cannot_be_fused_says_why) {
   EXPECT_EQ(refusal(two_products(), "exp: fuse"),
             "[mosaic] 'exp' cannot be fused: it is needed whole by relu");
-  const Case one = case_of("softmax", {product(softmax(given("x", {20, 30}), 1), "w", 20).lazy()});
+  const Case one = case_of("softmax", {product(softmax(given("x", {20, 30}), 1), "w", 20)});
   EXPECT_EQ(refusal(one, "div: fuse"),
             "[mosaic] 'div' cannot be fused: it is a side of a product, which tiles read from "
             "memory");
@@ -146,9 +146,8 @@ TEST(MosaicChoices, order_and_pitch) {
 }
 
 TEST(MosaicChoices, winograd) {
-  const Case one =
-      case_of("convolutions",
-              {conv3x3(relu(conv3x3(given("x", {1, 32, 12, 13}), "w", 32)), "v", 32, 2).lazy()});
+  const Case one = case_of(
+      "convolutions", {conv3x3(relu(conv3x3(given("x", {1, 32, 12, 13}), "w", 32)), "v", 32, 2)});
   EXPECT_EQ(winograd_pixels(writer(planned(one, ""), "relu")), 2);
   EXPECT_EQ(winograd_pixels(writer(planned(one, "relu: winograd 0"), "relu")), 0);
   EXPECT_EQ(winograd_pixels(writer(planned(one, "relu: winograd 4"), "relu")), 4);
@@ -162,8 +161,7 @@ TEST(MosaicChoices, winograd) {
 }
 
 TEST(MosaicChoices, strassen) {
-  const Case one =
-      case_of("even", {product(exp(product(given("x", {9, 34}), "w", 40)), "v", 20).lazy()});
+  const Case one = case_of("even", {product(exp(product(given("x", {9, 34}), "w", 40)), "v", 20)});
   EXPECT_NE(writer(planned(one, ""), "exp").form, &kStrassen);
   EXPECT_EQ(writer(planned(one, "exp: strassen 1"), "exp").form, &kStrassen);
   EXPECT_EQ(differences(one, "exp: strassen 1"), "");
@@ -173,8 +171,8 @@ TEST(MosaicChoices, strassen) {
 }
 
 TEST(MosaicChoices, loops_and_threads) {
-  const Tensor x = given("x", {20, 32});
-  const Case one = case_of("softmax", {product(softmax(x, 1), "w", 20).lazy()});
+  const LazyTensor x = given("x", {20, 32});
+  const Case one = case_of("softmax", {product(softmax(x, 1), "w", 20)});
   const size_t kernels = planned(one, "").run.size();
   EXPECT_EQ(planned(one, "exp: new loops").run.size(), kernels + 1);
   EXPECT_EQ(divided_trips(writer(planned(one, ""), "div")), 20);
@@ -186,7 +184,7 @@ TEST(MosaicChoices, loops_and_threads) {
 }
 
 TEST(MosaicChoices, split) {
-  const Case one = case_of("wide", {exp(product(given("x", {200, 33}), "w", 160)).lazy()});
+  const Case one = case_of("wide", {exp(product(given("x", {200, 33}), "w", 160))});
   const auto split = [&](const std::string& choices) {
     return writer(planned(one, choices), "exp").split.of;
   };
@@ -198,14 +196,13 @@ TEST(MosaicChoices, split) {
   EXPECT_NE(print(planned(one, "exp: split columns")).find("threads divide 160 columns"),
             std::string::npos);
   EXPECT_EQ(differences(one, "exp: split columns"), "");
-  const Case few = case_of("few", {exp(product(given("x", {9, 33}), "w", 160)).lazy()});
+  const Case few = case_of("few", {exp(product(given("x", {9, 33}), "w", 160))});
   EXPECT_EQ(writer(planned(few, ""), "exp").split.of, Split::Of::columns);
   EXPECT_EQ(differences(few, "exp: split rows"), "");
 }
 
 TEST(MosaicChoices, splits_that_cannot_be) {
-  const Case loops =
-      case_of("softmax", {product(softmax(given("x", {20, 32}), 1), "w", 20).lazy()});
+  const Case loops = case_of("softmax", {product(softmax(given("x", {20, 32}), 1), "w", 20)});
   EXPECT_EQ(refusal(loops, "div: split rows"), "");
   EXPECT_NE(
       refusal(loops, "div: split columns").find("'div' cannot be split by columns: loops are"),
@@ -213,27 +210,26 @@ TEST(MosaicChoices, splits_that_cannot_be) {
   EXPECT_NE(refusal(loops, "div: one thread, split rows")
                 .find("'div' cannot be split by rows: its kernel is one thread's"),
             std::string::npos);
-  const Case batch =
-      case_of("batch", {exp(bmm(given("q", {3, 35, 16}), given("k", {3, 16, 37}))).lazy()});
+  const Case batch = case_of("batch", {exp(bmm(given("q", {3, 35, 16}), given("k", {3, 16, 37})))});
   EXPECT_NE(refusal(batch, "exp: split rows").find("threads divide the products of its batch"),
             std::string::npos);
-  const Tensor scores = bmm(given("q", {2, 35, 16}), transpose(given("k", {2, 37, 16}), 1, 2));
+  const LazyTensor scores = bmm(given("q", {2, 35, 16}), transpose(given("k", {2, 37, 16}), 1, 2));
   const Case attention =
-      case_of("attention", {relu(bmm(softmax(scores, 2), given("v", {2, 37, 24}))).lazy()});
+      case_of("attention", {relu(bmm(softmax(scores, 2), given("v", {2, 37, 24})))});
   EXPECT_NE(
       refusal(attention, "bmm_2: split columns").find("it is no result of a product or of loops"),
       std::string::npos);
-  const Tensor image = given("x", {1, 32, 12, 13});
-  const Case depthwise = case_of(
-      "depthwise",
-      {convolution(image, weight("k", {32, 1, 3, 3}), {.padding = {1, 1}, .groups = 32}).lazy()});
+  const LazyTensor image = given("x", {1, 32, 12, 13});
+  const Case depthwise =
+      case_of("depthwise",
+              {convolution(image, weight("k", {32, 1, 3, 3}), {.padding = {1, 1}, .groups = 32})});
   EXPECT_NE(refusal(depthwise, "convolution: split columns").find("channels side by side"),
             std::string::npos);
 }
 
 TEST(MosaicChoices, places) {
-  const Case one = case_of(
-      "softmax", {product(softmax(product(given("x", {9, 33}), "w", 40), 1), "v", 20).lazy()});
+  const Case one =
+      case_of("softmax", {product(softmax(product(given("x", {9, 33}), "w", 40), 1), "v", 20)});
   EXPECT_EQ(planned(one, "").in_place.size(), 1);
   EXPECT_EQ(planned(one, "div: own place").in_place.size(), 0);
   const Plan plan = planned(one, "div: at 8192");

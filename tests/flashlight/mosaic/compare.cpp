@@ -16,7 +16,7 @@ namespace {
 
 using composit::Array;
 using composit::Compiled;
-using composit::Tensor;
+using composit::LazyTensor;
 
 // The results where new values are in the memory of their inputs, as far as that may be.
 std::vector<Array> results_in_place(const Case& one, const Compiled& compiled) {
@@ -77,10 +77,10 @@ std::vector<Compiled> all_compiled(const std::vector<Case>& cases, int threads,
   return all;
 }
 
-Tensor numbers(const std::string& name, const composit::Dims& sizes, double scale,
-               composit::DType dtype, composit::InputKind kind) {
+LazyTensor numbers(const std::string& name, const composit::Dims& sizes, double scale,
+                   composit::DType dtype, composit::InputKind kind) {
   int64_t count = 1;
-  for (const composit::Dim& size : sizes) count *= size.value();
+  for (int64_t size : sizes) count *= size;
   std::vector<double> numbers;
   for (int64_t i = 0; i < count; ++i)
     numbers.push_back(scale *
@@ -132,17 +132,17 @@ std::string differences(const std::vector<Case>& cases, const CompareOptions& op
   return found;
 }
 
-Case case_of(const std::string& text, const std::vector<composit::LazyTensor>& outputs) {
+Case case_of(const std::string& text, const composit::LazyTensors& outputs) {
   auto [graph, values] = composit::test::held_graph(outputs);
   return {.text = text, .graph = std::move(graph), .values = std::move(values)};
 }
 
-Tensor given(const std::string& name, const composit::Dims& sizes, double scale,
-             composit::DType dtype) {
+LazyTensor given(const std::string& name, const composit::Dims& sizes, double scale,
+                 composit::DType dtype) {
   return numbers(name, sizes, scale, dtype, composit::InputKind::user_input);
 }
-Tensor weight(const std::string& name, const composit::Dims& sizes, double scale,
-              composit::DType dtype) {
+LazyTensor weight(const std::string& name, const composit::Dims& sizes, double scale,
+                  composit::DType dtype) {
   return numbers(name, sizes, scale, dtype, composit::InputKind::parameter);
 }
 

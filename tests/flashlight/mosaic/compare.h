@@ -1,14 +1,14 @@
 // Graphs as kernels against their definitions, many in one translation unit, with 1, 2 and 3
 // threads.
 //
-//   EXPECT_EQ(differences({case_of("residual", {y.lazy()})}), "");
+//   EXPECT_EQ(differences({case_of("residual", {y})}), "");
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "composit/ir/graph.h"
-#include "composit/op/tensor.h"
+#include "composit/ir/node.h"
 #include "flashlight/mosaic/backend.h"
 #include "flashlight/mosaic/kernels/loops.h"
 #include "flashlight/mosaic/kernels/pack.h"
@@ -44,12 +44,12 @@ struct CompareOptions {
 std::string differences(const std::vector<Case>& cases, const CompareOptions& options = {});
 
 // The outputs depend on inputs that hold their values.
-Case case_of(const std::string& text, const std::vector<composit::LazyTensor>& outputs);
+Case case_of(const std::string& text, const composit::LazyTensors& outputs);
 // An input of the caller, and a parameter, with smooth numbers of about this size.
-composit::Tensor given(const std::string& name, const composit::Dims& sizes, double scale = 1,
-                       composit::DType dtype = composit::DType::float32);
-composit::Tensor weight(const std::string& name, const composit::Dims& sizes, double scale = 0.3,
-                        composit::DType dtype = composit::DType::float32);
+composit::LazyTensor given(const std::string& name, const composit::Dims& sizes, double scale = 1,
+                           composit::DType dtype = composit::DType::float32);
+composit::LazyTensor weight(const std::string& name, const composit::Dims& sizes,
+                            double scale = 0.3, composit::DType dtype = composit::DType::float32);
 
 // Whether this processor runs what is compiled for "native", "x86-64-v3" or "x86-64".
 bool runs_here(const std::string& march);

@@ -26,7 +26,7 @@ using Wide = long double;
 
 struct Function {
   const char* name;
-  Tensor (*of)(const Tensor&);
+  LazyTensor (*of)(const LazyTensor&);
   Wide (*exact)(Wide);
   double floats, doubles;  // most units in the last place
   // Units of the argument's last place: the function is nearer to 0 than that on one side.
@@ -47,8 +47,10 @@ const Function kFunctions[] = {
     {"erf", erf, std::erf, 1.85, 1.95},
     {"sin", sin, std::sin, 1.65, 1.05},
     {"cos", cos, std::cos, 1.65, 1.05},
-    {"gelu", [](const Tensor& x) { return apply_one("aten::gelu", {x}); }, gelu, 1.35, 1.45, true},
-    {"silu", [](const Tensor& x) { return apply_one("aten::silu", {x}); }, silu, 1.45, 1.55, true},
+    {"gelu", [](const LazyTensor& x) { return apply_one("aten::gelu", {x}); }, gelu, 1.35, 1.45,
+     true},
+    {"silu", [](const LazyTensor& x) { return apply_one("aten::silu", {x}); }, silu, 1.45, 1.55,
+     true},
 };
 
 // Every so many floats, a number that is prime to powers of 2; every exponent.
@@ -87,9 +89,9 @@ void expect_accurate(DType dtype, std::vector<double> numbers, const std::string
                                88.8, -103.9, -104.1, 709.7827, -745.13, 1e-310, 1.4e-45, -1.4e-45})
     numbers.push_back(special);
   const auto count = static_cast<int64_t>(numbers.size());
-  const Tensor x = held_input("x", array_of(tensor_type(dtype, {count}), numbers));
-  std::vector<LazyTensor> results;
-  for (const Function& function : kFunctions) results.push_back(function.of(x).lazy());
+  const LazyTensor x = held_input("x", array_of(tensor_type(dtype, {count}), numbers));
+  LazyTensors results;
+  for (const Function& function : kFunctions) results.push_back(function.of(x));
   const test::Case one = test::case_of("functions", results);
   const std::vector<Array> values =
       test::compiled(one.graph, one.values, {}, 0, {"-march=" + march})(one.values);

@@ -1,7 +1,7 @@
 // Layers of graphs for tests, with parameters that are made where they are used.
 //
-//   const Tensor y = relu(linear(given("x", {9, 33}), "w", 40));
-//   const Tensor z = convolution(image, weight("k", {17, 3, 3, 3}), {.padding = {1, 1}});
+//   const LazyTensor y = relu(linear(given("x", {9, 33}), "w", 40));
+//   const LazyTensor z = convolution(image, weight("k", {17, 3, 3, 3}), {.padding = {1, 1}});
 #pragma once
 
 #include <string>
@@ -12,10 +12,11 @@
 namespace flashlight::mosaic::test {
 
 // Of its last dimension, with a bias.
-inline composit::Tensor linear(const composit::Tensor& x, const std::string& name, int64_t out) {
+inline composit::LazyTensor linear(const composit::LazyTensor& x, const std::string& name,
+                                   int64_t out) {
   const composit::DType dtype = x.type().dtype;
   return composit::apply_one("aten::linear",
-                             {x, weight(name, {out, x.type().sizes.back().value()}, 0.1, dtype),
+                             {x, weight(name, {out, x.type().sizes.back()}, 0.1, dtype),
                               weight(name + "b", {out}, 0.3, dtype)});
 }
 
@@ -26,8 +27,9 @@ struct Conv {
   int64_t groups = 1;
 };
 
-inline composit::Tensor convolution(const composit::Tensor& x, const composit::Tensor& w,
-                                    const Conv& how, const composit::Tensor& bias = {}) {
+inline composit::LazyTensor convolution(const composit::LazyTensor& x,
+                                        const composit::LazyTensor& w, const Conv& how,
+                                        const composit::LazyTensor& bias = {}) {
   const auto optional = bias.defined() ? composit::ArgumentValue(bias) : composit::ArgumentValue();
   return composit::apply_one("aten::convolution",
                              {x, w, optional, how.stride, how.padding, how.dilation, how.transposed,
@@ -35,8 +37,8 @@ inline composit::Tensor convolution(const composit::Tensor& x, const composit::T
 }
 
 // As many pixels as before, or with a stride half as many in each direction; with a bias.
-inline composit::Tensor conv3x3(const composit::Tensor& x, const std::string& name, int64_t out,
-                                int64_t stride = 1) {
+inline composit::LazyTensor conv3x3(const composit::LazyTensor& x, const std::string& name,
+                                    int64_t out, int64_t stride = 1) {
   const composit::DType dtype = x.type().dtype;
   return convolution(x, weight(name, {out, x.sizes()[1], 3, 3}, 0.1, dtype),
                      {.stride = {stride, stride}, .padding = {1, 1}},

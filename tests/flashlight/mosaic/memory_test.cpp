@@ -19,17 +19,17 @@ using test::linear;
 using test::weight;
 
 // Layers with residuals and norms, in which nearly everything can be written in place.
-Tensor chain() {
-  Tensor x = linear(given("x", {64, 96}), "w", 96);
+LazyTensor chain() {
+  LazyTensor x = linear(given("x", {64, 96}), "w", 96);
   for (int i = 0; i < 6; ++i) {
     const std::string name(1, static_cast<char>('a' + i));
-    const Tensor y = linear(x, name, 96);
+    const LazyTensor y = linear(x, name, 96);
     x = i % 2 == 0 ? relu(y) : relu(y) + x;
     if (i == 3) x = softmax(x, 1);
   }
   return softmax(x, 0);
 }
-Plan plan_of_one(const Tensor& y) { return plan_of(case_of("", {y.lazy()}).graph); }
+Plan plan_of_one(const LazyTensor& y) { return plan_of(case_of("", {y}).graph); }
 
 TEST(MosaicMemory, is_used_again) {
   const Plan plan = plan_of_one(chain());
@@ -88,19 +88,19 @@ TEST(MosaicMemory, buffers_hold_all_values_of_the_arena) {
 // ---- in place -----------------------------------------------------------------------------------
 
 // Read by kernels before it and behind it, so that it has memory of its own.
-Tensor value(const std::string& name, int64_t rows, int64_t columns) {
+LazyTensor value(const std::string& name, int64_t rows, int64_t columns) {
   return linear(given(name, {rows, 40}), name + "w", columns);
 }
-Tensor used(const Tensor& y) { return linear(y, "used", 33); }
+LazyTensor used(const LazyTensor& y) { return linear(y, "used", 33); }
 
 // How many values are written in place.
-size_t in_place(const Tensor& y) { return plan_of_one(y).in_place.size(); }
+size_t in_place(const LazyTensor& y) { return plan_of_one(y).in_place.size(); }
 
 std::vector<Case> cases_in_place() {
-  const Tensor a = value("a", 37, 64), b = value("b", 37, 64);
+  const LazyTensor a = value("a", 37, 64), b = value("b", 37, 64);
   std::vector<Case> cases;
-  const auto add = [&](const std::string& text, const Tensor& y) {
-    cases.push_back(case_of(text, {y.lazy()}));
+  const auto add = [&](const std::string& text, const LazyTensor& y) {
+    cases.push_back(case_of(text, {y}));
   };
   add("softmax", used(softmax(a, 1)));
   add("softmax of a sum with a product", used(softmax(a + linear(exp(a), "v", 64), 1)));
@@ -118,23 +118,23 @@ TEST(MosaicMemory, what_is_read_last_is_written_over) {
 }
 
 TEST(MosaicMemory, convolutions_add_in_place) {
-  const auto convolution = [](const Tensor& x, const std::string& name, int64_t side) {
+  const auto convolution = [](const LazyTensor& x, const std::string& name, int64_t side) {
     return test::convolution(x, weight(name, {32, 32, side, side}, 0.1),
                              {.padding = {side / 2, side / 2}});
   };
-  const Tensor x = convolution(given("x", {1, 32, 9, 10}), "w", 1);
-  const Tensor y = convolution(relu(convolution(exp(x), "v", 3)), "u", 3) + x;  // by Winograd
-  const Case one = case_of("residual of an image", {convolution(y, "t", 1).lazy()});
+  const LazyTensor x = convolution(given("x", {1, 32, 9, 10}), "w", 1);
+  const LazyTensor y = convolution(relu(convolution(exp(x), "v", 3)), "u", 3) + x;  // by Winograd
+  const Case one = case_of("residual of an image", {convolution(y, "t", 1)});
   EXPECT_GE(plan_of(one.graph).in_place.size(), 1);
   EXPECT_EQ(differences({one}), "");
 }
 
 TEST(MosaicMemory, what_is_read_elsewhere_is_not_written_over) {
-  const Tensor a = value("a", 48, 48), b = value("b", 48, 48);
+  const LazyTensor a = value("a", 48, 48), b = value("b", 48, 48);
   std::vector<Case> cases;
-  const auto none = [&](const std::string& text, const Tensor& y) {
+  const auto none = [&](const std::string& text, const LazyTensor& y) {
     EXPECT_EQ(in_place(y), 0) << text;
-    cases.push_back(case_of(text, {y.lazy()}));
+    cases.push_back(case_of(text, {y}));
   };
   none("across", used(exp(a + transpose(a, 0, 1))));
   none("across and along", used(softmax(a + transpose(a, 0, 1), 1)));
@@ -150,17 +150,17 @@ TEST(MosaicMemory, what_is_read_elsewhere_is_not_written_over) {
 
 // Rows of different rounds: the second nest writes row i when the first one has not read row i + 1.
 TEST(MosaicMemory, rounds_that_read_what_others_write_are_not_in_place) {
-  const Tensor a = value("a", 48, 64);
-  const Tensor next = cat({slice(a, 0, 1, 48), slice(a, 0, 0, 1)}, 0);
-  const Case one = case_of("next row", {used(softmax(next + a, 1)).lazy()});
+  const LazyTensor a = value("a", 48, 64);
+  const LazyTensor next = cat({slice(a, 0, 1, 48), slice(a, 0, 0, 1)}, 0);
+  const Case one = case_of("next row", {used(softmax(next + a, 1))});
   EXPECT_EQ(differences({one}), "");
 }
 
 // The rows of a residual are set apart as those of the product that takes its place.
 TEST(MosaicMemory, rows_are_equally_far_apart) {
-  const Tensor x = linear(given("x", {16, 32}), "w", 256);
-  const Tensor y = linear(linear(x, "v", 64), "u", 256) + x;
-  const Case one = case_of("rows of 1024 bytes", {linear(y, "t", 32).lazy()});
+  const LazyTensor x = linear(given("x", {16, 32}), "w", 256);
+  const LazyTensor y = linear(linear(x, "v", 64), "u", 256) + x;
+  const Case one = case_of("rows of 1024 bytes", {linear(y, "t", 32)});
   const Plan plan = plan_of(one.graph);
   EXPECT_EQ(plan.in_place.size(), 1);
   EXPECT_EQ(differences({one}), "");

@@ -24,27 +24,27 @@ using test::weight;
 const double kInfinity = std::numeric_limits<double>::infinity();
 
 // By hand.
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask = {},
-                 double scale = 0.25) {
-  Tensor scores = matmul(q, transpose(k, -2, -1)) * scale;
+LazyTensor attention(const LazyTensor& q, const LazyTensor& k, const LazyTensor& v,
+                     const LazyTensor& mask = {}, double scale = 0.25) {
+  LazyTensor scores = matmul(q, transpose(k, -2, -1)) * scale;
   if (mask.defined()) scores = scores + mask;
   return matmul(softmax(scores, -1), v);
 }
 
-Tensor attention_call(const Tensor& q, const Tensor& k, const Tensor& v,
-                      const ArgumentValue& mask = {}, bool causal = false) {
+LazyTensor attention_call(const LazyTensor& q, const LazyTensor& k, const LazyTensor& v,
+                          const ArgumentValue& mask = {}, bool causal = false) {
   return apply_one("aten::scaled_dot_product_attention", {q, k, v, mask, 0.0, causal});
 }
 
 std::vector<Case> attentions() {
   std::vector<Case> cases;
-  const auto add = [&](const std::string& text, const Tensor& y) {
-    cases.push_back(case_of(text, {y.lazy()}));
+  const auto add = [&](const std::string& text, const LazyTensor& y) {
+    cases.push_back(case_of(text, {y}));
   };
   for (const int64_t width : {16, 40}) {
-    const Tensor q = given("q", {2, 3, 35, width}), k = given("k", {2, 3, 77, width}),
-                 v = given("v", {2, 3, 77, width}), own = given("o", {2, 3, 35, width});
-    const Tensor mask = given("m", {2, 1, 1, 77});
+    const LazyTensor q = given("q", {2, 3, 35, width}), k = given("k", {2, 3, 77, width}),
+                     v = given("v", {2, 3, 77, width}), own = given("o", {2, 3, 35, width});
+    const LazyTensor mask = given("m", {2, 1, 1, 77});
     const std::string text = std::to_string(width) + " wide";
     add("cross " + text, attention(q, k, v));
     add("cross, called " + text, attention_call(q, k, v));
@@ -54,12 +54,12 @@ std::vector<Case> attentions() {
     add("some see nothing " + text,
         attention_call(q, k, v, ArgumentValue(given("s", {35, 1}) > 0)));
     add("causal, called " + text, attention_call(q, own, tanh(own), {}, true));
-    const Tensor ones = ones_like(given("t", {35, 35}));
-    const Tensor triangle = where(tril(ones) > 0, ones * 0.0, Number(-kInfinity));
+    const LazyTensor ones = ones_like(given("t", {35, 35}));
+    const LazyTensor triangle = where(tril(ones) > 0, ones * 0.0, Number(-kInfinity));
     add("causal " + text, attention(q, own, own * 2.0, triangle));
   }
-  const Tensor q = given("q", {3, 3, 19, 16}), k = given("k", {3, 3, 23, 16});
-  const Tensor by_head = permute(attention(q, k, sin(k)), {1, 0, 2, 3});
+  const LazyTensor q = given("q", {3, 3, 19, 16}), k = given("k", {3, 3, 23, 16});
+  const LazyTensor by_head = permute(attention(q, k, sin(k)), {1, 0, 2, 3});
   add("heads before batches", reshape(by_head, {3, 3 * 19, 16}));
   return cases;
 }
@@ -74,58 +74,58 @@ TEST(MosaicModels, attention_is_one_kernel) {
 // A layer of a transformer: heads are columns of one product.
 TEST(MosaicModels, transformer_layer) {
   const int64_t tokens = 35, width = 48, heads = 3;
-  const Tensor x = given("x", {2, tokens, width});
-  const auto norm = [&](const Tensor& y, const std::string& name) {
+  const LazyTensor x = given("x", {2, tokens, width});
+  const auto norm = [&](const LazyTensor& y, const std::string& name) {
     return apply_one("aten::layer_norm",
                      {y, Ints{width}, weight(name, {width}, 1), weight(name + "b", {width})});
   };
-  const auto split = [&](const Tensor& y) {
+  const auto split = [&](const LazyTensor& y) {
     return permute(reshape(y, {2, tokens, heads, width / heads}), {0, 2, 1, 3});
   };
-  const Tensor h = norm(x, "n");
-  const Tensor mixed = attention_call(split(linear(h, "q", width)), split(linear(h, "k", width)),
-                                      split(linear(h, "v", width)));
-  const Tensor joined = reshape(permute(mixed, {0, 2, 1, 3}), {2, tokens, width});
-  const Tensor y = linear(joined, "o", width) + x;
-  const Tensor inner = apply_one("aten::gelu", {linear(norm(y, "m"), "u", 4 * width)});
-  const Tensor z = linear(inner, "d", width) + y;
-  const Case one = case_of("layer", {z.lazy()});
+  const LazyTensor h = norm(x, "n");
+  const LazyTensor mixed = attention_call(
+      split(linear(h, "q", width)), split(linear(h, "k", width)), split(linear(h, "v", width)));
+  const LazyTensor joined = reshape(permute(mixed, {0, 2, 1, 3}), {2, tokens, width});
+  const LazyTensor y = linear(joined, "o", width) + x;
+  const LazyTensor inner = apply_one("aten::gelu", {linear(norm(y, "m"), "u", 4 * width)});
+  const LazyTensor z = linear(inner, "d", width) + y;
+  const Case one = case_of("layer", {z});
   EXPECT_EQ(count(plan_of(one.graph), kAttention), 1);
-  EXPECT_EQ(differences({one, case_of("norm of it", {norm(z, "l").lazy()})}), "");
+  EXPECT_EQ(differences({one, case_of("norm of it", {norm(z, "l")})}), "");
 }
 
 TEST(MosaicModels, norms_between_convolutions) {
   std::vector<Case> cases;
-  const auto add = [&](const std::string& text, const Tensor& y) {
-    cases.push_back(case_of(text, {y.lazy()}));
-    cases.push_back(case_of(text + ", then a convolution", {conv3x3(y, "z", 5).lazy()}));
+  const auto add = [&](const std::string& text, const LazyTensor& y) {
+    cases.push_back(case_of(text, {y}));
+    cases.push_back(case_of(text + ", then a convolution", {conv3x3(y, "z", 5)}));
   };
-  const Tensor x = given("x", {2, 6, 7, 8});
-  const Tensor h = conv3x3(x, "a", 12);
+  const LazyTensor x = given("x", {2, 6, 7, 8});
+  const LazyTensor h = conv3x3(x, "a", 12);
   add("group norm",
       apply_one("aten::silu",
                 {apply_one("aten::group_norm", {h, 3, weight("g", {12}), weight("h", {12})})}));
-  const Tensor variance = weight("v", {12}) * weight("v", {12}) + 0.5;
+  const LazyTensor variance = weight("v", {12}) * weight("v", {12}) + 0.5;
   const auto batch_norm = [&](bool training) {
     return apply_one("aten::batch_norm", {h, weight("g", {12}), weight("h", {12}),
                                           weight("m", {12}), variance, training, 0.1, 1e-5, true});
   };
   add("batch norm", relu(batch_norm(false)));
   add("batch norm and residual", relu(batch_norm(false) + h));
-  const Tensor pixels = apply_one("aten::layer_norm", {permute(h, {0, 2, 3, 1}), Ints{12},
-                                                       weight("g", {12}), weight("h", {12})});
+  const LazyTensor pixels = apply_one("aten::layer_norm", {permute(h, {0, 2, 3, 1}), Ints{12},
+                                                           weight("g", {12}), weight("h", {12})});
   add("norm of pixels", permute(pixels, {0, 3, 1, 2}));
   EXPECT_EQ(differences(cases), "");
 }
 
 TEST(MosaicModels, images_between_convolutions) {
   std::vector<Case> cases;
-  const auto add = [&](const std::string& text, const Tensor& y) {
-    cases.push_back(case_of(text, {y.lazy()}));
-    cases.push_back(case_of(text + ", then a convolution", {conv3x3(y, "z", 5).lazy()}));
+  const auto add = [&](const std::string& text, const LazyTensor& y) {
+    cases.push_back(case_of(text, {y}));
+    cases.push_back(case_of(text + ", then a convolution", {conv3x3(y, "z", 5)}));
   };
-  const Tensor x = given("x", {2, 6, 6, 8});
-  const Tensor a = conv3x3(x, "a", 12), b = relu(conv3x3(x, "b", 7));
+  const LazyTensor x = given("x", {2, 6, 6, 8});
+  const LazyTensor a = conv3x3(x, "a", 12), b = relu(conv3x3(x, "b", 7));
   add("concat", cat({a, b}, 1));
   add("concat with the input", cat({x, a}, 1));
   add("concat with weights", cat({a, weight("w", {2, 3, 6, 8}) * 2.0}, 1));
@@ -150,20 +150,20 @@ TEST(MosaicModels, images_between_convolutions) {
 // Memory of one thread, of each, and values that stand in the text.
 TEST(MosaicModels, memory_and_constants) {
   std::vector<Case> cases;
-  const auto add = [&](const std::string& text, const Tensor& y) {
-    cases.push_back(case_of(text, {y.lazy()}));
+  const auto add = [&](const std::string& text, const LazyTensor& y) {
+    cases.push_back(case_of(text, {y}));
   };
-  const Tensor x = given("x", {7, 9001});
+  const LazyTensor x = given("x", {7, 9001});
   add("rows that are too long for the stack", softmax(x * 2.0, 1));
   add("and for each head", softmax(given("y", {3, 5, 9001}), -1) * given("z", {3, 1, 9001}));
   std::vector<double> numbers;
   for (int i = 0; i < 65 * 65; ++i) numbers.push_back(std::sin(i));
-  const Tensor table = constant(array_of(tensor_type(DType::float32, {65, 65}), numbers));
+  const LazyTensor table = constant(array_of(tensor_type(DType::float32, {65, 65}), numbers));
   add("a constant as weights", matmul(given("m", {9, 65}), table));
   add("a constant beside weights", matmul(weight("w", {9, 65}), table) + given("n", {9, 65}));
   add("weights alone", softmax(matmul(weight("w", {9, 65}), weight("v", {65, 65})), 1));
-  const Tensor k = weight("k", {9, 3, 3, 3}), image = weight("i", {1, 3, 8, 8});
-  const Tensor known = test::convolution(image, k, {.padding = {1, 1}});
+  const LazyTensor k = weight("k", {9, 3, 3, 3}), image = weight("i", {1, 3, 8, 8});
+  const LazyTensor known = test::convolution(image, k, {.padding = {1, 1}});
   add("a convolution of weights", relu(known) + given("r", {1, 9, 8, 8}));
   add("and one of that", conv3x3(relu(known), "z", 5) + given("s", {1, 5, 8, 8}));
   add("extents of 1", matmul(given("o", {1, 65}), weight("p", {65, 1})) * weight("q", {1, 1}));

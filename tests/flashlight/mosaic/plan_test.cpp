@@ -23,7 +23,7 @@ using test::winograd_pixels;
 const auto kNothing = [](ValueId) { return false; };
 
 // The loops of a graph, nothing of it in another layout.
-loops::Routine routine_of(const std::vector<LazyTensor>& outputs) {
+loops::Routine routine_of(const LazyTensors& outputs) {
   loops::Program program =
       loops::fuse(loops::lower(case_of("", outputs).graph, {.outline = false}));
   return std::move(program.functions.back());
@@ -31,8 +31,8 @@ loops::Routine routine_of(const std::vector<LazyTensor>& outputs) {
 const loops::Nest& nest(const loops::Routine& routine, size_t step) {
   return std::get<loops::Nest>(routine.steps.at(StepId(step)));
 }
-std::optional<Product> first_product(const Tensor& y) {
-  const loops::Routine routine = routine_of({y.lazy()});
+std::optional<Product> first_product(const LazyTensor& y) {
+  const loops::Routine routine = routine_of({y});
   return product_of(routine, nest(routine, 0), kNothing);
 }
 
@@ -62,8 +62,8 @@ TEST(MosaicLayout, zeros_behind_the_innermost_dimension_are_a_border) {
 }
 
 TEST(MosaicLayout, a_program_in_terms_of_memory) {
-  const Tensor x = given("x", {3, 5});
-  loops::Routine routine = routine_of({cumsum(exp(x) * amax(exp(x), {0}, true), 0).lazy()});
+  const LazyTensor x = given("x", {3, 5});
+  loops::Routine routine = routine_of({cumsum(exp(x) * amax(exp(x), {0}, true), 0)});
   const ValueId value(static_cast<size_t>(std::find_if(routine.values.begin(), routine.values.end(),
                                                        [](const loops::Value& one) {
                                                          return one.role ==
@@ -124,8 +124,8 @@ TEST(MosaicProduct, axes_are_joined) {
 }
 
 TEST(MosaicProduct, what_is_known_is_packed) {
-  const Tensor y = matmul(weight("w", {33, 65}), given("x", {65, 19}));
-  const loops::Routine routine = routine_of({y.lazy()});
+  const LazyTensor y = matmul(weight("w", {33, 65}), given("x", {65, 19}));
+  const loops::Routine routine = routine_of({y});
   const auto is_weight = [&](ValueId value) {
     return routine.values[value].role == loops::Role::weight;
   };
@@ -146,11 +146,11 @@ TEST(MosaicProduct, other_sums_are_none) {
 // ---- attention ----------------------------------------------------------------------------------
 
 struct Attended {
-  Tensor scores, weights, result;
+  LazyTensor scores, weights, result;
 };
-Attended attended(const Tensor& extra = {}, const char* queries = "q") {
-  const Tensor q = given(queries, {3, 35, 16}), k = given("k", {3, 37, 16}),
-               v = given("v", {3, 37, 24});
+Attended attended(const LazyTensor& extra = {}, const char* queries = "q") {
+  const LazyTensor q = given(queries, {3, 35, 16}), k = given("k", {3, 37, 16}),
+                   v = given("v", {3, 37, 24});
   Attended one;
   one.scores = bmm(q, transpose(k, 1, 2)) * 0.25;
   if (extra.defined()) one.scores = one.scores + extra;
@@ -158,48 +158,48 @@ Attended attended(const Tensor& extra = {}, const char* queries = "q") {
   one.result = bmm(one.weights, v);
   return one;
 }
-size_t attentions(const std::vector<LazyTensor>& outputs) {
+size_t attentions(const LazyTensors& outputs) {
   return count(plan_of(case_of("", outputs).graph), kAttention);
 }
 
 TEST(MosaicAttention, is_recognised) {
-  EXPECT_EQ(attentions({attended().result.lazy()}), 1);
-  EXPECT_EQ(attentions({attended(given("m", {35, 37})).result.lazy()}), 1);
-  EXPECT_EQ(attentions({attended(given("m", {3, 1, 37})).result.lazy()}), 1);
+  EXPECT_EQ(attentions({attended().result}), 1);
+  EXPECT_EQ(attentions({attended(given("m", {35, 37})).result}), 1);
+  EXPECT_EQ(attentions({attended(given("m", {3, 1, 37})).result}), 1);
   const Attended two = attended(given("m", {37}), "other");
-  EXPECT_EQ(attentions({two.result.lazy(), attended().result.lazy()}), 2);
+  EXPECT_EQ(attentions({two.result, attended().result}), 2);
 }
 
 TEST(MosaicAttention, scores_that_somebody_else_reads_stay) {
   const Attended one = attended();
-  EXPECT_EQ(attentions({one.result.lazy(), one.scores.lazy()}), 0);
-  EXPECT_EQ(attentions({one.result.lazy(), one.weights.lazy()}), 0);
-  EXPECT_EQ(attentions({one.result.lazy(), sum(one.weights, {0}).lazy()}), 0);
+  EXPECT_EQ(attentions({one.result, one.scores}), 0);
+  EXPECT_EQ(attentions({one.result, one.weights}), 0);
+  EXPECT_EQ(attentions({one.result, sum(one.weights, {0})}), 0);
 }
 
 TEST(MosaicAttention, other_softmaxes_are_none) {
-  const Tensor q = given("q", {3, 35, 16}), k = given("k", {3, 35, 16}),
-               v = given("v", {3, 35, 24});
-  const Tensor scores = bmm(q, transpose(k, 1, 2));
-  EXPECT_EQ(attentions({bmm(softmax(scores, 1), v).lazy()}), 0);
-  EXPECT_EQ(attentions({bmm(transpose(softmax(scores, 2), 1, 2), v).lazy()}), 0);
-  EXPECT_EQ(attentions({bmm(exp(scores) / sum(scores, {2}, true), v).lazy()}), 0);
-  EXPECT_EQ(attentions({bmm(relu(scores), v).lazy()}), 0);
-  EXPECT_EQ(attentions({bmm(softmax(q, 2), transpose(k, 1, 2)).lazy()}), 0);
+  const LazyTensor q = given("q", {3, 35, 16}), k = given("k", {3, 35, 16}),
+                   v = given("v", {3, 35, 24});
+  const LazyTensor scores = bmm(q, transpose(k, 1, 2));
+  EXPECT_EQ(attentions({bmm(softmax(scores, 1), v)}), 0);
+  EXPECT_EQ(attentions({bmm(transpose(softmax(scores, 2), 1, 2), v)}), 0);
+  EXPECT_EQ(attentions({bmm(exp(scores) / sum(scores, {2}, true), v)}), 0);
+  EXPECT_EQ(attentions({bmm(relu(scores), v)}), 0);
+  EXPECT_EQ(attentions({bmm(softmax(q, 2), transpose(k, 1, 2))}), 0);
 }
 
 // ---- loops --------------------------------------------------------------------------------------
 
 // By the numbers of trips that threads divide.
-std::vector<int64_t> trips(const Tensor& y) {
+std::vector<int64_t> trips(const LazyTensor& y) {
   std::vector<int64_t> all;
-  for (const Kernel& kernel : plan_of(case_of("", {y.lazy()}).graph).run)
+  for (const Kernel& kernel : plan_of(case_of("", {y}).graph).run)
     if (kernel.form == &kLoops) all.push_back(divided_trips(kernel));
   return all;
 }
 
 TEST(MosaicLoops, threads_divide_rounds_that_are_apart) {
-  const Tensor x = given("x", {40, 30});
+  const LazyTensor x = given("x", {40, 30});
   EXPECT_EQ(trips(tanh(x)), (std::vector<int64_t>{40}));
   EXPECT_EQ(trips(softmax(x, 1)), (std::vector<int64_t>{40}));
   EXPECT_EQ(trips(cumsum(x, 1)), (std::vector<int64_t>{40}));
@@ -208,7 +208,7 @@ TEST(MosaicLoops, threads_divide_rounds_that_are_apart) {
 
 // Rows of x are added to rows that an index says: two threads might add to the same one.
 TEST(MosaicLoops, rounds_that_may_meet_are_one_threads) {
-  const Tensor x = given("x", {40, 30}), rows = given("i", {40}, 9, DType::int64);
+  const LazyTensor x = given("x", {40, 30}), rows = given("i", {40}, 9, DType::int64);
   const std::vector<int64_t> all =
       trips(apply_one("aten::index_add", {zeros({10, 30}, DType::float32), 0, rows, x, 1}));
   EXPECT_EQ(std::count(all.begin(), all.end(), 40), 0);
@@ -217,11 +217,11 @@ TEST(MosaicLoops, rounds_that_may_meet_are_one_threads) {
 // ---- the whole ----------------------------------------------------------------------------------
 
 TEST(MosaicPlan, prints) {
-  const Tensor x = given("x", {1, 8, 9, 9}), w = weight("w", {8, 8, 3, 3});
+  const LazyTensor x = given("x", {1, 8, 9, 9}), w = weight("w", {8, 8, 3, 3});
   const auto optional = ArgumentValue();
-  const Tensor y = relu(apply_one("aten::convolution", {x, w, optional, Ints{1, 1}, Ints{1, 1},
-                                                        Ints{1, 1}, false, Ints{0, 0}, 1}));
-  const std::string text = print(plan_of(test::case_of("", {y.lazy()}).graph));
+  const LazyTensor y = relu(apply_one("aten::convolution", {x, w, optional, Ints{1, 1}, Ints{1, 1},
+                                                            Ints{1, 1}, false, Ints{0, 0}, 1}));
+  const std::string text = print(plan_of(test::case_of("", {y}).graph));
   for (const char* part :
        {"prepare, ", "pack_8x72", "zeros around x", "for 9 (threads) { copy: for 9, for 8 }",
         "which has zeros around it", "ends here: a product follows", "convolution_relu_81x8x72",
@@ -232,9 +232,9 @@ TEST(MosaicPlan, prints) {
 
 // Why what is written is memory, for each reason there is.
 TEST(MosaicPlan, says_why_the_next_operation_is_not_fused) {
-  const Tensor x = given("x", {20, 40}), w = weight("w", {40, 40}), v = weight("v", {40, 40});
-  const auto says = [](const Tensor& y, const std::string& reason) {
-    const std::string text = print(plan_of(test::case_of("", {y.lazy()}).graph));
+  const LazyTensor x = given("x", {20, 40}), w = weight("w", {40, 40}), v = weight("v", {40, 40});
+  const auto says = [](const LazyTensor& y, const std::string& reason) {
+    const std::string text = print(plan_of(test::case_of("", {y}).graph));
     EXPECT_NE(text.find(reason), std::string::npos) << reason << " in\n" << text;
   };
   says(matmul(exp(x), w), "which is a side of a product, which tiles read from memory");
@@ -242,14 +242,14 @@ TEST(MosaicPlan, says_why_the_next_operation_is_not_fused) {
   says(softmax(matmul(x, w), 1), "which is read by 2: amax, exp");
   says(cat({matmul(x, w), x}, 0) + 1.0, "which has parts that are written one by one");
   says(slice(matmul(x, w), 0, 0, 7) * 2.0, "which is read in part, or in another order, by mul");
-  const Tensor y = x * x * x + x * 0.5 - 7.0;
+  const LazyTensor y = x * x * x + x * 0.5 - 7.0;
   says(matmul(y / sum(y, {1}, true), w), "ends here: a product follows");
 }
 
 // On top of the kernel: what it computes, its loops, how much that is.
 TEST(MosaicPlan, kernels_open_with_what_they_do) {
-  const Tensor x = given("x", {20, 40}), w = weight("w", {40, 33});
-  const Plan plan = plan_of(test::case_of("", {relu(matmul(softmax(x, 1), w)).lazy()}).graph);
+  const LazyTensor x = given("x", {20, 40}), w = weight("w", {40, 33});
+  const Plan plan = plan_of(test::case_of("", {relu(matmul(softmax(x, 1), w))}).graph);
   const std::string text = emit(plan, "model").text;
   for (const char* part :
        {"// amax, sub, exp, sum, div\n// for 20 (threads) { amax: 40 terms; exp: for 40;",
@@ -258,20 +258,21 @@ TEST(MosaicPlan, kernels_open_with_what_they_do) {
 }
 
 TEST(MosaicPlan, what_depends_on_weights_alone_is_prepared) {
-  const Tensor x = given("x", {9, 65}), w = weight("w", {65, 65}), v = weight("v", {65});
-  const Plan plan = plan_of(case_of("", {matmul(x, tanh(w) * v).lazy()}).graph);
+  const LazyTensor x = given("x", {9, 65}), w = weight("w", {65, 65}), v = weight("v", {65});
+  const Plan plan = plan_of(case_of("", {matmul(x, tanh(w) * v)}).graph);
   EXPECT_EQ(plan.run.size(), 1);
   EXPECT_GT(plan.prepared_bytes, 0);
-  const Plan anew = plan_of(case_of("", {matmul(x, tanh(w) * v).lazy()}).graph, {.freeze = false});
+  const Plan anew = plan_of(case_of("", {matmul(x, tanh(w) * v)}).graph, {.freeze = false});
   EXPECT_GT(anew.run.size(), 1);
   EXPECT_EQ(anew.prepare.size(), 0);
 }
 
 TEST(MosaicPlan, large_weights_are_transformed_in_each_call) {
-  const Tensor x = given("x", {1, 32, 9, 9}), w = weight("w", {48, 32, 3, 3});
-  const Tensor y = apply_one("aten::convolution", {x, w, ArgumentValue(), Ints{1, 1}, Ints{1, 1},
-                                                   Ints{1, 1}, false, Ints{0, 0}, 1});
-  const Graph graph = case_of("", {y.lazy()}).graph;
+  const LazyTensor x = given("x", {1, 32, 9, 9}), w = weight("w", {48, 32, 3, 3});
+  const LazyTensor y =
+      apply_one("aten::convolution",
+                {x, w, ArgumentValue(), Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, false, Ints{0, 0}, 1});
+  const Graph graph = case_of("", {y}).graph;
   const int64_t transformed = 16 * 32 * 48 * 4;
   const Plan before = plan_of(graph, {.winograd_bytes = transformed}),
              in_call = plan_of(graph, {.winograd_bytes = transformed - 1});
@@ -285,9 +286,9 @@ TEST(MosaicPlan, large_weights_are_transformed_in_each_call) {
 
 // One of its writers needs the input.
 TEST(MosaicPlan, parts_of_weights_and_inputs_are_not_prepared) {
-  const Tensor x = given("x", {9, 65}), w = weight("w", {9, 65});
-  const Tensor both = cat({tanh(w), tanh(x)}, 0);
-  const test::Case one = case_of("concat", {softmax(both, 0).lazy()});
+  const LazyTensor x = given("x", {9, 65}), w = weight("w", {9, 65});
+  const LazyTensor both = cat({tanh(w), tanh(x)}, 0);
+  const test::Case one = case_of("concat", {softmax(both, 0)});
   EXPECT_EQ(plan_of(one.graph).prepare.size(), 0);
   EXPECT_EQ(test::differences({one}), "");
 }

@@ -10,8 +10,8 @@ namespace {
 
 using namespace composit;  // NOLINT
 using test::Case;
-using test::Conv;
 using test::case_of;
+using test::Conv;
 using test::convolution;
 using test::count;
 using test::count_products;
@@ -22,10 +22,10 @@ using test::weight;
 std::vector<Case> convolutions_of_shapes() {
   std::vector<Case> cases;
   const auto add = [&](const std::string& text, const Dims& x, const Dims& w, const Conv& how) {
-    const int64_t channels = how.transposed ? w[1].value() * how.groups : w[0].value();
-    const Tensor y = convolution(given("x", x), weight("w", w), how, weight("b", {channels}));
-    cases.push_back(case_of(text, {y.lazy()}));
-    cases.push_back(case_of(text + ", relu", {relu(y).lazy()}));
+    const int64_t channels = how.transposed ? w[1] * how.groups : w[0];
+    const LazyTensor y = convolution(given("x", x), weight("w", w), how, weight("b", {channels}));
+    cases.push_back(case_of(text, {y}));
+    cases.push_back(case_of(text + ", relu", {relu(y)}));
   };
   add("1x1", {1, 17, 5, 7}, {64, 17, 1, 1}, {});
   add("3x3", {1, 3, 9, 11}, {17, 3, 3, 3}, {.padding = {1, 1}});
@@ -68,10 +68,9 @@ TEST(MosaicProducts, derivatives_of_depthwise_convolutions) {
   std::vector<Case> cases;
   for (const int64_t stride : {1, 2}) {
     const Conv how = {.stride = {stride, stride}, .padding = {1, 2}, .groups = 40};
-    const Tensor x = given("x", {2, 40, 9, 8}), w = given("w", {40, 1, 3, 4});
-    const Tensor y = relu(convolution(relu(x), w, how));
-    cases.push_back(
-        case_of("stride " + std::to_string(stride), grad(sum(y * y).lazy(), {x.lazy(), w.lazy()})));
+    const LazyTensor x = given("x", {2, 40, 9, 8}), w = given("w", {40, 1, 3, 4});
+    const LazyTensor y = relu(convolution(relu(x), w, how));
+    cases.push_back(case_of("stride " + std::to_string(stride), grad(sum(y * y), {x, w})));
   }
   EXPECT_EQ(differences(cases, {.times = 16}), "");
 }
@@ -81,10 +80,10 @@ TEST(MosaicProducts, gradients_of_convolutions) {
   std::vector<Case> cases;
   const auto add = [&](const std::string& text, const Dims& images, const Dims& weights,
                        const Conv& how) {
-    const Tensor x = given("x", images), w = given("w", weights, 0.1), y = convolution(x, w, how);
-    const Tensor cotangent = given("cotangent", y.lazy().type().sizes);
-    cases.push_back(
-        case_of(text, chain_rule({{y.lazy(), cotangent.lazy()}}, {x.lazy(), w.lazy()})));
+    const LazyTensor x = given("x", images), w = given("w", weights, 0.1),
+                     y = convolution(x, w, how);
+    const LazyTensor cotangent = given("cotangent", y.type().sizes);
+    cases.push_back(case_of(text, chain_rule({{y, cotangent}}, {x, w})));
   };
   add("1x1", {2, 17, 5, 7}, {24, 17, 1, 1}, {});
   add("3x3", {2, 17, 6, 5}, {24, 17, 3, 3}, {.padding = {1, 1}});
@@ -109,28 +108,28 @@ TEST(MosaicProducts, convolutions_in_one_and_three_dimensions) {
                       .dilation = {1, 1, 1},
                       .output_padding = {0, 0, 0}};
   for (const int64_t batch : {1, 3}) {
-    const Tensor line = given("x", {batch, 17, 19}), cube = given("x", {batch, 3, 4, 7, 5});
-    const Tensor w = weight("w", {64, 17, 3}), v = weight("v", {17, 3, 3, 2, 3});
-    cases.push_back(case_of("line", {convolution(line, w, one).lazy()}));
-    cases.push_back(case_of("sparse line", {convolution(line, w, sparse).lazy()}));
-    cases.push_back(case_of("cube", {convolution(cube, v, three, weight("b", {17})).lazy()}));
+    const LazyTensor line = given("x", {batch, 17, 19}), cube = given("x", {batch, 3, 4, 7, 5});
+    const LazyTensor w = weight("w", {64, 17, 3}), v = weight("v", {17, 3, 3, 2, 3});
+    cases.push_back(case_of("line", {convolution(line, w, one)}));
+    cases.push_back(case_of("sparse line", {convolution(line, w, sparse)}));
+    cases.push_back(case_of("cube", {convolution(cube, v, three, weight("b", {17}))}));
   }
   EXPECT_EQ(differences(cases), "");
 }
 
 TEST(MosaicProducts, matrices) {
   std::vector<Case> cases;
-  const auto add = [&](const std::string& text, const Tensor& y) {
-    cases.push_back(case_of(text, {y.lazy()}));
+  const auto add = [&](const std::string& text, const LazyTensor& y) {
+    cases.push_back(case_of(text, {y}));
   };
   for (const int64_t rows : {1, 3, 17, 65})
     for (const int64_t columns : {1, 17, 64, 131}) {
-      const Tensor x = given("x", {rows, 193}), w = weight("w", {columns, 193}, 0.1);
+      const LazyTensor x = given("x", {rows, 193}), w = weight("w", {columns, 193}, 0.1);
       const std::string text = std::to_string(rows) + " x " + std::to_string(columns);
       add("linear " + text, apply_one("aten::linear", {x, w, weight("b", {columns})}));
       add("product " + text, matmul(x, given("y", {193, columns})));
     }
-  const Tensor a = given("a", {3, 9, 17}), b = given("b", {3, 17, 33});
+  const LazyTensor a = given("a", {3, 9, 17}), b = given("b", {3, 17, 33});
   add("bmm", bmm(a, b));
   add("bmm with weights", bmm(a, weight("w", {3, 17, 33})));
   add("bmm, transposed", bmm(transpose(b, 1, 2), transpose(a, 1, 2)));
@@ -143,8 +142,8 @@ TEST(MosaicProducts, matrices) {
   add("weights first", matmul(weight("w", {33, 57}), given("x", {57, 5})));
   add("transposed weights", matmul(given("x", {15, 33}), transpose(weight("w", {17, 33}), 0, 1)));
   add("heads", permute(bmm(given("x", {4, 15, 17}), given("y", {4, 17, 16})), {1, 0, 2}));
-  const auto einsum = [&](const std::string& equation, const Tensor& x, const Tensor& y) {
-    add(equation, apply_one("aten::einsum", {equation, Tensors{x, y}}));
+  const auto einsum = [&](const std::string& equation, const LazyTensor& x, const LazyTensor& y) {
+    add(equation, apply_one("aten::einsum", {equation, LazyTensors{x, y}}));
   };
   einsum("bhid,bhjd->bhij", given("x", {2, 3, 15, 18}), given("y", {2, 3, 17, 18}));
   einsum("bihd,bjhd->bhij", given("x", {2, 15, 3, 18}), given("y", {2, 17, 3, 18}));
@@ -156,76 +155,74 @@ TEST(MosaicProducts, matrices) {
 
 TEST(MosaicProducts, in_float64) {
   const auto f64 = DType::float64;
-  const Tensor x = given("x", {3, 17, 6, 5}, 1, f64), w = weight("w", {17, 17, 3, 3}, 0.1, f64);
-  const Tensor y = convolution(x, w, {.padding = {1, 1}});
-  const Tensor m = given("m", {7, 19}, 1, f64), v = weight("v", {35, 19}, 0.3, f64);
-  EXPECT_EQ(differences({case_of("convolution", {y.lazy(), relu(y).lazy()}),
-                         case_of("linear", {apply_one("aten::linear", {m, v}).lazy()})}),
+  const LazyTensor x = given("x", {3, 17, 6, 5}, 1, f64), w = weight("w", {17, 17, 3, 3}, 0.1, f64);
+  const LazyTensor y = convolution(x, w, {.padding = {1, 1}});
+  const LazyTensor m = given("m", {7, 19}, 1, f64), v = weight("v", {35, 19}, 0.3, f64);
+  EXPECT_EQ(differences({case_of("convolution", {y, relu(y)}),
+                         case_of("linear", {apply_one("aten::linear", {m, v})})}),
             "");
 }
 
 TEST(MosaicProducts, what_follows_the_sums) {
   std::vector<Case> cases;
-  const auto add = [&](const std::string& text, const std::vector<LazyTensor>& outputs) {
+  const auto add = [&](const std::string& text, const LazyTensors& outputs) {
     cases.push_back(case_of(text, outputs));
   };
-  const Tensor x = given("x", {5, 67}), w = weight("w", {33, 67}, 0.1), b = weight("b", {33});
-  const Tensor y = apply_one("aten::linear", {x, w, b}), r = given("r", {5, 33});
-  add("gelu", {apply_one("aten::gelu", {y}).lazy()});
-  add("silu", {apply_one("aten::silu", {y}).lazy()});
-  add("residual", {(y + r).lazy()});
-  add("residual of itself", {(y + tanh(y)).lazy()});
-  add("two results", {y.lazy(), relu(y).lazy(), (y * 2.0).lazy()});
-  add("a row's factor", {(y * given("f", {5, 1})).lazy()});
-  add("in half precision", {to(y, DType::float16).lazy()});
-  add("transposed", {transpose(y, 0, 1).lazy()});
-  add("softmax", {softmax(y, -1).lazy()});
-  add("sum", {sum(y, {0}).lazy(), amax(y, {1}).lazy()});
-  const Tensor image = given("x", {1, 17, 6, 6}), k = weight("k", {17, 17, 3, 3}, 0.1);
-  const Tensor first = convolution(image, k, {.padding = {1, 1}}, weight("c", {17}));
-  const Tensor second =
+  const LazyTensor x = given("x", {5, 67}), w = weight("w", {33, 67}, 0.1), b = weight("b", {33});
+  const LazyTensor y = apply_one("aten::linear", {x, w, b}), r = given("r", {5, 33});
+  add("gelu", {apply_one("aten::gelu", {y})});
+  add("silu", {apply_one("aten::silu", {y})});
+  add("residual", {(y + r)});
+  add("residual of itself", {(y + tanh(y))});
+  add("two results", {y, relu(y), (y * 2.0)});
+  add("a row's factor", {(y * given("f", {5, 1}))});
+  add("in half precision", {to(y, DType::float16)});
+  add("transposed", {transpose(y, 0, 1)});
+  add("softmax", {softmax(y, -1)});
+  add("sum", {sum(y, {0}), amax(y, {1})});
+  const LazyTensor image = given("x", {1, 17, 6, 6}), k = weight("k", {17, 17, 3, 3}, 0.1);
+  const LazyTensor first = convolution(image, k, {.padding = {1, 1}}, weight("c", {17}));
+  const LazyTensor second =
       convolution(relu(first), weight("l", {17, 17, 3, 3}, 0.1), {.padding = {1, 1}});
-  add("residual block", {relu(second + image).lazy()});
-  add("inner residual", {relu(second + first).lazy(), first.lazy()});
-  add("to rows",
-      {apply_one("aten::linear", {reshape(second, {1, 17 * 36}), weight("v", {5, 17 * 36}, 0.05)})
-           .lazy()});
+  add("residual block", {relu(second + image)});
+  add("inner residual", {relu(second + first), first});
+  add("to rows", {apply_one("aten::linear",
+                            {reshape(second, {1, 17 * 36}), weight("v", {5, 17 * 36}, 0.05)})});
   EXPECT_EQ(differences(cases), "");
 }
 
 TEST(MosaicProducts, values_with_several_readers) {
   std::vector<Case> cases;
-  const auto add = [&](const std::string& text, const std::vector<LazyTensor>& outputs) {
+  const auto add = [&](const std::string& text, const LazyTensors& outputs) {
     cases.push_back(case_of(text, outputs));
   };
-  const Tensor x = given("x", {1, 17, 9, 9}), w = weight("w", {17, 17, 3, 3}, 0.1);
-  const Tensor h = relu(convolution(x, w, {.padding = {1, 1}}));
-  const Tensor narrow = convolution(h, w, {.padding = {1, 1}}),
-               wide = convolution(h, w, {.padding = {2, 2}, .dilation = {2, 2}}),
-               none = convolution(h, w, {});
-  add("paddings", {narrow.lazy(), (wide + narrow).lazy(), none.lazy()});
-  add("paddings and the value", {(narrow + h).lazy(), wide.lazy(), h.lazy()});
-  const Tensor v = given("v", {17, 17, 3, 3}, 0.1);
-  add("weights of the caller", {convolution(convolution(x, v, {.padding = {1, 1}}), v, {}).lazy()});
-  add("paddings of an input", {convolution(x, w, {.padding = {1, 1}}).lazy(),
-                               convolution(x, w, {.padding = {2, 2}}).lazy(), exp(x).lazy()});
-  const Tensor m = given("m", {9, 39}), tied = weight("t", {39, 39}, 0.1);
-  const Tensor once = apply_one("aten::linear", {m, tied}), twice = matmul(tanh(once), tied);
-  add("tied", {twice.lazy(), apply_one("aten::linear", {twice, tied}).lazy()});
-  add("tied, scaled", {matmul(m, tied * 2.0).lazy(), matmul(m, tied).lazy()});
-  add("an embedding and its transposed",
-      {matmul(select_at(tied, 0, 3), transpose(tied, 0, 1)).lazy()});
-  add("a square", {matmul(m, transpose(m, 0, 1)).lazy()});
-  add("a product of a product", {matmul(matmul(m, tied), transpose(matmul(m, tied), 0, 1)).lazy()});
+  const LazyTensor x = given("x", {1, 17, 9, 9}), w = weight("w", {17, 17, 3, 3}, 0.1);
+  const LazyTensor h = relu(convolution(x, w, {.padding = {1, 1}}));
+  const LazyTensor narrow = convolution(h, w, {.padding = {1, 1}}),
+                   wide = convolution(h, w, {.padding = {2, 2}, .dilation = {2, 2}}),
+                   none = convolution(h, w, {});
+  add("paddings", {narrow, (wide + narrow), none});
+  add("paddings and the value", {(narrow + h), wide, h});
+  const LazyTensor v = given("v", {17, 17, 3, 3}, 0.1);
+  add("weights of the caller", {convolution(convolution(x, v, {.padding = {1, 1}}), v, {})});
+  add("paddings of an input",
+      {convolution(x, w, {.padding = {1, 1}}), convolution(x, w, {.padding = {2, 2}}), exp(x)});
+  const LazyTensor m = given("m", {9, 39}), tied = weight("t", {39, 39}, 0.1);
+  const LazyTensor once = apply_one("aten::linear", {m, tied}), twice = matmul(tanh(once), tied);
+  add("tied", {twice, apply_one("aten::linear", {twice, tied})});
+  add("tied, scaled", {matmul(m, tied * 2.0), matmul(m, tied)});
+  add("an embedding and its transposed", {matmul(select_at(tied, 0, 3), transpose(tied, 0, 1))});
+  add("a square", {matmul(m, transpose(m, 0, 1))});
+  add("a product of a product", {matmul(matmul(m, tied), transpose(matmul(m, tied), 0, 1))});
   EXPECT_EQ(differences(cases), "");
 }
 
 // Tiles do the work, as opposed to loops.
 TEST(MosaicProducts, are_recognised) {
-  const auto products = [](const Tensor& y) {
-    return count_products(plan_of(case_of("", {y.lazy()}).graph));
+  const auto products = [](const LazyTensor& y) {
+    return count_products(plan_of(case_of("", {y}).graph));
   };
-  const Tensor x = given("x", {1, 17, 9, 9}), w = weight("w", {17, 17, 3, 3});
+  const LazyTensor x = given("x", {1, 17, 9, 9}), w = weight("w", {17, 17, 3, 3});
   EXPECT_EQ(products(convolution(x, w, {.padding = {1, 1}})), 1);
   EXPECT_EQ(products(relu(
                 convolution(relu(convolution(x, w, {.padding = {1, 1}})), w, {.padding = {1, 1}}))),
@@ -249,9 +246,8 @@ TEST(MosaicProducts, are_recognised) {
 
 // A window that never meets the image: the sum has no terms.
 TEST(MosaicProducts, of_padding_alone) {
-  const Tensor x = given("x", {16, 8, 1, 1}), w = weight("w", {34, 8, 1, 1});
-  const Case one =
-      case_of("padding", {convolution(x, w, {.stride = {3, 3}, .padding = {1, 1}}).lazy()});
+  const LazyTensor x = given("x", {16, 8, 1, 1}), w = weight("w", {34, 8, 1, 1});
+  const Case one = case_of("padding", {convolution(x, w, {.stride = {3, 3}, .padding = {1, 1}})});
   EXPECT_EQ(differences({one}), "");
 }
 

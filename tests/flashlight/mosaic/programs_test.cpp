@@ -53,11 +53,10 @@ TEST(MosaicPrograms, gradients_of_random_graphs) {
   std::vector<Case> cases;
   for (uint64_t seed = 0; seed < kGradients; ++seed) {
     const Graph graph = composit::test::ComputableGraph(seed).make();
-    const Tensor loss = sum(Tensor(graph.outputs()[0]));
-    cases.push_back(
-        {"seed " + std::to_string(seed),
-         Graph({.inputs = graph.inputs(), .outputs = grad(loss.lazy(), graph.inputs())}),
-         composit::test::random_inputs(graph, seed)});
+    const LazyTensor loss = sum(graph.outputs()[0]);
+    cases.push_back({"seed " + std::to_string(seed),
+                     Graph({.inputs = graph.inputs(), .outputs = grad(loss, graph.inputs())}),
+                     composit::test::random_inputs(graph, seed)});
   }
   EXPECT_EQ(differences(cases, {.times = 16}), "");  // sums of sums in another order
 }

@@ -23,10 +23,10 @@ class RandomNetwork {
 
   Case make() {
     const int64_t channels[] = {1, 3, 4, 12, 17, 32, 36};
-    Tensor x = given("x", {one_of(1, 3), channels[one_of(0, 6)], one_of(4, 13), one_of(4, 13)});
+    LazyTensor x = given("x", {one_of(1, 3), channels[one_of(0, 6)], one_of(4, 13), one_of(4, 13)});
     for (int64_t layers = one_of(1, 4); layers > 0; --layers) {
-      Tensor y = convolution(x);
-      if (one_of(0, 2) == 0) outputs_.push_back(y.lazy());
+      LazyTensor y = convolution(x);
+      if (one_of(0, 2) == 0) outputs_.push_back(y);
       if (one_of(0, 1) == 0) y = relu(y);
       if (one_of(0, 2) == 0) y = apply_one("aten::silu", {y});
       if (y.sizes() == x.sizes() && one_of(0, 1) == 0) y = y + x;
@@ -34,7 +34,7 @@ class RandomNetwork {
       if (one_of(0, 3) == 0) y = y * weight(name(), {y.sizes()[1], 1, 1});
       x = y;
     }
-    outputs_.push_back(x.lazy());
+    outputs_.push_back(x);
     return case_of("seed " + std::to_string(seed_), outputs_);
   }
 
@@ -45,7 +45,7 @@ class RandomNetwork {
   std::string name() { return std::string(1, static_cast<char>('a' + names_++)); }
 
   // What fits into the picture.
-  Tensor convolution(const Tensor& x) {
+  LazyTensor convolution(const LazyTensor& x) {
     const Ints size = x.sizes();
     const bool transposed = one_of(0, 4) == 0;
     Ints kernel, stride, padding, dilation;
@@ -75,7 +75,7 @@ class RandomNetwork {
   std::mt19937_64 random_;
   uint64_t seed_;
   int names_ = 0;
-  std::vector<LazyTensor> outputs_;
+  LazyTensors outputs_;
 };
 
 TEST(MosaicConvolutions, random_networks) {

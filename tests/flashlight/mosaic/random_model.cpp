@@ -30,37 +30,36 @@ Case RandomModel::make(int steps, bool trains) {
       &RandomModel::normalized, &RandomModel::moved,          &RandomModel::resized,
       &RandomModel::product,    &RandomModel::attention,      &RandomModel::image,
       &RandomModel::convolved,  &RandomModel::controlled,     &RandomModel::product};
-  Tensor x = input(one_of(1, 4));
+  LazyTensor x = input(one_of(1, 4));
   values_ = {x};
-  std::vector<LazyTensor> outputs;
+  LazyTensors outputs;
   for (int i = 0; i < steps; ++i) {
-    const Tensor y = (this->*rules[one_of(0, std::ssize(rules) - 1)])(x);
-    if (one_of(0, 5) == 0) outputs.push_back(y.lazy());  // kept, and read by what follows
+    const LazyTensor y = (this->*rules[one_of(0, std::ssize(rules) - 1)])(x);
+    if (one_of(0, 5) == 0) outputs.push_back(y);  // kept, and read by what follows
     values_.push_back(y);
     // Mostly what was made last.
     x = one_of(0, 3) > 0 ? y : values_[static_cast<size_t>(one_of(0, std::ssize(values_) - 1))];
   }
-  outputs.push_back(values_.back().lazy());
+  outputs.push_back(values_.back());
   const std::string text = "RandomModel(" + std::to_string(seed_) + ").make(" +
                            std::to_string(steps) + (trains ? ", true)" : ")");
   if (!trains) return case_of(text, outputs);
-  const std::vector<LazyTensor> inputs = case_of(text, outputs).graph.inputs();
-  const std::vector<LazyTensor> gradients = grad(mean(outputs.back()).lazy(), inputs);
+  const LazyTensors inputs = case_of(text, outputs).graph.inputs();
+  const LazyTensors gradients = grad(mean(outputs.back()), inputs);
   outputs.insert(outputs.end(), gradients.begin(), gradients.end());
   Case one = case_of(text, outputs);
   // Some inputs move against their gradients.
   Graph::Parts parts = one.graph.parts();
   for (size_t i = 0; i < inputs.size(); ++i)
     if (gradients[i] && one_of(0, 1) == 0)
-      parts.mutations.push_back(
-          {inputs[i], (Tensor(inputs[i]) - Tensor(gradients[i]) * 0.1).lazy()});
+      parts.mutations.push_back({inputs[i], (inputs[i] - gradients[i] * 0.1)});
   one.graph = composit::Graph(std::move(parts));
   return one;
 }
 
 // ---- element by element -------------------------------------------------------------------------
 
-Tensor RandomModel::pointwise(const Tensor& x) {
+LazyTensor RandomModel::pointwise(const LazyTensor& x) {
   switch (one_of(0, 8)) {
     case 0:
       return relu(x);
@@ -84,19 +83,19 @@ Tensor RandomModel::pointwise(const Tensor& x) {
 }
 
 // What is broadcast, and residuals.
-Tensor RandomModel::beside_another(const Tensor& x) {
+LazyTensor RandomModel::beside_another(const LazyTensor& x) {
   Ints sizes = x.sizes();
-  for (const Tensor& other : values_)
+  for (const LazyTensor& other : values_)
     if (other.sizes() == sizes && one_of(0, 1) == 0) return x * 0.5 + other;
   for (int64_t& size : sizes)
     if (one_of(0, 1) == 0) size = 1;
-  const Tensor other = parameter(Dims(sizes.begin(), sizes.end()), 1);
+  const LazyTensor other = parameter(sizes, 1);
   return one_of(0, 1) == 0 ? x * other : maximum(x + other, tanh(other));
 }
 
 // ---- over dimensions ----------------------------------------------------------------------------
 
-Tensor RandomModel::reduced(const Tensor& x) {
+LazyTensor RandomModel::reduced(const LazyTensor& x) {
   const auto axis = static_cast<int64_t>(axis_of(x));
   switch (one_of(0, 6)) {
     case 0:
@@ -116,7 +115,7 @@ Tensor RandomModel::reduced(const Tensor& x) {
   }
 }
 
-Tensor RandomModel::normalized(const Tensor& x) {
+LazyTensor RandomModel::normalized(const LazyTensor& x) {
   const Ints sizes = x.sizes();
   const int64_t channels = sizes.size() > 1 ? sizes[1] : 1;
   if (sizes.size() < 3 || one_of(0, 1) == 0)
@@ -134,7 +133,7 @@ Tensor RandomModel::normalized(const Tensor& x) {
 
 // ---- movements ----------------------------------------------------------------------------------
 
-Tensor RandomModel::moved(const Tensor& x) {
+LazyTensor RandomModel::moved(const LazyTensor& x) {
   const Ints sizes = x.sizes();
   const size_t rank = sizes.size(), axis = axis_of(x);
   const auto at = static_cast<int64_t>(axis);
@@ -165,7 +164,7 @@ Tensor RandomModel::moved(const Tensor& x) {
   }
 }
 
-Tensor RandomModel::resized(const Tensor& x) {
+LazyTensor RandomModel::resized(const LazyTensor& x) {
   const Ints sizes = x.sizes();
   const size_t axis = axis_of(x);
   const auto at = static_cast<int64_t>(axis);
@@ -191,11 +190,11 @@ Tensor RandomModel::resized(const Tensor& x) {
 
 // ---- products -----------------------------------------------------------------------------------
 
-Tensor RandomModel::product(const Tensor& x) {
+LazyTensor RandomModel::product(const LazyTensor& x) {
   const Ints sizes = x.sizes();
   const int64_t out = kExtents[one_of(0, std::ssize(kExtents) - 1)];
   if (sizes.size() == 1 || one_of(0, 2) == 0) return linear(x, name(), out);
-  const Tensor scaled = x * (1.0 / static_cast<double>(last(sizes)));
+  const LazyTensor scaled = x * (1.0 / static_cast<double>(last(sizes)));
   switch (one_of(0, 3)) {
     case 0:
       return matmul(scaled, parameter({last(sizes), out}, 1));
@@ -208,28 +207,28 @@ Tensor RandomModel::product(const Tensor& x) {
   }
 }
 
-Tensor RandomModel::attention(const Tensor& x) {
+LazyTensor RandomModel::attention(const LazyTensor& x) {
   if (x.type().rank() < 2) return softmax(x, 0);
   const int64_t width = last(x.sizes()), tokens = x.sizes()[x.type().rank() - 2];
-  const Tensor q = linear(x, name(), width);
-  const Tensor source = one_of(0, 1) == 0 ? x : cat({x, cos(x)}, -2);
-  const Tensor k = linear(source, name(), width);
-  const Tensor v = one_of(0, 1) == 0 ? tanh(source) : linear(source, name(), 5);
+  const LazyTensor q = linear(x, name(), width);
+  const LazyTensor source = one_of(0, 1) == 0 ? x : cat({x, cos(x)}, -2);
+  const LazyTensor k = linear(source, name(), width);
+  const LazyTensor v = one_of(0, 1) == 0 ? tanh(source) : linear(source, name(), 5);
   const bool is_causal = one_of(0, 2) == 0;
   ArgumentValue mask;
   if (!is_causal && one_of(0, 1) == 0)
     mask = parameter({tokens, source.sizes()[x.type().rank() - 2]}, 1);
   if (x.type().rank() > 2 && one_of(0, 1) == 0)
     return apply_one("aten::scaled_dot_product_attention", {q, k, v, mask, 0.0, is_causal});
-  Tensor scores = matmul(q, transpose(k, -2, -1)) * 0.3;
+  LazyTensor scores = matmul(q, transpose(k, -2, -1)) * 0.3;
   if (one_of(0, 1) == 0) scores = scores + parameter({source.sizes()[x.type().rank() - 2]}, 1);
   return matmul(softmax(scores, -1), v);
 }
 
 // ---- images -------------------------------------------------------------------------------------
 
-Tensor RandomModel::image(const Tensor& given) {
-  const Tensor x = given.type().rank() == 4 ? given : of_rank(4);
+LazyTensor RandomModel::image(const LazyTensor& given) {
+  const LazyTensor x = given.type().rank() == 4 ? given : of_rank(4);
   const Ints sizes = x.sizes();
   if (sizes[2] < 2 || sizes[3] < 2) return relu(x);
   switch (one_of(0, 4)) {
@@ -250,9 +249,9 @@ Tensor RandomModel::image(const Tensor& given) {
 
 // Of images; of lines, where there are three dimensions. Large enough for Winograd's algorithm at
 // times.
-Tensor RandomModel::convolved(const Tensor& given) {
+LazyTensor RandomModel::convolved(const LazyTensor& given) {
   const size_t rank = given.type().rank();
-  const Tensor x = rank == 3 || rank == 4 ? given : of_rank(4);
+  const LazyTensor x = rank == 3 || rank == 4 ? given : of_rank(4);
   Ints size = x.sizes();
   const auto spatial = static_cast<size_t>(x.type().rank() - 2);
   if (spatial == 2 && size[1] > 3 && size[2] > 7 && size[3] > 7 && one_of(0, 1) == 0)
@@ -271,24 +270,24 @@ Tensor RandomModel::convolved(const Tensor& given) {
   const int64_t out = groups * one_of(1, groups > 4 ? 2 : 9);
   Dims sizes = {out, size[1] / groups};
   for (const int64_t side : kernel) sizes.push_back(side);
-  const Tensor bias = one_of(0, 1) == 0 ? Tensor() : parameter({out});
-  const Tensor w = one_of(0, 5) == 0 ? tanh(mean(x)) * parameter(sizes) : parameter(sizes, 0.2);
+  const LazyTensor bias = one_of(0, 1) == 0 ? LazyTensor() : parameter({out});
+  const LazyTensor w = one_of(0, 5) == 0 ? tanh(mean(x)) * parameter(sizes) : parameter(sizes, 0.2);
   return convolution(x, w, {stride, padding, dilation, false, Ints(spatial, 0), groups}, bias);
 }
 
 // ---- control flow -------------------------------------------------------------------------------
 
-Tensor RandomModel::controlled(const Tensor& x) {
+LazyTensor RandomModel::controlled(const LazyTensor& x) {
   const int64_t length = x.sizes()[0];
   switch (one_of(0, 3)) {
     case 0:
       return cond(
-          sum(x) < 0.123, [&](const Tensors&) { return Tensors{tanh(x) * 2.0}; },
-          [&](const Tensors&) { return Tensors{x - square(sin(x))}; })[0];
+          sum(x) < 0.123, [&](const LazyTensors&) { return LazyTensors{tanh(x) * 2.0}; },
+          [&](const LazyTensors&) { return LazyTensors{x - square(sin(x))}; })[0];
     case 1: {
       if (x.type().rank() < 2) return sigmoid(x);
-      const auto body = [](const Tensors& state, const Tensors& slot) {
-        const Tensor next = tanh(state[0] * 0.5 + slot[0]);
+      const auto body = [](const LazyTensors& state, const LazyTensors& slot) {
+        const LazyTensor next = tanh(state[0] * 0.5 + slot[0]);
         return ScanStep{{next}, {next * slot[0]}};
       };
       return scan(body, {select_at(x, 0, length - 1)}, {x}, {.reverse = one_of(0, 1) == 0})
@@ -296,10 +295,10 @@ Tensor RandomModel::controlled(const Tensor& x) {
     }
     case 2:
       if (x.type().rank() < 2) return sin(x);
-      return map([](const Tensors& slot) { return Tensors{softmax(slot[0], 0)}; }, {x})[0];
+      return map([](const LazyTensors& slot) { return LazyTensors{softmax(slot[0], 0)}; }, {x})[0];
     default:
-      return while_loop([](const Tensors& state) { return sum(square(state[0])) > 2.0; },
-                        [](const Tensors& state) { return Tensors{state[0] / 2.0}; }, {x},
+      return while_loop([](const LazyTensors& state) { return sum(square(state[0])) > 2.0; },
+                        [](const LazyTensors& state) { return LazyTensors{state[0] / 2.0}; }, {x},
                         {.limit = 40})[0];
   }
 }
@@ -315,18 +314,18 @@ std::string RandomModel::name() {
   return std::string(1, static_cast<char>('a' + number % 26)) + std::to_string(number);
 }
 
-Tensor RandomModel::parameter(const Dims& sizes, double scale) {
+LazyTensor RandomModel::parameter(const Dims& sizes, double scale) {
   return weight(name(), sizes, scale, dtype_);
 }
 
-Tensor RandomModel::of_rank(int64_t rank) {
+LazyTensor RandomModel::of_rank(int64_t rank) {
   for (size_t i = values_.size(); i-- > 0;)
     if (static_cast<int64_t>(values_[i].type().rank()) == rank && one_of(0, 2) > 0)
       return values_[i];
   return input(rank);
 }
 
-Tensor RandomModel::input(int64_t rank) {
+LazyTensor RandomModel::input(int64_t rank) {
   Dims sizes;
   int64_t elements = 1;
   for (int64_t i = 0; i < rank; ++i) {

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "composit/op/tensor.h"
+#include "composit/ir/node.h"
 #include "tests/flashlight/mosaic/compare.h"
 
 namespace flashlight::mosaic::test {
@@ -21,34 +21,36 @@ class RandomModel {
   Case make(int steps, bool trains = false);
 
  private:
-  using Tensor = composit::Tensor;
-  using Rule = Tensor (RandomModel::*)(const Tensor&);
+  using LazyTensor = composit::LazyTensor;
+  using Rule = LazyTensor (RandomModel::*)(const LazyTensor&);
 
-  Tensor pointwise(const Tensor& x);
-  Tensor beside_another(const Tensor& x);
-  Tensor reduced(const Tensor& x);
-  Tensor normalized(const Tensor& x);
-  Tensor moved(const Tensor& x);
-  Tensor resized(const Tensor& x);
-  Tensor product(const Tensor& x);
-  Tensor attention(const Tensor& x);
-  Tensor image(const Tensor& x);
-  Tensor convolved(const Tensor& x);
-  Tensor controlled(const Tensor& x);
+  LazyTensor pointwise(const LazyTensor& x);
+  LazyTensor beside_another(const LazyTensor& x);
+  LazyTensor reduced(const LazyTensor& x);
+  LazyTensor normalized(const LazyTensor& x);
+  LazyTensor moved(const LazyTensor& x);
+  LazyTensor resized(const LazyTensor& x);
+  LazyTensor product(const LazyTensor& x);
+  LazyTensor attention(const LazyTensor& x);
+  LazyTensor image(const LazyTensor& x);
+  LazyTensor convolved(const LazyTensor& x);
+  LazyTensor controlled(const LazyTensor& x);
 
   int64_t one_of(int64_t low, int64_t high);
-  size_t axis_of(const Tensor& x) { return static_cast<size_t>(one_of(0, x.type().rank() - 1)); }
+  size_t axis_of(const LazyTensor& x) {
+    return static_cast<size_t>(one_of(0, x.type().rank() - 1));
+  }
   std::string name();
-  Tensor parameter(const composit::Dims& sizes, double scale = 0.3);
+  LazyTensor parameter(const composit::Dims& sizes, double scale = 0.3);
   // Of the rank; a value made before, or another input.
-  Tensor of_rank(int64_t rank);
-  Tensor input(int64_t rank);
+  LazyTensor of_rank(int64_t rank);
+  LazyTensor input(int64_t rank);
 
   std::mt19937_64 random_;
   uint64_t seed_;
   composit::DType dtype_;
   int names_ = 0;
-  composit::Tensors values_;
+  composit::LazyTensors values_;
 };
 
 }  // namespace flashlight::mosaic::test

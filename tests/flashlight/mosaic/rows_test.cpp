@@ -21,8 +21,8 @@ Case applied(const Operation& operation, const std::string& text, DType floats) 
   Case one = {operation.schema.name.str() + ": " + text, {}, {}};
   Graph::Parts parts;
   for (size_t i = 0; i < sample.call.tensors().size(); ++i) {
-    const Tensor& tensor = sample.call.tensors()[i];
-    if (!tensor.defined() || !is_input(*tensor.lazy().node)) continue;
+    const LazyTensor& tensor = sample.call.tensors()[i];
+    if (!tensor.defined() || !is_input(*tensor.node)) continue;
     parts.inputs.push_back(tensor);
     one.values.push_back(sample.values[i]);
   }

@@ -21,18 +21,18 @@ using test::count_products;
 using test::given;
 using test::weight;
 
-Tensor convolution(const Tensor& x, const std::string& name, int64_t out, int64_t side = 3,
-                   int64_t stride = 1) {
+LazyTensor convolution(const LazyTensor& x, const std::string& name, int64_t out, int64_t side = 3,
+                       int64_t stride = 1) {
   return apply_one(
       "aten::convolution",
-      {x, weight(name, {out, x.type().sizes[1].value(), side, side}, 0.1), ArgumentValue(),
+      {x, weight(name, {out, x.type().sizes[1], side, side}, 0.1), ArgumentValue(),
        Ints{stride, stride}, Ints{side / 2, side / 2}, Ints{1, 1}, false, Ints{0, 0}, 1});
 }
 // Two convolutions with something in between that is needed whole.
 Case convolutions(int64_t channels, int64_t images = 1, int64_t side = 3, int64_t stride = 1) {
-  const Tensor x = given("x", {images, 9, 11, 13});
+  const LazyTensor x = given("x", {images, 9, 11, 13});
   return case_of("convolutions",
-                 {convolution(relu(convolution(x, "w", channels)), "v", 20, side, stride).lazy()});
+                 {convolution(relu(convolution(x, "w", channels)), "v", 20, side, stride)});
 }
 
 Plan planned(const Case& one, const std::string& choices) {
@@ -98,11 +98,11 @@ TEST(MosaicSchemas, of_convolutions) {
 TEST(MosaicSchemas, of_depthwise_convolutions) {
   std::vector<Case> cases;
   for (const int64_t channels : {32, 40}) {
-    const Tensor x = convolution(given("x", {2, 9, 11, 13}), "w", channels);
-    const Tensor y = apply_one("aten::convolution",
-                               {relu(x), weight("v", {channels, 1, 3, 3}), ArgumentValue(),
-                                Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, false, Ints{0, 0}, channels});
-    const Case one = case_of("depthwise", {convolution(tanh(y), "u", 16, 1).lazy()});
+    const LazyTensor x = convolution(given("x", {2, 9, 11, 13}), "w", channels);
+    const LazyTensor y = apply_one(
+        "aten::convolution", {relu(x), weight("v", {channels, 1, 3, 3}), ArgumentValue(),
+                              Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, false, Ints{0, 0}, channels});
+    const Case one = case_of("depthwise", {convolution(tanh(y), "u", 16, 1)});
     for (const char* choice :
          {"relu: layout NCHW -> N C/16 H W | 16c", "tanh: layout NCHW -> N C/16 H W | 16c",
           "tanh: layout NCHW -> N H/4 C W | 4h", "relu: layout NCHW -> C N H W"})
@@ -116,9 +116,9 @@ TEST(MosaicSchemas, of_matrices) {
   for (const char* schema : {"MK -> K M", "MK -> M/8 K/8 | 8m 8k", "MK -> K/16 M | 16k",
                              "MK -> M/16 K/16 | 4m 4k | 4m 4k"})
     for (const int64_t size : {32, 37}) {
-      const Tensor x = given("x", {size, 33}), w = weight("w", {33, size}, 0.1),
-                   v = weight("v", {size, 19}, 0.1);
-      const Case one = case_of("matrices", {matmul(relu(matmul(x, w)), v).lazy()});
+      const LazyTensor x = given("x", {size, 33}), w = weight("w", {33, size}, 0.1),
+                       v = weight("v", {size, 19}, 0.1);
+      const Case one = case_of("matrices", {matmul(relu(matmul(x, w)), v)});
       const std::string choice = "relu: layout " + std::string(schema);
       EXPECT_EQ(count_products(planned(one, choice)), 2) << choice;
       cases.push_back(with_choices(one, choice));
@@ -128,9 +128,9 @@ TEST(MosaicSchemas, of_matrices) {
 
 // Inputs, weights and results have the layout in a copy.
 TEST(MosaicSchemas, of_what_the_caller_gives_and_takes) {
-  const Tensor x = given("x", {5, 24, 7, 9}), w = weight("w", {24, 1, 1}), y = tanh(x * w),
-               z = softmax(y, 1);
-  const Case one = case_of("caller", {z.lazy(), sum(y, {2, 3}).lazy()});
+  const LazyTensor x = given("x", {5, 24, 7, 9}), w = weight("w", {24, 1, 1}), y = tanh(x * w),
+                   z = softmax(y, 1);
+  const Case one = case_of("caller", {z, sum(y, {2, 3})});
   std::vector<Case> cases;
   for (const char* choice :
        {"x: layout NCHW -> N C/8 H W | 8c", "w: layout CHW -> C/8 H W | 8c",
@@ -142,10 +142,10 @@ TEST(MosaicSchemas, of_what_the_caller_gives_and_takes) {
 }
 
 TEST(MosaicSchemas, of_products_of_two_values) {
-  const Tensor q = given("q", {3, 35, 16}), k = given("k", {3, 37, 16}),
-               v = given("v", {3, 37, 24});
-  const Case one = case_of(
-      "attention", {bmm(softmax(bmm(tanh(q), transpose(tanh(k), 1, 2)), 2), tanh(v)).lazy()});
+  const LazyTensor q = given("q", {3, 35, 16}), k = given("k", {3, 37, 16}),
+                   v = given("v", {3, 37, 24});
+  const Case one =
+      case_of("attention", {bmm(softmax(bmm(tanh(q), transpose(tanh(k), 1, 2)), 2), tanh(v))});
   std::vector<Case> cases;
   for (const char* choice :
        {"tanh_2: keep, layout BQK -> B Q/5 K | 5q", "tanh_3: keep, layout BKD -> K/8 D B | 8k",
@@ -156,9 +156,9 @@ TEST(MosaicSchemas, of_products_of_two_values) {
 
 // What works element by element hands blocks on, so that nothing is laid out again.
 TEST(MosaicSchemas, are_handed_on) {
-  const Tensor x = given("x", {4, 33, 10, 10});
-  const Tensor a = tanh(x), b = exp(a - amax(a, {2, 3}, true)), y = b / sum(b, {1}, true);
-  const Case one = case_of("chain", {y.lazy()});
+  const LazyTensor x = given("x", {4, 33, 10, 10});
+  const LazyTensor a = tanh(x), b = exp(a - amax(a, {2, 3}, true)), y = b / sum(b, {1}, true);
+  const Case one = case_of("chain", {y});
   const std::string choice = "tanh: layout NCHW -> N C/16 H W | 16c";
   const Plan plan = planned(one, choice);
   EXPECT_EQ(memory_of(plan, "tanh"), (Dims{4, 3, 10, 10, 16}));
@@ -168,10 +168,10 @@ TEST(MosaicSchemas, are_handed_on) {
 }
 
 TEST(MosaicSchemas, of_parts) {
-  const Tensor x = given("x", {2, 20, 6, 6}), y = given("y", {2, 13, 6, 6});
-  const Tensor both = cat({tanh(x), exp(y)}, 1);
-  const Case one = case_of("concat", {relu(convolution(both, "w", 24)).lazy(),
-                                      slice(both, 1, 3, 29).lazy(), sum(both, {1}).lazy()});
+  const LazyTensor x = given("x", {2, 20, 6, 6}), y = given("y", {2, 13, 6, 6});
+  const LazyTensor both = cat({tanh(x), exp(y)}, 1);
+  const Case one =
+      case_of("concat", {relu(convolution(both, "w", 24)), slice(both, 1, 3, 29), sum(both, {1})});
   std::vector<Case> cases;
   for (const char* choice :
        {"cat: layout NCHW -> N C/16 H W | 16c", "cat: layout NCHW -> N C/4 H W | 4c",
@@ -183,8 +183,8 @@ TEST(MosaicSchemas, of_parts) {
 // Products write parts that begin within a block, and read windows with zeros around them in
 // blocks.
 TEST(MosaicSchemas, of_parts_of_products) {
-  const Tensor x = given("x", {2, 16, 8, 8}), y = given("y", {2, 16, 8, 8});
-  const Tensor both = cat({convolution(x, "w", 24), convolution(y, "v", 40)}, 1);
+  const LazyTensor x = given("x", {2, 16, 8, 8}), y = given("y", {2, 16, 8, 8});
+  const LazyTensor both = cat({convolution(x, "w", 24), convolution(y, "v", 40)}, 1);
   const auto shifted = [&](int64_t padding) {
     return apply_one("aten::convolution",
                      {both, weight("u", {16, 64, 1, 1}, 0.1), ArgumentValue(), Ints{2, 2},
@@ -195,7 +195,7 @@ TEST(MosaicSchemas, of_parts_of_products) {
        {"cat: layout NCHW -> N C/16 H W | 16c", "cat: layout NCHW -> N C/8 H W | 8c",
         "cat: layout NCHW -> N H/2 W/2 C | 2h 2w"})
     for (const int64_t padding : {0, 2})
-      cases.push_back(with_choices(case_of("parts", {shifted(padding).lazy()}), choice));
+      cases.push_back(with_choices(case_of("parts", {shifted(padding)}), choice));
   EXPECT_EQ(test::differences(cases), "");
 }
 
@@ -220,15 +220,15 @@ TEST(MosaicRelayouts, channels_are_innermost_between_convolutions) {
 }
 
 TEST(MosaicRelayouts, of_a_plan) {
-  const Tensor x = given("x", {40, 30}), y = given("y", {30, 40}), w = weight("w", {30, 50});
+  const LazyTensor x = given("x", {40, 30}), y = given("y", {30, 40}), w = weight("w", {30, 50});
   const auto kinds = [](const std::vector<Relayout>& all) {
     std::string text;
     for (const Relayout& one : all)
       text += fmt::format("{} {}{} ", name_of(one.kind), one.bytes, one.once ? " once" : "");
     return text;
   };
-  const auto of = [&](const Tensor& result) {
-    return kinds(relayouts_of(plan_of(case_of("", {result.lazy()}).graph)));
+  const auto of = [&](const LazyTensor& result) {
+    return kinds(relayouts_of(plan_of(case_of("", {result}).graph)));
   };
   EXPECT_EQ(of(matmul(x, w)), "pack 7680 once ");  // two panels of 32 columns
   EXPECT_EQ(of(matmul(x, y)), "pack 7680 ");
@@ -240,11 +240,10 @@ TEST(MosaicRelayouts, of_a_plan) {
 
 // Who computes a part that nobody else reads writes it where it stands in the whole.
 TEST(MosaicRelayouts, parts_are_written_in_their_place) {
-  const Tensor x = given("x", {1, 16, 9, 9}), y = given("y", {1, 16, 9, 9});
+  const LazyTensor x = given("x", {1, 16, 9, 9}), y = given("y", {1, 16, 9, 9});
   const Case one = case_of(
-      "parts",
-      {relu(convolution(cat({convolution(x, "w", 24), tanh(convolution(y, "v", 40))}, 1), "u", 16))
-           .lazy()});
+      "parts", {relu(convolution(cat({convolution(x, "w", 24), tanh(convolution(y, "v", 40))}, 1),
+                                 "u", 16))});
   const Plan plan = planned(one, "");
   EXPECT_EQ(memory_of(plan, "cat"), (Dims{11, 11, 64}));
   for (const Relayout& move : in_each_call(plan))

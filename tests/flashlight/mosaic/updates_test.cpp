@@ -27,20 +27,21 @@ using testing::HasSubstr;
 using testing::Optional;
 
 struct Update {
-  Tensor input, value;
+  LazyTensor input, value;
 };
 
-Case updating(const std::string& text, const Tensors& outputs, const std::vector<Update>& updates) {
-  std::vector<LazyTensor> results;
-  for (const Tensor& output : outputs) results.push_back(output.lazy());
+Case updating(const std::string& text, const LazyTensors& outputs,
+              const std::vector<Update>& updates) {
+  LazyTensors results;
+  for (const LazyTensor& output : outputs) results.push_back(output);
   std::vector<Mutation> mutations;
   for (const Update& one : updates) {
-    mutations.push_back({one.input.lazy(), one.value.lazy()});
-    results.insert(results.end(), {one.input.lazy(), one.value.lazy()});
+    mutations.push_back({one.input, one.value});
+    results.insert(results.end(), {one.input, one.value});
   }
   Case one = case_of(text, results);
   Graph::Parts parts = {.inputs = one.graph.inputs(), .mutations = mutations};
-  for (const Tensor& output : outputs) parts.outputs.push_back(output.lazy());
+  for (const LazyTensor& output : outputs) parts.outputs.push_back(output);
   one.graph = Graph(std::move(parts));
   return one;
 }
@@ -50,12 +51,13 @@ size_t updates(const Case& one) { return planned(one).updates.size(); }
 
 // A step of gradient descent with momentum, of two layers and a loss.
 Case training_step() {
-  const Tensor x = given("x", {40, 24}), w = weight("w", {24, 48}, 0.1), v = weight("v", {48, 16});
-  const Tensor loss = mean(square(matmul(tanh(matmul(x, w)), v)));
-  const std::vector<LazyTensor> gradients = grad(loss.lazy(), {w.lazy(), v.lazy()});
-  const Tensor m = weight("m", {24, 48}), next = m * 0.9 + Tensor(gradients[0]);
+  const LazyTensor x = given("x", {40, 24}), w = weight("w", {24, 48}, 0.1),
+                   v = weight("v", {48, 16});
+  const LazyTensor loss = mean(square(matmul(tanh(matmul(x, w)), v)));
+  const LazyTensors gradients = grad(loss, {w, v});
+  const LazyTensor m = weight("m", {24, 48}), next = m * 0.9 + gradients[0];
   return updating("training step", {loss},
-                  {{m, next}, {w, w - next * 0.1}, {v, v - Tensor(gradients[1]) * 0.1}});
+                  {{m, next}, {w, w - next * 0.1}, {v, v - gradients[1] * 0.1}});
 }
 
 TEST(MosaicUpdates, a_training_step_writes_over_its_parameters) {
@@ -66,8 +68,8 @@ TEST(MosaicUpdates, a_training_step_writes_over_its_parameters) {
 }
 
 TEST(MosaicUpdates, of_what_is_read_no_more) {
-  const Tensor x = given("x", {9, 33}), y = given("y", {9, 33});
-  const Tensor z = linear(exp(x), "w", 33);
+  const LazyTensor x = given("x", {9, 33}), y = given("y", {9, 33});
+  const LazyTensor z = linear(exp(x), "w", 33);
   const std::vector<Case> cases = {
       updating("not read", {exp(y)}, {{x, y * 2.0}}),
       updating("its own product", {z}, {{x, relu(z)}}),
@@ -79,8 +81,8 @@ TEST(MosaicUpdates, of_what_is_read_no_more) {
 }
 
 TEST(MosaicUpdates, not_of_what_is_read_later) {
-  const Tensor x = given("x", {33, 33}), y = given("y", {33, 33});
-  const Tensor next = linear(exp(x), "w", 33);
+  const LazyTensor x = given("x", {33, 33}), y = given("y", {33, 33});
+  const LazyTensor next = linear(exp(x), "w", 33);
   const std::vector<Case> cases = {
       updating("a row later", {linear(next, "v", 20) + slice(matmul(next, x), 1, 0, 20)},
                {{x, next}}),
@@ -94,7 +96,7 @@ TEST(MosaicUpdates, not_of_what_is_read_later) {
 }
 
 TEST(MosaicUpdates, of_two_that_become_each_other) {
-  const Tensor x = given("x", {9, 33}), y = given("y", {9, 33});
+  const LazyTensor x = given("x", {9, 33}), y = given("y", {9, 33});
   const Case one = updating("exchange", {}, {{x, y}, {y, x}});
   EXPECT_LE(updates(one), 1);
   EXPECT_EQ(differences({one}), "");
@@ -102,17 +104,16 @@ TEST(MosaicUpdates, of_two_that_become_each_other) {
 
 // What is in place is written again by a later kernel, which reads nothing of what was there.
 TEST(MosaicUpdates, of_what_is_written_in_parts) {
-  const Tensor x = given("x", {40, 24}), rows = given("rows", {2, 24});
-  const Tensor index =
-      Tensor(constant(array_of(tensor_type(DType::int64, {2}), std::vector<double>{3.0, 7.0})));
-  const Tensor y = apply_one("aten::index_add", {x * 2.0, 0, index, rows});
+  const LazyTensor x = given("x", {40, 24}), rows = given("rows", {2, 24});
+  const LazyTensor index =
+      LazyTensor(constant(array_of(tensor_type(DType::int64, {2}), std::vector<double>{3.0, 7.0})));
+  const LazyTensor y = apply_one("aten::index_add", {x * 2.0, 0, index, rows});
   EXPECT_EQ(
       differences({updating("rows", {}, {{x, y}}),
                    case_of("in the arena",
                            {linear(apply_one("aten::index_add",
                                              {softmax(linear(x, "w", 24), 1), 0, index, rows}),
-                                   "v", 9)
-                                .lazy()})}),
+                                   "v", 9)})}),
       "");
 }
 

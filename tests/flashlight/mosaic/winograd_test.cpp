@@ -20,7 +20,7 @@ using test::given;
 using test::weight;
 using test::winograd_pixels;
 
-Tensor normalized(const Tensor& x) {
+LazyTensor normalized(const LazyTensor& x) {
   const Dims sizes = {x.size(1)};
   return apply("aten::batch_norm",
                {x, weight("bn.weight", sizes), weight("bn.bias", sizes), weight("bn.mean", sizes),
@@ -36,18 +36,18 @@ size_t folded(const Graph& graph) {
 }
 
 TEST(MosaicWinograd, batch_norms_are_folded) {
-  const Tensor y = relu(normalized(conv3x3(given("x", {1, 5, 9, 7}), "conv", 6)));
-  const auto one = case_of("batch norm", {y.lazy()});
+  const LazyTensor y = relu(normalized(conv3x3(given("x", {1, 5, 9, 7}), "conv", 6)));
+  const auto one = case_of("batch norm", {y});
   EXPECT_EQ(folded(one.graph), 1U);
   EXPECT_EQ(differences({one}), "");
 }
 
 // 0.5 x (1 + erf(x / sqrt(2))) has a factor, and x a second time without it.
 TEST(MosaicWinograd, factors_of_a_part_are_not_folded) {
-  const Tensor y = apply(
+  const LazyTensor y = apply(
       "aten::gelu", {apply("aten::linear",
                            {given("x", {8, 16}), weight("w", {12, 16}), weight("b", {12})})[0]})[0];
-  const auto one = case_of("gelu", {y.lazy()});
+  const auto one = case_of("gelu", {y});
   EXPECT_EQ(folded(one.graph), 0U);
   EXPECT_EQ(differences({one}), "");
 }
@@ -55,9 +55,9 @@ TEST(MosaicWinograd, factors_of_a_part_are_not_folded) {
 TEST(MosaicWinograd, winograd) {
   const std::pair<int64_t, int64_t> shapes[] = {{1, 9}, {1, 30}, {2, 7}, {3, 15}, {2, 29}};
   for (const auto& [images, size] : shapes) {
-    const Tensor y = relu(conv3x3(given("x", {images, 33, size, size + 1}), "conv", 34));
+    const LazyTensor y = relu(conv3x3(given("x", {images, 33, size, size + 1}), "conv", 34));
     const auto one =
-        case_of(std::to_string(images) + " images, " + std::to_string(size) + " lines", {y.lazy()});
+        case_of(std::to_string(images) + " images, " + std::to_string(size) + " lines", {y});
     const Plan plan = plan_of(one.graph);
     const auto product = std::find_if(plan.run.begin(), plan.run.end(), [](const Kernel& kernel) {
       return product_data(kernel) != nullptr;
@@ -70,25 +70,25 @@ TEST(MosaicWinograd, winograd) {
 
 // So many kernels that they are several units, which have their tiles in others.
 TEST(MosaicWinograd, in_several_units) {
-  Tensor y = given("x", {1, 32, 8, 8});
+  LazyTensor y = given("x", {1, 32, 8, 8});
   for (int64_t channels = 33; channels < 53; ++channels) y = relu(conv3x3(y, "conv", channels));
-  const auto one = case_of("convolutions", {y.lazy()});
+  const auto one = case_of("convolutions", {y});
   EXPECT_GT(emit(plan_of(one.graph), "convolutions").units.size(), 1U);
   EXPECT_EQ(differences({one}, {.times = 64}), "");  // twenty layers of other sums
 }
 
 TEST(MosaicWinograd, winograd_can_be_refused) {
-  const Tensor y = conv3x3(given("x", {1, 32, 9, 9}), "conv", 32);
-  const Plan plan = plan_of(case_of("", {y.lazy()}).graph, {.winograd = false});
+  const LazyTensor y = conv3x3(given("x", {1, 32, 9, 9}), "conv", 32);
+  const Plan plan = plan_of(case_of("", {y}).graph, {.winograd = false});
   for (const Kernel& kernel : plan.run) EXPECT_EQ(winograd_pixels(kernel), 0);
 }
 
 // Linear layers, and convolutions that are products of matrices.
 TEST(MosaicStrassen, large_products) {
-  const Tensor linear = relu(test::linear(given("x", {2, 37, 256}), "w", 384)),
-               pixels = test::convolution(relu(given("x", {1, 260, 9, 11})),
-                                          weight("w", {330, 260, 1, 1}, 0.1), {});
-  for (const auto& one : {case_of("linear", {linear.lazy()}), case_of("pixels", {pixels.lazy()})}) {
+  const LazyTensor linear = relu(test::linear(given("x", {2, 37, 256}), "w", 384)),
+                   pixels = test::convolution(relu(given("x", {1, 260, 9, 11})),
+                                              weight("w", {330, 260, 1, 1}, 0.1), {});
+  for (const auto& one : {case_of("linear", {linear}), case_of("pixels", {pixels})}) {
     const auto is_strassen = [](const Kernel& kernel) { return kernel.form == &kStrassen; };
     for (const bool allowed : {true, false}) {
       const Plan plan = plan_of(one.graph, {.strassen = allowed});

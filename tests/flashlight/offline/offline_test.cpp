@@ -19,7 +19,6 @@ namespace fs = std::filesystem;
 using composit::DType;
 using composit::LazyTensor;
 using composit::SavedCapture;
-using composit::Tensor;
 using composit::tensor_type;
 using composit::test::message_of;
 using composit::test::read_file;
@@ -172,13 +171,14 @@ TEST_P(Offline, handles_every_dtype_and_what_is_empty) {
     const std::string name(composit::name(dtype));
     values.push_back(composit::array_of(type, std::vector<int64_t>{1, 0}));
     capture.example_inputs.push_back(values.back());
-    const Tensor x = composit::input("the " + name, type);
+    const LazyTensor x = composit::input("the " + name, type);
     parts.inputs.push_back(x);
     values.push_back(composit::array_of(type, std::vector<int64_t>{0, 1}));
     capture.weights["a \"" + name + "\""] = values.back();
-    const Tensor w = composit::input("a \"" + name + "\"", type, composit::InputKind::parameter);
+    const LazyTensor w =
+        composit::input("a \"" + name + "\"", type, composit::InputKind::parameter);
     parts.inputs.push_back(w);
-    parts.outputs.push_back((x + w).lazy());
+    parts.outputs.push_back((x + w));
   }
   const auto scalar = tensor_type(DType::float64, {});
   values.push_back(composit::array_of(scalar, std::vector<double>{0.5}));
@@ -187,13 +187,13 @@ TEST_P(Offline, handles_every_dtype_and_what_is_empty) {
   values.push_back(values.back());
   parts.inputs.push_back(composit::input("scalar", scalar));
   parts.inputs.push_back(composit::input("scalar weight", scalar, composit::InputKind::buffer));
-  const auto [x, w] = std::pair(Tensor(parts.inputs.end()[-2]), Tensor(parts.inputs.back()));
-  parts.outputs.push_back((x * w).lazy());
+  const auto [x, w] = std::pair(parts.inputs.end()[-2], parts.inputs.back());
+  parts.outputs.push_back((x * w));
   const auto empty = tensor_type(DType::float32, {0, 3});
   values.push_back(composit::array_of(empty, std::vector<double>{}));
   capture.example_inputs.push_back(values.back());
   parts.inputs.push_back(composit::input("empty", empty));
-  parts.outputs.push_back((Tensor(parts.inputs.back()) + 1).lazy());
+  parts.outputs.push_back((parts.inputs.back() + 1));
   capture.graph = composit::Graph(std::move(parts));
   capture.example_outputs = composit::evaluate(capture.graph, values);
   write(capture, {.name = "Every DType"});
@@ -205,9 +205,9 @@ TEST_P(Offline, handles_every_dtype_and_what_is_empty) {
 
 SavedCapture nine() {
   SavedCapture capture;
-  const Tensor three = composit::constant(
+  const LazyTensor three = composit::constant(
       composit::array_of(tensor_type(DType::float64, {}), std::vector<double>{3}));
-  capture.graph = composit::Graph({.outputs = {(three * three).lazy()}});
+  capture.graph = composit::Graph({.outputs = {(three * three)}});
   capture.example_outputs = composit::evaluate(capture.graph, {});
   return capture;
 }
@@ -231,11 +231,10 @@ TEST_P(Offline, may_have_the_name_of_a_function_of_c) {
 TEST_P(Offline, gives_what_buffers_become) {
   const auto type = tensor_type(DType::int64, {2});
   SavedCapture capture;
-  const Tensor count = composit::input("steps.count", type, composit::InputKind::buffer);
+  const LazyTensor count = composit::input("steps.count", type, composit::InputKind::buffer);
   capture.weights["steps.count"] = composit::array_of(type, std::vector<int64_t>{3, 4});
-  capture.graph = composit::Graph({.inputs = {count},
-                                   .outputs = {(count * 2).lazy()},
-                                   .mutations = {{count.lazy(), (count + 1).lazy()}}});
+  capture.graph = composit::Graph(
+      {.inputs = {count}, .outputs = {(count * 2)}, .mutations = {{count, (count + 1)}}});
   capture.example_outputs = {composit::array_of(type, std::vector<int64_t>{6, 8})};
   write(capture, {.name = "counter"});
   EXPECT_THAT(read_file(program() / "model_c.cpp"),
@@ -362,8 +361,8 @@ SavedCapture noisy_encoder() {
   composit::NodeSpec draw("aten::randn_like");
   draw.tensor(parts.outputs[0]).output(parts.outputs[0].type()).run("effect", int64_t{0});
   parts.effects = {std::move(draw).make_node()};
-  const Tensor noise = LazyTensor{parts.effects[0], 0};
-  parts.outputs[0] = (Tensor(parts.outputs[0]) + noise).lazy();
+  const LazyTensor noise = LazyTensor{parts.effects[0], 0};
+  parts.outputs[0] = (parts.outputs[0] + noise);
   capture.graph = composit::Graph(std::move(parts));
   return capture;
 }

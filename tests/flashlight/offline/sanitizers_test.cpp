@@ -31,10 +31,9 @@ SavedCapture capture_of(Graph graph, uint64_t seed) {
 
 SavedCapture random_gradient(uint64_t seed) {
   const Graph graph = composit::test::ComputableGraph(seed).make();
-  const composit::Tensor loss = composit::sum(composit::Tensor(graph.outputs()[0]));
+  const composit::LazyTensor loss = composit::sum(graph.outputs()[0]);
   return capture_of(
-      Graph({.inputs = graph.inputs(), .outputs = composit::grad(loss.lazy(), graph.inputs())}),
-      seed);
+      Graph({.inputs = graph.inputs(), .outputs = composit::grad(loss, graph.inputs())}), seed);
 }
 
 // By all weights but those that a softmax takes no notice of: their gradient is rounding errors.
@@ -42,7 +41,7 @@ SavedCapture encoder_gradient() {
   SavedCapture capture = test::small_encoder();
   auto parts = capture.graph.parts();
   std::vector<composit::Array> values = capture.example_inputs;
-  std::vector<composit::LazyTensor> weights;
+  composit::LazyTensors weights;
   for (size_t i = values.size(); i < parts.inputs.size(); ++i) {
     const std::string& name = composit::input_name(*parts.inputs[i].node);
     values.push_back(capture.weights.at(name));

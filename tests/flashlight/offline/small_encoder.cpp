@@ -15,42 +15,43 @@ using namespace composit;  // NOLINT
 class Encoder {
  public:
   SavedCapture make() {
-    const Tensor tokens = argument("tokens", DType::int64, {3, 1, 19, 0, 7, 7});
-    const Tensor mask = unsqueeze(argument("mask", DType::bool_, {1, 1, 1, 1, 0, 1}), 1);
-    const Tensor words = weight("embeddings.weight", {20, 8});
-    Tensor x = nn::embedding(tokens, words);
+    const LazyTensor tokens = argument("tokens", DType::int64, {3, 1, 19, 0, 7, 7});
+    const LazyTensor mask = unsqueeze(argument("mask", DType::bool_, {1, 1, 1, 1, 0, 1}), 1);
+    const LazyTensor words = weight("embeddings.weight", {20, 8});
+    LazyTensor x = nn::embedding(tokens, words);
     for (int layer = 0; layer < 3; ++layer)
       x = encoded(x, mask, "encoder.layer." + std::to_string(layer));
-    const Tensor decoder = tied("decoder.weight", "embeddings.weight", {20, 8});
-    const Tensor logits = nn::linear(x, decoder);
+    const LazyTensor decoder = tied("decoder.weight", "embeddings.weight", {20, 8});
+    const LazyTensor logits = nn::linear(x, decoder);
     return finished({x, mean(logits * logits)});
   }
 
  private:
-  Tensor encoded(const Tensor& x, const Tensor& mask, const std::string& module) {
+  LazyTensor encoded(const LazyTensor& x, const LazyTensor& mask, const std::string& module) {
     const NodePtr of_module =
         NodeSpec("test::module").annotate("scope", module).output(x.type()).make_node();
     const AnnotationScope scope(*of_module);
-    const Tensor query = linear(x, module + ".query"), key = linear(x, module + ".key"),
-                 value = linear(x, module + ".value");
-    const Tensor scores = matmul(query, transpose(key, 1, 2)) * 0.35;
-    const Tensor seen = where(mask, scores, -1e9);
-    const Tensor y = x + linear(matmul(softmax(seen, -1), value), module + ".output");
+    const LazyTensor query = linear(x, module + ".query"), key = linear(x, module + ".key"),
+                     value = linear(x, module + ".value");
+    const LazyTensor scores = matmul(query, transpose(key, 1, 2)) * 0.35;
+    const LazyTensor seen = where(mask, scores, -1e9);
+    const LazyTensor y = x + linear(matmul(softmax(seen, -1), value), module + ".output");
     return y + linear(relu(linear(y, module + ".inner", 96)), module + ".outer", 8, 96);
   }
 
-  Tensor linear(const Tensor& x, const std::string& module, int64_t out = 8, int64_t in = 8) {
-    const Tensor matrix = weight(module + ".weight", {out, in});
+  LazyTensor linear(const LazyTensor& x, const std::string& module, int64_t out = 8,
+                    int64_t in = 8) {
+    const LazyTensor matrix = weight(module + ".weight", {out, in});
     return nn::linear(x, matrix, weight(module + ".bias", {out}));
   }
 
-  Tensor argument(const std::string& name, DType dtype, const std::vector<int64_t>& values) {
+  LazyTensor argument(const std::string& name, DType dtype, const std::vector<int64_t>& values) {
     const Type type = tensor_type(dtype, {1, static_cast<int64_t>(values.size())});
     capture_.example_inputs.push_back(array_of(type, values));
     return added(input(name, type), capture_.example_inputs.back());
   }
 
-  Tensor weight(const std::string& name, const Dims& sizes) {
+  LazyTensor weight(const std::string& name, const Dims& sizes) {
     const Type type = tensor_type(DType::float32, sizes);
     std::vector<double> values;
     for (int64_t i = 0; i < type.numel(); ++i)
@@ -59,28 +60,28 @@ class Encoder {
     return added(input(name, type, InputKind::parameter), capture_.weights[name]);
   }
 
-  Tensor tied(const std::string& name, const std::string& to, const Dims& sizes) {
+  LazyTensor tied(const std::string& name, const std::string& to, const Dims& sizes) {
     capture_.weights[name] = capture_.weights[to];
     return added(input(name, tensor_type(DType::float32, sizes), InputKind::parameter),
                  capture_.weights[name]);
   }
 
-  Tensor added(const LazyTensor& one, const Array& value) {
+  LazyTensor added(const LazyTensor& one, const Array& value) {
     inputs_.push_back(one);
     values_.push_back(value);
     return one;
   }
 
-  SavedCapture finished(const Tensors& results) {
-    std::vector<LazyTensor> outputs;
-    for (const Tensor& result : results) outputs.push_back(result.lazy());
+  SavedCapture finished(const LazyTensors& results) {
+    LazyTensors outputs;
+    for (const LazyTensor& result : results) outputs.push_back(result);
     capture_.graph = Graph({.inputs = inputs_, .outputs = outputs});
     capture_.example_outputs = evaluate(capture_.graph, values_);
     return std::move(capture_);
   }
 
   SavedCapture capture_;
-  std::vector<LazyTensor> inputs_;
+  LazyTensors inputs_;
   std::vector<Array> values_;
   int drawn_ = 0;
 };

@@ -30,7 +30,7 @@ SavedCapture captured(Graph::Parts parts) {
   return capture;
 }
 
-Tensor batch_norm(const Tensor& x, const std::string& name) {
+LazyTensor batch_norm(const LazyTensor& x, const std::string& name) {
   const Dims sizes = {x.sizes()[1]};
   return apply_one(
       "aten::batch_norm",
@@ -38,73 +38,72 @@ Tensor batch_norm(const Tensor& x, const std::string& name) {
        square(weight(name + "v", sizes)) + 0.5, false, 0.1, 1e-5, true});
 }
 
-Tensor block(const Tensor& x, const std::string& name, int64_t out, int64_t stride) {
-  const Tensor first = relu(batch_norm(conv3x3(x, name + "1", out, stride), name + "n")),
-               second = batch_norm(conv3x3(first, name + "2", out), name + "o");
+LazyTensor block(const LazyTensor& x, const std::string& name, int64_t out, int64_t stride) {
+  const LazyTensor first = relu(batch_norm(conv3x3(x, name + "1", out, stride), name + "n")),
+                   second = batch_norm(conv3x3(first, name + "2", out), name + "o");
   if (stride == 1) return relu(second + x);
-  const Tensor w = weight(name + "d", {out, x.sizes()[1], 1, 1}, 0.1);
+  const LazyTensor w = weight(name + "d", {out, x.sizes()[1], 1, 1}, 0.1);
   return relu(second + convolution(x, w, {.stride = {stride, stride}}));
 }
 
-Tensor group_norm(const Tensor& x, const std::string& name) {
+LazyTensor group_norm(const LazyTensor& x, const std::string& name) {
   const Dims sizes = {x.sizes()[1]};
   return apply_one("aten::group_norm",
                    {x, 4, weight(name + "w", sizes), weight(name + "b", sizes)});
 }
 
-Tensor attention(const Tensor& image, const std::string& name) {
+LazyTensor attention(const LazyTensor& image, const std::string& name) {
   const Ints sizes = image.sizes();
   const int64_t pixels = sizes[2] * sizes[3];
-  const Tensor x = permute(reshape(image, {sizes[0], sizes[1], pixels}), {0, 2, 1});
+  const LazyTensor x = permute(reshape(image, {sizes[0], sizes[1], pixels}), {0, 2, 1});
   const auto heads = [&](const char* part) {
-    const Tensor all = linear(x, name + part, sizes[1]);
+    const LazyTensor all = linear(x, name + part, sizes[1]);
     return permute(reshape(all, {sizes[0], pixels, 4, sizes[1] / 4}), {0, 2, 1, 3});
   };
-  const Tensor mixed =
+  const LazyTensor mixed =
       apply_one("aten::scaled_dot_product_attention", {heads("q"), heads("k"), heads("v")});
-  const Tensor joined = reshape(permute(mixed, {0, 2, 1, 3}), {sizes[0], pixels, sizes[1]});
+  const LazyTensor joined = reshape(permute(mixed, {0, 2, 1, 3}), {sizes[0], pixels, sizes[1]});
   return image + reshape(permute(linear(joined, name + "o", sizes[1]), {0, 2, 1}), sizes);
 }
 
 }  // namespace
 
 SavedCapture small_resnet() {
-  const Tensor stem =
+  const LazyTensor stem =
       convolution(given("image", {2, 3, 37, 35}), weight("stem", {32, 3, 7, 7}, 0.1),
                   {.stride = {2, 2}, .padding = {3, 3}});
-  Tensor x = apply_one("aten::max_pool2d",
-                       {relu(batch_norm(stem, "s")), Ints{3, 3}, Ints{2, 2}, Ints{1, 1}});
+  LazyTensor x = apply_one("aten::max_pool2d",
+                           {relu(batch_norm(stem, "s")), Ints{3, 3}, Ints{2, 2}, Ints{1, 1}});
   x = block(block(x, "a", 32, 1), "b", 40, 2);
-  return captured({.outputs = {softmax(linear(mean(x, {2, 3}), "fc", 11), -1).lazy()}});
+  return captured({.outputs = {softmax(linear(mean(x, {2, 3}), "fc", 11), -1)}});
 }
 
 SavedCapture small_unet() {
-  const auto norm = [](const Tensor& x, const std::string& name) {
+  const auto norm = [](const LazyTensor& x, const std::string& name) {
     return apply_one("aten::silu", {group_norm(x, name)});
   };
-  const Tensor top = conv3x3(given("latent", {1, 4, 10, 13}), "in", 32);
-  const Tensor kept = conv3x3(norm(top, "a"), "b", 32) + top;
-  const Tensor small = attention(conv3x3(kept, "down", 32, 2), "c");
+  const LazyTensor top = conv3x3(given("latent", {1, 4, 10, 13}), "in", 32);
+  const LazyTensor kept = conv3x3(norm(top, "a"), "b", 32) + top;
+  const LazyTensor small = attention(conv3x3(kept, "down", 32, 2), "c");
   const auto none = ArgumentValue();
-  const Tensor up = apply_one("aten::upsample_nearest2d", {small, Ints{10, 13}, none, none});
-  const Tensor joined = conv3x3(norm(cat({up, kept}, 1), "d"), "e", 32);
-  return captured({.outputs = {conv3x3(norm(joined, "f"), "out", 4).lazy()}});
+  const LazyTensor up = apply_one("aten::upsample_nearest2d", {small, Ints{10, 13}, none, none});
+  const LazyTensor joined = conv3x3(norm(cat({up, kept}, 1), "d"), "e", 32);
+  return captured({.outputs = {conv3x3(norm(joined, "f"), "out", 4)}});
 }
 
 SavedCapture small_training_step() {
-  const Tensor image = given("image", {3, 3, 9, 8}), target = given("target", {3, 5});
-  const Tensor hidden = relu(group_norm(conv3x3(image, "a", 8), "n"));
-  const Tensor loss = mean(square(linear(mean(hidden, {2, 3}), "fc", 5) - target));
-  Graph::Parts parts = {.outputs = {loss.lazy()}};
-  std::vector<LazyTensor> parameters;
+  const LazyTensor image = given("image", {3, 3, 9, 8}), target = given("target", {3, 5});
+  const LazyTensor hidden = relu(group_norm(conv3x3(image, "a", 8), "n"));
+  const LazyTensor loss = mean(square(linear(mean(hidden, {2, 3}), "fc", 5) - target));
+  Graph::Parts parts = {.outputs = {loss}};
+  LazyTensors parameters;
   const mosaic::test::Case forward = mosaic::test::case_of("", parts.outputs);
   for (const LazyTensor& input : forward.graph.inputs())
     if (input_kind(*input.node) == InputKind::parameter) parameters.push_back(input);
-  const std::vector<LazyTensor> gradients = grad(loss.lazy(), parameters);
+  const LazyTensors gradients = grad(loss, parameters);
   for (size_t i = 0; i < parameters.size(); ++i) {
     parts.outputs.push_back(gradients[i]);
-    parts.mutations.push_back(
-        {parameters[i], (Tensor(parameters[i]) - Tensor(gradients[i]) * 0.1).lazy()});
+    parts.mutations.push_back({parameters[i], (parameters[i] - gradients[i] * 0.1)});
   }
   return captured(std::move(parts));
 }

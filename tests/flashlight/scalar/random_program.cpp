@@ -7,19 +7,19 @@
 
 namespace flashlight::test {
 
-using composit::Tensor;
-using composit::Tensors;
+using composit::LazyTensor;
+using composit::LazyTensors;
 
 template <>
-Tensor number<Tensor>(double value) {
+LazyTensor number<LazyTensor>(double value) {
   return composit::full({}, value, composit::DType::float64);
 }
 template <>
-Tensor least<Tensor>(const Tensor& x, const Tensor& y) {
+LazyTensor least<LazyTensor>(const LazyTensor& x, const LazyTensor& y) {
   return minimum(x, y);
 }
 template <>
-Tensor largest<Tensor>(const Tensor& x, const Tensor& y) {
+LazyTensor largest<LazyTensor>(const LazyTensor& x, const LazyTensor& y) {
   return maximum(x, y);
 }
 
@@ -137,21 +137,21 @@ class Printer {
 
 class GraphRun {
  public:
-  explicit GraphRun(Tensor sequence) : sequence_(std::move(sequence)) {}
+  explicit GraphRun(LazyTensor sequence) : sequence_(std::move(sequence)) {}
 
-  Tensors operator()(const Block& block, Tensors variables) const {
+  LazyTensors operator()(const Block& block, LazyTensors variables) const {
     for (const Statement& statement : block.statements)
-      for (const Tensor& made : values(statement, variables)) variables.push_back(made);
-    Tensors results;
+      for (const LazyTensor& made : values(statement, variables)) variables.push_back(made);
+    LazyTensors results;
     for (size_t result : block.results) results.push_back(variables[result]);
     return results;
   }
 
  private:
-  Tensors values(const Statement& s, const Tensors& variables) const {
-    const Tensor &a = variables[s.a], &b = variables[s.b];
+  LazyTensors values(const Statement& s, const LazyTensors& variables) const {
+    const LazyTensor &a = variables[s.a], &b = variables[s.b];
     const auto branch = [&](size_t i) {
-      return [&, i](const Tensors&) { return (*this)(s.blocks[i], variables); };
+      return [&, i](const LazyTensors&) { return (*this)(s.blocks[i], variables); };
     };
     switch (s.kind) {
       case Kind::branch:
@@ -166,30 +166,31 @@ class GraphRun {
     }
   }
 
-  static Tensors with(Tensors variables, const Tensors& more) {
+  static LazyTensors with(LazyTensors variables, const LazyTensors& more) {
     variables.insert(variables.end(), more.begin(), more.end());
     return variables;
   }
 
-  Tensors scanned(const Statement& s, const Tensors& variables) const {
-    const composit::ScanBody body = [&](const Tensors& carried, const Tensors& slots) {
-      const Tensors given = (*this)(s.blocks[0], with(with(variables, carried), slots));
+  LazyTensors scanned(const Statement& s, const LazyTensors& variables) const {
+    const composit::ScanBody body = [&](const LazyTensors& carried, const LazyTensors& slots) {
+      const LazyTensors given = (*this)(s.blocks[0], with(with(variables, carried), slots));
       return composit::ScanStep{{given[0], given[1]}, {given[2]}};
     };
-    const Tensors sequences = s.kind == Kind::over_slots ? Tensors{sequence_} : Tensors{};
+    const LazyTensors sequences =
+        s.kind == Kind::over_slots ? LazyTensors{sequence_} : LazyTensors{};
     const composit::ScanStep step =
         composit::scan(body, {variables[s.a], variables[s.b]}, sequences,
                        {.reverse = s.reverse, .length = s.trips});
     return {step.carried[0], step.carried[1], sum(step.outputs[0])};
   }
 
-  Tensors looped(const Statement& s, const Tensors& variables) const {
-    const Tensor none = composit::full({}, 0, composit::DType::int64);
-    Tensors end = composit::while_loop(
-        [&](const Tensors& v) {
+  LazyTensors looped(const Statement& s, const LazyTensors& variables) const {
+    const LazyTensor none = composit::full({}, 0, composit::DType::int64);
+    LazyTensors end = composit::while_loop(
+        [&](const LazyTensors& v) {
           return logical_and(v[2] < s.trips, logical_and(v[0]<s.value, v[0]> - s.value));
         },
-        [&](const Tensors& v) {
+        [&](const LazyTensors& v) {
           return with((*this)(s.blocks[0], with(variables, {v[0], v[1]})), {v[2] + 1});
         },
         {variables[s.a], variables[s.b], none}, {.limit = s.trips});
@@ -197,7 +198,7 @@ class GraphRun {
     return end;
   }
 
-  Tensor sequence_;
+  LazyTensor sequence_;
 };
 
 }  // namespace
@@ -206,7 +207,7 @@ Program random_program(uint64_t seed) { return {Maker(seed).block(kInputs, 2, 3)
 
 std::string print(const Program& program) { return Printer().run(program); }
 
-Tensors run(const Program& program, const Tensors& inputs, const Tensor& sequence) {
+LazyTensors run(const Program& program, const LazyTensors& inputs, const LazyTensor& sequence) {
   return GraphRun(sequence)(program.block, inputs);
 }
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "composit/op/tensor.h"
+#include "composit/ir/node.h"
 
 namespace flashlight::test {
 
@@ -169,8 +169,8 @@ std::vector<T> run(const Program& program, const std::vector<T>& inputs,
 // ---- as a graph ---------------------------------------------------------------------------------
 
 // `inputs`: float64[]; `sequence`: float64[kSlots].
-composit::Tensors run(const Program& program, const composit::Tensors& inputs,
-                      const composit::Tensor& sequence);
+composit::LazyTensors run(const Program& program, const composit::LazyTensors& inputs,
+                          const composit::LazyTensor& sequence);
 
 // ---- derivatives, forward -----------------------------------------------------------------------
 

@@ -22,9 +22,9 @@
 namespace flashlight::test {
 namespace {
 
-using composit::Tensor;
+using composit::LazyTensor;
+using composit::LazyTensors;
 using composit::tensor_type;
-using composit::Tensors;
 using Values = std::vector<double>;
 
 constexpr size_t kAll = kInputs + kSlots;
@@ -109,26 +109,26 @@ TEST(RandomPrograms, as_graphs) {
   for (uint64_t seed = 0; seed < composit::test::fuzz_runs(400); ++seed) {
     const Program program = random_program(seed);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + print(program));
-    Tensors inputs;
+    LazyTensors inputs;
     for (const char* name : {"a", "b", "c"})
       inputs.emplace_back(composit::input(name, tensor_type(composit::DType::float64, {})));
     inputs.emplace_back(composit::input("xs", tensor_type(composit::DType::float64, {kSlots})));
-    const composit::TensorFunction f = [&](const Tensors& x) {
-      return run(program, Tensors(x.begin(), x.begin() + kInputs), x[kInputs]);
+    const composit::TensorFunction f = [&](const LazyTensors& x) {
+      return run(program, LazyTensors(x.begin(), x.begin() + kInputs), x[kInputs]);
     };
-    const auto loss = [&](const Tensors& x) {
-      const Tensors y = f(x);
+    const auto loss = [&](const LazyTensors& x) {
+      const LazyTensors y = f(x);
       return y[0] + 2 * y[1];
     };
-    const auto slope = [&](const Tensors& x) {
-      Tensor total;
-      for (const Tensor& gradient : composit::grad(loss)(x))
+    const auto slope = [&](const LazyTensors& x) {
+      LazyTensor total;
+      for (const LazyTensor& gradient : composit::grad(loss)(x))
         total = total.defined() ? total + sum(gradient) : sum(gradient);
       return total;
     };
     composit::Graph::Parts parts;
     parts.inputs.assign(inputs.begin(), inputs.end());
-    for (const Tensors& group :
+    for (const LazyTensors& group :
          {f(inputs), composit::grad(loss)(inputs), composit::grad(slope)(inputs)})
       parts.outputs.insert(parts.outputs.end(), group.begin(), group.end());
     const composit::Graph graph(std::move(parts));

@@ -16,7 +16,7 @@
 namespace flashlight {
 namespace {
 
-using composit::Tensor;
+using composit::LazyTensor;
 using composit::tensor_type;
 using composit::user_error;
 using testing::HasSubstr;
@@ -305,17 +305,17 @@ TEST(Scalar, says_what_is_wrong) {
 
 // ---- tensors ------------------------------------------------------------------------------------
 
-Tensor held(const std::string& name, const composit::Dims& sizes, const Values& values,
-            composit::DType dtype = composit::DType::float64) {
+LazyTensor held(const std::string& name, const composit::Dims& sizes, const Values& values,
+                composit::DType dtype = composit::DType::float64) {
   return composit::held_input(name, composit::array_of(tensor_type(dtype, sizes), values));
 }
-Values values(const Tensor& tensor) {
-  return composit::elements<double>(composit::evaluate({tensor.lazy()})[0]);
+Values values(const LazyTensor& tensor) {
+  return composit::elements<double>(composit::evaluate({tensor})[0]);
 }
 
 TEST(Scalar, of_tensors_is_one_loop) {
-  const Tensor x = held("x", {13}, kPoints), y = scalar(relu3).tensor(x);
-  EXPECT_EQ(y.lazy().node->op().str(), "composit::loops");
+  const LazyTensor x = held("x", {13}, kPoints), y = scalar(relu3).tensor(x);
+  EXPECT_EQ(y.node->op().str(), "composit::loops");
   Values expected, slopes;
   for (double point : kPoints) {
     expected.push_back(relu3(point));
@@ -333,9 +333,9 @@ TEST(Scalar, of_tensors_broadcasts_and_keeps_dtypes) {
     if (x < y) return std::pair{x * y, x};
     return std::pair{x - y, y};
   });
-  const Tensor x = held("x", {2, 1}, {1, 2}, composit::DType::float32),
-               y = held("y", {3}, {1, 2, 3}, composit::DType::float32);
-  const composit::Tensors z = f.tensors({x, y});
+  const LazyTensor x = held("x", {2, 1}, {1, 2}, composit::DType::float32),
+                   y = held("y", {3}, {1, 2, 3}, composit::DType::float32);
+  const composit::LazyTensors z = f.tensors({x, y});
   EXPECT_EQ(z[0].dtype(), composit::DType::float32);
   EXPECT_EQ(values(z[0]), (Values{0, 2, 3, 1, 0, 6}));
   EXPECT_EQ(values(z[1]), (Values{1, 1, 1, 1, 2, 2}));

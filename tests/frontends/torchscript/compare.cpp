@@ -24,6 +24,7 @@ using c10::IValue;
 using composit::Array;
 using composit::Graph;
 using composit::LazyTensor;
+using composit::LazyTensors;
 using Arrays = std::vector<Array>;
 using Tensors = std::vector<at::Tensor>;
 
@@ -138,15 +139,15 @@ Tensors autograd(Eager& eager, const Case& one, const Tensors& inputs) {
 }
 
 Graph gradient_of(const Graph& graph, const Tensors& results) {
-  composit::Tensor loss;
+  composit::LazyTensor loss;
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i].is_floating_point()) continue;
-    const composit::Tensor weights(
+    const composit::LazyTensor weights(
         composit::constant(tracer::to_array(weights_of(results[i]).contiguous())));
-    const composit::Tensor term = composit::sum(composit::Tensor(graph.outputs()[i]) * weights);
+    const composit::LazyTensor term = composit::sum(graph.outputs()[i] * weights);
     loss = loss.defined() ? loss + term : term;
   }
-  std::vector<LazyTensor> inputs;
+  LazyTensors inputs;
   for (const LazyTensor& input : graph.inputs())
     if (composit::is_floating_point(input.dtype())) inputs.push_back(input);
   return Graph({.inputs = graph.inputs(), .outputs = composit::grad(loss, inputs)});

@@ -120,8 +120,8 @@ TEST(Modules, gradients_by_parameters) {
   two_layers().save(path);
   const at::Tensor x = random({2, 3});
   const Graph graph = torchscript::load(path).graph("forward", {x});
-  const auto gradients = composit::grad(composit::sum(composit::Tensor(graph.outputs()[0])),
-                                        {graph.inputs()[2], graph.inputs()[3]});
+  const auto gradients =
+      composit::grad(composit::sum(graph.outputs()[0]), {graph.inputs()[2], graph.inputs()[3]});
   torch::jit::Module eager = two_layers();
   for (const at::Tensor& parameter : eager.parameters()) parameter.requires_grad_();
   eager.forward({x}).toTensor().sum().backward();

@@ -18,8 +18,8 @@ namespace flashlight::test {
 namespace {
 
 using composit::DType;
-using composit::Tensor;
-using composit::Tensors;
+using composit::LazyTensor;
+using composit::LazyTensors;
 using testing::AllOf;
 using testing::HasSubstr;
 using Values = std::vector<double>;
@@ -57,12 +57,12 @@ def sqrl(x: Tensor):
     return torch.mean(torch.sin(t) * t)
 )";
 
-Tensor held(const char* name, const composit::Dims& sizes, const Values& values,
-            DType dtype = DType::float64) {
+LazyTensor held(const char* name, const composit::Dims& sizes, const Values& values,
+                DType dtype = DType::float64) {
   return composit::held_input(name, composit::array_of(tensor_type(dtype, sizes), values));
 }
-Values values(const Tensor& tensor, const composit::Backend& backend = composit::reference()) {
-  return composit::elements<double>(composit::evaluate({tensor.lazy()}, {}, backend)[0]);
+Values values(const LazyTensor& tensor, const composit::Backend& backend = composit::reference()) {
+  return composit::elements<double>(composit::evaluate({tensor}, {}, backend)[0]);
 }
 
 TEST(Scalar, knossos) {
@@ -75,13 +75,13 @@ TEST(Scalar, knossos) {
 }
 
 TEST(Scalar, elementwise_is_one_loop) {
-  const Tensor x = held("x", {2, 3}, {-2, -0.5, 0, 0.5, 0.75, 3}, DType::float32);
+  const LazyTensor x = held("x", {2, 3}, {-2, -0.5, 0, 0.5, 0.75, 3}, DType::float32);
   const auto relu3 = composit::elementwise(torchscript::compile(kRelu3).function("relu3"));
-  const Tensor y = relu3({x})[0];
-  EXPECT_EQ(y.lazy().node->op().str(), "composit::loops");
+  const LazyTensor y = relu3({x})[0];
+  EXPECT_EQ(y.node->op().str(), "composit::loops");
   EXPECT_EQ(y.dtype(), DType::float32);
-  const Tensor slope =
-      composit::grad([&](const Tensors& in) { return composit::sum(relu3(in)[0]); })({x})[0];
+  const LazyTensor slope =
+      composit::grad([&](const LazyTensors& in) { return composit::sum(relu3(in)[0]); })({x})[0];
   const Values expected = {0, 0, 0, 0.125 / 3, 0.421875 / 3, 3 - 2.0 / 3};
   const Values slopes = {0, 0, 0, 0.25, 0.5625, 1};
   for (const composit::Backend* backend : {&composit::reference(), &cpp::backend()})
@@ -123,9 +123,9 @@ def loop(x: float) -> float:
 
 TEST(Scalar, vmap) {
   const auto sqrl = torchscript::compile(kSqrl).function("sqrl");
-  const Tensor x = held("x", {2, 2, 2}, {1, 2, 3, 4, -1, -2, -3, 0.5});
-  const Tensor y = composit::vmap(sqrl)({x})[0];
-  EXPECT_EQ(y.lazy().node->op().str(), "composit::map");
+  const LazyTensor x = held("x", {2, 2, 2}, {1, 2, 3, 4, -1, -2, -3, 0.5});
+  const LazyTensor y = composit::vmap(sqrl)({x})[0];
+  EXPECT_EQ(y.node->op().str(), "composit::map");
   const auto one = [](const Values& v) {
     double sum = 0, mean = 0;
     for (double e : v) sum += e;
@@ -149,10 +149,10 @@ def halved(x: float) -> float:
     return x * x
 )")
                                                 .function("halved"));
-  const Tensor x = held("x", {4}, {0.5, 3, 5, 40}), y = halved({x})[0];
+  const LazyTensor x = held("x", {4}, {0.5, 3, 5, 40}), y = halved({x})[0];
   EXPECT_EQ(values(y), (Values{0.25, 0.5625, 0.390625, 0.390625}));
-  const Tensor slope =
-      composit::grad([&](const Tensors& in) { return composit::sum(halved(in)[0]); })({x})[0];
+  const LazyTensor slope =
+      composit::grad([&](const LazyTensors& in) { return composit::sum(halved(in)[0]); })({x})[0];
   EXPECT_EQ(values(slope), (Values{1, 2 * 0.75 / 4, 2 * 0.625 / 8, 2 * 0.625 / 64}));
 }
 

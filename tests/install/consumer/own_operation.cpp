@@ -30,9 +30,9 @@ int main() {
                  .promote = Promote::to_float,
                  .scalar = [](Expr x, double scale) { return scale * sinh(x * x); }});
   const LazyTensor x = input("x", tensor_type(DType::float64, {2}));
-  const Tensor y = apply_one("mine::sinh_of_square", {x, 2.0});
+  const LazyTensor y = apply_one("mine::sinh_of_square", {x, 2.0});
   const LazyTensor first = grad(sum(y), {x})[0];
-  const LazyTensor second = grad(sum(Tensor(first)), {x})[0];
+  const LazyTensor second = grad(sum(first), {x})[0];
   std::cout << print(second.graph());
 
   const Array values = array_of(x.type(), std::vector<double>{0.5, -1.25});

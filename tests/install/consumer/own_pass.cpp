@@ -13,10 +13,10 @@
 using namespace composit;
 
 static Graph doubled(const Graph& graph) {
-  return rebuild(graph, [](const Node& node, const std::vector<LazyTensor>& operands) {
+  return rebuild(graph, [](const Node& node, const LazyTensors& operands) {
     std::optional<Replacement> replacement;
     if (node.op() == Symbol("aten::add.Tensor") && operands[0] == operands[1])
-      replacement = Replacement{.outputs = {2.0 * Tensor(operands[0])}};
+      replacement = Replacement{.outputs = {2.0 * operands[0]}};
     return replacement;
   });
 }
@@ -28,7 +28,7 @@ static bool has(const Graph& graph, std::string_view operation) {
 
 int main() {
   const LazyTensor x = input("x", tensor_type(DType::float64, {2}));
-  const Graph graph({.inputs = {x}, .outputs = {exp(x) + exp(Tensor(x) * 1.0)}});
+  const Graph graph({.inputs = {x}, .outputs = {exp(x) + exp(x * 1.0)}});
   const Pass mine{.name = "doubled", .help = "x + x is 2 * x", .run = doubled};
   const Graph after =
       run_passes(graph, {find_pass("drop_no_ops"), mine, find_pass("common_subexpressions")}, {});

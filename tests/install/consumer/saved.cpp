@@ -7,9 +7,9 @@
 int main(int, char** argv) {
   using namespace composit;
   const Type type = tensor_type(DType::float64, {3});
-  const Tensor x = input("x", type), y = input("y", type);
+  const LazyTensor x = input("x", type), y = input("y", type);
   const Array values = array_of(type, std::vector<double>{0.5, -1, 2});
-  const Tensor result = sin(x * y) + x;
+  const LazyTensor result = sin(x * y) + x;
   save({.graph = Graph({.inputs = {x, y}, .outputs = {result}}),
         .schemas = {"aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
                     "aten::mul.Tensor(Tensor self, Tensor other) -> Tensor",

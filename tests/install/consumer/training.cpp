@@ -17,7 +17,7 @@ int main() {
   const nn::Affine output = nn::linear_layer(init, "output", 8, 1);
   const LazyTensor x = held("x", tensor_type(DType::float32, {4, 2}), {0, 0, 0, 1, 1, 0, 1, 1});
   const LazyTensor target = held("target", tensor_type(DType::float32, {4, 1}), {0, 1, 1, 0});
-  const Tensor y = nn::linear(tanh(nn::linear(Tensor(x), hidden)), output);
+  const LazyTensor y = nn::linear(tanh(nn::linear(x, hidden)), output);
   const LazyTensor loss = nn::binary_cross_entropy_with_logits(y, target);
 
   const auto& weights = init.parameters();

@@ -67,17 +67,17 @@ std::string wrong_values(const RecordedCall& call) {
 }
 
 struct Differentiated {
-  std::vector<LazyTensor> gradients;
+  LazyTensors gradients;
   std::vector<size_t> places;
   Values values;
 };
 
 Differentiated differentiate(const RecordedCall& call) {
   Differentiated found;
-  const Tensors& tensors = call.call.tensors();
-  std::vector<LazyTensor> inputs;
+  const LazyTensors& tensors = call.call.tensors();
+  LazyTensors inputs;
   for (size_t place = 0; place < tensors.size(); ++place) {
-    if (tensors[place].defined() && is_input(*tensors[place].lazy().node))
+    if (tensors[place].defined() && is_input(*tensors[place].node))
       found.values.set(tensors[place], call.values[place]);
     if (!call.gradients[place].defined()) continue;
     inputs.push_back(tensors[place]);

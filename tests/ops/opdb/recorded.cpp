@@ -65,23 +65,23 @@ class Reader {
     if (value.is_object() && value.contains("tensor"))
       return tensor(argument.name, value.at("tensor"));
     if (value.is_object() && value.contains("tensors")) {
-      Tensors items;
+      LazyTensors items;
       for (const json& number : value.at("tensors"))
         items.push_back(tensor(argument.name + std::to_string(items.size()), number));
       return items;
     }
-    if (value.is_array()) return Tensors();  // an empty list
+    if (value.is_array()) return LazyTensors();  // an empty list
     places_.emplace_back();
-    return value.is_null() ? ArgumentValue(Tensor()) : ArgumentValue(data(value));
+    return value.is_null() ? ArgumentValue(LazyTensor()) : ArgumentValue(data(value));
   }
   ArgumentValue missing(const SchemaArgument& argument) {
     if (!argument.is_tensor()) return default_of(argument).value();
     places_.emplace_back();
-    return Tensor();
+    return LazyTensor();
   }
-  Tensor tensor(const std::string& name, const json& number) {
+  LazyTensor tensor(const std::string& name, const json& number) {
     places_.push_back(array(number));
-    return number.is_null() ? Tensor() : Tensor(input(name, places_.back().type()));
+    return number.is_null() ? LazyTensor() : input(name, places_.back().type());
   }
 
   static double number(const json& text) { return std::stod(text.get<std::string>()); }
@@ -112,13 +112,13 @@ class Reader {
 
   // Numbers in place of tensors are constants of the call.
   void complete_values(RecordedCall& call) {
-    const Tensors& tensors = call.call.tensors();
+    const LazyTensors& tensors = call.call.tensors();
     call.values.resize(tensors.size());
     is_recorded_.assign(tensors.size(), false);
     for (size_t i = 0; i < tensors.size(); ++i) {
       is_recorded_[i] = call.values[i].defined();
       if (!call.values[i].defined() && tensors[i].defined())
-        call.values[i] = tensors[i].lazy().node->attribute("value").as<Array>();
+        call.values[i] = tensors[i].node->attribute("value").as<Array>();
     }
   }
 

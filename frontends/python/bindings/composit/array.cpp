@@ -62,7 +62,7 @@ py::object to_numpy(const Array& array) {
   std::vector<py::ssize_t> shape, strides;
   const auto item = static_cast<py::ssize_t>(item_size(type.dtype));
   for (size_t i = 0; i < type.rank(); ++i) {
-    shape.push_back(type.sizes[i].value());
+    shape.push_back(type.sizes[i]);
     strides.push_back(type.strides[i] * item);
   }
   const py::capsule owner(new Array(array), [](void* held) { delete static_cast<Array*>(held); });

@@ -25,7 +25,7 @@ Graph with_numbered_inputs(const Graph& graph) {
   FlatMap<const Node*, size_t> numbers;
   for (size_t i = 0; i < graph.inputs().size(); ++i)
     numbers.insert(graph.inputs()[i].node.get(), i);
-  return rebuild(graph, [&](const Node& node, const std::vector<LazyTensor>&) {
+  return rebuild(graph, [&](const Node& node, const LazyTensors&) {
     std::optional<Replacement> replacement;
     if (const size_t* number = numbers.find(&node))
       replacement = replace_by(input("input_" + std::to_string(*number), node.outputs()[0]).node);
@@ -61,9 +61,9 @@ py::object evaluate_all_of(const std::vector<NdArray>& tensors, const std::strin
                            const py::dict& inputs) {
   Values values;
   for (const auto& [tensor, value] : inputs)
-    values.set(tensor.cast<const NdArray&>().lazy(),
+    values.set(tensor.cast<const NdArray&>(),
                from_numpy(py::reinterpret_borrow<py::object>(value)).contiguous());
-  const std::vector<LazyTensor> outputs = lazy_tensors(tensors);
+  const LazyTensors outputs = lazy_tensors(tensors);
   const Backend& chosen = backend_named(backend);
   std::vector<Array> arrays;
   {
@@ -79,16 +79,14 @@ py::object evaluate_all_of(const std::vector<NdArray>& tensors, const std::strin
 
 }  // namespace
 
-std::vector<LazyTensor> lazy_tensors(const NdArrays& arrays) {
-  std::vector<LazyTensor> tensors;
-  for (const NdArray& array : arrays) tensors.push_back(array.lazy());
+LazyTensors lazy_tensors(const NdArrays& arrays) {
+  LazyTensors tensors;
+  for (const NdArray& array : arrays) tensors.push_back(array);
   return tensors;
 }
-NdArrays arrays_of(const std::vector<LazyTensor>& tensors) {
-  return {tensors.begin(), tensors.end()};
-}
+NdArrays arrays_of(const LazyTensors& tensors) { return {tensors.begin(), tensors.end()}; }
 
-Graph graph_of(const std::vector<LazyTensor>& outputs) {
+Graph graph_of(const LazyTensors& outputs) {
   Graph::Parts parts{.outputs = outputs};
   const Graph all(parts);
   for (const NodePtr& node : all.nodes())
@@ -134,8 +132,7 @@ void add_evaluate(py::module_& module) {
       "chain_rule",
       [](const std::vector<std::pair<NdArray, NdArray>>& seeds, const NdArrays& inputs) {
         std::vector<Seed> flows;
-        for (const auto& [output, cotangent] : seeds)
-          flows.push_back({output.lazy(), cotangent.lazy()});
+        for (const auto& [output, cotangent] : seeds) flows.push_back({output, cotangent});
         return arrays_of(chain_rule(flows, lazy_tensors(inputs)));
       },
       "seeds"_a, "inputs"_a, guard);

@@ -9,11 +9,11 @@
 
 namespace composit::python {
 
-std::vector<LazyTensor> lazy_tensors(const numpy::NdArrays& arrays);
-numpy::NdArrays arrays_of(const std::vector<LazyTensor>& tensors);
+LazyTensors lazy_tensors(const numpy::NdArrays& arrays);
+numpy::NdArrays arrays_of(const LazyTensors& tensors);
 
 // All that leads to these values, its inputs listed in the order in which they were made.
-Graph graph_of(const std::vector<LazyTensor>& outputs);
+Graph graph_of(const LazyTensors& outputs);
 
 // All but the reference compile graphs that are equal but for names of inputs once. UserError for
 // a name of none.

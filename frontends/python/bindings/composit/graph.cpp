@@ -24,9 +24,7 @@ namespace {
 
 using numpy::NdArray;
 
-std::vector<NdArray> values(const std::vector<LazyTensor>& tensors) {
-  return {tensors.begin(), tensors.end()};
-}
+std::vector<NdArray> values(const LazyTensors& tensors) { return {tensors.begin(), tensors.end()}; }
 
 // Numbers, strings, lists of them; the text of the graph's language for the rest.
 py::object to_python(const Attribute& attribute) {
@@ -35,7 +33,7 @@ py::object to_python(const Attribute& attribute) {
   if (const auto* value = attribute.get_if<double>()) return py::float_(*value);
   if (const auto* value = attribute.get_if<std::string>()) return py::str(*value);
   if (const auto* value = attribute.get_if<DType>()) return py::str(std::string(name(*value)));
-  if (const auto* value = attribute.get_if<Dim>()) return py::int_(value->value());
+  if (const auto* value = attribute.get_if<int64_t>()) return py::int_(*value);
   if (const auto* value = attribute.get_if<Scalar>())
     return std::visit([](auto number) -> py::object { return py::cast(number); }, value->value);
   if (const auto* value = attribute.get_if<Array>()) return to_numpy(*value);

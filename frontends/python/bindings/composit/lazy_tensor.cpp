@@ -31,13 +31,13 @@ py::object dtype_or_name(const NdArray& x) {
 // Of an input its name, of other values what they are called in print: by their operation.
 std::string name_of(const NdArray& x) {
   std::string name = x.name();
-  return name.empty() ? std::string(x.lazy().node->op().base_name()) : name;
+  return name.empty() ? std::string(x.node->op().base_name()) : name;
 }
 
 // Whether `x` is the comparison of a value with itself. So equal keys of a dict are found: their
 // hashes are equal, then Python asks bool(a == b).
 bool compares_with_itself(const NdArray& x) {
-  const Node& node = *x.lazy().node;
+  const Node& node = *x.node;
   return node.op().base_name().substr(0, 2) == "eq" && node.operands().size() == 2 &&
          node.operands()[0] == node.operands()[1];
 }
@@ -160,13 +160,12 @@ void add_properties(Class& type) {
           "size", [](const NdArray& x) { return x.size(); }, "Number of elements.")
       .def_property_readonly("name", &name_of, "Of an input its name, else that of the operation.")
       .def_property_readonly(
-          "graph", [](const NdArray& x) { return graph_of({x.lazy()}); },
-          "All that leads to this value.")
+          "graph", [](const NdArray& x) { return graph_of({x}); }, "All that leads to this value.")
       .def_property_readonly(
-          "node", [](const NdArray& x) { return std::const_pointer_cast<Node>(x.lazy().node); },
+          "node", [](const NdArray& x) { return std::const_pointer_cast<Node>(x.node); },
           "What makes this value.")
       .def_property_readonly(
-          "output_index", [](const NdArray& x) { return x.lazy().index; },
+          "output_index", [](const NdArray& x) { return x.index; },
           "Which of the node's results it is.")
       .def_property_readonly("T", located([](const NdArray& x) { return x.T(); }),
                              "All axes in reverse.")
@@ -208,11 +207,10 @@ void add_lazy_tensor(py::module_& module) {
              return py::iter(py::cast(rows));
            })
       .def(
-          "__hash__",
-          [](const NdArray& x) { return static_cast<py::ssize_t>(x.lazy().hash().low >> 2); },
+          "__hash__", [](const NdArray& x) { return static_cast<py::ssize_t>(x.hash().low >> 2); },
           "Of the structure: equal for equal values of a graph.")
       .def("_repr_svg_",
-           [](const NdArray& x) { return py::cast(graph_of({x.lazy()})).attr("_repr_svg_")(); })
+           [](const NdArray& x) { return py::cast(graph_of({x})).attr("_repr_svg_")(); })
       .def("__repr__", [](const NdArray& x) {
         return "<LazyTensor " + name_of(x) + ": " + print(x.type()) + ">";
       });

@@ -15,7 +15,9 @@ using namespace py::literals;
 
 // An argument that may be None.
 using OptionalArray = std::optional<NdArray>;
-inline Tensor tensor(const OptionalArray& array) { return array ? Tensor(*array) : Tensor(); }
+inline LazyTensor tensor(const OptionalArray& array) {
+  return array ? LazyTensor(*array) : LazyTensor();
+}
 
 class Functional {
  public:

@@ -4,21 +4,21 @@
 namespace composit::python {
 namespace {
 
-using Unary = Tensor (*)(const Tensor&);
+using Unary = LazyTensor (*)(const LazyTensor&);
 
 void unary(const Functional& def, const char* name, Unary function) {
   def(
       name, [function](const NdArray& x) { return NdArray(function(x)); }, "input"_a);
 }
 // Of an element and a number.
-using WithNumber = Tensor (*)(const Tensor&, double);
+using WithNumber = LazyTensor (*)(const LazyTensor&, double);
 void with_number(const Functional& def, const char* name, WithNumber function,
                  const char* parameter, double value) {
   def(
       name, [function](const NdArray& x, double number) { return NdArray(function(x, number)); },
       "input"_a, py::arg(parameter) = value);
 }
-using WithInteger = Tensor (*)(const Tensor&, int64_t);
+using WithInteger = LazyTensor (*)(const LazyTensor&, int64_t);
 void with_integer(const Functional& def, const char* name, WithInteger function,
                   const char* parameter) {
   def(

@@ -20,7 +20,9 @@ nn::MultiHeadAttention attention(const std::vector<Pair>& layers) {
 
 nn::Activation activation(const py::object& function) {
   if (function.is_none()) return nn::relu;
-  return [function](const Tensor& x) { return Tensor(function(NdArray(x)).cast<NdArray>()); };
+  return [function](const LazyTensor& x) -> LazyTensor {
+    return function(NdArray(x)).cast<NdArray>();
+  };
 }
 
 // (weight, (gamma, beta), running_mean, running_var)
@@ -104,7 +106,7 @@ void add_resnets(const Functional& def) {
 }
 
 using nn::Initializer;
-using Method = Tensor (Initializer::*)(const std::string&, const Ints&, double);
+using Method = LazyTensor (Initializer::*)(const std::string&, const Ints&, double);
 
 void add_initializer(py::module_& module) {
   py::class_<Initializer> type(
@@ -127,7 +129,7 @@ void add_initializer(py::module_& module) {
   type.def("xavier_normal", filled(&Initializer::xavier_normal), "name"_a, "sizes"_a,
            "gain"_a = 1.0);
   const auto between =
-      [](Tensor (Initializer::*method)(const std::string&, const Ints&, double, double)) {
+      [](LazyTensor (Initializer::*method)(const std::string&, const Ints&, double, double)) {
         return [method](Initializer& init, const std::string& name, const Shape& sizes, double a,
                         double b) { return NdArray((init.*method)(name, sizes.value, a, b)); };
       };

@@ -6,7 +6,7 @@ namespace {
 
 using Text = std::string;
 
-using Distance = Tensor (*)(const Tensor&, const Tensor&, nn::Reduction);
+using Distance = LazyTensor (*)(const LazyTensor&, const LazyTensor&, nn::Reduction);
 void distance(const Functional& def, const char* name, Distance function) {
   def(
       name,
@@ -111,7 +111,8 @@ void add_likelihoods(const Functional& def) {
 }
 
 void add_margins(const Functional& def) {
-  using Pair = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const nn::MarginOptions&);
+  using Pair = LazyTensor (*)(const LazyTensor&, const LazyTensor&, const LazyTensor&,
+                              const nn::MarginOptions&);
   const std::pair<const char*, Pair> pairs[] = {
       {"margin_ranking_loss", &nn::margin_ranking_loss},
       {"cosine_embedding_loss", &nn::cosine_embedding_loss}};

@@ -7,7 +7,7 @@ namespace {
 
 // A number, or a tensor of one element.
 nn::Rate rate(const numpy::Operand& value) {
-  if (!value.is_number()) return Tensor(value.array());
+  if (!value.is_number()) return value.array();
   return std::visit(
       [](auto number) -> double {
         if constexpr (std::is_convertible_v<decltype(number), double>)
@@ -18,7 +18,7 @@ nn::Rate rate(const numpy::Operand& value) {
       value.number());
 }
 
-Tensors tensors_of(const NdArrays& arrays) { return {arrays.begin(), arrays.end()}; }
+LazyTensors tensors_of(const NdArrays& arrays) { return {arrays.begin(), arrays.end()}; }
 
 void add_optimizers(py::module_& module) {
   py::class_<nn::Optimizer>(module, "Update",
@@ -37,7 +37,8 @@ void add_optimizers(py::module_& module) {
           [](const nn::Optimizer& optimizer, const NdArray& parameter, const NdArray& gradient,
              const NdArrays& state) {
             NdArrays results;
-            for (const Tensor& result : optimizer.update(parameter, gradient, tensors_of(state)))
+            for (const LazyTensor& result :
+                 optimizer.update(parameter, gradient, tensors_of(state)))
               results.emplace_back(result);
             return results;
           },

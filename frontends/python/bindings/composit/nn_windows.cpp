@@ -4,11 +4,12 @@
 namespace composit::python {
 namespace {
 
-using Conv = Tensor (*)(const Tensor&, const Tensor&, const nn::ConvOptions&);
-using ConvTranspose = Tensor (*)(const Tensor&, const Tensor&, const nn::ConvTransposeOptions&);
-using MaxPool = Tensor (*)(const Tensor&, const Ints&, const nn::MaxPoolOptions&);
-using AvgPool = Tensor (*)(const Tensor&, const Ints&, const nn::AvgPoolOptions&);
-using AdaptivePool = Tensor (*)(const Tensor&, const Ints&, bool);
+using Conv = LazyTensor (*)(const LazyTensor&, const LazyTensor&, const nn::ConvOptions&);
+using ConvTranspose = LazyTensor (*)(const LazyTensor&, const LazyTensor&,
+                                     const nn::ConvTransposeOptions&);
+using MaxPool = LazyTensor (*)(const LazyTensor&, const Ints&, const nn::MaxPoolOptions&);
+using AvgPool = LazyTensor (*)(const LazyTensor&, const Ints&, const nn::AvgPoolOptions&);
+using AdaptivePool = LazyTensor (*)(const LazyTensor&, const Ints&, bool);
 
 void conv(const Functional& def, const char* name, Conv function) {
   def(

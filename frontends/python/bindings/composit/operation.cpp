@@ -22,14 +22,14 @@ NdArrays call_traced(const std::string& name, const py::function& function,
                      const NdArrays& arguments) {
   std::vector<Type> types;
   for (const NdArray& argument : arguments) types.push_back(argument.type());
-  const Traced traced(types, [&](const Tensors& blocks) {
+  const Traced traced(types, [&](const LazyTensors& blocks) {
     const auto results = function(NdArrays(blocks.begin(), blocks.end())).cast<NdArrays>();
-    return Tensors(results.begin(), results.end());
+    return LazyTensors(results.begin(), results.end());
   });
   const Closed closed = close({traced});
   NodeSpec spec(ops::kCall);
-  for (const NdArray& argument : arguments) spec.tensor(argument.lazy());
-  for (const Tensor& tensor : closed.outside) spec.tensor(tensor.lazy());
+  for (const NdArray& argument : arguments) spec.tensor(argument);
+  for (const LazyTensor& tensor : closed.outside) spec.tensor(tensor);
   spec.attribute("name", name).run("body", closed.regions[0]);
   for (const LazyTensor& output : closed.regions[0]->outputs()) spec.output(output.type());
   const NodePtr node = std::move(spec).make_node();
@@ -52,11 +52,8 @@ class PythonFunction {
       if (of == inputs) return results;
     const py::object zeros = py::module_::import("numpy").attr("zeros");
     py::list arguments;
-    for (const Type& type : inputs) {
-      Ints shape;
-      for (const Dim& size : type.sizes) shape.push_back(size.value());
-      arguments.append(zeros(py::tuple(py::cast(shape)), numpy_dtype(type.dtype)));
-    }
+    for (const Type& type : inputs)
+      arguments.append(zeros(py::tuple(py::cast(type.sizes)), numpy_dtype(type.dtype)));
     std::vector<Type> results;
     for (const py::handle result : function_(arguments))
       results.push_back(contiguous(from_numpy(py::reinterpret_borrow<py::object>(result)).type()));
@@ -85,7 +82,7 @@ class PythonFunction {
     return results;
   }
 
-  Gradients vjp(const Tensors& inputs, const Vjp& given, const std::vector<Type>& results) {
+  Gradients vjp(const LazyTensors& inputs, const Vjp& given, const std::vector<Type>& results) {
     const py::gil_scoped_acquire gil;
     if (vjp_.is_none())
       throw UserError(
@@ -93,13 +90,11 @@ class PythonFunction {
           "' is a function of Python on values, whose derivative is not known; give it: "
           "@wrap_as_operation(vjp=lambda inputs…, cotangents…: gradients)");
     py::list arguments;
-    for (const Tensor& input : inputs) arguments.append(NdArray(input));
+    for (const LazyTensor& input : inputs) arguments.append(NdArray(input));
     for (size_t i = 0; i < results.size(); ++i) {
-      const Tensor& cotangent = given.cotangents[i];
-      Ints shape;
-      for (const Dim& size : results[i].sizes) shape.push_back(size.value());
+      const LazyTensor& cotangent = given.cotangents[i];
       arguments.append(cotangent.defined() ? NdArray(cotangent)
-                                           : NdArray(zeros(shape, results[i].dtype)));
+                                           : NdArray(zeros(results[i].sizes, results[i].dtype)));
     }
     const auto gradients = vjp_(*arguments).cast<NdArrays>();
     if (gradients.size() != inputs.size())
@@ -133,9 +128,9 @@ PythonFunction& function_in(const Opaque& opaque) {
   return *static_cast<PythonFunction*>(const_cast<void*>(opaque.object.get()));
 }
 
-std::vector<Type> types_of(const Tensors& tensors) {
+std::vector<Type> types_of(const LazyTensors& tensors) {
   std::vector<Type> types;
-  for (const Tensor& tensor : tensors)
+  for (const LazyTensor& tensor : tensors)
     types.push_back(tensor_type(tensor.dtype(), tensor.type().sizes));
   return types;
 }
@@ -145,11 +140,11 @@ constexpr const char* kPython = "composit::python";
 void add_python_row() {
   composit::add_operation(
       {.schema = "composit::python(Tensor[] inputs, PythonFunction function) -> Tensor[]",
-       .infer = [](Tensors inputs,
+       .infer = [](LazyTensors inputs,
                    Opaque function) { return function_in(function).infer(types_of(inputs)); },
        .native = [](Arrays inputs, Opaque function) { return function_in(function).run(inputs); },
        .vjp =
-           [](Vjp v, Tensors inputs, Opaque function) {
+           [](Vjp v, LazyTensors inputs, Opaque function) {
              PythonFunction& python = function_in(function);
              return python.vjp(inputs, v, python.infer(types_of(inputs)));
            }});
@@ -177,8 +172,9 @@ void add_operation(py::module_& module) {
       .def(
           "__call__",
           [](const std::shared_ptr<PythonFunction>& function, const NdArrays& arguments) {
-            const Tensors results = apply(kPython, {Tensors(arguments.begin(), arguments.end()),
-                                                    Attribute(Opaque{function->name(), function})});
+            const LazyTensors results =
+                apply(kPython, {LazyTensors(arguments.begin(), arguments.end()),
+                                Attribute(Opaque{function->name(), function})});
             return NdArrays(results.begin(), results.end());
           },
           "arguments"_a, guard);
