@@ -59,7 +59,7 @@ bool throws(Check check) {
 }
 
 template <class Visit>
-void for_each_tensor(const c10::IValue& argument, Visit visit) {
+void visit_tensors(const c10::IValue& argument, Visit visit) {
   if (argument.isTensor()) return visit(argument.toTensor());
   if (!argument.isTensorList() && !argument.isOptionalTensorList()) return;
   for (const c10::IValue& item : argument.toListRef())
@@ -72,7 +72,7 @@ bool autograd_checks_fail(const OpInfo& info, c10::ArrayRef<c10::IValue> argumen
   bool fail = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (any && info.out[i]) return true;
-    for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
+    visit_tensors(arguments[i], [&](const at::Tensor& tensor) {
       if (!tensor.defined()) return;
       // A view whose base was written in a way autograd does not allow is turned down when it is
       // read.
@@ -104,8 +104,7 @@ class KeepGenerator {
 bool any_requires_grad(c10::ArrayRef<c10::IValue> arguments) {
   bool any = false;
   for (const c10::IValue& argument : arguments)
-    for_each_tensor(argument,
-                    [&](const at::Tensor& tensor) { any = any || tensor.requires_grad(); });
+    visit_tensors(argument, [&](const at::Tensor& tensor) { any = any || tensor.requires_grad(); });
   return any;
 }
 

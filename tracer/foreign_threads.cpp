@@ -10,6 +10,7 @@
 #include <array>
 
 #include "tracer/allocation_watch.h"
+#include "tracer/each_tensor.h"
 
 namespace flashlight::tracer {
 namespace {
@@ -26,17 +27,6 @@ const std::string& name_of_this_thread() {
 const void* address_of_memory(const at::Tensor& tensor) {
   if (!tensor.has_storage()) return tensor.unsafeGetTensorImpl();
   return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
-}
-
-template <class Visit>
-void for_each_tensor(const c10::IValue& value, Visit visit) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined()) visit(value.toTensor());
-  } else if (value.isList()) {
-    for (const c10::IValue& item : value.toListRef()) for_each_tensor(item, visit);
-  } else if (value.isTuple()) {
-    for (const c10::IValue& item : value.toTupleRef().elements()) for_each_tensor(item, visit);
-  }
 }
 
 // ---- the scopes that live -----------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tracer/each_tensor.h"
 #include "tracer/generator_watch.h"
 
 namespace flashlight::tracer {
@@ -83,17 +84,6 @@ GuardedStorages& guarded() {
 }
 
 thread_local OpenStorages* innermost = nullptr;
-
-template <class Visit>
-void for_each_tensor(const c10::IValue& value, Visit visit) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined()) visit(value.toTensor());
-  } else if (value.isList()) {
-    for (const c10::IValue& item : value.toListRef()) for_each_tensor(item, visit);
-  } else if (value.isTuple()) {
-    for (const c10::IValue& item : value.toTupleRef().elements()) for_each_tensor(item, visit);
-  }
-}
 
 // A kernel that is given it reaches memory beyond its storage: the parts of a sparse tensor, the
 // scales of a quantized one, what a subclass in Python wraps.
