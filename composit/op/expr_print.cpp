@@ -168,6 +168,10 @@ void ExprPrinter::write_part(const Expr& x, int precedence) {
     case ExprKind::right:
       return leaf(names_.right, x);
     case ExprKind::parameter:
+      if (x.number() < names_.parameters.size()) {
+        text_ += names_.parameters[x.number()];
+        return;
+      }
       return leaf(names_.parameter, x);
     case ExprKind::call:
       return call(x, precedence);

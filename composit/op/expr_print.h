@@ -15,9 +15,10 @@
 
 namespace composit {
 
-// How leaves are called: axes one by one, all others by a prefix and their number.
+// How leaves are called: axes one by one, and parameters where they have names; all others by a
+// prefix and their number.
 struct LeafNames {
-  std::vector<std::string> axes = {};
+  std::vector<std::string> axes = {}, parameters = {};
   std::string axis = "i", operand = "x", accumulator = "s", left = "left", right = "right",
               parameter = "p", local = "t";
 };

@@ -248,6 +248,26 @@ Fault fault_of_tensor(const Type& type) {
 
 }  // namespace
 
+Statement with_numbers(const Statement& statement, const std::vector<int64_t>& numbers) {
+  Statement result = statement;
+  const auto change = [&](const Expr& part) {
+    return part.kind() == ExprKind::parameter && part.number() < numbers.size()
+               ? Expr::literal(numbers[part.number()], DType::int64)
+               : Expr();
+  };
+  const auto bind = [&](Expr& x) {
+    if (x.defined()) x = replace(x, change);
+  };
+  bind(result.domain);
+  for (auto* list : {&result.init, &result.body, &result.combine})
+    for (Expr& x : *list) bind(x);
+  for (Store& store : result.stores) {
+    for (Expr& x : store.at) bind(x);
+    bind(store.value);
+  }
+  return result;
+}
+
 Loops canonical(Loops loops) {
   for (Statement& statement : loops.statements) make_canonical(statement, loops.results);
   return loops;

@@ -99,6 +99,24 @@ Loops canonical(Loops loops);
 std::string print(const Loops& loops);
 // UserError with line, column, expected and received, whatever the text.
 Loops parse_loops(std::string_view text);
+
+// What some sizes and extents are called in text: numbers that a program leaves open
+// (flashlight/loops/sizes.h). What stands in types and axes is the number of an example; in
+// expressions, a name is the parameter of its number.
+struct SizeNames {
+  // Which name each size of a tensor or extent of an axis has; as many as there are, or none.
+  using Which = std::vector<std::optional<size_t>>;
+  std::vector<std::string> names = {};
+  std::vector<int64_t> numbers = {};                          // by name: the example's
+  std::vector<Which> operands = {}, results = {}, axes = {};  // axes: per statement
+};
+// The same text with names in place of numbers. Reading adds what `sizes` does not know: which
+// sizes have names.
+std::string print(const Loops& loops, const SizeNames& sizes);
+Loops parse_loops(std::string_view text, SizeNames& sizes);
+// Parameters become the numbers of these sizes.
+Statement with_numbers(const Statement& statement, const std::vector<int64_t>& numbers);
+
 // The same for an expression: leaves are called i0, x0, s0, left0, right0, p0; parts that are used
 // more than once stand on lines of their own before it.
 std::string print(const Expr& x);

@@ -5,7 +5,7 @@
 //   statement = [ "for" axes ] "{" { let | var } scanned "}"
 //   scanned   = "scan" axes "{" reduced "}" | reduced
 //   reduced   = ( "reduce" axes "{" point "}" | point ) { let | store }
-//   axes      = name "<" integer { "," name "<" integer }
+//   axes      = name "<" integer { "," name "<" integer }; a name of SizeNames is an integer
 //   point     = { let | "where" expr | "new" name "=" expr | combine }
 //   combine   = name { "," name } "=" expr { "," expr } | name "+=" expr
 //   var       = "var" name ":" dtype "=" expr
@@ -45,14 +45,17 @@ namespace {
 
 class LoopsParser {
  public:
-  explicit LoopsParser(std::string_view text)
-      : lexer_(text, "loops", 1, LexerStyle::expression), expressions_(lexer_, scope_) {}
+  LoopsParser(std::string_view text, SizeNames& sizes)
+      : lexer_(text, "loops", 1, LexerStyle::expression),
+        expressions_(lexer_, scope_),
+        sizes_(sizes) {}
 
   Loops run();
 
  private:
-  std::vector<Type> tensors(std::vector<std::string_view>& names);
-  Type type();
+  std::vector<Type> tensors(std::vector<std::string_view>& names,
+                            std::vector<SizeNames::Which>& named);
+  Type type(SizeNames::Which& named);
   void statement();
   void axes(AxisKind kind);
   void variables();
@@ -72,7 +75,8 @@ class LoopsParser {
   void define(const Token& name, Meaning meaning);
   // That the next token names; nullptr: none.
   const Meaning* accumulator();
-  int64_t integer(std::string_view expected);
+  // A number, or the name of one, which goes to the end of `named`.
+  int64_t integer(std::string_view expected, SizeNames::Which& named);
   Expr assigned(DType dtype);
 
   Lexer lexer_;
@@ -82,14 +86,17 @@ class LoopsParser {
   Statement statement_;                      // that is being read
   std::vector<std::string_view> variables_;  // its accumulators
   std::vector<DType> dtypes_;                // theirs
+  SizeNames& sizes_;
 };
 
 Loops LoopsParser::run() {
   std::vector<std::string_view> operands, results;
+  for (size_t i = 0; i < sizes_.names.size(); ++i)
+    scope_.define(sizes_.names[i], {.value = Expr::parameter(i, DType::int64)});
   lexer_.expect("loops");
-  loops_.operands = tensors(operands);
+  loops_.operands = tensors(operands, sizes_.operands);
   lexer_.expect("->");
-  loops_.results = tensors(results);
+  loops_.results = tensors(results, sizes_.results);
   for (size_t i = 0; i < operands.size(); ++i)
     scope_.find(operands[i])->operand = &loops_.operands[i];
   for (size_t i = 0; i < results.size(); ++i) scope_.find(results[i])->result = true;
@@ -101,7 +108,8 @@ Loops LoopsParser::run() {
 
 // ---- tensors ------------------------------------------------------------------------------------
 
-std::vector<Type> LoopsParser::tensors(std::vector<std::string_view>& names) {
+std::vector<Type> LoopsParser::tensors(std::vector<std::string_view>& names,
+                                       std::vector<SizeNames::Which>& named) {
   std::vector<Type> types;
   lexer_.expect("(");
   while (!lexer_.accept(")")) {
@@ -109,20 +117,20 @@ std::vector<Type> LoopsParser::tensors(std::vector<std::string_view>& names) {
     define(name, {.number = types.size()});
     names.push_back(name.text);
     lexer_.expect(":");
-    types.push_back(type());
+    types.push_back(type(named.emplace_back()));
     if (!lexer_.at(")") && !lexer_.accept(",")) lexer_.fail_expected("',' or ')'");
   }
   return types;
 }
 
-Type LoopsParser::type() {
+Type LoopsParser::type(SizeNames::Which& named) {
   const Token word = lexer_.take(TokenKind::word, "a dtype");
   if (word.text == "none") return undefined_type();
   const DType dtype = expressions_.dtype(word);
   Dims sizes;
   lexer_.expect("[");
   while (!lexer_.accept("]")) {
-    sizes.emplace_back(integer("a size or ']'"));
+    sizes.push_back(integer("a size or ']'", named));
     if (!lexer_.at("]") && !lexer_.accept(",")) lexer_.fail_expected("',' or ']'");
   }
   Type type = tensor_type(dtype, std::move(sizes));
@@ -130,7 +138,13 @@ Type LoopsParser::type() {
   return type;
 }
 
-int64_t LoopsParser::integer(std::string_view expected) {
+int64_t LoopsParser::integer(std::string_view expected, SizeNames::Which& named) {
+  named.emplace_back();
+  for (size_t i = 0; i < sizes_.names.size(); ++i) {
+    if (!lexer_.accept(sizes_.names[i])) continue;
+    named.back() = i;
+    return sizes_.numbers.at(i);
+  }
   const Token token = lexer_.take(TokenKind::number, expected);
   if (const auto value = parse_int(token.text)) return *value;
   lexer_.fail(token.offset,
@@ -173,6 +187,7 @@ Expr LoopsParser::assigned(DType dtype) {
 void LoopsParser::statement() {
   const size_t offset = lexer_.peek().offset, outside = scope_.size();
   statement_ = {};
+  sizes_.axes.emplace_back();
   variables_.clear();
   dtypes_.clear();
   if (lexer_.accept("for"))
@@ -190,7 +205,8 @@ void LoopsParser::statement() {
     reduced();
   }
   lexer_.expect("}");
-  if (const auto fault = fault_of(loops_, statement_)) lexer_.fail(offset, *fault);
+  if (const auto fault = fault_of(loops_, with_numbers(statement_, sizes_.numbers)))
+    lexer_.fail(offset, *fault);
   loops_.statements.push_back(std::move(statement_));
   scope_.shrink(outside);
 }
@@ -200,7 +216,8 @@ void LoopsParser::axes(AxisKind kind) {
     const Token name = new_name("the name of an axis");
     define(name, {.value = Expr::axis(statement_.axes.size())});
     lexer_.expect("<");
-    statement_.axes.push_back({std::string(name.text), integer("an extent"), kind});
+    statement_.axes.push_back(
+        {std::string(name.text), integer("an extent", sizes_.axes.back()), kind});
   } while (lexer_.accept(","));
 }
 
@@ -355,6 +372,12 @@ void LoopsParser::store(size_t result) {
 
 }  // namespace
 
-Loops parse_loops(std::string_view text) { return LoopsParser(text).run(); }
+Loops parse_loops(std::string_view text, SizeNames& sizes) {
+  return LoopsParser(text, sizes).run();
+}
+Loops parse_loops(std::string_view text) {
+  SizeNames none;
+  return parse_loops(text, none);
+}
 
 }  // namespace composit

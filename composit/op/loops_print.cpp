@@ -24,10 +24,12 @@ std::string axis_name(const Axis& axis, size_t number, const std::vector<std::st
   return name;
 }
 
-std::vector<std::string> axis_names(const Statement& statement) {
-  std::vector<std::string> names;
-  for (const Axis& axis : statement.axes) names.push_back(axis_name(axis, names.size(), names));
-  return names;
+// None of them is among `taken`.
+std::vector<std::string> axis_names(const Statement& statement, std::vector<std::string> taken) {
+  const auto first = static_cast<std::ptrdiff_t>(taken.size());
+  for (size_t i = 0; i < statement.axes.size(); ++i)
+    taken.push_back(axis_name(statement.axes[i], i, taken));
+  return {taken.begin() + first, taken.end()};
 }
 
 bool is_numbered(std::string_view name, std::string_view prefix) {
@@ -47,24 +49,33 @@ std::string free_prefix(std::string prefix, const std::vector<std::string>& axes
 
 class LoopsPrinter {
  public:
-  explicit LoopsPrinter(const Loops& loops) : loops_(loops) {}
+  LoopsPrinter(const Loops& loops, const SizeNames& sizes) : loops_(loops), sizes_(sizes) {}
 
   std::string run() {
     choose_prefixes();
     text_ = "loops(";
-    tensors(names_.operand, loops_.operands);
+    tensors(names_.operand, loops_.operands, sizes_.operands);
     text_ += ") -> (";
-    tensors(result_, loops_.results);
+    tensors(result_, loops_.results, sizes_.results);
     text_ += ") {";
     ++indent_;
-    for (const Statement& each : loops_.statements) statement(each);
+    for (size_t i = 0; i < loops_.statements.size(); ++i) {
+      named_axes_ = which(sizes_.axes, i);
+      statement(loops_.statements[i]);
+    }
     close();
     return std::move(text_);
   }
 
  private:
   void choose_prefixes();
-  void tensors(const std::string& prefix, const std::vector<Type>& types);
+  void tensors(const std::string& prefix, const std::vector<Type>& types,
+               const std::vector<SizeNames::Which>& named);
+  // By its name, where it has one.
+  void size(int64_t number, const SizeNames::Which& named, size_t i);
+  static SizeNames::Which which(const std::vector<SizeNames::Which>& named, size_t i) {
+    return i < named.size() ? named[i] : SizeNames::Which();
+  }
   void statement(const Statement& statement);
   void header(std::string_view word, const Statement& statement, AxisKind kind);
   void variables(const Statement& statement, ExprPrinter& printer);
@@ -79,6 +90,8 @@ class LoopsPrinter {
   }
 
   const Loops& loops_;
+  const SizeNames& sizes_;
+  SizeNames::Which named_axes_;  // of the statement that is being written
   LeafNames names_;
   std::string result_;
   std::string text_;
@@ -90,9 +103,9 @@ std::string numbered(const std::string& prefix, size_t number) {
 }
 
 void LoopsPrinter::choose_prefixes() {
-  std::vector<std::string> axes;
+  std::vector<std::string> axes = names_.parameters = sizes_.names;
   for (const Statement& each : loops_.statements)
-    for (std::string& name : axis_names(each)) axes.push_back(std::move(name));
+    for (std::string& name : axis_names(each, sizes_.names)) axes.push_back(std::move(name));
   result_ = free_prefix("y", axes);
   names_.operand = free_prefix("x", axes);
   names_.accumulator = names_.left = free_prefix("s", axes);
@@ -101,7 +114,15 @@ void LoopsPrinter::choose_prefixes() {
   names_.local = free_prefix("t", axes);
 }
 
-void LoopsPrinter::tensors(const std::string& prefix, const std::vector<Type>& types) {
+void LoopsPrinter::size(int64_t number, const SizeNames::Which& named, size_t i) {
+  if (i < named.size() && named[i])
+    text_ += sizes_.names[*named[i]];
+  else
+    append_int(text_, number);
+}
+
+void LoopsPrinter::tensors(const std::string& prefix, const std::vector<Type>& types,
+                           const std::vector<SizeNames::Which>& named) {
   for (size_t i = 0; i < types.size(); ++i) {
     text_ += (i > 0 ? ", " : "") + numbered(prefix, i) + ": ";
     if (!is_defined(types[i])) {
@@ -111,7 +132,7 @@ void LoopsPrinter::tensors(const std::string& prefix, const std::vector<Type>& t
     text_.append(name(types[i].dtype)).append("[");
     for (size_t axis = 0; axis < types[i].rank(); ++axis) {
       if (axis > 0) text_ += ", ";
-      append_int(text_, types[i].sizes[axis]);
+      size(types[i].sizes[axis], which(named, i), axis);
     }
     text_ += ']';
   }
@@ -144,7 +165,7 @@ void append_stores(std::vector<Expr>& roots, const Statement& statement) {
 
 void LoopsPrinter::statement(const Statement& statement) {
   const size_t outside = indent_;
-  names_.axes = axis_names(statement);
+  names_.axes = axis_names(statement, sizes_.names);
   ExprPrinter printer(text_, names_);
   header("for", statement, AxisKind::parallel);
   variables(statement, printer);
@@ -163,14 +184,15 @@ void LoopsPrinter::statement(const Statement& statement) {
 }
 
 void LoopsPrinter::header(std::string_view word, const Statement& statement, AxisKind kind) {
-  std::string text;
+  bool first = true;
   for (size_t i = 0; i < statement.axes.size(); ++i) {
     if (statement.axes[i].kind != kind) continue;
-    text += text.empty() ? std::string(word) + " " : ", ";
-    text += names_.axes[i] + " < ";
-    append_int(text, statement.axes[i].extent);
+    text_ += first ? new_line() + std::string(word) + " " : ", ";
+    text_ += names_.axes[i] + " < ";
+    size(statement.axes[i].extent, named_axes_, i);
+    first = false;
   }
-  text_ += new_line() + (text.empty() ? "{" : text + " {");
+  text_ += first ? new_line() + "{" : " {";
   ++indent_;
 }
 
@@ -232,6 +254,9 @@ void LoopsPrinter::line(const std::string& left, const Expr& right, ExprPrinter&
 
 }  // namespace
 
-std::string print(const Loops& loops) { return LoopsPrinter(canonical(loops)).run(); }
+std::string print(const Loops& loops, const SizeNames& sizes) {
+  return LoopsPrinter(canonical(loops), sizes).run();
+}
+std::string print(const Loops& loops) { return print(loops, {}); }
 
 }  // namespace composit

@@ -1,4 +1,4 @@
-// What the printer and the parser of loops share. For these two only.
+// What the printer and the parser of loops share, and who chooses names for their text.
 #pragma once
 
 #include <algorithm>

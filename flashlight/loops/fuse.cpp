@@ -8,6 +8,7 @@
 #include "composit/op/affine.h"
 #include "flashlight/loops/constants.h"
 #include "flashlight/loops/contraction.h"
+#include "flashlight/loops/sizes.h"
 #include "flashlight/loops/statement.h"
 
 namespace flashlight::loops {
@@ -356,6 +357,7 @@ class Fuser {
 }  // namespace
 
 Program fuse(Program program, const FuseOptions& options) {
+  expect_bound("fuse", program);
   for (Routine& function : program.functions) Fuser(program, function, options).run();
   return program;
 }

@@ -57,6 +57,7 @@ using ValueId = Id<struct ValueTag>;        // of a function
 using StepId = Id<struct StepTag>;          // of a function, in the order in which they run
 using AxisId = Id<struct AxisTag>;          // of a statement
 using FunctionId = Id<struct FunctionTag>;  // of a program
+using SizeId = Id<struct SizeTag>;          // of a program's named sizes
 
 using ValueIds = std::vector<ValueId>;
 using StepIds = std::vector<StepId>;

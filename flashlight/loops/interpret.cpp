@@ -5,6 +5,7 @@
 #include "composit/eval/statement.h"
 #include "composit/ir/error.h"
 #include "flashlight/loops/constants.h"
+#include "flashlight/loops/sizes.h"
 
 namespace flashlight::loops {
 namespace {
@@ -169,6 +170,8 @@ class Interpreter {
 }  // namespace
 
 std::vector<Array> interpret(const Program& program, const std::vector<Array>& inputs) {
+  if (!program.sizes.empty())
+    return interpret(bind_sizes(program, sizes_given(program, inputs)), inputs);
   const FunctionId last(program.functions.size() - 1);
   const Routine& function = program.functions[last];
   std::vector<Memory> given, made;

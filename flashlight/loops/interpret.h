@@ -10,7 +10,8 @@
 namespace flashlight::loops {
 
 // Results of the last function for its inputs, in order, but for those that are constants; results
-// are row-major, of the values' types.
+// are row-major, of the values' types. Inputs give what sizes the program leaves open (UserError as
+// sizes.h says).
 // Elements are computed as composit/eval/loops.h says, and rounded where they are stored. UserError
 // where an index is out of range, where a loop goes on after its limit, and for calls of the
 // runtime: those are defined by the runtime's own code.

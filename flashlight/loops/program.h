@@ -37,6 +37,22 @@ enum class Role : uint8_t {
   temporary,  // the function's own
 };
 
+// A size that the call gives, or one that follows from sizes before it.
+struct NamedSize {
+  std::string name;     // "tokens": a word
+  int64_t example = 0;  // the number that stands in the program where the size does
+  // What the call may give; others were not shown (unify.h). Of a size that follows: any.
+  int64_t least = 0, most = 0;
+  // factor * product of `of` / divisor + added, where the division leaves nothing. `of` is empty
+  // where the call gives the size.
+  std::vector<SizeId> of = {};
+  int64_t factor = 1, divisor = 1, added = 0;
+  bool operator==(const NamedSize&) const = default;
+};
+// Per number of a list, the named size that it is; nothing for those that are numbers. As many as
+// there are numbers, or none at all.
+using SizeIds = std::vector<std::optional<SizeId>>;
+
 // A tensor of a function, row-major.
 struct Value {
   Type type;
@@ -45,6 +61,7 @@ struct Value {
   Array constant = {};    // of a constant
   // Sizes in the model, where the type leaves out those of 1; else empty.
   composit::Dims model_sizes = {};
+  SizeIds named = {}, model_named = {};  // of the type's sizes, and of those in the model
 };
 
 // Where in the model a step comes from.
@@ -64,6 +81,7 @@ struct Nest {
   std::vector<Origin> fused = {};  // what was fused into it, in the order of the model
   // Which product its statement is, if a stage has looked (contraction.h).
   std::shared_ptr<const Recognised> recognised = nullptr;
+  SizeIds named = {};  // of the extents of its axes
 };
 
 // Calls another function of the program.
@@ -85,7 +103,8 @@ struct Control {
   std::optional<ValueId> predicate;      // of a branch
   std::optional<ValueId> trips;          // of a scan: how many, where not all
   int64_t length = 0;                    // of the sequences
-  std::optional<int64_t> limit;          // of repeat: most trips
+  std::optional<SizeId> named_length;
+  std::optional<int64_t> limit;  // of repeat: most trips
   bool reverse = false;
   ValueIds results;  // carried values, outputs, and of repeat its trips
   ValueIds next;     // room for what carried values become in a trip
@@ -135,9 +154,12 @@ struct Routine {
   size_t most_steps_in_loop = 1000;  // where more would make a loop that is too long to read
 };
 
-// Callees stand before their callers; the last function is the program's own.
+// Callees stand before their callers; the last function is the program's own. Where sizes have
+// names, numbers in types, axes and lengths are those of an example, and expressions of nests have
+// named sizes as parameters (sizes.h).
 struct Program {
   Table<FunctionId, Routine> functions;
+  Table<SizeId, NamedSize> sizes = {};
 };
 
 // Of an axis in an expression, of a load, of a store: their numbers.

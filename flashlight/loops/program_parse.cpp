@@ -7,6 +7,7 @@
 #include "composit/ir/parse.h"
 #include "flashlight/loops/program_text.h"
 #include "flashlight/loops/program_words.h"
+#include "flashlight/loops/sizes.h"
 #include "flashlight/loops/statement.h"
 
 namespace flashlight::loops {
@@ -108,7 +109,8 @@ class ProgramParser {
   Program run() {
     while (next_line()) {
       Lexer lexer(line_, kText, number_);
-      if (lexer.peek().kind != TokenKind::end) function(lexer);
+      if (lexer.peek().kind == TokenKind::end) continue;
+      lexer.accept("size") ? size(lexer) : function(lexer);
     }
     return std::move(program_);
   }
@@ -121,6 +123,27 @@ class ProgramParser {
     rest_ = end == rest_.npos ? std::string_view() : rest_.substr(end + 1);
     ++number_;
     return true;
+  }
+
+  void size(Lexer& lexer) {
+    NamedSize size;
+    size.name = lexer.take(TokenKind::word, "the name of a size").text;
+    lexer.expect("=");
+    size.example = composit::read_constant(lexer).as_int();
+    const FieldReader fields(lexer);
+    size.of = fields.numbers<SizeId>("of");
+    size.least = fields.integer("least").value_or(0);
+    size.most = fields.integer("most").value_or(0);
+    size.factor = fields.integer("factor").value_or(1);
+    size.divisor = fields.integer("divisor").value_or(1);
+    size.added = fields.integer("added").value_or(0);
+    program_.sizes.add(std::move(size));
+    if (lexer.peek().kind != TokenKind::end) lexer.fail_expected("the end of the line");
+  }
+  std::optional<SizeId> size_of(std::string_view name) const {
+    for (const SizeId i : program_.sizes.ids())
+      if (program_.sizes[i].name == name) return i;
+    return std::nullopt;
   }
 
   void function(Lexer& lexer) {
@@ -176,14 +199,56 @@ class ProgramParser {
       lexer.fail(offset, "expected value %" + std::to_string(function.values.size()));
     Value& one = function.values.emplace_back();
     lexer.expect(":");
-    one.type = composit::read_type(lexer);
+    read_type(lexer, one);
     lexer.expect("=");
     const composit::Token role = lexer.take(TokenKind::word, "a role");
     one.role = one_of<Role>(kRoles, lexer, role.text, role.offset);
     one.name = lexer.take_string("the name of the value");
     const FieldReader fields(lexer);
     one.constant = fields.get("constant", Array());
-    for (const int64_t size : fields.integers("model_sizes")) one.model_sizes.emplace_back(size);
+    const Attribute* sizes = fields.find("model_sizes");
+    if (sizes == nullptr) return;
+    for (const Attribute& item : sizes->as<composit::List>().items)
+      one.model_sizes.push_back(length(lexer, &item, one.model_named.emplace_back()));
+    without_numbers_only(one.model_named);
+  }
+  // Of a list, or of the sequences of control: a number, or the name of a size.
+  int64_t length(Lexer& lexer, const Attribute* length, std::optional<SizeId>& named) const {
+    if (length == nullptr) return 0;
+    const auto* name = length->get_if<std::string>();
+    if (name == nullptr) return length->as_int();
+    named = size_of(*name);
+    if (!named) lexer.fail(0, "expected the name of a size, received '" + *name + "'");
+    return program_.sizes[*named].example;
+  }
+  static void without_numbers_only(SizeIds& named) {
+    const auto is_named = [](const auto& one) { return one.has_value(); };
+    if (std::none_of(named.begin(), named.end(), is_named)) named = {};
+  }
+
+  // Such with named sizes are row-major.
+  void read_type(Lexer& lexer, Value& value) const {
+    Lexer ahead = lexer;
+    const auto dtype = composit::dtype_from_name(ahead.peek().text);
+    if (program_.sizes.empty() || !dtype) return value.type = composit::read_type(lexer), void();
+    ahead.take();
+    composit::Dims sizes;
+    ahead.expect("[");
+    while (!ahead.accept("]")) {
+      if (const auto size = size_of(ahead.peek().text)) {
+        ahead.take();
+        value.named.push_back(size);
+        sizes.push_back(program_.sizes[*size].example);
+      } else {
+        value.named.emplace_back();
+        sizes.push_back(static_cast<int64_t>(integer(ahead)));
+      }
+      if (!ahead.at("]")) ahead.expect(",");
+    }
+    without_numbers_only(value.named);
+    if (value.named.empty()) return value.type = composit::read_type(lexer), void();
+    value.type = composit::tensor_type(*dtype, std::move(sizes));
+    lexer = ahead;
   }
 
   Nest nest(Lexer& lexer) {
@@ -198,7 +263,8 @@ class ProgramParser {
         nest.fused.push_back({parts[i].as<std::string>(), parts[i + 1].as<std::string>(),
                               parts[i + 2].as<std::string>()});
     }
-    const composit::Loops loops = loops_below(lexer);
+    composit::SizeNames sizes = {size_names(program_), size_examples(program_)};
+    const composit::Loops loops = loops_below(lexer, sizes);
     if (loops.operands.size() != read.size() || loops.results.size() != written.size() ||
         loops.statements.size() != 1)
       lexer.fail(0, "expected loops of one statement over " + std::to_string(read.size()) +
@@ -208,11 +274,14 @@ class ProgramParser {
       return Expr::load(read.at(part.number()), part.dtype(), part.arguments());
     });
     for (composit::Store& store : nest.statement.stores) store.result = written.at(store.result);
+    for (const auto& size : sizes.axes.at(0))
+      nest.named.push_back(size ? std::optional(SizeId(*size)) : std::nullopt);
+    without_numbers_only(nest.named);
     return nest;
   }
 
   // The lines up to a brace that is indented as the first one.
-  composit::Loops loops_below(Lexer& lexer) {
+  composit::Loops loops_below(Lexer& lexer, composit::SizeNames& sizes) {
     const int first = number_ + 1;
     std::string text;
     std::string close;
@@ -223,7 +292,7 @@ class ProgramParser {
     }
     if (text.empty()) lexer.fail_expected("loops below a nest");
     try {
-      return composit::parse_loops(text);
+      return composit::parse_loops(text, sizes);
     } catch (const composit::UserError& error) {
       throw composit::UserError("[parse] " + std::string(kText) + ": in the loops from line " +
                                 std::to_string(first) + " on: " + error.what());
@@ -254,7 +323,7 @@ class ProgramParser {
     return call;
   }
 
-  static Control control(Lexer& lexer) {
+  Control control(Lexer& lexer) const {
     Control control;
     const size_t offset = lexer.peek().offset;
     const std::string kind = lexer.take_string("a kind of control");
@@ -266,7 +335,7 @@ class ProgramParser {
     control.outside = fields.numbers("outside");
     control.predicate = fields.number("predicate");
     control.trips = fields.number("trips");
-    control.length = fields.integer("length").value_or(0);
+    control.length = length(lexer, fields.find("length"), control.named_length);
     control.limit = fields.integer("limit");
     control.reverse = fields.get("reverse", false);
     control.results = fields.numbers("results");

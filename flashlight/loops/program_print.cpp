@@ -3,6 +3,7 @@
 #include "composit/op/loops.h"
 #include "flashlight/loops/program_text.h"
 #include "flashlight/loops/program_words.h"
+#include "flashlight/loops/sizes.h"
 #include "flashlight/loops/statement.h"
 
 namespace flashlight::loops {
@@ -73,8 +74,12 @@ Attribute origins(const std::vector<Origin>& list) {
 
 class ProgramPrinter {
  public:
-  std::string run(const Program& program) {
-    for (const Routine& function : program.functions) print_function(function);
+  explicit ProgramPrinter(const Program& program)
+      : program_(program), names_(size_names(program)) {}
+
+  std::string run() {
+    for (const NamedSize& size : program_.sizes) print_size(size);
+    for (const Routine& function : program_.functions) print_function(function);
     return std::move(text_);
   }
 
@@ -100,12 +105,38 @@ class ProgramPrinter {
     text_ += "end\n";
   }
 
+  void print_size(const NamedSize& size) {
+    FieldWriter fields;
+    fields.add_if(size.of.empty(), "least", size.least).add_if(size.of.empty(), "most", size.most);
+    fields.add("of", size.of).add_if(size.factor != 1, "factor", size.factor);
+    fields.add_if(size.divisor != 1, "divisor", size.divisor);
+    fields.add_if(size.added != 0, "added", size.added);
+    text_ += "size " + size.name + " = " + std::to_string(size.example) + " " + fields.str() + "\n";
+  }
+
   void print_value(ValueId i, const Value& value) {
     FieldWriter fields;
     fields.add_if(value.constant.defined(), "constant", value.constant);
-    fields.add_if(!value.model_sizes.empty(), "model_sizes", composit::int_list(value.model_sizes));
-    line(number(i) + ": " + composit::print(value.type) + " = " + word(kRoles, value.role) + " " +
+    fields.add_if(!value.model_sizes.empty(), "model_sizes",
+                  integers(value.model_sizes, value.model_named));
+    line(number(i) + ": " + type(value) + " = " + word(kRoles, value.role) + " " +
          quoted(value.name) + " " + fields.str());
+  }
+  std::string type(const Value& value) const {
+    if (value.named.empty()) return composit::print(value.type);
+    std::string sizes;
+    for (size_t i = 0; i < value.named.size(); ++i)
+      sizes += (i == 0 ? "" : ", ") +
+               (value.named[i] ? names_[*value.named[i]] : std::to_string(value.type.sizes[i]));
+    return std::string(composit::name(value.type.dtype)) + "[" + sizes + "]";
+  }
+  // Names stand in the list as strings.
+  Attribute integers(const composit::Dims& numbers, const SizeIds& named) const {
+    if (named.empty()) return composit::int_list(numbers);
+    composit::List list;
+    for (size_t i = 0; i < numbers.size(); ++i)
+      list.items.push_back(named[i] ? Attribute(names_[*named[i]]) : Attribute(numbers[i]));
+    return list;
   }
 
   // The loops count their own operands and results, in order.
@@ -116,14 +147,17 @@ class ProgramPrinter {
     fields.add_if(!nest.fused.empty(), "fused", origins(nest.fused));
     line("nest" + numbers(read) + " to" + numbers(written) + " " + fields.str());
     composit::Loops loops;
+    composit::SizeNames sizes = {.names = names_, .axes = {which(nest.named)}};
     std::map<ValueId, size_t> operand, result;
     for (const ValueId value : read) {
       operand.emplace(value, loops.operands.size());
       loops.operands.push_back(function.values[value].type);
+      sizes.operands.push_back(which(function.values[value].named));
     }
     for (const ValueId value : written) {
       result.emplace(value, loops.results.size());
       loops.results.push_back(function.values[value].type);
+      sizes.results.push_back(which(function.values[value].named));
     }
     Statement statement = replaced(nest.statement, [&](const Expr& part) {
       if (part.kind() != ExprKind::load) return Expr();
@@ -131,7 +165,7 @@ class ProgramPrinter {
     });
     for (composit::Store& store : statement.stores) store.result = result.at(value_of(store));
     loops.statements = {std::move(statement)};
-    std::string text = "\n" + composit::print(loops);
+    std::string text = "\n" + composit::print(loops, sizes);
     for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 5)
       text.insert(at + 1, "    ");
     text_ += text.substr(1) + "\n";
@@ -165,7 +199,9 @@ class ProgramPrinter {
     fields.add("functions", control.functions).add("carried", control.carried);
     fields.add("sequences", control.sequences).add("outside", control.outside);
     fields.add("predicate", control.predicate).add("trips", control.trips);
-    fields.add_if(control.length != 0, "length", control.length);
+    fields.add_if(control.length != 0, "length",
+                  control.named_length ? Attribute(names_[*control.named_length])
+                                       : Attribute(control.length));
     fields.add_if(control.limit.has_value(), "limit", control.limit.value_or(0));
     fields.add_if(control.reverse, "reverse", true);
     fields.add("results", control.results).add("next", control.next);
@@ -178,11 +214,17 @@ class ProgramPrinter {
     line("control " + quoted(word(kControlKinds, control.kind)) + " " + fields.str());
   }
 
+  static composit::SizeNames::Which which(const SizeIds& named) {
+    return {named.begin(), named.end()};
+  }
+
+  const Program& program_;
+  const std::vector<std::string> names_;  // of sizes
   std::string text_;
 };
 
 }  // namespace
 
-std::string print(const Program& program) { return ProgramPrinter().run(program); }
+std::string print(const Program& program) { return ProgramPrinter(program).run(); }
 
 }  // namespace flashlight::loops

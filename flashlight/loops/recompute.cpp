@@ -5,6 +5,7 @@
 
 #include "flashlight/loops/contraction.h"
 #include "flashlight/loops/schedule.h"
+#include "flashlight/loops/sizes.h"
 #include "flashlight/loops/statement.h"
 
 namespace flashlight::loops {
@@ -94,6 +95,7 @@ void recompute(Routine& function) {
 }  // namespace
 
 Program recompute(Program program) {
+  expect_bound("recompute", program);
   for (Routine& function : program.functions) recompute(function);
   return program;
 }

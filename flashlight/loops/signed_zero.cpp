@@ -5,6 +5,7 @@
 
 #include "composit/ir/flat_map.h"
 #include "composit/op/affine.h"
+#include "flashlight/loops/sizes.h"
 #include "flashlight/loops/statement.h"
 
 namespace flashlight::loops {
@@ -293,6 +294,7 @@ class Dropper {
 }  // namespace
 
 Program drop_zero_terms(Program program) {
+  expect_bound("drop_zero_terms", program);
   for (Routine& function : program.functions) Dropper(function).run();
   return program;
 }

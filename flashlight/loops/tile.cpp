@@ -7,6 +7,7 @@
 #include "flashlight/loops/block.h"
 #include "flashlight/loops/region.h"
 #include "flashlight/loops/schedule.h"
+#include "flashlight/loops/sizes.h"
 #include "flashlight/loops/statement.h"
 
 namespace flashlight::loops {
@@ -187,6 +188,7 @@ class Tiler {
 }  // namespace
 
 Program tile(Program program) {
+  expect_bound("tile", program);
   for (FunctionId number; number < program.functions.size(); ++number)
     for (size_t before = program.functions.size(); Tiler(program, number).run();) {
       number += program.functions.size() - before;  // of blocks come before it

@@ -5,9 +5,12 @@
 
 #include "composit/ir/error.h"
 #include "composit/ir/knobs.h"
+#include "composit/ir/literal.h"
 #include "composit/ir/print.h"
+#include "composit/op/loops_text.h"
 #include "flashlight/loops/contraction.h"
 #include "flashlight/loops/program_text.h"
+#include "flashlight/loops/sizes.h"
 
 namespace flashlight::loops {
 namespace {
@@ -16,14 +19,71 @@ using Fault = std::optional<std::string>;
 
 std::string str(size_t number) { return std::to_string(number); }
 
+// Rules 10 and 11.
+class SizesChecker {
+ public:
+  explicit SizesChecker(const Program& program) : program_(program) {}
+
+  Fault fault() const {
+    SizeNumbers given;
+    for (const SizeId i : program_.sizes.ids()) {
+      const NamedSize& size = program_.sizes[i];
+      if (!is_word(size.name)) return "'" + size.name + "' is no name of a size";
+      for (SizeId before; before < i; ++before)
+        if (program_.sizes[before].name == size.name) return "two sizes are called " + size.name;
+      for (const SizeId from : size.of)
+        if (from >= i) return "size " + size.name + " follows from one that stands behind it";
+      if (size.divisor <= 0) return "size " + size.name + " is divided by " + str(size.divisor);
+      if (!size.of.empty()) continue;
+      given.emplace(size.name, size.example);
+      if (!is_given(i)) return "size " + size.name + " is none of an argument";
+    }
+    return examples(given);
+  }
+
+ private:
+  static std::string str(int64_t number) { return std::to_string(number); }
+  static bool is_word(const std::string& name) {
+    const auto is_part = [](char c) {
+      return composit::is_word_start(c) || (c >= '0' && c <= '9');
+    };
+    return !name.empty() && composit::is_word_start(name[0]) && !composit::is_loop_word(name) &&
+           std::all_of(name.begin(), name.end(), is_part);
+  }
+  bool is_given(SizeId size) const {
+    const Routine& function = program_.functions.back();
+    return std::any_of(function.inputs.begin(), function.inputs.end(), [&](ValueId input) {
+      return input < function.values.size() && contains(function.values[input].named, size);
+    });
+  }
+  Fault examples(const SizeNumbers& given) const {
+    try {
+      const Table<SizeId, int64_t> numbers = numbers_of(program_, given);
+      for (const SizeId i : program_.sizes.ids())
+        if (numbers[i] != program_.sizes[i].example)
+          return "size " + program_.sizes[i].name + " is " + str(program_.sizes[i].example) +
+                 ", and follows as " + str(numbers[i]);
+    } catch (const composit::UserError& error) {
+      return error.what();
+    }
+    return std::nullopt;
+  }
+
+  const Program& program_;
+};
+
 class FunctionChecker {
  public:
   FunctionChecker(const Program& program, FunctionId number)
-      : program_(program), number_(number), function_(program.functions[number]) {}
+      : program_(program),
+        number_(number),
+        function_(program.functions[number]),
+        examples_(size_examples(program)) {}
 
   Fault fault() {
     if (auto found = interface()) return found;
     if (auto found = overwrites()) return found;
+    if (auto found = names()) return found;
     for (const Value& value : function_.values) {
       loops_.operands.push_back(value.type);
       loops_.results.push_back(value.type);
@@ -81,6 +141,32 @@ class FunctionChecker {
     return std::nullopt;
   }
 
+  // Rule 12.
+  Fault names() const {
+    for (const ValueId i : function_.values.ids()) {
+      const Value& value = function_.values[i];
+      if (value.constant.defined() && !(value.named.empty() && value.model_named.empty()))
+        return "constant " + named(i) + " has named sizes";
+      auto found = names(value.named, value.type.sizes);
+      if (!found) found = names(value.model_named, value.model_sizes);
+      if (found) return "value " + named(i) + ": " + *found;
+    }
+    return std::nullopt;
+  }
+  Fault names(const SizeIds& named, const std::vector<int64_t>& numbers) const {
+    if (named.empty()) return std::nullopt;
+    if (named.size() != numbers.size())
+      return str(named.size()) + " names for " + str(numbers.size()) + " numbers";
+    for (size_t i = 0; i < named.size(); ++i) {
+      if (!named[i]) continue;
+      if (*named[i] >= examples_.size()) return "there is no size " + str(*named[i]);
+      if (numbers[i] != examples_[*named[i]])
+        return std::to_string(numbers[i]) + " is called " + program_.sizes[*named[i]].name +
+               ", which is " + std::to_string(examples_[*named[i]]);
+    }
+    return std::nullopt;
+  }
+
   Fault step(const Step& step) {
     for (const FunctionId callee : callees(step))
       if (callee >= number_)
@@ -108,7 +194,16 @@ class FunctionChecker {
   Fault kind(const Nest& nest) const {
     if (nest.recognised != nullptr && !is_recognised(nest))
       return "it keeps what was recognised of another statement";
-    return composit::fault_of(loops_, nest.statement);
+    std::vector<int64_t> extents;
+    for (const composit::Axis& axis : nest.statement.axes) extents.push_back(axis.extent);
+    if (auto found = names(nest.named, extents)) return found;
+    std::vector<Expr> defined = expressions(nest.statement);
+    std::erase_if(defined, [](const Expr& x) { return !x.defined(); });
+    for (const Expr& part : composit::parts_of(defined))
+      if (part.kind() == ExprKind::parameter && part.number() < examples_.size() &&
+          part.dtype() != composit::DType::int64)
+        return "size " + program_.sizes[SizeId(part.number())].name + " is not read as int64";
+    return composit::fault_of(loops_, composit::with_numbers(nest.statement, examples_));
   }
 
   Fault kind(const Invocation& call) const {
@@ -131,7 +226,8 @@ class FunctionChecker {
     return std::nullopt;
   }
 
-  static Fault kind(const Control& control) {
+  Fault kind(const Control& control) const {
+    if (auto found = names({control.named_length}, {control.length})) return found;
     const size_t count = control.functions.size();
     const bool one_or_two = control.kind == Control::Kind::blocks && (count == 1 || count == 2);
     const bool two = control.kind == Control::Kind::branch || control.kind == Control::Kind::repeat;
@@ -155,7 +251,8 @@ class FunctionChecker {
   const Program& program_;
   const FunctionId number_;
   const Routine& function_;
-  composit::Loops loops_;  // all values are operands, and results
+  const std::vector<int64_t> examples_;  // of named sizes
+  composit::Loops loops_;                // all values are operands, and results
   std::set<ValueId> written_;
 };
 
@@ -167,13 +264,31 @@ std::string mode() {
   return kMode;
 }
 
+// Rule 14.
+Fault fault_at_ends(const Program& program) {
+  for (const auto end : {&NamedSize::least, &NamedSize::most}) {
+    SizeNumbers given;
+    for (const NamedSize& size : program.sizes)
+      if (size.of.empty()) given.emplace(size.name, size.*end);
+    try {
+      if (const auto fault = fault_of(bind_sizes(program, given)))
+        return *fault + (end == &NamedSize::least ? ", at the least" : ", at the most") + " sizes";
+    } catch (const composit::UserError& error) {
+      return error.what();
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> fault_of(const Program& program) {
+  if (!program.sizes.empty())
+    if (auto fault = SizesChecker(program).fault()) return fault;
   for (const FunctionId i : program.functions.ids())
     if (auto fault = FunctionChecker(program, i).fault())
       return "function '" + program.functions[i].name + "': " + *fault;
-  return std::nullopt;
+  return program.sizes.empty() ? std::nullopt : fault_at_ends(program);
 }
 
 Program checked(std::string_view stage, Program program) {

@@ -14,7 +14,13 @@
 //      dtypes and numbers of elements.
 //   8. A branch, loop or block has the functions that its kind needs.
 //   9. A result that overwrites an input has its type.
-//  10. What a nest keeps as recognised is of the statement that it has.
+//  10. A named size has a name of its own, and its example is one that was shown, or follows from
+//      sizes before it.
+//  11. What the call gives is a size of an argument of the last function.
+//  12. A number that has a name is the example of that size; constants have none.
+//  13. Expressions have no other parameters than named sizes, as int64.
+//  14. The same holds where all sizes are the least, or the most, that the call may give.
+//  15. What a nest keeps as recognised is of the statement that it has.
 #pragma once
 
 #include <optional>

@@ -149,6 +149,108 @@ TEST(Verify, WhatIsOverwrittenHasTheType) {
               HasSubstr("result %3 \"y\" overwrites %4 \"half\" of another type"));
 }
 
+constexpr const char* kOpen = R"(size rows = 3 {least=2, most=5}
+size half = 6 {of=[0], factor=4, divisor=2}
+function "open" {inputs=[0], results=[1]}
+  %0: float32[rows, 2] = argument "x" {}
+  %1: float32[half] = result "y" {}
+  %2: float32[3] = constant "c" {constant=array(float32[3], [0.5, 1.5, 2.5])}
+  nest %0 to %1 {}
+    loops(x0: float32[rows, 2]) -> (y0: float32[half]) {
+      for i < rows, j < 2 {
+        y0[i * 2 + j] = x0[i, j] + x0[rows - 1 - i, j]
+      }
+    }
+end
+)";
+
+// The fault of the open program after `change`.
+template <class Change>
+std::string open_fault(Change change) {
+  Program program = parse_program(kOpen);
+  change(program);
+  return fault_of(program).value_or("none");
+}
+std::string open_fault_of_text(std::string_view old, std::string_view text) {
+  std::string program = kOpen;
+  const size_t at = program.find(old);
+  EXPECT_NE(at, std::string::npos) << old;
+  program.replace(at, old.size(), text);
+  return fault_of(parse_program(program)).value_or("none");
+}
+
+TEST(Verify, ASoundProgramWithNamedSizesHasNoFault) {
+  EXPECT_EQ(fault_of(parse_program(kOpen)), std::nullopt);
+  EXPECT_EQ(print(parse_program(kOpen)), kOpen);
+}
+
+TEST(Verify, NamedSizesAreSound) {
+  EXPECT_EQ(open_fault([](Program& one) { one.sizes[SizeId(1)].name = "rows"; }),
+            "two sizes are called rows");
+  EXPECT_EQ(open_fault([](Program& one) { one.sizes[SizeId(1)].name = "for"; }),
+            "'for' is no name of a size");
+  EXPECT_EQ(open_fault_of_text("of=[0]", "of=[1]"),
+            "size half follows from one that stands behind it");
+  EXPECT_EQ(open_fault_of_text("divisor=2", "divisor=0"), "size half is divided by 0");
+  EXPECT_EQ(open_fault_of_text("size half = 6", "size half = 7"),
+            "size half is 7, and follows as 6");
+  EXPECT_THAT(open_fault_of_text("least=2, most=5", "least=4, most=5"),
+              HasSubstr("expected 'rows' from 4 to 5, as was shown, received 3"));
+}
+
+TEST(Verify, TheCallGivesNamedSizes) {
+  EXPECT_EQ(open_fault_of_text("%0: float32[rows, 2]", "%0: float32[3, 2]"),
+            "size rows is none of an argument");
+}
+
+TEST(Verify, NamesStandForTheirExamples) {
+  const auto value = [](Program& one, size_t i) -> Value& {
+    return one.functions.back().values[ValueId(i)];
+  };
+  const auto nest = [](Program& one) -> Nest& {
+    return std::get<Nest>(one.functions.back().steps[StepId(0)]);
+  };
+  EXPECT_EQ(open_fault([&](Program& one) { value(one, 1).named = {SizeId(0)}; }),
+            "function 'open': value %1 \"y\": 6 is called rows, which is 3");
+  EXPECT_EQ(open_fault([&](Program& one) { value(one, 1).named = {SizeId(7)}; }),
+            "function 'open': value %1 \"y\": there is no size 7");
+  EXPECT_EQ(open_fault([&](Program& one) { value(one, 2).named = {SizeId(0)}; }),
+            "function 'open': constant %2 \"c\" has named sizes");
+  EXPECT_THAT(open_fault([&](Program& one) { nest(one).named = {SizeId(0)}; }),
+              HasSubstr("1 names for 2 numbers"));
+  EXPECT_THAT(open_fault([&](Program& one) { nest(one).named[0] = SizeId(1); }),
+              HasSubstr("3 is called half, which is 6"));
+}
+
+TEST(Verify, ParametersAreNamedSizes) {
+  const auto with = [](const Expr& parameter) {
+    return open_fault([&](Program& one) {
+      std::get<Nest>(one.functions.back().steps[StepId(0)]).statement.stores[0].at[0] = parameter;
+    });
+  };
+  EXPECT_THAT(with(Expr::parameter(9, composit::DType::int64)), HasSubstr("has a parameter"));
+  EXPECT_THAT(with(Expr::parameter(0, composit::DType::int32)),
+              HasSubstr("size rows is not read as int64"));
+}
+
+// What a call makes of other sizes is a fault, too: 6 is that of the example alone.
+TEST(Verify, HoldsForAllSizesThatWereShown) {
+  EXPECT_THAT(open_fault([](Program& one) {
+                Routine caller = one.functions.back();
+                caller.values[ValueId(1)].named = {};
+                caller.steps = {Invocation{FunctionId(0), {ValueId(0)}, {ValueId(1)}, {}}};
+                one.functions.push_back(caller);
+              }),
+              HasSubstr("and 'open' expects float32[4], at the least sizes"));
+  EXPECT_THAT(open_fault([](Program& one) {
+                NamedSize& half = one.sizes[SizeId(1)];
+                half.factor = 1;
+                half.divisor = 3;
+                half.added = 5;
+              }),
+              HasSubstr("expected an integer for 'half'"));
+}
+
 TEST(Verify, SaysAfterWhichStage) {
   std::string program = kSound;
   program.replace(program.rfind("results=[3]}"), 12, "results=[9]}");
