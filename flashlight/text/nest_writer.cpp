@@ -265,7 +265,7 @@ Call NestWriter::fold_call(const std::string& function) {
     const bool used = composit::depends_on(body, ExprKind::axis, axis);
     parameters += (parameters.empty() ? "int" : ", int") + (used ? " " + leaves_.axes[axis] : "");
   }
-  Call call = {"", function + "<" + type_name(body.dtype()), {}, ""};
+  Call call = {"", function + "<" + type_name(body.dtype()), {}};
   if (reduced.size() == 1) {
     const For loop = header(reduced[0], bounds);
     if (!bounds.limits.empty()) call.arguments.push_back(loop.low);
