@@ -28,7 +28,7 @@ struct Pullback {
 // Reverse mode: f is run once, and can be gone back through for several cotangents.
 Pullback vjp(const TensorFunction& f, const LazyTensors& inputs);
 
-// What a function made by `value_and_grad` gives.
+// The result of a function made by `value_and_grad`.
 struct ValueAndGradients {
   LazyTensor value;       // of the loss
   LazyTensors gradients;  // one per input

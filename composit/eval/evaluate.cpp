@@ -170,7 +170,7 @@ class Reference : public Backend {
     if (!missing.empty()) throw UserError("[evaluate] composit has no definition of " + missing);
     expect_guards(graph);
   }
-  // Of the effects, the parts of composites included.
+  // Checks the guards among the effects, also those inside of composites.
   static void expect_guards(const Graph& graph) {
     for (const NodePtr& node : graph.effects()) {
       // Sizes of one that has a definition depend on values, and were pinned.

@@ -20,7 +20,7 @@ namespace composit {
 class Values {
  public:
   Values() = default;
-  // Of pairs; of two for one tensor, the last counts.
+  // Values as pairs; the last of two pairs for one tensor counts.
   Values(std::initializer_list<std::pair<LazyTensor, Array>> values);
   void set(const LazyTensor& tensor, Array value);  // replaces the value that was there
   // UserError where there is none.

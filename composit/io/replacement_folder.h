@@ -24,7 +24,7 @@ class ReplacementFolder {
   ReplacementFolder& operator=(const ReplacementFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  // What is to be replaced: absolute, symbolic links followed.
+  // The folder that is replaced: an absolute path, with symbolic links resolved.
   const std::filesystem::path& target() const { return target_; }
   void commit();
 

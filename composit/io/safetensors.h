@@ -4,7 +4,7 @@
 //   write_safetensors({.tensors = {{"fc.weight", weight}}}, "weights.safetensors");
 //   Safetensors again = read_safetensors("weights.safetensors");   // in the mapped file, no copy
 //
-// What the format leaves open, we settle so:
+// The format leaves some points open. This is our choice:
 //   * Arrays of 64 bytes and more begin at a multiple of 64, smaller ones at the largest power of
 //     two that divides their size. The format forbids gaps: the header is padded with spaces, and
 //     arrays are ordered by alignment. Where one of odd size still stands before a large one, a

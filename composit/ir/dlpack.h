@@ -4,7 +4,8 @@
 //   Array array = from_dlpack(managed_tensor);     // of another library: at::toDLPack(tensor)
 //   DLManagedTensor* managed = to_dlpack(array);   // the receiver calls managed->deleter(managed)
 //
-// The declarations are DLPack's, in a namespace of ours, so that they meet no other copy of them.
+// The declarations are DLPack's, in a namespace of ours, so that they do not clash with another
+// copy of DLPack.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace composit::dlpack {
 
-// Of memory that composit takes: the CPU's.
+// The device types that composit accepts: the CPU.
 enum DLDeviceType : int32_t { kDLCPU = 1 };
 
 // Where the memory is.
@@ -39,7 +40,7 @@ struct DLDataType {
   uint16_t lanes;  // 1
 };
 
-// A tensor in memory that somebody else owns.
+// A tensor in memory that it does not own.
 struct DLTensor {
   void* data;            // element 0, but for `byte_offset`
   DLDevice device;       // of `data`

@@ -35,7 +35,7 @@ struct Use {
 
 class Graph {
  public:
-  // What a graph is made of.
+  // The parts of a graph.
   struct Parts {
     LazyTensors inputs = {};               // declared order; inputs nobody uses may stand here too
     LazyTensors outputs = {};              // may repeat; an empty one is an undefined tensor
@@ -57,12 +57,13 @@ class Graph {
   // Every node that is needed, operands before users, in the order of creation (Node::place);
   // computed on first call.
   const std::vector<NodePtr>& nodes() const;
-  // How many nodes there are, inputs and constants included.
+  // The number of nodes, inputs and constants included.
   size_t size() const { return nodes().size(); }
   // Users of all outputs of `node` within this graph, in topological order. O(edges) on first call.
   const std::vector<Use>& successors(const Node& node) const;
 
-  // Of all that makes graphs equal: parts, and the hashes of nodes. Computed on first call.
+  // The hash of everything that `==` compares: the parts, and the hashes of nodes. Computed on
+  // first call.
   Hash hash() const;
   bool operator==(const Graph& other) const { return hash() == other.hash(); }
 

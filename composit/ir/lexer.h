@@ -19,7 +19,7 @@ struct Token {
   size_t offset = 0;      // in the text
 };
 
-// How words and operators are told apart.
+// The rules by which words and operators are told apart.
 enum class LexerStyle : uint8_t {
   graph,      // words as in `is_word`, "-inf" among them; symbols of one character
   expression  // words without '.' and ':', "-" never part of a token but "->"; operators as in C++

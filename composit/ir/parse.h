@@ -90,7 +90,7 @@ Graph parse(std::string_view text, const ParseOptions& options);
 Graph parse(std::string_view text, const ArrayStore* arrays = nullptr);
 
 class Lexer;
-// What stands next: a type, or a constant. For parsers of other texts.
+// Reads the type, or the constant, that comes next. For parsers of other texts.
 Type read_type(Lexer& lexer);
 Attribute read_constant(Lexer& lexer);
 

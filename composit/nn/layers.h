@@ -19,7 +19,7 @@
 
 namespace composit::nn {
 
-// Of a linear layer, a convolution or a norm.
+// The parameters of a linear layer, a convolution or a norm.
 struct Affine {
   LazyTensor weight, bias;  // [out, in] and [out]; of norms, one per channel
 };

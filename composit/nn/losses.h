@@ -13,7 +13,7 @@ namespace composit::nn {
 // Numbered as ATen's. `batch_mean`: the sum over the number of samples; for kl_div only.
 enum class Reduction : int8_t { none, mean, sum, batch_mean };
 
-// Of the distances between input and target, which broadcast: their squares; their absolute values;
+// Losses of input and target, which broadcast: the square of their difference; its absolute value;
 // log(1 + exp(-target * input)).
 LazyTensor mse_loss(const LazyTensor& input, const LazyTensor& target,
                     Reduction reduction = Reduction::mean);

@@ -42,9 +42,10 @@ struct Rate {
   ArgumentValue value;                                   // the number or the tensor
 };
 
-// How a parameter follows from its gradient. Make your own with these two members.
+// An optimizer: the rule that computes a parameter's new value from its gradient. Set these two
+// members to make your own.
 struct Optimizer {
-  // What is kept of each parameter between steps: an input "PARAMETER.name".
+  // State that is kept for each parameter between steps: an input "PARAMETER.name".
   struct State {
     std::string name;       // "momentum_buffer"
     bool is_count = false;  // a float64 number; otherwise of the parameter's sizes and dtype

@@ -86,7 +86,7 @@ inline NdArray& operator/=(NdArray& a, const Operand& b) {
   return assign(a, detail::divide(a, b), "divide");
 }
 
-// Of each element.
+// NumPy's unary operators, on each element.
 inline NdArray operator-(const NdArray& x) { return negative(x); }
 inline NdArray operator+(const NdArray& x) { return positive(x); }
 inline NdArray operator~(const NdArray& x) { return invert(x); }
@@ -110,7 +110,7 @@ std::pair<NdArray, NdArray> modf(const NdArray& x);
 // Quotient and remainder, rounded down.
 std::pair<NdArray, NdArray> divmod(const Operand& a, const Operand& b);
 
-// What stands in place of numbers that are none.
+// The numbers that replace NaN and infinities.
 struct NanToNum {
   double nan = 0;                                  // of NaN
   std::optional<double> posinf = {}, neginf = {};  // the greatest and the least number, if absent
@@ -118,12 +118,12 @@ struct NanToNum {
 // x without NaN and infinities.
 NdArray nan_to_num(const NdArray& x, const NanToNum& options = {});
 
-// How close is close.
+// The largest difference of two elements that are close.
 struct Tolerance {
   double rtol = 1e-5, atol = 1e-8;  // |a - b| is at most atol + rtol |b|
   bool equal_nan = false;           // two NaN are close
 };
-// Of each pair of elements: bool.
+// True, as bool, for each pair of elements that are close.
 NdArray isclose(const Operand& a, const Operand& b, const Tolerance& tolerance = {});
 // Zero-dimensional, bool.
 NdArray allclose(const Operand& a, const Operand& b, const Tolerance& tolerance = {});

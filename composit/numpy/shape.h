@@ -96,7 +96,7 @@ NdArray roll(const NdArray& x, int64_t shift,
 // A shift per axis; several for one axis add up.
 NdArray roll(const NdArray& x, const Ints& shift, const Axes& axis);
 
-// How many elements are added before and after, per axis; or for all axes alike.
+// The numbers of elements added before and after, per axis, or once for all axes.
 using PadWidth = std::vector<std::pair<int64_t, int64_t>>;
 // Modes: constant, edge, reflect, symmetric, wrap.
 NdArray pad(const NdArray& x, const PadWidth& width, std::string_view mode = "constant",

@@ -36,7 +36,7 @@ NdArray corrcoef(const NdArray& x);
 
 // The number of the bin, whose edges are sorted upwards, that each element lies in.
 NdArray digitize(const NdArray& x, const NdArray& bins, bool right = false);
-// Of vectors. Modes: full, same, valid.
+// The convolution of two vectors. Modes: full, same, valid.
 NdArray convolve(const NdArray& a, const NdArray& v, std::string_view mode = "full");
 // The area below samples `dx` apart.
 NdArray trapezoid(const NdArray& y, double dx = 1, int64_t axis = -1);

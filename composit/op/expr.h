@@ -135,7 +135,7 @@ std::vector<Expr> parts_of(const std::vector<Expr>& roots);
 using ReplaceExpr = std::function<Expr(const Expr&)>;
 Expr replace(const Expr& x, const ReplaceExpr& replace);
 std::vector<Expr> replace(const std::vector<Expr>& roots, const ReplaceExpr& replace);
-// Whether a leaf of that kind and number is a part of x.
+// True if x contains a leaf of that kind and number.
 bool depends_on(const Expr& x, ExprKind kind, size_t number);
 // The value of a literal; nothing for other expressions.
 bool is_literal(const Expr& x, double value);

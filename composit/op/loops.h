@@ -86,7 +86,7 @@ struct Loops {
   std::vector<Type> results;
   std::vector<Statement> statements;  // in the order in which they run
 
-  // Of the canonical form; names of axes do not count.
+  // The hash of the canonical form; names of axes do not count.
   Hash hash() const;
   bool operator==(const Loops& other) const { return hash() == other.hash(); }
 };
@@ -103,9 +103,9 @@ Loops parse_loops(std::string_view text);
 // more than once stand on lines of their own before it.
 std::string print(const Expr& x);
 
-// What is wrong with a statement of `loops`: an axis out of range, a dtype that does not fit, a
-// load or store with another number of indices than the tensor has axes, axes out of order,
-// accumulators where there are none. Nothing if it is legal.
+// The fault of a statement of `loops`; nothing if it is legal. Faults are an axis out of range, a
+// dtype that does not fit, a load or store with another number of indices than the tensor has axes,
+// axes out of order, an accumulator that does not exist.
 std::optional<std::string> fault_of(const Loops& loops, const Statement& statement);
 // InternalError that says what is wrong, and prints the statement.
 void verify(const Loops& loops);

@@ -1,4 +1,5 @@
-// What rows build statements with: the operands of an operation, and a nest of loops over them.
+// Rows build their loop forms with these classes: the operands of an operation, and a nest of loops
+// over them.
 //
 //   // y[i, k] = sum over j of x[i, j, k], for `dim` 1
 //   .loops = [](In x, Ints dim, bool keepdim) {

@@ -53,9 +53,9 @@ struct SchemaArgument {
   std::optional<std::string> default_text;  // as written: "1", "None", "[]", "Mean"
   bool keyword_only = false;                // stands behind "*"
 
-  // Whether it is a tensor, or a list of tensors.
+  // True for a tensor; true for a list of tensors.
   bool is_tensor() const { return type == ArgumentType::tensor; }
-  // Whether a tensor, or what the list holds, is written.
+  // True if the operation writes to the tensor, or to the tensors of the list.
   bool written() const { return alias.find('!') != std::string::npos; }
 };
 

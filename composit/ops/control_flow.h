@@ -68,7 +68,7 @@ LazyTensors while_loop(const std::function<LazyTensor(const LazyTensors& carried
                        const TensorFunction& body, const LazyTensors& init,
                        const WhileOptions& options = {});
 
-// What one trip of a scan gives, or a whole one.
+// The result of one trip of a scan, or of the whole scan.
 struct ScanStep {
   LazyTensors carried;  // of the next trip; of a whole scan: at the end
   LazyTensors outputs;  // of this trip; of a whole scan: stacked along a new first axis

@@ -68,7 +68,8 @@ struct Loop {
   std::function<LazyTensors(const Region& body)> again;
 };
 
-// What a trip back may use, in the order of its blocks; those it does not use are left out then.
+// The values that a backward trip may use, in the order of its blocks. Blocks that it does not use
+// are dropped afterwards.
 struct TripBlocks {
   LazyTensors cotangents;  // of live carried values: carried
   LazyTensors sums;        // of what flowed to tensors from outside: carried

@@ -58,7 +58,7 @@ LazyTensor apply_one(std::string_view name, std::vector<ArgumentValue> arguments
 LazyTensor where(const LazyTensor& condition, const LazyTensor& x, const LazyTensor& y);
 LazyTensor where(const LazyTensor& condition, const LazyTensor& x, const Number& y);
 LazyTensor where(const LazyTensor& condition, const Number& x, const LazyTensor& y);
-// Of each element.
+// The power of each element.
 LazyTensor pow(const LazyTensor& x, double exponent);
 LazyTensor to(const LazyTensor& x, DType dtype);  // x itself where it has the dtype
 LazyTensor conj(const LazyTensor& x);             // x itself where it is real

@@ -19,9 +19,9 @@
 // calls addmm or mm itself, but adds the bias within its kernel where C++ adds it behind, and
 // another order of loops sums in another order.
 //
-// How LibTorch ran a node (in place, the inside of a composite that has a row) is left out: the
-// result computes the same, but is not replayed call by call. Types, strides, effects, guards and
-// grad modes stay.
+// The pass drops the record of how LibTorch ran a node (in place, the inside of a composite that
+// has a row): the result computes the same values, but cannot be replayed call by call. Types,
+// strides, effects, guards and grad modes stay.
 #pragma once
 
 #include "composit/ir/graph.h"

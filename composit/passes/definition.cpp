@@ -57,7 +57,7 @@ bool has_what_it_needs(const SchemaArgument& argument, const ArgumentValue& valu
   return value.is_tensor() && (value.tensor().defined() || argument.optional);
 }
 
-// What of the execution holds for any way to compute the value.
+// The part of `execution` that holds however the value is computed.
 Attributes kept_execution(const Node& node) {
   Attributes kept;
   if (const Attribute* grad = node.find_run("grad")) kept.push_back({Symbol("grad"), *grad});

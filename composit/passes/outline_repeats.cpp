@@ -13,7 +13,7 @@ namespace {
 
 const Symbol kScope("scope"), kEffect("effect");
 
-// Whether effects happen in the order in which their nodes stand, as those of a piece do.
+// True if effects run in the order of their nodes, as the effects of a piece do.
 bool has_effects_in_order(const Graph& graph) {
   int64_t last = -1;
   for (const NodePtr& node : graph.nodes()) {

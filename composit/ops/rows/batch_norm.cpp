@@ -70,7 +70,7 @@ LazyTensors saved(const BatchNorm& b, bool training) {
   return {b.y, none, none};
 }
 
-// What is written to the running values goes behind the results.
+// Appends the new running values to the results.
 LazyTensors with_written(LazyTensors results, const BatchNorm& b) {
   for (const LazyTensor& written : {b.running_mean, b.running_var})
     if (written.defined()) results.push_back(written);

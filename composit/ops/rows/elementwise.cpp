@@ -53,7 +53,7 @@ static void add_trigonometry(OperationTable& rows) {
 }
 // clang-format on
 
-// Of a real number: 0 or pi.
+// The angle of a real number: 0 or pi.
 static Expr angle(const Expr& x) {
   if (is_complex(x.dtype())) return atan2(imag(x), real(x));
   return select(isnan(x), NAN, select(x < 0, cast(std::numbers::pi, x.dtype()), 0));

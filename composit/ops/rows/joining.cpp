@@ -153,7 +153,7 @@ static Loops split(const In& x, const Ints& sizes, int64_t dim) {
   return sequence(nests);
 }
 
-// Of each size but the last, which takes what is left.
+// Parts of equal size; the last one takes the rest.
 static Ints equal_parts(int64_t length, int64_t size) {
   Ints sizes;
   for (int64_t begin = 0; begin < length; begin += size)
