@@ -64,7 +64,8 @@ ForeignCall::Scopes scopes_but(const ForeignCall::Scopes& own) {
 
 // ---- LibTorch's observers -----------------------------------------------------------------------
 
-// Of the operator that is observed; nullptr for what is none. The names belong to its schema.
+// The data of the observed operator; nullptr if the call is no operator. The names belong to its
+// schema.
 const OpInfo* op_of(const at::RecordFunction& call) {
   struct Entry {
     const char *name, *overload;

@@ -28,7 +28,7 @@ struct Published {
   std::vector<RecordId> steps;
   // The records of inputs and constants that the graph has, in their order.
   std::vector<RecordId> sources;
-  // Of outputs behind those of the program: the graph input whose `.grad` holds it.
+  // For each output after those of the program: the graph input whose `.grad` holds it.
   std::vector<size_t> gradients;
 };
 

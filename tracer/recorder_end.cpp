@@ -162,7 +162,7 @@ void Recorder::note_originals() {
   }
 }
 
-// What was recorded so far has lost its meaning.
+// Gives up: the recording so far has lost its meaning.
 void Recorder::abandon(const std::string& why) {
   {
     std::lock_guard lock(mutex_);

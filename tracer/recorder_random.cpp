@@ -50,7 +50,7 @@ void Recorder::watch_generator(Pending& pending, c10::ArrayRef<c10::IValue> argu
   for (const c10::IValue& argument : arguments)
     if (argument.isGenerator()) generator = argument.toGenerator();
   auto& watch = generator_watch(generator);
-  // What a composite operator draws, the operators inside of it draw.
+  // The draws of a composite operator are recorded for the operators inside of it.
   if (!pending.info->composite) pending.generator = &watch;
   if (watch->moved()) set_moved_generator(*watch);
 }

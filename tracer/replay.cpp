@@ -159,8 +159,8 @@ class Run {
     return nullptr;
   }
 
-  // What the operator is given for one operand; remembers buffers it writes in the order of the
-  // node's outputs.
+  // The tensor that is passed to the operator for one operand. Collects the buffers that it writes,
+  // in the order of the node's outputs.
   at::Tensor operand(const Step& step, Slot slot, uint32_t position, bool written) {
     if (slot == kNoSlot) return {};
     if (const StepView* view = find_view(step, position)) {

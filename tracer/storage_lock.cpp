@@ -55,7 +55,8 @@ struct GuardedStorages {
     if (const auto found = entries.find(key); found != entries.end()) return found->second;
     if (entries.size() >= sweep_at) sweep();
     GuardedStorage& entry = entries.try_emplace(key, storage).first->second;
-    // What get_state gave and operators copied, set_state reads: that is followed by other means.
+    // set_state reads the bytes that get_state returned and that operators copied; these are
+    // tracked elsewhere.
     entry.foreign = !is_readable(*key) || state_in(tensor).has_value();
     return entry;
   }

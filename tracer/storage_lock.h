@@ -79,7 +79,7 @@ class OpenStorages {
   c10::SmallVector<GuardedStorage*, 8> opened_;  // with repetitions
 };
 
-// What to tell, when `error` is that of a refused access.
+// The message for the user, if `error` comes from a refused access.
 std::optional<std::string> refused_access(const std::exception& error);
 // In a catch block: names `op`, when its kernel was refused an access.
 void blame_kernel(const OpInfo& op);

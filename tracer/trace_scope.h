@@ -32,7 +32,7 @@ class StorageLock;         // tracer/storage_lock.h
 using ValueId = uint32_t;  // of a recording
 }  // namespace tracer
 
-// How a scope records.
+// Options of recording.
 struct TraceOptions {
   bool chains =
       true;  // show writes through views as view operators (`select_scatter`) where possible
@@ -70,7 +70,7 @@ class TraceScope {
   // Ends the recording: nothing after this is seen.
   std::unique_ptr<tracer::Recording> finish(const std::vector<at::Tensor>& outputs);
 
-  // What records; for code that includes tracer/recorder.h.
+  // The recorder of the scope, for code that includes tracer/recorder.h.
   tracer::Recorder& recorder() { return *recorder_; }
 
  private:
@@ -82,7 +82,7 @@ class TraceScope {
   std::unique_ptr<Guards> guards_;
 };
 
-// Whether a scope records what this thread runs.
+// True if a scope records the operators of this thread.
 bool is_recording();
 
 // The innermost scope, and the number of the value that `tensor` holds in it. Nothing where nobody
