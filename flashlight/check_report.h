@@ -1,4 +1,4 @@
-// What a check found.
+// The results of checks.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace flashlight {
 
-// How a check compares.
+// Options of comparison.
 struct CheckOptions {
   bool strict = true;    // an access to a tensor's memory that no operator makes is an error
   bool float64 = false;  // compare every value with a run in float64 too
@@ -17,7 +17,7 @@ struct CheckOptions {
       int64_t{2} << 30;  // bytes of intermediate values held at once while differences are measured
 };
 
-// How far the replay's value of one output of a node is from the eager one.
+// The difference between the replay's value and the eager value of one output of a node.
 struct NodeDifference {
   std::string place;          // operator, scope and source line
   size_t node = 0;            // position among the replay's operator calls
@@ -50,14 +50,14 @@ struct CheckReport {
   int exit_code() const { return ok() ? 0 : 1; }   // 0, or 1
 };
 
-// How far our gradient by one input is from autograd's.
+// The difference between our gradient by one input and autograd's.
 struct GradientDifference {
   std::string name;     // of the input
   double absolute = 0;  // largest difference of an element
   double relative = 0;  // over the largest element of all gradients
 };
 
-// What check_grad found.
+// The result of check_grad.
 struct GradientReport {
   std::string oracle;  // what computed the gradients that ours were compared with
   std::vector<GradientDifference> differences;  // one per input differentiated by

@@ -27,7 +27,7 @@ class Generator;
 
 namespace flashlight {
 
-// How something is compiled.
+// Options of compiling.
 struct CompileSettings {
   std::string name = "program";         // of the function in the source
   std::vector<std::string> flags = {};  // of the compiler, after the backend's own
@@ -44,7 +44,7 @@ class CompiledGraph {
   // where there is no such one, names the choice that cannot be, or says what the compiler does.
   CompiledGraph(composit::Graph graph, CompileSettings settings);
 
-  // What it computes.
+  // The graph that it computes.
   const composit::Graph& graph() const;
   // The C++ it was made of.
   const std::string& source() const;

@@ -22,7 +22,7 @@ namespace flashlight {
 // The derivative of one number by inputs of a capture; see CaptureBase::grad.
 class Gradient {
  public:
-  // What a call gives.
+  // The result of a call.
   struct Result {
     at::Tensor loss;                    // the number that was differentiated
     std::vector<at::Tensor> gradients;  // in the order of names()
@@ -31,7 +31,7 @@ class Gradient {
   // Inputs of the capture; the loss, then the gradients. What the program writes, it writes here
   // too.
   const composit::Graph& graph() const;
-  // What was differentiated by: names of parameters and arguments.
+  // The names of the parameters and arguments of the gradients.
   const std::vector<std::string>& names() const;
 
   // A tensor per input of the graph: the arguments' tensors, parameters and buffers.

@@ -1,5 +1,5 @@
-// How a value of C++ (a tuple, a map, a user's struct) is made of tensors: taken apart before a
-// call, put together after.
+// The structure of a C++ value (a tuple, a map, a user's struct): it is taken apart into tensors
+// before a call, and put together after it.
 //
 //   std::vector<at::Tensor> tensors;
 //   Structure s = flatten(value, tensors);

@@ -170,7 +170,7 @@ std::vector<NamedTensor> named_tensors(Module& model, const std::string& prefix 
   return named;
 }
 
-// How a program is captured, and what is known of its tensors.
+// Options of capturing, and names and roles of the program's tensors.
 struct TraceSettings : TraceOptions {
   std::vector<NamedTensor> named;  // beyond those of the program itself, from named_tensors()
   bool seen_once = false;          // calls never run the program
@@ -217,7 +217,7 @@ void look_at(const Capture& capture, const Confirm<Values...>& request) {
 
 }  // namespace detail
 
-// What the functions below call: captures `program` as a function of this signature, run on
+// Called by the functions below: captures `program` as a function of this signature, run on
 // `values`.
 template <class Signature, class T, class... Values>
 Capture<Signature> trace_with(const TraceSettings& settings, T&& program, Values&&... values) {

@@ -37,7 +37,7 @@ void add_file(Hasher& hasher, const SourceFile& file) {
   hasher.add(std::string_view(file.text));
 }
 
-// What compilers read from the environment.
+// The environment variables that compilers read.
 void add_environment(Hasher& hasher) {
   for (const char* name : {"CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH"}) {
     const char* value = std::getenv(name);
@@ -58,7 +58,7 @@ bool depends_on_processor(const std::vector<std::string>& flags) {
                      [](const std::string& flag) { return flag.ends_with("=native"); });
 }
 
-// What all units have in common.
+// The part of the hash that all units share.
 Hasher common_hash(const Sources& sources, const Compiler& compiler,
                    const std::vector<std::string>& flags) {
   Hasher hasher;
