@@ -22,8 +22,8 @@ class BackendOptions {
                  const std::vector<std::string>& words);
 
   const composit::Backend& backend() const { return *backend_; }
-  // What was given. UserError that lists the backend's options for one that it does not have, and
-  // for a value of another type.
+  // The given options. UserError that lists the backend's options for an option that it does not
+  // have, or for a value of another type.
   composit::Options values() const;
 
  private:

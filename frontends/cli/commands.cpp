@@ -57,7 +57,7 @@ void print_inputs(const SavedCapture& capture, bool weights, std::ostream& out) 
   out << "  " << tensors << " parameters and buffers, " << elements << " elements\n";
 }
 
-// What the looks said of it, a line each; captures of before there were looks were seen once.
+// The findings of the looks, a line each. A capture saved before there were looks was seen once.
 std::string trust_of(const SavedCapture& capture) {
   const auto found = capture.properties.find("trust");
   return found == capture.properties.end() ? "seen once" : found->second;

@@ -1,4 +1,5 @@
-// What `flashlight capture` tells the library that it preloads, in one environment variable.
+// The settings that `flashlight capture` passes to the preloaded library in one environment
+// variable.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ class Step {
   std::string finish(const std::optional<std::vector<at::Tensor>>& results,
                      const std::vector<at::Tensor>& kept = {},
                      const std::optional<CaptureBase>& before = std::nullopt);
-  // What was written; nothing where that failed.
+  // The capture that was written; nothing if writing failed.
   const std::optional<CaptureBase>& captured() const { return captured_; }
 
  private:

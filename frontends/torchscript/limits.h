@@ -1,4 +1,4 @@
-// How far loops and recursion are followed while a graph is made.
+// Limits for loops and recursion while a graph is made.
 #pragma once
 
 #include <cstdint>

@@ -77,7 +77,7 @@ class Script {
 // `file`: where the text is from, for errors. UserError for what is not TorchScript.
 Script compile(const std::string& text, const std::string& file = "<text>",
                const Limits& limits = {});
-// What torch.jit.save and torch::jit::Module::save write. UserError for other files.
+// Loads a file that torch.jit.save or torch::jit::Module::save wrote. UserError for other files.
 Script load(const std::filesystem::path& file, const Limits& limits = {});
 
 // An argument of which dtype and sizes are known, and no values.

@@ -1,4 +1,4 @@
-// What views show of a tensor, and what it becomes when one of them is written.
+// Views of a tensor: their values, and the tensor's value after a write through a view.
 //
 //   Tensor row = shown(x, {"aten::select.int", {0, 2}});                    // x[2]
 //   Tensor x1 = with_view_written(x, {"aten::select.int", {0, 2}}, row);    // x with another x[2]
