@@ -18,11 +18,11 @@
 
 namespace composit {
 
-using LossFunction = std::function<LazyTensor(const LazyTensors& inputs)>;  // of one element
+using LossFunction = std::function<LazyTensor(const LazyTensors& inputs)>;  // returns one element
 
 // f's results, and what takes a cotangent for each to a gradient for each input.
 struct Pullback {
-  LazyTensors results;  // of f
+  LazyTensors results;  // the results of f
   TensorFunction back;  // from cotangents to gradients
 };
 // Reverse mode: f is run once, and can be gone back through for several cotangents.
@@ -39,7 +39,7 @@ TensorFunction grad(LossFunction f);
 
 // f's results, and how they change along `tangents`, one per input.
 struct Pushforward {
-  LazyTensors results, tangents;  // of f
+  LazyTensors results, tangents;  // the results of f; their tangents
 };
 // Forward mode: see Pushforward.
 Pushforward jvp(const TensorFunction& f, const LazyTensors& inputs, const LazyTensors& tangents);

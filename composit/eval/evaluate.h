@@ -27,7 +27,7 @@ class Values {
   const Array& operator[](const LazyTensor& tensor) const;
   // nullptr where there is none.
   const Array* find(const LazyTensor& tensor) const { return values_.find(tensor.hash()); }
-  size_t size() const { return values_.size(); }  // how many tensors have a value
+  size_t size() const { return values_.size(); }  // number of tensors that have a value
 
  private:
   FlatMap<Hash, Array> values_;

@@ -29,7 +29,7 @@ class Array {
   // The members below throw InternalError for an undefined array.
   const Type& type() const;
   const std::byte* data() const;                     // address of the element with all indices 0
-  const std::shared_ptr<const void>& owner() const;  // what keeps the memory alive
+  const std::shared_ptr<const void>& owner() const;  // keeps the memory alive
 
   // The same values in row-major order; *this if they are so already.
   Array contiguous() const;

@@ -48,7 +48,7 @@ struct Generator {
 // saved.
 struct Opaque {
   std::string description;             // for people
-  std::shared_ptr<const void> object;  // of a type that only its user knows
+  std::shared_ptr<const void> object;  // its type is known to its user only
   bool operator==(const Opaque& other) const { return object == other.object; }
 };
 

@@ -36,7 +36,7 @@ std::string_view name(DifferenceKind kind);
 
 // One difference between the graphs.
 struct Difference {
-  DifferenceKind kind;   // what differs
+  DifferenceKind kind;   // the kind of difference
   std::string key = {};  // which one, as said at the kinds
   std::string old_value = {},
               new_value = {};  // printed; the whole node where it was added or removed

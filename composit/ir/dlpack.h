@@ -36,19 +36,19 @@ enum DLDataTypeCode : uint8_t {
 // The type of an element.
 struct DLDataType {
   uint8_t code;    // DLDataTypeCode
-  uint8_t bits;    // of an element
+  uint8_t bits;    // the type of an element
   uint16_t lanes;  // 1
 };
 
 // A tensor in memory that it does not own.
 struct DLTensor {
   void* data;            // element 0, but for `byte_offset`
-  DLDevice device;       // of `data`
+  DLDevice device;       // where `data` is
   int32_t ndim;          // number of axes
-  DLDataType dtype;      // of an element
+  DLDataType dtype;      // the type of an element
   int64_t* shape;        // a size per axis
   int64_t* strides;      // in elements; null: row-major
-  uint64_t byte_offset;  // of element 0 from `data`
+  uint64_t byte_offset;  // from `data` to element 0
 };
 
 // A tensor and its owner.

@@ -22,7 +22,7 @@ namespace composit {
 // After a run `target`, an input, holds `value`.
 struct Mutation {
   LazyTensor target;  // an input
-  LazyTensor value;   // what it holds in the end
+  LazyTensor value;   // its content at the end
   bool operator==(const Mutation&) const = default;
 };
 
@@ -30,14 +30,14 @@ struct Mutation {
 struct Use {
   const Node* node;  // the user
   uint32_t operand;  // among the operands of the user
-  uint32_t output;   // of the node that is used
+  uint32_t output;   // which output of the node is used
 };
 
 class Graph {
  public:
   // The parts of a graph.
   struct Parts {
-    LazyTensors inputs = {};               // declared order; inputs nobody uses may stand here too
+    LazyTensors inputs = {};               // in declared order; unused inputs included
     LazyTensors outputs = {};              // may repeat; an empty one is an undefined tensor
     std::vector<Mutation> mutations = {};  // one per input that is written
     std::vector<NodePtr> effects = {};     // in effect order

@@ -17,7 +17,7 @@ enum class Knob { print_passes, compiler, cache, cache_size, seen_once, progress
 
 // A row of the table.
 struct KnobInfo {
-  std::string_view name;      // of the environment variable
+  std::string_view name;      // name of the environment variable
   std::string_view fallback;  // its text where the variable is not set
   std::string_view help;      // one line for people
 };

@@ -65,7 +65,7 @@ struct LazyTensor {
   int64_t numel() const { return type().numel(); }                      // number of elements
   // The size of an axis; a negative axis counts from the end. UserError for an axis out of range.
   int64_t size(int64_t axis) const;
-  const Dims& sizes() const { return type().sizes; }  // of all axes
+  const Dims& sizes() const { return type().sizes; }  // sizes of all axes
 
   Graph graph() const;                             // all nodes that lead to this value
   Hash hash() const;                               // made of the node's hash and the index
@@ -88,8 +88,8 @@ struct Argument {
   bool operator==(const Argument&) const = default;
 };
 
-// A remark that is no part of identity: module scope, source line, whatever a user hangs on a node
-// or on the edge that brings operand `operand` (-1: on the node).
+// A remark that is no part of identity: module scope, source line, or any text that a user attaches
+// to a node or to the edge that brings operand `operand` (-1: on the node).
 struct Annotation {
   Symbol key;         // "scope", "source", or a user's word
   std::string value;  // any text
@@ -117,8 +117,8 @@ struct NodeSpec {
   Symbol op;                            // the operation, with overload
   std::vector<Argument> arguments;      // tensor-valued ones, in order
   LazyTensors operands;                 // the tensors among the arguments
-  Attributes attributes;                // what the operation is told besides
-  Attributes execution;                 // how it was run: `via`, `grad`, `effect`, …
+  Attributes attributes;                // the arguments that are not tensors
+  Attributes execution;                 // how LibTorch ran it: `via`, `grad`, `effect`, …
   std::vector<Type> outputs;            // their types
   std::vector<Annotation> annotations;  // no part of identity
   // The position of the node in the order of nodes. 0: after all nodes made before. A node that
@@ -198,7 +198,7 @@ LazyTensor input(std::string name, Type type, InputKind kind = InputKind::user_i
 LazyTensor held_input(std::string name, Array value, InputKind kind = InputKind::user_input);
 // A value that is part of the graph. `name` is its name in the graph's text.
 LazyTensor constant(Array value, std::string name = "");
-bool is_input(const Node& node);                  // of the operation `composit::input`
+bool is_input(const Node& node);                  // true for the operation `composit::input`
 InputKind input_kind(const Node& node);           // of an input
 const std::string& input_name(const Node& node);  // of an input
 

@@ -23,8 +23,8 @@ namespace composit {
 // Options of printing: how much is printed, and the store for large arrays.
 struct PrintOptions {
   ArrayStore* arrays = nullptr;  // takes arrays of more than `inline_elements`, where given
-  int64_t inline_elements = 64;  // of arrays in the text; larger ones need a store
-  bool annotations = true;       // as remarks behind nodes
+  int64_t inline_elements = 64;  // largest array in the text; larger ones need a store
+  bool annotations = true;       // as remarks after nodes
   // For readers only, does not parse: larger arrays without elements, regions without nodes.
   bool brief = false;
 };
@@ -42,8 +42,8 @@ class Names {
 
  private:
   struct Name {
-    uint32_t word;    // of `words_`
-    uint32_t number;  // printed behind it, unless 0
+    uint32_t word;    // index in `words_`
+    uint32_t number;  // printed after the word, unless 0
   };
   class Maker;
   FlatMap<const Node*, size_t> first_;  // place of output 0 in `names_`

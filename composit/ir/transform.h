@@ -22,7 +22,7 @@ namespace composit {
 
 // The values that replace the outputs of a node in the new graph.
 struct Replacement {
-  LazyTensors outputs = {};           // one per output of the node; absent where nobody uses it
+  LazyTensors outputs = {};           // one per output of the node; absent for an unused one
   std::vector<NodePtr> effects = {};  // the nodes that take the node's place in the effect order
 };
 
@@ -57,8 +57,8 @@ LazyTensors inlined(const Graph& body, const LazyTensors& arguments,
 
 // A remark for a node of a graph or of its regions.
 struct NodeAnnotation {
-  const Node* node;       // of the graph
-  Annotation annotation;  // of the node, or of one of its operands
+  const Node* node;       // a node of the graph
+  Annotation annotation;  // a remark on the node, or on an operand
 };
 
 // The graph with these remarks. One of the same key and operand is replaced. UserError for a node

@@ -95,7 +95,7 @@ NdArray asarray(std::initializer_list<std::initializer_list<std::initializer_lis
   return asarray(detail::array_of_lists(values), std::move(name));
 }
 
-// An input whose value whoever evaluates the graph gives.
+// An input without a value; evaluation has to give it one.
 NdArray ndarray(const Ints& shape, DType dtype, std::string name);
 
 // With a name: inputs that hold these values.

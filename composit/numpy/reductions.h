@@ -17,7 +17,7 @@ namespace composit::numpy {
 
 // The options of sums and products.
 struct SumOptions {
-  std::optional<DType> dtype = {};  // what is computed in, and of the result
+  std::optional<DType> dtype = {};  // dtype of the computation and of the result
   bool keepdims = false;            // reduced axes stay, with size 1
 };
 // The options of functions that choose an element.
@@ -26,7 +26,7 @@ struct KeepOptions {
 };
 // The options of variances.
 struct VarianceOptions {
-  std::optional<DType> dtype = {};  // what is computed in, and of the result
+  std::optional<DType> dtype = {};  // dtype of the computation and of the result
   double ddof = 0;                  // divides by count - ddof
   bool keepdims = false;            // reduced axes stay, with size 1
 };

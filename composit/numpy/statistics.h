@@ -24,7 +24,7 @@ NdArray percentile(const NdArray& x, double q, const Axes& axis = none,
                    const KeepOptions& options = {});
 
 struct AverageOptions {
-  std::optional<NdArray> weights = {};  // of x's shape, or one per place along the single axis
+  std::optional<NdArray> weights = {};  // has x's shape, or one weight per index of the single axis
   bool keepdims = false;                // reduced axes stay, with size 1
 };
 // The mean, each element times its weight.

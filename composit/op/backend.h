@@ -109,10 +109,10 @@ using ArrayFunction = std::function<std::vector<Array>(const std::vector<Array>&
 Compiled code_of(const Graph& graph, const std::string& name, ArrayFunction function);
 
 struct CompileOptions {
-  std::string name = "program";           // of the function in the source
-  std::vector<std::string> results = {};  // what they are called; after operations otherwise
-  std::vector<std::string> flags = {};    // of a compiler, after the backend's own
-  Options options = {};                   // of the backend, by its table
+  std::string name = "program";           // name of the function in the source
+  std::vector<std::string> results = {};  // names of results; default: names of operations
+  std::vector<std::string> flags = {};    // flags for a compiler, after the backend's own
+  Options options = {};                   // options from the backend's table
   // Set by a caller that calls `prepare` before `run`, or that asks `may_update`.
   bool may_prepare = false, may_update = false;
   // Set by a program that has LibTorch, for code that may call it: the schemas of a graph's

@@ -76,7 +76,7 @@ struct Statement {
   std::vector<Axis> axes;                                // parallel, then scan, then reduction
   Expr domain = {};                                      // bool; absent: everywhere
   std::vector<Expr> init = {}, body = {}, combine = {};  // one of each per accumulator
-  std::vector<Store> stores = {};                        // what is written
+  std::vector<Store> stores = {};                        // the stores at each point
 };
 
 struct Loops {
@@ -97,7 +97,7 @@ Loops canonical(Loops loops);
 // The text of `loops`, as parse_loops reads it: loop nests with C++'s expressions. What is used
 // more than once has a name, so that text is linear in the size of the expressions.
 std::string print(const Loops& loops);
-// UserError with line, column, expected and received, whatever the text.
+// UserError with line, column, expected and received for any wrong text.
 Loops parse_loops(std::string_view text);
 // The same for an expression: leaves are called i0, x0, s0, left0, right0, p0; parts that are used
 // more than once stand on lines of their own before it.

@@ -38,11 +38,11 @@ using Gradients = LazyTensors;
 // The definition of an operation. Strings have to live as long as the process.
 struct Row {
   std::string_view schema;               // "aten::relu(Tensor self) -> Tensor"
-  Promote promote = Promote::common;     // of the scalar form
+  Promote promote = Promote::common;     // promotion in the scalar form
   Rule<Expr> scalar = {};                // one of these four
   Rule<Loops> loops = {};                // a nest of loops
   Rule<LazyTensors> decompose = {};      // other operations
-  Rule<std::vector<Type>> infer = {};    // of a native operation: the types of its results
+  Rule<std::vector<Type>> infer = {};    // for a native operation: the types of its results
   Rule<std::vector<Array>> native = {};  // a function on arrays
   // The function of the runtime that compiled code calls for a native operation ("order::sort"),
   // and the options that it takes after the operands. Empty: backends have no code for the

@@ -74,7 +74,7 @@ struct BackendChoice {
       : name(std::move(backend)), options(std::move(chosen)) {}
   BackendChoice(const char* backend) : name(backend) {}
 
-  std::string name;      // of a backend that is registered
+  std::string name;      // name of a registered backend
   Options options = {};  // those that differ from their fallbacks
 };
 
@@ -86,7 +86,7 @@ class OptionFields {
   struct Field {
     Option option;  // its fallback is the member's default
     std::variant<bool T::*, int64_t T::*, double T::*, std::string T::*>
-        member;  // of the type that the option has
+        member;  // has the type of the option
   };
 
   explicit OptionFields(std::vector<Field> fields) : fields_(std::move(fields)) {

@@ -17,14 +17,14 @@ namespace composit {
 struct InputBuffer {
   // The memory of a device, the CPU's unless one is given.
   InputBuffer(const void* first = nullptr, Device where = {}) : data(first), device(where) {}
-  const void* data;  // of the first element
+  const void* data;  // address of the first element
   Device device;     // whose memory it is
 };
 // The same for a result, which is written.
 struct Buffer {
   // The memory of a device, the CPU's unless one is given.
   Buffer(void* first = nullptr, Device where = {}) : data(first), device(where) {}
-  void* data;     // of the first element
+  void* data;     // address of the first element
   Device device;  // whose memory it is
 };
 using InputBuffers = std::span<const InputBuffer>;  // one per input of the graph

@@ -49,8 +49,8 @@ struct Condition : Expr {
 
 // The arguments of a vjp rule beside those of the operation.
 struct Vjp {
-  LazyTensors cotangents;    // per result; absent: nobody asked
-  LazyTensors results;       // of the forward call
+  LazyTensors cotangents;    // per result; absent: no gradient
+  LazyTensors results;       // results of the forward call
   std::vector<bool> wanted;  // per place of Call::tensors(): whether its gradient is used
   // Runs the reverse walk in the body of a region: from the cotangents of `outputs`, some absent,
   // to those of `inputs`. A result is absent if no gradient reaches that input. The walk stops at
@@ -169,7 +169,7 @@ class Rule {
     return rule;
   }
 
-  explicit operator bool() const { return run_ != nullptr; }  // whether there is a rule
+  explicit operator bool() const { return run_ != nullptr; }  // true if there is a rule
   // UserError where the rule refuses.
   Result operator()(const RuleContext& context) const { return run_(context); }
   // InternalError where the parameters do not fit the schema.

@@ -15,7 +15,7 @@
 
 namespace composit {
 
-// Built on first use. What is found stays valid and unchanged for the life of the process.
+// Built on first use. The operations found stay valid and unchanged until the process ends.
 const Operation* find_operation(Symbol name);
 // The operation that defines a node. For an in-place operator it is made of the row of the
 // functional form. nullptr if the operands are views of the same memory, or if the operator threw.

@@ -17,7 +17,7 @@ namespace composit {
 // Options of folding.
 struct FoldOptions {
   bool exact = true;                     // bit for bit what LibTorch computes
-  int64_t max_bytes = int64_t{1} << 20;  // of one constant
+  int64_t max_bytes = int64_t{1} << 20;  // largest size of one constant
   const Backend* backend = nullptr;      // computes the values; `reference()`, where not given
 };
 

@@ -52,7 +52,7 @@ struct PassOptions {
   // `sizes`, `graphs`, or the name of a pass, as FLASHLIGHT_PRINT_PASSES; empty: nothing is
   // printed.
   std::string print;
-  std::ostream* out = nullptr;  // where to; std::clog where it is not given
+  std::ostream* out = nullptr;  // output stream; nullptr: std::clog
 };
 // As the environment says.
 PassOptions pass_options();
