@@ -39,18 +39,18 @@ namespace flashlight {
 
 // Sizes of a capture.
 struct Statistics {
-  size_t nodes = 0;  // of the graph; a closed composite operator is one
+  size_t nodes = 0;  // nodes of the graph; a closed composite counts as one
   size_t calls = 0;  // operator calls of a replay, the insides of composites included
   std::map<std::string, size_t> calls_by_op;  // by name of the operator
   size_t parameters = 0;                      // elements of parameters and buffers
-  size_t bytes = 0;                           // of parameters, buffers and constants
+  size_t bytes = 0;                           // bytes of parameters, buffers and constants
   size_t guards = 0;  // values and data-dependent sizes that are compared during replay
 };
 
 // Tensors of a call, and how they lie in the C++ values.
 struct FlatValues {
   std::vector<at::Tensor> tensors;  // in the order of the structure
-  Structure structure;              // how values are made of them
+  Structure structure;              // structure of the values
   bool of_look = false;             // the program ran for them
 };
 
@@ -90,11 +90,11 @@ struct ModuleView {
 // The program that a capture records, and may run again.
 struct TracedProgram {
   Program run;    // runs it on flat arguments
-  NamesOf named;  // what it knows by name
-  // It refers to a module that somebody else owns: it is run only while parameters have another
-  // owner than the capture.
+  NamesOf named;  // tensors that have names
+  // It refers to a module that it does not own: it is run only while parameters have another owner
+  // than the capture.
   bool borrowed = false;
-  // Its modules as they are. None: nobody knows.
+  // The present state of its modules. None: unknown.
   std::function<ModuleView()> modules = nullptr;
   bool seen_once = false;  // never look
 };
@@ -210,7 +210,7 @@ class CaptureBase {
   const std::shared_ptr<State>& shared() const;
 
   std::shared_ptr<State> state_;
-  std::shared_ptr<Looks> looks_;  // of a capture that knows its program
+  std::shared_ptr<Looks> looks_;  // set for a capture that knows its program
 };
 
 template <class Signature = void>

@@ -21,7 +21,7 @@ struct CheckOptions {
 struct NodeDifference {
   std::string place;          // operator, scope and source line
   size_t node = 0;            // position among the replay's operator calls
-  size_t output = 0;          // of the node
+  size_t output = 0;          // which output of the node
   double absolute = 0;        // largest difference
   double relative = 0;        // largest difference over the largest magnitude
   uint64_t ulp = 0;           // largest distance in units in the last place
@@ -34,7 +34,7 @@ struct CheckReport {
   // The program took another path on these arguments: attributes, constants or operators that
   // changed. Each is a host value or a branch the capture has baked in.
   std::vector<std::string> graph_differences;
-  std::vector<NodeDifference> differences;  // of the values, in the order of execution
+  std::vector<NodeDifference> differences;  // differences of values, in the order of execution
   std::vector<NodeDifference> ranking;      // by error amplification, worst first
   std::string error;    // a guard that failed, an access strict mode caught; empty otherwise
   size_t compared = 0;  // values compared
@@ -52,14 +52,14 @@ struct CheckReport {
 
 // The difference between our gradient by one input and autograd's.
 struct GradientDifference {
-  std::string name;     // of the input
+  std::string name;     // name of the input
   double absolute = 0;  // largest difference of an element
   double relative = 0;  // over the largest element of all gradients
 };
 
 // The result of check_grad.
 struct GradientReport {
-  std::string oracle;  // what computed the gradients that ours were compared with
+  std::string oracle;  // computed the gradients that ours were compared with
   std::vector<GradientDifference> differences;  // one per input differentiated by
   double tolerance = 0;                         // largest relative difference that passes
   std::vector<std::string> generators;          // as in CheckReport

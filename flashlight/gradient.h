@@ -5,7 +5,8 @@
 //   auto [loss, gradients] = gradient({x, target});             // gradients[i] is of names()[i]
 //
 // Nothing of autograd takes part: the graph is differentiated by composit/ad and run by LibTorch's
-// kernels. What ran under no_grad when it was captured, and what was detached, passes on nothing.
+// kernels. Operators that ran under no_grad in the capture, and detached values, pass on no
+// gradient.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -28,8 +29,7 @@ class Gradient {
     std::vector<at::Tensor> gradients;  // in the order of names()
   };
 
-  // Inputs of the capture; the loss, then the gradients. What the program writes, it writes here
-  // too.
+  // Inputs of the capture; the loss, then the gradients. Writes of the program happen here too.
   const composit::Graph& graph() const;
   // The names of the parameters and arguments of the gradients.
   const std::vector<std::string>& names() const;

@@ -12,7 +12,7 @@
 namespace flashlight {
 
 struct Mosaic {
-  int64_t threads = 0;  // of a call; 0: one per core
+  int64_t threads = 0;  // threads of a call; 0: one per core
   // Allows Winograd's algorithm for convolutions. It sums in another order, so rounding errors
   // differ.
   bool winograd = true;

@@ -31,7 +31,7 @@ class Number;
 class Truth {
  public:
   explicit Truth(composit::Expr expr) : expr_(std::move(expr)) {}
-  const composit::Expr& expr() const { return expr_; }  // of bool
+  const composit::Expr& expr() const { return expr_; }  // an expression of bool
   // Decides: true on one path, false on another. UserError outside of `trace`, and where there are
   // more decisions than TraceLimits allows.
   operator bool() const;  // NOLINT: numbers are compared as if they were doubles
@@ -55,7 +55,7 @@ class Number {
   Number(const Truth& truth);  // NOLINT: 1 or 0, without a decision
   // A Number of this expression, of float64.
   explicit Number(composit::Expr expr) : expr_(std::move(expr)) {}
-  const composit::Expr& expr() const { return expr_; }  // of float64
+  const composit::Expr& expr() const { return expr_; }  // an expression of float64
 
   // C++'s arithmetic and comparisons; a comparison decides where it is asked for a bool.
   Number& operator+=(const Number& y) { return *this = *this + y; }

@@ -31,7 +31,7 @@ class Library {
     return reinterpret_cast<T*>(address(name));
   }
 
-  const std::filesystem::path& path() const { return path_; }  // of the file, in the cache
+  const std::filesystem::path& path() const { return path_; }  // path of the file, in the cache
 
  private:
   Library(std::shared_ptr<void> handle, std::filesystem::path path)
