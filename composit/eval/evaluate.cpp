@@ -75,7 +75,7 @@ class Interpreter {
                       " inputs, received " + std::to_string(inputs.size()));
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Type& type = expected[i].type();
-      if (!inputs[i].defined()) continue;  // an input that nobody uses may miss
+      if (!inputs[i].defined()) continue;  // an unused input may be missing
       const Type& received = inputs[i].type();
       if (received.dtype != type.dtype || received.sizes != type.sizes)
         throw UserError("[evaluate] input '" + input_name(*expected[i].node) + "': expected " +

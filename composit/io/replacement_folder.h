@@ -4,7 +4,7 @@
 //   write_files_into(replacement.path());
 //   replacement.commit();                          // swaps the two and removes the old one
 //
-// Without commit(), as after an exception, nothing remains. What a killed process left behind is
+// Without commit(), as after an exception, nothing remains. What a killed process has left is
 // removed by the next replacement of the same folder.
 #pragma once
 

@@ -4,9 +4,9 @@
 //   cnp::NdArray means = cnp::mean(x, {0, 2}, {.keepdims = true});
 //   cnp::NdArray spread = cnp::std(x, -1, {.ddof = 1});
 //
-// `axis` is none (all axes), one, or several; what NumPy takes by name stands in a struct behind
-// it. Sums, products and means of integers are int64, uint64 and float64, as in NumPy. UserErrors:
-// an axis out of range or given twice, the extremum of no elements, dtypes without an order.
+// `axis` is none (all axes), one, or several; NumPy's keyword arguments are in a struct after it.
+// Sums, products and means of integers are int64, uint64 and float64, as in NumPy. UserErrors: an
+// axis out of range or given twice, the extremum of no elements, dtypes without an order.
 #pragma once
 
 #include <optional>

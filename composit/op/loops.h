@@ -81,7 +81,7 @@ struct Statement {
 
 struct Loops {
   // Dtype and sizes; strides do not matter. Undefined: an operand that is missing, or a result that
-  // nobody asked for.
+  // was not asked for.
   std::vector<Type> operands;
   std::vector<Type> results;
   std::vector<Statement> statements;  // in the order in which they run

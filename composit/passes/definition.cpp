@@ -72,7 +72,7 @@ void put_in_place_of(NodeSpec& spec, const Node& whole) {
     if (annotation.operand < 0) spec.annotations.push_back(annotation);
 }
 
-// A number that was just made, at `place`: what stands behind a node cannot be its operand.
+// A number that was just made, at `place`: a later node cannot be an operand.
 LazyTensor not_behind(const LazyTensor& operand, uint64_t place) {
   if (operand.node->op() != ops::kConstant || operand.node->place() <= place) return operand;
   NodeSpec spec = copy_of(*operand.node, {});

@@ -40,7 +40,7 @@ Hash trips_of(const Node& loop) {
   return hasher.finish();
 }
 
-// Loops with the same trips, and the outputs that somebody uses of any of them.
+// Loops with the same trips, and the outputs of any of them that are used.
 struct LoopGroup {
   const Node* first = nullptr;
   LazyTensors outputs;           // of bodies

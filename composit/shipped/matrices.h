@@ -16,7 +16,7 @@
 
 namespace fl {
 
-// So many matrices of so many rows and columns.
+// A number of matrices, all with the same rows and columns.
 struct Matrices {
   int64_t count, rows, columns;
 };

@@ -77,7 +77,7 @@ LazyTensors with_written(LazyTensors results, const BatchNorm& b) {
   return results;
 }
 
-// As one operation, from what the forward pass saved. Nothing where somebody uses what it saved.
+// As one operation, from what the forward pass saved. Nothing if other nodes use what it saved.
 Gradients batch_norm_gradients(const Vjp& v, const LazyTensor& x, const Optional& weight,
                                const Optional& mean, const Optional& var,
                                const Optional& saved_mean, const Optional& saved_rstd,

@@ -137,7 +137,7 @@ static void add_nll_losses(OperationTable& rows) {
 }
 #undef COMPOSIT_NLL_LOSS
 
-// For any number of axes behind that of the classes, of which two at most are images'.
+// For any number of axes after that of the classes, of which at most two are axes of images.
 static LazyTensors nll_loss_forward(const LazyTensor& x, const LazyTensor& target,
                                     const std::optional<LazyTensor>& weight, int64_t reduction,
                                     int64_t ignored) {

@@ -70,7 +70,7 @@ static Expr fraction(const Expr& x) {
   return x - trunc(x);
 }
 
-// To a number of digits behind the point; before it, if `decimals` is negative.
+// Rounds to a number of digits after the point; before it, if `decimals` is negative.
 static Expr rounded(const Expr& x, int64_t decimals) {
   if (decimals == 0 || category(x.dtype()) < DTypeCategory::floating) return round(x);
   const double power = std::pow(10, std::abs(decimals));

@@ -40,8 +40,7 @@ Expr place(const Expr& x, int64_t size, Padding padding, bool align_corners) {
   return bounded(unbounded_place(x, size, align_corners), size, padding, align_corners);
 }
 
-// The element at a place, zero outside of the image. `place`: an index per axis behind the
-// channels.
+// The element at a point, zero outside of the image. `place`: an index per axis after the channels.
 Expr element(const In& x, const Expr& n, const Expr& c, const Index& place) {
   Index at{n, c};
   Expr inside = true;
@@ -53,7 +52,7 @@ Expr element(const In& x, const Expr& n, const Expr& c, const Index& place) {
   return select(inside, x(at), Expr::literal(int64_t{0}, x.dtype()));
 }
 
-// Weights of the four elements around a place that lies `t` behind the second: Keys' cubic
+// Weights of the four elements around a point at distance `t` after the second: Keys' cubic
 // convolution with torch's coefficient.
 std::vector<Expr> cubic_weights(const Expr& t) {
   constexpr double a = -0.75;

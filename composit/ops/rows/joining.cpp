@@ -174,7 +174,7 @@ static LazyTensors split_at(const LazyTensor& x, const Ints& ends, int64_t dim) 
   return parts;
 }
 
-// The gradient of parts that follow each other; those that nobody used are zeros.
+// The gradient of parts that follow each other; those of unused parts are zeros.
 static Gradients joined(const Vjp& v, int64_t dim) {
   LazyTensors parts;
   for (size_t i = 0; i < v.results.size(); ++i)

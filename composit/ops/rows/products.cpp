@@ -14,7 +14,7 @@ void expect_rank(const LazyTensor& x, int64_t rank) {
                     ", received sizes " + str(x.sizes()));
 }
 
-// In the dtype of x: a factor of integers loses what stands behind its point.
+// Computed in the dtype of x: a factor of integers loses the digits after its point.
 LazyTensor times(const LazyTensor& x, const Scalar& factor) {
   if (is_literal(Expr(factor), 1)) return x;
   if (category(x.dtype()) > DTypeCategory::integer) return x * Number(factor);
