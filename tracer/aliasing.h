@@ -101,7 +101,7 @@ class Aliasing {
   bool was_changed(const at::Tensor& tensor, ValueId value) const;
   // Does it begin in another place than it came with?
   bool was_moved(const at::Tensor& tensor, ValueId value) const;
-  // Is it in memory from outside that nobody wrote so far?
+  // True for memory from outside that was not written so far.
   bool is_untouched(const at::Tensor& tensor) const;
   // Was it made without content, which the host may still fill?
   bool is_unwritten(const at::Tensor& tensor) const;

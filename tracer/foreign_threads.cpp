@@ -46,7 +46,7 @@ struct Watched {
   ForeignCall::Scopes scopes;
   std::atomic<size_t> count = 0;
   at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
-  bool others_observe = false;  // somebody else's callbacks were there before
+  bool others_observe = false;  // other callbacks existed before
 };
 Watched& watched() {
   static auto* all = new Watched;

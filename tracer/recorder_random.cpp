@@ -1,5 +1,5 @@
 // Random numbers: which generators a program uses, and when it seeds one, or sets it to a state
-// that it read before, behind the dispatcher's back.
+// that it read before, without a call of the dispatcher.
 //
 // A state that was read is a value: the one of the *place* in the run, between two draws, where the
 // generator had it. At each place stands a record `generator_state`, which is dropped unless the

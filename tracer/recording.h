@@ -73,7 +73,7 @@ struct Place {
 struct Record {
   RecordKind kind = RecordKind::op;
   bool grad = false;
-  bool effect = false;    // keeps its place, also when nobody uses it
+  bool effect = false;    // keeps its position, also if it is unused
   bool throws = false;    // threw, after it may have written
   bool replays = false;   // repeats a view operator recorded before, to regenerate a view
   bool rewrites = false;  // puts a write that autograd does not see into its base

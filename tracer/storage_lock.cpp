@@ -11,7 +11,7 @@
 
 namespace flashlight::tracer {
 
-// Locked when some lock holds it and nobody has it open.
+// Locked if a lock holds it and no code has it open.
 struct GuardedStorage {
   explicit GuardedStorage(const c10::Storage& s) : storage(s.getWeakStorageImpl()) {}
 
@@ -21,7 +21,7 @@ struct GuardedStorage {
   c10::SmallVector<const StorageLock*, 2> holders;
   int users = 0;         // that have it open
   bool host = false;     // the host may fill it
-  bool foreign = false;  // guarded by somebody else
+  bool foreign = false;  // guarded by another program part
   bool locked = false;
 
   c10::StorageImpl* shell() const { return storage._unsafe_get_target(); }

@@ -1,4 +1,4 @@
-// Strict mode: between operators nobody may touch the memory of a tensor the scope has met.
+// Strict mode: between operators no code may touch the memory of a tensor that the scope has met.
 //
 //   StorageLocks locks{std::make_shared<StorageLock>()};     // one per strict scope around
 //   {
