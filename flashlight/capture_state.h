@@ -50,8 +50,7 @@ struct CaptureBase::State {
   std::vector<CountedPlace> counted;
   std::vector<StateLink> links;  // state that the program puts other tensors in place of
   mutable std::atomic<int64_t> next_call{0};  // for `counted`
-  // Positions among `inputs` of state that nobody named and that the program held when it was
-  // confirmed.
+  // Positions among `inputs` of state without a name that the program held when it was confirmed.
   struct Held {
     size_t input;
     size_t tensors, storages;  // how many of the references are captures' own
@@ -63,8 +62,8 @@ struct CaptureBase::State {
   NamesOf named;
   TraceOptions options;
 
-  // Graph, inputs, generators and remarks of what was recorded.
-  // Returns the records behind the steps of a plan of `replayed`.
+  // Graph, inputs, generators and remarks of what was recorded. Returns the records that belong to
+  // the steps of a plan of `replayed`.
   std::vector<tracer::RecordId> take(tracer::Recording& recording);
   void take(tracer::Published published);  // without `replayed`
   // The plan of `replayed`.

@@ -335,7 +335,8 @@ FlatValues Looks::other_graph(LookRun& run, const std::vector<composit::Differen
   return keep(run);
 }
 
-// The name of an input that nobody named and that is another tensor than in the last run.
+// The name of an input that has no name in the program and that is another tensor than in the last
+// run.
 std::string Looks::another_tensor(const LookRun& run) const {
   const auto is_linked = [&](const std::string& name) {
     return std::any_of(links_.begin(), links_.end(), [&](const StateLink& link) {

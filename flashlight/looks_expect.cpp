@@ -33,7 +33,7 @@ std::map<std::string, at::Tensor> names_of(const TracedProgram& program) {
 
 }  // namespace
 
-// A borrowed module is gone when nobody but captures refers to its parameters.
+// A borrowed module is gone when only captures refer to its parameters.
 bool Looks::program_lives() const {
   if (!program_.borrowed) return true;
   const std::vector<NamedTensor>& inputs = current()->inputs;

@@ -79,8 +79,8 @@ size_t thread_count(int jobs, size_t units) {
   return std::min(wanted, units);
 }
 
-// work(0), ..., work(count - 1) by so many threads, this one included. After an exception no other
-// call starts; then it is thrown here.
+// work(0), ..., work(count - 1) by this number of threads, this one included. After an exception no
+// other call starts; then it is thrown here.
 void in_parallel(size_t count, size_t threads, const std::function<void(size_t)>& work) {
   std::atomic<size_t> next{0};
   std::exception_ptr error;

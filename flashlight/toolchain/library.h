@@ -21,7 +21,7 @@ class Library {
   // Builds what the cache does not hold; errors are those of build() and open().
   static Library load(const Sources& sources, const CompileOptions& options = {});
   // Throws UserError where the file cannot be loaded, for instance because it needs a symbol that
-  // nobody defines.
+  // is not defined.
   static Library open(const std::filesystem::path& path);
 
   // A function or variable by its linker name. Throws UserError where there is none. Nobody checks
