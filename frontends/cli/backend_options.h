@@ -35,7 +35,7 @@ class BackendOptions {
   const composit::Backend* backend_;
   std::string name_ = "cpp";
   std::vector<std::string> plugins_;
-  std::map<std::string, std::string> texts_;  // by option: what stands behind it
+  std::map<std::string, std::string> texts_;  // value by option
   std::map<std::string, bool> switches_;
   std::map<std::string, CLI::Option*> parsed_;
 };

@@ -70,7 +70,7 @@ class Session : public tracer::OperatorWatch {
   HostLine host_line_ = nullptr;
   bool host_ = false;
   int64_t number_ = 0;    // of the step that runs, or is next
-  int64_t captured_ = 0;  // so many before it
+  int64_t captured_ = 0;  // number of captures before it
   bool running_ = false;
   bool updated_ = false;                     // the step has written parameters
   bool updating_ = false;                    // by the operator that was called last

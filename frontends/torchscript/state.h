@@ -31,7 +31,7 @@ using c10::IValue;
 // tensor.
 struct ViewStep {
   std::string op;
-  std::vector<composit::ArgumentValue> arguments;  // behind the first
+  std::vector<composit::ArgumentValue> arguments;  // those after the first
   size_t output = 0;
 };
 
