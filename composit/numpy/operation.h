@@ -10,7 +10,7 @@
 //
 //   static const auto twice = cnp::wrap_as_operation(
 //       {.schema = "user::twice(Tensor x) -> Tensor",
-//        .infer = [](Tensor x) { return std::vector<Type>{x.type()}; },
+//        .infer = [](LazyTensor x) { return std::vector<Type>{x.type()}; },
 //        .native = [](Array x) { return std::vector<Array>{...}; },
 //        .vjp = [](Vjp v, LazyTensor x) { return Gradients{2 * v.cotangents[0]}; }});
 //

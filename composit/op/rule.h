@@ -9,7 +9,7 @@
 //   Expr             an element of a tensor, broadcast and cast to the common dtype; or a Scalar
 //   Coefficient      a Scalar that takes no part in promotion, cast to the common dtype (alpha)
 //   Condition        an element of a tensor, broadcast, that takes no part in promotion (where's)
-//   In, Tensor       a tensor operand: in the loop form, in graphs
+//   In, LazyTensor   a tensor operand: in the loop form, in graphs
 //   Array            its value, in native evaluation
 //   std::optional<…> of these, std::vector<…> of these, std::vector<std::optional<…>>
 //   bool, int64_t, double, Scalar, std::string, DType, std::vector<int64_t>, std::vector<bool>,

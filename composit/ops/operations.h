@@ -1,6 +1,6 @@
 // All operations composit knows, and calls of them that make nodes.
 //
-//   Tensor y = apply("aten::relu", {x})[0];
+//   LazyTensor y = apply("aten::relu", {x})[0];
 //   add_operation({.schema = "mine::twice(Tensor x) -> Tensor",
 //                  .scalar = [](Expr x) { return 2 * x; }});
 //

@@ -1,7 +1,7 @@
 // Layers of graphs for tests, with parameters that are made where they are used.
 //
-//   const Tensor y = relu(linear(given("x", {9, 33}), "w", 40));
-//   const Tensor z = convolution(image, weight("k", {17, 3, 3, 3}), {.padding = {1, 1}});
+//   const LazyTensor y = relu(linear(given("x", {9, 33}), "w", 40));
+//   const LazyTensor z = convolution(image, weight("k", {17, 3, 3, 3}), {.padding = {1, 1}});
 #pragma once
 
 #include <string>
