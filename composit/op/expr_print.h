@@ -15,7 +15,7 @@
 
 namespace composit {
 
-// The names of leaves: each axis has its own name, all others have a prefix and their number.
+// How leaves are called: axes one by one, all others by a prefix and their number.
 struct LeafNames {
   std::vector<std::string> axes = {};
   std::string axis = "i", operand = "x", accumulator = "s", left = "left", right = "right",

@@ -1,4 +1,4 @@
-// Shared by the printer and the parser of loops, and for these two only.
+// What the printer and the parser of loops share. For these two only.
 #pragma once
 
 #include <algorithm>

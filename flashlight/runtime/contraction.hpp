@@ -11,7 +11,7 @@
 //       });
 //
 // A convolution has a run of rows for each line of pixels (or one for all, where lines lie without
-// a gap), whose terms are the window of a pixel. Nothing here waits: the team waits afterwards.
+// a gap), whose terms are the window of a pixel. Nothing here waits: the team does, behind it.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +44,7 @@ struct Upcoming {
   }
 };
 
-// The part of panels with this number of terms that this thread reads first: of the first panel, or
-// of its own.
+// What this thread reads first of panels of so many terms: of the first one, or of its own.
 template <class T>
 [[gnu::noinline]] Upcoming first_panel(const Team& team, Split split, const T* panels,
                                        int64_t columns, int64_t terms) {
@@ -58,7 +57,7 @@ template <class T>
 
 template <class T>
 struct Contraction {
-  int64_t outer, inner;  // rows: `outer` runs of `inner` rows, at equal distances
+  int64_t outer, inner;  // rows: so many runs of so many, equally far apart
   int64_t inner_stride;  // elements from one row of a run to the next
   int64_t columns;
   Terms terms;
@@ -101,7 +100,7 @@ struct Rows {
   const T *from, *to;  // what they read is between these
 };
 
-// The number of tiles in a run of this number of rows, or pairs of rows.
+// How many tiles a run of so many rows, or pairs of rows, becomes.
 template <class T>
 int64_t tiles_per_run(const Contraction<T>& of, int64_t rows, int threads) {
   const int64_t tiles = (rows + kMostRows - 1) / kMostRows;

@@ -35,8 +35,8 @@ FLASHLIGHT_INLINE void store(Vector<T> x, T* to) {
   std::memcpy(to, &x, sizeof x);
 }
 
-// The distance from one row of this number of elements to the next, so that rows of a tile are in
-// different sets of the cache.
+// From one row of so many elements to the next, so that rows of a tile are in different sets of the
+// cache.
 template <class T>
 constexpr int64_t row_pitch(int64_t elements) {
   constexpr int64_t kLanes = Vectors<T>::kLanes;
