@@ -1,4 +1,4 @@
-// What a capture holds for, in sentences.
+// Writes the assumptions of a capture as sentences.
 #include <c10/util/StringUtil.h>
 
 #include "flashlight/capture_state.h"

@@ -37,27 +37,27 @@
 
 namespace flashlight {
 
-// How large a capture is.
+// Sizes of a capture.
 struct Statistics {
-  size_t nodes = 0;  // of the graph; a closed composite operator is one
+  size_t nodes = 0;  // nodes of the graph; a closed composite counts as one
   size_t calls = 0;  // operator calls of a replay, the insides of composites included
   std::map<std::string, size_t> calls_by_op;  // by name of the operator
   size_t parameters = 0;                      // elements of parameters and buffers
-  size_t bytes = 0;                           // of parameters, buffers and constants
+  size_t bytes = 0;                           // bytes of parameters, buffers and constants
   size_t guards = 0;  // values and data-dependent sizes that are compared during replay
 };
 
 // Tensors of a call, and how they lie in the C++ values.
 struct FlatValues {
   std::vector<at::Tensor> tensors;  // in the order of the structure
-  Structure structure;              // how values are made of them
+  Structure structure;              // structure of the values
   bool of_look = false;             // the program ran for them
 };
 
 // The eager program on flat arguments.
 using Program = std::function<FlatValues(const std::vector<at::Tensor>&)>;
 
-// How much of the program a capture has seen.
+// The trust in a capture: how much of the program it has seen.
 enum class Trust : uint8_t {
   seen_once,     // one run
   confirmed,     // a second run, of other inputs, was the same graph with the same bits
@@ -67,7 +67,7 @@ enum class Trust : uint8_t {
 // "seen once", "confirmed", …
 std::string_view name(Trust trust);
 
-// How often a program was run by a look, in this process.
+// The number of runs of programs by looks, in this process.
 size_t looks_taken();
 
 // Tensors known by name before the program runs.
@@ -80,21 +80,21 @@ struct NamedTensor {
 // The tensors known by name as they are now: a program may have put others in their place.
 using NamesOf = std::function<std::vector<NamedTensor>()>;
 
-// What a program's modules are at the moment: which are in training mode, and modules,
-// parameters and buffers by identity.
+// The present state of a program's modules: which of them are in training mode, and the identity of
+// modules, parameters and buffers.
 struct ModuleView {
   std::vector<bool> training = {};      // per module
   std::vector<const void*> parts = {};  // addresses
 };
 
-// What a capture runs, and may run again.
+// The program that a capture records, and may run again.
 struct TracedProgram {
   Program run;    // runs it on flat arguments
-  NamesOf named;  // what it knows by name
-  // It refers to a module that somebody else owns: it is run only while parameters have another
-  // owner than the capture.
+  NamesOf named;  // tensors that have names
+  // It refers to a module that it does not own: it is run only while parameters have another owner
+  // than the capture.
   bool borrowed = false;
-  // Its modules as they are. None: nobody knows.
+  // The present state of its modules. None: unknown.
   std::function<ModuleView()> modules = nullptr;
   bool seen_once = false;  // never look
 };
@@ -108,20 +108,21 @@ class CaptureBase {
   static CaptureBase capture(TracedProgram program, FlatValues arguments,
                              const TraceOptions& options);
 
-  // Of an excerpt of a program that goes on (TraceOptions::excerpt): the inputs are those of the
-  // recording with the values they came with, the arguments what nobody knew by a name.
-  // `generator`: the state of the default generator when it began.
+  // A capture of an excerpt of a program that goes on (TraceOptions::excerpt). Its inputs are those
+  // of the recording with the values they had; its arguments are the tensors without a name.
+  // `generator`: the state of the default generator when the excerpt began.
   static CaptureBase excerpt(tracer::Recording& recording, FlatValues results,
                              at::Tensor generator);
 
-  // Of an excerpt, before it is handed on: `before` is the piece that ran before it. True, and
-  // confirmed, where both have one graph, their inputs differ, and a replay gives the bits of this
-  // one and leaves what it left.
+  // Confirms an excerpt by the piece `before`, which ran before it. Returns true, and the capture
+  // is confirmed, if both have the same graph, their inputs differ, and a replay gives the same
+  // bits as this run, also in the memory that it wrote.
   bool confirm_by(const CaptureBase& before, const tracer::Recording& recording) const;
 
-  // What the program did. It stays as it is when a later look takes another one over.
+  // The graph of the program. It stays valid and unchanged when a later look replaces the capture's
+  // graph.
   const composit::Graph& graph() const;
-  // How arguments and results are made of tensors.
+  // The structure of arguments and results: how they are made of tensors.
   const Structure& argument_structure() const;
   const Structure& result_structure() const;
 
@@ -156,15 +157,16 @@ class CaptureBase {
   std::vector<at::Tensor> evaluate(const std::vector<at::Tensor>& arguments,
                                    const composit::Backend& backend) const;
 
-  // What the capture holds for, one line each: how often it was seen, pinned types, guards,
-  // constants, random draws, what it writes.
+  // The assumptions of the capture, one line each: how often it was seen, pinned types, guards,
+  // constants, random draws, writes.
   std::vector<std::string> assumptions() const;
-  // How large it is. Works the graph through: linear in its size.
+  // The sizes of the capture. Takes time linear in the size of the graph.
   Statistics statistics() const;
 
   // Parameters and buffers by name, sharing memory with the model's.
   std::vector<NamedTensor> state() const;
-  // What the program used and nobody passed in, by its name in the graph.
+  // The tensors that the program used without getting them as arguments, with their names in the
+  // graph.
   std::vector<std::pair<std::string, at::Tensor>> constants() const;
   // The tensors the capture was made with, and what the program gave for them.
   const std::vector<at::Tensor>& example_arguments() const;
@@ -208,7 +210,7 @@ class CaptureBase {
   const std::shared_ptr<State>& shared() const;
 
   std::shared_ptr<State> state_;
-  std::shared_ptr<Looks> looks_;  // of a capture that knows its program
+  std::shared_ptr<Looks> looks_;  // set for a capture that knows its program
 };
 
 template <class Signature = void>
@@ -254,7 +256,7 @@ class Capture<Result(Arguments...)> : public CaptureBase {
 template <>
 class Capture<void> : public CaptureBase {
  public:
-  // Of any capture.
+  // A typed view of any capture.
   explicit Capture(CaptureBase base) : CaptureBase(std::move(base)) {}
 
   // The tensors of the result: see CaptureBase::call.

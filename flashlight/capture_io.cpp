@@ -140,7 +140,7 @@ void load_inputs(const SavedCapture& saved, CaptureBase::State& state) {
 
 namespace {
 
-// How much was seen of the program, and numbers that follow the calls: one property each.
+// Saves the trust in the capture, and numbers that follow the calls, as one property each.
 void save_trust(const CaptureBase::State& state, SavedCapture& saved) {
   saved.properties["trust"] = std::string(name(state.trust));
   for (size_t i = 0; i < state.notes.size(); ++i)

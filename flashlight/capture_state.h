@@ -1,4 +1,4 @@
-// What a Capture holds. For the files of this folder only.
+// The state of a Capture. For the files of this folder only.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ struct CaptureBase::State {
   std::vector<at::Tensor> example_arguments, example_results;
   at::Tensor example_generator;
   std::vector<NamedTensor> inputs;  // one per graph input; tensors of user inputs are undefined
-  // What replays: the graph, with what the program leaves in `.grad` as further outputs.
+  // The part that replays: the graph, in which the tensors left in `.grad` are further outputs.
   struct Replayed {
     composit::Graph graph;
     std::vector<NamedTensor> inputs;
@@ -44,30 +44,29 @@ struct CaptureBase::State {
   Trust trust = Trust::seen_once;
   bool by_name = false;  // looks are switched off: nothing is said about it
   mutable std::atomic<bool> warned{false};
-  // What the looks found: inputs of equal content, numbers that follow the calls, values that live
+  // Findings of the looks: inputs of equal content, numbers that follow the calls, values that live
   // on.
   std::vector<std::string> notes;
   std::vector<CountedPlace> counted;
   std::vector<StateLink> links;  // state that the program puts other tensors in place of
   mutable std::atomic<int64_t> next_call{0};  // for `counted`
-  // Positions among `inputs` of state that nobody named and that the program held when it was
-  // confirmed.
+  // Positions among `inputs` of state without a name that the program held when it was confirmed.
   struct Held {
     size_t input;
     size_t tensors, storages;  // how many of the references are captures' own
   };
   std::vector<Held> held;
 
-  // How to run it again; empty for a loaded capture.
+  // Runs the program again; empty for a loaded capture.
   Program program;
   NamesOf named;
   TraceOptions options;
 
-  // Graph, inputs, generators and remarks of what was recorded.
-  // Returns the records behind the steps of a plan of `replayed`.
+  // Graph, inputs, generators and remarks of what was recorded. Returns the records that belong to
+  // the steps of a plan of `replayed`.
   std::vector<tracer::RecordId> take(tracer::Recording& recording);
   void take(tracer::Published published);  // without `replayed`
-  // Of `replayed`.
+  // The plan of `replayed`.
   const tracer::Plan& plan() const;
   // The tensors of graph.inputs() for these arguments, and of replayed.graph.inputs().
   std::vector<at::Tensor> bind(const std::vector<at::Tensor>& arguments) const;
@@ -77,7 +76,7 @@ struct CaptureBase::State {
   // UserError: `what` needs numbers that stay as they are.
   void expect_fixed_numbers(const char* what) const;
   void expect_state_is_held() const;
-  // How often this state refers to it.
+  // The number of references that this state holds to the tensor.
   size_t references(const at::Tensor& tensor) const;
   // `versions`: all states that may refer to the same tensors, this one included.
   void note_held_state(const std::deque<std::shared_ptr<State>>& versions);

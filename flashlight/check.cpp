@@ -92,7 +92,7 @@ class Checker {
     return found == digests_.end() ? nullptr : &found->second;
   }
 
-  // Memory nobody has written yet holds anything.
+  // Memory that was not written yet has any content.
   static bool is_uninitialised(const tracer::Record& record) {
     if (record.info == nullptr) return false;
     const std::string_view name = record.info->name.base_name();

@@ -1,4 +1,4 @@
-// What a check found.
+// The results of checks.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace flashlight {
 
-// How a check compares.
+// Options of comparison.
 struct CheckOptions {
   bool strict = true;    // an access to a tensor's memory that no operator makes is an error
   bool float64 = false;  // compare every value with a run in float64 too
@@ -17,11 +17,11 @@ struct CheckOptions {
       int64_t{2} << 30;  // bytes of intermediate values held at once while differences are measured
 };
 
-// How far the replay's value of one output of a node is from the eager one.
+// The difference between the replay's value and the eager value of one output of a node.
 struct NodeDifference {
   std::string place;          // operator, scope and source line
   size_t node = 0;            // position among the replay's operator calls
-  size_t output = 0;          // of the node
+  size_t output = 0;          // which output of the node
   double absolute = 0;        // largest difference
   double relative = 0;        // largest difference over the largest magnitude
   uint64_t ulp = 0;           // largest distance in units in the last place
@@ -34,7 +34,7 @@ struct CheckReport {
   // The program took another path on these arguments: attributes, constants or operators that
   // changed. Each is a host value or a branch the capture has baked in.
   std::vector<std::string> graph_differences;
-  std::vector<NodeDifference> differences;  // of the values, in the order of execution
+  std::vector<NodeDifference> differences;  // differences of values, in the order of execution
   std::vector<NodeDifference> ranking;      // by error amplification, worst first
   std::string error;    // a guard that failed, an access strict mode caught; empty otherwise
   size_t compared = 0;  // values compared
@@ -50,16 +50,16 @@ struct CheckReport {
   int exit_code() const { return ok() ? 0 : 1; }   // 0, or 1
 };
 
-// How far our gradient by one input is from autograd's.
+// The difference between our gradient by one input and autograd's.
 struct GradientDifference {
-  std::string name;     // of the input
+  std::string name;     // name of the input
   double absolute = 0;  // largest difference of an element
   double relative = 0;  // over the largest element of all gradients
 };
 
-// What check_grad found.
+// The result of check_grad.
 struct GradientReport {
-  std::string oracle;  // what computed the gradients that ours were compared with
+  std::string oracle;  // computed the gradients that ours were compared with
   std::vector<GradientDifference> differences;  // one per input differentiated by
   double tolerance = 0;                         // largest relative difference that passes
   std::vector<std::string> generators;          // as in CheckReport

@@ -93,7 +93,7 @@ class Compiled<Result(Arguments...)> : public CompiledCapture {
 template <>
 class Compiled<void> : public CompiledCapture {
  public:
-  // Of any capture.
+  // A typed view of any compiled capture.
   using CompiledCapture::CompiledCapture;
   // The tensors of the result.
   template <class... Tensors>
@@ -158,11 +158,11 @@ class CompiledFunction {
   // or complex dtype.
   std::vector<at::Tensor> vjp(const std::vector<at::Tensor>& inputs,
                               const std::vector<at::Tensor>& cotangents) const;
-  // Of a function with one input and one result.
+  // For a function with one input and one result.
   at::Tensor vjp(const at::Tensor& x, const at::Tensor& cotangent) const;
   double vjp(double x, double cotangent) const;
 
-  // What is compiled for inputs like these.
+  // The compiled graph for inputs of these types.
   CompiledGraph specialized(const std::vector<at::Tensor>& inputs) const;
 
  private:
@@ -174,7 +174,7 @@ class CompiledFunction {
 };
 
 CompiledFunction compile(composit::TensorFunction function, CompileSettings settings = {});
-// Of each element of its arguments, which are broadcast together.
+// Compiles a function that is applied to each element of its arguments, which broadcast.
 CompiledFunction compile(const ScalarFunction& function, CompileSettings settings = {});
 
 }  // namespace flashlight

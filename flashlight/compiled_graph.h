@@ -27,15 +27,15 @@ class Generator;
 
 namespace flashlight {
 
-// How something is compiled.
+// Options of compiling.
 struct CompileSettings {
-  std::string name = "program";         // of the function in the source
-  std::vector<std::string> flags = {};  // of the compiler, after the backend's own
+  std::string name = "program";         // name of the function in the source
+  std::vector<std::string> flags = {};  // flags for the compiler, after the backend's own
   // A name of flashlight/backends/registry.h, with options by name: {"mosaic", {{"threads", 2}}};
   // or options that have a type: Mosaic{.threads = 2}.
   composit::BackendChoice backend = "cpp";
-  std::vector<std::string> arguments = {};  // what those of a function are called
-  std::vector<std::string> results = {};    // what results are called; after operations otherwise
+  std::vector<std::string> arguments = {};  // names of a function's arguments
+  std::vector<std::string> results = {};    // names of results; default: names of operations
 };
 
 class CompiledGraph {
@@ -44,18 +44,18 @@ class CompiledGraph {
   // where there is no such one, names the choice that cannot be, or says what the compiler does.
   CompiledGraph(composit::Graph graph, CompileSettings settings);
 
-  // What it computes.
+  // The graph that it computes.
   const composit::Graph& graph() const;
   // The C++ it was made of.
   const std::string& source() const;
 
   // A tensor per input of the graph (in the CPU's memory, of any strides); gives one per output, an
   // undefined one where the graph has none. Writes what the graph writes to its inputs, nothing of
-  // it in a call that throws; a backend may do so without a copy where nobody reads the old value
-  // any more, no other input has the same memory and it is row-major. A graph that writes to what
+  // it in a call that throws; a backend may do so without a copy if the old value is not read any
+  // more, no other input has the same memory and it is row-major. A graph that writes to what
   // requires a gradient is no function to autograd. Draws are those of LibTorch's default
-  // generator; the backward draws the same numbers.
-  // UserError for tensors of other types than the inputs', and what generated code refuses.
+  // generator; the backward draws the same numbers. UserError for tensors of other types than the
+  // inputs', and what generated code refuses.
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) const;
 
   // Takes the inputs, then a cotangent per output of floating point or complex dtype; gives the

@@ -37,7 +37,7 @@ struct Form {
 
   double at(int64_t n) const;
   std::string text() const;
-  // What `encode` wrote; nothing for another text.
+  // Reads what `encode` wrote; nothing for other text.
   static std::optional<Form> decode(std::string_view text);
   std::string encode() const;
   bool operator==(const Form&) const = default;

@@ -1,4 +1,4 @@
-// How far two tensors lie apart.
+// The difference of two tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// Captures of pieces of a program that goes on: nobody can run them again, so consecutive ones are
+// Captures of pieces of a program that goes on: they cannot be run again, so consecutive ones are
 // each other's looks.
 #include <ATen/Context.h>
 

@@ -5,7 +5,8 @@
 //   auto [loss, gradients] = gradient({x, target});             // gradients[i] is of names()[i]
 //
 // Nothing of autograd takes part: the graph is differentiated by composit/ad and run by LibTorch's
-// kernels. What ran under no_grad when it was captured, and what was detached, passes on nothing.
+// kernels. Operators that ran under no_grad in the capture, and detached values, pass on no
+// gradient.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,16 +23,15 @@ namespace flashlight {
 // The derivative of one number by inputs of a capture; see CaptureBase::grad.
 class Gradient {
  public:
-  // What a call gives.
+  // The result of a call.
   struct Result {
     at::Tensor loss;                    // the number that was differentiated
     std::vector<at::Tensor> gradients;  // in the order of names()
   };
 
-  // Inputs of the capture; the loss, then the gradients. What the program writes, it writes here
-  // too.
+  // Inputs of the capture; the loss, then the gradients. Writes of the program happen here too.
   const composit::Graph& graph() const;
-  // What was differentiated by: names of parameters and arguments.
+  // The names of the parameters and arguments of the gradients.
   const std::vector<std::string>& names() const;
 
   // A tensor per input of the graph: the arguments' tensors, parameters and buffers.

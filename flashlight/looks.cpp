@@ -163,13 +163,14 @@ FlatValues Looks::judge(LookRun& run, const Tensors& arguments) {
   return other_graph(run, differences);
 }
 
-// What the program gave, for a call whose replay is not to be had.
+// Keeps the program's results for a call that cannot be replayed.
 FlatValues Looks::keep(LookRun& run) {
   run.program.results.of_look = true;
   return std::move(run.program.results);
 }
 
-// What the last run left and this one reads is state of both, where they have the same form.
+// A value that the last run left and this run reads is state of both, if both runs have the same
+// form.
 void Looks::follow_state(LookRun& run) {
   Recording& now = *run.program.recording;
   if (!same_form(*last_, now)) {
@@ -334,7 +335,8 @@ FlatValues Looks::other_graph(LookRun& run, const std::vector<composit::Differen
   return keep(run);
 }
 
-// The name of an input that nobody named and that is another tensor than in the last run.
+// The name of an input that has no name in the program and that is another tensor than in the last
+// run.
 std::string Looks::another_tensor(const LookRun& run) const {
   const auto is_linked = [&](const std::string& name) {
     return std::any_of(links_.begin(), links_.end(), [&](const StateLink& link) {

@@ -1,4 +1,4 @@
-// How a capture is confirmed: its program is run again, recorded, and compared.
+// Confirms a capture: runs its program again, records it, and compares.
 //
 //   Looks looks(program, state, recording);
 //   looks.call(arguments);         // a look, until the capture is confirmed; then a replay
@@ -15,7 +15,7 @@
 //                       step of an optimizer makes its state), or for two where no state explains
 //                       it; four looks at most
 //
-// What a run leaves alive and the next one reads is state (state_links.h).
+// A value that one run leaves alive and the next run reads is state (state_links.h).
 #pragma once
 
 #include <atomic>
@@ -44,7 +44,7 @@ class Looks {
   ~Looks();
 
   FlatValues call(const Tensors& arguments);
-  // What replays, saves and compiles now. References to older ones stay valid.
+  // The state that is replayed, saved and compiled now. References to older states stay valid.
   const StatePtr& current() const { return *current_.load(std::memory_order_acquire); }
   std::string refusal() const;
 

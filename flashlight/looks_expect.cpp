@@ -1,4 +1,4 @@
-// What a call of a capture expects of the program: that it lives, its modules are what they were,
+// Checks what a call of a capture expects of the program: it is alive, its modules are unchanged,
 // and the modes are those of the trace.
 #include <ATen/autocast_mode.h>
 #include <c10/core/DefaultDtype.h>
@@ -33,7 +33,7 @@ std::map<std::string, at::Tensor> names_of(const TracedProgram& program) {
 
 }  // namespace
 
-// A borrowed module is gone when nobody but captures refers to its parameters.
+// A borrowed module is gone when only captures refer to its parameters.
 bool Looks::program_lives() const {
   if (!program_.borrowed) return true;
   const std::vector<NamedTensor>& inputs = current()->inputs;
@@ -49,7 +49,7 @@ bool Looks::program_lives() const {
   return held != nullptr;
 }
 
-// How often captures refer to each input.
+// The number of references that captures hold to each input.
 std::vector<size_t> Looks::count_own_references() const {
   std::vector<size_t> counts;
   for (const NamedTensor& input : current()->inputs) {

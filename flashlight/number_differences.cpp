@@ -150,7 +150,7 @@ bool is_size_of_values(const Difference& difference, const std::vector<Differenc
 }  // namespace
 
 bool begins_with_guard(const std::vector<Difference>& differences) {
-  // What comes from outside and has another size makes other sizes.
+  // An input from outside that has another size leads to other sizes.
   const bool by_values = std::none_of(differences.begin(), differences.end(), [](const auto& one) {
     return one.kind == DifferenceKind::type && comes_from_outside(one);
   });

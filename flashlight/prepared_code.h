@@ -25,11 +25,11 @@ class PreparedCode {
                                              const std::vector<at::Tensor>& row_major) const;
 
  private:
-  // Which values a tensor had: where they were, and how often somebody had written them.
+  // Which values a tensor had: where they were, and how often they had been written.
   class Version {
    public:
     explicit Version(const at::Tensor& tensor);
-    // False for what was made in inference mode, where nobody counts.
+    // False for tensors made in inference mode, where writes are not counted.
     bool is_of(const at::Tensor& tensor) const;
 
    private:

@@ -1,5 +1,5 @@
-// What a run of a captured program writes, so that several runs begin alike. For the files of this
-// folder only.
+// Saves the memory that a run of a captured program writes, so that several runs can begin with the
+// same content. For the files of this folder only.
 #pragma once
 
 #include <ATen/core/Generator.h>

@@ -42,8 +42,8 @@ Groups groups_of(const composit::Graph& graph) {
   return groups;
 }
 
-// How far behind an aligned address the group begins, so that every element is aligned. Nothing
-// where there is no such place.
+// The offset of the group's begin from an aligned address that makes every element aligned. Nothing
+// if there is no such offset.
 std::optional<int64_t> padding(const std::vector<Member>& group, int64_t first,
                                const std::vector<at::Tensor>& tensors) {
   constexpr int64_t kLargestElement = 16;

@@ -21,7 +21,7 @@ struct StateLink {
   bool operator==(const StateLink&) const = default;
 };
 
-// What `after` reads of what `before` made.
+// The values made by `before` that `after` reads.
 std::vector<StateLink> find_links(const tracer::Recording& before, const tracer::Recording& after);
 
 // The same operators on the same operands in the same order. Their numbers may differ, and the

@@ -1,5 +1,5 @@
-// How a value of C++ (a tuple, a map, a user's struct) is made of tensors: taken apart before a
-// call, put together after.
+// The structure of a C++ value (a tuple, a map, a user's struct): it is taken apart into tensors
+// before a call, and put together after it.
 //
 //   std::vector<at::Tensor> tensors;
 //   Structure s = flatten(value, tensors);
@@ -33,7 +33,7 @@ struct Structure {
   // A tensor; an undefined one, or an optional without value; a number or string; parts in order;
   // by name.
   enum class Kind { tensor, absent, value, list, tuple, map };
-  Kind kind = Kind::tensor;         // of this part
+  Kind kind = Kind::tensor;         // kind of this part
   std::string text;                 // Kind::value: the number or string as text
   std::vector<std::string> keys;    // Kind::map: of the children (members of a struct too)
   std::vector<Structure> children;  // parts of a list, tuple or map

@@ -5,9 +5,9 @@
 //
 //   auto typed = flashlight::trace<Output(Input, at::Tensor)>(step, in, t);    // of this signature
 //
-// Arguments and results are whatever structure.h takes apart. Parameters and buffers of a module
-// are inputs under their names; TraceSettings::named gives those that a lambda uses. The program
-// runs once, for real; a call of the capture runs it again, until that has confirmed it
+// Arguments and results may have any type that structure.h takes apart. Parameters and buffers of a
+// module are inputs under their names; TraceSettings::named gives those that a lambda uses. The
+// program runs once, for real; a call of the capture runs it again, until that has confirmed it
 // (capture.h):
 //
 //   auto captured = flashlight::trace(model, x, flashlight::confirm(x2));       // at once
@@ -15,7 +15,7 @@
 //
 // So what a callable refers to has to live as long as calls may run it. Callables and holders are
 // kept by the capture, and so are modules that a shared pointer owns. Another module that is given
-// by reference is run only while somebody else than the capture owns its parameters; once it is
+// by reference is run only while the capture is not the only owner of its parameters; once it is
 // gone, the capture replays as seen once.
 #pragma once
 
@@ -170,7 +170,7 @@ std::vector<NamedTensor> named_tensors(Module& model, const std::string& prefix 
   return named;
 }
 
-// How a program is captured, and what is known of its tensors.
+// Options of capturing, and names and roles of the program's tensors.
 struct TraceSettings : TraceOptions {
   std::vector<NamedTensor> named;  // beyond those of the program itself, from named_tensors()
   bool seen_once = false;          // calls never run the program
@@ -217,7 +217,7 @@ void look_at(const Capture& capture, const Confirm<Values...>& request) {
 
 }  // namespace detail
 
-// What the functions below call: captures `program` as a function of this signature, run on
+// Called by the functions below: captures `program` as a function of this signature, run on
 // `values`.
 template <class Signature, class T, class... Values>
 Capture<Signature> trace_with(const TraceSettings& settings, T&& program, Values&&... values) {
@@ -243,7 +243,7 @@ Capture<Signature> trace_with(const TraceSettings& settings, T&& program, Values
 
 namespace detail {
 
-// `trace` with a request behind the inputs: `trace_inputs` traces with those before it.
+// `trace` with a request after the inputs: `trace_inputs` traces with those before it.
 template <class TraceInputs, class... Values, size_t... I>
 auto trace_with_request(TraceSettings settings, TraceInputs trace_inputs,
                         std::tuple<Values...> values, std::index_sequence<I...>) {

@@ -26,7 +26,7 @@ class ValueSamples {
                                         const std::vector<at::Tensor>& values) const;
 
  private:
-  // Of a value without memory, nothing is kept, and `numel` is -1.
+  // A sample of a value. For a value without memory nothing is kept, and `numel` is -1.
   struct Sample {
     size_t begin;  // in `elements_`
     int64_t numel;
@@ -39,8 +39,8 @@ class ValueSamples {
   std::vector<std::pair<uint32_t, uint32_t>> of_record_;  // first sample and their number
 };
 
-// Of the bytes from the first element to the last one; of more than `whole` bytes, of pieces spread
-// over all of them.
+// Computed from the bytes between the first and the last element; if there are more than `whole`
+// bytes, from pieces spread over them.
 constexpr int64_t kWholeMemory = 4 << 20;
 uint64_t digest_of_memory(const at::Tensor& tensor, int64_t whole = kWholeMemory);
 

@@ -94,19 +94,19 @@ class Aliasing {
 
   bool knows(const at::Tensor& tensor) const;
   bool same_storage(const at::Tensor& a, const at::Tensor& b) const;
-  // What was made in the scope and is alive.
+  // The tensors that were made in the scope and are still alive.
   std::vector<Survivor> survivors() const;
   // Does input or constant `value`, which came in as `tensor`, hold something else now? Its memory
   // may have been written, or the tensor may lie elsewhere (`set_data`, `resize_`).
   bool was_changed(const at::Tensor& tensor, ValueId value) const;
   // Does it begin in another place than it came with?
   bool was_moved(const at::Tensor& tensor, ValueId value) const;
-  // Is it in memory from outside that nobody wrote so far?
+  // True for memory from outside that was not written so far.
   bool is_untouched(const at::Tensor& tensor) const;
   // Was it made without content, which the host may still fill?
   bool is_unwritten(const at::Tensor& tensor) const;
-  // What came into this memory first: a tensor passed in, a parameter or buffer, another one from
-  // outside; or an operator of the scope made it.
+  // The first content of this memory: a tensor passed in, a parameter or buffer, another tensor
+  // from outside; or the result of an operator in the scope.
   enum class Memory { unknown, argument, parameter, constant, inside };
   Memory memory(const c10::StorageImpl* storage) const;
   // Is it in memory that came to be in the scope?

@@ -1,4 +1,4 @@
-// How a value of a view follows from the storage's base, and the base from writes through views.
+// Computes the value of a view from the storage's base, and the base after a write through a view.
 #include <algorithm>
 
 #include "tracer/aliasing.h"

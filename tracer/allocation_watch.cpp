@@ -56,7 +56,7 @@ bool AllocationWatch::holds(const composit::Hash& generator_state) const {
   std::vector<at::Tensor> states;
   for (size_t i = 0;; ++i) {
     const at::Tensor bytes = at::detail::empty_cpu({state_size_}, at::kByte);  // reports itself
-    std::lock_guard lock(mutex_);  // nobody frees what is read
+    std::lock_guard lock(mutex_);  // no other thread frees what is read
     if (i >= states_.size()) break;
     std::memcpy(bytes.mutable_data_ptr(), states_[i], static_cast<size_t>(state_size_));
     states.push_back(bytes);

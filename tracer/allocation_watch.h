@@ -25,8 +25,8 @@ class AllocationWatch : public torch::profiler::impl::ProfilerStateBase {
   // Does `data` begin memory that was allocated since the watch stands, and is still alive?
   enum class Origin { outside, between_operators, inside_operator };
   Origin origin(const void* data) const;
-  // How many allocations were made since the watch stands, and which of them, from 1 on, made this
-  // memory; 0 for memory from outside.
+  // The number of allocations since the watch began; and the number, from 1 on, of the allocation
+  // that made this memory, 0 for memory from outside.
   uint64_t count() const;
   uint64_t number(const void* data) const;
   // Is this state of a generator in memory that code between operators allocated: did the program

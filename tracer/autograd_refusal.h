@@ -18,7 +18,7 @@ namespace flashlight::tracer {
 // Does autograd keep what this call is given?
 bool any_requires_grad(c10::ArrayRef<c10::IValue> arguments);
 
-// What the operator gives for copies of these arguments, below autograd; nothing where it throws.
+// The results of the operator for copies of these arguments, below autograd; nothing if it throws.
 std::optional<std::vector<c10::IValue>> results_on_copies(const OpInfo& info,
                                                           c10::ArrayRef<c10::IValue> arguments);
 

@@ -14,8 +14,8 @@
 namespace flashlight::tracer {
 
 // The name of the function that autograd calls for the gradient of `tensor`, where that is not the
-// operator that made `value`: autograd has a gradient for what was computed with grad mode off.
-// What is written in place with grad mode off keeps the gradient it had, and is no such result.
+// operator that made `value`: autograd has a gradient for what was computed with grad mode off. A
+// tensor that is written in place with grad mode off keeps its gradient, and is no such result.
 std::optional<std::string> custom_gradient(const Recording& recording, ValueId value,
                                            const at::Tensor& tensor);
 

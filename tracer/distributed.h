@@ -13,8 +13,8 @@ namespace flashlight::tracer {
 // After a call of `op`, which may be any operator. What the work throws passes through.
 void wait_for_work(const OpInfo& op, c10::ArrayRef<c10::IValue> results);
 
-// Of objects that calls make anew and that say the same: always the same one, so that two captures
-// compare equal. Others as they are.
+// Replaces objects that each call makes anew with equal content by one object, so that two captures
+// compare equal. Returns other values unchanged.
 c10::IValue same_object(const c10::IValue& value);
 
 }  // namespace flashlight::tracer

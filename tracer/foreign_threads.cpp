@@ -36,7 +36,7 @@ struct Watched {
   ForeignCall::Scopes scopes;
   std::atomic<size_t> count = 0;
   at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
-  bool others_observe = false;  // somebody else's callbacks were there before
+  bool others_observe = false;  // other callbacks existed before
 };
 Watched& watched() {
   static auto* all = new Watched;
@@ -54,7 +54,8 @@ ForeignCall::Scopes scopes_but(const ForeignCall::Scopes& own) {
 
 // ---- LibTorch's observers -----------------------------------------------------------------------
 
-// Of the operator that is observed; nullptr for what is none. The names belong to its schema.
+// The data of the observed operator; nullptr if the call is no operator. The names belong to its
+// schema.
 const OpInfo* op_of(const at::RecordFunction& call) {
   struct Entry {
     const char *name, *overload;

@@ -1,6 +1,6 @@
-// What threads that a scope does not record do while it lives. The recorder asks before a tensor
-// becomes a constant, and is told of accesses to the scope's own values: both are errors, since no
-// replay would repeat that work.
+// Watches the threads that a scope does not record, while it lives. The recorder asks before a
+// tensor becomes a constant, and is told of accesses to the scope's own values: both are errors,
+// since no replay would repeat that work.
 //
 //   auto foreign = std::make_shared<ForeignThreads>();      // one per recorder
 //   const WatchThreads watching(foreign);                   // until it goes
@@ -34,7 +34,7 @@ struct WeakMemory {
   bool expired() const;
 
   std::optional<c10::weak_intrusive_ptr<c10::StorageImpl>> storage;
-  // Of a tensor without storage.
+  // Set for a tensor without storage.
   std::optional<c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>> tensor;
 };
 
@@ -49,7 +49,8 @@ class ForeignThreads {
   };
   using Addresses = c10::SmallVector<const void*, 8>;
 
-  // Of a call on another thread: before it, giving where its arguments lie, and after it.
+  // Called before and after an operator on another thread; the first returns the addresses of its
+  // arguments.
   Addresses note_arguments(const OpInfo& op, c10::ArrayRef<c10::IValue> arguments);
   void note_results(const OpInfo& op, c10::ArrayRef<c10::IValue> results,
                     const Addresses& arguments);
@@ -109,7 +110,7 @@ class ForeignCall {
   std::vector<ForeignThreads::Addresses> arguments_;  // per scope
 };
 
-// Whether a scope records this thread or lends itself to it (trace_scope.cpp).
+// True if a scope records this thread or lends itself to it (trace_scope.cpp).
 bool belongs_to_a_scope();
 
 }  // namespace flashlight::tracer

@@ -1,5 +1,5 @@
-// What the recorder makes of work it cannot record: that of other threads, and what foreign
-// operators write in secret.
+// How the recorder handles work that it cannot record: work of other threads, and undeclared writes
+// of foreign operators.
 #include "composit/ir/error.h"
 #include "tracer/convert.h"
 #include "tracer/recorder.h"

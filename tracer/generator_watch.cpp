@@ -49,7 +49,7 @@ class Marks {
     users_.erase(impl);
     return true;
   }
-  // When nobody watches any generator, marks mean nothing.
+  // When no generator is watched, marks mean nothing.
   void forget() {
     std::lock_guard lock(mutex_);
     if (!users_.empty()) return;

@@ -1,5 +1,5 @@
-// Notices when a random generator is seeded, set or drawn from behind the tracer's back, and tells
-// where in the run a state that it is set to was read.
+// Notices when a random generator is seeded, set or drawn from without the tracer's knowledge, and
+// tells where in the run a state that it is set to was read.
 //
 //   GeneratorWatch watch(generator, 0);  ...  if (watch.moved()) record watch.now();
 //   watch.follow();
@@ -8,8 +8,8 @@
 // could read is *marked*: numbered in bits that `get_state` and `set_state` carry and no draw
 // reads, the low 31 of the first word, once that word was drawn. A state that was read at one place
 // of the run is then told from an equal one that `manual_seed` gives. What is drawn stays the same,
-// and the mark goes when nobody watches any more. Comparing states costs some 20 ns, following a
-// draw some 1 µs.
+// and the mark goes when no watch is left. Comparing states costs some 20 ns, following a draw some
+// 1 µs.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -30,7 +30,7 @@ class GeneratorWatch {
   GeneratorWatch& operator=(const GeneratorWatch&) = delete;
 
   uint32_t index() const { return index_; }
-  at::Generator generator() const;  // undefined when nobody holds it any more
+  at::Generator generator() const;  // undefined when it is no longer owned
   // The state before the first mark: what `get_state` gave before the watch began.
   const composit::Hash& first() const { return first_; }
 

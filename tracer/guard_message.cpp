@@ -12,8 +12,8 @@ using composit::Node;
 constexpr const char* kOrCaptureAgain =
     ", or capture again for these inputs: trace(model, inputs…)";
 
-// What gave the one tensor that `step` reads; nullptr where there are several, or it is a constant.
-// The step itself often stands in a region, where it reads an argument without a name.
+// The node that made the only tensor that `step` reads; nullptr if it reads several tensors, or a
+// constant. The step itself is often in a region, where it reads an argument without a name.
 const Node* source_of(const Plan::Impl& plan, const Step& step) {
   std::vector<Slot> slots;
   for (const StepArgument& argument : step.arguments)

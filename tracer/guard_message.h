@@ -1,5 +1,5 @@
-// What a replay says when a guard fails: where, what it was, what it is, and how to write the
-// program so that nothing depends on it.
+// The message of a replay whose guard fails: the source line, the recorded value, the value now,
+// and advice on writing the program so that it does not depend on the value.
 #pragma once
 
 #include <string>

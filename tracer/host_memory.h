@@ -47,8 +47,8 @@ class HostMemory {
   // On its own thread. It is told of no operators any more.
   void stop();
 
-  // Of this thread, around the kernel, which takes its arguments away: what `before_operator` gives
-  // is for `after_operator`.
+  // Called on this thread before and after the kernel, which consumes its arguments: pass the
+  // result of `before_operator` to `after_operator`.
   static std::vector<c10::IValue> before_operator(const OpInfo& info,
                                                   c10::ArrayRef<c10::IValue> arguments);
   static void after_operator(c10::ArrayRef<c10::IValue> written);

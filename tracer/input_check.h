@@ -1,4 +1,4 @@
-// What a replay asks of its inputs before the first step: their types, and which of them share
+// The checks of a replay's inputs before the first step: their types, and which of them share
 // memory.
 #pragma once
 

@@ -98,7 +98,8 @@ class Escapes {
 
 namespace {
 
-// What is needed when the composites of `open` are open, and which others cannot stay closed then.
+// Computes the live values if the composites of `open` are open, and finds the composites that
+// cannot stay closed then.
 Liveness find_live(const Recording& recording, const std::vector<ValueId>& roots, bool effects,
                    const std::vector<bool>& open) {
   Marker marker(recording, open);
@@ -129,8 +130,8 @@ Liveness find_live(const Recording& recording, const std::vector<ValueId>& roots
 
 }  // namespace
 
-// What keeps a composite open may itself be needed by a closed one only: what is opened stays open,
-// and the rest is looked at again.
+// A value that opens a composite may be needed by a closed composite only. So a composite that was
+// opened stays open, and the rest is computed again.
 Liveness find_live(const Recording& recording, const std::vector<ValueId>& roots, bool effects) {
   std::vector<bool> open(recording.composites.size());
   for (uint32_t c = 0; c < recording.composites.size(); ++c)

@@ -53,7 +53,7 @@ at::Tensor bytes_of_storage(const at::Tensor& tensor, int64_t first, int64_t cou
   return bytes;
 }
 
-// Of the element with all indices 0, from the begin of the storage.
+// The offset of the element with all indices 0 from the begin of the storage.
 int64_t place_in_storage(const at::Tensor& tensor) {
   return tensor.storage_offset() * static_cast<int64_t>(tensor.itemsize());
 }

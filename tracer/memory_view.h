@@ -13,7 +13,8 @@ namespace flashlight::tracer {
 at::Tensor view_memory(const at::Tensor& base, c10::ScalarType dtype, c10::IntArrayRef sizes,
                        c10::IntArrayRef strides, int64_t offset, bool conj = false,
                        bool neg = false);
-// Of the element with all indices 0. Also where a guard on the storage forbids to ask the tensor.
+// The address of the element with all indices 0. It works even if a guard on the storage makes the
+// tensor's own methods throw.
 int64_t address_of(const at::Tensor& tensor);
 // Bytes from the first element to the end of the last one.
 int64_t span_of(const at::Tensor& tensor);

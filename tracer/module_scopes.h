@@ -12,10 +12,10 @@ class ModuleScopes {
  public:
   explicit ModuleScopes(const Recording& recording);
 
-  // Of a Record or a Composite, to be asked in the order of recording: the module it was told, or
-  // else the one of the parameters. An operator that reads "layer1.0.conv1.weight" belongs to
-  // "layer1.0.conv1"; one that reads no parameter belongs to the module around the last one,
-  // "layer1.0".
+  // The module of a Record or a Composite; call it in the order of recording. It is the module that
+  // the program named, otherwise the module of the parameters that the operator reads. An operator
+  // that reads "layer1.0.conv1.weight" belongs to "layer1.0.conv1"; one that reads no parameter
+  // belongs to the module around the last one, "layer1.0".
   template <class Call>
   std::string of(const Call& call) {
     if (!inside_.empty()) return inside_.back();

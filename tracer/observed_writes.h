@@ -1,5 +1,5 @@
-// What operators that are not LibTorch's own wrote although their schema does not say so: arguments
-// are compared before and after a call.
+// Finds the undeclared writes of operators that are not LibTorch's own: arguments are compared
+// before and after a call.
 //
 //   const ArgumentContents before(info, arguments);
 //   ... the call ...
@@ -25,7 +25,7 @@ class ArgumentContents {
 
   // Numbers of the schema's arguments that differ now. UserError where one has other sizes now.
   std::vector<int64_t> changed() const;
-  // What the call is given, as it was.
+  // The arguments of the call, with their content before it.
   c10::ArrayRef<c10::IValue> arguments() const { return arguments_; }
 
  private:

@@ -101,7 +101,7 @@ const std::unordered_set<std::string_view>& makes_no_content() {
   return names;
 }
 
-// What they are given says sizes and types; its elements do not matter.
+// True for operators that read sizes and types of their arguments, but no elements.
 bool reads_no_elements(const std::string& name, const std::string& base) {
   static const std::unordered_set<std::string_view> names = {
       "aten::zeros_like", "aten::ones_like",    "aten::full_like",         "aten::rand_like",
@@ -110,7 +110,7 @@ bool reads_no_elements(const std::string& name, const std::string& base) {
   return names.count(base) > 0 || makes_no_content().count(base) > 0 || name == "aten::bernoulli.p";
 }
 
-// How many numbers they draw, if any, depends on the elements they are given.
+// The operators that draw a number of random numbers that depends on elements.
 const std::unordered_set<std::string_view>& draws_by_value() {
   static const std::unordered_set<std::string_view> names = {
       "aten::rrelu_with_noise", "aten::rrelu_with_noise_", "aten::poisson",

@@ -1,5 +1,5 @@
-// What the tracer asks of an operator, worked out once per operator from its schema, kernels and
-// tags.
+// The facts about an operator that the tracer needs, computed once per operator from its schema,
+// kernels and tags.
 //
 //   const OpInfo& info = op_info(handle);     if (info.composite) ...
 //
@@ -70,7 +70,7 @@ struct OpInfo {
     return write_switch && !arguments[*write_switch].toBool() ? *switched_off : *this;
   }
 
-  // What it is in a call that writes these arguments, too. Valid for the life of the process.
+  // The facts for a call that also writes these arguments. Valid as long as the process.
   const OpInfo& writing(const std::vector<int64_t>& arguments) const;
 
   size_t number_of_arguments() const { return arguments.size(); }

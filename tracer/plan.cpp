@@ -143,8 +143,8 @@ class Planner {
 
   // ---- operations on memory ---------------------------------------------------------------------
 
-  // What this project adds to ATen to write down memory, and ATen's scatters, which are done in
-  // place where possible.
+  // Adds a step for this project's own memory operations, and for ATen's scatters, which run in
+  // place if possible.
   bool add_memory_operation(const Frame& frame, Step& step) {
     const Node& node = *step.node;
     static const std::unordered_map<std::string, StepKind> kinds = {

@@ -57,8 +57,8 @@ struct Step {
   std::vector<StepArgument> arguments;
   std::vector<StepView> views;
   std::vector<Slot> outputs;
-  std::vector<Slot> last_uses;  // operands nobody reads later
-  std::vector<Slot> unused;     // outputs nobody reads
+  std::vector<Slot> last_uses;  // operands that are not read later
+  std::vector<Slot> unused;     // outputs that are not read
   std::vector<c10::Scalar> expected;
   // Arguments that follow the calls: position on the operator's stack, index into Impl::counted.
   struct Counted {

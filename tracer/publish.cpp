@@ -63,7 +63,7 @@ class Publisher {
       composite = recording_.composites[composite].parent;
     return composite;
   }
-  // Puts records into their innermost closed composite, and a composite, behind its last record,
+  // Puts records into their innermost closed composite, and a composite, after its last record,
   // into the one around it.
   void place_all() {
     std::unordered_map<uint32_t, RecordId> last;

@@ -24,11 +24,11 @@ struct Published {
   std::vector<RecordedGenerator> generators;
   std::vector<std::string> remarks;
   bool grad = false;  // grad mode of nodes that do not say otherwise
-  // The record behind each step of a Plan of this graph, in the order of execution.
+  // The record that each step comes from, of a Plan of this graph, in the order of execution.
   std::vector<RecordId> steps;
   // The records of inputs and constants that the graph has, in their order.
   std::vector<RecordId> sources;
-  // Of outputs behind those of the program: the graph input whose `.grad` holds it.
+  // For each output after those of the program: the graph input whose `.grad` holds it.
   std::vector<size_t> gradients;
 };
 

@@ -114,7 +114,7 @@ ValueId Recorder::from_outside(const at::Tensor& tensor) {
   using Origin = AllocationWatch::Origin;
   const Origin origin =
       tensor.has_storage() ? allocations_->origin(tensor.storage().data()) : Origin::outside;
-  // A number the program wrote becomes a tensor behind the dispatcher's back (`x[0] = 5.`).
+  // A number the program wrote becomes a tensor without a call of the dispatcher (`x[0] = 5.`).
   const bool number = origin == Origin::between_operators && tensor.dim() == 0;
   if (origin == Origin::between_operators)
     if (const auto state = from_generator(tensor)) return *state;
@@ -314,7 +314,7 @@ void Recorder::after(Pending& pending, c10::ArrayRef<c10::IValue> results) {
   record_leaf(pending, results);
 }
 
-// `x.set_()` leaves a tensor in memory that nobody allocated yet.
+// `x.set_()` leaves a tensor in memory that is not allocated yet.
 void Recorder::moved(c10::ArrayRef<c10::IValue> results) {
   for (const c10::IValue& result : results) {
     if (!result.isTensor() || !result.toTensor().has_storage() ||

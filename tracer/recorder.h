@@ -44,7 +44,7 @@ c10::SmallVector<at::Tensor, 4> tensors_of(const c10::IValue& value);
 
 class Recorder {
  public:
-  // What is known of an operator's call before it runs.
+  // The data of an operator's call, collected before it runs.
   struct Pending {
     const OpInfo* info = nullptr;
     c10::SmallVector<uint32_t, 8> operands;  // values and list marks, in the order of the schema
@@ -74,8 +74,9 @@ class Recorder {
   // by.
   void add_input(const at::Tensor& tensor, const std::string& name, composit::InputKind kind);
   void observe(Observer observer) { observer_ = std::move(observer); }
-  // What runs until `leave_module` belongs to the module of this path, "encoder.layer.0". Without
-  // them, modules are told from the parameters that operators read (module_scopes.h).
+  // Assigns all operators until `leave_module` to the module of this path, "encoder.layer.0".
+  // Without these calls, modules are derived from the parameters that operators read
+  // (module_scopes.h).
   void enter_module(const std::string& path);
   void leave_module();
 
@@ -170,7 +171,7 @@ class Recorder {
   // (foreign_work.cpp).
   void expect_no_foreign_work();
   void expect_not_foreign(const at::Tensor& tensor) const;
-  // Of a foreign operator (foreign_work.cpp).
+  // Keeps the arguments' content for a foreign operator (foreign_work.cpp).
   void keep_contents(Pending& pending, c10::ArrayRef<c10::IValue> arguments);
   void note_observed_writes(Pending& pending);
 

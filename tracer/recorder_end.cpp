@@ -96,7 +96,7 @@ void Recorder::expect_own_memory(uint32_t index) const {
   }
 }
 
-// A tensor from outside that the program writes is state: a buffer nobody named.
+// A tensor from outside that the program writes is state: a buffer without a name.
 void Recorder::promote_written_constants() {
   for (RecordId id = 0; id < recording_->records.size(); ++id) {
     Record& record = recording_->records[id];
@@ -104,7 +104,7 @@ void Recorder::promote_written_constants() {
     const RecordedConstant& constant = recording_->constants[record.index];
     const at::Tensor tensor = constant.tensor;
     const ValueId shares = constant.shares;
-    // A meta tensor has no values to keep. (functionalize writes to some that nobody else sees.)
+    // A meta tensor has no values to keep. (functionalize writes to some that it alone sees.)
     if (constant.number || tensor.is_meta()) continue;
     if (!aliasing_.was_changed(tensor, record.values)) continue;
     promote(record, "buffer_" + std::to_string(unnamed_buffers_++), composit::InputKind::buffer);
@@ -162,7 +162,7 @@ void Recorder::note_originals() {
   }
 }
 
-// What was recorded so far has lost its meaning.
+// Gives up: the recording so far has lost its meaning.
 void Recorder::abandon(const std::string& why) {
   {
     std::lock_guard lock(mutex_);

@@ -57,7 +57,7 @@ bool Recorder::shares(const Pending& pending, const Operand& written,
            // Without elements they do not overlap, though they have one value.
            const bool one_value =
                pending.operands[other.position] == pending.operands[written.position];
-           // An `out` argument may grow over what lies behind it.
+           // An `out` argument may grow over the memory after it.
            return same || one_value || other.written || written.out || complex ||
                   range.intersects(byte_range(recording_->geometries[other.geometry]));
          });

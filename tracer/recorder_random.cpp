@@ -1,5 +1,5 @@
 // Random numbers: which generators a program uses, and when it seeds one, or sets it to a state
-// that it read before, behind the dispatcher's back.
+// that it read before, without a call of the dispatcher.
 //
 // A state that was read is a value: the one of the *place* in the run, between two draws, where the
 // generator had it. At each place stands a record `generator_state`, which is dropped unless the
@@ -50,7 +50,7 @@ void Recorder::watch_generator(Pending& pending, c10::ArrayRef<c10::IValue> argu
   for (const c10::IValue& argument : arguments)
     if (argument.isGenerator()) generator = argument.toGenerator();
   auto& watch = generator_watch(generator);
-  // What a composite operator draws, the operators inside of it draw.
+  // The draws of a composite operator are recorded for the operators inside of it.
   if (!pending.info->composite) pending.generator = &watch;
   if (watch->moved()) set_moved_generator(*watch);
 }

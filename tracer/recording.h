@@ -1,5 +1,5 @@
-// What a scope writes down while the program runs: plain records in arenas, turned into a graph
-// once at the end.
+// The notes that a scope takes while the program runs: plain records in arenas, which become a
+// graph once, at the end.
 //
 // Every record is a *leaf*: an operator that LibTorch executed in one piece, or one the recorder
 // needs to express a write through a view. Composite operators lie over the leaves as ranges:
@@ -73,7 +73,7 @@ struct Place {
 struct Record {
   RecordKind kind = RecordKind::op;
   bool grad = false;
-  bool effect = false;    // keeps its place, also when nobody uses it
+  bool effect = false;    // keeps its position, also if it is unused
   bool throws = false;    // threw, after it may have written
   bool replays = false;   // repeats a view operator recorded before, to regenerate a view
   bool rewrites = false;  // puts a write that autograd does not see into its base
@@ -112,7 +112,7 @@ struct RecordedInput {
   std::vector<std::string> tied;  // further names of the same tensor
   uint32_t shares = kNone;        // an input before it that lies in the same storage
   int64_t shift = 0;  // bytes from the first element of that one to the first of this one
-  // Of an excerpt: nobody named it, and it is an input only where the graph reads it.
+  // In an excerpt: a tensor without a name, which becomes an input only if the graph reads it.
   bool discovered = false;
   // Where originals are kept: what it held when it came in, and the memory it came in with.
   at::Tensor original = {}, came_in = {};

@@ -100,9 +100,9 @@ class Run {
             input.storage().use_count()};
   }
 
-  // A buffer that holds the value of `slot` and may be written: its own where nobody needs it any
-  // more and nobody else in this run holds the memory, a copy otherwise. Memory of an input only
-  // when nothing can fail any more.
+  // A buffer that holds the value of `slot` and may be written: its own if no later step needs it
+  // and no other value of this run has the memory, a copy otherwise. Memory of an input only when
+  // nothing can fail any more.
   at::Tensor writable(const Step& step, Slot slot) {
     const at::Tensor& tensor = slots_[slot];
     const bool dies =
@@ -159,8 +159,8 @@ class Run {
     return nullptr;
   }
 
-  // What the operator is given for one operand; remembers buffers it writes in the order of the
-  // node's outputs.
+  // The tensor that is passed to the operator for one operand. Collects the buffers that it writes,
+  // in the order of the node's outputs.
   at::Tensor operand(const Step& step, Slot slot, uint32_t position, bool written) {
     if (slot == kNoSlot) return {};
     if (const StepView* view = find_view(step, position)) {

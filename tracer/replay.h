@@ -6,7 +6,7 @@
 //
 // Composite operators run as their regions, operations that LibTorch does not have
 // (composit::loops) by composit's definition. Operators run below autograd, each with the grad mode
-// it was recorded with. In-place operators run in place: on the operand's own buffer where nobody
+// it was recorded with. In-place operators run in place: on the operand's own buffer if nothing
 // else holds it, on a copy with the same strides otherwise. Inputs are written last, when every
 // guard has held.
 #pragma once

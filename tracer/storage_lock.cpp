@@ -12,7 +12,7 @@
 
 namespace flashlight::tracer {
 
-// Locked when some lock holds it and nobody has it open.
+// Locked if a lock holds it and no code has it open.
 struct GuardedStorage {
   explicit GuardedStorage(const c10::Storage& s) : storage(s.getWeakStorageImpl()) {}
 
@@ -22,7 +22,7 @@ struct GuardedStorage {
   c10::SmallVector<const StorageLock*, 2> holders;
   int users = 0;         // that have it open
   bool host = false;     // the host may fill it
-  bool foreign = false;  // guarded by somebody else
+  bool foreign = false;  // guarded by another program part
   bool locked = false;
 
   c10::StorageImpl* shell() const { return storage._unsafe_get_target(); }
@@ -56,7 +56,8 @@ struct GuardedStorages {
     if (const auto found = entries.find(key); found != entries.end()) return found->second;
     if (entries.size() >= sweep_at) sweep();
     GuardedStorage& entry = entries.try_emplace(key, storage).first->second;
-    // What get_state gave and operators copied, set_state reads: that is followed by other means.
+    // set_state reads the bytes that get_state returned and that operators copied; these are
+    // tracked elsewhere.
     entry.foreign = !is_readable(*key) || state_in(tensor).has_value();
     return entry;
   }

@@ -1,4 +1,4 @@
-// Strict mode: between operators nobody may touch the memory of a tensor the scope has met.
+// Strict mode: between operators no code may touch the memory of a tensor that the scope has met.
 //
 //   StorageLocks locks{std::make_shared<StorageLock>()};     // one per strict scope around
 //   {
@@ -79,7 +79,7 @@ class OpenStorages {
   c10::SmallVector<GuardedStorage*, 8> opened_;  // with repetitions
 };
 
-// What to tell, when `error` is that of a refused access.
+// The message for the user, if `error` comes from a refused access.
 std::optional<std::string> refused_access(const std::exception& error);
 // In a catch block: names `op`, when its kernel was refused an access.
 void blame_kernel(const OpInfo& op);

@@ -56,7 +56,7 @@ struct ModesAreSeen {
   const bool before;
 };
 
-// What a recorder that fails does to the program is its own choice (TraceOptions::on_error).
+// A recorder that fails decides itself what happens to the program (TraceOptions::on_error).
 template <class Call>
 void ask(Recorder& recorder, Call call) {
   if (!recorder.tolerant()) return call();
@@ -204,7 +204,8 @@ bool takes_fake_tensors(const c10::OperatorHandle& op, const torch::jit::Stack& 
   });
 }
 
-// What a mode of the program (TorchDispatchMode) puts in an operator's place is recorded instead.
+// True if a mode of the program (TorchDispatchMode) handles the operator; the operators that the
+// mode calls are recorded instead.
 bool goes_to_a_mode(c10::DispatchKeySet keys) {
   return keys.has(c10::DispatchKey::Python) && scopes_here() != nullptr &&
          c10::impl::TorchDispatchModeTLS::any_modes_set(/*skip_infra_modes=*/true);

@@ -29,10 +29,10 @@ namespace tracer {
 class Recorder;            // tracer/recorder.h
 struct Recording;          // tracer/recording.h
 class StorageLock;         // tracer/storage_lock.h
-using ValueId = uint32_t;  // of a recording
+using ValueId = uint32_t;  // a value of a recording
 }  // namespace tracer
 
-// How a scope records.
+// Options of recording.
 struct TraceOptions {
   bool chains =
       true;  // show writes through views as view operators (`select_scatter`) where possible
@@ -64,13 +64,13 @@ class TraceScope {
   void name(const at::Tensor& tensor, const std::string& name, composit::InputKind kind);
   // The value `tensor` holds now, as a graph. The scope goes on recording.
   composit::LazyTensor lazy(const at::Tensor& tensor);
-  // Ends the recording, and lets `lazy` go on answering for what was recorded: for tensors that
-  // nobody wrote to since. On the thread that made the scope.
+  // Ends the recording, and lets `lazy` go on answering for recorded tensors that were not
+  // written since. Call it on the thread that made the scope.
   void stop();
   // Ends the recording: nothing after this is seen.
   std::unique_ptr<tracer::Recording> finish(const std::vector<at::Tensor>& outputs);
 
-  // What records; for code that includes tracer/recorder.h.
+  // The recorder of the scope, for code that includes tracer/recorder.h.
   tracer::Recorder& recorder() { return *recorder_; }
 
  private:
@@ -78,16 +78,16 @@ class TraceScope {
 
   struct Guards;
   std::shared_ptr<tracer::Recorder> recorder_;
-  std::shared_ptr<tracer::StorageLock> lock_;  // of a strict scope
+  std::shared_ptr<tracer::StorageLock> lock_;  // set for a strict scope
   std::unique_ptr<Guards> guards_;
 };
 
-// Whether a scope records what this thread runs.
+// True if a scope records the operators of this thread.
 bool is_recording();
 
-// The innermost scope, and the number of the value that `tensor` holds in it. Nothing where nobody
-// records what this thread runs, inside of an operator's kernel for one, and for memory that is the
-// host's so far.
+// The innermost scope, and the number of the value that `tensor` holds in it. Nothing if
+// no scope records this thread (inside of an operator's kernel, for example), or if the memory
+// belongs to the host so far.
 std::optional<std::pair<uintptr_t, tracer::ValueId>> recorded_value(const at::Tensor& tensor);
 
 // Nothing that this thread runs while it stands is recorded, and strict scopes let it read: for

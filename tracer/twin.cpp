@@ -25,8 +25,8 @@ bool takes_indices(const c10::FunctionSchema& schema) {
   });
 }
 
-// Whether LibTorch computes with another dtype than that of `written`. Beside a tensor with axes,
-// one without counts by its category alone: `x *= 0.5`, where 0.5 is a float64.
+// True if LibTorch computes with another dtype than that of `written`. Beside a tensor with axes,
+// only the category of a tensor without axes counts: `x *= 0.5`, where 0.5 is a float64.
 bool promotes(const Geometry& written, const Geometry& operand) {
   at::native::ResultTypeState state;
   for (const Geometry* one : {&written, &operand}) {

@@ -18,8 +18,8 @@ struct Inverse {
   c10::SmallVector<c10::IValue, 4> attributes;
 };
 
-// Of output `output` of the view operator in `record`, whose operand has geometry `parent`. Nothing
-// where there is none.
+// The inverse for output `output` of the view operator in `record`, whose operand has the geometry
+// `parent`. Nothing if there is none.
 std::optional<Inverse> inverse_of(const Recording& recording, const Record& record, uint32_t output,
                                   const Geometry& parent);
 // Does the operator take one tensor and return views of it?

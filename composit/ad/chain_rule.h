@@ -21,8 +21,8 @@ namespace composit {
 
 // A tensor and the cotangent that flows into it: the derivative of the final result by it.
 struct Seed {
-  LazyTensor output;     // of the graph
-  LazyTensor cotangent;  // of the output's sizes and dtype
+  LazyTensor output;     // an output of the graph
+  LazyTensor cotangent;  // has the output's sizes and dtype
 };
 
 // One gradient per input, of its sizes and dtype: the sum over all seeds of

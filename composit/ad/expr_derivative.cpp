@@ -29,7 +29,8 @@ Expr product(const Expr& x, const Expr& factor) {
   if (is_number(factor, -1)) return -x;
   if (is_number(x, -1)) return -factor;
   if (factor.is(Function::div) && is_number(factor[0], 1)) return x / factor[1];
-  // Of a quotient by its divisor: x / y is there already, as the derivative by the dividend.
+  // For the derivative of a quotient by its divisor: x / y exists already, as part of the
+  // derivative by the dividend.
   if (factor.is(Function::neg) && factor[0].is(Function::div) && !is_number(factor[0][0], 1))
     return -(x / factor[0][1] * factor[0][0]);
   return x * factor;
@@ -165,7 +166,7 @@ class Structural {
   FlatMap<Hash, Derivative> known_;
 };
 
-// What flows back to each part, in reverse order.
+// Computes the cotangent of each part of an expression, in reverse order.
 class Reverse {
  public:
   explicit Reverse(const std::function<bool(const Expr&)>& wanted) : wanted_(wanted) {}

@@ -26,14 +26,16 @@
 
 namespace composit {
 
-// Whether gradients flow through tensors of `dtype`.
+// True if tensors of `dtype` carry gradients.
 bool is_differentiable(DType dtype);
 
-// What flows back to `leaf` when `cotangent` flows back to `value`. Selects on the way stay
-// selects: d(c ? a : b) = c ? a' : b'. Defined wherever `value` is. Absent: nothing ever.
+// The cotangent of `leaf`, given the cotangent of `value`. Selects on the way stay selects: d(c ? a
+// : b) = c ? a' : b'. The result is defined wherever `value` is. It is absent if no gradient ever
+// reaches `leaf`.
 Expr structural(const Expr& value, const Expr& leaf, const Expr& cotangent);
 
-// What flows back to all leaves that `wanted` accepts, in one pass, in the order of parts_of.
+// The cotangents of all leaves that `wanted` accepts, computed in one pass, in the order of
+// parts_of.
 struct LeafGradient {
   Expr leaf;
   Expr condition;  // of selects on the way; absent: always. The gradient is zero elsewhere, and

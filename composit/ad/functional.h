@@ -18,17 +18,17 @@
 
 namespace composit {
 
-using LossFunction = std::function<LazyTensor(const LazyTensors& inputs)>;  // of one element
+using LossFunction = std::function<LazyTensor(const LazyTensors& inputs)>;  // returns one element
 
 // f's results, and what takes a cotangent for each to a gradient for each input.
 struct Pullback {
-  LazyTensors results;  // of f
+  LazyTensors results;  // the results of f
   TensorFunction back;  // from cotangents to gradients
 };
 // Reverse mode: f is run once, and can be gone back through for several cotangents.
 Pullback vjp(const TensorFunction& f, const LazyTensors& inputs);
 
-// What a function made by `value_and_grad` gives.
+// The result of a function made by `value_and_grad`.
 struct ValueAndGradients {
   LazyTensor value;       // of the loss
   LazyTensors gradients;  // one per input
@@ -39,7 +39,7 @@ TensorFunction grad(LossFunction f);
 
 // f's results, and how they change along `tangents`, one per input.
 struct Pushforward {
-  LazyTensors results, tangents;  // of f
+  LazyTensors results, tangents;  // the results of f; their tangents
 };
 // Forward mode: see Pushforward.
 Pushforward jvp(const TensorFunction& f, const LazyTensors& inputs, const LazyTensors& tangents);

@@ -11,8 +11,8 @@
 namespace composit {
 namespace {
 
-// What ties a place to the axes: place * scale + rest = affine, with 0 <= rest < scale. The rest is
-// an axis of its own, unless it is known to be 0 (`exact`).
+// Relates an index to the axes: index * scale + rest = affine, with 0 <= rest < scale. The rest
+// becomes an axis of its own, unless it is known to be 0 (`exact`).
 struct Equation {
   Affine affine;
   int64_t scale = 1;
@@ -153,7 +153,7 @@ class Gather {
     return result;
   }
 
-  // Whether the index of a dimension is as it should be.
+  // True if the index of a dimension needs no change.
   bool stays(size_t dimension) {
     const std::optional<Equation> index = equation(dimension);
     if (!index || !has_own_axes(index->affine)) return true;
@@ -177,7 +177,7 @@ class Gather {
     return in_range(index, dimension) && !everything;
   }
 
-  // Whether the axes of the contribution are digits of the indices, all of them: nothing is summed.
+  // True if all axes of the contribution are digits of the indices, so that there is no sum.
   bool all_digits() {
     std::vector<size_t> left;
     for (size_t i = 0; i < axes_.size(); ++i)

@@ -8,7 +8,7 @@
 
 namespace composit {
 
-// Of one application of a function.
+// One application of a function, for its partial derivatives.
 struct Application {
   Expr x, y;  // arguments; y is absent where there is one
   Expr result;

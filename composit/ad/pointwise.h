@@ -17,9 +17,9 @@
 
 namespace composit {
 
-// What flows back to each wanted operand. Nothing where an element of the result depends on other
-// elements than those broadcasting puts beside it, or the derivative has a function that no
-// operation stands for.
+// The cotangent of each wanted operand. Nothing if an element of the result depends on elements
+// other than those that broadcasting pairs with it, or if the derivative needs a function for which
+// there is no operation.
 std::optional<LazyTensors> pointwise_vjp(const Loops& loops, const LazyTensors& operands,
                                          const LazyTensors& results, const LazyTensors& cotangents,
                                          const std::vector<bool>& wanted);

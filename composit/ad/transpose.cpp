@@ -104,7 +104,7 @@ class Transposer {
     return found;
   }
 
-  // What flows back to what a store writes: absent for nothing.
+  // The cotangent of the value that a store writes; absent if there is none.
   Expr cotangent_of(const Store& store) const {
     if (!has_cotangent_[store.result]) return {};
     check_written_once(store);
@@ -196,7 +196,7 @@ class Transposer {
     }
   }
 
-  // Whether the operand reaches an accumulator by a path with a derivative.
+  // True if the operand reaches an accumulator by a path with a derivative.
   bool accumulators_carry() const {
     std::vector<Expr> roots = statement().init;
     roots.insert(roots.end(), statement().body.begin(), statement().body.end());
@@ -227,7 +227,7 @@ class Transposer {
     }
   }
 
-  // What flows from accumulator k to body j.
+  // The cotangent that body j gets from accumulator k.
   Expr through_combine(size_t k, size_t j, const Expr& cotangent) const {
     const Expr right = Expr::right(j, statement().body[j].dtype());
     const Expr gradient = structural(statement().combine[k], right, cotangent);

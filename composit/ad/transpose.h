@@ -23,8 +23,8 @@ namespace composit {
 
 struct Transposed {
   Loops loops;  // one result, of the operand's type; no statement where it is zero
-  // What the operands of `loops` are: forward operands by their number, then cotangents, of result
-  // i as (number of forward operands) + i. In ascending order, and only those that are read.
+  // The operands of `loops`, in ascending order, and only those that are read. A forward operand
+  // has its number; the cotangent of result i has (number of forward operands) + i.
   std::vector<size_t> operands;
 };
 

@@ -66,7 +66,7 @@ LazyTensors through(const LazyTensors& results, const Node& node, const LazyTens
   return walk_back(results, inputs, node.operands(), [&](size_t i) { return cotangents[i]; });
 }
 
-// What the region of a node gives for the operands of the node.
+// The results of a node's region for the node's operands.
 LazyTensors outcome(const Node& node, const Graph& body) {
   LazyTensors arguments;
   for (const LazyTensor& operand : node.operands())

@@ -100,8 +100,8 @@ class Walk {
     const Attribute* grad = node.find_run("grad");
     return grad != nullptr && !grad->as<bool>();
   }
-  // What is written in place under no_grad keeps its gradient, as if it had not been touched; that
-  // is autograd's rule, and clipping and renormalisation of weights rely on it.
+  // A tensor that is written in place under no_grad keeps its gradient, as if the write had not
+  // happened. That is autograd's rule; clipping and renormalisation of weights rely on it.
   static bool is_rewritten(const Node& node) {
     const bool in_place = node.find_run("via") != nullptr || node.find_run("rewrites") != nullptr;
     return in_place && !node.operands().empty() && node.operands()[0] &&
@@ -130,7 +130,7 @@ class Walk {
     LazyTensors cotangents;
     for (uint32_t i = 0; i < node->outputs().size(); ++i) {
       const LazyTensor output{node, i};
-      // What flows into a boundary tensor stays there.
+      // The walk does not go past a boundary tensor.
       cotangents.push_back(boundary_.contains(output.hash()) ? LazyTensor() : cotangent(output));
     }
     return cotangents;

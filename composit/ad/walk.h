@@ -9,9 +9,9 @@
 
 namespace composit {
 
-// What flows to each of `inputs`, absent where nothing does, when `cotangent(i)` (which may be
-// absent) flows into outputs[i]. The walk ends at `boundary`: nothing behind these tensors is
-// looked at.
+// The cotangent of each of `inputs`, given the cotangent `cotangent(i)` of outputs[i], which may be
+// absent. A result is absent if no gradient reaches that input. The walk stops at the tensors of
+// `boundary`.
 LazyTensors walk_back(const LazyTensors& outputs, const LazyTensors& inputs,
                       const LazyTensors& boundary,
                       const std::function<LazyTensor(size_t)>& cotangent);

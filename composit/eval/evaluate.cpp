@@ -75,7 +75,7 @@ class Interpreter {
                       " inputs, received " + std::to_string(inputs.size()));
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Type& type = expected[i].type();
-      if (!inputs[i].defined()) continue;  // an input that nobody uses may miss
+      if (!inputs[i].defined()) continue;  // an unused input may be missing
       const Type& received = inputs[i].type();
       if (received.dtype != type.dtype || received.sizes != type.sizes)
         throw UserError("[evaluate] input '" + input_name(*expected[i].node) + "': expected " +
@@ -170,7 +170,7 @@ class Reference : public Backend {
     if (!missing.empty()) throw UserError("[evaluate] composit has no definition of " + missing);
     expect_guards(graph);
   }
-  // Of the effects, the parts of composites included.
+  // Checks the guards among the effects, also those inside of composites.
   static void expect_guards(const Graph& graph) {
     for (const NodePtr& node : graph.effects()) {
       // Sizes of one that has a definition depend on values, and were pinned.

@@ -20,14 +20,14 @@ namespace composit {
 class Values {
  public:
   Values() = default;
-  // Of pairs; of two for one tensor, the last counts.
+  // Values as pairs; the last of two pairs for one tensor counts.
   Values(std::initializer_list<std::pair<LazyTensor, Array>> values);
   void set(const LazyTensor& tensor, Array value);  // replaces the value that was there
   // UserError where there is none.
   const Array& operator[](const LazyTensor& tensor) const;
   // nullptr where there is none.
   const Array* find(const LazyTensor& tensor) const { return values_.find(tensor.hash()); }
-  size_t size() const { return values_.size(); }  // how many tensors have a value
+  size_t size() const { return values_.size(); }  // number of tensors that have a value
 
  private:
   FlatMap<Hash, Array> values_;

@@ -19,7 +19,7 @@ const Symbol kNumber("aten::_local_scalar_dense"), kEqual("aten::equal"),
     kTypes("aten::_assert_tensor_metadata"), kAssert("aten::_assert_async"),
     kAssertMessage("aten::_assert_async.msg");
 
-// Of one element.
+// The answer for a tensor of one element.
 Answer number_of(const Array& array) {
   const Array plain = array.contiguous();
   return with_storage(plain.type().dtype, [&]<class S>(std::type_identity<S>) {

@@ -1,5 +1,5 @@
-// What a captured program asked of values on the host: nothing is computed, but the graph holds for
-// the answers that were given.
+// Guards: questions about values that a captured program asked on the host. A guard computes no
+// value; the graph is valid only if its answers are those that were recorded.
 //
 //   if (is_guard(node)) check_guard(node, operands);       // UserError where the answer is another
 #pragma once

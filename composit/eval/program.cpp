@@ -146,7 +146,7 @@ Program::Place Program::place_of(const std::vector<Expr>& at, const Type& type) 
   return place;
 }
 
-// What an expression of all points uses is repeated for them.
+// A value that an expression over all points uses is repeated for each of them.
 void Program::need(size_t part, bool by_points) {
   parts_[part].needed = true;
   parts_[part].repeated |= by_points && !depends_on_run(part);

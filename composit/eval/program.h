@@ -26,7 +26,7 @@
 
 namespace composit::eval {
 
-// What the leaves of expressions stand for at present. Accumulators and operands of `combine` are
+// The current values of the leaves of expressions. Accumulators and operands of `combine` are
 // blocks.
 struct Environment {
   const std::vector<Array>& operands;
@@ -54,7 +54,7 @@ class Program {
   void finish();
 
   void run(const Points& points);
-  // Of all points of the run.
+  // The values of a part at all points of the run.
   const void* values(size_t part) const;
   bool depends_on_run(size_t part) const { return (parts_[part].axes & varying_) != 0; }
   // Valid until the next call for the same place.

@@ -11,7 +11,7 @@
 namespace composit::eval {
 namespace {
 
-// Whether accumulator k becomes the sum, product, minimum or maximum of its own two values.
+// True if accumulator k becomes the sum, product, minimum or maximum of its own two values.
 bool is_simple(const Expr& combine, size_t k) {
   constexpr Function kSimple[] = {Function::add, Function::mul, Function::min, Function::max};
   if (std::none_of(std::begin(kSimple), std::end(kSimple),
@@ -288,8 +288,8 @@ void StatementRun::combine_lanes(const Points& active, const Points& lanes) {
   }
 }
 
-// What the body gives for all points, combined in pairs of neighbours until one is left; and then
-// the only lane with that.
+// Combines the body's values at all points in pairs of neighbours until one is left, then combines
+// the only lane with that one.
 void StatementRun::combine_block(const Points& active) {
   body_.program.run(active);
   for (size_t k = 0; k < accumulators_.size(); ++k)

@@ -14,8 +14,8 @@
 
 namespace composit::eval {
 
-// What is being stored to: contiguous, and in a wider dtype than the result's where sums of floats
-// are stored.
+// The array that stores write to. It is contiguous, and has a wider dtype than the result if sums
+// of floats are stored.
 struct Result {
   Type type;    // of the memory
   DType dtype;  // of the result

@@ -14,7 +14,7 @@ Type stored_type(Type type) {
   return tensor_type(type.dtype, std::move(type.sizes));
 }
 
-// Whether elements lie in the same places: strides of axes without a second element do not matter.
+// True if elements have the same offsets: strides of axes without a second element do not matter.
 bool same_layout(const Type& a, const Type& b) {
   for (size_t axis = 0; axis < a.rank(); ++axis)
     if (a.sizes[axis] > 1 && a.strides[axis] != b.strides[axis]) return false;

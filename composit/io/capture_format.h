@@ -1,4 +1,4 @@
-// What saving and loading a capture agree on: names, and the head of graph.txt.
+// The format of a saved capture, for saving and loading: names, and the head of graph.txt.
 //
 // ```text
 //   flashlight capture 1
@@ -30,8 +30,8 @@ std::string example_name(std::string_view role, size_t index);  // "input.0"
 // Inputs whose values are saved.
 bool is_weight(const Node& node);
 
-// What of an array stands in a file: where an axis repeats one element, that element once; lazy
-// conjugation and negation not applied. The type in graph.txt has the rest.
+// The part of an array that is written to a file: an axis that repeats one element is written once,
+// and lazy conjugation and negation are not applied. The type in graph.txt holds the rest.
 Array stored_form(const Array& array);
 // An array of `type` from its stored form, row-major; UserError that starts with `place` if it is
 // not that.

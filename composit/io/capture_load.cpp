@@ -63,7 +63,7 @@ class HeadReader {
     }
   }
 
-  // What follows the head.
+  // Parses the text after the head.
   Graph parse_graph(const ArrayStore& arrays) const {
     return parse(text_, {.arrays = &arrays, .file = file_, .first_line = line_ + 1});
   }

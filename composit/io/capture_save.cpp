@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 // ---- what can be saved --------------------------------------------------------------------------
 
-// Whether an attribute cannot be written down; regions are looked at elsewhere.
+// True if an attribute cannot be saved; regions are checked elsewhere.
 bool holds_opaque(const Attribute& attribute) {
   const List* list = attribute.get_if<List>();
   return attribute.get_if<Opaque>() != nullptr ||

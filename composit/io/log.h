@@ -33,7 +33,7 @@ class Progress {
  public:
   // UserError where the knob is no number of seconds.
   Progress(std::string what, uint64_t total);
-  void advance(uint64_t amount);  // of `total`
+  void advance(uint64_t amount);  // adds to the progress, up to `total`
   double seconds() const;         // since construction
   bool is_long() const;           // long enough to be reported
 

@@ -4,7 +4,7 @@
 //   write_files_into(replacement.path());
 //   replacement.commit();                          // swaps the two and removes the old one
 //
-// Without commit(), as after an exception, nothing remains. What a killed process left behind is
+// Without commit(), as after an exception, nothing remains. What a killed process has left is
 // removed by the next replacement of the same folder.
 #pragma once
 
@@ -24,7 +24,7 @@ class ReplacementFolder {
   ReplacementFolder& operator=(const ReplacementFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  // What is to be replaced: absolute, symbolic links followed.
+  // The folder that is replaced: an absolute path, with symbolic links resolved.
   const std::filesystem::path& target() const { return target_; }
   void commit();
 

@@ -4,7 +4,7 @@
 //   write_safetensors({.tensors = {{"fc.weight", weight}}}, "weights.safetensors");
 //   Safetensors again = read_safetensors("weights.safetensors");   // in the mapped file, no copy
 //
-// What the format leaves open, we settle so:
+// The format leaves some points open. This is our choice:
 //   * Arrays of 64 bytes and more begin at a multiple of 64, smaller ones at the largest power of
 //     two that divides their size. The format forbids gaps: the header is padded with spaces, and
 //     arrays are ordered by alignment. Where one of odd size still stands before a large one, a
@@ -36,8 +36,8 @@ struct Safetensors {
 void write_safetensors(const Safetensors& contents, const std::filesystem::path& file);
 
 // Maps `file`; the arrays keep the mapping alive. Writing to their memory is allowed and stays
-// within this process. UserError with the file and the place in it for whatever is not a valid
-// file, or not one we can represent.
+// within this process. UserError with the file and the position in it for a file that is not a
+// valid file, or not one we can represent.
 Safetensors read_safetensors(const std::filesystem::path& file);
 
 }  // namespace composit

@@ -1,4 +1,4 @@
-// What reader and writer of safetensors files agree on.
+// The constants of the format, for the reader and the writer of safetensors files.
 #pragma once
 
 #include <cstdint>

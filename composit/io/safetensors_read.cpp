@@ -16,9 +16,9 @@ namespace {
 
 using nlohmann::json;
 
-// What makes a header bad though it is JSON, found in one walk over the text. JSON allows an object
-// to name a key twice and says nothing of what it means; we refuse. Depth is limited because a
-// nesting costs the file one byte and us a hundred.
+// Finds faults of a header that is valid JSON, in one walk over the text. JSON allows an object to
+// repeat a key without saying what that means; such a header is refused. Depth is limited because a
+// level of nesting takes one byte in the file and about a hundred in memory.
 class HeaderCheck : public nlohmann::json_sax<json> {
  public:
   // Empty: nothing. What is no JSON at all is left to the parser.
@@ -263,8 +263,8 @@ class Reader {
     return contents;
   }
 
-  // What is stored as bytes may have been moved, by a program that saw bytes, to where its elements
-  // are not aligned.
+  // A program that sees only bytes may have moved stored data to an address where its elements are
+  // not aligned.
   Array make_array(const Entry& entry) const {
     const std::byte* data = data_ + entry.begin;
     if (reinterpret_cast<uintptr_t>(data) % item_size(entry.type.dtype) == 0)

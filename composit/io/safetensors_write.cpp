@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// What lies where in the data; `array` is undefined for padding.
+// A piece of the data and its offset; `array` is undefined for padding.
 struct Piece {
   std::string name;
   Array array;

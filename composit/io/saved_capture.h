@@ -28,7 +28,7 @@ namespace composit {
 
 // The content of a folder.
 struct SavedCapture {
-  Graph graph = {};  // what was captured
+  Graph graph = {};  // the captured graph
   // The value of every parameter and buffer by its name. Tied ones share memory, and do so again
   // after loading.
   std::map<std::string, Array> weights = {};
@@ -38,7 +38,7 @@ struct SavedCapture {
       {};  // structure of arguments and results, generator states, notes
   std::vector<Array> example_inputs =
       {};  // one per input of the graph, of the run that was captured
-  std::vector<Array> example_outputs = {};  // what it gave
+  std::vector<Array> example_outputs = {};  // its results
 };
 
 // Makes `folder`, or replaces the capture in it: all or nothing, even if the machine fails. A
@@ -49,7 +49,7 @@ struct SavedCapture {
 // not what the graph expects, or a node holds an object that only this process knows.
 void save(const SavedCapture& capture, const std::filesystem::path& folder);
 
-// UserError with file and place for whatever is not a capture, or not a whole one.
+// UserError with file and position for a folder that is no capture, or an incomplete one.
 SavedCapture load(const std::filesystem::path& folder);
 
 }  // namespace composit

@@ -26,7 +26,7 @@ struct VisualizeOptions {
   size_t max_nodes = 150;    // in one picture; a larger graph is divided into pages of half as many
   bool fold_repeats = true;  // equal layers in a row are drawn once
   bool open_bodies = false;  // shows what composite nodes are made of
-  size_t processes = 0;      // of graphviz at a time; 0: one per core
+  size_t processes = 0;      // number of graphviz processes at a time; 0: one per core
   std::string dot = "dot";   // the program
 };
 
@@ -40,7 +40,7 @@ void visualize(const LazyTensor& first, const Others&... others) {
   visualize(Graph({.outputs = {first, others...}}), "graph.svg");
 }
 
-// The whole graph on one page, whatever its size.
+// The whole graph on one page.
 std::string to_dot(const Graph& graph, const VisualizeOptions& options = {});
 
 }  // namespace composit

@@ -1,9 +1,10 @@
-// Where nodes come from that stand for another one: those of its derivative lie in its module.
+// Gives new nodes the module scope and source line of another node, as a derivative lies in the
+// module of its forward node.
 //
 //   const AnnotationScope scope(forward);     // nodes made on this thread until the block ends
 //
-// They get `scope` and `source` of `forward`, where they have none of their own. Scopes nest; the
-// innermost counts.
+// Such a node gets the annotations `scope` and `source` of `forward` unless it has its own. Scopes
+// nest; the innermost counts.
 #pragma once
 
 #include "composit/ir/node.h"

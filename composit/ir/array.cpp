@@ -44,7 +44,8 @@ class Elements {
 
 std::shared_ptr<std::byte> zeroed_bytes(int64_t count) {
   const auto size = static_cast<size_t>(std::max<int64_t>(count, 1));
-  auto* bytes = static_cast<std::byte*>(std::calloc(size, 1));  // pages nobody writes cost nothing
+  auto* bytes =
+      static_cast<std::byte*>(std::calloc(size, 1));  // pages that are not written cost nothing
   if (bytes == nullptr) throw std::bad_alloc();
   return {bytes, [](std::byte* memory) { std::free(memory); }};
 }

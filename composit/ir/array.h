@@ -1,4 +1,4 @@
-// Concrete values: a typed view of memory that somebody owns.
+// Concrete values: a typed view of memory, and a share in its ownership.
 //
 //   Array a = Array::copy_of(tensor_type(DType::float32, {2}), values.data());
 //   Array b(type, owner, pointer);     // zero-copy: `owner` keeps the memory alive
@@ -25,18 +25,18 @@ class Array {
   // Copies `type.nbytes()` bytes of contiguous elements.
   static Array copy_of(const Type& type, const void* data);
 
-  bool defined() const { return impl_ != nullptr; }  // whether it has a value
-  // InternalError of an undefined array, as of all members below.
+  bool defined() const { return impl_ != nullptr; }  // false: default-constructed, without a value
+  // The members below throw InternalError for an undefined array.
   const Type& type() const;
-  const std::byte* data() const;                     // of the element with all indices 0
-  const std::shared_ptr<const void>& owner() const;  // what keeps the memory alive
+  const std::byte* data() const;                     // address of the element with all indices 0
+  const std::shared_ptr<const void>& owner() const;  // keeps the memory alive
 
-  // The same values, row-major; *this where it already is.
+  // The same values in row-major order; *this if they are so already.
   Array contiguous() const;
-  // The same values in memory of these strides (>= 0, in elements); *this where they are its own.
-  // Elements that the strides lay over each other take the value of the last.
+  // The same values in memory of these strides (>= 0, in elements); *this if it has these strides.
+  // If the strides make elements overlap, the last value written stays.
   Array with_strides(std::vector<int64_t> strides) const;
-  // Type and element bytes in row-major order; computed on first call.
+  // The hash of type and elements in row-major order; computed on first call.
   Hash content_hash() const;
   bool operator==(const Array& other) const;
 

@@ -1,5 +1,5 @@
-// What an operation is told besides its tensors: data that prints, parses, hashes and compares
-// without code per op.
+// Attributes: the arguments of an operation that are not tensors. They are data that is printed,
+// parsed, hashed and compared without code for each operation.
 //
 //   Attribute alpha = Scalar(1.5);   Attribute dims = int_list({0, -1});   alpha == Scalar(1.5);
 //
@@ -25,8 +25,8 @@ class Attribute;
 class Graph;
 
 // A number with its kind, as `alpha` of `add`. `wrapped` is torch's bit of the same name: the
-// number was written in the program next to a tensor, and takes no part in type promotion beyond
-// its category.
+// number was written in the program next to a tensor, and only its category (bool, integer, float)
+// counts in type promotion.
 struct Scalar {
   using Value = std::variant<bool, int64_t, double, std::complex<double>>;  // the kinds of number
   Value value = int64_t{0};                                                 // the number
@@ -48,14 +48,14 @@ struct Generator {
 // saved.
 struct Opaque {
   std::string description;             // for people
-  std::shared_ptr<const void> object;  // of a type that only its user knows
+  std::shared_ptr<const void> object;  // its type is known to its user only
   bool operator==(const Opaque& other) const { return object == other.object; }
 };
 
 // A graph that a node runs: a branch, the body of a loop, the inside of a composite.
 using Region = std::shared_ptr<const Graph>;
 
-// The kinds of attribute there are; a number of a graph's text is `dim`.
+// The kinds of attribute. An integer in a graph's text has the kind `dim`.
 enum class AttributeKind : uint8_t {
   none,
   boolean,
@@ -77,14 +77,15 @@ enum class AttributeKind : uint8_t {
 // "none", "boolean", "dim", …
 std::string_view name(AttributeKind kind);
 
-// A list knows the kind of its elements, so that an empty one is typed. Elements may be none
+// A list stores the kind of its elements, so an empty list has a type, too. Elements may be none
 // (optional elements).
 struct List {
   AttributeKind element = AttributeKind::none;  // kind of the items that are not none
   std::vector<Attribute> items;                 // in order
   bool operator==(const List& other) const;
 };
-// The kind of all elements that are not none; none where there is no element, or several kinds.
+// The kind that all elements other than none have; `none` if there are no such elements or several
+// kinds.
 AttributeKind common_kind(const List& list);
 
 class Attribute {
@@ -95,7 +96,7 @@ class Attribute {
                    Device, Layout, MemoryFormat, Generator, Scalar, List, Array, Region, Opaque>;
 
   Attribute() = default;
-  // Of one of the alternatives.
+  // An attribute that holds `value`, one of the alternatives.
   template <class T,
             class = std::enable_if_t<std::is_constructible_v<Value, std::in_place_type_t<T>, T>>>
   Attribute(T value)
@@ -106,10 +107,10 @@ class Attribute {
   // An integer, as a dim.
   Attribute(int value) : value_(int64_t{value}) {}  // NOLINT
 
-  // Which alternative it holds.
+  // The kind of the value.
   AttributeKind kind() const { return static_cast<AttributeKind>(value_.index()); }
   const Value& value() const { return value_; }  // the alternative that it holds
-  // No value: an optional argument that is left out.
+  // True for an optional argument that is left out.
   bool is_none() const { return value_.index() == 0; }
 
   // The value as T, one of the alternatives. Throws UserError naming both kinds when it is another.
@@ -118,12 +119,12 @@ class Attribute {
     if (const T* value = std::get_if<T>(&value_)) return *value;
     throw_wrong_kind(Value(std::in_place_type<T>).index());
   }
-  // The same; nullptr where it is another.
+  // The same; nullptr for a value of another kind.
   template <class T>
   const T* get_if() const {
     return std::get_if<T>(&value_);
   }
-  // The integer of a dim; UserError where it is none.
+  // The integer of a dim; UserError for a value of another kind.
   int64_t as_int() const { return as<int64_t>(); }
 
   bool operator==(const Attribute& other) const;
@@ -144,7 +145,7 @@ struct NamedAttribute {
 };
 // The attributes of a node, in the order of its schema.
 using Attributes = std::vector<NamedAttribute>;
-// nullptr where there is none of that name.
+// The value of the attribute `name`; nullptr if there is none.
 const Attribute* find(const Attributes& attributes, Symbol name);
 
 // Lists of one kind.

@@ -242,7 +242,7 @@ class Comparison {
                names_before_.of(before->operands()[i]), names_after_.of(after->operands()[i]));
   }
 
-  // Whether a value of `before_` is the aligned one of `after_`.
+  // True if a value of `before_` is aligned with that value of `after_`.
   bool same(const LazyTensor& before, const LazyTensor& after) const {
     if (!before || !after) return !before && !after;
     const NodePtr* partner = partner_.find(before.node.get());

@@ -1,13 +1,12 @@
-// What differs between two graphs, for people and for `check`.
+// Lists the differences between two graphs, for readers and for `check`.
 //
 //   for (const Difference& difference : compare(before, after))
 //     std::cout << str(difference) << '\n';
 //
-// Nodes are aligned by what they are themselves (operation, attributes, scope, where their operands
-// come from), step by step less strictly, and in order. Aligned nodes are then compared part by
-// part; an operand is the same if it is the aligned one. So one changed attribute is one
-// difference, whatever depends on it. Inputs are aligned by name. Near linear where the graphs are
-// alike.
+// Nodes are first aligned, in order, by operation, attributes, scope and origin of their operands;
+// later rounds compare fewer of these. Aligned nodes are then compared part by part, and operands
+// are equal if they are aligned. So one changed attribute is one difference, although all later
+// hashes change. Inputs are aligned by name. Time is nearly linear if the graphs are similar.
 //
 // No difference means equal graphs, and equal graphs have none.
 #pragma once
@@ -21,7 +20,7 @@
 
 namespace composit {
 
-// What kind of thing differs.
+// The kinds of difference.
 enum class DifferenceKind : uint8_t {
   added,      // a node or an input that only `after` has
   removed,    // one that only `before` has
@@ -35,9 +34,9 @@ enum class DifferenceKind : uint8_t {
 // "added", "removed", …
 std::string_view name(DifferenceKind kind);
 
-// One place at which the graphs differ.
+// One difference between the graphs.
 struct Difference {
-  DifferenceKind kind;   // what differs
+  DifferenceKind kind;   // the kind of difference
   std::string key = {};  // which one, as said at the kinds
   std::string old_value = {},
               new_value = {};  // printed; the whole node where it was added or removed

@@ -52,7 +52,7 @@ Type type_of(const DLTensor& tensor) {
   return type;
 }
 
-// What to_dlpack hands out, in one piece.
+// The memory that to_dlpack returns, in one allocation.
 struct Export {
   Array array;
   std::vector<int64_t> shape, strides;

@@ -4,7 +4,8 @@
 //   Array array = from_dlpack(managed_tensor);     // of another library: at::toDLPack(tensor)
 //   DLManagedTensor* managed = to_dlpack(array);   // the receiver calls managed->deleter(managed)
 //
-// The declarations are DLPack's, in a namespace of ours, so that they meet no other copy of them.
+// The declarations are DLPack's, in a namespace of ours, so that they do not clash with another
+// copy of DLPack.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace composit::dlpack {
 
-// Of memory that composit takes: the CPU's.
+// The device types that composit accepts: the CPU.
 enum DLDeviceType : int32_t { kDLCPU = 1 };
 
 // Where the memory is.
@@ -35,19 +36,19 @@ enum DLDataTypeCode : uint8_t {
 // The type of an element.
 struct DLDataType {
   uint8_t code;    // DLDataTypeCode
-  uint8_t bits;    // of an element
+  uint8_t bits;    // the type of an element
   uint16_t lanes;  // 1
 };
 
-// A tensor in memory that somebody else owns.
+// A tensor in memory that it does not own.
 struct DLTensor {
   void* data;            // element 0, but for `byte_offset`
-  DLDevice device;       // of `data`
+  DLDevice device;       // where `data` is
   int32_t ndim;          // number of axes
-  DLDataType dtype;      // of an element
+  DLDataType dtype;      // the type of an element
   int64_t* shape;        // a size per axis
   int64_t* strides;      // in elements; null: row-major
-  uint64_t byte_offset;  // of element 0 from `data`
+  uint64_t byte_offset;  // from `data` to element 0
 };
 
 // A tensor and its owner.

@@ -11,14 +11,14 @@
 
 namespace composit {
 
-// What the caller did and can mend.
+// A mistake of the caller, who can correct it.
 class UserError : public std::runtime_error {
  public:
   // The text: "[operation] expected …, received …".
   using std::runtime_error::runtime_error;
 };
 
-// What we did wrong; please report it.
+// A fault of this project; please report it.
 class InternalError : public std::logic_error {
  public:
   // The text, and the place in our sources.

@@ -22,7 +22,7 @@ namespace composit {
 // After a run `target`, an input, holds `value`.
 struct Mutation {
   LazyTensor target;  // an input
-  LazyTensor value;   // what it holds in the end
+  LazyTensor value;   // its content at the end
   bool operator==(const Mutation&) const = default;
 };
 
@@ -30,14 +30,14 @@ struct Mutation {
 struct Use {
   const Node* node;  // the user
   uint32_t operand;  // among the operands of the user
-  uint32_t output;   // of the node that is used
+  uint32_t output;   // which output of the node is used
 };
 
 class Graph {
  public:
-  // What a graph is made of.
+  // The parts of a graph.
   struct Parts {
-    LazyTensors inputs = {};               // declared order; inputs nobody uses may stand here too
+    LazyTensors inputs = {};               // in declared order; unused inputs included
     LazyTensors outputs = {};              // may repeat; an empty one is an undefined tensor
     std::vector<Mutation> mutations = {};  // one per input that is written
     std::vector<NodePtr> effects = {};     // in effect order
@@ -57,12 +57,13 @@ class Graph {
   // Every node that is needed, operands before users, in the order of creation (Node::place);
   // computed on first call.
   const std::vector<NodePtr>& nodes() const;
-  // How many nodes there are, inputs and constants included.
+  // The number of nodes, inputs and constants included.
   size_t size() const { return nodes().size(); }
   // Users of all outputs of `node` within this graph, in topological order. O(edges) on first call.
   const std::vector<Use>& successors(const Node& node) const;
 
-  // Of all that makes graphs equal: parts, and the hashes of nodes. Computed on first call.
+  // The hash of everything that `==` compares: the parts, and the hashes of nodes. Computed on
+  // first call.
   Hash hash() const;
   bool operator==(const Graph& other) const { return hash() == other.hash(); }
 

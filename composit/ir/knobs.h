@@ -1,9 +1,9 @@
-// What the environment can change, in one table: `flashlight env` prints it.
+// All environment variables that this project reads, in one table; `flashlight env` prints it.
 //
 //   if (knob(Knob::print_passes) == "sizes") ...
 //
-// Knobs are for looking inside and for what differs between machines. What a program decides is an
-// argument of a function, and no knob.
+// Knobs show internals or adapt to the machine. A choice that a program makes is an argument of a
+// function instead.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ enum class Knob { print_passes, compiler, cache, cache_size, seen_once, progress
 
 // A row of the table.
 struct KnobInfo {
-  std::string_view name;      // of the environment variable
+  std::string_view name;      // name of the environment variable
   std::string_view fallback;  // its text where the variable is not set
   std::string_view help;      // one line for people
 };

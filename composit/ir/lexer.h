@@ -19,7 +19,7 @@ struct Token {
   size_t offset = 0;      // in the text
 };
 
-// How words and operators are told apart.
+// The rules by which words and operators are told apart.
 enum class LexerStyle : uint8_t {
   graph,      // words as in `is_word`, "-inf" among them; symbols of one character
   expression  // words without '.' and ':', "-" never part of a token but "->"; operators as in C++
@@ -40,7 +40,7 @@ class Lexer {
   // The content of a string token.
   std::string take_string(std::string_view expected);
 
-  // The comment behind the token taken last, on its line; without "#".
+  // The comment after the token taken last, on its line; without "#".
   std::string_view comment() const { return comment_; }
 
   [[noreturn]] void fail_expected(std::string_view expected) const;
@@ -60,7 +60,7 @@ class Lexer {
   std::string_view text_, file_;
   int first_line_;
   LexerStyle style_;
-  size_t position_ = 0;  // behind `token_`
+  size_t position_ = 0;  // after `token_`
   Token token_;
   std::string_view comment_;
 };

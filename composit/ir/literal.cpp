@@ -55,7 +55,8 @@ struct FloatFormat {
 };
 constexpr FloatFormat kHalf{16, 10}, kBFloat{16, 7}, kSingle{32, 23}, kDouble{64, 52};
 
-// What has no digits: "inf", "-nan", ... Other NaNs than the one arithmetic makes have no name.
+// The text of a number that has no digits: "inf", "-nan", ... Only the NaN that arithmetic makes
+// has a name; other NaNs have none.
 std::optional<std::string_view> special_name(const FloatFormat& format, uint64_t word) {
   const bool negative = (word & format.sign()) != 0;
   const uint64_t magnitude = word & ~format.sign();

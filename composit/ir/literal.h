@@ -24,7 +24,7 @@ std::optional<int64_t> parse_int(std::string_view text);
 // Shortest decimal form that reads back; always recognisable as a float.
 void append_float(std::string& text, double value);
 std::optional<double> parse_float(std::string_view text);
-// Whether a number token is a float: it has a point, an exponent, or stands for bits.
+// True if a number token is a float: it has a point or an exponent, or it gives the bits.
 bool looks_like_float(std::string_view text);
 
 // In double quotes; backslash escapes for quotes, backslashes and control characters.

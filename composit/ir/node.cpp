@@ -90,7 +90,7 @@ AnnotationScope::AnnotationScope(const Node& node)
     : outer_(std::exchange(annotation_source, &node)) {}
 AnnotationScope::~AnnotationScope() { annotation_source = outer_; }
 
-// What an AnnotationScope says of a node that is made.
+// Adds the annotations of the current AnnotationScope to a new node.
 static void take_annotations(NodeSpec& spec) {
   if (annotation_source == nullptr || spec.op == ops::kInput || spec.op == ops::kConstant) return;
   for (const Annotation& annotation : annotation_source->annotations()) {

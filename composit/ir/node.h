@@ -65,7 +65,7 @@ struct LazyTensor {
   int64_t numel() const { return type().numel(); }                      // number of elements
   // The size of an axis; a negative axis counts from the end. UserError for an axis out of range.
   int64_t size(int64_t axis) const;
-  const Dims& sizes() const { return type().sizes; }  // of all axes
+  const Dims& sizes() const { return type().sizes; }  // sizes of all axes
 
   Graph graph() const;                             // all nodes that lead to this value
   Hash hash() const;                               // made of the node's hash and the index
@@ -88,8 +88,8 @@ struct Argument {
   bool operator==(const Argument&) const = default;
 };
 
-// A remark that is no part of identity: module scope, source line, whatever a user hangs on a node
-// or on the edge that brings operand `operand` (-1: on the node).
+// A remark that is no part of identity: module scope, source line, or any text that a user attaches
+// to a node or to the edge that brings operand `operand` (-1: on the node).
 struct Annotation {
   Symbol key;         // "scope", "source", or a user's word
   std::string value;  // any text
@@ -117,21 +117,21 @@ struct NodeSpec {
   Symbol op;                            // the operation, with overload
   std::vector<Argument> arguments;      // tensor-valued ones, in order
   LazyTensors operands;                 // the tensors among the arguments
-  Attributes attributes;                // what the operation is told besides
-  Attributes execution;                 // how it was run: `via`, `grad`, `effect`, …
+  Attributes attributes;                // the arguments that are not tensors
+  Attributes execution;                 // how LibTorch ran it: `via`, `grad`, `effect`, …
   std::vector<Type> outputs;            // their types
   std::vector<Annotation> annotations;  // no part of identity
-  // Where the node stands among others: 0 is behind all nodes made before; `node.place()` is the
-  // place of an existing node, for one that replaces it.
+  // The position of the node in the order of nodes. 0: after all nodes made before. A node that
+  // replaces another takes over its `node.place()`.
   uint64_t place = 0;
-  // Of an input: its value where whoever runs the graph gives none. No part of identity, nor of the
-  // text of a graph: an input is its name and type.
+  // The value of an input for runs whose caller gives none. It is part neither of identity nor of
+  // the text of a graph: name and type identify an input.
   Array held;
 };
 
 class Node {
  public:
-  // What NodeSpec::make_node calls.
+  // Called by NodeSpec::make_node.
   explicit Node(NodeSpec&& spec);
   ~Node();
   Node(const Node&) = delete;
@@ -156,17 +156,18 @@ class Node {
   const Attribute* find_run(std::string_view name) const { return find(execution(), Symbol(name)); }
   // Value of the annotation `key` of the node itself; empty when there is none.
   std::string_view annotation(std::string_view key) const;
-  // Of an input made by `held_input`; undefined otherwise.
+  // The value of an input made by `held_input`; undefined for all other nodes.
   const Array& held() const { return spec_.held; }
-  // Place in the effect order, -1 for a pure node.
+  // Position in the effect order; -1 for a pure node.
   int64_t effect() const;
 
   // Unique, and growing in the order in which nodes are made.
   uint64_t serial() const { return serial_; }
-  // The serial of a node made afresh; what replaces a node takes over its place, or that of an
-  // operand where one stands further behind. Sorting by place, then serial, is a topological order.
+  // The position in the order of nodes: the serial, for a node that replaces none. A node that
+  // replaces another takes over its position, or that of its last operand if that is later. Sorting
+  // by place, then serial, is a topological order.
   uint64_t place() const { return spec_.place; }
-  // Of operation, attributes, types and the operands' hashes. Computed on first call.
+  // The hash of operation, attributes, types and the operands' hashes. Computed on first call.
   Hash hash() const;
 
  private:
@@ -193,11 +194,11 @@ std::optional<InputKind> input_kind_from_name(std::string_view name);
 
 // A new input. Inputs of one graph need names of their own.
 LazyTensor input(std::string name, Type type, InputKind kind = InputKind::user_input);
-// An input that brings its value along; `evaluate` uses it where the caller gives no other.
+// An input that holds a value; `evaluate` uses it unless the caller gives another.
 LazyTensor held_input(std::string name, Array value, InputKind kind = InputKind::user_input);
-// A value that is part of the graph; `name` is what its text calls it.
+// A value that is part of the graph. `name` is its name in the graph's text.
 LazyTensor constant(Array value, std::string name = "");
-bool is_input(const Node& node);                  // of the operation `composit::input`
+bool is_input(const Node& node);                  // true for the operation `composit::input`
 InputKind input_kind(const Node& node);           // of an input
 const std::string& input_name(const Node& node);  // of an input
 

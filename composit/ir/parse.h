@@ -81,8 +81,8 @@ inline constexpr int64_t kMaxArrayGaps = int64_t{256} << 20;
 // Where a text is from.
 struct ParseOptions {
   const ArrayStore* arrays = nullptr;  // has the arrays that the text names by "@"
-  std::string file = "graph";          // how errors call the text
-  int first_line = 1;                  // of the text, in that file
+  std::string file = "graph";          // name of the text in errors
+  int first_line = 1;                  // number of the text's first line in that file
 };
 
 // The graph of a text. UserError as above.
@@ -90,7 +90,7 @@ Graph parse(std::string_view text, const ParseOptions& options);
 Graph parse(std::string_view text, const ArrayStore* arrays = nullptr);
 
 class Lexer;
-// What stands next: a type, or a constant. For parsers of other texts.
+// Reads the type, or the constant, that comes next. For parsers of other texts.
 Type read_type(Lexer& lexer);
 Attribute read_constant(Lexer& lexer);
 

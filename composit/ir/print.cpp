@@ -26,7 +26,7 @@ std::string numbered(std::string word, uint32_t number) {
   return word;
 }
 
-// Of illegal inputs too: a fault is printed with names.
+// Works for illegal inputs as well, since messages about a fault print names.
 std::string_view name_of_input(const Node& node) {
   const Attribute* name = node.find_attribute("name");
   const auto* text = name != nullptr ? name->get_if<std::string>() : nullptr;
@@ -39,7 +39,7 @@ bool is_keyword(std::string_view text) {
   return text == "mutate" || text == "return" || text == "none";
 }
 
-// Whether an annotation's value needs no quotes.
+// True if the value of an annotation needs no quotes.
 bool is_bare(std::string_view text) {
   for (const char c : text)
     if (c <= ' ' || c > '~' || c == '"' || c == '\\') return false;
@@ -48,8 +48,8 @@ bool is_bare(std::string_view text) {
 
 }  // namespace
 
-// Of all words the first user gets the word itself, the others get it with numbers that make no
-// other word.
+// The first value with a word gets the word itself; the others get it with a number that does not
+// make up another word.
 class Names::Maker {
  public:
   explicit Maker(Names& names) : names_(names) {}

@@ -4,7 +4,7 @@
 //   print(file, graph, {.arrays = &store});     // large arrays into the store
 //   print(node, Names(graph), {.brief = true}); // one line for an error message
 //
-// Deterministic, and linear in the size of the graph.
+// The text is deterministic; printing takes time linear in the size of the graph.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@
 
 namespace composit {
 
-// How much is printed, and where large arrays go.
+// Options of printing: how much is printed, and the store for large arrays.
 struct PrintOptions {
   ArrayStore* arrays = nullptr;  // takes arrays of more than `inline_elements`, where given
-  int64_t inline_elements = 64;  // of arrays in the text; larger ones need a store
-  bool annotations = true;       // as remarks behind nodes
+  int64_t inline_elements = 64;  // largest array in the text; larger ones need a store
+  bool annotations = true;       // as remarks after nodes
   // For readers only, does not parse: larger arrays without elements, regions without nodes.
   bool brief = false;
 };
 
-// What the values of a graph are called in its text: inputs by their own name made a word, outputs
-// of nodes by their operation ("linear", "linear_1"), numbered where that is taken. Regions have
-// names of their own.
+// Names of the values of a graph in its text. An input has its own name, made a word; an output of
+// a node has the name of the operation, with a number if that is taken ("linear", "linear_1"). Each
+// region has its own names.
 class Names {
  public:
   // The names of the values of `graph`. Linear in its size.
@@ -42,8 +42,8 @@ class Names {
 
  private:
   struct Name {
-    uint32_t word;    // of `words_`
-    uint32_t number;  // printed behind it, unless 0
+    uint32_t word;    // index in `words_`
+    uint32_t number;  // printed after the word, unless 0
   };
   class Maker;
   FlatMap<const Node*, size_t> first_;  // place of output 0 in `names_`
@@ -51,7 +51,7 @@ class Names {
   std::vector<Name> names_;
 };
 
-// The text of a graph. UserError where it has an array that needs a store and none is given.
+// The text of a graph. UserError if it has an array that needs a store and none is given.
 std::string print(const Graph& graph, const PrintOptions& options = {});
 // The same, written to a stream.
 void print(std::ostream& out, const Graph& graph, const PrintOptions& options = {});

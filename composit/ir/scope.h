@@ -10,13 +10,13 @@
 
 namespace composit {
 
-// Whether the module of `path` is that of `scope`, which is not empty, or a part of it.
+// True if the module `path` is the module `scope` (not empty) or lies in it.
 bool is_within(std::string_view path, std::string_view scope);
-// The longest scope that both are within; empty where there is none.
+// The longest scope that contains both; empty if there is none.
 std::string common_scope(std::string_view a, std::string_view b);
 
-// A name of its own: `base`, or with a number behind it, the first that is not taken yet. It is
-// taken then.
+// A name that is not taken yet: `base`, or `base` with the first free number after it. The name is
+// added to `taken`.
 std::string unused_name(const std::string& base, std::set<std::string>& taken);
 
 }  // namespace composit

@@ -19,14 +19,14 @@ class Symbol {
   explicit Symbol(std::string_view text);
 
   const std::string& str() const { return *text_; }  // the text
-  bool empty() const { return text_->empty(); }      // whether the text is
+  bool empty() const { return text_->empty(); }      // true for the empty name
 
   // "aten" of "aten::add.Tensor"; empty without "::".
   std::string_view domain() const;
   // "add" of "aten::add.Tensor".
   std::string_view base_name() const;
 
-  // Whether both are one name.
+  // True if both are the same name.
   bool operator==(const Symbol& other) const { return text_ == other.text_; }
 
  private:

@@ -46,7 +46,7 @@ class Rebuilder {
     if (same) return replace_by(node);
     if (complete) return replace_by(copy_of(*node, std::move(operands)).make_node());
     COMPOSIT_ASSERT(node->effect() < 0, lacking(*node));
-    return {};  // nobody may use it either
+    return {};  // no node may use it either
   }
 
   LazyTensor value(const LazyTensor& old) const {
@@ -69,7 +69,7 @@ class Rebuilder {
   FlatMap<const Node*, Replacement> values_;
 };
 
-// One result per region, whoever holds it.
+// One result per region, also for a region that several nodes share.
 class RegionRebuilder {
  public:
   explicit RegionRebuilder(const std::function<Graph(const Graph&)>& pass) : pass_(pass) {}

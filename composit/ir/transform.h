@@ -1,4 +1,4 @@
-// Passes: a graph from a graph, sharing what stays as it was.
+// Tools for passes: they make a graph of a graph, and share all nodes that do not change.
 //
 //   Graph relu6 = rebuild(graph, [](const Node& node, const LazyTensors& operands) {
 //     std::optional<Replacement> replacement;  // nothing: keep it
@@ -20,28 +20,28 @@
 
 namespace composit {
 
-// What stands for a node in the new graph.
+// The values that replace the outputs of a node in the new graph.
 struct Replacement {
-  LazyTensors outputs = {};           // one per output of the node; absent where nobody uses it
+  LazyTensors outputs = {};           // one per output of the node; absent for an unused one
   std::vector<NodePtr> effects = {};  // the nodes that take the node's place in the effect order
 };
 
 // `node` for another one with the same outputs.
 Replacement replace_by(const NodePtr& node);
 
-// The start of a node that stands in for `node`: the same but for its operands (as many as it has),
-// at its place in the order of nodes.
+// The start of a node that replaces `node`: equal to it but for its operands (as many as it has),
+// and at the same position in the order of nodes.
 NodeSpec copy_of(const Node& node, LazyTensors operands);
 
-// Gets a node of the old graph and its operands in the new one, absent where they were left out.
-// Nothing: keep the node.
+// Gets a node of the old graph and its operands in the new one; an operand whose node left it out
+// is absent. No result: keep the node.
 using Rewrite =
     std::function<std::optional<Replacement>(const Node& node, const LazyTensors& operands)>;
 
 // Calls `rewrite` for every node but those within regions, operands first. A node that is kept is
 // shared if its operands are what they were, and copied with the new ones otherwise. An input that
-// becomes something else than an input stays in the list as it was. InternalError where a value
-// that was left out is needed after all. New effects must keep to the order of places (`verify`).
+// is replaced by another kind of node stays in the list of inputs. InternalError where a value that
+// was left out is needed after all. New effects must keep to the order of places (`verify`).
 // Linear, not recursive.
 Graph rebuild(const Graph& graph, const Rewrite& rewrite);
 
@@ -57,8 +57,8 @@ LazyTensors inlined(const Graph& body, const LazyTensors& arguments,
 
 // A remark for a node of a graph or of its regions.
 struct NodeAnnotation {
-  const Node* node;       // of the graph
-  Annotation annotation;  // of the node, or of one of its operands
+  const Node* node;       // a node of the graph
+  Annotation annotation;  // a remark on the node, or on an operand
 };
 
 // The graph with these remarks. One of the same key and operand is replaced. UserError for a node

@@ -1,4 +1,4 @@
-// What is known of a tensor without its values.
+// The type of a tensor: everything known about it but its elements.
 //
 //   Type t = tensor_type(DType::float32, {2, 3});      // contiguous
 //   t.numel() == 6;   is_contiguous(t);
@@ -38,9 +38,9 @@ struct Type {
   void add_to(Hasher& hasher) const;  // all of the above
 };
 
-// The type of an output that is an undefined tensor (a gradient nobody asked for).
+// The type of an output that is an undefined tensor (a gradient that was not asked for).
 Type undefined_type();
-// Whether it is the type of a tensor that is there.
+// False for `undefined_type()`.
 inline bool is_defined(const Type& type) { return type.dtype != DType::count_; }
 
 // A contiguous (row-major) strided tensor on the CPU.
@@ -52,7 +52,7 @@ bool is_contiguous(const Type& type);
 // The axis `axis` of `rank`, counted from the front. UserError: "[op] expected an axis in
 // [-rank, rank), received 3"; a zero-dimensional tensor has axis 0, as in torch.
 int64_t wrap_axis(int64_t axis, int64_t rank);
-// Axes of stride 0 shortened to one element: what is left when repeats are left out.
+// Axes of stride 0 repeat one element; this type has them shortened to size 1.
 Type without_repeats(Type type);
 
 }  // namespace composit

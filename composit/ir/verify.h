@@ -1,8 +1,8 @@
-// What a legal graph is, in code.
+// Checks that a graph is legal.
 //
 //   verify(graph);   // after every pass; InternalError with the reason and the nodes around it
 //
-// Beyond what types enforce, and what node.h says:
+// The rules, beside those that types enforce and node.h gives:
 //   * A type has sizes and strides >= 0, and memory that a 64-bit integer can count in bytes.
 //     The type of an undefined tensor is `undefined_type()`.
 //   * A node's arguments cover its operands in order; an operand is an output its node has.
@@ -26,16 +26,16 @@
 
 namespace composit {
 
-// Regions within regions, and lists within lists.
+// The maximal depth of regions within regions, and of lists within lists.
 inline constexpr size_t kMaxNesting = 64;
 inline constexpr size_t kMaxRank = 255;  // axes of a tensor
 
 // InternalError with the rule that is broken, and the nodes around it.
 void verify(const Graph& graph);
 
-// What is wrong with a part on its own, leaving aside the nodes that it refers to: a node's
-// operands, the nodes of a region, the nodes between a graph's inputs and outputs. Nothing if it is
-// legal.
+// The first rule that a part breaks; nothing if it is legal. The part alone is checked, without the
+// nodes that it refers to: a node's operands, the nodes of a region, the nodes between a graph's
+// inputs and outputs.
 std::optional<std::string> fault_of(const Type& type);
 std::optional<std::string> fault_of(const Node& node);
 std::optional<std::string> fault_of(const Graph::Parts& parts);

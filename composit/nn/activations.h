@@ -20,7 +20,7 @@ using composit::tanh;
 struct GeluOptions {
   std::string approximate = "none";  // or "tanh"
 };
-// Of each element.
+// The activation of each element.
 LazyTensor gelu(const LazyTensor& x, const GeluOptions& options = {});
 LazyTensor silu(const LazyTensor& x);  // x * sigmoid(x)
 LazyTensor mish(const LazyTensor& x);  // x * tanh(softplus(x))

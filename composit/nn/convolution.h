@@ -19,7 +19,7 @@ struct ConvOptions {
   Ints stride = {1};           // elements from one window to the next
   Ints padding = {0};          // zeros on both sides of each axis
   Ints dilation = {1};         // elements from one tap of the kernel to the next
-  int64_t groups = 1;          // of channels, each convolved for itself
+  int64_t groups = 1;          // number of groups of channels, each convolved on its own
   bool channels_last = false;  // [batch, ..., channels]
 };
 // x [batch, in, ...] with weight [out, in / groups, ...]. UserError where sizes do not fit.
@@ -33,7 +33,7 @@ struct ConvTransposeOptions {
   Ints stride = {1};           // elements from one window of the result to the next
   Ints padding = {0};          // taken away on both sides of the result
   Ints output_padding = {0};   // added at the end of each axis of the result
-  int64_t groups = 1;          // of channels
+  int64_t groups = 1;          // number of groups of channels
   Ints dilation = {1};         // elements from one tap of the kernel to the next
   bool channels_last = false;  // [batch, ..., channels]
 };

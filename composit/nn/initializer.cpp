@@ -9,7 +9,8 @@
 namespace composit::nn {
 namespace {
 
-// How many numbers a result is made of, and how many results a number goes into.
+// Fan-in and fan-out: how many numbers one result is computed from, and how many results use one
+// number.
 struct Fans {
   double in, out;
 };

@@ -18,7 +18,7 @@
 
 namespace composit::nn {
 
-// How much an activation makes of the size of its input, after Kaiming He et al. 2015,
+// The gain that makes up for an activation, after Kaiming He et al. 2015,
 // https://arxiv.org/abs/1502.01852.
 inline constexpr double kReluGain = 1.4142135623730951;
 
@@ -35,14 +35,14 @@ class Initializer {
                      double high);  // between the two
   LazyTensor normal(const std::string& name, const Ints& sizes, double mean,
                     double deviation);  // of this mean and standard deviation
-  // Of a weight [out, in, ...]; a row of it is what makes one result. Variance gain^2 / in.
+  // For a weight [out, in, ...], of which one row makes one result. The variance is gain^2 / in.
   LazyTensor kaiming_uniform(const std::string& name, const Ints& sizes, double gain = kReluGain);
   LazyTensor kaiming_normal(const std::string& name, const Ints& sizes, double gain = kReluGain);
   // Variance 2 gain^2 / (in + out), after Glorot and Bengio 2010.
   LazyTensor xavier_uniform(const std::string& name, const Ints& sizes, double gain = 1);
   LazyTensor xavier_normal(const std::string& name, const Ints& sizes, double gain = 1);
 
-  // Of all calls so far, in their order.
+  // The parameters of all calls so far, in their order.
   const LazyTensors& parameters() const { return parameters_; }
 
  private:

@@ -19,7 +19,7 @@
 
 namespace composit::nn {
 
-// Of a linear layer, a convolution or a norm.
+// The parameters of a linear layer, a convolution or a norm.
 struct Affine {
   LazyTensor weight, bias;  // [out, in] and [out]; of norms, one per channel
 };
@@ -46,14 +46,14 @@ MultiHeadAttention multi_head_attention_layer(Initializer& init, const std::stri
 struct MultiHeadAttentionOptions {
   int64_t head_size;          // must divide the size of the projections
   LazyTensor attn_mask = {};  // broadcast to [batch, heads, queries, keys]; see AttentionOptions
-  bool is_causal = false;     // a query sees no key behind it
+  bool is_causal = false;     // a query sees no later key
 };
 // query [batch, queries, size], key and value [batch, keys, size]; result [batch, queries, size].
 LazyTensor multi_head_attention(const LazyTensor& query, const LazyTensor& key,
                                 const LazyTensor& value, const MultiHeadAttention& layer,
                                 const MultiHeadAttentionOptions& options);
 
-using Activation = std::function<LazyTensor(const LazyTensor&)>;  // of each element
+using Activation = std::function<LazyTensor(const LazyTensor&)>;  // applied to each element
 
 // Two linear maps with an activation between them.
 struct Feedforward {
@@ -63,7 +63,7 @@ struct Feedforward {
 LazyTensor feedforward(const LazyTensor& x, const Feedforward& layer,
                        const Activation& activation = relu);
 
-// Attention and feedforward, a norm behind each.
+// Attention and feedforward, each followed by a norm.
 struct EncoderLayer {
   MultiHeadAttention attention;             // of the layer
   Feedforward feedforward;                  // of the layer
@@ -74,12 +74,12 @@ EncoderLayer encoder_layer(Initializer& init, const std::string& name, int64_t s
                            int64_t inner_size);
 
 struct EncoderLayerOptions {
-  int64_t head_size;             // of a head: it divides the size of x
+  int64_t head_size;             // size of a head; it divides the size of x
   LazyTensor attn_mask = {};     // as in AttentionOptions
-  bool is_causal = false;        // a query sees no key behind it
-  Activation activation = relu;  // of the feedforward
-  bool norm_first = false;       // norms in front of attention and feedforward, not behind the sums
-  double eps = 1e-5;             // of the norms
+  bool is_causal = false;        // a query sees no later key
+  Activation activation = relu;  // used in the feedforward
+  bool norm_first = false;       // norms before attention and feedforward, not after the sums
+  double eps = 1e-5;             // added to variances in the norms
 };
 // x [batch, tokens, size], as torch.nn.TransformerEncoderLayer without dropout.
 LazyTensor transformer_encoder_layer(const LazyTensor& x, const EncoderLayer& layer,
@@ -95,10 +95,10 @@ struct FrozenBatchNorm {
 // x [batch, channels, ...]; gives the same sizes.
 LazyTensor frozen_batch_norm(const LazyTensor& x, const FrozenBatchNorm& layer, double eps = 1e-5);
 
-// A convolution without bias, and the norm behind it.
+// A convolution without bias, followed by a norm.
 struct ConvNorm {
-  LazyTensor weight;     // of the convolution
-  FrozenBatchNorm norm;  // of its results
+  LazyTensor weight;     // weight of the convolution
+  FrozenBatchNorm norm;  // norm of the convolution's results
 };
 // A weight of these sizes under the name `conv`, Kaiming-normal, and a norm under `norm` as of mean
 // 0 and variance 1.
@@ -109,7 +109,7 @@ ConvNorm conv_norm(Initializer& init, const std::string& conv, const std::string
 // larger than 1x1 has the stride.
 struct ResnetBlock {
   std::vector<ConvNorm> convolutions;       // in order
-  std::optional<ConvNorm> downsample = {};  // of the input, where sizes differ
+  std::optional<ConvNorm> downsample = {};  // applied to the input if sizes differ
 };
 // 3x3 and 3x3, from `in` to `out` channels.
 ResnetBlock resnet_block(Initializer& init, const std::string& name, int64_t in, int64_t out,

@@ -13,7 +13,7 @@ namespace composit::nn {
 // Numbered as ATen's. `batch_mean`: the sum over the number of samples; for kl_div only.
 enum class Reduction : int8_t { none, mean, sum, batch_mean };
 
-// Of the distances between input and target, which broadcast: their squares; their absolute values;
+// Losses of input and target, which broadcast: the square of their difference; its absolute value;
 // log(1 + exp(-target * input)).
 LazyTensor mse_loss(const LazyTensor& input, const LazyTensor& target,
                     Reduction reduction = Reduction::mean);
@@ -24,7 +24,7 @@ LazyTensor soft_margin_loss(const LazyTensor& input, const LazyTensor& target,
 
 // The options of `smooth_l1_loss`.
 struct SmoothL1Options {
-  Reduction reduction = Reduction::mean;  // of the losses of all elements
+  Reduction reduction = Reduction::mean;  // how losses of elements are combined
   double beta = 1;                        // up to this distance it is quadratic
 };
 // Quadratic near the target, linear far from it.
@@ -33,7 +33,7 @@ LazyTensor smooth_l1_loss(const LazyTensor& input, const LazyTensor& target,
 
 // The options of `huber_loss`.
 struct HuberOptions {
-  Reduction reduction = Reduction::mean;  // of the losses of all elements
+  Reduction reduction = Reduction::mean;  // how losses of elements are combined
   double delta = 1;                       // up to this distance it is quadratic
 };
 // smooth_l1_loss times `delta`.
@@ -43,7 +43,7 @@ LazyTensor huber_loss(const LazyTensor& input, const LazyTensor& target,
 struct CrossEntropyOptions {
   LazyTensor weight = {};                 // one per class
   int64_t ignore_index = -100;            // samples of this class do not count
-  Reduction reduction = Reduction::mean;  // of the losses of all samples
+  Reduction reduction = Reduction::mean;  // how losses of samples are combined
   double label_smoothing = 0;  // share of each sample that goes to all classes alike, 0 to 1
 };
 // `input`: logits [samples, classes, ...] or [classes]. `target`: the class of each sample,
@@ -55,7 +55,7 @@ LazyTensor cross_entropy(const LazyTensor& input, const LazyTensor& target,
 struct NllOptions {
   LazyTensor weight = {};                 // one per class
   int64_t ignore_index = -100;            // samples of this class do not count
-  Reduction reduction = Reduction::mean;  // of the losses of all samples
+  Reduction reduction = Reduction::mean;  // how losses of samples are combined
 };
 // `input`: logarithms of probabilities, otherwise as cross_entropy.
 LazyTensor nll_loss(const LazyTensor& input, const LazyTensor& target,
@@ -63,7 +63,7 @@ LazyTensor nll_loss(const LazyTensor& input, const LazyTensor& target,
 
 struct BinaryCrossEntropyOptions {
   LazyTensor weight = {};                 // broadcast to the input
-  Reduction reduction = Reduction::mean;  // of the losses of all elements
+  Reduction reduction = Reduction::mean;  // how losses of elements are combined
 };
 // `input`: probabilities.
 LazyTensor binary_cross_entropy(const LazyTensor& input, const LazyTensor& target,
@@ -71,8 +71,8 @@ LazyTensor binary_cross_entropy(const LazyTensor& input, const LazyTensor& targe
 
 struct BinaryCrossEntropyWithLogitsOptions {
   LazyTensor weight = {};                 // broadcast to the input
-  Reduction reduction = Reduction::mean;  // of the losses of all elements
-  LazyTensor pos_weight = {};             // of positive samples; broadcast to the input
+  Reduction reduction = Reduction::mean;  // how losses of elements are combined
+  LazyTensor pos_weight = {};             // weight of positive samples; broadcasts to the input
 };
 // `input`: logits; `target`: from 0 to 1.
 LazyTensor binary_cross_entropy_with_logits(
@@ -80,7 +80,7 @@ LazyTensor binary_cross_entropy_with_logits(
     const BinaryCrossEntropyWithLogitsOptions& options = {});
 
 struct KlDivOptions {
-  Reduction reduction = Reduction::mean;  // of the losses of all elements
+  Reduction reduction = Reduction::mean;  // how losses of elements are combined
   bool log_target = false;                // the target holds logarithms, too
 };
 // `input`: logarithms of probabilities; `target`: probabilities.
@@ -91,7 +91,7 @@ LazyTensor kl_div(const LazyTensor& input, const LazyTensor& target,
 struct PoissonNllOptions {
   bool log_input = true;                  // the input is the logarithm of the expected count
   double eps = 1e-8;                      // added to it otherwise
-  Reduction reduction = Reduction::mean;  // of the losses of all elements
+  Reduction reduction = Reduction::mean;  // how losses of elements are combined
 };
 // `target`: counts. Without torch's approximation of the term that depends on the target only.
 LazyTensor poisson_nll_loss(const LazyTensor& input, const LazyTensor& target,
@@ -100,7 +100,7 @@ LazyTensor poisson_nll_loss(const LazyTensor& input, const LazyTensor& target,
 // The options of `gaussian_nll_loss`.
 struct GaussianNllOptions {
   double eps = 1e-6;                      // the least variance; no gradient flows to smaller ones
-  Reduction reduction = Reduction::mean;  // of the losses of all elements
+  Reduction reduction = Reduction::mean;  // how losses of elements are combined
 };
 // `var`: the variance of each element. The constant log(2 pi) / 2 is left out.
 LazyTensor gaussian_nll_loss(const LazyTensor& input, const LazyTensor& target,
@@ -109,7 +109,7 @@ LazyTensor gaussian_nll_loss(const LazyTensor& input, const LazyTensor& target,
 // The options of losses with a margin.
 struct MarginOptions {
   double margin = 0;                      // see each loss
-  Reduction reduction = Reduction::mean;  // of the losses of all samples
+  Reduction reduction = Reduction::mean;  // how losses of samples are combined
 };
 // `target` is 1 where `input1` should be the larger one, -1 where the other.
 LazyTensor margin_ranking_loss(const LazyTensor& input1, const LazyTensor& input2,
@@ -123,11 +123,11 @@ LazyTensor hinge_embedding_loss(const LazyTensor& input, const LazyTensor& targe
 
 // The options of `triplet_margin_loss`.
 struct TripletMarginOptions {
-  double margin = 1;  // how much further the negative should be
-  double p = 2;       // of the norm that distances are
+  double margin = 1;  // how much more distant the negative should be
+  double p = 2;       // distances are p-norms
   double eps = 1e-6;  // added to each difference
   bool swap = false;  // the negative is compared with the positive, too, and the nearer one counts
-  Reduction reduction = Reduction::mean;  // of the losses of all samples
+  Reduction reduction = Reduction::mean;  // how losses of samples are combined
 };
 // All three [samples, size]: the anchor should be nearer to the positive than to the negative.
 LazyTensor triplet_margin_loss(const LazyTensor& anchor, const LazyTensor& positive,

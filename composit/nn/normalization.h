@@ -15,7 +15,7 @@
 namespace composit::nn {
 
 struct LayerNormOptions {
-  LazyTensor weight = {}, bias = {};  // of sizes `normalized_shape`
+  LazyTensor weight = {}, bias = {};  // sizes `normalized_shape`
   double eps = 1e-5;                  // added to the variance
 };
 // Over the last axes, whose sizes are `normalized_shape`.
@@ -23,7 +23,7 @@ LazyTensor layer_norm(const LazyTensor& x, const Ints& normalized_shape,
                       const LayerNormOptions& options = {});
 
 struct RmsNormOptions {
-  LazyTensor weight = {};          // of sizes `normalized_shape`
+  LazyTensor weight = {};          // sizes `normalized_shape`
   std::optional<double> eps = {};  // absent: that of the dtype, the distance from 1 to the next
 };
 // Divides by the root of the mean square over the last axes.
@@ -49,7 +49,7 @@ struct BatchNormOptions {
   bool channels_last = false;  // channels are the last axis
 };
 struct BatchNormResult {
-  LazyTensor y;                          // of the sizes of x
+  LazyTensor y;                          // has the sizes of x
   LazyTensor running_mean, running_var;  // new in training, as they were otherwise
 };
 // Over the batch and all axes but that of the channels.
@@ -64,7 +64,7 @@ struct InstanceNormOptions {
 LazyTensor instance_norm(const LazyTensor& x, const InstanceNormOptions& options = {});
 
 struct NormalizeOptions {
-  double p = 2;        // of the norm
+  double p = 2;        // the p of the p-norm
   int64_t dim = 1;     // the axis
   double eps = 1e-12;  // the least divisor
 };

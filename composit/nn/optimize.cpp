@@ -103,7 +103,7 @@ std::vector<Array> TrainingStep::operator()(Values& values) const {
 
 LazyTensors optimize(const LazyTensors& parameters, const LazyTensors& gradients,
                      const Optimizer& optimizer, Values& values, const Backend& backend) {
-  // What a parameter holds counts, not what an earlier step left.
+  // A step starts from the value that a parameter holds, not from the result of an earlier step.
   for (const LazyTensor& parameter : parameters) {
     expect_parameter(parameter);
     if (parameter.node->held().defined()) values.set(parameter, parameter.node->held());

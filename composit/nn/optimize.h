@@ -42,24 +42,25 @@ struct Rate {
   ArgumentValue value;                                   // the number or the tensor
 };
 
-// How a parameter follows from its gradient. Make your own with these two members.
+// An optimizer: the rule that computes a parameter's new value from its gradient. Set these two
+// members to make your own.
 struct Optimizer {
-  // What is kept of each parameter between steps: an input "PARAMETER.name".
+  // State that is kept for each parameter between steps: an input "PARAMETER.name".
   struct State {
     std::string name;       // "momentum_buffer"
     bool is_count = false;  // a float64 number; otherwise of the parameter's sizes and dtype
   };
   std::vector<State> state = {};  // in the order in which `update` takes it
-  // The parameter's new value, and behind it that of each state.
+  // The parameter's new value, followed by that of each state.
   std::function<LazyTensors(const LazyTensor& parameter, const LazyTensor& gradient,
                             const LazyTensors& state)>
       update;
 };
 
 struct SgdOptions {
-  Rate learning_rate = 1e-3;  // how far a step goes
+  Rate learning_rate = 1e-3;  // size of a step
   double momentum = 0;        // share of the step before in this one
-  double dampening = 0;       // of the gradient in the momentum
+  double dampening = 0;       // damping of the gradient in the momentum
   double weight_decay = 0;    // times the parameter, added to the gradient
   bool nesterov = false;      // with momentum and without dampening only
 };
@@ -67,7 +68,7 @@ struct SgdOptions {
 Optimizer sgd(const SgdOptions& options = {});
 
 struct AdamOptions {
-  Rate learning_rate = 1e-3;          // how far a step goes
+  Rate learning_rate = 1e-3;          // size of a step
   double beta1 = 0.9, beta2 = 0.999;  // decay of the means of gradients and of their squares
   double eps = 1e-8;                  // added to the root that is divided by
   double weight_decay = 0;            // added to the gradient
@@ -77,10 +78,10 @@ struct AdamOptions {
 Optimizer adam(const AdamOptions& options = {});
 
 struct AdamwOptions {
-  Rate learning_rate = 1e-3;          // how far a step goes
+  Rate learning_rate = 1e-3;          // size of a step
   double beta1 = 0.9, beta2 = 0.999;  // decay of the means of gradients and of their squares
   double eps = 1e-8;                  // added to the root that is divided by
-  double weight_decay = 1e-2;         // of the parameter itself, times the learning rate
+  double weight_decay = 1e-2;         // decay of the parameter, times the learning rate
   bool amsgrad = false;               // divides by the greatest mean of squares so far
 };
 // Adam with decoupled weight decay: Loshchilov and Hutter 2017.
@@ -88,7 +89,7 @@ Optimizer adamw(const AdamwOptions& options = {});
 
 // The options of a TrainingStep.
 struct TrainingStepOptions {
-  LazyTensors observed = {};              // what else to compute: the loss
+  LazyTensors observed = {};              // further values to compute, such as the loss
   const Backend* backend = &reference();  // runs the step
 };
 

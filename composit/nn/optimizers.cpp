@@ -48,7 +48,7 @@ LazyTensors sgd_update(const SgdOptions& o, const LazyTensor& parameter, LazyTen
   return results;
 }
 
-// What Adam and AdamW have in common.
+// The common part of Adam and AdamW.
 template <class Options>
 LazyTensors adaptive_step(const Options& o, const LazyTensor& parameter, const LazyTensor& gradient,
                           const LazyTensors& state) {

@@ -19,7 +19,7 @@ LazyTensor linear(const LazyTensor& x, const LazyTensor& weight, const LazyTenso
 // The options of `scaled_dot_product_attention`.
 struct AttentionOptions {
   LazyTensor attn_mask = {};  // bool: true where a query sees a key; floats: added to the scores
-  bool is_causal = false;     // a query sees no key behind it
+  bool is_causal = false;     // a query sees no later key
   std::optional<double> scale = {};  // absent: 1 / sqrt(size of a query)
   bool enable_gqa = false;           // each head of key and value serves several of query
 };
@@ -43,13 +43,13 @@ LazyTensor dropout(const LazyTensor& x, double p = 0.5, const LazyTensor& unifor
 
 struct PadOptions {
   std::string mode = "constant";     // or "reflect", "replicate", "circular"
-  std::optional<double> value = {};  // of mode "constant"; absent: 0
+  std::optional<double> value = {};  // for the mode "constant"; absent: 0
 };
-// `pad`: how much to add before and behind the last axis, then the one before, …
+// `pad`: numbers of elements to add before and after the last axis, then the one before, …
 LazyTensor pad(const LazyTensor& x, const Ints& pad, const PadOptions& options = {});
 
 struct InterpolateOptions {
-  Ints size = {};                         // of the result's last axes; or
+  Ints size = {};                         // sizes of the result's last axes; or
   std::vector<double> scale_factor = {};  // one for all of these axes, or one per axis
   std::string mode = "nearest";  // nearest-exact, linear, bilinear, trilinear, bicubic, area
   std::optional<bool> align_corners = {};  // for the modes that are linear or cubic
@@ -73,7 +73,7 @@ LazyTensor fold(const LazyTensor& x, const Ints& output_size, const Ints& kernel
                 const WindowOptions& options = {});
 
 struct PairwiseDistanceOptions {
-  double p = 2;          // of the norm
+  double p = 2;          // the p of the p-norm
   double eps = 1e-6;     // added to each difference
   bool keepdim = false;  // the last axis stays, with size 1
 };

@@ -10,8 +10,8 @@ namespace {
 using ToDtype = DType (*)(DType);
 DType as_is(DType dtype) { return dtype; }
 
-// Whether operations cast the two arrays to `dtype` by themselves, by torch's rules; of floats, for
-// these differ in integers.
+// True if operations themselves cast the two arrays to `dtype` by torch's rules. Only for floats,
+// since the rules differ for integers.
 bool promote_to(DType dtype, const Operand& a, const Operand& b) {
   const auto is_float = [](const Operand& x) {
     return !x.is_number() && category(x.array().dtype()) >= DTypeCategory::floating;
@@ -36,7 +36,8 @@ NdArray call_real(std::string_view function, std::string_view op, const Operand&
   return call(function, op, a, b, computed_in);
 }
 
-// What `array` and `number` are compared in, so that a number it has no room for stays what it is.
+// The dtype in which `array` and `number` are compared: wide enough for a number that `array`'s
+// dtype cannot hold.
 DType compared_in(DType array, int64_t number) {
   if (array != DType::uint64) return DType::int64;
   return number < 0 ? DType::float64 : DType::uint64;

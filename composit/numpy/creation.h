@@ -95,7 +95,7 @@ NdArray asarray(std::initializer_list<std::initializer_list<std::initializer_lis
   return asarray(detail::array_of_lists(values), std::move(name));
 }
 
-// An input whose value whoever evaluates the graph gives.
+// An input without a value; evaluation has to give it one.
 NdArray ndarray(const Ints& shape, DType dtype, std::string name);
 
 // With a name: inputs that hold these values.
@@ -105,7 +105,7 @@ NdArray ones(const Ints& shape, DType dtype = DType::float64, std::string name =
 NdArray empty(const Ints& shape, DType dtype = DType::float64, std::string name = "");
 // The dtype of the number, if none is given.
 NdArray full(const Ints& shape, const Operand& value, std::optional<DType> dtype = {});
-// Of the shape of x, and its dtype unless one is given.
+// An array of the shape of x, and of its dtype unless one is given.
 NdArray zeros_like(const NdArray& x, std::optional<DType> dtype = {});
 NdArray ones_like(const NdArray& x, std::optional<DType> dtype = {});
 NdArray empty_like(const NdArray& x, std::optional<DType> dtype = {});

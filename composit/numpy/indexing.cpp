@@ -22,7 +22,7 @@ Array known_value(const NdArray& x) {
 
 bool is_mask(const NdArray& x) { return x.dtype() == DType::bool_; }
 
-// What is left of the axes, and which of them an array of integers indexes.
+// Keeps the axes that remain, and which of them an array of integers indexes.
 class Indexer {
  public:
   Indexer(const NdArray& x, const Indices& indices) : x_(x), items_(indices.items()), rest_(x) {
@@ -52,7 +52,7 @@ class Indexer {
   }
 
  private:
-  // How many axes of x an item stands for.
+  // The number of axes of x that an item indexes.
   static int64_t axes_of(const IndexItem& item) {
     if (const auto* array = std::get_if<NdArray>(&item.value()))
       return is_mask(*array) ? array->ndim() : 1;
@@ -136,7 +136,7 @@ class Indexer {
     places_.push_back(to(places, DType::int64));
   }
 
-  // What a slice chooses of an axis: `count` places from `start` on.
+  // The part of an axis that a slice chooses: `count` indices from `start` on.
   struct Range {
     int64_t start, step, count;
     bool is_all(int64_t size) const { return start == 0 && step == 1 && count == size; }

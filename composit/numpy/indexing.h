@@ -1,4 +1,4 @@
-// Parts of arrays: x[...] as in NumPy, and functions that take elements by their places.
+// Parts of arrays: x[...] as in NumPy, and functions that take elements by index.
 //
 //   x[{0, cnp::slice(1, 3)}];                  // Python: x[0, 1:3]
 //   x[{cnp::ellipsis, cnp::newaxis, -1}];      // x[..., None, -1]
@@ -20,11 +20,11 @@
 
 namespace composit::numpy {
 
-// Python's start:stop:step; what is absent is up to the ends.
+// Python's start:stop:step. Without start or stop the slice reaches to that end.
 struct Slice {
   std::optional<int64_t> start, stop, step;  // negative ones count from the end
 };
-// NumPy's `...`: all axes that are left.
+// NumPy's `...`: all axes that no other item indexes.
 struct Ellipsis {};
 inline constexpr Ellipsis ellipsis;    // `...`
 inline constexpr None newaxis = none;  // a new axis of size 1
@@ -37,7 +37,7 @@ inline Slice slice(std::optional<int64_t> start, std::optional<int64_t> stop,
 }
 inline Slice slice() { return {}; }  // everything
 
-// What stands between the commas of x[...].
+// One item of x[...], between two commas.
 class IndexItem {
  public:
   using Value = std::variant<int64_t, Slice, Ellipsis, None, NdArray>;  // one of these
@@ -53,7 +53,7 @@ class IndexItem {
   Value value_;
 };
 
-// All that stands between the brackets of x[...].
+// All items of x[...].
 class Indices {
  public:
   // A single item.

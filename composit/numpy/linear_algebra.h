@@ -26,7 +26,7 @@ NdArray outer(const NdArray& a, const NdArray& b);
 NdArray vdot(const NdArray& a, const NdArray& b);
 // b for each element of a, times that element: Kronecker's product.
 NdArray kron(const NdArray& a, const NdArray& b);
-// Of vectors of three numbers, along the last axis.
+// The product of vectors of three numbers, along the last axis.
 NdArray cross(const NdArray& a, const NdArray& b);
 // Over the last `axes` of a and the first of b; or over the axes listed.
 NdArray tensordot(const NdArray& a, const NdArray& b, int64_t axes = 2);
@@ -50,8 +50,8 @@ struct NormOptions {
   std::optional<double> ord = {};  // none: the root of the sum of squares
   bool keepdims = false;           // the axis stays, with size 1
 };
-// Of vectors along one axis, or of all elements. Norms of matrices: Frobenius' alone (two axes, no
-// `ord`).
+// The norm of vectors along one axis, or of all elements. For matrices (two axes, no `ord`) it is
+// the Frobenius norm; UserError for others.
 NdArray norm(const NdArray& x, const Axes& axis = none, const NormOptions& options = {});
 
 // x multiplied with itself n times, n >= 0.

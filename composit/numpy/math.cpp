@@ -58,7 +58,7 @@ NdArray cbrt(const NdArray& x) {
   const NdArray better = root - (root * root * root - y) / (3 * root * root);
   return where(isfinite(y) & (y != 0), better, root);
 }
-// Of integers: 1 / x rounded towards zero.
+// For integers, 1 / x is rounded towards zero.
 NdArray reciprocal(const NdArray& x) {
   if (!is_integral(x)) return call("aten::reciprocal", x);
   const NdArray y = to(x, number_dtype(x.dtype()));

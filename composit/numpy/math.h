@@ -86,12 +86,12 @@ inline NdArray& operator/=(NdArray& a, const Operand& b) {
   return assign(a, detail::divide(a, b), "divide");
 }
 
-// Of each element.
+// NumPy's unary operators, on each element.
 inline NdArray operator-(const NdArray& x) { return negative(x); }
 inline NdArray operator+(const NdArray& x) { return positive(x); }
 inline NdArray operator~(const NdArray& x) { return invert(x); }
 
-// x where condition is true, y elsewhere. Of two numbers: int64, float64, …
+// x where condition is true, y elsewhere. Two numbers have the dtypes int64, float64, …
 template <class X, class Y>
 requires std::convertible_to<X, Operand> && std::convertible_to<Y, Operand> NdArray
 where(const NdArray& condition, const X& x, const Y& y) {
@@ -102,7 +102,7 @@ where(const NdArray& condition, const X& x, const Y& y) {
 // Elements moved between the limits.
 NdArray clip(const NdArray& x, const std::optional<Operand>& min,
              const std::optional<Operand>& max);
-// To so many decimals, halves to even.
+// Rounds to this number of decimals, halves to even.
 NdArray round(const NdArray& x, int64_t decimals = 0);
 inline NdArray around(const NdArray& x, int64_t decimals = 0) { return round(x, decimals); }
 // Fraction and integral part, of the sign of x.
@@ -110,20 +110,20 @@ std::pair<NdArray, NdArray> modf(const NdArray& x);
 // Quotient and remainder, rounded down.
 std::pair<NdArray, NdArray> divmod(const Operand& a, const Operand& b);
 
-// What stands in place of numbers that are none.
+// The numbers that replace NaN and infinities.
 struct NanToNum {
-  double nan = 0;                                  // of NaN
+  double nan = 0;                                  // replaces NaN
   std::optional<double> posinf = {}, neginf = {};  // the greatest and the least number, if absent
 };
 // x without NaN and infinities.
 NdArray nan_to_num(const NdArray& x, const NanToNum& options = {});
 
-// How close is close.
+// The largest difference of two elements that are close.
 struct Tolerance {
   double rtol = 1e-5, atol = 1e-8;  // |a - b| is at most atol + rtol |b|
   bool equal_nan = false;           // two NaN are close
 };
-// Of each pair of elements: bool.
+// True, as bool, for each pair of elements that are close.
 NdArray isclose(const Operand& a, const Operand& b, const Tolerance& tolerance = {});
 // Zero-dimensional, bool.
 NdArray allclose(const Operand& a, const Operand& b, const Tolerance& tolerance = {});

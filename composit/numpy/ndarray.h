@@ -66,7 +66,7 @@ class Axes {
   Axes(std::initializer_list<int64_t> axes) : list_(axes) {}  // NOLINT
   Axes(Ints axes) : list_(std::move(axes)) {}                 // NOLINT
   bool is_none() const { return !list_; }                     // all axes
-  // How many are given; 0 for None.
+  // The number of axes given; 0 for None.
   int64_t count() const { return list_ ? static_cast<int64_t>(list_->size()) : 0; }
 
   // From 0 to rank - 1, in the order given; all for None. UserError "[numpy.sum] expected an axis
@@ -80,7 +80,7 @@ class Axes {
 // The axis `axis` of `rank`, from 0 on. UserError as Axes::of_rank.
 int64_t axis_of_rank(int64_t axis, int64_t rank, std::string_view function);
 
-// What stands beside an array: another one, or a number of C++. Numbers are weak as Python's
+// An operand of a function of two: an array, or a number of C++. Numbers are weak like Python's
 // (NEP 50): they take the dtype of the array unless they are of a higher kind.
 class Operand {
  public:

@@ -5,12 +5,12 @@
 //       "user::relu(Tensor x) -> Tensor", [](cnp::NdArray x) { return cnp::maximum(x, 0); });
 //   cnp::NdArray y = relu(x);                                     // 2 nodes: x and user::relu
 //
-// What the function does is its decomposition; its derivative follows. A function in C++ on values
-// needs to say more (composit/op/operation.h):
+// The function is traced and becomes the decomposition of the operation, from which its derivative
+// follows. A C++ function on values needs a whole row (composit/op/operation.h):
 //
 //   static const auto twice = cnp::wrap_as_operation(
 //       {.schema = "user::twice(Tensor x) -> Tensor",
-//        .infer = [](Tensor x) { return std::vector<Type>{x.type()}; },
+//        .infer = [](LazyTensor x) { return std::vector<Type>{x.type()}; },
 //        .native = [](Array x) { return std::vector<Array>{...}; },
 //        .vjp = [](Vjp v, LazyTensor x) { return Gradients{2 * v.cotangents[0]}; }});
 //
@@ -32,7 +32,7 @@ namespace composit::numpy {
 template <class Result = NdArray>
 class WrappedOperation {
  public:
-  // Of an operation that composit knows.
+  // The operation of that name, which has to be known to composit.
   explicit WrappedOperation(Symbol name) : name_(name) {}
   Symbol name() const { return name_; }  // "user::relu"
 

@@ -39,7 +39,7 @@ class Generator {
 Generator default_rng(uint64_t seed);
 // Seeded by the operating system.
 Generator default_rng();
-// Of a generator of its own, as composit's.
+// Draws from a generator of its own, composit's.
 NdArray random(const Ints& size, DType dtype = DType::float32);
 
 }  // namespace composit::numpy::random

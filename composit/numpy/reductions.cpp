@@ -13,7 +13,7 @@
 namespace composit::numpy {
 namespace {
 
-// What a reduction of torch's gets, where no axes at all would mean all of them.
+// The arguments of a torch reduction, for which an empty list of axes would mean all axes.
 struct Reduction {
   NdArray x;
   Ints axes;

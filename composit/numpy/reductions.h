@@ -4,9 +4,9 @@
 //   cnp::NdArray means = cnp::mean(x, {0, 2}, {.keepdims = true});
 //   cnp::NdArray spread = cnp::std(x, -1, {.ddof = 1});
 //
-// `axis` is none (all axes), one, or several; what NumPy takes by name stands in a struct behind
-// it. Sums, products and means of integers are int64, uint64 and float64, as in NumPy. UserErrors:
-// an axis out of range or given twice, the extremum of no elements, dtypes without an order.
+// `axis` is none (all axes), one, or several; NumPy's keyword arguments are in a struct after it.
+// Sums, products and means of integers are int64, uint64 and float64, as in NumPy. UserErrors: an
+// axis out of range or given twice, the extremum of no elements, dtypes without an order.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace composit::numpy {
 
 // The options of sums and products.
 struct SumOptions {
-  std::optional<DType> dtype = {};  // what is computed in, and of the result
+  std::optional<DType> dtype = {};  // dtype of the computation and of the result
   bool keepdims = false;            // reduced axes stay, with size 1
 };
 // The options of functions that choose an element.
@@ -26,7 +26,7 @@ struct KeepOptions {
 };
 // The options of variances.
 struct VarianceOptions {
-  std::optional<DType> dtype = {};  // what is computed in, and of the result
+  std::optional<DType> dtype = {};  // dtype of the computation and of the result
   double ddof = 0;                  // divides by count - ddof
   bool keepdims = false;            // reduced axes stay, with size 1
 };

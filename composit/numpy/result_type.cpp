@@ -57,7 +57,7 @@ DType complex_of(DType dtype) {
   return dtype == DType::float16 ? DType::complex64 : complex_dtype(dtype);
 }
 
-// What a number of C++ makes of the dtype of the arrays beside it.
+// The dtype of a result whose operands are arrays of `dtype` and a number of C++.
 DType beside_number(DType dtype, const Scalar::Value& number) {
   constexpr DTypeCategory categories[] = {DTypeCategory::boolean, DTypeCategory::integer,
                                           DTypeCategory::floating, DTypeCategory::complex};

@@ -19,7 +19,8 @@ DType result_type(DType a, DType b);
 // the UserError for an integer that has no place in the result: "[numpy.add] …".
 DType result_type(std::string_view function, const std::vector<Operand>& operands);
 
-// What functions without a loop for some dtypes compute in: the next dtype they have one for.
+// The dtype in which a NumPy function computes that has no loop for `dtype`: the next one that has
+// a loop.
 DType number_dtype(DType dtype);   // bool becomes int8
 DType inexact_dtype(DType dtype);  // int8 becomes float16, int16 float32, wider ones float64
 DType divided_dtype(DType dtype);  // integers and bool become float64

@@ -34,7 +34,7 @@ void expect_arrays(std::string_view function, const NdArrays& arrays) {
   if (arrays.empty()) refuse(function, "expected an array at least, received none");
 }
 
-// Of one dtype, NumPy's.
+// The arrays cast to their common dtype, by NumPy's rules.
 LazyTensors promoted(const NdArrays& arrays) {
   DType dtype = arrays[0].dtype();
   for (const NdArray& x : arrays) dtype = result_type(dtype, x.dtype());

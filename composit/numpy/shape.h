@@ -37,8 +37,7 @@ NdArray atleast_2d(const NdArray& x);
 NdArray broadcast_to(const NdArray& x, const Ints& shape);
 NdArrays broadcast_arrays(const NdArrays& arrays);
 
-// none: of the arrays flattened.
-// One behind the other along an axis that all have.
+// none: of the arrays flattened. Concatenates arrays along an axis that all of them have.
 NdArray concatenate(const NdArrays& arrays, std::optional<int64_t> axis = 0);
 // Along a new axis; as NumPy's functions of these names. UserError where shapes do not fit.
 NdArray stack(const NdArrays& arrays, int64_t axis = 0);
@@ -55,7 +54,7 @@ NdArray repeat(const NdArray& x, int64_t repeats, std::optional<int64_t> axis);
 
 // Numbers are template parameters below, so that {2} is a list of one.
 
-// `values` behind x; none: both flattened.
+// Appends `values` to x along the axis; none: both are flattened first.
 NdArray append(const NdArray& x, const NdArray& values, std::optional<int64_t> axis = {});
 // x without, or with `values` before, the places of an axis; none: x flattened.
 NdArray delete_(const NdArray& x, const Ints& places, std::optional<int64_t> axis = {});
@@ -96,7 +95,7 @@ NdArray roll(const NdArray& x, int64_t shift,
 // A shift per axis; several for one axis add up.
 NdArray roll(const NdArray& x, const Ints& shift, const Axes& axis);
 
-// How many elements are added before and after, per axis; or for all axes alike.
+// The numbers of elements added before and after, per axis, or once for all axes.
 using PadWidth = std::vector<std::pair<int64_t, int64_t>>;
 // Modes: constant, edge, reflect, symmetric, wrap.
 NdArray pad(const NdArray& x, const PadWidth& width, std::string_view mode = "constant",

@@ -18,8 +18,8 @@ namespace composit::numpy {
 // elements; their places, int64.
 NdArray sort(const NdArray& x, std::optional<int64_t> axis = -1);
 NdArray argsort(const NdArray& x, std::optional<int64_t> axis = -1);
-// Where each of `values` is to be inserted into `sorted`, a sorted vector: before (left) or behind
-// (right) equal elements.
+// The index at which each of `values` is to be inserted into the sorted vector `sorted`: before
+// (left) or after (right) equal elements.
 NdArray searchsorted(const NdArray& sorted, const Operand& values, std::string_view side = "left");
 
 }  // namespace composit::numpy

@@ -16,7 +16,7 @@
 namespace composit::numpy {
 namespace {
 
-// Elements of the reduced axes, sorted along the last axis, behind the axes that stay.
+// Elements of the reduced axes, sorted along the last axis, which follows the axes that stay.
 struct Sorted {
   NdArray elements;
   Ints kept_shape;  // of a result that keeps reduced axes

@@ -24,7 +24,7 @@ NdArray percentile(const NdArray& x, double q, const Axes& axis = none,
                    const KeepOptions& options = {});
 
 struct AverageOptions {
-  std::optional<NdArray> weights = {};  // of x's shape, or one per place along the single axis
+  std::optional<NdArray> weights = {};  // has x's shape, or one weight per index of the single axis
   bool keepdims = false;                // reduced axes stay, with size 1
 };
 // The mean, each element times its weight.
@@ -36,7 +36,7 @@ NdArray corrcoef(const NdArray& x);
 
 // The number of the bin, whose edges are sorted upwards, that each element lies in.
 NdArray digitize(const NdArray& x, const NdArray& bins, bool right = false);
-// Of vectors. Modes: full, same, valid.
+// The convolution of two vectors. Modes: full, same, valid.
 NdArray convolve(const NdArray& a, const NdArray& v, std::string_view mode = "full");
 // The area below samples `dx` apart.
 NdArray trapezoid(const NdArray& y, double dx = 1, int64_t axis = -1);

@@ -1,5 +1,5 @@
-// What is known of integer expressions over the axes of a statement: whether they are affine, what
-// values they can take, whether a predicate holds everywhere.
+// Analyses integer expressions over the axes of a statement: tells whether they are affine, which
+// values they can take, and whether a predicate holds everywhere.
 //
 //   IndexAnalysis analysis({{"g", 4}, {"c", 8}});
 //   analysis.affine(g * 8 + c);                      // coefficients {8, 1}, constant 0
@@ -84,7 +84,7 @@ std::vector<Expr> conjuncts(const Expr& domain);
 // All of them; absent where there is none. Predicates that load are evaluated only where those
 // before them, and all that do not load, hold.
 Expr all_of(std::vector<Expr> predicates);
-// What `domain` holds beside the predicates of `dropped`.
+// The predicates of `domain` that are not in `dropped`.
 Expr without_conjuncts(const Expr& domain, const Expr& dropped);
 bool is_true(const Expr& x);
 bool is_false(const Expr& x);
@@ -96,8 +96,8 @@ Expr and_then(const Expr& condition, const Expr& x);
 Expr or_else(const Expr& condition, const Expr& x);
 // The x of a predicate that says x >= 0, if it is a comparison of affine expressions.
 std::optional<Affine> bound_of(const Expr& predicate, IndexAnalysis& analysis);
-// What is left of `domain` once the predicates that ranges prove are removed: absent where it is
-// everything, the literal false where it is nothing.
+// `domain` without the predicates that ranges prove. Absent if all of them are proved; the literal
+// false if the domain is empty.
 Expr simplify_domain(const Expr& domain, IndexAnalysis& analysis);
 Expr simplify_domain(const Expr& domain, const std::vector<Axis>& axes);
 // `x` where `domain` holds: its predicates are true.

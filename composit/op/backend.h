@@ -1,4 +1,4 @@
-// What runs graphs: the one interface of a backend. Implement it to add your own.
+// The interface of a backend: it compiles graphs and runs them. Implement it to add a backend.
 //
 //   class Mine : public Backend {
 //     std::string name() const override { return "mine"; }
@@ -42,19 +42,19 @@ class Code : public std::enable_shared_from_this<Code> {
  public:
   explicit Code(Ports ports) : ports_(std::move(ports)) {}
   virtual ~Code() = default;
-  // What goes in and comes out.
+  // The inputs and results.
   const Ports& ports() const { return ports_; }
 
   // The text it was made of; empty where there is none.
   virtual const std::string& source() const;
-  // Whether calls draw random numbers.
+  // True if calls draw random numbers.
   virtual bool draws() const { return false; }
-  // Whether `prepare` takes the value of this input, so that calls need not be given it. Only with
+  // True if `prepare` takes the value of this input, so calls need no value for it. Only with
   // CompileOptions::may_prepare.
   virtual bool is_frozen(size_t input) const;
-  // Whether this result, by its place in what `run` is given, is the new value of an input, and may
-  // be written in its memory, if no other input overlaps that; what throws does so before it is
-  // written. Only with CompileOptions::may_update.
+  // True if this result, by its index among the results of `run`, is the new value of an input and
+  // may be written to the input's memory. No other input may overlap that memory. A call that
+  // throws does so before it writes there. Only with CompileOptions::may_update.
   virtual bool may_update(size_t result) const;
 
   // The code with these values of frozen inputs, by input; others are not looked at. With
@@ -109,14 +109,14 @@ using ArrayFunction = std::function<std::vector<Array>(const std::vector<Array>&
 Compiled code_of(const Graph& graph, const std::string& name, ArrayFunction function);
 
 struct CompileOptions {
-  std::string name = "program";           // of the function in the source
-  std::vector<std::string> results = {};  // what they are called; after operations otherwise
-  std::vector<std::string> flags = {};    // of a compiler, after the backend's own
-  Options options = {};                   // of the backend, by its table
-  // What the caller does: calls `prepare` before `run`, asks `may_update`.
+  std::string name = "program";           // name of the function in the source
+  std::vector<std::string> results = {};  // names of results; default: names of operations
+  std::vector<std::string> flags = {};    // flags for a compiler, after the backend's own
+  Options options = {};                   // options from the backend's table
+  // Set by a caller that calls `prepare` before `run`, or that asks `may_update`.
   bool may_prepare = false, may_update = false;
-  // Of code that may call LibTorch, by whoever knows one: the schemas of a graph's operations as
-  // text, and where the headers are.
+  // Set by a program that has LibTorch, for code that may call it: the schemas of a graph's
+  // operations as text, and the folder of the headers.
   std::function<std::vector<std::string>(const Graph&)> schemas = {};
   std::vector<std::string> torch_folders = {};
 };
@@ -138,7 +138,7 @@ class Backend {
   // A folder to build and ship. UserError where the backend writes none.
   void write_program(const SavedCapture& capture, const std::string& folder,
                      const CompileOptions& options = {}) const;
-  // Whether it has code for an operation, of some types at least; false where it does not say.
+  // True if the backend has code for an operation, for at least some types. False by default.
   virtual bool has_code(const Operation& operation) const;
 
  protected:

@@ -45,7 +45,7 @@ class ArgumentValue {
   bool is_none() const;  // a tensor or data that is not there
   // std::bad_variant_access where it is something else.
   const LazyTensor& tensor() const { return std::get<LazyTensor>(value_); }
-  // The list of tensors, or the data; std::bad_variant_access where it is something else.
+  // The list of tensors, or the data; std::bad_variant_access for another kind.
   const LazyTensors& tensors() const { return std::get<LazyTensors>(value_); }
   const Attribute& data() const { return std::get<Attribute>(value_); }
 
@@ -61,16 +61,17 @@ class Call {
   Call(const Schema& schema, std::vector<ArgumentValue> values);
 
   const Schema& schema() const { return *schema_; }  // which has to outlive the call
-  // By place in the schema.
+  // An argument by its index in the schema.
   const ArgumentValue& operator[](size_t argument) const { return arguments_[argument]; }
   const ArgumentValue& operator[](std::string_view name) const;  // InternalError: no such argument
   size_t size() const { return arguments_.size(); }              // number of arguments
 
-  // Tensors in the order of the schema: one place per tensor argument (absent where it is missing)
-  // and per item of a list.
+  // Tensors in the order of the schema: one entry per tensor argument (absent if it is missing) and
+  // per item of a list.
   const LazyTensors& tensors() const { return tensors_; }
-  // For a tensor argument: its first place among `tensors`, and its operand number in the node and
-  // in the loop form: those count the tensors that are there, and every item of a list.
+  // For a tensor argument: the index of its first entry in `tensors`, and its operand number in the
+  // node and in the loop form. Operand numbers count the tensors that are defined, and every item
+  // of a list.
   size_t first_tensor(size_t argument) const { return first_tensor_[argument]; }
   size_t operand(size_t tensor) const { return operands_[tensor]; }
   // By operand number; undefined_type for an item of a list that is missing.
@@ -91,7 +92,7 @@ class Call {
   std::vector<Type> operand_types_;
 };
 
-// Whether `tensor` is a number that the program wrote beside tensors: torch's wrapped number.
+// True if `tensor` is a number that the program wrote beside tensors: torch's wrapped number.
 bool is_wrapped_number(const LazyTensor& tensor);
 
 // `schema` must outlive the result. Operands beyond the schema's (what a closed composite takes

@@ -1,5 +1,5 @@
-// How elements of a dtype lie in memory, what C++ type their arithmetic is done in, and
-// conversions.
+// The C++ types of a dtype: the type of its elements in memory, the type of arithmetic with them,
+// and conversions.
 //
 //   with_storage(DType::bfloat16, [](auto type) { sizeof(typename decltype(type)::type); });
 //   convert<int8_t>(300.7) == 44;   to_compute(BFloat16(1.5f)) == 1.5f;
@@ -51,8 +51,8 @@ using Compute = typename ComputeType<S>::type;
 template <class T>
 inline constexpr bool kIsComplex = fl::is_complex<T>::value;
 
-// What `f` makes of std::type_identity<S>, S being the type of elements in memory. UserError for a
-// dtype that composit does not compute with.
+// Calls `f` with std::type_identity<S>, S being the type of elements in memory, and returns its
+// result. UserError for a dtype that composit does not compute with.
 template <class F>
 auto with_storage(DType dtype, F&& f) {
   // clang-format off

@@ -95,7 +95,7 @@ DType common_dtype(const std::vector<Expr>& arguments, size_t first) {
                   std::string(name(received)));
 }
 
-// What the arguments are cast to, and what the function gives.
+// The dtype that the arguments are cast to, and the dtype of the result.
 std::pair<DType, DType> dtypes_of(const FunctionInfo& info, DType common) {
   const bool complex = is_complex(common);
   switch (info.dtype) {
@@ -313,7 +313,7 @@ std::vector<Expr> replace(const std::vector<Expr>& roots, const ReplaceExpr& rep
       changed = changed || !arguments.back().same(argument);
     }
     Expr rebuilt = changed ? part.with_arguments(std::move(arguments)) : part;
-    // What folding leaves of a call may be one of its arguments, which has been replaced already.
+    // Folding may reduce a call to one of its arguments, which has been replaced already.
     const bool folded = part.kind() == ExprKind::call && rebuilt.kind() != ExprKind::call;
     Expr replaced = folded ? Expr() : replace(rebuilt);
     now.insert(part.hash(), replaced.defined() ? std::move(replaced) : std::move(rebuilt));

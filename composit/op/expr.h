@@ -52,7 +52,7 @@ class Expr {
   Expr(std::complex<double> value);    // NOLINT
   explicit Expr(const Scalar& value);  // a literal, weak as the others
 
-  bool defined() const { return node_ != nullptr; }  // whether it is there
+  bool defined() const { return node_ != nullptr; }  // false: default-constructed
   // `if (x < 0)` asks for a number there is none of yet: use `select`.
   explicit operator bool() const = delete;
 
@@ -60,10 +60,10 @@ class Expr {
   ExprKind kind() const;
   DType dtype() const;
   bool weak() const;                           // a literal that has met nothing of a dtype
-  Function function() const;                   // of a call
-  size_t number() const;                       // of a leaf: see ExprKind
-  const Scalar::Value& value() const;          // of a literal, in its dtype's kind
-  const std::vector<Expr>& arguments() const;  // of a call; the indices of a load
+  Function function() const;                   // the function of a call
+  size_t number() const;                       // the number of a leaf: see ExprKind
+  const Scalar::Value& value() const;          // value of a literal, in its dtype's kind
+  const std::vector<Expr>& arguments() const;  // arguments of a call; indices of a load
   const Expr& operator[](size_t i) const { return arguments()[i]; }  // argument i
   const Hash& hash() const;  // equal hash stands for equal expression
   // The same expression; not the comparison of scalars, which is `eq`.
@@ -135,7 +135,7 @@ std::vector<Expr> parts_of(const std::vector<Expr>& roots);
 using ReplaceExpr = std::function<Expr(const Expr&)>;
 Expr replace(const Expr& x, const ReplaceExpr& replace);
 std::vector<Expr> replace(const std::vector<Expr>& roots, const ReplaceExpr& replace);
-// Whether a leaf of that kind and number is a part of x.
+// True if x contains a leaf of that kind and number.
 bool depends_on(const Expr& x, ExprKind kind, size_t number);
 // The value of a literal; nothing for other expressions.
 bool is_literal(const Expr& x, double value);

@@ -101,7 +101,7 @@ Expr ExprParser::operand() {
   return x;
 }
 
-// Behind "-": a negative number is a literal.
+// Reads what follows "-"; a negative number is a literal.
 Expr ExprParser::minus() {
   if (at_number()) return literal("-");
   const size_t offset = lexer_.peek().offset;

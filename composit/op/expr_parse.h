@@ -15,7 +15,7 @@
 
 namespace composit {
 
-// What a name stands for.
+// The meaning of a name.
 struct Meaning {
   Expr value = {};                // of a name that stands for one
   const Type* operand = nullptr;  // of an operand, which is `number`

@@ -127,7 +127,7 @@ Expr of_logical(const std::vector<Expr>& arguments, bool deciding) {
   return {};
 }
 
-// Of an expression with itself; a float may be NaN.
+// Folds a comparison of an expression with itself; a float may be NaN.
 Expr of_comparison(Function function, const std::vector<Expr>& arguments) {
   if (category(arguments[0].dtype()) > DTypeCategory::integer) return {};
   if (!arguments[0].same(arguments[1])) return {};

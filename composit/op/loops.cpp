@@ -241,7 +241,7 @@ Fault StatementChecker::accumulator(const Expr& x, const Place& place, bool allo
 }
 
 Fault fault_of_tensor(const Type& type) {
-  if (!is_defined(type)) return std::nullopt;  // a missing operand, a result nobody asked for
+  if (!is_defined(type)) return std::nullopt;  // a missing operand, a result that was not asked for
   if (!is_valid(type.dtype) || !is_computable(type.dtype)) return "a dtype without arithmetic";
   return fault_of(type);
 }

@@ -76,17 +76,17 @@ struct Statement {
   std::vector<Axis> axes;                                // parallel, then scan, then reduction
   Expr domain = {};                                      // bool; absent: everywhere
   std::vector<Expr> init = {}, body = {}, combine = {};  // one of each per accumulator
-  std::vector<Store> stores = {};                        // what is written
+  std::vector<Store> stores = {};                        // the stores at each point
 };
 
 struct Loops {
   // Dtype and sizes; strides do not matter. Undefined: an operand that is missing, or a result that
-  // nobody asked for.
+  // was not asked for.
   std::vector<Type> operands;
   std::vector<Type> results;
   std::vector<Statement> statements;  // in the order in which they run
 
-  // Of the canonical form; names of axes do not count.
+  // The hash of the canonical form; names of axes do not count.
   Hash hash() const;
   bool operator==(const Loops& other) const { return hash() == other.hash(); }
 };
@@ -97,7 +97,7 @@ Loops canonical(Loops loops);
 // The text of `loops`, as parse_loops reads it: loop nests with C++'s expressions. What is used
 // more than once has a name, so that text is linear in the size of the expressions.
 std::string print(const Loops& loops);
-// UserError with line, column, expected and received, whatever the text.
+// UserError with line, column, expected and received for any wrong text.
 Loops parse_loops(std::string_view text);
 
 // What some sizes and extents are called in text: numbers that a program leaves open
@@ -121,9 +121,9 @@ Statement with_numbers(const Statement& statement, const std::vector<int64_t>& n
 // more than once stand on lines of their own before it.
 std::string print(const Expr& x);
 
-// What is wrong with a statement of `loops`: an axis out of range, a dtype that does not fit, a
-// load or store with another number of indices than the tensor has axes, axes out of order,
-// accumulators where there are none. Nothing if it is legal.
+// The fault of a statement of `loops`; nothing if it is legal. Faults are an axis out of range, a
+// dtype that does not fit, a load or store with another number of indices than the tensor has axes,
+// axes out of order, an accumulator that does not exist.
 std::optional<std::string> fault_of(const Loops& loops, const Statement& statement);
 // InternalError that says what is wrong, and prints the statement.
 void verify(const Loops& loops);

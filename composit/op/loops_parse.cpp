@@ -171,7 +171,7 @@ void LoopsParser::let() {
   define(name, {.value = std::move(value)});
 }
 
-// What is assigned to something of `dtype`.
+// Reads the expression that is assigned to a value of `dtype`.
 Expr LoopsParser::assigned(DType dtype) {
   const size_t offset = lexer_.peek().offset;
   Expr x = expressions_.read();
@@ -293,7 +293,8 @@ void LoopsParser::new_value() {
   define(name, {.value = Expr::right(number, dtypes_[number])});
 }
 
-// Of one accumulator or of several at once, whose names stand for what they were until then.
+// Reads how one accumulator, or several at once, are combined. Their names stand for the values
+// they had before.
 void LoopsParser::combination() {
   std::vector<size_t> numbers;
   do numbers.push_back(uncombined());

@@ -143,7 +143,7 @@ bool has_axis(const Statement& statement, AxisKind kind) {
                      [&](const Axis& axis) { return axis.kind == kind; });
 }
 
-// Whether all accumulators are sums.
+// True if all accumulators are sums.
 bool sums(const Statement& statement) {
   for (size_t k = 0; k < statement.combine.size(); ++k) {
     const Expr& combine = statement.combine[k];
@@ -206,7 +206,8 @@ void LoopsPrinter::variables(const Statement& statement, ExprPrinter& printer) {
   }
 }
 
-// What happens at each point. Where nothing is reduced, stores follow there and share names.
+// Prints the work at each point. A statement without a reduction stores there, too, and its stores
+// share names.
 void LoopsPrinter::points(const Statement& statement, bool reduces, ExprPrinter& printer) {
   const bool adds = sums(statement);
   std::vector<Expr> roots = {statement.domain};

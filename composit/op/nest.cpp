@@ -218,7 +218,7 @@ Loops sequence(const std::vector<Nest>& nests) {
       loops.statements.push_back(nest.ordered(loops.results.size()));
     loops.results.insert(loops.results.end(), nest.results().begin(), nest.results().end());
   }
-  // What is stored into the result of another statement is of that result's dtype.
+  // A value stored into the result of another statement is cast to that result's dtype.
   for (Statement& statement : loops.statements)
     for (Store& store : statement.stores)
       store.value = cast(std::move(store.value), loops.results.at(store.result).dtype);

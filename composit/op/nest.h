@@ -1,4 +1,5 @@
-// What rows build statements with: the operands of an operation, and a nest of loops over them.
+// Rows build their loop forms with these classes: the operands of an operation, and a nest of loops
+// over them.
 //
 //   // y[i, k] = sum over j of x[i, j, k], for `dim` 1
 //   .loops = [](In x, Ints dim, bool keepdim) {
@@ -86,7 +87,7 @@ class Nest {
   // A result of these sizes, dtype that of `value`; or a further store into result `result`.
   Nest& store(const Ints& sizes, Index at, Expr value, bool add = false);
   Nest& store_into(size_t result, Index at, Expr value, bool add = false);
-  // An undefined result in place of one nobody asked for.
+  // An undefined result, for a result that was not asked for.
   Nest& no_result();
 
   // The types of the results so far.
@@ -102,7 +103,7 @@ class Nest {
   Statement statement_;
   std::vector<Type> results_;
   std::vector<bool> own_;           // per store: whether into a result of this nest
-  std::vector<Expr> result_index_;  // of a plain store
+  std::vector<Expr> result_index_;  // the index of a plain store
   Ints result_sizes_;
 };
 

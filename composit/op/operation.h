@@ -1,4 +1,4 @@
-// What an operation is: one row per operation, in composit/ops or in a program of your own.
+// The definition of an operation: a row, in composit/ops or in a program of your own.
 //
 //   rows.add({.schema = "aten::sigmoid(Tensor self) -> Tensor",
 //             .promote = Promote::to_float,
@@ -28,24 +28,25 @@
 
 namespace composit {
 
-// How the operands' dtypes become the common one of a scalar expression.
+// The rule that makes the common dtype of a scalar expression out of the operands' dtypes.
 enum class Promote : uint8_t { common, to_float };
 
 // One per place of Call::tensors(): what flows back to it; absent: nothing. None at all: the rule
 // does not know this case, and the derivative is worked out from the form.
 using Gradients = LazyTensors;
 
-// What is known of an operation. Strings have to live as long as the process.
+// The definition of an operation. Strings have to live as long as the process.
 struct Row {
   std::string_view schema;               // "aten::relu(Tensor self) -> Tensor"
-  Promote promote = Promote::common;     // of the scalar form
+  Promote promote = Promote::common;     // promotion in the scalar form
   Rule<Expr> scalar = {};                // one of these four
   Rule<Loops> loops = {};                // a nest of loops
   Rule<LazyTensors> decompose = {};      // other operations
-  Rule<std::vector<Type>> infer = {};    // of a native operation: the types of its results
+  Rule<std::vector<Type>> infer = {};    // for a native operation: the types of its results
   Rule<std::vector<Array>> native = {};  // a function on arrays
-  // Of a native operation: the function of the runtime that compiled code calls ("order::sort"),
-  // and the options that it takes behind the operands. None: there is no code for the operation.
+  // The function of the runtime that compiled code calls for a native operation ("order::sort"),
+  // and the options that it takes after the operands. Empty: backends have no code for the
+  // operation.
   std::string_view runtime = {};
   Rule<Attributes> runtime_options = {};
   Rule<Gradients> vjp = {};  // see above

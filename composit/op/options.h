@@ -29,8 +29,8 @@ using Options = std::map<std::string, OptionValue>;  // by name
 
 // A row of a backend's table of options.
 struct Option {
-  // What an option is for: code that is called in this process, programs that are written to be
-  // built elsewhere, or both.
+  // The use of an option: for code that is called in this process, for programs that are built
+  // elsewhere, or for both.
   enum class Use : uint8_t { both, calls, programs };
 
   std::string name = {};         // an identifier, as Python writes it: "link_aten"
@@ -48,9 +48,9 @@ std::string type_name(const OptionValue& value);
 // "true", "2", "'text'"
 std::string text_of(const OptionValue& value);
 
-// What is given, and the fallbacks of all others for this use. UserError, in the name of `backend`,
-// for an option that the table does not have for this use, and for a value of another type. An
-// integer may stand for a number.
+// The given options, and the defaults of all others for this use. UserError that names `backend`
+// for an option that the table does not have for this use, or for a value of another type. An
+// integer is accepted as a number.
 Options complete(Options given, const OptionTable& table, Option::Use use,
                  const std::string& backend);
 // The option of this name for this use. UserError that lists the options there are.
@@ -74,7 +74,7 @@ struct BackendChoice {
       : name(std::move(backend)), options(std::move(chosen)) {}
   BackendChoice(const char* backend) : name(backend) {}
 
-  std::string name;      // of a backend that is registered
+  std::string name;      // name of a registered backend
   Options options = {};  // those that differ from their fallbacks
 };
 
@@ -86,7 +86,7 @@ class OptionFields {
   struct Field {
     Option option;  // its fallback is the member's default
     std::variant<bool T::*, int64_t T::*, double T::*, std::string T::*>
-        member;  // of the type that the option has
+        member;  // has the type of the option
   };
 
   explicit OptionFields(std::vector<Field> fields) : fields_(std::move(fields)) {
@@ -106,7 +106,7 @@ class OptionFields {
         chosen.emplace(table_[i].name, value);
     return chosen;
   }
-  // Of complete options: those that are not there keep their defaults.
+  // The typed form of options; a missing option keeps its default.
   T typed(const Options& options) const {
     T typed;
     for (const Field& field : fields_) {

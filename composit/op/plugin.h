@@ -11,8 +11,8 @@
 #include "composit/ir/symbol.h"
 #include "composit/op/backend.h"
 
-// What a plugin is compiled against. It is raised with every change of a header of composit that
-// plugins include. Strings of libstdc++ have two forms.
+// The version of the interface that a plugin is compiled against. Every change of a header of
+// composit that plugins include raises it. Strings of libstdc++ have two forms.
 #define COMPOSIT_BACKEND_INTERFACE "1"
 
 #define COMPOSIT_TEXT_OF(x) #x
@@ -24,7 +24,7 @@
 
 namespace composit {
 
-// What a plugin tells the program that loads it.
+// The data that a plugin gives to the program that loads it.
 struct Plugin {
   const Backend* backend;  // lives as long as the process
   // The empty name as the plugin knows it: another one than the loading program's says that the

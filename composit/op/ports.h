@@ -1,4 +1,4 @@
-// What compiled code of a graph takes and gives: the types of its inputs and results.
+// The inputs and results of a graph's compiled code, with their types.
 //
 //   const Ports ports = ports_of(graph, "relu3");
 //   const void* x = ports.given(0, buffers);          // its address, which has been checked
@@ -17,20 +17,20 @@ namespace composit {
 struct InputBuffer {
   // The memory of a device, the CPU's unless one is given.
   InputBuffer(const void* first = nullptr, Device where = {}) : data(first), device(where) {}
-  const void* data;  // of the first element
+  const void* data;  // address of the first element
   Device device;     // whose memory it is
 };
 // The same for a result, which is written.
 struct Buffer {
   // The memory of a device, the CPU's unless one is given.
   Buffer(void* first = nullptr, Device where = {}) : data(first), device(where) {}
-  void* data;     // of the first element
+  void* data;     // address of the first element
   Device device;  // whose memory it is
 };
 using InputBuffers = std::span<const InputBuffer>;  // one per input of the graph
 using Buffers = std::span<const Buffer>;            // outputs that are there, then mutations
 
-// What goes into code, and what comes out.
+// The inputs of code, and its results.
 struct Ports {
   std::string program;                   // for messages
   std::vector<std::string> input_names;  // for messages
@@ -39,8 +39,8 @@ struct Ports {
 
   // UserError for an array of another dtype or other sizes than input `input`.
   void check(size_t input, const Array& given) const;
-  // Of code that runs on the CPU: the address of an input. UserError where there is none, and it
-  // has elements, and for memory of another device.
+  // The address of an input, for code that runs on the CPU. UserError if an input that has elements
+  // has no address, or if its memory is on another device.
   const void* given(size_t input, InputBuffers buffers) const;
   // The same for results, all of them.
   std::vector<void*> places(Buffers buffers) const;

@@ -14,7 +14,7 @@
 
 namespace composit {
 
-// What integers become where floats are needed.
+// The dtype of integers that are cast because a float is needed.
 inline constexpr DType kDefaultFloat = DType::float32;
 
 // bool < integer < float < complex.
@@ -23,7 +23,8 @@ DTypeCategory category(DType dtype);
 
 // The dtype both can be cast to: torch.promote_types. Both must be computable.
 DType promote(DType a, DType b);
-// What a float operation makes of `dtype`: integers and bool become `kDefaultFloat`.
+// The dtype in which a float operation computes with `dtype`: `kDefaultFloat` for integers and
+// bool, `dtype` itself otherwise.
 DType to_float(DType dtype);
 // The dtype of the real and the imaginary part.
 DType real_dtype(DType dtype);

@@ -9,7 +9,7 @@
 //   Expr             an element of a tensor, broadcast and cast to the common dtype; or a Scalar
 //   Coefficient      a Scalar that takes no part in promotion, cast to the common dtype (alpha)
 //   Condition        an element of a tensor, broadcast, that takes no part in promotion (where's)
-//   In, Tensor       a tensor operand: in the loop form, in graphs
+//   In, LazyTensor   a tensor operand: in the loop form, in graphs
 //   Array            its value, in native evaluation
 //   std::optional<…> of these, std::vector<…> of these, std::vector<std::optional<…>>
 //   bool, int64_t, double, Scalar, std::string, DType, std::vector<int64_t>, std::vector<bool>,
@@ -47,13 +47,14 @@ struct Condition : Expr {
   explicit Condition(Expr x) : Expr(std::move(x)) {}
 };
 
-// What a vjp rule is given beside the arguments.
+// The arguments of a vjp rule beside those of the operation.
 struct Vjp {
-  LazyTensors cotangents;    // per result; absent: nobody asked
-  LazyTensors results;       // of the forward call
+  LazyTensors cotangents;    // per result; absent: no gradient
+  LazyTensors results;       // results of the forward call
   std::vector<bool> wanted;  // per place of Call::tensors(): whether its gradient is used
-  // What flows to each of `inputs`, absent where nothing does, when `cotangents` (or absent ones)
-  // flow into `outputs`; nothing behind `inputs` is looked at. For the bodies of regions.
+  // Runs the reverse walk in the body of a region: from the cotangents of `outputs`, some absent,
+  // to those of `inputs`. A result is absent if no gradient reaches that input. The walk stops at
+  // `inputs`.
   std::function<LazyTensors(const LazyTensors& outputs, const LazyTensors& inputs,
                             const LazyTensors& cotangents)>
       back = {};
@@ -63,7 +64,7 @@ struct Vjp {
 using RunRegion =
     std::function<std::vector<Array>(const Graph& region, const std::vector<Array>& inputs)>;
 
-// What a rule runs on. Members are set as far as the form needs them.
+// The context in which a rule runs. Only the members that its form needs are set.
 struct RuleContext {
   const Call* call = nullptr;    // the call
   DType common = DType::count_;  // scalar form: what Expr parameters are cast to
@@ -88,7 +89,7 @@ struct IsVector<std::vector<T>> : std::true_type {};
 // Argument `i` as P; defined in rule.cpp for every P listed above.
 template <class P>
 P argument(const RuleContext& context, size_t i);
-// Whether P may stand for the argument: empty, or what P is ("a tensor").
+// nullptr if a parameter of type P fits the argument; otherwise a word for P ("a tensor").
 template <class P>
 const char* mismatch(const SchemaArgument& argument);
 
@@ -150,7 +151,7 @@ template <class Result>
 class Rule {
  public:
   Rule() = default;  // none
-  // Of a captureless lambda: see above.
+  // The rule of a captureless lambda: see above.
   template <class F>
   requires std::is_empty_v<F> && std::is_default_constructible_v<F> Rule(
       F)  // NOLINT: a lambda is a rule
@@ -161,14 +162,14 @@ class Rule {
         check_(&detail::ParametersOf<F>::check),
         promoted_(&detail::ParametersOf<F>::promoted) {}
 
-  // Of any arguments, which it finds in the context.
+  // A rule for any arguments, which it reads from the context.
   static Rule of_any(Result (*run)(const RuleContext&)) {
     Rule rule;
     rule.run_ = run;
     return rule;
   }
 
-  explicit operator bool() const { return run_ != nullptr; }  // whether there is a rule
+  explicit operator bool() const { return run_ != nullptr; }  // true if there is a rule
   // UserError where the rule refuses.
   Result operator()(const RuleContext& context) const { return run_(context); }
   // InternalError where the parameters do not fit the schema.

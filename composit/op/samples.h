@@ -34,7 +34,7 @@ namespace composit {
 // A call, and values for its tensors.
 struct SampleCall {
   std::string text;           // as written
-  std::string message;        // of a bad one
+  std::string message;        // the error of a bad sample
   Call call;                  // its tensors are inputs named after the arguments
   std::vector<Array> values;  // per place of Call::tensors(); undefined where there is none
 };

@@ -37,7 +37,7 @@ enum class Function : uint8_t {
   count_
 };
 
-// What a function makes of the dtypes of its arguments, which are promoted to a common one first.
+// The rule for the dtype of a function's result. Arguments are promoted to a common dtype first.
 enum class FunctionDType : uint8_t {
   same,           // any number, and gives the same
   number,         // the same, but for bool
@@ -52,7 +52,7 @@ enum class FunctionDType : uint8_t {
   special         // select, cast, complex
 };
 
-// What is known of a function.
+// The properties of a function.
 struct FunctionInfo {
   std::string_view name;     // "floor_divide"
   size_t arity;              // number of arguments

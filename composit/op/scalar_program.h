@@ -17,9 +17,9 @@
 namespace composit {
 
 struct ScalarProgram {
-  size_t parameters = 0;           // how many
-  DType dtype = DType::float64;    // of all parameters; a floating point dtype
-  std::vector<Expr> results = {};  // of parameters
+  size_t parameters = 0;           // number of parameters
+  DType dtype = DType::float64;    // dtype of all parameters; a floating point dtype
+  std::vector<Expr> results = {};  // expressions of the parameters
 
   // Parameter `number`, in the program's dtype.
   Expr parameter(size_t number) const { return Expr::parameter(number, dtype); }

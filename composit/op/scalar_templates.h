@@ -60,8 +60,8 @@ Float<T> div(T x, T y) {
   return x / y;
 }
 
-// Blocks of values are computed as a whole: an integer that nobody reads is 0 where it is divided
-// by 0.
+// Blocks of values are computed as a whole: an integer that is not read is 0 where it is divided by
+// 0.
 #define COMPOSIT_DIVISION(name)                                                        \
   template <class T>                                                                   \
   Ordered<T> name(T x, T y) {                                                          \

@@ -1,5 +1,5 @@
-// What the functions of scalar expressions compute, over blocks of elements: the one definition
-// that folding, evaluation and every check use. The formulas are in composit/op/scalar_templates.h.
+// Computes the functions of scalar expressions on blocks of elements. Folding, evaluation and every
+// check use this one definition. The formulas are in composit/op/scalar_templates.h.
 //
 //   float x[2] = {1, 2}, y[2] = {3, 4}, sum[2];
 //   const void* arguments[] = {x, y};
@@ -30,7 +30,7 @@ void apply_cast(DType from, DType to, size_t count, const void* argument, void* 
 void apply_select(DType dtype, size_t count, const bool* condition, const void* x, const void* y,
                   void* result);
 
-// Whether it is an error if an element of the second argument is zero.
+// True if a zero in the second argument is an error.
 bool divides_integers(Function function, DType operand);
 
 }  // namespace composit

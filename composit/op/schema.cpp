@@ -46,7 +46,7 @@ constexpr std::array kTypes = {
     TypeName{"Stream", ArgumentType::stream, AttributeKind::none},
     TypeName{"Storage", ArgumentType::storage, AttributeKind::none}};
 
-// Behind these, parentheses hold types; behind all others, an alias annotation.
+// Parentheses after these words hold types; after all others they hold an alias annotation.
 constexpr std::array<std::string_view, 8> kGenerics = {"Dict",  "Future",   "Await", "RRef",
                                                        "Union", "Optional", "List",  "Tuple"};
 
@@ -125,7 +125,7 @@ std::optional<Attribute> string_default(std::string_view text) {
   return Attribute(std::move(value));
 }
 
-// Of a type that is not among the above.
+// The default of an argument whose type is none of the above.
 std::optional<Attribute> any_default(std::string_view text) {
   if (const auto truth = boolean_default(text)) return truth;
   if (const auto integer = parse_int(text)) return Attribute(*integer);

@@ -41,21 +41,21 @@ enum class ArgumentType : uint8_t {
 
 // An argument, or a result.
 struct SchemaArgument {
-  ArgumentType type = ArgumentType::tensor;  // of an item, where it is a list
+  ArgumentType type = ArgumentType::tensor;  // type; for a list, that of its items
   std::string type_name;                     // as written: "Tensor", "SymInt", "__torch__.Stack"
   bool optional = false;          // "Tensor?", and of a list: the list may be missing ("int[]?")
   bool list = false;              // "Tensor[]", "int[2]"
   bool optional_items = false;    // "Tensor?[]"
   std::optional<int64_t> length;  // "int[2]": also accepts one number for all
-  std::string alias;              // of a tensor: "a", "a!", "a! -> b"; empty
-  std::string list_alias;         // of the list itself: "Tensor[](a!)"
+  std::string alias;              // alias of a tensor: "a", "a!", "a! -> b"; empty
+  std::string list_alias;         // alias of the list itself: "Tensor[](a!)"
   std::string name;               // empty for a result without one
   std::optional<std::string> default_text;  // as written: "1", "None", "[]", "Mean"
-  bool keyword_only = false;                // stands behind "*"
+  bool keyword_only = false;                // comes after "*"
 
-  // Whether it is a tensor, or a list of tensors.
+  // True for a tensor; true for a list of tensors.
   bool is_tensor() const { return type == ArgumentType::tensor; }
-  // Whether a tensor, or what the list holds, is written.
+  // True if the operation writes to the tensor, or to the tensors of the list.
   bool written() const { return alias.find('!') != std::string::npos; }
 };
 

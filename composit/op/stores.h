@@ -17,13 +17,14 @@ namespace composit {
 // The axes a store runs over: the parallel and the scan axes, which come first.
 std::vector<size_t> store_axes(const Statement& statement);
 
-// Whether the axes `over` are determined by the place: no two of their points give the same one.
+// True if the indices `at` determine the axes `over`: no two points of these axes give the same
+// indices.
 bool injective(const std::vector<Expr>& at, const std::vector<size_t>& over,
                IndexAnalysis& analysis);
 // The same for one index, of the axes that it has.
 bool injective(const Affine& index, const IndexAnalysis& analysis);
 
-// Whether no place is written by both stores, which have the same result.
+// True if the two stores, which have the same result, never write the same element.
 bool disjoint(const Statement& a, const Store& store_a, const Statement& b, const Store& store_b);
 
 // The predicate that `store` writes `place`, a place of the result over axes of any statement;

@@ -1,4 +1,4 @@
-// What rows that reduce over axes share.
+// Helpers for rows that reduce over axes.
 //
 //   LazyTensor mean = sum(x, axes) / count_over(x, axes);
 //   LazyTensor centered = x - with_axes(mean, x, axes, /*keepdim=*/false);

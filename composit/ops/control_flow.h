@@ -68,14 +68,14 @@ LazyTensors while_loop(const std::function<LazyTensor(const LazyTensors& carried
                        const TensorFunction& body, const LazyTensors& init,
                        const WhileOptions& options = {});
 
-// What one trip of a scan gives, or a whole one.
+// The result of one trip of a scan, or of the whole scan.
 struct ScanStep {
-  LazyTensors carried;  // of the next trip; of a whole scan: at the end
-  LazyTensors outputs;  // of this trip; of a whole scan: stacked along a new first axis
+  LazyTensors carried;  // for the next trip; after a whole scan: at the end
+  LazyTensors outputs;  // of one trip; after a whole scan: stacked along a new axis 0
 };
 struct ScanOptions {
   bool reverse = false;                // from the last slot to the first
-  std::optional<int64_t> length = {};  // of the sequences; needed where there are none
+  std::optional<int64_t> length = {};  // length of the sequences; needed if there are none
 };
 // One trip per slot of the sequences along their first axis.
 using ScanBody = std::function<ScanStep(const LazyTensors& carried, const LazyTensors& slots)>;

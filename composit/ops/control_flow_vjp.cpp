@@ -68,7 +68,8 @@ struct Loop {
   std::function<LazyTensors(const Region& body)> again;
 };
 
-// What a trip back may use, in the order of its blocks; those it does not use are left out then.
+// The values that a backward trip may use, in the order of its blocks. Blocks that it does not use
+// are dropped afterwards.
 struct TripBlocks {
   LazyTensors cotangents;  // of live carried values: carried
   LazyTensors sums;        // of what flowed to tensors from outside: carried
@@ -78,7 +79,8 @@ struct TripBlocks {
   LazyTensors outside;
 };
 
-// Values of a body that are dear to compute, and differ from trip to trip: `varying` are inputs.
+// Values of a body that are expensive to compute, and differ from trip to trip: `varying` are
+// inputs.
 LazyTensors dear_values(const Graph& body, size_t varying) {
   FlatMap<const Node*, std::monostate> varies;
   for (size_t i = 0; i < varying; ++i) varies.insert(body.inputs()[i].node.get(), {});
@@ -132,7 +134,7 @@ class Reversal {
   void find_live() {
     const std::vector<Flags> depends = dependences(loop_.body);
     Flags active = v_.wanted, needed(loop_.body.inputs().size());
-    active.resize(needed.size());  // `trips` stands behind
+    active.resize(needed.size());  // `trips` comes after them
     for (size_t i = 0; i < depends.size(); ++i)
       if (v_.cotangents[i].defined()) {
         if (i < carried()) needed[i] = true;
@@ -210,7 +212,7 @@ class Reversal {
     return outputs;
   }
 
-  // The results of the body, and its dear values as they come to be on the way.
+  // The results of the body, and its expensive values, in the order in which they are computed.
   LazyTensors forward(const LazyTensors& arguments) {
     const size_t results = loop_.body.outputs().size();
     Graph::Parts parts = loop_.body.parts();

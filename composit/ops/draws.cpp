@@ -42,7 +42,7 @@ void add_draws_like_a_tensor(Draws& draws) {
 #undef COMPOSIT_LIKE
 }
 
-// What in-place draws are called in a graph.
+// Adds the names that in-place draws have in a graph.
 void add_draws_over_a_tensor(Draws& draws) {
 #define COMPOSIT_DRAW_OVER(name, arguments, samples_)                                            \
   draws.add({"aten::" name "(Tensor self, " arguments "*, Generator? generator=None) -> Tensor", \

@@ -21,8 +21,8 @@ namespace composit {
 // float32); one result per result of the program. UserError where sizes do not broadcast.
 LazyTensors elementwise(const ScalarProgram& program, const LazyTensors& tensors);
 
-// `f`, a function of so many numbers (zero-dimensional tensors), as a program; nothing where it has
-// tensors or loops.
+// `f`, a function of this number of numbers (zero-dimensional tensors), as a program; nothing where
+// it has tensors or loops.
 std::optional<ScalarProgram> scalar_program(const TensorFunction& f, size_t parameters,
                                             DType dtype = DType::float64);
 

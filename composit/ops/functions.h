@@ -58,7 +58,7 @@ LazyTensor apply_one(std::string_view name, std::vector<ArgumentValue> arguments
 LazyTensor where(const LazyTensor& condition, const LazyTensor& x, const LazyTensor& y);
 LazyTensor where(const LazyTensor& condition, const LazyTensor& x, const Number& y);
 LazyTensor where(const LazyTensor& condition, const Number& x, const LazyTensor& y);
-// Of each element.
+// The power of each element.
 LazyTensor pow(const LazyTensor& x, double exponent);
 LazyTensor to(const LazyTensor& x, DType dtype);  // x itself where it has the dtype
 LazyTensor conj(const LazyTensor& x);             // x itself where it is real
@@ -75,8 +75,8 @@ LazyTensor softmax(const LazyTensor& x, int64_t axis);
 // Products of matrices, the last two axes; those before broadcast. A vector is a matrix of one row
 // or column. UserError where the sizes that are summed over differ.
 LazyTensor matmul(const LazyTensor& a, const LazyTensor& b);
-LazyTensor mm(const LazyTensor& a, const LazyTensor& b);   // of two matrices
-LazyTensor bmm(const LazyTensor& a, const LazyTensor& b);  // of two batches of matrices
+LazyTensor mm(const LazyTensor& a, const LazyTensor& b);   // the product of two matrices
+LazyTensor bmm(const LazyTensor& a, const LazyTensor& b);  // products of two batches of matrices
 
 // The same elements in other sizes; one of them may be -1. UserError where their number differs.
 LazyTensor reshape(const LazyTensor& x, const Ints& sizes);
@@ -91,7 +91,7 @@ LazyTensor slice(const LazyTensor& x, int64_t axis, int64_t begin, int64_t end,
                  int64_t step = 1);  // indices begin, begin + step, … before end along the axis
 LazyTensor select_at(const LazyTensor& x, int64_t axis,
                      int64_t index);                     // one index of the axis, which is left out
-LazyTensor cat(const LazyTensors& parts, int64_t axis);  // one behind the other along the axis
+LazyTensor cat(const LazyTensors& parts, int64_t axis);  // concatenates along the axis
 LazyTensor flip(const LazyTensor& x, const Ints& axes);  // in reverse order along the axes
 LazyTensor tril(const LazyTensor& x, int64_t diagonal = 0);  // zeros above the diagonal
 

@@ -1,4 +1,4 @@
-// What rows of linear algebra share.
+// Helpers for rows of linear algebra.
 //
 //   expect_matrices(x);   LazyTensor gram = matmul(adjoint(x), x);
 #pragma once
@@ -19,7 +19,7 @@ inline LazyTensor linear(const LazyTensor& x, const LazyTensor& weight,
   return apply_one("aten::linear", {x, weight, bias});
 }
 
-// Of each matrix, conjugate and transposed.
+// The conjugate transpose of each matrix.
 inline LazyTensor adjoint(const LazyTensor& x) { return conj(transpose(x, -1, -2)); }
 
 }  // namespace composit

@@ -1,4 +1,4 @@
-// What rows of norms share.
+// Helpers for rows of norms.
 //
 //   const Moments m = moments(x, {-1}, 1e-5);
 //   LazyTensor y = affine(m.centered * m.rstd, weight, bias);

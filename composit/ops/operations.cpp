@@ -15,7 +15,7 @@ namespace {
 struct Shared {
   std::mutex mutex;
   OperationTable table;
-  std::unordered_map<Symbol, std::unique_ptr<Operation>> in_place;  // those that somebody asked for
+  std::unordered_map<Symbol, std::unique_ptr<Operation>> in_place;  // those asked for so far
 };
 
 Shared& shared() {

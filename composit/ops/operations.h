@@ -1,6 +1,6 @@
 // All operations composit knows, and calls of them that make nodes.
 //
-//   Tensor y = apply("aten::relu", {x})[0];
+//   LazyTensor y = apply("aten::relu", {x})[0];
 //   add_operation({.schema = "mine::twice(Tensor x) -> Tensor",
 //                  .scalar = [](Expr x) { return 2 * x; }});
 //
@@ -15,10 +15,10 @@
 
 namespace composit {
 
-// Built on first use. What is found stays valid and unchanged for the life of the process.
+// Built on first use. The operations found stay valid and unchanged until the process ends.
 const Operation* find_operation(Symbol name);
-// What defines a node: of an in-place operator that stands for its functional form, an operation
-// made of that one's row; nullptr where the operands are views into one memory, or it threw.
+// The operation that defines a node. For an in-place operator it is made of the row of the
+// functional form. nullptr if the operands are views of the same memory, or if the operator threw.
 const Operation* operation_of(const Node& node);
 // In alphabetical order.
 std::vector<const Operation*> all_operations();

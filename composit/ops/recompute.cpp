@@ -36,7 +36,7 @@ bool is_cheap(const Loops& loops) {
   return true;
 }
 
-// What is made of operands that exist.
+// Looks at the nodes between the operands of `whole`, which exist, and the results.
 bool are_cheap(const LazyTensors& results, const Node& whole) {
   uint64_t existing = 0;
   for (const LazyTensor& operand : whole.operands())

@@ -1,4 +1,4 @@
-// Whether a value is computed again where it is needed once more, or kept: for derivatives.
+// Decides for derivatives whether a value is kept, or recomputed for its later uses.
 //
 //   is_cheap(*(x * y).node)          // yes: as soon done as loaded
 //   is_cheap(*tanh(x).node)          // no; nor sums, products of matrices, loops

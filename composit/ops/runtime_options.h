@@ -30,7 +30,7 @@ inline int64_t count_between(const Type& type, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) count *= type.sizes[i];
   return count;
 }
-// How many there are of what the last `axes` axes hold.
+// The number of items in a batch, if one item has the last `axes` axes.
 inline int64_t batch(const Type& type, size_t axes) {
   return count_between(type, 0, type.rank() - axes);
 }

@@ -24,14 +24,14 @@ class Traced {
 
   const LazyTensors& blocks() const { return blocks_; }
   const LazyTensors& outputs() const { return outputs_; }
-  // What `f` made, operands first; what it found there when it was called is not among it.
+  // The nodes that `f` made, operands first; without nodes that existed before the call.
   const std::vector<NodePtr>& nodes() const { return nodes_; }
-  // Gives these instead: tensors of `f`, of its blocks and from outside, and what was made of them
-  // since.
+  // Replaces the outputs. The new ones may be tensors of `f`, its blocks, tensors from outside, and
+  // nodes made of these since.
   void give(const LazyTensors& outputs);
-  // The function of these values, which it makes, and of the blocks before: they become blocks.
+  // Makes these values, which `f` computes, blocks of the function beside those it has.
   void cut(const LazyTensors& values);
-  // Whether a tensor is from outside of `f`.
+  // True if a tensor comes from outside of `f`.
   bool is_outside(const LazyTensor& tensor) const;
   // Which blocks the outputs depend on.
   std::vector<bool> used() const;
@@ -46,8 +46,8 @@ class Traced {
   std::vector<NodePtr> nodes_;
 };
 
-// Regions of functions, whose inputs are their blocks, those of `order` in this order (all, where
-// it is absent), and behind them what any of them takes from outside.
+// Regions made of functions. Their inputs are the blocks in the order `order` (all blocks, if it is
+// absent), followed by all values that any of the functions takes from outside.
 struct Closed {
   std::vector<Region> regions;
   LazyTensors outside;

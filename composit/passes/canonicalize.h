@@ -1,5 +1,5 @@
 // One spelling where ATen has several for the same values, so that captures of one model from C++
-// and from Python are equal, and so that whoever reads a graph has fewer operations to know.
+// and from Python are equal, and so that a reader of a graph has to know fewer operations.
 //
 //   canonicalize(cpp_capture) == canonicalize(python_capture);
 //
@@ -15,13 +15,13 @@
 // the ends of slices, mm for matmul of matrices.
 //
 // All of this is exact. Products reassociate: addmm and mm with a transposed weight -> linear; a
-// linear between reshapes, and one whose bias is added behind it -> one linear. LibTorch's linear
-// calls addmm or mm itself, but adds the bias within its kernel where C++ adds it behind, and
+// linear between reshapes, and one whose bias is added after it -> one linear. LibTorch's linear
+// calls addmm or mm itself, but adds the bias within its kernel where C++ adds it afterwards, and
 // another order of loops sums in another order.
 //
-// How LibTorch ran a node (in place, the inside of a composite that has a row) is left out: the
-// result computes the same, but is not replayed call by call. Types, strides, effects, guards and
-// grad modes stay.
+// The pass drops the record of how LibTorch ran a node (in place, the inside of a composite that
+// has a row): the result computes the same values, but cannot be replayed call by call. Types,
+// strides, effects, guards and grad modes stay.
 #pragma once
 
 #include "composit/ir/graph.h"

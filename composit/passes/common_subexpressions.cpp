@@ -16,7 +16,7 @@ bool same_nodes(const LazyTensors& a, const LazyTensors& b) {
 
 const Symbol kScope("scope");
 
-// What several modules compute belongs to the module around them, and stands before the first.
+// A node that several modules compute is moved to the module around them, before its first use.
 class Places {
  public:
   explicit Places(const Graph& graph) : nodes_(graph.nodes()) {

@@ -15,7 +15,7 @@
 namespace composit {
 
 struct DecomposeOptions {
-  std::function<bool(const Node&)> keep = {};  // what stays closed; nothing, where not given
+  std::function<bool(const Node&)> keep = {};  // nodes that stay closed; none by default
   // Composite operations without a row become the nodes that LibTorch ran for them.
   bool open_bodies = false;
 };

@@ -57,7 +57,7 @@ bool has_what_it_needs(const SchemaArgument& argument, const ArgumentValue& valu
   return value.is_tensor() && (value.tensor().defined() || argument.optional);
 }
 
-// What of the execution holds for any way to compute the value.
+// The part of `execution` that holds however the value is computed.
 Attributes kept_execution(const Node& node) {
   Attributes kept;
   if (const Attribute* grad = node.find_run("grad")) kept.push_back({Symbol("grad"), *grad});
@@ -72,7 +72,7 @@ void put_in_place_of(NodeSpec& spec, const Node& whole) {
     if (annotation.operand < 0) spec.annotations.push_back(annotation);
 }
 
-// A number that was just made, at `place`: what stands behind a node cannot be its operand.
+// A number that was just made, at `place`: a later node cannot be an operand.
 LazyTensor not_behind(const LazyTensor& operand, uint64_t place) {
   if (operand.node->op() != ops::kConstant || operand.node->place() <= place) return operand;
   NodeSpec spec = copy_of(*operand.node, {});

@@ -1,4 +1,4 @@
-// What the row of a node says of it, for rewrites that ask rather than know.
+// Reads the definition of a node from its row, for rewrites that work for all operations.
 //
 //   if (const auto parts = decomposition(node)) inline_parts(*parts);   // a graph on blocks
 //   if (same_loops(node, other)) join(node, other);       // they compute the same
@@ -34,11 +34,11 @@ LazyTensors in_place_of(const Node& whole, const Graph& parts);
 std::optional<Loops> loops_of(const Node& node);
 bool same_loops(const Node& a, const Node& b);
 
-// Whether `node` is pure, and nothing but its functional value was recorded of how it ran: it may
-// be replaced by an equal value. `grad`: whether it may still have run under no_grad.
+// True if `node` may be replaced by an equal value: it is pure, and nothing was recorded of how it
+// ran. `grad`: also accepts a node that ran under no_grad.
 bool is_replaceable(const Node& node, bool grad = true);
 
-// Whether `tensor` is known to hold `value`, +0 for a zero, in every element: a constant of one
+// True if every element of `tensor` is known to be `value` (+0 for a zero): it is a constant of one
 // element, or `aten::full`.
 bool is_filled_with(const LazyTensor& tensor, double value);
 

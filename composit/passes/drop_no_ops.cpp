@@ -18,7 +18,7 @@ LazyTensor passed_on(const Node& node) {
   return {};
 }
 
-// Whether the loop form of `node` copies its first operand, which is of its type.
+// True if the loop form of `node` copies its first operand, which has the same type.
 bool copies(const Node& node) {
   return node.op() == kReshape ||
          same_loops(node, *respelled(node, "aten::alias", {node.operands()[0]}));

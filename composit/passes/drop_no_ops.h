@@ -17,7 +17,7 @@
 
 namespace composit {
 
-// What else may be dropped.
+// Options that allow to drop more.
 struct DropOptions {
   bool detach = false;  // the graph is not going to be differentiated
 };

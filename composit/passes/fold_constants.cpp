@@ -12,7 +12,7 @@ namespace {
 
 bool is_integral(DType dtype) { return category(dtype) < DTypeCategory::floating; }
 
-// Whether every kernel must give the same bits, those of the arguments given.
+// True if every kernel must give the same bits for the same arguments.
 bool is_exact(const Expr& x) {
   if (x.kind() != ExprKind::call || is_integral(x.dtype())) return true;
   switch (x.function()) {

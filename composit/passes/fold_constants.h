@@ -1,4 +1,4 @@
-// What depends on constants only becomes a constant.
+// Replaces nodes that depend on constants only by constants.
 //
 //   Graph folded = fold_constants(graph);
 //   Graph more = fold_constants(graph, {.exact = false, .max_bytes = 1 << 24});
@@ -14,10 +14,10 @@
 
 namespace composit {
 
-// How far folding goes.
+// Options of folding.
 struct FoldOptions {
   bool exact = true;                     // bit for bit what LibTorch computes
-  int64_t max_bytes = int64_t{1} << 20;  // of one constant
+  int64_t max_bytes = int64_t{1} << 20;  // largest size of one constant
   const Backend* backend = nullptr;      // computes the values; `reference()`, where not given
 };
 

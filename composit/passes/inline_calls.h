@@ -16,8 +16,8 @@ inline const Symbol kCall("composit::call");  // attribute: name; execution: bod
 
 Graph inline_calls(const Graph& graph);
 
-// What the region `body` of `node` gives for `operands`, as nodes at the place of `node`. Scopes in
-// the region are within that of `node`.
+// The results of the region `body` of `node` for `operands`, as nodes at the position of `node`.
+// Scopes in the region are put inside of the scope of `node`.
 LazyTensors inlined_body(const Node& node, const LazyTensors& operands);
 
 }  // namespace composit

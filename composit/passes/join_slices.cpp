@@ -22,7 +22,7 @@ struct Piece {
   }
 };
 
-// What is known of a tensor: zeros but for these pieces, which follow each other.
+// A tensor that is zero but for these pieces, which do not overlap and are in order.
 struct Pieces {
   int64_t dim = 0;
   std::vector<Piece> list = {};

@@ -13,7 +13,7 @@
 namespace composit {
 namespace {
 
-// Which of its outputs somebody uses.
+// Tells which of its outputs are used.
 std::set<uint32_t> used_outputs(const Graph& graph, const Node& node) {
   std::set<uint32_t> used;
   for (const Use& use : graph.successors(node)) used.insert(use.output);

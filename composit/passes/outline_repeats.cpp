@@ -13,7 +13,7 @@ namespace {
 
 const Symbol kScope("scope"), kEffect("effect");
 
-// Whether effects happen in the order in which their nodes stand, as those of a piece do.
+// True if effects run in the order of their nodes, as the effects of a piece do.
 bool has_effects_in_order(const Graph& graph) {
   int64_t last = -1;
   for (const NodePtr& node : graph.nodes()) {
@@ -130,7 +130,7 @@ class Outliner {
   }
   static uint64_t slot_key(const Slot& slot) { return uint64_t{slot.number} << 32 | slot.operand; }
 
-  // Outputs of the piece that somebody outside of it uses, in any of the pieces.
+  // Outputs of the piece that nodes outside of it use, in any of the pieces.
   void find_results() {
     std::set<std::pair<size_t, uint32_t>> used;
     const auto use = [&](const LazyTensor& tensor, const Place* user) {
@@ -170,7 +170,7 @@ class Outliner {
           operands[i].node = made[places_.find(operands[i].node.get())->number];
       }
       NodeSpec spec = copy_of(node, std::move(operands));
-      spec.place = 0;  // behind the blocks, in the order of the piece
+      spec.place = 0;  // after the blocks, in the order of the piece
       for (Annotation& annotation : spec.annotations)
         if (annotation.key == kScope) annotation.value = within(annotation.value, outer);
       std::erase_if(spec.annotations, [](const Annotation& one) { return one.value.empty(); });
@@ -218,7 +218,7 @@ class Outliner {
     if (node->effect() >= 0) effects_.insert(node.get(), now);
     return replace_by(now).outputs;
   }
-  // Inputs and constants stay, and may stand behind the call that takes them.
+  // Inputs and constants stay, and may come after the call that takes them.
   LazyTensor value(const LazyTensor& old) {
     const bool stays = !old || is_input(*old.node) || old.node->op() == ops::kConstant;
     return stays ? old : now_[old.node.get()].at(old.index);

@@ -44,8 +44,8 @@ bool takes_regions(const Operation& operation) {
                      [](const SchemaArgument& one) { return one.type_name == "Graph"; });
 }
 
-// What goes into regions and comes out must be what the rows of their nodes say; `seen`: regions
-// that were looked at.
+// Checks that inputs and outputs of regions have the types that the rows of their nodes require.
+// `seen`: the regions checked so far.
 void verify_regions(const Graph& graph, std::set<const Graph::Parts*>& seen) {
   if (!seen.insert(&graph.parts()).second) return;
   for (const NodePtr& node : graph.nodes()) {

@@ -20,7 +20,8 @@
 
 namespace composit {
 
-// What a pass takes for granted of floating point arithmetic, as composit defines operations.
+// The assumptions of a pass about floating point arithmetic, compared with composit's definitions
+// of operations.
 enum class Assumes {
   exact,           // nothing: every bit of every value stays, but for the payload of NaNs
   reassociates,    // sums and products in another order or grouping are as good
@@ -46,12 +47,12 @@ const Pass& find_pass(std::string_view name);
 // "canonicalize,drop_no_ops"
 Passes find_passes(std::string_view names);
 
-// How passes are run.
+// Options for running passes.
 struct PassOptions {
   // `sizes`, `graphs`, or the name of a pass, as FLASHLIGHT_PRINT_PASSES; empty: nothing is
   // printed.
   std::string print;
-  std::ostream* out = nullptr;  // where to; std::clog where it is not given
+  std::ostream* out = nullptr;  // output stream; nullptr: std::clog
 };
 // As the environment says.
 PassOptions pass_options();

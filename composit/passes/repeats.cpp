@@ -58,7 +58,7 @@ class Fingerprints {
     }
   }
 
-  // Of the pieces that begin at 0, 1, …
+  // The hashes of the pieces of this length that begin at 0, 1, …
   std::vector<uint64_t> of_length(size_t length) const {
     std::vector<uint64_t> result;
     const size_t size = sequence_.nodes.size();
@@ -158,8 +158,8 @@ class Search {
   }
 
  private:
-  // Whether a module's nodes begin at `begin`, and are `length` or few more: what reads no
-  // parameter behind the last layer looks as if it belonged to it.
+  // True if a module's nodes begin at `begin` and are `length` or few more. Nodes after the last
+  // layer that read no parameter look as if they belonged to it.
   bool is_module(size_t begin, size_t length) const {
     constexpr size_t kFew = 2;
     const auto run = modules_.lower_bound({begin, length});
@@ -253,7 +253,7 @@ class Search {
       return false;
     });
   }
-  // Whether node number `place` is the same in the pieces that begin at `a` and `b`.
+  // True if node number `place` is the same in the pieces that begin at `a` and `b`.
   bool equal_at(size_t a, size_t b, size_t place) const {
     if (sequence_.tokens[a + place] != sequence_.tokens[b + place]) return false;
     const auto &x = sequence_.before[a + place], &y = sequence_.before[b + place];
@@ -292,13 +292,13 @@ class Search {
     return repeat;
   }
 
-  // How deep the module is that the first piece belongs to.
+  // The depth of the module that the first piece belongs to.
   int64_t depth_of(const Repeat& repeat) const {
     const std::string scope = common_scope(sequence_, repeat.begins[0], repeat.length);
     return scope.empty() ? 0 : 1 + std::count(scope.begin(), scope.end(), '.');
   }
 
-  // How many tensors go into the first piece and come out of it.
+  // The number of tensors that enter and leave the first piece.
   size_t interface_of(const Repeat& repeat) const {
     const size_t begin = repeat.begins[0], end = begin + repeat.length;
     FlatMap<Hash, std::monostate> in;

@@ -34,8 +34,8 @@ struct Sequence {
 // rule none does.
 Sequence sequence_of(const Graph& graph, bool effects = false);
 
-// Whether a constant belongs to the piece that uses it: a number beside tensors counts little in
-// promotion only as long as it is seen to be one.
+// True if a constant belongs to the piece that uses it. A number beside tensors must stay visible
+// as a constant, because its dtype counts less in promotion.
 bool is_part_of_piece(const LazyTensor& operand);
 
 struct Repeat {

@@ -20,7 +20,7 @@ size_t carried_of(const Node& loop) {
 
 const Graph& body_of(const Node& loop) { return *loop.attribute("body").as<Region>(); }
 
-// What the body gives beyond carried values, and where the node gives it.
+// The number of results of the body after the carried values; the node has them at the same index.
 size_t outputs_of(const Node& loop) { return body_of(loop).outputs().size() - carried_of(loop); }
 
 // Equal for loops with the same trips: all but the outputs of their bodies.
@@ -40,7 +40,7 @@ Hash trips_of(const Node& loop) {
   return hasher.finish();
 }
 
-// Loops with the same trips, and the outputs that somebody uses of any of them.
+// Loops with the same trips, and the outputs of any of them that are used.
 struct LoopGroup {
   const Node* first = nullptr;
   LazyTensors outputs;           // of bodies

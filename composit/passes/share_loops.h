@@ -1,5 +1,4 @@
-// Loops that make the same trips and differ in what they give become one; outputs nobody uses are
-// left out.
+// Joins loops that make the same trips and have different outputs; unused outputs are left out.
 //
 // ```text
 //   %y = composit::scan([%h], [%x], …)                  %y, %tape = composit::scan([%h], [%x], …)

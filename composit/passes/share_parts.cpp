@@ -12,7 +12,7 @@ namespace {
 
 using HashSet = FlatMap<Hash, std::monostate>;
 
-// Whether every node that works out `outputs` from the operands of `whole` is in the graph.
+// True if every node that computes `outputs` from the operands of `whole` is in the graph.
 bool are_there(const LazyTensors& outputs, const Node& whole, const HashSet& graph) {
   std::vector<NodePtr> open;
   const auto is_operand = [&](const NodePtr& node) {

@@ -60,8 +60,8 @@ inline double log_ndtr(double x) {
   return x < -1 ? std::log(erfcx(-t) / 2) - t * t : std::log1p(-std::erfc(t) / 2);
 }
 
-// Of the lesser tail, which is a small number and not one minus it; Newton's steps in its
-// logarithm.
+// Computed from the smaller tail, since one minus a small number loses digits, by Newton's steps in
+// the tail's logarithm.
 inline double ndtri(double p) {
   if (p < 0 || p > 1 || std::isnan(p)) return kNaN;
   if (p == 0 || p == 1) return p == 0 ? -kInfinity : kInfinity;

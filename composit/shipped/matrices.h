@@ -16,7 +16,7 @@
 
 namespace fl {
 
-// So many matrices of so many rows and columns.
+// A number of matrices, all with the same rows and columns.
 struct Matrices {
   int64_t count, rows, columns;
 };
@@ -288,7 +288,7 @@ struct SingularValues {
   std::vector<double> s;
 };
 
-// Of no more columns than rows; `columns` of u.
+// For a matrix that has at most as many columns as rows; u has `columns` columns.
 template <class T>
 SingularValues<T> tall_svd(Matrix<T> a, int64_t columns) {
   Matrix<T> v = Matrix<T>::identity(a.columns, a.columns);

@@ -96,8 +96,8 @@ using Ordered = std::enable_if_t<std::is_arithmetic_v<T>, T>;  // integers and r
 template <class T>
 using Float = std::enable_if_t<std::is_floating_point_v<T> || is_complex<T>::value, T>;
 
-// How far results may be from those of the same computation in another order, in units of the
-// largest one.
+// The tolerance for results of the same computation in another order, relative to the largest
+// result.
 template <class T>
 constexpr double kTolerance = 0;
 template <>

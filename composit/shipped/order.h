@@ -12,7 +12,7 @@
 
 namespace fl {
 
-// The lines of a row-major array along one of its axes: sizes before it, of it, and behind it.
+// The lines of a row-major array along one of its axes: the sizes before it, of it, and after it.
 struct Lines {
   int64_t outer, length, inner;
 };

@@ -12,23 +12,23 @@
 namespace flashlight {
 
 struct Mosaic {
-  int64_t threads = 0;  // of a call; 0: one per core
-  // Whether convolutions may be computed by Winograd's algorithm, whose rounding errors are those
-  // of other sums.
+  int64_t threads = 0;  // threads of a call; 0: one per core
+  // Allows Winograd's algorithm for convolutions. It sums in another order, so rounding errors
+  // differ.
   bool winograd = true;
-  // Whether products of matrices may be computed by Strassen's algorithm; the same holds for it.
+  // Allows Strassen's algorithm for products of matrices. Rounding errors differ as well.
   bool strassen = true;
   // Parameters and buffers are packed at the first call, and again where LibTorch counts a write to
   // one of them since. Nobody counts writes through `data_ptr()` and `.data`; without `freeze`, and
   // for tensors made in inference mode, all are read in each call. What the graph itself writes
   // always is.
   bool freeze = true;
-  // What is decided by name instead of by the planner: text as `flashlight plan --choices` takes
-  // it, or what mosaic::parse_choices reads from it (flashlight/mosaic/choices.h). Of this graph
-  // alone: derivatives, whose values are others, are planned without.
+  // Choices by name that replace those of the planner, in the text form of `flashlight plan
+  // --choices` (flashlight/mosaic/choices.h). They hold for this graph alone; derivatives have
+  // other values and are planned without choices.
   std::string choices = {};
-  // Of programs that are written to be built elsewhere: the processor to prepare weights for, as
-  // compilers name it.
+  // For programs that are built elsewhere: the processor to prepare weights for, as compilers name
+  // it.
   std::string march = "native";
 
   // The table of its options.

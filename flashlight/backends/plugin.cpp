@@ -32,8 +32,8 @@ void expect_interface(const std::filesystem::path& path) {
            "one for interface " + received);
 }
 
-// What a plugin needs is found in the program, or in the library that this code is part of: Python
-// loads an extension module for itself alone.
+// Makes the symbols that a plugin needs visible. They are in the program, or in the library that
+// contains this code: Python loads an extension module with local symbols.
 void share_symbols() {
   Dl_info here;
   if (::dladdr(reinterpret_cast<const void*>(&share_symbols), &here) != 0)

@@ -1,4 +1,4 @@
-// How long the kernels of a call took.
+// The times of a call's kernels.
 //
 //   const Profile profile = compiled.profile(inputs);
 //   std::cout << table(profile, 236.0);        // GFLOP/s that the machine can do

@@ -42,7 +42,7 @@ void multiply_channels(const Contraction<T>& of, const T* x, const T* panel, T (
     for (int v = 0; v < kVectors; ++v) store<T>(all[p][v], sums[p] + v * kLanes);
 }
 
-// Channels that fill no vector: behind the last one there may be no memory.
+// Channels that fill no vector: there may be no memory after the last one.
 template <class T>
 void multiply_last_channels(const Contraction<T>& of, const T* x, const T* panel, int pixels,
                             int begin, int end, T (*sums)[kPanel<T>]) {

@@ -78,7 +78,7 @@ class Packer {
            (turns_ && copies_);
   }
 
-  // Part `part` of a panel of so many columns.
+  // Part `part` of a panel of this number of columns.
   void pack(int64_t part, const From* from, const T* factors, int columns, T* to) const {
     if constexpr (std::is_same_v<T, From>) {
       if (turns_) return turn(part, from, factors, columns, to);

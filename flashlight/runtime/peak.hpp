@@ -40,7 +40,8 @@ inline double multiply_add_rate() {
 
 }  // namespace detail
 
-// GFLOP/s that so many threads reach together: each one's best of some tries at the same time.
+// GFLOP/s that this number of threads reach together: the best of several tries of each thread, at
+// the same time.
 inline double measured_peak(int threads) {
   constexpr int kRounds = 10;
   std::vector<double> best(static_cast<std::size_t>(threads));

@@ -66,7 +66,7 @@ class Generator {
     if (state_.next == State::kWords) make_words();
     return tempered(state_.words[state_.next++]);
   }
-  // What so many calls of random() give.
+  // The results of this number of calls of random().
   void random(uint32_t* to, int count) {
     while (count > 0) {
       if (state_.next == State::kWords) make_words();

@@ -260,8 +260,8 @@ class [[gnu::visibility("hidden")]] Workers {
 
 }  // namespace detail
 
-// Calls `f` on so many threads. When one of them throws, those that wait for it leave, and the
-// exception is thrown here after all have left; of several, the first.
+// Calls `f` on this number of threads. When one of them throws, those that wait for it leave, and
+// the exception is thrown here after all have left; of several, the first.
 template <class F>
 void run_team(int threads, F f) {
   if (threads <= 1) return f(Team::solo());

@@ -40,7 +40,7 @@ struct Winograd {
   // fewer of them is worth more than that costs.
   bool plain_weights = false;
   Upcoming next = {};                   // what is read next by this thread, as in Contraction
-  int64_t images = 1, image_pitch = 0;  // so many, equally far apart
+  int64_t images = 1, image_pitch = 0;  // number of images, at equal distances
 };
 
 namespace detail {
@@ -49,7 +49,8 @@ namespace detail {
 // had so few tiles that reading the weights took longer: from memory, or to transform them.
 constexpr int64_t kBlockBytes = int64_t{1} << 19, kFarWeights = int64_t{1} << 23;
 constexpr int64_t kMostBlockBytes = int64_t{1} << 23;
-// Plain weights are transformed so many bytes at a time, which stay in the second level as well.
+// Plain weights are transformed in pieces of this number of bytes, which stay in the second-level
+// cache as well.
 constexpr int64_t kTransformedBytes = int64_t{1} << 18;
 // Rounding errors grow where results are transformed back: sums are shorter than elsewhere.
 constexpr int kChannelsInARow = 128;
@@ -306,7 +307,7 @@ class WinogradBlocks {
 
 }  // namespace detail
 
-// Elements of the memory, aligned to 64 bytes, that each of so many threads works in.
+// The number of elements of the memory, aligned to 64 bytes, in which each of the threads works.
 template <int kOut, class T>
 int64_t winograd_memory(const Winograd<T>& of, int threads) {
   return detail::WinogradBlocks<kOut, T>(of, threads).memory();

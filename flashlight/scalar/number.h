@@ -27,11 +27,11 @@ namespace flashlight {
 
 class Number;
 
-// What a comparison of Numbers gives: true or false, depending on them.
+// The result of a comparison of Numbers: true or false, depending on their values.
 class Truth {
  public:
   explicit Truth(composit::Expr expr) : expr_(std::move(expr)) {}
-  const composit::Expr& expr() const { return expr_; }  // of bool
+  const composit::Expr& expr() const { return expr_; }  // an expression of bool
   // Decides: true on one path, false on another. UserError outside of `trace`, and where there are
   // more decisions than TraceLimits allows.
   operator bool() const;  // NOLINT: numbers are compared as if they were doubles
@@ -53,9 +53,9 @@ class Number {
       : expr_(composit::Expr::literal(static_cast<double>(value), composit::DType::float64)) {}
   // 1 or 0, without a decision.
   Number(const Truth& truth);  // NOLINT: 1 or 0, without a decision
-  // Of float64.
+  // A Number of this expression, of float64.
   explicit Number(composit::Expr expr) : expr_(std::move(expr)) {}
-  const composit::Expr& expr() const { return expr_; }  // of float64
+  const composit::Expr& expr() const { return expr_; }  // an expression of float64
 
   // C++'s arithmetic and comparisons; a comparison decides where it is asked for a bool.
   Number& operator+=(const Number& y) { return *this = *this + y; }
@@ -118,7 +118,7 @@ inline Number::Number(const Truth& truth) : Number(select(truth, Number(1.0), Nu
 
 using Numbers = std::vector<Number>;  // arguments or results
 
-// How many decisions and paths a function may have.
+// The largest numbers of decisions and paths of a function.
 struct TraceLimits {
   size_t decisions = 10000;  // on one path
   size_t paths = 1024;       // through the function

@@ -1,4 +1,4 @@
-// What comparisons with numbers that were decided say of others:
+// Derives comparisons from others that were decided before:
 //
 //   Ranges ranges;
 //   ranges.learn(x > 3, true);

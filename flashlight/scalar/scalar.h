@@ -34,7 +34,7 @@ class ScalarFunction {
   // The program, and its results as expressions of its parameters.
   const composit::ScalarProgram& program() const { return program_; }
   const std::vector<composit::Expr>& exprs() const { return program_.results; }
-  // Of a function with one result; UserError for others.
+  // The expression of a function with one result; UserError for others.
   const composit::Expr& expr() const;
 
   // All results at these values, in float64. UserError for another number of values.
@@ -51,7 +51,8 @@ class ScalarFunction {
   // The function (x..., cotangents...) -> gradients.
   ScalarFunction vjp() const;
 
-  // Of each element of tensors that broadcast together: `composit::loops`, one result per result.
+  // Applies the function to each element of tensors, which broadcast, as a node `composit::loops`.
+  // One tensor per result.
   composit::LazyTensors tensors(const composit::LazyTensors& x) const;
   template <std::convertible_to<composit::LazyTensor>... X>
   composit::LazyTensor tensor(const X&... x) const {

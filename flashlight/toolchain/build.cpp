@@ -37,7 +37,7 @@ void add_file(Hasher& hasher, const SourceFile& file) {
   hasher.add(std::string_view(file.text));
 }
 
-// What compilers read from the environment.
+// The environment variables that compilers read.
 void add_environment(Hasher& hasher) {
   for (const char* name : {"CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH"}) {
     const char* value = std::getenv(name);
@@ -58,7 +58,7 @@ bool depends_on_processor(const std::vector<std::string>& flags) {
                      [](const std::string& flag) { return flag.ends_with("=native"); });
 }
 
-// What all units have in common.
+// The part of the hash that all units share.
 Hasher common_hash(const Sources& sources, const Compiler& compiler,
                    const std::vector<std::string>& flags) {
   Hasher hasher;
@@ -79,8 +79,8 @@ size_t thread_count(int jobs, size_t units) {
   return std::min(wanted, units);
 }
 
-// work(0), ..., work(count - 1) by so many threads, this one included. After an exception no other
-// call starts; then it is thrown here.
+// work(0), ..., work(count - 1) by this number of threads, this one included. After an exception no
+// other call starts; then it is thrown here.
 void in_parallel(size_t count, size_t threads, const std::function<void(size_t)>& work) {
   std::atomic<size_t> next{0};
   std::exception_ptr error;

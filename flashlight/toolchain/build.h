@@ -26,7 +26,7 @@ struct Progress {
   double seconds;      // this unit took
 };
 
-// How sources are compiled.
+// Options of compiling.
 struct CompileOptions {
   std::vector<std::string> flags = {"-std=c++17", "-O2"};  // for compiling and linking
   std::vector<std::string> link_flags = {};                // after all objects: "-lm"

@@ -132,7 +132,7 @@ std::vector<Entry> entries(const fs::path& folder) {
   return result;
 }
 
-// Whether `path` is there and was written longer ago than `age`.
+// True if `path` exists and was written longer ago than `age`.
 bool is_older(const fs::path& path, std::chrono::hours age) {
   std::error_code error;
   const fs::file_time_type written = fs::last_write_time(path, error);
@@ -143,7 +143,8 @@ bool is_older(const fs::path& path, std::chrono::hours age) {
 
 Cache::Cache(const fs::path& folder) : folder_(fs::absolute(folder)) {
   std::error_code error;
-  // What is loaded as code is nobody else's to write, unless somebody made the folder for that.
+  // Nobody else may write files that are loaded as code, unless the folder existed with other
+  // permissions.
   if (fs::create_directories(folder_, error)) fs::permissions(folder_, fs::perms::owner_all, error);
   for (const fs::path& part : {files(), builds()}) {
     fs::create_directories(part, error);

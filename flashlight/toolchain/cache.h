@@ -7,7 +7,7 @@
 //
 // Any number of threads and processes may use one folder at once: a file appears whole or not at
 // all. Every file carries a seal, its key and the hash of its content, so that one that was cut
-// short or put there by somebody else is noticed, and made again.
+// short or put there by another program is noticed, and made again.
 #pragma once
 
 #include <atomic>

@@ -46,8 +46,8 @@ bool is_inclusion(const std::string& line) {
   return line.starts_with("In file included from ") || line.starts_with("         ");
 }
 
-// An error inside a header of somebody else was caused by a line of ours: g++ names it before the
-// error ("required from here"), clang++ behind it. Where the header was included says least.
+// An error inside a foreign header was caused by a line of ours: g++ names it before the error
+// ("required from here"), clang++ after it. Where the header was included says least.
 std::optional<Place> place_of_error(const std::vector<std::string>& output, size_t error,
                                     const Sources& sources) {
   if (auto place = place_in(output[error], sources)) return place;

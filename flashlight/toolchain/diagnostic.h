@@ -1,4 +1,4 @@
-// What to tell a user whose generated code the compiler refuses.
+// The message for a user whose generated code the compiler refuses.
 //
 //   throw UserError(explain_failure(sources, command, result));
 //

@@ -21,7 +21,7 @@ class Library {
   // Builds what the cache does not hold; errors are those of build() and open().
   static Library load(const Sources& sources, const CompileOptions& options = {});
   // Throws UserError where the file cannot be loaded, for instance because it needs a symbol that
-  // nobody defines.
+  // is not defined.
   static Library open(const std::filesystem::path& path);
 
   // A function or variable by its linker name. Throws UserError where there is none. Nobody checks
@@ -31,7 +31,7 @@ class Library {
     return reinterpret_cast<T*>(address(name));
   }
 
-  const std::filesystem::path& path() const { return path_; }  // of the file, in the cache
+  const std::filesystem::path& path() const { return path_; }  // path of the file, in the cache
 
  private:
   Library(std::shared_ptr<void> handle, std::filesystem::path path)

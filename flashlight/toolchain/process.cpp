@@ -21,7 +21,7 @@ namespace {
 using composit::UserError;
 using composit::io::Descriptor;
 
-// What posix_spawn() is told besides the words.
+// The settings of posix_spawn() beside the words of the command.
 class SpawnSettings {
  public:
   SpawnSettings(const std::filesystem::path& folder, const Descriptor& output) {

@@ -19,7 +19,7 @@ struct SourceFile {
   std::string text;  // its content
 };
 
-// What lines of a file were emitted for. Ranges may nest: the narrowest one is shown.
+// The node that lines of a file were emitted for. Ranges may nest: the narrowest one is shown.
 struct LineOrigin {
   std::string file;                   // a unit's or header's name
   int first_line = 1, last_line = 1;  // both included, counted from 1

@@ -29,7 +29,7 @@ std::string hash_of(const fs::path& file) {
   return hasher.finish().str();
 }
 
-// What is in the folder now, without the list.
+// The files that are in the folder now, without the list itself.
 Listing list(const fs::path& folder) {
   Listing files;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {

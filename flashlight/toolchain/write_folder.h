@@ -5,8 +5,8 @@
 //   });
 //
 // The folder appears whole or not at all. It lists in flashlight_files.txt what was written, so
-// that writing it again replaces that, and loses nobody's work: where a file was added or edited,
-// it is refused.
+// that writing it again replaces that, and loses no work of others: where a file was added or
+// edited, it is refused.
 #pragma once
 
 #include <filesystem>

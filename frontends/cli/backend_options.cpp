@@ -13,7 +13,7 @@ using composit::Backend;
 using composit::Option;
 using composit::UserError;
 
-// What stands behind this name, as "--name VALUE" or "--name=VALUE".
+// The values of this option, given as "--name VALUE" or "--name=VALUE".
 std::vector<std::string> values_behind(const std::string& name,
                                        const std::vector<std::string>& words) {
   std::vector<std::string> values;

@@ -22,8 +22,8 @@ class BackendOptions {
                  const std::vector<std::string>& words);
 
   const composit::Backend& backend() const { return *backend_; }
-  // What was given. UserError that lists the backend's options for one that it does not have, and
-  // for a value of another type.
+  // The given options. UserError that lists the backend's options for an option that it does not
+  // have, or for a value of another type.
   composit::Options values() const;
 
  private:
@@ -35,7 +35,7 @@ class BackendOptions {
   const composit::Backend* backend_;
   std::string name_ = "cpp";
   std::vector<std::string> plugins_;
-  std::map<std::string, std::string> texts_;  // by option: what stands behind it
+  std::map<std::string, std::string> texts_;  // value by option
   std::map<std::string, bool> switches_;
   std::map<std::string, CLI::Option*> parsed_;
 };

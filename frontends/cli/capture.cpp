@@ -77,8 +77,8 @@ void forward(int signal) {
   if (child > 0) kill(child, signal);
 }
 
-// What the terminal sends reaches the command as well as us: it decides. What is sent to us is for
-// the command.
+// Signals from the terminal reach the command as well as this program; the command decides. Signals
+// sent to this program are passed on to the command.
 void hand_on_signals() {
   signal(SIGINT, SIG_IGN);
   signal(SIGQUIT, SIG_IGN);

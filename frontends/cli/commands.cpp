@@ -35,7 +35,7 @@ void find_opaque(const Graph& graph, std::map<std::string, size_t>& counts) {
     if (is_input(*node) || node->op() == composit::ops::kConstant) continue;
     const bool known = composit::operation_of(*node) != nullptr;
     const bool has_body = node->find_run("body") != nullptr;
-    if (known && has_body) continue;  // nobody looks inside
+    if (known && has_body) continue;  // readers do not look inside
     for_each_region(*node, [&](const composit::Region& region) { find_opaque(*region, counts); });
     if (!known && !has_body) ++counts[node->op().str()];
   }
@@ -57,7 +57,7 @@ void print_inputs(const SavedCapture& capture, bool weights, std::ostream& out) 
   out << "  " << tensors << " parameters and buffers, " << elements << " elements\n";
 }
 
-// What the looks said of it, a line each; captures of before there were looks were seen once.
+// The findings of the looks, a line each. A capture saved before there were looks was seen once.
 std::string trust_of(const SavedCapture& capture) {
   const auto found = capture.properties.find("trust");
   return found == capture.properties.end() ? "seen once" : found->second;

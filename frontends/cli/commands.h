@@ -1,5 +1,4 @@
-// What the command line does. Each returns the exit code: 0, or 1 where a comparison found a
-// difference.
+// The commands. Each returns the exit code: 0, or 1 if a comparison found a difference.
 #pragma once
 
 #include <iosfwd>
@@ -28,7 +27,7 @@ struct BackendArguments {
   const composit::Backend* backend = nullptr;
   composit::Options options;  // of the backend
 };
-// Of a capture that it compiles.
+// The options for a capture that a command compiles.
 composit::CompileOptions compile_options(const composit::SavedCapture& capture,
                                          const composit::Options& options, const std::string& name);
 // The C++ that the capture becomes.
@@ -39,7 +38,7 @@ struct PlanArguments {
   std::string arena;    // draws the arena over time into this .svg
   std::string graph;    // draws the kernels, coloured by place, into this .svg, .dot or .gv
 };
-// What mosaic does with the capture: prints its kernels, unless it draws them.
+// Prints mosaic's kernels of the capture, or draws them.
 int plan(const PlanArguments& arguments, std::ostream& out);
 // Compiles it, runs the saved example and compares with the saved results.
 int run(const BackendArguments& arguments, std::ostream& out);

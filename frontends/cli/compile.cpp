@@ -19,7 +19,7 @@ using composit::LazyTensors;
 using composit::SavedCapture;
 using composit::UserError;
 
-// How many characters to insert, remove or replace to make `y` of `x`.
+// The edit distance: the number of characters to insert, remove or replace to turn `x` into `y`.
 size_t edits(const std::string& x, const std::string& y) {
   std::vector<size_t> row(y.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

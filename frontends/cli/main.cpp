@@ -87,7 +87,7 @@ CLI::App* add_capture(CLI::App& app, cli::CaptureArguments& arguments) {
   return command;
 }
 
-// Of the command that is called, where it compiles.
+// The options of the called command, if it compiles.
 std::optional<cli::BackendOptions> backend_options(CLI::App& app, int argc, char** argv) {
   using Use = composit::Option::Use;
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
@@ -107,7 +107,7 @@ const CommandArguments& with_backend(CommandArguments& arguments,
   return arguments;
 }
 
-// What is behind `--` belongs to the command, as it stands.
+// Takes the words after `--`, which are the command, unchanged.
 std::vector<std::string> take_command(int& argc, char** argv) {
   if (argc < 2 || std::string_view(argv[1]) != "capture") return {};
   const auto mark =

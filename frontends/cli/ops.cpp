@@ -1,4 +1,4 @@
-// What composit knows of operations.
+// Lists the operations that composit knows.
 #include <algorithm>
 #include <iomanip>
 #include <map>

@@ -1,4 +1,4 @@
-// What passes there are and what they make of a capture; what the environment can change.
+// Lists passes and environment variables, and runs passes on a capture.
 #include <iomanip>
 #include <ostream>
 #include <set>

@@ -19,7 +19,7 @@
 namespace flashlight::preload {
 namespace {
 
-// Of CPython's Include/methodobject.h.
+// Copied from CPython's Include/methodobject.h.
 struct PyMethodDef {
   const char* name;
   PyObject* (*function)(PyObject*, PyObject*, PyObject*);

@@ -1,4 +1,4 @@
-// What is captured of this process: where steps begin and end, and the list of them.
+// Captures the steps of this process: finds where they begin and end, and lists them.
 //
 //   Session session(settings, "2.13.0");        // on the main thread, once LibTorch is loaded
 //   ...  the program runs; the session sees its operators, and Python's calls of modules  ...
@@ -41,14 +41,14 @@ class Session : public tracer::OperatorWatch {
   void before(const tracer::OpInfo& info, c10::ArrayRef<c10::IValue> arguments) override;
   // `why`: it ends in the middle of a step, and how; empty where the program ends as it likes.
   void end(const std::string& why = "");
-  // Of index.txt, which says what was captured.
+  // Writes a line of index.txt, the list of captures.
   void write_line(const std::string& line);
   // In a child of fork(): the parent goes on capturing, this process does not.
   void forget();
 
  private:
   using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
-  // What an operator does to parameters: leaves that require a gradient.
+  // How an operator uses parameters, which are leaves that require a gradient.
   struct Use {
     const c10::StorageImpl* read = nullptr;  // the first one it reads
     bool writes = false;
@@ -70,7 +70,7 @@ class Session : public tracer::OperatorWatch {
   HostLine host_line_ = nullptr;
   bool host_ = false;
   int64_t number_ = 0;    // of the step that runs, or is next
-  int64_t captured_ = 0;  // so many before it
+  int64_t captured_ = 0;  // number of captures before it
   bool running_ = false;
   bool updated_ = false;                     // the step has written parameters
   bool updating_ = false;                    // by the operator that was called last

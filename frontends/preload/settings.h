@@ -1,4 +1,5 @@
-// What `flashlight capture` tells the library that it preloads, in one environment variable.
+// The settings that `flashlight capture` passes to the preloaded library in one environment
+// variable.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ struct Settings {
   std::filesystem::path folder;  // each process makes one of its own in it
   Cut cut = Cut::automatic;
   std::optional<int64_t> step;  // only this one, counted from 0
-  int64_t steps = 10;           // at most so many are captured; 0: all
+  int64_t steps = 10;           // number of steps captured at most; 0: all
   bool lines = true;            // source lines of the operators
 
   bool operator==(const Settings&) const = default;

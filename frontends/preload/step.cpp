@@ -34,7 +34,7 @@ TraceOptions trace_options(bool lines, HostLine host_line,
   return options;
 }
 
-// Of the program, in C++.
+// The line of the program, in C++.
 std::string line_by_stack() {
   tracer::Backtrace frames{};
   ::backtrace(frames.data(), static_cast<int>(frames.size()));
@@ -74,8 +74,8 @@ bool is_gradient(const Recording& recording, const std::vector<at::Tensor>& para
          });
 }
 
-// What keeps its place, but does nothing to the step: guards and draws behind its end. Unless what
-// it leaves in its inputs may come from such draws.
+// Drops effects that do not belong to the step: guards and draws after its end. Draws stay if the
+// values that the step leaves in its inputs may come from them.
 void drop_effects(Recording& recording, RecordId end) {
   const bool written = std::any_of(
       recording.mutations.begin(), recording.mutations.end(),

@@ -5,7 +5,7 @@
 //   const std::string line = step.finish(results);       // "120 nodes, …", or why it is not
 //   captured
 //
-// The results of a step, where nobody knows them, are the tensors that it made and that no operator
+// The results of a step, if they are unknown, are the tensors that it made and that no operator
 // read: a loss, what a model gave, the state that an optimizer made. The program may have let go of
 // them; a step holds them until they are read. Gradients in `.grad` are none.
 #pragma once
@@ -35,7 +35,7 @@ class Step {
   bool started();
   // Gives a tensor from outside its name, unless it has been seen.
   void name(const at::Tensor& tensor, const std::string& name, composit::InputKind kind);
-  // The operators from here to the next call belong to the step; what comes behind the last such
+  // The operators from here to the next call belong to the step; what comes after the last such
   // call may belong to what is around it: guards in there are dropped, and its tensors are no
   // results.
   void extend();
@@ -45,7 +45,7 @@ class Step {
   std::string finish(const std::optional<std::vector<at::Tensor>>& results,
                      const std::vector<at::Tensor>& kept = {},
                      const std::optional<CaptureBase>& before = std::nullopt);
-  // What was written; nothing where that failed.
+  // The capture that was written; nothing if writing failed.
   const std::optional<CaptureBase>& captured() const { return captured_; }
 
  private:

@@ -167,7 +167,7 @@ bool has_own_path(const link_map* map) {
   return false;
 }
 
-// The C library looks up a bare name in the RUNPATH of whoever calls dlopen, which now is this
+// The C library looks up a bare name in the RUNPATH of the caller of dlopen, which now is this
 // library. So that search is done here, in the folders that it would have been done in.
 void* open_by_path_of(const void* caller, const char* name, int flags,
                       void* (*real_dlopen)(const char*, int)) {

@@ -39,7 +39,8 @@ std::vector<IValue> with_defaults(const std::string& function,
                                   const std::vector<c10::Argument>& parameters,
                                   std::vector<IValue> given);
 
-// What floats are computed in: the dtype of the tensors that are given for floats, else float64.
+// The dtype in which floats are computed: that of the tensors given for floats, float64 if there
+// are none.
 composit::DType floats_of(const std::vector<c10::Argument>& parameters,
                           const std::vector<IValue>& arguments);
 

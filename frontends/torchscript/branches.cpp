@@ -95,7 +95,7 @@ Interpreter::Arm Interpreter::run_arm(Block* block) {
 
 namespace {
 
-// What both arms give, then what either of them writes.
+// The results of both arms, followed by the values that either of them writes.
 struct Subjects {
   std::vector<std::pair<IValue, IValue>> pairs;
   std::vector<at::Tensor> tensors;

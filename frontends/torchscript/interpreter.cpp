@@ -39,7 +39,7 @@ std::shared_ptr<torch::jit::Graph> graph_of(torch::jit::Function& function) {
   return torch::jit::toGraphFunction(function).graph();
 }
 
-// What nodes made for a node of TorchScript are annotated with.
+// Annotates the nodes that are made for a node of TorchScript.
 composit::LazyTensor annotated(const torch::jit::Node& node, const std::string& scope) {
   composit::NodeSpec spec("composit::source");
   if (!scope.empty()) spec.annotate("scope", scope);

@@ -26,7 +26,7 @@
 
 namespace flashlight::torchscript {
 
-// What the parts of a module are called, by the address of tensor or object.
+// The names of a module's parts, by the address of tensor or object.
 struct NamedInput {
   std::string name;
   composit::InputKind kind = composit::InputKind::parameter;
@@ -36,7 +36,7 @@ struct ModuleNames {
   std::unordered_map<const void*, std::string> modules;
 };
 
-// Of no use any more when a call has thrown.
+// An interpreter whose call has thrown must not be used again.
 class Interpreter {
  public:
   // `floats`: what a Python float is computed in.
@@ -47,7 +47,7 @@ class Interpreter {
   IValue call(torch::jit::Function& function, std::vector<IValue> arguments);
   State& state() { return state_; }
   composit::DType floats() const { return floats_; }
-  // What the program found in modules and is an input of the graph, in the order of its first use.
+  // A tensor of a module that is an input of the graph; in the order of first use.
   struct Parameter {
     at::Tensor tensor;
     composit::LazyTensor input;
@@ -125,8 +125,7 @@ class Interpreter {
   void set_number(Node* node, const LazyTensor& value);
   void check_numbers_known(Node* node, const Values& inputs);
 
-  // branches.cpp
-  // What a block gives, and what it wrote.
+  // branches.cpp The results of a block, and its writes.
   struct Ending {
     Values outputs;
     std::unordered_map<const void*, LazyTensor> values;  // of tensors among these, at the end
@@ -171,8 +170,8 @@ class Interpreter {
               const LazyTensor& never);
   LazyTensors next_values(const Loop& loop, const Trip& trip);
 
-  // What the body of a loop takes by its counter, or by start + step * counter, of tensors along
-  // their first axis.
+  // Tensors from which the body of a loop takes a slot along the first axis, at the counter or at
+  // start + step * counter.
   struct Taken {
     LazyTensor slot, from;
     int64_t start = 0, step = 1;

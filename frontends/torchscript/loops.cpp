@@ -28,7 +28,8 @@ std::vector<IValue> leaves_of(const std::vector<IValue>& values, State& state) {
   return leaves;
 }
 
-// Whether `tensor` is made of a block of `body`: not there before the body, nor outside of it.
+// True if `tensor` depends on a block of `body`: it did not exist before the body, nor outside of
+// it.
 bool depends_on(const composit::Traced& body, const LazyTensor& tensor) {
   std::set<const composit::Node*> seen;
   composit::LazyTensors open = {tensor};
@@ -252,7 +253,7 @@ Interpreter::LazyTensors Interpreter::next_values(const Loop& loop, const Trip& 
 
 namespace {
 
-// What a trip appends to a list from outside of the loop.
+// The values that a trip appends to a list from outside of the loop.
 struct Appended {
   IValue list;
   std::vector<IValue> before, items;
@@ -343,7 +344,7 @@ void Interpreter::scan(Node* node, Loop& loop, Trip& trip) {
   }
 }
 
-// What was appended in a trip, `item` in its body, as a slot of all.
+// The value appended in a trip, `item` in the body, as a slot of the stacked values.
 IValue Interpreter::appended_item(const Trip& trip, const IValue& item, const LazyTensor& all,
                                   int64_t i) {
   const LazyTensor slot = composit::select_at(all, 0, i);
@@ -398,8 +399,8 @@ void Interpreter::repeat_while(Node* node, Loop& loop, Trip& trip) {
   finish(node, loop, trip, results, composit::eq(results.back(), 0));
 }
 
-// What the loop leaves behind, from the first results of its node. `never`: whether there was no
-// trip; absent: there is one.
+// Sets the values after the loop from the first results of its node. `never`: true if the loop made
+// no trip; absent if it makes at least one.
 void Interpreter::finish(Node* node, const Loop& loop, const Trip& trip, const LazyTensors& results,
                          const LazyTensor& never) {
   size_t next = 0, leaf = 0;
@@ -411,7 +412,8 @@ void Interpreter::finish(Node* node, const Loop& loop, const Trip& trip, const L
     std::vector<Alternative> alternatives;
     if (never.defined() && before.isTensor()) alternatives = {{never, before.toTensor()}};
     const IValue made = state_.either(result, alternatives);
-    // What the body did not make may be any tensor that the loop began with, or that stays.
+    // A tensor that the body did not make may be any tensor that the loop began with, or that
+    // stays.
     if (trip.is_block(end) || !others || !others->empty()) {
       Values all = {end};
       for (const auto& [address, program] : loop.changing) all.push_back(program);

@@ -20,7 +20,7 @@ using composit::Operation;
 using composit::SchemaArgument;
 
 std::string name_of(const c10::FunctionSchema& schema) {
-  // What torch.jit.trace records; its further arguments are about cuDNN.
+  // torch.jit.trace records this operator; its further arguments are about cuDNN.
   if (schema.name() == "aten::_convolution") return "aten::convolution";
   return schema.overload_name().empty() ? schema.name()
                                         : schema.name() + "." + schema.overload_name();
@@ -235,8 +235,8 @@ void Interpreter::return_results(Node* node, const Values& inputs, const LazyTen
   }
 }
 
-// What shares memory with the first argument is found by doing the same to tensors without
-// elements.
+// Finds the results that share memory with the first argument by running the operator on tensors
+// without elements.
 void Interpreter::return_views(Node* node, const Values& inputs, const LazyTensors& results) {
   const at::Tensor parent = inputs.at(0).toTensor();
   torch::jit::Stack stack(inputs.begin(), inputs.end());

@@ -26,7 +26,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Of LibTorch's message; suggestions of other operators begin with a tab.
+// True for a line of LibTorch's message that matters; suggestions of other operators begin with a
+// tab.
 bool says_something(const std::string& line) {
   return line.find_first_not_of(' ') != std::string::npos && line[0] != '\t' &&
          !line.starts_with("Here are some suggestions") &&

@@ -24,7 +24,7 @@ class PlacedError : public composit::UserError {
   bool unsupported_;
 };
 
-// Of something that is not in the subset.
+// The error for code that is not in the subset.
 class Unsupported : public composit::UserError {
  public:
   using composit::UserError::UserError;
@@ -34,12 +34,12 @@ class Unsupported : public composit::UserError {
 std::string place_of(const torch::jit::SourceRange& range);
 // `what` with place, line and caret.
 std::string with_place(const torch::jit::SourceRange& range, const std::string& what);
-// Of `what`, which the graph computes and something needs while it is made.
+// The error for `what`, a value that the graph computes but that is needed while the graph is made.
 Unsupported not_known(const std::string& what);
 // The subset in a few lines.
 const std::string& supported();
 
-// What LibTorch's compiler says of a text, in the form above.
+// The message of LibTorch's compiler about a text, in the form above.
 std::string compile_error(const std::string& text);
 
 // LibTorch's message without its own stack.

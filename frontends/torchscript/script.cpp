@@ -32,7 +32,7 @@ struct Script::State {
   Limits limits;
 
   torch::jit::Function& find(const std::string& name) const;
-  // Of the function, without `self`.
+  // The parameters of the function, without `self`.
   std::vector<c10::Argument> parameters(const torch::jit::Function& function) const;
   // `given`: values of the graph that some tensors among the arguments stand for; the others become
   // inputs.
@@ -71,7 +71,7 @@ LazyTensors results_of(Interpreter& interpreter, const IValue& result) {
   return results;
 }
 
-// What is written of tensors that were there before the call.
+// The writes to tensors that existed before the call.
 std::vector<composit::Mutation> mutations_of(flashlight::torchscript::State& state,
                                              const std::vector<at::Tensor>& inputs,
                                              const LazyTensors& before) {

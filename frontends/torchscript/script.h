@@ -17,7 +17,7 @@
 //   composit::save(model.capture("forward", {image}), "folder");   // flashlight compile folder
 //
 // Conditions that depend on inputs become composit::cond, loops composit::scan or while_loop
-// (composit/ops/control_flow.h); whatever is known while the graph is made is computed then.
+// (composit/ops/control_flow.h); values that are known while the graph is made are computed then.
 //
 // Errors are composit::UserError: "[torchscript] model.py:3:11: …", with the line and a caret.
 #pragma once
@@ -45,14 +45,14 @@ class Script {
   std::vector<std::string> functions() const;
 
   // The graph of a function for these arguments. A tensor is an input of its dtype and sizes, named
-  // after the parameter ("x", "xs.0"); whatever else is part of the graph. A parameter that is a
-  // number is an input where it is given as a zero-dimensional tensor. Parameters and buffers of a
-  // module are inputs that hold their values; what the function writes of these and of its
-  // arguments are the graph's mutations. A result's tuples and lists are taken apart.
+  // after the parameter ("x", "xs.0"); all else is part of the graph. A parameter that is a number
+  // is an input where it is given as a zero-dimensional tensor. Parameters and buffers of a module
+  // are inputs that hold their values; what the function writes of these and of its arguments are
+  // the graph's mutations. A result's tuples and lists are taken apart.
   composit::Graph graph(const std::string& function,
                         const std::vector<c10::IValue>& arguments) const;
 
-  // The function of tensors, for whoever calls it: one per parameter that is a tensor or number,
+  // The function of tensors, for a caller: it takes one per parameter that is a tensor or number,
   // and per item of a tuple, but for those that `known` gives by name. Floats are computed in
   // float64, or in the dtype of the numbers that are given. UserError where it writes them.
   composit::TensorFunction function(const std::string& function,
@@ -77,7 +77,7 @@ class Script {
 // `file`: where the text is from, for errors. UserError for what is not TorchScript.
 Script compile(const std::string& text, const std::string& file = "<text>",
                const Limits& limits = {});
-// What torch.jit.save and torch::jit::Module::save write. UserError for other files.
+// Loads a file that torch.jit.save or torch::jit::Module::save wrote. UserError for other files.
 Script load(const std::filesystem::path& file, const Limits& limits = {});
 
 // An argument of which dtype and sizes are known, and no values.

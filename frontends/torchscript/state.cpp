@@ -294,8 +294,8 @@ Changes State::changes(const Mark& mark) const {
   return changes;
 }
 
-// What is younger than the mark stays as it is: whoever has it, has it from what ran since. Reads
-// stay, too: whoever encloses the mark asks for them.
+// Objects made after the mark are kept: only code that ran since can refer to them. Reads are kept,
+// too, for the enclosing mark.
 void State::undo(const Mark& mark) {
   std::vector<Entry> reads;
   for (size_t i = journal_.size(); i-- > mark.place;) {

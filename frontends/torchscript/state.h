@@ -1,4 +1,4 @@
-// What a TorchScript program holds while its graph is made: values that the graph computes, and
+// The state of a TorchScript program while its graph is made: values that the graph computes, and
 // memory that the program writes.
 //
 //   State state;
@@ -27,11 +27,11 @@ namespace flashlight::torchscript {
 
 using c10::IValue;
 
-// How a view comes from the tensor it shows: result `output` of an operation, whose first argument
-// is the tensor.
+// One step from a tensor to its view: result `output` of an operation whose first argument is the
+// tensor.
 struct ViewStep {
   std::string op;
-  std::vector<composit::ArgumentValue> arguments;  // behind the first
+  std::vector<composit::ArgumentValue> arguments;  // those after the first
   size_t output = 0;
 };
 
@@ -46,7 +46,7 @@ struct Mark {
   uint64_t born = 0;  // what is younger did not exist
 };
 
-// What was written since a mark, to what existed then, with what it held at the end.
+// The writes since a mark to objects that existed then, with their final content.
 struct Changes {
   struct Written {
     at::Tensor tensor;
@@ -77,7 +77,7 @@ class State {
 
   bool knows(const at::Tensor& tensor) const { return find(tensor) != nullptr; }
   bool is_number(const IValue& value) const;
-  // Of a tensor it knows; after writes through other views of the same memory, too.
+  // The value of a known tensor; it includes writes through other views of the same memory.
   composit::LazyTensor value(const at::Tensor& tensor);
   // Unsupported where the tensor is a view through which composit cannot write, or is frozen.
   void write(const at::Tensor& tensor, const composit::LazyTensor& value);
@@ -91,7 +91,7 @@ class State {
   void freeze(const IValue& value, const std::vector<IValue>& others);
   bool is_frozen(const at::Tensor& tensor) const { return symbol(tensor).content.frozen; }
   bool is_older(const IValue& value, const Mark& mark) const { return born(value) < mark.born; }
-  // Whether a tensor or container was made since the mark, and shows no memory of others.
+  // True if a tensor or container was made since the mark and shares no memory with older ones.
   bool is_own(const IValue& value, const Mark& mark) const;
   bool is_view(const at::Tensor& tensor) const { return symbol(tensor).parent.defined(); }
   std::vector<Alternative> alternatives(const at::Tensor& tensor) const;
@@ -107,11 +107,11 @@ class State {
   Mark mark();
   Changes changes(const Mark& mark) const;
   void undo(const Mark& mark);
-  // How many values were made so far.
+  // The number of values made so far.
   uint64_t values_made() const { return values_made_; }
 
  private:
-  // What changes of a symbol, when it or what it shows is written.
+  // The content of a symbol that changes when the symbol or the tensor it shows is written.
   struct Content {
     composit::LazyTensor value;
     uint64_t version = 0;

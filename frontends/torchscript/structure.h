@@ -10,7 +10,7 @@
 
 namespace flashlight::torchscript {
 
-// Of two leaves that differ, the one to put in their place.
+// Merges two leaves that differ into one.
 using MergeLeaves = std::function<IValue(const IValue& a, const IValue& b)>;
 // `a` and `b`, made since `mark`, as one value. `leaf` is asked for each pair of tensors or numbers
 // that are not the same, and of an uninitialized value with such a one. Lists become new lists, but
@@ -27,7 +27,7 @@ IValue map_leaves(const IValue& value, State& state, const MapLeaf& leaf);
 using VisitLeaf = std::function<void(const IValue& leaf, const std::string& name)>;
 void for_each_leaf(const IValue& value, const std::string& name, const VisitLeaf& visit);
 
-// Whether a value that the graph computes is in it.
+// True if it contains a value that the graph computes.
 bool is_computed(const IValue& value, const State& state);
 // "a tensor", "a list of 3", "None".
 std::string describe(const IValue& value, State& state);

@@ -1,7 +1,7 @@
-// What views show of a tensor, and what it becomes when one of them is written.
+// Views of a tensor: their values, and the tensor's value after a write through a view.
 //
-//   Tensor row = shown(x, {"aten::select.int", {0, 2}});                    // x[2]
-//   Tensor x1 = with_view_written(x, {"aten::select.int", {0, 2}}, row);    // x with another x[2]
+//   LazyTensor row = shown(x, {"aten::select.int", {0, 2}});                    // x[2]
+//   LazyTensor x1 = with_view_written(x, {"aten::select.int", {0, 2}}, row);  // another x[2]
 #pragma once
 
 #include "frontends/torchscript/state.h"

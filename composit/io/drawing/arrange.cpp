@@ -14,7 +14,7 @@ bool has_items(const Box& box) {
 
 // ---- dissolve_interleaved -----------------------------------------------------------------------
 
-// Whether items of `parent` outside `box` stand between the first and the last item of `box`.
+// True if items of `parent` outside of `box` stand between the first and the last item of `box`.
 bool is_interleaved(const Diagram& diagram, const std::vector<uint32_t>& parent_items,
                     uint32_t box) {
   const std::vector<uint32_t> items = items_in(diagram, box);
@@ -156,7 +156,7 @@ class Folder {
     return false;
   }
 
-  // Of the first `size` items of `box`.
+  // The hash of the first `size` items of `box`.
   Hash signature(uint32_t box, size_t size) const {
     Hasher hasher;
     const std::string& base = diagram_.boxes[box].path;

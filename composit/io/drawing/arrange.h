@@ -14,7 +14,7 @@ void dissolve_interleaved(Diagram& diagram);
 
 // Sibling boxes with consecutive numbers, `layer.0` to `layer.11`, that are equal and feed each
 // other become one box with `repeats` 12. Equal: the same operations, attributes, types, parameters
-// and inner edges in the same order; the last may end with a few more, which are drawn behind it.
+// and inner edges in the same order; the last may end with a few more, which are drawn after it.
 void fold_repeats(Diagram& diagram);
 
 // A box that holds one item becomes the item's caption; one that holds one box is merged with it.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxDepth = 32;  // scopes nested deeper share a box
 
-// Where a value comes from: an item, or a satellite of whoever reads it.
+// The source of a value: an item, or a satellite of the item that reads it.
 struct Source {
   uint32_t item = kNone;
   Satellite satellite;
@@ -216,7 +216,7 @@ class Builder {
     return index;
   }
 
-  // Boxes stand behind their parents.
+  // Boxes come after their parents.
   void count_nodes() {
     for (const Item& item : diagram_.items) ++diagram_.boxes[item.box].nodes;
     for (size_t box = diagram_.boxes.size(); box-- > 1;)

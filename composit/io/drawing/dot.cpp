@@ -159,7 +159,8 @@ class PageWriter {
     if (tail != head) edges_.insert({tail, head});
   }
 
-  // What is read all over the page, as a mask, is drawn lighter, so that it does not hide the rest.
+  // An edge from a value that is read all over the page, such as a mask, is drawn lighter, so that
+  // it does not hide the rest.
   void write_edges() {
     constexpr size_t kMany = 6;
     std::map<std::string, size_t> readers;

@@ -8,7 +8,7 @@
 
 namespace composit::drawing {
 
-// How pages refer to each other: relative paths, empty where there is no such file.
+// The links between pages: relative paths, empty if there is no such file.
 struct Links {
   std::string pages;     // folder of the pages, as seen from this page: "" or "unet_pages/"
   std::string overview;  // the first page

@@ -66,7 +66,7 @@ class IndexWriter {
     text_ += "</ul>\n";
   }
 
-  // What has boxes inside can be folded away, and is but for the outermost.
+  // A box with boxes inside can be folded; all but the outermost are folded at first.
   void write_box(uint32_t index) {
     const Box& box = diagram_.boxes[index];
     const bool has_boxes = std::any_of(box.members.begin(), box.members.end(),

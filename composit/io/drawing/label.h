@@ -1,4 +1,4 @@
-// What nodes and boxes are labelled with, in graphviz's HTML-like notation.
+// The labels of nodes and boxes, in graphviz's HTML-like notation.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What an operation does, as far as its colour in a picture goes.
+// The kinds of operation that a picture tells apart by colour.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ static double scale_of(const LazyTensor& q, const std::optional<double>& scale) 
   return scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
 }
 
-// How much each query is to see of each key, before the softmax.
+// The scores of each query and key, before the softmax.
 static LazyTensor attention_scores(const LazyTensor& q, const LazyTensor& k,
                                    std::optional<LazyTensor> mask, bool causal,
                                    const std::optional<double>& scale) {

@@ -70,14 +70,14 @@ LazyTensors saved(const BatchNorm& b, bool training) {
   return {b.y, none, none};
 }
 
-// What is written to the running values goes behind the results.
+// Appends the new running values to the results.
 LazyTensors with_written(LazyTensors results, const BatchNorm& b) {
   for (const LazyTensor& written : {b.running_mean, b.running_var})
     if (written.defined()) results.push_back(written);
   return results;
 }
 
-// As one operation, from what the forward pass saved. Nothing where somebody uses what it saved.
+// As one operation, from what the forward pass saved. Nothing if other nodes use what it saved.
 Gradients batch_norm_gradients(const Vjp& v, const LazyTensor& x, const Optional& weight,
                                const Optional& mean, const Optional& var,
                                const Optional& saved_mean, const Optional& saved_rstd,

@@ -137,7 +137,7 @@ static void add_nll_losses(OperationTable& rows) {
 }
 #undef COMPOSIT_NLL_LOSS
 
-// For any number of axes behind that of the classes, of which two at most are images'.
+// For any number of axes after that of the classes, of which at most two are axes of images.
 static LazyTensors nll_loss_forward(const LazyTensor& x, const LazyTensor& target,
                                     const std::optional<LazyTensor>& weight, int64_t reduction,
                                     int64_t ignored) {
@@ -183,7 +183,7 @@ static LazyTensor of_probabilities(const LazyTensor& log_p, LazyTensor target,
   return sum(loss) / (static_cast<double>(log_p.numel()) / classes);
 }
 
-// Of each sample, its class has 1 - smoothing, and all classes share the rest.
+// For each sample, its class has the weight 1 - smoothing, and all classes share the rest.
 static LazyTensor smoothed(const LazyTensor& log_p, const LazyTensor& target,
                            const std::optional<LazyTensor>& weight, int64_t reduction,
                            int64_t ignored, double smoothing) {

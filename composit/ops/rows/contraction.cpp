@@ -155,7 +155,7 @@ static Gradients matmul_gradients(const Vjp& v, const LazyTensor& a, const LazyT
   };
   Gradients gradients(2);
   if (v.wanted[0]) gradients[0] = sum_to_size(matmul(g, adjoint(b)), a.sizes());
-  if (v.wanted[1] && b.rank() == 2)  // one product, with no sum over batches behind it
+  if (v.wanted[1] && b.rank() == 2)  // one product, without a sum over batches after it
     gradients[1] = mm(adjoint(rows(a)), rows(g));
   else if (v.wanted[1])
     gradients[1] = sum_to_size(matmul(adjoint(a), g), b.sizes());

@@ -14,7 +14,7 @@ using Types = std::vector<Type>;
 
 // ---- types --------------------------------------------------------------------------------------
 
-// Of operands or of their values.
+// The types of operands, or of their values.
 template <class T>
 Types types_of(const std::vector<T>& tensors) {
   Types types;
@@ -85,7 +85,8 @@ Types slots_of(const Types& sequences, int64_t length) {
   return slots;
 }
 
-// Of a loop whose body gives `given`: the carried values at the end, and stacked outputs.
+// The results of a loop whose body returns `given`: the carried values at the end, and stacked
+// outputs.
 Types loop_results(const Types& carried, const Types& given, int64_t length) {
   const size_t count = std::min(carried.size(), given.size());
   expect_types("a body that gives carried values", carried,

@@ -110,7 +110,8 @@ static void add_filled(OperationTable& rows) {
             .loops = [](Ints size,
                         std::optional<DType> dtype) { return filled(size, Scalar(0.0), dtype); },
             .samples = "[2,3] | [2] int64"});
-  // Of LibTorch's forward derivatives: zeros without memory, and those of a tangent.
+  // Two operators of LibTorch's forward derivatives: zeros without memory, and the zeros of a
+  // tangent.
   rows.add({.schema = "aten::_efficientzerotensor(SymInt[] size, *, ScalarType? dtype=None, "
                       "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
             .loops = [](Ints size,

@@ -53,7 +53,7 @@ static void add_trigonometry(OperationTable& rows) {
 }
 // clang-format on
 
-// Of a real number: 0 or pi.
+// The angle of a real number: 0 or pi.
 static Expr angle(const Expr& x) {
   if (is_complex(x.dtype())) return atan2(imag(x), real(x));
   return select(isnan(x), NAN, select(x < 0, cast(std::numbers::pi, x.dtype()), 0));
@@ -70,7 +70,7 @@ static Expr fraction(const Expr& x) {
   return x - trunc(x);
 }
 
-// To a number of digits behind the point; before it, if `decimals` is negative.
+// Rounds to a number of digits after the point; before it, if `decimals` is negative.
 static Expr rounded(const Expr& x, int64_t decimals) {
   if (decimals == 0 || category(x.dtype()) < DTypeCategory::floating) return round(x);
   const double power = std::pow(10, std::abs(decimals));

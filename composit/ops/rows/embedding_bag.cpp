@@ -56,7 +56,7 @@ LazyTensor divisors(const LazyTensor& bag_size, DType dtype) {
   return unsqueeze(to(apply_one("aten::clamp_min", {bag_size, Scalar(int64_t{1})}), dtype), -1);
 }
 
-// Of each bag and column, the largest element and its index; 0 and 0 for an empty bag.
+// The largest element of each bag and column, and its index; 0 and 0 for an empty bag.
 std::pair<LazyTensor, LazyTensor> largest(const Bags& bags, const LazyTensor& rows,
                                           const LazyTensor& bag, const LazyTensor& bag_size) {
   const Ints sizes{bags.count, rows.size(1)};

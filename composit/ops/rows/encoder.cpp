@@ -1,5 +1,5 @@
-// What torch runs of attention and encoder layers in inference, in one operator each
-// (torch.nn.MultiheadAttention, torch.nn.TransformerEncoderLayer: their "fast path").
+// The single operators that torch runs for attention and encoder layers in inference: the "fast
+// path" of torch.nn.MultiheadAttention and torch.nn.TransformerEncoderLayer.
 #include <cmath>
 
 #include "composit/ops/linear_algebra.h"
@@ -24,8 +24,8 @@ static LazyTensor projected(const MultiHead& of, const LazyTensor& x, int64_t nu
   return transpose(reshape(y, {x.size(0), x.size(1), of.heads, of.width / of.heads}), 1, 2);
 }
 
-// What is true in a mask is not seen. Its kind, for one of two axes: 0, by query and key; 1, by
-// batch and key.
+// Masks the scores: elements that are true in the mask do not count. The kind of a mask of two
+// axes: 0 has queries and keys; 1 has batch and keys.
 static LazyTensor masked(const LazyTensor& scores, const LazyTensor& mask,
                          std::optional<int64_t> kind) {
   Ints sizes = scores.sizes();

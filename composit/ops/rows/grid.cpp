@@ -40,8 +40,7 @@ Expr place(const Expr& x, int64_t size, Padding padding, bool align_corners) {
   return bounded(unbounded_place(x, size, align_corners), size, padding, align_corners);
 }
 
-// The element at a place, zero outside of the image. `place`: an index per axis behind the
-// channels.
+// The element at a point, zero outside of the image. `place`: an index per axis after the channels.
 Expr element(const In& x, const Expr& n, const Expr& c, const Index& place) {
   Index at{n, c};
   Expr inside = true;
@@ -53,7 +52,7 @@ Expr element(const In& x, const Expr& n, const Expr& c, const Index& place) {
   return select(inside, x(at), Expr::literal(int64_t{0}, x.dtype()));
 }
 
-// Weights of the four elements around a place that lies `t` behind the second: Keys' cubic
+// Weights of the four elements around a point at distance `t` after the second: Keys' cubic
 // convolution with torch's coefficient.
 std::vector<Expr> cubic_weights(const Expr& t) {
   constexpr double a = -0.75;
@@ -62,7 +61,8 @@ std::vector<Expr> cubic_weights(const Expr& t) {
   return {far(t + 1), near(t), near(1 - t), far(2 - t)};
 }
 
-// Of sixteen elements, each of which is looked for inside of the image on its own.
+// Interpolates between sixteen elements. Each of them is tested on its own for being inside of the
+// image.
 Expr bicubic(const In& x, const In& grid, const Index& at, Padding padding, bool align_corners) {
   const Expr &n = at[0], &c = at[1], &i = at[2], &j = at[3];
   const Expr column = unbounded_place(grid(n, i, j, 0), x.size(3), align_corners);
@@ -81,7 +81,7 @@ Expr bicubic(const In& x, const In& grid, const Index& at, Padding padding, bool
   return total;
 }
 
-// Of the elements at the corners around a place, of which each axis has two.
+// Interpolates between the elements at the corners around a point; each axis has two of them.
 Expr multilinear(const In& x, const Expr& n, const Expr& c, const Index& place) {
   Expr total;
   for (size_t corner = 0; corner < size_t{1} << place.size(); ++corner) {

@@ -14,8 +14,8 @@ static Expr wrapped_index(const Expr& index, int64_t size) {
 
 // ---- one index per axis: index.Tensor -----------------------------------------------------------
 
-// How the axes of `self[indices]` come about: those of the indices, broadcast, stand where the
-// indexed axes stood, or in front where these do not lie side by side.
+// The axes of `self[indices]`. The broadcast axes of the indices replace the indexed axes; they
+// come first if the indexed axes are not adjacent.
 struct Indexing {
   std::vector<bool> indexed;  // per axis of self
   Ints index_sizes;

@@ -153,7 +153,7 @@ static Loops split(const In& x, const Ints& sizes, int64_t dim) {
   return sequence(nests);
 }
 
-// Of each size but the last, which takes what is left.
+// Parts of equal size; the last one takes the rest.
 static Ints equal_parts(int64_t length, int64_t size) {
   Ints sizes;
   for (int64_t begin = 0; begin < length; begin += size)
@@ -174,7 +174,7 @@ static LazyTensors split_at(const LazyTensor& x, const Ints& ends, int64_t dim) 
   return parts;
 }
 
-// The gradient of parts that follow each other; those that nobody used are zeros.
+// The gradient of parts that follow each other; those of unused parts are zeros.
 static Gradients joined(const Vjp& v, int64_t dim) {
   LazyTensors parts;
   for (size_t i = 0; i < v.results.size(); ++i)

@@ -19,7 +19,7 @@ void expect_square(const LazyTensor& x) {
     throw UserError("expected square matrices, received sizes " + str(x.sizes()));
 }
 
-// Types of one result per batch, with `last` behind the batch's axes.
+// Types of one result per batch, with `last` after the batch's axes.
 Type per_matrix(const Type& matrices, DType dtype, const Ints& last) {
   Dims sizes(matrices.sizes.begin(), matrices.sizes.end() - 2);
   sizes.insert(sizes.end(), last.begin(), last.end());

@@ -6,7 +6,7 @@
 
 namespace composit {
 
-// What flows back to both sides of a loss of x - target, from what flows to x.
+// The gradients of both sides of a loss of x - target, given the gradient of x.
 static Gradients opposite(const Vjp& v, const LazyTensor& x, const LazyTensor& target,
                           const LazyTensor& dx) {
   return {v.wanted[0] ? sum_to_size(dx, x.sizes()) : LazyTensor(),

@@ -116,7 +116,8 @@ LazyTensor on_diagonal(const LazyTensor& x, DType dtype) {
   return unsqueeze(to(x, dtype), -1) * apply_one("aten::eye", {x.size(-1), dtype});
 }
 
-// What flows to U^H A V from the vectors, which are those of the singular values alone.
+// The cotangent of U^H A V that comes from the singular vectors. U and V have the vectors of the
+// singular values alone.
 LazyTensor svd_inner_back(const LazyTensor& u, const LazyTensor& s, const LazyTensor& v,
                           const LazyTensor& gu, const LazyTensor& gv) {
   const auto skew = [](const LazyTensor& x) { return x - adjoint(x); };

@@ -4,7 +4,7 @@
 
 namespace composit {
 
-// What is added before and behind each axis. `pad` has pairs, the last axis first.
+// The numbers of elements added before and after each axis. `pad` has pairs, the last axis first.
 using Padding = std::vector<std::pair<int64_t, int64_t>>;
 
 static Padding padding_of(int64_t rank, const Ints& pad) {

@@ -212,7 +212,7 @@ static void add_hard_limits(OperationTable& rows) {
        .samples = "f32[2,3] f32[2,3] | f32[6] f32[6]=-5..5 | f32[2] f32[2]=[-3,3]"});
 }
 
-// Whether x is shrunk to zero.
+// True if x is shrunk to zero.
 static Expr is_small(const Expr& x, const Expr& lambda) { return x >= -lambda && x <= lambda; }
 
 static void add_shrinks(OperationTable& rows) {

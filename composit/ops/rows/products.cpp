@@ -14,7 +14,7 @@ void expect_rank(const LazyTensor& x, int64_t rank) {
                     ", received sizes " + str(x.sizes()));
 }
 
-// In the dtype of x: a factor of integers loses what stands behind its point.
+// Computed in the dtype of x: a factor of integers loses the digits after its point.
 LazyTensor times(const LazyTensor& x, const Scalar& factor) {
   if (is_literal(Expr(factor), 1)) return x;
   if (category(x.dtype()) > DTypeCategory::integer) return x * Number(factor);
@@ -212,7 +212,7 @@ LazyTensor distance(const LazyTensor& apart, double p) {
   return apply_one("aten::linalg_vector_norm", {apart, Scalar(p), Ints{-1}});
 }
 
-// Of all pairs of rows.
+// The distances of all pairs of rows.
 LazyTensors distances(const LazyTensor& a, const LazyTensor& b, double p) {
   if (a.rank() < 2 || b.rank() < 2 || a.size(-1) != b.size(-1))
     throw UserError("expected rows of equal length, received sizes " + str(a.sizes()) + " and " +
@@ -220,7 +220,7 @@ LazyTensors distances(const LazyTensor& a, const LazyTensor& b, double p) {
   return {distance(unsqueeze(a, -2) - unsqueeze(b, -3), p)};
 }
 
-// What flows to the rows of `a` from their distances `far` to those of b; 0 where they coincide.
+// The gradient of the rows of `a` through their distances `far` to the rows of b; 0 for equal rows.
 LazyTensor distances_back(const LazyTensor& g, const LazyTensor& a, const LazyTensor& b, double p,
                           const LazyTensor& far) {
   const LazyTensor apart = unsqueeze(a, -2) - unsqueeze(b, -3), length = unsqueeze(far, -1);

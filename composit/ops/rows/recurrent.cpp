@@ -12,7 +12,7 @@ struct Weights {
   std::optional<LazyTensor> input_bias, hidden_bias, projection;
 };
 
-// What a cell carries from step to step: h, and an LSTM's c.
+// The state that a cell carries from step to step: h, and an LSTM's c.
 using State = LazyTensors;
 
 // One step; `x` is the input's part, W x + b, worked out for all steps at once.

@@ -180,7 +180,7 @@ LazyTensor reduced(const LazyTensor& x, int64_t dim, const LazyTensor& index,
   return apply_one("composit::scatter_fold", {x, dim, index, source, reduce});
 }
 
-// What the reduction starts from, put where x's own elements do not count.
+// Replaces the elements of x that do not count by the value from which the reduction starts.
 LazyTensor without_own(const LazyTensor& x, int64_t dim, const LazyTensor& index, Reduction how) {
   Expr none = how == Reduction::product ? 1 : 0;
   if (how == Reduction::largest) none = least(x.dtype());

@@ -87,7 +87,7 @@ static Expr log_of_sum(const Expr& x, const Expr& y, Expr (*small)(const Expr& d
   return select(equal_infinities, x, max(x, y) + small(abs(x - y)));
 }
 
-// Of complex numbers: from the one with the larger real part.
+// For complex numbers, computed from the number with the larger real part.
 static Expr complex_log_of_sum(const Expr& x, const Expr& y) {
   const Expr swapped = real(x) < real(y), larger = select(swapped, y, x);
   const Expr equal_infinities = eq(x, y) && eq(abs(real(x)), INFINITY);

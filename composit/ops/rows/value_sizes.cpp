@@ -123,7 +123,7 @@ class Rows {
   }
   int64_t count() const { return count_; }
 
-  // A NaN is behind all other numbers, and equal to none.
+  // A NaN comes after all other numbers, and equal to none.
   bool is_before(int64_t a, int64_t b) const {
     return integers_.empty() ? is_before(numbers_, a, b) : is_before(integers_, a, b);
   }

@@ -92,7 +92,7 @@ Array from_numpy(const py::object& object) {
 Array copy_of_numpy(const py::object& object) {
   const py::module_ numpy = py::module_::import("numpy");
   const auto array = py::array(numpy.attr("asarray")(object));
-  // What composit computed stays as it is.
+  // A value that composit computed does not change.
   if (py::isinstance<py::capsule>(array.base()) && !array.writeable()) return from_numpy(array);
   return from_numpy(numpy.attr("array")(array, py::arg("order") = "C"));
 }
@@ -110,7 +110,7 @@ bool holds_lazy(py::handle object) {
   return false;
 }
 
-// What `composit.types.as_lazy` was taught: tensors of other libraries.
+// Converts tensors of other libraries, by the functions registered with `composit.types.as_lazy`.
 std::optional<NdArray> converted(py::handle object) {
   const py::object converters = py::module_::import("composit._composit").attr("converters");
   for (const auto& [type, convert] : converters.cast<py::dict>())

@@ -1,4 +1,4 @@
-// How composit's values look to Python, for the files of both extension modules.
+// Conversions between composit's values and Python's, for the files of both extension modules.
 //
 //   Array    numpy.ndarray, sharing memory (read-only where it comes from composit)
 //   DType    what numpy.dtype takes; "bfloat16" as well

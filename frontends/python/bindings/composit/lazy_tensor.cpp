@@ -13,7 +13,7 @@ namespace {
 
 using numpy::Operand;
 
-// What a program asks of values while there are none.
+// Thrown when a program needs values that are not computed yet.
 struct ValuesNeeded : UserError {
   using UserError::UserError;
 };
@@ -28,14 +28,14 @@ py::object dtype_or_name(const NdArray& x) {
   return numpy_dtype(x.dtype());
 }
 
-// Of an input its name, of other values what they are called in print: by their operation.
+// The name of an input; for other values the name of the operation, as in printed graphs.
 std::string name_of(const NdArray& x) {
   std::string name = x.name();
   return name.empty() ? std::string(x.node->op().base_name()) : name;
 }
 
-// Whether `x` is the comparison of a value with itself. So equal keys of a dict are found: their
-// hashes are equal, then Python asks bool(a == b).
+// True if `x` is the comparison of a value with itself. It makes equal keys of a dict work: if the
+// hashes are equal, Python evaluates bool(a == b).
 bool compares_with_itself(const NdArray& x) {
   const Node& node = *x.node;
   return node.op().base_name().substr(0, 2) == "eq" && node.operands().size() == 2 &&
@@ -116,7 +116,7 @@ void add_operators(Class& type) {
       "__abs__", [](const NdArray& x) { return numpy::absolute(x); }, Guard());
 }
 
-// What only values can answer.
+// Adds methods that need values and therefore throw.
 void add_refusals(Class& type) {
   const auto refuse = [&](const char* method, const char* what) {
     type.def(method, [what](const NdArray& x, const py::args&, const py::kwargs&) {

@@ -10,7 +10,7 @@ void unary(const Functional& def, const char* name, Unary function) {
   def(
       name, [function](const NdArray& x) { return NdArray(function(x)); }, "input"_a);
 }
-// Of an element and a number.
+// Functions of an element and a number.
 using WithNumber = LazyTensor (*)(const LazyTensor&, double);
 void with_number(const Functional& def, const char* name, WithNumber function,
                  const char* parameter, double value) {

@@ -8,7 +8,7 @@ using numpy::Operand;
 using OptionalOperand = std::optional<Operand>;
 using OptionalDType = std::optional<DType>;
 
-// Of two numbers one is an array.
+// Makes an array of a number: one of two operands has to be an array.
 Operand as_array(const Operand& number) {
   if (!number.is_number()) return number;
   return std::visit([](auto value) { return Operand(numpy::asarray(value)); }, number.number());

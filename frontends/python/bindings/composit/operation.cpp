@@ -45,7 +45,7 @@ class PythonFunction {
   PythonFunction(std::string name, py::function function, py::object vjp)
       : name_(std::move(name)), function_(std::move(function)), vjp_(std::move(vjp)) {}
 
-  // Of the results for zeros of these types.
+  // The types of the results, found by calling the function with zeros of these types.
   std::vector<Type> infer(const std::vector<Type>& inputs) {
     const py::gil_scoped_acquire gil;
     for (const auto& [of, results] : inferred_)

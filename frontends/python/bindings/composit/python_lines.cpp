@@ -8,7 +8,7 @@
 namespace composit::python {
 namespace {
 
-// What is known of a code object. Held, so that its address is not used again.
+// The data of a code object. It is held, so that its address is not used again.
 struct Code {
   py::object held;
   bool hidden = false;

@@ -1,4 +1,4 @@
-// What the files of flashlight/_flashlight share. Tensors are torch.Tensor (THPVariable).
+// Shared by the files of flashlight/_flashlight. Tensors are torch.Tensor (THPVariable).
 #pragma once
 
 #include <pybind11/pybind11.h>

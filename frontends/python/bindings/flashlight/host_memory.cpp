@@ -1,5 +1,5 @@
-// What flashlight/host_memory.py asks while a program runs: which tensors are known, what it may
-// look at unseen, whether the host wrote.
+// Answers the questions of flashlight/host_memory.py while a program runs: which tensors are known,
+// which memory may be read without a guard, whether the host wrote.
 #include "tracer/host_memory.h"
 
 #include <optional>

@@ -58,7 +58,7 @@ class ModuleHooks {
     if (entered_.back()) leave_module();
     entered_.pop_back();
   }
-  // Of modules that threw.
+  // Leaves modules whose calls threw.
   void leave_all() {
     while (!entered_.empty()) leave({}, {}, {});
   }
