@@ -251,6 +251,9 @@ class Planner {
       } else if (products[i]) {
         add_loops(plan_.run, std::exchange(open, {}), "a product follows");
         forms.add(i, std::move(*products[i]));
+      } else if (auto call = divided_call(plan_.routine, i); call && !is_alone({i})) {
+        add_loops(plan_.run, std::exchange(open, {}), "a call follows");
+        plan_.run.push_back(std::move(*call));
       } else {
         const std::string reason = open.empty() ? "" : reason_to_end(open, i);
         if (!reason.empty()) add_loops(plan_.run, std::exchange(open, {}), reason);
@@ -281,10 +284,14 @@ class Planner {
   }
   void add_loops(std::vector<Kernel>& kernels, StepIds steps, const std::string& ends = "") const {
     if (steps.empty()) return;
-    const bool alone = std::any_of(steps.begin(), steps.end(), [&](StepId step) {
+    const bool alone = is_alone(steps);
+    kernels.push_back(loops_kernel(plan_.routine, std::move(steps), alone, ends));
+  }
+  // Whether somebody chose that one thread does all of it.
+  bool is_alone(const StepIds& steps) const {
+    return std::any_of(steps.begin(), steps.end(), [&](StepId step) {
       return is_chosen(step, [](const Choice& one) { return one.one_thread; });
     });
-    kernels.push_back(loops_kernel(plan_.routine, std::move(steps), alone, ends));
   }
 
   // Zeros go around a value with the first kernel that writes it.

@@ -48,7 +48,7 @@ ProductWriter::ProductWriter(const Plan& plan, const Kernel& kernel, bool by_col
       product_(data_.product),
       by_columns_(by_columns),
       flat_(plan),
-      type_(sum_type(plan, product_)) {
+      type_(sum_type(product_)) {
   flat_.reserve(kProductWords);
   const ValueId result = value_of(product_.statement.stores[0]);
   flat_.add(product_.left, "x");
@@ -113,8 +113,9 @@ std::string ProductWriter::shape(bool fetches) const {
 }
 
 std::string ProductWriter::panels() const {
-  return "panels" +
-         (product_.batch.empty() ? "" : fmt::format(" + b * fl::packed_size<{}>(kPacking)", type_));
+  return "panels" + (product_.batch.empty() ? ""
+                                            : fmt::format(" + b * fl::packed_size<{}>(kPacking)",
+                                                          text::type_name(product_.weight)));
 }
 
 Code ProductWriter::over_batches(const Code& call) {
@@ -139,7 +140,9 @@ Code ProductWriter::contraction(const std::string& function, bool fetches) {
   AxisIds around = product_.batch;
   around.insert(around.end(), outer.begin(), outer.end());
   base += statement("return " + flat_.address(product_.left, product_.left_at, around) + ";");
-  code += statement("fl::" + function + "<" + type_ + ">(");
+  const std::string element = text::type_name(product_.element);
+  code += statement("fl::" + function + "<" + type_ +
+                    (product_.has_one_dtype() ? "" : ", " + element) + ">(");
   const std::string unused = outer.empty() ? "int64_t" : "int64_t outer";
   code.lines.push_back(product_.batch.empty() ? "    team, of," : "    fl::Team::solo(), of,");
   append_lambda(code, "[&](" + unused + ")", base, ", " + panels() + ",");
