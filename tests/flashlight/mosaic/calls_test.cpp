@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "composit/ops/functions.h"
+#include "composit/ops/native.h"
 #include "tests/flashlight/mosaic/compare.h"
 
 namespace flashlight::mosaic {
@@ -36,10 +37,14 @@ TEST(MosaicCalls, are_divided) {
   add("topk of a middle axis", both(apply("aten::topk", {y, 3, 1, false, true})));
   add("what is read again",
       {relu(apply("aten::topk", {x * 2.0, 4, -1, true, true})[0] + 1.0).lazy()});
-  const Tensor a = given("a", {6, 5, 3}),
-               square = matmul(a, transpose(a, 1, 2)) + given("e", {5, 5}, 0.01);
+  const Tensor a = given("a", {6, 5, 3});
+  std::vector<double> diagonal(25);
+  for (size_t i = 0; i < 5; ++i) diagonal[6 * i] = 3;
+  const Tensor square =
+      matmul(a, transpose(a, 1, 2)) +
+      Tensor(held_input("e", array_of(tensor_type(DType::float32, {5, 5}), diagonal)));
   add("factors", both(apply("aten::linalg_lu_factor_ex", {square, true, false})));
-  add("qr", both(apply("aten::linalg_qr", {a})));
+  add("qr", both(apply("aten::linalg_qr", {square})));
   EXPECT_EQ(differences(cases), "");
 }
 
@@ -55,7 +60,7 @@ TEST(MosaicCalls, say_how_they_are_divided) {
   const Case one = case_of("", both(apply("aten::topk", {given("x", {7, 33}), 5})));
   EXPECT_THAT(print(plan_of(one.graph)), HasSubstr("for 7 (threads) { topk of 33 x 1 }"));
   // Somebody may choose one thread, as for loops.
-  const Choices alone = parse_choices("topk: one thread");
+  const Choices alone = parse_choices("topk_values: one thread");
   EXPECT_EQ(count(plan_of(one.graph, {.choices = alone}), kCalls), 0);
   Case chosen = one;
   chosen.choices = alone;

@@ -115,8 +115,8 @@ TEST(MosaicHalfProducts, are_recognised_with_their_dtypes) {
   EXPECT_EQ(product.accumulator, DType::float32);
   EXPECT_THAT(print(plan), HasSubstr("35 rows x 33 columns x 64 terms of bfloat16 x bfloat16, "
                                      "summed in float32"));
-  // Panels hold bfloat16, of two vectors of float32 in a row.
-  EXPECT_EQ(plan.prepared_bytes, 2 * 64 * 64 + 128);
+  // Panels hold bfloat16: two of 32 columns, 64 terms each.
+  EXPECT_EQ(plan.prepared_bytes, 2 * 32 * 64 * 2);
   const Tensor y = given("x", {35, 64});
   EXPECT_THAT(print(plan_of(case_of("", {test::linear(y, "w", 33).lazy()}).graph)),
               Not(HasSubstr("summed")));

@@ -29,9 +29,8 @@ void expect_tile(int rows, int vectors, int segments, int run, int step) {
   const auto panel = whole_numbers<Weight>(terms * kPanel<T>, 2);
   Guarded<T> sums(rows, vectors * kPanel<T> / 2, (2 - vectors) * kPanel<T> / 2);
   const fl::Terms places = {offsets.data(), segments, run, step};
-  fl::multiply_tile<T>(rows, vectors,
-                       {left.data(), row_stride, places, panel.data(), panel.data(), 7},
-                       reinterpret_cast<T(*)[kPanel<T>]>(sums.data()));
+  const fl::Tile<T, Weight> tile = {left.data(), row_stride, places, panel.data(), panel.data(), 7};
+  fl::multiply_tile(rows, vectors, tile, reinterpret_cast<T(*)[kPanel<T>]>(sums.data()));
   const auto expected = [&](int64_t row, int64_t column) {
     double sum = 0;
     for (int64_t t = 0; t < terms; ++t) {
