@@ -32,12 +32,15 @@ Expr product_of(const std::vector<Expr>& factors) {
 
 class Recognizer {
  public:
-  Recognizer(const Statement& statement, int64_t least_side)
-      : statement_(statement), least_side_(least_side), analysis_(statement.axes) {}
+  Recognizer(const Statement& statement, int64_t least_side, bool halves)
+      : statement_(statement),
+        least_side_(least_side),
+        halves_(halves),
+        analysis_(statement.axes) {}
 
   std::optional<Contraction> run() {
     // A sum over nothing (padding alone) is no product: neither side is read.
-    if (!is_sum(statement_) || is_nowhere()) return std::nullopt;
+    if (!is_sum(statement_, halves_) || is_nowhere()) return std::nullopt;
     const std::vector<Expr> all = factors(statement_.body[0]);
     if (all.size() < 2) return std::nullopt;
     for (const Expr& factor : all) axes_.push_back(axes_in(factor));
@@ -200,6 +203,7 @@ class Recognizer {
 
   const Statement& statement_;
   const int64_t least_side_;
+  const bool halves_;
   composit::IndexAnalysis analysis_;
   std::vector<AxisIds> axes_;  // of each factor
   size_t reductions_ = 0;
@@ -223,8 +227,9 @@ bool are_same(const Statement& a, const Statement& b) {
 
 }  // namespace
 
-std::optional<Contraction> contraction_of(const Statement& statement, int64_t least_side) {
-  return Recognizer(statement, least_side).run();
+std::optional<Contraction> contraction_of(const Statement& statement, int64_t least_side,
+                                          bool halves) {
+  return Recognizer(statement, least_side, halves).run();
 }
 
 Program with_products(Program program,

@@ -32,9 +32,10 @@ struct Contraction {
 // Rows, columns and terms that a product has at least, for fl::product to be worth it.
 constexpr int64_t kLeastSide = 4;
 
-// Nothing for sums so small, or in such a dtype, that plain loops do as well.
+// Nothing for sums so small, or in such a dtype, that plain loops do as well; those of 16-bit
+// floats are products where somebody has `halves` as tiles.
 std::optional<Contraction> contraction_of(const Statement& statement,
-                                          int64_t least_side = kLeastSide);
+                                          int64_t least_side = kLeastSide, bool halves = false);
 
 // What a nest keeps of its statement, so that later stages need not look again. A stage that
 // changes the statement recognises it anew, or drops this.

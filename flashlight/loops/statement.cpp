@@ -54,11 +54,12 @@ std::optional<Function> fold_function(const Statement& statement) {
   return plain ? std::optional(function) : std::nullopt;
 }
 
-bool is_sum(const Statement& statement) {
+bool is_sum(const Statement& statement, bool halves) {
   if (fold_function(statement) != Function::add || !composit::is_literal(statement.init[0], 0))
     return false;
   const composit::DType dtype = statement.body[0].dtype();
-  return dtype == composit::DType::float32 || dtype == composit::DType::float64;
+  return dtype == composit::DType::float32 || dtype == composit::DType::float64 ||
+         (halves && composit::is_half(dtype));
 }
 
 bool may_refuse(const Statement& statement) {

@@ -21,8 +21,9 @@ bool is_axis(const Expr& x, AxisId axis);          // itself
 size_t parallel_axes(const Statement& statement);  // they come first
 bool has_axes(const Statement& statement, composit::AxisKind kind);
 
-// One accumulator of float or double that adds up `body`, from 0.
-bool is_sum(const Statement& statement);
+// One accumulator of float or double, or with `halves` of 16-bit floats, that adds up `body`, from
+// 0.
+bool is_sum(const Statement& statement, bool halves = false);
 // The function that the only accumulator is combined with: add, mul, max or min of left and right.
 std::optional<composit::Function> fold_function(const Statement& statement);
 

@@ -194,7 +194,7 @@ class Finder {
     return true;
   }
 
-  // Whether both products are of the same heads, and elements lie side by side.
+  // Whether both products are of the same heads and of one dtype, and elements lie side by side.
   static bool fits(const Attention& attention) {
     const Product &scores = attention.scores, &results = attention.results;
     composit::IndexAnalysis analysis(results.statement.axes);
@@ -202,7 +202,9 @@ class Finder {
     if (scores.rows.size() != 1 || scores.terms.size() != 1 || !scores.columns ||
         results.rows.size() != 1 || results.terms.size() != 1 || !results.columns || !store)
       return false;
-    if (results.statement.stores[0].value.kind() != ExprKind::accumulator) return false;
+    if (results.statement.stores[0].value.kind() != ExprKind::accumulator ||
+        !scores.has_one_dtype() || !results.has_one_dtype())
+      return false;
     const auto extents = [](const Product& product) {
       std::vector<int64_t> list;
       for (const AxisId axis : product.batch) list.push_back(product.extent(axis));

@@ -63,7 +63,7 @@ std::optional<loops::Contraction> depthwise_of(const Statement& statement) {
 }
 
 std::optional<loops::Contraction> sides_of(const Statement& statement) {
-  auto sides = loops::contraction_of(statement, kLeastSide);
+  auto sides = loops::contraction_of(statement, kLeastSide, /*halves=*/true);
   return sides ? sides : depthwise_of(statement);
 }
 

@@ -270,6 +270,9 @@ class Planner {
       } else if (products[i]) {
         close(open, "a product follows");
         forms.add(i, std::move(*products[i]));
+      } else if (auto call = divided_call(plan_.routine, i); call && !is_alone(i)) {
+        close(open, "a call follows");
+        plan_.run.push_back(std::move(*call));
       } else {
         add_to(open, i);
       }

@@ -101,8 +101,11 @@ void sort_by(AxisIds& axes, const Affine& at) {
 // Loops that fl::Packing has.
 constexpr size_t kMostTermLoops = 4;
 
-bool is_real(composit::DType dtype) {
-  return dtype == composit::DType::float32 || dtype == composit::DType::float64;
+// The dtype of sums of products of that dtype, where there are tiles of them.
+std::optional<composit::DType> sum_dtype(composit::DType dtype) {
+  if (composit::is_half(dtype)) return composit::DType::float32;
+  const bool real = dtype == composit::DType::float32 || dtype == composit::DType::float64;
+  return real ? std::optional(dtype) : std::nullopt;
 }
 
 // One load of the sum's dtype, nowhere out of range.
@@ -208,10 +211,13 @@ std::optional<Product> product_of(const loops::Routine& routine, const loops::Ne
       !sides->term_limits.empty() || !sides->column_limits.empty())
     return std::nullopt;
   const composit::DType dtype = statement.body[0].dtype();
-  if (!is_real(dtype) || !is_plain(sides->left, sides->left_domain, dtype) ||
+  const auto accumulator = sum_dtype(dtype);
+  if (!accumulator || !is_plain(sides->left, sides->left_domain, dtype) ||
       !is_plain(sides->right, sides->right_domain, dtype))
     return std::nullopt;
   Product product;
+  product.element = product.weight = dtype;
+  product.accumulator = *accumulator;
   product.depthwise = is_depthwise(*sides);
   if (!product.depthwise) choose_rows(*sides, statement.stores[0].at, is_frozen);
   product.left = value_of(sides->left);

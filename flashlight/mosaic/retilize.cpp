@@ -162,7 +162,7 @@ Array moved(const Array& memory, const Tiling& from, const Tiling& to,
   return Array(type, storage, storage.get());
 }
 
-Tiling row_major(const std::vector<int64_t>& sizes) {
+Tiling in_one_level(const std::vector<int64_t>& sizes) {
   std::vector<size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), size_t{0});
   return {schema_of_order(order), sizes};
@@ -224,12 +224,12 @@ Array retilize(const Array& memory, const Tiling& from, const Tiling& to) {
 
 Array tilize(const Array& array, const TileSchema& schema) {
   const Tiling to(schema, array.type().sizes);
-  return moved(array.contiguous(), row_major(to.sizes()), to, {to.memory_size()});
+  return moved(array.contiguous(), in_one_level(to.sizes()), to, {to.memory_size()});
 }
 
 Array untilize(const Array& memory, const Tiling& tiling) {
   check_memory(memory, tiling, "untilize");
-  return moved(memory.contiguous(), tiling, row_major(tiling.sizes()), tiling.sizes());
+  return moved(memory.contiguous(), tiling, in_one_level(tiling.sizes()), tiling.sizes());
 }
 
 }  // namespace flashlight::mosaic

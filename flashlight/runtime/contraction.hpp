@@ -12,12 +12,17 @@
 //
 // A convolution has a run of rows for each line of pixels (or one for all, where lines lie without
 // a gap), whose terms are the window of a pixel. Nothing here waits: the team does, behind it.
+//
+// T is the type of the sums. Rows of another type Element are widened strip by strip; panels of a
+// smaller type Weight are widened by the tiles, or, for several of them, before.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "flashlight/runtime/function_ref.hpp"
+#include "flashlight/runtime/lanes.hpp"
 #include "flashlight/runtime/microkernel.hpp"
 #include "flashlight/runtime/team.hpp"
 
@@ -36,8 +41,8 @@ struct Upcoming {
     if (from == nullptr) return {};
     return {reinterpret_cast<const char*>(from), count * int64_t{sizeof(T)} / detail::kLineBytes};
   }
-  template <class T>
-  void add_to(Tile<T>& tile, int part, int parts) const {
+  template <class T, class Weight>
+  void add_to(Tile<T, Weight>& tile, int part, int parts) const {
     const int64_t begin = lines * part / parts;
     tile.ahead = from + begin * detail::kLineBytes;
     tile.ahead_lines = lines * (part + 1) / parts - begin;
@@ -92,12 +97,12 @@ constexpr int64_t strip_bytes(int64_t panel_bytes) {
   return panel_bytes * 3 / 2 > kStripBytes ? 4 * panel_bytes : kStripBytes;
 }
 
-template <class T>
+template <class Element>
 struct Rows {
-  const T* first;
+  const Element* first;
   int64_t outer, inner;
   int count;
-  const T *from, *to;  // what they read is between these
+  const Element *from, *to;  // what they read is between these
 };
 
 // How many tiles a run of so many rows, or pairs of rows, becomes.
@@ -111,7 +116,7 @@ int64_t tiles_per_run(const Contraction<T>& of, int64_t rows, int threads) {
 }
 
 // The tiles of a contraction: runs in pieces of nearly equal height.
-template <class T>
+template <class T, class Element = T>
 class Tiling {
  public:
   Tiling(const Contraction<T>& of, int threads)
@@ -124,28 +129,30 @@ class Tiling {
   }
   int64_t count() const { return of_.outer * per_run_; }
 
-  Rows<T> tile(int64_t number, BaseOf<T> base) const {
+  Rows<Element> tile(int64_t number, BaseOf<Element> base) const {
     const int64_t outer = number / per_run_, piece = number % per_run_;
     const int64_t begin = of_.inner * piece / per_run_, end = of_.inner * (piece + 1) / per_run_;
-    const T* const first = base(outer) + begin * of_.inner_stride;
+    const Element* const first = base(outer) + begin * of_.inner_stride;
     return {first,           outer,
             begin,           static_cast<int>(end - begin),
             first + lowest_, first + highest_ + (end - begin - 1) * of_.inner_stride};
   }
   // As many of the tiles from `begin` on as make a strip. What they read is at most all that lies
-  // between its ends (windows overlap), and at most the sum of what each tile reads.
-  int strip(int64_t begin, int64_t end, BaseOf<T> base, Rows<T>* tiles) const {
+  // between its ends (windows overlap), and at most the sum of what each tile reads. Windows that
+  // are copied to be widened do not overlap.
+  int strip(int64_t begin, int64_t end, BaseOf<Element> base, Rows<Element>* tiles) const {
     const int64_t terms = of_.terms.count();
     const int64_t most = strip_bytes(terms * kPanel<T> * int64_t{sizeof(T)});
     int64_t sum = 0;
-    const T *low = nullptr, *high = nullptr;
+    const Element *low = nullptr, *high = nullptr;
     int count = 0;
     for (; count < kStripTiles && begin + count < end; ++count) {
-      const Rows<T> rows = tile(begin + count, base);
+      const Rows<Element> rows = tile(begin + count, base);
       low = count == 0 ? rows.from : std::min(low, rows.from);
       high = count == 0 ? rows.to : std::max(high, rows.to);
       sum += rows.count * terms;
-      if (count > 0 && std::min<int64_t>(sum, high - low) * int64_t{sizeof(T)} > most) break;
+      const int64_t read = std::is_same_v<T, Element> ? std::min<int64_t>(sum, high - low) : sum;
+      if (count > 0 && read * int64_t{sizeof(T)} > most) break;
       tiles[count] = rows;
     }
     return count;
@@ -156,6 +163,63 @@ class Tiling {
   const int64_t per_run_;
   int64_t lowest_ = 0, highest_ = 0;  // where terms of a row are
 };
+
+// The rows of a strip as tiles read them: where they lie, or, those of another type than that of
+// the sums, widened in memory of the thread, the terms of a row side by side.
+template <class T, class Element>
+class StripRows {
+ public:
+  static constexpr bool kLie = std::is_same_v<T, Element>;
+  explicit StripRows(const Contraction<T>& of)
+      : of_(of), pitch_(kLie ? of.inner_stride : row_pitch<T>(of.terms.count())) {}
+
+  int64_t pitch() const { return pitch_; }
+  Terms terms() const {
+    if constexpr (kLie) return of_.terms;
+    static constexpr int32_t kFirst = 0;
+    return {&kFirst, 1, static_cast<int>(of_.terms.count())};
+  }
+  const T* first([[maybe_unused]] int tile, const Rows<Element>& rows) const {
+    if constexpr (kLie)
+      return rows.first;
+    else
+      return memory_ + before_[tile] * pitch_;
+  }
+
+  void take([[maybe_unused]] const Rows<Element>* strip, [[maybe_unused]] int count) {
+    if constexpr (!kLie) {
+      int64_t rows = 0;
+      for (int i = 0; i < count; rows += strip[i++].count) before_[i] = rows;
+      memory_ = aligned_scratch<T, 10>(rows * pitch_);
+      T* to = memory_;
+      for (int i = 0; i < count; ++i)
+        for (int r = 0; r < strip[i].count; ++r, to += pitch_)
+          widen_row(strip[i].first + r * of_.inner_stride, to);
+    }
+  }
+
+ private:
+  void widen_row(const Element* from, T* to) const {
+    for (int s = 0; s < of_.terms.segments; ++s, to += of_.terms.run)
+      widen(from + of_.terms.offsets[s], of_.terms.step, of_.terms.run, to);
+  }
+
+  const Contraction<T>& of_;
+  const int64_t pitch_;
+  T* memory_ = nullptr;
+  int64_t before_[kLie ? 1 : kStripTiles];  // rows of the tiles before
+};
+
+// Tiles from which on a panel is widened once, in memory of the thread. A float16 takes more
+// instructions than a bfloat16, which is the upper half of a float.
+template <class Weight>
+constexpr int kTilesToWiden = std::is_same_v<Weight, bfloat16> ? 3 : 2;
+template <class T, class Weight>
+const T* widened(const Weight* panel, int64_t size) {
+  T* const to = aligned_scratch<T, 11>(size);
+  widen(panel, 1, size, to);
+  return to;
+}
 
 // What the tile `next` reads beyond `now`, if that lies together.
 template <class T>
@@ -168,11 +232,11 @@ Upcoming beyond(const Rows<T>& now, const Rows<T>& next, int64_t terms) {
 
 // What comes behind `panel`, of those from panels.begin to panels.end, while a strip of `tiles`
 // uses it. A single one reads panels in a row, as fast as memory gives them.
-template <class T>
-Upcoming behind(const Contraction<T>& of, int64_t panel, Part panels, const T* weights,
+template <class T, class Weight>
+Upcoming behind(const Contraction<T>& of, int64_t panel, Part panels, const Weight* weights,
                 int64_t tiles, bool first_strip, bool last_strip) {
   const int64_t size = of.terms.count() * kPanel<T>;
-  const bool resident = panels.size() * size * int64_t{sizeof(T)} <= kResidentBytes;
+  const bool resident = panels.size() * size * int64_t{sizeof(Weight)} <= kResidentBytes;
   const bool last_panel = panel + 1 == panels.end;
   if (last_panel && last_strip) return of.next;
   if (tiles == 1 || panels.size() == 1 || (resident && (last_panel || !first_strip))) return {};
@@ -185,38 +249,48 @@ Upcoming behind(const Contraction<T>& of, int64_t panel, Part panels, const T* w
 // that made it: sums[r][c] belongs to row `inner` + r of run `outer`, and to column `column` + c.
 // The run's rows start at base(outer). `panels` is [panel][term][kPanel<T>], the last one filled up
 // with zeros.
-template <class T>
-void contract(const Team& team, const Contraction<T>& of, BaseOf<T> base, const T* panels,
-              FinishOf<T> finish) {
+template <class T, class Element = T, class Weight = T>
+void contract(const Team& team, const Contraction<T>& of, BaseOf<Element> base,
+              const Weight* panels, FinishOf<T> finish) {
   constexpr int64_t kColumns = kPanel<T>;
+  static_assert(kColumns == kPanel<Weight>);
   if (of.outer <= 0 || of.inner <= 0 || of.columns <= 0) return;
-  const detail::Tiling<T> tiling(of, team.threads());
+  const detail::Tiling<T, Element> tiling(of, team.threads());
   const bool by_rows = of.split == Split::rows;
   const int64_t all = (of.columns + kColumns - 1) / kColumns;
   const Part tiles = by_rows ? team.part(tiling.count()) : Part{0, tiling.count()};
   const Part mine = by_rows ? Part{0, all} : team.part(all);
-  detail::Rows<T> strip[detail::kStripTiles];
+  detail::Rows<Element> strip[detail::kStripTiles];
+  detail::StripRows<T, Element> all_rows(of);
   alignas(detail::kVectorBytes) T sums[kMostRows][kPanel<T>];
   for (int64_t begin = tiles.begin, count = 0; begin < tiles.end; begin += count) {
     count = tiling.strip(begin, tiles.end, base, strip);
-    for (int64_t panel = mine.begin; panel < mine.end; ++panel) {
-      const int64_t column = panel * kColumns;
+    all_rows.take(strip, static_cast<int>(count));
+    for (int64_t number = mine.begin; number < mine.end; ++number) {
+      const int64_t column = number * kColumns;
       const int columns = static_cast<int>(std::min(kColumns, of.columns - column));
       const int vectors = columns > kColumns / 2 ? 2 : 1;
-      const auto upcoming = detail::behind(of, panel, mine, panels, count, begin == tiles.begin,
+      const auto upcoming = detail::behind(of, number, mine, panels, count, begin == tiles.begin,
                                            begin + count == tiles.end);
-      for (int i = 0; i < count; ++i) {
-        const detail::Rows<T>& rows = strip[i];
-        Tile<T> tile = {rows.first, of.inner_stride, of.terms,
-                        panels + panel * of.terms.count() * kColumns};
-        // Rows that are read for the first time.
-        if (panel == mine.begin && i + 1 < count)
-          detail::beyond(rows, strip[i + 1], of.terms.count()).add_to(tile, 0, 1);
-        else
-          upcoming.add_to(tile, i, static_cast<int>(count));
-        multiply_tile<T>(rows.count, vectors, tile, sums);
-        finish(rows.outer, rows.inner, rows.count, column, columns, sums);
-      }
+      const auto multiply = [&](const auto* panel) {
+        for (int i = 0; i < count; ++i) {
+          const detail::Rows<Element>& rows = strip[i];
+          Tile<T, std::decay_t<decltype(*panel)>> tile = {all_rows.first(i, rows), all_rows.pitch(),
+                                                          all_rows.terms(), panel};
+          // Rows that are read for the first time.
+          if (all_rows.kLie && number == mine.begin && i + 1 < count)
+            detail::beyond(rows, strip[i + 1], of.terms.count()).add_to(tile, 0, 1);
+          else
+            upcoming.add_to(tile, i, static_cast<int>(count));
+          multiply_tile(rows.count, vectors, tile, sums);
+          finish(rows.outer, rows.inner, rows.count, column, columns, sums);
+        }
+      };
+      const int64_t size = of.terms.count() * kColumns;
+      if (std::is_same_v<T, Weight> || count < detail::kTilesToWiden<Weight>)
+        multiply(panels + number * size);
+      else
+        multiply(detail::widened<T>(panels + number * size, size));
     }
   }
 }

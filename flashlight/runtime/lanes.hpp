@@ -24,7 +24,8 @@ namespace fl::detail {
 template <class T>
 using Vector = typename Vectors<T>::Vector;
 template <class T>
-using Signed = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+using Signed = std::conditional_t<sizeof(T) == 2, int16_t,
+                                  std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>;
 
 template <class T>
 FLASHLIGHT_INLINE Vector<T> load(const T* from) {
@@ -33,6 +34,42 @@ FLASHLIGHT_INLINE Vector<T> load(const T* from) {
 template <class T>
 FLASHLIGHT_INLINE void store(Vector<T> x, T* to) {
   std::memcpy(to, &x, sizeof x);
+}
+
+// What lies at `from` as a vector of T. 16-bit floats are widened, each to its own value.
+template <class T>
+FLASHLIGHT_INLINE Vector<T> load_as(const T* from) {
+  return load(from);
+}
+template <class Half>
+FLASHLIGHT_INLINE Vector<uint32_t> load_bits(const Half* from) {
+  typedef uint16_t Bits __attribute__((vector_size(kVectorBytes / 2)));
+  Bits bits;
+  std::memcpy(&bits, from, sizeof bits);
+  return __builtin_convertvector(bits, Vector<uint32_t>);
+}
+template <class T>
+FLASHLIGHT_INLINE Vector<T> load_as(const bfloat16* from) {
+  return bit_cast<Vector<T>>(load_bits(from) << 16);
+}
+template <class T>
+FLASHLIGHT_INLINE Vector<T> load_as(const float16* from) {
+  const Vector<uint32_t> bits = load_bits(from), magnitude = bits & 0x7fffu,
+                         sign = (bits & 0x8000u) << 16;
+  // The difference of the exponents' biases; subnormal numbers are normal behind it.
+  const Vector<T> scaled = bit_cast<Vector<T>>(magnitude << 13) * T(0x1p112);
+  const auto special = bit_cast<Vector<uint32_t>>(magnitude >= 0x7c00u);  // infinity and NaN
+  return bit_cast<Vector<T>>(bit_cast<Vector<uint32_t>>(scaled) | (special & 0x7f800000u) | sign);
+}
+
+// to[i] = from[i * step], as T.
+template <class T, class From>
+FLASHLIGHT_INLINE void widen(const From* from, int64_t step, int64_t count, T* to) {
+  constexpr int64_t kLanes = Vectors<T>::kLanes;
+  int64_t i = 0;
+  if (step == 1)
+    for (; i + kLanes <= count; i += kLanes) store<T>(load_as<T>(from + i), to + i);
+  for (; i < count; ++i) to[i] = static_cast<T>(from[i * step]);
 }
 
 // From one row of so many elements to the next, so that rows of a tile are in different sets of the

@@ -5,6 +5,9 @@
 //   T sums[kMostRows][kPanel<T>];
 //   multiply_tile<T>(12, 2, {x, pitch, {offsets, 1, 768, 1}, panel}, sums);
 //
+// Sums are of the type of the rows. Weights may be of a smaller one, which is widened as they are
+// loaded: bfloat16, of which the memory is half as long.
+//
 // The sums stay in registers while the terms pass by: two vectors of columns, and as many rows as
 // leave room for the operands. Rows are equally far apart, and every three of them share a base, of
 // which an address is computed as base + {0, 1, 2} * stride.
@@ -16,12 +19,14 @@
 #include <utility>
 
 #include "flashlight/runtime/flashlight.hpp"
+#include "flashlight/runtime/lanes.hpp"
 
 namespace fl {
 
-// Columns that are packed together: the weights of one term are side by side.
+// Columns that are packed together, whose sums are two vectors: the weights of one term, of type T,
+// are side by side.
 template <class T>
-constexpr int kPanel = 2 * detail::Vectors<T>::kLanes;
+constexpr int kPanel = 2 * detail::Vectors<detail::Computed<T>>::kLanes;
 
 // AVX-512 has 32 registers, AVX2 and SSE have 16, and SSE needs some for products.
 constexpr int kMostRows = detail::kVectorBytes == 64 ? 14 : detail::kVectorBytes == 32 ? 6 : 4;
@@ -45,12 +50,12 @@ constexpr int kTermsInARow = 768;
 // for what is in the panel: of two vectors of columns, and as fast on cores that add beside their
 // multiplications. Meanwhile `ahead_lines` lines of the cache are fetched from
 // `ahead` on.
-template <class T>
+template <class T, class Weight = T>
 struct Tile {
   const T* rows;
   int64_t row_stride;
   Terms terms;
-  const T* panel;
+  const Weight* panel;
   const void* ahead = nullptr;
   int64_t ahead_lines = 0;
   bool add = false;
@@ -120,13 +125,14 @@ struct Accumulators {
   }
 
   // One term: scalar * vector, which needs no vector of the scalar to be made first.
-  template <int kPart, bool kMinus>
-  FLASHLIGHT_INLINE void add(int64_t stride, int64_t step_bytes, const T* panel, int64_t minus) {
+  template <int kPart, bool kMinus, class Weight>
+  FLASHLIGHT_INLINE void add(int64_t stride, int64_t step_bytes, const Weight* panel,
+                             int64_t minus) {
     typename V::Vector right[kVectors];
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
-      right[v] = V::load(panel + v * V::kLanes);
-      if constexpr (kMinus) right[v] -= V::load(panel + minus + v * V::kLanes);
+      right[v] = load_as<T>(panel + v * V::kLanes);
+      if constexpr (kMinus) right[v] -= load_as<T>(panel + minus + v * V::kLanes);
       keep_in_register(right[v]);
     }
 #pragma GCC unroll 16
@@ -154,8 +160,8 @@ struct Accumulators {
   }
 };
 
-template <class T, int kRows, int kVectors, bool kMinus>
-[[gnu::noinline]] void multiply(const Tile<T>& tile, T (*sums)[kPanel<T>]) {
+template <class T, class Weight, int kRows, int kVectors, bool kMinus>
+[[gnu::noinline]] void multiply(const Tile<T, Weight>& tile, T (*sums)[kPanel<T>]) {
   constexpr int kParts = parts_of(kRows);
   Accumulators<T, kRows, kVectors> all;
   const int64_t stride = tile.row_stride;
@@ -163,7 +169,7 @@ template <class T, int kRows, int kVectors, bool kMinus>
   // In bytes: of elements, the loop would be compiled a second time for steps of one.
   const int64_t step = tile.terms.step * static_cast<int64_t>(sizeof(T));
   const int64_t minus = tile.minus;
-  const T* panel = tile.panel;
+  const Weight* panel = tile.panel;
   Ahead ahead(tile.ahead, tile.ahead_lines, tile.terms.count());
   int segment = 0, begin = 0;
   bool add = tile.add;
@@ -198,32 +204,33 @@ template <class T, int kRows, int kVectors, bool kMinus>
   } while (segment < tile.terms.segments);
 }
 
-template <class T>
-using Multiply = void (*)(const Tile<T>&, T (*)[kPanel<T>]);
-template <class T, int kVectors, bool kMinus, std::size_t... kIndices>
-constexpr std::array<Multiply<T>, kMostRows> multiplications(std::index_sequence<kIndices...>) {
-  return {{&multiply<T, static_cast<int>(kIndices) + 1, kVectors, kMinus>...}};
+template <class T, class Weight = T>
+using Multiply = void (*)(const Tile<T, Weight>&, T (*)[kPanel<T>]);
+template <class T, class Weight, int kVectors, bool kMinus, std::size_t... kIndices>
+constexpr std::array<Multiply<T, Weight>, kMostRows> multiplications(
+    std::index_sequence<kIndices...>) {
+  return {{&multiply<T, Weight, static_cast<int>(kIndices) + 1, kVectors, kMinus>...}};
 }
 using Heights = std::make_index_sequence<kMostRows>;
-template <class T>
-Multiply<T> multiplication(int rows, int vectors) {
-  static constexpr auto kOne = multiplications<T, 1, false>(Heights()),
-                        kTwo = multiplications<T, 2, false>(Heights());
+template <class T, class Weight = T>
+Multiply<T, Weight> multiplication(int rows, int vectors) {
+  static constexpr auto kOne = multiplications<T, Weight, 1, false>(Heights()),
+                        kTwo = multiplications<T, Weight, 2, false>(Heights());
   return (vectors == 1 ? kOne : kTwo)[static_cast<std::size_t>(rows - 1)];
 }
 
 template <class T>
 Multiply<T> multiplication_by_difference(int rows) {
-  static constexpr auto kAll = multiplications<T, 2, true>(Heights());
+  static constexpr auto kAll = multiplications<T, T, 2, true>(Heights());
   return kAll[static_cast<std::size_t>(rows - 1)];
 }
 
 }  // namespace detail
 
 // 1 to kMostRows rows, and 1 or 2 vectors of columns: of others, `sums` are left as they were.
-template <class T>
-void multiply_tile(int rows, int vectors, const Tile<T>& tile, T (*sums)[kPanel<T>]) {
-  detail::multiplication<T>(rows, vectors)(tile, sums);
+template <class T, class Weight = T>
+void multiply_tile(int rows, int vectors, const Tile<T, Weight>& tile, T (*sums)[kPanel<T>]) {
+  detail::multiplication<T, Weight>(rows, vectors)(tile, sums);
 }
 template <class T>
 void multiply_tile_by_difference(int rows, const Tile<T>& tile, T (*sums)[kPanel<T>]) {

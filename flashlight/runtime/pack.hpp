@@ -45,6 +45,10 @@ struct PackLoop {
   int64_t extent, from, to;
 };
 
+// T as what is moved and not computed with, of which there are vectors.
+template <class T>
+using Moved = std::conditional_t<sizeof(T) == 2, uint16_t, T>;
+
 template <class T, class From>
 class Packer {
  public:
@@ -62,7 +66,7 @@ class Packer {
       first_dense_ = i;
     }
     const bool near = dense_ > 1 && of.columns.stride > 1 && of.columns.stride <= kMostApart;
-    copies_ = dense_ < Vectors<T>::kLanes;
+    copies_ = dense_ < kLanes;
     turns_ = std::is_same_v<T, From> && of.columns.stride != 1 && (near || !copies_);
   }
 
@@ -105,6 +109,9 @@ class Packer {
 
  private:
   static constexpr int64_t kBlock = 64, kNear = 8192, kMostApart = 32;
+  static constexpr int64_t kLanes = Vectors<Moved<T>>::kLanes;
+  static const Moved<T>* moved(const T* x) { return reinterpret_cast<const Moved<T>*>(x); }
+  static Moved<T>* moved(T* x) { return reinterpret_cast<Moved<T>*>(x); }
 
   template <class Visit>
   FLASHLIGHT_INLINE static void walk(const PackLoop (&loops)[4], const Visit& visit) {
@@ -147,18 +154,19 @@ class Packer {
       for (int c = 0; c < columns; ++c)  // the next block
         for (int64_t i = 0; i < kBlock; i += kLineBytes / int64_t{sizeof(T)})
           __builtin_prefetch(from + c * of_.columns.stride + end + i);
-      transpose(from + begin, of_.columns.stride, columns, end - begin, turned[0], kPanel<T>);
+      transpose(moved(from + begin), of_.columns.stride, columns, end - begin, moved(turned[0]),
+                kPanel<T>);
     }
     Places place(*this, begin);
     for (int64_t i = 0; i < end - begin; ++i, place.next()) {
-      for (int c = 0; factors != nullptr && c < columns; ++c) turned[i][c] *= factors[c];
+      for (int c = 0; factors != nullptr && c < columns; ++c)
+        turned[i][c] = static_cast<T>(turned[i][c] * factors[c]);
       std::memcpy(to + place.to, turned[i], sizeof turned[i]);
     }
   }
   // A few terms of columns that are not much farther apart: squares reach over the next columns,
   // and over the end of memory at the last ones, which are copied therefore.
   void turn_near(const T* from, int columns, bool has_more, T (&turned)[kBlock][kPanel<T>]) const {
-    constexpr int64_t kLanes = Vectors<T>::kLanes;
     const int64_t pitch = of_.columns.stride;
     alignas(kVectorBytes) T copy[kPanel<T> * kMostApart + kLanes];
     if (!has_more || columns < kPanel<T>) {
@@ -167,7 +175,7 @@ class Packer {
       from = copy;
     }
     for (int64_t c = 0; c < columns; c += kLanes)
-      transpose_square(from + c * pitch, pitch, turned[0] + c, kPanel<T>);
+      transpose_square(moved(from + c * pitch), pitch, moved(turned[0] + c), kPanel<T>);
   }
   // Where terms that lie without gaps are in the panel, one after the other.
   struct Places {

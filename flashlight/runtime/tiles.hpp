@@ -1,7 +1,8 @@
 // What a program of several translation units compiles in one of them, since it takes a while: that
 // one says FLASHLIGHT_TILES(float) and, for what it has besides, FLASHLIGHT_STRASSEN(float),
-// FLASHLIGHT_WINOGRAD(4, float), FLASHLIGHT_DEPTHWISE(float) and FLASHLIGHT_ATTENTION(float); the
-// others define FLASHLIGHT_TILES_ELSEWHERE before they include this.
+// FLASHLIGHT_WINOGRAD(4, float), FLASHLIGHT_DEPTHWISE(float) and FLASHLIGHT_ATTENTION(float), or,
+// of 16-bit floats, FLASHLIGHT_TILES_OF(float, fl::bfloat16); the others define
+// FLASHLIGHT_TILES_ELSEWHERE before they include this.
 #pragma once
 
 #include "flashlight/runtime/attention.hpp"
@@ -20,9 +21,18 @@
   KIND template fl::Upcoming fl::first_panel<T>(const Team&, Split, const T*, int64_t, int64_t); \
   KIND template void fl::pack_panels<T, T>(const Team&, const Packing&, const T*, T*, const T*)
 
-#define FLASHLIGHT_DECLARE_STRASSEN(KIND, T)                                                      \
-  KIND template fl::detail::Multiply<T> fl::detail::multiplication_by_difference<T>(int rows);    \
-  KIND template void fl::contract_strassen<T>(const Team&, const Contraction<T>&, BaseOf<T>,      \
+// Rows and panels of another type E, of which sums of type T are made.
+#define FLASHLIGHT_DECLARE_TILES_OF(KIND, T, E)                                                  \
+  KIND template fl::detail::Multiply<T, E> fl::detail::multiplication<T, E>(int rows,            \
+                                                                            int vectors);        \
+  KIND template void fl::contract<T, E, E>(const Team&, const Contraction<T>&, BaseOf<E>,        \
+                                           const E*, FinishOf<T>);                               \
+  KIND template fl::Upcoming fl::first_panel<E>(const Team&, Split, const E*, int64_t, int64_t); \
+  KIND template void fl::pack_panels<E, E>(const Team&, const Packing&, const E*, E*, const E*)
+
+#define FLASHLIGHT_DECLARE_STRASSEN(KIND, T)                                                   \
+  KIND template fl::detail::Multiply<T> fl::detail::multiplication_by_difference<T>(int rows); \
+  KIND template void fl::contract_strassen<T>(const Team&, const Contraction<T>&, BaseOf<T>,   \
                                               const T*, FinishOf<T>)
 
 #define FLASHLIGHT_DECLARE_WINOGRAD(KIND, OUT, T)                                             \
@@ -42,6 +52,8 @@
 #if defined(FLASHLIGHT_TILES_ELSEWHERE)
 FLASHLIGHT_DECLARE_TILES(extern, float);
 FLASHLIGHT_DECLARE_TILES(extern, double);
+FLASHLIGHT_DECLARE_TILES_OF(extern, float, fl::float16);
+FLASHLIGHT_DECLARE_TILES_OF(extern, float, fl::bfloat16);
 FLASHLIGHT_DECLARE_STRASSEN(extern, float);
 FLASHLIGHT_DECLARE_STRASSEN(extern, double);
 FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, float);
@@ -55,6 +67,7 @@ FLASHLIGHT_DECLARE_ATTENTION(extern, double);
 #endif
 
 #define FLASHLIGHT_TILES(T) FLASHLIGHT_DECLARE_TILES(, T)
+#define FLASHLIGHT_TILES_OF(T, E) FLASHLIGHT_DECLARE_TILES_OF(, T, E)
 #define FLASHLIGHT_STRASSEN(T) FLASHLIGHT_DECLARE_STRASSEN(, T)
 #define FLASHLIGHT_WINOGRAD(OUT, T) FLASHLIGHT_DECLARE_WINOGRAD(, OUT, T)
 #define FLASHLIGHT_DEPTHWISE(T) FLASHLIGHT_DECLARE_DEPTHWISE(, T)

@@ -130,8 +130,8 @@ struct AttentionForm {
     return AttentionWriter(plan, attention_of(kernel)).write();
   }
 
-  static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
-    add_form(plan, attention_of(kernel).scores, "FLASHLIGHT_ATTENTION({});\n", units);
+  static void add_units(const Plan&, const Kernel& kernel, Units& units) {
+    add_form(attention_of(kernel).scores, "FLASHLIGHT_ATTENTION({});\n", units);
   }
 };
 

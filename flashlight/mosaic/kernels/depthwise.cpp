@@ -12,8 +12,8 @@ struct DepthwiseForm {
     const text::Code body = writer.contraction("contract_depthwise", false);
     return writer.text("depthwise", body, false);
   }
-  static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
-    add_form(plan, data_of<ProductData>(kernel).product, "FLASHLIGHT_DEPTHWISE({});\n", units);
+  static void add_units(const Plan&, const Kernel& kernel, Units& units) {
+    add_form(data_of<ProductData>(kernel).product, "FLASHLIGHT_DEPTHWISE({});\n", units);
   }
   static bool applies(const Product& product, bool) { return product.depthwise; }
   static double time(const Product&) { return 1; }

@@ -13,5 +13,9 @@ extern const KernelForm kWinograd;   // a 3x3 convolution by Winograd's algorith
 extern const KernelForm kStrassen;   // a product of matrices by Strassen's algorithm
 extern const KernelForm kAttention;
 extern const KernelForm kBorder;  // zeros around a value
+extern const KernelForm kCalls;   // calls of the runtime for many lines or matrices
+
+// A call of the runtime that threads can divide, as a kernel of kCalls; nothing for other steps.
+std::optional<Kernel> divided_call(const loops::Routine& routine, StepId step);
 
 }  // namespace flashlight::mosaic

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "flashlight/mosaic/kernels/product_writer.h"
+#include "flashlight/text/literal.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -29,13 +30,11 @@ struct PackForm {
 
   // Panels of columns, behind the batch of the products B; of a transformed convolution a panel has
   // points P outside of channels.
-  static std::optional<TileSchema> packed_schema(const Plan& plan, const Kernel& kernel,
-                                                 ValueId value) {
+  static std::optional<TileSchema> packed_schema(const Plan&, const Kernel& kernel, ValueId value) {
     const auto& data = data_of<PackData>(kernel);
     if (data.packed != value) return std::nullopt;
     const bool batch = !data.product.batch.empty(), points = data.pixels > 0;
-    const auto item =
-        static_cast<int64_t>(composit::item_size(plan.routine.values[value].type.dtype));
+    const auto item = static_cast<int64_t>(composit::item_size(data.product.accumulator));
     return parse_tile_schema(fmt::format("{0}N{1}K -> {2}N/{3} {4}K | {3}n", batch ? "B" : "",
                                          points ? "P" : "", batch ? "B " : "",
                                          kMostColumns * 4 / item, points ? "P " : ""));
@@ -44,7 +43,7 @@ struct PackForm {
   static KernelText write(const Plan& plan, const Kernel& kernel) {
     const auto& data = data_of<PackData>(kernel);
     const Product& product = data.product;
-    const std::string type = sum_type(plan, product);
+    const std::string type = text::type_name(product.weight);
     FlatWriter flat(plan);
     flat.reserve(kProductWords);
     flat.add(product.right, "x");
@@ -75,12 +74,12 @@ struct PackForm {
     return text;
   }
 
-  static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
+  static void add_units(const Plan&, const Kernel& kernel, Units& units) {
     const auto& data = data_of<PackData>(kernel);
     if (data.pixels > 0)
-      add_form(plan, data.product, kWinogradStatements, units);
+      add_form(data.product, kWinogradStatements, units);
     else
-      add_tiles(plan, data.product, units);
+      add_tiles(data.product, units);
   }
 };
 

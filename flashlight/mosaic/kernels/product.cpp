@@ -53,8 +53,8 @@ struct AnyProductForm {
   }
   static int64_t operations(const Kernel& kernel) { return product_of(kernel).operations(); }
 
-  static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
-    add_tiles(plan, product_of(kernel), units);
+  static void add_units(const Plan&, const Kernel& kernel, Units& units) {
+    add_tiles(product_of(kernel), units);
   }
 };
 
@@ -124,21 +124,27 @@ std::string panel_extents(const Product& product) {
 }
 
 std::string product_extents(const Product& product) {
-  return extents(product, product.rows) + " rows x " + panel_extents(product);
+  const std::string dtypes =
+      product.has_one_dtype()
+          ? ""
+          : fmt::format(" of {} x {}, summed in {}", composit::name(product.element),
+                        composit::name(product.weight), composit::name(product.accumulator));
+  return extents(product, product.rows) + " rows x " + panel_extents(product) + dtypes;
 }
 
-std::string sum_type(const Plan& plan, const Product& product) {
-  return text::type_name(plan.routine.values[product.right].type.dtype);
-}
+std::string sum_type(const Product& product) { return text::type_name(product.accumulator); }
 
-void add_tiles(const Plan& plan, const Product& product, Units& units) {
-  const std::string type = sum_type(plan, product);
+void add_tiles(const Product& product, Units& units) {
+  const std::string type = sum_type(product);
   units["tiles_" + type].insert("FLASHLIGHT_TILES(" + type + ");\n");
+  if (!product.has_one_dtype())
+    units[fmt::format("tiles_{}", composit::name(product.weight))].insert(
+        fmt::format("FLASHLIGHT_TILES_OF({}, {});\n", type, text::type_name(product.weight)));
 }
 
-void add_form(const Plan& plan, const Product& product, const char* statements, Units& units) {
-  add_tiles(plan, product, units);
-  const std::string type = sum_type(plan, product);
+void add_form(const Product& product, const char* statements, Units& units) {
+  add_tiles(product, units);
+  const std::string type = sum_type(product);
   units["forms_" + type].insert(fmt::format(fmt::runtime(statements), type));
 }
 

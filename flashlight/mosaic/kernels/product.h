@@ -48,16 +48,17 @@ Split split_of(const Product& product, bool by_columns);
 
 // "784 rows x 64 columns x 3 x 3 x 64 terms: strips of rows x panels of columns, in tiles".
 std::string tiles_in_strips(const Plan&, const Kernel& kernel, const KernelForm::Names&);
-// "784 rows x 64 columns x 3 x 3 x 64 terms".
+// "784 rows x 64 columns x 3 x 3 x 64 terms"; of several dtypes, also which: " of bfloat16, summed
+// in float32".
 std::string product_extents(const Product& product);
 // "64 columns x 3 x 3 x 64 terms".
 std::string panel_extents(const Product& product);
 // The type of its sums, as C++.
-std::string sum_type(const Plan& plan, const Product& product);
-// Tiles for the type of its sums; and what a form builds on them: "FLASHLIGHT_STRASSEN({0});\n",
+std::string sum_type(const Product& product);
+// Tiles for its types; and what a form of one type builds on them: "FLASHLIGHT_STRASSEN({0});\n",
 // {0} being the type.
-void add_tiles(const Plan& plan, const Product& product, Units& units);
-void add_form(const Plan& plan, const Product& product, const char* statements, Units& units);
+void add_tiles(const Product& product, Units& units);
+void add_form(const Product& product, const char* statements, Units& units);
 inline constexpr const char* kWinogradStatements =
     "FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n";
 

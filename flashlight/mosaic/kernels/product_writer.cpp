@@ -46,7 +46,7 @@ ProductWriter::ProductWriter(const Plan& plan, const Kernel& kernel)
       data_(data_of<ProductData>(kernel)),
       product_(data_.product),
       flat_(plan),
-      type_(sum_type(plan, product_)) {
+      type_(sum_type(product_)) {
   flat_.reserve(kProductWords);
   const ValueId result = value_of(product_.statement.stores[0]);
   flat_.add(product_.left, "x");
@@ -111,8 +111,9 @@ std::string ProductWriter::shape(bool fetches) const {
 }
 
 std::string ProductWriter::panels() const {
-  return "panels" +
-         (product_.batch.empty() ? "" : fmt::format(" + b * fl::packed_size<{}>(kPacking)", type_));
+  return "panels" + (product_.batch.empty() ? ""
+                                            : fmt::format(" + b * fl::packed_size<{}>(kPacking)",
+                                                          text::type_name(product_.weight)));
 }
 
 Code ProductWriter::over_batches(const Code& call) {
@@ -138,7 +139,9 @@ Code ProductWriter::contraction(const std::string& function, bool fetches) {
   around.insert(around.end(), outer.begin(), outer.end());
   base += text::returned(flat_.address(product_.left, product_.left_at, around));
   const std::string unused = outer.empty() ? "int64_t" : "int64_t outer";
-  code += text::call({.function = "fl::" + function + "<" + type_ + ">",
+  const std::string types =
+      type_ + (product_.has_one_dtype() ? "" : ", " + text::type_name(product_.element));
+  code += text::call({.function = "fl::" + function + "<" + types + ">",
                       .arguments = {product_.batch.empty() ? "team" : "fl::Team::solo()", "of",
                                     text::Lambda{.head = "[&](" + unused + ")", .body = base},
                                     panels(), finish(unused, outer)},

@@ -33,8 +33,9 @@ std::string packing_key(const Product& product) {
 
 void Products::add(StepId step, Product product) {
   const bool known = is_frozen_(product.right);
-  const std::optional<ValueId> factor =
-      known && product.batch.empty() ? fold_factor(product) : std::nullopt;
+  const std::optional<ValueId> factor = known && product.batch.empty() && product.has_one_dtype()
+                                            ? fold_factor(product)
+                                            : std::nullopt;
   const ProductForm& form = form_of(product, known);
   const bool plain = form.pixels > 0 && has_large_weights(product, form.pixels);
   const int packed_for = plain ? 0 : form.pixels;
@@ -159,18 +160,17 @@ ValueId Products::add_panels(const Product& product, int pixels) {
   const int64_t columns = (product.column_count() + kMostColumns - 1) / kMostColumns;
   const composit::Dims sizes = {product.size(product.batch), columns, packed_terms(product, pixels),
                                 kMostColumns};
-  const composit::DType dtype = routine.values[product.right].type.dtype;
   plan_.frozen.push_back(false);
-  return routine.values.add({composit::tensor_type(dtype, sizes),
+  return routine.values.add({composit::tensor_type(product.weight, sizes),
                              loops::Role::temporary,
                              routine.values[product.right].name + ".panels",
                              {}});
 }
 
 bool Products::has_large_weights(const Product& product, int pixels) const {
-  const composit::DType dtype = plan_.routine.values[product.right].type.dtype;
   const int64_t elements = packed_terms(product, pixels) * product.column_count();
-  return elements * static_cast<int64_t>(composit::item_size(dtype)) > options_.winograd_bytes;
+  return elements * static_cast<int64_t>(composit::item_size(product.weight)) >
+         options_.winograd_bytes;
 }
 
 }  // namespace flashlight::mosaic

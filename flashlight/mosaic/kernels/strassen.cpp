@@ -19,10 +19,12 @@ struct StrassenForm {
     const text::Code body = writer.contraction("contract_strassen", true);
     return writer.text("strassen", body, true);
   }
-  static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
-    add_form(plan, data_of<ProductData>(kernel).product, "FLASHLIGHT_STRASSEN({});\n", units);
+  static void add_units(const Plan&, const Kernel& kernel, Units& units) {
+    add_form(data_of<ProductData>(kernel).product, "FLASHLIGHT_STRASSEN({});\n", units);
   }
-  static bool applies(const Product& product, bool) { return can_halve(product); }
+  static bool applies(const Product& product, bool) {
+    return product.has_one_dtype() && can_halve(product);
+  }
   static double time(const Product& product) { return pays_to_halve(product) ? 0.9 : 1.1; }
   static bool by_columns(const Plan& plan, const ProductData& data) {
     return shares_columns(plan, data, kFewHalvedRows);

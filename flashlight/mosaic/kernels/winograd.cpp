@@ -55,11 +55,13 @@ struct WinogradForm {
     return writer.text(fmt::format("winograd_{}", data.pixels), code, true);
   }
 
-  static void add_units(const Plan& plan, const Kernel& kernel, Units& units) {
-    add_form(plan, data_of<ProductData>(kernel).product, kWinogradStatements, units);
+  static void add_units(const Plan&, const Kernel& kernel, Units& units) {
+    add_form(data_of<ProductData>(kernel).product, kWinogradStatements, units);
   }
 
-  static bool applies(const Product& product, bool known) { return known && is_3x3(product); }
+  static bool applies(const Product& product, bool known) {
+    return known && product.has_one_dtype() && is_3x3(product);
+  }
   static bool by_columns(const Plan&, const ProductData& data) {
     return data.product.size(data.product.rows) < kFewPixels;
   }

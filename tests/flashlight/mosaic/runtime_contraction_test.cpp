@@ -20,18 +20,17 @@ class RuntimeContraction : public Isa {};
 class RuntimeStrassen : public Isa {};
 class RuntimeConvolution : public Isa {};
 
-template <class T>
+template <class T, class Weight = T>
 void expect_tile(int rows, int vectors, int segments, int run, int step) {
   const int64_t reach = run * step + 2, row_stride = segments * reach + 5, terms = segments * run;
   std::vector<int32_t> offsets;  // the last segment first
   for (int s = segments; s-- > 0;) offsets.push_back(static_cast<int32_t>(s * reach));
   const auto left = whole_numbers<T>(rows * row_stride, 1);
-  const auto panel = whole_numbers<T>(terms * kPanel<T>, 2);
+  const auto panel = whole_numbers<Weight>(terms * kPanel<T>, 2);
   Guarded<T> sums(rows, vectors * kPanel<T> / 2, (2 - vectors) * kPanel<T> / 2);
   const fl::Terms places = {offsets.data(), segments, run, step};
-  fl::multiply_tile<T>(rows, vectors,
-                       {left.data(), row_stride, places, panel.data(), panel.data(), 7},
-                       reinterpret_cast<T(*)[kPanel<T>]>(sums.data()));
+  const fl::Tile<T, Weight> tile = {left.data(), row_stride, places, panel.data(), panel.data(), 7};
+  fl::multiply_tile(rows, vectors, tile, reinterpret_cast<T(*)[kPanel<T>]>(sums.data()));
   const auto expected = [&](int64_t row, int64_t column) {
     double sum = 0;
     for (int64_t t = 0; t < terms; ++t) {
@@ -53,11 +52,13 @@ TEST_F(RuntimeTile, HasEveryHeight) {
       for (const auto& [segments, run, step] : terms) {
         expect_tile<float>(rows, vectors, segments, run, step);
         expect_tile<double>(rows, vectors, segments, run, step);
+        expect_tile<float, fl::bfloat16>(rows, vectors, segments, run, step);
+        expect_tile<float, fl::float16>(rows, vectors, segments, run, step);
       }
 }
 
 // By plain arithmetic of indices: term t of column c is at sum of steps, zeros behind the last one.
-template <class From>
+template <class T, class From>
 void expect_packed(const fl::Packing& of, int threads) {
   int64_t low = 0, high = 0;
   const auto reach = [&](const fl::Loop& loop) {
@@ -66,22 +67,22 @@ void expect_packed(const fl::Packing& of, int threads) {
   for (const fl::Loop& loop : of.terms) reach(loop);
   reach(of.columns);
   const auto numbers = whole_numbers<From>(high - low + 1, 1);
-  const auto factors = whole_numbers<float>(of.columns.extent, 2);
+  const auto factors = whole_numbers<T>(of.columns.extent, 2);
   const From* const from = numbers.data() - low;
-  std::vector<float> panels(static_cast<size_t>(fl::packed_size<float>(of)), NAN),
+  std::vector<T> panels(static_cast<size_t>(fl::packed_size<T>(of)), NAN),
       scaled(panels.size(), NAN);
   fl::run_team(threads, [&](const fl::Team& team) {
-    fl::pack_panels<float>(team, of, from, panels.data());
-    fl::pack_panels<float>(team, of, from, scaled.data(), factors.data());
+    fl::pack_panels<T>(team, of, from, panels.data());
+    fl::pack_panels<T>(team, of, from, scaled.data(), factors.data());
   });
   for (size_t i = 0; i < panels.size(); ++i) {
-    const int64_t at = static_cast<int64_t>(i) / kPanel<float>, terms = of.term_count();
-    const int64_t column = at / terms * kPanel<float> + static_cast<int64_t>(i) % kPanel<float>;
+    const int64_t at = static_cast<int64_t>(i) / kPanel<T>, terms = of.term_count();
+    const int64_t column = at / terms * kPanel<T> + static_cast<int64_t>(i) % kPanel<T>;
     int64_t offset = column * of.columns.stride, term = at % terms;
     for (int l = 3; l >= 0; term /= of.terms[l].extent, --l)
       offset += term % of.terms[l].extent * of.terms[l].stride;
     const bool inside = column < of.columns.extent;
-    const float expected = inside ? static_cast<float>(from[offset]) : 0;
+    const auto expected = static_cast<float>(inside ? from[offset] : From(0));
     ASSERT_EQ(panels[i], expected) << i;
     ASSERT_EQ(scaled[i], inside ? expected * factors[static_cast<size_t>(column)] : 0) << i;
   }
@@ -102,8 +103,9 @@ TEST_F(RuntimePack, HasEveryOrder) {
       {{{}, {0, 3}, {3, 1}, {5, 9}}, {37, 45}}};            // nothing
   for (const fl::Packing& of : packings)
     for (const int threads : {1, 3}) {
-      expect_packed<float>(of, threads);
-      expect_packed<double>(of, threads);
+      expect_packed<float, float>(of, threads);
+      expect_packed<float, double>(of, threads);
+      expect_packed<fl::bfloat16, fl::bfloat16>(of, threads);
     }
 }
 
@@ -147,6 +149,13 @@ struct Direct {
     fl::contract<T>(arguments...);
   }
 };
+template <class Element>
+struct DirectOf {
+  template <class T, class... Arguments>
+  static void contract(const Arguments&... arguments) {
+    fl::contract<T, Element>(arguments...);
+  }
+};
 struct Strassen {
   template <class T, class... Arguments>
   static void contract(const Arguments&... arguments) {
@@ -156,17 +165,18 @@ struct Strassen {
 
 // A product with `runs` of the rows apart from each other, added to what lies where its result
 // goes. The rows start `shift` elements behind an address that is aligned.
-template <class T, class Algorithm = Direct>
+template <class T, class Algorithm = Direct, class Element = T>
 void expect_product(const Sizes& size, int64_t runs, fl::Split split, int threads,
                     int64_t shift = 0) {
   const int64_t pitch = size.terms + 3, apart = size.rows * pitch + 11;
-  const auto numbers = whole_numbers<T>(runs * apart, 1),
-             weight = whole_numbers<T>(size.columns * size.terms, 2);
-  const fl::Memory memory = fl::allocate((numbers.size() + static_cast<size_t>(shift)) * sizeof(T));
-  T* const x = reinterpret_cast<T*>(memory.get()) + shift;
+  const auto numbers = whole_numbers<Element>(runs * apart, 1),
+             weight = whole_numbers<Element>(size.columns * size.terms, 2);
+  const fl::Memory memory =
+      fl::allocate((numbers.size() + static_cast<size_t>(shift)) * sizeof(Element));
+  auto* const x = reinterpret_cast<Element*>(memory.get()) + shift;
   std::copy(numbers.begin(), numbers.end(), x);
   const fl::Packing packing = {{{}, {}, {}, {size.terms, 1}}, {size.columns, size.terms}};
-  std::vector<T> panels(static_cast<size_t>(fl::packed_size<T>(packing)), NAN);
+  std::vector<Element> panels(static_cast<size_t>(fl::packed_size<Element>(packing)), NAN);
   Guarded<T> y(runs * size.rows, size.columns);
   const auto residual = [](int64_t row, int64_t column) {
     return static_cast<double>((3 * row + column) % 11);
@@ -177,7 +187,7 @@ void expect_product(const Sizes& size, int64_t runs, fl::Split split, int thread
   std::vector<std::atomic<int>> stores(static_cast<size_t>(runs * size.rows * size.columns));
   const int32_t offset = 0;
   fl::run_team(threads, [&](const fl::Team& team) {
-    fl::pack_panels<T>(team, packing, weight.data(), panels.data());
+    fl::pack_panels<Element>(team, packing, weight.data(), panels.data());
     team.wait();
     fl::Contraction<T> of = {
         runs, size.rows, pitch, size.columns, {&offset, 1, static_cast<int>(size.terms)}, split};
@@ -196,8 +206,8 @@ void expect_product(const Sizes& size, int64_t runs, fl::Split split, int thread
   });
   for (const auto& count : stores) ASSERT_EQ(count, 1);
   const auto expected = [&](int64_t row, int64_t column) {
-    const T* left = x + row / size.rows * apart + row % size.rows * pitch;
-    const T* right = weight.data() + column * size.terms;
+    const Element* left = x + row / size.rows * apart + row % size.rows * pitch;
+    const Element* right = weight.data() + column * size.terms;
     double sum = residual(row, column);
     for (int64_t k = 0; k < size.terms; ++k)
       sum += static_cast<double>(left[k]) * static_cast<double>(right[k]);
@@ -218,6 +228,48 @@ TEST_F(RuntimeContraction, HasEverySize) {
           if (terms == 37) expect_product<double>({rows, columns, terms}, runs, split, 1);
           if (terms == 16) expect_product<float>({rows, columns, terms}, runs, split, 3);
         }
+}
+
+template <class Element>
+void expect_product_of(const Sizes& size, int64_t runs, fl::Split split, int threads,
+                       int64_t shift = 0) {
+  expect_product<float, DirectOf<Element>, Element>(size, runs, split, threads, shift);
+}
+
+// Sums of 16-bit floats are floats: of whole numbers, exact.
+TEST_F(RuntimeContraction, WidensNumbersOf16Bits) {
+  for (const fl::Split split : {fl::Split::rows, fl::Split::columns}) {
+    for (const int64_t rows : {1, 3, 14, 15, 50})
+      for (const int64_t columns : {1, 17, 33, 70})
+        for (const int64_t terms : {1, 16, 37}) {
+          const int64_t runs = (rows + columns + terms) % 3 + 1;
+          expect_product_of<fl::bfloat16>({rows, columns, terms}, runs, split, 1);
+          expect_product_of<fl::float16>({rows, columns, terms}, runs, split, 1);
+        }
+    for (int64_t shift = 0; shift < 16; ++shift)
+      expect_product_of<fl::bfloat16>({29, 33, 37}, 2, split, 2, shift);
+    expect_product_of<fl::bfloat16>({50, 70, 4000}, 3, split, 2);
+    expect_product_of<fl::float16>({2, 33, 3}, 400, split, 2);
+    expect_product_of<fl::bfloat16>({3, 4, 0}, 2, split, 2);
+  }
+}
+
+// Subnormal numbers, infinities and NaN are widened to themselves.
+template <class Half>
+void expect_widened() {
+  std::vector<Half> all(1 << 16);
+  for (size_t i = 0; i < all.size(); ++i) all[i].bits = static_cast<uint16_t>(i);
+  std::vector<float> wide(all.size());
+  fl::detail::widen(all.data(), 1, static_cast<int64_t>(all.size()), wide.data());
+  for (size_t i = 0; i < all.size(); ++i) {
+    const float expected = all[i];
+    ASSERT_TRUE(wide[i] == expected || (std::isnan(wide[i]) && std::isnan(expected))) << i;
+    ASSERT_EQ(std::signbit(wide[i]), std::signbit(expected)) << i;
+  }
+}
+TEST_F(RuntimeContraction, WidensEveryNumber) {
+  expect_widened<fl::float16>();
+  expect_widened<fl::bfloat16>();
 }
 
 TEST_F(RuntimeContraction, StartsAtEveryElement) {

@@ -21,7 +21,7 @@ import torch
 from torch.nn.modules import module as torch_modules
 
 import flashlight
-from agreement import same_bits
+from agreement import TIMES, numbers, same_bits, times_further
 
 
 def network():
@@ -228,6 +228,22 @@ class Modes(CaptureTest):
                 return model(x)
 
         self.assertEqual(self.agree(program)(self.x).dtype, torch.bfloat16)
+
+    def test_products_of_16_bits_are_as_near_as_torchs(self):
+        for dtype in (torch.bfloat16, torch.float16):
+            torch.manual_seed(3)
+            x, other = torch.randn(70, 300).to(dtype), torch.randn(70, 40).to(dtype)
+            linear = torch.nn.Linear(300, 40).to(dtype).requires_grad_(False)
+            programs = {"linear": (linear, copy.deepcopy(linear).double()),
+                        "matmul": (lambda x: x.T @ other, lambda x: x.T @ other.double())}
+            for name, (program, exact) in programs.items():
+                with self.subTest(name, dtype=dtype):
+                    compiled = flashlight.trace(program, x).compile("mosaic", threads=2)
+                    received, expected = compiled(x), program(x)
+                    self.assertEqual(received.dtype, dtype)
+                    times = times_further(numbers(received), numbers(expected),
+                                          numbers(exact(x.double())))
+                    self.assertLessEqual(times, TIMES)
 
     def test_inference_mode_inside_and_around(self):
         model = network()
