@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "flashlight/loops/sizes.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/printer.h"
 #include "flashlight/text/routine_writer.h"
@@ -113,6 +114,7 @@ std::vector<std::string> headers_of(const Program& program,
 }  // namespace
 
 Source emit(Program program) {
+  expect_bound("emit", program);
   const std::vector<WeightStruct> structs = plan_weights(program);
   Source source;
   source.name = namespace_name(program.functions.back().name);

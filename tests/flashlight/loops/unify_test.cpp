@@ -28,7 +28,7 @@ using composit::Dims;
 using composit::DType;
 using composit::Graph;
 using composit::InputKind;
-using composit::Tensor;
+using composit::LazyTensor;
 using ::testing::HasSubstr;
 
 template <class Action>
@@ -245,35 +245,36 @@ TEST(Bind, StagesTakeNumbers) {
 
 // ---- graphs -------------------------------------------------------------------------------------
 
-Tensor input(const std::string& name, const Dims& sizes, InputKind kind = InputKind::user_input) {
-  return Tensor(composit::input(name, composit::tensor_type(DType::float64, sizes), kind));
+LazyTensor input(const std::string& name, const Dims& sizes,
+                 InputKind kind = InputKind::user_input) {
+  return LazyTensor(composit::input(name, composit::tensor_type(DType::float64, sizes), kind));
 }
-Tensor weight(const std::string& name, const Dims& sizes) {
+LazyTensor weight(const std::string& name, const Dims& sizes) {
   return input(name, sizes, InputKind::parameter);
 }
 
 // Layers of attention and of a perceptron, as an encoder has them.
-Tensor encoder(Tensor x, int64_t layers) {
+LazyTensor encoder(LazyTensor x, int64_t layers) {
   const int64_t batch = x.size(0), tokens = x.size(1), width = x.size(2), heads = 2;
   for (int64_t i = 0; i < layers; ++i) {
-    const auto linear = [&](const Tensor& in, const std::string& name, int64_t out) {
+    const auto linear = [&](const LazyTensor& in, const std::string& name, int64_t out) {
       const std::string full = "layer" + std::to_string(i) + "." + name;
       return matmul(in, weight(full + ".weight", {in.size(2), out})) +
              weight(full + ".bias", {out});
     };
-    const auto split = [&](const Tensor& all) {
+    const auto split = [&](const LazyTensor& all) {
       return transpose(reshape(all, {batch, tokens, heads, width / heads}), 1, 2);
     };
-    const Tensor scores = matmul(split(linear(x, "query", width)),
-                                 transpose(split(linear(x, "key", width)), 2, 3)),
-                 seen = matmul(softmax(scores, -1), split(linear(x, "value", width)));
+    const LazyTensor scores = matmul(split(linear(x, "query", width)),
+                                     transpose(split(linear(x, "key", width)), 2, 3)),
+                     seen = matmul(softmax(scores, -1), split(linear(x, "value", width)));
     x = x + linear(reshape(transpose(seen, 1, 2), {batch, tokens, width}), "output", width);
     x = x + linear(relu(linear(x, "up", 2 * width)), "down", width);
   }
   return x;
 }
 
-using Build = std::function<Tensor(int64_t, int64_t)>;
+using Build = std::function<LazyTensor(int64_t, int64_t)>;
 
 struct Family {
   const char* name;
@@ -284,7 +285,7 @@ struct Family {
 const std::vector<Family> kFamilies = {
     {"reversed",
      [](int64_t n, int64_t) {
-       return flip(input("x", {n, 3}), {0}) * Tensor(input("x2", {n, 3}));
+       return flip(input("x", {n, 3}), {0}) * LazyTensor(input("x2", {n, 3}));
      }},
     {"longer",
      [](int64_t n, int64_t) {
@@ -296,7 +297,7 @@ const std::vector<Family> kFamilies = {
      }},
     {"triangle",
      [](int64_t n, int64_t) {
-       const Tensor x = input("x", {n, 4});
+       const LazyTensor x = input("x", {n, 4});
        return tril(matmul(x, transpose(x, 0, 1)));
      }},
     {"flattened",
@@ -316,7 +317,7 @@ const std::vector<Family> kFamilies = {
 };
 
 Graph graph_of(const Family& family, int64_t n, int64_t m) {
-  Graph::Parts parts{.outputs = {family.build(n, m).lazy()}};
+  Graph::Parts parts{.outputs = {family.build(n, m)}};
   const Graph all(parts);
   for (const composit::NodePtr& node : all.nodes())
     if (is_input(*node)) parts.inputs.push_back({node, 0});

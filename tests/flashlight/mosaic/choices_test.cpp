@@ -20,6 +20,7 @@ using namespace composit;  // NOLINT
 using test::Case;
 using test::case_of;
 using test::conv3x3;
+using test::convolution;
 using test::count;
 using test::divided_trips;
 using test::given;

@@ -27,8 +27,8 @@ constexpr DType kHalves[] = {DType::bfloat16, DType::float16};
 
 std::vector<Case> cases_of(DType dtype) {
   std::vector<Case> cases;
-  const auto add = [&](const std::string& text, const Tensor& y) {
-    cases.push_back(case_of(text + " of " + std::string(name(dtype)), {y.lazy()}));
+  const auto add = [&](const std::string& text, const LazyTensor& y) {
+    cases.push_back(case_of(text + " of " + std::string(name(dtype)), {y}));
   };
   const auto x = [&](const Dims& sizes) { return given("x", sizes, 1, dtype); };
   const auto w = [&](const Dims& sizes) { return weight("w", sizes, 0.3, dtype); };
@@ -45,7 +45,7 @@ std::vector<Case> cases_of(DType dtype) {
                                  weight("b", {33}, 0.3, dtype)));
   add("strided", convolution(x({2, 3, 23, 21}), w({16, 3, 7, 7}), {.stride = {2, 2}}));
   add("depthwise", convolution(x({1, 40, 9, 8}), w({40, 1, 3, 3}), {.groups = 40}));
-  const Tensor q = x({2, 9, 32}), scores = softmax(matmul(q, transpose(q, 1, 2)) * 0.2, -1);
+  const LazyTensor q = x({2, 9, 32}), scores = softmax(matmul(q, transpose(q, 1, 2)) * 0.2, -1);
   add("attention", matmul(scores, q));
   return cases;
 }
@@ -57,14 +57,13 @@ TEST(MosaicHalfProducts, give_what_their_definitions_say) {
 // Against the same graph in float64, to one operation's tolerance of the dtype.
 TEST(MosaicHalfProducts, are_near_float64) {
   for (const DType dtype : kHalves) {
-    const Tensor x = given("x", {35, 300}, 1, dtype), w = weight("w", {40, 300}, 0.3, dtype),
-                 b = weight("b", {40}, 0.3, dtype);
-    const Case half = case_of("", {apply_one("aten::linear", {x, w, b}).lazy()}),
+    const LazyTensor x = given("x", {35, 300}, 1, dtype), w = weight("w", {40, 300}, 0.3, dtype),
+                     b = weight("b", {40}, 0.3, dtype);
+    const Case half = case_of("", {apply_one("aten::linear", {x, w, b})}),
                exact = case_of(
                    "", {to(apply_one("aten::linear", {to(x, DType::float64), to(w, DType::float64),
                                                       to(b, DType::float64)}),
-                           dtype)
-                            .lazy()});
+                           dtype)});
     const Array expected = evaluate(exact.graph, exact.values)[0];
     for (const int threads : {1, 2})
       EXPECT_EQ(difference(test::compiled(half.graph, half.values, {}, threads)(half.values)[0],
@@ -92,12 +91,12 @@ TEST(MosaicHalfProducts, round_sums_once) {
       sums.push_back(sum);
     }
   for (const DType dtype : kHalves) {
-    const Tensor x = given("x", {kRows, kTerms}, 1, dtype),
-                 w = weight("w", {kColumns, kTerms}, 1, dtype);
-    Case one = case_of("", {apply_one("aten::linear", {x, w}).lazy()});
+    const LazyTensor x = given("x", {kRows, kTerms}, 1, dtype),
+                     w = weight("w", {kColumns, kTerms}, 1, dtype);
+    Case one = case_of("", {apply_one("aten::linear", {x, w})});
     for (size_t i = 0; i < one.values.size(); ++i) {
       const Type& type = one.graph.inputs()[i].type();
-      one.values[i] = array_of(type, type.sizes[0].value() == kRows ? a : b);
+      one.values[i] = array_of(type, type.sizes[0] == kRows ? a : b);
     }
     const Array expected = array_of(tensor_type(dtype, {kRows, kColumns}), sums);
     const Array received = test::compiled(one.graph, one.values)(one.values)[0];
@@ -106,8 +105,8 @@ TEST(MosaicHalfProducts, round_sums_once) {
 }
 
 TEST(MosaicHalfProducts, are_recognised_with_their_dtypes) {
-  const Tensor x = given("x", {35, 64}, 1, DType::bfloat16);
-  const Plan plan = plan_of(case_of("", {test::linear(x, "w", 33).lazy()}).graph);
+  const LazyTensor x = given("x", {35, 64}, 1, DType::bfloat16);
+  const Plan plan = plan_of(case_of("", {test::linear(x, "w", 33)}).graph);
   ASSERT_EQ(count_products(plan), 1) << print(plan);
   const Product& product = product_data(plan.run.back())->product;
   EXPECT_EQ(product.element, DType::bfloat16);
@@ -117,15 +116,13 @@ TEST(MosaicHalfProducts, are_recognised_with_their_dtypes) {
                                      "summed in float32"));
   // Panels hold bfloat16: two of 32 columns, 64 terms each.
   EXPECT_EQ(plan.prepared_bytes, 2 * 32 * 64 * 2);
-  const Tensor y = given("x", {35, 64});
-  EXPECT_THAT(print(plan_of(case_of("", {test::linear(y, "w", 33).lazy()}).graph)),
+  const LazyTensor y = given("x", {35, 64});
+  EXPECT_THAT(print(plan_of(case_of("", {test::linear(y, "w", 33)}).graph)),
               Not(HasSubstr("summed")));
   // Tiles of depthwise convolutions and of attention have one dtype.
-  const Tensor image = given("x", {1, 40, 9, 8}, 1, DType::bfloat16),
-               k = weight("k", {40, 1, 3, 3}, 1, DType::bfloat16);
-  EXPECT_EQ(
-      count_products(plan_of(case_of("", {convolution(image, k, {.groups = 40}).lazy()}).graph)),
-      0);
+  const LazyTensor image = given("x", {1, 40, 9, 8}, 1, DType::bfloat16),
+                   k = weight("k", {40, 1, 3, 3}, 1, DType::bfloat16);
+  EXPECT_EQ(count_products(plan_of(case_of("", {convolution(image, k, {.groups = 40})}).graph)), 0);
 }
 
 }  // namespace
