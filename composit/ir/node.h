@@ -56,8 +56,8 @@ struct LazyTensor {
   NodePtr node;        // null: absent
   uint32_t index = 0;  // which output of the node
 
-  bool defined() const { return node != nullptr; }  // false: absent
-  explicit operator bool() const { return defined(); }
+  bool defined() const { return node != nullptr; }      // false: absent
+  explicit operator bool() const { return defined(); }  // the same
   // The members below need a tensor that is defined; InternalError otherwise.
   const Type& type() const;
   DType dtype() const { return type().dtype; }

@@ -21,8 +21,8 @@ class ArgumentValue {
  public:
   ArgumentValue() = default;                                       // none
   ArgumentValue(LazyTensor tensor) : value_(std::move(tensor)) {}  // NOLINT: any of these is one
-  ArgumentValue(std::optional<LazyTensor> tensor)
-      : value_(tensor.value_or(LazyTensor())) {}                           // NOLINT
+  ArgumentValue(std::optional<LazyTensor> tensor)  // NOLINT: no tensor is an absent one
+      : value_(tensor.value_or(LazyTensor())) {}
   ArgumentValue(LazyTensors tensors) : value_(std::move(tensors)) {}       // NOLINT
   ArgumentValue(Attribute data) : value_(std::move(data)) {}               // NOLINT
   ArgumentValue(bool data) : value_(Attribute(data)) {}                    // NOLINT

@@ -55,9 +55,10 @@ LazyTensor encoder_layer(const LazyTensor& x, const LazyTensor& mask, const std:
 
 Graph encoder(int64_t layers) {
   Graph::Parts parts{.inputs = {matrix("x"), matrix("mask")}};
+  const LazyTensor mask = parts.inputs[1];  // a copy: inputs grow
   LazyTensor x = exp(parts.inputs[0]);
   for (int64_t i = 0; i < layers; ++i)
-    x = encoder_layer(x, parts.inputs[1], "layer" + std::to_string(i), parts.inputs);
+    x = encoder_layer(x, mask, "layer" + std::to_string(i), parts.inputs);
   parts.outputs = {sum(x)};
   return Graph(parts);
 }
