@@ -424,6 +424,10 @@ size_t length_of(const Call& call, size_t column) {
   return lines;
 }
 
+bool is_return(const Code& code) {
+  return code.nodes.size() == 1 && std::holds_alternative<Return>(code.nodes[0]->kind);
+}
+
 }  // namespace
 
 size_t length(const Code& code, size_t column) {
@@ -433,7 +437,8 @@ size_t length(const Code& code, size_t column) {
         Overloaded{[&](const Call& one) { return length_of(one, column); },
                    [&](const List& one) { return lines_of(one, column).size(); },
                    [&](const Definition& one) { return 2 + length(one.body, column + kIndent); },
-                   [&](const Block& one) {
+                   [&](const Block& one) -> size_t {
+                     if (!one.braces && is_return(one.body)) return 1;  // "if (x) return 0;"
                      return (one.braces ? 2 : 1) + length(one.body, column + kIndent);
                    },
                    [&](const Chain& one) {
