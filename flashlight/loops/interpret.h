@@ -13,8 +13,8 @@ namespace flashlight::loops {
 // are row-major, of the values' types. Inputs give what sizes the program leaves open (UserError as
 // sizes.h says).
 // Elements are computed as composit/eval/loops.h says, and rounded where they are stored. UserError
-// where an index is out of range, where a loop goes on after its limit, and for calls of the
-// runtime: those are defined by the runtime's own code.
+// where an index is out of range, where a loop goes on after its limit, for guards on whole
+// numbers that do not hold, and for all other calls of the runtime: its own code defines those.
 std::vector<Array> interpret(const Program& program, const std::vector<Array>& inputs);
 
 }  // namespace flashlight::loops

@@ -185,7 +185,8 @@ TEST(MosaicChoices, loops_and_threads) {
 }
 
 TEST(MosaicChoices, split) {
-  const Case one = case_of("wide", {exp(product(given("x", {200, 33}), "w", 160))});
+  const Case one =
+      case_of("wide", {product(exp(product(given("x", {200, 33}), "w", 160)), "v", 20)});
   const auto split = [&](const std::string& choices) {
     return writer(planned(one, choices), "exp").split.of;
   };
@@ -197,7 +198,7 @@ TEST(MosaicChoices, split) {
   EXPECT_NE(print(planned(one, "exp: split columns")).find("threads divide 160 columns"),
             std::string::npos);
   EXPECT_EQ(differences(one, "exp: split columns"), "");
-  const Case few = case_of("few", {exp(product(given("x", {9, 33}), "w", 160))});
+  const Case few = case_of("few", {product(exp(product(given("x", {9, 33}), "w", 160)), "v", 20)});
   EXPECT_EQ(writer(planned(few, ""), "exp").split.of, Split::Of::columns);
   EXPECT_EQ(differences(few, "exp: split rows"), "");
 }
@@ -211,19 +212,22 @@ TEST(MosaicChoices, splits_that_cannot_be) {
   EXPECT_NE(refusal(loops, "div: one thread, split rows")
                 .find("'div' cannot be split by rows: its kernel is one thread's"),
             std::string::npos);
-  const Case batch = case_of("batch", {exp(bmm(given("q", {3, 35, 16}), given("k", {3, 16, 37})))});
+  const Case batch = case_of(
+      "batch",
+      {bmm(exp(bmm(given("q", {3, 35, 16}), given("k", {3, 16, 37}))), given("v", {3, 37, 5}))});
   EXPECT_NE(refusal(batch, "exp: split rows").find("threads divide the products of its batch"),
             std::string::npos);
   const LazyTensor scores = bmm(given("q", {2, 35, 16}), transpose(given("k", {2, 37, 16}), 1, 2));
   const Case attention =
-      case_of("attention", {relu(bmm(softmax(scores, 2), given("v", {2, 37, 24})))});
+      case_of("attention", {product(bmm(softmax(scores, 2), given("v", {2, 37, 24})), "w", 20)});
   EXPECT_NE(
       refusal(attention, "bmm_2: split columns").find("it is no result of a product or of loops"),
       std::string::npos);
   const LazyTensor image = given("x", {1, 32, 12, 13});
-  const Case depthwise =
-      case_of("depthwise",
-              {convolution(image, weight("k", {32, 1, 3, 3}), {.padding = {1, 1}, .groups = 32})});
+  const Case depthwise = case_of(
+      "depthwise",
+      {conv3x3(convolution(image, weight("k", {32, 1, 3, 3}), {.padding = {1, 1}, .groups = 32}),
+               "w", 8)});
   EXPECT_NE(refusal(depthwise, "convolution: split columns").find("channels side by side"),
             std::string::npos);
 }
