@@ -21,18 +21,18 @@ class ArgumentValue {
  public:
   ArgumentValue() = default;                                       // none
   ArgumentValue(LazyTensor tensor) : value_(std::move(tensor)) {}  // NOLINT: any of these is one
-  ArgumentValue(std::optional<LazyTensor> tensor)  // NOLINT: no tensor is an absent one
-      : value_(tensor.value_or(LazyTensor())) {}
-  ArgumentValue(LazyTensors tensors) : value_(std::move(tensors)) {}       // NOLINT
-  ArgumentValue(Attribute data) : value_(std::move(data)) {}               // NOLINT
-  ArgumentValue(bool data) : value_(Attribute(data)) {}                    // NOLINT
-  ArgumentValue(int data) : value_(Attribute(data)) {}                     // NOLINT
-  ArgumentValue(int64_t data) : value_(Attribute(data)) {}                 // NOLINT
-  ArgumentValue(double data) : value_(Attribute(data)) {}                  // NOLINT
-  ArgumentValue(const char* data) : value_(Attribute(data)) {}             // NOLINT
-  ArgumentValue(std::string data) : value_(Attribute(std::move(data))) {}  // NOLINT
-  ArgumentValue(DType data) : value_(Attribute(data)) {}                   // NOLINT
-  ArgumentValue(std::optional<DType> data) {                               // NOLINT
+  // No tensor is an absent one.
+  ArgumentValue(std::optional<LazyTensor> x) : value_(x.value_or(LazyTensor())) {}  // NOLINT
+  ArgumentValue(LazyTensors tensors) : value_(std::move(tensors)) {}                // NOLINT
+  ArgumentValue(Attribute data) : value_(std::move(data)) {}                        // NOLINT
+  ArgumentValue(bool data) : value_(Attribute(data)) {}                             // NOLINT
+  ArgumentValue(int data) : value_(Attribute(data)) {}                              // NOLINT
+  ArgumentValue(int64_t data) : value_(Attribute(data)) {}                          // NOLINT
+  ArgumentValue(double data) : value_(Attribute(data)) {}                           // NOLINT
+  ArgumentValue(const char* data) : value_(Attribute(data)) {}                      // NOLINT
+  ArgumentValue(std::string data) : value_(Attribute(std::move(data))) {}           // NOLINT
+  ArgumentValue(DType data) : value_(Attribute(data)) {}                            // NOLINT
+  ArgumentValue(std::optional<DType> data) {                                        // NOLINT
     if (data) value_ = Attribute(*data);
   }
   ArgumentValue(Scalar data) : value_(Attribute(std::move(data))) {}                      // NOLINT
