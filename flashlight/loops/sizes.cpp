@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "composit/ir/error.h"
+#include "composit/ir/literal.h"
+#include "composit/op/loops_text.h"
 
 namespace flashlight::loops {
 namespace {
@@ -155,6 +157,14 @@ std::string print(const Program& program, const NamedSize& size) {
   if (size.added > 0) text += " + " + std::to_string(size.added);
   if (size.added < 0) text += " - " + std::to_string(-size.added);
   return text;
+}
+
+bool is_size_char(char c) { return composit::is_word_start(c) || (c >= '0' && c <= '9'); }
+
+bool is_size_name(std::string_view name) {
+  return !name.empty() && composit::is_word_start(name[0]) &&
+         !composit::is_loop_word(name) &&
+         std::all_of(name.begin(), name.end(), is_size_char);
 }
 
 std::vector<std::string> size_names(const Program& program) {

@@ -1,7 +1,7 @@
 // Named sizes of a program: what a call gives, and what follows from it.
 //
-//   Program open = unify({lower(at_16_tokens), lower(at_24_tokens)});   // unify.h
-//   Program program = bind_sizes(open, {{"tokens", 20}});                     // all are numbers again
+//   Program open = unify({lower(at_16_tokens), lower(at_24_tokens)});  // unify.h
+//   Program program = bind_sizes(open, {{"tokens", 20}});              // all are numbers again
 //
 // Stages and backends take programs of numbers (expect_bound); the text, the verifier and the
 // interpreter take both.
@@ -31,6 +31,9 @@ Program bind_sizes(Program program, const SizeNumbers& given);
 void expect_bound(std::string_view who, const Program& program);
 // "12 * tokens", "tokens" where the call gives it.
 std::string print(const Program& program, const NamedSize& size);
+// Whether the text of programs reads it as a size: [A-Za-z_][A-Za-z0-9_]*, no word of loops.
+bool is_size_name(std::string_view name);
+bool is_size_char(char c);
 // By number.
 std::vector<std::string> size_names(const Program& program);
 std::vector<int64_t> size_examples(const Program& program);

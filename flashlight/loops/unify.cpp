@@ -69,10 +69,10 @@ class Sizes {
 
   std::string free_name(std::string name) const {
     for (char& c : name)
-      if (!composit::is_word_start(c) && (c < '0' || c > '9')) c = '_';
+      if (!is_size_char(c)) c = '_';
     if (name.empty() || !composit::is_word_start(name[0])) name = "size_" + name;
     const auto taken = [&](const NamedSize& size) { return size.name == name; };
-    while (std::any_of(sizes_.begin(), sizes_.end(), taken)) name += '_';
+    while (!is_size_name(name) || std::any_of(sizes_.begin(), sizes_.end(), taken)) name += '_';
     return name;
   }
 
@@ -198,6 +198,12 @@ class Unifier {
     if (!all_same(each(get))) fail(std::string("different ") + what);
   }
 
+  // The member of what `get` takes of each program.
+  template <class Get, class Member>
+  void same_member(const Get& get, const char* what, Member member) const {
+    same(what, [&](const Program& one) { return get(one).*member; });
+  }
+
   void interface(FunctionId i) {
     where_ = "function '" + unified_.functions[i].name + "'";
     const auto counts = [&](const char* what, auto member) {
@@ -206,7 +212,8 @@ class Unifier {
     counts("values", &Routine::values);
     counts("steps", &Routine::steps);
     const auto equal = [&](const char* what, auto member) {
-      same(what, [&](const Program& one) { return one.functions[i].*member; });
+      same_member([&](const Program& one) -> const Routine& { return one.functions[i]; }, what,
+                  member);
     };
     equal("inputs", &Routine::inputs);
     equal("results", &Routine::results);
@@ -264,16 +271,15 @@ class Unifier {
   void function(FunctionId i) {
     for (const ValueId value : unified_.functions[i].values.ids()) {
       Value& one = unified_.functions[i].values[value];
-      const auto sizes = [&](auto member) {
-        return [&, member](const Program& from) -> const composit::Dims& {
-          return member(from.functions[i].values[value]);
-        };
+      const auto of = [&](const Program& from) -> const Value& {
+        return from.functions[i].values[value];
       };
       const std::string where = named(i, value);
-      one.named = integers(
-          where, sizes([](const Value& v) -> const composit::Dims& { return v.type.sizes; }));
-      one.model_named = integers(
-          where, sizes([](const Value& v) -> const composit::Dims& { return v.model_sizes; }));
+      using DimsOf = const composit::Dims&;
+      one.named =
+          integers(where, [&](const Program& from) -> DimsOf { return of(from).type.sizes; });
+      one.model_named =
+          integers(where, [&](const Program& from) -> DimsOf { return of(from).model_sizes; });
     }
     for (const StepId step : unified_.functions[i].steps.ids()) {
       where_ = "step " + std::to_string(step) + " (" +
@@ -305,16 +311,14 @@ class Unifier {
 
   template <class Get>
   void steps(Invocation&, const Get& get) const {
-    same("callees", [&](const Program& one) { return get(one).function; });
-    same("arguments", [&](const Program& one) { return get(one).arguments; });
-    same("results", [&](const Program& one) { return get(one).results; });
+    same_member(get, "callees", &Invocation::function);
+    same_member(get, "arguments", &Invocation::arguments);
+    same_member(get, "results", &Invocation::results);
   }
 
   template <class Get>
   void steps(Control& control, const Get& get) {
-    const auto equal = [&](const char* what, auto member) {
-      same(what, [&](const Program& one) { return get(one).*member; });
-    };
+    const auto equal = [&](const char* what, auto member) { same_member(get, what, member); };
     equal("kinds", &Control::kind);
     equal("bodies", &Control::functions);
     equal("carried values", &Control::carried);
@@ -334,9 +338,7 @@ class Unifier {
 
   template <class Get>
   void steps(RuntimeCall&, const Get& get) const {
-    const auto equal = [&](const char* what, auto member) {
-      same(what, [&](const Program& one) { return get(one).*member; });
-    };
+    const auto equal = [&](const char* what, auto member) { same_member(get, what, member); };
     equal("functions of the runtime", &RuntimeCall::function);
     equal("arguments", &RuntimeCall::arguments);
     equal("options", &RuntimeCall::options);

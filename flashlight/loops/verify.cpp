@@ -5,7 +5,6 @@
 
 #include "composit/ir/error.h"
 #include "composit/ir/knobs.h"
-#include "composit/ir/literal.h"
 #include "composit/ir/print.h"
 #include "composit/op/loops_text.h"
 #include "flashlight/loops/contraction.h"
@@ -28,7 +27,7 @@ class SizesChecker {
     SizeNumbers given;
     for (const SizeId i : program_.sizes.ids()) {
       const NamedSize& size = program_.sizes[i];
-      if (!is_word(size.name)) return "'" + size.name + "' is no name of a size";
+      if (!is_size_name(size.name)) return "'" + size.name + "' is no name of a size";
       for (SizeId before; before < i; ++before)
         if (program_.sizes[before].name == size.name) return "two sizes are called " + size.name;
       for (const SizeId from : size.of)
@@ -43,13 +42,6 @@ class SizesChecker {
 
  private:
   static std::string str(int64_t number) { return std::to_string(number); }
-  static bool is_word(const std::string& name) {
-    const auto is_part = [](char c) {
-      return composit::is_word_start(c) || (c >= '0' && c <= '9');
-    };
-    return !name.empty() && composit::is_word_start(name[0]) && !composit::is_loop_word(name) &&
-           std::all_of(name.begin(), name.end(), is_part);
-  }
   bool is_given(SizeId size) const {
     const Routine& function = program_.functions.back();
     return std::any_of(function.inputs.begin(), function.inputs.end(), [&](ValueId input) {

@@ -83,6 +83,13 @@ TEST(Unify, NumbersThatDifferBecomeNamesAndFormulas) {
   EXPECT_EQ(fault_of(program), std::nullopt);
 }
 
+TEST(Unify, NamesAreNoWordsOfTheText) {
+  const std::vector<Program> two = {parsed(reversed("17", "16", "136")),
+                                    parsed(reversed("24", "23", "192"))};
+  EXPECT_EQ(unify(two, {.names = {"for"}}).sizes.front().name, "for_");
+  EXPECT_EQ(unify(two, {.names = {"2 words"}}).sizes.front().name, "size_2_words");
+}
+
 TEST(Unify, ItsTextReadsBack) { EXPECT_EQ(print(parsed(kReversed)), kReversed); }
 
 TEST(Bind, NamesBecomeNumbers) {
