@@ -105,8 +105,7 @@ class Parser {
     else
       fail(
           "expected fuse, keep, layout SCHEMA, apart NUMBER, winograd NUMBER, strassen NUMBER, "
-          "split "
-          "rows, split columns, new loops, one thread, own place or at NUMBER",
+          "split rows, split columns, new loops, one thread, own place or at NUMBER",
           text);
   }
 

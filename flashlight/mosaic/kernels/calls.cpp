@@ -42,8 +42,8 @@ class CallWriter {
         text::assignment("const fl::Part part", fmt::format("team.part({})", counts_[0]));
     // Of results that nobody reads, each thread has its own.
     if (own_bytes_ > 0)
-      body += text::statement(
-          fmt::format("std::byte* const own = fl::own_memory({} * part.size());", own_bytes_));
+      body += text::assignment("std::byte* const own",
+                               fmt::format("fl::own_memory({} * part.size())", own_bytes_));
     body += text::call(text::function_text(call_), arguments());
     text_.name = fmt::format("{}_{}", text::identifier(loops::short_name(call_.origin)),
                              fmt::join(counts_, "x"));
