@@ -13,7 +13,7 @@ endforeach()
 
 execute_process(COMMAND ldd ${FLASHLIGHT} OUTPUT_VARIABLE libraries COMMAND_ERROR_IS_FATAL ANY)
 message("${libraries}")
-if(libraries MATCHES "torch|c10" OR NOT libraries MATCHES "libc\\.so")
+if(libraries MATCHES "lib(torch|c10|shm)[^ ]*\\.so" OR NOT libraries MATCHES "libc\\.so")
   message(FATAL_ERROR "expected a program that is linked without LibTorch")
 endif()
 
