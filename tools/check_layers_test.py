@@ -45,6 +45,11 @@ class CheckLayersTest(unittest.TestCase):
             text = f"#include <string>\n#  include <{header}>\n"
             self.expect("composit/io/array.cpp", text, "2", "free of it")
 
+    def test_libtorch_in_the_runtime(self):
+        text = "#include <ATen/core/Tensor.h>\n"
+        self.expect("flashlight/runtime/lanes.hpp", text, "1", "free of it")
+        self.assertEqual(self.check("flashlight/runtime/aten.hpp", text), [])
+
     def test_flashlight_in_models(self):
         for header in ("flashlight/trace.h", "composit/ir/node.h", "tracer/scope.h"):
             text = f'#include "{header}"\n'

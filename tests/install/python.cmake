@@ -1,8 +1,10 @@
-# cmake -DSOURCE_DIR=... -DPYTHON=... -DWORK_DIR=... -DCXX_COMPILER=... -DUNITY=... -P python.cmake
+# cmake -DSOURCE_DIR=... -DPYTHON=... -DWORK_DIR=... -DCXX_COMPILER=... -DUNITY=... -DOWN_TORCH=...
+#       -P python.cmake
 #
 # `pip install .` in a clean virtual environment: refused with a reason where torch is missing, then
 # built against the torch that is there, and used. Compiled as the preset `dev` or `ci` is, whose
-# compiler cache it shares.
+# compiler cache it shares. With OWN_TORCH, pip installs torch into the environment; without, a path
+# file lends it the packages of PYTHON, against whose headers all else has been compiled.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../run_command.cmake)
 
@@ -17,7 +19,14 @@ if(NOT failed OR NOT output MATCHES "pip install torch==2.13.0 before")
   message(FATAL_ERROR "expected a refusal that names the missing torch, received:\n${output}")
 endif()
 
-run(${pip} install --quiet torch==2.13.0 numpy)
+if(OWN_TORCH)
+  run(${pip} install --quiet torch==2.13.0 numpy)
+else()
+  execute_process(
+    COMMAND ${PYTHON} -c "import sysconfig; print(sysconfig.get_path('purelib'))"
+    OUTPUT_VARIABLE packages COMMAND_ERROR_IS_FATAL ANY)
+  file(WRITE ${WORK_DIR}/venv/lib/python3.11/site-packages/lent.pth "${packages}")
+endif()
 run(${pip} install --quiet ${SOURCE_DIR} -C cmake.build-type=RelWithDebInfo
     -C cmake.define.CMAKE_CXX_COMPILER=${CXX_COMPILER} -C cmake.define.FLASHLIGHT_UNITY=${UNITY}
     -C "cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1")
