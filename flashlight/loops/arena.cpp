@@ -8,7 +8,7 @@
 namespace flashlight::loops {
 namespace {
 
-// Placements that are tried after the sorted ones, for each value, and at most.
+// Limits on the orders tried after the sorted ones: per value, and in total.
 constexpr size_t kTriesPerValue = 4, kMostTries = 400;
 
 int64_t aligned(int64_t bytes, int64_t alignment = kArenaAlignment) {
@@ -39,7 +39,7 @@ class Placer {
     Order order = order_;
     for (size_t i = 0; i < tries && size_ > least_; ++i) {
       order = raised(order, i);
-      // Back to the best one, from time to time: others lead there, too.
+      // A worse order may lead to a better one; every few tries, restart from the best.
       if (!try_order(order) && i % kTriesPerValue == kTriesPerValue - 1) order = order_;
     }
     return offsets_;
@@ -57,7 +57,7 @@ class Placer {
             [](const Lifetime& one) { return static_cast<double>(one.last); }};
   }
 
-  // Whether it is better than all before.
+  // Places the values in this order. True if the arena is smaller than for all orders before.
   bool try_order(const Order& order) {
     std::vector<int64_t> offsets = in_order(order);
     const int64_t size = arena_size(lives_, offsets);
@@ -93,8 +93,8 @@ class Placer {
     return offsets;
   }
 
-  // What lies on top by the last placement goes first; in other rounds so does what lies below it,
-  // from further up to further down.
+  // Moves the value that ends highest in the last placement to the front. In every other round also
+  // moves one that lives at the same time: first the highest, in later rounds lower ones.
   Order raised(const Order& order, size_t round) const {
     size_t top = 0;
     for (size_t i = 0; i < lives_.size(); ++i)
@@ -133,7 +133,7 @@ int64_t arena_size(const std::vector<Lifetime>& lifetimes, const std::vector<int
 }
 
 int64_t least_size(const std::vector<Lifetime>& lifetimes, int64_t alignment) {
-  std::map<size_t, int64_t> changes;  // by step: what is alive from there on
+  std::map<size_t, int64_t> changes;  // by step: how many more bytes are alive
   for (const Lifetime& one : lifetimes) {
     changes[one.first] += aligned(one.bytes, alignment);
     changes[one.last + 1] -= aligned(one.bytes, alignment);

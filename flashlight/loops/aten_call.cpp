@@ -16,7 +16,7 @@ using composit::UserError;
 
 constexpr std::string_view kNamespace = "aten::";
 
-// Data of one of the kinds that C++ has a word for.
+// Throws UserError unless C++ can spell `data` and, for a list, its items.
 void expect_written(const Attribute& data, const SchemaArgument& argument) {
   if (const auto* list = data.get_if<composit::List>()) {
     for (const Attribute& item : list->items) expect_written(item, argument);

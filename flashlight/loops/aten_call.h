@@ -1,4 +1,4 @@
-// Operations without a definition as calls of LibTorch, for code that may be linked with it.
+// Turns operations without a definition into calls of LibTorch, for code that may link with it.
 //
 //   if (const auto call = aten_call_of(node, schema)) ...   // aten::bincount(x; self=[0, 5], …
 #pragma once
@@ -14,15 +14,15 @@
 
 namespace flashlight::loops {
 
-// By operation, with overload: what may become a call of LibTorch.
+// Schemas of operations that may become calls of LibTorch, by name with overload.
 using AtenSchemas = std::map<std::string, composit::Schema>;
-// From their text, "aten::bincount(Tensor self, …) -> Tensor"; those of other namespaces than
-// `aten` are left out: LibTorch has no C++ functions for them. UserError for what is no schema.
+// Parses texts like "aten::bincount(Tensor self, …) -> Tensor". Skips namespaces other than `aten`,
+// for which LibTorch has no C++ functions. UserError for a text that is no schema.
 AtenSchemas aten_schemas(const std::vector<std::string>& texts);
 
-// Nothing for what writes to its arguments or gives undefined tensors. What draws takes the numbers
-// of LibTorch's generator. UserError for an
-// argument that C++ cannot write ("a generator").
+// The call for `node`; nothing if the operation writes to its arguments or returns undefined
+// tensors. An operation that draws uses LibTorch's own generator. UserError for an argument that
+// C++ cannot spell ("a generator").
 std::optional<RuntimeCallOf> aten_call_of(const composit::Node& node,
                                           const composit::Schema& schema);
 

@@ -42,8 +42,8 @@ class Taker {
                       [&](const Step& step) { return contains(writes(step), value); }));
   }
 
-  // The sum adds to its result, or, where more is done with it, to a value of its own, and that is
-  // done after all blocks.
+  // Makes the sum add to its result block by block. If it has an epilogue, it adds to a new value
+  // instead, and the epilogue becomes a nest that runs after all blocks.
   void open_sum(StepId step, Nest& nest) {
     Statement& sum = nest.statement;
     const Expr accumulator = Expr::accumulator(0, sum.init[0].dtype());
@@ -78,7 +78,7 @@ class Taker {
     sums_.insert(value_of(sum.stores[0]));
   }
 
-  // The steps for `size` points.
+  // The function that runs the steps for `size` elements of the axis.
   Routine body(int64_t size) {
     body_ = {};
     body_.is_part = true;
@@ -100,7 +100,7 @@ class Taker {
     return std::move(body_);
   }
 
-  // Gives `value`, or a block of it, a place in the body.
+  // Declares `value`, or a block of it, in the body.
   void take(ValueId value, bool written, int64_t size, ValueIds& outside) {
     Value inner = whole_.values[value];
     const auto found = region_.dimensions.find(value);
@@ -146,7 +146,7 @@ class Taker {
   std::vector<Nest> steps_;
   std::set<ValueId> sums_;
   Routine body_;
-  std::map<ValueId, ValueId> numbers_;  // in the body, by value
+  std::map<ValueId, ValueId> numbers_;  // by value: its number in the body
   std::vector<std::optional<size_t>> results_along_;
   Blocks blocks_;
 };

@@ -1,9 +1,9 @@
-// The steps of a region as a function of one block of its axis, and the loop that calls it.
+// Turns the steps of a region into a function of one block of its axis, and a loop that calls it.
 //
 //   Blocks blocks = take_blocks(function, region, 500);
 //
-// The function's arrays are those of the whole from the block's first element on, with the
-// strides that they have; sums are added to what is there.
+// The function gets pointers into the caller's arrays, at the block's first element and with the
+// caller's strides. Its sums add to the elements that are there.
 #pragma once
 
 #include "flashlight/loops/region.h"
@@ -11,13 +11,13 @@
 namespace flashlight::loops {
 
 struct Blocks {
-  // Of a block, and of what is left behind the last one, if anything is. Without names.
+  // The function for a whole block, and one for a shorter last block, if any. Without names.
   std::vector<Routine> bodies;
   Control loop;                  // without the numbers of its functions
-  std::map<StepId, Nest> after;  // by step: what is done with a sum when it is complete
+  std::map<StepId, Nest> after;  // by step: the epilogue of a sum
 };
 
-// `function` gets values for sums on the way; its steps stay as they are.
+// Adds values for incomplete sums to `function`; does not change its steps.
 Blocks take_blocks(Routine& function, const Region& region, int64_t size);
 
 }  // namespace flashlight::loops

@@ -11,10 +11,10 @@ namespace {
 using composit::AxisKind;
 using composit::Function;
 
-// Multiplications below which loops are as fast.
+// With fewer multiplications than this, loops are as fast.
 constexpr int64_t kLeastWork = 4096;
 
-// Rows and columns that keep fl::product busy.
+// A product needs this many rows and columns to keep fl::product busy.
 constexpr int64_t kLeastLargeSide = 64;
 
 std::vector<Expr> factors(const Expr& product) {
@@ -65,8 +65,8 @@ class Recognizer {
   bool is_parallel(AxisId axis) const { return statement_.axes[axis].kind == AxisKind::parallel; }
   int64_t size(const AxisIds& axes) const { return iterations(statement_, axes); }
 
-  // The factor with most elements is one side; of those with parallel axes that it does not have,
-  // again the largest is the other one.
+  // Takes the factor with the most elements as one side, and as the other side the largest factor
+  // with a parallel axis that the first lacks.
   bool choose_sides() {
     std::vector<size_t> order(axes_.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -107,7 +107,7 @@ class Recognizer {
     return !a.empty() && !b.empty() && a.back() < b.back();
   }
 
-  // Whether a factor of these axes belongs to the left side; nothing where it has rows and columns.
+  // True if a factor with these axes belongs to the left side; nothing if it has rows and columns.
   std::optional<bool> side(const AxisIds& axes) const {
     bool has_row = false, has_column = false;
     for (AxisId axis : axes) {
@@ -129,7 +129,7 @@ class Recognizer {
     return limit_columns(both) && limit_terms();
   }
 
-  // Where predicates on rows and columns are bounds of the column.
+  // Makes predicates on rows and columns bounds of the column; false if one cannot be.
   bool limit_columns(const std::vector<Expr>& predicates) {
     if (predicates.empty()) return true;
     if (result_.columns.size() != 1) exchange_sides();
@@ -139,7 +139,7 @@ class Recognizer {
     return true;
   }
 
-  // Predicates that bound the term by the row, where there are so many that it pays.
+  // Collects predicates that bound the term by the row, if they cut enough terms to pay.
   bool limit_terms() {
     if (find_term_limits() || !result_.column_limits.empty()) return true;
     exchange_sides();
@@ -159,7 +159,7 @@ class Recognizer {
     std::swap(result_.left_domain, result_.right_domain);
   }
 
-  // Whether `predicate` is a bound of the only one of `axes` by others.
+  // True if `predicate` bounds the only one of `axes` by rows and batch.
   bool bounds(const Expr& predicate, const AxisIds& axes) {
     const auto bound = composit::bound_of(predicate, analysis_);
     if (!bound || axes.size() != 1 || std::abs(bound->coefficients[axes[0]]) != 1) return false;
@@ -168,7 +168,7 @@ class Recognizer {
       return axis == axes[0] || contains(result_.rows, axis) || contains(result_.batch, axis);
     });
   }
-  // Whether some row has half of the terms or less.
+  // True if some row has half of the terms or fewer.
   bool cuts_half(const Expr& predicate) {
     const AxisId axis = result_.terms[0];
     composit::Affine rest = *composit::bound_of(predicate, analysis_);

@@ -1,4 +1,4 @@
-// Branches and loops of a graph as steps of a program.
+// Turns branches and loops of a graph into steps of a program.
 //
 //   Control control = control_of(node, values, functions);
 #pragma once
@@ -10,11 +10,11 @@
 
 namespace flashlight::loops {
 
-// Whether `operation` is cond, map, scan or while_loop.
+// True if `operation` is cond, map, scan or while_loop.
 bool is_control(const composit::Symbol& operation);
 
-// Without results and origin. `value_of` gives the value of an operand, `function_of` the function
-// for a region, to be called as named.
+// The step for `node`, without results and origin. `value_of` returns the value of an operand;
+// `function_of` returns the function for a region, with `name` as its name.
 Control control_of(
     const composit::Node& node, const std::function<ValueId(const composit::LazyTensor&)>& value_of,
     const std::function<FunctionId(const composit::Region&, const std::string& name)>& function_of);

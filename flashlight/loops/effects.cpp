@@ -39,7 +39,7 @@ const Graph* body_with_effects(const Node& node) {
   return region->effects().empty() ? nullptr : region.get();
 }
 
-// Makes the nodes that stand for one node of the graph.
+// Makes the nodes that replace one node that has an effect.
 class Opener {
  public:
   std::optional<composit::Replacement> replacement(const Node& node, const Operands& operands) {
@@ -54,7 +54,7 @@ class Opener {
  private:
   Operands opened(const Node& node, const Operands& operands, uint64_t place) {
     if (const Graph* body = body_with_effects(node)) return parts_of(*body, operands, place);
-    if (node.op() == kMetadata) return {};  // types are fixed
+    if (node.op() == kMetadata) return {};  // nothing to check: types are fixed
     NodeSpec spec = composit::copy_of(node, operands);
     spec.place = place;
     const NodePtr now = std::move(spec).make_node();
@@ -103,7 +103,7 @@ class Opener {
     return list;
   }
 
-  // At the next place in the order of effects.
+  // Makes a node with the next number in the order of effects.
   NodePtr effect(NodeSpec spec) {
     static const Symbol kEffect("effect");
     std::erase_if(spec.execution, [](const auto& entry) { return entry.name == kEffect; });
@@ -112,7 +112,7 @@ class Opener {
     return effects_.back();
   }
 
-  // A node in the place of `node`, and with its remarks.
+  // Starts a node that has the graph position and the annotations of `node`.
   static NodeSpec in_place_of(const Node& node, Symbol op, const Operands& operands) {
     NodeSpec spec(op);
     spec.place = node.place();
@@ -121,7 +121,7 @@ class Opener {
     return spec;
   }
 
-  // Fails where `number` is not what it was.
+  // Adds a guard, which fails at run time unless `number` is `expected`.
   void guard(const Node& node, const LazyTensor& number, Scalar::Value expected) {
     NodeSpec spec = in_place_of(node, kNumber, {number});
     spec.run("expected", composit::List{composit::AttributeKind::scalar, {Scalar(expected)}});
@@ -129,7 +129,7 @@ class Opener {
     effect(std::move(spec));
   }
 
-  // What `compute` makes of `operands`, in the place of `node`.
+  // The results of `compute` on `operands`, as nodes at the graph position of `node`.
   template <class Compute>
   static Operands computed(const Node& node, const Operands& operands, Compute compute) {
     LazyTensors blocks;
@@ -144,7 +144,7 @@ class Opener {
     return composit::in_place_of(*whole, Graph(std::move(parts)));
   }
 
-  // Whether all elements are equal, or close.
+  // Replaces `equal` and `allclose` by a guard of whether all elements agree.
   Operands all(const Node& node) {
     const auto& operands = node.operands();
     const auto& list = node.find_run("expected")->as<composit::List>().items;
@@ -163,7 +163,7 @@ class Opener {
     return {};
   }
 
-  // Of a factorisation: a number per matrix, which is 0 where there are factors.
+  // A factorisation gives a number per matrix, 0 on success: guards that all are 0.
   Operands no_errors(const Node& node) {
     const Operands count = computed(node, node.operands(), [](const LazyTensors& info) {
       return LazyTensors{composit::sum(composit::ne(info[0], 0))};
@@ -197,7 +197,7 @@ class Opener {
     return {found[0]};
   }
 
-  // A mask of chance, which keeps with probability 1 - p, and the input times mask / (1 - p).
+  // Draws a mask that keeps with probability 1 - p; the result is input * mask / (1 - p).
   Operands dropout(const Node& node) {
     const auto p = node.attribute("p").as<double>();
     NodeSpec draw = in_place_of(node, Symbol("aten::bernoulli.p"), {node.operands()[0]});
@@ -209,7 +209,7 @@ class Opener {
     return {y[0], mask};
   }
 
-  // Numbers of `type`, drawn as `op` does.
+  // Draws numbers of the dtype and sizes of `type` with `op`.
   LazyTensor drawn(const Node& node, Symbol op, const Type& type) {
     NodeSpec draw = in_place_of(node, op, {node.operands()[0]});
     if (const Attribute* generator = node.find_attribute("generator"))
@@ -217,7 +217,7 @@ class Opener {
     return {effect(std::move(draw.output(composit::tensor_type(type.dtype, type.sizes)))), 0};
   }
 
-  // LibTorch draws the elements as they lie in memory.
+  // LibTorch draws elements in the order of memory; a permutation then restores the sizes.
   Operands in_memory_order(const Node& node) {
     const Type& type = node.outputs()[0];
     composit::Ints order(type.rank()), back(type.rank());
@@ -236,7 +236,7 @@ class Opener {
     draw.outputs = {memory};
     if (is_normal(node) && type.numel() >= 16) draw.op = Symbol("flashlight::normal_singly");
     const LazyTensor drawn = {effect(std::move(draw)), 0};
-    if (!composit::is_contiguous(memory)) return {drawn};  // which there is no code for
+    if (!composit::is_contiguous(memory)) return {drawn};  // lower() refuses it
     return computed(node, {drawn}, [&](const LazyTensors& x) {
       return LazyTensors{composit::permute(x[0], back)};
     });
@@ -251,7 +251,7 @@ class Opener {
     return node.attribute("num_samples").as_int() == 1 || replacement == nullptr ||
            !replacement->as<bool>();
   }
-  // Exponential numbers race: the places of the largest p / q.
+  // The samples are the indices of the largest p / q, where q is exponentially distributed.
   Operands multinomial(const Node& node) {
     const LazyTensor& p = node.operands()[0];
     const LazyTensor q = drawn(node, Symbol("aten::exponential"), p.type());
@@ -263,7 +263,7 @@ class Opener {
     });
   }
 
-  // Of a mean or a deviation per element.
+  // Normal draws with one mean or one standard deviation per element.
   Operands normal(const Node& node) {
     const LazyTensor z = drawn(node, Symbol("aten::normal_functional"), node.outputs()[0]);
     Operands operands = node.operands();

@@ -1,13 +1,13 @@
-// What a capture does beside computing its results, in a form that code can be written for.
+// Rewrites the effects of a capture (draws, guards) into forms that code can be generated for.
 //
 //   graph = with_open_effects(graph);
 //
-// Composites with draws or guards in them become their parts. `aten::equal`, `aten::allclose`, the
-// errors of factorisations, and operations whose sizes depend on values, become what they compute
-// for the sizes that were captured, and guards of one number each: `aten::_local_scalar_dense` with
-// the number that is expected, annotated with the operation that the guard is for (`guard`). Draws
-// into memory in another order than row-major, as of dropout behind a transpose, become draws in
-// that order.
+// Composites that contain draws or guards are replaced by their parts. `aten::equal`,
+// `aten::allclose`, the error checks of factorisations, and operations whose result sizes depend on
+// values are replaced by a computation for the captured sizes and guards of one number each:
+// `aten::_local_scalar_dense` with the expected number, annotated with the operation that the guard
+// is for (`guard`). A draw into memory that is not row-major, as of dropout after a transpose, is
+// replaced by a draw in the order of memory and a permutation.
 #pragma once
 
 #include "composit/ir/graph.h"

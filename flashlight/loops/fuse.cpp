@@ -16,12 +16,12 @@ namespace {
 
 using composit::Store;
 
-// Distinct parts of one statement's expressions: what is larger stays apart.
+// Fusion gives a statement at most this many distinct subexpressions.
 constexpr size_t kMaxParts = 240;
-// Operations that may be repeated rather than kept in memory: per element, all uses counted.
+// A value is computed again, not kept, up to this many operations per element for all uses.
 constexpr double kMaxRepeatedWork = 4;
 
-// So often a copy of a matrix is read that is transposed rather than read across.
+// A product that reads a matrix this often reads a transposed copy, not the matrix across rows.
 constexpr int64_t kLeastRounds = 16;
 
 class Fuser {
@@ -66,7 +66,7 @@ class Fuser {
     return function_.values[value].role == Role::temporary && writers_[value].size() == 1;
   }
 
-  // Evaluations of `value` if it were computed where it is read.
+  // Counts the elements that would be evaluated if `value` were computed where it is read.
   int64_t evaluations(ValueId value) {
     int64_t count = 0;
     for (StepId reader : readers_[value]) {
@@ -80,7 +80,7 @@ class Fuser {
     return count;
   }
 
-  // How often `reading` evaluates a load of `value`: a product of matrices asks for each element of
+  // Counts how often `reading` evaluates a load of `value`. A matrix product loads each element of
   // a side once.
   static int64_t iterations_for(const Statement& reading, ValueId value) {
     const auto product = contraction_of(reading);
@@ -101,7 +101,7 @@ class Fuser {
     return count;
   }
 
-  // Why `value` is better kept; empty: it is not.
+  // Says why keeping `value` is cheaper; empty if it is not.
   std::string cost_of_inlining(StepId step, ValueId value) {
     const Cost cost = cost_of(statement(step).stores[0].value);
     const Value& read = function_.values[value];
@@ -116,7 +116,7 @@ class Fuser {
     return fmt::format("would be computed {:.3g} times by {}", repeats, readers_of(value));
   }
 
-  // Whether a product reads rows of one array again and again.
+  // True if a product reads the rows of one array again and again.
   static bool reads_rows_often(const Statement& reading) {
     const auto product = contraction_of(reading);
     if (!product || product->right.kind() != ExprKind::load || product->columns.empty())
@@ -164,7 +164,7 @@ class Fuser {
       take_out(step);
   }
 
-  // Why an element of `value` cannot be computed where it is read, or is better not; else empty.
+  // Says why an element of `value` cannot or should not be computed where it is read; else empty.
   std::string reason_to_keep(StepId step, ValueId value) {
     const Nest& producer = *nest(step);
     if (producer.statement.stores.size() != 1 || writers_[value].size() != 1)
@@ -215,7 +215,7 @@ class Fuser {
     removed_.insert(step);
   }
 
-  // `reading` with loads of what `producer` stores replaced by its value there.
+  // Replaces loads of the result of `producer` in `reading` by the expression that it stores.
   Statement inlined(const Statement& producer, const Statement& reading) const {
     const Store& store = producer.stores[0];
     const AxisIds axes = *axes_of_dimensions(store.at);
@@ -231,7 +231,7 @@ class Fuser {
     return simplified(without_tests_of_known(moved));
   }
 
-  // Indices that are known are known not to count from the end.
+  // Drops tests for negative indices where the indices are constants without negative elements.
   Statement without_tests_of_known(const Statement& statement) const {
     return replaced(statement, [&](const Expr& part) {
       const bool tested = part.is(composit::Function::lt) && composit::is_literal(part[1], 0) &&
@@ -242,8 +242,8 @@ class Fuser {
     });
   }
 
-  // Where the elements of a reduction's result are used one by one, and by one nest only, that nest
-  // becomes what the reduction does with its accumulator.
+  // If only one nest uses the result of a reduction, element by element, makes that nest the
+  // epilogue of the reduction.
   void append_to_reduction(StepId step) {
     while (true) {
       const Nest* producer = nest(step);
@@ -280,7 +280,7 @@ class Fuser {
     return std::nullopt;
   }
 
-  // Otherwise `reason` is one, but for the reader's name.
+  // If that fails, sets `reason`, which ends before the reader's name.
   std::optional<Statement> appended(const Statement& reduction, const Statement& reading,
                                     std::string& reason) const {
     const Store& store = reduction.stores[0];
@@ -323,7 +323,7 @@ class Fuser {
     return simplified(std::move(merged));
   }
 
-  // Stores that nobody reads, nests without others, and places of those that moved.
+  // Drops stores that no step reads, nests without other stores, and steps that were removed.
   void drop_unused() {
     const auto used = [&](ValueId value) {
       return function_.values[value].role == Role::result || !readers_[value].empty();

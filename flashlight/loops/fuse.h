@@ -1,5 +1,5 @@
-// Loops that need not be: what is computed element by element moves to where it is used, and what
-// is done with the result of a reduction moves into the reduction.
+// Fuses nests: an elementwise computation moves into the nests that use it, and an elementwise user
+// of a reduction becomes the reduction's epilogue.
 //
 //   program = fuse(std::move(program));      // relu(x * w + b): one nest, no temporary
 //
@@ -16,14 +16,14 @@
 namespace flashlight::loops {
 
 struct FuseOptions {
-  // Why a nest must not become another one; empty: it may.
+  // Says why a nest must not become `after`; empty if it may.
   std::function<std::string(const Statement& before, const Statement& after)> refusal = {};
-  // For a value of the last function: whether it is computed where it is read whatever that costs,
-  // or kept in memory; nothing: as it pays.
+  // For a value of the last function: true to compute it where it is read at any cost, false to
+  // keep it in memory, nothing to let fuse decide by cost.
   std::function<std::optional<bool>(ValueId value)> choice = {};
 };
 
-// Each nest says what was fused into it; each function why it kept what it did (Routine::kept).
+// Notes in each nest what was fused into it, in each function why it kept values (Routine::kept).
 Program fuse(Program program, const FuseOptions& options = {});
 
 }  // namespace flashlight::loops

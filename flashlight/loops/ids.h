@@ -1,10 +1,10 @@
-// Numbers of values, steps, axes and functions, each a type of its own.
+// Typed ids: values, steps, axes and functions are numbered, each kind with a type of its own.
 //
 //   for (const ValueId value : function.values.ids()) print(function.values[value]);
 //   const ValueId made = function.values.add({type, Role::temporary, "copy"});
 //
-// A number reads as size_t, so that it indexes any list with an entry for each; it is made of one
-// only by name, and the tables of a program take no numbers but their own.
+// An Id converts to size_t, so that it indexes any parallel list. A size_t becomes an Id only
+// explicitly, and the tables of a program take only their own kind of Id.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ class Id {
  private:
   size_t index_ = 0;
 };
-// A value's number is no step's.
+// Ids of different kinds do not compare.
 template <class A, class B>
 bool operator==(Id<A>, Id<B>) = delete;
 template <class A, class B>
@@ -64,7 +64,7 @@ using StepIds = std::vector<StepId>;
 using AxisIds = std::vector<AxisId>;
 using FunctionIds = std::vector<FunctionId>;
 
-// The numbers of a list's entries, for loops over all of them, also those added meanwhile.
+// The ids of a list's entries, for range-for loops, which also reach entries added meanwhile.
 template <class I, class List>
 class IdRange {
  public:
@@ -95,7 +95,7 @@ class IdRange {
   const List& list_;
 };
 
-// A list that is indexed by numbers of one kind.
+// A list that only one kind of Id indexes.
 template <class I, class T>
 class Table : public std::vector<T> {
  public:
@@ -106,7 +106,7 @@ class Table : public std::vector<T> {
   const T& at(I id) const { return std::vector<T>::at(id); }
 
   IdRange<I, std::vector<T>> ids() const { return IdRange<I, std::vector<T>>(*this); }
-  // Of the next one that is added.
+  // The id of the entry that is added next.
   I next() const { return I(this->size()); }
   I add(T one) {
     const I id = next();

@@ -10,7 +10,7 @@
 namespace flashlight::loops {
 namespace {
 
-// Of a value, at its first element.
+// Points to the first element of a value.
 using Memory = std::shared_ptr<std::byte>;
 using composit::eval::zeros;
 
@@ -23,7 +23,7 @@ class Interpreter {
  public:
   explicit Interpreter(const Program& program) : program_(program) {}
 
-  // `inputs` and `results`: memory for the function's, in order.
+  // Runs a function; `inputs` and `results` are the memory of its own, in order.
   void call(FunctionId number, const std::vector<Memory>& inputs,
             const std::vector<Memory>& results) const {
     Frame frame = {program_.functions[number], {}};
@@ -83,7 +83,7 @@ class Interpreter {
     call(step.function, frame.of(step.arguments), frame.of(step.results));
   }
 
-  // Guards on whole numbers; all other calls are defined by the runtime's own code.
+  // Checks guards on whole numbers; throws for all other calls.
   static void run(const Frame& frame, const RuntimeCall& call) {
     if (call.function == composit::Symbol("guards::expect")) {
       const Type& type = frame.function.values[call.arguments[0]].type;
@@ -120,7 +120,7 @@ class Interpreter {
   void run_blocks(const Frame& frame, const Control& control) const {
     for (size_t i = 0; i < control.results.size(); ++i)
       if (!control.along[control.sequences.size() + i]) frame.clear(control.results[i]);
-    // From element `begin` of the axis on.
+    // The memory of `value` from element `begin` of the axis on.
     const auto at = [&](ValueId value, size_t slot, int64_t begin) {
       const Type& type = frame.function.values[value].type;
       if (!control.along[slot]) return frame.memory[value];
@@ -170,7 +170,7 @@ class Interpreter {
     call(control.functions[0], inputs, {answer});
     return *answer != std::byte{0};
   }
-  // What a trip sees of a sequence.
+  // The slice of a sequence that a trip reads or writes.
   static Memory at(const Frame& frame, const Control& control, ValueId value, int64_t slot) {
     const Type& type = frame.function.values[value].type;
     const int64_t length = std::max<int64_t>(control.length, 1);

@@ -1,4 +1,4 @@
-// Programs of loops, run by definition: slow, and what a program means. The oracle of stages.
+// Runs programs of loops by definition: slowly, to define what they mean. Tests compare with it.
 //
 //   std::vector<Array> results = interpret(program, {x, weight});
 #pragma once
@@ -9,12 +9,12 @@
 
 namespace flashlight::loops {
 
-// Results of the last function for its inputs, in order, but for those that are constants; results
-// are row-major, of the values' types. Inputs give what sizes the program leaves open (UserError as
-// sizes.h says).
+// Runs the last function. `inputs` are its inputs in order, without those that are constants;
+// results are row-major, of the values' types. The sizes of inputs determine the program's named
+// sizes (UserError as in sizes.h).
 // Elements are computed as composit/eval/loops.h says, and rounded where they are stored. UserError
-// where an index is out of range, where a loop goes on after its limit, for guards on whole
-// numbers that do not hold, and for all other calls of the runtime: its own code defines those.
+// if an index is out of range, a loop exceeds its limit, or a guard on a whole number fails, and
+// for all other runtime calls, which only the runtime's own code defines.
 std::vector<Array> interpret(const Program& program, const std::vector<Array>& inputs);
 
 }  // namespace flashlight::loops

@@ -64,7 +64,7 @@ class Taker {
     }
   }
 
-  // The dimension of `value` that the loop counts, if all accesses have it at the same place.
+  // The dimension of `value` that the loop's axis indexes, if it is the same in all accesses.
   std::optional<size_t> dimension_of(ValueId value) const {
     for (size_t dimension = 0; dimension < whole_.values[value].type.rank(); ++dimension)
       if (std::all_of(
@@ -85,7 +85,7 @@ class Taker {
     return false;
   }
 
-  // Gives `value`, or its slot of a round, a place in the body.
+  // Declares `value`, or its slice for one round, in the body; false if it has no such slice.
   bool take(ValueId value) {
     const Value& outer = whole_.values[value];
     const bool written = written_.contains(value), constant = outer.role == Role::constant;
@@ -115,7 +115,7 @@ class Taker {
     return true;
   }
 
-  // What `step` does in one round; nothing where it needs to know which one.
+  // The statement of `step` for one round; nothing if it needs the index of the round.
   std::optional<Statement> round_of(StepId step) const {
     Statement round = replaced(nest(step), [&](const Expr& part) {
       if (part.kind() != ExprKind::load) return Expr();
@@ -142,7 +142,7 @@ class Taker {
   Routine body_;
   Control map_;
   ValueIds outside_;  // inputs of the body that are the same in each round
-  std::map<ValueId, std::pair<ValueId, std::optional<size_t>>> places_;  // in the body, by value
+  std::map<ValueId, std::pair<ValueId, std::optional<size_t>>> places_;  // by value, in the body
 };
 
 }  // namespace

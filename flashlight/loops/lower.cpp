@@ -36,7 +36,7 @@ using composit::Node;
 using composit::NodePtr;
 using composit::Store;
 
-// Nodes that a function has to save: what is not one can share loops with what stands around it.
+// Nodes that a function must save, as only code outside of it shares loops with its neighbours.
 constexpr int64_t kLeastSaved = 3, kLeastSavedWithoutModules = 200;
 
 bool has_modules(const Graph& graph) {
@@ -52,7 +52,7 @@ bool never_runs(const Statement& statement) {
   return !reduces && composit::is_false(statement.domain);
 }
 
-// Nothing is added up: the accumulators keep what they start with.
+// A reduction over no terms leaves the accumulators at their initial values.
 Statement without_empty_reduction(Statement statement) {
   const auto empty = [](const Axis& axis) {
     return axis.extent == 0 && axis.kind == composit::AxisKind::reduction;
@@ -71,7 +71,7 @@ Statement without_empty_reduction(Statement statement) {
   return statement;
 }
 
-// The elements a nest writes, counted; nothing where it may write one twice, or not all of a box.
+// Counts the elements that a nest writes; -1 if it may write one twice, or not all of a box.
 int64_t written(const Statement& statement, const Store& store) {
   if (statement.domain.defined() && statement.init.empty()) return -1;
   composit::IndexAnalysis analysis(statement.axes);
@@ -82,7 +82,7 @@ int64_t written(const Statement& statement, const Store& store) {
   return count;
 }
 
-// Whether the statements of `loops` write each element of result `number`, and none twice.
+// True if the statements of `loops` write each element of result `number` exactly once.
 bool covers(const Loops& loops, size_t number) {
   int64_t count = 0;
   std::vector<std::pair<const Statement*, const Store*>> stores;
@@ -110,7 +110,7 @@ Statement zeros(const Type& type, ValueId value) {
   return statement;
 }
 
-// Stores of one statement that need no accumulator can be statements of their own.
+// Splits a statement without accumulators into one statement per store.
 std::vector<Statement> split(const Statement& statement) {
   if (!statement.init.empty() || statement.stores.size() < 2) return {statement};
   std::vector<Statement> parts;
@@ -132,7 +132,7 @@ class Lowering {
   }
 
  private:
-  // What is known of the function being made.
+  // The function being made, and what its nodes became.
   struct Scope {
     Names names;
     Routine function = {};
@@ -153,7 +153,7 @@ class Lowering {
   }
 
   static ValueId add_value(Scope& scope, const Type& type, Role role, std::string name) {
-    // LibTorch's lazy conjugation and negation say how its memory is read. Here, memory has values.
+    // `conj` and `neg` say how LibTorch reads memory; memory here holds the values themselves.
     if (type.layout != composit::Layout::strided)
       throw composit::UserError("[compile] expected dense tensors");
     return scope.function.values.add(
@@ -177,7 +177,7 @@ class Lowering {
     return values->at(tensor.index);
   }
 
-  // A result is memory of its own: what is an input, or a result twice, is copied.
+  // Each result has memory of its own: an input, a constant or a repeated result is copied.
   static void add_result(Scope& scope, ValueId value) {
     Routine& function = scope.function;
     if (function.values[value].role == Role::temporary) {
@@ -232,7 +232,7 @@ class Lowering {
     return aten_call_of(node, schema->second);
   }
 
-  // Whether `find` gives a function for `node`, or a reason why there is none in this case.
+  // True if `find` returns a call for `node`, or throws why there is none for this case.
   template <class Find>
   bool add_call(Scope& scope, const Node& node, const Origin& origin, Find find) {
     std::optional<RuntimeCallOf> found;
@@ -266,7 +266,7 @@ class Lowering {
     return true;
   }
 
-  // The value of `tensor`, repeated to `sizes`.
+  // The value of `tensor`, broadcast to `sizes`.
   static ValueId expanded(Scope& scope, const LazyTensor& tensor, const composit::Dims& sizes,
                           const Origin& origin) {
     const ValueId value = value_of(scope, tensor);
@@ -283,8 +283,8 @@ class Lowering {
     return whole;
   }
 
-  // Numbers become literals, arrays weights that the program brings along; those of regions stand
-  // in their functions.
+  // Makes single numbers literals, and arrays weights that ship with the program. Arrays of regions
+  // become constants of their functions.
   static void add_constant(Scope& scope, const Node& node, bool is_region) {
     add_constant_value(scope, node, node.attribute("value").as<Array>().contiguous(), is_region);
   }
@@ -296,7 +296,7 @@ class Lowering {
     scope.values[&node].push_back(value);
     if (role == Role::weight) scope.function.inputs.push_back(value);
   }
-  // Results of what takes no tensor and is no loop: known now.
+  // The results of an operation without tensor operands that runs now, not in loops.
   static std::optional<std::vector<Array>> constants_of(const Node& node) {
     const composit::Operation* operation = composit::row_for(node);
     if (operation == nullptr || !operation->row.native || !node.operands().empty())
@@ -306,7 +306,7 @@ class Lowering {
     return operation->row.native({.call = &call, .values = &none});
   }
 
-  // Equal regions are one function.
+  // Equal regions share one function.
   FunctionId function_of(const composit::Region& region, const std::string& name) {
     const composit::Hash hash = region->hash();
     if (!functions_.contains(hash)) {
@@ -350,8 +350,8 @@ class Lowering {
     scope.function.steps.push_back(std::move(call));
   }
 
-  // Nothing for guards of values and draws. What is pinned in size only has the size that is
-  // pinned.
+  // The loops of an operation; nothing for guards, and nothing if the captured sizes of its results
+  // are not those that the loops infer.
   static std::optional<Loops> loops_for(const Node& node) {
     if (node.find_run("expected") != nullptr) return std::nullopt;
     auto loops = composit::loops_of(node);
@@ -383,7 +383,7 @@ class Lowering {
     scope.function.steps.push_back(Nest{std::move(statement), origin});
   }
 
-  // Loads of operands become loads of values, and those of one known number that number.
+  // Replaces loads of operands by loads of values, or by literals if they are known numbers.
   static Statement with_operands(Scope& scope, const Node& node, Statement statement) {
     return replaced(std::move(statement), [&](const Expr& part) {
       if (part.kind() != ExprKind::load) return Expr();
@@ -395,7 +395,7 @@ class Lowering {
     });
   }
 
-  // Dimensions of size 1, but those of the program's own inputs and results.
+  // Drops dimensions of size 1, except of the program's own inputs and results.
   static void drop_unit_dimensions(Routine& function, bool is_region) {
     const auto fixed = [&](const Value& value) {
       return !is_region && value.role != Role::temporary && value.role != Role::constant;
@@ -436,15 +436,15 @@ class Lowering {
   MissingCode missing_;
 };
 
-// Whether each term is one number times another one.
+// True if each term multiplies two different loaded numbers.
 bool is_product_of_two(const Statement& statement) {
   const bool product = statement.body.size() == 1 && statement.body[0].is(composit::Function::mul);
   return product && statement.body[0][0].hash() != statement.body[0][1].hash() &&
          composit::has_loads(statement.body[0][0]) && composit::has_loads(statement.body[0][1]);
 }
 
-// Whether an operation on several tensors is made of sums that are no products of two: a layer
-// norm. What is done element by element, and products, share loops with what stands around them.
+// True if an operation on several tensors consists of sums that are no products of two, as a layer
+// norm. Elementwise operations and products stay inline to share loops with their neighbours.
 bool is_normalization(const Node& node) {
   if (node.operands().size() < 2) return false;
   Graph::Parts parts;
@@ -464,8 +464,8 @@ bool is_normalization(const Node& node) {
   return sums;
 }
 
-// The graph that code is made for: decomposed, with repeated pieces as calls. Repeats are found
-// among closed operations, so that a piece is made of whole ones.
+// Decomposes the graph, with repeated pieces as calls. Looks for repeats before it decomposes
+// operations, so that a piece consists of whole ones.
 Graph prepared(const Graph& graph, bool outline) {
   Graph now = with_open_effects(composit::inline_calls(graph));
   now = composit::drop_no_ops(canonicalize(now, {.exact = true}), {.detach = true});

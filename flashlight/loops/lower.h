@@ -1,10 +1,10 @@
-// From graph to program: the first stage.
+// Lowers a graph to a program: the first stage.
 //
 //   const Program program = lower(graph, {.name = "bert"});
 //
-// Operations become those they are defined by, repeated pieces functions, and every operation the
-// loops of its row, over indices that are as simple as they get. Axes of extent 1 are left out, of
-// temporaries also as dimensions.
+// Decomposes operations into those they are defined by, makes repeated pieces functions, and turns
+// every operation into the loops of its row, with simplified indices. Drops axes of extent 1, and
+// dimensions of size 1 of temporaries.
 #pragma once
 
 #include <string>
@@ -18,17 +18,17 @@ namespace flashlight::loops {
 
 struct LowerOptions {
   std::string name = "program";
-  // What results are called, where their operations' names do not do.
+  // Names for results, which replace those of their operations unless empty.
   std::vector<std::string> results = {};
-  // Operations that become calls of LibTorch where there is no definition of them.
+  // Operations that become calls of LibTorch if they have no definition.
   AtenSchemas aten = {};
-  // Whether modules that repeat, and norms, become functions.
+  // Makes functions of repeated modules, and of norms.
   bool outline = true;
 };
 
-// Inputs and results of the program are those of `graph`: outputs, then what mutated inputs become.
-// UserError that lists all operations there is no code for ("[compile] no code for 'aten::lu', 2
-// times").
+// The inputs of the program are those of `graph`; its results are the graph's outputs, then the new
+// values of mutated inputs. UserError that lists all operations without code ("[compile] no code
+// for 'aten::lu', 2 times").
 Program lower(const composit::Graph& graph, const LowerOptions& options = {});
 
 }  // namespace flashlight::loops

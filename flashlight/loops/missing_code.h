@@ -1,4 +1,4 @@
-// What a graph has that there is no code for: collected, so that one error names all of it.
+// Collects the operations of a graph that have no code, so that one error names them all.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@ namespace flashlight::loops {
 
 class MissingCode {
  public:
-  // `reason` is empty where no case of the operation has code.
+  // `reason` is empty if no case of the operation has code.
   void add(const Origin& origin, const std::string& reason) {
     Missing& missing =
         missing_["'" + origin.operation + "'" + (reason.empty() ? "" : " " + reason)];

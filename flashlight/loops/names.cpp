@@ -32,7 +32,7 @@ std::string operation_name(const Node& node) {
   return std::string(name);
 }
 
-// Whether somebody outside of its module uses what `node` makes.
+// True if a node outside of its module, or an output of the graph, uses what `node` makes.
 bool leaves_module(const Graph& graph, const Node& node, std::string_view module) {
   const auto& uses = graph.successors(node);
   const bool outside = std::any_of(uses.begin(), uses.end(), [&](const composit::Use& use) {
@@ -56,7 +56,7 @@ Names::Names(const Graph& graph) {
   std::set<std::string> modules;
   for (const auto& [module, nodes] : results) modules.insert(module);
   const auto names = short_names(modules, 1);
-  // Of several results, the last one is the module's.
+  // If several nodes leave a module, the last one gets its name.
   for (const auto& [module, nodes] : results) modules_.insert(nodes.back(), names.at(module));
 }
 

@@ -1,7 +1,7 @@
-// What values are called: after modules and operations of the model.
+// Names values after the modules and operations of the model.
 //
 //   const Names names(graph);
-//   names.of(node);         // "query": what leaves the module "attention.self.query"
+//   names.of(node);         // "query": the result of the module "attention.self.query"
 #pragma once
 
 #include <map>
@@ -16,20 +16,20 @@ namespace flashlight::loops {
 
 class Names {
  public:
-  // Modules are told apart by as many parts of their path as it takes: "dense", or "output.dense"
+  // Uses as many parts of a module's path as tell it from the others: "dense", or "output.dense"
   // beside "intermediate.dense".
   explicit Names(const composit::Graph& graph);
-  // Of the results of a node of the graph: the module whose result it is, or the operation.
+  // The name for the results of a node: of the module whose result it is, or of the operation.
   std::string of(const composit::Node& node) const;
 
  private:
   composit::FlatMap<const composit::Node*, std::string> modules_;
 };
 
-// Per path, its shortest tail, of at least `parts` parts but for numbers, that no other one has.
+// Per path, the shortest tail that no other has, of at least `parts` parts that are no numbers.
 std::map<std::string, std::string> short_names(const std::set<std::string>& paths, size_t parts);
 
-// Whether a name of an argument is only its number.
+// True if the name of an argument is only its number.
 bool is_number(std::string_view name);
 
 }  // namespace flashlight::loops

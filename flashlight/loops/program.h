@@ -1,7 +1,7 @@
-// A graph on its way to C++: functions, the tensors they handle, and nests of loops over those.
+// The form between graph and C++: functions, the tensors they handle, and nests of loops.
 //
 //   Program program = lower(graph);          // lower.h: a nest per operation
-//   program = fuse(std::move(program));      // fuse.h: what can be computed where it is used, is
+//   program = fuse(std::move(program));      // fuse.h: fewer nests, fewer temporaries
 //   std::string text = emit(program);        // emit.h
 //
 // Everything here is data; each stage changes a Program, and program_text.h prints and parses it.
@@ -30,41 +30,41 @@ using composit::Statement;
 using composit::Type;
 
 enum class Role : uint8_t {
-  argument,   // what the caller gives
-  weight,     // the same, in the function's struct of weights
-  result,     // memory that the caller gives
-  constant,   // known now
+  argument,   // the caller gives it
+  weight,     // the caller gives it in the function's struct of weights
+  result,     // the function writes it to memory of the caller
+  constant,   // known at compile time
   temporary,  // the function's own
 };
 
-// A size that the call gives, or one that follows from sizes before it.
+// A size that each call gives, or one that is computed from sizes before it.
 struct NamedSize {
   std::string name;     // "tokens": a word
-  int64_t example = 0;  // the number that stands in the program where the size does
-  // What the call may give; others were not shown (unify.h). Of a size that follows: any.
+  int64_t example = 0;  // its number in the types and loops of the program
+  // The range that a call may give: others were not shown (unify.h). Unused if computed.
   int64_t least = 0, most = 0;
-  // factor * product of `of` / divisor + added, where the division leaves nothing. `of` is empty
-  // where the call gives the size.
+  // A computed size is factor * product of `of` / divisor + added, and the division must be exact.
+  // `of` is empty if the call gives the size.
   std::vector<SizeId> of = {};
   int64_t factor = 1, divisor = 1, added = 0;
   bool operator==(const NamedSize&) const = default;
 };
-// Per number of a list, the named size that it is; nothing for those that are numbers. As many as
-// there are numbers, or none at all.
+// For each number of a list, the named size that it stands for; nothing for a plain number. As long
+// as the list, or empty if all numbers are plain.
 using SizeIds = std::vector<std::optional<SizeId>>;
 
 // A tensor of a function, row-major.
 struct Value {
   Type type;
   Role role = Role::temporary;
-  std::string name = {};  // by the model, or by the operation: "query", "softmax"
-  Array constant = {};    // of a constant
-  // Sizes in the model, where the type leaves out those of 1; else empty.
+  std::string name = {};  // after the model's module or the operation: "query", "softmax"
+  Array constant = {};    // its elements, if they are known
+  // The sizes in the model, if the type leaves out dimensions of size 1; else empty.
   composit::Dims model_sizes = {};
   SizeIds named = {}, model_named = {};  // of the type's sizes, and of those in the model
 };
 
-// Where in the model a step comes from.
+// The operation, module and source line of the model that a step comes from.
 struct Origin {
   std::string operation;  // "aten::softmax.int"
   std::string module;     // "encoder.layer.0.attention"
@@ -74,12 +74,12 @@ struct Origin {
 
 struct Recognised;
 
-// One statement of loops; its loads and stores count the function's values.
+// One statement of loops. Its loads and stores refer to the function's values by number.
 struct Nest {
   Statement statement;
   Origin origin;
-  std::vector<Origin> fused = {};  // what was fused into it, in the order of the model
-  // Which product its statement is, if a stage has looked (contraction.h).
+  std::vector<Origin> fused = {};  // operations fused into it, in the order of the model
+  // The product that its statement is, if a stage has looked for one (contraction.h).
   std::shared_ptr<const Recognised> recognised = nullptr;
   SizeIds named = {};  // of the extents of its axes
 };
@@ -93,41 +93,41 @@ struct Invocation {
 };
 
 // A branch or a loop, whose bodies are functions of the program (see composit/ops/control_flow.h).
-// Of blocks, the first function takes `block` elements of an axis of `length` at a time, the second
-// one, if there is one, what is left; each sees arrays from there on.
+// `blocks` calls the first function for every `block` elements of an axis of `length`, and the
+// second, if any, for the rest. Each call gets arrays from its first element on.
 struct Control {
   enum class Kind : uint8_t { branch, map, scan, repeat, blocks };
   Kind kind = Kind::branch;
   FunctionIds functions;                 // then and else; the body; the condition and the body
-  ValueIds carried, sequences, outside;  // values; of a branch, `outside` is all
+  ValueIds carried, sequences, outside;  // values; a branch has only `outside`
   std::optional<ValueId> predicate;      // of a branch
-  std::optional<ValueId> trips;          // of a scan: how many, where not all
+  std::optional<ValueId> trips;          // of a scan: the number of trips, if not all
   int64_t length = 0;                    // of the sequences
   std::optional<SizeId> named_length;
   std::optional<int64_t> limit;  // of repeat: most trips
   bool reverse = false;
-  ValueIds results;  // carried values, outputs, and of repeat its trips
-  ValueIds next;     // room for what carried values become in a trip
+  ValueIds results;  // carried values, outputs, and for repeat the number of trips
+  ValueIds next;     // memory for what a trip makes of the carried values
   int64_t block = 0;
-  // Of blocks: which dimension of the sequences, then of the results, the axis counts; nothing for
-  // a result that every block adds to.
+  // For blocks: the dimension of each sequence, then of each result, that the axis indexes; nothing
+  // for a result that every block adds to.
   std::vector<std::optional<size_t>> along;
   Origin origin;
 };
 
-// Calls a function that no loops compute: of the runtime, which every printer of programs has under
-// the same name ("order::sort", "random::draw_uniform", "guards::expect"), or of LibTorch
+// Calls a function that no loops compute: one of the runtime, which every printer of programs has
+// under the same name ("order::sort", "random::draw_uniform", "guards::expect"), or one of LibTorch
 // ("aten::bincount").
 struct RuntimeCall {
   composit::Symbol function;
-  ValueIds arguments = {};            // values, each as one row of all its elements
+  ValueIds arguments = {};            // values, each passed as one row of all its elements
   composit::Attributes options = {};  // in order
   ValueIds results = {};
-  bool draws = false;       // from the generator, which it is given first
-  bool effect = false;      // happens whether or not somebody uses results, in the order of steps
+  bool draws = false;       // from the generator, which is its first argument
+  bool effect = false;      // runs in the order of steps, even if no step uses its results
   bool on_numbers = false;  // arguments are numbers instead of rows
-  // Of a function of LibTorch: what it takes. Options are all its arguments then: a tensor among
-  // them is a list of its position in `arguments` and its sizes in the model, or none.
+  // The schema of a function of LibTorch. `options` are then all its arguments; a tensor is a list
+  // of its index in `arguments` and its sizes in the model, or none if it is undefined.
   std::shared_ptr<const composit::Schema> schema = nullptr;
   Origin origin = {};
 };
@@ -140,29 +140,28 @@ struct Routine {
   ValueIds inputs;   // arguments and weights, in order
   ValueIds results;  // distinct
   Table<StepId, Step> steps;
-  // Split off its only caller: modules of its steps count from where the caller's do, and not from
-  // the module that it is called for.
+  // Split off its only caller. Its steps' modules are relative to the same module as the caller's,
+  // not to the module that it is called for.
   bool is_part = false;
-  bool is_loop_body = false;  // or a part of one: what its caller has in a loop
-  // By temporary: why it is memory, and not computed where it is read ("is read by 2: mean, sub").
+  bool is_loop_body = false;  // or a part of one: its caller calls it in a loop
+  // By temporary: why it is stored, not computed where it is read ("is read by 2: mean, sub").
   std::map<ValueId, std::string> kept = {};
-  // By result: the argument of the same type that lies in the same memory and is written over.
+  // By result: the argument of the same type whose memory it overwrites.
   std::map<ValueId, ValueId> overwrites = {};
-  // Takes the part of its only outermost loop that it runs, of those that threads divide among
-  // them.
+  // Threads divide its only outermost loop: the function takes the range of it that it runs.
   bool in_parts = false;
-  size_t most_steps_in_loop = 1000;  // where more would make a loop that is too long to read
+  size_t most_steps_in_loop = 1000;  // more would make a loop too long to read
 };
 
-// Callees stand before their callers; the last function is the program's own. Where sizes have
-// names, numbers in types, axes and lengths are those of an example, and expressions of nests have
-// named sizes as parameters (sizes.h).
+// Callees come before their callers; the last function is the program's own. If sizes have names,
+// the numbers in types, axes and lengths are those of one example, and the expressions of nests
+// have the named sizes as parameters (sizes.h).
 struct Program {
   Table<FunctionId, Routine> functions;
   Table<SizeId, NamedSize> sizes = {};
 };
 
-// Of an axis in an expression, of a load, of a store: their numbers.
+// The number of an axis in an expression, and of the value of a load or a store.
 inline AxisId axis_of(const Expr& axis) { return AxisId(axis.number()); }
 inline ValueId value_of(const Expr& load) { return ValueId(load.number()); }
 inline ValueId value_of(const composit::Store& store) { return ValueId(store.result); }
@@ -173,14 +172,14 @@ ValueIds writes(const Step& step);
 const Origin& origin_of(const Step& step);
 // Functions of the program that a step calls.
 FunctionIds callees(const Step& step);
-// Calls of functions from `first` on become calls of the next ones: a new one is going to stand
+// Adds one to the number of each called function from `first` on, before a new function is inserted
 // there.
 void make_room(Program& program, FunctionId first);
-// Whether something happens in `step` that no result shows: a draw, a guard.
+// True if `step` has an effect that no result shows: a draw, a guard.
 bool has_effect(const Program& program, const Step& step);
-// "aten::softmax.int at model.cpp:12 (encoder.layer.0)".
+// For messages: "aten::softmax.int at model.cpp:12 (encoder.layer.0)".
 std::string place_of(const Origin& origin);
-// "softmax".
+// The operation without namespace and overload: "softmax".
 std::string short_name(const Origin& origin);
 
 // Expressions of a statement, in the order in which they are evaluated: domain, init, body,

@@ -19,7 +19,7 @@ using composit::TokenKind;
 
 constexpr std::string_view kText = "program";
 
-// What stands in braces.
+// Reads the fields in braces.
 class FieldReader {
  public:
   explicit FieldReader(Lexer& lexer) {
@@ -68,7 +68,7 @@ class FieldReader {
   std::map<std::string, Attribute, std::less<>> values_;
 };
 
-// The place of `word` among `words`.
+// The enumerator whose number is the index of `word` in `words`; fails if there is none.
 template <class Enum>
 Enum one_of(const std::array<std::string_view, 5>& words, Lexer& lexer, std::string_view word,
             size_t offset) {
@@ -212,7 +212,7 @@ class ProgramParser {
       one.model_sizes.push_back(length(lexer, &item, one.model_named.emplace_back()));
     without_numbers_only(one.model_named);
   }
-  // Of a list, or of the sequences of control: a number, or the name of a size.
+  // A size in a list, or the length of control: a number, or the name of a size.
   int64_t length(Lexer& lexer, const Attribute* length, std::optional<SizeId>& named) const {
     if (length == nullptr) return 0;
     const auto* name = length->get_if<std::string>();
@@ -226,7 +226,7 @@ class ProgramParser {
     if (std::none_of(named.begin(), named.end(), is_named)) named = {};
   }
 
-  // Such with named sizes are row-major.
+  // Reads a type; with named sizes it is row-major.
   void read_type(Lexer& lexer, Value& value) const {
     Lexer ahead = lexer;
     const auto dtype = composit::dtype_from_name(ahead.peek().text);
@@ -280,7 +280,7 @@ class ProgramParser {
     return nest;
   }
 
-  // The lines up to a brace that is indented as the first one.
+  // Parses the lines up to a closing brace that is indented as the first line.
   composit::Loops loops_below(Lexer& lexer, composit::SizeNames& sizes) {
     const int first = number_ + 1;
     std::string text;

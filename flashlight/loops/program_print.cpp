@@ -35,7 +35,7 @@ Attribute integers(const std::vector<I>& numbers) {
   return composit::int_list({numbers.begin(), numbers.end()});
 }
 
-// What stands in braces: fields that are not as by default.
+// Writes the fields in braces; add_if() leaves out those that have their default value.
 class FieldWriter {
  public:
   FieldWriter& add(const char* key, const Attribute& value) {
@@ -130,7 +130,7 @@ class ProgramPrinter {
                (value.named[i] ? names_[*value.named[i]] : std::to_string(value.type.sizes[i]));
     return std::string(composit::name(value.type.dtype)) + "[" + sizes + "]";
   }
-  // Names stand in the list as strings.
+  // Prints named sizes as strings in the list.
   Attribute integers(const composit::Dims& numbers, const SizeIds& named) const {
     if (named.empty()) return composit::int_list(numbers);
     composit::List list;
@@ -139,7 +139,7 @@ class ProgramPrinter {
     return list;
   }
 
-  // The loops count their own operands and results, in order.
+  // Prints the loops with their own numbers for operands and results, in order of appearance.
   void print_step(const Routine& function, const Nest& nest) {
     const ValueIds read = reads(nest), written = writes(nest);
     FieldWriter fields;

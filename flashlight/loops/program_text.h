@@ -1,4 +1,4 @@
-// Programs as text that reads back, for tests of stages and for people.
+// Prints and parses programs, for tests of stages and for readers.
 //
 //   parse_program(print(program))      // the same program
 //
@@ -17,8 +17,8 @@
 //   end
 //
 // Other steps are `call 0 %1 to %2 {…}`, of function 0; `runtime "order::sort" %1 to %2 %3
-// (descending=false) {…}`; `control "scan" {…}`, whose braces hold all of it. What is as by default
-// is left out of braces.
+// (descending=false) {…}`; `control "scan" {…}`, with all of its fields in the braces. Fields that
+// have their default value are left out.
 #pragma once
 
 #include <string>
@@ -29,8 +29,8 @@
 namespace flashlight::loops {
 
 std::string print(const Program& program);
-// UserError with line, column, expected and received, for what is no such text. What it says is for
-// verify to judge (verify.h).
+// UserError with line, column, expected and received, if the text is not of this form. Does not
+// check whether the program is sound: verify.h does.
 Program parse_program(std::string_view text);
 
 }  // namespace flashlight::loops

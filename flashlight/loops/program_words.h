@@ -6,7 +6,7 @@
 
 namespace flashlight::loops {
 
-// In the order of Role, and of Control::Kind.
+// The words for Role, and for Control::Kind, in their order.
 inline constexpr std::array<std::string_view, 5> kRoles = {"argument", "weight", "result",
                                                            "constant", "temporary"};
 inline constexpr std::array<std::string_view, 5> kControlKinds = {"branch", "map", "scan", "repeat",

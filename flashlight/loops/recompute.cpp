@@ -11,10 +11,10 @@
 namespace flashlight::loops {
 namespace {
 
-// Terms of a sum that takes less time than to read an element that is in no cache.
+// A sum of this many terms takes less time than to read an element that is in no cache.
 constexpr int64_t kMostTerms = 128;
 
-// Whether `step` makes a large product with loops around it, and of few terms.
+// True if `step` makes a large product of few terms that outer loops can run around.
 bool is_candidate(const Step& step) {
   const auto* nest = std::get_if<Nest>(&step);
   const auto product = nest != nullptr ? contraction_of(nest->statement) : std::nullopt;
@@ -24,7 +24,7 @@ bool is_candidate(const Step& step) {
   return terms <= kMostTerms;
 }
 
-// Steps that run in the same outermost loop as `step`, itself among them.
+// The steps of an item; and of the outermost item that has `step`, itself among them.
 StepIds with(const Item& item) {
   if (!item.is_loop()) return {item.step};
   StepIds steps;
@@ -45,8 +45,8 @@ Statement with_value(Statement statement, ValueId value, ValueId other) {
   });
 }
 
-// `function` with what `maker` computes computed again for those that read it in another loop;
-// nothing where that keeps as much in memory.
+// Copies step `maker` before its readers in other loops, which then read the copy. Nothing if this
+// does not shrink both values in memory.
 std::optional<Routine> recomputed(Routine function, StepId maker, const Schedule& schedule) {
   const ValueId value = value_of(std::get<Nest>(function.steps[maker]).statement.stores[0]);
   const StepIds first = around(maker, schedule);

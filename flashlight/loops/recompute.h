@@ -1,10 +1,10 @@
-// Large products that are computed again rather than kept.
+// Computes large products again where that is cheaper than keeping them in memory.
 //
 //   program = recompute(std::move(program));
 //
-// What a derivative reads of a product that was made long before is in no cache any more. Where
-// both can share loops with those that read them, two products of one round each cost less than
-// the memory of all rounds. Exact: the same operations in the same order.
+// A product that a derivative reads long after it was made is in no cache any more. If both the
+// product and a copy of it can share loops with their readers, one round of each takes less memory
+// traffic than all rounds of one. Exact: the same operations in the same order.
 #pragma once
 
 #include "flashlight/loops/program.h"

@@ -9,13 +9,13 @@ namespace {
 
 using composit::AxisKind;
 
-// Of a sum over `axis` what it adds up.
+// Leaves only the accumulation of a sum over `axis`.
 Statement without_stores(Statement statement, AxisId axis) {
   if (statement.axes[axis].kind == AxisKind::reduction) statement.stores.clear();
   return statement;
 }
 
-// At which dimension a statement touches values with one of its axes.
+// Finds the dimension of each value that a statement indexes with one of its axes.
 class Places {
  public:
   Places(const Statement& statement, AxisId axis) : axis_(axis) {
@@ -36,9 +36,9 @@ class Places {
     }
   }
 
-  // Whether the axis is nothing but the index of a dimension, of each value always the same one.
+  // True if the axis is used only as an index, for each value always of the same dimension.
   bool fits() const { return fits_; }
-  // By value; nothing where the axis does not count it.
+  // By value; nothing if the axis does not index it.
   const std::map<ValueId, std::optional<size_t>>& dimensions() const { return dimensions_; }
 
  private:
@@ -90,7 +90,7 @@ class Grower {
     return nest == nullptr ? nullptr : &nest->statement;
   }
 
-  // The axis with which `step` counts the dimension of `value`.
+  // The axis with which `step` indexes the region's dimension of `value`.
   std::optional<AxisId> axis_at(StepId step, ValueId value) const {
     const size_t dimension = region_.dimensions.at(value);
     for (const composit::Store& store : statement(step)->stores)
@@ -110,7 +110,7 @@ class Grower {
            (is_sum(statement) && !has_axes(statement, AxisKind::scan));
   }
 
-  // `step` becomes a part of the region, if it fits; then those that touch its temporaries may.
+  // Adds `step` to the region if it fits; then the steps that touch its temporaries are tried.
   void join(StepId step, ValueId value) {
     if (statement(step) == nullptr) return;
     const auto axis = axis_at(step, value);
@@ -139,7 +139,7 @@ class Grower {
                        [&](StepId earlier) { return depends(step, earlier); });
   }
 
-  // Whether all that `step` touches of the region's values is a block.
+  // True if `step` touches only a block of each of the region's values.
   bool keeps_to_blocks(StepId step) const {
     const Places places(region_.inside(function_, step), region_.axes.at(step));
     return std::all_of(places.dimensions().begin(), places.dimensions().end(), [&](const auto& at) {
@@ -148,7 +148,7 @@ class Grower {
     });
   }
 
-  // Whether `step` can run block by block, for all that stands before it.
+  // True if `step` can run block by block, and waits for no step that comes after all blocks.
   bool is_member(StepId step) const {
     if (!region_.has(step) || !keeps_to_blocks(step)) return false;
     const Step inside = Nest{region_.inside(function_, step), {}};
@@ -160,7 +160,7 @@ class Grower {
     return std::none_of(region_.after.begin(), region_.after.end(), waits);
   }
 
-  // What has to wait for all blocks comes after them; other steps come before. Effects keep their
+  // Steps that have to wait for all blocks come after them, all others before. Effects keep their
   // order.
   void put_in_order() {
     StepIds inside;
@@ -203,7 +203,7 @@ bool Region::is_local(const Routine& function, ValueId value) const {
   for (const StepId step : function.steps.ids()) {
     Step outside = function.steps[step];
     if (has(step) && !is_sum(function, step)) continue;
-    if (has(step)) {  // what is done with the sum
+    if (has(step)) {  // the epilogue
       Statement& sum = std::get<Nest>(outside).statement;
       sum.domain = Expr();
       sum.body = sum.init = sum.combine = {};

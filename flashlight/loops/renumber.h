@@ -1,4 +1,4 @@
-// Steps of one function as steps of another one, where values have other numbers.
+// Moves steps of one function to another one, where values have other numbers.
 #pragma once
 
 #include <map>
@@ -7,7 +7,7 @@
 
 namespace flashlight::loops {
 
-// `numbers` has every value that `step` touches.
+// `numbers` has an entry for every value that `step` reads or writes.
 Step renumbered(Step step, const std::map<ValueId, ValueId>& numbers);
 
 }  // namespace flashlight::loops

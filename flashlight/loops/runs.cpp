@@ -6,7 +6,7 @@
 namespace flashlight::loops {
 namespace {
 
-// The first and the last call stand outside of the loop.
+// A loop must be worth it although the first and the last call stand outside of it.
 constexpr size_t kLeastCalls = 4;
 
 using Chain = std::vector<std::pair<size_t, size_t>>;
@@ -47,7 +47,7 @@ class Finder {
     return run;
   }
 
-  // How `next` takes the results of `before`; nothing where it is no next call of a run.
+  // Pairs arguments of `next` with results of `before`; nothing if `next` ends the run.
   std::optional<Chain> chain_between(const Invocation& before, const Invocation* next) const {
     if (next == nullptr || next->function != before.function) return std::nullopt;
     const Routine& callee = functions_[before.function];

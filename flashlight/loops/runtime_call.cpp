@@ -26,7 +26,7 @@ using composit::option;
 
 // ---- options ------------------------------------------------------------------------------------
 
-// What the call gives for its argument `name`.
+// The call's argument `name`, as an option of the same name.
 Option same(const Call& call, const char* name) { return option(name, call[name].data()); }
 
 int64_t whole(const Call& call, std::string_view name) { return call[name].data().as_int(); }
@@ -38,7 +38,7 @@ struct Draw {
   const char* schema;
   const char* function;
   Options (*options)(const Call& call) = nullptr;
-  size_t operands = 0;         // whose values matter, beside sizes
+  size_t operands = 0;         // number of first operands whose values matter, not only sizes
   bool whole_numbers = false;  // any dtype, not floating point only
 };
 
@@ -181,7 +181,7 @@ void expect_default_generator(const Node& node) {
                     "'; draw by the default one, or let the numbers be an input");
 }
 
-// Numbers of a floating point dtype up to its precision.
+// UserError if a floating point dtype cannot hold all integers up to the bounds.
 void expect_exact(const Type& type, const Options& options) {
   if (composit::category(type.dtype) != DTypeCategory::floating || options.size() != 2) return;
   const double most = type.dtype == DType::float64    ? 0x1p53

@@ -1,7 +1,7 @@
-// Operations that the runtime has a function for, where no loops do: order, factors of matrices,
+// Maps operations that no loops compute to functions of the runtime: sorting, factors of matrices,
 // random draws, guards.
 //
-//   if (const auto call = runtime_call_of(node)) ...   // order::sort; lines=[2, 5, 1], …
+//   if (const auto call = runtime_call_of(node, origin)) ...   // order::sort; lines=[2, 5, 1], …
 #pragma once
 
 #include <optional>
@@ -14,21 +14,22 @@
 
 namespace flashlight::loops {
 
-// Values left out: arguments are the node's first `operands` ones, results its outputs.
+// A call without its values: its arguments are the node's first `operands` operands, its results
+// the node's outputs.
 struct RuntimeCallOf {
   RuntimeCall call;
   size_t operands = 0;
-  bool broadcasts = false;  // arguments become as large as the result
+  bool broadcasts = false;  // arguments are broadcast to the result's sizes
 };
 
-// Whether there are functions that draw as `node` does, at least into row-major memory.
+// True if the runtime draws as `node` does, at least into row-major memory.
 bool is_draw(const composit::Node& node);
 
-// Nothing for other operations. UserError for a case that there is no function for ("into memory
-// that is not row-major").
+// Nothing for an operation without a function. UserError for a case that the function does not
+// handle ("into memory that is not row-major").
 std::optional<RuntimeCallOf> runtime_call_of(const composit::Node& node, const Origin& origin);
 
-// Whether there is code for an operation: loops, a function, or parts that have code.
+// True if there is code for an operation: loops, a function, or parts that have code.
 bool has_code(const composit::Operation& operation);
 
 }  // namespace flashlight::loops

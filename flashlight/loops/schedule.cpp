@@ -13,7 +13,7 @@ namespace {
 using composit::AxisKind;
 using composit::Store;
 
-// Indices of one access of a value.
+// The indices of one access of a value.
 using Index = std::vector<Expr>;
 
 struct Access {
@@ -63,8 +63,8 @@ class Scheduler {
     order_axes(step, one->statement);
   }
 
-  // As they are stored, the last index innermost; of a product of matrices only the batch, and what
-  // leaves large products, can be shared.
+  // Orders axes as they are stored, the last index innermost. Of a matrix product, other nests can
+  // share only the batch, and outer axes that leave products large.
   void order_axes(StepId step, const Statement& statement) {
     AxisIds& order = schedule_.order[step];
     const auto add = [&](AxisId axis) {
@@ -114,7 +114,7 @@ class Scheduler {
     return items;
   }
 
-  // The outermost loop of a step that is alone is one around it as well.
+  // Makes the outermost loop of a single step an item, as if it were shared.
   void share_outermost() {
     if (schedule_.items.size() != 1 || schedule_.items[0].is_loop()) return;
     const StepId step = schedule_.items[0].step;
@@ -123,7 +123,7 @@ class Scheduler {
     schedule_.shared[step] = 1;
   }
 
-  // The group whose loop `step` can run in, and has a reason to.
+  // The group whose loop `step` can run in, and which writes a value that `step` touches.
   std::optional<size_t> group_for(const std::vector<Group>& groups, StepId step, size_t depth) {
     const int64_t extent = extent_at(step, depth);
     for (size_t i = groups.size(); i-- > 0;) {
@@ -133,8 +133,8 @@ class Scheduler {
     return std::nullopt;
   }
 
-  // `step` runs in the loop of group `number`, and with it all groups before that it depends on and
-  // that can move there.
+  // Adds `step` to the loop of group `number`, and with it all earlier groups that it depends on
+  // and that can move there.
   void join(std::vector<Group>& groups, size_t number, StepId step, size_t depth) {
     for (size_t i = number; i-- > 0;) {
       const Group& other = groups[i];
@@ -152,7 +152,7 @@ class Scheduler {
     groups[number].steps.push_back(step);
   }
 
-  // Whether group `from` may run in the loop of the later group `to`.
+  // True if group `from` may run in the loop of the later group `to`.
   bool can_move(const std::vector<Group>& groups, size_t from, size_t to, size_t depth) const {
     for (size_t between = from + 1; between <= to; ++between)
       for (StepId step : groups[between].steps) {
@@ -181,12 +181,12 @@ class Scheduler {
     return linked;
   }
 
-  // Whether `before` and `step` touch the same part of `value` in a round of the loop at `depth`.
+  // True if `before` and `step` touch the same part of `value` in a round of the loop at `depth`.
   bool aligned(ValueId value, StepId before, StepId step, size_t depth) const {
     return dimension_of(value, {before, step}, depth).has_value();
   }
 
-  // The dimension of `value` whose index, in all accesses of `steps`, is the loop at `depth`.
+  // The dimension of `value` that all accesses of `steps` index with the loop at `depth`.
   std::optional<size_t> dimension_of(ValueId value, const StepIds& steps, size_t depth) const {
     const size_t rank = function_.values[value].type.rank();
     for (size_t dimension = 0; dimension < rank; ++dimension) {
@@ -257,9 +257,9 @@ void add_steps(const std::vector<Item>& items, StepIds& steps) {
   }
 }
 
-// Whether the last index of a load is `axis`, plus what does not move with it; `otherwise`, where
-// it moves with it in another way than in equal steps: of a tensor that is read in another shape,
-// most steps are 1.
+// True if the last index of a load grows by 1 with `axis`. An index that is not affine belongs to a
+// tensor that is read in another shape, where most steps are 1: for that, returns `otherwise` if it
+// depends on `axis`.
 bool runs_along(const Expr& load, AxisId axis, bool otherwise, composit::IndexAnalysis& analysis) {
   if (load.arguments().empty()) return false;
   const Expr& last = load.arguments().back();

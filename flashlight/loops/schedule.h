@@ -1,4 +1,4 @@
-// Which nests share their outer loops, and what that leaves of their temporaries.
+// Decides which nests share outer loops, and how much of each temporary is then in memory.
 //
 //   const Schedule schedule = schedule_of(function);
 //
@@ -21,30 +21,30 @@ struct Item {
   bool is_loop() const { return extent > 0; }
 };
 
-// Where a value's elements are kept.
+// The memory of a value.
 struct Storage {
-  std::vector<bool> kept;    // per dimension: whether memory has it; others are the round of a loop
-  int64_t elements = 1;      // of what is kept
-  std::vector<size_t> home;  // path of items to the loop whose body it belongs to; empty: function
+  std::vector<bool> kept;    // per dimension: true if it is in memory; else a loop indexes it
+  int64_t elements = 1;      // of the dimensions that are kept
+  std::vector<size_t> home;  // path of items to the loop whose body declares it; empty: function
 };
 
 struct Schedule {
   std::vector<Item> items;
   Table<StepId, AxisIds> order;     // per step: parallel axes from the outside in
-  Table<StepId, size_t> shared;     // per step: how many of them are loops around it
+  Table<StepId, size_t> shared;     // per step: how many of them are shared loops around it
   Table<ValueId, Storage> storage;  // per value
 };
 
 Schedule schedule_of(const Routine& function);
 
-// Of memory that has all elements of a value.
+// The memory of a value that keeps all dimensions.
 Storage whole_storage(const Type& type);
 
-// The steps as the loops run them.
+// The steps in the order in which the loops run them.
 StepIds order_of_steps(const Schedule& schedule);
 
-// Whether a reduction over an outer dimension should run it outside of the others, so that memory
-// is read in order.
+// True if a reduction should run its reduced axes outside of the innermost stored axis, so that
+// memory is read in order.
 bool wants_reduction_outside(const Statement& statement);
 
 }  // namespace flashlight::loops

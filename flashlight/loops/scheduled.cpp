@@ -7,7 +7,7 @@
 namespace flashlight::loops {
 namespace {
 
-// Arrays up to this size stand on the stack: where a loop has one to itself, and others.
+// Arrays up to these sizes are on the stack: inside of a loop, and elsewhere.
 constexpr int64_t kMaxStackBytes = 16 << 10, kMaxSmallBytes = 256;
 
 void set_item(const Item& item, size_t number, std::map<StepId, size_t>& item_of) {
@@ -97,7 +97,7 @@ class MemoryPlanner {
 
   const Routine& function_;
   ScheduledRoutine& result_;
-  std::map<StepId, size_t> item_of_;  // the outermost item that has a step
+  std::map<StepId, size_t> item_of_;  // by step: the outermost item that has it
   Table<ValueId, StepIds> touching_;
 };
 

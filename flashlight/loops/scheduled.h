@@ -1,4 +1,4 @@
-// A function as it will run: its schedule, its calls in loops, and where its temporaries lie.
+// A function as it will run: its schedule, its calls in loops, and the memory of its temporaries.
 //
 //   Table<FunctionId, ScheduledRoutine> scheduled;         // callees first
 //   for (const FunctionId i : program.functions.ids())
@@ -18,24 +18,24 @@
 
 namespace flashlight::loops {
 
-// What a caller gives to a function beside arguments, weights and results.
+// A caller passes these to a function beside arguments, weights and results.
 struct Needs {
   bool has_arena = false, has_generator = false;
-  int64_t arena_bytes = 0;  // of the function and the deepest of its callees
+  int64_t arena_bytes = 0;  // of the function, plus the most that one of its callees needs
 };
 
-// Results of the calls of a run but the last one take turns in an array of two.
+// All calls of a run but the last write their results in turn to the halves of an array of two.
 struct Turns {
-  ValueId array;     // the value that has the array's place
-  StepId last_step;  // how long it is needed
+  ValueId array;     // the value whose memory is the array
+  StepId last_step;  // the last step that needs it
 };
 
 struct ScheduledRoutine {
   Schedule schedule;
   std::vector<Run> runs;
   std::map<ValueId, Turns> turns;
-  // By value: whether it is a temporary on the stack; bytes from the arena's begin, for a temporary
-  // in the arena.
+  // By value: true for a temporary on the stack; the offset in bytes from the start of the arena,
+  // for a temporary in the arena.
   std::vector<bool> is_local;
   Table<ValueId, int64_t> offsets;
   int64_t own_bytes = 0;  // of the arena, without callees
@@ -46,7 +46,7 @@ struct ScheduledRoutine {
 ScheduledRoutine scheduled_routine(const Routine& function,
                                    const Table<FunctionId, Routine>& functions,
                                    const Table<FunctionId, ScheduledRoutine>& scheduled);
-// The same with a schedule that is known.
+// The same with a given schedule.
 ScheduledRoutine scheduled_routine(const Routine& function,
                                    const Table<FunctionId, Routine>& functions,
                                    const Table<FunctionId, ScheduledRoutine>& scheduled,

@@ -16,10 +16,10 @@ using composit::Hash;
 using composit::Store;
 using ScalarFunction = composit::Function;
 
-// What users ask of the zeros of an expression. Everything else of it stays as it is.
+// The users of an expression need this of its zeros; its other values never change.
 struct Need {
-  bool sign = false;  // their signs as they are
-  bool plus = false;  // never -0, as it is now
+  bool sign = false;  // keep their signs
+  bool plus = false;  // it is never -0, and must stay so
   bool any() const { return sign || plus; }
   Need& operator|=(const Need& other) {
     sign |= other.sign;
@@ -59,8 +59,8 @@ class Dropper {
   }
 
  private:
-  // Temporaries that nests write, then nests read: what is asked of them is known before those that
-  // write are looked at.
+  // Finds temporaries that only nests write and, later, only nests read. As steps are rewritten
+  // from the last to the first, the needs of all readers are known before a writer is rewritten.
   void find_values() {
     constexpr StepId kNever(static_cast<size_t>(-1));
     Table<ValueId, StepId> first_read(function_.values.size(), kNever);
@@ -82,7 +82,7 @@ class Dropper {
       }
   }
 
-  // What is added to what is never -0 changes nothing about that.
+  // Ignores stores that add: whatever is added to a value that is never -0, the sum is never -0.
   void find_plus(const Step& step) {
     const auto* nest = std::get_if<Nest>(&step);
     if (nest == nullptr) return;
@@ -92,7 +92,7 @@ class Dropper {
         plus_[store.result] = is_whole(store) && is_plus(store.value);
   }
 
-  // Whether it is stored as it is.
+  // True if the value is stored without a conversion.
   bool is_whole(const Store& store) const {
     return store.value.dtype() == function_.values[value_of(store)].type.dtype;
   }
@@ -105,7 +105,7 @@ class Dropper {
                       is_plus(statement.init[0]);
   }
 
-  // ---- what is never -0 -------------------------------------------------------------------------
+  // ---- expressions that are never -0 ------------------------------------------------------------
 
   bool is_plus(const Expr& root) {
     for (const Expr& part : composit::parts_of({root}))
@@ -124,7 +124,7 @@ class Dropper {
   bool call_is_plus(const Expr& x) const {
     const auto plus = [&](size_t i) { return *known_plus_.find(x[i].hash()); };
     switch (x.function()) {
-      case ScalarFunction::add:  // -0 + -0 alone is -0
+      case ScalarFunction::add:  // only -0 + -0 is -0
         return plus(0) || plus(1);
       case ScalarFunction::sub:
       case ScalarFunction::sqrt:
@@ -139,7 +139,7 @@ class Dropper {
         return plus(0) && plus(1);
       case ScalarFunction::select:
         return plus(1) && plus(2);
-      case ScalarFunction::cast:  // a narrow one may round to -0
+      case ScalarFunction::cast:  // a narrowing one may round to -0
         return !composit::is_floating_point(x[0].dtype())
                    ? !composit::is_complex(x[0].dtype())
                    : composit::item_size(x[0].dtype()) <= composit::item_size(x.dtype()) && plus(0);
@@ -148,7 +148,7 @@ class Dropper {
     }
   }
 
-  // ---- what is asked ----------------------------------------------------------------------------
+  // ---- what users need --------------------------------------------------------------------------
 
   void rewrite(Statement& statement) {
     enter(statement);
@@ -162,7 +162,7 @@ class Dropper {
     of_accumulator_ = {};
     values = rewritten(values, needs);
     for (size_t i = 0; i < values.size(); ++i) statement.stores[i].value = values[i];
-    // To what is never -0 anything can be added.
+    // A sum that starts from a value that is never -0 stays so, whatever is added.
     const bool sum = fold_function(statement) == ScalarFunction::add;
     const Need of_body = sums_from_plus_ || (sum && !of_accumulator_.any()) ? Need() : kSign;
     others.insert(others.end(), statement.init.begin(), statement.init.end());
@@ -177,12 +177,12 @@ class Dropper {
     return store.add && plus_[store.result] ? Need() : needs_[store.result];
   }
 
-  // `roots` without the zeros that `needs` allow to drop; tells values what is asked of them.
+  // Drops the zeros from `roots` that `needs` allow; notes what is needed of the values they load.
   std::vector<Expr> rewritten(std::vector<Expr> roots, const std::vector<Need>& needs) {
     asked_ = {};
     for (size_t i = 0; i < roots.size(); ++i) asked_[roots[i].hash()] |= needs[i];
     const std::vector<Expr> order = composit::parts_of(roots);
-    composit::FlatMap<Hash, Expr> now;  // for parts that change
+    composit::FlatMap<Hash, Expr> now;  // by part: what it becomes
     bool changes = false;
     for (size_t i = order.size(); i-- > 0;) {
       const Expr& x = order[i];
@@ -209,7 +209,7 @@ class Dropper {
     return roots;
   }
 
-  // The x of an x + 0 that may go.
+  // The x of x + 0 if the addition may be dropped; else undefined.
   Expr without_zero(const Expr& sum, const Need& need) {
     const Expr x = beside_zero(sum);
     return x.defined() && (!need.any() || is_plus(x)) ? x : Expr();
@@ -217,7 +217,7 @@ class Dropper {
 
   void ask(const Expr& x, const Need& need) { asked_[x.hash()] |= need; }
 
-  // What the arguments of `x` have to keep for `x` to keep what is asked of it.
+  // Notes what the arguments of `x` have to keep for `x` to keep what is needed of it.
   void hand_down(const Expr& x, const Need& need) {
     if (x.kind() == ExprKind::load) needs_[x.number()] |= need;
     if (x.kind() == ExprKind::accumulator) of_accumulator_ |= need;
@@ -242,7 +242,7 @@ class Dropper {
     }
   }
 
-  // Functions that make of a zero a zero, whose sign is a matter of their arguments' alone.
+  // True if the sign of a zero argument affects nothing but the sign of a zero result.
   static bool passes_signs(const Expr& x) {
     switch (x.function()) {
       case ScalarFunction::add:
@@ -262,8 +262,9 @@ class Dropper {
     }
   }
 
-  // Functions whose arguments do not matter alike: beside a term that is never -0 the sign of
-  // another one's zero is lost; a quotient by 0 is an infinity of its sign. False for others.
+  // Handles functions that need different things of each argument: beside a term that is never -0,
+  // the sign of the other term's zero is lost; x / 0 is an infinity with the sign of that 0. False
+  // for other functions.
   bool ask_each(const Expr& x, const Need& need) {
     const bool sum = x.is(ScalarFunction::add), difference = x.is(ScalarFunction::sub);
     if (x.is(ScalarFunction::div)) {
@@ -282,9 +283,9 @@ class Dropper {
   }
 
   Routine& function_;
-  std::vector<bool> plus_;   // by value: whether none of its elements is -0
+  std::vector<bool> plus_;   // by value: true if none of its elements is -0
   std::vector<Need> needs_;  // by value
-  // Of the statement at hand.
+  // State for the current statement.
   composit::FlatMap<Hash, bool> known_plus_;
   composit::FlatMap<Hash, Need> asked_;
   bool sums_from_plus_ = false;

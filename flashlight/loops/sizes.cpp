@@ -51,7 +51,7 @@ class Binder {
   }
 
  private:
-  // That loops or arrays have.
+  // The number of a size that is an extent, which must not be negative.
   int64_t extent(SizeId size) const {
     if (numbers_[size] < 0)
       throw UserError("[bind] expected an extent for '" + program_.sizes[size].name + "' (" +

@@ -128,7 +128,7 @@ Cost cost_of(const Expr& value) {
 
 namespace {
 
-// `change` gives as many expressions as it is given: those of the statement that are defined.
+// Applies `change` to the defined expressions of the statement; it returns as many as it takes.
 template <class Change>
 Statement with_changed(Statement statement, const Change& change) {
   std::vector<Expr> all = expressions(statement), defined;
@@ -157,7 +157,7 @@ Statement with_simple_indices(Statement statement) {
 
 namespace {
 
-// The largest element and its place, of which the place is not stored: a fold of one number.
+// Makes an argmax or argmin whose index is not stored a max or min with one accumulator.
 Statement without_unused_place(Statement statement) {
   if (statement.init.size() != 2 || statement.stores.size() != 1) return statement;
   if (composit::depends_on(statement.stores[0].value, ExprKind::accumulator, 1)) return statement;

@@ -1,4 +1,4 @@
-// Questions about one statement of loops.
+// Queries and rewrites of one statement of loops.
 #pragma once
 
 #include <optional>
@@ -17,43 +17,43 @@ void axes_of(Statement&&) = delete;
 // Axes that occur in `x`, ascending.
 AxisIds axes_in(const Expr& x);
 AxisIds axes_in(const composit::Affine& x);
-bool is_axis(const Expr& x, AxisId axis);          // itself
+bool is_axis(const Expr& x, AxisId axis);          // x is this axis and no more
 size_t parallel_axes(const Statement& statement);  // they come first
 bool has_axes(const Statement& statement, composit::AxisKind kind);
 
-// One accumulator of float or double, or with `halves` of 16-bit floats, that adds up `body`, from
-// 0.
+// True for a sum of `body` from 0 in one accumulator of float or double, with `halves` also of
+// 16-bit floats.
 bool is_sum(const Statement& statement, bool halves = false);
-// The function that the only accumulator is combined with: add, mul, max or min of left and right.
+// The function (add, mul, max or min) that combines the only accumulator; else nothing.
 std::optional<composit::Function> fold_function(const Statement& statement);
 
-// Whether it throws for some data: elements of what it reads are indices, or divide integers.
+// True if it throws for some data: it indexes by loaded elements, or divides integers by data.
 bool may_refuse(const Statement& statement);
 
-// Every element of one value is computed, each by itself: no accumulator, no domain, one store.
+// True if every element of one value is computed by itself: no accumulator, no domain, one store.
 bool is_elementwise(const Statement& statement);
 // For a store to a permutation of axes: per dimension, the axis. Nothing for any other store.
 std::optional<AxisIds> axes_of_dimensions(const std::vector<composit::Expr>& at);
 
-// Points of the axes, of all or of these.
+// The number of points of all axes, or of these.
 int64_t iterations(const Statement& statement);
 int64_t iterations(const Statement& statement, const AxisIds& axes);
 
-// Operations on elements, those in indices left out; `expensive` where one is worth a loop of its
-// own: exp, division, and what is slower.
+// Operations on elements, without those in indices. `expensive` if one is a division, exp, or
+// slower: a value that takes it is worth a loop of its own.
 struct Cost {
   int64_t operations = 0;
   bool expensive = false;
 };
 Cost cost_of(const Expr& value);
 
-// `change` applied to all expressions: see composit::replace.
+// Applies `change` to all expressions: see composit::replace.
 Statement replaced(Statement statement, const composit::ReplaceExpr& change);
-// Index expressions in their common form; axes keep their numbers.
+// Brings index expressions to their common form; axes keep their numbers.
 Statement with_simple_indices(Statement statement);
-// Accumulators that no store needs are left out.
+// Drops accumulators that no store needs.
 Statement without_unused_accumulators(Statement statement);
-// Indices in their common form, axes of extent 1 left out.
+// Brings indices to their common form, and drops axes of extent 1.
 Statement simplified(Statement statement);
 
 }  // namespace flashlight::loops

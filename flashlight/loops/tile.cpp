@@ -13,12 +13,12 @@
 namespace flashlight::loops {
 namespace {
 
-// What a round of a loop may touch of one value: half of a second-level cache, as they are today;
-// and what it touches of a block, so that others have room beside it.
+// The bytes that a round of a loop may touch of one value, half of a usual second-level cache; and
+// the bytes it may touch of a block, which leave room for other values.
 constexpr int64_t kCacheBytes = 512 << 10, kBlockBytes = 256 << 10;
-// Elements of an axis that keep loops and products busy.
+// A block needs this many elements to keep loops and products busy.
 constexpr int64_t kLeastBlock = 64;
-// So much less memory has to be moved, at least, for a block to be worth its calls.
+// Blocks must cut memory traffic by this factor to be worth their calls.
 constexpr int64_t kLeastGain = 2;
 
 int64_t bytes_of(const Type& type) {
@@ -30,7 +30,7 @@ class Tiler {
   Tiler(Program& program, FunctionId number)
       : program_(program), function_(program.functions[number]), number_(number) {}
 
-  // Whether the function has a new loop over blocks.
+  // Adds one loop over blocks if that pays; true if it did.
   bool run() {
     schedule_ = schedule_of(function_);
     for (ValueId value : large_values())
@@ -40,7 +40,7 @@ class Tiler {
   }
 
  private:
-  // Temporaries of which a round of a loop that steps share touches more than a cache holds.
+  // Temporaries of which one round of a shared loop touches more than a cache holds.
   std::set<ValueId> large_values() const {
     std::set<ValueId> values;
     for (const StepId step : function_.steps.ids()) {
@@ -63,8 +63,8 @@ class Tiler {
     return true;
   }
 
-  // What `step` touches of a value in a round of the loops that it shares, in bytes, and how many
-  // rounds there are.
+  // The bytes of a value that `step` touches in one round of its shared loops, and the number of
+  // rounds.
   struct Traffic {
     int64_t bytes, rounds = 1;
   };
@@ -82,7 +82,7 @@ class Tiler {
     return traffic;
   }
 
-  // visit(value, traffic) for every value that `step`, or a step of the region, touches.
+  // Calls visit(value, traffic) for every value that `step`, or a step of the region, touches.
   template <class Visit>
   void visit_traffic(StepId step, const Visit& visit) const {
     visit_traffic(step, std::get<Nest>(function_.steps[step]).statement, visit);
@@ -103,9 +103,9 @@ class Tiler {
       visit_traffic(step, region.inside(function_, step), visit);
   }
 
-  // As many elements of the axis as keep what a round touches of them in the cache. A number that
-  // divides the axis leaves no rest; rows that are multiples of a power of 2 apart would share few
-  // lines of the cache.
+  // The block size: the most elements of the axis for which a round stays in the cache. Prefers a
+  // divisor of the axis, which leaves no rest, and avoids multiples of 64: rows that are such a
+  // stride apart would compete for few sets of the cache.
   int64_t block_of(const Region& region) const {
     int64_t most = 0;
     visit_traffic(region, [&](ValueId value, const Traffic& traffic) {
@@ -122,8 +122,9 @@ class Tiler {
     return even % kPowerOf2 == 0 ? even - kLanes : even;
   }
 
-  // What comes from memory round by round as it is, against what every block needs as a whole: a
-  // sum is read and written. What only a round has now must not become as large as all of them.
+  // Compares what rounds read from memory now with what each block would read as a whole (a sum is
+  // read and written). False if a temporary that now is stored for one round only would become too
+  // large for the cache.
   bool pays(const Region& region, int64_t size) const {
     const int64_t blocks = (region.extent + size - 1) / size;
     int64_t now = 0, then = 0;
@@ -191,7 +192,7 @@ Program tile(Program program) {
   expect_bound("tile", program);
   for (FunctionId number; number < program.functions.size(); ++number)
     for (size_t before = program.functions.size(); Tiler(program, number).run();) {
-      number += program.functions.size() - before;  // of blocks come before it
+      number += program.functions.size() - before;  // its blocks come before it
       before = program.functions.size();
     }
   return program;

@@ -31,7 +31,7 @@ bool all_same(const std::vector<T>& list) {
 
 // ---- sizes --------------------------------------------------------------------------------------
 
-// The named sizes of what differs.
+// Finds or adds the named size for each list of numbers that differ.
 class Sizes {
  public:
   explicit Sizes(Table<SizeId, NamedSize>& sizes) : sizes_(sizes) {}
@@ -47,7 +47,7 @@ class Sizes {
   }
   size_t given() const { return given_; }
 
-  // Nothing for numbers that do not differ. `where` is for the error.
+  // The size with these numbers; nothing if they do not differ. `where` is for the error.
   std::optional<SizeId> of(const Numbers& numbers, const std::string& where) {
     if (all_same(numbers)) return std::nullopt;
     if (const auto found = settled_.find(numbers); found != settled_.end()) return found->second;
@@ -76,7 +76,7 @@ class Sizes {
     return name;
   }
 
-  // All ways in which `numbers` follow from what is given.
+  // All formulas by which `numbers` follow from the given sizes.
   std::vector<NamedSize> forms_of(const Numbers& numbers) const {
     std::vector<NamedSize> forms;
     for (SizeId a; a < given_; ++a) {
@@ -115,7 +115,7 @@ class Sizes {
     if (all_same(sums))
       forms.push_back(follows("minus_" + name + apart(sums[0]), numbers, {size}, -1, 1, sums[0]));
   }
-  // k such that all of `a` are k times those of `b`.
+  // The k for which a[i] == k * b[i] for all i.
   static std::optional<int64_t> ratio(const Numbers& a, const Numbers& b) {
     if (b[0] == 0) return std::nullopt;
     const int64_t k = a[0] / b[0];
@@ -156,9 +156,9 @@ class Sizes {
   }
 
   Table<SizeId, NamedSize>& sizes_;
-  size_t given_ = 0;  // of sizes_, which come first
+  size_t given_ = 0;  // the first ones of sizes_
   Table<SizeId, Numbers> numbers_;
-  std::map<Numbers, SizeId> known_, settled_;  // settled: that nothing else fits is known
+  std::map<Numbers, SizeId> known_, settled_;  // settled: sizes known to have one formula only
 };
 
 // ---- programs -----------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Unifier {
   }
 
  private:
-  // `get` of each program.
+  // Applies `get` to each program.
   template <class Get>
   auto each(const Get& get) const {
     std::vector<std::decay_t<decltype(get(programs_[0]))>> list;
@@ -198,7 +198,7 @@ class Unifier {
     if (!all_same(each(get))) fail(std::string("different ") + what);
   }
 
-  // The member of what `get` takes of each program.
+  // Fails unless `member` of get(program) is equal in all programs.
   template <class Get, class Member>
   void same_member(const Get& get, const char* what, Member member) const {
     same(what, [&](const Program& one) { return get(one).*member; });
@@ -296,7 +296,7 @@ class Unifier {
           unified_.functions[i].steps[step]);
     }
   }
-  // Lists of equal length.
+  // The named sizes of the lists that `get` returns, which have equal lengths.
   template <class Get>
   SizeIds integers(const std::string& where, const Get& get) {
     SizeIds named;
@@ -388,7 +388,7 @@ class Unifier {
 
   // ---- expressions ----
 
-  using Exprs = std::vector<Expr>;  // the same part of all programs
+  using Exprs = std::vector<Expr>;  // the same subexpression of all programs
 
   Expr unified(const Exprs& roots) {
     const auto defined = [](const Expr& x) { return x.defined(); };
@@ -459,7 +459,7 @@ class Unifier {
   const std::vector<Program>& programs_;
   Program unified_;
   Sizes sizes_;
-  std::string where_;  // that is being looked at, for errors
+  std::string where_;  // the function, value or step at hand, for errors
 };
 
 }  // namespace
