@@ -1,4 +1,4 @@
-// Calls in a function: of other functions, one by one and in loops, and of the shipped header's.
+// Writes the calls of a function: of others, one by one and in loops, and of the shipped headers.
 #include <algorithm>
 
 #include "flashlight/text/literal.h"
@@ -7,7 +7,7 @@
 
 namespace flashlight::text {
 
-// `value` where a reference to an array of type `as` is wanted.
+// The text that passes `value` as a reference to an array of type `as`.
 std::string RoutineWriter::whole(ValueId value, const Type& as, bool is_const) const {
   const std::string& text = use(value);
   const Value& one = function_.values[value];
@@ -90,7 +90,7 @@ void RoutineWriter::pass(const ValueIds& values, FunctionId function, size_t fir
   }
 }
 
-// `index`, where the call stands in a loop: the number of the call.
+// `index`: the number of the call, if it is in a loop.
 Code RoutineWriter::invocation(StepId number, const Invocation& call, const std::string& index) {
   std::vector<std::string> arguments;
   for (const WeightMember& member : structs_[number_].members) {
@@ -112,7 +112,7 @@ Code RoutineWriter::rolled(const Run& run) {
   };
   const std::string i = loop_name({});
   const StepId last = run.first + (run.count - 1);
-  // In the loop, call number i takes from one place and gives to the other.
+  // In the loop, call number i reads one half of the array and writes the other.
   const std::vector<std::string> names = names_;
   for (const auto& [argument, result] : run.chain) {
     const auto value = [&, slot = result](StepId step) {
@@ -122,7 +122,7 @@ Code RoutineWriter::rolled(const Run& run) {
     names_[value(run.first)] = name + "[(" + i + " - 1) % 2]";
     names_[value(run.first + 1)] = name + "[" + i + " % 2]";
   }
-  // The number of the first call among those that share the array of weights.
+  // The index of the run's first call in the array of weights that its calls share.
   size_t offset = 0;
   for (const WeightMember& member : structs_[number_].members) {
     const auto place = std::find(member.calls.begin(), member.calls.end(), run.first);

@@ -1,12 +1,12 @@
-// C++ as a tree: statements, blocks, calls. Writers make it, the printer (printer.h) breaks its
-// lines.
+// C++ as a tree: statements, blocks, calls. Writers build it, the printer (printer.h) breaks it
+// into lines.
 //
 //   Code body = assignment("y[i]", "0.0f");
 //   body = block(For{"int", "i", "0", "3"}, body);   // no braces: one statement
 //   str(body) == "for (int i = 0; i < 3; ++i) y[i] = 0.0f;\n";
 //
-// Scalar expressions are texts that say where they can be broken. Bounds of loops, arguments and
-// bodies of lambdas are parts of the tree: nothing is read out of text again.
+// Scalar expressions are texts that know where a line may break. Bounds of loops, arguments and
+// bodies of lambdas are nodes of the tree, so that no code has to parse text again.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ struct Code {
   bool empty() const { return nodes.empty(); }
 };
 
-// ---- what a tree is made of ---------------------------------------------------------------------
+// ---- nodes --------------------------------------------------------------------------------------
 
 struct Line {  // a statement that is never broken: "return nullptr;"
   std::string text;
@@ -54,7 +54,7 @@ struct Return {
 
 struct Lambda {  // "[&](int i)"
   std::string head;
-  bool has_type = false;  // whether the head names the type of the result
+  bool has_type = false;  // the head names the type of the result
   Code body = {};
 };
 struct Call {
@@ -62,7 +62,7 @@ struct Call {
   std::string target = {};  // "const float sum", of an assignment; or empty
   std::string function;
   std::vector<Argument> arguments;
-  std::string tail = ";";      // behind the closing parenthesis
+  std::string tail = ";";      // after the closing parenthesis
   bool lambdas_apart = false;  // each lambda begins a line
 };
 struct Blank {};
@@ -73,8 +73,8 @@ struct List {  // "const int sizes[] = ", "1", "2"
 
 // "for (int i = 0; i < 3; ++i)".
 struct For {
-  std::string type, variable, low, high;  // `type` is empty for a variable that is there already,
-                                          // `high` for a loop that is left by break
+  std::string type, variable, low, high;  // `type` is empty if the variable is declared before,
+                                          // `high` if a break ends the loop
   std::string step = {};                  // empty: 1
 };
 struct If {
@@ -103,7 +103,7 @@ struct Node {
   Kind kind;
 };
 
-// ---- how it is made -----------------------------------------------------------------------------
+// ---- functions that make nodes ------------------------------------------------------------------
 
 Code code(Node::Kind kind);
 Code statement(std::string line);
@@ -114,16 +114,16 @@ Code declaration(const std::string& type, const std::string& name);
 Code assignment(const std::string& target, const ExpressionText& value,
                 const std::string& sign = "=");
 Code returned(const ExpressionText& value);
-// `header` before `body`, in braces unless that is one statement.
+// `header` and `body`, in braces unless the body is one statement.
 Code block(const Header& header, const Code& body);
 Code braced(const Header& header, const Code& body, const std::string& end = "}");
 Code if_else(const std::string& condition, const Code& then, const Code& otherwise);
-// In as many lines as it takes.
+// A call in as many lines as it needs.
 Code call(const std::string& function, const std::vector<std::string>& arguments,
           const std::string& tail = ";");
 Code call(Call call);
 
-// A function that returns nothing. Its name stands apart: equal functions are found by the rest.
+// A function that returns void. Its name is a separate field: the rest shows equal functions.
 struct Function {
   Code heading = {};            // comments above it
   std::string specifiers = {};  // "FLASHLIGHT_INLINE "
@@ -133,7 +133,7 @@ struct Function {
 };
 Code definition(const Function& function);
 Code declaration(const Function& function);
-// The same for two functions that differ in nothing but their names and headings.
+// The text without name and heading: the same for two functions that differ in nothing else.
 std::string text_without_name(Function function);
 
 }  // namespace flashlight::text

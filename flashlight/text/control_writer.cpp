@@ -1,4 +1,4 @@
-// Branches and loops of a function, whose bodies are functions.
+// Writes branches and loops of a function, whose bodies are functions.
 #include "composit/ir/scope.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/routine_writer.h"
@@ -16,7 +16,7 @@ ValueIds without(const ValueIds& values, size_t count) {
 
 }  // namespace
 
-// The one element of `value`.
+// The text of the only element of `value`.
 std::string RoutineWriter::number(ValueId value) const {
   return whole(value, composit::tensor_type(function_.values[value].type.dtype, {}), true);
 }

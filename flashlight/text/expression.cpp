@@ -16,9 +16,9 @@ using composit::FunctionDType;
 using ScalarFunction = composit::Function;
 
 constexpr int kSelectPrecedence = 1, kLowestOperator = 2, kProduct = 11, kUnary = 12, kPostfix = 14;
-// A part that is longer than this as text is taken apart.
+// A subexpression whose text is longer than this is split into named parts.
 constexpr size_t kLongText = 72;
-// Indices up to this length are written again where they are used again.
+// An index whose text is at most this long gets no name, but is written at each use.
 constexpr size_t kShortText = 12;
 
 bool is_literal(const Expr& x) { return x.kind() == ExprKind::literal; }
@@ -32,7 +32,7 @@ bool is_unsigned(DType dtype) {
          dtype == DType::uint64;
 }
 
-// Whether `index` is x < 0 ? x + n : x, which counts from the end where x is negative.
+// True if `index` is x < 0 ? x + n : x, which counts from the end if x is negative.
 bool may_count_from_end(const Expr& index) {
   if (!index.is(ScalarFunction::select) || !index[0].is(ScalarFunction::lt)) return false;
   const Expr& x = index[2];
@@ -40,7 +40,7 @@ bool may_count_from_end(const Expr& index) {
          index[1].is(ScalarFunction::add) && index[1][0].same(x) && is_literal(index[1][1]);
 }
 
-// Of axes alone, by + - *: what is an int where axes are.
+// True for axes and literals that + - * combine: such an index is an int if its axes are.
 bool is_plain_index(const Expr& x) {
   const std::vector<Expr> parts = composit::parts_of({x});
   return std::all_of(parts.begin(), parts.end(), [](const Expr& part) {
@@ -51,7 +51,7 @@ bool is_plain_index(const Expr& x) {
   });
 }
 
-// What a part is called after the function that makes it.
+// A name for a subexpression, after the function that computes it.
 std::string noun(const Expr& x) {
   if (x.dtype() == DType::int64 && !composit::has_loads(x)) return "index";
   if (x.kind() == ExprKind::load) return "element";
@@ -128,7 +128,7 @@ bool ExpressionWriter::has_guarded_reads() const {
   });
 }
 
-// Marks what is evaluated unconditionally: not the branches of a select.
+// Marks expressions that are evaluated unconditionally: not the branches of a select.
 void ExpressionWriter::mark_always(const std::vector<Expr>& roots) {
   std::vector<Expr> open = roots;
   while (!open.empty()) {
@@ -144,7 +144,7 @@ void ExpressionWriter::mark_always(const std::vector<Expr>& roots) {
   }
 }
 
-// Whether `x` may be evaluated although nobody asks for it: all it loads is in range.
+// True if `x` may be evaluated unconditionally: all of its loads are in range.
 bool ExpressionWriter::is_safe(const Expr& x) {
   for (const Expr& part : composit::parts_of({x})) {
     if (part.kind() != ExprKind::load) continue;
@@ -156,8 +156,8 @@ bool ExpressionWriter::is_safe(const Expr& x) {
 }
 
 bool ExpressionWriter::deserves_name(const Expr& x, const Part& part) {
-  // Elements that only one branch takes are read before: g++ 12 turns reads under conditions into
-  // masked ones, and uses one mask for all of a loop that it unrolled (-O3, AVX).
+  // An element that only one branch uses is read before the branch: g++ 12 turns conditional reads
+  // into masked ones, with one mask for all rounds of a loop that it unrolled (-O3, AVX).
   if (x.kind() == ExprKind::load && !part.always && !is_index_of_load(x)) return is_safe(x);
   if (part.uses < 2 || x.kind() != ExprKind::call) return false;
   if (x.is(ScalarFunction::cast) && x[0].kind() != ExprKind::call) return false;
@@ -168,7 +168,7 @@ bool ExpressionWriter::deserves_name(const Expr& x, const Part& part) {
   return part.always || is_safe(x);
 }
 
-// Names for parts of what would be too long for a line, from the inside out.
+// Names parts of expressions that would be too long for a line, innermost first.
 void ExpressionWriter::split_long(const Expr& root) {
   for (const Expr& x : composit::parts_of({root})) {
     if (x.kind() != ExprKind::call) continue;
@@ -178,7 +178,7 @@ void ExpressionWriter::split_long(const Expr& root) {
       const bool long_enough = argument.kind() == ExprKind::call &&
                                write(argument, 0).size() > kLongText / 4 &&
                                argument.dtype() != DType::int64;
-      // A branch that is dear to compute stays where it is computed only if it is taken.
+      // An expensive branch gets no name, so that it is computed only if it is taken.
       const bool branch = x.is(ScalarFunction::select) && cost_of(argument).expensive;
       if (long_enough && !branch && (part.always || is_safe(argument))) part.named = true;
     }
@@ -216,7 +216,7 @@ Code ExpressionWriter::branches(const std::string& target, const Expr& x) {
   return if_else(text(x[0]), branches(target, x[1]), branches(target, x[2]));
 }
 
-// g++ 12 loses stores that stand in both branches when it unrolls a loop completely (-O3 with AVX).
+// g++ 12 loses stores that both branches make when it unrolls a loop completely (-O3 with AVX).
 Code ExpressionWriter::assign(const Element& element, const Expr& x) {
   const std::string target = element.str();
   if (element.indices.empty() || fits_line(target, x)) return branches(target, x);
@@ -246,7 +246,7 @@ ExpressionText ExpressionWriter::write_part(const Expr& x, int precedence) {
     case ExprKind::axis: {
       const std::string& name = leaves_.axes.at(x.number());
       if (wide_) return "int64_t{" + name + "}";
-      // What counts several axes is split by / and %.
+      // An axis that is part of another index is written with / and %.
       return precedence > kProduct && leaves_.parts.contains(axis_of(x)) ? "(" + name + ")" : name;
     }
     case ExprKind::load:
@@ -264,7 +264,7 @@ ExpressionText ExpressionWriter::write_part(const Expr& x, int precedence) {
   }
 }
 
-// Whether `x` is part of the index of another element: those are read together.
+// True if `x` is an index of a load: it is then read together with the element.
 bool ExpressionWriter::is_index_of_load(const Expr& x) const {
   return std::any_of(order_.begin(), order_.end(), [&](const Expr& other) {
     return other.kind() == ExprKind::load &&
@@ -285,7 +285,7 @@ ExpressionText ExpressionWriter::load(const Expr& x) {
   std::vector<std::string> indices;
   for (size_t i = 0; i < x.arguments().size(); ++i) {
     const int64_t extent = type.sizes[i];
-    // Indices that come from data are checked where they are used.
+    // Indices that are loaded are checked where they are used.
     const bool checks = composit::has_loads(x[i]) && !is_known_inside(x[i], extent),
                wraps =
                    checks && may_count_from_end(x[i]) && composit::is_literal(x[i][1][1], extent);
@@ -331,7 +331,7 @@ ExpressionText ExpressionWriter::select(const Expr& x, int precedence) {
   return precedence > kSelectPrecedence ? "(" + text + ")" : text;
 }
 
-// Integer division: C++'s where no operand is negative.
+// Integer division: C++'s / and % if neither operand can be negative.
 ExpressionText ExpressionWriter::division(const Expr& x, int precedence) {
   const bool quotient = x.is(ScalarFunction::floor_divide) || x.is(ScalarFunction::trunc_divide);
   const bool plain =
@@ -357,7 +357,7 @@ ExpressionText ExpressionWriter::operation(const Expr& x, int precedence) {
   if (info.arity == 1) {
     text = std::string(info.op) + write(x[0], info.precedence + 1);
   } else {
-    // -Wparentheses wants them around && in ||, and around arithmetic in &, | and ^.
+    // -Wparentheses wants parentheses around && in ||, and around arithmetic in &, | and ^.
     const bool logical_or = x.is(ScalarFunction::logical_or);
     const int inner = mixed ? kUnary : logical_or ? info.precedence + 2 : info.precedence;
     const bool of_bools = info.precedence == 7 && x[0].dtype() == DType::bool_;
@@ -388,7 +388,7 @@ ExpressionText ExpressionWriter::call(const Expr& x, int precedence) {
   const bool named_op = info.op.empty() || is_bool || function == ScalarFunction::shift_left ||
                         function == ScalarFunction::shift_right;
   if (!named_op) return operation(x, precedence);
-  const DType dtype = x[0].dtype();                               // of a float, C++ deduces it
+  const DType dtype = x[0].dtype();                               // C++ deduces that of a float
   if (function == ScalarFunction::nextafter && is_half(dtype)) {  // not the float's neighbor
     const std::string half = type_name(dtype);
     return "float(fl::nextafter(" + half + "(" + write(x[0], 0) + "), " + half + "(" +

@@ -1,7 +1,7 @@
-// Scalar expressions as C++.
+// Writes scalar expressions as C++.
 //
 //   ExpressionWriter writer(leaves, axes);
-//   writer.plan({value});                 // what is used more than once gets a name
+//   writer.plan({value});                 // parts that are used more than once get names
 //   Code code = writer.locals({value});   // const float exp_x = fl::exp(x[i]);
 //   writer.text(value);                   // "exp_x / (1.0f + exp_x)"
 #pragma once
@@ -22,42 +22,42 @@ namespace flashlight::text {
 
 using namespace loops;
 
-// How leaves are written.
+// Writes the leaves of expressions.
 struct Leaves {
   std::vector<std::string> axes;  // by number
-  std::set<AxisId> parts = {};    // axes that are part of what another index counts: "k / 3 % 3"
-  // An element of value `value`; indices are text already.
+  std::set<AxisId> parts = {};    // axes whose text is a part of another index: "k / 3 % 3"
+  // Writes an element of `value`; its indices are text already.
   std::function<Element(ValueId value, const std::vector<std::string>& indices)> element;
   // Called with each value whose elements are written; may be left out.
   std::function<void(ValueId value)> mention = {};
   std::function<const Type&(ValueId value)> type;
-  // The range of a value's elements, where that is known.
+  // The range of a value's elements, if it is known.
   std::function<std::optional<std::pair<int64_t, int64_t>>(ValueId value)> range;
   std::vector<Element> accumulators = {}, left = {}, right = {};
-  const char* index_type = "int";  // of axes, and of what is computed of them
+  const char* index_type = "int";  // of axes, and of indices computed from them
 };
 
 class ExpressionWriter {
  public:
-  // `taken`: names that locals must not have; those they get are added. Both must outlive this.
+  // `taken`: names that locals must not have, to which theirs are added. Both must outlive this.
   ExpressionWriter(const Leaves& leaves, const std::vector<composit::Axis>& axes,
                    std::set<std::string>& taken);
 
-  // `roots` are evaluated one after the other, all of them always.
+  // Chooses names for parts of `roots`, all of which are evaluated, in this order.
   void plan(const std::vector<Expr>& roots);
   // Declarations of the parts of `root` that have a name and are not declared yet.
   Code locals(const Expr& root);
   ExpressionText expression(const Expr& x) { return write(x, 0); }
   std::string text(const Expr& x) { return expression(x).str(); }
-  // Whether an element is read under a condition only, because its index may be out of range.
+  // True if an element is read under a condition only, because its index may be out of range.
   bool has_guarded_reads() const;
-  // "target = x;", with if and else where x selects among more than fits a line.
+  // "target = x;", or if and else if x is a select that does not fit a line.
   Code assign(const Element& target, const Expr& x);
 
  private:
   struct Part {
     size_t uses = 0;
-    bool always = false;  // evaluated whatever the branches taken
+    bool always = false;  // evaluated whichever branch is taken
     bool named = false;
     std::string name = {};  // once it is declared
   };
@@ -88,7 +88,7 @@ class ExpressionWriter {
   std::vector<Expr> order_;
   composit::FlatMap<composit::Hash, Part> parts_;
   bool wide_ = false;      // an index may leave int
-  bool measures_ = false;  // what is written is not kept
+  bool measures_ = false;  // the text is measured, not kept
 };
 
 }  // namespace flashlight::text

@@ -114,7 +114,7 @@ std::string identifier(std::string_view text) {
 }
 
 std::string namespace_name(std::string_view text) {
-  // What the headers of C and POSIX declare that the shipped ones include, as far as it is a word.
+  // Words that those headers of C and POSIX declare which the shipped headers include.
   static const std::set<std::string, std::less<>> kOfC = {
       "abort",  "abs",      "access",       "acct",        "acos",      "acosh",     "alarm",
       "asin",   "asinh",    "atan",         "atan2",       "atanh",     "atexit",    "basename",
@@ -139,7 +139,7 @@ std::string namespace_name(std::string_view text) {
       "trunc",  "truncate", "umask",        "ungetc",      "unlink",    "utimes",    "wait",
       "warn",   "write",    "y0",           "y1",          "yn"};
   const std::string name = identifier(text);
-  if (name.back() == '_') return name + "program";  // a word of C++
+  if (name.back() == '_') return name + "program";  // a reserved word
   return kOfC.contains(name) ? name + "_program" : name;
 }
 

@@ -1,4 +1,4 @@
-// Types, numbers and identifiers as C++ writes them.
+// Writes types, numbers and identifiers as C++.
 //
 //   type_name(DType::float32) == "float";   literal(Scalar::Value(0.5), DType::float32) == "0.5f";
 //   identifier("encoder.layer.0.query") == "encoder_layer_0_query";
@@ -17,21 +17,21 @@ namespace flashlight::text {
 std::string type_name(composit::DType dtype);
 // The type that arithmetic is done in: "float" for the 16-bit floats.
 std::string compute_type_name(composit::DType dtype);
-// "[2][3]": the dimensions that are `kept`, all where that is not given.
+// "[2][3]": the dimensions that are `kept`, or all if it is null.
 std::string brackets(const composit::Type& type, const std::vector<bool>* kept = nullptr);
 std::string array_type(const composit::Type& type);  // "float[2][3]"
 
 // The shortest text that C++ reads as `value` in `dtype`; negative numbers have a sign in front.
 std::string literal(const composit::Scalar::Value& value, composit::DType dtype);
 
-// `text` with what no identifier may hold replaced by '_'; never empty, no keyword, and in snake
-// case where it was in capitals.
+// Makes an identifier of `text`: replaces characters that it may not have by '_', and CamelCase by
+// snake_case. Never empty, and no keyword.
 std::string identifier(std::string_view text);
-// The same for a namespace at the outermost level, where functions of C have their names: "exp"
-// becomes "exp_program".
+// The same for a global namespace, whose name must not be that of a function of C: "exp" becomes
+// "exp_program".
 std::string namespace_name(std::string_view text);
 
-// `text` as C++ and C write it, in quotes.
+// `text` as a string literal of C and C++.
 std::string quoted(const std::string& text);
 
 }  // namespace flashlight::text

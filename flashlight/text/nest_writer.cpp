@@ -18,14 +18,14 @@ using composit::DType;
 using composit::Store;
 using ScalarFunction = composit::Function;
 
-// Sums shorter than this are loops: fl::sum adds up in several lanes.
+// Shorter sums become loops: fl::sum adds in several lanes, which pays for long sums only.
 constexpr int64_t kLeastTerms = 16;
-// Elements of an array that a loop keeps on the stack.
+// The most elements of an array that a loop keeps on the stack.
 constexpr int64_t kMaxStackElements = 8192;
 
 bool is_accumulator(const Expr& x) { return x.kind() == ExprKind::accumulator; }
 
-// What folds in several lanes.
+// The function of the runtime that folds in several lanes; nullptr if there is none.
 const char* lane_function_of(const Statement& statement) {
   const auto function = fold_function(statement);
   const DType dtype = statement.body[0].dtype();
@@ -69,7 +69,7 @@ AxisIds NestWriter::axes_of(AxisKind kind) const {
   return axes;
 }
 
-// i, j, k, ... in the order of the loops.
+// Names loop variables i, j, k, ... from the outermost loop in.
 std::string NestWriter::name_axis(AxisId axis) {
   static const std::string kLetters = "ijklmnopqrstuvwxyz";
   for (int round = 0;; ++round)
@@ -216,7 +216,7 @@ Code NestWriter::reduction() {
   }
   const char* lane_function = lane_function_of(statement_);
   const auto extent_of = [&](AxisId axis) { return statement_.axes[axis].extent; };
-  double terms = 1;  // which fl::sum counts in an int, where there are several indices
+  double terms = 1;  // fl::sum counts them in an int if there are several indices
   for (const AxisId axis : reduced) terms *= static_cast<double>(extent_of(axis));
   const bool lanes = lane_function != nullptr && !reduced.empty() &&
                      extent_of(reduced.back()) >= kLeastTerms &&
@@ -279,11 +279,11 @@ Call NestWriter::fold_call(const std::string& function) {
 }
 
 // const float sum = fl::sum<float>(768, [&](int j) { return x[i][j]; });
-// Where the sum is used once, and all fits one line, it stands there; else it gets a name.
+// If the sum is used once and all fits one line, its call is written inline; else it gets a name.
 Code NestWriter::folded(const std::string& function) {
   Call fold = fold_call(function);
   const size_t indent = 2 * rest_.size() + 2 * context_.loops.size() + 2;
-  leaves_.accumulators = {{"_"}};  // the call or a name is going to stand there
+  leaves_.accumulators = {{"_"}};  // the call or a name will replace it
   const std::set<std::string> taken = *context_.taken;
   ExpressionWriter trial = writer();
   Code code = stores(trial, rest_.empty());
@@ -307,7 +307,7 @@ Code NestWriter::folded(const std::string& function) {
   return loops(rest_, {}, std::move(code));
 }
 
-// The reduction runs outside of the last parallel axis, along which memory lies.
+// Runs the reduction outside of the last parallel axis, which is contiguous in memory.
 Code NestWriter::reduction_outside() {
   const AxisId inner = rest_.back();
   const AxisIds outer(rest_.begin(), rest_.end() - 1), reduced = axes_of(AxisKind::reduction);
@@ -349,7 +349,7 @@ Code NestWriter::reduction_outside() {
   return loops(outer, {}, std::move(code));
 }
 
-// One point's contribution.
+// Combines one point into the accumulators.
 Code NestWriter::update() {
   const auto function = fold_function(statement_);
   ExpressionWriter text = writer();

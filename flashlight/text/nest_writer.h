@@ -1,9 +1,9 @@
-// One nest of loops as C++.
+// Writes one nest of loops as C++.
 //
 //   Code code = NestWriter(statement, order, context).write();
 //
-// A sum of products is a call of fl::product, another sum whose innermost axis is long one of
-// fl::sum, everything else loops. Predicates of the domain become bounds of loops where they can.
+// A sum of products becomes a call of fl::product, another sum with a long innermost axis one of
+// fl::sum, everything else loops. Predicates of the domain become bounds of loops if they can.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ namespace flashlight::text {
 
 using namespace loops;
 
-// What a nest stands in.
+// The surroundings of a nest.
 struct NestContext {
   std::vector<std::string> loops;  // variables of the loops around it: the first axes of `order`
   std::function<Element(ValueId value, const std::vector<std::string>& indices)> element;
@@ -29,7 +29,7 @@ struct NestContext {
   std::function<std::optional<std::pair<int64_t, int64_t>>(ValueId value)> range;
   std::function<std::string(ValueId value)> name;
   std::function<void(ValueId value)> mention;  // called with values whose elements are written
-  // Whether storing to `value` declares it: it is a number of this place only.
+  // True if the store to `value` declares it: it is a number that only this scope uses.
   std::function<bool(ValueId value)> declares;
   std::set<std::string>* taken = nullptr;  // names that are in use in the function
 };
@@ -43,7 +43,7 @@ class NestWriter {
  private:
   struct Bounds {
     std::map<AxisId, std::pair<std::vector<std::string>, std::vector<std::string>>> limits;
-    std::vector<Expr> conditions;  // that are left
+    std::vector<Expr> conditions;  // predicates that are no bounds
   };
 
   Code elementwise();
@@ -56,14 +56,14 @@ class NestWriter {
 
   std::string name_axis(AxisId axis);
   void name_axes(const AxisIds& axes);
-  // For loops over `axes` in this order: `axis + rest >= 0` and `rest - axis >= 0` bound the
-  // innermost axis they have.
+  // For loops over `axes` in this order. A predicate `axis + rest >= 0` or `rest - axis >= 0`
+  // bounds the innermost axis that it has.
   Bounds bounds_of(const AxisIds& axes, const std::vector<Expr>& predicates);
   Bounds bounds_of(const AxisIds& axes) {
     return bounds_of(axes, composit::conjuncts(statement_.domain));
   }
   For header(AxisId axis, const Bounds& bounds = {}) const;
-  // `rolled`: the innermost is not to be unrolled.
+  // `rolled`: the compiler must not unroll the innermost loop.
   Code loops(const AxisIds& axes, const Bounds& bounds, Code body, bool rolled = false) const;
   Code guarded(const std::vector<Expr>& conditions, Code body);
   Code stores(ExpressionWriter& writer, bool declare);
@@ -89,7 +89,7 @@ class NestWriter {
   const NestContext& context_;
   Leaves leaves_;
   std::set<std::string> loop_names_;
-  bool guarded_update_ = false;  // whether update() reads elements under conditions
+  bool guarded_update_ = false;  // update() reads elements under conditions
 };
 
 }  // namespace flashlight::text

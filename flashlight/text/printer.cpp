@@ -48,7 +48,7 @@ std::string header_text(const Header& header) {
 Lines lines_of(const Comment& comment, size_t column) {
   Lines lines;
   std::string rest = comment.text;
-  const size_t most = kColumns - 3 - column;  // behind "// "
+  const size_t most = kColumns - 3 - column;  // after "// "
   for (size_t space; rest.size() > most && (space = rest.rfind(' ', most)) != std::string::npos;) {
     lines.push_back(at(column, "// " + rest.substr(0, space)));
     rest.erase(0, space + 1);
@@ -63,9 +63,9 @@ Lines lines_of(const Declaration& one, size_t column) {
   return {at(column, one.type), at(column + kContinuation, one.name + ";")};
 }
 
-// `before` and a value that ends with ";", in two lines: behind the last + or - of the outermost
-// level that leaves the first short enough, or if there is none the last *. Empty where there is no
-// such place.
+// Breaks `before` and a value that ends with ";" into two lines: after the last + or - of the
+// outermost level for which the first line fits, or if there is none after the last * or /. Empty
+// if no position fits.
 Lines cut_sum(const std::string& before, const ExpressionText& value) {
   if (before.size() > kColumns) return {};
   for (const Cut kind : {Cut::sum, Cut::factor})
@@ -103,8 +103,8 @@ Lines lines_of(const Return& one, size_t column) {
 
 // ---- calls --------------------------------------------------------------------------------------
 
-// Pieces behind each other behind `line`, from `column` on where a line is full. A piece of several
-// lines has them to itself.
+// Appends pieces to `line`, and continues at `column` of a new line where one is full. A piece of
+// several lines shares them with no other piece.
 Lines filled(std::string line, const std::vector<Lines>& pieces, size_t column) {
   Lines lines;
   bool is_first = true, is_full = false;
@@ -127,7 +127,7 @@ Lines filled(std::string line, const std::vector<Lines>& pieces, size_t column) 
   return lines;
 }
 
-// A call without lambdas: arguments below each other behind the parenthesis, or four columns in.
+// A call without lambdas: further lines start below the first argument, or four columns in.
 Lines plain_call(const Call& call, size_t column) {
   const std::string head = at(column, call.function + "(");
   if (call.arguments.empty()) return {head + ")" + call.tail};
@@ -147,13 +147,13 @@ Lines plain_call(const Call& call, size_t column) {
   broken.insert(broken.begin(), head);
   const bool is_flat =
       std::all_of(pieces.begin(), pieces.end(), [](const Lines& one) { return one.size() == 1; });
-  // As clang-format weighs them.
+  // Weighs the two as clang-format does.
   const bool is_aligned = is_flat && std::all_of(aligned.begin(), aligned.end(), fits) &&
                           aligned.size() < broken.size() + 3;
   return is_aligned ? aligned : broken;
 }
 
-// "return x;" of a body that is one statement.
+// A body of one statement as text, "return x;"; nothing for other bodies.
 std::optional<std::string> one_line(const Code& body) {
   if (body.nodes.size() != 1) return std::nullopt;
   return std::visit(
@@ -186,14 +186,14 @@ std::string joined(const std::vector<std::string>& arguments) {
   return text;
 }
 
-// Arguments of a line: texts, lambdas, texts behind them.
+// The arguments on one line: texts, then lambdas, then texts.
 struct Row {
   std::vector<std::string> before = {};
-  bool ends_with_call = false;  // the last of those
+  bool ends_with_call = false;  // the last text of `before` is a call
   std::vector<const Lambda*> lambdas = {};
   std::vector<std::string> behind = {};
 
-  // Nothing where a lambda has more than one statement.
+  // Nothing if a lambda has more than one statement.
   std::optional<std::string> one_line() const;
 };
 
@@ -208,7 +208,7 @@ std::optional<std::string> Row::one_line() const {
   return joined(all);
 }
 
-// As many on a line as fit, but that the first lambda stands behind the texts before it.
+// As many arguments in a row as fit; the first lambda always joins the texts before it.
 std::vector<Row> shared_rows(const Call& call, size_t column) {
   std::vector<Row> rows(1);
   for (size_t i = 0; i < call.arguments.size(); ++i) {
@@ -230,7 +230,7 @@ std::vector<Row> shared_rows(const Call& call, size_t column) {
   return rows;
 }
 
-// Each lambda begins one.
+// Each lambda begins a row.
 std::vector<Row> apart_rows(const Call& call) {
   std::vector<Row> rows(1);
   for (const Argument& argument : call.arguments) {
@@ -243,8 +243,8 @@ std::vector<Row> apart_rows(const Call& call) {
   return rows;
 }
 
-// A row that is too long: the lambda below what stands before it, with the last name or number of
-// that where it has a type and both fit; or else opened.
+// Breaks a row that is too long: puts the lambda on the next line, with the last text before it if
+// the lambda has a type and both fit; or else opens the lambda.
 Lines lines_of(const Row& row, const std::string& end, size_t column) {
   const auto line = row.one_line();
   if (line && fits(at(column, *line + end))) return {at(column, *line + end)};
@@ -293,7 +293,7 @@ Lines call_with_lambdas(const Call& call, size_t column) {
   return lines;
 }
 
-// What a call has before its last argument, and that argument if it is a lambda.
+// The arguments of a call: texts, and at most one lambda.
 struct Operands {
   std::vector<std::string> texts;
   const Lambda* lambda = nullptr;
@@ -354,7 +354,7 @@ Lines lines_of(const List& list, size_t column) {
 
 // ---- blocks -------------------------------------------------------------------------------------
 
-// A header of one statement, on one line with it where both fit.
+// A header and its only statement, on one line if both fit.
 Lines unbraced(const Block& block, size_t column) {
   Lines lines = {at(column, header_text(block.header))};
   Lines body = lines_of(block.body, column + kIndent);

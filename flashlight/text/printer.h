@@ -1,5 +1,5 @@
-// The one place that knows how C++ is laid out: indentation, 100 columns, and where lines break, as
-// clang-format does with Google's style.
+// Lays C++ out: indentation, 100 columns, and line breaks as clang-format makes them in Google's
+// style. No other code knows about layout.
 //
 //   str(block(If{"x > 0"}, statement("return x;"))) == "if (x > 0) return x;\n";
 //
@@ -15,14 +15,14 @@ namespace flashlight::text {
 constexpr size_t kColumns = 100, kIndent = 2;
 
 std::string str(const Code& code, size_t column = 0);
-// Lines of that text.
+// The number of lines of that text.
 size_t line_count(const Code& code, size_t column = 0);
-// How much there is to read, whatever fits one line: a line for each statement and each header, the
-// lines of calls and lists.
+// Measures how much there is to read, however long the lines would be: a line for each statement
+// and each header, and the lines of calls and lists.
 size_t length(const Code& code, size_t column = 0);
-// Columns of the assignment on one line.
+// The columns that the assignment takes on one line.
 size_t width(const Assignment& assignment);
-// The call on one line, without its tail; nothing where a lambda has more than one statement.
+// The call on one line, without its tail; nothing if a lambda has more than one statement.
 std::optional<std::string> text_of(const Call& call);
 
 }  // namespace flashlight::text

@@ -1,4 +1,4 @@
-// Products of matrices and convolutions, as calls of fl::product.
+// Writes matrix products and convolutions as calls of fl::product.
 #include <algorithm>
 
 #include "composit/ir/scope.h"
@@ -6,8 +6,8 @@
 #include "flashlight/text/nest_writer.h"
 
 namespace flashlight::text {
-// Whether a side of a product can be read where it lies: it is one element of a value, never out of
-// range, whose index is a sum of what the row gives and what the term gives.
+// True if a side of a product can be read in place: it is one element of a value, never out of
+// range, with an index that is a sum of what the row adds and what the term adds.
 bool NestWriter::is_place(const Expr& side) const {
   if (side.kind() != ExprKind::load) return false;
   const Type& type = context_.type(value_of(side));
@@ -25,7 +25,7 @@ bool NestWriter::is_place(const Expr& side) const {
 Lambda NestWriter::lambda(const std::string& parameters, const Expr& value, const Expr& domain) {
   ExpressionWriter text = writer();
   Code body;
-  if (domain.defined()) {  // 0 where it does not hold
+  if (domain.defined()) {  // 0 outside of the domain
     const Expr outside = composit::negation(domain);
     text.plan({outside, composit::select(domain, value, composit::cast(Expr(0), value.dtype()))});
     body += text.locals(outside);
@@ -40,8 +40,8 @@ Lambda NestWriter::lambda(const std::string& parameters, const Expr& value, cons
   return {"[&](" + parameters + ")" + (has_type ? " -> auto&" : ""), has_type, std::move(body)};
 }
 
-// The size alone, or the name of "fl::within(64, [&](int i) { return fl::Range{0, i + 1}; })",
-// which is declared in `code`.
+// The size, or if there are limits the name of a variable that `code` declares as "fl::within(64,
+// [&](int i) { return fl::Range{0, i + 1}; })".
 std::string NestWriter::limited(int64_t size, const AxisIds& axes, const std::vector<Expr>& limits,
                                 const std::string& row, const std::string& base, Code& code) {
   const std::string all = std::to_string(size);
@@ -63,7 +63,7 @@ std::string NestWriter::limited(int64_t size, const AxisIds& axes, const std::ve
   return name;
 }
 
-// Names an index that counts the points of `axes`, of which there is one or several.
+// Names one index that counts the points of all `axes`.
 NestWriter::Side NestWriter::side(const AxisIds& axes, const char* letters) {
   Side side;
   for (const char* letter = letters; side.index.empty(); ++letter) {

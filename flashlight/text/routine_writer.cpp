@@ -11,10 +11,10 @@
 namespace flashlight::text {
 namespace {
 
-// Where a function is called: the module of the first call, and the number of calls.
+// The callers of a function: the module of the first call, and the number of calls.
 struct Callers {
   std::string module;
-  std::string frame;  // what modules of the function's steps are relative to
+  std::string frame;  // the module that its steps' modules are relative to
   size_t count = 0;
 };
 
@@ -74,7 +74,7 @@ void RoutineWriter::name_values() {
   for (const auto& [result, argument] : function_.overwrites) names_[argument] = names_[result];
 }
 
-// Results of the calls of a run but the last one take turns in an array of two.
+// All calls of a run but the last write their results in turn to the halves of an array of two.
 void RoutineWriter::name_runs() {
   for (const Run& run : scheduled_[number_].runs)
     for (size_t result = 0; result < run.chain.size(); ++result) {
@@ -121,7 +121,7 @@ std::vector<std::string> RoutineWriter::parameters() const {
   std::vector<std::string> list;
   if (function_.in_parts) list.push_back("fl::Part part");
   if (signature_.has_weights) list.push_back("const " + structs_[number_].name + "& weights");
-  // Memory of results is nobody else's, as vector code of loops needs to know.
+  // Memory of results has no other name, which compilers must know to vectorise loops.
   const auto reference = [&](ValueId value, bool is_result) {
     const Type& type = function_.values[value].type;
     const std::string name = (is_result ? "__restrict " : "") + names_[value];
@@ -205,7 +205,7 @@ std::string RoutineWriter::loop_name(const std::vector<std::string>& loops) {
     }
 }
 
-// Arrays and numbers that have to be declared before `item`, which is the first to touch them.
+// Declares arrays and numbers that `item` is the first to touch.
 Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& path) {
   std::set<StepId> steps;
   add_steps(item, steps);
@@ -255,7 +255,7 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
         end();
         continue;
       }
-      i += run->count - 1;  // they follow each other
+      i += run->count - 1;  // its calls are consecutive steps
       code += declarations(list[i], path);
       code += rolled(*run);
       end();
@@ -299,7 +299,7 @@ Code RoutineWriter::step(StepId number, const std::vector<std::string>& loops) {
   const std::set<std::string> outside = taken_;
   Code code = NestWriter(nest.statement, schedule_.order[number], context).write();
   const bool has_scope = schedule_.order[number].size() > schedule_.shared[number];
-  if (has_scope) taken_ = outside;  // names of its loops' bodies
+  if (has_scope) taken_ = outside;  // names that its loops declare are free again
   return code;
 }
 

@@ -1,5 +1,5 @@
-// One function of a program as C++: its loops in the order of the schedule, temporaries in the
-// arena.
+// Writes one function of a program as C++: its loops in the order of the schedule, temporaries in
+// the arena.
 #pragma once
 
 #include <map>
@@ -18,13 +18,13 @@ namespace flashlight::text {
 using namespace loops;
 using loops::Program;
 
-// What callers need to know of a function.
+// The properties of a function that its callers need to know.
 struct Signature : Needs {
   std::string name;
   bool has_weights = false;
 };
 
-// Code of a function that belongs together, and its steps that are written there, in order.
+// Code of a function that belongs together, and the steps that it runs, in order.
 struct WrittenPiece {
   Code code;
   StepIds steps;
@@ -32,14 +32,14 @@ struct WrittenPiece {
 
 class RoutineWriter {
  public:
-  // `scheduled` has the function and its callees. All outlive this.
+  // `scheduled` has the function and its callees. All arguments must outlive this.
   RoutineWriter(const Program& program, FunctionId number, const std::vector<WeightStruct>& structs,
                 const Table<FunctionId, ScheduledRoutine>& scheduled);
   Function write();
   const Signature& signature() const { return signature_; }
-  // After write(), for steps in the order in which they are written.
+  // Call after write(): the pieces in the order in which they are written.
   const std::vector<WrittenPiece>& pieces() const { return pieces_; }
-  // "const float (&x)[3]", per argument and result. After write(), which knows what is not used.
+  // "const float (&x)[3]", per argument and result. Call after write(), which finds unused ones.
   std::vector<std::string> parameters() const;
 
  private:
@@ -58,7 +58,7 @@ class RoutineWriter {
   std::string number(ValueId value) const;
   Code constants() const;
   Element element(ValueId value, const std::vector<std::string>& indices) const;
-  // The name of a value that is going to be written.
+  // The name of a value, which is thereby mentioned in the body.
   const std::string& use(ValueId value) const;
   bool declares(ValueId value) const;
   Code heading() const;
@@ -66,16 +66,16 @@ class RoutineWriter {
 
   // call_writer.cpp
   Code invocation(StepId number, const Invocation& call, const std::string& index = "");
-  // Calls in a loop; two places take turns for what one gives to the next.
+  // Calls in a loop; two halves of an array take turns as results of one and arguments of the next.
   Code rolled(const Run& run);
   Code runtime_call(const RuntimeCall& call) const;
   Code aten_call(const RuntimeCall& call) const;
-  // Its arguments or results.
+  // The texts of the call's arguments (`is_const`) or results.
   std::vector<std::string> rows(const RuntimeCall& call, bool is_const) const;
-  // A call of function `function`: what stands for its inputs and results, the arena.
+  // A call of `function` with `arguments`, and with arena and generator if it needs them.
   Code call_of(FunctionId function, std::vector<std::string> arguments) const;
-  // What stands for values as the inputs (`is_const`) or results of a function from `first` on; of
-  // element `index` along their first dimension, if that is given.
+  // Appends texts that pass `values` as inputs (`is_const`) or results of `function`, from number
+  // `first` on; if `index` is given, only that element along their first dimension.
   void pass(const ValueIds& values, FunctionId function, size_t first, bool is_const,
             const std::string& index, std::vector<std::string>& arguments) const;
   std::string whole(ValueId value, const Type& as, bool is_const) const;
@@ -87,7 +87,7 @@ class RoutineWriter {
   const Table<FunctionId, ScheduledRoutine>& scheduled_;
   const Schedule& schedule_;
   std::vector<WrittenPiece> pieces_;
-  std::map<ValueId, std::string> arrays_;  // by value that takes turns: the array's name
+  std::map<ValueId, std::string> arrays_;  // by result of a run: the array's name
   Signature signature_;
   std::set<std::string> taken_;          // names
   mutable std::set<ValueId> mentioned_;  // in the body

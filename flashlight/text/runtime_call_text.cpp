@@ -35,7 +35,7 @@ std::string option_text(const Attribute& option, DType dtype) {
   return braces(items);
 }
 
-// c10::ScalarType's name.
+// The name of the dtype in LibTorch.
 std::string scalar_type(DType dtype) {
   // clang-format off
   switch (dtype) {
@@ -65,7 +65,7 @@ std::string scalar(const composit::Scalar& scalar) {
          literal(value.imag(), DType::float64) + ")";
 }
 
-// Data, of the kinds that lower lets pass.
+// Writes data of those kinds that aten_call_of (loops/aten_call.h) accepts.
 std::string data_text(const Attribute& data, const SchemaArgument& argument) {
   if (data.is_none()) return "std::nullopt";
   if (const auto* list = data.get_if<composit::List>()) {
@@ -91,7 +91,7 @@ class AtenArguments {
  public:
   explicit AtenArguments(const std::function<std::string(size_t)>& name_of) : name_of_(name_of) {}
 
-  // As at:: functions take it: a list of tensors that may be absent is one of optionals.
+  // Writes an argument as functions of at:: take it, tensors that may be absent as optionals.
   std::string text(const Attribute& option, const SchemaArgument& argument) const {
     if (!argument.is_tensor()) return data_text(option, argument);
     if (!argument.list) {

@@ -1,8 +1,8 @@
-// Calls of the runtime and of LibTorch as C++ writes them.
+// Writes calls of the runtime and of LibTorch as C++.
 //
 //   function_text(call);      // "fl::sort", "fl::each<special_functions::i0>", "at::bincount"
 //   header_of(call);          // "flashlight_order.hpp"
-//   link_header_of(call);     // "ATen/ops/bincount.h", of a function of LibTorch
+//   link_header_of(call);     // "ATen/ops/bincount.h", for a function of LibTorch
 #pragma once
 
 #include <functional>
@@ -17,20 +17,20 @@ namespace flashlight::text {
 using namespace loops;
 
 std::string function_text(const RuntimeCall& call);
-// The shipped header that has the function, or what a call of LibTorch needs.
+// The shipped header that has the function, or that all calls of LibTorch need.
 std::string header_of(const RuntimeCall& call);
-// Empty for a function of the runtime.
+// LibTorch's header that declares the function; empty for a function of the runtime.
 std::string link_header_of(const RuntimeCall& call);
 
-// One text per option, of a function of the runtime. `dtype` is that of numbers compared with
-// arguments.
+// One text per option of a function of the runtime. Scalars are written as `dtype`, since the
+// function compares them with its arguments.
 std::vector<std::string> option_texts(const RuntimeCall& call, composit::DType dtype);
-// One text per argument of a function of LibTorch; `name_of` writes the pointer to the value at a
-// position of `call.arguments`.
+// One text per argument of a function of LibTorch; `name_of` writes the pointer to the value at an
+// index of `call.arguments`.
 std::vector<std::string> aten_arguments(const RuntimeCall& call,
                                         const std::function<std::string(size_t)>& name_of);
 
-// The end of a function that a loader calls: it returns nullptr, or what `run` throws as a message.
+// The body of a function that a loader calls: returns nullptr, or the message of what `run` throws.
 Code reported(const Code& run);
 
 }  // namespace flashlight::text

@@ -1,5 +1,5 @@
-// The weights of a program as structs of pointers, one per function: those it reads itself, and the
-// structs of the functions it calls.
+// Plans the weights of a program as structs of pointers, one per function: the weights that it
+// reads itself, and the structs of the functions that it calls.
 //
 //   struct Weights { const float (*embedding)[768]; EncoderLayer encoder_layer[12]; };
 #pragma once
@@ -16,9 +16,9 @@ using loops::Program;
 
 struct WeightMember {
   std::string name;
-  ValueId value = {};        // of the function; unless it is a struct
-  StepIds calls = {};        // the invocations it is for, one element each
-  FunctionId function = {};  // whose struct it is
+  ValueId value = {};        // of the function, unless this is a struct
+  StepIds calls = {};        // the invocations that take the struct, one element each
+  FunctionId function = {};  // the function whose struct it is
   bool is_struct() const { return !calls.empty(); }
 };
 
@@ -27,16 +27,16 @@ struct WeightStruct {
   std::vector<WeightMember> members;
 };
 
-// By function; without members where a function has no weights. A weight of a function that its
-// caller does not have as a weight becomes an argument.
+// The structs by function, without members if a function has no weights. A weight of a function
+// becomes an argument if a caller passes what is no weight of its own.
 std::vector<WeightStruct> plan_weights(Program& program);
 
 struct WeightPlace {
-  size_t input;        // of the program
+  size_t input;        // its number among the program's inputs
   std::string member;  // "encoder_layer[3].bias"
 };
 
-// The weights in the order in which their pointers lie in the struct of the last function.
+// The weights of the program, in the order of their pointers in the struct of the last function.
 std::vector<WeightPlace> weight_places(const Program& program,
                                        const std::vector<WeightStruct>& structs);
 
