@@ -1,5 +1,5 @@
-// What backends that write C++ have in common: the flags it is compiled with, and code that calls
-// it in this process.
+// The common part of backends that write C++: flags for its compiler, and a class that calls it in
+// this process.
 //
 //   class CppCode : public GeneratedCode {
 //     void run(InputBuffers inputs, Buffers results, fl::Generator* generator) const override {
@@ -21,17 +21,17 @@
 
 namespace flashlight::package {
 
-// Flags of the compiler for code that runs here.
+// Compiler flags for code that runs in this process.
 std::vector<std::string> default_flags();
 
-// LibTorch's, where a program sets none.
+// LibTorch's default seed, for programs that set none.
 constexpr uint64_t kDefaultSeed = 67280421310721;
 
-// What generated code is called with: first elements of arguments, weights and results.
+// The arguments of generated code: first elements of arguments, weights and results.
 struct Pointers {
   std::vector<const void*> arguments = {}, weights = {};
   std::vector<void*> results = {};
-  fl::Generator* generator = nullptr;  // nullptr where nothing is drawn
+  fl::Generator* generator = nullptr;  // nullptr if nothing is drawn
 };
 
 class GeneratedCode : public composit::Code {
@@ -43,10 +43,10 @@ class GeneratedCode : public composit::Code {
   GeneratedCode(composit::Ports ports, std::shared_ptr<const Source> source)
       : Code(std::move(ports)), source_(std::move(source)) {}
 
-  // The weight at a place among the source's weights: a constant, or an input.
+  // Weight number `place` of the source: a constant, or an input.
   virtual const void* weight(size_t place, composit::InputBuffers inputs) const;
 
-  // `enter` calls the code and returns nullptr, or what is wrong, which becomes a UserError.
+  // `enter` calls the code and returns nullptr, or a message, which becomes a UserError.
   template <class Enter>
   void call(composit::InputBuffers inputs, composit::Buffers results, fl::Generator* generator,
             Enter enter) const {
@@ -63,7 +63,7 @@ class GeneratedCode : public composit::Code {
   std::shared_ptr<const Source> source_;
 };
 
-// A backend whose code begins as a program of loops: all have code for the same operations.
+// A backend that lowers graphs to programs of loops: all these have code for the same operations.
 class GeneratingBackend : public composit::Backend {
  public:
   bool has_code(const composit::Operation& operation) const override;

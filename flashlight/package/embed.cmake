@@ -1,4 +1,4 @@
-# What programs are shipped with, as string literals by name; see shipped.h.
+# Makes string literals of the files that programs are shipped with; see shipped.h.
 include(${PROJECT_SOURCE_DIR}/flashlight/runtime/read_header.cmake)
 
 # add_shipped(NAME TEXT)

@@ -28,7 +28,7 @@ using composit::SavedCapture;
 using composit::Type;
 using composit::UserError;
 
-// What is passed to the function, or comes out of it.
+// An input or an output of the function.
 struct Port {
   std::string name;      // in the C interface
   std::string variable;  // in main.cpp
@@ -52,7 +52,7 @@ void check_example(const char* role, size_t i, const Type& expected, const Array
                                 type_text(expected), type_text(given.type())));
 }
 
-// Names of variables, told apart.
+// Gives variables distinct names.
 class Variables {
  public:
   std::string add(const std::string& name) {
@@ -126,7 +126,7 @@ class ProgramWriter {
     example_.tensors[port.stored] = arrays[i];
   }
 
-  // What is tied is stored once, under the first of its names.
+  // Stores tied weights once, under the first of their names.
   void gather_weights() {
     const auto& inputs = capture_.graph.inputs();
     std::map<std::pair<const std::byte*, std::string>, std::string> known;
@@ -160,7 +160,7 @@ class ProgramWriter {
     return text;
   }
 
-  // Arguments of a call: `array` says what stands for port `number`.
+  // The arguments of a call; `array` writes the one for port `number`.
   std::vector<std::string> arguments(
       const std::string& weights,
       const std::function<std::string(const Port&, bool is_input, size_t number)>& array,
@@ -219,7 +219,7 @@ class ProgramWriter {
         code_.opening);
   }
 
-  // The fastest of some calls, kernel by kernel.
+  // Reports the fastest of ten calls, kernel by kernel.
   Code profile_code() const {
     const std::string& name = source_.name;
     std::vector<std::string> list = arguments(
@@ -235,7 +235,7 @@ class ProgramWriter {
     return block(If{"is_profiled"}, body);
   }
 
-  // The body of main.cpp.
+  // The body of run() in main.cpp.
   Code run_code() const {
     Code code;
     if (has_weights()) {
@@ -303,14 +303,14 @@ class ProgramWriter {
                                ports.size(), rows);
   }
 
-  // Before a parameter that is not used where there is no tensor to take from it.
+  // The attribute of a parameter from which no tensor is taken.
   static std::string unused(const std::vector<Port>& ports) {
     const bool is_used = std::any_of(ports.begin(), ports.end(),
                                      [](const Port& port) { return port.type.numel() > 0; });
     return is_used ? "" : "[[maybe_unused]] ";
   }
 
-  // The struct behind the handle.
+  // The struct that the handle points to.
   std::string handle() const {
     const std::string& name = source_.name;
     const std::string type = name + "_model";

@@ -1,5 +1,5 @@
-// A program as a folder of C++ to build and ship: it needs a compiler, and neither Flashlight nor
-// LibTorch. A backend gives the code; the files around it are the same for all.
+// Writes a program as a folder of C++ to build and ship: it needs a compiler, but neither
+// Flashlight nor LibTorch. A backend gives the code; the files around it are the same for all.
 //
 //   write_program(capture, {.source = source, .functions = …}, "bert_cpp");
 //   // cd bert_cpp && cmake -S . -B build && cmake --build build && ./build/bert_base_example
@@ -8,7 +8,7 @@
 //   model.hpp, model.cpp     the model as a function of C++, its structs of weights, load_weights()
 //   model.h, model_c.cpp     the same for C: checks all it is given, and returns a status
 //   main.cpp                 runs the saved example and compares with the saved results
-//   weights.safetensors      what the code reads, under the model's names; mapped, never copied
+//   weights.safetensors      the weights, under the model's names; mapped, never copied
 //   example.safetensors      the example's inputs and results
 //   CMakeLists.txt, flashlight.hpp, flashlight_arena.hpp, safetensors.hpp
 #pragma once
@@ -23,37 +23,37 @@
 
 namespace flashlight::package {
 
-// The code of a program, by whoever wrote it.
+// The code of a program, as a backend wrote it.
 struct ProgramCode {
-  Source source;                 // but for its text
+  Source source;                 // without its text
   std::string structs = {};      // of weights, in model.hpp
   std::string declaration = {};  // of the last function, in model.hpp
   std::string functions = {};    // in model.cpp
-  std::string includes = {};     // of model.hpp, beside those of the source
+  std::string includes = {};     // of model.hpp, besides those of the source
   std::string opening = {};      // of model.cpp, between its #include and its namespace
-  std::vector<toolchain::SourceFile> units = {}, headers = {};  // beside those of all programs
-  std::vector<std::string> flags = {};                          // with one of -march
-  std::string march = "native";                                 // where the user gives no other
-  // Bytes for the file of weights and the struct's member `prepared`, undefined if there are none,
-  // and what says how they are laid out: only a program that says the same reads them.
+  std::vector<toolchain::SourceFile> units = {}, headers = {};  // besides those of all programs
+  std::vector<std::string> flags = {};                          // with one -march
+  std::string march = "native";                                 // unless the user gives another
+  // Packed weights for the file and for the struct's member `prepared`, undefined if there are
+  // none, and the name of their layout: a program reads only weights of its own layout.
   composit::Array prepared = {};
   std::string prepared_by = {};
   bool profiles = false;  // main.cpp has --profile
 };
 
-// Outputs are called `output_names` from the first on ("loss", "grad_fc.weight"), and "output.N"
-// where these end. Results beyond those of the example are printed by main.cpp, and not compared.
-// Replaces what an earlier call wrote. UserError for a graph without an example of its inputs, a
-// weight without a value, and a folder that holds somebody else's files.
+// Calls the first outputs `output_names` ("loss", "grad_fc.weight"), all others "output.N".
+// main.cpp compares only results that the example has. Replaces what an earlier call wrote.
+// UserError for a graph without an example of its inputs, a weight without a value, and a folder
+// that has files which Flashlight did not write.
 void write_program(const composit::SavedCapture& capture, ProgramCode code,
                    const std::filesystem::path& folder,
                    const std::vector<std::string>& output_names = {});
 
-// Whether `capture` has an example of its inputs and `folder` may be written: for who works long
-// before write_program. UserError as there.
+// Throws the errors of write_program about the example and the folder, for callers that do long
+// work before they call it.
 void check_program(const composit::SavedCapture& capture, const std::filesystem::path& folder);
 
-// The value of a parameter or buffer, by its input. UserError where there is none.
+// The value of a parameter or buffer, by its input. UserError if it has none.
 composit::Array weight_of(const composit::SavedCapture& capture, const composit::LazyTensor& input);
 
 }  // namespace flashlight::package

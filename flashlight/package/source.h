@@ -1,4 +1,4 @@
-// The C++ of a program, as far as it is the same for all backends. A backend adds its own parts.
+// The parts of a program's C++ that are the same for all backends. A backend adds its own.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct Source {
   std::string text;                        // one translation unit
   std::vector<size_t> arguments;           // inputs of the program that are passed, in this order
   std::vector<size_t> weights;             // the same for weights
-  std::vector<composit::Array> constants;  // by place among `weights`: those that are no inputs
-  std::vector<std::string> members;        // by place among `weights`: "encoder_layer[3].bias"
-  std::vector<std::string> headers;        // of its runtime calls, beside the backend's own
+  std::vector<composit::Array> constants;  // per weight: its elements, if it is no input
+  std::vector<std::string> members;        // per weight: its member, "encoder_layer[3].bias"
+  std::vector<std::string> headers;        // of its runtime calls, besides the backend's own
   std::vector<std::string> links;          // LibTorch's headers that it includes
   int64_t arena_bytes = 0;
   bool draws = false;  // takes a fl::Generator

@@ -18,7 +18,7 @@ using Weights = std::vector<StoredWeight>;
 constexpr size_t kMaxLines = 50;      // of a function
 constexpr size_t kMinPartLines = 10;  // for a function of its own
 
-// Where code stands: what it fills, the variable that holds the start of names, loops around it.
+// The context of code: the object it fills, the variable with the start of names, loops around it.
 struct Place {
   std::string object;
   std::string module;
@@ -43,7 +43,7 @@ Weights inside(Weights weights) {
   return weights;
 }
 
-// What all names start with, up to a dot.
+// The start that all names have in common, up to a dot.
 std::string common_module(const Weights& weights) {
   std::string common = weights[0].tensor;
   for (const StoredWeight& weight : weights) {
@@ -103,7 +103,7 @@ Code assignment(const StoredWeight& weight, const Place& place) {
                .arguments = {name, "{" + sizes + "}"}});
 }
 
-// The start of the names of element `index`, after the lines that a loop needs before it.
+// Writes the start of the names of element `index`; adds lines that it needs to `before`.
 std::string module_name(const std::vector<std::string>& modules, const std::string& array,
                         const std::string& index, const Place& place, Code& before) {
   const std::string start = place.module.empty() ? "" : place.module + " + ";
@@ -120,7 +120,7 @@ std::string module_name(const std::vector<std::string>& modules, const std::stri
   return start + list + "[" + index + "]";
 }
 
-// A struct, by what it is called in the object around it.
+// A struct, by its name in the object around it.
 struct Element {
   std::string name;
   Weights weights;
@@ -132,7 +132,7 @@ bool is_whole_array(const std::vector<Element>& elements) {
   return elements.size() > 1;
 }
 
-// A struct, or an array of them: a loop where their names allow one.
+// Fills a struct, or an array of them: in a loop if their names allow one.
 Code fill_structs(const std::vector<Element>& elements, const Place& place) {
   Code code;
   std::vector<std::string> modules;
@@ -180,10 +180,10 @@ Code fill(const Weights& weights, const Place& place) {
   return code;
 }
 
-// A function that fills all, and before it those for parts of the model that are too long for one.
+// Writes a function that fills all, after others for parts of the model that are too long.
 class Loader {
  public:
-  // `depth` components of their names are what `weights` have in common.
+  // The names of `weights` have their first `depth` components in common.
   Code body(const Weights& weights, size_t depth) {
     const Code whole = fill(weights, {"weights", "", 0});
     const std::vector<Weights> parts = split(weights, depth);
@@ -216,7 +216,7 @@ class Loader {
     return name.substr(0, end);
   }
 
-  // By start of the name, in order of appearance; a struct's array stays together.
+  // Groups weights by name start, in order of appearance; a struct's array stays together.
   static std::vector<Weights> split(const Weights& weights, size_t depth) {
     std::vector<std::string> starts;
     std::vector<Weights> parts;

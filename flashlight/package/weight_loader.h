@@ -1,4 +1,4 @@
-// The function that fills a program's structs of weights from a file.
+// Writes the function that fills a program's structs of weights from a file.
 //
 //   load_weights({{"encoder_layer[0].bias", "encoder.layer.0.bias", type}, ...});
 //
@@ -29,8 +29,8 @@ struct StoredWeight {
   composit::Type type;
 };
 
-// `load_weights`, after the functions it calls for parts of a large model. `weights` are in the
-// order of the struct; `more` is done after them.
+// The code of `load_weights`, after the functions that it calls for parts of a large model.
+// `weights` are in the order of the struct; `more` runs after they are filled.
 Code load_weights(const std::vector<StoredWeight>& weights, const Code& more = {});
 
 }  // namespace flashlight::package

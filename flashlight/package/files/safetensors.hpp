@@ -5,9 +5,9 @@
 //   const float(*weight)[768] = file.tensor<float>("pooler.dense.weight", {768, 768});
 //   const auto& bias = file.array<float[768]>("pooler.dense.bias");
 //
-// Whatever is not a whole and valid file, and a tensor that is missing or has another dtype or
-// shape, is a std::runtime_error that names the file and the tensor. The file is not copied: it
-// must not be truncated as long as it is open.
+// Throws a std::runtime_error that names the file and the tensor, if the file is incomplete or
+// invalid, or if a tensor is missing or has another dtype or shape. The file is not copied: it must
+// not be truncated as long as it is open.
 #pragma once
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 
 namespace fl {
 
-// Where a tensor lies; offsets count from the start of the data.
+// The type and position of a tensor; offsets count from the start of the data.
 struct TensorEntry {
   std::string dtype;  // "F32"
   std::vector<std::uint64_t> shape, offsets;
@@ -79,7 +79,7 @@ class SafetensorsHeader {
     }
     return value;
   }
-  // What stands for one character after a backslash and a 'u', as UTF-8.
+  // Reads the code of one character after a backslash and a 'u'; returns it as UTF-8.
   std::string code_point() {
     unsigned code = hexadecimal();
     if (code >= 0xdc00 && code < 0xe000) fail("header: half a character in a string");
@@ -220,7 +220,7 @@ class MappedFile {
   std::uint64_t size_;
 };
 
-// What the format calls the elements of type T.
+// The name that the format has for elements of type T.
 template <class T>
 const char* safetensors_name() {
   if constexpr (std::is_same_v<T, bool>) return "BOOL";
@@ -236,7 +236,7 @@ const char* safetensors_name() {
     return std::is_signed_v<T> ? kSigned[sizeof(T) - 1] : kUnsigned[sizeof(T) - 1];
 }
 
-// The elements of a tensor; becomes the pointer it is assigned to, to the first one or row.
+// The elements of a tensor; converts to any pointer that it is assigned to, to an element or a row.
 template <class T>
 struct Elements {
   const T* first;
@@ -271,8 +271,8 @@ class Safetensors {
     return {static_cast<const T*>(data)};
   }
 
-  // So many bytes of packed weights, aligned to lines of the cache, as the program that calls
-  // itself `by` lays them out.
+  // The packed weights, `bytes` long and aligned to lines of the cache. Throws unless they were
+  // laid out for the program that calls itself `by`.
   const std::byte* prepared(const std::string& by, std::uint64_t bytes) const {
     const auto found = remarks_.find("flashlight.prepared_by");
     if (found == remarks_.end() || found->second != by)
