@@ -71,7 +71,7 @@ class Paths {
   struct Decision {
     Expr condition;
     bool taken = true;
-    std::vector<Expr> if_true;  // where it is false now
+    std::vector<Expr> if_true;  // the results, once `taken` is false
   };
 
   void begin_path() {

@@ -1,4 +1,4 @@
-// A number that stands for any number: what a lambda is traced with.
+// A symbolic number, with which lambdas are traced.
 //
 //   const auto relu3 = [](auto x) {
 //     if (x < 0.0) return 0.0 * x;
@@ -10,11 +10,11 @@
 //
 // A comparison gives a Truth, and a Truth that becomes a bool is a decision: the function runs once
 // for each way its decisions can go, and all its paths together are one tree of selects. A Truth
-// that was decided before, or follows from what was (x > 2 from x > 3), is not decided again. Loops
-// of a number of trips that does not depend on a Number unroll.
+// that was decided before, or follows from what was (x > 2 from x > 3), is not decided again. A
+// loop unrolls if its number of trips does not depend on a Number.
 //
 // Functions are found by argument: call exp(x), not std::exp(x); `using std::exp;` lets a lambda
-// run on doubles as well. min and max give NaN where an operand is NaN.
+// run on doubles as well. min and max give NaN if an operand is NaN.
 #pragma once
 
 #include <concepts>
@@ -32,7 +32,7 @@ class Truth {
  public:
   explicit Truth(composit::Expr expr) : expr_(std::move(expr)) {}
   const composit::Expr& expr() const { return expr_; }  // an expression of bool
-  // Decides: true on one path, false on another. UserError outside of `trace`, and where there are
+  // Decides: true on one path, false on another. UserError outside of `trace`, and if there are
   // more decisions than TraceLimits allows.
   operator bool() const;  // NOLINT: numbers are compared as if they were doubles
 
@@ -43,7 +43,7 @@ class Truth {
   composit::Expr expr_;
 };
 
-// A number that is not known yet; it stands for a double in code that is written for one.
+// A symbolic number; it stands for a double in code that is written for one.
 class Number {
  public:
   Number() : Number(0.0) {}  // zero
@@ -57,7 +57,7 @@ class Number {
   explicit Number(composit::Expr expr) : expr_(std::move(expr)) {}
   const composit::Expr& expr() const { return expr_; }  // an expression of float64
 
-  // C++'s arithmetic and comparisons; a comparison decides where it is asked for a bool.
+  // C++'s arithmetic and comparisons; a comparison decides when it becomes a bool.
   Number& operator+=(const Number& y) { return *this = *this + y; }
   Number& operator-=(const Number& y) { return *this = *this - y; }
   Number& operator*=(const Number& y) { return *this = *this * y; }
@@ -105,7 +105,7 @@ class Number {
     return abs(x);
   }
   friend Truth isnan(const Number& x) { return Truth(composit::isnan(x.expr_)); }
-  // x where `condition` holds, else y, without a decision; both are numbers already.
+  // x if `condition` holds, else y, without a decision: both are computed.
   friend Number select(const Truth& condition, const Number& x, const Number& y) {
     return Number(composit::select(condition.expr(), x.expr_, y.expr_));
   }
@@ -124,8 +124,8 @@ struct TraceLimits {
   size_t paths = 1024;       // through the function
 };
 
-// `f` of `parameters` numbers as a program of float64. UserError where `f` goes over the limits,
-// or gives another number of results on one path than on another.
+// Traces `f` with `parameters` numbers as a program of float64. UserError if `f` exceeds the
+// limits, or gives another number of results on one path than on another.
 composit::ScalarProgram trace_numbers(size_t parameters,
                                       const std::function<Numbers(const Numbers& x)>& f,
                                       const TraceLimits& limits = {});

@@ -53,7 +53,7 @@ std::optional<bool> Ranges::implied(const Expr& condition) const {
   const Known* known = comparison ? known_.find(comparison->value.hash()) : nullptr;
   if (known == nullptr) return std::nullopt;
   const Range both = common(known->range, comparison->range);
-  if (is_empty(both)) return false;  // of NaN, too
+  if (is_empty(both)) return false;  // also if it may be NaN
   return known->number && both == known->range ? std::optional(true) : std::nullopt;
 }
 
@@ -64,7 +64,7 @@ void Ranges::learn(const Expr& condition, bool holds) {
   Range range = comparison->range;
   if (holds) {
     known.number = true;
-  } else if (condition.is(Function::eq)) {  // what is left has a hole
+  } else if (condition.is(Function::eq)) {  // the rest is no interval
     return;
   } else if (std::isinf(range.low)) {  // not below: above
     range = {.low = range.high, .low_open = !range.high_open};

@@ -4,8 +4,8 @@
 //   ranges.learn(x > 3, true);
 //   ranges.implied(x > 2) == true;      // and x < 1 is false
 //
-// So that a chain of comparisons of one value (the steps of a staircase) has a path per step, not
-// one per subset of the steps. NaN is kept in mind: that x > 3 is false does not make x <= 3 true.
+// A chain of comparisons of one value (the steps of a staircase) then has a path per step, not one
+// per subset of the steps. The value may be NaN: that x > 3 is false does not make x <= 3 true.
 #pragma once
 
 #include <limits>
@@ -18,7 +18,7 @@ namespace flashlight {
 
 class Ranges {
  public:
-  // Nothing where what was learned leaves it open.
+  // True or false if that follows from the comparisons that were learned; else nothing.
   std::optional<bool> implied(const composit::Expr& condition) const;
   void learn(const composit::Expr& condition, bool holds);
 
@@ -31,7 +31,7 @@ class Ranges {
   };
   struct Known {
     Range range;          // of the value, unless it is NaN
-    bool number = false;  // it is not
+    bool number = false;  // the value is not NaN
   };
   // `value` is in `range`, as a condition.
   struct Comparison {

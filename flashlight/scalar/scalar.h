@@ -1,4 +1,4 @@
-// Ordinary C++ functions of numbers, as expressions, with their derivatives.
+// Turns C++ functions of numbers into expressions, with their derivatives.
 //
 //   auto relu3 = flashlight::scalar([](auto x) {
 //     if (x < 0.0) return 0.0 * x;
@@ -7,8 +7,8 @@
 //   });
 //   relu3(0.5);                         // a number, interpreted
 //   relu3.vjp({0.5}, {1.0});            // {0.25}
-//   relu3.tensor(x);                    // of each element: a node of the graph, one loop
-//   print(relu3.program());             // what a backend gets
+//   relu3.tensor(x);                    // for each element: a node of the graph, one loop
+//   print(relu3.program());             // the form that a backend gets
 //
 // The function may have several parameters (they are counted: `[](auto x, auto y)`), and gives a
 // number, or a std::pair, std::tuple, std::array or std::vector of numbers. See
