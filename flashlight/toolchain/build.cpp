@@ -25,7 +25,7 @@ using composit::Hash;
 using composit::Hasher;
 using composit::UserError;
 
-constexpr std::string_view kRecipe = "2";  // another one whenever the commands below change
+constexpr std::string_view kRecipe = "2";  // change it whenever the commands below change
 
 void add_all(Hasher& hasher, const std::vector<std::string>& words) {
   hasher.add(static_cast<uint64_t>(words.size()));
@@ -45,8 +45,8 @@ void add_environment(Hasher& hasher) {
   }
 }
 
-// g++ makes static variables of inline functions and templates one for all libraries of a process:
-// the second one would find tables of the first, which may be of code for other vectors.
+// g++ shares static variables of inline functions and templates among all libraries of a process:
+// the second library would use tables of the first, which may be for other vector lengths.
 constexpr const char* kOwnStatics = "-fno-gnu-unique";
 
 bool is_gnu(const Compiler& compiler) {
@@ -79,8 +79,8 @@ size_t thread_count(int jobs, size_t units) {
   return std::min(wanted, units);
 }
 
-// work(0), ..., work(count - 1) by this number of threads, this one included. After an exception no
-// other call starts; then it is thrown here.
+// Calls work(0), ..., work(count - 1) in this number of threads, the calling one included. After an
+// exception it starts no other call, and throws the exception at the end.
 void in_parallel(size_t count, size_t threads, const std::function<void(size_t)>& work) {
   std::atomic<size_t> next{0};
   std::exception_ptr error;
@@ -152,7 +152,7 @@ class Build {
     report(sources_.units[unit], cached, Clock::now() - start);
   }
 
-  // A copy, because another process may trim the cache before we link.
+  // Copies the object, because another process may trim the cache before we link.
   bool fetch_object(size_t unit) {
     const auto found = cache_.find(object_keys_[unit], ".o");
     std::error_code error;
@@ -185,7 +185,7 @@ class Build {
     command.words.insert(command.words.end(), words.begin(), words.end());
   }
 
-  // Throws UserError where the command fails or `product` is not there afterwards.
+  // Throws UserError if the command fails or does not make `product`.
   void execute(const Command& command, const std::string& product) {
     const ProcessResult result = run(command);
     if (result.succeeded() && fs::exists(folder_->path() / product)) return;

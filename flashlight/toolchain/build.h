@@ -1,12 +1,12 @@
-// From sources to a shared library, by the system's compiler.
+// Builds a shared library from sources with the system's compiler.
 //
 //   const std::filesystem::path library = build(sources, {.flags = {"-std=c++17", "-O3"}});
 //
-// Each unit is compiled alone, several at once; objects and library are kept in the cache
-// (cache.h), so that what was built before costs a look into it, and a unit that changed is
-// compiled alone. What is built depends on the compiler and its version, flags, and the texts of
-// all files, and with -march=native on the processor. Files that flags lead to (-I, -l) are outside
-// of this: mention their version in a flag or a text.
+// Each unit is compiled by itself, several at once. Objects and library are kept in the cache
+// (cache.h): only units that changed are compiled again, and the same sources cost no more than a
+// look into it. The key is the compiler and its version, flags, the texts of all files, and with
+// -march=native the processor. It does not cover files that flags lead to (-I, -l): mention their
+// version in a flag or a text.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,7 @@ namespace flashlight::toolchain {
 struct Progress {
   std::string unit;    // its name
   size_t done, total;  // units
-  bool cached;         // it was there already
+  bool cached;         // it was in the cache
   double seconds;      // this unit took
 };
 
@@ -36,8 +36,8 @@ struct CompileOptions {
 };
 
 // The library's file, in the cache. Units find headers by path from the folder of all sources.
-// Throws UserError where there is no compiler, or where it fails: with the line, what it was
-// emitted for, the command, and the folder in which the sources stay for a day.
+// Throws UserError if there is no compiler, or if it fails: with the line, the operation that it
+// was emitted for, the command, and the folder in which the sources stay for a day.
 std::filesystem::path build(const Sources& sources, const CompileOptions& options = {});
 
 }  // namespace flashlight::toolchain

@@ -33,7 +33,7 @@ constexpr auto kTimeBetweenTrims = std::chrono::hours(1);
 
 // ---- seals --------------------------------------------------------------------------------------
 
-// At the end of each file.
+// Ends each file.
 struct Seal {
   char magic[8] = {'F', 'L', 'S', 'E', 'A', 'L', '0', '1'};
   Hash key;
@@ -53,7 +53,7 @@ bool is_sealed(std::string_view file, const Hash& key) {
   return std::memcmp(&expected, file.end() - sizeof(Seal), sizeof(Seal)) == 0;
 }
 
-// False where the file is not there, and with a warning where it is not what was stored.
+// False if the file is not there, and with a warning if it is not what was stored.
 bool is_intact(const fs::path& file, const Hash& key) {
   if (::access(file.c_str(), F_OK) != 0) return false;
   try {
@@ -65,7 +65,7 @@ bool is_intact(const fs::path& file, const Hash& key) {
   return false;
 }
 
-// ---- which folder -------------------------------------------------------------------------------
+// ---- the folder ---------------------------------------------------------------------------------
 
 fs::path user_folder() {
   if (const std::string set = knob(composit::Knob::cache); !set.empty()) return fs::absolute(set);
@@ -76,14 +76,14 @@ fs::path user_folder() {
   throw UserError("[cache] none of FLASHLIGHT_CACHE, XDG_CACHE_HOME and HOME is set");
 }
 
-// mkdtemp(): a name that was not there, readable by this user alone.
+// Makes a folder with mkdtemp(): under a new name, and readable by this user alone.
 fs::path make_unique_folder(const fs::path& prefix) {
   std::string name = prefix.string() + "XXXXXX";
   if (::mkdtemp(name.data()) == nullptr) throw_system_error("mkdir", prefix, errno);
   return name;
 }
 
-// Removed when the process ends, but not when a fork of it does.
+// Removes itself when the process ends, but not when a fork of it does.
 class TemporaryFolder {
  public:
   TemporaryFolder() : path_(make_unique_folder(fs::temp_directory_path() / "flashlight-")) {}
@@ -113,7 +113,7 @@ const fs::path& folder_of_process(const std::string& why) {
   return folder.path();
 }
 
-// ---- what to remove -----------------------------------------------------------------------------
+// ---- files to remove ----------------------------------------------------------------------------
 
 struct Entry {
   fs::path path;
@@ -143,7 +143,7 @@ bool is_older(const fs::path& path, std::chrono::hours age) {
 
 Cache::Cache(const fs::path& folder) : folder_(fs::absolute(folder)) {
   std::error_code error;
-  // Nobody else may write files that are loaded as code, unless the folder existed with other
+  // Other users must not write files that are loaded as code. A folder that existed keeps its
   // permissions.
   if (fs::create_directories(folder_, error)) fs::permissions(folder_, fs::perms::owner_all, error);
   for (const fs::path& part : {files(), builds()}) {
@@ -164,7 +164,7 @@ Cache Cache::of_user() {
 std::optional<fs::path> Cache::find(const Hash& key, const std::string& extension) const {
   const fs::path file = files() / (key.str() + extension);
   if (!is_intact(file, key)) return std::nullopt;
-  ::utimensat(AT_FDCWD, file.c_str(), nullptr, 0);  // where it fails, the file is trimmed early
+  ::utimensat(AT_FDCWD, file.c_str(), nullptr, 0);  // if it fails, the file is trimmed early
   return file;
 }
 

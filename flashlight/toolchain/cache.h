@@ -1,4 +1,4 @@
-// A folder of files that are costly to make, each under the hash of all it was made of.
+// A folder of files that are costly to make, each under the hash of all that it is made of.
 //
 //   const Cache cache = Cache::of_user();
 //   if (auto object = cache.find(key, ".o")) return *object;
@@ -22,11 +22,11 @@ namespace flashlight::toolchain {
 
 class Cache {
  public:
-  // Makes the folder. Throws UserError where it cannot be made or written.
+  // Makes the folder. Throws UserError if it cannot be made or written.
   explicit Cache(const std::filesystem::path& folder);
 
-  // $FLASHLIGHT_CACHE, else $XDG_CACHE_HOME/flashlight, else ~/.cache/flashlight. Where that cannot
-  // be written: a folder that lives as long as this process, with a warning.
+  // $FLASHLIGHT_CACHE, else $XDG_CACHE_HOME/flashlight, else ~/.cache/flashlight. If that cannot be
+  // written: a folder that lives as long as this process, with a warning.
   static Cache of_user();
 
   const std::filesystem::path& folder() const { return folder_; }
@@ -34,13 +34,13 @@ class Cache {
   // The file of this key, counted as used now.
   std::optional<std::filesystem::path> find(const composit::Hash& key,
                                             const std::string& extension) const;
-  // Copies `file`, which lies in a BuildFolder of this cache, and returns the copy. The seal
-  // follows the content in it; linkers and dlopen() do not look there.
+  // Copies `file`, which is in a BuildFolder of this cache, and returns the copy. The seal follows
+  // the content in it; linkers and dlopen() do not look there.
   std::filesystem::path store(const composit::Hash& key, const std::string& extension,
                               const std::filesystem::path& file) const;
 
-  // Removes what was used longest ago, until at most `bytes` are left, and build folders older than
-  // a day: those of killed processes, and the sources of failed builds.
+  // Removes the files that were used longest ago, until at most `bytes` are left, and build folders
+  // older than a day: those of killed processes, and the sources of failed builds.
   void trim(uint64_t bytes) const;
   // The same with FLASHLIGHT_CACHE_SIZE, at most once an hour for all processes together.
   void trim_now_and_then() const;

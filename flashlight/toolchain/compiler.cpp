@@ -33,8 +33,8 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The full path of `name`, looked for as a shell does; empty where there is none. Links are not
-// followed: ccache knows by its own name which compiler it is to be.
+// The full path of `name`, searched as a shell does; empty if there is none. Does not follow links:
+// ccache knows by its own name which compiler it has to call.
 fs::path locate(const std::string& name) {
   if (name.find('/') != std::string::npos) return is_program(name) ? fs::absolute(name) : "";
   std::istringstream folders(environment("PATH"));
@@ -52,7 +52,7 @@ std::vector<std::string> split(const std::string& text) {
   return words;
 }
 
-// Nothing where the variable asks for none.
+// The compiler that the variable names; nothing if it names none.
 std::optional<Compiler> requested(const std::string& variable, const std::string& value) {
   std::vector<std::string> words = split(value);
   if (words.empty()) return std::nullopt;

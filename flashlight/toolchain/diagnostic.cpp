@@ -26,7 +26,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// The number in "NAME:12:7: error" or "from ./NAME:12,". 0 where `name` is not in the text so.
+// The number in "NAME:12:7: error" or "from ./NAME:12,"; 0 if `name` is not there like this.
 int line_number(const std::string& text, const std::string& name) {
   const size_t at = text.find(name + ":");
   if (at == std::string::npos) return 0;
@@ -47,7 +47,8 @@ bool is_inclusion(const std::string& line) {
 }
 
 // An error inside a foreign header was caused by a line of ours: g++ names it before the error
-// ("required from here"), clang++ after it. Where the header was included says least.
+// ("required from here"), clang++ after it. Lines that tell where the header was included are tried
+// last.
 std::optional<Place> place_of_error(const std::vector<std::string>& output, size_t error,
                                     const Sources& sources) {
   if (auto place = place_in(output[error], sources)) return place;

@@ -1,4 +1,4 @@
-// The processor this program runs on, as compilers name it.
+// The processor that this program runs on, as compilers name it.
 //
 //   options.flags.push_back(host_isa() == "avx512f" ? "-mavx512f" : "-march=x86-64");
 #pragma once
@@ -11,7 +11,7 @@ namespace flashlight::toolchain {
 // or "sse2" on x86; "neon" on 64-bit ARM; "generic" elsewhere.
 std::string host_isa();
 
-// All that the processor can do, as /proc/cpuinfo lists it; what -march=native depends on.
+// All features of the processor, as /proc/cpuinfo lists them: -march=native depends on them.
 std::string cpu_features();
 
 }  // namespace flashlight::toolchain

@@ -4,8 +4,8 @@
 //   auto* relu3 = library.symbol<float(float)>("relu3");       // extern "C" float relu3(float)
 //   relu3(-1.0F);
 //
-// Copies share it; with the last copy it leaves the process, and pointers into it are dead. (Unless
-// it holds what the C++ runtime does not unload yet, such as variables of threads that still run.)
+// Copies share it. The last copy unloads it, which ends pointers into it, unless the C++ runtime
+// does not unload it yet, for instance for variables of threads that still run.
 #pragma once
 
 #include <filesystem>
@@ -20,11 +20,11 @@ class Library {
  public:
   // Builds what the cache does not hold; errors are those of build() and open().
   static Library load(const Sources& sources, const CompileOptions& options = {});
-  // Throws UserError where the file cannot be loaded, for instance because it needs a symbol that
-  // is not defined.
+  // Throws UserError if the file cannot be loaded, for instance because it needs a symbol that is
+  // not defined.
   static Library open(const std::filesystem::path& path);
 
-  // A function or variable by its linker name. Throws UserError where there is none. Nobody checks
+  // A function or variable by its linker name. Throws UserError if there is none. Does not check
   // that it has this type.
   template <class T>
   T* symbol(const std::string& name) const {

@@ -59,7 +59,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return result;
 }
 
-// Messages are read by us and by people who search for them: in English.
+// Messages are in English: this code parses them, and people search for them.
 std::vector<std::string> english_environment() {
   std::vector<std::string> variables = {"LC_ALL=C"};
   for (char** variable = environ; *variable != nullptr; ++variable)
@@ -107,8 +107,8 @@ std::string ProcessResult::end() const {
 }
 
 ProcessResult run(const Command& command) {
-  // In memory rather than a pipe: no limit to what is written before we read, and nobody waits for
-  // a server that the program leaves running with the same output.
+  // The output goes to memory, not to a pipe: its size has no limit before we read, and we do not
+  // wait for a server that the program leaves running with the same output.
   const Descriptor output(::memfd_create("output", MFD_CLOEXEC));
   if (!output) composit::io::throw_system_error("run", command.words.at(0), errno);
   std::vector<std::string> words = command.words;

@@ -3,8 +3,8 @@
 //   const ProcessResult result = run({.words = {"g++", "--version"}});
 //   if (!result.succeeded()) throw UserError(result.end() + ":\n" + result.output);
 //
-// Safe from any number of threads. The program reads nothing, speaks English (LC_ALL=C), and can be
-// interrupted with ctrl-C even where the calling thread blocks signals.
+// Any number of threads may call it. The program reads nothing, speaks English (LC_ALL=C), and can
+// be interrupted with ctrl-C even if the calling thread blocks signals.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace flashlight::toolchain {
 
 struct Command {
   std::vector<std::string> words;     // the program, looked for on PATH, and its arguments
-  std::filesystem::path folder = {};  // where it runs; empty: where we are
+  std::filesystem::path folder = {};  // its working folder; empty: ours
 };
 
 // As text to paste into a shell: "cd 'my folder' && g++ -c model.cpp".
@@ -29,8 +29,9 @@ struct ProcessResult {
   std::string end() const;  // "exit status 1", "killed by signal 9 (Killed)"
 };
 
-// Throws UserError where the program cannot be started. Where this process lets the system drop the
-// status of its children (SIGCHLD ignored), success is reported: look at what should be there then.
+// Throws UserError if the program cannot be started. If this process ignores SIGCHLD, the system
+// drops the status of its children and success is reported: check then what the program should
+// make.
 ProcessResult run(const Command& command);
 
 }  // namespace flashlight::toolchain

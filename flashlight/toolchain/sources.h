@@ -1,4 +1,4 @@
-// C++ sources in memory: what a backend emits and this folder compiles or writes down.
+// C++ sources in memory, which a backend emits and this folder compiles or writes down.
 //
 //   Sources sources;
 //   sources.units.push_back({"model.cpp", text});
@@ -23,7 +23,7 @@ struct SourceFile {
 struct LineOrigin {
   std::string file;                   // a unit's or header's name
   int first_line = 1, last_line = 1;  // both included, counted from 1
-  std::string origin;                 // the operation, and where in the user's model it stands
+  std::string origin;                 // the operation, and its source location in the user's model
 };
 
 struct Sources {
@@ -32,13 +32,13 @@ struct Sources {
   std::vector<LineOrigin> origins = {};  // for messages about errors
 };
 
-// Throws UserError where a name is empty, absolute, leads out of the folder, or is there twice.
+// Throws UserError if a name is empty, absolute, leads out of the folder, or occurs twice.
 void check_names(const Sources& sources);
 
 // The unit or header of this name, or nullptr.
 const SourceFile* find_file(const Sources& sources, std::string_view name);
 
-// Makes the folders on the way to each file. Throws UserError where the system refuses.
+// Writes files, and the folders they need. Throws UserError if the system refuses.
 void write_files(const std::vector<SourceFile>& files, const std::filesystem::path& folder);
 
 }  // namespace flashlight::toolchain

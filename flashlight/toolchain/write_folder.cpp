@@ -61,7 +61,7 @@ void write_list(const fs::path& folder) {
   write_files({{kListFile, text}}, folder);
 }
 
-// An empty folder has nothing to lose.
+// Throws unless all files in the folder are as Flashlight wrote them; an empty folder is fine.
 void check_unchanged(const fs::path& folder) {
   if (!fs::exists(folder)) return;
   if (!fs::is_directory(folder)) throw UserError("there is a file of this name");
