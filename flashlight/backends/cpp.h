@@ -1,4 +1,4 @@
-// Options of the backend `cpp`, whose C++ is there to be read.
+// Options of the backend `cpp`, which writes C++ for people to read.
 //
 //   flashlight::compile(captured, {.backend = flashlight::Cpp{.link_aten = true}});
 #pragma once

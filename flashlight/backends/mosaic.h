@@ -1,4 +1,4 @@
-// Options of the backend `mosaic`, which is fast: tiled kernels in threads.
+// Options of the backend `mosaic`, which writes fast code: tiled kernels in threads.
 //
 //   flashlight::compile(captured, {.backend = flashlight::Mosaic{.threads = 2}});
 //   flashlight::compile(captured, {.backend = flashlight::Mosaic{.choices = "relu: keep"}});
@@ -18,17 +18,17 @@ struct Mosaic {
   bool winograd = true;
   // Allows Strassen's algorithm for products of matrices. Rounding errors differ as well.
   bool strassen = true;
-  // Parameters and buffers are packed at the first call, and again where LibTorch counts a write to
-  // one of them since. Nobody counts writes through `data_ptr()` and `.data`; without `freeze`, and
-  // for tensors made in inference mode, all are read in each call. What the graph itself writes
-  // always is.
+  // Packs parameters and buffers at the first call, and again when LibTorch's counters show that
+  // one was written since. LibTorch does not count writes through `data_ptr()` and `.data`. Each
+  // call reads those that the graph itself writes, and tensors made in inference mode; without
+  // `freeze`, all.
   bool freeze = true;
   // Choices by name that replace those of the planner, in the text form of `flashlight plan
   // --choices` (flashlight/mosaic/choices.h). They hold for this graph alone; derivatives have
   // other values and are planned without choices.
   std::string choices = {};
-  // For programs that are built elsewhere: the processor to prepare weights for, as compilers name
-  // it.
+  // The processor to prepare weights for, as compilers name it, in programs that are built
+  // elsewhere.
   std::string march = "native";
 
   // The table of its options.

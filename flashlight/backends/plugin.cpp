@@ -17,7 +17,7 @@ using composit::UserError;
                   received);
 }
 
-// Before any code of the library runs, and where symbols that it needs may be gone.
+// Checks the file before its code is loaded, as symbols that the code needs may be gone.
 void expect_interface(const std::filesystem::path& path) {
   const auto file = composit::io::MappedFile::open(path);
   const std::string_view head = COMPOSIT_PLUGIN_HEAD;

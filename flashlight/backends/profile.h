@@ -1,7 +1,7 @@
 // The times of a call's kernels.
 //
 //   const Profile profile = compiled.profile(inputs);
-//   std::cout << table(profile, 236.0);        // GFLOP/s that the machine can do
+//   std::cout << table(profile, 236.0);        // the machine's peak in GFLOP/s
 //   std::ofstream("trace.json") << chrome_trace(profile);
 #pragma once
 
@@ -14,7 +14,7 @@ using fl::Profile;
 using fl::table;
 using fl::TimedKernel;
 
-namespace mosaic {  // whose kernels they are most often of
+namespace mosaic {  // most often its kernels are timed
 using fl::chrome_trace;
 using fl::Profile;
 using fl::table;
