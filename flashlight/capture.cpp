@@ -32,8 +32,8 @@ at::Tensor default_generator_state() {
   return at::globalContext().defaultGenerator(c10::kCPU).get_state();
 }
 
-// Where the program was when it left the scope: the last operator that gave a tensor or has an
-// effect. Empty before the first one.
+// The last operator before the program left the scope that gave a tensor or has an effect, with its
+// source location. Empty if there was none.
 std::string last_operator(TraceScope& scope) {
   const auto recording = scope.finish({});
   recording->mutations.clear();
@@ -48,7 +48,7 @@ std::string last_operator(TraceScope& scope) {
   return last == nullptr || composit::is_input(*last) ? "" : tracer::place_of(*last);
 }
 
-// Runs the program, and says where it accessed memory that strict mode guards.
+// Runs the program. If it accesses memory that strict mode guards, the error names an operator.
 FlatValues run_in(TraceScope& scope, const Program& program,
                   const std::vector<at::Tensor>& arguments) {
   try {
@@ -59,7 +59,7 @@ FlatValues run_in(TraceScope& scope, const Program& program,
     std::string place;
     try {
       place = last_operator(scope);
-    } catch (const std::exception&) {  // must not hide what went wrong first
+    } catch (const std::exception&) {  // must not hide the first error
     }
     throw UserError(*refused + (place.empty() ? "" : "; the last operator was " + place));
   }
@@ -225,7 +225,7 @@ std::vector<at::Tensor> copies_of(const std::vector<at::Tensor>& tensors) {
 
 std::vector<at::Tensor> own_results(const std::vector<at::Tensor>& results,
                                     const tracer::Recording& recording) {
-  // References of ours: to tensors, and of tensors to memory.
+  // The references that we hold: to tensors, and of these tensors to memory.
   std::unordered_map<const c10::TensorImpl*, size_t> tensors;
   std::unordered_map<const c10::StorageImpl*, size_t> references;
   std::vector<at::Tensor> own;
@@ -238,7 +238,7 @@ std::vector<at::Tensor> own_results(const std::vector<at::Tensor>& results,
     if (!result.defined() || !result.has_storage()) continue;
     references[storage_of(result)] += tensors[result.unsafeGetTensorImpl()]++ == 0 ? 2 : 1;
   }
-  std::unordered_set<const c10::StorageImpl*> kept;  // by the program
+  std::unordered_set<const c10::StorageImpl*> kept;  // memory that the program keeps
   for (const at::Tensor& result : results)
     if (result.defined() && result.has_storage() &&
         (result.use_count() > tensors[result.unsafeGetTensorImpl()] ||
@@ -274,7 +274,7 @@ std::vector<at::Tensor> evaluate_by(const composit::Backend& backend, const comp
 }
 
 bool is_unnamed(const std::string& name) {
-  const size_t number = name.find('_') + 1;  // 0 where there is none
+  const size_t number = name.find('_') + 1;  // 0 if there is none
   const std::string kind = name.substr(0, number);
   return (kind == "parameter_" || kind == "buffer_" || kind == "state_") &&
          name.find_first_not_of("0123456789", number) == name.npos;

@@ -1,5 +1,5 @@
-// A captured program: its graph, what its inputs are called and bound to, and what must hold for it
-// to be right.
+// A captured program: its graph, the names of its inputs and the tensors bound to them, and the
+// assumptions under which it is right.
 //
 //   auto captured = flashlight::trace(model, x);     // trace.h
 //   at::Tensor y = captured(x2);                     // a look: the program runs, and is compared
@@ -11,10 +11,10 @@
 // A replay computes no autograd graph. It writes what the program writes: buffers, parameters and
 // arguments.
 //
-// A capture is trusted when it was seen twice. Until then its call operator is a *look*: it runs
-// the program, recorded, returns what that gives, and compares: the new graph with the old one, and
-// a replay of the old one on copies with the program, bit for bit. Where they are equal the capture
-// is confirmed, and calls replay from then on; where they differ, the next call is refused. See
+// A capture is trusted once it was seen twice. Until then its call operator is a *look*: it runs
+// and records the program, returns the program's results, and compares: the new graph with the old
+// one, and a replay of the old one on copies with the program, bit for bit. If they are equal, the
+// capture is confirmed and calls replay from then on; else the next call is refused. See
 // docs/promise.md.
 #pragma once
 
@@ -47,11 +47,11 @@ struct Statistics {
   size_t guards = 0;  // values and data-dependent sizes that are compared during replay
 };
 
-// Tensors of a call, and how they lie in the C++ values.
+// Tensors of a call, and the structure of the C++ values that have them.
 struct FlatValues {
   std::vector<at::Tensor> tensors;  // in the order of the structure
   Structure structure;              // structure of the values
-  bool of_look = false;             // the program ran for them
+  bool of_look = false;             // the program ran for them, in a look
 };
 
 // The eager program on flat arguments.
@@ -67,7 +67,7 @@ enum class Trust : uint8_t {
 // "seen once", "confirmed", …
 std::string_view name(Trust trust);
 
-// The number of runs of programs by looks, in this process.
+// The number of times that looks ran programs in this process.
 size_t looks_taken();
 
 // Tensors known by name before the program runs.
@@ -77,7 +77,7 @@ struct NamedTensor {
   composit::InputKind kind = composit::InputKind::parameter;  // parameter or buffer
 };
 
-// The tensors known by name as they are now: a program may have put others in their place.
+// Returns the named tensors as they are now: a program may have replaced some.
 using NamesOf = std::function<std::vector<NamedTensor>()>;
 
 // The present state of a program's modules: which of them are in training mode, and the identity of
@@ -130,30 +130,31 @@ class CaptureBase {
   // another number of arguments.
   std::vector<at::Tensor> bind(const std::vector<at::Tensor>& arguments) const;
 
-  // A look until the capture is confirmed, `replay` from then on. UserError as of `replay`, and
-  // where the last look found a difference, with the operator, its line and both values; nothing
-  // runs and nothing is written then. What the program throws in a look passes through. One look at
-  // a time: other threads wait. A look that runs the capture itself runs the program.
+  // A look until the capture is confirmed, `replay` from then on. UserError as of `replay`, and if
+  // the last look found a difference, with the operator, its line and both values; nothing runs and
+  // nothing is written then. Exceptions of the program pass through a look. Looks run one at a
+  // time: other threads wait. If the program calls its capture in a look, that call runs the
+  // program.
   FlatValues call(const std::vector<at::Tensor>& arguments) const;
 
-  // Has a look compared it? What the last look found, where that refuses further calls.
+  // The trust in the capture; the difference that makes it refuse calls, empty if there is none.
   Trust trust() const;
   std::string refusal() const;
-  // The capture as it is now: it never looks, and nothing takes its place.
+  // The capture as it is now: it never looks, and no later version replaces it.
   CaptureBase frozen() const;
-  // UserError where a look has found a difference. Says once that the capture was seen once, of
-  // which `what` is made ("a replay").
+  // UserError if a look has found a difference. Warns once if `what` ("a replay") is made of a
+  // capture that was seen once.
   void expect_trust(const char* what) const;
-  // UserError where numbers follow the calls: only a replay counts them.
+  // UserError if numbers of the capture follow the calls: only a replay counts them.
   void expect_fixed_numbers(const char* what) const;
 
-  // Results of the program for these tensors; the program does not run. UserError when one has
-  // another type than its example, when a guard fails, or a number among the arguments is another;
+  // Results of the program for these tensors; the program does not run. UserError if one has
+  // another type than its example, if a guard fails, or if a number among the arguments differs;
   // nothing is written then.
   std::vector<at::Tensor> replay(const std::vector<at::Tensor>& arguments) const;
 
-  // The same results by another backend, composit::reference() for one: by the definitions of the
-  // operations. Nothing is written. UserError where the backend lacks an operation.
+  // The same results by another backend, for instance by composit::reference(), the definitions of
+  // the operations. Nothing is written. UserError if the backend lacks an operation.
   std::vector<at::Tensor> evaluate(const std::vector<at::Tensor>& arguments,
                                    const composit::Backend& backend) const;
 
@@ -168,10 +169,10 @@ class CaptureBase {
   // The tensors that the program used without getting them as arguments, with their names in the
   // graph.
   std::vector<std::pair<std::string, at::Tensor>> constants() const;
-  // The tensors the capture was made with, and what the program gave for them.
+  // The tensors that the capture was made with, and the program's results for them.
   const std::vector<at::Tensor>& example_arguments() const;
   const std::vector<at::Tensor>& example_results() const;
-  // The state of the default generator when the program began; undefined where it drew nothing.
+  // The state of the default generator when the program began; undefined if it drew nothing.
   const at::Tensor& example_generator() const;
 
   // The derivative of result `loss`, one number, by the inputs named (parameters and arguments; all
@@ -182,7 +183,7 @@ class CaptureBase {
   // Writes a folder (see composit/io/saved_capture.h), replacing a capture that is there
   // atomically.
   void save(const std::filesystem::path& folder) const;
-  // UserError for a folder that is none. The capture does not know its program, so it never looks.
+  // Loads a capture that does not know its program, so it never looks. UserError for other folders.
   static CaptureBase load(const std::filesystem::path& folder);
 
   // Runs the program again on `arguments` and compares with this capture, graph first, then every
@@ -220,7 +221,7 @@ class Capture;
 template <class Result, class... Arguments>
 class Capture<Result(Arguments...)> : public CaptureBase {
  public:
-  // With types that have to be those of `base`.
+  // `base` must have these types.
   explicit Capture(CaptureBase base) : CaptureBase(std::move(base)) {}
 
   // The program's result: see CaptureBase::call.
@@ -232,7 +233,7 @@ class Capture<Result(Arguments...)> : public CaptureBase {
       return unflatten<Result>(results.structure, results.tensors);
   }
 
-  // Is the capture still the program? See check.h.
+  // Checks that the capture is still the program. See check.h.
   template <class... Values>
   requires(sizeof...(Values) == sizeof...(Arguments)) CheckReport check(Values&&... values)
   const { return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors, {}); }
@@ -241,7 +242,7 @@ class Capture<Result(Arguments...)> : public CaptureBase {
       check(const CheckOptions& options, Values&&... values)
   const { return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors, options); }
 
-  // UserError where they are not made of tensors as the example was.
+  // Takes the arguments apart. UserError if they have another structure than the example's.
   template <class... Values>
   FlatValues flatten_arguments(Values&&... values) const {
     FlatValues flat;

@@ -40,8 +40,8 @@ std::set<std::string> operators_of(const composit::Graph& graph) {
   return names;
 }
 
-// Compared for the operators in use only: another LibTorch is welcome as long as these mean the
-// same.
+// Compares only the operators in use: another LibTorch is welcome as long as these have the same
+// schemas.
 void expect_same_schemas(const SavedCapture& saved, const std::filesystem::path& folder) {
   std::string differing;
   for (const std::string& schema : saved.schemas) {
@@ -110,11 +110,11 @@ std::set<std::string> written_inputs(const composit::Graph& graph) {
   return names;
 }
 
-// The inputs of the graph with their values; `state` has the example.
+// Sets the inputs of `state` with their values; `state` has the example.
 void load_inputs(const SavedCapture& saved, CaptureBase::State& state) {
   const std::set<std::string> written = written_inputs(saved.graph);
   std::vector<at::Tensor> tensors;
-  std::vector<size_t> arguments;  // which of the inputs
+  std::vector<size_t> arguments;  // indices among the inputs
   for (const composit::LazyTensor& input : saved.graph.inputs()) {
     const std::string& name = input_name(*input.node);
     const InputKind kind = input_kind(*input.node);

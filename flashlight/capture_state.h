@@ -30,11 +30,11 @@ struct CaptureBase::State {
   std::vector<at::Tensor> example_arguments, example_results;
   at::Tensor example_generator;
   std::vector<NamedTensor> inputs;  // one per graph input; tensors of user inputs are undefined
-  // The part that replays: the graph, in which the tensors left in `.grad` are further outputs.
+  // The graph that replays. The tensors that the program leaves in `.grad` are further outputs.
   struct Replayed {
     composit::Graph graph;
     std::vector<NamedTensor> inputs;
-    std::vector<size_t> gradients;  // per further output: whose `.grad`, index into `inputs`
+    std::vector<size_t> gradients;  // per further output: index in `inputs` of its tensor
   };
   Replayed replayed;
   std::map<std::string, std::vector<std::string>> tied;  // further names of a parameter
@@ -42,18 +42,18 @@ struct CaptureBase::State {
   std::vector<std::string> remarks;
 
   Trust trust = Trust::seen_once;
-  bool by_name = false;  // looks are switched off: nothing is said about it
+  bool by_name = false;  // looks are switched off: no warning says so
   mutable std::atomic<bool> warned{false};
-  // Findings of the looks: inputs of equal content, numbers that follow the calls, values that live
-  // on.
+  // Findings of the looks: inputs of equal content, numbers that follow the calls, values that
+  // outlive the run.
   std::vector<std::string> notes;
   std::vector<CountedPlace> counted;
-  std::vector<StateLink> links;  // state that the program puts other tensors in place of
+  std::vector<StateLink> links;               // state whose tensor the program replaces in each run
   mutable std::atomic<int64_t> next_call{0};  // for `counted`
-  // Positions among `inputs` of state without a name that the program held when it was confirmed.
+  // Indices in `inputs` of state without a name that the program held when it was confirmed.
   struct Held {
     size_t input;
-    size_t tensors, storages;  // how many of the references are captures' own
+    size_t tensors, storages;  // numbers of references that captures hold
   };
   std::vector<Held> held;
 
@@ -62,8 +62,8 @@ struct CaptureBase::State {
   NamesOf named;
   TraceOptions options;
 
-  // Graph, inputs, generators and remarks of what was recorded. Returns the records that belong to
-  // the steps of a plan of `replayed`.
+  // Takes graph, inputs, generators and remarks from a recording. Returns the records that belong
+  // to the steps of a plan of `replayed`.
   std::vector<tracer::RecordId> take(tracer::Recording& recording);
   void take(tracer::Published published);  // without `replayed`
   // The plan of `replayed`.
@@ -71,14 +71,14 @@ struct CaptureBase::State {
   // The tensors of graph.inputs() for these arguments, and of replayed.graph.inputs().
   std::vector<at::Tensor> bind(const std::vector<at::Tensor>& arguments) const;
   std::vector<at::Tensor> bind_replay(const std::vector<at::Tensor>& arguments) const;
-  // Results of a replay; numbers that follow the calls go on by one.
+  // Results of a replay, which counts as a call for numbers that follow the calls.
   std::vector<at::Tensor> replay(const std::vector<at::Tensor>& arguments) const;
-  // UserError: `what` needs numbers that stay as they are.
+  // UserError if numbers follow the calls, since `what` needs fixed ones.
   void expect_fixed_numbers(const char* what) const;
   void expect_state_is_held() const;
   // The number of references that this state holds to the tensor.
   size_t references(const at::Tensor& tensor) const;
-  // `versions`: all states that may refer to the same tensors, this one included.
+  // Sets `held`. `versions`: all states that may refer to the same tensors, this one included.
   void note_held_state(const std::deque<std::shared_ptr<State>>& versions);
 
  private:
@@ -89,7 +89,7 @@ struct CaptureBase::State {
   mutable std::mutex counting_;
 };
 
-// One run of `program` inside a scope, with all that is named.
+// One run of `program` inside a scope that knows arguments and tensors by their names.
 struct ProgramRun {
   FlatValues results;
   std::unique_ptr<tracer::Recording> recording;
@@ -98,14 +98,13 @@ ProgramRun run_recorded(const Program& program, const FlatValues& arguments,
                         const std::vector<NamedTensor>& named, const TraceOptions& options,
                         const tracer::Recorder::Observer& observer = nullptr);
 
-// Is it a name that the tracer gave: "parameter_0", "buffer_0", "state_0"?
+// True if the tracer gave this name: "parameter_0", "buffer_0", "state_0".
 bool is_unnamed(const std::string& name);
 
-// Did an operator of the run draw random numbers?
+// True if an operator of the run drew random numbers.
 bool draws(const tracer::Recording& recording);
 
-// Copies of an example: for looking at and for tests. They do not alias each other as the originals
-// may.
+// Copies of an example, for readers and tests. They do not alias each other, as the originals may.
 std::vector<at::Tensor> copies_of(const std::vector<at::Tensor>& tensors);
 
 // Results of the program as a replay gives them: without an autograd graph, and in memory that
@@ -113,7 +112,7 @@ std::vector<at::Tensor> copies_of(const std::vector<at::Tensor>& tensors);
 std::vector<at::Tensor> own_results(const std::vector<at::Tensor>& results,
                                     const tracer::Recording& recording);
 
-// Outputs of `graph`, without what it writes, for the tensors of its inputs.
+// Computes the outputs of `graph` for these inputs, without the graph's writes.
 std::vector<at::Tensor> evaluate_by(const composit::Backend& backend, const composit::Graph& graph,
                                     const std::vector<at::Tensor>& inputs);
 

@@ -81,8 +81,8 @@ class Checker {
 
   // ---- the values -------------------------------------------------------------------------------
 
-  // The record of the second capture whose values step `step` of the replay should have; nothing
-  // for steps the recorder added, and for those that were run as views of one storage: their
+  // The digests of the program's values that step `step` of the replay should have; nullptr for
+  // steps that the recorder added, and for those that were run as views of one storage: their
   // outputs are the whole storage.
   const std::vector<composit::Hash>* eager_digests(size_t step) const {
     if (step >= records_.size() || recording_->records[records_[step]].joint != tracer::kNone)
@@ -92,7 +92,7 @@ class Checker {
     return found == digests_.end() ? nullptr : &found->second;
   }
 
-  // Memory that was not written yet has any content.
+  // True for memory that was not written yet: it may have any content.
   static bool is_uninitialised(const tracer::Record& record) {
     if (record.info == nullptr) return false;
     const std::string_view name = record.info->name.base_name();

@@ -14,7 +14,7 @@ namespace {
 using composit::UserError;
 using Tensors = std::vector<at::Tensor>;
 
-// Relative to the largest element of all gradients, where sums may run in another order.
+// Largest difference over the largest element of all gradients: sums may run in another order.
 double tolerance_of(at::ScalarType dtype) {
   if (dtype == at::kDouble || dtype == at::kComplexDouble) return 1e-10;
   if (dtype == at::kFloat || dtype == at::kComplexFloat) return 1e-4;
@@ -23,7 +23,7 @@ double tolerance_of(at::ScalarType dtype) {
 
 struct Expected {
   std::string oracle;
-  Tensors gradients;  // undefined: none flows
+  Tensors gradients;  // undefined if no gradient flows
 };
 
 // The positions of `names` among the inputs of a capture.
@@ -44,7 +44,7 @@ Tensors autograd(const at::Tensor& loss, const Tensors& leaves) {
   return torch::autograd::grad({loss}, leaves, {}, {}, false, /*allow_unused=*/true);
 }
 
-// `.grad` of tensors, put away while the program runs.
+// Clears `.grad` of tensors while the program runs, and puts it back at the end.
 class ClearedGradients {
  public:
   explicit ClearedGradients(const Tensors& tensors) : tensors_(tensors) {

@@ -39,9 +39,9 @@ struct CheckReport {
   std::string error;    // a guard that failed, an access strict mode caught; empty otherwise
   size_t compared = 0;  // values compared
   double largest = 0;   // largest absolute difference of a result of the program
-  // Generators whose state decided what was drawn. Each run of the check began with the state they
-  // had when it was called, and they are left in that state: the same check gives the same report;
-  // after other draws it looks at other numbers.
+  // Generators whose state decided which numbers were drawn. Each run of the check began with the
+  // state they had when it was called, and they are left in that state: the same check gives the
+  // same report; after other draws it looks at other numbers.
   std::vector<std::string> generators;
 
   // Nothing differs, and nothing failed.
@@ -59,18 +59,18 @@ struct GradientDifference {
 
 // The result of check_grad.
 struct GradientReport {
-  std::string oracle;  // computed the gradients that ours were compared with
+  std::string oracle;  // names the source of the gradients that ours were compared with
   std::vector<GradientDifference> differences;  // one per input differentiated by
   double tolerance = 0;                         // largest relative difference that passes
   std::vector<std::string> generators;          // as in CheckReport
 
-  // As near as float arithmetic allows.
+  // True if all differences are as small as float arithmetic allows.
   bool ok() const;
   explicit operator bool() const { return ok(); }  // the same
   int exit_code() const { return ok() ? 0 : 1; }   // 0, or 1
 };
 
-// For people: what differs first, with its scope and line, then the rest.
+// A text for people: the first difference with its scope and line, then the rest.
 std::string str(const CheckReport& report);
 std::string str(const GradientReport& report);
 

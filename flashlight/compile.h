@@ -41,7 +41,7 @@ namespace flashlight {
 
 // ---- captured programs --------------------------------------------------------------------------
 
-// A captured program as C++. It holds for what its capture holds for (Capture::assumptions).
+// A captured program as C++. It is right under the assumptions of its capture.
 class CompiledCapture {
  public:
   // UserError as of `compile`.
@@ -50,14 +50,14 @@ class CompiledCapture {
   // The tensors of results for those of arguments; parameters and buffers are the model's, as they
   // are at the time of the call. Writes what the program writes.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& arguments) const;
-  // As CompiledGraph's, with the model's parameters and buffers.
+  // Like CompiledGraph::profile, with the model's parameters and buffers.
   Profile profile(const std::vector<at::Tensor>& arguments) const;
   const std::string& source() const { return compiled_.source(); }
   // The graph that is compiled; parameters are among its inputs.
   const CompiledGraph& compiled() const { return compiled_; }
 
  private:
-  // Frozen. UserError where a look has found a difference, or numbers follow the calls.
+  // Freezes it. UserError if a look has found a difference, or if numbers follow the calls.
   static CaptureBase compilable(const CaptureBase& capture);
 
   CaptureBase capture_;
@@ -75,7 +75,7 @@ class Compiled<Result(Arguments...)> : public CompiledCapture {
   Compiled(const Capture<Result(Arguments...)>& capture, CompileSettings settings)
       : CompiledCapture(capture, std::move(settings)), capture_(capture.frozen()) {}
 
-  // The program's result. UserError where arguments are not made of tensors as the example's.
+  // The program's result. UserError if arguments have another structure than the example's.
   template <class... Values>
   Result operator()(Values&&... values) const {
     const FlatValues flat = capture_.flatten_arguments(std::forward<Values>(values)...);
@@ -102,13 +102,13 @@ class Compiled<void> : public CompiledCapture {
   }
 };
 
-// UserError that lists the operations there is no code for, names the choice that cannot be, or
-// says what the compiler does.
+// Compiles a capture. UserError that lists the operations without code, names the choice that
+// cannot be made, or tells what the compiler reports.
 template <class Signature>
 Compiled<Signature> compile(const Capture<Signature>& capture, CompileSettings settings = {}) {
   return Compiled<Signature>(capture, std::move(settings));
 }
-// Confirms the capture on these inputs first (trace.h). UserError where that finds a difference.
+// Confirms the capture on these inputs first (trace.h). UserError if that finds a difference.
 template <class Signature, class... Values>
 Compiled<Signature> compile(const Capture<Signature>& capture, const Confirm<Values...>& request,
                             CompileSettings settings = {}) {
@@ -121,7 +121,7 @@ class CompiledGradient {
  public:
   // UserError as of `compile`.
   CompiledGradient(Gradient gradient, CompileSettings settings);
-  // As Gradient's; nothing of autograd takes part.
+  // Like the call of a Gradient, without autograd.
   Gradient::Result operator()(const std::vector<at::Tensor>& arguments) const;
   // The C++ it was made of.
   const std::string& source() const { return compiled_.source(); }
@@ -138,7 +138,7 @@ CompiledGradient compile(const Gradient& gradient, CompileSettings settings = {}
 // the first such call. Calls from several threads are safe.
 class CompiledFunction {
  public:
-  // Nothing is compiled yet.
+  // Compiles nothing yet.
   CompiledFunction(composit::TensorFunction function, CompileSettings settings);
 
   // All results.
@@ -154,8 +154,8 @@ class CompiledFunction {
     return number(only(call({tensor(static_cast<double>(x))...})));
   }
 
-  // A gradient per input for a cotangent per result. UserError where one is not of a floating point
-  // or complex dtype.
+  // A gradient per input for a cotangent per result. UserError if one is not of a floating point or
+  // complex dtype.
   std::vector<at::Tensor> vjp(const std::vector<at::Tensor>& inputs,
                               const std::vector<at::Tensor>& cotangents) const;
   // For a function with one input and one result.

@@ -35,9 +35,9 @@ struct CompiledGraph::State {
   Graph graph;
   CompileSettings settings;
   PreparedCode code;
-  std::vector<size_t> targets;  // by mutation: the number of the input that it is of
+  std::vector<size_t> targets;  // by mutation: the index of its input
   std::mutex mutex = {};
-  std::map<std::vector<bool>, CompiledGraph> vjps = {};  // by what is wanted
+  std::map<std::vector<bool>, CompiledGraph> vjps = {};  // by the inputs that are wanted
 
   State(Graph one, CompileSettings chosen);
 };
@@ -70,7 +70,7 @@ at::Tensor zeros_of(const LazyTensor& output) {
   return at::zeros(output.type().sizes, tracer::to_c10(output.dtype()));
 }
 
-// By tensor: whether one of them has memory that another one has, too.
+// By tensor: true if another one overlaps with its memory.
 std::vector<bool> overlapping(const std::vector<at::Tensor>& tensors) {
   struct Memory {
     const std::byte *begin, *end;
@@ -111,7 +111,7 @@ Graph vjp_graph(const Graph& graph, const std::vector<bool>& wanted) {
     seeds.push_back({output, cotangent});
   }
   parts.outputs = composit::chain_rule(seeds, differentiated);
-  parts.effects = graph.effects();  // all draws, so that each is what it was
+  parts.effects = graph.effects();  // all draws, so that each gives the same numbers
   return composit::share_parts(Graph(std::move(parts)));
 }
 
@@ -144,7 +144,7 @@ composit::Compiled compiled(const Graph& graph, const CompileSettings& settings)
   return backend_named(settings.backend.name).compile(graph, options);
 }
 
-// Without what names values of one graph.
+// Drops options that name values of one graph.
 composit::BackendChoice for_derivative(composit::BackendChoice backend) {
   for (const composit::Option& option : backend_named(backend.name).options())
     if (option.of_one_graph) backend.options.erase(option.name);
@@ -184,8 +184,8 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
 
 // ---- calls --------------------------------------------------------------------------------------
 
-// Outputs, then the new values of mutated inputs: with `updates`, in the inputs themselves where
-// the code may write there and they are of row-major memory that no other input has.
+// Returns outputs, then the new values of mutated inputs. With `updates` these are written to the
+// inputs themselves if the code allows it, and if they are row-major and overlap with no other.
 std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs,
                                            const Start& start, bool updates,
                                            Profile* profile) const {
@@ -248,7 +248,7 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
     Start start;
   };
 
-  // Results that are there.
+  // Returns the results that are defined.
   static variable_list forward(AutogradContext* context, const CompiledGraph& graph,
                                const Start& start, at::TensorList inputs) {
     Start before = start;

@@ -5,8 +5,8 @@
 //   std::cout << f.source() << f.vjp({true}).source();
 //
 // The backward of a call is the graph's derivative, compiled when it is first needed. It computes
-// again what it needs of the results' parts instead of keeping them. Being a graph as well it has
-// derivatives of its own, so gradients of gradients work.
+// intermediate values again instead of keeping them. Being a graph as well, it has derivatives of
+// its own, so gradients of gradients work.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -40,8 +40,8 @@ struct CompileSettings {
 
 class CompiledGraph {
  public:
-  // UserError that lists the operations there is no code for, the backends or options there are
-  // where there is no such one, names the choice that cannot be, or says what the compiler does.
+  // UserError that lists the operations without code, or the backends or options that exist if it
+  // asks for another; names the choice that cannot be made; or tells what the compiler reports.
   CompiledGraph(composit::Graph graph, CompileSettings settings);
 
   // The graph that it computes.
@@ -49,28 +49,28 @@ class CompiledGraph {
   // The C++ it was made of.
   const std::string& source() const;
 
-  // A tensor per input of the graph (in the CPU's memory, of any strides); gives one per output, an
-  // undefined one where the graph has none. Writes what the graph writes to its inputs, nothing of
-  // it in a call that throws; a backend may do so without a copy if the old value is not read any
-  // more, no other input has the same memory and it is row-major. A graph that writes to what
-  // requires a gradient is no function to autograd. Draws are those of LibTorch's default
-  // generator; the backward draws the same numbers. UserError for tensors of other types than the
-  // inputs', and what generated code refuses.
+  // Takes a tensor per input of the graph (in the CPU's memory, of any strides); gives one per
+  // output, undefined if the graph has none there. Makes the writes of the graph to its inputs, but
+  // none in a call that throws; a backend may write in place if the old value is not read any more,
+  // and if the input is row-major and overlaps with no other. A graph that writes to a tensor that
+  // requires a gradient is no function to autograd. Draws use LibTorch's default generator; the
+  // backward draws the same numbers. UserError for tensors of other types than the inputs', and for
+  // errors in generated code.
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) const;
 
-  // Takes the inputs, then a cotangent per output of floating point or complex dtype; gives the
-  // gradients of those inputs that are `wanted`. Options that name values of this graph, as
-  // mosaic's choices do, are left out. UserError for an operation without a derivative.
+  // The derivative: it takes the inputs, then a cotangent per output of floating point or complex
+  // dtype; it gives the gradients of the `wanted` inputs. Leaves out options that name values of
+  // this graph, like mosaic's choices. UserError for an operation without a derivative.
   CompiledGraph vjp(const std::vector<bool>& wanted) const;
 
-  // The time of each kernel in one call (flashlight/backends/profile.h); nothing is written to
+  // The time of each kernel in one call (flashlight/backends/profile.h), which writes nothing to
   // inputs. UserError for backends without kernels to time.
   Profile profile(const std::vector<at::Tensor>& inputs) const;
 
  private:
   struct State;
   struct Call;  // to autograd
-  // Where a graph that draws starts: LibTorch's default generator, or what this holds.
+  // The generator state that draws start from; nullptr: LibTorch's default generator.
   using Start = std::shared_ptr<const fl::Generator>;
   std::vector<at::Tensor> call(const std::vector<at::Tensor>& inputs, const Start& start) const;
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs, const Start& start,

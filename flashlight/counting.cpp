@@ -29,8 +29,8 @@ double rounded(double value, int digits) {
 // Constants as a person writes them, of few digits, or any.
 enum class Constants { written, computed };
 
-// A constant near `estimate` with which `form_of` gives all values. Of computed ones, the only one
-// there is nearby.
+// The form with a constant near `estimate` that gives all values. For computed constants, nothing
+// unless exactly one nearby does.
 template <class FormOf>
 std::optional<Form> with_constant(Constants constants, double estimate,
                                   const std::vector<double>& values, FormOf form_of) {
@@ -94,7 +94,7 @@ class Fit {
     return form;
   }
 
-  // 1 - b^n of a base next to 1 is nearly proportional to n, and would pass for other forms.
+  // False for bases next to 1: 1 - b^n is nearly proportional to n, and would pass for other forms.
   static bool is_base(double base) {
     constexpr double kNext = 1e-7;
     return base > kNext && base < 1 - kNext;
@@ -134,8 +134,8 @@ class Fit {
     return with_constant(constants, values_[0] / first, values_, form_of);
   }
 
-  // Several constants may be the same but for their last bits: c and b times 5/4 with another k.
-  // Where the calls were seen from the first or second one, k says which; else all have to agree.
+  // Several constants may give nearly the same values: c and b times 5/4 with another k. If calls
+  // were seen from the first or second one on, k decides; else all candidates must agree.
   std::optional<Form> decayed(Constants constants) const {
     constexpr int64_t kFirst = 1, kAhead = 4096;
     std::optional<Form> first;

@@ -1,11 +1,12 @@
 // Numbers of a program that follow its calls: an optimizer's step count, its bias corrections.
 //
-//   const auto form = fit({0.316, 0.446, 0.544}, {.bases = {0.9, 0.99}});   // values of calls 0,
-//   1, 2 form->at(3);  form->text();                                    // "sqrt(1 - 0.9^(n + 1))"
+//   // Values of calls 0, 1 and 2:
+//   const auto form = fit({0.316, 0.446, 0.544}, {.bases = {0.9, 0.99}});
+//   form->at(3);  form->text();                            // "sqrt(1 - 0.9^(n + 1))"
 //
 // A form is evaluated as the program does it, in double precision and in the same order, so its
-// values have the program's bits. It is accepted only where it gives all values that were seen, bit
-// for bit, and its constants are the ones that a person writes or the only ones that do.
+// values have the program's bits. It is accepted only if it gives all values that were seen, bit
+// for bit, with constants of few digits, or with the only constants that do.
 #pragma once
 
 #include <cstdint>
@@ -44,13 +45,13 @@ struct Form {
 };
 
 struct FitOptions {
-  std::vector<double> bases;    // numbers that may stand under the exponent
+  std::vector<double> bases;    // candidates for the base b
   std::vector<int64_t> counts;  // values of n + k at call 0 that other numbers have
   bool python = false;          // roots are written as powers
 };
 
-// The simplest form of values 0, 1, … of a number; nothing where none fits. Two values show
-// nothing: a form needs a third one to be shown.
+// The simplest form that gives values 0, 1, … of a number; nothing if none fits. Two values prove
+// nothing: it takes a third one to confirm a form.
 std::optional<Form> fit(const std::vector<double>& values, const FitOptions& options);
 
 }  // namespace flashlight

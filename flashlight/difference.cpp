@@ -13,7 +13,7 @@
 namespace flashlight {
 namespace {
 
-// Floats in the order of their values are integers in the order of these.
+// Maps floats to integers that have the same order.
 int64_t ordered(double value) {
   const auto bits = std::bit_cast<int64_t>(value);
   return bits >= 0 ? bits : std::numeric_limits<int64_t>::min() - bits;
@@ -67,7 +67,7 @@ Distance distance(const at::Tensor& actual, const at::Tensor& expected) {
   } else {
     result.equal = digest(a) == digest(b);
     if (!result.equal) measure<double>(a.to(c10::kDouble), b.to(c10::kDouble), result);
-    result.ulp = 0;  // of double: not that of the dtype
+    result.ulp = 0;  // it is that of double, not of the dtype
   }
   return result;
 }

@@ -1,5 +1,5 @@
-// Captures of pieces of a program that goes on: they cannot be run again, so consecutive ones are
-// each other's looks.
+// Captures pieces of a program that goes on. They cannot be run again, so each is confirmed by the
+// piece before it.
 #include <ATen/Context.h>
 
 #include <algorithm>
@@ -19,11 +19,11 @@ bool same_content(const std::vector<at::Tensor>& a, const std::vector<at::Tensor
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits);
 }
 
-// Does a replay of `state`, on copies of what the piece began with, give what it gave and leave
-// what it left in its inputs?
+// True if a replay of `state`, on copies of the piece's inputs, gives the results of the piece and
+// leaves the same values in the inputs that it writes.
 bool replays_alike(const CaptureBase::State& state, const tracer::Recording& recording) {
   std::vector<at::Tensor> inputs = state.bind(state.example_arguments);
-  std::vector<std::pair<size_t, at::Tensor>> left;  // which input, what it holds now
+  std::vector<std::pair<size_t, at::Tensor>> left;  // index of the input, its tensor now
   for (const composit::Mutation& mutation : state.graph.mutations())
     for (size_t i = 0; i < inputs.size(); ++i)
       for (const tracer::RecordedInput& recorded : recording.inputs)
@@ -53,9 +53,9 @@ bool replays_alike(const CaptureBase::State& state, const tracer::Recording& rec
 CaptureBase CaptureBase::excerpt(tracer::Recording& recording, FlatValues results,
                                  at::Tensor generator) {
   auto state = std::make_shared<State>();
-  state->by_name = true;  // the program's error stream is its own
+  state->by_name = true;  // no warnings in the program's error stream
   if (draws(recording)) state->example_generator = std::move(generator);
-  recording.gradients.clear();  // they are the program's, which goes on
+  recording.gradients.clear();  // they belong to the program, which goes on
   tracer::Published published = tracer::publish(recording);
   state->arguments.kind = Structure::Kind::tuple;
   for (tracer::RecordedInput& input : published.inputs) {

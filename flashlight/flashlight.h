@@ -1,4 +1,4 @@
-// All that a LibTorch program uses of Flashlight.
+// Includes all that a LibTorch program uses of Flashlight.
 //
 //   #include <flashlight/flashlight.h>
 //
@@ -9,8 +9,8 @@
 //   captured.save("folder");                                         // save, load
 //   composit::visualize(captured.graph(), "model.svg");              // draw
 //
-// Each header that is included here can be included alone, which compiles faster. Not among them,
-// because they need no LibTorch or a library of their own: composit/numpy/numpy.h (arrays),
+// Each header that is included here can be included alone, which compiles faster. Headers that need
+// no LibTorch or a library of their own are not among them: composit/numpy/numpy.h (arrays),
 // composit/nn/nn.h (networks and training), frontends/torchscript/script.h (TorchScript).
 #pragma once
 
@@ -25,7 +25,7 @@
 // Functions of numbers.
 #include "flashlight/scalar/scalar.h"
 
-// The options of backends, and what a profile is.
+// The options of backends, and profiles.
 #include "flashlight/backends/cpp.h"
 #include "flashlight/backends/mosaic.h"
 #include "flashlight/backends/profile.h"

@@ -39,7 +39,7 @@ class Names {
   Names(const composit::Graph& graph, const std::map<std::string, std::vector<std::string>>& tied)
       : graph_(graph), tied_(tied) {}
 
-  // Inputs by name; all trainable parameters where `wanted` is empty.
+  // Inputs by name; all trainable parameters if `wanted` is empty.
   LazyTensors find(const std::vector<std::string>& wanted) const {
     LazyTensors found;
     for (const std::string& name : wanted) found.push_back(find(name));

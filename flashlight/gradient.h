@@ -4,9 +4,8 @@
 //   flashlight::Gradient gradient = captured.grad();            // of result 0, by all parameters
 //   auto [loss, gradients] = gradient({x, target});             // gradients[i] is of names()[i]
 //
-// Nothing of autograd takes part: the graph is differentiated by composit/ad and run by LibTorch's
-// kernels. Operators that ran under no_grad in the capture, and detached values, pass on no
-// gradient.
+// Autograd takes no part: composit/ad differentiates the graph and LibTorch's kernels run it.
+// Operators that ran under no_grad in the capture, and detached values, pass on no gradient.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -29,7 +28,7 @@ class Gradient {
     std::vector<at::Tensor> gradients;  // in the order of names()
   };
 
-  // Inputs of the capture; the loss, then the gradients. Writes of the program happen here too.
+  // Takes the capture's inputs; gives the loss, then gradients. Writes what the program writes.
   const composit::Graph& graph() const;
   // The names of the parameters and arguments of the gradients.
   const std::vector<std::string>& names() const;
@@ -39,7 +38,7 @@ class Gradient {
   // `arguments`: the tensors of the capture's arguments, in order; parameters are the model's.
   // UserError as in Capture::replay.
   Result operator()(const std::vector<at::Tensor>& arguments) const;
-  // The same by another backend; nothing is written.
+  // The same by another backend; writes nothing.
   Result evaluate(const std::vector<at::Tensor>& arguments, const composit::Backend& backend) const;
 
   struct State;  // gradient.cpp

@@ -16,7 +16,7 @@ State state_of(at::CPUGeneratorImpl& generator) {
   State state;
   std::copy(data.state_.begin(), data.state_.end(), state.words);
   state.next = data.left_ == 1 ? State::kWords : static_cast<int>(data.next_);
-  // It can only be asked for by taking it.
+  // Reading it takes it out of the generator, so it is put back.
   if (const std::optional<double> second = generator.next_double_normal_sample()) {
     state.second_normal = *second;
     state.has_second_normal = true;

@@ -1,5 +1,5 @@
-// LibTorch's default generator for the CPU, lent to compiled code: what is drawn here is drawn
-// there, so that eager and compiled programs share one sequence.
+// Lends LibTorch's default CPU generator to compiled code: draws here advance that generator, so
+// that eager and compiled programs share one sequence.
 //
 //   LentGenerator lent;
 //   compiled.run(inputs, results, *lent);
@@ -15,7 +15,7 @@ namespace flashlight {
 
 class LentGenerator {
  public:
-  // Others that draw wait until it is given back.
+  // Other threads that draw wait until the destructor gives it back.
   LentGenerator();
   ~LentGenerator();
   LentGenerator(const LentGenerator&) = delete;

@@ -20,19 +20,19 @@ const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
                                                   : nullptr;
 }
 
-// An input as it was before the run, in memory that a replay may write where the graph writes it.
+// An input as it was before the run; if the graph writes it, in memory that a replay may write.
 at::Tensor before_run(const RecordedInput& input, bool written) {
   const bool copied =
       input.original.defined() && storage_of(input.original) != storage_of(input.came_in);
   if (!copied && !written) return input.tensor;
   const at::Tensor& original = input.original.defined() ? input.original : input.tensor;
   at::Tensor tensor = copied ? original : tracer::copy_keeping_strides(original.detach());
-  // Some operators ask for it, and choose another kernel.
+  // Some operators check this, and choose another kernel.
   if (input.requires_grad && tensor.is_leaf()) tensor.set_requires_grad(true);
   return tensor;
 }
 
-// Where a replay first made another value than the program; empty where the kept elements agree.
+// Finds the first value of a replay that differs from the program's in an element that was kept.
 class FirstDifference {
  public:
   explicit FirstDifference(const LookRun& run) : run_(run) {}
@@ -127,7 +127,7 @@ class Verifier {
       if (run_.state->replayed.inputs[i].name == name) return &inputs_[i];
     return nullptr;
   }
-  // State that the program puts other tensors in place of lies where its new value was made.
+  // If the program replaces the tensor of a state, the new value is in memory of its own.
   at::Tensor left_by_program(const RecordedInput& input, tracer::ValueId value) const {
     const at::Tensor left = tensor_left(recording_, value);
     return left.defined() ? left : input.tensor;

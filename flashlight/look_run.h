@@ -1,4 +1,4 @@
-// One run of a program for a look: what it gave, what it left, and whether a replay does the same.
+// One run of a program for a look: its results, the memory it wrote, and how a replay compares.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,13 @@
 
 namespace flashlight {
 
-// The content of memory that only operators should write.
+// Notices writes to memory that only operators should write.
 class WatchedMemory {
  public:
   // `whole`: see digest_of_memory.
   void add(const at::Tensor& tensor, const std::string& name, int64_t whole = kWholeMemory);
-  // The name of the first tensor whose content changed, though the recording knows no write to it;
-  // empty where there is none.
+  // The name of the first tensor whose content changed although the recording knows no write to it;
+  // empty if there is none.
   std::string written_unseen(const tracer::Recording& recording) const;
 
  private:
@@ -45,15 +45,15 @@ struct LookRun {
   GeneratorStates before, after;
 };
 
-// Replays `run.state` on its inputs as they were before the run. `difference` says what the replay
-// gave or wrote that the program did not; empty where all is equal, bit for bit.
+// Replays `run.state` on its inputs as they were before the run. `difference` names the first
+// result or write of the replay that differs from the program's; empty if all bits are equal.
 struct Verification {
   std::string difference;
   std::vector<at::Tensor> results;
 };
 Verification verify(const LookRun& run, const std::vector<at::Tensor>& arguments, int64_t call);
 
-// A line for each value that a run made and that lives on, besides results and gradients.
+// A line for each value that a run made and that outlives it, besides results and gradients.
 std::vector<std::string> living_values(const tracer::Recording& recording,
                                        const std::vector<at::Tensor>& results);
 

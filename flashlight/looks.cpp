@@ -12,7 +12,7 @@ namespace {
 using composit::UserError;
 using tracer::Recording;
 
-constexpr size_t kMost = 4;  // looks that find other graphs, or equal inputs
+constexpr size_t kMost = 4;  // most looks that find other graphs, or equal inputs
 
 std::atomic<size_t> taken{0};
 
@@ -21,7 +21,7 @@ constexpr const char* kAdvice =
     "pass it as an argument, keep it in a tensor that operators write, or use strict mode "
     "(TraceOptions::strict) to get the line that reads memory";
 
-// The same operators on the same operands, with other attributes or constants.
+// True if operators and operands are the same, and only attributes or constants differ.
 bool are_values(const std::vector<composit::Difference>& differences) {
   return std::all_of(differences.begin(), differences.end(), [](const auto& difference) {
     return difference.before && difference.after &&
@@ -30,7 +30,7 @@ bool are_values(const std::vector<composit::Difference>& differences) {
   });
 }
 
-// Says in what call it was that the program threw. LibTorch's errors can be told more.
+// Adds to an error of the program that a look ran it; only LibTorch's and our errors take a note.
 [[noreturn]] void rethrow_of_look() {
   static const char* note =
       "in a second look: the call ran the program once more to confirm its capture";
@@ -106,7 +106,7 @@ FlatValues Looks::look(const Tensors& arguments) {
   LookRun run{GeneratorStates(state.generators)};
   for (size_t i = 0; i < arguments.size(); ++i)
     run.memory.add(arguments[i], "argument " + std::to_string(i));
-  // Parameters are many: what writes them by a pointer, writes all of them.
+  // Watches parts of large parameters only: code that writes them by a pointer writes all of them.
   constexpr int64_t kOfParameter = 64 << 10;
   for (const NamedTensor& tensor : named)
     run.memory.add(tensor.tensor, "'" + tensor.name + "'",
@@ -163,7 +163,7 @@ FlatValues Looks::judge(LookRun& run, const Tensors& arguments) {
   return other_graph(run, differences);
 }
 
-// Keeps the program's results for a call that cannot be replayed.
+// Returns the program's results for a call that cannot be replayed.
 FlatValues Looks::keep(LookRun& run) {
   run.program.results.of_look = true;
   return std::move(run.program.results);
@@ -274,7 +274,7 @@ FlatValues Looks::compare_replay(LookRun& run, const Tensors& arguments, int64_t
 FlatValues Looks::other_numbers(LookRun& run, const std::vector<NumberPlace>& places,
                                 const std::vector<composit::Difference>& differences,
                                 const Tensors& arguments) {
-  // Runs in a row that show a form. A count that nothing else shows may wrap around soon.
+  // Consecutive runs that prove a form. A lone count needs more: it may wrap around soon.
   constexpr size_t kShown = 3, kShownCounts = 5;
   for (const NumberPlace& place : places)
     if (std::find(counted_.begin(), counted_.end(), place) == counted_.end())
@@ -321,7 +321,7 @@ std::string Looks::number_refusal(const NumberPlace& place) const {
 
 FlatValues Looks::other_graph(LookRun& run, const std::vector<composit::Difference>& differences) {
   if (!differences.empty()) structural_.push_back(str(differences.front()));
-  // State that the last run made and this one reads is why it goes another way.
+  // If this run reads state that the last one made, that explains why it takes another path.
   unexplained_ = find_links(*last_, *run.program.recording).empty();
   equal_after_change_ = 0;
   streak_ = {run.state->replayed.graph};
@@ -352,7 +352,7 @@ std::string Looks::another_tensor(const LookRun& run) const {
   return {};
 }
 
-// Was there an argument, or state that the program writes, with another content than before?
+// True if an argument, or state that the program writes, had another content than before.
 bool Looks::note_content(const LookRun& run) {
   const auto& examples = run.state->example_arguments;
   bool varied = examples.empty();
@@ -375,7 +375,7 @@ void Looks::confirm(Trust trust) {
   settle();
 }
 
-// References to older versions stay valid; what they were made from is not needed any more.
+// Ends the looks. References to older versions stay valid, but recordings are not needed any more.
 void Looks::settle() {
   last_.reset();
   streak_.clear();

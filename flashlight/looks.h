@@ -4,16 +4,16 @@
 //   looks.call(arguments);         // a look, until the capture is confirmed; then a replay
 //
 // A look runs the program on the caller's own arguments and state, so nothing happens that the
-// program would not have done. What it finds:
+// program would not have done. It finds:
 //
 //   the same graph      the capture is replayed on copies of the inputs as they were, and compared
 //                       bit for bit: confirmed, or refused from the next call on
 //   other numbers       they are tried as forms over a count of calls (counting.h); the third run
 //                       in a row shows one or refuses it
 //   a guard differs     no look: a replay of the same inputs would be refused by that guard
-//   another graph       takes the place of the older one, and waits for one more look (the first
-//                       step of an optimizer makes its state), or for two where no state explains
-//                       it; four looks at most
+//   another graph       replaces the older one, and waits for one more look (the first step of an
+//                       optimizer makes its state), or for two if no state explains the change;
+//                       four looks at most
 //
 // A value that one run leaves alive and the next run reads is state (state_links.h).
 #pragma once
@@ -92,21 +92,21 @@ class Looks {
   std::atomic<std::thread::id> runner_{};
   std::atomic<bool> settled_{false};
   std::string refusal_;
-  // As the last run left them: modules, and which inputs require a gradient and are known by name,
-  // so that the program holds them.
+  // After the last run: the modules, which inputs require a gradient, and which inputs the program
+  // holds under their names.
   ModuleView modules_;
   std::vector<bool> trained_, named_;
-  std::vector<size_t> own_references_;  // to each input, once nothing changes any more
+  std::vector<size_t> own_references_;  // by input: references that captures hold, once settled
   std::deque<StatePtr> versions_;
   std::atomic<const StatePtr*> current_;
   std::unique_ptr<tracer::Recording> last_;
   std::vector<StateLink> links_;
-  std::vector<composit::Graph> streak_;  // runs of one graph but for its numbers
+  std::vector<composit::Graph> streak_;  // consecutive runs whose graphs differ in numbers only
   std::vector<NumberPlace> counted_;     // numbers that differ within the streak
   std::vector<std::string> structural_;  // the first difference of each pair of graphs
-  std::vector<uint64_t> contents_;       // of the arguments of the first run
+  std::vector<uint64_t> contents_;       // digests of the first run's arguments
   std::vector<bool> varied_;             // arguments that had another content in some run
-  // The last change of the graph was not state of the run before; equal looks since.
+  // No state of the run before explains the last change of the graph; equal looks since then.
   bool unexplained_ = false;
   size_t equal_after_change_ = 0;
   size_t looks_ = 0, equal_looks_ = 0;

@@ -74,7 +74,7 @@ void Looks::note_flags() {
   }
 }
 
-// The name of a tensor that a module has in the place of what it had.
+// The name of a tensor that its module has replaced.
 std::string Looks::replaced() const {
   const std::map<std::string, at::Tensor> now = names_of(program_);
   for (const NamedTensor& input : current()->inputs)
@@ -84,7 +84,7 @@ std::string Looks::replaced() const {
   return "a module, parameter or buffer";
 }
 
-// train(), eval(), requires_grad_() or another module after the capture: the program would do
+// Refuses calls after train(), eval(), requires_grad_() or a replaced module: the program would do
 // something else.
 void Looks::expect_flags() const {
   if (program_.modules) {
@@ -105,7 +105,7 @@ void Looks::expect_flags() const {
                       ", as when it was captured, and it was changed since; capture again");
 }
 
-// Under autocast or another default dtype the program would compute in other dtypes.
+// Refuses autocast or another default dtype: the program would compute in other dtypes.
 void Looks::expect_dtype_modes() const {
   Modes now = Modes::now();
   now.grad = modes_.grad;

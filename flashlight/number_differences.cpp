@@ -42,8 +42,8 @@ std::optional<double> real(const Attribute& attribute) {
   return std::nullopt;
 }
 
-// A replay can put other numbers there: arguments of LibTorch's operators, and constants. Not the
-// numbers of guards: the program asked for them, and may go another way with others.
+// True if a replay can put another number there: in arguments of LibTorch's operators, and
+// constants. Not in guards: the program read that number, and may take another path with others.
 bool is_replaceable(const Difference& difference) {
   const Node& node = *difference.after;
   if (difference.kind != DifferenceKind::attribute) return false;
@@ -55,8 +55,8 @@ bool is_replaceable(const Difference& difference) {
   return before != nullptr && after != nullptr && real(*before) && real(*after);
 }
 
-// Numbers that may stand under an exponent: those between 0 and 1 that the graphs have, and what is
-// missing from them to 1.
+// Candidates for the base of a power: the numbers b of the graph that lie between 0 and 1, and 1 -
+// b.
 std::vector<double> bases_of(const composit::Graph& graph) {
   std::set<double> bases;
   const auto add = [&](const Attribute& attribute) {
@@ -112,7 +112,7 @@ CountedNumbers count_calls(const std::vector<composit::Graph>& graphs,
       values[i].push_back(*number);
     }
   FitOptions options{bases_of(graphs.back()), {}, python};
-  // A count that some numbers show helps to find it in others.
+  // A count that is found in some numbers helps to find it in others.
   for (const auto& numbers : values)
     if (const auto form = fit(numbers, {options.bases, {}, python});
         form && form->c == 1 && (form->kind != FormKind::count || form->b == 1))
@@ -136,8 +136,8 @@ bool comes_from_outside(const Difference& difference) {
           difference.after->op() == composit::ops::kConstant);
 }
 
-// The same operator on the same operands gave another size, which depends on their values: a replay
-// is refused there.
+// True if the same operator on the same operands gave another size, which depends on their values:
+// a replay is refused there.
 bool is_size_of_values(const Difference& difference, const std::vector<Difference>& all) {
   return difference.kind == DifferenceKind::type && difference.before && difference.after &&
          !composit::is_input(*difference.after) &&
@@ -150,7 +150,7 @@ bool is_size_of_values(const Difference& difference, const std::vector<Differenc
 }  // namespace
 
 bool begins_with_guard(const std::vector<Difference>& differences) {
-  // An input from outside that has another size leads to other sizes.
+  // If an input from outside has another size, other sizes follow from that.
   const bool by_values = std::none_of(differences.begin(), differences.end(), [](const auto& one) {
     return one.kind == DifferenceKind::type && comes_from_outside(one);
   });
@@ -166,7 +166,7 @@ bool begins_with_guard(const std::vector<Difference>& differences) {
   if (guard == nullptr) return false;
   return std::all_of(differences.begin(), differences.end(), [&](const Difference& difference) {
     const Node* node = difference.node();
-    if (node == nullptr || composit::is_input(*node)) return true;  // follow from others
+    if (node == nullptr || composit::is_input(*node)) return true;  // they follow from others
     return difference.after ? difference.after->place() >= guard->after->place()
                             : difference.before->place() > guard->before->place();
   });

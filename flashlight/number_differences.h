@@ -1,4 +1,4 @@
-// Numbers of a program that differ from run to run, where the graphs are equal otherwise: an
+// Finds numbers of a program that differ from run to run, if the graphs are equal otherwise: an
 // optimizer's step count and its bias corrections.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace flashlight {
 
-// A number of a graph: see CountedPlace. `place` says where it is, for messages.
+// A number of a graph: see CountedPlace. `place` is its operator and source line, for messages.
 struct NumberPlace {
   size_t node = 0;
   std::string key;
@@ -20,16 +20,16 @@ struct NumberPlace {
   bool operator==(const NumberPlace& other) const { return node == other.node && key == other.key; }
 };
 
-// The numbers that differ, in the order of the program; nothing where something else differs, too.
+// The numbers that differ, in the order of the program; nothing if anything else differs.
 std::optional<std::vector<NumberPlace>> number_differences(
     const composit::Graph& before, const composit::Graph& after,
     const std::vector<composit::Difference>& differences);
 
-// The number there; nothing where there is none.
+// The number at `place`; nothing if there is none.
 std::optional<double> number_at(const composit::Graph& graph, const NumberPlace& place);
 
-// Forms of all `places` that give the numbers of `graphs`, runs one after the other. Where one has
-// none, it is the result's `unexplained`.
+// Finds forms that give the numbers of consecutive runs, for all `places`. A place without a form
+// is returned as `unexplained`.
 struct CountedNumbers {
   std::vector<CountedPlace> forms;
   std::optional<NumberPlace> unexplained;
@@ -37,8 +37,8 @@ struct CountedNumbers {
 CountedNumbers count_calls(const std::vector<composit::Graph>& graphs,
                            const std::vector<NumberPlace>& places, bool python);
 
-// Is the first difference, in the order of the program, a guard that expects another number, or a size
-// that depends on values?
+// True if the first difference, in the order of the program, is a guard that expects another
+// number, or a size that depends on values.
 bool begins_with_guard(const std::vector<composit::Difference>& differences);
 
 }  // namespace flashlight

@@ -36,7 +36,7 @@ std::shared_ptr<const composit::Code> PreparedCode::with(
   if (frozen_.empty()) return prepared_;
   const std::lock_guard lock(mutex_);
   if (is_known(given)) return prepared_;
-  prepared_.reset();  // before there is another one
+  prepared_.reset();  // frees it before the next one is made
   versions_.clear();
   std::vector<composit::Array> weights(given.size());
   for (const size_t input : frozen_) {

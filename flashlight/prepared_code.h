@@ -1,4 +1,4 @@
-// Compiled code with LibTorch's weights, as CompiledGraph calls it.
+// Compiled code together with its weights, prepared from LibTorch's tensors; for CompiledGraph.
 //
 //   const PreparedCode code(backend.compile(graph, {.may_prepare = true}));
 //   code.with(inputs, row_major)->run(...);
@@ -19,21 +19,21 @@ class PreparedCode {
   explicit PreparedCode(composit::Compiled code);
 
   const composit::Code& code() const { return *code_; }
-  // Code with the weights as they are now, prepared again where one was written since the last
-  // call. A tensor per input of the graph, as the caller has it, and with row-major elements.
+  // Code with the weights as they are now, prepared again if one was written since the last call.
+  // Both lists have a tensor per input: as the caller has it, and with row-major elements.
   std::shared_ptr<const composit::Code> with(const std::vector<at::Tensor>& given,
                                              const std::vector<at::Tensor>& row_major) const;
 
  private:
-  // Which values a tensor had: where they were, and how often they had been written.
+  // Identifies the values of a tensor: by its memory, and by how often it had been written.
   class Version {
    public:
     explicit Version(const at::Tensor& tensor);
-    // False for tensors made in inference mode, where writes are not counted.
+    // False for tensors made in inference mode, since LibTorch does not count writes to them.
     bool is_of(const at::Tensor& tensor) const;
 
    private:
-    c10::weak_intrusive_ptr<c10::StorageImpl> storage_;  // so that no other one gets its address
+    c10::weak_intrusive_ptr<c10::StorageImpl> storage_;  // so that its address is not reused
     const void* data_;
     std::vector<int64_t> strides_;
     bool is_counted_;
@@ -44,7 +44,7 @@ class PreparedCode {
   composit::Compiled code_;
   std::vector<size_t> frozen_;  // inputs whose values are taken at preparation
   mutable std::mutex mutex_;
-  mutable std::vector<Version> versions_;  // of them, at the last preparation
+  mutable std::vector<Version> versions_;  // of frozen_, at the last preparation
   mutable std::shared_ptr<const composit::Code> prepared_;
 };
 

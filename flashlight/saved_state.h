@@ -36,8 +36,8 @@ class SavedState {
   std::vector<std::pair<at::Tensor, at::Tensor>> saved_;  // written inputs, their values before
 };
 
-// The roles of the generators whose state at the begin of a run decides what is drawn: those that
-// the program does not seed before it draws.
+// The roles of the generators whose state at the begin of a run decides which numbers are drawn:
+// the program does not seed them before it draws.
 std::vector<std::string> generators_read(const composit::Graph& graph);
 
 }  // namespace flashlight

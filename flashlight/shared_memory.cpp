@@ -25,13 +25,13 @@ using Groups = std::map<std::string, std::vector<Member>>;
 
 Groups groups_of(const composit::Graph& graph) {
   Groups groups;
-  std::map<std::string, std::pair<std::string, int64_t>> places;  // group and begin by input
+  std::map<std::string, std::pair<std::string, int64_t>> places;  // by input: its group and begin
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const composit::Node& node = *graph.inputs()[i].node;
     const std::string& name = input_name(node);
     std::pair<std::string, int64_t> place(name, 0);
     if (const composit::Attribute* shares = node.find_attribute("shares")) {
-      // The graph may have dropped the one it is named after; others still share its memory.
+      // The graph may have dropped the input that the group is named after; others still share it.
       const auto& with = shares->as<std::string>();
       place = places.try_emplace(with, with, 0).first->second;
       place.second += node.attribute("shift").as_int();
@@ -56,7 +56,7 @@ std::optional<int64_t> padding(const std::vector<Member>& group, int64_t first,
   return std::nullopt;
 }
 
-// Writes each element once where axes repeat it.
+// Writes each element once if axes repeat it.
 void write_elements(at::Tensor view, at::Tensor value) {
   for (int64_t axis = 0; axis < view.dim(); ++axis) {
     if (view.stride(axis) != 0 || view.size(axis) < 2) continue;
@@ -114,7 +114,7 @@ void share_memory(const composit::Graph& graph, std::vector<at::Tensor>& tensors
 
 namespace {
 
-// Which bytes of a storage are those of an element.
+// Marks the bytes of a storage that belong to an element.
 class Bytes {
  public:
   explicit Bytes(int64_t count) : marked_(static_cast<size_t>(count)) {}
@@ -160,7 +160,7 @@ tracer::Geometry geometry_of(const composit::Type& type, const composit::Node* v
   return geometry;
 }
 
-// Does what the graph reads of the storage lie in `shown`? Writes add to it.
+// True if the graph reads only bytes of the storage that are in `shown`, or that it wrote before.
 bool reads_only(const composit::Graph& graph, const tracer::UsedStorage& use, Bytes shown) {
   std::unordered_set<const composit::Node*> storages = {use.node};
   for (const composit::NodePtr& node : graph.nodes()) {
@@ -171,7 +171,7 @@ bool reads_only(const composit::Graph& graph, const tracer::UsedStorage& use, By
     const std::string& op = node->op().str();
     const bool reads = op == "composit::storage_view" || op == "aten::as_strided";
     const bool writes = op == "composit::storage_scatter" || op == "aten::as_strided_scatter";
-    if (!reads && !writes) return false;  // an operator that takes views of it: they are not told
+    if (!reads && !writes) return false;  // an operator that takes views of it, which are unknown
     const composit::Type& type = reads ? node->outputs()[0] : node->operands()[1].type();
     const tracer::Geometry geometry = geometry_of(type, node.get());
     const int64_t first = node->attribute("storage_offset").as_int() * geometry.item_size();

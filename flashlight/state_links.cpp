@@ -21,7 +21,7 @@ bool is_source(const Record& record) {
   return record.kind == RecordKind::input || record.kind == RecordKind::constant;
 }
 
-// The tensor a source came in as, where the program might keep it; undefined for others.
+// The tensor as which a source came in, if the program might keep it; else undefined.
 at::Tensor came_in(const Recording& recording, const Record& record) {
   if (record.kind == RecordKind::constant) {
     const auto& constant = recording.constants[record.index];

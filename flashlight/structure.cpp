@@ -76,7 +76,7 @@ Structure from_json(const Json& json, int depth) {
 void collect_names(const Structure& structure, const std::string& path,
                    std::vector<std::string>& names) {
   if (structure.kind == Kind::tensor) names.push_back(path);
-  // An optional that is there is a tuple of one, which its reader does not think of as a level.
+  // An optional with a value is a tuple of one. Names leave that level out.
   const bool optional = structure.kind == Kind::tuple && structure.children.size() == 1;
   for (size_t i = 0; i < structure.children.size(); ++i) {
     const std::string step = structure.kind == Kind::map ? structure.keys[i] : std::to_string(i);
@@ -102,8 +102,8 @@ std::vector<std::string> tensor_names(const Structure& structure, const std::str
     collect_names(structure, prefix, names);
     return names;
   }
-  // The arguments of a call: "input_0", "input_1"; where a language has keywords it is made of
-  // those by place, and a map: "input_0", "input_mask".
+  // Arguments of a call are "input_0", "input_1". If a language has keywords, a call is a tuple of
+  // positional arguments and a map of the others: "input_0", "input_mask".
   const auto& children = structure.children;
   const bool keywords =
       children.size() == 2 && children[0].kind == Kind::tuple && children[1].kind == Kind::map;

@@ -1,9 +1,9 @@
-// The structure of a C++ value (a tuple, a map, a user's struct): it is taken apart into tensors
-// before a call, and put together after it.
+// The structure of a C++ value (a tuple, a map, a user's struct), which is taken apart into tensors
+// before a call and put together after it.
 //
 //   std::vector<at::Tensor> tensors;
 //   Structure s = flatten(value, tensors);
-//   str(s) == "(tensor, [tensor, none], {mask: tensor}, 3)";
+//   str(s) == R"({"tuple":["tensor",{"map":[["mask","tensor"]]},{"value":"3"}]})";
 //   auto again = unflatten<Value>(s, tensors);
 //
 // Tensors, optionals, vectors, arrays, pairs, tuples, maps, numbers, strings, and structs adapted
@@ -30,8 +30,8 @@
 namespace flashlight {
 
 struct Structure {
-  // A tensor; an undefined one, or an optional without value; a number or string; parts in order;
-  // by name.
+  // Absent: an undefined tensor, or an optional without value. Value: a number or string. List and
+  // tuple have parts in order, a map has them by name.
   enum class Kind { tensor, absent, value, list, tuple, map };
   Kind kind = Kind::tensor;         // kind of this part
   std::string text;                 // Kind::value: the number or string as text
@@ -40,9 +40,9 @@ struct Structure {
   bool operator==(const Structure&) const = default;
 };
 
-// As text: "(tensor, [tensor, none], 3)".
+// As JSON: {"tuple":["tensor",["tensor",null],{"value":"3"}]}.
 std::string str(const Structure& structure);
-// The inverse of str; UserError with the place of a fault.
+// The inverse of str; UserError that shows what is wrong.
 Structure parse_structure(std::string_view text);
 // A name for each tensor in order: "input_0", "input_1.mask".
 std::vector<std::string> tensor_names(const Structure& structure, const std::string& prefix);
@@ -58,7 +58,7 @@ concept AdaptedStruct = boost::hana::Struct<T>::value;
 template <class T>
 concept Arithmetic = std::is_arithmetic_v<T>;
 
-// Walks along the tensors while a value is put together.
+// Takes tensors in order while a value is put together.
 struct Reader {
   const std::vector<at::Tensor>& tensors;
   size_t next = 0;
@@ -260,13 +260,13 @@ struct Codec<T> {
 
 }  // namespace detail
 
-// Appends the tensors of `value` in order and returns how they lie in it.
+// Appends the tensors of `value` in order, and returns the structure that they have in it.
 template <class T>
 Structure flatten(const T& value, std::vector<at::Tensor>& tensors) {
   return detail::flatten(value, tensors);
 }
 
-// UserError when the structure is not one of a T, or there are too few tensors.
+// UserError if the structure is not one of a T, or if there are too few tensors.
 template <class T>
 T unflatten(const Structure& structure, const std::vector<at::Tensor>& tensors) {
   detail::Reader reader{tensors};

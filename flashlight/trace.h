@@ -13,10 +13,10 @@
 //   auto captured = flashlight::trace(model, x, flashlight::confirm(x2));       // at once
 //   auto unseen = flashlight::trace(model, x, flashlight::seen_once);           // never
 //
-// So what a callable refers to has to live as long as calls may run it. Callables and holders are
-// kept by the capture, and so are modules that a shared pointer owns. Another module that is given
-// by reference is run only while the capture is not the only owner of its parameters; once it is
-// gone, the capture replays as seen once.
+// Objects that a callable refers to must live as long as calls may run it. The capture keeps
+// callables, holders, and modules that a shared pointer owns. It runs another module, given by
+// reference, only while something else owns the parameters as well; once the module is gone, the
+// capture replays as seen once.
 #pragma once
 
 #include <functional>
@@ -64,7 +64,7 @@ void add_module(T& module, const std::string& prefix, std::vector<NamedTensor>& 
   }
 }
 
-// A program's modules as they are, asked at any time. TorchScript's do not tell.
+// Modules whose present state can be read at any time. TorchScript's cannot.
 template <class T>
 concept HasModules = requires(T& module) {
   module.modules(false);
@@ -95,7 +95,7 @@ std::function<ModuleView()> modules_of(T& module, const std::shared_ptr<Kept>& k
 
 template <class T, class... Arguments>
 decltype(auto) call(T& program, Arguments&&... arguments) {
-  // `forward` first: a holder's call operator does not know the result of a templated one
+  // Tries `forward` first: a holder's call operator does not know the result of a templated one
   // (Sequential's).
   if constexpr (requires { program->forward(std::forward<Arguments>(arguments)...); })
     return program->forward(std::forward<Arguments>(arguments)...);
@@ -129,7 +129,7 @@ auto keep(T&& program) {
   }
 }
 
-// Is a module borrowed that nothing but its parameters' owners shows to live?
+// True for a module given by reference if only the owners of its parameters show that it lives.
 template <class T, class Kept>
 bool is_borrowed(const std::shared_ptr<Kept>& kept) {
   return std::is_lvalue_reference_v<T> && HasNamedParameters<std::remove_reference_t<T>> &&
@@ -176,12 +176,12 @@ struct TraceSettings : TraceOptions {
   bool seen_once = false;          // calls never run the program
 };
 
-// Last among the inputs of `trace`: calls never run the program; the capture stays "seen once".
+// The last input of `trace`: calls never run the program; the capture stays "seen once".
 struct SeenOnce {};
 inline constexpr SeenOnce seen_once{};
 
-// Last among the inputs of `trace` and `compile`: further inputs, on which the program is run at
-// once to confirm the capture. UserError of `trace` where that finds a difference.
+// The last input of `trace` and `compile`: further inputs, on which the program is run at once to
+// confirm the capture. UserError of `trace` if that finds a difference.
 template <class... Values>
 struct Confirm {
   std::tuple<Values...> inputs;  // as the program takes them
@@ -259,8 +259,8 @@ auto trace_with_request(TraceSettings settings, TraceInputs trace_inputs,
 
 }  // namespace detail
 
-// Runs `program` on `values`, and captures it as a function of this signature. UserError where
-// values are not made of tensors, numbers and strings, and for what cannot be captured.
+// Runs `program` on `values`, and captures it as a function of this signature. UserError if values
+// are not made of tensors, numbers and strings, or if the program cannot be captured.
 template <class Signature, class T, class... Values>
 requires std::is_function_v<Signature> Capture<Signature> trace(T&& program, Values&&... values) {
   if constexpr (detail::ends_with_request<Values...>())
@@ -276,7 +276,7 @@ requires std::is_function_v<Signature> Capture<Signature> trace(T&& program, Val
     return trace_with<Signature>({}, std::forward<T>(program), std::forward<Values>(values)...);
 }
 
-// The signature is that of the call as written.
+// Captures `program` with the signature of the call as written.
 template <class T, class... Values>
 auto trace(const TraceSettings& settings, T&& program, Values&&... values) {
   if constexpr (detail::ends_with_request<Values...>()) {
@@ -296,7 +296,7 @@ auto trace(const TraceSettings& settings, T&& program, Values&&... values) {
   }
 }
 
-// The same with the usual settings.
+// The same with default settings.
 template <class T, class... Values>
 requires(!std::is_base_of_v<TraceSettings, std::decay_t<T>> &&
          !std::is_function_v<T>) auto trace(T&& program, Values&&... values) {

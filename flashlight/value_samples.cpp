@@ -21,7 +21,7 @@ const char* bytes_of(const at::Tensor& tensor) {
   return reinterpret_cast<const char*>(tracer::address_of(tensor));
 }
 
-// Bytes from the first element to element number `index` in the order of the indices.
+// The offset in bytes from the first element to element `index` in the order of the indices.
 int64_t place_of_element(const at::Tensor& tensor, int64_t index) {
   int64_t offset = 0;
   for (int64_t axis = tensor.dim(); axis-- > 0; index /= tensor.size(axis))
@@ -39,7 +39,7 @@ std::string element_text(const at::Tensor& one) {
   return text.substr(begin, text.rfind(']') - begin);
 }
 
-// A copy of the element that lies at an address.
+// A copy of the element at an address.
 at::Tensor element(const char* address, c10::ScalarType dtype) {
   at::Tensor copy = at::detail::empty_cpu({}, dtype);
   std::memcpy(copy.mutable_data_ptr(), address, copy.itemsize());
