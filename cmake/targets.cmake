@@ -40,6 +40,11 @@ foreach(sanitizer IN LISTS FLASHLIGHT_SANITIZE)
   target_link_options(flashlight_sanitizers INTERFACE -fsanitize=${sanitizer})
 endforeach()
 
+# g++ 12 drops the rounding of float64 to float32 and back where it makes vectors of two such values.
+add_library(flashlight_code_generation INTERFACE)
+target_compile_options(flashlight_code_generation
+                       INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fno-tree-slp-vectorize>)
+
 # Settings of every target of ours. BUILD_INTERFACE keeps them out of the installed package. All
 # targets are position independent in the same way: a precompiled header is shared between them.
 function(flashlight_target_defaults target)
@@ -47,6 +52,7 @@ function(flashlight_target_defaults target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
   target_compile_options(${target} PRIVATE -fPIC)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:flashlight_warnings>
+                                          $<BUILD_INTERFACE:flashlight_code_generation>
                                           $<BUILD_INTERFACE:flashlight_sanitizers>)
 endfunction()
 

@@ -2,7 +2,9 @@
 
 #include <ATen/MemoryOverlap.h>
 #include <ATen/ops/empty_strided.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/TensorImpl.h>
+#include <c10/core/alignment.h>
 
 #include <cstring>
 
@@ -74,9 +76,34 @@ bool has_bytes_around(const at::Tensor& tensor, int64_t begin, int64_t count) {
   return first >= 0 && first + count <= static_cast<int64_t>(tensor.storage().nbytes());
 }
 
+namespace {
+
+// Memory of `count` bytes that lies `shift` bytes behind a boundary of LibTorch's alignment.
+c10::Storage shifted_storage(size_t count, size_t shift) {
+  c10::Allocator* allocator = c10::GetCPUAllocator();
+  auto* whole = new c10::DataPtr(allocator->allocate(count + shift));
+  c10::DataPtr shifted(
+      static_cast<char*>(whole->get()) + shift, whole,
+      [](void* memory) { delete static_cast<c10::DataPtr*>(memory); }, c10::Device(c10::kCPU));
+  return c10::Storage(c10::Storage::use_byte_size_t(), count, std::move(shifted), allocator,
+                      /*resizable=*/true);
+}
+
+at::Tensor empty_like_memory_of(const at::Tensor& tensor) {
+  at::Tensor empty = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
+  if (!tensor.device().is_cpu() || tensor.numel() == 0) return empty;
+  const auto shift = static_cast<size_t>(address_of(tensor)) % c10::gAlignment;
+  if (shift != 0)
+    empty.unsafeGetTensorImpl()->set_storage_keep_dtype(
+        shifted_storage(empty.storage().nbytes(), shift));
+  return empty;
+}
+
+}  // namespace
+
 at::Tensor copy_keeping_strides(const at::Tensor& tensor) {
   if (!tensor.has_storage() || tensor.layout() != c10::Layout::Strided) return tensor.clone();
-  at::Tensor copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
+  at::Tensor copy = empty_like_memory_of(tensor);
   if (tensor.is_conj()) copy._set_conj(true);
   if (tensor.is_neg()) copy._set_neg(true);
   // Elements that lie on each other cannot be written one by one.

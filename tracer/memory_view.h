@@ -25,7 +25,7 @@ at::Tensor all_bytes(const at::Tensor& tensor);
 at::Tensor bytes_around(const at::Tensor& tensor, int64_t begin, int64_t count);
 bool has_bytes_around(const at::Tensor& tensor, int64_t begin, int64_t count);
 // A copy with the same strides, gaps included (their content is arbitrary), and the same conj and
-// neg bits.
+// neg bits. On the CPU it is aligned as `tensor` is: the last bit of BLAS's sums depends on that.
 at::Tensor copy_keeping_strides(const at::Tensor& tensor);
 // Copies elements of the same dtype as they are: LibTorch's copy makes every bool 0 or 1.
 void copy_bits(const at::Tensor& to, const at::Tensor& from);

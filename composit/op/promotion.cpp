@@ -42,6 +42,8 @@ DType combine(std::optional<DType> high, std::optional<DType> low) {
 }  // namespace
 
 DTypeCategory category(DType dtype) {
+  if (dtype == DType::count_)
+    throw UserError("[promote] expected a tensor with elements, received an undefined one");
   if (!is_computable(dtype))
     throw UserError("[promote] composit does not compute with " + std::string(name(dtype)));
   if (dtype == DType::bool_) return DTypeCategory::boolean;

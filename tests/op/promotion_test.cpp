@@ -26,6 +26,13 @@ constexpr std::string_view kPromoteTypes[kCount] = {
     "--------89ABC---", "9999999999BBCDEF", "AAAAAAAAABABCEEF", "BBBBBBBBBBBBCEEF",
     "CCCCCCCCCCCCCFFF", "DDDDDD---DEEFDEF", "EEEEEE---EEEFEEF", "FFFFFF---FFFFFFF"};
 
+TEST(Promotion, UndefinedTensorsAreRefused) {
+  EXPECT_THROW(promote(DType::count_, DType::float32), UserError);
+  Promotion promotion;
+  promotion.add({.dtype = DType::count_});
+  EXPECT_THROW(promotion.add(tensor_type(DType::float32, {})), UserError);
+}
+
 TEST(Promotion, PairsAreTorchsPromoteTypes) {
   for (size_t i = 0; i < kCount; ++i)
     for (size_t j = 0; j < kCount; ++j) {

@@ -35,6 +35,20 @@ TEST(Memory, a_written_tensor_is_read_through_another_view) {
       {values({3, 6})});
 }
 
+// On some processors MKL adds in another order where memory is aligned otherwise.
+TEST(Memory, a_sum_over_memory_that_was_written_where_it_lies) {
+  for (int64_t offset = 0; offset < 8; ++offset)
+    for (uint64_t seed = 0; seed < 5; ++seed) {
+      const at::Tensor x = at::zeros({16}, at::kDouble).slice(0, offset, offset + 3);
+      expect_replays(
+          [](Tensors& in) -> Tensors {
+            in[0].mul_(1.1);
+            return {in[0].dot(in[0])};
+          },
+          {x}, random_like({x}, seed));
+    }
+}
+
 TEST(Memory, elements_that_lie_on_each_other) {
   expect_replays(
       [](Tensors& in) -> Tensors {

@@ -10,6 +10,7 @@
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
 #include "flashlight/cpp/backend.h"
+#include "flashlight/package/backend.h"
 #include "tests/flashlight/cpp/compare.h"
 #include "tests/passes/computable_graph.h"
 #include "tests/user_error.h"
@@ -70,6 +71,17 @@ TEST(Programs, gradients_of_random_graphs) {
   for (uint64_t seed = 0; seed < kGraphs; ++seed) add(seed);
   add(kOutOfOrder);
   EXPECT_EQ(differences(cases, 16), "");  // sums of sums in another order
+}
+
+// By flags that g++ 12 takes for a reason to leave the rounding out (package::default_flags).
+TEST(Programs, numbers_that_are_rounded_and_widened) {
+  std::vector<Case> cases;
+  for (const int64_t size : {2, 3, 4, 8}) {
+    const LazyTensor x = held("x", {size});
+    cases.push_back(
+        case_of("of " + std::to_string(size), {to(to(x * 3, DType::float32), DType::float64)}));
+  }
+  EXPECT_EQ(differences(cases, 4, package::default_flags()), "");
 }
 
 TEST(Programs, a_branch_and_its_gradient) {
