@@ -25,7 +25,7 @@ const std::vector<KnobInfo>& knobs() {
        "after how many seconds saving, loading, drawing and checking report on the error stream; 0 "
        "reports on all of them"},
       {"FLASHLIGHT_VERIFY", "",
-       "where it is set, programs are verified behind each stage of compiling, also by release "
+       "where it is set, programs are verified after each stage of compiling, also by release "
        "builds; 'text': and their text is read back"},
       {"FLASHLIGHT_PLUGINS", "",
        "shared libraries with backends (composit/op/plugin.h) to load, separated by ':'"},

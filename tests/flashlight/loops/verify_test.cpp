@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "composit/ir/error.h"
 #include "flashlight/loops/contraction.h"
 #include "flashlight/loops/program_text.h"
@@ -12,6 +14,9 @@ namespace flashlight::loops {
 namespace {
 
 using ::testing::HasSubstr;
+
+// Before the first program is checked: release builds check on demand.
+const bool kVerifies = setenv("FLASHLIGHT_VERIFY", "on", /*overwrite=*/0) == 0;
 
 constexpr const char* kSound = R"(function "body" {inputs=[0], results=[1]}
   %0: float32[3] = argument "x" {}
@@ -252,6 +257,7 @@ TEST(Verify, HoldsForAllSizesThatWereShown) {
 }
 
 TEST(Verify, SaysAfterWhichStage) {
+  ASSERT_TRUE(kVerifies);
   std::string program = kSound;
   program.replace(program.rfind("results=[3]}"), 12, "results=[9]}");
   try {
