@@ -21,9 +21,6 @@ struct RuntimeCallOf {
   bool broadcasts = false;  // arguments become as large as the result
 };
 
-// Whether there are functions that draw as `node` does, at least into row-major memory.
-bool is_draw(const composit::Node& node);
-
 // Nothing for other operations. UserError for a case that there is no function for ("into memory
 // that is not row-major").
 std::optional<RuntimeCallOf> runtime_call_of(const composit::Node& node, const Origin& origin);
