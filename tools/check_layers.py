@@ -70,7 +70,7 @@ LAYERS = {
     "composit/eval": Layer(
         ("composit/shipped", "composit/ir", "composit/op", "composit/ops"), torch=False
     ),
-    "composit/io": Layer(("composit/ir",), torch=False),
+    "composit/io": Layer(("composit/ir", "composit/op", "composit/ops"), torch=False),
     "composit/ad": Layer(("composit/ir", "composit/op", "composit/ops"), torch=False),
     "composit/passes": Layer(
         ("composit/ir", "composit/op", "composit/ops", "composit/eval"), torch=False

@@ -104,8 +104,8 @@ class Interpreter {
     if (node.op() == ops::kConstant) return {node.attribute("value").as<Array>()};
     Arrays operands;
     for (const LazyTensor& operand : node.operands()) operands.push_back(value(operand));
-    if (is_guard(node)) {
-      check_guard(node, operands);
+    if (const Guard* guard = guard_of(node)) {
+      check_guard(*guard, node, operands);
       return {};
     }
     const Operation* operation = operation_of(node);
@@ -156,8 +156,9 @@ class Reference : public Backend {
   // Adds what is neither defined nor has a body; of what has regions as arguments, in those.
   static void find_missing(const Graph& graph, std::string& missing) {
     for (const NodePtr& node : graph.nodes()) {
-      const bool defined = is_input(*node) || node->op() == ops::kConstant || is_guard(*node) ||
-                           node->find_run("body") != nullptr || operation_of(*node) != nullptr;
+      const bool defined = is_input(*node) || node->op() == ops::kConstant ||
+                           guard_of(*node) != nullptr || node->find_run("body") != nullptr ||
+                           operation_of(*node) != nullptr;
       if (!defined && missing.find("'" + node->op().str() + "'") == std::string::npos)
         missing += (missing.empty() ? "'" : ", '") + node->op().str() + "'";
       for (const NamedAttribute& attribute : node->attributes())
@@ -174,7 +175,7 @@ class Reference : public Backend {
   static void expect_guards(const Graph& graph) {
     for (const NodePtr& node : graph.effects()) {
       // Sizes of one that has a definition depend on values, and were pinned.
-      if (is_guard(*node) || operation_of(*node) != nullptr) continue;
+      if (guard_of(*node) != nullptr || operation_of(*node) != nullptr) continue;
       const Attribute* body = node->find_run("body");
       if (body == nullptr)
         throw UserError("[evaluate] the graph has effects, '" + node->op().str() +

@@ -227,6 +227,10 @@ bool is_wrapped_number(const LazyTensor& tensor) {
 }
 
 Call call_of(const Node& node, const Schema& schema) {
+  return call_of(node, schema, node.operands());
+}
+
+Call call_of(const Node& node, const Schema& schema, const LazyTensors& operands) {
   Call call(schema);
   size_t next = 0;
   for (const SchemaArgument& argument : schema.arguments) {
@@ -244,7 +248,7 @@ Call call_of(const Node& node, const Schema& schema) {
       continue;
     }
     const Argument& given = node.arguments()[next++];
-    const auto begin = node.operands().begin() + given.begin;
+    const auto begin = operands.begin() + given.begin;
     if (given.kind == Argument::Kind::list)
       call.arguments_.emplace_back(LazyTensors(begin, begin + given.size));
     else

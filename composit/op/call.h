@@ -81,7 +81,7 @@ class Call {
   NodePtr node(std::vector<Type> results) const;
 
  private:
-  friend Call call_of(const Node& node, const Schema& schema);
+  friend Call call_of(const Node& node, const Schema& schema, const LazyTensors& operands);
   explicit Call(const Schema& schema) : schema_(&schema) {}
   void number_tensors();
 
@@ -98,5 +98,7 @@ bool is_wrapped_number(const LazyTensor& tensor);
 // `schema` must outlive the result. Operands beyond the schema's (what a closed composite takes
 // from outside) are left out.
 Call call_of(const Node& node, const Schema& schema);
+// The same call with other operands, as many.
+Call call_of(const Node& node, const Schema& schema, const LazyTensors& operands);
 
 }  // namespace composit

@@ -18,6 +18,7 @@ void check(const Row& row, const Schema& schema) {
   row.infer.check(schema);
   row.native.check(schema);
   row.runtime_options.check(schema);
+  row.opened.check(schema);
   row.vjp.check(schema);
   const int forms = int{bool(row.scalar)} + int{bool(row.loops)} + int{bool(row.decompose)} +
                     int{bool(row.native)};

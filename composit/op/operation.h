@@ -31,6 +31,22 @@ namespace composit {
 // The rule that makes the common dtype of a scalar expression out of the operands' dtypes.
 enum class Promote : uint8_t { common, to_float };
 
+// The kinds of operation that a picture tells apart by colour.
+enum class OpKind : uint8_t {
+  input,
+  output,
+  contraction,
+  normalisation,
+  elementwise,
+  movement,
+  reduction,
+  random,
+  effect,
+  control,
+  other,
+  count_
+};
+
 // One per place of Call::tensors(): what flows back to it; absent: nothing. None at all: the rule
 // does not know this case, and the derivative is worked out from the form.
 using Gradients = LazyTensors;
@@ -38,6 +54,7 @@ using Gradients = LazyTensors;
 // The definition of an operation. Strings have to live as long as the process.
 struct Row {
   std::string_view schema;               // "aten::relu(Tensor self) -> Tensor"
+  OpKind kind = OpKind::other;           // of this and of base names like it; other: by its shapes
   Promote promote = Promote::common;     // promotion in the scalar form
   Rule<Expr> scalar = {};                // one of these four
   Rule<Loops> loops = {};                // a nest of loops
@@ -49,6 +66,8 @@ struct Row {
   // operation.
   std::string_view runtime = {};
   Rule<Attributes> runtime_options = {};
+  // For calls that have effects: the results, made of numbers that are drawn and expected.
+  Rule<LazyTensors> opened = {};
   Rule<Gradients> vjp = {};  // see above
   // Calls that must work, and calls that must not with a fragment of the message:
   // "f32[2,3] f32[3] 2 | i64[2,3]<5 2.5", "f32[2] f32[3]: broadcast". See composit/op/samples.h.

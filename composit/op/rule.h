@@ -17,6 +17,7 @@
 //   std::optional<…> of these
 //   Vjp              first parameter of a vjp: cotangents and results; stands for no argument
 //   RunRegion        first parameter of a native rule: runs the regions; stands for no argument
+//   Opening          first parameter of `opened`: draws numbers; stands for no argument
 // ```
 //
 // Trailing arguments may be left out of the parameters. `Rule::check` compares the parameters with
@@ -64,6 +65,16 @@ struct Vjp {
 using RunRegion =
     std::function<std::vector<Array>(const Graph& region, const std::vector<Array>& inputs)>;
 
+// The services for the rule `opened` of an operation with effects.
+struct Opening {
+  std::vector<Type> results;  // of the captured call
+  // Draws numbers of `type` as the operation `name` does, which gets the call's first tensor, its
+  // generator, and `attributes`.
+  std::function<LazyTensor(const char* name, Attributes attributes, const Type& type)> draw = {};
+  // Makes the graph valid only where `number`, of one element, is `expected`.
+  std::function<void(const LazyTensor& number, Scalar::Value expected)> expect = {};
+};
+
 // The context in which a rule runs. Only the members that its form needs are set.
 struct RuleContext {
   const Call* call = nullptr;    // the call
@@ -73,6 +84,7 @@ struct RuleContext {
   const std::vector<Array>* values = nullptr;  // native: per place of Call::tensors()
   const Vjp* vjp = nullptr;                    // form vjp
   const RunRegion* run = nullptr;              // native
+  const Opening* opening = nullptr;            // opened
 };
 
 namespace detail {
@@ -99,7 +111,8 @@ void check_parameter(const Schema& schema, size_t i,
 
 // A first parameter that stands for no argument.
 template <class P>
-inline constexpr bool kIsService = std::is_same_v<P, Vjp> || std::is_same_v<P, RunRegion>;
+inline constexpr bool kIsService =
+    std::is_same_v<P, Vjp> || std::is_same_v<P, RunRegion> || std::is_same_v<P, Opening>;
 
 template <class... P>
 struct Parameters {
@@ -115,6 +128,8 @@ struct Parameters {
       return *context.vjp;
     else if constexpr (std::is_same_v<Q, RunRegion>)
       return *context.run;
+    else if constexpr (std::is_same_v<Q, Opening>)
+      return *context.opening;
     else
       return argument<Q>(context, i - kSkipped);
   }
@@ -129,7 +144,7 @@ struct Parameters {
     return result;
   }
   static void check(const Schema& schema) {
-    size_t i = 0;
+    [[maybe_unused]] size_t i = 0;
     (check_one<P>(schema, i), ...);
   }
   template <class Q>
@@ -150,11 +165,11 @@ struct ParametersOf<R (F::*)(P...) const> : Parameters<std::decay_t<P>...> {
 template <class Result>
 class Rule {
  public:
-  Rule() = default;  // none
+  constexpr Rule() = default;  // none
   // The rule of a captureless lambda: see above.
   template <class F>
-  requires std::is_empty_v<F> && std::is_default_constructible_v<F> Rule(
-      F)  // NOLINT: a lambda is a rule
+  requires std::is_empty_v<F> && std::is_default_constructible_v<F>
+  constexpr Rule(F)  // NOLINT: a lambda is a rule
       : run_([](const RuleContext& context) -> Result {
           using P = detail::ParametersOf<F>;
           return P::apply(F{}, context, std::make_index_sequence<P::kCount>());

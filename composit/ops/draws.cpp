@@ -4,93 +4,225 @@
 #include <string>
 
 #include "composit/ir/error.h"
-#include "composit/op/schema.h"
+#include "composit/op/promotion.h"
+#include "composit/ops/functions.h"
+#include "composit/ops/runtime_options.h"
 
 namespace composit {
 namespace {
 
-class Draws {
- public:
-  Draws();
-  void add(const Draw& draw) {
-    const std::string name = parse_schema(draw.schema).name.str();
-    const bool added = draws_.emplace(name, draw).second;
-    COMPOSIT_ASSERT(added, "two draws of one name");
-  }
-  const std::map<std::string, Draw>& all() const { return draws_; }
+// ---- options of the runtime's functions ---------------------------------------------------------
 
- private:
-  std::map<std::string, Draw> draws_;
+Attributes pair(const char* first, double a, const char* second, double b) {
+  return {option(first, a), option(second, b)};
+}
+
+Attributes probability(double p) {
+  if (!(p >= 0 && p <= 1))
+    throw UserError("expected a probability from 0 to 1, received " + std::to_string(p));
+  return {option("p", p)};
+}
+
+Attributes range(int64_t from, std::optional<int64_t> to) {
+  if (!to) throw UserError("without an end of the range");
+  if (from >= *to)
+    throw UserError("expected a range of numbers, received {" + std::to_string(from) + ", " +
+                    std::to_string(*to) + "}");
+  return {option("from", from), option("to", *to)};
+}
+
+// Numbers of any mean and deviation, made of those around 0.
+template <class Mean, class Deviation>
+LazyTensors normal(const Opening& open, const Mean& mean, const Deviation& deviation) {
+  const Type& type = open.results[0];
+  return {open.draw("aten::normal_functional", {}, tensor_type(type.dtype, type.sizes)) *
+              deviation +
+          mean};
+}
+
+// Exponential numbers race: the places of the largest p / q. Empty with replacement, which is drawn
+// otherwise.
+LazyTensors places_without_replacement(const Opening& open, const LazyTensor& p, int64_t count,
+                                       bool replacement) {
+  if (count != 1 && replacement) return {};
+  const LazyTensor race =
+      p / open.draw("aten::exponential", {}, tensor_type(p.dtype(), p.type().sizes));
+  if (count == 1) return {apply_one("aten::argmax", {race, int64_t{-1}, true})};
+  return {apply("aten::topk", {race, count})[1]};
+}
+
+constexpr auto kUnit = [] { return pair("low", 0, "high", 1); };
+constexpr auto kNormal = [](LazyTensor, double mean, double std) {
+  return pair("mean", mean, "std", std);
+};
+constexpr auto kBelow = [](int64_t high) { return range(0, high); };
+constexpr auto kBetween = [](int64_t low, int64_t high) { return range(low, high); };
+constexpr auto kLikeBelow = [](LazyTensor, int64_t high) { return range(0, high); };
+constexpr auto kLikeBetween = [](LazyTensor, int64_t low, int64_t high) {
+  return range(low, high);
+};
+constexpr auto kProbability = [](LazyTensor, double p) { return probability(p); };
+
+// ---- rows ---------------------------------------------------------------------------------------
+
+#define COMPOSIT_FACTORY "Layout? layout=None, Device? device=None, bool? pin_memory=None"
+// A draw by the default generator, and the same by another one. Fields of both rows follow.
+#define COMPOSIT_DRAW(name, generator_name, arguments, dtype, end, samples_, ...)                  \
+  {.schema = "aten::" name "(" arguments ", *, ScalarType? dtype=" dtype ", " COMPOSIT_FACTORY end \
+             ") -> Tensor",                                                                        \
+   .samples = samples_,                                                                            \
+   __VA_ARGS__},                                                                                   \
+  {                                                                                                \
+    .schema = "aten::" generator_name "(" arguments                                                \
+              ", *, Generator? generator, ScalarType? dtype=" dtype ", " COMPOSIT_FACTORY end      \
+              ") -> Tensor",                                                                       \
+    __VA_ARGS__                                                                                    \
+  }
+// Numbers of a given size; numbers of the sizes and the dtype of a tensor.
+#define COMPOSIT_DRAW_OF_SIZE(name, generator_name, arguments, dtype, ...) \
+  COMPOSIT_DRAW(name, generator_name, arguments, dtype, "", "", __VA_ARGS__)
+#define COMPOSIT_DRAW_LIKE(name, generator_name, arguments, samples_, ...) \
+  COMPOSIT_DRAW(name, generator_name, "Tensor self" arguments, "None",     \
+                ", MemoryFormat? memory_format=None", samples_, __VA_ARGS__)
+// The name that an in-place draw has in a graph.
+#define COMPOSIT_DRAW_OVER(name, arguments, samples_, function, ...)                     \
+  {                                                                                      \
+    .schema = name "(Tensor self, " arguments "*, Generator? generator=None) -> Tensor", \
+    .samples = samples_, .runtime = "random::" function, __VA_ARGS__                     \
+  }
+
+constexpr DrawRow kRows[] = {
+    COMPOSIT_DRAW_OF_SIZE("rand", "rand.generator", "SymInt[] size", "None",
+                          .runtime = "random::draw_uniform", .runtime_options = kUnit),
+    COMPOSIT_DRAW_OF_SIZE("randn", "randn.generator", "SymInt[] size", "None",
+                          .runtime = "random::draw_normal", .runtime_options = kUnit),
+    COMPOSIT_DRAW_OF_SIZE("randint", "randint.generator", "SymInt high, SymInt[] size", "4",
+                          .runtime = "random::draw_integers", .runtime_options = kBelow,
+                          .integers = true),
+    COMPOSIT_DRAW_OF_SIZE(
+        "randint.low", "randint.low_generator", "SymInt low, SymInt high, SymInt[] size", "4",
+        .runtime = "random::draw_integers", .runtime_options = kBetween, .integers = true),
+    COMPOSIT_DRAW_OF_SIZE("randperm", "randperm.generator", "SymInt n", "4",
+                          .runtime = "random::draw_permutation", .integers = true),
+    {.schema = "aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? "
+               "generator=None, ScalarType? dtype=None, " COMPOSIT_FACTORY ") -> Tensor",
+     .runtime = "random::draw_normal",
+     .runtime_options = [](double mean, double std) { return pair("mean", mean, "std", std); }},
+
+    COMPOSIT_DRAW_LIKE("rand_like", "rand_like.generator", "", "f32[2,3] | f32[] float64",
+                       .runtime = "random::draw_uniform", .runtime_options = kUnit),
+    COMPOSIT_DRAW_LIKE("randn_like", "randn_like.generator", "", "f32[2,3] | f32[] float64",
+                       .runtime = "random::draw_normal", .runtime_options = kUnit,
+                       .not_row_major = "flashlight::normal_singly"),
+    COMPOSIT_DRAW_LIKE("randint_like", "randint_like.generator", ", SymInt high", "f32[2,3] 5",
+                       .runtime = "random::draw_integers", .runtime_options = kLikeBelow,
+                       .integers = true),
+    COMPOSIT_DRAW_LIKE("randint_like.Tensor", "randint_like.Tensor_generator", ", Tensor high", ""),
+    COMPOSIT_DRAW_LIKE("randint_like.low_dtype", "randint_like.low_generator_dtype",
+                       ", SymInt low, SymInt high", "f32[2,3] -2 5",
+                       .runtime = "random::draw_integers", .runtime_options = kLikeBetween,
+                       .integers = true),
+
+    COMPOSIT_DRAW_OVER(
+        "aten::uniform", "float from=0., float to=1., ", "f32[2,3] | f32[4] -1.0 2.0",
+        "draw_uniform",
+        .runtime_options = [](LazyTensor, double from,
+                              double to) { return pair("from", from, "to", to); }),
+    COMPOSIT_DRAW_OVER("aten::normal_functional", "float mean=0., float std=1., ", "f32[2,3]",
+                       "draw_normal", .runtime_options = kNormal,
+                       .not_row_major = "flashlight::normal_singly"),
+    COMPOSIT_DRAW_OVER("flashlight::normal_singly", "float mean=0., float std=1., ", "",
+                       "draw_normal_singly", .runtime_options = kNormal),
+    COMPOSIT_DRAW_OVER("aten::log_normal", "float mean=1., float std=2., ", "f32[2,3]",
+                       "draw_log_normal", .runtime_options = kNormal),
+    COMPOSIT_DRAW_OVER(
+        "aten::cauchy", "float median=0., float sigma=1., ", "f32[2,3]", "draw_cauchy",
+        .runtime_options = [](LazyTensor, double median,
+                              double sigma) { return pair("median", median, "sigma", sigma); }),
+    COMPOSIT_DRAW_OVER(
+        "aten::exponential", "float lambd=1., ", "f32[2,3]", "draw_exponential",
+        .runtime_options = [](LazyTensor,
+                              double rate) { return Attributes{option("lambd", rate)}; }),
+    COMPOSIT_DRAW_OVER("aten::geometric", "float p, ", "f32[2,3] 0.5", "draw_geometric",
+                       .runtime_options = kProbability, .integers = true),
+    COMPOSIT_DRAW_OVER("aten::bernoulli.p", "float p, ", "f32[2,3] 0.5", "draw_bernoulli",
+                       .runtime_options = kProbability, .integers = true),
+    {.schema = "aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? "
+               "generator=None) -> Tensor(a!)",
+     .runtime = "random::draw_bernoulli",
+     .runtime_options = kProbability,
+     .integers = true},
+    COMPOSIT_DRAW_OVER("aten::random", "", "f32[2,3]", "draw_integers", .integers = true),
+    COMPOSIT_DRAW_OVER(
+        "aten::random.from", "int from, int? to, ", "f32[2,3] -2 5", "draw_integers",
+        .runtime_options = [](LazyTensor, int64_t from,
+                              std::optional<int64_t> to) { return range(from, to); },
+        .integers = true),
+    COMPOSIT_DRAW_OVER("aten::random.to", "int to, ", "f32[2,3] 5", "draw_integers",
+                       .runtime_options = kLikeBelow, .integers = true),
+
+    COMPOSIT_DRAW_OVER("aten::bernoulli", "", "f32[2,3]=0..1", "draw_bernoulli", .values = 1,
+                       .integers = true),
+    {.schema = "aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> "
+               "Tensor",
+     .samples = "f32[2,3] f32[2,3]=0..1"},
+    {.schema = "aten::poisson(Tensor self, Generator? generator=None) -> Tensor",
+     .samples = "f32[2,3]=0..5"},
+    COMPOSIT_DRAW_OVER(
+        "aten::multinomial", "SymInt num_samples, bool replacement=False, ", "", "draw_multinomial",
+        .runtime_options =
+            [](LazyTensor weights, int64_t count) {
+              if (is_half(weights.dtype()))
+                throw UserError("by weights of " + std::string(name(weights.dtype())));
+              return Attributes{option("batch", batch(weights.type(), 1)),
+                                option("num_samples", count)};
+            },
+        .values = 1, .integers = true,
+        .opened =
+            [](const Opening& open, LazyTensor p, int64_t count, bool replacement) {
+              return places_without_replacement(open, p, count, replacement);
+            }),
+    {.schema = "aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? "
+               "generator=None) -> Tensor",
+     .samples = "f32[2,3] 2.0",
+     .opened = [](const Opening& open, LazyTensor mean,
+                  double deviation) { return normal(open, mean, deviation); }},
+    {.schema = "aten::normal.float_Tensor(float mean, Tensor std, *, Generator? "
+               "generator=None) -> Tensor",
+     .samples = "1.0 f32[2,3]=0..1",
+     .opened = [](const Opening& open, double mean,
+                  LazyTensor deviation) { return normal(open, mean, deviation); }},
+    {.schema = "aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? "
+               "generator=None) -> Tensor",
+     .samples = "f32[2,3] f32[2,3]=0..1",
+     .opened = [](const Opening& open, LazyTensor mean,
+                  LazyTensor deviation) { return normal(open, mean, deviation); }},
 };
 
-// A tensor that gives sizes and dtype.
-void add_draws_like_a_tensor(Draws& draws) {
-#define COMPOSIT_LIKE                                                                         \
-  "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, " \
-  "MemoryFormat? memory_format=None) -> Tensor"
-#define COMPOSIT_DRAW_LIKE(name, arguments, overload, generator_overload, samples_)             \
-  draws.add({"aten::" name overload "(Tensor self, " arguments "*, " COMPOSIT_LIKE, samples_}); \
-  draws.add({"aten::" name generator_overload "(Tensor self, " arguments                        \
-             "*, Generator? generator, " COMPOSIT_LIKE});
-  COMPOSIT_DRAW_LIKE("rand_like", "", "", ".generator", "f32[2,3] | f32[] float64")
-  COMPOSIT_DRAW_LIKE("randn_like", "", "", ".generator", "f32[2,3] | f32[] float64")
-  COMPOSIT_DRAW_LIKE("randint_like", "SymInt high, ", "", ".generator", "f32[2,3] 5")
-  COMPOSIT_DRAW_LIKE("randint_like", "Tensor high, ", ".Tensor", ".Tensor_generator", "")
-  COMPOSIT_DRAW_LIKE("randint_like", "SymInt low, SymInt high, ", ".low_dtype",
-                     ".low_generator_dtype", "f32[2,3] -2 5")
-#undef COMPOSIT_DRAW_LIKE
-#undef COMPOSIT_LIKE
-}
-
-// Adds the names that in-place draws have in a graph.
-void add_draws_over_a_tensor(Draws& draws) {
-#define COMPOSIT_DRAW_OVER(name, arguments, samples_)                                            \
-  draws.add({"aten::" name "(Tensor self, " arguments "*, Generator? generator=None) -> Tensor", \
-             samples_});
-  COMPOSIT_DRAW_OVER("uniform", "float from=0., float to=1., ", "f32[2,3] | f32[4] -1.0 2.0")
-  COMPOSIT_DRAW_OVER("normal_functional", "float mean=0., float std=1., ", "f32[2,3]")
-  COMPOSIT_DRAW_OVER("log_normal", "float mean=1., float std=2., ", "f32[2,3]")
-  COMPOSIT_DRAW_OVER("cauchy", "float median=0., float sigma=1., ", "f32[2,3]")
-  COMPOSIT_DRAW_OVER("exponential", "float lambd=1., ", "f32[2,3]")
-  COMPOSIT_DRAW_OVER("geometric", "float p, ", "f32[2,3] 0.5")
-  COMPOSIT_DRAW_OVER("random", "", "f32[2,3]")
-  COMPOSIT_DRAW_OVER("random.from", "int from, int? to, ", "f32[2,3] -2 5")
-  COMPOSIT_DRAW_OVER("random.to", "int to, ", "f32[2,3] 5")
-  COMPOSIT_DRAW_OVER("bernoulli.p", "float p, ", "f32[2,3] 0.5")
 #undef COMPOSIT_DRAW_OVER
+#undef COMPOSIT_DRAW_LIKE
+#undef COMPOSIT_DRAW_OF_SIZE
+#undef COMPOSIT_DRAW
+#undef COMPOSIT_FACTORY
+
+using Draws = std::map<std::string, Draw>;
+
+Draws draws_by_name() {
+  Draws draws;
+  for (const DrawRow& row : kRows) {
+    Schema schema = parse_schema(row.schema);
+    row.runtime_options.check(schema);
+    row.opened.check(schema);
+    const std::string name = schema.name.str();
+    const bool added = draws.emplace(name, Draw{row, std::move(schema)}).second;
+    COMPOSIT_ASSERT(added, "two draws of one name");
+  }
+  return draws;
 }
 
-void add_draws_of_distributions(Draws& draws) {
-  draws.add(
-      {"aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", "f32[2,3]=0..1"});
-  draws.add(
-      {"aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> "
-       "Tensor",
-       "f32[2,3] f32[2,3]=0..1"});
-  draws.add({"aten::poisson(Tensor self, Generator? generator=None) -> Tensor", "f32[2,3]=0..5"});
-  draws.add(
-      {"aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? "
-       "generator=None) -> Tensor",
-       "f32[2,3] 2.0"});
-  draws.add(
-      {"aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) "
-       "-> Tensor",
-       "1.0 f32[2,3]=0..1"});
-  draws.add(
-      {"aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? "
-       "generator=None) -> Tensor",
-       "f32[2,3] f32[2,3]=0..1"});
-}
-
-Draws::Draws() {
-  add_draws_like_a_tensor(*this);
-  add_draws_over_a_tensor(*this);
-  add_draws_of_distributions(*this);
-}
-
-const std::map<std::string, Draw>& table() {
-  static const auto* all = new Draws;  // outlives what static destructors may still call
-  return all->all();
+const Draws& table() {
+  static const auto* all = new Draws(draws_by_name());  // outlives static destructors
+  return *all;
 }
 
 }  // namespace

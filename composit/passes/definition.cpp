@@ -110,8 +110,7 @@ std::optional<Graph> decomposition(const Node& node) {
   const Operation* operation = row_for(node);
   if (operation == nullptr || !operation->row.decompose) return std::nullopt;
   LazyTensors blocks, outputs;
-  const NodePtr on_blocks = copy_of(node, blocks_for(node, blocks)).make_node();
-  const Call call = call_of(*on_blocks, operation->schema);
+  const Call call = call_of(node, operation->schema, blocks_for(node, blocks));
   try {
     for (const LazyTensor& result : decompose(*operation, call)) outputs.push_back(result);
   } catch (const UserError&) {

@@ -4,16 +4,18 @@
 #include <numeric>
 
 #include "composit/ir/transform.h"
+#include "composit/ops/draws.h"
 #include "composit/ops/functions.h"
+#include "composit/ops/guards.h"
+#include "composit/ops/operations.h"
 #include "composit/passes/definition.h"
-#include "flashlight/loops/runtime_call.h"
 
 namespace flashlight::loops {
 namespace {
 
 using composit::Attribute;
-using composit::DType;
 using composit::Graph;
+using composit::Guard;
 using composit::LazyTensor;
 using composit::LazyTensors;
 using composit::Node;
@@ -24,13 +26,6 @@ using composit::Symbol;
 using composit::Type;
 
 using Operands = LazyTensors;
-
-const Symbol kNumber("aten::_local_scalar_dense"), kEqual("aten::equal"),
-    kAllClose("aten::allclose"), kErrors("aten::_linalg_check_errors"), kNonzero("aten::nonzero"),
-    kMaskedSelect("aten::masked_select"), kNativeDropout("aten::native_dropout"),
-    kMetadata("aten::_assert_tensor_metadata"), kMultinomial("aten::multinomial"),
-    kNormalAround("aten::normal.Tensor_float"), kNormalOfDeviation("aten::normal.float_Tensor"),
-    kNormal("aten::normal.Tensor_Tensor");
 
 const Graph* body_with_effects(const Node& node) {
   const Attribute* body = node.find_run("body");
@@ -54,19 +49,21 @@ class Opener {
  private:
   Operands opened(const Node& node, const Operands& operands, uint64_t place) {
     if (const Graph* body = body_with_effects(node)) return parts_of(*body, operands, place);
-    if (node.op() == kMetadata) return {};  // nothing to check: types are fixed
     NodeSpec spec = composit::copy_of(node, operands);
     spec.place = place;
     const NodePtr now = std::move(spec).make_node();
-    if (node.op() == kEqual || node.op() == kAllClose) return all(*now);
-    if (node.op() == kErrors) return no_errors(*now);
-    if (node.op() == kNonzero) return nonzero(*now);
-    if (node.op() == kMaskedSelect) return masked_select(*now);
-    if (node.op() == kNativeDropout) return dropout(*now);
-    if (node.op() == kMultinomial && is_draw_without_return(*now)) return multinomial(*now);
-    if (node.op() == kNormal || node.op() == kNormalAround || node.op() == kNormalOfDeviation)
-      return normal(*now);
-    if (is_draw(*now) && !composit::is_contiguous(now->outputs()[0])) return in_memory_order(*now);
+    if (const Guard* guard = composit::guard_of(node);
+        guard != nullptr && (guard->answer || guard->expected == Guard::Expected::types))
+      return asked(*now, *guard);
+    const composit::Draw* draw = composit::find_draw(node.op());
+    const composit::Operation* operation = composit::find_operation(node.op());
+    if (draw != nullptr && draw->row.opened)
+      if (auto parts = by_rule(*now, draw->schema, draw->row.opened)) return *parts;
+    if (operation != nullptr && operation->row.opened)
+      if (auto parts = by_rule(*now, operation->schema, operation->row.opened)) return *parts;
+    if (draw != nullptr && !draw->row.runtime.empty() &&
+        !composit::is_contiguous(now->outputs()[0]))
+      return in_memory_order(*now, draw->row);
     return outputs(effect(composit::copy_of(*now, operands)));
   }
 
@@ -121,104 +118,75 @@ class Opener {
     return spec;
   }
 
-  // Adds a guard, which fails at run time unless `number` is `expected`.
-  void guard(const Node& node, const LazyTensor& number, Scalar::Value expected) {
-    NodeSpec spec = in_place_of(node, kNumber, {number});
+  // Fails where `number` is another than `expected`.
+  void expect(const Node& node, const LazyTensor& number, Scalar::Value expected) {
+    NodeSpec spec = in_place_of(node, Symbol("aten::_local_scalar_dense"), {number});
     spec.run("expected", composit::List{composit::AttributeKind::scalar, {Scalar(expected)}});
     spec.annotate("guard", node.op().str());
     effect(std::move(spec));
   }
 
-  // The results of `compute` on `operands`, as nodes at the graph position of `node`.
-  template <class Compute>
-  static Operands computed(const Node& node, const Operands& operands, Compute compute) {
-    LazyTensors blocks;
-    Graph::Parts parts;
-    for (const LazyTensor& operand : operands) {
-      blocks.emplace_back(composit::input(std::to_string(blocks.size()), operand.type(),
-                                          composit::InputKind::block));
-      parts.inputs.push_back(blocks.back());
-    }
-    for (const LazyTensor& result : compute(blocks)) parts.outputs.push_back(result);
+  static LazyTensor block(size_t number, const Type& type) {
+    return composit::input(std::to_string(number), type, composit::InputKind::block);
+  }
+  // What `rule` makes of blocks that stand for the operands, in the place of `node`; nothing where
+  // it has no parts for this case.
+  template <class Rule>
+  std::optional<Operands> by_rule(const Node& node, const composit::Schema& schema, Rule rule) {
+    Operands operands = node.operands();
+    LazyTensors blocks, numbers;
+    for (const LazyTensor& operand : operands)
+      blocks.push_back(block(blocks.size(), operand.type()));
+    std::vector<Scalar::Value> expected;
+    const composit::Opening opening{
+        .results = node.outputs(),
+        .draw =
+            [&](const char* name, composit::Attributes attributes, const Type& type) {
+              operands.push_back(drawn(node, name, std::move(attributes), type));
+              return blocks.emplace_back(block(blocks.size(), type));
+            },
+        .expect =
+            [&](const LazyTensor& number, Scalar::Value value) {
+              numbers.push_back(number);
+              expected.push_back(value);
+            }};
+    const composit::Call call = composit::call_of(node, schema, blocks);
+    LazyTensors results = rule({.call = &call, .opening = &opening});
+    const size_t count = results.size();
+    results.insert(results.end(), numbers.begin(), numbers.end());
+    if (results.empty()) return std::nullopt;
+    Operands made = computed(node, operands, blocks, results);
+    for (size_t i = 0; i < expected.size(); ++i) expect(node, made[count + i], expected[i]);
+    made.resize(count);
+    return made;
+  }
+  // `results` of `blocks`, which stand for `operands`, in the place of `node`.
+  static Operands computed(const Node& node, const Operands& operands, const LazyTensors& blocks,
+                           const LazyTensors& results) {
     const NodePtr whole = in_place_of(node, node.op(), operands).make_node();
-    return composit::in_place_of(*whole, Graph(std::move(parts)));
+    return composit::in_place_of(*whole, Graph({.inputs = blocks, .outputs = results}));
   }
 
-  // Replaces `equal` and `allclose` by a guard of whether all elements agree.
-  Operands all(const Node& node) {
-    const auto& operands = node.operands();
-    const auto& list = node.find_run("expected")->as<composit::List>().items;
-    if (node.op() == kEqual && operands[0].sizes() != operands[1].sizes()) return {};
-    const Operands all = computed(node, node.operands(), [&](const LazyTensors& x) {
-      const LazyTensor one_by_one =
-          node.op() == kEqual
-              ? composit::eq(x[0], x[1])
-              : composit::apply_one(
-                    "aten::isclose",
-                    {x[0], x[1], node.attribute("rtol").as<double>(),
-                     node.attribute("atol").as<double>(), node.attribute("equal_nan").as<bool>()});
-      return LazyTensors{composit::apply_one("aten::all", {one_by_one})};
-    });
-    guard(node, all[0], list.at(0).as<Scalar>().value);
-    return {};
+  Operands asked(const Node& node, const Guard& guard) {
+    const auto make = [&](const composit::RuleContext& context) {
+      const LazyTensor answer = guard.answer ? guard.answer(context) : LazyTensor();
+      if (answer) context.opening->expect(answer, composit::expected_of(guard, node).value);
+      return LazyTensors();
+    };
+    return by_rule(node, guard.schema, make).value_or(Operands());
   }
 
-  // A factorisation gives a number per matrix, 0 on success: guards that all are 0.
-  Operands no_errors(const Node& node) {
-    const Operands count = computed(node, node.operands(), [](const LazyTensors& info) {
-      return LazyTensors{composit::sum(composit::ne(info[0], 0))};
-    });
-    guard(node, count[0], int64_t{0});
-    return {};
-  }
-
-  static int64_t captured_count(const Node& node) { return node.outputs()[0].sizes[0]; }
-
-  Operands nonzero(const Node& node) {
-    const Operands found = computed(node, node.operands(), [&](const LazyTensors& x) {
-      return LazyTensors{composit::apply_one("aten::nonzero_static", {x[0], captured_count(node)}),
-                         composit::sum(composit::ne(x[0], 0))};
-    });
-    guard(node, found[1], captured_count(node));
-    return {found[0]};
-  }
-
-  Operands masked_select(const Node& node) {
-    const Operands found = computed(node, node.operands(), [&](const LazyTensors& x) {
-      const composit::Ints sizes = composit::broadcast_sizes({x[0].sizes(), x[1].sizes()});
-      const LazyTensor mask = composit::reshape(composit::expand(x[1], sizes), {-1}),
-                       flat = composit::reshape(composit::expand(x[0], sizes), {-1});
-      const LazyTensor places =
-          composit::apply_one("aten::nonzero_static", {mask, captured_count(node)});
-      return LazyTensors{composit::apply_one("aten::take", {flat, composit::reshape(places, {-1})}),
-                         composit::sum(mask)};
-    });
-    guard(node, found[1], captured_count(node));
-    return {found[0]};
-  }
-
-  // Draws a mask that keeps with probability 1 - p; the result is input * mask / (1 - p).
-  Operands dropout(const Node& node) {
-    const auto p = node.attribute("p").as<double>();
-    NodeSpec draw = in_place_of(node, Symbol("aten::bernoulli.p"), {node.operands()[0]});
-    draw.attribute("p", 1 - p).output(node.outputs()[1]);
-    const LazyTensor mask = {effect(std::move(draw)), 0};
-    const Operands y = computed(node, {node.operands()[0], mask}, [&](const LazyTensors& x) {
-      return LazyTensors{x[0] * x[1] * (p < 1 ? 1 / (1 - p) : 0)};
-    });
-    return {y[0], mask};
-  }
-
-  // Draws numbers of the dtype and sizes of `type` with `op`.
-  LazyTensor drawn(const Node& node, Symbol op, const Type& type) {
-    NodeSpec draw = in_place_of(node, op, {node.operands()[0]});
+  LazyTensor drawn(const Node& node, const char* name, composit::Attributes attributes,
+                   const Type& type) {
+    NodeSpec draw = in_place_of(node, Symbol(name), {node.operands()[0]});
     if (const Attribute* generator = node.find_attribute("generator"))
       draw.attribute("generator", *generator);
-    return {effect(std::move(draw.output(composit::tensor_type(type.dtype, type.sizes)))), 0};
+    for (const composit::NamedAttribute& one : attributes) draw.attribute(one.key(), one.value);
+    return {effect(std::move(draw.output(type))), 0};
   }
 
-  // LibTorch draws elements in the order of memory; a permutation then restores the sizes.
-  Operands in_memory_order(const Node& node) {
+  // LibTorch draws the elements as they lie in memory.
+  Operands in_memory_order(const Node& node, const composit::DrawRow& row) {
     const Type& type = node.outputs()[0];
     composit::Ints order(type.rank()), back(type.rank());
     std::iota(order.begin(), order.end(), int64_t{0});
@@ -234,46 +202,11 @@ class Opener {
     }
     NodeSpec draw = composit::copy_of(node, node.operands());
     draw.outputs = {memory};
-    if (is_normal(node) && type.numel() >= 16) draw.op = Symbol("flashlight::normal_singly");
+    if (!row.not_row_major.empty() && type.numel() >= 16) draw.op = Symbol(row.not_row_major);
     const LazyTensor drawn = {effect(std::move(draw)), 0};
-    if (!composit::is_contiguous(memory)) return {drawn};  // lower() refuses it
-    return computed(node, {drawn}, [&](const LazyTensors& x) {
-      return LazyTensors{composit::permute(x[0], back)};
-    });
-  }
-  static bool is_normal(const Node& node) {
-    static const Symbol kLike("aten::randn_like"), kInPlace("aten::normal_functional");
-    return node.op() == kLike || node.op() == kInPlace;
-  }
-
-  static bool is_draw_without_return(const Node& node) {
-    const Attribute* replacement = node.find_attribute("replacement");
-    return node.attribute("num_samples").as_int() == 1 || replacement == nullptr ||
-           !replacement->as<bool>();
-  }
-  // The samples are the indices of the largest p / q, where q is exponentially distributed.
-  Operands multinomial(const Node& node) {
-    const LazyTensor& p = node.operands()[0];
-    const LazyTensor q = drawn(node, Symbol("aten::exponential"), p.type());
-    const int64_t count = node.attribute("num_samples").as_int();
-    return computed(node, {p, q}, [&](const LazyTensors& x) {
-      if (count == 1)
-        return LazyTensors{composit::apply_one("aten::argmax", {x[0] / x[1], int64_t{-1}, true})};
-      return LazyTensors{composit::apply("aten::topk", {x[0] / x[1], count})[1]};
-    });
-  }
-
-  // Normal draws with one mean or one standard deviation per element.
-  Operands normal(const Node& node) {
-    const LazyTensor z = drawn(node, Symbol("aten::normal_functional"), node.outputs()[0]);
-    Operands operands = node.operands();
-    operands.push_back(z);
-    return computed(node, operands, [&](const LazyTensors& x) {
-      if (node.op() == kNormal) return LazyTensors{x[2] * x[1] + x[0]};
-      if (node.op() == kNormalAround)
-        return LazyTensors{x[1] * node.attribute("std").as<double>() + x[0]};
-      return LazyTensors{x[1] * x[0] + node.attribute("mean").as<double>()};
-    });
+    if (!composit::is_contiguous(memory)) return {drawn};  // which there is no code for
+    const LazyTensor x = block(0, memory);
+    return computed(node, {drawn}, {x}, {composit::permute(x, back)});
   }
 
   int64_t next_effect_ = 0;

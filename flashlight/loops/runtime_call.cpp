@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "composit/ir/error.h"
 #include "composit/op/promotion.h"
+#include "composit/ops/draws.h"
+#include "composit/ops/guards.h"
 #include "composit/ops/operations.h"
 #include "composit/ops/runtime_options.h"
 #include "flashlight/loops/control.h"
@@ -19,159 +20,9 @@ using composit::DTypeCategory;
 using composit::Node;
 using composit::UserError;
 
-using Options = composit::Attributes;
-using Option = composit::NamedAttribute;
-using composit::batch;
 using composit::option;
 
-// ---- options ------------------------------------------------------------------------------------
-
-// The call's argument `name`, as an option of the same name.
-Option same(const Call& call, const char* name) { return option(name, call[name].data()); }
-
-int64_t whole(const Call& call, std::string_view name) { return call[name].data().as_int(); }
-double real(const Call& call, std::string_view name) { return call[name].data().as<double>(); }
-
 // ---- draws --------------------------------------------------------------------------------------
-
-struct Draw {
-  const char* schema;
-  const char* function;
-  Options (*options)(const Call& call) = nullptr;
-  size_t operands = 0;         // number of first operands whose values matter, not only sizes
-  bool whole_numbers = false;  // any dtype, not floating point only
-};
-
-Options unit(const Call&) { return {option("low", 0.0), option("high", 1.0)}; }
-
-void expect_probability(double p) {
-  if (!(p >= 0 && p <= 1))
-    throw UserError("expected a probability from 0 to 1, received " + std::to_string(p));
-}
-
-Options range(int64_t from, int64_t to) {
-  if (from >= to)
-    throw UserError("expected a range of numbers, received {" + std::to_string(from) + ", " +
-                    std::to_string(to) + "}");
-  return {option("from", from), option("to", to)};
-}
-int64_t end_of(const Call& call, std::string_view name) {
-  if (call[name].is_none()) throw UserError("without an end of the range");
-  return whole(call, name);
-}
-
-// clang-format off
-#define FACTORY "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-#define LIKE FACTORY ", MemoryFormat? memory_format=None) -> Tensor"
-#define SEEDED "*, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-#define IN_PLACE ", *, Generator? generator=None) -> Tensor"
-// clang-format on
-
-const std::vector<Draw>& draws() {
-  constexpr auto kBetween = [](const Call& call) {
-    return Options{same(call, "from"), same(call, "to")};
-  };
-  constexpr auto kNormal = [](const Call& call) {
-    return Options{same(call, "mean"), same(call, "std")};
-  };
-  constexpr auto kBernoulli = [](const Call& call) {
-    expect_probability(real(call, "p"));
-    return Options{same(call, "p")};
-  };
-  constexpr auto kRate = [](const Call& call) { return Options{same(call, "lambd")}; };
-  constexpr auto kBelow = [](const Call& call) { return range(0, whole(call, "high")); };
-  constexpr auto kFromLow = [](const Call& call) {
-    return range(whole(call, "low"), whole(call, "high"));
-  };
-  constexpr auto kFromTo = [](const Call& call) {
-    return range(whole(call, "from"), end_of(call, "to"));
-  };
-  constexpr auto kTo = [](const Call& call) { return range(0, whole(call, "to")); };
-  static const std::vector<Draw> kDraws = {
-      {"aten::rand(SymInt[] size, " FACTORY ") -> Tensor", "random::draw_uniform", unit},
-      {"aten::rand.generator(SymInt[] size, " SEEDED ") -> Tensor", "random::draw_uniform", unit},
-      {"aten::rand_like(Tensor self, " LIKE, "random::draw_uniform", unit},
-      {"aten::uniform(Tensor self, float from=0, float to=1" IN_PLACE, "random::draw_uniform",
-       kBetween},
-      {"aten::randn(SymInt[] size, " FACTORY ") -> Tensor", "random::draw_normal", unit},
-      {"aten::randn.generator(SymInt[] size, " SEEDED ") -> Tensor", "random::draw_normal", unit},
-      {"aten::randn_like(Tensor self, " LIKE, "random::draw_normal", unit},
-      {"aten::normal_functional(Tensor self, float mean=0, float std=1" IN_PLACE,
-       "random::draw_normal", kNormal},
-      {"flashlight::normal_singly(Tensor self, float mean=0, float std=1" IN_PLACE,
-       "random::draw_normal_singly", kNormal},
-      {"aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? "
-       "generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-       "pin_memory=None) -> Tensor",
-       "random::draw_normal", kNormal},
-      {"aten::exponential(Tensor self, float lambd=1" IN_PLACE, "random::draw_exponential", kRate},
-      {"aten::cauchy(Tensor self, float median=0, float sigma=1" IN_PLACE, "random::draw_cauchy",
-       [](const Call& call) {
-         return Options{same(call, "median"), same(call, "sigma")};
-       }},
-      {"aten::log_normal(Tensor self, float mean=1, float std=2" IN_PLACE,
-       "random::draw_log_normal", kNormal},
-      {"aten::geometric(Tensor self, float p" IN_PLACE, "random::draw_geometric", kBernoulli, 0,
-       true},
-      {"aten::bernoulli(Tensor self" IN_PLACE, "random::draw_bernoulli", nullptr, 1, true},
-      {"aten::bernoulli.p(Tensor self, float p=0.5" IN_PLACE, "random::draw_bernoulli", kBernoulli,
-       0, true},
-      {"aten::bernoulli_.float(Tensor self, float p=0.5" IN_PLACE, "random::draw_bernoulli",
-       kBernoulli, 0, true},
-      {"aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False" IN_PLACE,
-       "random::draw_multinomial",
-       [](const Call& call) {
-         const Type& weights = call["self"].tensor().type();
-         if (is_half(weights.dtype))
-           throw UserError("by weights of " + std::string(composit::name(weights.dtype)));
-         return Options{option("batch", batch(weights, 1)), same(call, "num_samples")};
-       },
-       1, true},
-      {"aten::random(Tensor self" IN_PLACE, "random::draw_integers", nullptr, 0, true},
-      {"aten::random.from(Tensor self, int from, int? to" IN_PLACE, "random::draw_integers",
-       kFromTo, 0, true},
-      {"aten::random.to(Tensor self, int to" IN_PLACE, "random::draw_integers", kTo, 0, true},
-      {"aten::randint(SymInt high, SymInt[] size, " FACTORY ") -> Tensor", "random::draw_integers",
-       kBelow, 0, true},
-      {"aten::randint.generator(SymInt high, SymInt[] size, " SEEDED ") -> Tensor",
-       "random::draw_integers", kBelow, 0, true},
-      {"aten::randint.low(SymInt low, SymInt high, SymInt[] size, " FACTORY ") -> Tensor",
-       "random::draw_integers", kFromLow, 0, true},
-      {"aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, " SEEDED ") -> Tensor",
-       "random::draw_integers", kFromLow, 0, true},
-      {"aten::randint_like(Tensor self, SymInt high, " LIKE, "random::draw_integers", kBelow, 0,
-       true},
-      {"aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, " LIKE,
-       "random::draw_integers", kFromLow, 0, true},
-      {"aten::randperm(SymInt n, " FACTORY ") -> Tensor", "random::draw_permutation", nullptr, 0,
-       true},
-      {"aten::randperm.generator(SymInt n, " SEEDED ") -> Tensor", "random::draw_permutation",
-       nullptr, 0, true}};
-  return kDraws;
-}
-
-#undef FACTORY
-#undef LIKE
-#undef SEEDED
-#undef IN_PLACE
-
-struct DrawRow {
-  composit::Schema schema;
-  Draw draw;
-};
-const DrawRow* draw_of(const Node& node) {
-  static const std::map<std::string, DrawRow> kRows = [] {
-    std::map<std::string, DrawRow> rows;
-    for (const Draw& draw : draws()) {
-      composit::Schema schema = composit::parse_schema(draw.schema);
-      const std::string name = schema.name.str();
-      rows.emplace(name, DrawRow{std::move(schema), draw});
-    }
-    return rows;
-  }();
-  const auto found = kRows.find(node.op().str());
-  return found == kRows.end() ? nullptr : &found->second;
-}
 
 void expect_default_generator(const Node& node) {
   const auto* attribute = node.find_attribute("generator");
@@ -181,34 +32,36 @@ void expect_default_generator(const Node& node) {
                     "'; draw by the default one, or let the numbers be an input");
 }
 
-// UserError if a floating point dtype cannot hold all integers up to the bounds.
-void expect_exact(const Type& type, const Options& options) {
-  if (composit::category(type.dtype) != DTypeCategory::floating || options.size() != 2) return;
+// The bounds of a range of whole numbers: a floating point dtype has all up to its precision.
+void expect_exact(const Type& type, const composit::Attributes& options) {
+  if (composit::category(type.dtype) != DTypeCategory::floating) return;
   const double most = type.dtype == DType::float64    ? 0x1p53
                       : type.dtype == DType::float32  ? 0x1p24
                       : type.dtype == DType::bfloat16 ? 0x1p8
                                                       : 0x1p11;
-  for (const Option& bound : options)
-    if (std::abs(static_cast<double>(bound.value.as_int())) > most)
+  for (const composit::NamedAttribute& option : options)
+    if (const auto* bound = option.value.get_if<int64_t>();
+        bound != nullptr && std::abs(static_cast<double>(*bound)) > most)
       throw UserError("of a range that " + std::string(composit::name(type.dtype)) +
                       " cannot count to");
 }
 
-RuntimeCallOf draw_call(const Node& node, const DrawRow& row) {
+RuntimeCallOf draw_call(const Node& node, const composit::Draw& draw) {
   const Type& type = node.outputs()[0];
   expect_default_generator(node);
   if (!composit::is_contiguous(type)) throw UserError("into memory that is not row-major");
   const DTypeCategory category = composit::category(type.dtype);
   if (category == DTypeCategory::complex ||
-      (category != DTypeCategory::floating && !row.draw.whole_numbers))
+      (category != DTypeCategory::floating && !draw.row.integers))
     throw UserError("of " + std::string(composit::name(type.dtype)));
   RuntimeCallOf found;
-  found.call.function = composit::Symbol(row.draw.function);
+  found.call.function = composit::Symbol(draw.row.runtime);
   found.call.draws = found.call.effect = true;
-  if (row.draw.options != nullptr)
-    found.call.options = row.draw.options(composit::call_of(node, row.schema));
-  if (found.call.function.str() == "random::draw_integers") expect_exact(type, found.call.options);
-  found.operands = row.draw.operands;
+  found.operands = draw.row.values;
+  if (!draw.row.runtime_options) return found;
+  const Call call = composit::call_of(node, draw.schema);
+  found.call.options = draw.row.runtime_options({.call = &call});
+  expect_exact(type, found.call.options);
   return found;
 }
 
@@ -247,13 +100,12 @@ RuntimeCallOf seed_call(const Node& node) {
 
 // ---- guards -------------------------------------------------------------------------------------
 
-RuntimeCallOf guard_call(const Node& node, Origin origin) {
+RuntimeCallOf guard_call(const composit::Guard& guard, const Node& node, Origin origin) {
   const std::string_view other = node.annotation("guard");
   origin.operation = other.empty() ? "aten::item" : std::string(other);
-  const auto& expected = node.find_run("expected")->as<composit::List>().items;
   RuntimeCallOf found;
   found.call.function = composit::Symbol("guards::expect");
-  found.call.options = {option("expected", expected.at(0).as<composit::Scalar>()),
+  found.call.options = {option("expected", composit::expected_of(guard, node)),
                         option("place", place_of(origin))};
   found.call.effect = found.call.on_numbers = true;
   found.operands = 1;
@@ -273,16 +125,15 @@ RuntimeCallOf assert_call(const Node& node, const Origin& origin) {
 
 }  // namespace
 
-bool is_draw(const Node& node) { return draw_of(node) != nullptr; }
-
 std::optional<RuntimeCallOf> runtime_call_of(const Node& node, const Origin& origin) {
-  const std::string& op = node.op().str();
-  if (op == "aten::_local_scalar_dense" && node.find_run("expected") != nullptr)
-    return guard_call(node, origin);
-  if (op == "aten::_assert_async" || op == "aten::_assert_async.msg")
-    return assert_call(node, origin);
-  if (op == "composit::set_generator_state") return seed_call(node);
-  if (const DrawRow* row = draw_of(node)) return draw_call(node, *row);
+  if (const auto* guard = composit::guard_of(node); guard != nullptr && !guard->answer) {
+    if (guard->expected == composit::Guard::Expected::captured)
+      return guard_call(*guard, node, origin);
+    if (guard->expected == composit::Guard::Expected::nonzero) return assert_call(node, origin);
+  }
+  if (node.op().str() == "composit::set_generator_state") return seed_call(node);
+  if (const composit::Draw* draw = composit::find_draw(node.op()))
+    return draw->row.runtime.empty() ? std::nullopt : std::optional(draw_call(node, *draw));
   const composit::Operation* operation = composit::operation_of(node);
   if (operation == nullptr) return std::nullopt;
   const composit::Row& row = operation->row;

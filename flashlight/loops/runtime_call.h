@@ -22,11 +22,8 @@ struct RuntimeCallOf {
   bool broadcasts = false;  // arguments are broadcast to the result's sizes
 };
 
-// True if the runtime draws as `node` does, at least into row-major memory.
-bool is_draw(const composit::Node& node);
-
-// Nothing for an operation without a function. UserError for a case that the function does not
-// handle ("into memory that is not row-major").
+// Nothing for other operations. UserError for a case that there is no function for ("into memory
+// that is not row-major").
 std::optional<RuntimeCallOf> runtime_call_of(const composit::Node& node, const Origin& origin);
 
 // True if there is code for an operation: loops, a function, or parts that have code.

@@ -53,6 +53,34 @@ TEST(Guards, tensors_are_equal_or_close) {
               Optional(HasSubstr("aten::allclose")));
 }
 
+TEST(Guards, tensors_of_other_sizes_are_not_equal) {
+  const std::string sum = "%sum: float32[] = aten::sum(%x, dtype=none)\n";
+  run(sum + "aten::equal(%x, %sum) {expected=[scalar(false)], effect=0}", {1, 1}, {0, 0});
+  EXPECT_THAT(
+      user_error([&] {
+        run(sum + "aten::equal(%x, %sum) {expected=[scalar(true)], effect=0}", {1, 1}, {0, 0});
+      }),
+      Optional(HasSubstr("gave another number than scalar(true)")));
+}
+
+TEST(Guards, a_condition_holds) {
+  const std::string sum = "%sum: float32[] = aten::sum(%x, dtype=none)\n";
+  for (const char* call :
+       {"aten::_assert_async(%sum)", "aten::_assert_async.msg(%sum, assert_msg=\"not zero\")"}) {
+    run(sum + call + " {effect=0}", {1, 2}, {0, 0});
+    EXPECT_THAT(user_error([&] {
+                  run(sum + call + " {effect=0}", {1, -1}, {0, 0});
+                }),
+                Optional(HasSubstr("does not hold")));
+  }
+}
+
+TEST(Guards, types_are_fixed) {
+  run("aten::_assert_tensor_metadata(%x, size=none, stride=none, dtype=float32, device=none, "
+      "layout=none) {effect=0}",
+      {1, 2}, {0, 0});
+}
+
 TEST(Guards, a_matrix_without_factors) {
   const char* errors =
       "%info: int32[2] = aten::_to_copy(%x, dtype=int32)\n"

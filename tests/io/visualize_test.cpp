@@ -9,8 +9,10 @@
 #include <iostream>
 #include <map>
 #include <random>
+#include <set>
 #include <sstream>
 
+#include "composit/ops/operations.h"
 #include "tests/io/arrays.h"
 #include "tests/io/command.h"
 #include "tests/io/model_graphs.h"
@@ -109,6 +111,36 @@ TEST(visualize, shows_effects_mutations_constants_and_several_outputs) {
         "<B>output 1</B>", "<B>output 3</B>", "undefined", "<B>output 4</B>", "bn.mean  2"})
     EXPECT_THAT(dot, HasSubstr(text));
   nodes_in(dot);
+}
+
+// The colour of an operation that changes the shape of what it is given.
+std::string colour_of(std::string_view name, bool effect = false) {
+  NodeSpec spec(name);
+  spec.tensor(input("x", kPair)).output(tensor_type(DType::float32, {3}));
+  if (effect) spec.run("effect", 0);
+  const NodePtr node = std::move(spec).make_node();
+  const std::string dot = to_dot(Graph({.outputs = {{node, 0}}, .effects = {node}}));
+  const size_t at = dot.rfind("fillcolor=", dot.find("tooltip=\"" + std::string(name)));
+  return dot.substr(at, std::string("fillcolor=\"#rrggbb\"").size());
+}
+
+TEST(visualize, operations_have_the_colours_of_their_kinds) {
+  add_operation({.schema = "visualize::project(Tensor x) -> Tensor",
+                 .kind = OpKind::contraction,
+                 .scalar = [](Expr x) { return x; }});
+  const std::string product = colour_of("aten::mm"), move = colour_of("aten::permute"),
+                    random = colour_of("aten::rand_like"), unknown = colour_of("mine::unknown");
+  EXPECT_EQ(std::set({product, move, random, unknown}).size(), 4U);
+  EXPECT_EQ(colour_of("visualize::project"), product);
+  EXPECT_EQ(colour_of("aten::conv2d"), product);
+  // Other overloads, in place, backward, another name of the same operation.
+  EXPECT_EQ(colour_of("aten::squeeze_.dims"), move);
+  EXPECT_EQ(colour_of("aten::_pad_backward"), move);
+  EXPECT_EQ(colour_of("aten::concatenate"), move);
+  EXPECT_EQ(colour_of("composit::storage_view"), move);
+  EXPECT_EQ(colour_of("aten::cauchy_", true), random);
+  EXPECT_EQ(colour_of("composit::scan"), colour_of("composit::cond"));
+  EXPECT_NE(colour_of("mine::unknown", true), unknown);
 }
 
 // A layer_norm whose body is a subtraction and a division.

@@ -89,7 +89,7 @@ class Builder {
 
   uint32_t add_node(const Node& node, uint32_t box, const Sources& sources) {
     Item item;
-    item.kind = kind_of(node);
+    item.kind = kinds_.of(node);
     item.title = is_input(node) ? input_name(node) : std::string(node.op().base_name());
     for (const Type& type : node.outputs()) item.types.push_back(type_text(type));
     if (const int64_t effect = node.effect(); effect >= 0)
@@ -224,6 +224,7 @@ class Builder {
   }
 
   bool open_bodies_;
+  const Kinds kinds_;
   Diagram diagram_;
   std::map<std::string, uint32_t> scopes_;
 };

@@ -1,29 +1,29 @@
 // The kinds of operation that a picture tells apart by colour.
+//
+//   const Kinds kinds;  item.kind = kinds.of(node);
 #pragma once
 
-#include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "composit/ir/node.h"
+#include "composit/op/operation.h"
 
 namespace composit::drawing {
 
-enum class OpKind : uint8_t {
-  input,
-  output,
-  contraction,
-  normalisation,
-  elementwise,
-  movement,
-  reduction,
-  random,
-  effect,
-  control,
-  other,
-  count_
-};
+// The kinds of all operations that there are when it is made.
+class Kinds {
+ public:
+  Kinds();
+  // As the node's row says, or rows of the same base name: those of overloads, of forms in place
+  // and backward. Else draws are random, and shapes tell what is computed element by element.
+  OpKind of(const Node& node) const;
 
-OpKind kind_of(const Node& node);
+ private:
+  void add(const Operation& operation, std::string_view name);
+  std::map<std::string, OpKind, std::less<>> of_names_;
+};
 
 struct Colours {
   std::string_view name;  // for the legend

@@ -84,6 +84,7 @@ void add_average(OperationTable& rows, std::string_view schema, std::string_view
                  std::string_view bad) {
   static const std::string backward_name(backward.substr(0, backward.find('(')));
   rows.add({.schema = schema,
+            .kind = OpKind::reduction,
             .loops =
                 [](In x, Ints output) {
                   return average(x, {x.sizes(), kAxes, output});
@@ -95,6 +96,7 @@ void add_average(OperationTable& rows, std::string_view schema, std::string_view
             .samples = samples,
             .bad = bad});
   rows.add({.schema = backward,
+            .kind = OpKind::reduction,
             .loops =
                 [](In g, In x) {
                   const Ints sizes = g.sizes();
@@ -122,6 +124,7 @@ void add_averages(OperationTable& rows) {
                  "f32[1,2,2,4,3] [1,2,2] | f32[2,3,3,2] [2,2,2]", "f32[1,2,1,2,2] f32[1,2,2,4,3]",
                  "f32[2,2,2] [1,1,1]: 4 or 5 axes");
   rows.add({.schema = "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+            .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor x, Ints output) {
                   if (all_ones(output)) return LazyTensors{mean(x, {-2, -1}, true)};
@@ -136,6 +139,7 @@ void add_averages(OperationTable& rows) {
                 },
             .samples = "f32[1,2,2,4,3] [1,2,2] | f32[1,2,2,2,3] 1"});
   rows.add({.schema = "aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
+            .kind = OpKind::reduction,
             .loops =
                 [](In x, Ints output) {
                   return average(x, {x.sizes(), 1, output});
@@ -150,6 +154,7 @@ void add_maximum(OperationTable& rows, std::string_view schema, std::string_view
                  std::string_view bad) {
   static const std::string backward_name(backward.substr(0, backward.find('(')));
   rows.add({.schema = schema,
+            .kind = OpKind::reduction,
             .loops =
                 [](In x, Ints output) {
                   return maximum(x, {x.sizes(), kAxes, output});
@@ -161,6 +166,7 @@ void add_maximum(OperationTable& rows, std::string_view schema, std::string_view
             .samples = samples,
             .bad = bad});
   rows.add({.schema = backward,
+            .kind = OpKind::reduction,
             .loops =
                 [](In g, In x, In indices) {
                   const Ints sizes = x.sizes();

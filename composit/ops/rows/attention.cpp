@@ -120,6 +120,7 @@ static void add_flash_attention(OperationTable& rows) {
       {.schema = "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, "
                  "Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? "
                  "attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
+       .kind = OpKind::contraction,
        .decompose =
            [](LazyTensor q, LazyTensor k, LazyTensor v, double dropout, bool causal,
               std::optional<LazyTensor> mask, std::optional<double> scale) {
@@ -144,6 +145,7 @@ static void add_flash_attention(OperationTable& rows) {
                       "Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float "
                       "dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> "
                       "(Tensor grad_query, Tensor grad_key, Tensor grad_value)",
+            .kind = OpKind::contraction,
             .decompose =
                 [](LazyTensor g, LazyTensor q, LazyTensor k, LazyTensor v, LazyTensor out,
                    LazyTensor logsumexp, double dropout, bool causal,
@@ -163,6 +165,7 @@ void add_attention_rows(OperationTable& rows) {
       {.schema = "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, "
                  "Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? "
                  "scale=None, bool enable_gqa=False) -> Tensor",
+       .kind = OpKind::contraction,
        .decompose = [](LazyTensor q, LazyTensor k, LazyTensor v, std::optional<LazyTensor> mask,
                        double dropout, bool causal, std::optional<double> scale,
                        bool gqa) { return attention(q, k, v, mask, dropout, causal, scale, gqa); },

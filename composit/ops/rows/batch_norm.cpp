@@ -105,6 +105,7 @@ void add_batch_norm(OperationTable& rows) {
            "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
            "Tensor? running_var, bool training, float momentum, float eps, bool "
            "cudnn_enabled) -> Tensor",
+       .kind = OpKind::normalisation,
        .decompose =
            [](LazyTensor x, Optional weight, Optional bias, Optional mean, Optional var,
               bool training, double momentum, double eps) {
@@ -150,6 +151,7 @@ void add_native_batch_norm(OperationTable& rows) {
   rows.add({.schema = "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
                       "running_mean, Tensor? running_var, bool training, float momentum, float "
                       "eps) -> (Tensor, Tensor, Tensor)",
+            .kind = OpKind::normalisation,
             .decompose =
                 [](LazyTensor x, Optional weight, Optional bias, Optional mean, Optional var,
                    bool training, double momentum, double eps) {
@@ -172,6 +174,7 @@ void add_native_batch_norm(OperationTable& rows) {
   rows.add({.schema = "aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, "
                       "Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, "
                       "Tensor)",
+            .kind = OpKind::normalisation,
             .decompose =
                 [](LazyTensor x, Optional weight, Optional bias, bool training, double momentum,
                    double eps) {
@@ -217,6 +220,7 @@ void add_backward(OperationTable& rows) {
                 "Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? "
                 "save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, "
                 "Tensor)",
+            .kind = OpKind::normalisation,
             .decompose =
                 [](LazyTensor g, LazyTensor x, Optional weight, Optional running_mean,
                    Optional running_var, Optional mean, Optional rstd, bool training, double eps,
@@ -259,6 +263,7 @@ void add_instance_norm(OperationTable& rows) {
   rows.add({.schema = "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
                       "running_mean, Tensor? running_var, bool use_input_stats, float momentum, "
                       "float eps, bool cudnn_enabled) -> Tensor",
+            .kind = OpKind::normalisation,
             .decompose =
                 [](LazyTensor x, Optional weight, Optional bias, Optional mean, Optional var,
                    bool use_input, double momentum, double eps) {

@@ -32,6 +32,7 @@ void add_batch_norm_updates_rows(OperationTable& rows) {
   rows.add({.schema = "aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, "
                       "Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float "
                       "momentum, float eps) -> (Tensor, Tensor, Tensor)",
+            .kind = OpKind::normalisation,
             .decompose =
                 [](LazyTensor x, Optional weight, Optional bias, LazyTensor mean, LazyTensor var,
                    bool training, double momentum, double eps) {
@@ -44,6 +45,7 @@ void add_batch_norm_updates_rows(OperationTable& rows) {
   rows.add({.schema = "aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, "
                       "Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) "
                       "-> (Tensor, Tensor, Tensor, Tensor)",
+            .kind = OpKind::normalisation,
             .decompose =
                 [](LazyTensor x, Optional weight, Optional bias, LazyTensor mean, LazyTensor var,
                    double momentum, double eps) {

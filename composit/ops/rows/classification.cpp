@@ -79,6 +79,7 @@ static Loops nll_loss_back(const In& g, const In& x, const In& target,
 #define COMPOSIT_NLL_LOSS(name, forward_samples, bad_samples, backward_samples)                   \
   rows.add({.schema = "aten::" name "_forward(Tensor self, Tensor target, Tensor? weight, int "   \
                       "reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)",  \
+            .kind = OpKind::reduction,                                                            \
             .loops = [](In x, In target, std::optional<In> weight, int64_t reduction,             \
                         int64_t ignored) {                                                        \
               return nll_loss(x, target, weight, reduction, ignored);                             \
@@ -95,6 +96,7 @@ static Loops nll_loss_back(const In& g, const In& x, const In& target,
   rows.add({.schema = "aten::" name "_backward(Tensor grad_output, Tensor self, Tensor target, "  \
                       "Tensor? weight, int reduction, SymInt ignore_index, Tensor "               \
                       "total_weight) -> Tensor",                                                  \
+            .kind = OpKind::reduction,                                                            \
             .loops = [](In g, In x, In target, std::optional<In> weight, int64_t reduction,       \
                         int64_t ignored, In total) {                                              \
               return nll_loss_back(g, x, target, weight, reduction, ignored, total);              \
@@ -226,6 +228,7 @@ void add_classification_rows(OperationTable& rows) {
   rows.add({.schema = "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, "
                       "int reduction=1, SymInt ignore_index=-100, float label_smoothing=0.) -> "
                       "Tensor",
+            .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor x, LazyTensor target, std::optional<LazyTensor> weight,
                    int64_t reduction, int64_t ignored, double smoothing) {

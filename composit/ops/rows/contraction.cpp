@@ -36,6 +36,7 @@ static Expr blended(const In& input, const Index& at, Expr product, Scalar beta,
 static void add_matrix_products(OperationTable& rows) {
   rows.add(
       {.schema = "aten::mm(Tensor self, Tensor mat2) -> Tensor",
+       .kind = OpKind::contraction,
        .loops =
            [](In a, In b) {
              expect_rank(a, "a matrix", 2);
@@ -56,6 +57,7 @@ static void add_matrix_products(OperationTable& rows) {
        .bad = "f32[2,3] f32[2,3]: do not multiply | f32[2] f32[2,2]: of 2 axes | f32[2,2] "
               "f64[2,2]: one dtype"});
   rows.add({.schema = "aten::bmm(Tensor self, Tensor mat2) -> Tensor",
+            .kind = OpKind::contraction,
             .loops =
                 [](In a, In b) {
                   expect_rank(a, "a batch of matrices", 3);
@@ -79,6 +81,7 @@ static void add_matrix_products(OperationTable& rows) {
             .bad = "f32[2,3,4] f32[3,4,2]: as many matrices"});
   rows.add({.schema = "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar "
                       "alpha=1) -> Tensor",
+            .kind = OpKind::contraction,
             .loops =
                 [](In input, In a, In b, Scalar beta, Scalar alpha) {
                   expect_rank(a, "a matrix", 2);
@@ -164,6 +167,7 @@ static Gradients matmul_gradients(const Vjp& v, const LazyTensor& a, const LazyT
 
 static void add_matmul(OperationTable& rows) {
   rows.add({.schema = "aten::matmul(Tensor self, Tensor other) -> Tensor",
+            .kind = OpKind::contraction,
             .loops = [](In a, In b) { return matmul_loops(a, b); },
             .vjp = [](Vjp v, LazyTensor a, LazyTensor b) { return matmul_gradients(v, a, b); },
             .samples = "f32[2,3] f32[3,4] | f32[3] f32[3] | f32[2,3] f32[3] | f32[3] f32[3,2] | "
@@ -171,6 +175,7 @@ static void add_matmul(OperationTable& rows) {
             .bad = "f32[2,3] f32[2]: do not multiply | f32[] f32[2]: an axis at least | f32[2,2,3] "
                    "f32[3,3,2]: do not broadcast"});
   rows.add({.schema = "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+            .kind = OpKind::contraction,
             .loops =
                 [](In x, In weight, std::optional<In> bias) {
                   if (x.rank() == 0)

@@ -229,6 +229,7 @@ void add_control_flow_rows(OperationTable& rows) {
   rows.add(
       {.schema = "composit::cond(Tensor predicate, Tensor[] operands, Graph then_body, "
                  "Graph else_body) -> Tensor[]",
+       .kind = OpKind::control,
        .infer =
            [](In predicate, std::vector<In> operands, Region then_body, Region else_body) {
              return cond_types(predicate.type(), types_of(operands), then_body, else_body);
@@ -245,6 +246,7 @@ void add_control_flow_rows(OperationTable& rows) {
   rows.add(
       {.schema = "composit::map(Tensor[] sequences, Tensor[] outside, Graph body, "
                  "int length) -> Tensor[]",
+       .kind = OpKind::control,
        .infer =
            [](std::vector<In> sequences, std::vector<In> outside, Region body, int64_t length) {
              return scan_types({}, types_of(sequences), types_of(outside), body, length);
@@ -257,6 +259,7 @@ void add_control_flow_rows(OperationTable& rows) {
                  int64_t length) { return map_vjp(v, sequences, outside, *body, length); }});
   rows.add({.schema = "composit::scan(Tensor[] carried, Tensor[] sequences, Tensor[] outside, "
                       "Tensor? trips, Graph body, int length, bool reverse=False) -> Tensor[]",
+            .kind = OpKind::control,
             .infer =
                 [](std::vector<In> carried, std::vector<In> sequences, std::vector<In> outside,
                    std::optional<In> trips, Region body, int64_t length) {
@@ -277,6 +280,7 @@ void add_control_flow_rows(OperationTable& rows) {
                 }});
   rows.add({.schema = "composit::while_loop(Tensor[] carried, Tensor[] outside, Graph condition, "
                       "Graph body, int? limit=None) -> Tensor[]",
+            .kind = OpKind::control,
             .infer =
                 [](std::vector<In> carried, std::vector<In> outside, Region condition, Region body,
                    std::optional<int64_t> limit) {

@@ -16,6 +16,7 @@ static Gradients converted_back(const Vjp& v, const LazyTensor& x) {
 static void add_casts(OperationTable& rows) {
   rows.add({.schema = "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, "
                       "bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+            .kind = OpKind::movement,
             .loops = [](In x, DType dtype) { return converted(x, dtype); },
             .vjp = [](Vjp v, LazyTensor x) { return converted_back(v, x); },
             .samples = "f32[2,3] float64 | f32[4]=-3..3 int64 | i64[3] float32 | f32[3] bool | "
@@ -25,6 +26,7 @@ static void add_casts(OperationTable& rows) {
                  "layout=None, Device? device=None, bool? pin_memory=None, bool "
                  "non_blocking=False, bool copy=False, MemoryFormat? "
                  "memory_format=None) -> Tensor(a)",
+       .kind = OpKind::movement,
        .loops = [](In x,
                    std::optional<DType> dtype) { return converted(x, dtype.value_or(x.dtype())); },
        .vjp = [](Vjp v, LazyTensor x) { return converted_back(v, x); },
@@ -33,16 +35,19 @@ static void add_casts(OperationTable& rows) {
       {.schema = "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, "
                  "Device? device=None, bool? pin_memory=None, bool non_blocking=False, "
                  "MemoryFormat? memory_format=None) -> Tensor",
+       .kind = OpKind::movement,
        .loops = [](In x,
                    std::optional<DType> dtype) { return converted(x, dtype.value_or(x.dtype())); },
        .vjp = [](Vjp v, LazyTensor x) { return converted_back(v, x); },
        .samples = "f32[2,3] float64 | f32[2] | i64[3] float32 | f32[] int32"});
   rows.add({.schema = "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool "
                       "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+            .kind = OpKind::movement,
             .loops = [](In x, In other) { return converted(x, other.dtype()); },
             .vjp = [](Vjp v, LazyTensor x) { return converted_back(v, x); },
             .samples = "f32[2,3] f64[] | i64[3] f32[2] | f32[2] i64[1]"});
   rows.add({.schema = "aten::type_as(Tensor self, Tensor other) -> Tensor",
+            .kind = OpKind::movement,
             .loops = [](In x, In other) { return converted(x, other.dtype()); },
             .vjp = [](Vjp v, LazyTensor x) { return converted_back(v, x); },
             .samples = "f32[2,3] f64[] | i64[3] f32[2] | f32[2] i64[1]"});
@@ -71,6 +76,7 @@ static void add_named_casts(OperationTable& rows) {
 // clang-format off
 #define COMPOSIT_SAME(schema_, ...)                                                               \
   rows.add({.schema = schema_,                                                                    \
+            .kind = OpKind::movement,                                                             \
             .loops = [](In x) { return converted(x, x.dtype()); },                                \
             .vjp = [](Vjp v) { return Gradients{v.cotangents[0]}; },                              \
             .samples = "f32[2,3] | i64[3] | f32[] | c64[2]",                                      \
@@ -95,6 +101,7 @@ static void add_copies(OperationTable& rows) {
             .samples = "f32[2,3] | i64[3]",
             .bad = "bool[2]: received bool"});
   rows.add({.schema = "aten::detach(Tensor(a) self) -> Tensor(a)",
+            .kind = OpKind::movement,
             .loops = [](In x) { return converted(x, x.dtype()); },
             .samples = "f32[2,3] | i64[3]",
             .nondifferentiable = "self",
@@ -111,6 +118,7 @@ static Loops filled(const In& x, const Expr& value) {
 static void add_fills(OperationTable& rows) {
   rows.add(
       {.schema = "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+       .kind = OpKind::movement,
        .loops =
            [](In x, In src) {
              if (broadcast_sizes({x.sizes(), src.sizes()}) != x.sizes())

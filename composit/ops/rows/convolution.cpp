@@ -186,6 +186,7 @@ void add_convolution(OperationTable& rows) {
       {.schema = "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, "
                  "SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, "
                  "SymInt groups) -> Tensor",
+       .kind = OpKind::contraction,
        .loops =
            [](In input, In weight, std::optional<In> bias, Ints stride, Ints padding, Ints dilation,
               bool transposed, Ints output_padding, int64_t groups) {
@@ -228,6 +229,7 @@ void add_convolution_backward(OperationTable& rows) {
                  "SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool "
                  "transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> "
                  "(Tensor, Tensor, Tensor)",
+       .kind = OpKind::contraction,
        .loops =
            [](In gradient, In input, In weight, Ints, Ints stride, Ints padding, Ints dilation,
               bool transposed, Ints output_padding, int64_t groups, std::vector<bool> mask) {
@@ -279,6 +281,7 @@ template <int kAxes>
 void add_composites(OperationTable& rows, std::string_view plain, std::string_view transposed,
                     std::string_view samples, std::string_view transposed_samples) {
   rows.add({.schema = plain,
+            .kind = OpKind::contraction,
             .decompose =
                 [](LazyTensor x, LazyTensor weight, std::optional<LazyTensor> bias, Ints stride,
                    Ints padding, Ints dilation, int64_t groups) {
@@ -287,6 +290,7 @@ void add_composites(OperationTable& rows, std::string_view plain, std::string_vi
                 },
             .samples = samples});
   rows.add({.schema = transposed,
+            .kind = OpKind::contraction,
             .decompose =
                 [](LazyTensor x, LazyTensor weight, std::optional<LazyTensor> bias, Ints stride,
                    Ints padding, Ints output_padding, int64_t groups, Ints dilation) {

@@ -175,6 +175,7 @@ Gradients einsum_gradients(const Vjp& v, const std::string& text, const LazyTens
 
 void add_einsum_rows(OperationTable& rows) {
   rows.add({.schema = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
+            .kind = OpKind::contraction,
             .loops = [](std::string equation,
                         std::vector<In> tensors) { return einsum(equation, tensors); },
             .vjp = [](Vjp v, std::string equation,

@@ -34,6 +34,7 @@ static void add_with_index(OperationTable& rows) {
   rows.add(
       {.schema = "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "
                  "Tensor indices)",
+       .kind = OpKind::reduction,
        .loops = [](In x, int64_t dim, bool keepdim) { return with_index<true>(x, dim, keepdim); },
        .vjp = [](Vjp v, LazyTensor x, int64_t dim,
                  bool keepdim) { return to_chosen(v, x, dim, keepdim); },
@@ -42,17 +43,20 @@ static void add_with_index(OperationTable& rows) {
   rows.add(
       {.schema = "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "
                  "Tensor indices)",
+       .kind = OpKind::reduction,
        .loops = [](In x, int64_t dim, bool keepdim) { return with_index<false>(x, dim, keepdim); },
        .vjp = [](Vjp v, LazyTensor x, int64_t dim,
                  bool keepdim) { return to_chosen(v, x, dim, keepdim); },
        .samples = "f32[2,3,4] 1 | f32[2,5] -1 True | i64[3,4]<3 0"});
   rows.add({.schema = "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+            .kind = OpKind::reduction,
             .loops = [](In x, std::optional<int64_t> dim,
                         bool keepdim) { return index_only<true>(x, dim, keepdim); },
             .samples = "f32[2,3] | f32[2,3,4] 1 | i64[3,4]<3 0 True | f32[5]=nan | f32[2,3] None "
                        "True | f32[] 0",
             .bad = "f32[0]: expected an element | f32[2] 1: expected an axis"});
   rows.add({.schema = "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+            .kind = OpKind::reduction,
             .loops = [](In x, std::optional<int64_t> dim,
                         bool keepdim) { return index_only<false>(x, dim, keepdim); },
             .samples = "f32[2,3] | f32[2,3,4] 1 | i64[3,4]<3 0 True | f32[5]=nan",
@@ -92,6 +96,7 @@ static LazyTensor amin(const LazyTensor& x, const Ints& axes, bool keepdim = fal
 
 static void add_values(OperationTable& rows) {
   rows.add({.schema = "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+            .kind = OpKind::reduction,
             .loops = [](In x, Ints dim, bool keepdim) { return value_only<true>(x, dim, keepdim); },
             .vjp = [](Vjp v, LazyTensor x, Ints dim,
                       bool keepdim) { return shared(v, x, dim, keepdim); },
@@ -100,16 +105,19 @@ static void add_values(OperationTable& rows) {
             .bad = "f32[2,0] [1]: expected an element"});
   rows.add(
       {.schema = "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+       .kind = OpKind::reduction,
        .loops = [](In x, Ints dim, bool keepdim) { return value_only<false>(x, dim, keepdim); },
        .vjp = [](Vjp v, LazyTensor x, Ints dim,
                  bool keepdim) { return shared(v, x, dim, keepdim); },
        .samples = "f32[2,3,4] [0,2] | f32[2,3] [] | i64[2,3] [1] | u8[4] | i32[3]"});
   rows.add({.schema = "aten::max(Tensor self) -> Tensor",
+            .kind = OpKind::reduction,
             .decompose = [](LazyTensor x) { return LazyTensors{amax(x)}; },
             .vjp = [](Vjp v, LazyTensor x) { return shared_by_all(v, x); },
             .samples = "f32[2,3] | i64[3,4]<3 | f32[5]=nan | f32[]",
             .bad = "f32[0]: expected an element"});
   rows.add({.schema = "aten::min(Tensor self) -> Tensor",
+            .kind = OpKind::reduction,
             .decompose = [](LazyTensor x) { return LazyTensors{amin(x, {})}; },
             .vjp = [](Vjp v, LazyTensor x) { return shared_by_all(v, x); },
             .samples = "f32[2,3] | i64[3,4]<3 | f32[5]=nan | f32[]",

@@ -52,6 +52,7 @@ static LazyTensors group_norm_back(const LazyTensor& g, const LazyTensor& x, con
 void add_group_norm_rows(OperationTable& rows) {
   rows.add({.schema = "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? "
                       "bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+            .kind = OpKind::normalisation,
             .decompose =
                 [](LazyTensor x, int64_t groups, std::optional<LazyTensor> weight,
                    std::optional<LazyTensor> bias, double eps) {
@@ -65,6 +66,7 @@ void add_group_norm_rows(OperationTable& rows) {
   rows.add(
       {.schema = "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt "
                  "N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
+       .kind = OpKind::normalisation,
        .decompose = [](LazyTensor x, std::optional<LazyTensor> weight,
                        std::optional<LazyTensor> bias, int64_t, int64_t, int64_t, int64_t groups,
                        double eps) { return group_norm(x, weight, bias, groups, eps); },
@@ -81,6 +83,7 @@ void add_group_norm_rows(OperationTable& rows) {
   rows.add({.schema = "aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor "
                       "mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int "
                       "group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+            .kind = OpKind::normalisation,
             .decompose =
                 [](LazyTensor g, LazyTensor x, LazyTensor mean, LazyTensor rstd,
                    std::optional<LazyTensor> weight, int64_t, int64_t, int64_t, int64_t groups,

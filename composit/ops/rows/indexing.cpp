@@ -146,6 +146,7 @@ static LazyTensors present(const std::vector<std::optional<LazyTensor>>& indices
 static void add_advanced_indexing(OperationTable& rows) {
   rows.add(
       {.schema = "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+       .kind = OpKind::movement,
        .loops =
            [](In self, std::vector<std::optional<In>> indices) {
              Nest nest;
@@ -165,6 +166,7 @@ static void add_advanced_indexing(OperationTable& rows) {
   rows.add(
       {.schema = "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
                  "accumulate=False) -> Tensor",
+       .kind = OpKind::movement,
        .loops =
            [](In self, std::vector<std::optional<In>> indices, In values, bool accumulate) {
              if (self.dtype() != values.dtype())
@@ -275,6 +277,7 @@ static void add_gather(OperationTable& rows) {
   rows.add(
       {.schema = "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> "
                  "Tensor",
+       .kind = OpKind::movement,
        .loops =
            [](In x, int64_t dim, In index) {
              Nest nest;
@@ -298,6 +301,7 @@ static void add_gather(OperationTable& rows) {
 
 static void add_scatter(OperationTable& rows) {
   rows.add({.schema = "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+            .kind = OpKind::movement,
             .loops = [](In x, int64_t dim, In index,
                         In source) { return scattered(x, dim, index, source, true); },
             .vjp =
@@ -310,6 +314,7 @@ static void add_scatter(OperationTable& rows) {
             .bad = "f32[3,4] 1 i64[3,2]<4 f64[3,2]: expected values"});
   rows.add(
       {.schema = "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+       .kind = OpKind::movement,
        .loops = [](In x, int64_t dim, In index,
                    In source) { return scattered(x, dim, index, source, false); },
        .vjp =
@@ -321,6 +326,7 @@ static void add_scatter(OperationTable& rows) {
        .samples = "f32[3,4] 1 i64[3,4]=distinct<4 f32[3,4] | f32[5] 0 i64[3]=distinct<5 f32[3]"});
   rows.add(
       {.schema = "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+       .kind = OpKind::movement,
        .loops =
            [](In x, int64_t dim, In index, Scalar value) {
              expect_same_rank(x, index);
@@ -339,6 +345,7 @@ static void add_scatter(OperationTable& rows) {
 
 static void add_index_select(OperationTable& rows) {
   rows.add({.schema = "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
+            .kind = OpKind::movement,
             .loops =
                 [](In x, int64_t dim, In index) {
                   expect_index(index);
@@ -368,6 +375,7 @@ static void add_embedding(OperationTable& rows) {
   rows.add(
       {.schema = "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool "
                  "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+       .kind = OpKind::movement,
        .loops =
            [](In weight, In indices) {
              expect_index(indices);

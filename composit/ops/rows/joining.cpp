@@ -98,6 +98,7 @@ static LazyTensor block_diagonal(LazyTensors parts) {
 
 static void add_joins(OperationTable& rows) {
   rows.add({.schema = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
+            .kind = OpKind::movement,
             .loops = [](std::vector<In> all, int64_t dim) { return concatenated(all, dim); },
             .vjp = [](Vjp v, LazyTensors parts, int64_t dim) { return taken_apart(v, parts, dim); },
             .samples = "[f32[2,3],f32[1,3]] | [f32[2,3],f32[2,2],f32[2,1]] 1 | [f32[2],i64[3]] | "
@@ -109,6 +110,7 @@ static void add_joins(OperationTable& rows) {
             .samples = "[f32[2,3],f32[1,2]] | [f32[],f32[3]] | [f32[2,2],i64[1,1]]",
             .bad = "[f32[1,2,3]]: at most 2 axes"});
   rows.add({.schema = "aten::stack(Tensor[] tensors, int dim=0) -> Tensor",
+            .kind = OpKind::movement,
             .decompose = [](LazyTensors parts, int64_t dim) { return stacked(parts, dim); },
             .samples = "[f32[2,3],f32[2,3]] | [f32[2],f32[2],f32[2]] -1 | [f32[],f32[]] | "
                        "[f32[2],i64[2]]",
@@ -208,6 +210,7 @@ static void add_splits(OperationTable& rows) {
   rows.add({.schema =
                 "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) "
                 "-> Tensor(a)[]",
+            .kind = OpKind::movement,
             .loops = [](In x, Ints sizes, int64_t dim) { return split(x, sizes, dim); },
             .vjp = [](Vjp v, LazyTensor, Ints, int64_t dim) { return joined(v, dim); },
             .samples = "f32[5,3] [2,3] | f32[2,6] [1,2,3] 1 | f32[3] [0,3]",
@@ -215,6 +218,7 @@ static void add_splits(OperationTable& rows) {
             .also = {"aten::split_with_sizes_copy", "aten::unsafe_split_with_sizes"}});
   rows.add({.schema = "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> "
                       "Tensor(a)[]",
+            .kind = OpKind::movement,
             .loops =
                 [](In x, int64_t size, int64_t dim) {
                   const int64_t length = x.size(dim);
@@ -228,6 +232,7 @@ static void add_splits(OperationTable& rows) {
             .bad = "f32[5] 0: above 0",
             .also = {"aten::split_copy.Tensor", "aten::unsafe_split.Tensor"}});
   rows.add({.schema = "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x, int64_t dim) {
                   LazyTensors parts;
@@ -238,12 +243,14 @@ static void add_splits(OperationTable& rows) {
             .also = {"aten::unbind_copy.int"}});
   rows.add({.schema = "aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> "
                       "Tensor(a)[]",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x, Ints sizes, int64_t dim) {
                   return apply("aten::split_with_sizes", {x, sizes, dim});
                 },
             .samples = "f32[5,3] [2,3] | f32[2,6] [1,2,3] 1"});
   rows.add({.schema = "aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x, int64_t chunks, int64_t dim) {
                   if (chunks < 1)

@@ -23,6 +23,7 @@ static LazyTensor clamp_min(const LazyTensor& x, double low) {
 static void add_squares(OperationTable& rows) {
   rows.add(
       {.schema = "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+       .kind = OpKind::reduction,
        .decompose =
            [](LazyTensor x, LazyTensor target, int64_t reduction) {
              expect_floating(x.dtype());
@@ -38,6 +39,7 @@ static void add_squares(OperationTable& rows) {
        .bad = "f32[2] f32[2] 3: expected reduction | i64[2] i64[2]: floating point"});
   rows.add({.schema = "aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
                       "reduction) -> Tensor",
+            .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor g, LazyTensor x, LazyTensor target, int64_t reduction) {
                   const LazyTensor d = x - target;

@@ -58,6 +58,7 @@ static Gradients view_back(const Vjp& v, const LazyTensor& x) {
 
 static void add_views(OperationTable& rows) {
   rows.add({.schema = "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
+            .kind = OpKind::movement,
             .loops = [](In x, Ints shape) { return view(x, shape); },
             .vjp = [](Vjp v, LazyTensor x) { return view_back(v, x); },
             .samples =
@@ -65,6 +66,7 @@ static void add_views(OperationTable& rows) {
                 "[3,0]",
             .bad = "f32[2,3] [4]: do not hold | f32[2,3] [-1,-1]: at most one"});
   rows.add({.schema = "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+            .kind = OpKind::movement,
             .loops = [](In x, Ints size) { return view(x, size); },
             .vjp = [](Vjp v, LazyTensor x) { return view_back(v, x); },
             .samples = "f32[2,6] [2,3,2] | f32[2,3] [-1]",
@@ -73,6 +75,7 @@ static void add_views(OperationTable& rows) {
   rows.add({.schema =
                 "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> "
                 "Tensor(a)",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x, int64_t begin, int64_t end) {
                   begin = wrap_axis(begin, x.rank());
@@ -88,6 +91,7 @@ static void add_views(OperationTable& rows) {
                 },
             .samples = "f32[2,3,4] 1 | f32[2,3,4] | f32[2,3,4] 0 1 | f32[]"});
   rows.add({.schema = "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+            .kind = OpKind::movement,
             .loops =
                 [](In x, int64_t dim) {
                   Ints sizes = x.sizes();
@@ -99,6 +103,7 @@ static void add_views(OperationTable& rows) {
             .bad = "f32[2] 3: expected an axis",
             .also = {"aten::unsqueeze_copy"}});
   rows.add({.schema = "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+            .kind = OpKind::movement,
             .loops =
                 [](In x, Ints dim) {
                   std::vector<bool> gone(static_cast<size_t>(x.rank()));
@@ -112,11 +117,13 @@ static void add_views(OperationTable& rows) {
             .samples = "f32[1,3,1] [0,2] | f32[1,3,1] [0] | f32[2,3] [1]",
             .also = {"aten::squeeze_copy.dims"}});
   rows.add({.schema = "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+            .kind = OpKind::movement,
             .decompose = [](LazyTensor x, int64_t dim) { return LazyTensors{squeeze(x, {dim})}; },
             .samples = "f32[1,3,1] 0 | f32[2,3] 1 | f32[] 0",
             .also = {"aten::squeeze_copy.dim"}});
   rows.add({.schema = "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> "
                       "Tensor(a)",
+            .kind = OpKind::movement,
             .loops =
                 [](In x, Ints size) {
                   const size_t extra = size.size() - std::min(size.size(), x.sizes().size());
@@ -144,6 +151,7 @@ static Loops permuted(const In& x, const std::vector<size_t>& order) {
 
 static void add_permutations(OperationTable& rows) {
   rows.add({.schema = "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)",
+            .kind = OpKind::movement,
             .loops =
                 [](In x, Ints dims) {
                   if (static_cast<int64_t>(dims.size()) != x.rank())
@@ -167,6 +175,7 @@ static void add_permutations(OperationTable& rows) {
             .bad = "f32[2,3] [0]: expected 2 axes | f32[2,3] [0,0]: given twice",
             .also = {"aten::permute_copy"}});
   rows.add({.schema = "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+            .kind = OpKind::movement,
             .loops =
                 [](In x, int64_t a, int64_t b) {
                   std::vector<size_t> order(static_cast<size_t>(x.rank()));
@@ -182,6 +191,7 @@ static void add_permutations(OperationTable& rows) {
             .bad = "f32[2,3] 0 2: expected an axis",
             .also = {"aten::transpose_copy.int"}});
   rows.add({.schema = "aten::t(Tensor(a) self) -> Tensor(a)",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x) {
                   if (x.rank() > 2)
@@ -193,6 +203,7 @@ static void add_permutations(OperationTable& rows) {
             .also = {"aten::t_copy"}});
   rows.add(
       {.schema = "aten::flip(Tensor self, int[] dims) -> Tensor",
+       .kind = OpKind::movement,
        .loops =
            [](In x, Ints dims) {
              std::vector<bool> flipped(static_cast<size_t>(x.rank()));
@@ -210,6 +221,7 @@ static void add_permutations(OperationTable& rows) {
 // Other spellings of the views above.
 static void add_view_spellings(OperationTable& rows) {
   rows.add({.schema = "aten::squeeze(Tensor(a) self) -> Tensor(a)",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x) {
                   Ints sizes = x.sizes();
@@ -219,6 +231,7 @@ static void add_view_spellings(OperationTable& rows) {
             .samples = "f32[1,3,1] | f32[2,3] | f32[1]",
             .also = {"aten::squeeze_copy"}});
   rows.add({.schema = "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x, int64_t dim, Ints sizes) {
                   const int64_t axis = wrap_axis(dim, x.rank());
@@ -236,11 +249,13 @@ static void add_view_spellings(OperationTable& rows) {
             .samples = "f32[2,6] 1 [2,3] | f32[6,2] 0 [-1,2] | f32[4] -1 [2,2]",
             .bad = "f32[5] 0 [2,2]: do not hold | f32[] 0 [1]: an axis at least"});
   rows.add({.schema = "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+            .kind = OpKind::movement,
             .decompose = [](LazyTensor x,
                             LazyTensor other) { return LazyTensors{expand(x, other.sizes())}; },
             .samples = "f32[3,1] f32[2,3,4] | f32[] i64[2]",
             .bad = "f32[3] f32[2]: do not"});
   rows.add({.schema = "aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+            .kind = OpKind::movement,
             .decompose = [](LazyTensor x,
                             LazyTensor other) { return LazyTensors{reshape(x, other.sizes())}; },
             .samples = "f32[2,6] f32[3,4] | f32[1] i64[]",
@@ -277,12 +292,14 @@ static LazyTensor moved(const LazyTensor& x, const Ints& from, const Ints& to) {
 
 static void add_axis_orders(OperationTable& rows) {
   rows.add({.schema = "aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+            .kind = OpKind::movement,
             .decompose = [](LazyTensor x, int64_t from,
                             int64_t to) { return LazyTensors{moved(x, {from}, {to})}; },
             .samples = "f32[2,3,4] 0 2 | f32[2,3,4] -1 0 | f32[] 0 0",
             .bad = "f32[2,3] 2 0: expected an axis"});
   rows.add({.schema = "aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> "
                       "Tensor(a)",
+            .kind = OpKind::movement,
             .decompose = [](LazyTensor x, Ints from,
                             Ints to) { return LazyTensors{moved(x, from, to)}; },
             .samples = "f32[2,3,4] [0,1] [2,0] | f32[2,3,4,2] [-1,1] [0,-1]",
@@ -296,6 +313,7 @@ static void add_axis_orders(OperationTable& rows) {
                             int64_t b) { return LazyTensors{transpose(x, a, b)}; },
             .samples = "f32[2,3,4] 0 -1"});
   rows.add({.schema = "aten::mT(Tensor(a) self) -> Tensor(a)",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x) {
                   if (x.rank() < 2)
@@ -305,6 +323,7 @@ static void add_axis_orders(OperationTable& rows) {
             .samples = "f32[2,3,4] | f32[2,3]",
             .bad = "f32[3]: 2 axes at least"});
   rows.add({.schema = "aten::numpy_T(Tensor(a) self) -> Tensor(a)",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x) {
                   Ints order(static_cast<size_t>(x.rank()));

@@ -21,6 +21,7 @@ static LazyTensor safe_softmax(const LazyTensor& x, int64_t dim) {
 static void add_softmax(OperationTable& rows) {
   rows.add(
       {.schema = "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+       .kind = OpKind::normalisation,
        .decompose =
            [](LazyTensor x, int64_t dim, bool half_to_float) {
              expect_floating(x.dtype());
@@ -49,6 +50,7 @@ static void add_softmax(OperationTable& rows) {
 
 static void add_log_softmax(OperationTable& rows) {
   rows.add({.schema = "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+            .kind = OpKind::normalisation,
             .decompose =
                 [](LazyTensor x, int64_t dim, bool half_to_float) {
                   expect_floating(x.dtype());
@@ -86,6 +88,7 @@ static void add_softmax_by_dtype(OperationTable& rows) {
                 },
             .samples = "f32[2,5] 1 | f32[2,2]=[-inf,-inf,0,1] 1"});
   rows.add({.schema = "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+            .kind = OpKind::normalisation,
             .decompose =
                 [](LazyTensor x, int64_t dim, std::optional<DType> dtype) {
                   return LazyTensors{softmax(to(x, dtype.value_or(x.dtype())), dim)};
@@ -93,6 +96,7 @@ static void add_softmax_by_dtype(OperationTable& rows) {
             .samples = "f32[2,5] 1 | i64[3]<4 0 float32"});
   rows.add(
       {.schema = "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+       .kind = OpKind::normalisation,
        .decompose =
            [](LazyTensor x, int64_t dim, std::optional<DType> dtype) {
              return LazyTensors{
@@ -121,6 +125,7 @@ static void add_layer_norm(OperationTable& rows) {
   rows.add(
       {.schema = "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, "
                  "Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+       .kind = OpKind::normalisation,
        .decompose =
            [](LazyTensor x, Ints shape, std::optional<LazyTensor> weight,
               std::optional<LazyTensor> bias, double eps) {
@@ -141,6 +146,7 @@ static void add_layer_norm(OperationTable& rows) {
   rows.add({.schema = "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] "
                       "normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, "
                       "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+            .kind = OpKind::normalisation,
             .decompose =
                 [](LazyTensor g, LazyTensor x, Ints shape, LazyTensor mean, LazyTensor rstd,
                    std::optional<LazyTensor> weight, std::optional<LazyTensor> bias,
@@ -159,6 +165,7 @@ static void add_layer_norm(OperationTable& rows) {
   rows.add(
       {.schema = "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, "
                  "Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+       .kind = OpKind::normalisation,
        .decompose =
            [](LazyTensor x, Ints shape, std::optional<LazyTensor> weight,
               std::optional<LazyTensor> bias, double eps) {
@@ -182,6 +189,7 @@ static LazyTensors rms_norm(const LazyTensor& x, const Ints& shape,
 static void add_rms_norm(OperationTable& rows) {
   rows.add({.schema = "aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
                       "weight=None, float? eps=None) -> Tensor",
+            .kind = OpKind::normalisation,
             .decompose =
                 [](LazyTensor x, Ints shape, std::optional<LazyTensor> weight,
                    std::optional<double> eps) {

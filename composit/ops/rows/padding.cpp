@@ -119,9 +119,10 @@ static Loops pad_axes_back(Mode mode, int64_t axes, const In& g, const In& x, co
 }
 
 // clang-format off
-#define COMPOSIT_PAD(kind, name, axes, length, forward, backward)                                 \
+#define COMPOSIT_PAD(mode, name, axes, length, forward, backward)                                 \
   rows.add({.schema = "aten::" name "(Tensor self, SymInt[" length "] padding) -> Tensor",        \
-            .loops = [](In x, Ints padding) { return pad_axes(Mode::kind, axes, x, padding); },   \
+            .kind = OpKind::movement,                                                             \
+            .loops = [](In x, Ints padding) { return pad_axes(Mode::mode, axes, x, padding); },   \
             .vjp = [](Vjp v, LazyTensor x, Ints padding) {                                            \
               return apply("aten::" name "_backward", {v.cotangents[0], x, padding});             \
             },                                                                                    \
@@ -129,8 +130,9 @@ static Loops pad_axes_back(Mode mode, int64_t axes, const In& g, const In& x, co
             .bad = "f32[2] 1: axes, received | f32[2,3] [1]: numbers of padding"});               \
   rows.add({.schema = "aten::" name "_backward(Tensor grad_output, Tensor self, SymInt[" length   \
                       "] padding) -> Tensor",                                                     \
+            .kind = OpKind::movement,                                                             \
             .loops = [](In g, In x, Ints padding) {                                               \
-              return pad_axes_back(Mode::kind, axes, g, x, padding);                              \
+              return pad_axes_back(Mode::mode, axes, g, x, padding);                              \
             },                                                                                    \
             .samples = backward});
 // clang-format on
@@ -167,6 +169,7 @@ static std::string pad_operation(const LazyTensor& x, const Ints& pad, const std
 
 void add_padding_rows(OperationTable& rows) {
   rows.add({.schema = "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
+            .kind = OpKind::movement,
             .loops = [](In x, Ints pad, Scalar value) { return constant_pad(x, pad, value); },
             .vjp =
                 [](Vjp v, LazyTensor, Ints pad) {  // what was added is taken away
@@ -189,6 +192,7 @@ void add_padding_rows(OperationTable& rows) {
             .bad = "f32[2,3] [4,0]: at most 3 for axis 1"});
   rows.add({.schema = "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? "
                       "value=None) -> Tensor",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x, Ints pad, std::string mode, std::optional<double> value) {
                   if (mode == "constant")

@@ -112,6 +112,7 @@ void add_max_pool(OperationTable& rows, std::string_view schema, std::string_vie
                   std::string_view bad) {
   static const std::string backward_name(backward.substr(0, backward.find('(')));
   rows.add({.schema = schema,
+            .kind = OpKind::reduction,
             .loops =
                 [](In x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
                   return max_pool(
@@ -127,6 +128,7 @@ void add_max_pool(OperationTable& rows, std::string_view schema, std::string_vie
             .samples = samples,
             .bad = bad});
   rows.add({.schema = backward,
+            .kind = OpKind::reduction,
             .loops = [](In gradient, In x, Ints, Ints, Ints, Ints, bool,
                         In indices) { return max_pool_back(gradient, indices, x, kAxes); },
             .samples = backward_samples});
@@ -155,6 +157,7 @@ void add_max_pools(OperationTable& rows) {
   rows.add(
       {.schema = "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] "
                  "padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
+       .kind = OpKind::reduction,
        .decompose =
            [](LazyTensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
              return LazyTensors{apply("aten::max_pool2d_with_indices",
@@ -164,6 +167,7 @@ void add_max_pools(OperationTable& rows) {
   rows.add(
       {.schema = "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] "
                  "padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor",
+       .kind = OpKind::reduction,
        .decompose =
            [](LazyTensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
              return LazyTensors{apply("aten::max_pool3d_with_indices",
@@ -193,6 +197,7 @@ void add_max_pool1d(OperationTable& rows) {
   rows.add(
       {.schema = "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
                  "padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor",
+       .kind = OpKind::reduction,
        .decompose =
            [](LazyTensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
              return LazyTensors{apply("aten::max_pool1d_with_indices",
@@ -243,6 +248,7 @@ void add_average_pool(OperationTable& rows, std::string_view schema, std::string
                       std::string_view bad) {
   static const std::string backward_name(backward.substr(0, backward.find('(')));
   rows.add({.schema = schema,
+            .kind = OpKind::reduction,
             .loops =
                 [](In x, Ints kernel, Ints stride, Ints padding, bool ceil_mode, bool include_pad,
                    std::optional<int64_t> divisor) {
@@ -261,6 +267,7 @@ void add_average_pool(OperationTable& rows, std::string_view schema, std::string
             .samples = samples,
             .bad = bad});
   rows.add({.schema = backward,
+            .kind = OpKind::reduction,
             .loops =
                 [](In g, In x, Ints kernel, Ints stride, Ints padding, bool ceil_mode,
                    bool include_pad, std::optional<int64_t> divisor) {
@@ -274,6 +281,7 @@ void add_average_pool(OperationTable& rows, std::string_view schema, std::string
 void add_average_pools(OperationTable& rows) {
   rows.add({.schema = "aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
                       "padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
+            .kind = OpKind::reduction,
             .loops =
                 [](In x, Ints kernel, Ints stride, Ints padding, bool ceil_mode, bool include_pad) {
                   const Window w = window(x.sizes(), 1, kernel, stride, padding, {1}, ceil_mode);

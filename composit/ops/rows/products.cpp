@@ -53,6 +53,7 @@ LazyTensor mv(const LazyTensor& a, const LazyTensor& x) {
 void add_blends(OperationTable& rows) {
   rows.add({.schema = "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
                       "Scalar alpha=1) -> Tensor",
+            .kind = OpKind::contraction,
             .decompose = [](LazyTensor input, LazyTensor a, LazyTensor b, Scalar beta,
                             Scalar alpha) { return blended(input, bmm(a, b), beta, alpha); },
             .samples = "f32[2,3,5] f32[2,3,4] f32[2,4,5] | f32[5] f32[2,3,4] f32[2,4,5] 0.5 2 | "
@@ -62,18 +63,21 @@ void add_blends(OperationTable& rows) {
   rows.add(
       {.schema = "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
                  "Scalar alpha=1) -> Tensor",
+       .kind = OpKind::contraction,
        .decompose = [](LazyTensor input, LazyTensor a, LazyTensor b, Scalar beta,
                        Scalar alpha) { return blended(input, sum(bmm(a, b), {0}), beta, alpha); },
        .samples = "f32[3,5] f32[2,3,4] f32[2,4,5] | f32[5] f32[2,3,4] f32[2,4,5] 0.5 2 | "
                   "i64[3,5] i64[2,3,4] i64[2,4,5] 0.6 1.5"});
   rows.add({.schema = "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar "
                       "alpha=1) -> Tensor",
+            .kind = OpKind::contraction,
             .decompose = [](LazyTensor input, LazyTensor a, LazyTensor x, Scalar beta,
                             Scalar alpha) { return blended(input, mv(a, x), beta, alpha); },
             .samples = "f32[2] f32[2,3] f32[3] | f32[] f32[2,3] f32[3] 2 0.5",
             .bad = "f32[2] f32[2,3] f32[2]: do not multiply"});
   rows.add({.schema = "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar "
                       "alpha=1) -> Tensor",
+            .kind = OpKind::contraction,
             .decompose = [](LazyTensor input, LazyTensor a, LazyTensor b, Scalar beta,
                             Scalar alpha) { return blended(input, outer(a, b), beta, alpha); },
             .samples = "f32[2,3] f32[2] f32[3] | f32[3] f32[2] f32[3] 2 0.5 | "
@@ -83,18 +87,22 @@ void add_blends(OperationTable& rows) {
 
 void add_vector_products(OperationTable& rows) {
   rows.add({.schema = "aten::mv(Tensor self, Tensor vec) -> Tensor",
+            .kind = OpKind::contraction,
             .decompose = [](LazyTensor a, LazyTensor x) { return LazyTensors{mv(a, x)}; },
             .samples = "f32[2,3] f32[3] | i64[2,2] i64[2]",
             .bad = "f32[2,3] f32[2]: do not multiply | f32[3] f32[3]: 2 axes"});
   rows.add({.schema = "aten::dot(Tensor self, Tensor tensor) -> Tensor",
+            .kind = OpKind::contraction,
             .decompose = [](LazyTensor a, LazyTensor b) { return LazyTensors{dot(a, b)}; },
             .samples = "f32[3] f32[3] | i64[3] i64[3] | f32[0] f32[0] | c64[2] c64[2]",
             .bad = "f32[3] f32[2]: do not multiply | f32[1,3] f32[3]: 1 axis"});
   rows.add({.schema = "aten::vdot(Tensor self, Tensor other) -> Tensor",
+            .kind = OpKind::contraction,
             .decompose = [](LazyTensor a, LazyTensor b) { return LazyTensors{dot(conj(a), b)}; },
             .samples = "f32[3] f32[3] | c64[2] c64[2]",
             .bad = "f32[3] f32[2]: do not multiply"});
   rows.add({.schema = "aten::outer(Tensor self, Tensor vec2) -> Tensor",
+            .kind = OpKind::contraction,
             .decompose = [](LazyTensor a, LazyTensor b) { return LazyTensors{outer(a, b)}; },
             .samples = "f32[2] f32[3] | i64[2] f32[3]",
             .bad = "f32[2,1] f32[3]: 1 axis",
@@ -162,12 +170,14 @@ LazyTensor tensordot(LazyTensor a, LazyTensor b, const Ints& axes_a, const Ints&
 void add_contractions(OperationTable& rows) {
   rows.add({.schema = "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] "
                       "dims_other) -> Tensor",
+            .kind = OpKind::contraction,
             .decompose = [](LazyTensor a, LazyTensor b, Ints axes_a,
                             Ints axes_b) { return LazyTensors{tensordot(a, b, axes_a, axes_b)}; },
             .samples = "f32[2,3,4] f32[4,3,5] [1,2] [1,0] | f32[2,3] f32[3,2] [-1] [0] | f32[2] "
                        "f32[3] [] [] | f32[2,3] f32[1,4] [1] [0]",
             .bad = "f32[2,3] f32[2,3] [1] [0]: do not multiply | f32[2] f32[2] [0] []: as many"});
   rows.add({.schema = "aten::inner(Tensor self, Tensor other) -> Tensor",
+            .kind = OpKind::contraction,
             .decompose =
                 [](LazyTensor a, LazyTensor b) {
                   if (a.rank() == 0 || b.rank() == 0) return LazyTensors{a * b};
@@ -195,6 +205,7 @@ void add_contractions(OperationTable& rows) {
             .samples = "f32[2,3] f32[3,2] | f32[2] f32[2,2] | i64[2] i64[3]"});
   rows.add({.schema = "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? "
                       "bias=None) -> Tensor",
+            .kind = OpKind::contraction,
             .decompose =
                 [](LazyTensor a, LazyTensor b, LazyTensor weight, std::optional<LazyTensor> bias) {
                   expect_rank(weight, 3);

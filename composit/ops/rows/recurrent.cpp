@@ -136,6 +136,7 @@ void add_lstm(OperationTable& rows) {
       {.schema = "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, "
                  "int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) "
                  "-> (Tensor, Tensor, Tensor)",
+       .kind = OpKind::contraction,
        .decompose =
            [](LazyTensor x, LazyTensors states, LazyTensors parameters, bool has_bias,
               int64_t layers, double dropout, bool train, bool bidirectional, bool batch_first) {
@@ -162,6 +163,7 @@ void add_lstm(OperationTable& rows) {
               "True False False: dropout"});
   rows.add({.schema = "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, "
                       "Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)",
+            .kind = OpKind::contraction,
             .decompose =
                 [](LazyTensor x, LazyTensors states, LazyTensor input, LazyTensor hidden,
                    std::optional<LazyTensor> input_bias, std::optional<LazyTensor> hidden_bias) {
@@ -182,6 +184,7 @@ void add_plain(OperationTable& rows, std::string_view network, std::string_view 
                std::string_view samples, std::string_view cell_samples) {
   rows.add(
       {.schema = network,
+       .kind = OpKind::contraction,
        .decompose =
            [](LazyTensor x, LazyTensor state, LazyTensors parameters, bool has_bias, int64_t layers,
               double dropout, bool train, bool bidirectional, bool batch_first) {
@@ -191,6 +194,7 @@ void add_plain(OperationTable& rows, std::string_view network, std::string_view 
            },
        .samples = samples});
   rows.add({.schema = cell,
+            .kind = OpKind::contraction,
             .decompose =
                 [](LazyTensor x, LazyTensor state, LazyTensor input, LazyTensor hidden,
                    std::optional<LazyTensor> input_bias, std::optional<LazyTensor> hidden_bias) {

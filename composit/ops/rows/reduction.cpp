@@ -30,11 +30,13 @@ static Gradients spread_over(const LazyTensor& g, const LazyTensor& x, const Int
 
 static void add_sums(OperationTable& rows) {
   rows.add({.schema = "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+            .kind = OpKind::reduction,
             .loops = [](In x, std::optional<DType> dtype) { return sum_over(x, {}, false, dtype); },
             .vjp = [](Vjp v, LazyTensor x) { return spread_over(v.cotangents[0], x, {}, false); },
             .samples = "f32[2,3] | i32[4] | f32[] | bool[5] | f32[0] | f32[3] float64"});
   rows.add({.schema = "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, "
                       "ScalarType? dtype=None) -> Tensor",
+            .kind = OpKind::reduction,
             .loops = [](In x, Ints dim, bool keepdim,
                         std::optional<DType> dtype) { return sum_over(x, dim, keepdim, dtype); },
             .vjp = [](Vjp v, LazyTensor x, Ints dim,
@@ -53,6 +55,7 @@ static void add_sums(OperationTable& rows) {
            },
        .samples = "f32[2,3]=nan [1] | f32[4]=nan | i64[2,3] [0] True"});
   rows.add({.schema = "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+            .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor x, std::optional<DType> dtype) {
                   return LazyTensors{apply_one("aten::mean.dim", {x, Ints{}, false, dtype})};
@@ -62,6 +65,7 @@ static void add_sums(OperationTable& rows) {
   rows.add(
       {.schema = "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? "
                  "dtype=None) -> Tensor",
+       .kind = OpKind::reduction,
        .loops =
            [](In x, Ints dim, bool keepdim, std::optional<DType> dtype) {
              const DType result = dtype.value_or(x.dtype());
@@ -98,6 +102,7 @@ static LazyTensor product_back(const LazyTensor& g, const LazyTensor& x, int64_t
 
 static void add_products(OperationTable& rows) {
   rows.add({.schema = "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+            .kind = OpKind::reduction,
             .loops =
                 [](In x, std::optional<DType> dtype) {
                   return folded<times>(x, 1, {}, false, dtype.value_or(sum_dtype(x.dtype())));
@@ -112,6 +117,7 @@ static void add_products(OperationTable& rows) {
                        "f32[4]=[1,0,2,0]"});
   rows.add({.schema = "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? "
                       "dtype=None) -> Tensor",
+            .kind = OpKind::reduction,
             .loops =
                 [](In x, int64_t dim, bool keepdim, std::optional<DType> dtype) {
                   return folded<times>(x, 1, {dim}, keepdim, dtype.value_or(sum_dtype(x.dtype())));
@@ -145,13 +151,16 @@ template <bool kAll>
 static void add_truth(OperationTable& rows, std::string_view of_all, std::string_view of_axis,
                       std::string_view of_axes) {
   rows.add({.schema = of_all,
+            .kind = OpKind::reduction,
             .loops = [](In x) { return truth<kAll>(x, {}, false); },
             .samples = "bool[2,3] | f32[4] | i64[] | u8[3] | bool[0]"});
   rows.add({.schema = of_axis,
+            .kind = OpKind::reduction,
             .loops = [](In x, int64_t dim, bool keepdim) { return truth<kAll>(x, {dim}, keepdim); },
             .samples = "bool[2,3] 1 | i64[2,3]<2 0 True | bool[2,0] 1 | bool[] 0",
             .bad = "bool[2] 1: expected an axis"});
   rows.add({.schema = of_axes,
+            .kind = OpKind::reduction,
             .loops = [](In x, Ints dims, bool keepdim) { return truth<kAll>(x, dims, keepdim); },
             .samples = "bool[2,3,4] [0,2] | i64[2,3]<2 None True"});
 }
@@ -168,12 +177,14 @@ static void add_truths(OperationTable& rows) {
                   "aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
                   "aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor");
   rows.add({.schema = "aten::count_nonzero(Tensor self, int? dim=None) -> Tensor",
+            .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor x, std::optional<int64_t> dim) {
                   return LazyTensors{count_nonzero(x, dim ? Ints{*dim} : Ints{})};
                 },
             .samples = "i64[2,3]<2 | f32[2,3] 1 | bool[4] 0"});
   rows.add({.schema = "aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+            .kind = OpKind::reduction,
             .decompose = [](LazyTensor x, Ints dim) { return LazyTensors{count_nonzero(x, dim)}; },
             .samples = "i64[2,3,4]<2 [0,2]"});
 }
@@ -223,6 +234,7 @@ static void add_norms(OperationTable& rows) {
   rows.add(
       {.schema = "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool "
                  "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+       .kind = OpKind::reduction,
        .decompose =
            [](LazyTensor x, Scalar p, Ints dim, bool keepdim, std::optional<DType> dtype) {
              expect_floating(x.dtype());
@@ -257,16 +269,19 @@ static void add_norms(OperationTable& rows) {
        .samples = "f32[3,4] 2 0 1.0 | f32[2,3,2] 1 1 2.5",
        .bad = "f32[2,3] 2 2 1.0: expected an axis"});
   rows.add({.schema = "aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
+            .kind = OpKind::reduction,
             .decompose = [](LazyTensor x, Scalar p) { return norm_of(x, p, {}, false); },
             .samples = "f32[2,3] | f32[2,3] 1"});
   rows.add({.schema = "aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool "
                       "keepdim=False) -> Tensor",
+            .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor x, std::optional<Scalar> p, Ints dim, bool keepdim) {
                   return norm_of(x, p.value_or(Scalar(int64_t{2})), dim, keepdim);
                 },
             .samples = "f32[2,3] None [1] | f32[2,3] 1 [0] True"});
   rows.add({.schema = "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+            .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor x, Ints dim, bool keepdim) {
                   const LazyTensor wide = to_floats(x);

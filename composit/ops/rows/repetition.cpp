@@ -26,10 +26,12 @@ LazyTensor repeated(const LazyTensor& x, Ints times) {
 
 void add_repetition(OperationTable& rows) {
   rows.add({.schema = "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor",
+            .kind = OpKind::movement,
             .decompose = [](LazyTensor x, Ints times) { return LazyTensors{repeated(x, times)}; },
             .samples = "f32[2,3] [2,1] | f32[3] [2,2] | f32[2] [0] | f32[] [3] | f32[2] [1]",
             .bad = "f32[2,3] [2]: per axis | f32[2] [-1]: at least 0"});
   rows.add({.schema = "aten::tile(Tensor self, SymInt[] dims) -> Tensor",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x, Ints times) {
                   while (static_cast<int64_t>(times.size()) < x.rank())
@@ -39,6 +41,7 @@ void add_repetition(OperationTable& rows) {
             .samples = "f32[2,3] [2] | f32[3] [2,2] | f32[2,3] [1,2]"});
   rows.add({.schema = "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? "
                       "dim=None, *, SymInt? output_size=None) -> Tensor",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x, int64_t times, std::optional<int64_t> dim) {
                   if (times < 0)
@@ -67,6 +70,7 @@ LazyTensor rolled(const LazyTensor& x, int64_t shift, int64_t dim) {
 
 void add_turns(OperationTable& rows) {
   rows.add({.schema = "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x, Ints shifts, Ints dims) {
                   if (dims.empty() && shifts.size() == 1)
@@ -136,6 +140,7 @@ void expect_divisible(int64_t size, int64_t by, const char* what) {
 void add_shuffles(OperationTable& rows) {
   rows.add(
       {.schema = "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+       .kind = OpKind::movement,
        .decompose =
            [](LazyTensor x, int64_t factor) {
              const Ints lead = leading(x);
@@ -228,6 +233,7 @@ Index without_batch(Index at, bool batched) {
 void add_patches(OperationTable& rows) {
   rows.add({.schema = "aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] "
                       "padding, int[2] stride) -> Tensor",
+            .kind = OpKind::movement,
             .loops =
                 [](In x, Ints kernel, Ints dilation, Ints padding, Ints stride) {
                   if (x.rank() != 3 && x.rank() != 4)

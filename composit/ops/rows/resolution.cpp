@@ -277,13 +277,20 @@ void add(OperationTable& rows, const std::string& name, const Samples& samples) 
   Names<kKind, kAxes>::forward = name;
   Names<kKind, kAxes>::backward = name + "_backward";
   rows.add({.schema = forward,
+            .kind = OpKind::movement,
             .loops = typename R::Forward(),
             .vjp = typename R::Gradient(),
             .samples = samples.forward,
             .bad = has_corners(kKind) ? "f32[2,2] [4] False: output sizes above 0"
                                       : "f32[2,2] [4]: output sizes above 0"});
-  rows.add({.schema = backward, .loops = typename R::Backward(), .samples = samples.backward});
-  rows.add({.schema = vec, .decompose = typename R::Vec(), .samples = samples.vec});
+  rows.add({.schema = backward,
+            .kind = OpKind::movement,
+            .loops = typename R::Backward(),
+            .samples = samples.backward});
+  rows.add({.schema = vec,
+            .kind = OpKind::movement,
+            .decompose = typename R::Vec(),
+            .samples = samples.vec});
 }
 
 }  // namespace

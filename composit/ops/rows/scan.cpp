@@ -68,6 +68,7 @@ static Expr log_add_exp(Expr x, Expr y) {
 
 static void add_sums(OperationTable& rows) {
   rows.add({.schema = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+            .kind = OpKind::reduction,
             .loops =
                 [](In x, int64_t dim, std::optional<DType> dtype) {
                   Nest nest;
@@ -84,6 +85,7 @@ static void add_sums(OperationTable& rows) {
             .samples = "f32[2,3,4] 1 | i64[5] 0 | f32[3] 0 float64 | f32[] 0 | bool[4] 0",
             .bad = "f32[2] 1: expected an axis"});
   rows.add({.schema = "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+            .kind = OpKind::reduction,
             .loops =
                 [](In x, int64_t dim, std::optional<DType> dtype) {
                   Nest nest;

@@ -52,6 +52,7 @@ LazyTensor without_slices(const LazyTensor& x, int64_t dim, const LazyTensor& in
 void add_slices_by_index(OperationTable& rows) {
   rows.add({.schema = "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, "
                       "Scalar alpha=1) -> Tensor",
+            .kind = OpKind::movement,
             .loops =
                 [](In x, int64_t dim, In index, In source, Scalar alpha) {
                   expect_source(x, dim, index, source);
@@ -253,6 +254,7 @@ void add_reductions(OperationTable& rows) {
   rows.add(
       {.schema = "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str "
                  "reduce) -> Tensor",
+       .kind = OpKind::movement,
        .decompose =
            [](LazyTensor x, int64_t dim, LazyTensor index, LazyTensor source, std::string reduce) {
              return scatter_reduce(x, dim, index, source, reduce, true);
@@ -301,6 +303,7 @@ void add_taking(OperationTable& rows) {
                 },
             .samples = "f32[2,3] i64[4]=distinct<6 f32[4] | f32[2,3] i64[2,2]<6 f32[4] True"});
   rows.add({.schema = "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x, LazyTensor index, std::optional<int64_t> dim) {
                   if (!dim) return LazyTensors{gather(reshape(x, {-1}), 0, reshape(index, {-1}))};
@@ -321,6 +324,7 @@ void add_taking(OperationTable& rows) {
                        "f32[1,4] i64[3,2]<4 1",
             .bad = "f32[3,4] i64[3]<4 1: as many axes"});
   rows.add({.schema = "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x, LazyTensor mask, LazyTensor source) {
                   if (mask.dtype() != DType::bool_)

@@ -96,6 +96,7 @@ static Loops overwritten(const In& x, const In& source, const Part& part) {
 static void add_slices(OperationTable& rows) {
   rows.add({.schema = "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? "
                       "end=None, SymInt step=1) -> Tensor(a)",
+            .kind = OpKind::movement,
             .loops = [](In x, int64_t dim, std::optional<int64_t> begin, std::optional<int64_t> end,
                         int64_t step) { return taken(x, Slice(x.sizes(), dim, begin, end, step)); },
             .vjp =
@@ -109,6 +110,7 @@ static void add_slices(OperationTable& rows) {
             .bad = "f32[5] 0 0 5 0: positive step | f32[] 0: an axis",
             .also = {"aten::slice_copy.Tensor"}});
   rows.add({.schema = "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+            .kind = OpKind::movement,
             .loops = [](In x, int64_t dim,
                         int64_t index) { return taken(x, Selection(x.sizes(), dim, index)); },
             .vjp =
@@ -121,6 +123,7 @@ static void add_slices(OperationTable& rows) {
             .also = {"aten::select_copy.int"}});
   rows.add({.schema = "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> "
                       "Tensor(a)",
+            .kind = OpKind::movement,
             .decompose =
                 [](LazyTensor x, int64_t dim, int64_t begin, int64_t length) {
                   const int64_t size = x.size(dim), first = begin < 0 ? begin + size : begin;
@@ -138,6 +141,7 @@ static void add_slice_inverses(OperationTable& rows) {
   rows.add(
       {.schema = "aten::slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, "
                  "SymInt start, SymInt end, SymInt step) -> Tensor",
+       .kind = OpKind::movement,
        .loops =
            [](In g, Ints sizes, int64_t dim, int64_t begin, int64_t end, int64_t step) {
              return into_zeros(g, sizes, Slice(sizes, dim, begin, end, step));
@@ -149,6 +153,7 @@ static void add_slice_inverses(OperationTable& rows) {
   rows.add(
       {.schema = "aten::select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, "
                  "SymInt index) -> Tensor",
+       .kind = OpKind::movement,
        .loops = [](In g, Ints sizes, int64_t dim,
                    int64_t index) { return into_zeros(g, sizes, Selection(sizes, dim, index)); },
        .vjp = [](Vjp v, LazyTensor, Ints, int64_t dim,
@@ -158,6 +163,7 @@ static void add_slice_inverses(OperationTable& rows) {
   rows.add(
       {.schema = "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? "
                  "start=None, SymInt? end=None, SymInt step=1) -> Tensor",
+       .kind = OpKind::movement,
        .loops =
            [](In x, In source, int64_t dim, std::optional<int64_t> begin,
               std::optional<int64_t> end, int64_t step) {
@@ -177,6 +183,7 @@ static void add_slice_inverses(OperationTable& rows) {
        .bad = "f32[5] f32[3] 0 0 2: expected sizes [2]"});
   rows.add({.schema = "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> "
                       "Tensor",
+            .kind = OpKind::movement,
             .loops =
                 [](In x, In source, int64_t dim, int64_t index) {
                   return overwritten(x, source, Selection(x.sizes(), dim, index));
@@ -253,6 +260,7 @@ struct Strided {
 static void add_windows(OperationTable& rows) {
   rows.add({.schema = "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> "
                       "Tensor(a)",
+            .kind = OpKind::movement,
             .loops = [](In x, int64_t dim, int64_t size,
                         int64_t step) { return taken(x, Windows(x.sizes(), dim, size, step)); },
             .vjp =
@@ -265,6 +273,7 @@ static void add_windows(OperationTable& rows) {
             .also = {"aten::unfold_copy"}});
   rows.add({.schema = "aten::unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int "
                       "size, int step) -> Tensor",
+            .kind = OpKind::movement,
             .loops =
                 [](In g, Ints sizes, int64_t dim, int64_t size, int64_t step) {
                   const Windows windows(sizes, dim, size, step);
@@ -281,6 +290,7 @@ static void add_windows(OperationTable& rows) {
             .bad = "f32[3,2] [7] 0 3 2: expected sizes [3, 3]"});
   rows.add({.schema = "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? "
                       "storage_offset=None) -> Tensor(a)",
+            .kind = OpKind::movement,
             .loops =
                 [](In x, Ints size, Ints stride, std::optional<int64_t> offset) {
                   return taken(x, Strided(x.sizes(), size, stride, offset));
@@ -291,6 +301,7 @@ static void add_windows(OperationTable& rows) {
             .also = {"aten::as_strided_copy"}});
   rows.add({.schema = "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] "
                       "stride, SymInt? storage_offset=None) -> Tensor",
+            .kind = OpKind::movement,
             .loops =
                 [](In x, In source, Ints size, Ints stride, std::optional<int64_t> offset) {
                   return overwritten(x, source, Strided(x.sizes(), size, stride, offset));

@@ -55,15 +55,18 @@ LazyTensors sorted(const LazyTensor& x, int64_t dim, bool descending) {
 void add_sort_spellings(OperationTable& rows) {
   rows.add({.schema = "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool "
                       "descending=False) -> (Tensor values, Tensor indices)",
+            .kind = OpKind::reduction,
             .decompose = [](LazyTensor x, std::optional<bool>, int64_t dim,
                             bool descending) { return sorted(x, dim, descending); },
             .samples = "f32[2,5] True | i64[6]<3 True 0 True | f32[3,4] False 0"});
   rows.add({.schema = "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+            .kind = OpKind::reduction,
             .decompose = [](LazyTensor x, int64_t dim,
                             bool descending) { return LazyTensors{sorted(x, dim, descending)[1]}; },
             .samples = "f32[2,5] | f32[3,4] 0 True"});
   rows.add({.schema = "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool "
                       "descending=False) -> Tensor",
+            .kind = OpKind::reduction,
             .decompose = [](LazyTensor x, bool, int64_t dim,
                             bool descending) { return LazyTensors{sorted(x, dim, descending)[1]}; },
             .samples = "i64[6]<3 True | f32[3,4] True 0 True"});
@@ -193,6 +196,7 @@ void add_sorting_rows(OperationTable& rows) {
       {.schema =
            "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) "
            "-> (Tensor values, Tensor indices)",
+       .kind = OpKind::reduction,
        .infer = [](LazyTensor x, int64_t k, int64_t dim) { return first_types(x, k, dim); },
        .native = [](Array x, int64_t k, int64_t dim,
                     bool largest) { return first_of_lines(x, k, dim, largest); },
@@ -207,6 +211,7 @@ void add_sorting_rows(OperationTable& rows) {
   rows.add(
       {.schema = "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, "
                  "Tensor indices)",
+       .kind = OpKind::reduction,
        .infer = [](LazyTensor x, int64_t dim) { return first_types(x, length_of(x, dim), dim); },
        .native =
            [](Array x, int64_t dim, bool descending) {

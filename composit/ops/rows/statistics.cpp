@@ -52,6 +52,7 @@ void add_spread(OperationTable& rows) {
   rows.add(
       {.schema = "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? "
                  "correction=None, bool keepdim=False) -> Tensor",
+       .kind = OpKind::reduction,
        .decompose = [](LazyTensor x, Ints dim, std::optional<Scalar> correction,
                        bool keepdim) { return LazyTensors{variance(x, dim, correction, keepdim)}; },
        .vjp =
@@ -64,6 +65,7 @@ void add_spread(OperationTable& rows) {
        .bad = "i64[3]: floating point | f32[2] [1]: expected an axis"});
   rows.add({.schema = "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? "
                       "correction=None, bool keepdim=False) -> Tensor",
+            .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
                   return LazyTensors{sqrt(variance(x, dim, correction, keepdim))};
@@ -90,18 +92,21 @@ void add_spellings(OperationTable& rows, std::string_view of_all, std::string_vi
                    std::string_view with_mean, std::string_view with_mean_all,
                    std::string_view with_mean_dim) {
   rows.add({.schema = of_all,
+            .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor x, bool unbiased) {
                   return LazyTensors{kSpread(x, {}, correction_of(unbiased), false)};
                 },
             .samples = "f32[2,3] | f32[2,3] False"});
   rows.add({.schema = of_axes,
+            .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor x, Ints dim, bool unbiased, bool keepdim) {
                   return LazyTensors{kSpread(x, dim, correction_of(unbiased), keepdim)};
                 },
             .samples = "f32[2,3] [1] | f32[2,3,4] [0,2] False True"});
   rows.add({.schema = with_mean,
+            .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
                   return LazyTensors{kSpread(x, dim, correction.value_or(kUnbiased), keepdim),
@@ -109,12 +114,14 @@ void add_spellings(OperationTable& rows, std::string_view of_all, std::string_vi
                 },
             .samples = "f32[2,3] [1] | f32[2,3,4] [0,2] 0 True | f32[4]"});
   rows.add({.schema = with_mean_all,
+            .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor x, bool unbiased) {
                   return LazyTensors{kSpread(x, {}, correction_of(unbiased), false), mean(x)};
                 },
             .samples = "f32[2,3] | f32[2,3] False"});
   rows.add({.schema = with_mean_dim,
+            .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor x, Ints dim, bool unbiased, bool keepdim) {
                   return LazyTensors{kSpread(x, dim, correction_of(unbiased), keepdim),

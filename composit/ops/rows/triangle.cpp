@@ -128,6 +128,7 @@ LazyTensor diagonal_of(const LazyTensor& x, int64_t offset, int64_t dim1, int64_
 void add_diagonals(OperationTable& rows) {
   rows.add({.schema = "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> "
                       "Tensor(a)",
+            .kind = OpKind::movement,
             .loops =
                 [](In x, int64_t offset, int64_t dim1, int64_t dim2) {
                   const Diagonal diagonal(x.sizes(), offset, dim1, dim2);
@@ -144,6 +145,7 @@ void add_diagonals(OperationTable& rows) {
             .also = {"aten::diagonal_copy"}});
   rows.add({.schema = "aten::diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int "
                       "offset, int dim1, int dim2) -> Tensor",
+            .kind = OpKind::movement,
             .loops = [](In g, Ints sizes, int64_t offset, int64_t dim1,
                         int64_t dim2) { return into_diagonal(g, sizes, offset, dim1, dim2); },
             .vjp =
@@ -176,6 +178,7 @@ void add_diagonals(OperationTable& rows) {
   rows.add(
       {.schema = "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, "
                  "int dim2=1) -> Tensor",
+       .kind = OpKind::movement,
        .loops =
            [](In x, In source, int64_t offset, int64_t dim1, int64_t dim2) {
              const Diagonal diagonal(x.sizes(), offset, dim1, dim2);

@@ -60,6 +60,17 @@ std::vector<Array> masked_select(const Array& x, const Array& mask) {
   return {picked(type, whole.data(), item_size(dtype), numbers)};
 }
 
+LazyTensors masked_select_of_size(const Opening& open, const LazyTensor& x,
+                                  const LazyTensor& mask) {
+  const int64_t count = open.results[0].sizes[0];
+  const Ints sizes = broadcast_sizes({x.sizes(), mask.sizes()});
+  const LazyTensor chosen = reshape(expand(mask, sizes), {-1}),
+                   flat = reshape(expand(x, sizes), {-1});
+  open.expect(sum(chosen), count);
+  const LazyTensor places = apply_one("aten::nonzero_static", {chosen, count});
+  return {apply_one("aten::take", {flat, reshape(places, {-1})})};
+}
+
 // A complex array as pairs of real numbers.
 Array parts_of(const Array& x) {
   Type type = tensor_type(real_dtype(x.type().dtype), x.type().sizes);
@@ -240,6 +251,8 @@ void add_value_sizes_rows(OperationTable& rows) {
   rows.add({.schema = "aten::masked_select(Tensor self, Tensor mask) -> Tensor",
             .infer = [](LazyTensor, LazyTensor) { return refuse(); },
             .native = [](Array x, Array mask) { return masked_select(x, mask); },
+            .opened = [](const Opening& open, LazyTensor x,
+                         LazyTensor mask) { return masked_select_of_size(open, x, mask); },
             .vjp =
                 [](Vjp v, LazyTensor x, LazyTensor mask) {
                   const Ints sizes = broadcast_sizes({x.sizes(), mask.sizes()});
@@ -250,12 +263,20 @@ void add_value_sizes_rows(OperationTable& rows) {
                 },
             .bad = "f32[2] bool[2]: depend on values"});
   rows.add({.schema = "aten::nonzero(Tensor self) -> Tensor",
+            .kind = OpKind::reduction,
             .infer = [](LazyTensor) { return refuse(); },
             .native = [](Array x) { return nonzero(x); },
+            .opened =
+                [](const Opening& open, LazyTensor x) {
+                  const int64_t count = open.results[0].sizes[0];
+                  open.expect(sum(ne(x, 0)), count);
+                  return LazyTensors{apply_one("aten::nonzero_static", {x, count})};
+                },
             .bad = "f32[2]: depend on values"});
   add_unique(rows);
   rows.add({.schema = "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? "
                       "output_size=None) -> Tensor",
+            .kind = OpKind::movement,
             .infer = [](LazyTensor) { return refuse(); },
             .native =
                 [](Array repeats) {
