@@ -65,6 +65,17 @@ FlatValues run_in(TraceScope& scope, const Program& program,
   }
 }
 
+std::vector<NamedTensor> named_inputs(const tracer::Published& published) {
+  std::vector<NamedTensor> inputs;
+  for (const tracer::RecordedInput& input : published.inputs) {
+    const bool user = input.kind == InputKind::user_input;
+    inputs.push_back({input.name, user ? at::Tensor() : input.tensor, input.kind});
+  }
+  return inputs;
+}
+
+}  // namespace
+
 std::vector<at::Tensor> bind_inputs(const std::vector<NamedTensor>& inputs,
                                     const std::vector<at::Tensor>& arguments,
                                     const Structure& structure) {
@@ -83,17 +94,6 @@ std::vector<at::Tensor> bind_inputs(const std::vector<NamedTensor>& inputs,
                     "; they are " + str(structure));
   return bound;
 }
-
-std::vector<NamedTensor> named_inputs(const tracer::Published& published) {
-  std::vector<NamedTensor> inputs;
-  for (const tracer::RecordedInput& input : published.inputs) {
-    const bool user = input.kind == InputKind::user_input;
-    inputs.push_back({input.name, user ? at::Tensor() : input.tensor, input.kind});
-  }
-  return inputs;
-}
-
-}  // namespace
 
 std::string_view name(Trust trust) {
   switch (trust) {
@@ -394,10 +394,10 @@ std::vector<at::Tensor> CaptureBase::evaluate(const std::vector<at::Tensor>& arg
   return evaluate_by(backend, now().graph, now().bind(arguments));
 }
 
-void CaptureBase::expect_structure(const Structure& arguments) const {
-  if (arguments == now().arguments) return;
+void detail::expect_structure(const Structure& expected, const Structure& received) {
+  if (received == expected) return;
   throw UserError(
-      "[capture] expected arguments " + str(now().arguments) + ", received " + str(arguments) +
+      "[capture] expected arguments " + str(expected) + ", received " + str(received) +
       "; numbers and the number of tensors are part of a capture: capture again for these with "
       "trace(model, inputs…)");
 }

@@ -23,7 +23,25 @@ struct CountedPlace {
   Form form = {};
 };
 
+class BoundInputs;
+
+// Compiled code of a capture (bound_inputs.h), to which the capture leaves its tensors.
+class Heirs {
+ public:
+  void add(const std::shared_ptr<BoundInputs>& heir);
+  void leave(const std::vector<NamedTensor>& inputs);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<BoundInputs>> heirs_;
+};
+
 struct CaptureBase::State {
+  State() = default;
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
   composit::Graph graph;
   bool grad = false;  // grad mode of nodes that do not say otherwise
   Structure arguments, results;
@@ -48,6 +66,7 @@ struct CaptureBase::State {
   // on.
   std::vector<std::string> notes;
   std::vector<CountedPlace> counted;
+  mutable Heirs heirs;
   std::vector<StateLink> links;  // state that the program puts other tensors in place of
   mutable std::atomic<int64_t> next_call{0};  // for `counted`
   // Positions among `inputs` of state without a name that the program held when it was confirmed.
@@ -88,6 +107,12 @@ struct CaptureBase::State {
   mutable std::optional<tracer::Plan> plan_;
   mutable std::mutex counting_;
 };
+
+// A tensor per input: the arguments in their places, the others' own. UserError for another number
+// of arguments than `structure` has.
+std::vector<at::Tensor> bind_inputs(const std::vector<NamedTensor>& inputs,
+                                    const std::vector<at::Tensor>& arguments,
+                                    const Structure& structure);
 
 // One run of `program` inside a scope, with all that is named.
 struct ProgramRun {

@@ -164,6 +164,7 @@ CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings)
 
 const Graph& CompiledGraph::graph() const { return state_->graph; }
 const std::string& CompiledGraph::source() const { return state_->code.code().source(); }
+const std::vector<bool>& CompiledGraph::frozen() const { return state_->code.frozen(); }
 
 CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
   const std::lock_guard lock(state_->mutex);
@@ -277,6 +278,7 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
         c10::static_intrusive_pointer_cast<Called>(context->saved_data["called"].toCapsule());
     const CompiledGraph& graph = called->graph;
     variable_list inputs = context->get_saved_variables();
+    graph.expect_weights(inputs);
     std::vector<bool> wanted;
     for (size_t i = 0; i < inputs.size(); ++i)
       wanted.push_back(context->needs_input_grad(i) && inputs[i].defined() &&
@@ -316,6 +318,16 @@ void CompiledGraph::check_count(const std::vector<at::Tensor>& inputs) const {
     throw UserError("[" + state_->settings.name + "] expected " +
                     std::to_string(graph().inputs().size()) + " tensors, received " +
                     std::to_string(inputs.size()));
+}
+
+// The derivative is of the weights as they are, which have to be there for that.
+void CompiledGraph::expect_weights(const std::vector<at::Tensor>& inputs) const {
+  for (size_t i = 0; i < frozen().size(); ++i)
+    if (frozen()[i] && !inputs[i].defined())
+      throw UserError("[" + state_->settings.name + "] the derivative takes '" +
+                      composit::input_name(*graph().inputs()[i].node) +
+                      "', which is packed, and gone: keep the model or its capture while gradients "
+                      "are taken");
 }
 
 Profile CompiledGraph::profile(const std::vector<at::Tensor>& inputs) const {
