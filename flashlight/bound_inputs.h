@@ -8,7 +8,8 @@
 // references to them to see whether a program still has them. A capture that goes leaves them to
 // its compiled code, which holds on to those that calls read. Of those that are packed it keeps
 // weak references: while the model has them a write to one is seen, and memory nobody can write any
-// more is free.
+// more is free. Tensors over memory that they do not own (from_blob) are valid as long as the
+// program is; then the capture, which holds the program, stays.
 #pragma once
 
 #include <atomic>
@@ -34,11 +35,11 @@ class BoundInputs {
  private:
   using Weak = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
 
-  explicit BoundInputs(const std::shared_ptr<const CaptureBase::State>& capture)
-      : capture_(capture), arguments_(capture->arguments) {}
+  explicit BoundInputs(const std::shared_ptr<const CaptureBase::State>& capture);
   void weaken();
 
   std::weak_ptr<const CaptureBase::State> capture_;
+  std::shared_ptr<const CaptureBase::State> kept_capture_;  // where it has to stay
   Structure arguments_;
   std::atomic<bool> has_let_go_{false};
   mutable std::mutex mutex_;  // of all below

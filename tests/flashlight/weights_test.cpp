@@ -138,6 +138,22 @@ TEST(Weights, OfInferenceModeAreFreeToo) {
   EXPECT_TRUE(close(subject.compiled(x), y));
 }
 
+TEST(Weights, InMemoryOfTheProgramStayValid) {
+  auto memory = std::make_shared<std::vector<double>>(5 * 7, 0.5);
+  const std::weak_ptr<const std::vector<double>> weak = memory;
+  const at::Tensor x = doubles({4, 5});
+  std::optional captured =
+      trace([memory, weight = at::from_blob(memory->data(), {5, 7}, at::kDouble)](
+                const at::Tensor& given) { return given.matmul(weight) + weight[0]; },
+            x);
+  const auto compiled = compile(*captured, {.backend = kMosaic});
+  memory.reset();
+  captured.reset();
+  for (int call = 0; call < 2; ++call)
+    EXPECT_TRUE(close(compiled(x), (x.sum(1, true) * 0.5 + 0.5).expand({4, 7})));
+  EXPECT_FALSE(weak.expired());
+}
+
 TEST(Weights, TheDerivativeReadsThem) {
   Subject subject;
   const at::Tensor x = leaf({2, 3, 6, 6}), z = x.detach().clone().requires_grad_();
@@ -160,7 +176,9 @@ TEST(Weights, OfAGradientAreFreeToo) {
   const at::Tensor x = image();
   const WeakStorage weight = storages(model).at("0.weight");
   std::optional gradient =
-      trace([model](const at::Tensor& x) mutable { return model->forward(x).square().mean(); }, x)
+      trace([model](
+                const at::Tensor& given) mutable { return model->forward(given).square().mean(); },
+            x)
           .grad(0, {"input_0"});
   const at::Tensor y = leaf({2, 3, 6, 6});
   at::Tensor loss = model->forward(y).square().mean();
