@@ -1,23 +1,11 @@
 #include "flashlight/bound_inputs.h"
 
-#include <algorithm>
-
 namespace flashlight {
-namespace {
-
-bool owns_its_memory(const NamedTensor& input) {
-  if (!input.tensor.defined() || !input.tensor.has_storage()) return true;
-  const c10::Storage& storage = input.tensor.storage();
-  return storage.nbytes() == 0 || storage.data_ptr().get_context() != nullptr;
-}
-
-}  // namespace
 
 BoundInputs::BoundInputs(const std::shared_ptr<const CaptureBase::State>& capture)
-    : capture_(capture), arguments_(capture->arguments) {
-  const std::vector<NamedTensor>& inputs = capture->inputs;
-  if (!std::all_of(inputs.begin(), inputs.end(), owns_its_memory)) kept_capture_ = capture;
-}
+    : capture_(capture),
+      kept_capture_(capture->borrows_memory ? capture : nullptr),
+      arguments_(capture->arguments) {}
 
 std::shared_ptr<BoundInputs> BoundInputs::of(
     const std::shared_ptr<const CaptureBase::State>& capture) {

@@ -8,8 +8,8 @@
 // references to them to see whether a program still has them. A capture that goes leaves them to
 // its compiled code, which holds on to those that calls read. Of those that are packed it keeps
 // weak references: while the model has them a write to one is seen, and memory nobody can write any
-// more is free. Tensors over memory that they do not own (from_blob) are valid as long as the
-// program is; then the capture, which holds the program, stays.
+// more is free. Where tensors have memory that they do not own (from_blob), which the
+// program may own, its capture stays.
 #pragma once
 
 #include <atomic>

@@ -65,6 +65,12 @@ FlatValues run_in(TraceScope& scope, const Program& program,
   }
 }
 
+bool owns_its_memory(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.has_storage()) return true;
+  const c10::Storage& storage = tensor.storage();
+  return storage.nbytes() == 0 || storage.data_ptr().get_context() != nullptr;
+}
+
 std::vector<NamedTensor> named_inputs(const tracer::Published& published) {
   std::vector<NamedTensor> inputs;
   for (const tracer::RecordedInput& input : published.inputs) {
@@ -308,6 +314,9 @@ void CaptureBase::State::take(tracer::Published published) {
   for (const tracer::RecordedInput& input : published.inputs)
     if (!input.tied.empty()) tied[input.name] = input.tied;
   inputs = named_inputs(published);
+  for (const NamedTensor& input : inputs) borrows_memory |= !owns_its_memory(input.tensor);
+  for (const tracer::RecordedConstant& constant : published.constants)
+    borrows_memory |= !owns_its_memory(constant.tensor);
   for (const tracer::RecordedGenerator& generator : published.generators)
     if (auto live = generator.live.lock())
       generators.emplace(generator.role, at::Generator(std::move(live)));

@@ -48,6 +48,9 @@ struct CaptureBase::State {
   std::vector<at::Tensor> example_arguments, example_results;
   at::Tensor example_generator;
   std::vector<NamedTensor> inputs;  // one per graph input; tensors of user inputs are undefined
+  // True if some of them, or a constant, have memory that they do not own (from_blob): the program
+  // may own it.
+  bool borrows_memory = false;
   // The part that replays: the graph, in which the tensors left in `.grad` are further outputs.
   struct Replayed {
     composit::Graph graph;
