@@ -1,6 +1,7 @@
 """The mosaic backend beside other engines on this CPU: `./dev bench mosaic`.
 
     ./dev bench mosaic [--only CASE]... [--threads N]... [--rounds N] [--engines A,B] [--append]
+    ./dev bench mosaic --memory [--only CASE]...
 
 Peers live in an environment of their own, build/peers, which is made when it is missing or
 benchmarks/mosaic/requirements-peers.txt has changed. All have the weights and inputs of one capture (in build/mosaic),
@@ -12,6 +13,9 @@ the machine is asked what it can do at that moment. Turns in which it could do l
 or computed for somebody else do not count. A table of times in milliseconds, least and median of all calls that count;
 then a line per requirement. Raw timings go to benchmarks/results/mosaic.json, and a picture beside it; with --append,
 those of cases that were measured there before, and are not now, stay.
+
+With --memory no peer takes part, and nothing is timed: how much memory a process has for a model that was compiled and
+called, when its capture is released, beside the bytes of its weights and of the arena.
 """
 
 import argparse
@@ -201,13 +205,19 @@ def newer(file, than):
     return file.exists() and all(file.stat().st_mtime >= other.stat().st_mtime for other in than)
 
 
-def make_files(case, options):
-    """The capture, results in float64, and what onnxruntime and OpenVINO read."""
+def make_capture(case, options):
+    """And results in float64."""
     program, graph = options.build / "benchmarks/mosaic_eager", FILES / case.name / "graph.txt"
     FILES.mkdir(parents=True, exist_ok=True)
     if not newer(graph, [program]):
         print(f"capturing {case.name}", file=sys.stderr)
         subprocess.run([program, "--capture", case.name, FILES], check=True)
+    return graph
+
+
+def make_files(case, options):
+    """The capture, and what onnxruntime and OpenVINO read of it."""
+    graph = make_capture(case, options)
     if not case.is_step and not newer(onnx_of(case), [graph, HERE / "models.py"]):
         print(f"exporting {case.name}", file=sys.stderr)
         command = [options.peers, HERE / "peers.py", "--export", case.model, FILES / case.name, onnx_of(case)]
@@ -311,6 +321,25 @@ class Contest:
                 "turns": {engine: [turn._asdict() for turn in turns] for engine, turns in self.turns.items()}}
 
 
+def measure_memory(cases, options):
+    """What stays of a model when its capture is released, in MB."""
+    requirements = Requirements()
+    print(f"{'MB':26}{'weights':>9}{'packed':>9}{'arena':>9}{'resident':>10}{'peak':>9}")
+    for case in cases:
+        if case.is_step:
+            continue  # writes its weights, of which nothing is packed
+        make_capture(case, options)
+        program = options.build / "benchmarks/bench_mosaic"
+        answer = subprocess.run([program, "--memory", FILES / case.name], check=True, stdout=subprocess.PIPE)
+        bytes = json.loads(answer.stdout)
+        keys = ("weights", "prepared", "arena", "resident", "peak")
+        print(f"{case.name:26}" + "".join(f"{bytes[key] / 1e6:{10 if key == 'resident' else 9}.1f}" for key in keys))
+        requirements.require(f"{case.name}: (resident - arena) / weights",
+                             (bytes["resident"] - bytes["arena"]) / bytes["weights"], "<=", 1.1)
+        sys.stdout.flush()
+    return requirements.exit_code()
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=[case.name for case in CASES], help="may be repeated")
@@ -318,6 +347,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=5, help=f"that count; at most {MOST} times as many are run")
     parser.add_argument("--engines", type=lambda text: text.split(","), default=ENGINES)
     parser.add_argument("--append", action="store_true", help="other cases in the results stay")
+    parser.add_argument("--memory", action="store_true", help="what stays of a model when its capture is released")
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
     return parser.parse_args()
 
@@ -362,13 +392,14 @@ def save(results, contests):
 
 def main():
     options = arguments()
+    cases = [case for case in CASES if not options.only or case.name in options.only]
+    if options.memory:
+        return measure_memory(cases, options)
     options.peers = environment(ROOT / "build/peers", HERE / "requirements-peers.txt")
     cores, results = len(os.sched_getaffinity(0)), results_before(options)
     requirements, contests = Requirements(), []
     print("milliseconds of a call; error: the largest, of float64's largest result")
-    for case in CASES:
-        if options.only and case.name not in options.only:
-            continue
+    for case in cases:
         make_files(case, options)
         for threads in options.threads or sorted({cores, 1}, reverse=True):
             machine = Process([options.build / "benchmarks/bench_mosaic", "--machine", threads])

@@ -65,6 +65,23 @@ FlatValues run_in(TraceScope& scope, const Program& program,
   }
 }
 
+bool owns_its_memory(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.has_storage()) return true;
+  const c10::Storage& storage = tensor.storage();
+  return storage.nbytes() == 0 || storage.data_ptr().get_context() != nullptr;
+}
+
+std::vector<NamedTensor> named_inputs(const tracer::Published& published) {
+  std::vector<NamedTensor> inputs;
+  for (const tracer::RecordedInput& input : published.inputs) {
+    const bool user = input.kind == InputKind::user_input;
+    inputs.push_back({input.name, user ? at::Tensor() : input.tensor, input.kind});
+  }
+  return inputs;
+}
+
+}  // namespace
+
 std::vector<at::Tensor> bind_inputs(const std::vector<NamedTensor>& inputs,
                                     const std::vector<at::Tensor>& arguments,
                                     const Structure& structure) {
@@ -83,17 +100,6 @@ std::vector<at::Tensor> bind_inputs(const std::vector<NamedTensor>& inputs,
                     "; they are " + str(structure));
   return bound;
 }
-
-std::vector<NamedTensor> named_inputs(const tracer::Published& published) {
-  std::vector<NamedTensor> inputs;
-  for (const tracer::RecordedInput& input : published.inputs) {
-    const bool user = input.kind == InputKind::user_input;
-    inputs.push_back({input.name, user ? at::Tensor() : input.tensor, input.kind});
-  }
-  return inputs;
-}
-
-}  // namespace
 
 std::string_view name(Trust trust) {
   switch (trust) {
@@ -308,6 +314,9 @@ void CaptureBase::State::take(tracer::Published published) {
   for (const tracer::RecordedInput& input : published.inputs)
     if (!input.tied.empty()) tied[input.name] = input.tied;
   inputs = named_inputs(published);
+  for (const NamedTensor& input : inputs) borrows_memory |= !owns_its_memory(input.tensor);
+  for (const tracer::RecordedConstant& constant : published.constants)
+    borrows_memory |= !owns_its_memory(constant.tensor);
   for (const tracer::RecordedGenerator& generator : published.generators)
     if (auto live = generator.live.lock())
       generators.emplace(generator.role, at::Generator(std::move(live)));
@@ -394,10 +403,10 @@ std::vector<at::Tensor> CaptureBase::evaluate(const std::vector<at::Tensor>& arg
   return evaluate_by(backend, now().graph, now().bind(arguments));
 }
 
-void CaptureBase::expect_structure(const Structure& arguments) const {
-  if (arguments == now().arguments) return;
+void detail::expect_structure(const Structure& expected, const Structure& received) {
+  if (received == expected) return;
   throw UserError(
-      "[capture] expected arguments " + str(now().arguments) + ", received " + str(arguments) +
+      "[capture] expected arguments " + str(expected) + ", received " + str(received) +
       "; numbers and the number of tensors are part of a capture: capture again for these with "
       "trace(model, inputs…)");
 }

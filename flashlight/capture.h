@@ -201,18 +201,33 @@ class CaptureBase {
 
   struct State;  // capture_state.h
 
- protected:
-  void expect_structure(const Structure& arguments) const;
-
  private:
   explicit CaptureBase(std::shared_ptr<State> state);
   friend class Checker;
+  friend class CompiledCapture;
   const State& now() const { return *shared(); }
   const std::shared_ptr<State>& shared() const;
 
   std::shared_ptr<State> state_;
   std::shared_ptr<Looks> looks_;  // set for a capture that knows its program
 };
+
+namespace detail {
+
+// UserError where `received` is another structure of arguments.
+void expect_structure(const Structure& expected, const Structure& received);
+
+// The tensors of values, as a `Tuple` of the types that a program takes.
+template <class Tuple, class... Values>
+FlatValues flatten_as(const Structure& expected, Values&&... values) {
+  FlatValues flat;
+  const Tuple tuple(std::forward<Values>(values)...);
+  flat.structure = flatten(tuple, flat.tensors);
+  expect_structure(expected, flat.structure);
+  return flat;
+}
+
+}  // namespace detail
 
 template <class Signature = void>
 class Capture;
@@ -245,11 +260,8 @@ class Capture<Result(Arguments...)> : public CaptureBase {
   // Takes the arguments apart. UserError if they have another structure than the example's.
   template <class... Values>
   FlatValues flatten_arguments(Values&&... values) const {
-    FlatValues flat;
-    const std::tuple<std::decay_t<Arguments>...> tuple(std::forward<Values>(values)...);
-    flat.structure = flatten(tuple, flat.tensors);
-    expect_structure(flat.structure);
-    return flat;
+    return detail::flatten_as<std::tuple<std::decay_t<Arguments>...>>(
+        argument_structure(), std::forward<Values>(values)...);
   }
 };
 

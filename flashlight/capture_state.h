@@ -23,14 +23,35 @@ struct CountedPlace {
   Form form = {};
 };
 
+class BoundInputs;
+
+// Compiled code of a capture (bound_inputs.h), to which the capture leaves its tensors.
+class Heirs {
+ public:
+  void add(const std::shared_ptr<BoundInputs>& heir);
+  void leave(const std::vector<NamedTensor>& inputs);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<BoundInputs>> heirs_;
+};
+
 struct CaptureBase::State {
+  State() = default;
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
   composit::Graph graph;
   bool grad = false;  // grad mode of nodes that do not say otherwise
   Structure arguments, results;
   std::vector<at::Tensor> example_arguments, example_results;
   at::Tensor example_generator;
   std::vector<NamedTensor> inputs;  // one per graph input; tensors of user inputs are undefined
-  // The graph that replays. The tensors that the program leaves in `.grad` are further outputs.
+  // True if some of them, or a constant, have memory that they do not own (from_blob): the program
+  // may own it.
+  bool borrows_memory = false;
+  // The part that replays: the graph, in which the tensors left in `.grad` are further outputs.
   struct Replayed {
     composit::Graph graph;
     std::vector<NamedTensor> inputs;
@@ -48,7 +69,8 @@ struct CaptureBase::State {
   // outlive the run.
   std::vector<std::string> notes;
   std::vector<CountedPlace> counted;
-  std::vector<StateLink> links;               // state whose tensor the program replaces in each run
+  mutable Heirs heirs;
+  std::vector<StateLink> links;  // state that the program puts other tensors in place of
   mutable std::atomic<int64_t> next_call{0};  // for `counted`
   // Indices in `inputs` of state without a name that the program held when it was confirmed.
   struct Held {
@@ -89,7 +111,13 @@ struct CaptureBase::State {
   mutable std::mutex counting_;
 };
 
-// One run of `program` inside a scope that knows arguments and tensors by their names.
+// A tensor per input: the arguments in their places, the others' own. UserError for another number
+// of arguments than `structure` has.
+std::vector<at::Tensor> bind_inputs(const std::vector<NamedTensor>& inputs,
+                                    const std::vector<at::Tensor>& arguments,
+                                    const Structure& structure);
+
+// One run of `program` inside a scope, with all that is named.
 struct ProgramRun {
   FlatValues results;
   std::unique_ptr<tracer::Recording> recording;

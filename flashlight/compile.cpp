@@ -7,36 +7,56 @@
 
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
+#include "flashlight/bound_inputs.h"
 #include "tracer/convert.h"
 
 namespace flashlight {
 
 using composit::UserError;
 
-CompiledCapture::CompiledCapture(CaptureBase capture, CompileSettings settings)
-    : capture_(compilable(capture)), compiled_(capture_.graph(), std::move(settings)) {}
+namespace {
 
-CaptureBase CompiledCapture::compilable(const CaptureBase& capture) {
+// One call, by which weights are packed; those are held no longer.
+std::vector<at::Tensor> call(const CompiledGraph& compiled, BoundInputs& inputs,
+                             const std::vector<at::Tensor>& arguments) {
+  std::vector<at::Tensor> results = compiled(inputs.bind(arguments));
+  inputs.let_go(compiled.frozen());
+  return results;
+}
+
+}  // namespace
+
+CompiledCapture::CompiledCapture(const CaptureBase& capture, CompileSettings settings)
+    : CompiledCapture(compilable(capture), std::move(settings)) {}
+
+CompiledCapture::CompiledCapture(const std::shared_ptr<const CaptureBase::State>& capture,
+                                 CompileSettings settings)
+    : arguments_(capture->arguments),
+      results_(capture->results),
+      inputs_(BoundInputs::of(capture)),
+      compiled_(capture->graph, std::move(settings)) {}
+
+std::shared_ptr<const CaptureBase::State> CompiledCapture::compilable(const CaptureBase& capture) {
   capture.expect_trust("compiled code");
-  CaptureBase frozen = capture.frozen();
+  const CaptureBase frozen = capture.frozen();
   frozen.expect_fixed_numbers("compile");
-  return frozen;
+  return frozen.shared();
 }
 
 std::vector<at::Tensor> CompiledCapture::run(const std::vector<at::Tensor>& arguments) const {
-  return compiled_(capture_.bind(arguments));
+  return call(compiled_, *inputs_, arguments);
 }
 
 Profile CompiledCapture::profile(const std::vector<at::Tensor>& arguments) const {
-  return compiled_.profile(capture_.bind(arguments));
+  return compiled_.profile(inputs_->bind(arguments));
 }
 
-CompiledGradient::CompiledGradient(Gradient gradient, CompileSettings settings)
-    : gradient_(std::move(gradient)), compiled_(gradient_.graph(), std::move(settings)) {}
+CompiledGradient::CompiledGradient(const Gradient& gradient, CompileSettings settings)
+    : inputs_(gradient.bound_inputs()), compiled_(gradient.graph(), std::move(settings)) {}
 
 Gradient::Result CompiledGradient::operator()(const std::vector<at::Tensor>& arguments) const {
   const at::NoGradGuard no_grad;
-  const std::vector<at::Tensor> outputs = compiled_(gradient_.bind(arguments));
+  const std::vector<at::Tensor> outputs = call(compiled_, *inputs_, arguments);
   return {outputs[0], {outputs.begin() + 1, outputs.end()}};
 }
 

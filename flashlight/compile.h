@@ -41,14 +41,22 @@ namespace flashlight {
 
 // ---- captured programs --------------------------------------------------------------------------
 
-// A captured program as C++. It is right under the assumptions of its capture.
+class BoundInputs;  // bound_inputs.h
+
+// A captured program as C++. It holds for what its capture holds for (Capture::assumptions).
+//
+// Weights that a backend packs (mosaic's option `freeze`) are in memory once when the model and its
+// capture are gone: the packed ones stay, from the first call on. Until then a call sees what was
+// written to them.
 class CompiledCapture {
  public:
   // UserError as of `compile`.
-  CompiledCapture(CaptureBase capture, CompileSettings settings);
+  CompiledCapture(const CaptureBase& capture, CompileSettings settings);
 
   // The tensors of results for those of arguments; parameters and buffers are the model's, as they
-  // are at the time of the call. Writes what the program writes.
+  // are at the time of the call. Writes what the program writes. UserError where one of the packed
+  // weights was written and others are gone. The backward of a call reads the weights, too:
+  // UserError where they are gone.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& arguments) const;
   // Like CompiledGraph::profile, with the model's parameters and buffers.
   Profile profile(const std::vector<at::Tensor>& arguments) const;
@@ -56,11 +64,19 @@ class CompiledCapture {
   // The graph that is compiled; parameters are among its inputs.
   const CompiledGraph& compiled() const { return compiled_; }
 
- private:
-  // Freezes it. UserError if a look has found a difference, or if numbers follow the calls.
-  static CaptureBase compilable(const CaptureBase& capture);
+ protected:
+  // How arguments and results are made of tensors.
+  const Structure& argument_structure() const { return arguments_; }
+  const Structure& result_structure() const { return results_; }
 
-  CaptureBase capture_;
+ private:
+  CompiledCapture(const std::shared_ptr<const CaptureBase::State>& capture,
+                  CompileSettings settings);
+  // UserError where a look has found a difference, or numbers follow the calls.
+  static std::shared_ptr<const CaptureBase::State> compilable(const CaptureBase& capture);
+
+  Structure arguments_, results_;
+  std::shared_ptr<BoundInputs> inputs_;
   CompiledGraph compiled_;
 };
 
@@ -73,20 +89,18 @@ class Compiled<Result(Arguments...)> : public CompiledCapture {
  public:
   // UserError as of `compile`.
   Compiled(const Capture<Result(Arguments...)>& capture, CompileSettings settings)
-      : CompiledCapture(capture, std::move(settings)), capture_(capture.frozen()) {}
+      : CompiledCapture(capture, std::move(settings)) {}
 
   // The program's result. UserError if arguments have another structure than the example's.
   template <class... Values>
   Result operator()(Values&&... values) const {
-    const FlatValues flat = capture_.flatten_arguments(std::forward<Values>(values)...);
+    const FlatValues flat = detail::flatten_as<std::tuple<std::decay_t<Arguments>...>>(
+        argument_structure(), std::forward<Values>(values)...);
     if constexpr (std::is_void_v<Result>)
       run(flat.tensors);
     else
-      return unflatten<Result>(capture_.result_structure(), run(flat.tensors));
+      return unflatten<Result>(result_structure(), run(flat.tensors));
   }
-
- private:
-  Capture<Result(Arguments...)> capture_;
 };
 
 // Tensors in, tensors out, in the order of the structure.
@@ -120,14 +134,15 @@ Compiled<Signature> compile(const Capture<Signature>& capture, const Confirm<Val
 class CompiledGradient {
  public:
   // UserError as of `compile`.
-  CompiledGradient(Gradient gradient, CompileSettings settings);
-  // Like the call of a Gradient, without autograd.
+  CompiledGradient(const Gradient& gradient, CompileSettings settings);
+  // As Gradient's; nothing of autograd takes part. Weights that are packed are in memory as for
+  // CompiledCapture.
   Gradient::Result operator()(const std::vector<at::Tensor>& arguments) const;
   // The C++ it was made of.
   const std::string& source() const { return compiled_.source(); }
 
  private:
-  Gradient gradient_;
+  std::shared_ptr<BoundInputs> inputs_;
   CompiledGraph compiled_;
 };
 CompiledGradient compile(const Gradient& gradient, CompileSettings settings = {});

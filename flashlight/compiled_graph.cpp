@@ -164,6 +164,7 @@ CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings)
 
 const Graph& CompiledGraph::graph() const { return state_->graph; }
 const std::string& CompiledGraph::source() const { return state_->code.code().source(); }
+const std::vector<bool>& CompiledGraph::frozen() const { return state_->code.frozen(); }
 
 CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
   const std::lock_guard lock(state_->mutex);
@@ -248,20 +249,25 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
     Start start;
   };
 
-  // Returns the results that are defined.
+  // Autograd takes no undefined tensors: `defined` are the others, by input true in `given`. Gives
+  // the results that are there.
   static variable_list forward(AutogradContext* context, const CompiledGraph& graph,
-                               const Start& start, at::TensorList inputs) {
+                               const Start& start, const std::vector<bool>& given,
+                               at::TensorList defined) {
+    variable_list inputs;
+    for (size_t i = 0, next = 0; i < given.size(); ++i)
+      inputs.push_back(given[i] ? defined[next++] : at::Tensor());
     Start before = start;
     if (before == nullptr && graph.state_->code.code().draws())
       before = std::make_shared<const fl::Generator>(*LentGenerator());
-    variable_list saved = inputs.vec();  // as they are before anything is written to them
+    variable_list saved = inputs;  // as they are before anything is written to them
     for (const size_t target : graph.state_->targets) saved[target] = inputs[target].clone();
     context->save_for_backward(saved);
     context->saved_data["called"] =
         c10::IValue::make_capsule(c10::make_intrusive<Called>(graph, before));
     variable_list results, constant;
     const size_t outputs = graph.graph().outputs().size();
-    const std::vector<at::Tensor> all = graph.run(inputs.vec(), start, false);
+    const std::vector<at::Tensor> all = graph.run(inputs, start, false);
     for (size_t i = 0; i < all.size(); ++i) {
       if (!all[i].defined()) continue;
       results.push_back(all[i]);
@@ -277,11 +283,13 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
         c10::static_intrusive_pointer_cast<Called>(context->saved_data["called"].toCapsule());
     const CompiledGraph& graph = called->graph;
     variable_list inputs = context->get_saved_variables();
+    graph.expect_weights(inputs);
     std::vector<bool> wanted;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      wanted.push_back(context->needs_input_grad(i) && inputs[i].defined() &&
-                       is_differentiable(graph.graph().inputs()[i]));
     size_t next = 0;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      wanted.push_back(inputs[i].defined() && context->needs_input_grad(next++) &&
+                       is_differentiable(graph.graph().inputs()[i]));
+    next = 0;
     for (const LazyTensor& output : graph.graph().outputs()) {
       if (!output) continue;
       const at::Tensor& cotangent = cotangents[next++];
@@ -289,9 +297,10 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
         inputs.push_back(cotangent.defined() ? cotangent : zeros_of(output));
     }
     const std::vector<at::Tensor> gradients = graph.vjp(wanted).call(inputs, called->start);
-    variable_list all = {at::Tensor(), at::Tensor()};  // graph and start are no tensors
+    variable_list all(3);  // graph, start and given are no tensors
     size_t given = 0;
-    for (const bool one : wanted) all.push_back(one ? gradients[given++] : at::Tensor());
+    for (size_t i = 0; i < wanted.size(); ++i)
+      if (inputs[i].defined()) all.push_back(wanted[i] ? gradients[given++] : at::Tensor());
     return all;
   }
 };
@@ -318,6 +327,16 @@ void CompiledGraph::check_count(const std::vector<at::Tensor>& inputs) const {
                     std::to_string(inputs.size()));
 }
 
+// The derivative is of the weights as they are, which have to be there for that.
+void CompiledGraph::expect_weights(const std::vector<at::Tensor>& inputs) const {
+  for (size_t i = 0; i < frozen().size(); ++i)
+    if (frozen()[i] && !inputs[i].defined())
+      throw UserError("[" + state_->settings.name + "] the derivative takes '" +
+                      composit::input_name(*graph().inputs()[i].node) +
+                      "', which is packed, and gone: keep the model or its capture while gradients "
+                      "are taken");
+}
+
 Profile CompiledGraph::profile(const std::vector<at::Tensor>& inputs) const {
   check_count(inputs);
   const at::NoGradGuard no_grad;
@@ -335,7 +354,13 @@ std::vector<at::Tensor> CompiledGraph::call(const std::vector<at::Tensor>& input
                     "compiled code does; capture the program it was compiled from instead");
   std::vector<at::Tensor> results;
   if (needs_autograd(inputs)) {
-    const variable_list defined = Call::apply(*this, start, at::TensorList(inputs));
+    std::vector<bool> given;
+    variable_list defined;
+    for (const at::Tensor& input : inputs) {
+      given.push_back(input.defined());
+      if (given.back()) defined.push_back(input);
+    }
+    defined = Call::apply(*this, start, given, at::TensorList(defined));
     size_t next = 0;
     for (const LazyTensor& output : graph().outputs())
       results.push_back(output ? defined[next++] : at::Tensor());

@@ -48,14 +48,18 @@ class CompiledGraph {
   const composit::Graph& graph() const;
   // The C++ it was made of.
   const std::string& source() const;
+  // By input: true for weights that the first call packs, and later ones only where they were
+  // written since. Those may be undefined tensors in later calls, when they are gone.
+  const std::vector<bool>& frozen() const;
 
-  // Takes a tensor per input of the graph (in the CPU's memory, of any strides); gives one per
-  // output, undefined if the graph has none there. Makes the writes of the graph to its inputs, but
-  // none in a call that throws; a backend may write in place if the old value is not read any more,
-  // and if the input is row-major and overlaps with no other. A graph that writes to a tensor that
-  // requires a gradient is no function to autograd. Draws use LibTorch's default generator; the
-  // backward draws the same numbers. UserError for tensors of other types than the inputs', and for
-  // errors in generated code.
+  // A tensor per input of the graph (in the CPU's memory, of any strides); gives one per output, an
+  // undefined one where the graph has none. Writes what the graph writes to its inputs, nothing of
+  // it in a call that throws; a backend may do so without a copy if the old value is not read any
+  // more, no other input has the same memory and it is row-major. A graph that writes to what
+  // requires a gradient is no function to autograd. Draws are those of LibTorch's default
+  // generator; the backward draws the same numbers. UserError for tensors of other types than the
+  // inputs', what generated code refuses, and frozen inputs that are gone: in the first call, in
+  // one after another of them was written, and in the backward.
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) const;
 
   // The derivative: it takes the inputs, then a cotangent per output of floating point or complex
@@ -76,6 +80,7 @@ class CompiledGraph {
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs, const Start& start,
                               bool updates, Profile* profile = nullptr) const;
   void check_count(const std::vector<at::Tensor>& inputs) const;
+  void expect_weights(const std::vector<at::Tensor>& inputs) const;
   bool needs_autograd(const std::vector<at::Tensor>& inputs) const;
   std::shared_ptr<State> state_;
 };

@@ -6,6 +6,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "composit/passes/share_parts.h"
+#include "flashlight/bound_inputs.h"
 #include "flashlight/capture_state.h"
 
 namespace flashlight {
@@ -17,7 +18,8 @@ using composit::UserError;
 struct Gradient::State {
   composit::Graph graph;
   std::vector<std::string> names;
-  std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)> bind, run;
+  std::shared_ptr<const CaptureBase::State> captured;
+  std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)> run;
 };
 
 namespace {
@@ -78,16 +80,20 @@ const composit::Graph& Gradient::graph() const { return state_->graph; }
 const std::vector<std::string>& Gradient::names() const { return state_->names; }
 
 std::vector<at::Tensor> Gradient::bind(const std::vector<at::Tensor>& arguments) const {
-  return state_->bind(arguments);
+  return state_->captured->bind(arguments);
+}
+
+std::shared_ptr<BoundInputs> Gradient::bound_inputs() const {
+  return BoundInputs::of(state_->captured);
 }
 
 Gradient::Result Gradient::operator()(const std::vector<at::Tensor>& arguments) const {
-  return split(state_->run(state_->bind(arguments)));
+  return split(state_->run(bind(arguments)));
 }
 
 Gradient::Result Gradient::evaluate(const std::vector<at::Tensor>& arguments,
                                     const composit::Backend& backend) const {
-  return split(evaluate_by(backend, state_->graph, state_->bind(arguments)));
+  return split(evaluate_by(backend, state_->graph, bind(arguments)));
 }
 
 Gradient CaptureBase::grad(size_t loss, const std::vector<std::string>& wrt) const {
@@ -110,7 +116,7 @@ Gradient CaptureBase::grad(size_t loss, const std::vector<std::string>& wrt) con
   auto plan = std::make_shared<const tracer::Plan>(
       state->graph,
       tracer::PlanOptions{captured->grad, captured->generators, /*pin_strides=*/false});
-  state->bind = [captured](const auto& arguments) { return captured->bind(arguments); };
+  state->captured = captured;
   state->run = [plan](const std::vector<at::Tensor>& bound) { return plan->run(bound); };
   return Gradient(std::move(state));
 }

@@ -19,6 +19,8 @@
 
 namespace flashlight {
 
+class BoundInputs;  // bound_inputs.h
+
 // The derivative of one number by inputs of a capture; see CaptureBase::grad.
 class Gradient {
  public:
@@ -46,6 +48,8 @@ class Gradient {
   explicit Gradient(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
  private:
+  friend class CompiledGradient;
+  std::shared_ptr<BoundInputs> bound_inputs() const;
   std::shared_ptr<const State> state_;
 };
 

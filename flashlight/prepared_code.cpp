@@ -1,5 +1,8 @@
 #include "flashlight/prepared_code.h"
 
+#include <algorithm>
+
+#include "composit/ir/error.h"
 #include "tracer/convert.h"
 
 namespace flashlight {
@@ -8,43 +11,70 @@ PreparedCode::Version::Version(const at::Tensor& tensor)
     : storage_(tensor.storage().getWeakStorageImpl()),
       data_(tensor.const_data_ptr()),
       strides_(tensor.strides().vec()),
-      is_counted_(!tensor.is_inference()),
-      writes_(is_counted_ ? static_cast<int64_t>(tensor._version()) : 0) {}
+      counter_(tensor.unsafeGetTensorImpl()->version_counter()),
+      writes_(is_counted() ? counter_.current_version() : 0) {}
 
 bool PreparedCode::Version::is_of(const at::Tensor& tensor) const {
   const Version now(tensor);
-  return is_counted_ && now.is_counted_ && storage_ == now.storage_ && data_ == now.data_ &&
+  return is_counted() && now.is_counted() && storage_ == now.storage_ && data_ == now.data_ &&
          strides_ == now.strides_ && writes_ == now.writes_;
+}
+
+bool PreparedCode::Version::is_last() const {
+  return is_counted() ? counter_.current_version() == writes_ : storage_.expired();
 }
 
 PreparedCode::PreparedCode(composit::Compiled code) : code_(std::move(code)) {
   const size_t inputs = code_->ports().inputs.size();
-  for (size_t i = 0; i < inputs; ++i)
-    if (code_->is_frozen(i)) frozen_.push_back(i);
+  for (size_t i = 0; i < inputs; ++i) {
+    is_frozen_.push_back(code_->is_frozen(i));
+    if (is_frozen_.back()) frozen_.push_back(i);
+  }
   if (frozen_.empty()) prepared_ = code_->prepare(std::vector<composit::Array>(inputs));
 }
 
-bool PreparedCode::is_known(const std::vector<at::Tensor>& given) const {
-  bool known = prepared_ != nullptr;
-  for (size_t i = 0; i < frozen_.size() && known; ++i)
-    known = given[frozen_[i]].defined() && versions_[i].is_of(given[frozen_[i]]);
-  return known;
+bool PreparedCode::is_known(const std::vector<at::Tensor>& given, size_t place) const {
+  const at::Tensor& tensor = given[frozen_[place]];
+  return tensor.defined() ? versions_[place].is_of(tensor) : versions_[place].is_last();
+}
+
+// What is packed is packed together.
+void PreparedCode::expect_all(const std::vector<at::Tensor>& given, size_t changed) const {
+  const auto gone = std::find_if(frozen_.begin(), frozen_.end(),
+                                 [&](size_t input) { return !given[input].defined(); });
+  if (gone == frozen_.end()) return;
+  const composit::Ports& ports = code_->ports();
+  throw composit::UserError("[" + ports.program + "] '" + ports.input_names[changed] +
+                            "' was written since it was packed, and to pack anew takes '" +
+                            ports.input_names[*gone] +
+                            "', which is gone: keep the model or its capture while weights "
+                            "change");
+}
+
+void PreparedCode::prepare(const std::vector<at::Tensor>& given,
+                           const std::vector<at::Tensor>& row_major) const {
+  prepared_.reset();  // before there is another one
+  versions_.clear();
+  std::vector<composit::Array> weights(given.size());
+  for (const size_t input : frozen_) {
+    if (!given[input].defined()) continue;  // an error below
+    versions_.emplace_back(given[input]);
+    // Where writes are not counted, nothing but the lack of an owner shows that there are none.
+    weights[input] = tracer::to_array(versions_.back().is_counted() ? row_major[input].detach()
+                                                                    : row_major[input].clone());
+  }
+  prepared_ = code_->prepare(weights);
 }
 
 std::shared_ptr<const composit::Code> PreparedCode::with(
     const std::vector<at::Tensor>& given, const std::vector<at::Tensor>& row_major) const {
   if (frozen_.empty()) return prepared_;
   const std::lock_guard lock(mutex_);
-  if (is_known(given)) return prepared_;
-  prepared_.reset();  // frees it before the next one is made
-  versions_.clear();
-  std::vector<composit::Array> weights(given.size());
-  for (const size_t input : frozen_) {
-    if (!given[input].defined()) continue;  // an error below
-    versions_.emplace_back(given[input]);
-    weights[input] = tracer::to_array(row_major[input].detach());
-  }
-  prepared_ = code_->prepare(weights);
+  size_t place = 0;
+  while (prepared_ != nullptr && place < frozen_.size() && is_known(given, place)) ++place;
+  if (place == frozen_.size()) return prepared_;
+  if (prepared_ != nullptr) expect_all(given, frozen_[place]);
+  prepare(given, row_major);
   return prepared_;
 }
 

@@ -19,30 +19,42 @@ class PreparedCode {
   explicit PreparedCode(composit::Compiled code);
 
   const composit::Code& code() const { return *code_; }
-  // Code with the weights as they are now, prepared again if one was written since the last call.
-  // Both lists have a tensor per input: as the caller has it, and with row-major elements.
+  // By input: true if its value is taken at preparation.
+  const std::vector<bool>& frozen() const { return is_frozen_; }
+  // Code with the weights as they are now, prepared again where one was written since the last
+  // call. A tensor per input of the graph, as the caller has it, and with row-major elements. Of a
+  // frozen one nothing has to be given after the first call: then nobody may have written it since.
+  // UserError where that is not so, or where another one was written.
   std::shared_ptr<const composit::Code> with(const std::vector<at::Tensor>& given,
                                              const std::vector<at::Tensor>& row_major) const;
 
  private:
-  // Identifies the values of a tensor: by its memory, and by how often it had been written.
+  // Which values a tensor had: where they were, and how often they had been written. It holds none
+  // of them.
   class Version {
    public:
     explicit Version(const at::Tensor& tensor);
     // False for tensors made in inference mode, since LibTorch does not count writes to them.
     bool is_of(const at::Tensor& tensor) const;
+    // The same, of a tensor that is gone: others may have its memory and write to it.
+    bool is_last() const;
+    bool is_counted() const { return counter_.enabled(); }
 
    private:
     c10::weak_intrusive_ptr<c10::StorageImpl> storage_;  // so that its address is not reused
     const void* data_;
     std::vector<int64_t> strides_;
-    bool is_counted_;
-    int64_t writes_;
+    c10::VariableVersion counter_;  // of writes, shared by all that have this memory
+    uint32_t writes_;
   };
-  bool is_known(const std::vector<at::Tensor>& given) const;
+  bool is_known(const std::vector<at::Tensor>& given, size_t place) const;
+  void expect_all(const std::vector<at::Tensor>& given, size_t changed) const;
+  void prepare(const std::vector<at::Tensor>& given,
+               const std::vector<at::Tensor>& row_major) const;
 
   composit::Compiled code_;
-  std::vector<size_t> frozen_;  // inputs whose values are taken at preparation
+  std::vector<bool> is_frozen_;
+  std::vector<size_t> frozen_;  // those inputs
   mutable std::mutex mutex_;
   mutable std::vector<Version> versions_;  // of frozen_, at the last preparation
   mutable std::shared_ptr<const composit::Code> prepared_;

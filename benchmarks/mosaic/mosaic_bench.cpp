@@ -2,10 +2,17 @@
 //
 //   bench_mosaic --serve CAPTURE THREADS    compiles a saved capture and does as serve.h says
 //   bench_mosaic --machine THREADS          an answer for each line: what the machine can do now
+//   bench_mosaic --memory CAPTURE           bytes of a model that was compiled and called, when its
+//                                           capture is released
+#include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <set>
 #include <string>
@@ -142,6 +149,51 @@ void serve_capture(const std::string& folder, int threads) {
                      .results = [&] { return results_of(capture, compiled, values.inputs); }});
 }
 
+// Of this process, without what was freed: the allocator gives that back first.
+int64_t resident_bytes() {
+  malloc_trim(0);
+  int64_t size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+int64_t peak_bytes() {
+  struct rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+int64_t bytes_of(const std::vector<Array>& arrays) {
+  int64_t bytes = 0;
+  for (const Array& array : arrays) bytes += array.defined() ? array.type().nbytes() : 0;
+  return bytes;
+}
+
+// A model that is called once; its weights are released. Returns their bytes.
+int64_t compile_and_call(const std::string& folder, Compiled& compiled) {
+  const composit::SavedCapture capture = composit::load(folder);
+  const Values values = values_of(capture);
+  touch(values.weights);
+  compiled = flashlight::mosaic::backend()
+                 .compile(capture.graph, {.name = "model", .may_prepare = true})
+                 ->prepare(values.weights);
+  compiled(values.inputs);
+  return bytes_of(values.weights);
+}
+
+void measure_memory(const std::string& folder) {
+  const int64_t before = resident_bytes();
+  Compiled compiled;
+  const int64_t weights = compile_and_call(folder, compiled);
+  const flashlight::mosaic::Plan& plan = flashlight::mosaic::plan_of(*compiled);
+  const nlohmann::json bytes = {{"weights", weights},
+                                {"arena", plan.arena_bytes},
+                                {"prepared", plan.prepared_bytes},
+                                {"resident", resident_bytes() - before},
+                                {"peak", peak_bytes() - before}};
+  std::cout << bytes.dump() << std::endl;
+}
+
 void serve_machine(int threads) {
   for (std::string line; std::getline(std::cin, line);) {
     const benchmarks::Machine machine = benchmarks::look_at_machine(threads);
@@ -157,11 +209,13 @@ int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   try {
     if (command == "--serve" && argc == 4) return serve_capture(argv[2], std::atoi(argv[3])), 0;
+    if (command == "--memory" && argc == 3) return measure_memory(argv[2]), 0;
     if (command == "--machine" && argc == 3) return serve_machine(std::atoi(argv[2])), 0;
   } catch (const composit::UserError& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
   }
-  std::fputs("usage: bench_mosaic --serve CAPTURE THREADS | --machine THREADS\n", stderr);
+  std::fputs("usage: bench_mosaic --serve CAPTURE THREADS | --machine THREADS | --memory CAPTURE\n",
+             stderr);
   return 2;
 }

@@ -85,6 +85,16 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
+std::shared_ptr<const std::byte> MappedFile::part(const std::byte* data, size_t size) const {
+  return {data, [file = shared_from_this(), size](const std::byte* begin) {
+            static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+            const auto address = reinterpret_cast<uintptr_t>(begin);
+            const uintptr_t first = (address + page - 1) / page * page;
+            const uintptr_t end = (address + size) / page * page;
+            if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+          }};
+}
+
 OpenFolder::OpenFolder(const std::filesystem::path& folder)
     : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   if (!descriptor_) throw_system_error("read", folder, errno);

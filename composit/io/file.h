@@ -59,7 +59,7 @@ class OutputFile {
 };
 
 // A whole file in memory, read on demand. Writing to it is allowed and private to this process.
-class MappedFile {
+class MappedFile : public std::enable_shared_from_this<MappedFile> {
  public:
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
   ~MappedFile();
@@ -68,6 +68,10 @@ class MappedFile {
 
   const std::byte* data() const { return data_; }
   size_t size() const { return size_; }
+  // The bytes that begin at `data`, inside the file, for an owner of their own: when it lets them
+  // go, the pages that hold nothing else leave memory, and what was written to them is lost. Those
+  // who share the file keep the rest.
+  std::shared_ptr<const std::byte> part(const std::byte* data, size_t size) const;
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
  private:

@@ -35,8 +35,8 @@ struct Safetensors {
 // reserved or not UTF-8, or an array is lazily conjugated or negated.
 void write_safetensors(const Safetensors& contents, const std::filesystem::path& file);
 
-// Maps `file`; the arrays keep the mapping alive. Writing to their memory is allowed and stays
-// within this process. UserError with the file and the position in it for a file that is not a
+// Maps `file`; the arrays keep the mapping alive, and one that nobody holds any more leaves memory.
+// Writing to their memory is allowed and stays within this process. UserError with the file and the position in it for a file that is not a
 // valid file, or not one we can represent.
 Safetensors read_safetensors(const std::filesystem::path& file);
 

@@ -268,7 +268,7 @@ class Reader {
   Array make_array(const Entry& entry) const {
     const std::byte* data = data_ + entry.begin;
     if (reinterpret_cast<uintptr_t>(data) % item_size(entry.type.dtype) == 0)
-      return Array(entry.type, file_, data);
+      return Array(entry.type, file_->part(data, entry.end - entry.begin), data);
     if (entry.stored_as_bytes) return Array::copy_of(entry.type, data);
     fail("tensor '{}': data_offsets: its {} elements are not aligned", entry.name,
          name(entry.type.dtype));

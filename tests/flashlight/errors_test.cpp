@@ -321,6 +321,28 @@ void compiled_in_capture() {
   flashlight::trace([&](const at::Tensor& x) { return compiled(x); }, at::ones({2}));
 }
 
+// `first` is the weight of its first layer.
+auto compiled_without_its_model(at::Tensor& first) {
+  torch::nn::Sequential model(torch::nn::Linear(2, 2), torch::nn::Linear(2, 2));
+  first = model[0]->named_parameters()["weight"];
+  const auto compiled = flashlight::compile(trace(model, at::ones({3, 2})),
+                                            {.backend = flashlight::Mosaic{.threads = 1}});
+  compiled(at::ones({3, 2}));
+  return compiled;
+}
+void written_without_the_model() {
+  at::Tensor first;
+  const auto compiled = compiled_without_its_model(first);
+  const at::NoGradGuard no_grad;
+  first.mul_(2);
+  compiled(at::ones({3, 2}));
+}
+void derivative_without_the_model() {
+  at::Tensor first;
+  const auto compiled = compiled_without_its_model(first);
+  compiled(at::ones({3, 2}).requires_grad_()).sum().backward();
+}
+
 const std::map<std::string, void (*)()>& causes() {
   static const std::map<std::string, void (*)()> table = {
       {"[trace] …: an argument of sizes … was made inside the scope by code that no dispatcher "
@@ -404,6 +426,11 @@ const std::map<std::string, void (*)()>& causes() {
       {"[program] runs inside a program that is captured, where no operator shows what "
        "compiled code does; …",
        compiled_in_capture},
+      {"[program] '…' was written since it was packed, and to pack anew takes '…', which is gone: "
+       "…",
+       written_without_the_model},
+      {"[program] the derivative takes '…', which is packed, and gone: …",
+       derivative_without_the_model},
       {"[program] guard: … gave …, captured with …", compiled_guard}};
   static const auto all =
       flashlight::test::with_backend_causes(flashlight::test::with_foreign_causes(table));

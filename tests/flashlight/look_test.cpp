@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -329,6 +330,27 @@ TEST(Look, PartOfAModuleThatIsGoneIsRefused) {
                 captured(torch::randn({2, 4}));
               }),
               HasSubstr("nobody else holds 'bias' any more"));
+}
+
+// Nor is it taken for a sign that the module lives, which would run it.
+TEST(Look, CompiledCodeDoesNotHoldTheModule) {
+  for (const composit::BackendChoice& backend :
+       {composit::BackendChoice("cpp"),
+        composit::BackendChoice(flashlight::Mosaic{.threads = 1})}) {
+    std::optional<flashlight::Compiled<at::Tensor(at::Tensor)>> compiled;
+    const at::Tensor x = torch::randn({2, 4});
+    const at::NoGradGuard no_grad;
+    auto captured = [&] {
+      torch::nn::LinearImpl model(4, 3);
+      auto captured = flashlight::trace(model, torch::randn({2, 4}));
+      compiled.emplace(captured, flashlight::CompileSettings{.backend = backend});
+      (*compiled)(x);
+      return captured;
+    }();
+    const size_t looks = flashlight::looks_taken();
+    EXPECT_TRUE(at::allclose(captured(x), (*compiled)(x)));
+    EXPECT_EQ(flashlight::looks_taken(), looks);
+  }
 }
 
 TEST(Look, AnotherTypeIsNoLook) {

@@ -13,6 +13,7 @@
 
 #include "tests/io/arrays.h"
 #include "tests/io/temporary_folder.h"
+#include "tests/resident_memory.h"
 
 namespace composit::test {
 namespace {
@@ -102,12 +103,31 @@ TEST(safetensors, reads_without_copying) {
   const Safetensors read = read_safetensors(path);
   const Array& a = read.tensors.at("a");
   const Array& b = read.tensors.at("b");
-  EXPECT_EQ(a.owner(), b.owner());
   EXPECT_EQ(b.data() - a.data(), 8);  // side by side in the mapping
 
   // A write to the memory stays in this process.
   const_cast<std::byte*>(a.data())[0] = std::byte{1};
   EXPECT_EQ(read_safetensors(path).tensors.at("a"), floats({2}, {1, 2}));
+}
+
+TEST(safetensors, arrays_that_nobody_holds_leave_memory) {
+  const TemporaryFolder folder;
+  constexpr int64_t kSize = (int64_t{64} << 20) + 1000;  // no whole pages
+  const Array first = counting_bytes(DType::uint8, {kSize}), second = floats({3}, {1, 2, 3}),
+              third = counting_bytes(DType::uint8, {kSize / 2});
+  write_safetensors({.tensors = {{"first", first}, {"second", second}, {"third", third}}},
+                    folder / "a.safetensors");
+  std::map<std::string, Array> read = read_safetensors(folder / "a.safetensors").tensors;
+  EXPECT_EQ(read.at("first"), first);
+  EXPECT_EQ(read.at("third"), third);
+  Array copy = read.at("first");
+  const int64_t whole = resident_bytes();
+  read.erase("first");
+  EXPECT_GT(resident_bytes(), whole - kSize / 10) << "somebody holds it";
+  copy = Array();
+  EXPECT_LT(resident_bytes(), whole - kSize * 9 / 10);
+  EXPECT_EQ(read.at("second"), second);
+  EXPECT_EQ(read.at("third"), third);
 }
 
 TEST(safetensors, can_replace_the_file_that_it_was_read_from) {

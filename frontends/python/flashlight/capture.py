@@ -286,20 +286,21 @@ class Compiled(torch.nn.Module):
     """A captured program as compiled C++: called like the program, on tensors of the same types.
 
     Its parameters and buffers are the model's own, under the same names. Under autograd a call is
-    one function, whose backward is compiled C++ as well."""
+    one function, whose backward is compiled C++ as well. By "mosaic" they are packed at the first
+    call, so they are in memory twice until `release` has let go of them, and the model and its
+    capture are gone, too."""
 
     def __init__(self, capture: Capture, backend: str, options: dict):
         super().__init__()
         options.setdefault("name", _identifier(capture.name))
-        self._capture = capture
+        self._arguments, self._results = capture._arguments, capture._results
         self._compiled = _flashlight.CompiledCapture(capture._native, backend, options)
         for name, tensor in capture.state().items():
             _adopt(self, name, tensor)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        capture = self._capture
-        tensors = capture._arguments.flatten(inputs, kwargs)
-        return capture._results.unflatten(self._compiled.run(tensors))
+        tensors = self._arguments.flatten(inputs, kwargs)
+        return self._results.unflatten(self._compiled.run(tensors))
 
     def __reduce__(self):
         raise Error("[compile] compiled code is neither pickled nor copied: save its capture, and "
@@ -309,9 +310,15 @@ class Compiled(torch.nn.Module):
         """The C++ it was made of."""
         return self._compiled.source
 
+    def release(self) -> None:
+        """Lets go of parameters and buffers: this module has none from now on. Calls give the same;
+        what they read or write of the model stays with the compiled code."""
+        for held in (self._modules, self._parameters, self._buffers):
+            held.clear()
+
     def profile(self, *inputs: Any, peak: float = 0.0, **kwargs: Any) -> str:
         """A table of kernels, by a backend that times them, as mosaic does: time, GFLOP/s, share of `peak` (GFLOP/s), GB/s."""
-        tensors = self._capture._arguments.flatten(inputs, kwargs)
+        tensors = self._arguments.flatten(inputs, kwargs)
         return self._compiled.profile_table(tensors, peak)
 
 
@@ -358,13 +365,13 @@ class CompiledGradient:
 
     def __init__(self, gradient: Gradient, backend: str, options: dict):
         options.setdefault("name", _identifier(gradient.name) + "_gradient")
-        self._gradient = gradient
+        self._arguments, self._names = gradient._arguments, gradient.names
         self._compiled = _flashlight.CompiledGradient(gradient._native, backend, options)
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> tuple[torch.Tensor, dict]:
-        tensors = self._gradient._arguments.flatten(inputs, kwargs)
+        tensors = self._arguments.flatten(inputs, kwargs)
         loss, gradients = self._compiled.run(tensors)
-        return loss, dict(zip(self._gradient.names, gradients))
+        return loss, dict(zip(self._names, gradients))
 
     def source(self) -> str:
         return self._compiled.source

@@ -54,6 +54,24 @@ TEST(MosaicBackend, frozen_weights_need_not_be_given) {
   EXPECT_EQ(difference(compiled(values)[0], evaluate(one.graph, one.values)[0], 4), "");
 }
 
+// What calls read as it is stays shared with who gave it; of the rest there are panels.
+TEST(MosaicBackend, packed_weights_are_not_kept) {
+  const Case one = classifier();
+  std::vector<Array> weights(one.values.size()), inputs = one.values;
+  std::map<std::string, std::weak_ptr<const void>> owners;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (input_kind(*one.graph.inputs()[i].node) != InputKind::parameter) continue;
+    weights[i] = Array::copy_of(one.values[i].type(), one.values[i].data());
+    owners[input_name(*one.graph.inputs()[i].node)] = weights[i].owner();
+    inputs[i] = Array();
+  }
+  const Compiled compiled = test::compiled(one.graph, weights, {}, 2);
+  weights.clear();
+  EXPECT_TRUE(owners.at("w").expired());
+  EXPECT_FALSE(owners.at("b").expired());
+  EXPECT_EQ(difference(compiled(inputs)[0], evaluate(one.graph, one.values)[0], 4), "");
+}
+
 TEST(MosaicBackend, errors_of_the_caller) {
   const Case one = classifier();
   const PlanOptions options = {.name = "classifier"};

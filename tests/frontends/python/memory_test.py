@@ -52,6 +52,24 @@ class Memory(unittest.TestCase):
         # One kept argument, or one kept set of weights, per capture would be 1000 MB.
         self.assertLess(resident_bytes() - bytes_before, 30e6)
 
+    def test_released_weights_are_in_memory_packed_alone(self):
+        model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
+        x = torch.randn(4, 64)
+        expected = model(x).detach()
+        captured = flashlight.trace(model, x)
+        compiled = captured.compile("mosaic")
+        self.assertEqual({name for name, _ in compiled.named_parameters()},
+                         {name for name, _ in model.named_parameters()})
+        weights = [weakref.ref(model[i].weight) for i in (0, 2)]
+        compiled.release()
+        self.assertEqual(list(compiled.named_parameters()), [])
+        del model, captured
+        gc.collect()
+        self.assertNotIn(None, [weight() for weight in weights])  # nothing is packed yet
+        torch.testing.assert_close(compiled(x), expected)
+        self.assertEqual([weight() for weight in weights], [None, None])
+        torch.testing.assert_close(compiled(x), expected)
+
     def test_a_capture_held_by_its_model_is_collected(self):
         model = torch.nn.Linear(3, 2)
         model.held = flashlight.trace(model, torch.randn(4, 3))
