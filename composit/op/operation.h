@@ -66,7 +66,8 @@ struct Row {
   // operation.
   std::string_view runtime = {};
   Rule<Attributes> runtime_options = {};
-  // For calls that have effects: the results, made of numbers that are drawn and expected.
+  // The results of a call that has effects, made of draws and of numbers that are expected, for
+  // compiled code; none: the call stays what it is.
   Rule<LazyTensors> opened = {};
   Rule<Gradients> vjp = {};  // see above
   // Calls that must work, and calls that must not with a fragment of the message:
