@@ -36,8 +36,8 @@ struct Safetensors {
 void write_safetensors(const Safetensors& contents, const std::filesystem::path& file);
 
 // Maps `file`; the arrays keep the mapping alive, and one that nobody holds any more leaves memory.
-// Writing to their memory is allowed and stays within this process. UserError with the file and the position in it for a file that is not a
-// valid file, or not one we can represent.
+// Writing to their memory is allowed and stays within this process. UserError with the file and the
+// position in it for a file that is not a valid file, or not one we can represent.
 Safetensors read_safetensors(const std::filesystem::path& file);
 
 }  // namespace composit
