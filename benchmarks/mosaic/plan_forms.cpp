@@ -14,9 +14,9 @@
 namespace {
 
 using benchmarks::Report;
-using composit::LazyTensor;
 using composit::input;
 using composit::InputKind;
+using composit::LazyTensor;
 using flashlight::mosaic::Plan;
 using flashlight::mosaic::PlanForm;
 
@@ -42,8 +42,8 @@ composit::nn::EncoderLayer layer(const std::string& name) {
 // Without values: nothing is computed.
 composit::Graph bert_base(int64_t tokens, int layers) {
   const LazyTensor ids = input("ids", composit::tensor_type(composit::DType::int64, {1, tokens})),
-                   mask = input("mask", composit::tensor_type(composit::DType::float32,
-                                                              {1, 1, 1, tokens}));
+                   mask = input("mask",
+                                composit::tensor_type(composit::DType::float32, {1, 1, 1, tokens}));
   LazyTensor x = composit::nn::embedding(ids, parameter("words", {kWords, kSize})) +
                  composit::slice(parameter("places", {kPlaces, kSize}), 0, 0, tokens);
   x = composit::nn::layer_norm(x, norm("norm"));
@@ -72,16 +72,17 @@ int main(int argc, char** argv) {
   const std::vector<composit::Graph> shown = {bert_base(17, layers), bert_base(250, layers)};
   const composit::Graph graph = bert_base(100, layers);
   PlanForm form;
-  report.raw("bert_base", "form of two", {benchmarks::seconds([&] {
-               form = flashlight::mosaic::form_of(shown, {}, {"tokens"});
-             })});
+  report.raw(
+      "bert_base", "form of two",
+      {benchmarks::seconds([&] { form = flashlight::mosaic::form_of(shown, {}, {"tokens"}); })});
   std::vector<double> anew, forms, bound, kernels;
   for (int round = 0; round < rounds; ++round) {
     Plan plan;
     PlanForm one;
     anew.push_back(benchmarks::seconds([&] { plan = flashlight::mosaic::plan_of(graph); }));
-    forms.push_back(
-        benchmarks::seconds([&] { one = flashlight::mosaic::bind_sizes(form, {{"tokens", 100}}); }));
+    forms.push_back(benchmarks::seconds([&] {
+      one = flashlight::mosaic::bind_sizes(form, {{"tokens", 100}});
+    }));
     kernels.push_back(
         benchmarks::seconds([&] { plan = flashlight::mosaic::plan_of(std::move(one)); }));
     bound.push_back(forms.back() + kernels.back());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <sstream>
 
 #include "composit/ir/error.h"
 #include "composit/op/affine.h"
@@ -72,10 +73,9 @@ class Former {
   // The loops of the graph, fused where the cost model or the user's choices say so.
   loops::Program fused(const composit::Graph& graph) {
     using loops::checked;
-    loops::Program program =
-        checked("lower",
-                loops::lower(
-                    graph, {.name = options().name, .results = options().results, .outline = false}));
+    loops::Program program = checked("lower", loops::lower(graph, {.name = options().name,
+                                                                   .results = options().results,
+                                                                   .outline = false}));
     find_choices(program.functions.back());
     const auto choice = [this](ValueId value) {
       const auto one = form_.choices.find(value);
@@ -231,6 +231,27 @@ void expect_one_form(const std::vector<PlanForm>& forms) {
               [](const PlanForm& one) { return std::pair(one.across, one.row_major_across); });
 }
 
+// Reasons why values are memory say how often they would be computed: a word that depends on sizes
+// becomes "several".
+std::string common_text(const std::string& a, const std::string& b) {
+  if (a == b) return a;
+  std::istringstream from(a), other(b);
+  std::string text, word, another;
+  while (from >> word) {
+    const bool same = (other >> another) && word == another;
+    text += (text.empty() ? "" : " ") + (same ? word : "several");
+  }
+  return text;
+}
+void make_reasons_common(PlanForm& form, const std::vector<PlanForm>& forms) {
+  for (auto& [value, reason] : form.program.functions.back().kept)
+    for (const PlanForm& other : forms) {
+      const auto& kept = own_function(other).kept;
+      if (const auto found = kept.find(value); found != kept.end())
+        reason = common_text(reason, found->second);
+    }
+}
+
 // A port that is this value of the program.
 void set_sizes(composit::Type& port, const loops::Value& value) {
   const composit::Dims& sizes = value.model_sizes.empty() ? value.type.sizes : value.model_sizes;
@@ -253,10 +274,11 @@ PlanForm form_of(const std::vector<composit::Graph>& graphs, const PlanOptions& 
     forms.push_back(form_of(graph, options));
     programs.push_back(forms.back().program);
   }
+  if (!forms.empty()) expect_one_form(forms);
   loops::Program program = loops::unify(programs, {.names = sizes});
-  expect_one_form(forms);
-  PlanForm form = std::move(forms[0]);
+  PlanForm form = forms[0];
   form.program = std::move(program);
+  make_reasons_common(form, forms);
   return form;
 }
 

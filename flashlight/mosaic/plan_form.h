@@ -10,7 +10,9 @@
 // divide, where values lie.
 //
 // What was decided before is not decided again, so a plan for other sizes may differ from one that
-// is made anew there, where that would fuse or lay out differently; it computes the same.
+// is made anew there, where that would fuse or lay out differently; it computes the same. Where the
+// reason why a value is memory says how often it would be computed else, and that depends on sizes,
+// the bound plan says "several".
 #pragma once
 
 #include <map>
