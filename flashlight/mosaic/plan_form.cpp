@@ -198,10 +198,10 @@ Layout with_type(Layout layout, const composit::Type& physical) {
   return layout;
 }
 
-// What of a port is no size.
+// What of a port is no size: of one that is not row-major, nothing.
 composit::Type without_sizes(composit::Type type) {
-  if (!composit::is_defined(type)) return type;
-  if (composit::is_contiguous(type)) type.strides.clear();
+  if (!composit::is_defined(type) || !composit::is_contiguous(type)) return type;
+  type.strides.clear();
   type.sizes.assign(type.sizes.size(), 1);
   return type;
 }
@@ -287,7 +287,8 @@ PlanForm bind_sizes(PlanForm form, const loops::SizeNumbers& sizes) {
   const loops::Routine& routine = own_function(form);
   for (auto& [value, layout] : form.layouts)
     layout = with_type(std::move(layout), routine.values[value].type);
-  for (size_t i = 0; i < routine.inputs.size(); ++i)
+  // Behind them stand constants of the program.
+  for (size_t i = 0; i < form.ports.inputs.size(); ++i)
     set_sizes(form.ports.inputs[i], routine.values[routine.inputs[i]]);
   auto result = routine.results.begin();
   for (composit::Type& type : form.ports.results)
