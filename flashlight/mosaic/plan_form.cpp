@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <sstream>
 
 #include "composit/ir/error.h"
@@ -231,17 +232,27 @@ void expect_one_form(const std::vector<PlanForm>& forms) {
               [](const PlanForm& one) { return std::pair(one.across, one.row_major_across); });
 }
 
-// Reasons why values are memory say how often they would be computed: a word that depends on sizes
-// becomes "several".
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream from(text);
+  return {std::istream_iterator<std::string>(from), {}};
+}
+bool is_number(const std::string& word) {
+  return word == "several" || (word[0] >= '0' && word[0] <= '9');
+}
+
+// Reasons why values are memory say how often they would be computed: a number that depends on
+// sizes becomes "several". At other sizes the reason may be another one.
 std::string common_text(const std::string& a, const std::string& b) {
   if (a == b) return a;
-  std::istringstream from(a), other(b);
-  std::string text, word, another;
-  while (from >> word) {
-    const bool same = (other >> another) && word == another;
-    text += (text.empty() ? "" : " ") + (same ? word : "several");
+  const std::vector<std::string> words = words_of(a), others = words_of(b);
+  std::string text;
+  bool alike = words.size() == others.size();
+  for (size_t i = 0; i < words.size() && alike; ++i) {
+    const bool same = words[i] == others[i];
+    alike = same || (is_number(words[i]) && is_number(others[i]));
+    text += (text.empty() ? "" : " ") + (same ? words[i] : "several");
   }
-  return text;
+  return alike ? text : "has a reason that depends on sizes";
 }
 void make_reasons_common(PlanForm& form, const std::vector<PlanForm>& forms) {
   for (auto& [value, reason] : form.program.functions.back().kept)

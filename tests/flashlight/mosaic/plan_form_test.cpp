@@ -130,11 +130,12 @@ void expect_all(const Model& model, const std::vector<Sizes>& shown,
   for (const Sizes& sizes : bound) expect_right(form, model, named(names, sizes), sizes);
 }
 
+// Below 23 tokens the first sum of the encoder lies in memory in another order.
 TEST(MosaicPlanForm, of_an_encoder_at_other_numbers_of_tokens) {
-  expect_all(encoder_of_one, {{17}, {40}}, {{23}, {32}}, {"tokens"});
+  expect_all(encoder_of_one, {{25}, {40}}, {{31}, {32}}, {"tokens"});
 }
 TEST(MosaicPlanForm, of_an_encoder_at_other_batches_and_tokens) {
-  expect_all(encoder, {{2, 17}, {5, 40}}, {{3, 23}}, {"batch", "tokens"});
+  expect_all(encoder, {{4, 25}, {7, 40}}, {{5, 31}}, {"batch", "tokens"});
 }
 TEST(MosaicPlanForm, of_a_residual_network_at_other_batches) {
   expect_all(residual_network, {{2}, {6}}, {{3}}, {"batch"});
@@ -180,14 +181,14 @@ TEST(MosaicPlanForm, may_differ_from_what_is_planned_anew_and_computes_the_same)
 // ---- what is refused ----------------------------------------------------------------------------
 
 TEST(MosaicPlanForm, refuses_sizes_that_were_not_shown) {
-  const PlanForm form = form_at(encoder_of_one, {{17}, {40}}, {"tokens"});
+  const PlanForm form = form_at(encoder_of_one, {{25}, {40}}, {"tokens"});
   const auto error = [&](const SizeNumbers& sizes) {
     return user_error([&] { bind_sizes(form, sizes); });
   };
   EXPECT_EQ(error({{"tokens", 41}}),
-            "[bind] expected 'tokens' from 17 to 40, as was shown, received 41");
+            "[bind] expected 'tokens' from 25 to 40, as was shown, received 41");
   EXPECT_EQ(error({}), "[bind] expected a number for each of tokens, received none for 'tokens'");
-  EXPECT_EQ(error({{"tokens", 20}, {"batch", 2}}),
+  EXPECT_EQ(error({{"tokens", 30}, {"batch", 2}}),
             "[bind] expected numbers for tokens, received one for 'batch'");
   EXPECT_EQ(
       user_error([&] { plan_of(form); }),
