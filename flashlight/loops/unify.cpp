@@ -384,6 +384,7 @@ class Unifier {
       merged.push_back(unified(same_place));
     }
     nest.statement = with_expressions(std::move(nest.statement), merged);
+    nest.recognised = nullptr;  // it was, of a statement of numbers
   }
 
   // ---- expressions ----

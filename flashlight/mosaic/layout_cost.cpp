@@ -131,10 +131,11 @@ void LayoutCost::add(const NestCost& nest, const std::map<ValueId, Layout>& layo
   }
 }
 
-Relayouts LayoutCost::of(const std::map<ValueId, Layout>& layouts) const {
-  Relayouts sum;
-  for (const NestCost& nest : nests_) add(nest, layouts, sum);
-  return sum;
+ValueIds LayoutCost::across(const std::map<ValueId, Layout>& layouts) const {
+  ValueIds values;
+  for (const NestCost& nest : nests_)
+    for (const ValueId value : nest.across(layouts)) values.push_back(value);
+  return values;
 }
 
 Relayouts LayoutCost::around(ValueId value, const std::map<ValueId, Layout>& layouts) const {

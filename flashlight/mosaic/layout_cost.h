@@ -2,7 +2,7 @@
 // lay out anew.
 //
 //   const LayoutCost cost(routine, is_frozen);
-//   cost.of(layouts).bytes;                 // of all nests
+//   cost.across(layouts);                   // values that nests touch across their order
 //   cost.around(value, layouts).bytes;      // of those that touch `value`
 //
 // A product wants its rows along its terms, or, where channels do not mix, along those, and its
@@ -58,7 +58,8 @@ class LayoutCost {
  public:
   LayoutCost(const loops::Routine& routine, const std::function<bool(ValueId value)>& is_frozen);
 
-  Relayouts of(const std::map<ValueId, Layout>& layouts) const;
+  // By nest, the values that it would touch so: one of several nests stands there several times.
+  ValueIds across(const std::map<ValueId, Layout>& layouts) const;
   Relayouts around(ValueId value, const std::map<ValueId, Layout>& layouts) const;
 
  private:

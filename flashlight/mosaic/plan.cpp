@@ -6,26 +6,14 @@
 #include <set>
 
 #include "composit/ir/error.h"
-#include "composit/op/affine.h"
-#include "flashlight/loops/fuse.h"
-#include "flashlight/loops/lower.h"
-#include "flashlight/loops/signed_zero.h"
-#include "flashlight/loops/statement.h"
-#include "flashlight/loops/verify.h"
 #include "flashlight/mosaic/buffers.h"
-#include "flashlight/mosaic/copy_windows.h"
-#include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/frozen.h"
 #include "flashlight/mosaic/kernels/attention.h"
 #include "flashlight/mosaic/kernels/border.h"
 #include "flashlight/mosaic/kernels/loops.h"
 #include "flashlight/mosaic/kernels/products.h"
-#include "flashlight/mosaic/reductions.h"
-#include "flashlight/mosaic/split_axes.h"
-#include "flashlight/mosaic/split_phases.h"
-#include "flashlight/mosaic/tilize.h"
-#include "flashlight/text/literal.h"
+#include "flashlight/mosaic/plan_form.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -34,94 +22,52 @@ using loops::Role;
 using loops::Routine;
 using loops::Step;
 
-// Whether both sides of a product lie in memory so that their places are sums of what each axis
-// gives; what only takes axes apart can be made so.
-bool is_plain(const loops::Statement& statement) {
-  const auto product = sides_of(statement);
-  if (!product) return false;
-  for (const composit::Expr* side : {&product->left, &product->right}) {
-    if (side->kind() != composit::ExprKind::load) return false;
-    composit::IndexAnalysis analysis(statement.axes);
-    for (const composit::Expr& index : side->arguments())
-      if (!analysis.affine(index)) return false;
-  }
-  return true;
-}
-
-// A product keeps its shape: what would have to be computed for each element of a side is memory.
-std::string refusal(const loops::Statement& before, const loops::Statement& after) {
-  const auto is_plain_in_parts = [](const loops::Statement& one) {
-    const std::vector<loops::Statement> phases = phases_of(one);
-    return std::any_of(phases.begin(), phases.end(), [](const loops::Statement& phase) {
-      return is_plain(with_split_axes(phase));
-    });
-  };
-  if (!is_plain_in_parts(before) || is_plain_in_parts(after)) return "";
-  return "is a side of a product, which tiles read from memory";
-}
-
 class Planner {
  public:
   explicit Planner(const PlanOptions& options) : options_(options) {}
 
-  // The loops of the graph, fused where the cost model or the user's choices say so.
-  loops::Program fused(const composit::Graph& graph) {
-    using loops::checked;
-    loops::Program program =
-        checked("lower",
-                loops::lower(
-                    graph, {.name = options_.name, .results = options_.results, .outline = false}));
-    find_choices(program.functions.back());
-    const auto choice = [this](ValueId value) {
-      const auto one = plan_.choices.find(value);
-      return one == plan_.choices.end() ? std::nullopt : one->second.fuse;
-    };
-    program = checked("fuse", fuse(std::move(program), {.refusal = refusal, .choice = choice}));
-    check_fused(program.functions.back());
-    return checked("drop_zero_terms", drop_zero_terms(std::move(program)));
-  }
-
-  // The program in terms of memory, with sums that tiles and threads can take.
-  loops::Program in_memory(loops::Program program, const std::set<std::string>& changing,
-                           const std::function<bool(ValueId)>& is_frozen) {
-    using loops::checked;
-    program = checked("split_phases", with_sides(split_phases(with_sides(std::move(program)))));
-    program = checked("split_axes", with_sides(split_axes(std::move(program))));
-    plan_.frozen = frozen_values(program.functions.back(), changing, options_.freeze);
-    CopiedWindows windows = copy_windows(std::move(program), is_frozen);
-    program = checked("copy_windows", with_sides(std::move(windows.program)));
-    for (const ValueId copy : windows.copies) set_order_of(copy, program.functions.back());
-    Tilized tilized = tilize(std::move(program), is_frozen, plan_.choices);
-    plan_.layouts = std::move(tilized.layouts);
-    plan_.relayouts = tilized.chosen;
-    plan_.row_major_relayouts = tilized.row_major;
-    program = checked("tilize", with_sides(std::move(tilized.program)));
-    return checked("split_reductions", with_sides(split_reductions(std::move(program))));
-  }
-
-  Plan run(const composit::Graph& graph) {
-    plan_.name = options_.name;
-    plan_.ports = composit::ports_of(graph, text::namespace_name(options_.name));
-    const std::set<std::string> changing = changing_inputs(graph);
-    const auto is_frozen = [this](ValueId value) {
-      return value < plan_.frozen.size() && plan_.frozen[value];
-    };
-    loops::Program program = in_memory(fused(graph), changing, is_frozen);
+  // Of the form, options alone are left.
+  Plan run(PlanForm& form) {
+    take(form);
+    loops::Program program = std::move(form.program);
     plan_.routine = std::move(program.functions.back());
     program.functions.pop_back();
     plan_.functions = with_arguments(std::move(program.functions));
     for (const Routine& function : plan_.functions)
       plan_.schedules.push_back(
           loops::scheduled_routine(function, plan_.functions, plan_.schedules));
-    plan_.frozen = frozen_values(plan_.routine, changing, options_.freeze);
-    make_kernels(is_frozen);
-    if (options_.update_inputs) find_updates(graph);
+    plan_.frozen = frozen_values(plan_.routine, form.changing, options_.freeze);
+    plan_.relayouts = relayouts(form.across);
+    plan_.row_major_relayouts = relayouts(form.row_major_across);
+    make_kernels(
+        [this](ValueId value) { return value < plan_.frozen.size() && plan_.frozen[value]; });
     plan_buffers(plan_);
     check_applied();
     return std::move(plan_);
   }
 
  private:
+  void take(PlanForm& form) {
+    plan_.name = options_.name;
+    plan_.ports = std::move(form.ports);
+    plan_.layouts = std::move(form.layouts);
+    plan_.choices = std::move(form.choices);
+    plan_.updates = std::move(form.updates);
+  }
+  // Bytes of what these values are, without what lies around them in memory.
+  Relayouts relayouts(const ValueIds& across) const {
+    Relayouts sum;
+    for (const ValueId value : across) {
+      const composit::Type& type = plan_.routine.values[value].type;
+      const auto layout = plan_.layouts.find(value);
+      ++sum.count;
+      sum.bytes += layout == plan_.layouts.end()
+                       ? type.nbytes()
+                       : layout->second.tiling.element_count() *
+                             static_cast<int64_t>(composit::item_size(type.dtype));
+    }
+    return sum;
+  }
   bool is_prepared(const Step& step) const {
     const ValueIds written = loops::writes(step);
     return !written.empty() && std::all_of(written.begin(), written.end(),
@@ -134,66 +80,14 @@ class Planner {
     return functions;
   }
 
-  // New values of inputs: results behind the graph's outputs.
-  void find_updates(const composit::Graph& graph) {
-    const Routine& routine = plan_.routine;
-    size_t next = routine.results.size() - graph.mutations().size();
-    for (const composit::Mutation& mutation : graph.mutations()) {
-      const auto target = std::find(graph.inputs().begin(), graph.inputs().end(), mutation.target);
-      const auto input = static_cast<size_t>(target - graph.inputs().begin());
-      plan_.updates[routine.results[next++]] = routine.inputs[input];
-    }
-  }
-
   // ---- choices ----------------------------------------------------------------------------------
 
-  void set_order_of(ValueId value, const Routine& routine) {
-    const Layout layout = row_major(routine.values[value].type);
-    plan_.choices[value].layout = layout.tiling.schema();
-  }
-  void find_choices(const Routine& routine) {
-    const std::vector<std::string> names = value_names(routine);
-    for (const auto& [name, choice] : options_.choices) {
-      const auto found = std::find(names.begin(), names.end(), name);
-      if (found == names.end())
-        throw composit::UserError("[mosaic] no value is called '" + name + "'; there are " +
-                                  nearest(name, names));
-      const ValueId value(static_cast<size_t>(found - names.begin()));
-      const bool lays_out_only = choice == Choice{.layout = choice.layout, .apart = choice.apart};
-      if (routine.values[value].role != Role::temporary && !lays_out_only)
-        throw composit::UserError("[mosaic] '" + name +
-                                  "' is no temporary: it is the caller's, or a constant");
-      plan_.choices[value] = choice;
-    }
-  }
   // Whether a choice of the kernel that writes what `step` writes says so.
   template <class Wanted>
   bool is_chosen(StepId step, const Wanted& wanted) const {
     const ValueIds written = loops::writes(plan_.routine.steps[step]);
     return std::any_of(written.begin(), written.end(),
                        [&](ValueId value) { return wanted(choice_of(plan_, value)); });
-  }
-
-  // Checks the user's choices: values chosen to be fused were fused; all other chosen values still
-  // exist.
-  void check_fused(const Routine& routine) const {
-    std::set<ValueId> written;
-    for (const Step& step : routine.steps)
-      for (const ValueId value : loops::writes(step)) written.insert(value);
-    for (const auto& [value, choice] : plan_.choices) {
-      if (routine.values[value].role != Role::temporary) continue;
-      const std::string name = "[mosaic] '" + value_names(routine)[value] + "' ";
-      if (choice.fuse == true && written.contains(value)) {
-        const auto reason = routine.kept.find(value);
-        throw composit::UserError(name + "cannot be fused: it " +
-                                  (reason == routine.kept.end() ? "is memory" : reason->second));
-      }
-      if (choice.fuse != true && !written.contains(value))
-        throw composit::UserError(
-            name + (choice.fuse == false
-                        ? "cannot be kept: it is no operation's result of its own"
-                        : "is computed where it is read: choose to keep it as well"));
-    }
   }
 
   // A choice about a kernel is about one of the right form.
@@ -356,7 +250,12 @@ void refuse_choice(const Plan& plan, ValueId value, const std::string& why) {
 }
 
 Plan plan_of(const composit::Graph& graph, const PlanOptions& options) {
-  return Planner(options).run(graph);
+  return plan_of(form_of(graph, options));
+}
+
+Plan plan_of(PlanForm form) {
+  loops::expect_bound("mosaic", form.program);
+  return Planner(form.options).run(form);
 }
 
 }  // namespace flashlight::mosaic

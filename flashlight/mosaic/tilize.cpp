@@ -242,7 +242,7 @@ class Tilizer {
   // fewer bytes anew, a value gets that one.
   Tilized improved() {
     const LayoutCost cost(routine_, is_frozen_);
-    Tilized result = {.program = {}, .row_major = cost.of({})};
+    Tilized result = {.program = {}, .row_major_across = cost.across({})};
     for (bool changed = true; changed;) {
       changed = false;
       for (ValueId value; value < free_.size(); ++value) {
@@ -251,7 +251,7 @@ class Tilizer {
         if (free_[value] && !is_chosen && layouts_.contains(value)) changed |= improve(value, cost);
       }
     }
-    result.chosen = cost.of(layouts_);
+    result.across = cost.across(layouts_);
     return result;
   }
   bool improve(ValueId value, const LayoutCost& cost) {

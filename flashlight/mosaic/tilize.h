@@ -23,9 +23,9 @@ namespace flashlight::mosaic {
 struct Tilized {
   loops::Program program;
   std::map<ValueId, Layout> layouts = {};  // of values that are not row-major and tight
-  // Of what products and other loops touch across its order: with these layouts, and if all values
-  // were row-major.
-  Relayouts chosen = {}, row_major = {};
+  // What products and other loops touch across its order, a value per nest: with these layouts, and
+  // if all values were row-major.
+  ValueIds across = {}, row_major_across = {};
 };
 
 // The program's own function in terms of memory (layout.h). Values keep their numbers. Nests that

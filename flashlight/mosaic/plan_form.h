@@ -1,0 +1,61 @@
+// What a plan is, apart from its sizes: which operations are fused, what is computed beforehand, in
+// which order values lie in memory.
+//
+//   const PlanForm form = form_of({at_16_tokens, at_24_tokens}, {}, {"tokens"});
+//   const Plan plan = plan_of(bind_sizes(form, {{"tokens", 20}}));
+//
+// A form is a program in terms of memory (layout.h) and what was decided on the way to it. One that
+// was made at two sizes or more has names for these (loops/sizes.h), and `bind_sizes` puts numbers
+// in. `plan_of` decides what depends on them: which algorithm computes a product, what threads
+// divide, where values lie.
+//
+// What was decided before is not decided again, so a plan for other sizes may differ from one that
+// is made anew there, where that would fuse or lay out differently; it computes the same. Where the
+// reason why a value is memory says how often it would be computed else, and that depends on sizes,
+// the bound plan says "several".
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "composit/ir/graph.h"
+#include "composit/op/ports.h"
+#include "flashlight/loops/program.h"
+#include "flashlight/loops/sizes.h"
+#include "flashlight/mosaic/choices.h"
+#include "flashlight/mosaic/ids.h"
+#include "flashlight/mosaic/layout.h"
+#include "flashlight/mosaic/plan.h"
+
+namespace flashlight::mosaic {
+
+struct PlanForm {
+  PlanOptions options;
+  composit::Ports ports;
+  std::set<std::string> changing;  // inputs that a call writes
+  loops::Program program;          // in terms of memory, with named sizes where there are several
+  std::map<ValueId, Layout> layouts;
+  ValueIds across, row_major_across;  // tilize.h
+  std::map<ValueId, Choice> choices;
+  std::map<ValueId, ValueId> updates;  // of Plan, all that are to be
+};
+
+// At the sizes of the graph. Errors are those of plan_of(graph, options).
+PlanForm form_of(const composit::Graph& graph, const PlanOptions& options = {});
+
+// Of two graphs or more, the same program at different sizes. `sizes`: names of those that a call
+// gives, as UnifyOptions has them. UserError that says where the plans differ in form, or which
+// number follows from sizes in no way or in several (loops/unify.h).
+PlanForm form_of(const std::vector<composit::Graph>& graphs, const PlanOptions& options = {},
+                 const std::vector<std::string>& sizes = {});
+
+// UserError that names the size and its number where one is missing, unknown, or was not shown, and
+// where it gives no integer for what follows from it (loops/sizes.h).
+PlanForm bind_sizes(PlanForm form, const loops::SizeNumbers& sizes);
+
+// UserError where a size is open, and where a choice cannot be.
+Plan plan_of(PlanForm form);
+
+}  // namespace flashlight::mosaic
