@@ -1,6 +1,4 @@
-// The kinds of operation that a picture tells apart by colour.
-//
-//   const Kinds kinds;  item.kind = kinds.of(node);
+// The kinds of operation that a picture tells apart by colour: `Kinds().of(node)`.
 #pragma once
 
 #include <map>
