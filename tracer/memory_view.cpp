@@ -78,7 +78,7 @@ bool has_bytes_around(const at::Tensor& tensor, int64_t begin, int64_t count) {
 
 namespace {
 
-// Memory of `count` bytes that lies `shift` bytes behind a boundary of LibTorch's alignment.
+// Memory of `count` bytes that lies `shift` bytes after a boundary of LibTorch's alignment.
 c10::Storage shifted_storage(size_t count, size_t shift) {
   c10::Allocator* allocator = c10::GetCPUAllocator();
   auto* whole = new c10::DataPtr(allocator->allocate(count + shift));

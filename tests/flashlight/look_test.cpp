@@ -342,10 +342,10 @@ TEST(Look, CompiledCodeDoesNotHoldTheModule) {
     const at::NoGradGuard no_grad;
     auto captured = [&] {
       torch::nn::LinearImpl model(4, 3);
-      auto captured = flashlight::trace(model, torch::randn({2, 4}));
-      compiled.emplace(captured, flashlight::CompileSettings{.backend = backend});
+      auto made = flashlight::trace(model, torch::randn({2, 4}));
+      compiled.emplace(made, flashlight::CompileSettings{.backend = backend});
       (*compiled)(x);
-      return captured;
+      return made;
     }();
     const size_t looks = flashlight::looks_taken();
     EXPECT_TRUE(at::allclose(captured(x), (*compiled)(x)));

@@ -29,7 +29,7 @@ constexpr std::string_view kPromoteTypes[kCount] = {
 TEST(Promotion, UndefinedTensorsAreRefused) {
   EXPECT_THROW(promote(DType::count_, DType::float32), UserError);
   Promotion promotion;
-  promotion.add({.dtype = DType::count_});
+  promotion.add(undefined_type());
   EXPECT_THROW(promotion.add(tensor_type(DType::float32, {})), UserError);
 }
 

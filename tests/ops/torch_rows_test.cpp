@@ -86,7 +86,7 @@ void expect_same(const Schema& ours, const c10::OperatorHandle& op) {
 
 TEST_P(TorchRows, schema_is_the_dispatchers) {
   const Schema& schema = GetParam()->schema;
-  if (schema.name.domain() != "aten") return;
+  if (schema.name.domain() != "aten") GTEST_SKIP() << "LibTorch has no such operator";
   const auto op = torch_operator(schema);
   ASSERT_TRUE(op) << "LibTorch has no " << schema.name.str();
   expect_same(schema, *op);
