@@ -2,6 +2,7 @@
 
     ./dev bench mosaic [--only CASE]... [--threads N]... [--rounds N] [--engines A,B] [--append]
     ./dev bench mosaic --memory [--only CASE]...
+    ./dev bench mosaic --kernels [--only CASE]... [--threads N]...
 
 Peers live in an environment of their own, build/peers, which is made when it is missing or
 benchmarks/mosaic/requirements-peers.txt has changed. All have the weights and inputs of one capture (in build/mosaic),
@@ -15,7 +16,8 @@ then a line per requirement. Raw timings go to benchmarks/results/mosaic.json, a
 those of cases that were measured there before, and are not now, stay.
 
 With --memory no peer takes part, and nothing is timed: how much memory a process has for a model that was compiled and
-called, when its capture is released, beside the bytes of its weights and of the arena.
+called, when its capture is released, beside the bytes of its weights and of the arena. With --kernels no peer takes
+part either: each model's kernels beside what the machine allows (benchmarks/mosaic/kernel_table.py), in Markdown.
 """
 
 import argparse
@@ -340,6 +342,20 @@ def measure_memory(cases, options):
     return requirements.exit_code()
 
 
+def measure_kernels(cases, options):
+    sys.path.insert(0, str(HERE))
+    from kernel_table import table
+
+    for case in cases:
+        make_capture(case, options)
+        for threads in options.threads or [len(os.sched_getaffinity(0))]:
+            program = options.build / "benchmarks/bench_mosaic"
+            answer = subprocess.run([program, "--kernels", FILES / case.name, str(threads)], check=True,
+                                    stdout=subprocess.PIPE)
+            print(table(case.name, threads, json.loads(answer.stdout)), flush=True)
+    return 0
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=[case.name for case in CASES], help="may be repeated")
@@ -348,6 +364,7 @@ def arguments():
     parser.add_argument("--engines", type=lambda text: text.split(","), default=ENGINES)
     parser.add_argument("--append", action="store_true", help="other cases in the results stay")
     parser.add_argument("--memory", action="store_true", help="what stays of a model when its capture is released")
+    parser.add_argument("--kernels", action="store_true", help="each model's kernels beside what the machine allows")
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
     return parser.parse_args()
 
@@ -395,6 +412,8 @@ def main():
     cases = [case for case in CASES if not options.only or case.name in options.only]
     if options.memory:
         return measure_memory(cases, options)
+    if options.kernels:
+        return measure_kernels(cases, options)
     options.peers = environment(ROOT / "build/peers", HERE / "requirements-peers.txt")
     cores, results = len(os.sched_getaffinity(0)), results_before(options)
     requirements, contests = Requirements(), []

@@ -2,6 +2,7 @@
 //
 //   bench_mosaic --serve CAPTURE THREADS    compiles a saved capture and does as serve.h says
 //   bench_mosaic --machine THREADS          an answer for each line: what the machine can do now
+//   bench_mosaic --kernels CAPTURE THREADS  the time of each kernel, and what the machine can do
 //   bench_mosaic --memory CAPTURE           bytes of a model that was compiled and called, when its
 //                                           capture is released
 #include <malloc.h>
@@ -26,6 +27,7 @@
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
 #include "composit/ir/parse.h"
+#include "flashlight/backends/profile.h"
 #include "flashlight/mosaic/backend.h"
 #include "flashlight/package/backend.h"
 #include "flashlight/runtime/random.hpp"
@@ -207,12 +209,48 @@ void measure_memory(const std::string& folder) {
   std::cout << bytes.dump() << std::endl;
 }
 
+nlohmann::json json_of(const benchmarks::Machine& machine) {
+  return {{"fma", machine.fma}, {"copy", machine.copy}, {"ping_pong", machine.ping_pong}};
+}
+
+// Each kernel's least time in several calls: it is free of what interrupts a single call.
+void measure_kernels(const std::string& folder, int threads) {
+  constexpr int kCalls = 15;
+  const composit::SavedCapture capture = composit::load(folder);
+  const Values values = values_of(capture);
+  const Compiled compiled =
+      flashlight::mosaic::backend()
+          .compile(capture.graph,
+                   {.name = "model", .options = {{"threads", threads}}, .may_prepare = true})
+          ->prepare(values.weights);
+  std::vector<Array> results = compiled(values.inputs);
+  std::vector<composit::InputBuffer> from;
+  for (const Array& input : values.inputs)
+    from.emplace_back(input.defined() ? input.data() : nullptr);
+  std::vector<composit::Buffer> to;
+  for (const Array& result : results) to.emplace_back(const_cast<std::byte*>(result.data()));
+
+  nlohmann::json kernels, machine = {json_of(benchmarks::look_at_machine(threads))};
+  for (int call = 0; call < kCalls; ++call) {
+    const fl::Profile profile = compiled->profile(from, to, nullptr);
+    for (size_t i = 0; i < profile.size(); ++i) {
+      nlohmann::json& kernel = kernels[i];
+      if (call == 0)
+        kernel = {{"name", profile[i].name},
+                  {"operations", profile[i].operations},
+                  {"bytes", profile[i].bytes}};
+      const int64_t time = profile[i].end - profile[i].start;
+      kernel["nanoseconds"] = std::min(kernel.value("nanoseconds", INT64_MAX), time);
+    }
+  }
+  machine.push_back(json_of(benchmarks::look_at_machine(threads)));
+  const nlohmann::json answer = {{"machine", machine}, {"kernels", kernels}};
+  std::cout << answer.dump() << std::endl;
+}
+
 void serve_machine(int threads) {
   for (std::string line; std::getline(std::cin, line);) {
-    const benchmarks::Machine machine = benchmarks::look_at_machine(threads);
-    const nlohmann::json answer = {
-        {"fma", machine.fma}, {"copy", machine.copy}, {"ping_pong", machine.ping_pong}};
-    std::cout << answer.dump() << std::endl;
+    std::cout << json_of(benchmarks::look_at_machine(threads)).dump() << std::endl;
   }
 }
 
@@ -222,13 +260,17 @@ int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   try {
     if (command == "--serve" && argc == 4) return serve_capture(argv[2], std::atoi(argv[3])), 0;
+    if (command == "--kernels" && argc == 4) return measure_kernels(argv[2], std::atoi(argv[3])), 0;
     if (command == "--memory" && argc == 3) return measure_memory(argv[2]), 0;
     if (command == "--machine" && argc == 3) return serve_machine(std::atoi(argv[2])), 0;
   } catch (const composit::UserError& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
   }
-  std::fputs("usage: bench_mosaic --serve CAPTURE THREADS | --machine THREADS | --memory CAPTURE\n",
-             stderr);
+  std::fputs(
+      "usage: bench_mosaic --serve CAPTURE THREADS | --machine THREADS | --kernels CAPTURE THREADS "
+      "| "
+      "--memory CAPTURE\n",
+      stderr);
   return 2;
 }

@@ -59,6 +59,15 @@ bool is_exact(const Node& node) {
   return loops && is_exact(*loops);
 }
 
+// False for a node of a legal graph whose types are others than its row gives.
+bool has_types_of_row(const Node& node) {
+  const Operation& row = *row_for(node);
+  const std::vector<Type> types = infer(row, call_of(node, row.schema));
+  return std::equal(
+      types.begin(), types.end(), node.outputs().begin(), node.outputs().end(),
+      [](const Type& a, const Type& b) { return a.dtype == b.dtype && a.sizes == b.sizes; });
+}
+
 class Folder {
  public:
   Folder(const Graph& graph, const FoldOptions& options) : graph_(graph), options_(options) {
@@ -104,7 +113,7 @@ class Folder {
            std::all_of(node.operands().begin(), node.operands().end(),
                        [&](const LazyTensor& operand) { return is_known(operand); }) &&
            std::all_of(node.outputs().begin(), node.outputs().end(), fits) &&
-           (!options_.exact || is_exact(node));
+           has_types_of_row(node) && (!options_.exact || is_exact(node));
   }
 
   // All outputs of the nodes that become constants: what others use, and what has operands.

@@ -188,6 +188,7 @@ std::optional<Scalar> number_beside(const LazyTensor& tensor, const LazyTensor& 
   static const Symbol kFull("aten::full");
   const Node &node = *tensor.node, &partner = *other.node;
   if (is_wrapped_number(other) || partner.op() == kFull) return std::nullopt;
+  if (!is_defined(tensor.type()) || !is_defined(other.type())) return std::nullopt;
   if (tensor.dtype() == other.dtype() && item_size(tensor.dtype()) >= 4 &&
       !is_wrapped_number(tensor)) {
     if (node.op() == kFull) return node.attribute("fill_value").as<Scalar>();

@@ -35,7 +35,7 @@ Code weight_struct(const Program& program, const std::vector<WeightStruct>& stru
   return braced("struct " + structs[function].name, members, "};");
 }
 
-// What a loader calls: arguments, weights and results as plain pointers.
+// The function that a loader calls: arguments, weights and results are plain pointers.
 Code entry(const Program& program, const RoutineWriter& main, const std::string& name) {
   const Routine& function = program.functions.back();
   std::vector<std::string> arguments;
@@ -73,7 +73,7 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
       body});
 }
 
-// Of steps in the same loop: all their operations, the place of the first.
+// The origin of steps in one loop: the module of the first, and the operations of all.
 Origin origin_of(const Routine& function, const StepIds& steps) {
   Origin common = origin_of(function.steps[steps[0]]);
   std::set<std::string> operations = {common.operation};
@@ -84,7 +84,7 @@ Origin origin_of(const Routine& function, const StepIds& steps) {
   return common;
 }
 
-// What lines of a function that ends with line `last` are for.
+// Adds the operations that the lines of a function are for; its last line is `last`.
 void add_origins(const Routine& function, const std::vector<WrittenPiece>& pieces, size_t last,
                  std::vector<EmittedLines>& origins) {
   std::vector<size_t> lines;

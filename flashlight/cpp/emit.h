@@ -16,7 +16,7 @@ namespace flashlight::cpp {
 using namespace loops;
 using loops::Program;
 
-// What lines of the text, from 1, are for.
+// Lines of the text, counted from 1, and the operations that they are for.
 struct EmittedLines {
   int first, last;
   Origin origin;

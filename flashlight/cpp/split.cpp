@@ -82,7 +82,7 @@ class Outliner {
   std::map<ValueId, ValueId> numbers_;  // of values, in the part
 };
 
-// What all of these modules are within.
+// The innermost module that contains all of these modules.
 std::string common_module(const Routine& function, StepId begin, StepId end) {
   std::string common = origin_of(function.steps[begin]).module;
   for (StepId i = begin; i < end; ++i)
@@ -194,8 +194,8 @@ class Splitter {
     for (const Routine& function : program.functions) names_.insert(identifier(function.name));
   }
 
-  // Whether function `number`, as it was written, changed. A part gets this number, and the
-  // function the next one.
+  // True if it changed function `number`, as that was written. The part that was taken out gets
+  // this number, and the function the next one.
   bool run(FunctionId number, const Schedule& schedule, const std::vector<WrittenPiece>& pieces) {
     const StepIds order = order_of_steps(schedule);
     if (!std::is_sorted(order.begin(), order.end())) return share_less(number, pieces);
@@ -208,7 +208,7 @@ class Splitter {
     }
     if (begin == end) return share_less(number, pieces);
     const std::string name = name_of(function, begin, end, "_part");
-    make_room(program_, number);
+    renumber_callees(program_, number);
     insert(number, Outliner(program_.functions[number], begin, end).run(name, number));
     return true;
   }
@@ -231,7 +231,7 @@ class Splitter {
     return false;
   }
 
-  // Where nothing can be taken out: loops of fewer steps each, in the end of one.
+  // Allows half as many steps in a loop as the longest one has, if no steps can be taken out.
   bool share_less(FunctionId number, const std::vector<WrittenPiece>& pieces) {
     Routine& function = program_.functions[number];
     size_t most = 0;
@@ -246,9 +246,9 @@ class Splitter {
   bool take_loop(FunctionId number, const StepIds& steps) {
     Routine function = program_.functions[number];
     const std::string name = name_of(function, steps.front(), steps.back() + 1, "_body");
-    auto body = take_loop_body(function, steps, name, number);
+    auto body = extract_loop_body(function, steps, name, number);
     if (!body) return false;
-    make_room(program_, number);
+    renumber_callees(program_, number);
     program_.functions[number] = std::move(function);
     insert(number, std::move(*body));
     return true;

@@ -17,8 +17,8 @@ using loops::Program;
 constexpr size_t kMaxFunctionLines = 60;
 
 struct SplitOptions {
-  // Whether what a long loop does becomes a function. g++ 12 sees writes out of bounds in such
-  // bodies where it inlines them (-Warray-bounds), and there are none.
+  // If true, the body of a long loop becomes a function. g++ 12 reports writes out of bounds in
+  // such bodies where it inlines them (-Warray-bounds), and there are none.
   bool loop_bodies = true;
 };
 

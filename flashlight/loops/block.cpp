@@ -12,9 +12,9 @@ namespace {
 using composit::AxisKind;
 using composit::Store;
 
-class Taker {
+class BlockExtractor {
  public:
-  Taker(Routine& whole, const Region& region) : whole_(whole), region_(region) {}
+  BlockExtractor(Routine& whole, const Region& region) : whole_(whole), region_(region) {}
 
   Blocks run(int64_t size) {
     for (const auto& [step, axis] : region_.axes) {
@@ -153,8 +153,8 @@ class Taker {
 
 }  // namespace
 
-Blocks take_blocks(Routine& function, const Region& region, int64_t size) {
-  return Taker(function, region).run(size);
+Blocks extract_blocks(Routine& function, const Region& region, int64_t size) {
+  return BlockExtractor(function, region).run(size);
 }
 
 }  // namespace flashlight::loops

@@ -1,6 +1,6 @@
 // Turns the steps of a region into a function of one block of its axis, and a loop that calls it.
 //
-//   Blocks blocks = take_blocks(function, region, 500);
+//   Blocks blocks = extract_blocks(function, region, 500);
 //
 // The function gets pointers into the caller's arrays, at the block's first element and with the
 // caller's strides. Its sums add to the elements that are there.
@@ -18,6 +18,6 @@ struct Blocks {
 };
 
 // Adds values for incomplete sums to `function`; does not change its steps.
-Blocks take_blocks(Routine& function, const Region& region, int64_t size);
+Blocks extract_blocks(Routine& function, const Region& region, int64_t size);
 
 }  // namespace flashlight::loops

@@ -35,7 +35,7 @@ const Graph* body_with_effects(const Node& node) {
 }
 
 // Makes the nodes that replace one node that has an effect.
-class Opener {
+class EffectOpener {
  public:
   std::optional<composit::Replacement> replacement(const Node& node, const Operands& operands) {
     if (node.effect() < 0) return std::nullopt;
@@ -216,7 +216,7 @@ class Opener {
 }  // namespace
 
 Graph with_open_effects(const Graph& graph) {
-  Opener opener;
+  EffectOpener opener;
   return composit::rebuild(graph, [&](const Node& node, const Operands& operands) {
     return opener.replacement(node, operands);
   });

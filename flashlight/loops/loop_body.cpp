@@ -17,9 +17,9 @@ Index without(Index index, std::optional<size_t> dimension) {
   return index;
 }
 
-class Taker {
+class LoopBodyExtractor {
  public:
-  Taker(Routine& whole, const StepIds& steps)
+  LoopBodyExtractor(Routine& whole, const StepIds& steps)
       : whole_(whole), steps_(steps), schedule_(schedule_of(whole)) {}
 
   std::optional<Routine> run(const std::string& name, FunctionId number) {
@@ -147,9 +147,9 @@ class Taker {
 
 }  // namespace
 
-std::optional<Routine> take_loop_body(Routine& function, const StepIds& steps,
+std::optional<Routine> extract_loop_body(Routine& function, const StepIds& steps,
                                       const std::string& name, FunctionId number) {
-  return Taker(function, steps).run(name, number);
+  return LoopBodyExtractor(function, steps).run(name, number);
 }
 
 }  // namespace flashlight::loops

@@ -54,7 +54,7 @@ std::vector<FunctionId> callees(const Step& step) {
   return {};
 }
 
-void make_room(Program& program, FunctionId first) {
+void renumber_callees(Program& program, FunctionId first) {
   for (Routine& function : program.functions)
     for (Step& step : function.steps) {
       if (auto* call = std::get_if<Invocation>(&step))

@@ -174,7 +174,7 @@ const Origin& origin_of(const Step& step);
 FunctionIds callees(const Step& step);
 // Adds one to the number of each called function from `first` on, before a new function is inserted
 // there.
-void make_room(Program& program, FunctionId first);
+void renumber_callees(Program& program, FunctionId first);
 // True if `step` has an effect that no result shows: a draw, a guard.
 bool has_effect(const Program& program, const Step& step);
 // For messages: "aten::softmax.int at model.cpp:12 (encoder.layer.0)".

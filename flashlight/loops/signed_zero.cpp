@@ -46,9 +46,9 @@ Expr beside_zero(const Expr& sum) {
   return {};
 }
 
-class Dropper {
+class SignedZeroRewriter {
  public:
-  explicit Dropper(Routine& function)
+  explicit SignedZeroRewriter(Routine& function)
       : function_(function), plus_(function.values.size()), needs_(function.values.size(), kSign) {}
 
   void run() {
@@ -296,7 +296,7 @@ class Dropper {
 
 Program drop_zero_terms(Program program) {
   expect_bound("drop_zero_terms", program);
-  for (Routine& function : program.functions) Dropper(function).run();
+  for (Routine& function : program.functions) SignedZeroRewriter(function).run();
   return program;
 }
 

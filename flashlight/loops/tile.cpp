@@ -152,7 +152,7 @@ class Tiler {
   }
 
   void apply(const Region& region, int64_t size) {
-    Blocks blocks = take_blocks(function_, region, size);
+    Blocks blocks = extract_blocks(function_, region, size);
     Table<StepId, Step> steps;
     for (StepId step : region.before) steps.push_back(function_.steps[step]);
     const StepId loop = steps.next();
@@ -166,7 +166,7 @@ class Tiler {
     function_.steps = std::move(steps);
     name(blocks.bodies);
     std::vector<FunctionId>& functions = std::get<Control>(function_.steps[loop]).functions;
-    for (size_t i = 0; i < blocks.bodies.size(); ++i) make_room(program_, number_);
+    for (size_t i = 0; i < blocks.bodies.size(); ++i) renumber_callees(program_, number_);
     for (size_t i = 0; i < blocks.bodies.size(); ++i) functions.push_back(number_ + i);
     program_.functions.insert(program_.functions.begin() + static_cast<std::ptrdiff_t>(number_),
                               std::make_move_iterator(blocks.bodies.begin()),

@@ -28,7 +28,7 @@ std::optional<double> number(const Expr& x) {
 }
 bool has_sum(const Expr& x) { return composit::depends_on(x, ExprKind::accumulator, 0); }
 
-// Of a value; `gives_zeros`: where nothing is above -inf, not NaN.
+// A softmax of a value. `gives_zeros`: a row that has only -inf becomes zeros, not NaN.
 struct Softmax {
   ValueId scores;
   bool gives_zeros;
@@ -67,7 +67,7 @@ class Finder {
     return writers_[value][0];
   }
 
-  // Whether a step reads a softmax is found out before whether it is a product: most are none.
+  // The softmax is looked for before the product, since most steps read none.
   std::optional<Attention> attention_ending_at(StepId end) const {
     if (statement(end) == nullptr) return std::nullopt;
     for (const ValueId weights : loops::reads(routine_.steps[end])) {
@@ -126,7 +126,7 @@ class Finder {
     return Softmax{value_of(x), guarded};
   }
 
-  // Whether a nest folds the last dimension of `value`, as it lies.
+  // True if a nest reduces the last dimension of `value`, as it lies in memory.
   bool folds(StepId step, ValueId value, Function function) const {
     const Statement& one = *statement(step);
     return loops::fold_function(one) == function && one.body.size() == 1 && !one.domain.defined() &&
@@ -134,7 +134,8 @@ class Finder {
            loops::has_axes(one, composit::AxisKind::reduction) && is_row(one.body[0], one) &&
            is_identity(one.stores[0].at);
   }
-  // Whether it stores what it folded, or that unless it is `special`, and then `instead`.
+  // True if it stores the result of its reduction; below: that unless it is `special`, and then
+  // `instead`.
   bool is_plain(StepId step) const {
     return statement(step)->stores[0].value.kind() == ExprKind::accumulator;
   }
@@ -153,7 +154,7 @@ class Finder {
   static bool is_row(const Expr& load, const Statement& one) {
     return load.arguments().size() == one.axes.size() && is_identity(load.arguments());
   }
-  // Whether all that a nest reads and writes is at its own axes, with or without the last one.
+  // True if all accesses of a nest are at its own axes, with or without the last one.
   bool along_rows(StepId step) const {
     const Statement& one = *statement(step);
     if (!is_identity(one.stores[0].at)) return false;
@@ -194,7 +195,7 @@ class Finder {
     return true;
   }
 
-  // Whether both products are of the same heads and of one dtype, and elements lie side by side.
+  // True if both products have the same heads and one dtype, and their elements lie side by side.
   static bool fits(const Attention& attention) {
     const Product &scores = attention.scores, &results = attention.results;
     composit::IndexAnalysis analysis(results.statement.axes);

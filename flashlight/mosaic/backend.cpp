@@ -29,7 +29,7 @@ using composit::UserError;
 using Run = const char*(const void* const*, const void* const*, void* const*, const void*, void*,
                         void*, int64_t*, int);
 
-// What is the same for all sets of weights.
+// The part of a compiled model that is the same for all sets of weights.
 struct Kernels {
   toolchain::Library library;
   Source source;
@@ -50,7 +50,8 @@ struct Kernels {
   bool may_update(size_t result) const {
     return plan.updates.contains(plan.routine.results[result]);
   }
-  // What is written over an input, in memory of its own, is written over a copy of it.
+  // A result that is written over an input in memory of its own is written over a copy of the
+  // input.
   void copy_updated(InputBuffers inputs, Buffers results) const {
     const loops::Routine& routine = plan.routine;
     for (size_t i = 0; i < results.size(); ++i) {
@@ -92,8 +93,8 @@ class MosaicCode : public package::GeneratedCode {
   }
   bool may_update(size_t result) const override { return kernels_->may_update(result); }
 
-  // What calls read of the weights as it is stays shared with the caller; what is packed is needed
-  // no more.
+  // Weights that calls read as they are stay shared with the caller. Those that are packed are not
+  // needed any more.
   std::shared_ptr<const composit::Code> prepare(const std::vector<Array>& weights) const override {
     return std::make_shared<const MosaicCode>(
         kernels_, mosaic::prepare(kernels_->plan, kernels_->source, kernels_->library, weights,

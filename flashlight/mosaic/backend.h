@@ -5,10 +5,10 @@
 //   const Compiled first = bert->prepare(weights), second = bert->prepare(fine_tuned);
 //   std::vector<Array> y = first(inputs);
 //
-// Where the caller prepares, parameters and buffers are packed by that; those that the graph
-// writes, and all with the option `freeze` off, are read anew in each call. Calls may run at the
-// same time; the memory of each is allocated by the first ones, not anew. Its options are
-// flashlight::Mosaic (flashlight/backends/mosaic.h).
+// If the caller prepares the code, preparation packs the parameters and buffers that the graph does
+// not write. Written ones, and all with the option `freeze` off, are read anew in each call. Calls
+// may run at the same time; each uses memory that earlier calls have allocated, where there is
+// some. Its options are flashlight::Mosaic (flashlight/backends/mosaic.h).
 #pragma once
 
 #include <string>

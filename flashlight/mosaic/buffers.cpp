@@ -36,7 +36,7 @@ void find_homes(Plan& plan) {
   }
 }
 
-// What one thread does alone has its temporaries in the arena.
+// Gives the temporaries of a kernel that one thread runs alone memory in the arena.
 void add_scratch(Plan& plan) {
   for (Kernel& kernel : plan.run) {
     if (kernel.form != &kLoops || kernel.split.parts > 0) continue;
@@ -91,7 +91,7 @@ void find_in_place(Plan& plan) {
   }
 }
 
-// Whether this kernel may throw on bad data: nothing of the caller's may have been written before
+// True if this kernel may throw on bad data. No memory of the caller's may have been written before
 // it.
 bool may_refuse(const Plan& plan, const Kernel& kernel) {
   return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](StepId step) {
@@ -127,7 +127,7 @@ void find_updates(Plan& plan) {
   });
 }
 
-// What values have one after the other.
+// The buffers that values use one after the other.
 std::vector<Buffer> chains(const Plan& plan) {
   const auto lives = lifetimes(plan);
   std::map<ValueId, ValueId> next;

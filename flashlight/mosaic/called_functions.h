@@ -9,7 +9,7 @@
 
 namespace flashlight::mosaic {
 
-// What a kernel is called among them.
+// The name of a kernel among these functions.
 inline constexpr const char* kKernelName = "kernel";
 
 // In their order.
@@ -20,7 +20,7 @@ loops::Program program_of(const Plan& plan, loops::Routine kernel);
 
 // Names of headers that runtime calls need.
 std::vector<std::string> headers_of(const Plan& plan);
-// Whether something draws random numbers.
+// True if a kernel of the plan draws random numbers.
 bool draws(const Plan& plan);
 
 }  // namespace flashlight::mosaic

@@ -1,4 +1,5 @@
-// What somebody decides instead of the planner, by the names that print(plan) gives to values.
+// Decisions that a user makes instead of the planner, by the names that print(plan) gives to
+// values.
 //
 //   const Choices choices = parse_choices("conv2d_3: winograd 0\n"
 //                                         "relu: keep, apart 16\n"
@@ -21,10 +22,11 @@
 
 namespace flashlight::mosaic {
 
-// What is decided of one value; absent: the planner decides.
+// The decisions about one value. The planner decides what is absent.
 struct Choice {
   std::optional<bool> fuse = {};  // computed where it is read (fuse), or memory (keep)
-  // Of its dimensions in the model. What the caller gives or takes is copied from or to it.
+  // The order of the value's dimensions in memory. An argument is copied into it, a result out of
+  // it.
   std::optional<TileSchema> layout = {};
   std::optional<int64_t> apart = {};  // elements behind each row that are nobody's
   std::optional<int> winograd = {};   // its convolution: pixels of a tile, 2 or 4; 0: directly

@@ -20,7 +20,7 @@ loops::Nest copying(const loops::Routine& routine, ValueId from, ValueId to);
 void read_instead(loops::Nest& nest, ValueId value, ValueId copy);
 void write_instead(loops::Nest& nest, ValueId value, ValueId copy);
 
-// Whether a statement with one store, behind which no domain stands, writes every element there is.
+// True if a statement with one store writes every element that there is and no domain limits it.
 bool writes_all(const loops::Routine& routine, const loops::Statement& statement);
 
 // All nests touch the copy of what is the caller's: it is made before the first one that reads an

@@ -14,11 +14,11 @@ using composit::ExprKind;
 using loops::Statement;
 using Axes = AxisIds;
 
-// Of fewer channels plain loops along pixels are as fast; of more terms than a window has, sums
-// over images (gradients of weights) are products of another kind.
+// With fewer channels, plain loops along pixels are as fast. With more terms than a window has,
+// sums over images (gradients of weights) are products of another kind.
 constexpr int64_t kLeastChannels = 8, kMostTerms = 128, kLeastWork = 4096;
 
-// Whether an index of a side moves with a parallel axis and with a reduced one.
+// True if an index of a side depends on a parallel axis and a reduced one.
 bool has_windows(const Statement& statement, const Expr& side) {
   Axes places(statement.axes.size());
   std::iota(places.begin(), places.end(), AxisId());

@@ -18,7 +18,8 @@ namespace flashlight::mosaic {
 std::optional<loops::Contraction> depthwise_of(const loops::Statement& statement);
 bool is_depthwise(const loops::Contraction& sides);
 
-// What mosaic computes by tiles; of a nest, what it keeps of its statement, if it does.
+// The two sides of a sum of products that register tiles can compute; nothing for other statements.
+// Those of a nest that was recognised are kept in it (Nest::recognised).
 std::optional<loops::Contraction> sides_of(const loops::Statement& statement);
 std::optional<loops::Contraction> sides_of(const loops::Nest& nest);
 // The nests of the program know their sides: each is looked at once, until its statement changes.

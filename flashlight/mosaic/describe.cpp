@@ -16,7 +16,7 @@ namespace {
 
 using loops::Statement;
 
-// Of a table that indices pick rows from, what they pick at most.
+// A table whose rows are picked by indices counts with as many bytes as they can pick at most.
 int64_t bytes_of(const Plan& plan, const Kernel& kernel) {
   std::set<ValueId> values;
   for (const ValueId value : touched(plan, kernel)) values.insert(value);

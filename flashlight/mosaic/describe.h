@@ -1,4 +1,4 @@
-// What a kernel does, in words.
+// Describes a kernel in words.
 //
 //   describe(plan, kernel, names).loops      // "128 rows x 3072 columns x 768 terms, ..."
 //   comment_of(plan, kernel)                 // on top of the function

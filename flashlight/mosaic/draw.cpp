@@ -20,7 +20,7 @@ using composit::drawing::html;
 constexpr const char* kDark = "#24292f";
 constexpr const char* kFont = "Helvetica,Arial,sans-serif";
 
-// Of equal lightness, neighbours far apart.
+// Colours of equal lightness; those of neighbouring numbers differ much.
 std::string colour(size_t number) {
   const double hue = std::fmod(static_cast<double>(number) * 137.508 + 205, 360);
   const auto part = [&](double shift) {

@@ -146,7 +146,7 @@ class Emitter {
     return known->second;
   }
 
-  // How a call passes a value: as an array, or as the address of its first element.
+  // The argument that a call passes for a value: an array, or the address of its first element.
   std::string passed(ValueId number, bool by_pointer) {
     const loops::Value& one = value(number);
     const std::string element = text::type_name(one.type.dtype);
@@ -168,7 +168,7 @@ class Emitter {
                        plan_.offsets[number]);
   }
 
-  // Whether the kernel behind border `number`, which writes `value`, reads it as well.
+  // True if the kernel after border `number`, which writes `value`, reads it as well.
   bool reads_before_end(const std::vector<Kernel>& kernels, size_t number, ValueId value) const {
     while (kernels[number].form == &kBorder) ++number;
     if (kernels[number].form != &kLoops) return false;
@@ -249,7 +249,7 @@ class Emitter {
     return text::str(definition(written));
   }
 
-  // What a loader calls: arguments, weights and results as plain pointers.
+  // The functions that a loader calls: arguments, weights and results are plain pointers.
   Code entries() const {
     const std::string memory = "static_cast<std::byte*>(";
     std::vector<std::string> arguments = {
@@ -300,7 +300,7 @@ class Emitter {
 Source emit(const Plan& plan, const std::string& name) { return Emitter(plan, name).run(); }
 
 std::vector<std::vector<EmittedKernel>> groups_of_kernels(const Source& source) {
-  // What kernels call stands in one unit with them.
+  // Functions that kernels call are in one unit with them.
   if (!source.called.empty()) return {};
   const size_t size = all_of(source.kernels).size(), count = std::min(kMostUnits, size / kUnitSize);
   std::vector<std::vector<EmittedKernel>> groups(count);
@@ -320,8 +320,8 @@ std::string declarations_of(const std::vector<EmittedKernel>& kernels) {
 }
 
 std::vector<toolchain::SourceFile> tile_units(const Plan& plan) {
-  // What is built on tiles is one more unit, not one each: the header takes as long to compile as
-  // most of them.
+  // All instantiations that are built on tiles are one more unit, not one each: the header takes as
+  // long to compile as most of them.
   Units units;
   for (const auto* kernels : {&plan.prepare, &plan.run})
     for (const Kernel& kernel : *kernels)

@@ -1,4 +1,5 @@
-// What writers of tiled kernels share: arguments are pointers, elements have one index.
+// The part that all writers of tiled kernels share: arguments are pointers, elements have one
+// index.
 #pragma once
 
 #include <map>

@@ -11,7 +11,7 @@ using composit::Expr;
 using composit::ExprKind;
 using composit::Function;
 
-// Whether `x` depends on the sum elsewhere than in `part`.
+// True if `x` depends on the sum elsewhere than in `part`.
 bool needs_sum(const Expr& x, const Expr& part) {
   if (x.same(part) || !composit::depends_on(x, ExprKind::accumulator, 0)) return false;
   return x.kind() == ExprKind::accumulator ||
@@ -41,7 +41,7 @@ class Folder {
 
  private:
   static bool depends(const Expr& x) { return composit::depends_on(x, ExprKind::accumulator, 0); }
-  // Whether `x` is a number per column, known beforehand.
+  // True if `x` is a number per column that is known beforehand.
   bool is_of_column(const Expr& x) const {
     for (const Expr& part : composit::parts_of({x})) {
       if (part.kind() == ExprKind::load && !is_known_(value_of(part))) return false;

@@ -21,7 +21,7 @@ std::vector<Expr> loads_of(const std::vector<Expr>& expressions, ValueId value) 
   return loads;
 }
 
-// Where steps of a kernel of loops run.
+// A step of a kernel of loops, and the loops around it.
 struct Place {
   StepId step;
   std::vector<size_t> path;  // of items, to the innermost loop that it shares
@@ -70,7 +70,7 @@ class Loops {
     return nest == nullptr ? nullptr : &nest->statement;
   }
 
-  // Whether nothing of the result is written before the nest computes it.
+  // True if no element of the result is written before the nest computes it.
   bool writes_at_once(size_t writer) const {
     const Statement& one = *statement(writer);
     return one.stores.size() == 1 && !one.stores[0].add && !one.domain.defined() &&
@@ -81,7 +81,7 @@ class Loops {
     return loops::is_elementwise(one) && reads_own_place(one, one.stores[0], operand_);
   }
 
-  // Whether a reader that stands before the writer keeps to the same part in each shared round.
+  // True if a reader that runs before the writer keeps to the same part in each shared round.
   bool stays_ahead(size_t reader, size_t writer) const {
     if (reader > writer) return false;
     const std::vector<size_t>&a = places_[reader].path, &b = places_[writer].path;
@@ -92,7 +92,7 @@ class Loops {
       if (!has_same_part(reader, writer, depth)) return false;
     return true;
   }
-  // Whether a dimension is the loop at `depth` in all accesses.
+  // True if one dimension is the loop at `depth` in all accesses.
   bool has_same_part(size_t reader, size_t writer, size_t depth) const {
     const composit::Store& store = statement(writer)->stores[0];
     const std::vector<Expr> loads = loads_of(loops::expressions(*statement(reader)), operand_);

@@ -11,15 +11,16 @@
 
 namespace flashlight::mosaic {
 
-// Whether each element of `operand`, which the kernel only reads, has been read for the last time
-// when the element of `result` in its place is written: by the tile of a product that adds it, or
-// in the same round of the loops that the kernel's nests share.
+// True if each element of `operand`, which the kernel only reads, has been read for the last time
+// when the kernel writes the element of `result` at the same offset: the tile of a product adds it,
+// or the same round of the loops that the kernel's nests share reads it.
 bool may_overwrite(const Plan& plan, const Kernel& kernel, ValueId result, ValueId operand);
 
 // The same of the loops of a function.
 bool loops_may_overwrite(const loops::Routine& routine, const loops::Schedule& schedule,
                          ValueId result, ValueId operand);
-// Whether `value` is read where the store writes, and nowhere else; each place is written once.
+// True if the statement reads `value` only at the index that the store writes, and writes each
+// index once.
 bool reads_own_place(const loops::Statement& statement, const composit::Store& store,
                      ValueId value);
 

@@ -13,7 +13,7 @@ namespace {
 using loops::Role;
 using loops::Value;
 
-// Whether no two rounds of a loop write the same element, as stores that add to what is there may.
+// True if no two rounds of a loop write the same element. Stores that add to an element may.
 bool rounds_are_apart(const loops::Statement& statement, size_t loop) {
   composit::IndexAnalysis analysis(statement.axes);
   return std::all_of(

@@ -28,8 +28,8 @@ KernelRoutine kernel_routine(const loops::Routine& whole, const StepIds& steps);
 void make_results(KernelRoutine& kernel, loops::Schedule& schedule,
                   const std::function<bool(ValueId value)>& is_memory);
 
-// What a value is called in a kernel, which serves several modules: "bias" for
-// "encoder.layer.0.output.bias", and `letter` for what is no weight.
+// The name of a value in a kernel that serves several modules: "bias" for
+// "encoder.layer.0.output.bias", and `letter` for a value that is no weight.
 std::string local_name(const loops::Value& value, const char* letter);
 
 // The trips of the only outermost loop of these steps; 0 where they are anything else, and where

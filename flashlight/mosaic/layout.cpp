@@ -126,7 +126,7 @@ std::string letters_of(const loops::Value& value) {
 
 namespace {
 
-// Whether `high` and `low` are x / size and x % size.
+// True if `high` and `low` are x / size and x % size.
 bool are_digits(const Expr& high, const Expr& low, int64_t size) {
   return high.is(composit::Function::floor_divide) && low.is(composit::Function::remainder) &&
          high[0].same(low[0]) && composit::is_literal(high[1], static_cast<double>(size)) &&

@@ -1,4 +1,4 @@
-// How a value lies in memory, and programs in terms of that.
+// The order of a value's elements in memory, and programs whose indices are those of memory.
 //
 //   Layout layout = in_order(type, {0, 2, 3, 1});  // [1, 64, 56, 56], channels innermost
 //   layout.before = layout.after = {0, 0, 1, 1};   // zeros around each row and column
@@ -32,14 +32,15 @@ Layout row_major(const composit::Type& type);
 Layout in_order(const composit::Type& type, const std::vector<size_t>& order);
 // UserError where the schema has another number of dimensions.
 Layout in_schema(const composit::Type& type, const TileSchema& schema);
-// Of all its dimensions in the model; those that memory has not do not count. UserError as above.
+// The layout of a value from a schema of all its dimensions in the model. Dimensions that memory
+// does not have are left out. UserError as above.
 Layout in_model_schema(const loops::Value& value, const TileSchema& schema);
 // The loops of a layout, over the dimensions of an access that are counted by the same axes as
 // those of `from`; others stay outside.
 TileSchema handed_on(const Layout& layout, const std::vector<composit::Expr>& from,
                      const std::vector<composit::Expr>& to);
-// Whether it has zeros around it, which somebody has to write. What only fills up blocks is never
-// read.
+// True if the layout has zeros around the value, which a kernel has to write. Elements that only
+// fill up blocks are never read.
 bool has_border(const Layout& layout);
 // The sizes in memory.
 composit::Type physical_type(const composit::Type& type, const Layout& layout);

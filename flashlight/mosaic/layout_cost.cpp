@@ -14,7 +14,7 @@ using composit::Affine;
 using composit::Expr;
 using composit::ExprKind;
 
-// Of the axes that an access moves with, the one whose rounds lie closest together in memory.
+// Among the axes that an access depends on, the one whose rounds lie closest together in memory.
 std::optional<AxisId> innermost(const Affine& at) {
   std::optional<AxisId> found;
   for (const AxisId axis : loops::axes_in(at))
@@ -22,7 +22,7 @@ std::optional<AxisId> innermost(const Affine& at) {
   return found;
 }
 
-// Whether memory is in the order of these axes.
+// True if memory is in the order of these axes.
 bool is_along(const Affine& at, const AxisIds& axes) {
   const auto axis = innermost(at);
   return !axis || axes.empty() || loops::contains(axes, *axis);
@@ -88,7 +88,8 @@ std::optional<Affine> NestCost::place(const Access& access,
   return sum;
 }
 
-// What does not move with the innermost axis that is written stays in a register or a line.
+// An element that does not depend on the innermost axis that is written stays in a register or a
+// cache line.
 bool NestCost::goes_across(const Affine& from, const Affine& to) const {
   const auto read = innermost(from), written = innermost(to);
   return read && written && *read != *written &&

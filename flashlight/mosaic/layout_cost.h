@@ -1,5 +1,5 @@
-// What layouts cost: the bytes of values that kernels would touch across their order in memory, or
-// lay out anew.
+// The cost of layouts: the bytes of values that kernels would read or write across their order in
+// memory, or copy into another order.
 //
 //   const LayoutCost cost(routine, is_frozen);
 //   cost.across(layouts);                   // values that nests touch across their order
@@ -22,7 +22,7 @@
 
 namespace flashlight::mosaic {
 
-// What one nest asks of the orders of the values that it touches.
+// The orders in memory that one nest prefers for the values that it reads and writes.
 class NestCost {
  public:
   NestCost(const loops::Routine& routine, const loops::Nest& nest,

@@ -20,7 +20,7 @@ using composit::UserError;
 using text::Code;
 using text::statement;
 
-// What one half of a program reads of a plan.
+// The plan of either half of a program.
 Plan without_run(Plan plan) {
   plan.run.clear();
   return plan;
@@ -45,7 +45,7 @@ int widest_vector() {
   return isa == "avx512f" ? 64 : isa.starts_with("avx") ? 32 : 16;
 }
 
-// Of vectors in code for that processor.
+// The bytes of a vector in code for that processor.
 int vector_bytes_for(const std::string& march) {
   const toolchain::Sources sources = {
       .units = {{"vectors.cpp", fmt::format("#include \"{}\"\nextern \"C\" int vector_bytes() "
@@ -257,7 +257,7 @@ class ProgramCodeWriter {
 
 void write_program(const SavedCapture& capture, const std::filesystem::path& folder,
                    const ProgramOptions& options) {
-  // What can be refused is, before something is computed.
+  // Everything that can be refused is refused before anything is computed.
   package::check_program(capture, folder);
   const std::vector<Array> weights = weights_of(capture);
   const Plan plan = plan_of(capture.graph, options.plan);

@@ -4,9 +4,9 @@
 //   write_program(composit::load("bert_base"), "bert_fast", {.plan = {.name = "bert"}, .threads =
 //   2});
 //
-// What is prepared of weights is computed here, and mapped by the program: its file of weights
-// holds packed panels instead of the parameters that only preparation reads. Panels are as wide as
-// the vectors of the processor: the program refuses to be compiled for others.
+// Weights are prepared here, and the program maps the result: its file of weights holds packed
+// panels instead of the parameters that only preparation reads. Panels are as wide as the vectors
+// of the processor, so the program refuses to be compiled for others.
 #pragma once
 
 #include <filesystem>

@@ -26,7 +26,7 @@ class Planner {
  public:
   explicit Planner(const PlanOptions& options) : options_(options) {}
 
-  // Of the form, options alone are left.
+  // The form has decided most; the rest follows from the options.
   Plan run(PlanForm& form) {
     take(form);
     loops::Program program = std::move(form.program);
@@ -82,7 +82,7 @@ class Planner {
 
   // ---- choices ----------------------------------------------------------------------------------
 
-  // Whether a choice of the kernel that writes what `step` writes says so.
+  // True if `wanted` holds for the choice of a value that `step` writes.
   template <class Wanted>
   bool is_chosen(StepId step, const Wanted& wanted) const {
     const ValueIds written = loops::writes(plan_.routine.steps[step]);

@@ -1,4 +1,5 @@
-// What mosaic does with a graph: kernels in their order, where values lie, what is done beforehand.
+// The plan for a graph: its kernels in their order, the memory of each value, the work that is done
+// once beforehand.
 //
 //   const Plan plan = plan_of(graph);
 //   std::cout << print(plan);            // each kernel, and what is fused in it
@@ -24,13 +25,13 @@
 
 namespace flashlight::mosaic {
 
-// What a form of kernels knows of one of them.
+// The data that a form of kernels keeps of one kernel.
 struct KernelData {
   virtual ~KernelData() = default;
 };
 struct KernelForm;
 
-// What threads divide among them.
+// The work that the threads of a kernel divide.
 struct Split {
   enum class Of : uint8_t {
     nothing,   // one thread does all
@@ -52,7 +53,7 @@ struct Kernel {
   std::string ends = {};                // of loops: why the next step is not in them
 };
 
-// Where a value lives.
+// The memory that a value lies in.
 enum class Home : uint8_t {
   caller,    // arguments, weights, results
   arena,     // from the kernel that writes it to the last one that reads it
@@ -64,11 +65,12 @@ struct Plan {
   std::string name;  // of the program
   composit::Ports ports;
   loops::Routine routine;  // in terms of memory: see layout.h
-  // What its branches, loops and calls call, callees first; their inputs are all arguments.
+  // The functions that branches, loops and calls of the routine call, callees first. All their
+  // inputs are arguments.
   Table<loops::FunctionId, loops::Routine> functions;
   Table<loops::FunctionId, loops::ScheduledRoutine> schedules;  // of the functions
   std::map<ValueId, Layout> layouts;
-  // What these layouts cost, and what it would be if all values were row-major: layout_cost.h.
+  // The cost of these layouts, and the cost if all values were row-major: layout_cost.h.
   Relayouts relayouts, row_major_relayouts;
   std::map<ValueId, Choice> choices;  // by value
   std::vector<Kernel> prepare, run;
@@ -81,28 +83,29 @@ struct Plan {
   // the writing kernel also reads that input (see `in_place`), writing in place is required.
   std::map<ValueId, ValueId> updates;
   int64_t arena_bytes = 0, prepared_bytes = 0;
-  // What all values in the arena take together, and those that live at the same time at most, what
-  // is written in place counted once.
+  // The bytes of all values in the arena together, and the most bytes that live at the same time; a
+  // value that is written in place of another one counts once.
   int64_t sum_bytes = 0, least_bytes = 0;
 };
 
 struct PlanOptions {
   std::string name = "program";
   std::vector<std::string> results = {};
-  // Whether parameters and buffers that the graph does not write keep the values they have at
+  // If true, parameters and buffers that the graph does not write keep the values that they have at
   // preparation.
   bool freeze = true;
-  // Whether convolutions may be computed by Winograd's algorithm, whose rounding errors are those
-  // of other sums.
+  // If true, convolutions may be computed by Winograd's algorithm. It adds in another order, so its
+  // rounding errors differ.
   bool winograd = true;
-  // Whether products of matrices may be computed by Strassen's algorithm; the same holds for it.
+  // If true, products of matrices may be computed by Strassen's algorithm, whose rounding errors
+  // differ as well.
   bool strassen = true;
   // Weights of one convolution, transformed beforehand, take so much at most. Larger ones are
   // transformed in each call, 4/9 (F(2x2)) to 1/4 (F(4x4)) as large: Stable Diffusion's UNet
   // has 3.6 GB of packed weights instead of 4.3, and takes 1 % longer.
   int64_t winograd_bytes = int64_t{64} << 20;
-  // Whether new values of inputs are written in the memory of those: where nobody reads an input
-  // behind the kernel that writes its new value, and no call is refused from there on.
+  // If true, the new value of an input is written in the input's memory where no kernel reads the
+  // input after the one that writes its new value, and no call is refused from there on.
   bool update_inputs = false;
   Choices choices = {};
 };
@@ -113,7 +116,7 @@ Plan plan_of(const composit::Graph& graph, const PlanOptions& options = {});
 
 std::string print(const Plan& plan);
 
-// What was chosen for a value; nothing of it by default.
+// The choice for a value; empty if there is none.
 const Choice& choice_of(const Plan& plan, ValueId value);
 // UserError: "[mosaic] 'relu_3' " and why its choice cannot be.
 [[noreturn]] void refuse_choice(const Plan& plan, ValueId value, const std::string& why);

@@ -30,8 +30,8 @@ using loops::Role;
 using loops::Routine;
 using loops::Step;
 
-// Whether both sides of a product lie in memory so that their places are sums of what each axis
-// gives; what only takes axes apart can be made so.
+// True if both sides of a product lie in memory so that their offsets are sums of one summand per
+// axis. Statements that only split axes can be made so.
 bool is_plain(const loops::Statement& statement) {
   const auto product = sides_of(statement);
   if (!product) return false;
@@ -175,7 +175,7 @@ void expect_same(const std::vector<PlanForm>& forms, const std::string& what, co
     if (!(get(form) == get(forms[0]))) refuse_forms(what);
 }
 
-// What of a layout is no size.
+// A layout without its sizes.
 Layout without_sizes(Layout layout) {
   const TileSchema& schema = layout.tiling.schema();
   std::vector<int64_t> sizes = layout.tiling.sizes();
@@ -199,7 +199,7 @@ Layout with_type(Layout layout, const composit::Type& physical) {
   return layout;
 }
 
-// What of a port is no size: of one that is not row-major, nothing.
+// The type of a port without its sizes. A port that is not row-major keeps them.
 composit::Type without_sizes(composit::Type type) {
   if (!composit::is_defined(type) || !composit::is_contiguous(type)) return type;
   type.strides.clear();

@@ -1,4 +1,4 @@
-// What a plan is, apart from its sizes: which operations are fused, what is computed beforehand, in
+// The form of a plan without its sizes: which operations are fused, what is computed beforehand, in
 // which order values lie in memory.
 //
 //   const PlanForm form = form_of({at_16_tokens, at_24_tokens}, {}, {"tokens"});
@@ -9,10 +9,9 @@
 // in. `plan_of` decides what depends on them: which algorithm computes a product, what threads
 // divide, where values lie.
 //
-// What was decided before is not decided again, so a plan for other sizes may differ from one that
-// is made anew there, where that would fuse or lay out differently; it computes the same. Where the
-// reason why a value is memory says how often it would be computed else, and that depends on sizes,
-// the bound plan says "several".
+// Binding decides nothing again. A plan that is made anew for the other sizes may fuse or lay out
+// differently; it computes the same. A value is sometimes kept in memory because it would be
+// computed several times; how often depends on sizes, so a bound plan says "several".
 #pragma once
 
 #include <map>
@@ -45,9 +44,10 @@ struct PlanForm {
 // At the sizes of the graph. Errors are those of plan_of(graph, options).
 PlanForm form_of(const composit::Graph& graph, const PlanOptions& options = {});
 
-// Of two graphs or more, the same program at different sizes. `sizes`: names of those that a call
-// gives, as UnifyOptions has them. UserError that says where the plans differ in form, or which
-// number follows from sizes in no way or in several (loops/unify.h).
+// The form that two or more graphs share, which are the same program at different sizes. `sizes`:
+// names of those that a call gives, as UnifyOptions has them. UserError that says where the plans
+// differ in form, or which number cannot be derived from the sizes, or in several ways
+// (loops/unify.h).
 PlanForm form_of(const std::vector<composit::Graph>& graphs, const PlanOptions& options = {},
                  const std::vector<std::string>& sizes = {});
 

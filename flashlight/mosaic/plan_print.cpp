@@ -60,7 +60,7 @@ class Printer {
                                           kNames[static_cast<size_t>(split.of)]);
   }
 
-  // Where they stand in the model: "(layer1.0.conv1, layer1.0.bn1)".
+  // The modules of the model that operations stand in: "(layer1.0.conv1, layer1.0.bn1)".
   static std::string modules(const std::vector<loops::Origin>& operations) {
     std::vector<std::string> list;
     for (const loops::Origin& one : operations)
@@ -69,7 +69,7 @@ class Printer {
     return list.empty() ? "" : fmt::format("  ({})", fmt::join(list, ", "));
   }
 
-  // How much is laid out anew: once in sum, and in each call one by one.
+  // The bytes that are copied into another order: their sum, then each copy of a call.
   std::string relayouts() const {
     std::string each;
     std::string text = fmt::format(

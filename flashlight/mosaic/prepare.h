@@ -1,4 +1,4 @@
-// What is done with weights once: the function `prepare` of a program, run here.
+// Runs the function `prepare` of a program, which works on the weights once.
 //
 //   const toolchain::Library library = build({emit(plan, "bert")}, {});
 //   const Prepared prepared = prepare(plan, source, library, weights, threads);

@@ -43,7 +43,7 @@ class Merger {
     outside_ = axes_outside_indices(statement);
   }
 
-  // Of `axes`, those that are left, no two of which could be one.
+  // Merges neighbouring axes into one until no two of `axes` could be one.
   void merge(AxisIds& axes) {
     drop_units(axes);
     for (bool changed = true; changed;) {
@@ -77,7 +77,7 @@ class Merger {
     });
   }
 
-  // What `outer` counted is counted by a longer `inner`.
+  // Counts by a longer `inner` what `outer` and `inner` counted.
   void join(AxisId outer, AxisId inner) {
     statement_.axes[inner].extent = extent(outer) * extent(inner);
     statement_.axes[outer].extent = 1;
@@ -113,7 +113,7 @@ bool is_plain(const Expr& side, const Expr& domain, composit::DType dtype) {
   return side.kind() == ExprKind::load && side.dtype() == dtype && !domain.defined();
 }
 
-// Whether axes are dimensions side by side, in the same order, in both accesses.
+// True if axes are neighbouring dimensions, in the same order, in both accesses.
 bool are_together(const AxisIds& axes, const Expr& side, const std::vector<Expr>& store) {
   const auto find = [&](const std::vector<Expr>& at) -> std::optional<AxisIds> {
     AxisIds order;

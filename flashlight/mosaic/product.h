@@ -47,7 +47,8 @@ struct Product {
 void choose_rows(loops::Contraction& of, const std::vector<composit::Expr>& store,
                  const std::function<bool(ValueId value)>& is_frozen);
 
-// Whether an index moves with a place and with the terms: neighbours read the same elements.
+// True if an index depends on one of `places` and one of `terms`: neighbouring outputs read the
+// same elements.
 bool has_window(const composit::Expr& side, const AxisIds& places, const AxisIds& terms);
 
 // `is_frozen`: values that are known before the program runs, and are packed then. Without
@@ -56,13 +57,14 @@ std::optional<Product> product_of(const loops::Routine& routine, const loops::Ne
                                   const std::function<bool(ValueId value)>& is_frozen,
                                   bool joins_batch = true);
 
-// Whether it is a convolution with a window of 3x3 and stride 1: rows are images (if there are
-// several), lines and pixels, terms lines and pixels of the window, then channels.
+// True for a convolution with a 3x3 window and stride 1. Its rows are images (if there are
+// several), lines and pixels; its terms are lines and pixels of the window, then channels.
 bool is_3x3(const Product& product);
 
-// Whether it can be computed by Strassen's algorithm: a product of matrices, an even number of
-// terms side by side. And whether that pays, by what was measured: what is added of the sides is
-// little beside an eighth of the products where there are many rows, terms and columns.
+// True if Strassen's algorithm can compute it: it is a product of matrices with an even number of
+// terms, which lie side by side. The second function is true if that is faster, as measured: with
+// many rows, terms and columns, the additions of the two sides cost little beside the eighth of the
+// multiplications that is saved.
 bool can_halve(const Product& product);
 bool pays_to_halve(const Product& product);
 

@@ -25,7 +25,8 @@ struct Roles {
   AxisId inner;   // neighbours in memory, reduced in the second one
 };
 
-// Of a sum whose terms' neighbours in memory are summed up with others far away.
+// The axes of a sum that adds terms far apart in memory while their neighbours belong to other
+// sums.
 std::optional<Roles> roles_of(const loops::Routine& routine, const loops::Nest& nest) {
   const Statement& statement = nest.statement;
   if (!loops::is_sum(statement) || statement.domain.defined() || statement.stores.size() != 1 ||

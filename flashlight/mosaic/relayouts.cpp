@@ -63,7 +63,7 @@ class Finder {
           loops::iterations(statement) * static_cast<int64_t>(composit::item_size(dtype)));
     }
   }
-  // What is picked by computed indices, or repeated, is no relayout.
+  // A statement that picks elements by computed indices, or repeats them, is no relayout.
   static bool is_one_to_one(const Statement& statement) {
     composit::IndexAnalysis analysis(statement.axes);
     const composit::Store& store = statement.stores[0];

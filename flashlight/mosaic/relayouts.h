@@ -1,4 +1,5 @@
-// Where a plan moves elements from one order in memory to another, and how much that is.
+// The kernels of a plan that copy elements from one order in memory to another, and the bytes that
+// they copy.
 //
 //   for (const Relayout& one : relayouts_of(plan)) ...
 //   std::cout << print(plan);     // ends with them

@@ -71,7 +71,7 @@ bool goes_on(const Places& outer, const Places& inner, int64_t extent) {
   return outer.uneven.empty() && inner.uneven.empty() && outer.stride == inner.stride * extent;
 }
 
-// Whether the tensor never ends before the rounds of a loop do.
+// True if the tensor never ends before the rounds of a loop do.
 bool is_whole(const RetilizeSteps& steps, const Loop& loop) {
   return loop.step == 0 || steps.sizes[loop.dimension] % (loop.extent * loop.step) == 0;
 }

@@ -20,10 +20,10 @@ namespace flashlight::mosaic {
 // Loops, outermost first, around the copy of one element; the innermost is one copy of bytes where
 // its rounds are neighbours.
 struct RetilizeSteps {
-  // Where the rounds of a loop begin, in elements: even ones a stride apart.
+  // The elements at which the rounds of a loop begin: a stride from one to the next, or listed.
   struct Places {
     int64_t stride = 0;
-    std::vector<int64_t> uneven = {};  // of each round; empty where they are even
+    std::vector<int64_t> uneven = {};  // by round; empty if there is a stride
     int64_t at(int64_t round) const {
       return uneven.empty() ? round * stride : uneven[static_cast<size_t>(round)];
     }

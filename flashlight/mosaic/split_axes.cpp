@@ -58,13 +58,13 @@ struct Cut {
   int64_t step;
 };
 
-// Whether the domain may say where an axis ends: stores behind a reduction happen in any case.
+// True if the domain may say where an axis ends. A store after a reduction is executed in any case.
 bool may_end_early(const Statement& statement, AxisId axis) {
   return statement.axes[axis].kind == composit::AxisKind::reduction ||
          !loops::has_axes(statement, composit::AxisKind::reduction);
 }
 
-// Where a division might take an axis apart.
+// The axes that a division might split, and where.
 std::vector<Cut> cuts_of(const Statement& statement, bool has_blocks) {
   std::vector<Cut> cuts;
   composit::IndexAnalysis analysis(statement.axes);

@@ -32,7 +32,7 @@ struct Stride {
 
 int64_t modulo(int64_t x, int64_t step) { return ((x % step) + step) % step; }
 
-// Of remainder(x, step) == 0 for an x of one place and at most one term.
+// The stride in remainder(x, step) == 0, for an x of one output index and at most one term.
 std::optional<Stride> stride_of(const Expr& predicate, const Statement& statement,
                                 composit::IndexAnalysis& analysis) {
   if (!predicate.is(Function::eq) || !predicate[0].is(Function::remainder) ||
@@ -67,7 +67,7 @@ Statement every(Statement statement, AxisId axis, int64_t step, int64_t first) {
   });
 }
 
-// What is stored where no term is added.
+// The statement that stores the results to which no term is added.
 Statement without_terms(Statement statement) {
   for (composit::Axis& axis : statement.axes)
     if (axis.kind == AxisKind::reduction) axis.extent = 1;
@@ -102,7 +102,7 @@ std::optional<Stride> stride_of(const Statement& statement) {
   return std::nullopt;
 }
 
-// Of a product.
+// The phases of a product.
 std::vector<Statement> dense_phases(const Statement& statement) {
   std::vector<Statement> open = {statement}, phases;
   while (!open.empty()) {

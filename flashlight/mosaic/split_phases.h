@@ -15,7 +15,7 @@
 
 namespace flashlight::mosaic {
 
-// What together computes the same: the statement itself where it has no phases.
+// Statements that compute the same together; the statement itself if it has no phases.
 std::vector<loops::Statement> phases_of(const loops::Statement& statement);
 
 // Sums of products of the program's own function, taken apart into phases. Keeps values and their

@@ -1,4 +1,4 @@
-// How the elements of a tensor follow each other in memory, as nested loops over its dimensions.
+// The order of a tensor's elements in memory, as nested loops over its dimensions.
 //
 //   const TileSchema schema = parse_tile_schema("NCHW -> N C/16 H W | 16c");
 //   const Tiling tiling(schema, {1, 40, 56, 56});
@@ -55,7 +55,7 @@ class Tiling {
     int64_t extent, step, stride;  // in counts, in indices, in elements
     bool operator==(const Loop&) const = default;
   };
-  // What it was made of, and the loops of memory, outermost first.
+  // The schema that it was made of, and the sizes of the loops of memory, outermost first.
   const TileSchema& schema() const { return schema_; }
   const std::vector<int64_t>& sizes() const { return sizes_; }
   const std::vector<Loop>& loops() const { return loops_; }
@@ -63,11 +63,11 @@ class Tiling {
   // Elements, with padding.
   int64_t memory_size() const;
   int64_t element_count() const;  // without padding
-  // What an index of one dimension adds to the offset of an element.
+  // The part of an element's offset that comes from the index of one dimension.
   int64_t offset(size_t dimension, int64_t index) const;
-  // Of an element, in elements.
+  // The offset of an element, in elements.
   int64_t offset(const std::vector<int64_t>& index) const;
-  // Whether a dimension is more than one loop.
+  // True if a dimension is more than one loop.
   bool is_blocked(size_t dimension) const;
   bool is_blocked() const;
   bool operator==(const Tiling&) const = default;

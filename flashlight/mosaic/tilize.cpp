@@ -83,7 +83,7 @@ class Tilizer {
     loops::Contraction of;
     const Expr& rows() const { return of.left; }
     const Expr& domain() const { return of.left_domain; }
-    // What rows are to have innermost.
+    // The dimensions that should be innermost in rows.
     const Axes& inner() const { return is_depthwise(of) ? of.columns : of.terms; }
   };
   std::optional<Sides> sides_of(const loops::Nest& nest) const {
@@ -98,7 +98,7 @@ class Tilizer {
 
   // ---- choices ----------------------------------------------------------------------------------
 
-  // What the caller gives, takes or keeps has the layout that is chosen for it in a copy.
+  // Values that the caller gives, takes or keeps get a chosen layout in a copy.
   void copy_chosen() {
     const std::map<ValueId, Choice> choices = choices_;
     for (const auto& [value, choice] : choices) {
@@ -334,8 +334,8 @@ class Tilizer {
         return true;
     return false;
   }
-  // Whether the statement is a product, where values have these layouts. Padding is none of its
-  // business: it becomes zeros around a value.
+  // True if the statement is a product when values have these layouts. Its padding does not matter:
+  // it becomes zeros around a value.
   bool is_product_in(loops::Nest nest, const std::map<ValueId, Layout>& layouts) const {
     const auto sides = sides_of(nest);
     if (sides && border_of(nest.statement, *sides)) nest.statement.domain = Expr();
@@ -348,8 +348,8 @@ class Tilizer {
 
   // ---- borders ----------------------------------------------------------------------------------
 
-  // How far beyond its sizes a product reads its rows; nothing where its domain says anything else
-  // than that they end there.
+  // How far a product reads its rows beyond their sizes; nothing if its domain says anything else
+  // than that rows end there.
   std::optional<Layout> border_of(const Statement& statement, const Sides& sides) const {
     const Expr& rows = sides.rows();
     composit::IndexAnalysis analysis(statement.axes);
@@ -445,8 +445,8 @@ class Tilizer {
     }
   }
 
-  // What is read where something is written has rows as far apart: one may be written over the
-  // other then.
+  // Gives a value that is read at the index where another one is written rows of the same pitch, so
+  // that one may be written over the other.
   bool hand_on_apart() {
     bool changed = false;
     for (const loops::Step& step : routine_.steps) {

@@ -23,8 +23,8 @@ namespace flashlight::mosaic {
 struct Tilized {
   loops::Program program;
   std::map<ValueId, Layout> layouts = {};  // of values that are not row-major and tight
-  // What products and other loops touch across its order, a value per nest: with these layouts, and
-  // if all values were row-major.
+  // Values that products and other loops read or write across their order in memory, one entry per
+  // nest: with these layouts, and if all values were row-major.
   ValueIds across = {}, row_major_across = {};
 };
 

@@ -38,8 +38,8 @@ struct Attention {
   bool gives_zeros = false;  // a query that sees no key; otherwise it gives NaN
 };
 
-// What is added to scores: nothing; nothing, and only keys up to the query's number count; or what
-// a function of (query, key) gives, of which -inf takes the key away.
+// Kinds of bias on scores: none; none, with keys up to the query's number alone; or a function of
+// (query, key) that is added, where -inf takes the key away.
 struct NoBias {};
 struct Causal {};
 
@@ -53,7 +53,7 @@ FLASHLIGHT_INLINE Vector larger(Vector x, Vector y) {
   return y > x ? y : x;
 }
 
-// Whose scores are powers of two, so that of e are so many.
+// A block of queries. Their scores are in units of log(2), so that weights are powers of two.
 template <class T>
 class QueryBlock {
  public:
@@ -133,7 +133,7 @@ class QueryBlock {
     }
   }
 
-  // Of scores, their weights, and what earlier results are to be multiplied by.
+  // Turns scores into weights, and computes the factor for earlier results.
   template <int kVectors>
   void weigh(int64_t keys) {
     Vector<T> base[kVectors];
@@ -222,7 +222,7 @@ void attend(const Attention<T>& of, const T* q, const T* k, const T* v, T* resul
   }
 }
 
-// Where one of many attentions has its arrays.
+// The addresses of the arrays of one of many attentions.
 template <class T>
 struct Heads {
   const T *queries, *keys, *values;

@@ -27,8 +27,8 @@ template <class T>
 }
 }  // namespace detail
 
-// Of a row-major array of these sizes, the elements before and behind in each dimension. One thread
-// of the team does it.
+// Clears the elements before and after a row-major array of these sizes, in each dimension. One
+// thread of the team does it.
 template <int kRank, class T>
 void clear_border(const Team& team, T* x, const int64_t (&sizes)[kRank],
                   const int64_t (&before)[kRank], const int64_t (&after)[kRank]) {

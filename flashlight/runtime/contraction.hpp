@@ -28,7 +28,7 @@
 
 namespace fl {
 
-// What the threads of a team share: rows keep activations on their core, columns weights.
+// The work that the threads of a team divide. Rows keep activations on their core, columns weights.
 enum class Split { rows, columns };
 
 // Memory that is fetched while other is worked on, in equal parts.
@@ -49,7 +49,8 @@ struct Upcoming {
   }
 };
 
-// What this thread reads first of panels of so many terms: of the first one, or of its own.
+// The elements that this thread reads first of panels with this number of terms: of the first
+// panel, or of its own.
 template <class T>
 [[gnu::noinline]] Upcoming first_panel(const Team& team, Split split, const T* panels,
                                        int64_t columns, int64_t terms) {
@@ -67,7 +68,8 @@ struct Contraction {
   int64_t columns;
   Terms terms;
   Split split = Split::rows;
-  // What is read next by this thread (weights of the next layer), fetched with the last panel.
+  // The elements that this thread reads next (weights of the next layer); they are prefetched with
+  // the last panel.
   Upcoming next = {};
 };
 
@@ -80,7 +82,7 @@ struct TileCallbacks {
                                   int columns, const T (*sums)[kPanel<T>])>;
 };
 }  // namespace detail
-// Where the rows of a run start, and what becomes of the sums of a tile.
+// Callbacks for the first element of each row, and for the sums of a tile.
 template <class T>
 using BaseOf = typename detail::TileCallbacks<T>::Base;
 template <class T>
@@ -88,8 +90,8 @@ using FinishOf = typename detail::TileCallbacks<T>::Finish;
 
 namespace detail {
 
-// What a strip of tiles reads stays in about half of the second level of the cache, while panels
-// pass by; weights that take no more than that need not be fetched again for the next strip.
+// The elements that a strip of tiles reads stay in about half of the second level cache while
+// panels pass by. Weights that take no more than that need not be fetched again for the next strip.
 constexpr int64_t kStripBytes = int64_t{1} << 19, kResidentBytes = int64_t{1} << 18;
 constexpr int kStripTiles = 128;
 // Panels that do not fit beside it come from further away, for every strip: then there are few.
@@ -105,7 +107,7 @@ struct Rows {
   const Element *from, *to;  // what they read is between these
 };
 
-// How many tiles a run of so many rows, or pairs of rows, becomes.
+// The number of tiles for a run with this number of rows, or pairs of rows.
 template <class T>
 int64_t tiles_per_run(const Contraction<T>& of, int64_t rows, int threads) {
   const int64_t tiles = (rows + kMostRows - 1) / kMostRows;
@@ -221,7 +223,7 @@ const T* widened(const Weight* panel, int64_t size) {
   return to;
 }
 
-// What the tile `next` reads beyond `now`, if that lies together.
+// The elements that tile `next` reads beyond `now`, if they lie together.
 template <class T>
 Upcoming beyond(const Rows<T>& now, const Rows<T>& next, int64_t terms) {
   const bool overlap = next.from < now.to && now.to < next.to;
@@ -230,8 +232,8 @@ Upcoming beyond(const Rows<T>& now, const Rows<T>& next, int64_t terms) {
   return Upcoming::of(from, next.to - from);
 }
 
-// What comes behind `panel`, of those from panels.begin to panels.end, while a strip of `tiles`
-// uses it. A single one reads panels in a row, as fast as memory gives them.
+// The elements to prefetch after `panel`, of those from panels.begin to panels.end, while a strip
+// of `tiles` uses it. A single tile reads its panels in a row, as fast as memory delivers them.
 template <class T, class Weight>
 Upcoming behind(const Contraction<T>& of, int64_t panel, Part panels, const Weight* weights,
                 int64_t tiles, bool first_strip, bool last_strip) {

@@ -1,5 +1,6 @@
-// What generated code needs beside the standard library. C++17, with the vectors of g++ and
-// clang++; nothing here allocates but fl::product, which keeps memory for packing per thread.
+// The part of the runtime that all generated code needs beside the standard library. C++17, with
+// the vectors of g++ and clang++. Nothing here allocates but fl::product, which keeps memory for
+// packing per thread.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@
 
 namespace fl::detail {
 
-// How a type is laid out in bits.
+// The fields of a floating point number in its bits.
 template <class T>
 struct Layout;
 template <>
@@ -166,7 +166,8 @@ FLASHLIGHT_INLINE T log(T x) {
   return ((x > T(0)) & (x < kInfinity)) ? result : not_positive;
 }
 
-// What 1 + x loses is made good (after HP-15C Advanced Functions Handbook, 1982, appendix).
+// The correction adds what rounding 1 + x has lost (HP-15C Advanced Functions Handbook, 1982,
+// appendix).
 template <class T>
 FLASHLIGHT_INLINE T log1p(T x) {
   const T u = T(1) + x, log_u = detail::log(u), correction = (x - (u - T(1))) / u;
@@ -214,7 +215,7 @@ FLASHLIGHT_INLINE T erf(T x) {
   return std::copysign(a < T(1) ? near : far, x);
 }
 
-// Of a number x = n pi/2 + rest, n modulo 4 and the rest.
+// A number x = n pi/2 + rest: n modulo 4, and the rest.
 struct QuarterTurns {
   uint32_t n;
   float rest;

@@ -1,4 +1,4 @@
-// What was a number on the host when the program was captured has to be that number again.
+// Checks that a number that the host read when the program was captured is that number again.
 //
 //   fl::expect(count, 3, "aten::item at model.cpp:12 (encoder)");
 //   fl::require(valid, "aten::_assert_async: lengths are positive");

@@ -36,7 +36,7 @@ FLASHLIGHT_INLINE void store(Vector<T> x, T* to) {
   std::memcpy(to, &x, sizeof x);
 }
 
-// What lies at `from` as a vector of T. 16-bit floats are widened, each to its own value.
+// The elements at `from` as a vector of T. 16-bit floats are widened without rounding.
 template <class T>
 FLASHLIGHT_INLINE Vector<T> load_as(const T* from) {
   return load(from);

@@ -31,8 +31,8 @@ constexpr int kPanel = 2 * detail::Vectors<detail::Computed<T>>::kLanes;
 // AVX-512 has 32 registers, AVX2 and SSE have 16, and SSE needs some for products.
 constexpr int kMostRows = detail::kVectorBytes == 64 ? 14 : detail::kVectorBytes == 32 ? 6 : 4;
 
-// Where a row has its terms: offsets[s] + k * step for each segment s and k < run. A row of a
-// matrix is one segment, a window of an image has one for each of its lines, or pixels.
+// The offsets of a row's terms: offsets[s] + k * step for each segment s and k < run. A row of a
+// matrix is one segment; a window of an image has one segment for each of its lines, or pixels.
 struct Terms {
   const int32_t* offsets;
   int segments;

@@ -1,5 +1,5 @@
-// What code of the mosaic backend needs beside flashlight.hpp: teams of threads, packed products
-// and convolutions, attention.
+// The part of the runtime that code of the mosaic backend needs beside flashlight.hpp: teams of
+// threads, packed products and convolutions, attention.
 #pragma once
 
 #include "flashlight/runtime/attention.hpp"

@@ -10,7 +10,7 @@
 namespace fl {
 
 namespace detail {
-// What numbers of type T are computed in.
+// The type that numbers of type T are computed in.
 template <class T>
 using Computed =
     std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
@@ -22,7 +22,7 @@ float rounded(float x) {
   return T(x);
 }
 
-// Of bools, whether the number is not zero.
+// Arithmetic in T. A result of bools is true if the number is not zero.
 template <class T>
 T add(T x, T y) {
   return static_cast<T>(x | y);

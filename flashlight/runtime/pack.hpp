@@ -76,7 +76,7 @@ class Packer {
     return loops_[0].extent;
   }
 
-  // Whether memory has a part of all panels before the next part of one of them.
+  // True if memory has a part of all panels before the next part of one of them.
   bool parts_are_outside() const {
     return std::abs(loops_[0].from) > std::abs(of_.columns.stride) * kPanel<T> ||
            (turns_ && copies_);
@@ -177,7 +177,7 @@ class Packer {
     for (int64_t c = 0; c < columns; c += kLanes)
       transpose_square(moved(from + c * pitch), pitch, moved(turned[0] + c), kPanel<T>);
   }
-  // Where terms that lie without gaps are in the panel, one after the other.
+  // The offsets in the panel of terms that lie one after the other without gaps.
   struct Places {
     const Packer& packer;
     int64_t at[4] = {}, to = 0;

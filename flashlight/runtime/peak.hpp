@@ -1,4 +1,4 @@
-// What the machine can do, to compare kernels with.
+// Measures the arithmetic peak of the machine, to compare kernels with.
 //
 //   const double gflops = measured_peak(2);      // a few milliseconds
 #pragma once

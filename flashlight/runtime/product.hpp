@@ -28,7 +28,7 @@ namespace fl {
 struct Range {
   int begin, end;
 };
-// Of `size` columns or terms, those that a row has.
+// A limit by row: of `size` columns or terms, the ones that a row has.
 template <class F>
 struct Within {
   int size;
@@ -106,7 +106,7 @@ auto transposed(const Side& side) {
 template <class Side>
 constexpr bool kInPlace = std::is_reference_v<std::invoke_result_t<Side, int, int>>;
 
-// Whether side(0, begin) ... side(0, end - 1) lie side by side.
+// True if side(0, begin) ... side(0, end - 1) are neighbours in memory.
 template <class Side>
 bool is_dense([[maybe_unused]] const Side& side, int begin, int end) {
   if constexpr (kInPlace<Side>) {
@@ -147,8 +147,8 @@ void pack(const Right& right, Range terms, Range columns, PanelRow<T>* to) {
   }
 }
 
-// How far apart right(k, first) and right(k + 1, first) are, all k of `terms` the same, where what
-// is between `first` and `last` lies side by side; else 0.
+// The distance of right(k, first) and right(k + 1, first), if it is the same for all k of `terms`
+// and the elements between `first` and `last` are neighbours; else 0.
 template <class Right>
 std::ptrdiff_t pitch_of([[maybe_unused]] const Right& right, Range terms, int first, int last) {
   if constexpr (kInPlace<Right>) {
@@ -163,13 +163,13 @@ std::ptrdiff_t pitch_of([[maybe_unused]] const Right& right, Range terms, int fi
   }
 }
 
-// What a side is limited to in each row: nothing, or fl::within.
+// The size of a side: a number, or that of fl::within.
 inline int size_of(int size) { return size; }
 template <class F>
 int size_of(const Within<F>& limit) {
   return limit.size;
 }
-// What `rows` have, of what lies in `all`.
+// The part of `all` that `rows` have.
 template <class Limit>
 Range range_of(const Limit& limit, Range rows, Range all) {
   if constexpr (std::is_same_v<Limit, int>) {
@@ -254,7 +254,7 @@ class Tiles {
       if (!is_direct(j))
         pack<T, kTransposed>(right_, part_, {j, std::min(j + kColumns, last_)}, panel);
   }
-  // Whether the panel from column `first` on is read where it is.
+  // True if the panel from column `first` on is read in place.
   bool is_direct(int first) const { return pitch_ != 0 && first + kColumns <= last_; }
 
   void keep([[maybe_unused]] Range rows, [[maybe_unused]] Range terms) {
@@ -317,7 +317,7 @@ class Tiles {
     for (int j = columns.begin; j < columns.end; ++j) store_(i, j, *sums++);
   }
 
-  // Whether that were all parts.
+  // True if no part is left after this one.
   bool add_partial(Range rows, int first, PanelRow<T>* sums) const {
     const bool last = part_.end == size_of(terms_);
     PanelRow<T>* const before =
@@ -407,7 +407,7 @@ void product(int rows, Columns columns, Terms terms, Left left, Right right, Sto
           store(i, j, fl::sum<T>(length, [&](int k) { return left(i, k) * right(k, j); }));
       return;
     }
-    // What is copied rather than read in place had better be the smaller one.
+    // The smaller side is copied; the other one is read in place.
     if constexpr (kRight)
       if ((!kLeft && width <= length) || (width > rows && !detail::is_dense(right, 0, width)))
         return detail::tiles<T, true>(width, rows, length, right_by_columns,

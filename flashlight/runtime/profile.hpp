@@ -1,4 +1,4 @@
-// How long the kernels of a call took, as a table and for viewers of traces.
+// The times of a call's kernels, as a table and for viewers of traces.
 //
 //   const fl::Profile profile = profile_of_a_call();   // a compiled graph's, a written program's
 //   std::cout << fl::table(profile, 236.0);            // GFLOP/s that the machine can do

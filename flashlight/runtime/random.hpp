@@ -20,7 +20,7 @@ namespace detail {
 
 constexpr double kPi = 3.14159265358979323846;
 
-// What real numbers of type T are drawn as.
+// The type that real numbers of type T are drawn in.
 template <class T>
 using Drawn = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
@@ -40,7 +40,7 @@ T from_whole(From x) {
 
 }  // namespace detail
 
-// What torch.manual_seed sets. A copy goes on from where the original is.
+// The generator that torch.manual_seed sets. A copy continues where the original is.
 class Generator {
  public:
   // All there is to know of it: LibTorch's generator, handed over, goes on here.
@@ -89,7 +89,7 @@ class Generator {
     else
       return static_cast<float>(random() & ((uint32_t{1} << 24) - 1)) * 0x1p-24f;
   }
-  // Of mean 0 and variance 1. They come in pairs, of which the second one is kept.
+  // A normal number of mean 0 and variance 1. They come in pairs, of which the second one is kept.
   double normal() {
     if (state_.has_second_normal) {
       state_.has_second_normal = false;
@@ -289,7 +289,7 @@ void draw_bernoulli(Generator& generator, const P (&p)[kCount], T (&x)[kCount]) 
   }
 }
 
-// How many trials it takes until one of probability `p` succeeds.
+// The number of trials until one of probability `p` succeeds.
 template <class T, std::size_t kCount>
 void draw_geometric(Generator& generator, double p, T (&x)[kCount]) {
   for (T& one : x) {

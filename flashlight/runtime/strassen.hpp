@@ -133,7 +133,7 @@ class StrassenStrip {
   // bytes of the rows of a strip, most of which do.
   static constexpr int64_t kMostTerms = 768, kBytes = int64_t{3} << 19, kLeastPieces = 8,
                            kMostPieces = 64;
-  // Of rows, by the products they are for: M1, M2, M5, M6, M7.
+  // Sums of rows, for the products M1, M2, M5, M6 and M7.
   static constexpr int kSums = 5;
 
   Piece<T> piece(int64_t number) const {
@@ -225,7 +225,7 @@ class StrassenStrip {
   const T* right(int64_t panel, int64_t term) const {
     return panels_ + (panel * of_.terms.run + term) * kPanel<T>;
   }
-  // What products fetch: a quarter of the next chunk each.
+  // Prefetches a quarter of the next chunk for each product.
   void fetch(int64_t pair, int64_t first) {
     const int64_t size = std::min(chunk_, half_ - first) * kPanel<T>;
     for (int i = 0; i < 4; ++i)
@@ -286,8 +286,8 @@ class StrassenStrip {
     product(sum(3), {b11, b12}, terms, true, c22);
     product(sum(4), {b21, b22}, terms, true, c11);
   }
-  // What a product gives to two results, to the second one times a factor of the row; those that
-  // begin have no value before.
+  // Adds a product to two results, to the second one times a factor of the row. Results that begin
+  // here have no value before.
   enum class Begin { none, first, both };
   template <Begin kBegin, class Factor>
   static void add(int rows, const Sums& m, Sums& first, Sums& second, const Factor& factor_of) {

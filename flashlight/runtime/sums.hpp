@@ -52,7 +52,7 @@ FLASHLIGHT_INLINE T fold(int size, T start, F f, Combine combine) {
       1, 0, size, size < 32 ? 0 : 32, start, [&](int, int i) { return f(i); }, combine);
 }
 
-// Of several indices, all but the last one count rows.
+// Several indices, of which all but the last one count rows.
 template <int... kSizes>
 struct Indices {
   static constexpr int kRank = sizeof...(kSizes);
@@ -93,7 +93,7 @@ template <class T, class F>
 T sum(int size, F f) {
   return detail::fold(size, T(0), f, detail::kSum);
 }
-// Of several indices: fl::sum<float, 16, 16>([&](int i, int j) { return x[i][j]; }).
+// The sum over several indices: fl::sum<float, 16, 16>([&](int i, int j) { return x[i][j]; }).
 template <class T, int kSize, int... kSizes, class F>
 T sum(F f) {
   return detail::fold<T, kSize, kSizes...>(T(0), f, detail::kSum);

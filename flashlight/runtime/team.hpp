@@ -24,7 +24,7 @@
 
 namespace fl {
 
-// Of a number of things, those from `begin` up to `end`.
+// A part of a number of items: those from `begin` up to `end`.
 struct Part {
   int64_t begin, end;
   int64_t size() const { return end - begin; }
@@ -65,7 +65,7 @@ class Patience {
   int left_;
 };
 
-// Where the threads of a team wait for each other.
+// The barrier of a team's threads.
 class Meeting {
  public:
   explicit Meeting(int threads) : threads_(threads), scarce_(threads > cores()) {}
@@ -83,7 +83,7 @@ class Meeting {
       patience.wait();
     }
   }
-  // Whether this is the first who leaves.
+  // True for the first thread that leaves.
   bool abandon() { return !abandoned_.exchange(true, std::memory_order_relaxed); }
   bool scarce() const { return scarce_; }
 
@@ -97,7 +97,7 @@ class Meeting {
 
 }  // namespace detail
 
-// What a thread knows of its team.
+// A thread's view of its team.
 class Team {
  public:
   Team(int thread, int threads, detail::Meeting* meeting)
@@ -212,7 +212,7 @@ class Worker {
 
   const int number_;
   Job* job_ = nullptr;
-  // Of these two, each side writes one and then reads the other: sequentially consistent.
+  // Each side writes one of these two and then reads the other one: sequentially consistent.
   alignas(kLine) std::atomic<bool> given_{false};
   std::atomic<bool> asleep_{false};
   std::atomic<bool> leave_{false};

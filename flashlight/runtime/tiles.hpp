@@ -1,8 +1,8 @@
-// What a program of several translation units compiles in one of them, since it takes a while: that
-// one says FLASHLIGHT_TILES(float) and, for what it has besides, FLASHLIGHT_STRASSEN(float),
-// FLASHLIGHT_WINOGRAD(4, float), FLASHLIGHT_DEPTHWISE(float) and FLASHLIGHT_ATTENTION(float), or,
-// of 16-bit floats, FLASHLIGHT_TILES_OF(float, fl::bfloat16); the others define
-// FLASHLIGHT_TILES_ELSEWHERE before they include this.
+// A program of several translation units instantiates these templates in one of them, since that
+// takes a while. That unit says FLASHLIGHT_TILES(float) and, if it needs them,
+// FLASHLIGHT_STRASSEN(float), FLASHLIGHT_WINOGRAD(4, float), FLASHLIGHT_DEPTHWISE(float) and
+// FLASHLIGHT_ATTENTION(float), or for 16-bit floats FLASHLIGHT_TILES_OF(float, fl::bfloat16). All
+// others define FLASHLIGHT_TILES_ELSEWHERE before they include this.
 #pragma once
 
 #include "flashlight/runtime/attention.hpp"

@@ -163,7 +163,7 @@ class WinogradBlocks {
     }
   }
 
-  // What is outside of the image stays zero.
+  // Elements outside of the image stay zero.
   void copy_window(const T* from, const Window& at, int lanes, T (*copy)[kLanes]) const {
     for (int64_t i = at.top; i < at.bottom; ++i)
       for (int64_t j = at.left; j < at.right; ++j) {

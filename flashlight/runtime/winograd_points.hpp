@@ -105,7 +105,7 @@ FLASHLIGHT_INLINE void transform_window(const Read& read, const Put& put) {
   }
 }
 
-// Of some channels of a panel of weights [tap][channel][column], those of all points, quickly: in
+// Transforms some channels of a panel of weights [tap][channel][column] to all points, quickly: in
 // T. Taps are `tap_plane` elements apart, points `plane`.
 template <int kOut, class T>
 void transform_channels(int64_t channels, const T* taps, int64_t tap_plane, T* points,
@@ -129,9 +129,9 @@ int64_t transformed_size(int64_t channels, int64_t columns) {
   return (columns + kPanel<T> - 1) / kPanel<T> * kPanel<T> * channels * detail::points_of(kOut);
 }
 
-// Of weights packed as [panel][tap][channel][kPanel], where tap = 3 ky + kx, those of a convolution
-// by kOut x kOut pixels: [panel][point][channel][kPanel]. Computed in double, and shared by the
-// threads of the team; nobody waits.
+// Transforms weights packed as [panel][tap][channel][kPanel], where tap = 3 ky + kx, into those of
+// a convolution by kOut x kOut pixels: [panel][point][channel][kPanel]. Computed in double, and
+// shared by the threads of the team, which do not wait for each other.
 template <int kOut, class T>
 void transform_weights(const Team& team, int64_t channels, int64_t columns, const T* packed,
                        T* transformed) {

@@ -290,5 +290,15 @@ TEST(Canonicalize, cpp_and_python_write_one_layer) {
   EXPECT_EQ(test::difference(found, evaluate(python, inputs)[0]), "");
 }
 
+// A legal graph may pass on what is no tensor.
+TEST(Canonicalize, leaves_operands_that_are_undefined) {
+  const Graph graph = parse(R"(graph(%x: float32[2]) {
+    %a: float32[2], %b: none, %c: none = own::op(%x)
+    %y: float32[2] = aten::add.Tensor(%b, %c, alpha=scalar(1))
+    return %a, %y
+  })");
+  EXPECT_EQ(canonicalize(graph), graph);
+}
+
 }  // namespace
 }  // namespace composit

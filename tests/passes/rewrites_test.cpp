@@ -125,6 +125,16 @@ TEST(FoldConstants, leaves_what_only_fills) {
   EXPECT_EQ(fold_constants(graph), graph);
 }
 
+// A legal graph may name an operation whose row gives other results.
+TEST(FoldConstants, leaves_nodes_of_other_types_than_their_row_gives) {
+  const Graph graph = parse(R"(graph() {
+    %c: float32[0, 4, 1] = composit::constant(value=array(float32[0, 4, 1], []))
+    %y: int8[2, 0, 5] = aten::relu(%c)
+    return %y
+  })");
+  EXPECT_EQ(fold_constants(graph), graph);
+}
+
 TEST(FoldConstants, computes_everything_at_once_with_the_backend_it_is_given) {
   const test::CountingBackend backend;
   fold_constants(parse(kConstants), {.exact = false, .backend = &backend});

@@ -21,7 +21,7 @@ struct BorderForm {
     const std::vector<Tiling::Loop>& axes = layout.tiling.loops();
     for (size_t i = 0; i < axes.size(); ++i) {
       const size_t dimension = axes[i].dimension;
-      // What lies behind the zeros of the innermost dimension is cleared with them.
+      // Elements after the zeros of the innermost dimension are cleared with them.
       const int64_t apart = i + 1 == axes.size() && layout.after[dimension] > 0 ? layout.apart : 0;
       sizes.push_back(plan.routine.values[value].type.sizes[i]);
       before.push_back(layout.before[dimension]);

@@ -17,7 +17,7 @@ const loops::RuntimeCall& call_of(const Plan& plan, const Kernel& kernel) {
   return std::get<loops::RuntimeCall>(plan.routine.steps[kernel.steps[0]]);
 }
 
-// What the first option of such a call says: how many there are, and the sizes of one.
+// The first option of such a call: how many lines or matrices there are, and the sizes of one.
 std::optional<std::vector<int64_t>> counted(const loops::RuntimeCall& call) {
   const std::string_view domain = call.function.domain();
   if ((domain != "order" && domain != "matrices") || call.options.empty()) return std::nullopt;
@@ -40,7 +40,7 @@ class CallWriter {
     for (const ValueId value : call_.results) add(value, "", "* __restrict");
     text::Code body =
         text::assignment("const fl::Part part", fmt::format("team.part({})", counts_[0]));
-    // Of results that nobody reads, each thread has its own.
+    // Each thread has results of its own where no kernel reads them.
     if (own_bytes_ > 0)
       body += text::assignment("std::byte* const own",
                                fmt::format("fl::own_memory({} * part.size())", own_bytes_));

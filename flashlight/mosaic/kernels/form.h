@@ -59,11 +59,11 @@ struct KernelForm {
   // counts.
   int64_t (*flops)(const Plan&, const Kernel&) = nullptr;
   int64_t (*product_operations)(const Kernel&) = nullptr;
-  // What `loops` does not say.
+  // Remarks that `loops` does not make.
   std::string (*note)(const Kernel&, const Names&) = nullptr;
-  // What it needs of the runtime, beside the header.
+  // The instantiations of the runtime that it needs beside the header.
   void (*add_units)(const Plan&, const Kernel&, Units&) = nullptr;
-  // The order of what it packs, of the value that holds that.
+  // The order in which it packs, by the value that holds the packed elements.
   std::optional<TileSchema> (*packed_schema)(const Plan&, const Kernel&, ValueId) = nullptr;
   // Its steps touch values where their statements say.
   bool follows_steps = false;
@@ -75,10 +75,11 @@ const Data& data_of(const Kernel& kernel) {
   return static_cast<const Data&>(*kernel.data);
 }
 
-// What steps read and write, and what they write that is not inside of the kernel.
+// The values that steps read and write, and those that they write and that live outside of the
+// kernel.
 ValueIds touched_by_steps(const Plan& plan, const Kernel& kernel);
 ValueIds written_by_steps(const Plan& plan, const Kernel& kernel);
-// Of a statement, with its expressions at every point.
+// The operations of a statement: those of its expressions at every point.
 int64_t flops_of(const loops::Statement& statement);
 // "gelu": the operation that a step is for, as an identifier.
 std::string operation_name(const Plan& plan, StepId step);

@@ -23,8 +23,9 @@ std::string extents(const Product& product, const AxisIds& axes) {
   return list.empty() ? "1" : fmt::format("{}", fmt::join(list, " x "));
 }
 
-// Whether panels that are packed in the call, each by the thread that will use it, are more than
-// what is read by rows: what threads exchange costs as much as computing with it.
+// True if the panels that are packed in the call, each by the thread that will use it, take more
+// memory than the side that is read by rows. Exchanging elements between threads costs as much as
+// computing with them.
 bool are_panels_larger(const Plan& plan, const ProductData& data) {
   return !plan.frozen[data.packed] && plan.routine.values[data.packed].type.numel() >
                                           plan.routine.values[data.product.left].type.numel();

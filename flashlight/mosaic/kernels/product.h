@@ -1,4 +1,4 @@
-// What kernels of products share, whatever algorithm computes them, and the row of an algorithm.
+// The common part of all kernels of products, and the row of one algorithm.
 #pragma once
 
 #include <optional>
@@ -23,24 +23,24 @@ struct ProductData : KernelData {
 struct ProductForm {
   const KernelForm* form;
   int pixels = 0;  // see ProductData
-  // Whether it computes the product at all, its right side being known beforehand or not.
+  // True if the algorithm can compute the product. `known`: its right side is known beforehand.
   bool (*applies)(const Product& product, bool known);
-  // Of the time of register tiles, by what was measured.
+  // The time that it takes, in units of the time of register tiles; measured.
   double (*time)(const Product& product);
-  // Whether threads had better divide columns than rows; none: they cannot.
+  // True if threads should divide columns rather than rows; none: they cannot.
   bool (*by_columns)(const Plan& plan, const ProductData& data) = nullptr;
 };
 
 extern const ProductForm kDirectProduct, kDepthwiseProduct, kSmallTilesOfWinograd,
     kLargeTilesOfWinograd, kHalvesOfStrassen;
 
-// What all rows of products have; an algorithm adds `name`, `loops` and `write`.
+// The fields that all rows of products have. An algorithm adds `name`, `loops` and `write`.
 KernelForm product_form(const char* name,
                         std::string (*loops)(const Plan&, const Kernel&, const KernelForm::Names&),
                         KernelText (*write)(const Plan&, const Kernel&),
                         void (*add_units)(const Plan&, const Kernel&, Units&));
 
-// Whether threads had better divide columns: below `few_rows`, where columns are many.
+// True if threads should divide columns: there are fewer rows than `few_rows`, and many columns.
 bool shares_columns(const Plan& plan, const ProductData& data, int64_t few_rows);
 
 // A batch of several products is divided itself.
@@ -62,7 +62,7 @@ void add_form(const Product& product, const char* statements, Units& units);
 inline constexpr const char* kWinogradStatements =
     "FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n";
 
-// Of a kernel that computes a product, by whatever algorithm; nullptr for others.
+// The data of a kernel that computes a product, by any algorithm; nullptr for others.
 const ProductData* product_data(const Kernel& kernel);
 
 }  // namespace flashlight::mosaic

@@ -151,7 +151,7 @@ Code ProductWriter::contraction(const std::string& function, bool fetches) {
   return body;
 }
 
-// What becomes of the sums of a tile.
+// The body that stores the sums of a tile.
 Code ProductWriter::finish_body(const AxisIds& outer) {
   Code code = flat_.decoded(product_, outer, "outer", "o");
   if (!product_.rows.empty()) flat_.axes[product_.rows.back()] = "i";

@@ -19,8 +19,9 @@ class ProductWriter {
   // The kernel "`form`_relu_784x64x576" with that body.
   KernelText text(const std::string& form, const text::Code& body, bool fetches);
 
-  // Of the body of another algorithm: "float", "fl::Split::rows", the address of the first element
-  // that is read by rows, and the lambda that is called with sums, for rows but the innermost.
+  // Parts of the body of another algorithm: "float", "fl::Split::rows", the address of the first
+  // element that is read by rows, and the lambda that gets the sums, for all row axes but the
+  // innermost.
   const std::string& type() const { return type_; }
   std::string split() const { return data_.by_columns ? "fl::Split::columns" : "fl::Split::rows"; }
   std::string rows_address() const { return flat_.address(product_.left, product_.left_at, {}); }

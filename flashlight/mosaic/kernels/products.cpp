@@ -9,7 +9,7 @@
 namespace flashlight::mosaic {
 namespace {
 
-// Of those that take the same time, the first.
+// Among algorithms that take the same time, the first one is chosen.
 constexpr const ProductForm* kProductForms[] = {&kDirectProduct, &kDepthwiseProduct,
                                                 &kLargeTilesOfWinograd, &kSmallTilesOfWinograd,
                                                 &kHalvesOfStrassen};

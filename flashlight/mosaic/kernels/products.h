@@ -19,7 +19,7 @@ class Products {
   Products(Plan& plan, const PlanOptions& options, const std::function<bool(ValueId)>& is_frozen)
       : plan_(plan), options_(options), is_frozen_(is_frozen) {}
 
-  // Of a step of the routine. UserError for a choice that cannot be.
+  // Adds the product of a step of the routine. UserError for a choice that cannot be made.
   void add(StepId step, Product product);
 
  private:

@@ -1,10 +1,12 @@
 // Random programs of what models are made of, and their derivatives, for each set of instructions.
 //
-// FLASHLIGHT_FUZZ_PROGRAMS=N makes N of each kind. What fails is made again of fewer steps, and is
-// shown as the call that makes it, its graph and its C++.
+// FLASHLIGHT_FUZZ_PROGRAMS=N makes N/500 of each kind, since a compiler runs for each. What fails
+// is made again of fewer steps, and is shown as the call that makes it, its graph and its C++.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <functional>
 
 #include "composit/ir/error.h"
 #include "flashlight/mosaic/describe.h"
@@ -16,23 +18,26 @@ namespace {
 
 using test::Case;
 using test::CompareOptions;
-using test::RandomModel;
 using test::differences;
+using test::RandomModel;
 
 uint64_t programs(uint64_t shortly) {
   const char* const many = std::getenv("FLASHLIGHT_FUZZ_PROGRAMS");
-  return many == nullptr ? shortly : std::strtoull(many, nullptr, 10);
+  return many == nullptr ? shortly
+                         : std::max<uint64_t>(shortly, std::strtoull(many, nullptr, 10) / 500);
 }
 
 int steps_of(uint64_t seed) { return 2 + static_cast<int>(seed % (RandomModel::kMostSteps - 1)); }
 
-// Of the least steps that differ.
-std::string least(uint64_t seed, bool trains, const CompareOptions& options) {
+using Make = std::function<Case(uint64_t seed, int steps)>;
+
+// The difference of the program with the fewest steps that differs.
+std::string least(uint64_t seed, const Make& make, const CompareOptions& options) {
   for (int steps = 1; steps < steps_of(seed); ++steps) {
-    const std::string found = differences({RandomModel(seed).make(steps, trains)}, options);
+    const std::string found = differences({make(seed, steps)}, options);
     if (!found.empty()) return found;
   }
-  return differences({RandomModel(seed).make(steps_of(seed), trains)}, options);
+  return differences({make(seed, steps_of(seed))}, options);
 }
 
 // All products by Strassen's algorithm that can be, however small.
@@ -48,37 +53,39 @@ Case by_strassen(Case one) {
   return one;
 }
 
-void expect_equal(uint64_t count, bool trains, const CompareOptions& options) {
+void expect_equal(uint64_t count, const Make& make, const CompareOptions& options) {
   constexpr uint64_t kTogether = 20;
   for (uint64_t begin = 0; begin < count; begin += kTogether) {
     std::vector<Case> cases;
     const uint64_t end = std::min(count, begin + kTogether);
-    for (uint64_t seed = begin; seed < end; ++seed)
-      cases.push_back(RandomModel(seed).make(steps_of(seed), trains));
+    for (uint64_t seed = begin; seed < end; ++seed) cases.push_back(make(seed, steps_of(seed)));
     if (differences(cases, options).empty()) continue;
-    for (uint64_t seed = begin; seed < end; ++seed) EXPECT_EQ(least(seed, trains, options), "");
+    for (uint64_t seed = begin; seed < end; ++seed) EXPECT_EQ(least(seed, make, options), "");
   }
 }
 
-TEST(MosaicRandomModels, are_what_definitions_give) { expect_equal(programs(20), false, {}); }
+Case model(uint64_t seed, int steps) { return RandomModel(seed).make(steps, false); }
+Case gradients(uint64_t seed, int steps) { return RandomModel(seed).make(steps, true); }
 
-TEST(MosaicRandomModels, have_gradients) { expect_equal(programs(10), true, {.times = 16}); }
+TEST(MosaicRandomModels, are_what_definitions_give) { expect_equal(programs(20), model, {}); }
+
+TEST(MosaicRandomModels, have_gradients) { expect_equal(programs(10), gradients, {.times = 16}); }
 
 TEST(MosaicRandomModels, have_products_by_strassens_algorithm) {
-  std::vector<Case> cases;
   size_t halved = 0;
-  for (uint64_t seed = 0; seed < programs(30); ++seed) {
-    cases.push_back(by_strassen(RandomModel(seed).make(steps_of(seed), seed % 3 == 0)));
-    halved += cases.back().choices.size();
-  }
+  const Make make = [&](uint64_t seed, int steps) {
+    Case one = by_strassen(RandomModel(seed).make(steps, seed % 3 == 0));
+    halved += one.choices.size();
+    return one;
+  };
+  expect_equal(programs(30), make, {.times = 16});
   EXPECT_GT(halved, 0U);
-  EXPECT_EQ(differences(cases, {.times = 16}), "");
 }
 
 TEST(MosaicRandomModels, run_by_narrower_vectors) {
   for (const std::string march : {"x86-64-v3", "x86-64"})
     if (test::runs_here(march))
-      expect_equal(programs(10), false, {.flags = {"-O3", "-march=" + march}});
+      expect_equal(programs(10), model, {.flags = {"-O3", "-march=" + march}});
 }
 
 }  // namespace
