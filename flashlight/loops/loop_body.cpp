@@ -148,7 +148,7 @@ class LoopBodyExtractor {
 }  // namespace
 
 std::optional<Routine> extract_loop_body(Routine& function, const StepIds& steps,
-                                      const std::string& name, FunctionId number) {
+                                         const std::string& name, FunctionId number) {
   return LoopBodyExtractor(function, steps).run(name, number);
 }
 

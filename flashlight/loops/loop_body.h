@@ -17,6 +17,6 @@ namespace flashlight::loops {
 // that maps the body, function number `number`, over the rounds, and returns the body. Returns
 // nothing and changes nothing if the body would need the index of the round.
 std::optional<Routine> extract_loop_body(Routine& function, const StepIds& steps,
-                                      const std::string& name, FunctionId number);
+                                         const std::string& name, FunctionId number);
 
 }  // namespace flashlight::loops

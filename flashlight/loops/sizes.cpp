@@ -162,8 +162,7 @@ std::string print(const Program& program, const NamedSize& size) {
 bool is_size_char(char c) { return composit::is_word_start(c) || (c >= '0' && c <= '9'); }
 
 bool is_size_name(std::string_view name) {
-  return !name.empty() && composit::is_word_start(name[0]) &&
-         !composit::is_loop_word(name) &&
+  return !name.empty() && composit::is_word_start(name[0]) && !composit::is_loop_word(name) &&
          std::all_of(name.begin(), name.end(), is_size_char);
 }
 
