@@ -1,0 +1,274 @@
+// Operations on tensors whose sizes are types, evaluated at once.
+//
+//   Tensor<float, 2, 128, 64> q, k;
+//   auto scores = softmax<-1>(matmul(q, transpose<0, 2, 1>(k)) * 0.125f);     // 2 x 128 x 128
+//   matmul(q, k);                                            // does not compile, and says why
+//
+// All of it is inlined loops whose bounds the compiler knows: right for tensors that fit in a
+// cache, inside of somebody's inner loop. For larger ones trace the same function (fixed/traced.h)
+// and compile it.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "flashlight/fixed/small_product.h"
+#include "flashlight/fixed/tensor.h"
+#include "flashlight/runtime/functions.hpp"
+
+namespace flashlight::fixed {
+
+// Reductions with it keep their axes, with size 1: sum<-1>(x, keep).
+struct Keep {};
+inline constexpr Keep keep = {};
+
+namespace detail {
+
+template <class X>
+struct IsTensor : std::false_type {};
+template <class T, int64_t... kAxes>
+struct IsTensor<Tensor<T, kAxes...>> : std::true_type {};
+
+}  // namespace detail
+
+template <class X>
+concept AnyTensor = detail::IsTensor<X>::value;
+template <class T>
+concept AnyNumber = std::is_arithmetic_v<T>;
+
+// ---- element by element -------------------------------------------------------------------------
+
+// f of each element.
+template <AnyTensor X, class F>
+auto map(const X& x, const F& f) {
+  using Result = decltype(f(*x.data()));
+  TensorOf<Result, typename X::Shape> y{detail::Unwritten{}};
+  for (int64_t i = 0; i < X::kElements; ++i) y.data()[i] = f(x.data()[i]);
+  return y;
+}
+
+// f of each pair of elements; the tensors broadcast.
+template <AnyTensor A, AnyTensor B, class F>
+auto map(const A& a, const B& b, const F& f) {
+  using S = Broadcast<typename A::Shape, typename B::Shape>;
+  using Result = decltype(f(*a.data(), *b.data()));
+  TensorOf<Result, S> y{detail::Unwritten{}};
+  if constexpr (std::is_same_v<typename A::Shape, typename B::Shape>) {
+    for (int64_t i = 0; i < A::kElements; ++i) y.data()[i] = f(a.data()[i], b.data()[i]);
+  } else {
+    constexpr std::array kStrides = {detail::row_major(S::kSizes),
+                                     detail::broadcast_strides(A::Shape::kSizes, S::kSizes),
+                                     detail::broadcast_strides(B::Shape::kSizes, S::kSizes)};
+    detail::for_each_index<S::kSizes, kStrides>(
+        [&](Result* to, const auto* x, const auto* z) { *to = f(*x, *z); }, y.data(), a.data(),
+        b.data());
+  }
+  return y;
+}
+
+#define FLASHLIGHT_FIXED_BINARY(name, expression)                                            \
+  template <AnyTensor A, AnyTensor B>                                                        \
+  auto name(const A& a, const B& b) {                                                        \
+    static_assert(std::is_same_v<typename A::Element, typename B::Element>,                  \
+                  "the elements of both operands have one type");                            \
+    return map(a, b, [](auto x, auto y) { return expression; });                             \
+  }                                                                                          \
+  template <AnyTensor A, AnyNumber B>                                                        \
+  auto name(const A& a, B b) {                                                               \
+    return map(a, [y = static_cast<typename A::Element>(b)](auto x) { return expression; }); \
+  }                                                                                          \
+  template <AnyNumber A, AnyTensor B>                                                        \
+  auto name(A a, const B& b) {                                                               \
+    return map(b, [x = static_cast<typename B::Element>(a)](auto y) { return expression; }); \
+  }
+// Two tensors of the same elements, which broadcast, or a tensor and a number, which takes the type
+// of the tensor's elements.
+FLASHLIGHT_FIXED_BINARY(operator+, x + y)
+FLASHLIGHT_FIXED_BINARY(operator-, x - y)
+FLASHLIGHT_FIXED_BINARY(operator*, x* y)
+FLASHLIGHT_FIXED_BINARY(operator/, x / y)
+FLASHLIGHT_FIXED_BINARY(operator<, x < y)
+FLASHLIGHT_FIXED_BINARY(operator>, x > y)
+FLASHLIGHT_FIXED_BINARY(operator<=, x <= y)
+FLASHLIGHT_FIXED_BINARY(operator>=, x >= y)
+// The larger, the smaller one; NaN where one of them is.
+FLASHLIGHT_FIXED_BINARY(maximum, x != x || x > y ? x : y)
+FLASHLIGHT_FIXED_BINARY(minimum, x != x || x < y ? x : y)
+#undef FLASHLIGHT_FIXED_BINARY
+
+#define FLASHLIGHT_FIXED_UNARY(name, expression)                 \
+  template <AnyTensor X>                                         \
+  auto name(const X& tensor) {                                   \
+    static_assert(std::is_floating_point_v<typename X::Element>, \
+                  #name ": expected floating point elements");   \
+    using T [[maybe_unused]] = typename X::Element;              \
+    return map(tensor, [](T x) { return expression; });          \
+  }
+// Functions of floating point numbers, element by element. Their errors: runtime/functions.hpp.
+FLASHLIGHT_FIXED_UNARY(exp, fl::detail::exp(x))
+FLASHLIGHT_FIXED_UNARY(log, fl::detail::log(x))
+FLASHLIGHT_FIXED_UNARY(tanh, fl::detail::tanh(x))
+FLASHLIGHT_FIXED_UNARY(erf, fl::detail::erf(x))
+FLASHLIGHT_FIXED_UNARY(sin, fl::detail::sin(x))
+FLASHLIGHT_FIXED_UNARY(cos, fl::detail::cos(x))
+FLASHLIGHT_FIXED_UNARY(sqrt, std::sqrt(x))
+FLASHLIGHT_FIXED_UNARY(sigmoid, T(1) / (T(1) + fl::detail::exp(-x)))
+// x/2 (1 + erf(x / sqrt(2))): the exact form.
+FLASHLIGHT_FIXED_UNARY(gelu, x* T(0.5) * (T(1) + fl::detail::erf(x * T(0.70710678118654752440))))
+#undef FLASHLIGHT_FIXED_UNARY
+
+template <AnyTensor X>
+X operator-(const X& x) {
+  return map(x, [](auto one) { return static_cast<typename X::Element>(-one); });
+}
+template <AnyTensor X>
+X abs(const X& x) {
+  return map(x, [](auto one) { return static_cast<typename X::Element>(std::abs(one)); });
+}
+// NaN stays.
+template <AnyTensor X>
+X relu(const X& x) {
+  return map(x, [](auto one) { return one < 0 ? decltype(one){} : one; });
+}
+template <class To, AnyTensor X>
+auto to(const X& x) {
+  return map(x, [](auto one) { return static_cast<To>(one); });
+}
+
+// ---- where elements lie -------------------------------------------------------------------------
+
+// The same elements in other sizes, as many.
+template <int64_t... kAxes, AnyTensor X>
+auto reshape(const X& x) {
+  using Result = Tensor<typename X::Element, kAxes...>;
+  constexpr int64_t kWanted = Result::kElements, kGiven = X::kElements;
+  static_assert(kWanted == kGiven, "reshape: the new sizes have another number of elements");
+  return Result::copy_of(x.data());
+}
+
+// Axis i of the result is axis kAxes[i] of x: transpose<0, 2, 1>(x).
+template <int64_t kFirst, int64_t... kAxes, AnyTensor X>
+auto transpose(const X& x) {
+  using How = detail::PermutedShape<typename X::Shape, kFirst, kAxes...>;
+  using S = typename How::type;
+  TensorOf<typename X::Element, S> y{detail::Unwritten{}};
+  constexpr auto kOwn = detail::row_major(X::Shape::kSizes);
+  constexpr std::array kStrides = {detail::row_major(S::kSizes),
+                                   detail::permuted(kOwn, How::kWhich)};
+  detail::for_each_index<S::kSizes, kStrides>([](auto* to, const auto* from) { *to = *from; },
+                                              y.data(), x.data());
+  return y;
+}
+// The last two axes exchanged.
+template <AnyTensor X>
+auto transpose(const X& x) {
+  static_assert(X::kRank >= 2, "transpose: expected a matrix, or batches of them");
+  constexpr int64_t kLast = static_cast<int64_t>(X::kRank) - 1;
+  return [&]<size_t... kBefore>(std::index_sequence<kBefore...>) {
+    return transpose<static_cast<int64_t>(kBefore)..., kLast, kLast - 1>(x);
+  }
+  (std::make_index_sequence<X::kRank - 2>());
+}
+
+// ---- reductions ---------------------------------------------------------------------------------
+
+namespace detail {
+
+// Combines the elements over axes in their order, from `start` on.
+template <bool kKeep, int64_t... kAxes, AnyTensor X, class F>
+auto reduce(const X& x, typename X::Element start, const F& combine) {
+  using T = typename X::Element;
+  using How = ReducedShape<typename X::Shape, kKeep, kAxes...>;
+  auto y = TensorOf<T, typename How::type>::full(start);
+  constexpr std::array kStrides = {broadcast_strides(How::Kept::kSizes, X::Shape::kSizes),
+                                   row_major(X::Shape::kSizes)};
+  for_each_index<X::Shape::kSizes, kStrides>(
+      [&](T* to, const T* from) { *to = combine(*to, *from); }, y.data(), x.data());
+  return y;
+}
+
+}  // namespace detail
+
+// Over these axes, all if none is named; they are left out, or with `keep` have size 1:
+// sum<-1>(x, keep). A sum adds in the order of the elements.
+template <int64_t... kAxes, AnyTensor X, std::same_as<Keep>... How>
+auto sum(const X& x, How...) {
+  using T = typename X::Element;
+  return detail::reduce<(sizeof...(How) > 0), kAxes...>(
+      x, T{}, [](T a, T b) { return static_cast<T>(a + b); });
+}
+template <int64_t... kAxes, AnyTensor X, std::same_as<Keep>... How>
+auto mean(const X& x, How... how) {
+  using T = typename X::Element;
+  static_assert(std::is_floating_point_v<T>, "mean: expected floating point elements");
+  const auto total = sum<kAxes...>(x, how...);
+  return total / (X::kElements / std::max<int64_t>(decltype(total)::kElements, 1));
+}
+// The largest; NaN where one of them is.
+template <int64_t... kAxes, AnyTensor X, std::same_as<Keep>... How>
+auto amax(const X& x, How...) {
+  using T = typename X::Element;
+  static_assert(X::kElements > 0, "amax: expected at least one element");
+  constexpr T kLeast = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                            : std::numeric_limits<T>::lowest();
+  return detail::reduce<(sizeof...(How) > 0), kAxes...>(
+      x, kLeast, [](T a, T b) { return a != a || a > b ? a : b; });
+}
+
+// exp(x) / sum(exp(x)) along an axis, without overflow.
+template <int64_t kAxis, AnyTensor X>
+X softmax(const X& x) {
+  const X e = exp(x - amax<kAxis>(x, keep));
+  return e / sum<kAxis>(e, keep);
+}
+
+// ---- products -----------------------------------------------------------------------------------
+
+// Products of matrices, the last two axes; those before broadcast. A vector is one row on the left,
+// one column on the right, which the result does not have.
+template <AnyTensor A, AnyTensor B>
+auto matmul(const A& a, const B& b) {
+  using T = typename A::Element;
+  static_assert(std::is_same_v<T, typename B::Element>, "matmul: both operands have one type");
+  using S = Product<typename A::Shape, typename B::Shape>;
+  constexpr auto kLeft = A::Shape::kSizes, kRight = B::Shape::kSizes;
+  constexpr int64_t kRows = detail::rows_of(kLeft), kTerms = kLeft[A::kRank - 1],
+                    kColumns = detail::columns_of(kRight);
+  TensorOf<T, S> y{detail::Unwritten{}};
+  constexpr auto kBatch = detail::broadcast(detail::batch_of(kLeft), detail::batch_of(kRight));
+  // Matrices of the batch, from one to the next, in elements.
+  constexpr auto kStrides = [&] {
+    const auto scaled = [](auto strides, int64_t by) {
+      for (int64_t& stride : strides) stride *= by;
+      return strides;
+    };
+    return std::array{
+        scaled(detail::row_major(kBatch), kRows * kColumns),
+        scaled(detail::broadcast_strides(detail::batch_of(kLeft), kBatch), kRows * kTerms),
+        scaled(detail::broadcast_strides(detail::batch_of(kRight), kBatch), kTerms * kColumns)};
+  }();
+  detail::for_each_index<kBatch, kStrides>(
+      [](T* to, const T* left, const T* right) {
+        detail::small_product<T, kRows, kTerms, kColumns>(left, right, to);
+      },
+      y.data(), a.data(), b.data());
+  return y;
+}
+
+// x weight^T: weight [out][in] as LibTorch's, for each row of in elements.
+template <AnyTensor X, AnyTensor W>
+auto linear(const X& x, const W& weight) {
+  static_assert(W::kRank == 2, "linear: expected a weight [out][in]");
+  return matmul(x, transpose(weight));
+}
+template <AnyTensor X, AnyTensor W, AnyTensor B>
+auto linear(const X& x, const W& weight, const B& bias) {
+  static_assert(B::kRank == 1 && B::kElements == W::Shape::kSizes[0],
+                "linear: expected a bias [out] for a weight [out][in]");
+  return linear(x, weight) + bias;
+}
+
+}  // namespace flashlight::fixed
