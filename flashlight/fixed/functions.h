@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "flashlight/fixed/small_product.h"
 #include "flashlight/fixed/tensor.h"
@@ -41,62 +42,79 @@ concept AnyNumber = std::is_arithmetic_v<T>;
 
 // ---- element by element -------------------------------------------------------------------------
 
-// f of each element.
-template <AnyTensor X, class F>
-auto map(const X& x, const F& f) {
-  using Result = decltype(f(*x.data()));
-  TensorOf<Result, typename X::Shape> y{detail::Unwritten{}};
-  for (int64_t i = 0; i < X::kElements; ++i) y.data()[i] = f(x.data()[i]);
-  return y;
-}
-
-// f of each pair of elements; the tensors broadcast.
-template <AnyTensor A, AnyTensor B, class F>
-auto map(const A& a, const B& b, const F& f) {
-  using S = Broadcast<typename A::Shape, typename B::Shape>;
-  using Result = decltype(f(*a.data(), *b.data()));
+// f of the elements that belong together; the tensors broadcast.
+template <class F, AnyTensor... Operands>
+auto map(const F& f, const Operands&... operands) {
+  using S = Broadcast<typename Operands::Shape...>;
+  using Result = decltype(f(*operands.data()...));
   TensorOf<Result, S> y{detail::Unwritten{}};
-  if constexpr (std::is_same_v<typename A::Shape, typename B::Shape>) {
-    for (int64_t i = 0; i < A::kElements; ++i) y.data()[i] = f(a.data()[i], b.data()[i]);
+  if constexpr ((std::is_same_v<S, typename Operands::Shape> && ...)) {
+    for (int64_t i = 0; i < S::kElements; ++i) y.data()[i] = f(operands.data()[i]...);
   } else {
-    constexpr std::array kStrides = {detail::row_major(S::kSizes),
-                                     detail::broadcast_strides(A::Shape::kSizes, S::kSizes),
-                                     detail::broadcast_strides(B::Shape::kSizes, S::kSizes)};
+    constexpr std::array kStrides = {
+        detail::row_major(S::kSizes),
+        detail::broadcast_strides(Operands::Shape::kSizes, S::kSizes)...};
     detail::for_each_index<S::kSizes, kStrides>(
-        [&](Result* to, const auto* x, const auto* z) { *to = f(*x, *z); }, y.data(), a.data(),
-        b.data());
+        [&](Result* to, const auto*... from) { *to = f(*from...); }, y.data(), operands.data()...);
   }
   return y;
 }
 
-#define FLASHLIGHT_FIXED_BINARY(name, expression)                                            \
-  template <AnyTensor A, AnyTensor B>                                                        \
-  auto name(const A& a, const B& b) {                                                        \
-    static_assert(std::is_same_v<typename A::Element, typename B::Element>,                  \
-                  "the elements of both operands have one type");                            \
-    return map(a, b, [](auto x, auto y) { return expression; });                             \
-  }                                                                                          \
-  template <AnyTensor A, AnyNumber B>                                                        \
-  auto name(const A& a, B b) {                                                               \
-    return map(a, [y = static_cast<typename A::Element>(b)](auto x) { return expression; }); \
-  }                                                                                          \
-  template <AnyNumber A, AnyTensor B>                                                        \
-  auto name(A a, const B& b) {                                                               \
-    return map(b, [x = static_cast<typename B::Element>(a)](auto y) { return expression; }); \
+namespace detail {
+
+// A number beside tensors of T takes their type.
+template <class T, AnyNumber N>
+constexpr T number_of(N number) {
+  static_assert(std::is_floating_point_v<T> || std::is_integral_v<N>,
+                "a floating point number beside integers: convert the tensor, to<float>(x)");
+  return static_cast<T>(number);
+}
+
+}  // namespace detail
+
+#define FLASHLIGHT_FIXED_BINARY(name, Result, kFits, message, expression)                          \
+  template <AnyTensor A, AnyTensor B>                                                              \
+  auto name(const A& a, const B& b) {                                                              \
+    using T = typename A::Element;                                                                 \
+    static_assert(std::is_same_v<T, typename B::Element>,                                          \
+                  "the elements of both operands have one type");                                  \
+    static_assert(kFits, message);                                                                 \
+    return map([](T x, T y) { return static_cast<Result>(expression); }, a, b);                    \
+  }                                                                                                \
+  template <AnyTensor A, AnyNumber B>                                                              \
+  auto name(const A& a, B b) {                                                                     \
+    using T = typename A::Element;                                                                 \
+    static_assert(kFits, message);                                                                 \
+    return map([y = detail::number_of<T>(b)](T x) { return static_cast<Result>(expression); }, a); \
+  }                                                                                                \
+  template <AnyNumber A, AnyTensor B>                                                              \
+  auto name(A a, const B& b) {                                                                     \
+    using T = typename B::Element;                                                                 \
+    static_assert(kFits, message);                                                                 \
+    return map([x = detail::number_of<T>(a)](T y) { return static_cast<Result>(expression); }, b); \
   }
+#define FLASHLIGHT_FIXED_ARITHMETIC(name, expression)          \
+  FLASHLIGHT_FIXED_BINARY(name, T, (!std::is_same_v<T, bool>), \
+                          "arithmetic of bools: convert them, to<float>(x)", expression)
+#define FLASHLIGHT_FIXED_COMPARISON(name, expression) \
+  FLASHLIGHT_FIXED_BINARY(name, bool, true, "", expression)
 // Two tensors of the same elements, which broadcast, or a tensor and a number, which takes the type
 // of the tensor's elements.
-FLASHLIGHT_FIXED_BINARY(operator+, x + y)
-FLASHLIGHT_FIXED_BINARY(operator-, x - y)
-FLASHLIGHT_FIXED_BINARY(operator*, x* y)
-FLASHLIGHT_FIXED_BINARY(operator/, x / y)
-FLASHLIGHT_FIXED_BINARY(operator<, x < y)
-FLASHLIGHT_FIXED_BINARY(operator>, x > y)
-FLASHLIGHT_FIXED_BINARY(operator<=, x <= y)
-FLASHLIGHT_FIXED_BINARY(operator>=, x >= y)
+FLASHLIGHT_FIXED_ARITHMETIC(operator+, x + y)
+FLASHLIGHT_FIXED_ARITHMETIC(operator-, x - y)
+FLASHLIGHT_FIXED_ARITHMETIC(operator*, x* y)
+FLASHLIGHT_FIXED_BINARY(operator/, T, std::is_floating_point_v<T>,
+                        "division of integers: convert them, to<float>(x)", x / y)
 // The larger, the smaller one; NaN where one of them is.
-FLASHLIGHT_FIXED_BINARY(maximum, x != x || x > y ? x : y)
-FLASHLIGHT_FIXED_BINARY(minimum, x != x || x < y ? x : y)
+FLASHLIGHT_FIXED_ARITHMETIC(maximum, x != x || x > y ? x : y)
+FLASHLIGHT_FIXED_ARITHMETIC(minimum, x != x || x < y ? x : y)
+// Tensors of bool.
+FLASHLIGHT_FIXED_COMPARISON(operator<, x < y)
+FLASHLIGHT_FIXED_COMPARISON(operator>, x > y)
+FLASHLIGHT_FIXED_COMPARISON(operator<=, x <= y)
+FLASHLIGHT_FIXED_COMPARISON(operator>=, x >= y)
+#undef FLASHLIGHT_FIXED_COMPARISON
+#undef FLASHLIGHT_FIXED_ARITHMETIC
 #undef FLASHLIGHT_FIXED_BINARY
 
 #define FLASHLIGHT_FIXED_UNARY(name, expression)                 \
@@ -105,7 +123,7 @@ FLASHLIGHT_FIXED_BINARY(minimum, x != x || x < y ? x : y)
     static_assert(std::is_floating_point_v<typename X::Element>, \
                   #name ": expected floating point elements");   \
     using T [[maybe_unused]] = typename X::Element;              \
-    return map(tensor, [](T x) { return expression; });          \
+    return map([](T x) { return expression; }, tensor);          \
   }
 // Functions of floating point numbers, element by element. Their errors: runtime/functions.hpp.
 FLASHLIGHT_FIXED_UNARY(exp, fl::detail::exp(x))
@@ -122,20 +140,29 @@ FLASHLIGHT_FIXED_UNARY(gelu, x* T(0.5) * (T(1) + fl::detail::erf(x * T(0.7071067
 
 template <AnyTensor X>
 X operator-(const X& x) {
-  return map(x, [](auto one) { return static_cast<typename X::Element>(-one); });
+  return map([](auto one) { return static_cast<typename X::Element>(-one); }, x);
 }
 template <AnyTensor X>
 X abs(const X& x) {
-  return map(x, [](auto one) { return static_cast<typename X::Element>(std::abs(one)); });
+  return map([](auto one) { return static_cast<typename X::Element>(std::abs(one)); }, x);
 }
 // NaN stays.
 template <AnyTensor X>
 X relu(const X& x) {
-  return map(x, [](auto one) { return one < 0 ? decltype(one){} : one; });
+  return map([](auto one) { return one < 0 ? decltype(one){} : one; }, x);
 }
 template <class To, AnyTensor X>
 auto to(const X& x) {
-  return map(x, [](auto one) { return static_cast<To>(one); });
+  return map([](auto one) { return static_cast<To>(one); }, x);
+}
+
+// x where `condition` holds, y elsewhere; the three broadcast.
+template <AnyTensor C, AnyTensor X, AnyTensor Y>
+auto where(const C& condition, const X& x, const Y& y) {
+  using T = typename X::Element;
+  static_assert(std::is_same_v<typename C::Element, bool>, "where: expected a condition of bools");
+  static_assert(std::is_same_v<T, typename Y::Element>, "where: both values have one type");
+  return map([](bool first, T a, T b) { return first ? a : b; }, condition, x, y);
 }
 
 // ---- where elements lie -------------------------------------------------------------------------
@@ -258,15 +285,25 @@ auto matmul(const A& a, const B& b) {
   return y;
 }
 
+// A tensor, or one that is traced (traced.h).
+template <class X>
+concept AnyValue = requires {
+  typename X::Shape;
+  typename X::Element;
+};
+
 // x weight^T: weight [out][in] as LibTorch's, for each row of in elements.
-template <AnyTensor X, AnyTensor W>
+template <AnyValue X, AnyValue W>
 auto linear(const X& x, const W& weight) {
   static_assert(W::kRank == 2, "linear: expected a weight [out][in]");
+  constexpr int64_t kIn = X::Shape::kSizes[X::kRank - 1], kExpected = W::Shape::kSizes[1];
+  static_assert(kIn == kExpected, "linear: x has other columns than the weight [out][in]");
   return matmul(x, transpose(weight));
 }
-template <AnyTensor X, AnyTensor W, AnyTensor B>
+template <AnyValue X, AnyValue W, AnyValue B>
 auto linear(const X& x, const W& weight, const B& bias) {
-  static_assert(B::kRank == 1 && B::kElements == W::Shape::kSizes[0],
+  constexpr int64_t kBias = B::kElements, kOut = W::Shape::kSizes[0];
+  static_assert(B::kRank == 1 && kBias == kOut,
                 "linear: expected a bias [out] for a weight [out][in]");
   return linear(x, weight) + bias;
 }

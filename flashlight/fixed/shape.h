@@ -179,6 +179,14 @@ struct BroadcastShape {
   using type = ShapeOf<broadcast(A::kSizes, B::kSizes)>;
 };
 
+template <class First, class... Others>
+struct BroadcastOf {
+  using type = First;
+};
+template <class First, class Second, class... Others>
+struct BroadcastOf<First, Second, Others...>
+    : BroadcastOf<typename BroadcastShape<First, Second>::type, Others...> {};
+
 template <class A, class B>
 struct ProductShape {
   static_assert(A::kRank >= 1 && B::kRank >= 1, "matmul: expected a vector or a matrix");
@@ -223,9 +231,9 @@ struct PermutedShape {
 
 }  // namespace detail
 
-// Of two operands that broadcast as in NumPy.
-template <class A, class B>
-using Broadcast = typename detail::BroadcastShape<A, B>::type;
+// Of operands that broadcast as in NumPy.
+template <class... Shapes>
+using Broadcast = typename detail::BroadcastOf<Shapes...>::type;
 // Of matmul: matrices are the last two axes, those before broadcast, a vector is one row (left) or
 // one column (right) that the result does not have.
 template <class A, class B>
