@@ -14,30 +14,12 @@
 namespace flashlight::fixed {
 namespace detail {
 
-// By operand, how its elements lie for loops over labels in the order kOrder (of kAll).
-template <class How, auto kOrder, class... Operands>
-constexpr auto einsum_strides() {
-  constexpr size_t kLoops = kOrder.size();
-  std::array<Sizes<kLoops>, sizeof...(Operands) + 1> strides{};
-  constexpr auto kResult = row_major(How::kResult);
-  const auto add = [&](Sizes<kLoops>& to, const Labels& labels, const auto& own) {
-    for (size_t loop = 0; loop < kLoops; ++loop)
-      for (size_t axis = 0; axis < labels.count; ++axis)
-        if (labels.letters[axis] == How::kAll.letters[kOrder[loop]]) to[loop] += own[axis];
-  };
-  add(strides[0], How::kEquation.result, kResult);
-  size_t operand = 0;
-  ((add(strides[operand + 1], How::kEquation.operands[operand], row_major(Operands::Shape::kSizes)),
-    ++operand),
-   ...);
-  return strides;
-}
-
 // The loops of any einsum: over the result's axes but the last, then the sums, then the last axis,
 // which vectors are made of.
-template <class How>
+template <class How, class... Shapes>
 struct EinsumLoops {
   static constexpr size_t kLoops = How::kAll.count, kParallel = How::kResult.size();
+  // The label of each loop.
   static constexpr auto kOrder = [] {
     std::array<size_t, kLoops> order{};
     size_t next = 0;
@@ -51,14 +33,27 @@ struct EinsumLoops {
     for (size_t loop = 0; loop < kLoops; ++loop) sizes[loop] = How::kByLabel.sizes[kOrder[loop]];
     return sizes;
   }();
+  static constexpr auto kStrides = [] {
+    std::array<Sizes<kLoops>, sizeof...(Shapes) + 1> strides{};
+    const auto set = [](Sizes<kLoops>& to, const Labels& labels, const auto& own) {
+      for (size_t loop = 0; loop < kLoops; ++loop)
+        for (size_t axis = 0; axis < labels.count; ++axis)
+          if (labels.letters[axis] == How::kAll.letters[kOrder[loop]]) to[loop] += own[axis];
+    };
+    set(strides[0], How::kEquation.result, row_major(How::kResult));
+    size_t operand = 0;
+    ((set(strides[operand + 1], How::kEquation.operands[operand], row_major(Shapes::kSizes)),
+      ++operand),
+     ...);
+    return strides;
+  }();
 };
 
 template <class How, AnyTensor... Operands>
 auto einsum_loops(const Operands&... operands) {
   using T = std::common_type_t<typename Operands::Element...>;
-  using Loops = EinsumLoops<How>;
   TensorOf<T, typename How::type> y;
-  for_each_index<Loops::kSizes, einsum_strides<How, Loops::kOrder, Operands...>()>(
+  for_each_index<EinsumLoops<How, typename Operands::Shape...>>(
       [](T* to, const auto*... from) { *to = static_cast<T>(*to + (... * *from)); }, y.data(),
       operands.data()...);
   return y;
@@ -100,15 +95,12 @@ constexpr std::array<size_t, kRank> in_order(const Labels& labels, const Labels&
   return axes;
 }
 
-template <auto kAxes, AnyTensor X>
-auto permute(const X& x) {
-  return [&]<size_t... kWhich>(std::index_sequence<kWhich...>) {
-    if constexpr (((kAxes[kWhich] == kWhich) && ...))
-      return x;
-    else
-      return transpose<static_cast<int64_t>(kAxes[kWhich])...>(x);
-  }
-  (std::make_index_sequence<kAxes.size()>());
+template <size_t... kAxes, AnyTensor X>
+auto permute(const X& x, std::index_sequence<kAxes...>) {
+  if constexpr (std::is_same_v<std::index_sequence<kAxes...>, std::make_index_sequence<X::kRank>>)
+    return x;
+  else
+    return transpose<static_cast<int64_t>(kAxes)...>(x);
 }
 
 template <class How>
@@ -119,18 +111,17 @@ constexpr int64_t elements_of(const Labels& labels) {
   return elements;
 }
 
-template <class How, AnyTensor A, AnyTensor B>
-auto einsum_product(const A& a, const B& b) {
+// An einsum as a product of matrices: the orders of axes that make it one.
+template <class How>
+struct EinsumProduct {
   static constexpr ProductLabels kBy = product_labels(How::kEquation);
-  constexpr int64_t kBatch = elements_of<How>(kBy.batch), kRows = elements_of<How>(kBy.rows),
-                    kColumns = elements_of<How>(kBy.columns), kTerms = elements_of<How>(kBy.terms);
-  constexpr auto kLeft =
-      in_order<A::kRank>(How::kEquation.operands[0], kBy.batch, kBy.rows, kBy.terms);
-  constexpr auto kRight =
-      in_order<B::kRank>(How::kEquation.operands[1], kBy.batch, kBy.terms, kBy.columns);
-  const auto y = matmul(reshape<kBatch, kRows, kTerms>(permute<kLeft>(a)),
-                        reshape<kBatch, kTerms, kColumns>(permute<kRight>(b)));
-  // From batch, rows, columns to the order of the result.
+  static constexpr Labels kLeft = How::kEquation.operands[0], kRight = How::kEquation.operands[1];
+  using LeftOrder = SequenceOf<in_order<kLeft.count>(kLeft, kBy.batch, kBy.rows, kBy.terms)>;
+  using RightOrder = SequenceOf<in_order<kRight.count>(kRight, kBy.batch, kBy.terms, kBy.columns)>;
+  static constexpr int64_t kBatch = elements_of<How>(kBy.batch), kRows = elements_of<How>(kBy.rows),
+                           kColumns = elements_of<How>(kBy.columns),
+                           kTerms = elements_of<How>(kBy.terms);
+  // The axes of the product, and their order in the result.
   static constexpr Labels kMade = [] {
     Labels made;
     for (const Labels* group : {&kBy.batch, &kBy.rows, &kBy.columns})
@@ -143,8 +134,19 @@ auto einsum_product(const A& a, const B& b) {
       sizes[i] = How::kByLabel.sizes[How::kAll.find(kMade.letters[i])];
     return sizes;
   }();
-  constexpr auto kBack = in_order<kMade.count>(kMade, How::kEquation.result, Labels{}, Labels{});
-  return permute<kBack>(TensorOf<typename A::Element, ShapeOf<kSizes>>::copy_of(y.data()));
+  using Made = ShapeOf<kSizes>;
+  using ResultOrder =
+      SequenceOf<in_order<kMade.count>(kMade, How::kEquation.result, Labels{}, Labels{})>;
+};
+
+template <class How, AnyTensor A, AnyTensor B>
+auto einsum_product(const A& a, const B& b) {
+  using P = EinsumProduct<How>;
+  const auto y =
+      matmul(reshape<P::kBatch, P::kRows, P::kTerms>(permute(a, typename P::LeftOrder())),
+             reshape<P::kBatch, P::kTerms, P::kColumns>(permute(b, typename P::RightOrder())));
+  return permute(TensorOf<typename A::Element, typename P::Made>::copy_of(y.data()),
+                 typename P::ResultOrder());
 }
 
 template <class How>

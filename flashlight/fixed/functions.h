@@ -51,10 +51,7 @@ auto map(const F& f, const Operands&... operands) {
   if constexpr ((std::is_same_v<S, typename Operands::Shape> && ...)) {
     for (int64_t i = 0; i < S::kElements; ++i) y.data()[i] = f(operands.data()[i]...);
   } else {
-    constexpr std::array kStrides = {
-        detail::row_major(S::kSizes),
-        detail::broadcast_strides(Operands::Shape::kSizes, S::kSizes)...};
-    detail::for_each_index<S::kSizes, kStrides>(
+    detail::for_each_index<detail::BroadcastLoops<S, typename Operands::Shape...>>(
         [&](Result* to, const auto*... from) { *to = f(*from...); }, y.data(), operands.data()...);
   }
   return y;
@@ -176,17 +173,25 @@ auto reshape(const X& x) {
   return Result::copy_of(x.data());
 }
 
+namespace detail {
+
+template <class Result, class Operand, class How>
+struct PermutedLoops {
+  static constexpr auto kSizes = Result::kSizes;
+  static constexpr std::array kStrides = {row_major(kSizes),
+                                          permuted(row_major(Operand::kSizes), How::kWhich)};
+};
+
+}  // namespace detail
+
 // Axis i of the result is axis kAxes[i] of x: transpose<0, 2, 1>(x).
 template <int64_t kFirst, int64_t... kAxes, AnyTensor X>
 auto transpose(const X& x) {
   using How = detail::PermutedShape<typename X::Shape, kFirst, kAxes...>;
   using S = typename How::type;
   TensorOf<typename X::Element, S> y{detail::Unwritten{}};
-  constexpr auto kOwn = detail::row_major(X::Shape::kSizes);
-  constexpr std::array kStrides = {detail::row_major(S::kSizes),
-                                   detail::permuted(kOwn, How::kWhich)};
-  detail::for_each_index<S::kSizes, kStrides>([](auto* to, const auto* from) { *to = *from; },
-                                              y.data(), x.data());
+  detail::for_each_index<detail::PermutedLoops<S, typename X::Shape, How>>(
+      [](auto* to, const auto* from) { *to = *from; }, y.data(), x.data());
   return y;
 }
 // The last two axes exchanged.
@@ -210,10 +215,8 @@ auto reduce(const X& x, typename X::Element start, const F& combine) {
   using T = typename X::Element;
   using How = ReducedShape<typename X::Shape, kKeep, kAxes...>;
   auto y = TensorOf<T, typename How::type>::full(start);
-  constexpr std::array kStrides = {broadcast_strides(How::Kept::kSizes, X::Shape::kSizes),
-                                   row_major(X::Shape::kSizes)};
-  for_each_index<X::Shape::kSizes, kStrides>(
-      [&](T* to, const T* from) { *to = combine(*to, *from); }, y.data(), x.data());
+  for_each_index<BroadcastLoops<typename X::Shape, typename How::Kept>>(
+      [&](const T* from, T* to) { *to = combine(*to, *from); }, x.data(), y.data());
   return y;
 }
 
@@ -254,6 +257,27 @@ X softmax(const X& x) {
 
 // ---- products -----------------------------------------------------------------------------------
 
+namespace detail {
+
+// Over the matrices of a batch.
+template <class A, class B>
+struct ProductLoops {
+  static constexpr int64_t kRows = rows_of(A::kSizes), kTerms = A::kSizes[A::kRank - 1],
+                           kColumns = columns_of(B::kSizes);
+  static constexpr auto kLeft = batch_of(A::kSizes), kRight = batch_of(B::kSizes);
+  static constexpr auto kSizes = broadcast(kLeft, kRight);
+  static constexpr auto in_elements(Sizes<kSizes.size()> strides, int64_t matrix) {
+    for (int64_t& stride : strides) stride *= matrix;
+    return strides;
+  }
+  static constexpr std::array kStrides = {
+      in_elements(row_major(kSizes), kRows* kColumns),
+      in_elements(broadcast_strides(kLeft, kSizes), kRows* kTerms),
+      in_elements(broadcast_strides(kRight, kSizes), kTerms* kColumns)};
+};
+
+}  // namespace detail
+
 // Products of matrices, the last two axes; those before broadcast. A vector is one row on the left,
 // one column on the right, which the result does not have.
 template <AnyTensor A, AnyTensor B>
@@ -261,25 +285,11 @@ auto matmul(const A& a, const B& b) {
   using T = typename A::Element;
   static_assert(std::is_same_v<T, typename B::Element>, "matmul: both operands have one type");
   using S = Product<typename A::Shape, typename B::Shape>;
-  constexpr auto kLeft = A::Shape::kSizes, kRight = B::Shape::kSizes;
-  constexpr int64_t kRows = detail::rows_of(kLeft), kTerms = kLeft[A::kRank - 1],
-                    kColumns = detail::columns_of(kRight);
+  using Loops = detail::ProductLoops<typename A::Shape, typename B::Shape>;
   TensorOf<T, S> y{detail::Unwritten{}};
-  constexpr auto kBatch = detail::broadcast(detail::batch_of(kLeft), detail::batch_of(kRight));
-  // Matrices of the batch, from one to the next, in elements.
-  constexpr auto kStrides = [&] {
-    const auto scaled = [](auto strides, int64_t by) {
-      for (int64_t& stride : strides) stride *= by;
-      return strides;
-    };
-    return std::array{
-        scaled(detail::row_major(kBatch), kRows * kColumns),
-        scaled(detail::broadcast_strides(detail::batch_of(kLeft), kBatch), kRows * kTerms),
-        scaled(detail::broadcast_strides(detail::batch_of(kRight), kBatch), kTerms * kColumns)};
-  }();
-  detail::for_each_index<kBatch, kStrides>(
+  detail::for_each_index<Loops>(
       [](T* to, const T* left, const T* right) {
-        detail::small_product<T, kRows, kTerms, kColumns>(left, right, to);
+        detail::small_product<T, Loops::kRows, Loops::kTerms, Loops::kColumns>(left, right, to);
       },
       y.data(), a.data(), b.data());
   return y;

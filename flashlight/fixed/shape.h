@@ -35,6 +35,16 @@ struct ShapeOfSizes<kSizes, std::index_sequence<kIndices...>> {
   using type = Shape<kSizes[kIndices]...>;
 };
 
+template <auto kArray, class Indices>
+struct SequenceOfArray;
+template <auto kArray, size_t... kIndices>
+struct SequenceOfArray<kArray, std::index_sequence<kIndices...>> {
+  using type = std::index_sequence<kArray[kIndices]...>;
+};
+// The numbers of an array as a type.
+template <auto kArray>
+using SequenceOf = typename SequenceOfArray<kArray, std::make_index_sequence<kArray.size()>>::type;
+
 // The number of an axis, which may count from the end: -1 is the last one. Outside: the rank.
 constexpr size_t axis_of(int64_t axis, size_t rank) {
   const auto axes = static_cast<int64_t>(rank);

@@ -60,6 +60,9 @@ class Tensor {
  public:
   static_assert(std::is_arithmetic_v<T>, "the elements of a tensor are numbers");
   using Element = T;
+  using value_type = T;  // as the standard library's containers have them
+  using iterator = T*;
+  using const_iterator = const T*;
   using Shape = fixed::Shape<kAxes...>;
   static constexpr size_t kRank = Shape::kRank;
   static constexpr int64_t kElements = Shape::kElements;
@@ -97,6 +100,7 @@ class Tensor {
 
   T* data() { return elements_.data(); }
   const T* data() const { return elements_.data(); }
+  static constexpr size_t size() { return static_cast<size_t>(kElements); }
   T* begin() { return data(); }
   const T* begin() const { return data(); }
   T* end() { return data() + kElements; }
@@ -154,21 +158,30 @@ using TensorOf = typename detail::TensorOfShape<T, S>::type;
 
 namespace detail {
 
-// Calls f(a, b, ...) with pointers to elements, at each index of kSizes, the last axis fastest.
-// kStrides: by pointer, elements from an index of an axis to the next. All are constants, so that
-// the compiler unrolls and vectorizes what is short.
-template <auto kSizes, auto kStrides, size_t kAxis = 0, class F, class... Pointers>
+// Calls f(a, b, ...) with pointers to elements, at each index of Loops::kSizes, the last axis
+// fastest. Loops::kStrides: by pointer, elements from an index of an axis to the next. All are
+// constants, so that the compiler unrolls and vectorizes what is short. They are those of a type,
+// since g++ 12 gives functions one name whose arguments are arrays that differ in a 0 alone.
+template <class Loops, size_t kAxis = 0, class F, class... Pointers>
 inline void for_each_index(const F& f, Pointers... at) {
-  if constexpr (kAxis == kSizes.size()) {
+  if constexpr (kAxis == Loops::kSizes.size()) {
     f(at...);
   } else {
-    for (int64_t i = 0; i < kSizes[kAxis]; ++i)
+    for (int64_t i = 0; i < Loops::kSizes[kAxis]; ++i)
       [&]<size_t... kWhich>(std::index_sequence<kWhich...>) {
-        for_each_index<kSizes, kStrides, kAxis + 1>(f, (at + i * kStrides[kWhich][kAxis])...);
+        for_each_index<Loops, kAxis + 1>(f, (at + i * Loops::kStrides[kWhich][kAxis])...);
       }
     (std::make_index_sequence<sizeof...(Pointers)>());
   }
 }
+
+// Over a result, with operands that broadcast to it.
+template <class Result, class... Operands>
+struct BroadcastLoops {
+  static constexpr auto kSizes = Result::kSizes;
+  static constexpr std::array kStrides = {row_major(kSizes),
+                                          broadcast_strides(Operands::kSizes, kSizes)...};
+};
 
 }  // namespace detail
 }  // namespace flashlight::fixed

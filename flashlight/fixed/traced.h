@@ -8,16 +8,19 @@
 // A size that does not fit does not compile, as for Tensor.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include "composit/ir/error.h"
 #include "composit/ir/graph.h"
 #include "composit/ir/node.h"
+#include "composit/ir/print.h"
 #include "composit/ops/functions.h"
-#include "flashlight/fixed/einsum.h"
+#include "flashlight/fixed/fixed.h"
 
 namespace flashlight::fixed {
 
@@ -232,11 +235,6 @@ auto einsum(const First& first, const Others&... others) {
 
 namespace detail {
 
-template <class T, int64_t... kAxes>
-Traced<T, kAxes...> argument(const Tensor<T, kAxes...>*, const std::string& name) {
-  return {composit::input(name, composit::tensor_type(dtype_of<T>(), {kAxes...}))};
-}
-
 template <AnyTraced X>
 composit::LazyTensors values_of(const X& result) {
   return {result.value};
@@ -248,18 +246,42 @@ composit::LazyTensors values_of(const std::tuple<X...>& results) {
 
 }  // namespace detail
 
-// The graph of a function of tensors of these types, with inputs "x0", "x1", ...: it gives one
-// tensor, or a std::tuple of them.
+// A function of tensors of the graph, for flashlight::compile, derivatives and others that take
+// one. UserError for tensors of other types than these. `f` gives one tensor, or a std::tuple of
+// them.
+template <AnyTensor... Arguments, class F>
+composit::TensorFunction function_of(F f) {
+  return [f = std::move(f)](const composit::LazyTensors& inputs) {
+    const std::array types = {
+        composit::tensor_type(detail::dtype_of<typename Arguments::Element>(),
+                              detail::ints_of<typename Arguments::Shape>())...};
+    if (inputs.size() != types.size())
+      throw composit::UserError("expected " + std::to_string(types.size()) + " tensors, received " +
+                                std::to_string(inputs.size()));
+    for (size_t i = 0; i < types.size(); ++i)
+      if (inputs[i].dtype() != types[i].dtype || inputs[i].sizes() != types[i].sizes)
+        throw composit::UserError("argument " + std::to_string(i) + ": expected " +
+                                  composit::print(types[i]) + ", received " +
+                                  composit::print(inputs[i].type()));
+    return [&]<size_t... kWhich>(std::index_sequence<kWhich...>) {
+      return detail::values_of(
+          f(detail::TracedOf<typename Arguments::Element, typename Arguments::Shape>{
+              inputs[kWhich]}...));
+    }
+    (std::index_sequence_for<Arguments...>());
+  };
+}
+
+// The graph of such a function, with inputs "x0", "x1", ...
 template <AnyTensor... Arguments, class F>
 composit::Graph graph_of(const F& f) {
   composit::Graph::Parts parts;
-  [&]<size_t... kWhich>(std::index_sequence<kWhich...>) {
-    const auto arguments = std::tuple(
-        detail::argument(static_cast<const Arguments*>(nullptr), "x" + std::to_string(kWhich))...);
-    parts.inputs = {std::get<kWhich>(arguments).value...};
-    parts.outputs = detail::values_of(std::apply(f, arguments));
-  }
-  (std::index_sequence_for<Arguments...>());
+  (parts.inputs.push_back(
+       composit::input("x" + std::to_string(parts.inputs.size()),
+                       composit::tensor_type(detail::dtype_of<typename Arguments::Element>(),
+                                             detail::ints_of<typename Arguments::Shape>()))),
+   ...);
+  parts.outputs = function_of<Arguments...>(f)(parts.inputs);
   return composit::Graph(std::move(parts));
 }
 
