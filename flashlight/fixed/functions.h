@@ -2,7 +2,8 @@
 //
 //   Tensor<float, 2, 128, 64> q, k;
 //   auto scores = softmax<-1>(matmul(q, transpose<0, 2, 1>(k)) * 0.125f);     // 2 x 128 x 128
-//   matmul(q, k);                                            // does not compile, and says why
+//
+// matmul(q, k) would not compile, and say why.
 //
 // All of it is inlined loops whose bounds the compiler knows: right for tensors that fit in a
 // cache, inside of somebody's inner loop. For larger ones trace the same function (fixed/traced.h)

@@ -1,7 +1,7 @@
 // Subscripts of einsum, read by the compiler.
 //
 //   using How = EinsumShape<"bqd,bkd->bqk", Shape<2, 8, 4>, Shape<2, 9, 4>>;
-//   How::type                                       // Shape<2, 8, 9>
+//   static_assert(std::is_same_v<How::type, Shape<2, 8, 9>>);
 #pragma once
 
 #include <array>
