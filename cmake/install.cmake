@@ -1,6 +1,6 @@
 # The installed package: find_package(flashlight-torch CONFIG), then link flashlight::flashlight, or
 # what needs no LibTorch alone: composit's libraries (composit::ir, io, op, ops, eval, ad, passes,
-# numpy, nn), flashlight::scalar and flashlight::toolchain. tests/install builds a project that does so.
+# numpy, nn), flashlight::scalar, flashlight::fixed and flashlight::toolchain. tests/install builds a project that does so.
 
 include(CMakePackageConfigHelpers)
 set(package_dir lib/cmake/flashlight-torch)

@@ -39,6 +39,7 @@ COMPOSIT = (
 )
 FLASHLIGHT_PARTS = (
     "flashlight/scalar",
+    "flashlight/fixed",
     "flashlight/runtime",
     "flashlight/toolchain",
     "flashlight/backends",
@@ -83,6 +84,9 @@ LAYERS = {
     ),
     "flashlight/scalar": Layer(
         ("composit/ir", "composit/op", "composit/ops", "composit/ad"), torch=False
+    ),
+    "flashlight/fixed": Layer(
+        ("composit/ir", "composit/op", "composit/ops", "composit/shipped", "flashlight/runtime"), torch=False
     ),
     "flashlight/toolchain": Layer(("composit/ir", "composit/io"), torch=False),
     "tracer": Layer(COMPOSIT, torch=True),
