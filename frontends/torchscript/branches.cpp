@@ -102,12 +102,6 @@ struct Subjects {
   std::vector<IValue> lists;
 };
 
-const composit::LazyTensor* written(const Changes& changes, const at::Tensor& tensor) {
-  for (const Changes::Written& one : changes.tensors)
-    if (one.tensor.is_same(tensor)) return &one.value;
-  return nullptr;
-}
-
 std::vector<IValue> items_after(const Changes& changes, const IValue& list) {
   for (const Changes::ChangedList& one : changes.lists)
     if (identity(one.list) == identity(list)) return one.items;
@@ -119,11 +113,8 @@ void add_written(State& state, const Changes& x, const Changes& y, Subjects& sub
   for (const Changes* changes : {&x, &y})
     for (const Changes::Written& one : changes->tensors) {
       if (!seen.insert(one.tensor.unsafeGetTensorImpl()).second) continue;
-      const auto after = [&](const Changes& arm) -> IValue {
-        const composit::LazyTensor* value = written(arm, one.tensor);
-        return state.tensor(value != nullptr ? *value : state.value(one.tensor));
-      };
-      subjects.pairs.emplace_back(after(x), after(y));
+      subjects.pairs.emplace_back(state.tensor(state.value_after(x, one.tensor)),
+                                  state.tensor(state.value_after(y, one.tensor)));
       subjects.tensors.push_back(one.tensor);
     }
 }

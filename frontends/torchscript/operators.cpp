@@ -292,17 +292,19 @@ void Interpreter::convert(Node* node, const Values& inputs) {
 // torch.tensor(data): numbers and lists of them.
 void Interpreter::make_tensor(Node* node, const Values& inputs) {
   const c10::FunctionSchema& schema = node->schema();
+  const std::string& name = schema.name();
   LazyTensor made = stacked(inputs[0]);
+  DType dtype = made.dtype();
+  // torch.tensor(1.5) is a float32; the number of an operator keeps its dtype.
+  const bool is_data = !inputs[0].isTensor() || state_.is_number(inputs[0]);
+  const bool rounds = name != "prim::NumToTensor" && is_data && composit::is_floating_point(dtype);
+  if (rounds) dtype = composit::kDefaultFloat;
   for (size_t i = 1; i < inputs.size(); ++i)
     if (schema.arguments()[i].name() == "dtype" && inputs[i].isInt())
-      return set_output(node,
-                        state_.tensor(composit::to(made, static_cast<DType>(inputs[i].toInt()))));
-  // torch.tensor(1.5) is a float32; the number of an operator keeps its dtype.
-  if (schema.name() != "prim::NumToTensor" &&
-      (!inputs[0].isTensor() || state_.is_number(inputs[0])))
-    if (composit::is_floating_point(made.dtype()))
-      made = composit::to(made, composit::kDefaultFloat);
-  set_output(node, state_.tensor(made));
+      dtype = static_cast<DType>(inputs[i].toInt());
+  // LibTorch makes a float32 of Python's floats first, whatever `dtype` is.
+  if (rounds && name != "aten::scalar_tensor") made = composit::to(made, composit::kDefaultFloat);
+  set_output(node, state_.tensor(composit::to(made, dtype)));
 }
 
 LazyTensor Interpreter::stacked(const IValue& data) {

@@ -282,7 +282,11 @@ bool State::counts(const Entry& entry, const Mark& mark) const {
   return !entry.read && is_older(entry.what, mark);
 }
 
-Changes State::changes(const Mark& mark) const {
+Changes State::changes(const Mark& mark) {
+  // What one of several tensors is, depends on writes to each of them.
+  for (size_t i = mark.place, size = journal_.size(); i < size; ++i)
+    if (const IValue what = journal_[i].what; what.isTensor() && counts(journal_[i], mark))
+      refreshed(what.toTensor());
   Changes changes;
   std::set<const void*> seen;
   for (size_t i = mark.place; i < journal_.size(); ++i) {
@@ -292,6 +296,21 @@ Changes State::changes(const Mark& mark) const {
     if (counts(entry, mark) && seen.insert(address).second) add_changes(entry, changes);
   }
   return changes;
+}
+
+LazyTensor State::value_after(const Changes& changes, const at::Tensor& tensor) {
+  for (const Changes::Written& one : changes.tensors)
+    if (one.tensor.is_same(tensor)) return one.value;
+  LazyTensor now = value(tensor);
+  const Symbol& wanted = symbol(tensor);
+  if (wanted.parent.defined()) {
+    const LazyTensor parent = value_after(changes, wanted.parent);
+    return parent == value(wanted.parent) ? now : shown(parent, wanted.step);
+  }
+  for (const Alternative& one : wanted.alternatives)
+    if (const LazyTensor after = value_after(changes, one.tensor); !(after == value(one.tensor)))
+      now = composit::where(one.selected, after, now);
+  return now;
 }
 
 // Objects made after the mark are kept: only code that ran since can refer to them. Reads are kept,

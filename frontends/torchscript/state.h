@@ -46,7 +46,8 @@ struct Mark {
   uint64_t born = 0;  // what is younger did not exist
 };
 
-// The writes since a mark to objects that existed then, with their final content.
+// The writes since a mark to objects that existed then, with their final content. A tensor that is
+// one of several counts as written where it was written itself, not where one of those was.
 struct Changes {
   struct Written {
     at::Tensor tensor;
@@ -105,7 +106,9 @@ class State {
   bool was_read(const IValue& list, const Mark& mark) const;
 
   Mark mark();
-  Changes changes(const Mark& mark) const;
+  Changes changes(const Mark& mark);
+  // The value of a tensor after these changes, which were undone.
+  composit::LazyTensor value_after(const Changes& changes, const at::Tensor& tensor);
   void undo(const Mark& mark);
   // The number of values made so far.
   uint64_t values_made() const { return values_made_; }

@@ -8,7 +8,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/../run_command.cmake)
 set(tree ${WORK_DIR}/tree) # made anew; times stay, so that a second run builds what has changed
 set(build ${WORK_DIR}/build)
 file(REMOVE_RECURSE ${tree})
-foreach(part IN ITEMS CMakeLists.txt cmake composit frontends tests tools)
+foreach(part IN ITEMS CMakeLists.txt cmake composit flashlight frontends tests tools)
   file(COPY ${SOURCE_DIR}/${part} DESTINATION ${tree})
 endforeach()
 file(COPY ${ROW} DESTINATION ${tree}/composit/ops/rows)

@@ -70,5 +70,16 @@ def f(x: Tensor, i: Tensor):
   check({{.text = text, .arguments = {random({3}), at::arange(3, at::kLong)}, .gradient = false}});
 }
 
+// LibTorch rounds some to float32 on their way to float64.
+TEST(Numbers, as_tensors) {
+  const char* text = R"(
+def f(x: Tensor, u: float):
+    y = x * 2
+    y[1] = u
+    return y, torch.tensor(u, dtype=torch.float64), torch.tensor([u, 1.0], dtype=torch.float64), torch.tensor([[u], [u]], dtype=torch.float64), torch.scalar_tensor(u, dtype=torch.float64), torch.as_tensor(u, dtype=torch.float64), torch.full([2], u, dtype=torch.float64), torch.tensor(int(u * 10), dtype=torch.float64)
+)";
+  check({{.text = text, .arguments = {random({3}), number(0.7)}, .gradient = false}});
+}
+
 }  // namespace
 }  // namespace flashlight::test

@@ -85,6 +85,58 @@ def f(x: Tensor, y: Tensor):
   check(cases);
 }
 
+// One of them is written on a way that the other is not.
+TEST(Tensors, writes_to_what_may_be_the_same) {
+  const std::vector<const char*> texts = {R"(
+def f(x: Tensor, y: Tensor, u: float):
+    a, b = x.clone(), y * 0.5
+    if u > 0.25:
+        a = b
+    if u > 0.5:
+        b[1:] *= 0.5
+    else:
+        a[1:] *= 0.25
+    return a, b
+)",
+                                          R"(
+def f(x: Tensor, y: Tensor, u: float):
+    a, b = x.clone(), y * 0.5
+    if u > 0.25:
+        a = b
+    if u > 0.5:
+        a[1:] *= 0.5
+        b[1:] *= 0.25
+    else:
+        b += 1
+    return a, b
+)",
+                                          R"(
+def f(x: Tensor, y: Tensor, u: float):
+    a, b, c = x.clone(), y * 0.5, x * y
+    if u > 0.25:
+        a = b
+    if u > 0.4:
+        c = a
+    if u > 0.5:
+        b += u
+    else:
+        c[0] = 2
+    if u > 9:
+        c[1] = 3
+    else:
+        a[2] = 4
+        c *= 2
+    return a, b, c
+)"};
+  std::vector<Case> cases;
+  for (const char* text : texts)
+    for (double u : {0.1, 0.3, 0.45, 0.7, 10.0})
+      cases.push_back({.text = text,
+                       .arguments = {random({3}), random({3}, 5), number(u)},
+                       .uses = "composit::cond"});
+  check(cases);
+}
+
 TEST(Tensors, containers) {
   const char* text = R"(
 def f(x: Tensor, names: List[str]):
