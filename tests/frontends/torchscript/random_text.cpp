@@ -69,9 +69,7 @@ class Writer {
       case 3:
         return line(place() + " += 0.1 * " + tensor());
       case 4:
-        // LibTorch's interpreter rounds numbers that it stores into tensors to float32.
-        return line(place() + "[" + index() +
-                    "] = " + one_of("u", "float(k)", tensor() + "[2]"));
+        return line(place() + "[" + index() + "] = " + one_of("u", "float(k)", tensor() + "[2]"));
       case 5:
         return line(place() + "[1:] *= 0.5");
       case 6:
