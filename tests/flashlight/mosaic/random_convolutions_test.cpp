@@ -80,7 +80,7 @@ class RandomNetwork {
 
 TEST(MosaicConvolutions, random_networks) {
   const bool nightly = std::getenv("FLASHLIGHT_FUZZ_PROGRAMS") != nullptr;
-  const uint64_t networks = nightly ? 2000 : 40;
+  const uint64_t networks = nightly ? 400 : 40;
   constexpr uint64_t kBatch = 40;
   for (uint64_t begin = 0; begin < networks; begin += kBatch) {
     std::vector<Case> cases;
