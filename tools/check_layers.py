@@ -108,14 +108,15 @@ LAYERS = {
     "flashlight/mosaic": Layer(BACKEND, torch=False),
     "flashlight": Layer((*COMPOSIT, *FLASHLIGHT_PARTS, "tracer"), torch=True),
     "frontends/torchscript": Layer(LIBRARY, torch=True),
-    "frontends": Layer((*LIBRARY, "frontends/torchscript"), torch=True),
+    "frontends/ks": Layer(COMPOSIT, torch=False),
+    "frontends": Layer((*LIBRARY, "frontends/torchscript", "frontends/ks"), torch=True),
     "examples/models": Layer((), torch=True),  # Plain LibTorch, as its users write it.
     "examples/zoo": Layer((*LIBRARY, "examples/models"), torch=True),
     "examples/objectives": Layer(COMPOSIT, torch=False),
     "examples": Layer((*LIBRARY, *EXAMPLE_LIBRARIES), torch=True),
     "benchmarks/cpp": Layer((*LIBRARY, "examples/objectives", "benchmarks"), torch=False),
     "benchmarks": Layer((*LIBRARY, *EXAMPLE_LIBRARIES), torch=True),
-    "tests": Layer((*LIBRARY, *EXAMPLE_LIBRARIES, "frontends", "frontends/torchscript", "benchmarks/cpp"), torch=True),
+    "tests": Layer((*LIBRARY, *EXAMPLE_LIBRARIES, "frontends", "frontends/torchscript", "frontends/ks", "benchmarks/cpp"), torch=True),
 }
 
 TOP_FOLDERS = sorted({folder.split("/")[0] for folder in LAYERS} | {"tools"})

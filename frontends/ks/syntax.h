@@ -1,8 +1,10 @@
 // Programs of Knossos' language as trees.
 //
+// ```text
 //   (def relu3 Float (x : Float)
 //     (if (lt x 0.0) 0.0 (mul x (mul x x))))
 //   (gdef rev [relu3 Float])
+// ```
 //
 // A function has one argument: several ones are a tuple.
 #pragma once
