@@ -24,6 +24,11 @@ class Parser {
   Parser(std::string_view text, const std::string& file)
       : file_(file), tokens_(tokens_of(text, file)) {}
 
+  Name whole_name() {
+    Name made = name();
+    if (!is(Kind::end)) refuse_token("the end of a name");
+    return made;
+  }
   Program run() {
     Program program{file_, {}};
     while (now().kind != Kind::end) program.declarations.push_back(declaration());
@@ -146,7 +151,7 @@ class Parser {
       take();
       const std::string title = expect(Kind::string, "the name of a rule, a string").text;
       std::vector<Parameter> variables = parameters();
-      ExprPtr left = expr();
+      ExpressionPtr left = expr();
       made.form = Rule{title, std::move(variables), std::move(left), expr()};
     } else {
       refuse_token("def, edef, gdef or rule");
@@ -198,11 +203,11 @@ class Parser {
 
   // ---- expressions ------------------------------------------------------------------------------
 
-  ExprPtr made(Position at, decltype(Expr::form) form) {
-    return std::make_shared<const Expr>(Expr{at, std::move(form)});
+  ExpressionPtr made(Position at, decltype(Expression::form) form) {
+    return std::make_shared<const Expression>(Expression{at, std::move(form)});
   }
 
-  ExprPtr expr() {
+  ExpressionPtr expr() {
     const Token& token = now();
     switch (token.kind) {
       case Kind::number:
@@ -216,7 +221,7 @@ class Parser {
         return made(token.at, Variable{token.text});
       case Kind::open: {
         take();
-        ExprPtr inner = compound(token.at);
+        ExpressionPtr inner = compound(token.at);
         close("an expression");
         return inner;
       }
@@ -241,16 +246,16 @@ class Parser {
   }
 
   // Behind '('.
-  ExprPtr compound(Position at) {
+  ExpressionPtr compound(Position at) {
     if (is_word("let")) return take(), let(at);
     if (is_word("if")) {
       take();
-      ExprPtr condition = expr(), then = expr();
+      ExpressionPtr condition = expr(), then = expr();
       return made(at, If{std::move(condition), std::move(then), expr()});
     }
     if (is_word("assert")) {
       take();
-      ExprPtr condition = expr();
+      ExpressionPtr condition = expr();
       return made(at, Assert{std::move(condition), expr()});
     }
     if (is_word("lam")) {
@@ -268,18 +273,18 @@ class Parser {
     Name function = name();
     return made(at, Call{std::move(function), rest()});
   }
-  std::vector<ExprPtr> rest() {
-    std::vector<ExprPtr> all;
+  std::vector<ExpressionPtr> rest() {
+    std::vector<ExpressionPtr> all;
     while (!is(Kind::close) && !is(Kind::end)) all.push_back(expr());
     return all;
   }
 
   // (let (x e) body), (let ((x e) (y e)) body), (let ((x y) e) body).
-  ExprPtr let(Position at) {
+  ExpressionPtr let(Position at) {
     struct Binding {
       Position at;
       Pattern pattern;
-      ExprPtr value;
+      ExpressionPtr value;
     };
     std::vector<Binding> bindings;
     const auto add = [&] {
@@ -298,7 +303,7 @@ class Parser {
       }
     }
     close("what let binds");
-    ExprPtr body = expr();
+    ExpressionPtr body = expr();
     for (size_t i = bindings.size(); i-- > 0;)
       body = made(i == 0 ? at : bindings[i].at,
                   Let{std::move(bindings[i].pattern), std::move(bindings[i].value), body});
@@ -348,5 +353,6 @@ void refuse(const std::string& file, Position at, const std::string& what) {
 }
 
 Program parse(std::string_view text, const std::string& file) { return Parser(text, file).run(); }
+Name parse_name(std::string_view text) { return Parser(text, "<name>").whole_name(); }
 
 }  // namespace flashlight::ks

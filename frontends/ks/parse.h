@@ -14,11 +14,13 @@
 namespace flashlight::ks {
 
 Program parse(std::string_view text, const std::string& file = "<ks>");
+// The name of a function: "gmm", "[rev gmm]", "[gmm (Vec Float)]".
+Name parse_name(std::string_view text);
 
 std::string print(const Program& program);
 std::string print(const Type& type);
 std::string print(const Name& name);
-std::string print(const Expr& expr);
+std::string print(const Expression& expr);
 
 // "relu3.ks:3:7: what".
 [[noreturn]] void refuse(const std::string& file, Position at, const std::string& what);

@@ -47,13 +47,13 @@ std::string print(const std::vector<Parameter>& parameters) {
 // What does not fit in a line begins new ones, further to the right.
 class Printer {
  public:
-  std::string text(const Expr& expr, size_t indent) const {
+  std::string text(const Expression& expr, size_t indent) const {
     const std::string line = in_line(expr);
     if (indent + line.size() <= kWidth) return line;
     const std::string next = "\n" + std::string(indent + 2, ' ');
     return std::visit(Overloaded{[&](const Call& call) {
                                    std::string all = "(" + ks::print(call.function);
-                                   for (const ExprPtr& one : call.arguments)
+                                   for (const ExpressionPtr& one : call.arguments)
                                      all += next + text(*one, indent + 2);
                                    return all + ")";
                                  },
@@ -77,7 +77,7 @@ class Printer {
                                  },
                                  [&](const TupleOf& tuple) {
                                    std::string all = "(tuple";
-                                   for (const ExprPtr& one : tuple.items)
+                                   for (const ExpressionPtr& one : tuple.items)
                                      all += next + text(*one, indent + 2);
                                    return all + ")";
                                  },
@@ -85,10 +85,10 @@ class Printer {
                       expr.form);
   }
 
-  std::string in_line(const Expr& expr) const {
-    const auto list = [&](const std::vector<ExprPtr>& parts) {
+  std::string in_line(const Expression& expr) const {
+    const auto list = [&](const std::vector<ExpressionPtr>& parts) {
       std::string all;
-      for (const ExprPtr& one : parts) all += " " + in_line(*one);
+      for (const ExpressionPtr& one : parts) all += " " + in_line(*one);
       return all;
     };
     return std::visit(
@@ -129,7 +129,7 @@ class Printer {
 };
 
 std::string print(const Declaration& declaration) {
-  const auto below = [](const ExprPtr& expr) { return "\n  " + Printer().text(*expr, 2); };
+  const auto below = [](const ExpressionPtr& expr) { return "\n  " + Printer().text(*expr, 2); };
   return std::visit(
       Overloaded{
           [&](const Def& def) {
@@ -193,7 +193,7 @@ std::string print(const Name& name) {
   return text;
 }
 
-std::string print(const Expr& expr) { return Printer().text(expr, 0); }
+std::string print(const Expression& expr) { return Printer().text(expr, 0); }
 
 std::string print(const Program& program) {
   std::string text;

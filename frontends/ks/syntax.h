@@ -48,8 +48,8 @@ struct Name {
   bool operator==(const Name&) const = default;
 };
 
-struct Expr;
-using ExprPtr = std::shared_ptr<const Expr>;  // never null
+struct Expression;
+using ExpressionPtr = std::shared_ptr<const Expression>;  // never null
 
 // Names of a variable, or of the items of a tuple.
 struct Pattern {
@@ -65,32 +65,32 @@ struct Variable {
 };
 struct Call {
   Name function;
-  std::vector<ExprPtr> arguments;
+  std::vector<ExpressionPtr> arguments;
 };
 struct Let {
   Pattern pattern;
-  ExprPtr value, body;
+  ExpressionPtr value, body;
 };
 struct If {
-  ExprPtr condition, then, otherwise;
+  ExpressionPtr condition, then, otherwise;
 };
 struct Assert {
-  ExprPtr condition, body;
+  ExpressionPtr condition, body;
 };
 struct Lambda {
   std::string parameter;
   Type type;  // of the parameter
-  ExprPtr body;
+  ExpressionPtr body;
 };
 struct TupleOf {
-  std::vector<ExprPtr> items;
+  std::vector<ExpressionPtr> items;
 };
 // A value of a type that nobody reads.
 struct Dummy {
   Type type;
 };
 
-struct Expr {
+struct Expression {
   Position at;
   std::variant<Constant, Variable, Call, Let, If, Assert, Lambda, TupleOf, Dummy> form;
 };
@@ -106,7 +106,7 @@ struct Def {
   Name name;
   Type result;
   std::vector<Parameter> parameters;
-  ExprPtr body;
+  ExpressionPtr body;
 };
 // A function that is defined elsewhere.
 struct Edef {
@@ -122,7 +122,7 @@ struct Gdef {
 struct Rule {
   std::string name;
   std::vector<Parameter> parameters;
-  ExprPtr left, right;
+  ExpressionPtr left, right;
 };
 
 struct Declaration {

@@ -1,0 +1,140 @@
+// Derivatives of functions of a program: composit's, of the graph that a function becomes.
+//
+// A value's tangent has its form, with (tuple) in the place of what is no Float. A call within
+// `build`s is one call for all indices; each index has its own arguments, and so its own gradients.
+#include "composit/ad/functional.h"
+#include "frontends/ks/interpreter.h"
+#include "frontends/ks/parse.h"
+
+namespace flashlight::ks {
+namespace {
+
+using Leaves = std::vector<Leaf>;
+
+bool is_float(const Leaf& leaf) { return composit::is_floating_point(leaf.tensor.dtype()); }
+
+Value tangent_form(const Value& value) {
+  if (value.is_number())
+    return composit::is_floating_point(value.number().dtype()) ? value : tuple_of({});
+  if (value.is_tuple()) {
+    Values items;
+    for (const Value& item : value.items()) items.push_back(tangent_form(item));
+    return tuple_of(std::move(items));
+  }
+  if (!value.is_tensor()) return tuple_of({});
+  return tensor_of(value.tensor().sizes,
+                   [value](const Index& index) { return tangent_form(value.tensor().at(index)); });
+}
+
+// A function at an argument, as one of the tensors of its Floats.
+class Differentiated {
+ public:
+  Differentiated(Interpreter& interpreter, const Name& function, const Value& argument,
+                 const Value& direction, Position at)
+      : interpreter_(interpreter), function_(function), argument_(argument), at_(at) {
+    Tape& tape = interpreter.tape();
+    outer_ = tape.variables_of(tape.numbers_of(tuple_of({argument, direction})));
+    tape.leaves(argument, outer_, leaves_);
+  }
+
+  LazyTensors inputs() const { return floats(leaves_); }
+
+  composit::TensorFunction function() {
+    return [this](const LazyTensors& inputs) {
+      Leaves now = with(leaves_, inputs);
+      size_t next = 0;
+      const Value given = interpreter_.tape().from_leaves(
+          argument_, std::make_shared<const Leaves>(std::move(now)), next);
+      result_ = interpreter_.call(function_, given, at_);
+      Leaves results;
+      interpreter_.tape().leaves(*result_, outer_, results);
+      results_ = results;
+      return floats(results);
+    };
+  }
+
+  // The Floats of a tangent of the argument, or of the result.
+  LazyTensors tangents(const Value& direction, const Leaves& like) {
+    Leaves given;
+    interpreter_.tape().leaves(direction, outer_, given);
+    const LazyTensors tensors = floats(given), expected = floats(like);
+    bool fit = tensors.size() == expected.size();
+    for (size_t i = 0; fit && i < tensors.size(); ++i)
+      fit = tensors[i].sizes() == expected[i].sizes();
+    if (!fit)
+      interpreter_.refuse(at_, "the derivative of '" + print(function_) +
+                                   "' expects a tangent of another form, received " +
+                                   print(interpreter_.type_of(direction)));
+    return tensors;
+  }
+  const Leaves& leaves() const { return leaves_; }
+  const Leaves& results() const { return results_; }
+
+  Value tangent_of_argument(const LazyTensors& tensors) {
+    return tangent(argument_, leaves_, tensors);
+  }
+  Value tangent_of_result(const LazyTensors& tensors) {
+    return tangent(*result_, results_, tensors);
+  }
+
+ private:
+  static LazyTensors floats(const Leaves& leaves) {
+    LazyTensors tensors;
+    for (const Leaf& leaf : leaves)
+      if (is_float(leaf)) tensors.push_back(leaf.tensor);
+    return tensors;
+  }
+  static Leaves with(Leaves leaves, const LazyTensors& tensors) {
+    size_t next = 0;
+    for (Leaf& leaf : leaves)
+      if (is_float(leaf)) leaf.tensor = tensors.at(next++);
+    return leaves;
+  }
+  Value tangent(const Value& of, const Leaves& leaves, const LazyTensors& tensors) {
+    Leaves made;
+    for (const Leaf& leaf : leaves)
+      if (is_float(leaf)) made.push_back({tensors.at(made.size()), leaf.variables});
+    size_t next = 0;
+    return interpreter_.tape().from_leaves(tangent_form(of),
+                                           std::make_shared<const Leaves>(std::move(made)), next);
+  }
+
+  Interpreter& interpreter_;
+  const Name& function_;
+  const Value& argument_;
+  Position at_;
+  std::vector<size_t> outer_;
+  Leaves leaves_, results_;
+  std::optional<Value> result_;
+};
+
+// The argument of a function and a tangent.
+std::pair<Value, Value> pair_of(Interpreter& interpreter, const Name& of, const Value& argument,
+                                Position at) {
+  if (!argument.is_tuple() || argument.items().size() != 2)
+    interpreter.refuse(at, "a derivative of '" + print(of) +
+                               "' expects its argument and a tangent, received " +
+                               print(interpreter.type_of(argument)));
+  return {argument.items()[0], argument.items()[1]};
+}
+
+}  // namespace
+
+Value reverse_derivative(Interpreter& interpreter, const Name& of, const Value& argument,
+                         Position at) {
+  const auto [point, cotangent] = pair_of(interpreter, of, argument, at);
+  Differentiated one(interpreter, of, point, cotangent, at);
+  const composit::Pullback pullback = composit::vjp(one.function(), one.inputs());
+  return one.tangent_of_argument(pullback.back(one.tangents(cotangent, one.results())));
+}
+
+Value forward_derivative(Interpreter& interpreter, const Name& of, const Value& argument,
+                         Position at) {
+  const auto [point, direction] = pair_of(interpreter, of, argument, at);
+  Differentiated one(interpreter, of, point, direction, at);
+  const composit::Pushforward pushed =
+      composit::jvp(one.function(), one.inputs(), one.tangents(direction, one.leaves()));
+  return one.tangent_of_result(pushed.tangents);
+}
+
+}  // namespace flashlight::ks

@@ -1,0 +1,33 @@
+// Functions of Knossos' language as graphs.
+//
+//   const Program program = parse(text, "gmm.ks");
+//   composit::Graph graph = graph_of(program, "gmm", {tensor_type(DType::float32, {100, 3}), …});
+//
+// Sizes are known: those of arguments are given, and what depends on values of arguments is no
+// size. Functions are inlined.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "composit/ir/graph.h"
+#include "frontends/ks/syntax.h"
+
+namespace flashlight::ks {
+
+struct GraphOptions {
+  composit::DType floating = composit::DType::float32;  // of Float; or float64
+};
+
+// One number of an argument, at all indices of the tensors that it is in: an input of that type; or
+// an integer or bool that is known.
+using ArgumentLeaf = std::variant<composit::Type, int64_t, bool>;
+
+// `function`: "gmm", "[rev gmm]", "[gmm (Vec Float)]". `leaves`: of its argument, in order. Inputs
+// have the names of parameters; results are the numbers of the result. UserError with file, line
+// and column for what has no graph: a recursion that does not end, a size that is not known.
+composit::Graph graph_of(const Program& program, const std::string& function,
+                         const std::vector<ArgumentLeaf>& leaves, const GraphOptions& options = {});
+
+}  // namespace flashlight::ks

@@ -1,0 +1,235 @@
+#include "frontends/ks/interpreter.h"
+
+#include <algorithm>
+
+#include "composit/ir/error.h"
+#include "frontends/ks/parse.h"
+
+namespace flashlight::ks {
+
+Interpreter::Interpreter(const Program& program, composit::DType floating)
+    : program_(program), tape_(floating) {}
+
+void Interpreter::refuse(Position at, const std::string& what) const {
+  ks::refuse(program_.file, at, what);
+}
+
+std::optional<int64_t> known(const Value& value) {
+  if (!value.is_number() || value.number().kind() != composit::ExprKind::literal)
+    return std::nullopt;
+  if (const auto* integer = std::get_if<int64_t>(&value.number().value())) return *integer;
+  if (const auto* boolean = std::get_if<bool>(&value.number().value())) return *boolean ? 1 : 0;
+  return std::nullopt;
+}
+
+Type Interpreter::type_of(const Value& value) {
+  if (value.is_number()) {
+    const composit::DType dtype = value.number().dtype();
+    return {dtype == composit::DType::bool_      ? Type::Kind::boolean
+            : composit::is_floating_point(dtype) ? Type::Kind::floating
+                                                 : Type::Kind::integer};
+  }
+  if (std::holds_alternative<std::string>(value.form)) return {Type::Kind::string};
+  if (value.is_tuple()) {
+    Type tuple{Type::Kind::tuple};
+    for (const Value& item : value.items()) tuple.parts.push_back(type_of(item));
+    return tuple;
+  }
+  if (!value.is_tensor()) return {Type::Kind::lambda};
+  Index index;
+  for (const int64_t size : value.tensor().sizes) index.push_back(tape_.variable(size));
+  return {Type::Kind::tensor, static_cast<int>(index.size()), {type_of(value.tensor().at(index))}};
+}
+
+// ---- functions ----------------------------------------------------------------------------------
+
+namespace {
+
+Type argument_type(const Def& def) {
+  if (def.parameters.size() == 1) return def.parameters[0].type;
+  Type tuple{Type::Kind::tuple};
+  for (const Parameter& one : def.parameters) tuple.parts.push_back(one.type);
+  return tuple;
+}
+
+}  // namespace
+
+const Def* Interpreter::find(const Name& name, const std::optional<Type>& argument) const {
+  for (const Declaration& one : program_.declarations) {
+    const auto* def = std::get_if<Def>(&one.form);
+    if (def == nullptr || def->name.function != name.function ||
+        def->name.derivations != name.derivations)
+      continue;
+    const Type own = def->name.argument ? *def->name.argument : argument_type(*def);
+    if (name.argument ? own == *name.argument : !argument || argument_type(*def) == *argument)
+      return def;
+  }
+  return nullptr;
+}
+
+const Def& Interpreter::definition(const Name& name, const std::optional<Type>& argument,
+                                   Position at) const {
+  if (const Def* def = find(name, argument)) return *def;
+  std::string others;
+  for (const Declaration& one : program_.declarations)
+    if (const auto* def = std::get_if<Def>(&one.form);
+        def != nullptr && def->name.function == name.function)
+      others += (others.empty() ? "" : " or ") + print(argument_type(*def));
+  const std::string received = argument ? ", received " + print(*argument) : "";
+  if (!others.empty()) refuse(at, "'" + name.function + "' expects " + others + received);
+  for (const Declaration& one : program_.declarations)
+    if (const auto* edef = std::get_if<Edef>(&one.form);
+        edef != nullptr && edef->name.function == name.function)
+      refuse(at, "'" + name.function + "' is declared by edef, and defined nowhere");
+  refuse(at, "there is no function '" + print(name) + "'");
+}
+
+Value Interpreter::call(const Name& name, const Value& argument, Position at) {
+  if (const Def* def = find(name, type_of(argument))) return run(*def, argument, at);
+  if (!name.derivations.empty()) return derived(name, argument, at);
+  return run(definition(name, type_of(argument), at), argument, at);
+}
+
+Value Interpreter::run(const Def& def, const Value& argument, Position at) {
+  constexpr size_t kDepth = 1000;
+  if (running_.size() == kDepth)
+    refuse(at, "'" + print(def.name) + "' calls itself, and values decide how often");
+  ScopePtr scope;
+  const Value given = tape_.in_memory(argument);
+  if (def.parameters.size() == 1) {
+    scope = std::make_shared<const Scope>(Scope{def.parameters[0].name, given, nullptr});
+  } else {
+    for (size_t i = 0; i < def.parameters.size(); ++i)
+      scope =
+          std::make_shared<const Scope>(Scope{def.parameters[i].name, given.items().at(i), scope});
+  }
+  running_.push_back(&def);
+  Value result = evaluate(*def.body, scope);
+  running_.pop_back();
+  if (const Type type = type_of(result); !(type == def.result))
+    refuse(at, "'" + print(def.name) + "' is declared to give " + print(def.result) +
+                   ", and gives " + print(type));
+  return result;
+}
+
+Value Interpreter::derived(const Name& name, const Value& argument, Position at) {
+  Name inner = name;
+  const std::string derivation = inner.derivations.front();
+  inner.derivations.erase(inner.derivations.begin());
+  if (derivation == "fwd") return forward_derivative(*this, inner, argument, at);
+  if (derivation == "rev" || derivation == "sufrev")
+    return reverse_derivative(*this, inner, argument, at);
+  if (derivation == "suffwdpass")  // what the way back needs is the argument
+    return tuple_of({call(inner, argument, at), argument});
+  if (derivation == "sufrevpass")
+    return reverse_derivative(*this, inner,
+                              tuple_of({argument.items().at(1), argument.items().at(0)}), at);
+  refuse(at, "there is no derivative '" + derivation + "' here");
+}
+
+// ---- expressions --------------------------------------------------------------------------------
+
+ScopePtr Interpreter::bind(const Pattern& pattern, const Value& value, const ScopePtr& scope,
+                           Position at) {
+  if (!pattern.is_tuple)
+    return std::make_shared<const Scope>(Scope{pattern.names[0], value, scope});
+  if (!value.is_tuple() || value.items().size() != pattern.names.size())
+    refuse(at, "expected a tuple of " + std::to_string(pattern.names.size()) + ", received " +
+                   print(type_of(value)));
+  ScopePtr inner = scope;
+  for (size_t i = 0; i < pattern.names.size(); ++i)
+    inner = std::make_shared<const Scope>(Scope{pattern.names[i], value.items()[i], inner});
+  return inner;
+}
+
+Value Interpreter::select(const Expr& condition, const Value& x, const Value& y, Position at) {
+  if (!(type_of(x) == type_of(y)))
+    refuse(at, "both ways of an if are of one type, received " + print(type_of(x)) + " and " +
+                   print(type_of(y)));
+  if (x.is_number()) return {composit::select(condition, x.number(), y.number())};
+  if (x.is_tuple()) {
+    Values items;
+    for (size_t i = 0; i < x.items().size(); ++i)
+      items.push_back(select(condition, x.items()[i], y.items()[i], at));
+    return tuple_of(std::move(items));
+  }
+  if (!x.is_tensor()) refuse(at, "an if chooses between functions or strings");
+  if (x.tensor().sizes != y.tensor().sizes)
+    refuse(at, "a size that is not known: the ways of an if have tensors of " +
+                   composit::str(x.tensor().sizes) + " and " + composit::str(y.tensor().sizes));
+  return tensor_of(x.tensor().sizes, [this, condition, x, y, at](const Index& index) {
+    return select(condition, x.tensor().at(index), y.tensor().at(index), at);
+  });
+}
+
+Value Interpreter::evaluate(const Expression& expression, const ScopePtr& scope) {
+  const Position at = expression.at;
+  if (const auto* constant = std::get_if<Constant>(&expression.form)) {
+    if (const auto* text = std::get_if<std::string>(&constant->value)) return {*text};
+    if (const auto* integer = std::get_if<int64_t>(&constant->value))
+      return {Expr::literal(*integer, composit::DType::int64)};
+    if (const auto* boolean = std::get_if<bool>(&constant->value))
+      return {Expr::literal(*boolean, composit::DType::bool_)};
+    return {Expr::literal(std::get<double>(constant->value), tape_.floating())};
+  }
+  if (const auto* variable = std::get_if<Variable>(&expression.form)) {
+    for (const Scope* one = scope.get(); one != nullptr; one = one->outer.get())
+      if (one->name == variable->name) return one->value;
+    refuse(at, "there is no variable '" + variable->name + "'");
+  }
+  if (const auto* one = std::get_if<Let>(&expression.form)) return let(*one, scope, at);
+  if (const auto* one = std::get_if<If>(&expression.form)) {
+    const Value condition = evaluate(*one->condition, scope);
+    if (!condition.is_number() || condition.number().dtype() != composit::DType::bool_)
+      refuse(one->condition->at, "expected a Bool, received " + print(type_of(condition)));
+    if (const auto is = known(condition))
+      return evaluate(*is != 0 ? *one->then : *one->otherwise, scope);
+    const Value x = evaluate(*one->then, scope), y = evaluate(*one->otherwise, scope);
+    return select(condition.number(), x, y, at);
+  }
+  if (const auto* one = std::get_if<Assert>(&expression.form)) {
+    if (known(evaluate(*one->condition, scope)) == 0) refuse(at, "this assert does not hold");
+    return evaluate(*one->body, scope);
+  }
+  if (const auto* one = std::get_if<Lambda>(&expression.form))
+    return {Closure{[this, one, scope](const Value& argument) {
+      return evaluate(*one->body,
+                      std::make_shared<const Scope>(Scope{one->parameter, argument, scope}));
+    }}};
+  if (const auto* tuple = std::get_if<TupleOf>(&expression.form)) {
+    Values items;
+    for (const ExpressionPtr& item : tuple->items) items.push_back(evaluate(*item, scope));
+    return tuple_of(std::move(items));
+  }
+  if (const auto* call_of = std::get_if<Call>(&expression.form)) {
+    Values arguments;
+    for (const ExpressionPtr& one : call_of->arguments) arguments.push_back(evaluate(*one, scope));
+    const Name& name = call_of->function;
+    // A variable that is a function.
+    if (name.derivations.empty() && !name.argument)
+      for (const Scope* one = scope.get(); one != nullptr; one = one->outer.get())
+        if (one->name == name.function)
+          if (const auto* closure = std::get_if<Closure>(&one->value.form))
+            return closure->call(arguments.size() == 1 ? arguments[0] : tuple_of(arguments));
+    const Primitive primitive = name.derivations.empty() ? find_primitive(name.function) : nullptr;
+    const bool defined = std::any_of(program_.declarations.begin(), program_.declarations.end(),
+                                     [&](const Declaration& one) {
+                                       const auto* def = std::get_if<Def>(&one.form);
+                                       return def != nullptr && def->name.function == name.function;
+                                     });
+    if (primitive != nullptr && !defined) {
+      PrimitiveCall made{*this, arguments, at, name.function};
+      return primitive(made);
+    }
+    return call(name, arguments.size() == 1 ? arguments[0] : tuple_of(arguments), at);
+  }
+  refuse(at, "a value of $dummy has no graph");
+}
+
+Value Interpreter::let(const Let& one, const ScopePtr& scope, Position at) {
+  const Value value = evaluate(*one.value, scope);
+  // What is read more than once is computed once.
+  return evaluate(*one.body, bind(one.pattern, tape_.in_memory(value), scope, at));
+}
+
+}  // namespace flashlight::ks

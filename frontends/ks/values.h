@@ -1,0 +1,124 @@
+// Values of a program while its graph is made.
+//
+//   Tape tape(DType::float64);
+//   const Expr i = tape.variable(5);                       // an index of `build`, below 5
+//   const Expr x = tape.load(tensor, {i});
+//   const Expr total = tape.sum(x * x, i);                 // a node of the graph; i is bound
+//
+// A number is an expression over elements of tensors and indices of the enclosing `build`s. A
+// tensor is a function from indices to its elements: what is built and read once never lies in
+// memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "composit/ir/node.h"
+#include "composit/op/nest.h"
+#include "frontends/ks/syntax.h"
+
+namespace flashlight::ks {
+
+using composit::Expr;
+using composit::Index;
+using composit::LazyTensor;
+using composit::LazyTensors;
+
+struct Value;
+using Values = std::vector<Value>;
+
+struct TensorValue {
+  composit::Ints sizes;
+  std::function<Value(const Index& index)> at;
+  bool in_memory = false;  // reading an element computes nothing
+};
+// A function that is an argument.
+struct Closure {
+  std::function<Value(const Value& argument)> call;
+};
+
+struct Value {
+  std::variant<Expr, std::string, std::shared_ptr<const Values>, std::shared_ptr<const TensorValue>,
+               Closure>
+      form;
+
+  bool is_number() const { return std::holds_alternative<Expr>(form); }
+  bool is_tuple() const { return std::holds_alternative<std::shared_ptr<const Values>>(form); }
+  bool is_tensor() const {
+    return std::holds_alternative<std::shared_ptr<const TensorValue>>(form);
+  }
+  const Expr& number() const { return std::get<Expr>(form); }
+  const Values& items() const { return *std::get<std::shared_ptr<const Values>>(form); }
+  const TensorValue& tensor() const { return *std::get<std::shared_ptr<const TensorValue>>(form); }
+};
+
+inline Value tuple_of(Values items) { return {std::make_shared<const Values>(std::move(items))}; }
+inline Value tensor_of(composit::Ints sizes, std::function<Value(const Index&)> at,
+                       bool in_memory = false) {
+  return {
+      std::make_shared<const TensorValue>(TensorValue{std::move(sizes), std::move(at), in_memory})};
+}
+
+// A leaf of a value, which is in memory: its axes are indices of enclosing `build`s, then those of
+// the tensors that it is an element of.
+struct Leaf {
+  LazyTensor tensor;
+  std::vector<size_t> variables;  // the numbers of the indices
+};
+
+// The graph so far.
+class Tape {
+ public:
+  explicit Tape(composit::DType floating) : floating_(floating) {}
+
+  composit::DType floating() const { return floating_; }
+  // A new index below `extent`.
+  Expr variable(int64_t extent);
+  // The element of a tensor at an index per axis.
+  Expr load(const LazyTensor& tensor, Index index);
+  // The indices that an expression depends on, in the order in which they were made.
+  std::vector<size_t> variables_of(const std::vector<Expr>& exprs) const;
+
+  // The expression at all values of the variables, as a tensor with an axis for each.
+  LazyTensor tensor(const Expr& value, const std::vector<size_t>& variables);
+  // The sum over an index, a number that the other indices choose.
+  Expr sum(const Expr& value, const Expr& variable);
+  // The largest over an index; NaN where one of them is.
+  Expr maximum(const Expr& value, const Expr& variable);
+  // All numbers of a value; of a tensor, those of its element at some index.
+  std::vector<Expr> numbers_of(const Value& value);
+  // The least and the largest value that an integer can have, by the extents of indices; nothing
+  // where it depends on elements.
+  struct Range {
+    int64_t least, most;
+  };
+  std::optional<Range> range(const Expr& integer) const;
+  // The same value, of which nothing is computed when it is read.
+  Value in_memory(const Value& value);
+
+  // All numbers of a value in memory, with at least these variables as leading axes.
+  void leaves(const Value& value, const std::vector<size_t>& variables, std::vector<Leaf>& leaves);
+  // A value of the same form, whose numbers are read from the leaves from `next` on. `own`: where,
+  // of the tensors around it.
+  Value from_leaves(const Value& form, const std::shared_ptr<const std::vector<Leaf>>& leaves,
+                    size_t& next, const Index& own = {});
+
+ private:
+  Expr bound(const Expr& value, const std::vector<size_t>& variables, const Index& axes,
+             LazyTensors& operands) const;
+  LazyTensor node(const Expr& value, const std::vector<size_t>& parallel,
+                  std::optional<size_t> reduced = {});
+  // The numbers in an element of all tensors of that form.
+  size_t count_numbers(const Value& form);
+
+  composit::DType floating_;
+  LazyTensors tensors_;           // by operand number of loads
+  std::vector<int64_t> extents_;  // by number of variables
+};
+
+}  // namespace flashlight::ks
