@@ -176,7 +176,8 @@ composit::Graph graph_of(const Program& program, const std::string& function,
   Inputs inputs(interpreter.tape(), leaves);
   const Value argument = inputs.argument(signature);
   std::vector<Leaf> results;
-  interpreter.tape().leaves(interpreter.call(name, argument, at), {}, results);
+  Tape& tape = interpreter.tape();
+  tape.leaves(tape.computed(interpreter.call(name, argument, at)), {}, results);
   composit::Graph::Parts parts;
   parts.inputs = inputs.tensors();
   for (const Leaf& one : results) parts.outputs.push_back(one.tensor);

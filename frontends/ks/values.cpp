@@ -10,6 +10,15 @@ namespace flashlight::ks {
 using composit::ExprKind;
 using composit::Function;
 
+namespace {
+
+// Integers and bools that are known stay so: they may be sizes.
+bool is_known(const Expr& number) {
+  return number.kind() == ExprKind::literal && !composit::is_floating_point(number.dtype());
+}
+
+}  // namespace
+
 Expr Tape::variable(int64_t extent) {
   extents_.push_back(extent);
   return Expr::parameter(extents_.size() - 1, composit::DType::int64);
@@ -157,6 +166,7 @@ std::optional<Tape::Range> Tape::range(const Expr& x) const {
 
 void Tape::leaves(const Value& value, const std::vector<size_t>& variables,
                   std::vector<Leaf>& all) {
+  if (value.is_number() && is_known(value.number())) return;
   if (value.is_number()) {
     std::vector<size_t> axes = variables;
     for (const size_t one : variables_of({value.number()}))
@@ -178,6 +188,7 @@ void Tape::leaves(const Value& value, const std::vector<size_t>& variables,
 
 Value Tape::from_leaves(const Value& form, const std::shared_ptr<const std::vector<Leaf>>& leaves,
                         size_t& next, const Index& own) {
+  if (form.is_number() && is_known(form.number())) return form;
   if (form.is_number()) {
     const Leaf& leaf = leaves->at(next++);
     Index index;  // a tensor's own axes are the last ones of its leaves
@@ -209,7 +220,7 @@ Value Tape::from_leaves(const Value& form, const std::shared_ptr<const std::vect
 }
 
 size_t Tape::count_numbers(const Value& form) {
-  if (form.is_number()) return 1;
+  if (form.is_number()) return is_known(form.number()) ? 0 : 1;
   size_t count = 0;
   if (form.is_tuple())
     for (const Value& item : form.items()) count += count_numbers(item);
@@ -219,6 +230,19 @@ size_t Tape::count_numbers(const Value& form) {
     count = count_numbers(form.tensor().at(some));
   }
   return count;
+}
+
+Value Tape::computed(const Value& value) {
+  if (value.is_number() && is_known(value.number())) return {load(tensor(value.number(), {}), {})};
+  if (value.is_tuple()) {
+    Values items;
+    for (const Value& item : value.items()) items.push_back(computed(item));
+    return tuple_of(std::move(items));
+  }
+  if (!value.is_tensor()) return value;
+  return tensor_of(value.tensor().sizes, [this, value](const Index& index) {
+    return computed(value.tensor().at(index));
+  });
 }
 
 Value Tape::in_memory(const Value& value) {

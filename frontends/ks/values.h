@@ -101,7 +101,10 @@ class Tape {
   // The same value, of which nothing is computed when it is read.
   Value in_memory(const Value& value);
 
-  // All numbers of a value in memory, with at least these variables as leading axes.
+  // The same value, of which no number is known: all are leaves.
+  Value computed(const Value& value);
+  // All numbers of a value in memory that are not known, with at least these variables as leading
+  // axes.
   void leaves(const Value& value, const std::vector<size_t>& variables, std::vector<Leaf>& leaves);
   // A value of the same form, whose numbers are read from the leaves from `next` on. `own`: where,
   // of the tensors around it.

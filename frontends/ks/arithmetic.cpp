@@ -1,0 +1,127 @@
+// Functions of numbers.
+#include <algorithm>
+#include <numbers>
+
+#include "composit/ops/functions.h"
+#include "frontends/ks/primitives.h"
+
+namespace flashlight::ks {
+namespace {
+
+using composit::DType;
+using composit::Function;
+
+Expr divided(const Expr& x, const Expr& y) {
+  return x.dtype() == DType::int64 ? composit::trunc_divide(x, y) : x / y;
+}
+
+// An integer of known ones is known.
+std::optional<int64_t> computed(const std::string& name, int64_t x, int64_t y) {
+  const auto wrapped = [](auto f, int64_t a, int64_t b) {
+    return static_cast<int64_t>(f(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+  };
+  if (name == "add") return wrapped(std::plus<>(), x, y);
+  if (name == "sub") return wrapped(std::minus<>(), x, y);
+  if (name == "mul") return wrapped(std::multiplies<>(), x, y);
+  if (name == "div" && y != 0 && y != -1) return x / y;
+  if (name == "max") return std::max(x, y);
+  if (name == "min") return std::min(x, y);
+  return std::nullopt;
+}
+std::optional<bool> compared(const std::string& name, int64_t x, int64_t y) {
+  if (name == "eq") return x == y;
+  if (name == "ne") return x != y;
+  if (name == "lt") return x < y;
+  if (name == "lte") return x <= y;
+  if (name == "gt") return x > y;
+  if (name == "gte") return x >= y;
+  return std::nullopt;
+}
+
+Expr arithmetic(const std::string& name, const Expr& x, const Expr& y) {
+  if (name == "add") return x + y;
+  if (name == "sub") return x - y;
+  if (name == "mul") return x * y;
+  if (name == "div") return divided(x, y);
+  if (name == "pow") return composit::pow(x, composit::cast(y, x.dtype()));
+  if (name == "atan2") return composit::atan2(x, y);
+  return name == "max" ? composit::max(x, y) : composit::min(x, y);
+}
+}  // namespace
+
+Value binary(PrimitiveCall& call) {
+  if (call.name == "max" && call.arguments.size() == 1 && call.arguments[0].is_tensor()) {
+    const Value& v = call.arguments[0];
+    if (v.tensor().sizes.size() != 1 || v.tensor().sizes[0] == 0)
+      refuse(call, "a Vec that is not empty");
+    const Expr i = call.interpreter.tape().variable(v.tensor().sizes[0]);
+    return {call.interpreter.tape().maximum(v.tensor().at({i}).number(), i)};
+  }
+  const Values both = arguments(call, 2, "two numbers of one type");
+  const Value &x = both[0], &y = both[1];
+  const auto a = known(x), b = known(y);
+  if (a && b && is_integer(x) && is_integer(y))
+    if (const auto value = computed(call.name, *a, *b)) return integer(*value);
+  const bool power = call.name == "pow" && is_float(x) && is_integer(y);
+  if (x.is_number() && (is_bool(x) || (!(x.number().dtype() == y.number().dtype()) && !power)))
+    refuse(call, "two numbers of one type");
+  const std::string name = call.name;
+  return zip(call, x, y, [name](const Expr& p, const Expr& q) { return arithmetic(name, p, q); });
+}
+
+Value comparison(PrimitiveCall& call) {
+  const Values both = arguments(call, 2, "two numbers of one type");
+  const Value &x = both[0], &y = both[1];
+  if (!x.is_number() || !y.is_number() || x.number().dtype() != y.number().dtype())
+    refuse(call, "two numbers of one type");
+  const auto a = known(x), b = known(y);
+  if (a && b)
+    if (const auto is = compared(call.name, *a, *b)) return {Expr::literal(*is, DType::bool_)};
+  const Expr &p = x.number(), &q = y.number();
+  return {call.name == "eq"    ? composit::eq(p, q)
+          : call.name == "ne"  ? composit::ne(p, q)
+          : call.name == "lt"  ? p < q
+          : call.name == "lte" ? p <= q
+          : call.name == "gt"  ? p > q
+                               : p >= q};
+}
+
+Value logic(PrimitiveCall& call) {
+  if (call.name == "not") {
+    const Value x = arguments(call, 1, "a Bool")[0];
+    if (!is_bool(x)) refuse(call, "a Bool");
+    if (const auto is = known(x)) return {Expr::literal(*is == 0, DType::bool_)};
+    return {!x.number()};
+  }
+  const Values both = arguments(call, 2, "two Bools");
+  if (!is_bool(both[0]) || !is_bool(both[1])) refuse(call, "two Bools");
+  const bool is_and = call.name == "and";
+  for (size_t i = 0; i < 2; ++i)
+    if (const auto is = known(both[i])) {
+      const bool decides = (*is == 0) == is_and;
+      return decides ? Value{Expr::literal(!is_and, DType::bool_)} : both[1 - i];
+    }
+  return {is_and ? both[0].number() && both[1].number() : both[0].number() || both[1].number()};
+}
+
+Value negative(PrimitiveCall& call) {
+  const Value x = arguments(call, 1, "a number")[0];
+  if (const auto value = known(x); value && is_integer(x)) return integer(-*value);
+  return map_numbers(x, [](const Expr& one) { return -one; });
+}
+
+Value absolute(PrimitiveCall& call) {
+  const Value x = arguments(call, 1, "a number")[0];
+  if (!x.is_number() || is_bool(x)) refuse(call, "a number");
+  return {Expr::call(Function::abs, {x.number()})};
+}
+Value to_float(PrimitiveCall& call) {
+  const Value x = arguments(call, 1, "an Integer or a Bool")[0];
+  if (!x.is_number()) refuse(call, "an Integer or a Bool");
+  return {composit::cast(x.number(), call.interpreter.tape().floating())};
+}
+Value pi(PrimitiveCall& call) {
+  return {Expr::literal(std::numbers::pi, call.interpreter.tape().floating())};
+}
+
+}  // namespace flashlight::ks

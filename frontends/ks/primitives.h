@@ -1,0 +1,57 @@
+// What functions of the language itself share, and those that the table in primitives.cpp names.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "frontends/ks/interpreter.h"
+
+namespace flashlight::ks {
+
+// UserError: "'add' expects two numbers of one type, received Float Integer".
+[[noreturn]] void refuse(const PrimitiveCall& call, const std::string& expected);
+// The arguments: written one after the other, or as a tuple.
+Values arguments(const PrimitiveCall& call, size_t count, const char* expected);
+const Closure& closure(const PrimitiveCall& call, const Value& value);
+
+bool is_integer(const Value& value);
+bool is_float(const Value& value);
+bool is_bool(const Value& value);
+Value integer(int64_t value);
+
+// f of the numbers of two values of one form.
+Value zip(const PrimitiveCall& call, const Value& x, const Value& y,
+          const std::function<Expr(const Expr&, const Expr&)>& f);
+Value map_numbers(const Value& x, const std::function<Expr(const Expr&)>& f);
+
+// arithmetic.cpp
+Value binary(PrimitiveCall& call);
+Value comparison(PrimitiveCall& call);
+Value logic(PrimitiveCall& call);
+Value negative(PrimitiveCall& call);
+Value absolute(PrimitiveCall& call);
+Value to_float(PrimitiveCall& call);
+Value pi(PrimitiveCall& call);
+template <composit::Function kFunction>
+Value of_float(PrimitiveCall& call) {
+  const Value x = arguments(call, 1, "a Float")[0];
+  if (!is_float(x) && !x.is_tensor()) refuse(call, "a Float");
+  return map_numbers(x, [](const Expr& one) { return Expr::call(kFunction, {one}); });
+}
+
+// tensors.cpp
+Value build(PrimitiveCall& call);
+Value sumbuild(PrimitiveCall& call);
+Value sum(PrimitiveCall& call);
+Value size(PrimitiveCall& call);
+Value index(PrimitiveCall& call);
+Value map(PrimitiveCall& call);
+Value const_vec(PrimitiveCall& call);
+Value vec_init(PrimitiveCall& call);
+Value delta(PrimitiveCall& call);
+Value delta_vec(PrimitiveCall& call);
+Value diagonal(PrimitiveCall& call);
+Value fold(PrimitiveCall& call);
+
+}  // namespace flashlight::ks

@@ -1,0 +1,171 @@
+// Functions of programs as graphs: values by hand, derivatives by central differences.
+#include "frontends/ks/graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "composit/ir/print.h"
+#include "tests/frontends/ks/programs.h"
+#include "tests/user_error.h"
+
+namespace flashlight::ks::test {
+namespace {
+
+using composit::user_error;
+using testing::HasSubstr;
+
+void expect_near(const Numbers& received, const Numbers& expected, double tolerance) {
+  ASSERT_EQ(received.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(received[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << i;
+}
+
+class KsPrograms : public testing::TestWithParam<TestProgram> {};
+
+TEST_P(KsPrograms, HaveTheirValues) {
+  const TestProgram& one = GetParam();
+  expect_near(run(one.text, one.function, one.inputs), one.expected, 1e-13);
+}
+
+// Cotangents of the result: other numbers for each.
+Numbers cotangents(size_t count) {
+  Numbers all;
+  for (size_t i = 0; i < count; ++i) all.push_back(1 + .5 * static_cast<double>(i % 3));
+  return all;
+}
+double dot(const Numbers& x, const Numbers& y) {
+  double sum = 0;
+  for (size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
+  return sum;
+}
+
+// The result's Floats as inputs of a derivative.
+std::vector<Input> like_result(const TestProgram& one, const Numbers& values) {
+  std::vector<Input> inputs;
+  size_t next = 0;
+  const composit::Graph whole = graph(one.text, one.function, one.inputs);
+  for (const composit::LazyTensor& output : whole.outputs()) {
+    const auto count = static_cast<size_t>(output.numel());
+    inputs.push_back({output.sizes(),
+                      Numbers(values.begin() + static_cast<std::ptrdiff_t>(next),
+                              values.begin() + static_cast<std::ptrdiff_t>(next + count)),
+                      {}});
+    next += count;
+  }
+  return inputs;
+}
+
+TEST_P(KsPrograms, HaveDerivatives) {
+  const TestProgram& one = GetParam();
+  const Numbers dy = cotangents(one.expected.size());
+  std::vector<Input> with_cotangents = one.inputs;
+  for (Input& input : like_result(one, dy)) with_cotangents.push_back(std::move(input));
+  const Numbers gradients = run(one.text, "[rev " + one.function + "]", with_cotangents);
+
+  Numbers expected;
+  constexpr double kStep = 1e-5;
+  for (size_t i = 0; i < one.inputs.size(); ++i)
+    for (size_t k = 0; k < one.inputs[i].values.size(); ++k) {
+      std::vector<Input> above = one.inputs, below = one.inputs;
+      above[i].values[k] += kStep;
+      below[i].values[k] -= kStep;
+      expected.push_back((dot(run(one.text, one.function, above), dy) -
+                          dot(run(one.text, one.function, below), dy)) /
+                         (2 * kStep));
+    }
+  expect_near(gradients, expected, 1e-7);
+
+  // Forward: <dy, f'(x) dx> = <f'(x)^T dy, dx>.
+  std::vector<Input> with_tangents = one.inputs;
+  Numbers dx;
+  for (const Input& input : one.inputs)
+    if (!input.known) {
+      Numbers direction = cotangents(input.values.size());
+      dx.insert(dx.end(), direction.begin(), direction.end());
+      with_tangents.push_back({input.sizes, std::move(direction), {}});
+    }
+  EXPECT_NEAR(dot(run(one.text, "[fwd " + one.function + "]", with_tangents), dy),
+              dot(gradients, dx), 1e-10 * (1 + std::abs(dot(gradients, dx))));
+  EXPECT_EQ(run(one.text, "[sufrev " + one.function + "]", with_cotangents), gradients);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KsPrograms, testing::ValuesIn(test_programs()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(KsGraph, CheckComparesADerivativeWithValues) {
+  const std::string text = std::string(test_programs().back().text) + R"(
+(def out Float (xs : Vec Float)
+  (let ((c h) (lstm (build (tuple 4 3) (lam (ij : Tuple Integer Integer)
+                      (let ((i j) ij) (sin (to_float (add i (mul 2 j)))))))
+                    xs)) (mul c h)))
+(def check Float (xs : Vec Float)
+  ($check (lam (s : Vec Float) (out s)) (lam (t : Tuple (Vec Float) Float) ([rev out] t))
+          xs (constVec (size xs) 0.000001) 1.0))
+(def wrong Float (xs : Vec Float)
+  ($check (lam (s : Vec Float) (out s)) (lam (t : Tuple (Vec Float) Float) (get$1$2 t))
+          xs (constVec (size xs) 0.000001) 1.0)))";
+  EXPECT_LT(run(text, "check", {vec({1, -.5, .25})})[0], 1e-5);
+  EXPECT_GT(run(text, "wrong", {vec({1, -.5, .25})})[0], 1e-2);
+}
+
+// Nodes of the derivative do not grow with the sizes of what is built, summed and folded.
+TEST(KsGraph, DerivativesOfLongVectorsAreNotLongGraphs) {
+  for (const TestProgram& one : test_programs()) {
+    if (one.name != "product" && one.name != "dot" && one.name != "differences") continue;
+    const auto nodes = [&](size_t length) {
+      std::vector<Input> inputs;
+      for (size_t i = 0; i < one.inputs.size(); ++i) inputs.push_back(vec(Numbers(length, 1)));
+      inputs.push_back(one.expected.size() == 1 ? number(1) : vec(Numbers(length, 1)));
+      return graph(one.text, "[rev " + one.function + "]", inputs).size();
+    };
+    EXPECT_EQ(nodes(10), nodes(10000)) << one.name;
+  }
+}
+
+TEST(KsGraph, RefusesWithAPlace) {
+  const auto error = [](const std::string& text, const std::vector<Input>& inputs) {
+    return user_error([&] { graph(text, "f", inputs); }).value_or("");
+  };
+  EXPECT_THAT(error("(def f Float (x : Float) (f x))", {number(1)}),
+              HasSubstr("test.ks:1:26: 'f' calls itself, and values decide how often"));
+  EXPECT_THAT(error("(def f (Vec (Vec Float)) (x : Float)\n (build 3 (lam (i : Integer) (build i "
+                    "(lam (j : Integer) x)))))",
+                    {number(1)}),
+              HasSubstr("test.ks:2:30: a size that is not known: 'build' gets one that depends on "
+                        "values or on an index"));
+  EXPECT_THAT(error("(def f Float (x : Float) (add x 1))", {number(1)}),
+              HasSubstr("test.ks:1:26: 'add' expects two numbers of one type, received Float "
+                        "Integer"));
+  EXPECT_THAT(error("(def f Float (x : Float) (g x))", {number(1)}),
+              HasSubstr("test.ks:1:26: there is no function 'g'"));
+  EXPECT_THAT(error("(def f Float (x : Float) y)", {number(1)}),
+              HasSubstr("test.ks:1:26: there is no variable 'y'"));
+  EXPECT_THAT(error("(def g Float (x : Float) x) (def f Float (x : Float) (g 1))", {number(1)}),
+              HasSubstr("test.ks:1:54: 'g' expects Float, received Integer"));
+  EXPECT_THAT(error("(edef g Float Float) (def f Float (x : Float) (g x))", {number(1)}),
+              HasSubstr("'g' is declared by edef, and defined nowhere"));
+  EXPECT_THAT(error("(def f Integer (x : Float) x)", {number(1)}),
+              HasSubstr("'f' is declared to give Integer, and gives Float"));
+  EXPECT_THAT(error("(def f Float (v : Vec Float) (index 3 v))", {vec({1, 2, 3})}),
+              HasSubstr("test.ks:1:30: the index 3 of a tensor of 3"));
+  EXPECT_THAT(error("(def f Float (x : Float) (if x 1.0 2.0))", {number(1)}),
+              HasSubstr("test.ks:1:30: expected a Bool, received Float"));
+  EXPECT_THAT(error("(def f Float (v : Vec Float) (assert (eq (size v) 2) 1.0))", {vec({1})}),
+              HasSubstr("test.ks:1:30: this assert does not hold"));
+  EXPECT_THAT(error("(def f Float (x : Float) x)", {vec({1})}),
+              HasSubstr("input 0, of the parameter 'x': expected Float with 0 dimensions, received "
+                        "float64[1]"));
+  EXPECT_THAT(error("(def f Float (x : Float) x)", {}), HasSubstr("received nothing"));
+}
+
+// An index of values that is out of range gives no number of somewhere else.
+TEST(KsGraph, AnIndexOutOfRangeGivesNaN) {
+  EXPECT_TRUE(std::isnan(
+      run("(def f Float (v : Vec Float) (sumbuild 3 (lam (i : Integer) (index (add i 1) v))))", "f",
+          {vec({1, 2, 3})})[0]));
+}
+
+}  // namespace
+}  // namespace flashlight::ks::test
