@@ -51,14 +51,16 @@ struct CompileArguments : BackendArguments {
 // result, which is one number, by these inputs, as "grad_NAME".
 int compile(const CompileArguments& arguments, std::ostream& out);
 struct ImportArguments {
-  std::string file;                 // a module saved by TorchScript, or the text of functions (.py)
+  // A module saved by TorchScript, the text of Python's functions (.py), or of Knossos' (.ks).
+  std::string file;
   std::string function;             // empty: `forward`, of a text the last one
-  std::vector<std::string> inputs;  // a type like float32[1,3] for a tensor, else a Python literal
+  std::vector<std::string> inputs;  // a type like float32[1,3] for a tensor, else a literal
   std::string target;               // the folder to write
 };
-// Writes TorchScript as a capture with random example inputs. UserError in a build without
-// LibTorch.
+// Writes a program as a capture with random example inputs. UserError for TorchScript in a build
+// without LibTorch.
 int import(const ImportArguments& arguments, std::ostream& out);
+int import_torchscript(const ImportArguments& arguments, std::ostream& out);
 // The table of operations whose names contain `filter`: how each is defined and differentiated,
 // and which backends have code for it.
 int ops(const std::string& filter, std::ostream& out);

@@ -1,72 +1,92 @@
-#include <ATen/Functions.h>
-#include <ATen/Tensor.h>
-
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <ostream>
+#include <random>
 
+#include "composit/eval/evaluate.h"
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
 #include "composit/ir/literal.h"
 #include "composit/ir/parse.h"
 #include "frontends/cli/commands.h"
-#include "frontends/torchscript/script.h"
-#include "tracer/convert.h"
+#include "frontends/ks/graph.h"
+#include "frontends/ks/parse.h"
 
 namespace cli {
 namespace {
 
+using composit::Array;
+using composit::DType;
 using composit::UserError;
-using flashlight::torchscript::Script;
+namespace ks = flashlight::ks;
 
-std::string text_of(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw UserError("[import] " + file + " cannot be read");
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-// Random, between 0 and 1; 0 or 1 for integers, as indices may be.
-at::Tensor example_of(const composit::Type& type) {
-  const c10::ScalarType dtype = flashlight::tracer::to_c10(type.dtype);
-  if (composit::is_floating_point(type.dtype) || composit::is_complex(type.dtype))
-    return at::rand(type.sizes, dtype);
-  return at::randint(2, type.sizes, dtype);
-}
-
-// "float32[1, 3]": a tensor of this type; else a number, a bool, None or a string.
-c10::IValue argument_of(const std::string& text) {
-  if (text == "None") return {};
-  if (text == "True" || text == "False") return text == "True";
+// "float32[1, 3]": a tensor of this type; "3": an Integer; "true": a Bool.
+ks::ArgumentLeaf leaf_of(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
   if (const auto integer = composit::parse_int(text)) return *integer;
-  if (const auto number = composit::parse_float(text)) return *number;
-  if (text.find('[') == std::string::npos) return text;
   try {
     const composit::Graph graph = composit::parse("graph(%x: " + text + ") { return %x }");
-    return example_of(graph.inputs().at(0).type());
+    return graph.inputs().at(0).type();
   } catch (const UserError&) {
     throw UserError(
-        "[import] --input: expected a type like float32[1,3], a number, True, False, "
-        "None or a string, received '" +
+        "[import] --input: expected a type like float32[3], an integer, true or false, received '" +
         text + "'");
   }
+}
+
+bool is_float64(const ks::ArgumentLeaf& leaf) {
+  const auto* type = std::get_if<composit::Type>(&leaf);
+  return type != nullptr && type->dtype == DType::float64;
+}
+
+// Random, between 0 and 1; 0 for integers, as indices may be.
+Array example_of(const composit::Type& type, std::mt19937& generator) {
+  std::vector<double> values(static_cast<size_t>(type.numel()));
+  std::uniform_real_distribution<double> number(0, 1);
+  if (composit::is_floating_point(type.dtype))
+    std::generate(values.begin(), values.end(), [&] { return number(generator); });
+  return composit::array_of(type, values);
+}
+
+std::string last_function(const ks::Program& program) {
+  std::string name;
+  for (const ks::Declaration& one : program.declarations)
+    if (const auto* def = std::get_if<ks::Def>(&one.form)) name = ks::print(def->name);
+  if (name.empty()) throw UserError("[import] " + program.file + " defines no function");
+  return name;
+}
+
+int import_ks(const ImportArguments& arguments, std::ostream& out) {
+  std::ifstream stream(arguments.file, std::ios::binary);
+  if (!stream) throw UserError("[import] " + arguments.file + " cannot be read");
+  const std::string text(std::istreambuf_iterator<char>(stream), {});
+  const ks::Program program = ks::parse(text, arguments.file);
+  const std::string function =
+      arguments.function.empty() ? last_function(program) : arguments.function;
+  std::vector<ks::ArgumentLeaf> leaves;
+  for (const std::string& input : arguments.inputs) leaves.push_back(leaf_of(input));
+  const bool is_double = std::any_of(leaves.begin(), leaves.end(), is_float64);
+
+  composit::SavedCapture capture;
+  capture.graph = ks::graph_of(program, function, leaves,
+                               {.floating = is_double ? DType::float64 : DType::float32});
+  capture.producer = "flashlight import";
+  std::mt19937 generator(0);
+  for (const composit::LazyTensor& input : capture.graph.inputs())
+    capture.example_inputs.push_back(example_of(input.type(), generator));
+  capture.example_outputs = composit::evaluate(capture.graph, capture.example_inputs);
+  composit::save(capture, arguments.target);
+  out << "wrote " << arguments.target << ": " << function << ", " << capture.graph.size()
+      << " nodes\n";
+  return 0;
 }
 
 }  // namespace
 
 int import(const ImportArguments& arguments, std::ostream& out) {
-  const bool is_text = arguments.file.ends_with(".py");
-  const Script script =
-      is_text ? flashlight::torchscript::compile(text_of(arguments.file), arguments.file)
-              : flashlight::torchscript::load(arguments.file);
-  std::string function = arguments.function;
-  if (function.empty()) function = is_text ? script.functions().back() : "forward";
-  std::vector<c10::IValue> inputs;
-  for (const std::string& input : arguments.inputs) inputs.push_back(argument_of(input));
-  const composit::SavedCapture capture = script.capture(function, inputs);
-  composit::save(capture, arguments.target);
-  out << "wrote " << arguments.target << ": " << function << ", " << capture.graph.size()
-      << " nodes, " << capture.weights.size() << " weights\n";
-  return 0;
+  return arguments.file.ends_with(".ks") ? import_ks(arguments, out)
+                                         : import_torchscript(arguments, out);
 }
 
 }  // namespace cli

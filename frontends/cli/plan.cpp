@@ -45,7 +45,8 @@ int plan(const PlanArguments& arguments, std::ostream& out) {
   if (!arguments.graph.empty()) {
     const std::string dot = flashlight::mosaic::kernels_dot(plan);
     const bool is_svg = fs::path(arguments.graph).extension() == ".svg";
-    write_text(arguments.graph, is_svg ? composit::drawing::render_svg({dot}, "dot", 1).at(0) : dot);
+    write_text(arguments.graph,
+               is_svg ? composit::drawing::render_svg({dot}, "dot", 1).at(0) : dot);
   }
   if (arguments.arena.empty() && arguments.graph.empty()) out << print(plan);
   return 0;

@@ -11,7 +11,7 @@ int check(const std::string&, std::ostream&) {
   refuse("[check] runs the capture through LibTorch");
 }
 int check_grad(const std::string& folder, size_t, std::ostream& out) { return check(folder, out); }
-int import(const ImportArguments&, std::ostream&) {
+int import_torchscript(const ImportArguments&, std::ostream&) {
   refuse("[import] reads TorchScript with LibTorch");
 }
 
