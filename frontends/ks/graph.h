@@ -1,7 +1,7 @@
 // Functions of Knossos' language as graphs.
 //
-//   const Program program = parse(text, "gmm.ks");
-//   composit::Graph graph = graph_of(program, "gmm", {tensor_type(DType::float32, {100, 3}), …});
+//   const Program program = parse(text, "square.ks");
+//   composit::Graph graph = graph_of(program, "square", {tensor_type(DType::float32, {100})});
 //
 // Sizes are known: those of arguments are given, and what depends on values of arguments is no
 // size. Functions are inlined.
