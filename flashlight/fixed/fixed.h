@@ -5,8 +5,8 @@
 //   auto turned = matmul(rotation, pose);                      // one vector instruction per row
 //   auto energies = einsum<"ij,ij->i">(turned, turned);        // Tensor<float, 4>
 //
-// A product of `rotation` with a Tensor<float, 3, 3> does not compile: the compiler says that the left
-// tensor has other columns than the right one has rows, 4 and 3.
+// A product of `rotation` with a Tensor<float, 3, 3> does not compile: the compiler says that the
+// left tensor has other columns than the right one has rows, 4 and 3.
 //
 // Use it inside of your own inner loops, where tensors are small, and where a wrong size has to be
 // found by the compiler. Do not use it for large tensors (one thread, no tiles, no fusion across

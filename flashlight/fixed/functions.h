@@ -93,7 +93,7 @@ constexpr T number_of(N number) {
   }
 #define FLASHLIGHT_FIXED_ARITHMETIC(name, expression)          \
   FLASHLIGHT_FIXED_BINARY(name, T, (!std::is_same_v<T, bool>), \
-                          "arithmetic of bools: convert them, to<float>(x)", expression)
+                          "arithmetic of bools: convert them by to<float>(x)", expression)
 #define FLASHLIGHT_FIXED_COMPARISON(name, expression) \
   FLASHLIGHT_FIXED_BINARY(name, bool, true, "", expression)
 // Two tensors of the same elements, which broadcast, or a tensor and a number, which takes the type
@@ -102,7 +102,7 @@ FLASHLIGHT_FIXED_ARITHMETIC(operator+, x + y)
 FLASHLIGHT_FIXED_ARITHMETIC(operator-, x - y)
 FLASHLIGHT_FIXED_ARITHMETIC(operator*, x* y)
 FLASHLIGHT_FIXED_BINARY(operator/, T, std::is_floating_point_v<T>,
-                        "division of integers: convert them, to<float>(x)", x / y)
+                        "division of integers: convert them by to<float>(x)", x / y)
 // The larger, the smaller one; NaN where one of them is.
 FLASHLIGHT_FIXED_ARITHMETIC(maximum, x != x || x > y ? x : y)
 FLASHLIGHT_FIXED_ARITHMETIC(minimum, x != x || x < y ? x : y)

@@ -119,13 +119,13 @@ composit::Number traced_number(N number) {
   }
 #define FLASHLIGHT_FIXED_ARITHMETIC(name)                      \
   FLASHLIGHT_FIXED_BINARY(name, T, (!std::is_same_v<T, bool>), \
-                          "arithmetic of bools: convert them, to<float>(x)")
+                          "arithmetic of bools: convert them by to<float>(x)")
 #define FLASHLIGHT_FIXED_COMPARISON(name) FLASHLIGHT_FIXED_BINARY(name, bool, true, "")
 FLASHLIGHT_FIXED_ARITHMETIC(operator+)
 FLASHLIGHT_FIXED_ARITHMETIC(operator-)
 FLASHLIGHT_FIXED_ARITHMETIC(operator*)
 FLASHLIGHT_FIXED_BINARY(operator/, T, std::is_floating_point_v<T>,
-                        "division of integers: convert them, to<float>(x)")
+                        "division of integers: convert them by to<float>(x)")
 FLASHLIGHT_FIXED_ARITHMETIC(maximum)
 FLASHLIGHT_FIXED_ARITHMETIC(minimum)
 FLASHLIGHT_FIXED_COMPARISON(operator<)

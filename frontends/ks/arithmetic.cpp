@@ -47,6 +47,38 @@ Expr arithmetic(const std::string& name, const Expr& x, const Expr& y) {
   if (name == "atan2") return composit::atan2(x, y);
   return name == "max" ? composit::max(x, y) : composit::min(x, y);
 }
+Value matrix_times_vector(const PrimitiveCall& call, const Value& m, const Value& v) {
+  if (m.tensor().sizes[1] != v.tensor().sizes[0])
+    refuse(call, "a matrix and a Vec of as many elements as it has columns");
+  Tape& tape = call.interpreter.tape();
+  return tensor_of({m.tensor().sizes[0]}, [&tape, m, v](const Index& row) -> Value {
+    const Expr j = tape.variable(v.tensor().sizes[0]);
+    return {tape.sum(m.tensor().at({row[0], j}).number() * v.tensor().at({j}).number(), j)};
+  });
+}
+
+// True if all numbers of two values of one form are equal.
+Expr equal(const PrimitiveCall& call, const Value& x, const Value& y) {
+  if (x.is_number() && y.is_number() && x.number().dtype() == y.number().dtype())
+    return composit::eq(x.number(), y.number());
+  Expr all = Expr::literal(true, DType::bool_);
+  if (x.is_tuple() && y.is_tuple() && x.items().size() == y.items().size()) {
+    for (size_t i = 0; i < x.items().size(); ++i)
+      all = all && equal(call, x.items()[i], y.items()[i]);
+    return all;
+  }
+  if (!x.is_tensor() || !y.is_tensor() || x.tensor().sizes.size() != y.tensor().sizes.size())
+    refuse(call, "two values of one type");
+  if (x.tensor().sizes != y.tensor().sizes) return Expr::literal(false, DType::bool_);
+  Tape& tape = call.interpreter.tape();
+  Index index;
+  for (const int64_t extent : x.tensor().sizes) index.push_back(tape.variable(extent));
+  Expr different =
+      composit::cast(!equal(call, x.tensor().at(index), y.tensor().at(index)), DType::int64);
+  for (size_t axis = index.size(); axis-- > 0;) different = tape.sum(different, index[axis]);
+  return composit::eq(different, int64_t{0});
+}
+
 }  // namespace
 
 Value binary(PrimitiveCall& call) {
@@ -62,16 +94,30 @@ Value binary(PrimitiveCall& call) {
   const auto a = known(x), b = known(y);
   if (a && b && is_integer(x) && is_integer(y))
     if (const auto value = computed(call.name, *a, *b)) return integer(*value);
-  const bool power = call.name == "pow" && is_float(x) && is_integer(y);
-  if (x.is_number() && (is_bool(x) || (!(x.number().dtype() == y.number().dtype()) && !power)))
-    refuse(call, "two numbers of one type");
   const std::string name = call.name;
-  return zip(call, x, y, [name](const Expr& p, const Expr& q) { return arithmetic(name, p, q); });
+  const auto f = [name](const Expr& p, const Expr& q) { return arithmetic(name, p, q); };
+  if (name == "mul" && x.is_tensor() && x.tensor().sizes.size() == 2 && y.is_tensor() &&
+      y.tensor().sizes.size() == 1)
+    return matrix_times_vector(call, x, y);
+  if (x.is_tensor() && y.is_number())
+    return map_numbers(x, [f, y](const Expr& p) { return f(p, y.number()); });
+  if (x.is_number() && y.is_tensor())
+    return map_numbers(y, [f, x](const Expr& q) { return f(x.number(), q); });
+  const bool power = name == "pow" && is_float(x) && is_integer(y);
+  if (x.is_number() && y.is_number() &&
+      (is_bool(x) || (x.number().dtype() != y.number().dtype() && !power)))
+    refuse(call, "two numbers of one type");
+  return zip(call, x, y, f);
 }
 
 Value comparison(PrimitiveCall& call) {
   const Values both = arguments(call, 2, "two numbers of one type");
   const Value &x = both[0], &y = both[1];
+  const bool equality = call.name == "eq" || call.name == "ne";
+  if (equality && !(x.is_number() && y.is_number())) {
+    const Expr same = equal(call, x, y);
+    return {call.name == "eq" ? same : !same};
+  }
   if (!x.is_number() || !y.is_number() || x.number().dtype() != y.number().dtype())
     refuse(call, "two numbers of one type");
   const auto a = known(x), b = known(y);

@@ -90,6 +90,12 @@ class Inputs {
       }
       case Type::Kind::tensor: {
         const auto rank = static_cast<size_t>(type.rank);
+        if (numbers(type) == 0) {  // a tangent of what has none
+          const Type element = type.parts[0];
+          return tensor_of(composit::Ints(rank, 0), [this, element, first](const Index& index) {
+            return read(element, first, index);
+          });
+        }
         const composit::Ints all = sizes(first, type);
         if (all.size() < own.size() + rank) refuse(first, type, own.size() + rank);
         const auto begin = all.begin() + static_cast<std::ptrdiff_t>(own.size());

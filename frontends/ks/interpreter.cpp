@@ -45,6 +45,12 @@ Type Interpreter::type_of(const Value& value) {
 
 namespace {
 
+// True if one of the arguments is a function: then a primitive takes it.
+bool is_function(const Values& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const Value& one) { return std::holds_alternative<Closure>(one.form); });
+}
+
 Type argument_type(const Def& def) {
   if (def.parameters.size() == 1) return def.parameters[0].type;
   Type tuple{Type::Kind::tuple};
@@ -53,6 +59,14 @@ Type argument_type(const Def& def) {
 }
 
 }  // namespace
+
+bool Interpreter::defines(const std::string& function) const {
+  return std::any_of(program_.declarations.begin(), program_.declarations.end(),
+                     [&](const Declaration& one) {
+                       const auto* def = std::get_if<Def>(&one.form);
+                       return def != nullptr && def->name.function == function;
+                     });
+}
 
 const Def* Interpreter::find(const Name& name, const std::optional<Type>& argument) const {
   for (const Declaration& one : program_.declarations) {
@@ -72,8 +86,9 @@ const Def& Interpreter::definition(const Name& name, const std::optional<Type>& 
   if (const Def* def = find(name, argument)) return *def;
   std::string others;
   for (const Declaration& one : program_.declarations)
-    if (const auto* def = std::get_if<Def>(&one.form);
-        def != nullptr && def->name.function == name.function)
+    if (const auto* def = std::get_if<Def>(&one.form); def != nullptr &&
+                                                       def->name.function == name.function &&
+                                                       def->name.derivations == name.derivations)
       others += (others.empty() ? "" : " or ") + print(argument_type(*def));
   const std::string received = argument ? ", received " + print(*argument) : "";
   if (!others.empty()) refuse(at, "'" + name.function + "' expects " + others + received);
@@ -211,17 +226,15 @@ Value Interpreter::evaluate(const Expression& expression, const ScopePtr& scope)
         if (one->name == name.function)
           if (const auto* closure = std::get_if<Closure>(&one->value.form))
             return closure->call(arguments.size() == 1 ? arguments[0] : tuple_of(arguments));
+    const Value argument = arguments.size() == 1 ? arguments[0] : tuple_of(arguments);
     const Primitive primitive = name.derivations.empty() ? find_primitive(name.function) : nullptr;
-    const bool defined = std::any_of(program_.declarations.begin(), program_.declarations.end(),
-                                     [&](const Declaration& one) {
-                                       const auto* def = std::get_if<Def>(&one.form);
-                                       return def != nullptr && def->name.function == name.function;
-                                     });
-    if (primitive != nullptr && !defined) {
+    // The program may define more functions of that name.
+    if (primitive != nullptr && (!defines(name.function) || is_function(arguments) ||
+                                 find(name, type_of(argument)) == nullptr)) {
       PrimitiveCall made{*this, arguments, at, name.function};
       return primitive(made);
     }
-    return call(name, arguments.size() == 1 ? arguments[0] : tuple_of(arguments), at);
+    return call(name, argument, at);
   }
   refuse(at, "a value of $dummy has no graph");
 }

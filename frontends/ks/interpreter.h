@@ -39,6 +39,7 @@ class Interpreter {
   Value select(const Expr& condition, const Value& x, const Value& y, Position at);
 
  private:
+  bool defines(const std::string& function) const;
   const Def* find(const Name& name, const std::optional<Type>& argument) const;
   Value run(const Def& def, const Value& argument, Position at);
   Value derived(const Name& name, const Value& argument, Position at);

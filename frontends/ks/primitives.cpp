@@ -3,6 +3,7 @@
 #include <map>
 
 #include "composit/ops/functions.h"
+#include "composit/ops/native.h"
 #include "frontends/ks/parse.h"
 
 namespace flashlight::ks {
@@ -135,6 +136,34 @@ Value check(PrimitiveCall& call) {
           (composit::abs(by_values) + composit::abs(by_derivative))};
 }
 
+// The number of an Integer, between 0 and 1, that looks like drawn: the hash of Knossos' prelude
+// (https://mathoverflow.net/questions/104915).
+double hashed(int64_t value) {
+  auto v = static_cast<uint64_t>(value);
+  v = v * 3935559000370003845 + 2691343689449507681;
+  v ^= v >> 21, v ^= v << 37, v ^= v >> 4;
+  v *= 4768777513237032717;
+  v ^= v << 20, v ^= v >> 41, v ^= v << 5;
+  return 5.42101086242752217e-20 * static_cast<double>(v);
+}
+// Of an index, a constant holds the numbers of all that it can be.
+Value ranhash(PrimitiveCall& call) {
+  const Value x = arguments(call, 1, "an Integer")[0];
+  if (!is_integer(x)) refuse(call, "an Integer");
+  Tape& tape = call.interpreter.tape();
+  if (const auto value = known(x)) return {Expr::literal(hashed(*value), tape.floating())};
+  constexpr int64_t kMost = 1 << 24;
+  const auto range = tape.range(x.number());
+  if (!range || range->most - range->least >= kMost)
+    call.interpreter.refuse(call.at, "'$ranhashdoub' of an Integer that depends on values");
+  std::vector<double> numbers;
+  for (int64_t i = range->least; i <= range->most; ++i) numbers.push_back(hashed(i));
+  const composit::Type type =
+      composit::tensor_type(tape.floating(), {static_cast<int64_t>(numbers.size())});
+  const LazyTensor table = composit::constant(composit::array_of(type, numbers));
+  return {tape.load(table, {x.number() - range->least})};
+}
+
 // "get$2$3": item 2 of 3.
 Value item(PrimitiveCall& call) {
   const size_t first = call.name.find('$'), second = call.name.find('$', first + 1);
@@ -198,6 +227,10 @@ Primitive find_primitive(const std::string& name) {
                                                          {"ts_scale", scale},
                                                          {"ts_dot", ts_dot},
                                                          {"$copydown", same},
+                                                         {"$inline", same},
+                                                         {"$trace", same},
+                                                         {"dot", ts_dot},
+                                                         {"$ranhashdoub", ranhash},
                                                          {"$check", check},
                                                          {"elim", nothing}};
   const auto found = table.find(name);

@@ -246,8 +246,13 @@ Value Tape::computed(const Value& value) {
 }
 
 Value Tape::in_memory(const Value& value) {
+  // A literal, an element and arithmetic of indices need no memory.
   const auto computes = [](const Expr& number) {
-    return number.kind() == ExprKind::call;  // not a literal, an index, an element
+    if (number.kind() != ExprKind::call) return false;
+    const std::vector<Expr> parts = composit::parts_of({number});
+    return composit::is_floating_point(number.dtype()) ||
+           std::any_of(parts.begin(), parts.end(),
+                       [](const Expr& part) { return part.kind() == ExprKind::load; });
   };
   if (value.is_number() && !computes(value.number())) return value;
   if (value.is_tensor() && value.tensor().in_memory) return value;

@@ -293,7 +293,7 @@ TEST(Canonicalize, cpp_and_python_write_one_layer) {
 // A legal graph may pass on what is no tensor.
 TEST(Canonicalize, leaves_operands_that_are_undefined) {
   const Graph graph = parse(R"(graph(%x: float32[2]) {
-    %a: float32[2], %b: none, %c: none = own::op(%x)
+    %a, %b, %c: float32[2], none, none = own::op(%x)
     %y: float32[2] = aten::add.Tensor(%b, %c, alpha=scalar(1))
     return %a, %y
   })");
