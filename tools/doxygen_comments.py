@@ -134,6 +134,19 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
+def arguments_of(text: str) -> list[str]:
+    """Those of a macro's call: commas in parentheses and strings separate none."""
+    parts = re.findall(r'"(?:\\.|[^"\\])*"|.', text, re.DOTALL)
+    arguments, depth = [""], 0
+    for part in parts:
+        depth += {"(": 1, ")": -1}.get(part, 0)
+        if part == "," and depth == 0:
+            arguments.append("")
+        else:
+            arguments[-1] += part
+    return [argument.strip() for argument in arguments]
+
+
 class Filter:
     def __init__(self, path: str, text: str, topic: str, macros: dict[str, "Macro"]):
         self.stem = Path(path).stem
@@ -202,7 +215,7 @@ class Filter:
                 depth += {"(": 1, ")": -1}.get(text[end], 0)
                 end += 1
             parameters, body = self.macros[call[1]].parameters, self.macros[call[1]].body
-            arguments = [argument.strip() for argument in text[call.end() : end - 1].split(",")]
+            arguments = arguments_of(text[call.end() : end - 1])
             for name, argument in zip(parameters, arguments):
                 body = re.sub(rf"\b{name}\b", lambda _, argument=argument: argument, body)
             return text[: call.start()] + self.expanded(body) + " " + self.expanded(text[end:])

@@ -94,6 +94,9 @@ constexpr T number_of(N number) {
 #define FLASHLIGHT_FIXED_ARITHMETIC(name, expression)          \
   FLASHLIGHT_FIXED_BINARY(name, T, (!std::is_same_v<T, bool>), \
                           "arithmetic of bools: convert them by to<float>(x)", expression)
+#define FLASHLIGHT_FIXED_QUOTIENT(name, expression)             \
+  FLASHLIGHT_FIXED_BINARY(name, T, std::is_floating_point_v<T>, \
+                          "division of integers: convert them by to<float>(x)", expression)
 #define FLASHLIGHT_FIXED_COMPARISON(name, expression) \
   FLASHLIGHT_FIXED_BINARY(name, bool, true, "", expression)
 // Two tensors of the same elements, which broadcast, or a tensor and a number, which takes the type
@@ -101,8 +104,7 @@ constexpr T number_of(N number) {
 FLASHLIGHT_FIXED_ARITHMETIC(operator+, x + y)
 FLASHLIGHT_FIXED_ARITHMETIC(operator-, x - y)
 FLASHLIGHT_FIXED_ARITHMETIC(operator*, x* y)
-FLASHLIGHT_FIXED_BINARY(operator/, T, std::is_floating_point_v<T>,
-                        "division of integers: convert them by to<float>(x)", x / y)
+FLASHLIGHT_FIXED_QUOTIENT(operator/, x / y)
 // The larger, the smaller one; NaN where one of them is.
 FLASHLIGHT_FIXED_ARITHMETIC(maximum, x != x || x > y ? x : y)
 FLASHLIGHT_FIXED_ARITHMETIC(minimum, x != x || x < y ? x : y)
@@ -112,6 +114,7 @@ FLASHLIGHT_FIXED_COMPARISON(operator>, x > y)
 FLASHLIGHT_FIXED_COMPARISON(operator<=, x <= y)
 FLASHLIGHT_FIXED_COMPARISON(operator>=, x >= y)
 #undef FLASHLIGHT_FIXED_COMPARISON
+#undef FLASHLIGHT_FIXED_QUOTIENT
 #undef FLASHLIGHT_FIXED_ARITHMETIC
 #undef FLASHLIGHT_FIXED_BINARY
 
@@ -119,7 +122,7 @@ FLASHLIGHT_FIXED_COMPARISON(operator>=, x >= y)
   template <AnyTensor X>                                         \
   auto name(const X& tensor) {                                   \
     static_assert(std::is_floating_point_v<typename X::Element>, \
-                  #name ": expected floating point elements");   \
+                  "expected floating point elements");           \
     using T [[maybe_unused]] = typename X::Element;              \
     return map([](T x) { return expression; }, tensor);          \
   }

@@ -59,13 +59,13 @@ template <class T, int64_t... kAxes>
 class Tensor {
  public:
   static_assert(std::is_arithmetic_v<T>, "the elements of a tensor are numbers");
-  using Element = T;
-  using value_type = T;  // as the standard library's containers have them
-  using iterator = T*;
-  using const_iterator = const T*;
-  using Shape = fixed::Shape<kAxes...>;
-  static constexpr size_t kRank = Shape::kRank;
-  static constexpr int64_t kElements = Shape::kElements;
+  using Element = T;                                      // of the tensor
+  using value_type = T;                                   // as containers of the standard library
+  using iterator = T*;                                    // over elements in their order
+  using const_iterator = const T*;                        // over elements in their order
+  using Shape = fixed::Shape<kAxes...>;                   // its sizes
+  static constexpr size_t kRank = Shape::kRank;           // the number of axes
+  static constexpr int64_t kElements = Shape::kElements;  // the number of elements
 
   // Zeros.
   Tensor() { std::fill(begin(), end(), T{}); }
@@ -98,6 +98,7 @@ class Tensor {
     return x;
   }
 
+  // Elements in their order, the last axis fastest.
   T* data() { return elements_.data(); }
   const T* data() const { return elements_.data(); }
   static constexpr size_t size() { return static_cast<size_t>(kElements); }

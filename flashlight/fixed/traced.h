@@ -27,12 +27,12 @@ namespace flashlight::fixed {
 // A value of the graph, of elements T and these sizes.
 template <class T, int64_t... kAxes>
 struct Traced {
-  using Element = T;
-  using Shape = fixed::Shape<kAxes...>;
-  static constexpr size_t kRank = Shape::kRank;
-  static constexpr int64_t kElements = Shape::kElements;
+  using Element = T;                                      // of the tensor
+  using Shape = fixed::Shape<kAxes...>;                   // its sizes
+  static constexpr size_t kRank = Shape::kRank;           // the number of axes
+  static constexpr int64_t kElements = Shape::kElements;  // the number of elements
 
-  composit::LazyTensor value;
+  composit::LazyTensor value;  // in the graph
 };
 
 namespace detail {
@@ -120,12 +120,15 @@ composit::Number traced_number(N number) {
 #define FLASHLIGHT_FIXED_ARITHMETIC(name)                      \
   FLASHLIGHT_FIXED_BINARY(name, T, (!std::is_same_v<T, bool>), \
                           "arithmetic of bools: convert them by to<float>(x)")
+#define FLASHLIGHT_FIXED_QUOTIENT(name)                         \
+  FLASHLIGHT_FIXED_BINARY(name, T, std::is_floating_point_v<T>, \
+                          "division of integers: convert them by to<float>(x)")
 #define FLASHLIGHT_FIXED_COMPARISON(name) FLASHLIGHT_FIXED_BINARY(name, bool, true, "")
+// Those of Tensor (functions.h), as nodes of the graph.
 FLASHLIGHT_FIXED_ARITHMETIC(operator+)
 FLASHLIGHT_FIXED_ARITHMETIC(operator-)
 FLASHLIGHT_FIXED_ARITHMETIC(operator*)
-FLASHLIGHT_FIXED_BINARY(operator/, T, std::is_floating_point_v<T>,
-                        "division of integers: convert them by to<float>(x)")
+FLASHLIGHT_FIXED_QUOTIENT(operator/)
 FLASHLIGHT_FIXED_ARITHMETIC(maximum)
 FLASHLIGHT_FIXED_ARITHMETIC(minimum)
 FLASHLIGHT_FIXED_COMPARISON(operator<)
@@ -133,18 +136,18 @@ FLASHLIGHT_FIXED_COMPARISON(operator>)
 FLASHLIGHT_FIXED_COMPARISON(operator<=)
 FLASHLIGHT_FIXED_COMPARISON(operator>=)
 #undef FLASHLIGHT_FIXED_COMPARISON
+#undef FLASHLIGHT_FIXED_QUOTIENT
 #undef FLASHLIGHT_FIXED_ARITHMETIC
 #undef FLASHLIGHT_FIXED_BINARY
 
-#define FLASHLIGHT_FIXED_UNARY(name, kFits, expression)               \
-  template <AnyTraced X>                                              \
-  X name(const X& x) {                                                \
-    static_assert(kFits, #name ": expected floating point elements"); \
-    return {expression};                                              \
+#define FLASHLIGHT_FIXED_FLOATING(name)                          \
+  template <AnyTraced X>                                         \
+  X name(const X& x) {                                           \
+    static_assert(std::is_floating_point_v<typename X::Element>, \
+                  "expected floating point elements");           \
+    return {composit::name(x.value)};                            \
   }
-#define FLASHLIGHT_FIXED_FLOATING(name)                                       \
-  FLASHLIGHT_FIXED_UNARY(name, std::is_floating_point_v<typename X::Element>, \
-                         composit::name(x.value))
+// Those of Tensor (functions.h), as nodes of the graph.
 FLASHLIGHT_FIXED_FLOATING(exp)
 FLASHLIGHT_FIXED_FLOATING(log)
 FLASHLIGHT_FIXED_FLOATING(tanh)
@@ -153,14 +156,28 @@ FLASHLIGHT_FIXED_FLOATING(sin)
 FLASHLIGHT_FIXED_FLOATING(cos)
 FLASHLIGHT_FIXED_FLOATING(sqrt)
 FLASHLIGHT_FIXED_FLOATING(sigmoid)
-FLASHLIGHT_FIXED_UNARY(gelu, std::is_floating_point_v<typename X::Element>,
-                       composit::apply_one("aten::gelu", {x.value, "none"}))
-FLASHLIGHT_FIXED_UNARY(operator-, true, composit::operator-(x.value))
-FLASHLIGHT_FIXED_UNARY(abs, true, composit::abs(x.value))
-FLASHLIGHT_FIXED_UNARY(relu, true, composit::relu(x.value))
 #undef FLASHLIGHT_FIXED_FLOATING
-#undef FLASHLIGHT_FIXED_UNARY
 
+// x/2 (1 + erf(x / sqrt(2))) of each element.
+template <AnyTraced X>
+X gelu(const X& x) {
+  static_assert(std::is_floating_point_v<typename X::Element>, "expected floating point elements");
+  return {composit::apply_one("aten::gelu", {x.value, "none"})};
+}
+// Each element with the other sign.
+template <AnyTraced X>
+X operator-(const X& x) {
+  return {composit::operator-(x.value)};
+}
+// The magnitude of each element.
+template <AnyTraced X>
+X abs(const X& x) {
+  return {composit::abs(x.value)};
+}
+template <AnyTraced X>
+X relu(const X& x) {
+  return {composit::relu(x.value)};
+}
 template <class To, AnyTraced X>
 auto to(const X& x) {
   return detail::traced<typename X::Shape, To>(composit::to(x.value, detail::dtype_of<To>()));

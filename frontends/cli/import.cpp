@@ -9,6 +9,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/literal.h"
 #include "composit/ir/parse.h"
+#include "composit/ops/native.h"
 #include "frontends/cli/commands.h"
 #include "frontends/ks/graph.h"
 #include "frontends/ks/parse.h"

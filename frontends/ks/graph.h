@@ -16,6 +16,7 @@
 
 namespace flashlight::ks {
 
+// How numbers of the language become numbers of a graph.
 struct GraphOptions {
   composit::DType floating = composit::DType::float32;  // of Float; or float64
 };

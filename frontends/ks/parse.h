@@ -17,6 +17,7 @@ Program parse(std::string_view text, const std::string& file = "<ks>");
 // The name of a function: "gmm", "[rev gmm]", "[gmm (Vec Float)]".
 Name parse_name(std::string_view text);
 
+// As text that parse reads, in lines of at most 100 characters where that is possible.
 std::string print(const Program& program);
 std::string print(const Type& type);
 std::string print(const Name& name);

@@ -92,7 +92,7 @@ TEST_P(KsPrograms, HaveDerivatives) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, KsPrograms, testing::ValuesIn(test_programs()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& one) { return one.param.name; });
 
 TEST(KsGraph, CheckComparesADerivativeWithValues) {
   const std::string text = std::string(test_programs().back().text) + R"(

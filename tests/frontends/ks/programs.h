@@ -1,7 +1,7 @@
 // Programs of Knossos' language, and what they compute by hand.
 #pragma once
 
-#include <functional>
+#include <ostream>
 
 #include "tests/frontends/ks/run_program.h"
 
@@ -12,6 +12,8 @@ struct TestProgram {
   std::vector<Input> inputs;
   Numbers expected;
 };
+
+inline void PrintTo(const TestProgram& program, std::ostream* out) { *out << program.name; }
 
 const std::vector<TestProgram>& test_programs();
 
