@@ -60,6 +60,8 @@ struct ImportArguments {
 // Writes a program as a capture with random example inputs. UserError for TorchScript in a build
 // without LibTorch.
 int import(const ImportArguments& arguments, std::ostream& out);
+// Runs `main` of a program of Knossos' language.
+int run_ks(const std::string& file, std::ostream& out);
 int import_torchscript(const ImportArguments& arguments, std::ostream& out);
 // The table of operations whose names contain `filter`: how each is defined and differentiated,
 // and which backends have code for it.

@@ -13,6 +13,7 @@
 #include "frontends/cli/commands.h"
 #include "frontends/ks/graph.h"
 #include "frontends/ks/parse.h"
+#include "frontends/ks/run.h"
 
 namespace cli {
 namespace {
@@ -50,19 +51,23 @@ Array example_of(const composit::Type& type, std::mt19937& generator) {
   return composit::array_of(type, values);
 }
 
+ks::Program read_ks(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw UserError("[ks] " + file + " cannot be read");
+  return ks::parse(std::string(std::istreambuf_iterator<char>(stream), {}), file);
+}
+
 std::string last_function(const ks::Program& program) {
   std::string name;
   for (const ks::Declaration& one : program.declarations)
-    if (const auto* def = std::get_if<ks::Def>(&one.form)) name = ks::print(def->name);
+    if (const auto* def = std::get_if<ks::Def>(&one.form); def && def->name.function != "main")
+      name = ks::print(def->name);
   if (name.empty()) throw UserError("[import] " + program.file + " defines no function");
   return name;
 }
 
 int import_ks(const ImportArguments& arguments, std::ostream& out) {
-  std::ifstream stream(arguments.file, std::ios::binary);
-  if (!stream) throw UserError("[import] " + arguments.file + " cannot be read");
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
-  const ks::Program program = ks::parse(text, arguments.file);
+  const ks::Program program = read_ks(arguments.file);
   const std::string function =
       arguments.function.empty() ? last_function(program) : arguments.function;
   std::vector<ks::ArgumentLeaf> leaves;
@@ -88,6 +93,11 @@ int import_ks(const ImportArguments& arguments, std::ostream& out) {
 int import(const ImportArguments& arguments, std::ostream& out) {
   return arguments.file.ends_with(".ks") ? import_ks(arguments, out)
                                          : import_torchscript(arguments, out);
+}
+
+int run_ks(const std::string& file, std::ostream& out) {
+  ks::run(read_ks(file), out);
+  return 0;
 }
 
 }  // namespace cli

@@ -152,7 +152,9 @@ int run_command(int argc, char** argv) {
   CLI::App* emit = add_command(app, "emit", "print the capture as C++", emit_arguments.folder);
   cli::BackendArguments run_arguments;
   CLI::App* run = add_command(
-      app, "run", "compile the capture, run the saved example, compare with the saved results",
+      app, "run",
+      "compile the capture, run the saved example, compare with the saved results;\n"
+      "of a .ks: run its main",
       run_arguments.folder);
   cli::PlanArguments plan_arguments;
   CLI::App* plan = add_plan(app, plan_arguments);
@@ -175,6 +177,8 @@ int run_command(int argc, char** argv) {
   if (*plan) return cli::plan(plan_arguments, std::cout);
   if (*compile) return cli::compile(with_backend(compile_arguments, options.value()), std::cout);
   if (*import) return cli::import(import_arguments, std::cout);
+  if (*run && run_arguments.folder.ends_with(".ks"))
+    return cli::run_ks(run_arguments.folder, std::cout);
   if (*run) return cli::run(with_backend(run_arguments, options.value()), std::cout);
   if (*ops) return cli::ops(arguments.filter, std::cout);
   if (*passes) return cli::passes(std::cout);

@@ -28,13 +28,17 @@ std::optional<int64_t> computed(const std::string& name, int64_t x, int64_t y) {
   if (name == "min") return std::min(x, y);
   return std::nullopt;
 }
-std::optional<bool> compared(const std::string& name, int64_t x, int64_t y) {
-  if (name == "eq") return x == y;
-  if (name == "ne") return x != y;
-  if (name == "lt") return x < y;
-  if (name == "lte") return x <= y;
-  if (name == "gt") return x > y;
-  if (name == "gte") return x >= y;
+// A comparison that is known by the least and the largest value of both integers.
+std::optional<bool> compared(const std::string& name, Tape::Range x, Tape::Range y) {
+  if (name == "eq" || name == "ne") {
+    if (x.least > y.most || x.most < y.least) return name == "ne";
+    if (x.least == x.most && y.least == y.most) return name == "eq";  // of one value, the same
+    return std::nullopt;
+  }
+  if (name == "gt" || name == "gte") return compared(name == "gt" ? "lt" : "lte", y, x);
+  const int64_t equal = name == "lte" ? 1 : 0;
+  if (x.most < y.least + equal) return true;
+  if (x.least >= y.most + equal) return false;
   return std::nullopt;
 }
 
@@ -120,9 +124,12 @@ Value comparison(PrimitiveCall& call) {
   }
   if (!x.is_number() || !y.is_number() || x.number().dtype() != y.number().dtype())
     refuse(call, "two numbers of one type");
-  const auto a = known(x), b = known(y);
-  if (a && b)
-    if (const auto is = compared(call.name, *a, *b)) return {Expr::literal(*is, DType::bool_)};
+  if (is_integer(x)) {
+    const Tape& tape = call.interpreter.tape();
+    const auto a = tape.range(x.number()), b = tape.range(y.number());
+    const auto is = a && b ? compared(call.name, *a, *b) : std::nullopt;
+    if (is) return {Expr::literal(*is, DType::bool_)};
+  }
   const Expr &p = x.number(), &q = y.number();
   return {call.name == "eq"    ? composit::eq(p, q)
           : call.name == "ne"  ? composit::ne(p, q)
@@ -165,6 +172,17 @@ Value to_float(PrimitiveCall& call) {
   const Value x = arguments(call, 1, "an Integer or a Bool")[0];
   if (!x.is_number()) refuse(call, "an Integer or a Bool");
   return {composit::cast(x.number(), call.interpreter.tape().floating())};
+}
+// The index of the largest Float of a Vec, the first of equal ones.
+Value largest(PrimitiveCall& call) {
+  const Value v = arguments(call, 1, "a Vec of Floats that is not empty")[0];
+  if (!v.is_tensor() || v.tensor().sizes.size() != 1 || v.tensor().sizes[0] == 0)
+    refuse(call, "a Vec of Floats that is not empty");
+  Tape& tape = call.interpreter.tape();
+  const Expr i = tape.variable(v.tensor().sizes[0]);
+  const Value element = v.tensor().at({i});
+  if (!is_float(element)) refuse(call, "a Vec of Floats that is not empty");
+  return {tape.largest(element.number(), i)};
 }
 Value pi(PrimitiveCall& call) {
   return {Expr::literal(std::numbers::pi, call.interpreter.tape().floating())};

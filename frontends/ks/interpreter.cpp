@@ -45,6 +45,18 @@ Type Interpreter::type_of(const Value& value) {
 
 namespace {
 
+// Counts the evaluations around that are not made once.
+class Repeated {
+ public:
+  explicit Repeated(int& count) : count_(++count) {}
+  ~Repeated() { --count_; }
+  Repeated(const Repeated&) = delete;
+  Repeated& operator=(const Repeated&) = delete;
+
+ private:
+  int& count_;
+};
+
 // True if one of the arguments is a function: then a primitive takes it.
 bool is_function(const Values& arguments) {
   return std::any_of(arguments.begin(), arguments.end(),
@@ -89,14 +101,14 @@ const Def& Interpreter::definition(const Name& name, const std::optional<Type>& 
     if (const auto* def = std::get_if<Def>(&one.form); def != nullptr &&
                                                        def->name.function == name.function &&
                                                        def->name.derivations == name.derivations)
-      others += (others.empty() ? "" : " or ") + print(argument_type(*def));
-  const std::string received = argument ? ", received " + print(*argument) : "";
+      others += (others.empty() ? "" : " or ") + ks::print(argument_type(*def));
+  const std::string received = argument ? ", received " + ks::print(*argument) : "";
   if (!others.empty()) refuse(at, "'" + name.function + "' expects " + others + received);
   for (const Declaration& one : program_.declarations)
     if (const auto* edef = std::get_if<Edef>(&one.form);
         edef != nullptr && edef->name.function == name.function)
       refuse(at, "'" + name.function + "' is declared by edef, and defined nowhere");
-  refuse(at, "there is no function '" + print(name) + "'");
+  refuse(at, "there is no function '" + ks::print(name) + "'");
 }
 
 Value Interpreter::call(const Name& name, const Value& argument, Position at) {
@@ -108,7 +120,7 @@ Value Interpreter::call(const Name& name, const Value& argument, Position at) {
 Value Interpreter::run(const Def& def, const Value& argument, Position at) {
   constexpr size_t kDepth = 1000;
   if (running_.size() == kDepth)
-    refuse(at, "'" + print(def.name) + "' calls itself, and values decide how often");
+    refuse(at, "'" + ks::print(def.name) + "' calls itself, and values decide how often");
   ScopePtr scope;
   const Value given = tape_.in_memory(argument);
   if (def.parameters.size() == 1) {
@@ -122,8 +134,8 @@ Value Interpreter::run(const Def& def, const Value& argument, Position at) {
   Value result = evaluate(*def.body, scope);
   running_.pop_back();
   if (const Type type = type_of(result); !(type == def.result))
-    refuse(at, "'" + print(def.name) + "' is declared to give " + print(def.result) +
-                   ", and gives " + print(type));
+    refuse(at, "'" + ks::print(def.name) + "' is declared to give " + ks::print(def.result) +
+                   ", and gives " + ks::print(type));
   return result;
 }
 
@@ -131,6 +143,9 @@ Value Interpreter::derived(const Name& name, const Value& argument, Position at)
   Name inner = name;
   const std::string derivation = inner.derivations.front();
   inner.derivations.erase(inner.derivations.begin());
+  const Repeated repeated(repeated_);
+  if (derivation == "CL") return call(inner, argument, at);  // Knossos' other way to compile it
+  if (derivation == "shape") return shape_of(call(inner, argument, at));
   if (derivation == "fwd") return forward_derivative(*this, inner, argument, at);
   if (derivation == "rev" || derivation == "sufrev")
     return reverse_derivative(*this, inner, argument, at);
@@ -150,7 +165,7 @@ ScopePtr Interpreter::bind(const Pattern& pattern, const Value& value, const Sco
     return std::make_shared<const Scope>(Scope{pattern.names[0], value, scope});
   if (!value.is_tuple() || value.items().size() != pattern.names.size())
     refuse(at, "expected a tuple of " + std::to_string(pattern.names.size()) + ", received " +
-                   print(type_of(value)));
+                   ks::print(type_of(value)));
   ScopePtr inner = scope;
   for (size_t i = 0; i < pattern.names.size(); ++i)
     inner = std::make_shared<const Scope>(Scope{pattern.names[i], value.items()[i], inner});
@@ -159,8 +174,8 @@ ScopePtr Interpreter::bind(const Pattern& pattern, const Value& value, const Sco
 
 Value Interpreter::select(const Expr& condition, const Value& x, const Value& y, Position at) {
   if (!(type_of(x) == type_of(y)))
-    refuse(at, "both ways of an if are of one type, received " + print(type_of(x)) + " and " +
-                   print(type_of(y)));
+    refuse(at, "both ways of an if are of one type, received " + ks::print(type_of(x)) + " and " +
+                   ks::print(type_of(y)));
   if (x.is_number()) return {composit::select(condition, x.number(), y.number())};
   if (x.is_tuple()) {
     Values items;
@@ -193,21 +208,14 @@ Value Interpreter::evaluate(const Expression& expression, const ScopePtr& scope)
     refuse(at, "there is no variable '" + variable->name + "'");
   }
   if (const auto* one = std::get_if<Let>(&expression.form)) return let(*one, scope, at);
-  if (const auto* one = std::get_if<If>(&expression.form)) {
-    const Value condition = evaluate(*one->condition, scope);
-    if (!condition.is_number() || condition.number().dtype() != composit::DType::bool_)
-      refuse(one->condition->at, "expected a Bool, received " + print(type_of(condition)));
-    if (const auto is = known(condition))
-      return evaluate(*is != 0 ? *one->then : *one->otherwise, scope);
-    const Value x = evaluate(*one->then, scope), y = evaluate(*one->otherwise, scope);
-    return select(condition.number(), x, y, at);
-  }
+  if (const auto* one = std::get_if<If>(&expression.form)) return choose(*one, scope, at);
   if (const auto* one = std::get_if<Assert>(&expression.form)) {
     if (known(evaluate(*one->condition, scope)) == 0) refuse(at, "this assert does not hold");
     return evaluate(*one->body, scope);
   }
   if (const auto* one = std::get_if<Lambda>(&expression.form))
     return {Closure{[this, one, scope](const Value& argument) {
+      const Repeated repeated(repeated_);
       return evaluate(*one->body,
                       std::make_shared<const Scope>(Scope{one->parameter, argument, scope}));
     }}};
@@ -216,27 +224,79 @@ Value Interpreter::evaluate(const Expression& expression, const ScopePtr& scope)
     for (const ExpressionPtr& item : tuple->items) items.push_back(evaluate(*item, scope));
     return tuple_of(std::move(items));
   }
-  if (const auto* call_of = std::get_if<Call>(&expression.form)) {
-    Values arguments;
-    for (const ExpressionPtr& one : call_of->arguments) arguments.push_back(evaluate(*one, scope));
-    const Name& name = call_of->function;
-    // A variable that is a function.
-    if (name.derivations.empty() && !name.argument)
-      for (const Scope* one = scope.get(); one != nullptr; one = one->outer.get())
-        if (one->name == name.function)
-          if (const auto* closure = std::get_if<Closure>(&one->value.form))
-            return closure->call(arguments.size() == 1 ? arguments[0] : tuple_of(arguments));
-    const Value argument = arguments.size() == 1 ? arguments[0] : tuple_of(arguments);
-    const Primitive primitive = name.derivations.empty() ? find_primitive(name.function) : nullptr;
-    // The program may define more functions of that name.
-    if (primitive != nullptr && (!defines(name.function) || is_function(arguments) ||
-                                 find(name, type_of(argument)) == nullptr)) {
-      PrimitiveCall made{*this, arguments, at, name.function};
-      return primitive(made);
-    }
-    return call(name, argument, at);
+  if (const auto* one = std::get_if<Call>(&expression.form)) {
+    if (std::optional<Value> value = rewritten(expression, scope)) return *std::move(value);
+    return apply(*one, scope, at);
   }
   refuse(at, "a value of $dummy has no graph");
+}
+
+Value Interpreter::choose(const If& one, const ScopePtr& scope, Position at) {
+  const Value condition = evaluate(*one.condition, scope);
+  if (!condition.is_number() || condition.number().dtype() != composit::DType::bool_)
+    refuse(one.condition->at, "expected a Bool, received " + ks::print(type_of(condition)));
+  if (const auto is = known(condition))
+    return evaluate(*is != 0 ? *one.then : *one.otherwise, scope);
+  const Repeated repeated(repeated_);
+  const Value x = evaluate(*one.then, scope), y = evaluate(*one.otherwise, scope);
+  return select(condition.number(), x, y, at);
+}
+
+Value Interpreter::apply(const Call& one, const ScopePtr& scope, Position at) {
+  Values arguments;
+  for (const ExpressionPtr& part : one.arguments) arguments.push_back(evaluate(*part, scope));
+  const Name& name = one.function;
+  // A variable that is a function.
+  if (name.derivations.empty() && !name.argument)
+    for (const Scope* inner = scope.get(); inner != nullptr; inner = inner->outer.get())
+      if (inner->name == name.function)
+        if (const auto* closure = std::get_if<Closure>(&inner->value.form))
+          return closure->call(arguments.size() == 1 ? arguments[0] : tuple_of(arguments));
+  const Value argument = arguments.size() == 1 ? arguments[0] : tuple_of(arguments);
+  const Primitive primitive = name.derivations.empty() ? find_primitive(name.function) : nullptr;
+  // The program may define more functions of that name.
+  if (primitive != nullptr && (!defines(name.function) || is_function(arguments) ||
+                               find(name, type_of(argument)) == nullptr)) {
+    PrimitiveCall made{*this, arguments, at, name.function};
+    return primitive(made);
+  }
+  return call(name, argument, at);
+}
+
+// The right side of the first rule whose left side the call is, and whose parameters have the types
+// of what stands for them there. These are computed once.
+std::optional<Value> Interpreter::rewritten(const Expression& call, const ScopePtr& scope) {
+  for (const Declaration& one : program_.declarations) {
+    const auto* rule = std::get_if<Rule>(&one.form);
+    if (rule == nullptr ||
+        std::find(rewriting_.begin(), rewriting_.end(), rule) != rewriting_.end())
+      continue;
+    const auto parts = match(*rule, call);
+    if (!parts) continue;
+    ScopePtr inner;
+    bool fits = true;
+    for (size_t i = 0; fits && i < parts->size(); ++i) {
+      const Value value = evaluate(*(*parts)[i], scope);
+      fits = type_of(value) == rule->parameters[i].type;
+      if (fits)
+        inner = std::make_shared<const Scope>(
+            Scope{rule->parameters[i].name, tape_.in_memory(value), inner});
+    }
+    if (!fits) continue;
+    rewriting_.push_back(rule);
+    Value value = evaluate(*rule->right, inner);
+    rewriting_.pop_back();
+    return value;
+  }
+  return std::nullopt;
+}
+
+void Interpreter::print(Values values, Position at) {
+  if (repeated_ > 0)
+    refuse(at,
+           "'print' in a function that is called for each index, in a derivative or under an if "
+           "on values: nobody knows how often");
+  printed_.insert(printed_.end(), values.begin(), values.end());
 }
 
 Value Interpreter::let(const Let& one, const ScopePtr& scope, Position at) {

@@ -38,6 +38,10 @@ class Interpreter {
   // Of both where it is not known which: numbers are selected, tensors element by element.
   Value select(const Expr& condition, const Value& x, const Value& y, Position at);
 
+  // What the program prints, in its order. UserError where it is not known how often that is.
+  void print(Values values, Position at);
+  const Values& printed() const { return printed_; }
+
  private:
   bool defines(const std::string& function) const;
   const Def* find(const Name& name, const std::optional<Type>& argument) const;
@@ -45,10 +49,17 @@ class Interpreter {
   Value derived(const Name& name, const Value& argument, Position at);
   Value let(const Let& one, const ScopePtr& scope, Position at);
   ScopePtr bind(const Pattern& pattern, const Value& value, const ScopePtr& scope, Position at);
+  Value choose(const If& one, const ScopePtr& scope, Position at);
+  Value apply(const Call& one, const ScopePtr& scope, Position at);
+  std::optional<Value> rewritten(const Expression& call, const ScopePtr& scope);
 
   const Program& program_;
   Tape tape_;
   std::vector<const Def*> running_;
+  std::vector<const Rule*> rewriting_;  // a rule is not applied to its own right side
+  int repeated_ =
+      0;  // above 0: what is evaluated now may be evaluated for many indices, or for none
+  Values printed_;
 };
 
 // Functions of the language itself: primitives.cpp. nullptr: there is none of that name.
@@ -60,6 +71,13 @@ struct PrimitiveCall {
 };
 using Primitive = Value (*)(PrimitiveCall& call);
 Primitive find_primitive(const std::string& name);
+
+// sparse.cpp: what allocates a value like this: its sizes, and (tuple) for what has none.
+Value shape_of(const Value& value);
+
+// rules.cpp: the expressions that the parameters of a rule stand for, where its left side is this
+// expression.
+std::optional<std::vector<ExpressionPtr>> match(const Rule& rule, const Expression& expression);
 
 // An integer that is known; nothing for others.
 std::optional<int64_t> known(const Value& value);

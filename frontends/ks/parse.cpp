@@ -58,7 +58,7 @@ class Parser {
   }
   std::string word(const std::string& expected) { return expect(Kind::word, expected).text; }
   void open(const std::string& what) { expect(Kind::open, "'(' of " + what); }
-  void close(const std::string& what) { expect(Kind::close, "')' behind " + what); }
+  void close(const std::string& what) { expect(Kind::close, "')' after " + what); }
 
   // ---- types and names --------------------------------------------------------------------------
 
@@ -76,7 +76,7 @@ class Parser {
     close("a type");
     return inner;
   }
-  // Without its parentheses, as behind a parameter's colon.
+  // Without its parentheses, as after a parameter's colon.
   Type open_type() {
     if (is_word("Vec")) return take(), Type{Type::Kind::tensor, 1, {type()}};
     if (is_word("Tensor")) {
@@ -117,7 +117,7 @@ class Parser {
     } else {
       inner = {{}, first.text, type()};
     }
-    expect(Kind::close_name, "']' behind a name");
+    expect(Kind::close_name, "']' after a name");
     return inner;
   }
   bool starts_type() const {
@@ -196,7 +196,7 @@ class Parser {
   }
   Parameter parameter() {
     std::string variable = word("the name of a parameter");
-    if (!is_word(":")) refuse_token("':' and a type behind the parameter '" + variable + "'");
+    if (!is_word(":")) refuse_token("':' and a type after the parameter '" + variable + "'");
     take();
     return {std::move(variable), open_type()};
   }
@@ -318,7 +318,7 @@ class Parser {
     if (now(at++).kind != Kind::close) return false;
     return now(at).kind != Kind::close && now(end_of_expression(at)).kind == Kind::close;
   }
-  // The token behind the expression that begins there.
+  // The token after the expression that begins there.
   size_t end_of_expression(size_t at) const {
     int depth = 0;
     do {

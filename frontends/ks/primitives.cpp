@@ -77,11 +77,27 @@ Value map_numbers(const Value& x, const std::function<Expr(const Expr&)>& f) {
 
 namespace {
 
+// A value plus another one of its form, or a tangent, which has (tuple) in the place of what is no
+// Float.
+Value moved(const PrimitiveCall& call, const Value& x, const Value& dx) {
+  if (x.is_number() && !is_float(x) && (dx.is_number() || dx.is_tuple())) return x;
+  if (x.is_tuple() && dx.is_tuple() && x.items().size() == dx.items().size()) {
+    Values items;
+    for (size_t i = 0; i < x.items().size(); ++i)
+      items.push_back(moved(call, x.items()[i], dx.items()[i]));
+    return tuple_of(std::move(items));
+  }
+  if (x.is_tensor() && dx.is_tensor() && x.tensor().sizes == dx.tensor().sizes) {
+    const PrimitiveCall kept = call;
+    return tensor_of(x.tensor().sizes, [x, dx, kept](const Index& index) {
+      return moved(kept, x.tensor().at(index), dx.tensor().at(index));
+    });
+  }
+  return zip(call, x, dx, std::plus<Expr>());
+}
 Value ts_add(PrimitiveCall& call) {
-  const Values both = arguments(call, 2, "two values of one form");
-  return zip(call, both[0], both[1], [](const Expr& x, const Expr& y) {
-    return composit::is_floating_point(x.dtype()) ? x + y : x;
-  });
+  const Values both = arguments(call, 2, "a value, and one of its form or a tangent of it");
+  return moved(call, both[0], both[1]);
 }
 
 Value scale(PrimitiveCall& call) {
@@ -118,6 +134,10 @@ Value ts_dot(PrimitiveCall& call) {
 Value same(PrimitiveCall& call) {
   return call.arguments.size() == 1 ? call.arguments[0] : tuple_of(call.arguments);
 }
+Value print_values(PrimitiveCall& call) {
+  call.interpreter.print(call.arguments, call.at);
+  return integer(std::ssize(call.arguments) - 1);
+}
 Value nothing(PrimitiveCall&) { return tuple_of({}); }
 
 // $check f rev s ds dt: the relative difference of a derivative from a difference of values.
@@ -125,12 +145,9 @@ Value check(PrimitiveCall& call) {
   const Values all = arguments(call, 5, "f, its reverse derivative, s, ds, dt");
   const Closure f = closure(call, all[0]), reverse = closure(call, all[1]);
   const Value &s = all[2], &ds = all[3], &dt = all[4];
-  const auto plus = [](const Expr& x, const Expr& y) {
-    return composit::is_floating_point(x.dtype()) ? x + y : x;
-  };
   const auto minus = [](const Expr& x, const Expr& y) { return x - y; };
-  const Value moved = call.interpreter.tape().in_memory(zip(call, s, ds, plus));
-  const Expr by_values = dot(call, zip(call, f.call(moved), f.call(s), minus), dt);
+  const Value there = call.interpreter.tape().in_memory(moved(call, s, ds));
+  const Expr by_values = dot(call, zip(call, f.call(there), f.call(s), minus), dt);
   const Expr by_derivative = dot(call, reverse.call(tuple_of({s, dt})), ds);
   return {composit::abs(by_values - by_derivative) /
           (composit::abs(by_values) + composit::abs(by_derivative))};
@@ -178,61 +195,68 @@ Value item(PrimitiveCall& call) {
 }  // namespace
 
 Primitive find_primitive(const std::string& name) {
-  static const std::map<std::string, Primitive> table = {{"add", binary},
-                                                         {"sub", binary},
-                                                         {"mul", binary},
-                                                         {"div", binary},
-                                                         {"pow", binary},
-                                                         {"max", binary},
-                                                         {"min", binary},
-                                                         {"atan2", binary},
-                                                         {"ts_add", ts_add},
-                                                         {"eq", comparison},
-                                                         {"ne", comparison},
-                                                         {"lt", comparison},
-                                                         {"lte", comparison},
-                                                         {"gt", comparison},
-                                                         {"gte", comparison},
-                                                         {"not", logic},
-                                                         {"and", logic},
-                                                         {"or", logic},
-                                                         {"neg", negative},
-                                                         {"ts_neg", negative},
-                                                         {"abs", absolute},
-                                                         {"to_float", to_float},
-                                                         {"bool_to_float", to_float},
-                                                         {"pi", pi},
-                                                         {"exp", of_float<Function::exp>},
-                                                         {"log", of_float<Function::log>},
-                                                         {"sqrt", of_float<Function::sqrt>},
-                                                         {"sin", of_float<Function::sin>},
-                                                         {"cos", of_float<Function::cos>},
-                                                         {"tanh", of_float<Function::tanh>},
-                                                         {"cosh", of_float<Function::cosh>},
-                                                         {"erf", of_float<Function::erf>},
-                                                         {"lgamma", of_float<Function::lgamma>},
-                                                         {"build", build},
-                                                         {"sumbuild", sumbuild},
-                                                         {"sum", sum},
-                                                         {"size", size},
-                                                         {"index", index},
-                                                         {"map", map},
-                                                         {"map2", map},
-                                                         {"constVec", const_vec},
-                                                         {"Vec_init", vec_init},
-                                                         {"delta", delta},
-                                                         {"deltaVec", delta_vec},
-                                                         {"diag", diagonal},
-                                                         {"fold", fold},
-                                                         {"ts_scale", scale},
-                                                         {"ts_dot", ts_dot},
-                                                         {"$copydown", same},
-                                                         {"$inline", same},
-                                                         {"$trace", same},
-                                                         {"dot", ts_dot},
-                                                         {"$ranhashdoub", ranhash},
-                                                         {"$check", check},
-                                                         {"elim", nothing}};
+  static const std::map<std::string, Primitive> table = {
+      {"add", binary},
+      {"sub", binary},
+      {"mul", binary},
+      {"div", binary},
+      {"pow", binary},
+      {"max", binary},
+      {"min", binary},
+      {"atan2", binary},
+      {"ts_add", ts_add},
+      {"eq", comparison},
+      {"ne", comparison},
+      {"lt", comparison},
+      {"lte", comparison},
+      {"gt", comparison},
+      {"gte", comparison},
+      {"not", logic},
+      {"and", logic},
+      {"or", logic},
+      {"neg", negative},
+      {"ts_neg", negative},
+      {"abs", absolute},
+      {"to_float", to_float},
+      {"bool_to_float", to_float},
+      {"pi", pi},
+      {"imax", largest},
+      {"exp", of_float<Function::exp>},
+      {"log", of_float<Function::log>},
+      {"sqrt", of_float<Function::sqrt>},
+      {"sin", of_float<Function::sin>},
+      {"cos", of_float<Function::cos>},
+      {"tanh", of_float<Function::tanh>},
+      {"cosh", of_float<Function::cosh>},
+      {"erf", of_float<Function::erf>},
+      {"lgamma", of_float<Function::lgamma>},
+      {"build", build},
+      {"sumbuild", sumbuild},
+      {"sum", sum},
+      {"size", size},
+      {"index", index},
+      {"map", map},
+      {"map2", map},
+      {"constVec", const_vec},
+      {"Vec_init", vec_init},
+      {"delta", delta},
+      {"deltaVec", delta_vec},
+      {"diag", diagonal},
+      {"fold", fold},
+      {"buildFromSparse", build_from_sparse},
+      {"buildFromSparseTupled", build_from_sparse},
+      {"unzip", unzip},
+      {"shape", shape},
+      {"print", print_values},
+      {"ts_scale", scale},
+      {"ts_dot", ts_dot},
+      {"$copydown", same},
+      {"$inline", same},
+      {"$trace", same},
+      {"dot", ts_dot},
+      {"$ranhashdoub", ranhash},
+      {"$check", check},
+      {"elim", nothing}};
   const auto found = table.find(name);
   if (found != table.end()) return found->second;
   const bool is_get =

@@ -33,12 +33,23 @@ Value negative(PrimitiveCall& call);
 Value absolute(PrimitiveCall& call);
 Value to_float(PrimitiveCall& call);
 Value pi(PrimitiveCall& call);
+Value largest(PrimitiveCall& call);
 template <composit::Function kFunction>
 Value of_float(PrimitiveCall& call) {
   const Value x = arguments(call, 1, "a Float")[0];
   if (!is_float(x) && !x.is_tensor()) refuse(call, "a Float");
   return map_numbers(x, [](const Expr& one) { return Expr::call(kFunction, {one}); });
 }
+
+// The sizes of a tensor: an Integer, or a tuple of them; all are known.
+composit::Ints sizes(const PrimitiveCall& call, const Value& value);
+// Indices as the program sees them: one Integer, or a tuple of several.
+Value index_value(const Index& index);
+
+// sparse.cpp
+Value build_from_sparse(PrimitiveCall& call);
+Value unzip(PrimitiveCall& call);
+Value shape(PrimitiveCall& call);
 
 // tensors.cpp
 Value build(PrimitiveCall& call);

@@ -6,11 +6,7 @@
 #include "frontends/ks/primitives.h"
 
 namespace flashlight::ks {
-namespace {
 
-using composit::DType;
-
-// The sizes of a tensor: an Integer, or a tuple of them; all are known.
 composit::Ints sizes(const PrimitiveCall& call, const Value& value) {
   const Values all = value.is_tuple() ? value.items() : Values{value};
   composit::Ints sizes;
@@ -26,13 +22,16 @@ composit::Ints sizes(const PrimitiveCall& call, const Value& value) {
   return sizes;
 }
 
-// Indices as the program sees them: one Integer, or a tuple of several.
 Value index_value(const Index& index) {
   if (index.size() == 1) return {index[0]};
   Values items;
   for (const Expr& one : index) items.push_back({one});
   return tuple_of(std::move(items));
 }
+
+namespace {
+
+using composit::DType;
 
 Value element(const PrimitiveCall& call, const Value& index, const Value& tensor) {
   const Values all = index.is_tuple() ? index.items() : Values{index};
@@ -210,6 +209,28 @@ Value diagonal(PrimitiveCall& call) {
   });
 }
 
+// True if tensors in two values of one type have the same sizes.
+bool same_sizes(Tape& tape, const Value& x, const Value& y) {
+  if (x.is_tuple() && y.is_tuple()) {
+    bool same = x.items().size() == y.items().size();
+    for (size_t i = 0; same && i < x.items().size(); ++i)
+      same = same_sizes(tape, x.items()[i], y.items()[i]);
+    return same;
+  }
+  if (!x.is_tensor() || !y.is_tensor()) return true;
+  if (x.tensor().sizes != y.tensor().sizes) return false;
+  Index some;
+  for (const int64_t size : x.tensor().sizes) some.push_back(tape.variable(size));
+  return same_sizes(tape, x.tensor().at(some), y.tensor().at(some));
+}
+
+// A fold whose result grows: each step has other sizes, and is made for itself.
+Value unrolled(Tape& tape, const Closure& f, Value so_far, const TensorValue& v) {
+  for (int64_t i = 0; i < v.sizes[0]; ++i)
+    so_far = tape.in_memory(f.call(tuple_of({so_far, v.at({Expr(i)})})));
+  return so_far;
+}
+
 // fold f init v: f of the result so far and an element, for each element in its order.
 Value fold(PrimitiveCall& call) {
   const Values all = arguments(call, 3, "a function, a start and a Vec");
@@ -222,6 +243,7 @@ Value fold(PrimitiveCall& call) {
   const Expr i = tape.variable(all[2].tensor().sizes[0]);
   const Value element_value = all[2].tensor().at({i});
   const Value probe = f.call(tuple_of({start, element_value}));
+  if (!same_sizes(tape, start, probe)) return unrolled(tape, f, all[1], all[2].tensor());
   std::vector<size_t> outer =
       tape.variables_of(tape.numbers_of(tuple_of({start, element_value, probe})));
   std::erase(outer, i.number());

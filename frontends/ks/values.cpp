@@ -99,13 +99,21 @@ Expr Tape::sum(const Expr& value, const Expr& variable) {
   for (const size_t one : outer) index.push_back(Expr::parameter(one, composit::DType::int64));
   return load(sums, index);
 }
-Expr Tape::maximum(const Expr& value, const Expr& variable) {
+Expr Tape::reduced(const Expr& value, const Expr& variable, LazyTensor (*f)(const LazyTensor&)) {
   std::vector<size_t> axes = variables_of({value});
   std::erase(axes, variable.number());
   Index index;
   for (const size_t one : axes) index.push_back(Expr::parameter(one, composit::DType::int64));
   axes.push_back(variable.number());
-  return load(composit::amax(tensor(value, axes), {-1}), index);
+  return load(f(tensor(value, axes)), index);
+}
+Expr Tape::maximum(const Expr& value, const Expr& variable) {
+  return reduced(value, variable, [](const LazyTensor& x) { return composit::amax(x, {-1}); });
+}
+Expr Tape::largest(const Expr& value, const Expr& variable) {
+  return reduced(value, variable, [](const LazyTensor& x) {
+    return composit::apply_one("aten::argmax", {x, int64_t{-1}, false});
+  });
 }
 
 std::vector<Expr> Tape::numbers_of(const Value& value) {

@@ -90,6 +90,8 @@ class Tape {
   Expr sum(const Expr& value, const Expr& variable);
   // The largest over an index; NaN where one of them is.
   Expr maximum(const Expr& value, const Expr& variable);
+  // The value of the index at the largest, the first of equal ones.
+  Expr largest(const Expr& value, const Expr& variable);
   // All numbers of a value; of a tensor, those of its element at some index.
   std::vector<Expr> numbers_of(const Value& value);
   // The least and the largest value that an integer can have, by the extents of indices; nothing
@@ -118,6 +120,8 @@ class Tape {
                   std::optional<size_t> reduced = {});
   // The numbers in an element of all tensors of that form.
   size_t count_numbers(const Value& form);
+  // A function of a tensor that reduces its last axis, at all other indices.
+  Expr reduced(const Expr& value, const Expr& variable, LazyTensor (*f)(const LazyTensor&));
 
   composit::DType floating_;
   LazyTensors tensors_;           // by operand number of loads

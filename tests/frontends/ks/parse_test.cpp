@@ -79,9 +79,9 @@ TEST(KsParse, ErrorsHaveAPlace) {
             "[ks] a.ks:1:8: expected a type: Integer, Float, Bool, String or (…), received 'Flot'");
   EXPECT_EQ(error("\n (fun f)"), "[ks] a.ks:2:3: expected def, edef, gdef or rule, received 'fun'");
   EXPECT_EQ(error("(def f Float (x Float) x)"),
-            "[ks] a.ks:1:17: expected ':' and a type behind the parameter 'x', received 'Float'");
+            "[ks] a.ks:1:17: expected ':' and a type after the parameter 'x', received 'Float'");
   EXPECT_EQ(error("(def f Float (x : Float)\n  (add x"),
-            "[ks] a.ks:2:9: expected ')' behind an expression, received the end of the text");
+            "[ks] a.ks:2:9: expected ')' after an expression, received the end of the text");
   EXPECT_EQ(error("(def f Float () 1.2.3)"), "[ks] a.ks:1:17: expected a number, received '1.2.3'");
   EXPECT_EQ(error("(def f Integer () 99999999999999999999)"),
             "[ks] a.ks:1:19: expected a number, received '99999999999999999999'");

@@ -184,6 +184,96 @@ const std::vector<TestProgram>& test_programs() {
        "f",
        {number(2), vec({.5, 1})},
        {std::sin(.5) + 2 * std::cos(.5) + std::sin(1.) + 2 * std::cos(1.)}},
+      {"rules",
+       R"(
+(rule "mul2" (v : Float) (mul v 2.0) (add v (add v 1.0)))
+(rule "sum of squares" (v : Vec Float)
+  (sumbuild (size v) (lam (k : Integer) (mul (index k v) (index k v)))) (ts_dot v (ts_scale 10.0 v)))
+(def f Float ((x : Float) (y : Float))
+  (add (mul (mul x y) 2.0) (mul 2.0 x)))
+(def g Float ((n : Integer) (w : Vec Float))
+  (add (sumbuild (size w) (lam (i : Integer) (mul (index i w) (index i w))))
+       (sumbuild n (lam (i : Integer) (mul (index i w) (index i w))))))
+(def h Float ((x : Float) (w : Vec Float)) (add (f x 3.0) (g 1 w))))",
+       "h",
+       {number(2), vec({1, 2})},
+       {6 + 7 + 4 + 50 + 1}},
+      {"built_from_sparse",
+       R"(
+(def f (Tuple (Vec Float) (Tensor 2 Float)) (v : Vec Float)
+  (buildFromSparseTupled (tuple (constVec 4 (tuple)) (constVec (tuple 2 3) (tuple))) (size v)
+    (lam (i : Integer)
+      (tuple (tuple (div i 2) (index i v))
+             (tuple (tuple 1 (if (eq i 0) 2 1)) (mul (index i v) (index i v))))))))",
+       "f",
+       {vec({1, 2, 4})},
+       {3, 4, 0, 0, 0, 0, 0, 0, 20, 1}},
+      {"built_from_sparse_for_each_row",
+       R"(
+(def f (Vec (Vec (Tuple Float (Vec Float)))) (m : Tensor 2 Float)
+  (let ((r c) (size m))
+    (build r (lam (i : Integer)
+      (buildFromSparse (constVec 2 (tuple (tuple) (constVec 2 (tuple)))) c
+        (lam (j : Integer)
+          (let (x (index (tuple i j) m))
+            (tuple (if (lt j i) 0 1) (tuple x (Vec_init x (mul 2.0 x))))))))))))",
+       "f",
+       {matrix(2, {1, 2, 3, 4})},
+       {0, 3, 3, 4, 0, 0, 3, 6, 3, 6, 4, 8}},
+      {"unzip_and_shape",
+       R"(
+(def pairs (Vec (Tuple Float Float)) (v : Vec Float)
+  (map (lam (x : Float) (tuple x (mul x x))) v))
+(def f Float (v : Vec Float)
+  (let ((x squares) (unzip (pairs v)))
+    (add (mul (sum x) (sum squares)) (to_float (add (shape v) ([shape pairs] v)))))))",
+       "f",
+       {vec({1, 2})},
+       {3 * 5 + 2 + 2}},
+      {"where_the_largest_is",
+       R"(
+(def f (Vec Float) (m : Tensor 2 Float)
+  (let ((r c) (size m))
+    (build r (lam (i : Integer)
+      (let (row (build c (lam (j : Integer) (index (tuple i j) m))))
+        (add (mul (max row) (max row)) (to_float (imax row)))))))))",
+       "f",
+       {matrix(2, {1, 5, 3, 4, 2, 1})},
+       {26, 16}},
+      {"a_fold_that_grows",
+       R"(
+(def f (Vec Float) (v : Vec Float)
+  (get$1$2
+    (fold (lam (t : Tuple (Tuple (Vec Float) Float) Float)
+            (let (((so_far x) t)
+                  ((sums total) so_far)
+                  (n (size sums))
+                  (next (add total x)))
+              (tuple (build (add n 1) (lam (i : Integer) (if (eq i n) next (index i sums)))) next)))
+          (tuple (build 0 (lam (i : Integer) 0.0)) 0.0)
+          v))))",
+       "f",
+       {vec({1, 2, 4, 8})},
+       {1, 3, 7, 15}},
+      {"a_derivative_of_a_derivative",
+       R"(
+(def f Float (x : Float) (mul x (exp (sin x))))
+(def df Float (x : Float) ([rev f] x 1.0))
+(def g (Vec Float) (v : Vec Float) (map (lam (x : Float) ([fwd df] x 1.0)) v)))",
+       "g",
+       {vec({.5, 0})},
+       {std::exp(std::sin(.5)) *
+            (2 * std::cos(.5) + .5 * (std::cos(.5) * std::cos(.5) - std::sin(.5))),
+        2}},
+      {"a_convolution",
+       R"(
+(def convolve (Vec Float) ((k : Vec Float) (x : Vec Float))
+  (build (size x) (lam (i : Integer)
+    (sumbuild (size k) (lam (j : Integer)
+      (if (lt (sub i j) 0) 0.0 (mul (index j k) (index (sub i j) x)))))))))",
+       "convolve",
+       {vec({1, -2}), vec({1, 2, 4})},
+       {1, 0, 0}},
       {"gmm",
        kGmm,
        "gmm",

@@ -1,0 +1,93 @@
+#include "frontends/ks/run.h"
+
+#include "composit/eval/evaluate.h"
+#include "composit/ops/native.h"
+#include "frontends/ks/interpreter.h"
+
+namespace flashlight::ks {
+namespace {
+
+// Writes printed values, whose numbers are the elements of arrays.
+class Writer {
+ public:
+  Writer(std::ostream& out, std::vector<composit::Array> arrays)
+      : out_(out), arrays_(std::move(arrays)) {}
+
+  void write(const Value& value) {
+    size_t last = next_;
+    write(value, 0, last);
+    next_ = last;
+  }
+
+ private:
+  // `offset`: which element of the leaves from `leaf` on; `leaf` becomes the one after the value's.
+  void write(const Value& value, int64_t offset, size_t& leaf) {
+    if (const auto* text = std::get_if<std::string>(&value.form)) out_ << *text;
+    if (value.is_number()) number(leaf++, offset);
+    if (value.is_tuple()) {
+      const char* separator = "";
+      for (const Value& item : value.items()) {
+        out_ << separator;
+        separator = ",";
+        write(item, offset, leaf);
+      }
+    }
+    if (value.is_tensor()) {
+      const TensorValue& tensor = value.tensor();
+      const Value element = tensor.at(Index(tensor.sizes.size(), Expr(int64_t{0})));
+      const size_t first = leaf;
+      axis(tensor, element, 0, offset, first, leaf);
+    }
+  }
+  void axis(const TensorValue& tensor, const Value& element, size_t number, int64_t offset,
+            size_t first, size_t& leaf) {
+    if (number == tensor.sizes.size()) {
+      leaf = first;
+      write(element, offset, leaf);
+      return;
+    }
+    out_ << '[';
+    for (int64_t i = 0; i < tensor.sizes[number]; ++i) {
+      if (i > 0) out_ << ", ";
+      axis(tensor, element, number + 1, offset * tensor.sizes[number] + i, first, leaf);
+    }
+    out_ << ']';
+  }
+  void number(size_t leaf, int64_t offset) {
+    const composit::Array& array = arrays_.at(leaf);
+    const auto place = static_cast<size_t>(offset);
+    if (composit::is_floating_point(array.type().dtype))
+      out_ << composit::elements<double>(array)[place];
+    else
+      out_ << composit::elements<int64_t>(array)[place];
+  }
+
+  std::ostream& out_;
+  std::vector<composit::Array> arrays_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+void run(const Program& program, std::ostream& out, const GraphOptions& options) {
+  Interpreter interpreter(program, options.floating);
+  const Name main{.function = "main"};
+  const Position at{1, 1};
+  if (!interpreter.definition(main, std::nullopt, at).parameters.empty())
+    interpreter.refuse(at, "'main' has parameters: import a function to call it with values");
+  interpreter.call(main, tuple_of({}), at);
+
+  Tape& tape = interpreter.tape();
+  std::vector<Leaf> leaves;
+  Values printed;
+  for (const Value& one : interpreter.printed()) {
+    printed.push_back(tape.computed(one));
+    tape.leaves(printed.back(), {}, leaves);
+  }
+  composit::Graph::Parts parts;
+  for (const Leaf& one : leaves) parts.outputs.push_back(one.tensor);
+  Writer writer(out, composit::evaluate(composit::Graph(std::move(parts)), {}));
+  for (const Value& one : printed) writer.write(one);
+}
+
+}  // namespace flashlight::ks
