@@ -14,6 +14,12 @@ namespace ops {
 inline const Symbol kCall("composit::call");  // attribute: name; execution: body
 }  // namespace ops
 
+// The results of a region for these operands, one per input, as one node `composit::call`; of a
+// graph, whose inputs become arguments.
+LazyTensors call_region_as_node(const std::string& name, const Region& body,
+                                const LazyTensors& operands);
+LazyTensors call_as_node(const std::string& name, const Graph& graph, const LazyTensors& operands);
+
 Graph inline_calls(const Graph& graph);
 
 // The results of the region `body` of `node` for `operands`, as nodes at the position of `node`.

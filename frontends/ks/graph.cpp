@@ -16,12 +16,6 @@ Type tangent(const Type& type) {
   return made;
 }
 
-// Parameters of a function or of its derivative.
-struct Signature {
-  std::vector<Parameter> parameters;
-  Type result;
-};
-
 Type argument_of(const Signature& signature) {
   if (signature.parameters.size() == 1) return signature.parameters[0].type;
   Type tuple{Type::Kind::tuple};
@@ -173,10 +167,15 @@ class Inputs {
 
 }  // namespace
 
+Signature signature_of(const Program& program, const std::string& function) {
+  const Interpreter interpreter(program, Tape(composit::DType::float64));
+  return signature_of(interpreter, parse_name(function), {1, 1});
+}
+
 composit::Graph graph_of(const Program& program, const std::string& function,
                          const std::vector<ArgumentLeaf>& leaves, const GraphOptions& options) {
   const Name name = parse_name(function);
-  Interpreter interpreter(program, options.floating);
+  Interpreter interpreter(program, Tape(options.floating));
   const Position at{1, 1};
   const Signature signature = signature_of(interpreter, name, at);
   Inputs inputs(interpreter.tape(), leaves);

@@ -16,6 +16,14 @@
 
 namespace flashlight::ks {
 
+// Parameters and result of a function, or of its derivative.
+struct Signature {
+  std::vector<Parameter> parameters;
+  Type result;
+};
+// UserError where there is no such function.
+Signature signature_of(const Program& program, const std::string& function);
+
 // How numbers of the language become numbers of a graph.
 struct GraphOptions {
   composit::DType floating = composit::DType::float32;  // of Float; or float64

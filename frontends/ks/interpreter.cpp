@@ -7,8 +7,8 @@
 
 namespace flashlight::ks {
 
-Interpreter::Interpreter(const Program& program, composit::DType floating)
-    : program_(program), tape_(floating) {}
+Interpreter::Interpreter(const Program& program, Tape tape)
+    : program_(program), tape_(std::move(tape)) {}
 
 void Interpreter::refuse(Position at, const std::string& what) const {
   ks::refuse(program_.file, at, what);

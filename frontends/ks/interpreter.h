@@ -23,7 +23,7 @@ struct Scope {
 
 class Interpreter {
  public:
-  Interpreter(const Program& program, composit::DType floating);
+  Interpreter(const Program& program, Tape tape);
 
   Tape& tape() { return tape_; }
   // The value of a call. UserError where no function of that name takes such an argument.

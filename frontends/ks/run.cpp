@@ -70,7 +70,7 @@ class Writer {
 }  // namespace
 
 void run(const Program& program, std::ostream& out, const GraphOptions& options) {
-  Interpreter interpreter(program, options.floating);
+  Interpreter interpreter(program, Tape(options.floating));
   const Name main{.function = "main"};
   const Position at{1, 1};
   if (!interpreter.definition(main, std::nullopt, at).parameters.empty())

@@ -238,6 +238,7 @@ Value fold(PrimitiveCall& call) {
   if (!all[2].is_tensor() || all[2].tensor().sizes.size() != 1)
     refuse(call, "a function, a start and a Vec");
   Tape& tape = call.interpreter.tape();
+  if (!tape.has_graph()) return unrolled(tape, f, all[1], all[2].tensor());
   const Value start = tape.computed(all[1]);
   // Indices of enclosing builds that anything here depends on: each has a fold of its own.
   const Expr i = tape.variable(all[2].tensor().sizes[0]);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "composit/ir/error.h"
 #include "composit/ops/functions.h"
 
 namespace flashlight::ks {
@@ -18,6 +19,28 @@ bool is_known(const Expr& number) {
 }
 
 }  // namespace
+
+Tape Tape::of_numbers(const std::vector<Expr>& numbers) {
+  Tape tape(composit::DType::float64);
+  tape.has_graph_ = false;
+  for (const Expr& part : composit::parts_of(numbers))  // variables get other numbers
+    if (part.kind() == ExprKind::parameter)
+      tape.extents_.resize(std::max(tape.extents_.size(), part.number() + 1), 1);
+  return tape;
+}
+
+std::vector<Expr> Tape::unrolled(const Expr& value, const Expr& variable) const {
+  constexpr int64_t kMost = 4096;
+  const int64_t extent = extents_.at(variable.number());
+  if (extent > kMost)
+    throw composit::UserError("[ks] a function of numbers has a sum of " + std::to_string(extent) +
+                              " terms; expected at most " + std::to_string(kMost));
+  std::vector<Expr> values;
+  for (int64_t i = 0; i < extent; ++i)
+    values.push_back(composit::replace(
+        value, [&](const Expr& part) { return part.same(variable) ? Expr(i) : Expr(); }));
+  return values;
+}
 
 Expr Tape::variable(int64_t extent) {
   extents_.push_back(extent);
@@ -78,6 +101,9 @@ LazyTensor Tape::node(const Expr& value, const std::vector<size_t>& parallel,
 }
 
 LazyTensor Tape::tensor(const Expr& value, const std::vector<size_t>& variables) {
+  if (!has_graph_)
+    throw composit::UserError(
+        "[ks] a function of numbers has no derivative, fold or tensor within: call it on tensors");
   if (value.kind() == ExprKind::load) {  // is it there already?
     const LazyTensor& whole = tensors_[value.number()];
     bool same = value.arguments().size() == variables.size();
@@ -92,6 +118,11 @@ LazyTensor Tape::tensor(const Expr& value, const std::vector<size_t>& variables)
 }
 
 Expr Tape::sum(const Expr& value, const Expr& variable) {
+  if (!has_graph_) {
+    Expr total = composit::cast(Expr(int64_t{0}), value.dtype());
+    for (const Expr& one : unrolled(value, variable)) total = total + one;
+    return total;
+  }
   std::vector<size_t> outer = variables_of({value});
   std::erase(outer, variable.number());
   const LazyTensor sums = node(value, outer, variable.number());
@@ -108,6 +139,12 @@ Expr Tape::reduced(const Expr& value, const Expr& variable, LazyTensor (*f)(cons
   return load(f(tensor(value, axes)), index);
 }
 Expr Tape::maximum(const Expr& value, const Expr& variable) {
+  if (!has_graph_) {
+    const std::vector<Expr> values = unrolled(value, variable);
+    Expr largest = values[0];
+    for (const Expr& one : values) largest = composit::max(largest, one);
+    return largest;
+  }
   return reduced(value, variable, [](const LazyTensor& x) { return composit::amax(x, {-1}); });
 }
 Expr Tape::largest(const Expr& value, const Expr& variable) {
@@ -254,6 +291,7 @@ Value Tape::computed(const Value& value) {
 }
 
 Value Tape::in_memory(const Value& value) {
+  if (!has_graph_) return value;
   // A literal, an element and arithmetic of indices need no memory.
   const auto computes = [](const Expr& number) {
     if (number.kind() != ExprKind::call) return false;

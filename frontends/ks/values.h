@@ -75,6 +75,8 @@ struct Leaf {
 class Tape {
  public:
   explicit Tape(composit::DType floating) : floating_(floating) {}
+  // Without a graph: all is an expression of these, of float64. What needs a node is a UserError.
+  static Tape of_numbers(const std::vector<Expr>& numbers);
 
   composit::DType floating() const { return floating_; }
   // A new index below `extent`.
@@ -86,6 +88,7 @@ class Tape {
 
   // The expression at all values of the variables, as a tensor with an axis for each.
   LazyTensor tensor(const Expr& value, const std::vector<size_t>& variables);
+  bool has_graph() const { return has_graph_; }
   // The sum over an index, a number that the other indices choose.
   Expr sum(const Expr& value, const Expr& variable);
   // The largest over an index; NaN where one of them is.
@@ -123,7 +126,11 @@ class Tape {
   // A function of a tensor that reduces its last axis, at all other indices.
   Expr reduced(const Expr& value, const Expr& variable, LazyTensor (*f)(const LazyTensor&));
 
+  // The values of an expression at all values of a variable.
+  std::vector<Expr> unrolled(const Expr& value, const Expr& variable) const;
+
   composit::DType floating_;
+  bool has_graph_ = true;
   LazyTensors tensors_;           // by operand number of loads
   std::vector<int64_t> extents_;  // by number of variables
 };

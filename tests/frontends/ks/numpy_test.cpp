@@ -43,7 +43,8 @@ std::vector<Numbers> results(const Example& one, const std::string& function,
   for (const composit::Array& input : arrays) leaves.emplace_back(input.type());
   for (const double& number : one.numbers) {
     leaves.emplace_back(composit::tensor_type(composit::DType::float64, {}));
-    arrays.push_back(composit::array_of(std::get<composit::Type>(leaves.back()), std::vector<double>{number}));
+    arrays.push_back(
+        composit::array_of(std::get<composit::Type>(leaves.back()), std::vector<double>{number}));
   }
   leaves.insert(leaves.end(), one.more.begin(), one.more.end());
   for (const composit::Array& cotangent : cotangents) {
@@ -65,8 +66,8 @@ TEST_P(KsAgainstNumpy, HasItsValuesAndDerivatives) {
   const auto value = composit::evaluate(one.problem.objective, one.problem.inputs);
   expect_equal(results(one, one.name, {})[0], floats(value[0]), "value");
 
-  const composit::Array dy =
-      composit::array_of(composit::tensor_type(composit::DType::float64, {}), std::vector<double>{1});
+  const composit::Array dy = composit::array_of(composit::tensor_type(composit::DType::float64, {}),
+                                                std::vector<double>{1});
   const auto gradients = composit::evaluate(one.problem.gradient, one.problem.inputs);
   const std::vector<Numbers> ours = results(one, "[rev " + one.name + "]", {dy});
   for (size_t i = 1; i < gradients.size(); ++i)  // the first is the value

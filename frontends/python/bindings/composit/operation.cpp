@@ -27,15 +27,10 @@ NdArrays call_traced(const std::string& name, const py::function& function,
     return LazyTensors(results.begin(), results.end());
   });
   const Closed closed = close({traced});
-  NodeSpec spec(ops::kCall);
-  for (const NdArray& argument : arguments) spec.tensor(argument);
-  for (const LazyTensor& tensor : closed.outside) spec.tensor(tensor);
-  spec.attribute("name", name).run("body", closed.regions[0]);
-  for (const LazyTensor& output : closed.regions[0]->outputs()) spec.output(output.type());
-  const NodePtr node = std::move(spec).make_node();
-  NdArrays results;
-  for (uint32_t i = 0; i < node->outputs().size(); ++i) results.emplace_back(LazyTensor{node, i});
-  return results;
+  LazyTensors operands(arguments.begin(), arguments.end());
+  operands.insert(operands.end(), closed.outside.begin(), closed.outside.end());
+  const LazyTensors results = call_region_as_node(name, closed.regions[0], operands);
+  return {results.begin(), results.end()};
 }
 
 // A function of a list of numpy.ndarray that gives a list of them.
