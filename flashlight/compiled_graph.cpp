@@ -16,6 +16,7 @@
 #include "composit/passes/share_parts.h"
 #include "flashlight/backends/registry.h"
 #include "flashlight/capture_state.h"
+#include "flashlight/graph_operator.h"
 #include "flashlight/lent_generator.h"
 #include "flashlight/prepared_code.h"
 #include "tracer/convert.h"
@@ -345,13 +346,29 @@ Profile CompiledGraph::profile(const std::vector<at::Tensor>& inputs) const {
   return profile;
 }
 
+std::vector<at::Tensor> CompiledGraph::call_as_operator(
+    const std::vector<at::Tensor>& inputs) const {
+  const auto is_argument = [](const LazyTensor& input) {
+    return composit::input_kind(*input.node) == composit::InputKind::user_input;
+  };
+  const bool is_function =
+      graph().mutations().empty() && graph().effects().empty() &&
+      std::all_of(graph().inputs().begin(), graph().inputs().end(), is_argument) &&
+      std::all_of(inputs.begin(), inputs.end(), [](const at::Tensor& x) { return x.defined(); }) &&
+      std::all_of(graph().outputs().begin(), graph().outputs().end(),
+                  [](const LazyTensor& output) { return output.defined(); });
+  if (!is_function)
+    throw UserError("[" + state_->settings.name +
+                    "] runs inside a program that is captured, where no operator shows what "
+                    "compiled code does to weights and other state; capture the program it was "
+                    "compiled from instead");
+  return evaluate_operator(inputs, *this, state_->settings);
+}
+
 std::vector<at::Tensor> CompiledGraph::call(const std::vector<at::Tensor>& inputs,
                                             const Start& start) const {
   check_count(inputs);
-  if (is_recording())
-    throw UserError("[" + state_->settings.name +
-                    "] runs inside a program that is captured, where no operator shows what "
-                    "compiled code does; capture the program it was compiled from instead");
+  if (is_recording()) return call_as_operator(inputs);
   std::vector<at::Tensor> results;
   if (needs_autograd(inputs)) {
     std::vector<bool> given;

@@ -57,9 +57,11 @@ class CompiledGraph {
   // it in a call that throws; a backend may do so without a copy if the old value is not read any
   // more, no other input has the same memory and it is row-major. A graph that writes to what
   // requires a gradient is no function to autograd. Draws are those of LibTorch's default
-  // generator; the backward draws the same numbers. UserError for tensors of other types than the
-  // inputs', what generated code refuses, and frozen inputs that are gone: in the first call, in
-  // one after another of them was written, and in the backward.
+  // generator; the backward draws the same numbers. Within a program that is captured, the call is
+  // one operator, `composit::evaluate`; a UserError there for graphs with weights, draws and
+  // writes. UserError for tensors of other types than the inputs', what generated code refuses, and
+  // frozen inputs that are gone: in the first call, in one after another of them was written, and
+  // in the backward.
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) const;
 
   // The derivative: it takes the inputs, then a cotangent per output of floating point or complex
@@ -81,6 +83,7 @@ class CompiledGraph {
                               bool updates, Profile* profile = nullptr) const;
   void check_count(const std::vector<at::Tensor>& inputs) const;
   void expect_weights(const std::vector<at::Tensor>& inputs) const;
+  std::vector<at::Tensor> call_as_operator(const std::vector<at::Tensor>& inputs) const;
   bool needs_autograd(const std::vector<at::Tensor>& inputs) const;
   std::shared_ptr<State> state_;
 };

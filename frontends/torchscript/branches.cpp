@@ -31,7 +31,7 @@ void Interpreter::end(Values outputs, const Mark& mark, Ending& ending) {
     for_each_leaf(value, "", [&](const IValue& leaf, const std::string&) {
       if (!leaf.isTensor()) return;
       ending.values.insert_or_assign(leaf.unsafeToTensorImpl(), state_.value(leaf.toTensor()));
-      ++ending.leaves[state_.root(leaf.toTensor())];
+      for (const void* one : state_.memory(leaf.toTensor(), mark)) ++ending.leaves[one];
     });
   };
   for (const IValue& output : ending.outputs) add(output);
@@ -51,8 +51,12 @@ std::optional<std::vector<Alternative>> Interpreter::alternatives_in(const Endin
   if (!leaf.isTensor() || state_.is_number(leaf)) return alternatives;
   const at::Tensor& tensor = leaf.toTensor();
   if (state_.is_older(leaf, ending.mark)) return std::vector<Alternative>{{LazyTensor(), tensor}};
-  const auto named = ending.leaves.find(state_.root(tensor));
-  const bool shared = named != ending.leaves.end() && named->second > 1;
+  // Another result may be the same tensor: then who writes one, writes the other.
+  bool shared = false;
+  for (const void* one : state_.memory(tensor, ending.mark)) {
+    const auto named = ending.leaves.find(one);
+    shared = shared || (named != ending.leaves.end() && named->second > 1);
+  }
   if (shared || state_.is_frozen(tensor) || state_.is_view(tensor)) return std::nullopt;
   alternatives = state_.alternatives(tensor);
   for (const Alternative& one : alternatives)

@@ -128,12 +128,6 @@ std::vector<Alternative> State::alternatives(const at::Tensor& tensor) const {
   return symbol(tensor).alternatives;
 }
 
-const void* State::root(const at::Tensor& tensor) const {
-  const Symbol* one = &symbol(tensor);
-  while (one->parent.defined()) one = find(one->parent);
-  return one;
-}
-
 void State::set(Symbol& symbol, Content content) {
   journal_.push_back({symbol.at, symbol.content, {}, false});
   symbol.content = std::move(content);
@@ -211,9 +205,11 @@ void State::for_each_memory(const at::Tensor& tensor, const Visit& visit) const 
   }
 }
 
-std::set<const void*> State::memory(const at::Tensor& tensor) const {
+std::set<const void*> State::memory(const at::Tensor& tensor, const Mark& since) const {
   std::set<const void*> all;
-  for_each_memory(tensor, [&](const Symbol& one) { all.insert(&one); });
+  for_each_memory(tensor, [&](const Symbol& one) {
+    if (one.born >= since.born) all.insert(&one);
+  });
   return all;
 }
 

@@ -96,10 +96,8 @@ class State {
   bool is_own(const IValue& value, const Mark& mark) const;
   bool is_view(const at::Tensor& tensor) const { return symbol(tensor).parent.defined(); }
   std::vector<Alternative> alternatives(const at::Tensor& tensor) const;
-  // The tensor whose memory a view shows.
-  const void* root(const at::Tensor& tensor) const;
-  // That of whatever a tensor may be.
-  std::set<const void*> memory(const at::Tensor& tensor) const;
+  // That of whatever a tensor may be; with a mark, what was made since.
+  std::set<const void*> memory(const at::Tensor& tensor, const Mark& since = {}) const;
   void set_items(const IValue& list, const std::vector<IValue>& items);
   // Reads of lists, to tell whether a list that a loop appends to is read there.
   void read(const IValue& list);

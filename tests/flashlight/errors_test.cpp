@@ -424,7 +424,7 @@ const std::map<std::string, void (*)()>& causes() {
       {"[compile] no code for …", no_code},
       {"[program] '…' has no value to be compiled with", nothing_to_pack},
       {"[program] runs inside a program that is captured, where no operator shows what "
-       "compiled code does; …",
+       "compiled code does to weights and other state; …",
        compiled_in_capture},
       {"[program] '…' was written since it was packed, and to pack anew takes '…', which is gone: "
        "…",

@@ -9,7 +9,8 @@ evaluated and compiled. Needs no torch.
     y.graph.visualize("graph.svg")
 
 `composit.numpy` has NumPy's functions (all of them are names of `composit` as well), `composit.nn`
-torch.nn.functional's and optimizers, `composit.types` the types.
+torch.nn.functional's and optimizers, `composit.types` the types, `composit.ks` programs of Knossos'
+language.
 """
 
 import pathlib as _pathlib
@@ -36,8 +37,8 @@ _composit.hide_lines([str(_pathlib.Path(__file__).parent) + "/",
 
 from composit import numpy, types  # noqa: E402  what stands above comes first
 from composit.numpy import *  # noqa: E402, F403
-from composit import nn  # noqa: E402
+from composit import ks, nn  # noqa: E402
 from composit.types import visualize  # noqa: E402
 
 __all__ = ["Error", "Graph", "InternalError", "LazyTensor", "Node", "ValuesNeeded", "backends",
-           "load_plugin", "nn", "numpy", "parse", "pass_names", "types", "visualize", *numpy.__all__]
+           "ks", "load_plugin", "nn", "numpy", "parse", "pass_names", "types", "visualize", *numpy.__all__]

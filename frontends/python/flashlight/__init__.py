@@ -9,6 +9,8 @@
     fast = captured.compile("mosaic")           # an nn.Module; works under autograd
     captured.save("model"); flashlight.load("model")
 
+    program = flashlight.ks("gmm.ks")           # Knossos' language: program.gmm(…), differentiable
+
 `backends()` has the names of backends and their options; `load_plugin(path)` adds one. Errors are
 `flashlight.Error`.
 """
@@ -22,6 +24,7 @@ from flashlight import _flashlight, higher_order, tracer
 from flashlight.capture import (Capture, Compiled, CompiledGradient, Gradient, confirm, load,
                                 seen_once, trace)
 from flashlight.functions import Function, compile_function, vmap
+from flashlight.knossos import ks
 
 higher_order.let_pass(torch._ops, _flashlight.TRACE_KEY)
 # composit.evaluate(y) of a tensor that was traced.
@@ -37,6 +40,7 @@ __all__ = [
     "Gradient",
     "compile_function",
     "confirm",
+    "ks",
     "load",
     "load_plugin",
     "seen_once",

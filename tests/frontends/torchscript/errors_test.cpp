@@ -130,6 +130,21 @@ TEST(Errors, of_writes) {
                     "    for i in range(20):\n        y += 1\n        z = z * 2\n    return z\n",
                     {random({2})}),
               AllOf(StartsWith("[torchscript] model.py:4:5: "), HasSubstr("another name of it")));
+  // What a trip or a way made may be two of its results.
+  const std::string twice = "            c = x * 3\n";
+  for (const std::string& text :
+       {"    a, c = x.clone(), x * 2\n    for i in range(20):\n        c = x * 0.5 - a\n"
+        "        a = c\n        if bool(x.sum() > i):\n" +
+            twice,
+        "    a, c = x.clone(), x * 2\n    if bool(x.sum() > 0):\n        a = x * 2\n"
+        "        c = a\n        if bool(x.sum() > 1):\n" +
+            twice,
+        "    xs, c = [x], x * 2\n    for i in range(20):\n        a = x * i\n        c = a\n"
+        "        xs.append(a)\n        if bool(x.sum() > i):\n" +
+            twice + "    a = xs[-1]\n"})
+    EXPECT_THAT(
+        error("def f(x: Tensor):\n" + text + "    a[1] = 1\n    return a, c\n", {random({2})}),
+        HasSubstr("a write to a tensor that is one or another"));
   EXPECT_THAT(error("def f(x: Tensor):\n    return x.expand(2, 2).add_(1)\n", {random({2})}),
               StartsWith("[torchscript] model.py:2:12: writing through a view"));
 }

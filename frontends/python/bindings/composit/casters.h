@@ -58,6 +58,7 @@ void add_numpy(py::module_& module);
 void add_evaluate(py::module_& module);
 void add_operation(py::module_& module);
 void add_nn(py::module_& module);
+void add_ks(py::module_& module);
 
 }  // namespace composit::python
 

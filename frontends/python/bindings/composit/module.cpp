@@ -16,4 +16,5 @@ PYBIND11_MODULE(_composit, module) {
   add_evaluate(module);
   add_operation(module);
   add_nn(module);
+  add_ks(module);
 }

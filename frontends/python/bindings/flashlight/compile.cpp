@@ -3,6 +3,7 @@
 
 #include "composit/ops/elementwise.h"
 #include "flashlight/backends/registry.h"
+#include "frontends/ks/function.h"
 #include "frontends/python/bindings/flashlight/bindings.h"
 #include "frontends/torchscript/script.h"
 
@@ -55,6 +56,29 @@ CompiledFunction function_of(const std::string& text, const std::string& file,
   return compile(elementwise ? composit::elementwise(function) : function, settings);
 }
 
+// A function of Knossos' language; `known` has its integers and bools, and None where a tensor
+// comes.
+CompiledFunction ks_function(const ks::ProgramFunction& function, const py::list& known,
+                             const std::string& backend, const py::dict& options) {
+  std::vector<ks::Argument> pattern;
+  for (const py::handle one : known) {
+    if (one.is_none())
+      pattern.emplace_back(composit::LazyTensor());
+    else if (py::isinstance<py::bool_>(one))
+      pattern.emplace_back(one.cast<bool>());
+    else
+      pattern.emplace_back(one.cast<int64_t>());
+  }
+  const auto call = [function, pattern](const composit::LazyTensors& tensors) {
+    std::vector<ks::Argument> arguments = pattern;
+    size_t next = 0;
+    for (ks::Argument& one : arguments)
+      if (std::holds_alternative<composit::LazyTensor>(one)) one = tensors.at(next++);
+    return function(arguments);
+  };
+  return compile(composit::TensorFunction(call), settings_of(backend, options));
+}
+
 // seconds, GFLOP and GB of each kernel are what `table` prints.
 std::string profile_table(const CompiledCapture& compiled, const Tensors& arguments, double peak) {
   return unlocked([&] { return table(compiled.profile(arguments), peak); });
@@ -86,6 +110,7 @@ void add_compile(py::module_& module) {
              return loss_and_gradients([&] { return compiled(arguments); });
            })
       .def_property_readonly("source", &CompiledGradient::source);
+  module.def("ks_function", &ks_function);
   py::class_<CompiledFunction>(module, "CompiledFunction")
       .def(py::init(&function_of))
       .def("call",
