@@ -6,9 +6,11 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "composit/ir/parse.h"
 #include "composit/ir/print.h"
+#include "composit/passes/inline_calls.h"
 
 namespace flashlight {
 namespace {
@@ -69,32 +71,31 @@ class CompiledGraphs {
   std::map<std::pair<std::string, std::string>, CompiledGraph> graphs_;
 };
 
-// No kernel for a backend: autograd is the compiled graph's own.
-std::vector<at::Tensor> evaluate(const at::TensorList inputs, const std::string& graph,
-                                 const std::string& compiled) {
-  return CompiledGraphs::all().find(graph, compiled)(inputs.vec());
+std::vector<at::Tensor> evaluate(at::TensorList inputs, std::string_view graph,
+                                 std::string_view compiled) {
+  return CompiledGraphs::all().find(std::string(graph), std::string(compiled))(inputs.vec());
 }
 
 TORCH_LIBRARY_FRAGMENT(composit, library) {
   library.def("evaluate(Tensor[] inputs, str graph, str compiled) -> Tensor[]");
 }
-TORCH_LIBRARY_IMPL(composit, CompositeImplicitAutograd, library) {
-  library.impl("evaluate",
-               [](at::TensorList inputs, const std::string& graph, const std::string& compiled) {
-                 return evaluate(inputs, graph, compiled);
-               });
+// One function for both keys: the compiled graph is its own function to autograd. An implicit
+// composite would be recorded by what it calls.
+TORCH_LIBRARY_IMPL(composit, CompositeExplicitAutograd, library) {
+  library.impl("evaluate", &evaluate);
 }
+TORCH_LIBRARY_IMPL(composit, Autograd, library) { library.impl("evaluate", &evaluate); }
 
 }  // namespace
 
 std::vector<at::Tensor> evaluate_operator(const std::vector<at::Tensor>& inputs,
                                           const CompiledGraph& graph,
                                           const CompileSettings& settings) {
-  static const auto op =
-      c10::Dispatcher::singleton()
-          .findSchemaOrThrow("composit::evaluate", "")
-          .typed<std::vector<at::Tensor>(at::TensorList, c10::string_view, c10::string_view)>();
-  const std::string text = composit::print(graph.graph()), compiled = text_of(settings);
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("composit::evaluate", "")
+                             .typed<decltype(evaluate)>();
+  const std::string text = composit::print(composit::inline_calls(graph.graph())),
+                    compiled = text_of(settings);
   CompiledGraphs::all().add(text, compiled, graph);
   return op.call(inputs, text, compiled);
 }

@@ -1,8 +1,8 @@
 // Functions of a program as operations of graphs, and of numbers.
 //
-//   const ProgramFunction gmm(parse(text, "gmm.ks"), "gmm");
+//   const Program program = parse(text, "gmm.ks");
+//   const ProgramFunction gmm(program, "gmm");
 //   LazyTensors value = gmm({alphas, means, icf, x, gamma, 2});     // one node, with a derivative
-//   const ProgramFunction slope(program, "[rev relu3]");
 //
 //   const ProgramFunction relu3(program, "relu3");
 //   auto f = flashlight::scalar([&](auto x) { return relu3.number(x) * 2.0; });
@@ -23,14 +23,15 @@ namespace flashlight::ks {
 // is known, as sizes are.
 using Argument = std::variant<composit::LazyTensor, int64_t, bool>;
 
+// A function of a program; copies share the program.
 class ProgramFunction {
  public:
   // `function`: as in graph_of. UserError where the program has none of that name.
   ProgramFunction(Program program, const std::string& function);
 
-  const std::string& name() const { return name_; }
-  const std::vector<Parameter>& parameters() const { return parameters_; }
-  const Type& result() const { return result_; }
+  const std::string& name() const { return name_; }                         // "[rev gmm]"
+  const std::vector<Parameter>& parameters() const { return parameters_; }  // of the program
+  const Type& result() const { return result_; }                            // type of the result
 
   // The numbers of the result for those of the argument, in order, as one node `composit::call`.
   // Float is float64 if one of the tensors is; then all are. UserError as of graph_of.

@@ -18,8 +18,8 @@ namespace flashlight::ks {
 
 // Parameters and result of a function, or of its derivative.
 struct Signature {
-  std::vector<Parameter> parameters;
-  Type result;
+  std::vector<Parameter> parameters;  // in their order
+  Type result;                        // type of the result
 };
 // UserError where there is no such function.
 Signature signature_of(const Program& program, const std::string& function);

@@ -2,7 +2,7 @@
 
     program = composit.ks.load("gmm.ks")
     value = program.gmm(alphas, means, icf, x, 1.0, 2)        # one node of a graph
-    program["[rev gmm]"](alphas, means, icf, x, 1.0, 2, 1.0)  # its derivative
+    program["[rev gmm]"]((alphas, means, icf, x, 1.0, 2), 1.0)  # its derivative
     print(program.run())                                      # what its main prints
 
 Arguments and results are numbers, arrays and tuples of them. A tensor of tuples is a tuple of
@@ -117,10 +117,14 @@ def _take_apart(form: Any, value: Any, name: str, leaves: list[Any]) -> None:
         leaves.append(int(value))
     elif form == "Bool" and isinstance(value, (bool, np.bool_)):
         leaves.append(bool(value))
-    elif isinstance(value, (str, bytes, dict, type(None))):
-        raise Error(f"[ks] {name}: expected {form}, received {_text(value)}")
     else:
-        leaves.append(value)
+        _take_numbers(form, value, name, leaves)
+
+
+def _take_numbers(form: str, value: Any, name: str, leaves: list[Any]) -> None:
+    if isinstance(value, (str, bytes, dict, set, type(None))):
+        raise Error(f"[ks] {name}: expected {form}, received {_text(value)}")
+    leaves.append(value)
 
 
 def _take_tensor(element: Any, value: Any, name: str, leaves: list[Any]) -> None:
@@ -133,7 +137,7 @@ def _take_tensor(element: Any, value: Any, name: str, leaves: list[Any]) -> None
         for number, (part, item) in enumerate(zip(element, value)):
             _take_tensor(part, item, f"{name}[{number}]", leaves)
     else:
-        leaves.append(value)
+        _take_numbers(f"an array of {element}", value, name, leaves)
 
 
 def _put_together(form: Any, results: Iterator[Any]) -> Any:
