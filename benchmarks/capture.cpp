@@ -1,4 +1,4 @@
-// What capturing and replaying cost, beside an eager run of the same model in the same round:
+// The cost of capturing and replaying, beside an eager run of the same model in the same round:
 // `./dev bench capture`.
 //
 // Options: --rounds N (default 7), --only NAME.

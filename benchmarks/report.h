@@ -1,4 +1,4 @@
-// What every benchmark prints and writes: raw per-round timings as JSON, one line per target.
+// The output of every benchmark: raw per-round timings as JSON, one line per target.
 //
 //   Report report("capture");
 //   report.raw("resnet50", "eager", seconds);              // one vector per measured thing
@@ -12,7 +12,7 @@
 
 namespace benchmarks {
 
-// How long `work` takes, on the clock of the wall.
+// The time that `work` takes, by the clock on the wall.
 double seconds(const std::function<void()>& work);
 // The smallest and the middle value; the input is copied.
 double minimum(const std::vector<double>& values);

@@ -48,7 +48,8 @@ void replace(std::string& text, const std::string& part, const std::string& by) 
   text.replace(at, part.size(), by);
 }
 
-// How the build compiles `file`, for `unit` in its place and an object beside that.
+// The command by which the build compiles `file`, for `unit` in its place and an object beside
+// that.
 std::string compile_command(const fs::path& file, const fs::path& unit) {
   std::ifstream commands(FLASHLIGHT_COMPILE_COMMANDS);
   for (const auto& entry : nlohmann::json::parse(commands)) {

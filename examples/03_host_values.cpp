@@ -1,4 +1,5 @@
-// What a tracer cannot see, and how it is found: Adam counts its steps in a number of the host.
+// Values that a tracer cannot see, and how they are found: Adam counts its steps in a number of the
+// host.
 #include <flashlight/check.h>
 #include <flashlight/trace.h>
 #include <torch/torch.h>

@@ -1,4 +1,4 @@
-// What the cpp backend writes, for reading: the programs of examples/generated.
+// Writes what the cpp backend makes, for reading: the programs of examples/generated.
 //
 //   generate_examples FOLDER            writes them
 //   generate_examples --check FOLDER    compares with what is there; prints what differs

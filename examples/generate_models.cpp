@@ -1,4 +1,4 @@
-// What the cpp backend writes for models of LibTorch: those of examples/generated.
+// Writes what the cpp backend makes of models of LibTorch: those of examples/generated.
 //
 //   generate_models [--check] FOLDER
 #include <ATen/core/grad_mode.h>

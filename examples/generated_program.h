@@ -1,4 +1,4 @@
-// What the programs that write examples/generated have in common.
+// The common part of the programs that write examples/generated.
 //
 //   int main(int argc, char** argv) { return examples::generate(argc, argv, [] { … }); }
 #pragma once

@@ -1,4 +1,4 @@
-// What compiled code is called with: arguments, and the tensors of the model.
+// The inputs of a call of compiled code: arguments, and the tensors of the model.
 //
 //   const auto inputs = BoundInputs::of(capture);        // a CaptureBase::State
 //   results = compiled(inputs->bind(arguments));
@@ -29,7 +29,7 @@ class BoundInputs {
   std::vector<at::Tensor> bind(const std::vector<at::Tensor>& arguments) const;
   // From now on these inputs are held by others alone. By input; the first call counts.
   void let_go(const std::vector<bool>& packed);
-  // What the capture held, which is gone.
+  // The tensors of a capture that is gone.
   void inherit(std::vector<NamedTensor> inputs);
 
  private:

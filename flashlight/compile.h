@@ -65,7 +65,7 @@ class CompiledCapture {
   const CompiledGraph& compiled() const { return compiled_; }
 
  protected:
-  // How arguments and results are made of tensors.
+  // The structure of arguments and results, as made of tensors.
   const Structure& argument_structure() const { return arguments_; }
   const Structure& result_structure() const { return results_; }
 

@@ -38,7 +38,7 @@ bool PreparedCode::is_known(const std::vector<at::Tensor>& given, size_t place) 
   return tensor.defined() ? versions_[place].is_of(tensor) : versions_[place].is_last();
 }
 
-// What is packed is packed together.
+// All packed weights are packed in one call.
 void PreparedCode::expect_all(const std::vector<at::Tensor>& given, size_t changed) const {
   const auto gone = std::find_if(frozen_.begin(), frozen_.end(),
                                  [&](size_t input) { return !given[input].defined(); });
@@ -59,7 +59,7 @@ void PreparedCode::prepare(const std::vector<at::Tensor>& given,
   for (const size_t input : frozen_) {
     if (!given[input].defined()) continue;  // an error below
     versions_.emplace_back(given[input]);
-    // Where writes are not counted, nothing but the lack of an owner shows that there are none.
+    // If writes are not counted, only the lack of an owner shows that there are none.
     weights[input] = tracer::to_array(versions_.back().is_counted() ? row_major[input].detach()
                                                                     : row_major[input].clone());
   }

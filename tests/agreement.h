@@ -1,4 +1,4 @@
-// Whether two arrays are the same up to rounding. The tolerances of all tests that compare with
+// Compares arrays up to rounding. The tolerances of all tests that compare with
 // torch or NumPy are here; where another one stands in a test, it says why.
 //
 //   EXPECT_EQ(difference(ours, torch), "");
@@ -17,7 +17,7 @@ struct Tolerance {
   double relative, absolute;
 };
 
-// Of one operation: a few units in the last place, and what sums in another order make of it.
+// For one operation: a few units in the last place, and what sums in another order make of it.
 // Integers and bools must be equal.
 Tolerance tolerance_of(DType dtype);
 

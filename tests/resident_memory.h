@@ -1,4 +1,4 @@
-// How much memory this process has.
+// The memory of this process.
 //
 //   const int64_t before = resident_bytes();
 #pragma once

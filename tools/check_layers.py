@@ -49,7 +49,7 @@ FLASHLIGHT_PARTS = (
     "flashlight/cpp",
     "flashlight/mosaic",
 )
-# Of a backend: none includes another's folder.
+# Layers of a backend: none includes another's folder.
 BACKEND = (
     *COMPOSIT,
     "flashlight/runtime",

@@ -7,8 +7,8 @@
 // A storage has a *base*, the value of all its bytes at some version, and the writes since then. A
 // write that covers the storage is the new base. Reading a view that no later write touched finds
 // its value; another read first puts the pending writes into the base, then takes the view from it.
-// Where each link from a view to the base is a view operator with an inverse, this is written with
-// those operators (`select`, `select_scatter`, …); where not, with the bytes
+// If each link from a view to the base is a view operator with an inverse, this is written with
+// those operators (`select`, `select_scatter`, …); if not, with the bytes
 // (`storage_view`, `storage_scatter`), which is always right. A storage that is never written
 // through a view costs nothing.
 #pragma once

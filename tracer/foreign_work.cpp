@@ -1,5 +1,5 @@
-// How the recorder handles work that it cannot record: work of other threads, and undeclared writes
-// of foreign operators.
+// The part of the recorder that handles work which it cannot record: work of other threads, and
+// undeclared writes of foreign operators.
 #include "composit/ir/error.h"
 #include "tracer/convert.h"
 #include "tracer/recorder.h"

@@ -1,4 +1,4 @@
-// Where a tensor lies in its storage and how its bytes are read. Interned: most tensors of a
+// The place of a tensor in its storage, and how its bytes are read. Interned: most tensors of a
 // program repeat a few.
 //
 //   GeometryId id = table.intern(tensor);     table[id].sizes

@@ -41,8 +41,8 @@ class HostMemory {
   void release(uint64_t id);
   // UserError where the host wrote into memory that was handed out.
   void expect_unwritten();
-  // Where memory was handed out that an operator wrote while the host still had it: what the host
-  // reads there later was not known when it was handed out.
+  // The lines that were handed memory which an operator wrote while the host still had it: later
+  // reads of the host give values that were not known when it was handed out.
   std::vector<std::string> rewritten();
   // On its own thread. It is told of no operators any more.
   void stop();

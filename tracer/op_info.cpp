@@ -215,7 +215,7 @@ bool hides_tensors(const c10::TypePtr& type) {
          std::any_of(parts.begin(), parts.end(), hides_tensors);
 }
 
-// Why a call of it can be no node; empty for most.
+// The reason why a call of it can be no node; empty for most operators.
 std::string refusal_of(const c10::FunctionSchema& schema) {
   static const std::unordered_set<std::string_view> point_to_point = {
       "c10d::send",

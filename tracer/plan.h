@@ -27,7 +27,7 @@ enum class StepKind : uint8_t {
   definition  // an operation LibTorch does not have, by composit's definition
 };
 
-// Where an argument of the operator comes from.
+// The source of an argument of the operator.
 struct StepArgument {
   enum class Kind : uint8_t { value, tensor, list, out };
   Kind kind = Kind::value;

@@ -28,7 +28,7 @@ std::optional<GeneratorWatch>& Recorder::generator_watch(const at::Generator& ge
       {role, c10::weak_intrusive_ptr<c10::GeneratorImpl>(generator.getIntrusivePtr()), kNone});
   // The state at the begin of the scope is the caller's business, as in eager mode.
   if (!from_begin) {
-    // Where the program has read the state before it drew first, that state had no mark yet.
+    // A state that the program read before it drew first had no mark yet.
     const composit::Hash first = watch->first();
     const auto known = generator_places_.find(first);
     const bool was_read = known == generator_places_.end() && allocations_->holds(first);
@@ -127,7 +127,7 @@ std::optional<ValueId> Recorder::from_generator(const at::Tensor& tensor) {
   return value;
 }
 
-// Where the program leaves its generators, replays leave them, too.
+// Replays leave generators in the state in which the program leaves them.
 void Recorder::end_generators(const std::vector<at::Tensor>& outputs) {
   std::map<uint32_t, GeneratorWatch*> watches;  // in the order of their roles
   for (auto& [impl, watch] : generators_)

@@ -62,7 +62,7 @@ struct JointView {
   uint32_t object = 0;  // position of the first operand that is the same tensor object
 };
 
-// Where in the program a call stands. A host language that has modules and lines of its own tells
+// The place of a call in the program. A host language that has modules and lines of its own tells
 // them; C++ has the machine's stack.
 struct Place {
   uint32_t module = kNone;  // into Recording::modules
@@ -114,7 +114,7 @@ struct RecordedInput {
   int64_t shift = 0;  // bytes from the first element of that one to the first of this one
   // In an excerpt: a tensor without a name, which becomes an input only if the graph reads it.
   bool discovered = false;
-  // Where originals are kept: what it held when it came in, and the memory it came in with.
+  // If originals are kept: its value and its memory when it came in.
   at::Tensor original = {}, came_in = {};
 };
 

@@ -90,7 +90,7 @@ class Run {
 
   // ---- buffers ----------------------------------------------------------------------------------
 
-  // Who holds a written input from outside of this run.
+  // The holders of a written input outside of this run.
   struct Uses {
     const c10::TensorImpl* tensor = nullptr;  // may be written in place
     size_t of_tensor = 0, of_storage = 0;

@@ -67,7 +67,7 @@ class Plan {
 
   // Number of operator calls of one run.
   size_t size() const;
-  // Where the operands of call `step` come from: output `output` of call `step`. Inputs and
+  // The sources of the operands of call `step`: output `output` of call `step`. Inputs and
   // constants are left out.
   struct Source {
     size_t step;
@@ -81,7 +81,8 @@ class Plan {
   std::unique_ptr<Impl> impl_;
 };
 
-// Where a node comes from, for messages: "aten::item in encoder.layer.3 (model.cpp:42)".
+// The operator, module and line of a node, for messages: "aten::item in encoder.layer.3
+// (model.cpp:42)".
 std::string place_of(const composit::Node& node);
 
 }  // namespace flashlight::tracer

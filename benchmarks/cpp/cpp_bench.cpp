@@ -1,4 +1,4 @@
-// What the cpp backend makes of the objectives, beside the same by hand.
+// The objectives as the cpp backend compiles them, beside the same by hand.
 //
 //   bench_cpp --serve           does what benchmarks/cpp.py asks for: `./dev bench cpp`
 //   bench_cpp [ROUNDS [NAME]]   a line for each problem of that name: ratios of minima; below 1 the
@@ -61,7 +61,7 @@ double checksum(const std::vector<Array>& arrays) {
   return sum;
 }
 
-// Of a call, as many to a round as take a millisecond or so.
+// The time of a call, of which a round makes as many as take about a millisecond.
 double seconds_of(const Side& side) {
   const double once = benchmarks::seconds(side.run);
   const int calls = std::clamp(static_cast<int>(1e-3 / once), 1, 10000);

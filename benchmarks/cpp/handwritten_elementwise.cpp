@@ -44,7 +44,7 @@ void sqrl_vjp_of(const T* x, int64_t n, T dy, T* dx) {
 template <class T>
 constexpr T kInverseRoot2 = T(1 / std::numbers::sqrt2);
 
-// How much of the normal distribution lies below x, from erf(x / sqrt(2)).
+// The part of the normal distribution below x, from erf(x / sqrt(2)).
 template <class T>
 T normal_below(T erf) {
   return T(0.5) * (1 + erf);

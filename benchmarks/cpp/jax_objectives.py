@@ -131,7 +131,7 @@ def gelu(x):
     return 0.5 * x * (1 + jax.lax.erf(x * np.float32(0.5**0.5)))
 
 
-# How many of the inputs are the parameters, which come first.
+# The number of parameters, which are the first inputs.
 OF_PARAMETERS = {"gmm": (gmm, 3), "lstm": (lstm, 2), "hand_tracking": (hand_tracking, 1)}
 
 

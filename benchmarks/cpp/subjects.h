@@ -1,4 +1,4 @@
-// What `./dev bench cpp` measures: problems, and the same programs written by hand.
+// Subjects of `./dev bench cpp`: problems, and the same programs written by hand.
 //
 //   for (const Subject& subject : subjects(measured_sizes())) {
 //     const auto& [problem, objective, gradient] = subject;

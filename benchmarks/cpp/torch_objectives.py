@@ -144,7 +144,7 @@ FUNCTIONS = {
 }
 
 
-# How many of the inputs are the parameters, which come first.
+# The number of parameters, which are the first inputs.
 OF_PARAMETERS = {"gmm": (gmm, 3), "lstm": (lstm, 2), "hand_tracking": (hand_tracking, 1)}
 
 

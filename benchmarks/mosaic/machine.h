@@ -1,4 +1,4 @@
-// What the machine can do at this moment: a virtual one changes from minute to minute, and so does
+// The machine's speed at this moment: a virtual one changes from minute to minute, and so does
 // one that others use. Taken before and after whatever is measured.
 //
 //   const Machine now = look_at_machine(2);

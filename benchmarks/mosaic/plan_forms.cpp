@@ -1,5 +1,5 @@
-// How long mosaic plans BERT-base at a number of tokens, and how long a form of plans that was made
-// at two others takes to be bound to it.
+// Times mosaic's plan of BERT-base at a number of tokens, and the time in which a form of plans
+// that was made at two others takes to be bound to it.
 //
 //   ./dev bench plan_forms [--rounds N] [--layers N]
 #include <algorithm>

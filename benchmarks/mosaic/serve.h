@@ -1,4 +1,4 @@
-// What programs that are measured do for benchmarks/mosaic.py: a line of JSON on standard output at
+// The protocol of programs that benchmarks/mosaic.py measures: a line of JSON on standard output at
 // the start, and for each line of standard input.
 //
 //   serve({.about = {{"compile_seconds", 4.2}}, .run = [&] { … }, .results = [&] { … }});

@@ -45,7 +45,8 @@ struct LeafGradient {
 std::vector<LeafGradient> reverse(const Expr& value, const Expr& cotangent,
                                   const std::function<bool(const Expr&)>& wanted);
 
-// Where evaluating `value` evaluates `leaf`: the literal true everywhere; absent: nowhere.
+// The condition under which evaluating `value` evaluates `leaf`: the literal true for always,
+// absent for never.
 Expr reached(const Expr& value, const Expr& leaf);
 
 }  // namespace composit

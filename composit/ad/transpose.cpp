@@ -145,7 +145,7 @@ class Transposer {
     return cast(store.value, loops_.results[store.result].dtype);
   }
 
-  // Where the statement stores: with reductions, everywhere.
+  // The condition under which the statement stores: with reductions, it always does.
   Expr domain_of_stores() const {
     return has_axes(statement(), AxisKind::reduction) ? Expr() : statement().domain;
   }
@@ -296,7 +296,7 @@ class Transposer {
 
   // ---- the result ------------------------------------------------------------------------------
 
-  // Where `where` does not hold, the load is out of range, or the gradient zero.
+  // If `where` does not hold, the load is out of range, or the gradient is zero.
   void contribute(Contribution contribution, const Expr& where) {
     IndexAnalysis analysis(contribution.axes);
     const bool in_range = is_in_range(contribution.at, analysis);

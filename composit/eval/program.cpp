@@ -260,7 +260,7 @@ void Program::evaluate_load(Part& part) {
     read(array.type().dtype, points.count, array.data(), from, part.own.get());
 }
 
-// Where all indices are affine and in range; else nothing.
+// The access, if all indices are affine and in range; else nothing.
 std::optional<Elements> Program::affine_elements(Place& place, const Points& points) const {
   constexpr int64_t kFar = int64_t{1} << 60;  // from here on `start + step * point` might overflow
   const int64_t first = points.at(0), last = points.last();

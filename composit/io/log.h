@@ -1,4 +1,4 @@
-// Where this library says what it does: one spdlog logger named "flashlight".
+// The messages of this library: they go to one spdlog logger named "flashlight".
 //
 //   composit::log_warning("no space left in " + folder.string());
 //

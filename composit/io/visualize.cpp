@@ -41,7 +41,7 @@ void make_folder(const fs::path& folder) {
   if (error) io::throw_system_error("visualize", folder, error.value());
 }
 
-// Where the files of a picture go.
+// The files of a picture.
 struct Layout {
   std::string title;
   fs::path overview;

@@ -122,7 +122,7 @@ std::string element_text(const Array& array, int64_t position) {
   return text.substr(begin, text.rfind(']') - begin);
 }
 
-// Where two arrays of one type begin to differ, if their text does not show it.
+// The first element in which two arrays of one type differ, if their text does not show it.
 void add_first_difference(const Array& before, const Array& after, Difference& difference) {
   if (difference.old_value != difference.new_value || before.type() != after.type()) return;
   if (before.type() != without_repeats(before.type())) return;

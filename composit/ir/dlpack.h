@@ -17,7 +17,7 @@ namespace composit::dlpack {
 // The device types that composit accepts: the CPU.
 enum DLDeviceType : int32_t { kDLCPU = 1 };
 
-// Where the memory is.
+// The device that has the memory.
 struct DLDevice {
   DLDeviceType device_type;  // kDLCPU
   int32_t device_id;         // 0

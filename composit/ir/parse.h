@@ -78,7 +78,7 @@ namespace composit {
 // Bytes: see above.
 inline constexpr int64_t kMaxArrayGaps = int64_t{256} << 20;
 
-// Where a text is from.
+// The origin of a text.
 struct ParseOptions {
   const ArrayStore* arrays = nullptr;  // has the arrays that the text names by "@"
   std::string file = "graph";          // name of the text in errors

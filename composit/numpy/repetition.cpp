@@ -99,8 +99,8 @@ namespace {
 
 int64_t modulo(int64_t a, int64_t n) { return ((a % n) + n) % n; }
 
-// Where the element comes from that stands at `place`, counted from the first of `size` that were
-// there before; beyond these it is another one of them.
+// The index of the element that `place` shows. Both count from the first of `size` elements; a
+// place beyond these shows another one of them.
 int64_t source(int64_t place, int64_t size, std::string_view mode) {
   if (mode == "edge") return std::clamp<int64_t>(place, 0, size - 1);
   if (mode == "wrap") return modulo(place, size);

@@ -15,7 +15,7 @@
 
 namespace composit {
 
-// How leaves are called: axes one by one, and parameters where they have names; all others by a
+// The names of leaves: of axes one by one, of parameters where they have one; all others have a
 // prefix and their number.
 struct LeafNames {
   std::vector<std::string> axes = {}, parameters = {};

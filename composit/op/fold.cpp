@@ -65,9 +65,9 @@ Expr of_literals(Function function, const std::vector<Expr>& arguments, DType re
   return Expr::literal(value_of(value, result), result);
 }
 
-// Where `neutral` on that side of the function leaves the other operand, or gives `neutral` again.
-// A float x + 0 is not among them: it turns -0 into 0; nor a complex x * 1, which turns an infinity
-// into NaN.
+// True if `neutral` on that side of the function leaves the other operand, or gives `neutral`
+// again. A float x + 0 is no such case: it turns -0 into 0; nor a complex x * 1, which turns an
+// infinity into NaN.
 struct Neutral {
   Function function;
   size_t side;

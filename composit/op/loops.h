@@ -63,7 +63,7 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
-// Where a value goes.
+// The place that a value is stored to.
 struct Store {
   size_t result = 0;     // which one
   std::vector<Expr> at;  // an index per axis of the result
@@ -100,9 +100,9 @@ std::string print(const Loops& loops);
 // UserError with line, column, expected and received for any wrong text.
 Loops parse_loops(std::string_view text);
 
-// What some sizes and extents are called in text: numbers that a program leaves open
-// (flashlight/loops/sizes.h). What stands in types and axes is the number of an example; in
-// expressions, a name is the parameter of its number.
+// The names of sizes and extents that a program leaves open (flashlight/loops/sizes.h), for text.
+// Types and axes hold the numbers of an example; in expressions, a name is the parameter of its
+// number.
 struct SizeNames {
   // Which name each size of a tensor or extent of an axis has; as many as there are, or none.
   using Which = std::vector<std::optional<size_t>>;

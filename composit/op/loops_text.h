@@ -1,4 +1,4 @@
-// What the printer and the parser of loops share, and who chooses names for their text.
+// Words that the printer and the parser of loops share, and the names that text of loops uses.
 #pragma once
 
 #include <algorithm>

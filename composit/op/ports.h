@@ -13,7 +13,7 @@
 
 namespace composit {
 
-// Where the first of row-major elements is, or nullptr, and whose memory that is.
+// The address of the first of row-major elements, or nullptr, and the device that has the memory.
 struct InputBuffer {
   // The memory of a device, the CPU's unless one is given.
   InputBuffer(const void* first = nullptr, Device where = {}) : data(first), device(where) {}

@@ -26,7 +26,7 @@ void apply(Function function, DType operand, size_t count, const void* const* ar
 // Rounded or wrapped to `to`.
 void apply_cast(DType from, DType to, size_t count, const void* argument, void* result);
 
-// Where condition[i], x[i], else y[i]; in the compute type of `dtype`.
+// Element i: x[i] if condition[i], else y[i]; in the compute type of `dtype`.
 void apply_select(DType dtype, size_t count, const bool* condition, const void* x, const void* y,
                   void* result);
 

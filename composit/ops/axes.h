@@ -16,8 +16,8 @@ LazyTensor with_axes(const LazyTensor& y, const LazyTensor& x, const Ints& axes,
 void expect_elements(const In& x, const Ints& axes);
 // torch sums and multiplies integers and bool in int64.
 DType sum_dtype(DType dtype);
-// Where result 1 holds the indices along `dim` of the elements of x that result 0 is made of: the
-// cotangent goes to these. `keepdim`: the results have the axis.
+// For an operation whose result 1 holds the indices along `dim` of the elements of x that make
+// result 0: the cotangent goes to these elements. `keepdim`: the results have the axis.
 Gradients to_chosen(const Vjp& v, const LazyTensor& x, int64_t dim, bool keepdim);
 // The first and the last number of a real dtype.
 Expr least(DType dtype);

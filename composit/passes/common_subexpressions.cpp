@@ -51,7 +51,7 @@ class Places {
  private:
   std::string_view scope_of(const Node& node) const { return *scopes_.find(node.hash()); }
 
-  // Where the nodes of `module` begin that node number `last` is one of.
+  // The first of the consecutive nodes of `module` that end with node number `last`.
   size_t begin_of(std::string_view module, size_t last) const {
     size_t begin = last;
     for (size_t i = last; i-- > 0;) {

@@ -144,8 +144,8 @@ class Search {
           best.push_back(std::move(repeat));
         }
     if (best.empty()) return std::nullopt;
-    // Where a period is cut does not matter for what is saved. Best to read is a whole module, and
-    // then what takes and gives least.
+    // Any cut of a period saves the same. A whole module reads best, then the piece that takes and
+    // gives least.
     std::optional<std::pair<int64_t, size_t>> least;
     const Repeat* chosen = nullptr;
     for (const Repeat& repeat : best) {

@@ -51,7 +51,7 @@ std::string common_scope(const Sequence& sequence, size_t begin, size_t length);
 struct RepeatLimits {
   size_t min_length = 4;
   int64_t min_saved = 8;
-  // Where nodes have scopes, only what a module does without a break is a piece.
+  // If nodes have scopes, a piece consists of what one module does without a break.
   bool whole_modules = false;
   // Pieces may have effects.
   bool effects = false;

@@ -84,7 +84,8 @@ objectives::Problem problem(composit::Array start, const std::vector<double>& po
                         {cost, composit::grad(cost, {angles})[0]});
 }
 
-// Where the vertices are: the derivative of half the squared distance from the origin, negated.
+// The positions of the vertices: the derivative of half the squared distance from the origin,
+// negated.
 std::vector<double> moved(const composit::Array& at) {
   const auto none = problem(at, std::vector<double>(3 * kVertices, 0.0));
   const auto compiled = flashlight::cpp::compile(none.objective, {.name = "moved_vertices"});

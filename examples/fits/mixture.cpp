@@ -34,7 +34,7 @@ std::vector<double> coordinate(const std::vector<double>& x, size_t which) {
   return result;
 }
 
-// Where a Gaussian lies one standard deviation away from its mean.
+// The points of a Gaussian one standard deviation away from its mean.
 void add_ellipse(examples::Plot& plot, const std::string& name, const double* mean,
                  const double* icf) {
   std::vector<double> x, y;

@@ -12,7 +12,7 @@ namespace objectives {
 composit::numpy::NdArray relu3(const composit::numpy::NdArray& x);
 composit::numpy::NdArray gelu(const composit::numpy::NdArray& x);
 
-// Of n elements from -2 to 2. Inputs: x, dy. Objective: y; gradient: the vjp, dy times the
+// Problems of n elements from -2 to 2. Inputs: x, dy. Objective: y; gradient: the vjp, dy times the
 // derivative by x.
 Problem relu3_problem(int64_t n, composit::DType dtype = composit::DType::float32);
 Problem gelu_problem(int64_t n, composit::DType dtype = composit::DType::float32);

@@ -21,7 +21,7 @@ cnp::NdArray logsumexp(const cnp::NdArray& x) {
   return composit::apply_one("aten::logsumexp", {x, composit::Ints{0}});
 }
 
-// Where element [i, j] of a lower triangle stands in {diagonal, what is below by columns, 0}.
+// The index of element [i, j] of a lower triangle in {diagonal, what is below by columns, 0}.
 cnp::NdArray places_in_triangle(int64_t d) {
   std::vector<int64_t> places(static_cast<size_t>(d * d), d * (d + 1) / 2);
   int64_t next = d;

@@ -30,7 +30,8 @@ struct GmmParameters {
 // Zero-dimensional; x: [n, d].
 composit::numpy::NdArray gmm(const GmmParameters& parameters, const composit::numpy::NdArray& x,
                              const Wishart& wishart);
-// What does not depend on the parameters: k times the normaliser of the prior, and of n Gaussians.
+// The terms that do not depend on the parameters: k times the normaliser of the prior, and of n
+// Gaussians.
 double gmm_constant(int64_t d, int64_t k, int64_t n, const Wishart& wishart);
 
 struct GmmSizes {

@@ -40,7 +40,7 @@ cnp::NdArray turns(const cnp::NdArray& pose) {
       .reshape({kBones, 4, 4});
 }
 
-// How each bone moves the world, [kBones, 3, 4].
+// The transformations of the bones, [kBones, 3, 4].
 cnp::NdArray movements(const cnp::NdArray& pose, const HandModel& model) {
   const cnp::NdArray relatives = cnp::matmul(model.relatives, turns(pose));
   cnp::NdArrays absolutes;

@@ -1,4 +1,4 @@
-// How far a model of a hand lies from measured points: ADBench's fourth objective
+// The distance of a model of a hand from measured points: ADBench's fourth objective
 // (https://github.com/microsoft/ADBench, src/cpp/shared/hand_light_matrix.h; the simple one, where
 // each point belongs to a vertex). Here a number, half the sum of the squares of its errors.
 //

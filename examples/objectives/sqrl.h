@@ -10,7 +10,7 @@
 
 namespace objectives {
 
-// Of the last two axes.
+// The function of the last two axes.
 composit::numpy::NdArray sqrl(const composit::numpy::NdArray& x);
 
 struct SqrlSizes {

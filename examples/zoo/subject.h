@@ -1,4 +1,4 @@
-// How the subjects of the zoo are made: a model, how it is run, and inputs by seed.
+// Subjects of the zoo: a model, how it is run, and inputs by seed.
 #pragma once
 
 #include <torch/torch.h>

@@ -59,8 +59,8 @@ auto einsum_loops(const Operands&... operands) {
   return y;
 }
 
-// Of two operands whose labels are batch axes (in both and in the result), rows (left and result),
-// columns (right and result) and terms (both): a product of matrices.
+// The product of two operands whose labels are batch axes (in both and in the result), rows (left
+// and result), columns (right and result) and terms (both): products of matrices.
 struct ProductLabels {
   Labels batch, rows, columns, terms;
   bool fits = true;

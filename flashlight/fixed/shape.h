@@ -115,7 +115,7 @@ constexpr Sizes<kTo> broadcast_strides(const Sizes<kRank>& sizes, const Sizes<kT
 
 // ---- products -----------------------------------------------------------------------------------
 
-// Of matrices, those of all axes but the last two; a vector has none.
+// The sizes of all axes of matrices but the last two; a vector has none.
 template <size_t kRank>
 constexpr auto batch_of(const Sizes<kRank>& sizes) {
   Sizes<(kRank > 2 ? kRank - 2 : 0)> batch{};
@@ -241,14 +241,14 @@ struct PermutedShape {
 
 }  // namespace detail
 
-// Of operands that broadcast as in NumPy.
+// The shape of a result of operands that broadcast as in NumPy.
 template <class... Shapes>
 using Broadcast = typename detail::BroadcastOf<Shapes...>::type;
-// Of matmul: matrices are the last two axes, those before broadcast, a vector is one row (left) or
-// one column (right) that the result does not have.
+// The shape of a product by matmul: matrices are the last two axes, those before broadcast, a
+// vector is one row (left) or one column (right) that the result does not have.
 template <class A, class B>
 using Product = typename detail::ProductShape<A, B>::type;
-// Of a reduction over these axes, all if none is named; kKeep: they stay, with size 1.
+// The shape of a reduction over these axes, all if none is named; kKeep: they stay, with size 1.
 template <class S, bool kKeep, int64_t... kAxes>
 using Reduced = typename detail::ReducedShape<S, kKeep, kAxes...>::type;
 // Axis i of the result is axis kAxes[i].

@@ -40,7 +40,7 @@ struct Labels {
   constexpr bool has(char letter) const { return find(letter) < count; }
 };
 
-// Why a text is no equation.
+// The reason why a text is no equation.
 enum class Problem : uint8_t { none, character, operands, arrow, length, repeated, unknown };
 
 // "ij,jk->ik", taken apart.

@@ -129,8 +129,8 @@ class EffectOpener {
   static LazyTensor block(size_t number, const Type& type) {
     return composit::input(std::to_string(number), type, composit::InputKind::block);
   }
-  // What `rule` makes of blocks that stand for the operands, in the place of `node`; nothing where
-  // it has no parts for this case.
+  // The nodes that `rule` makes in the place of `node`, of blocks that stand for the operands;
+  // nothing if the rule has no parts for this case.
   template <class Rule>
   std::optional<Operands> by_rule(const Node& node, const composit::Schema& schema, Rule rule) {
     Operands operands = node.operands();

@@ -203,7 +203,7 @@ class Planner {
     }
     open = loops_kernel(plan_.routine, {next}, /*alone=*/false);
   }
-  // Why `next` is not in the loops of `open`, whatever these are; empty: it may be.
+  // The reason why `next` cannot share the loops of `open`; empty if it can.
   std::string reason_to_end(const Kernel& open, StepId next) const {
     if (is_chosen(next, [](const Choice& one) { return one.new_loops; }))
       return "what follows is to have loops of its own";

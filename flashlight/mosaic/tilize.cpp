@@ -348,8 +348,8 @@ class Tilizer {
 
   // ---- borders ----------------------------------------------------------------------------------
 
-  // How far a product reads its rows beyond their sizes; nothing if its domain says anything else
-  // than that rows end there.
+  // The layout with borders as wide as a product reads its rows beyond their ends; nothing if its
+  // domain says anything else than that rows end there.
   std::optional<Layout> border_of(const Statement& statement, const Sides& sides) const {
     const Expr& rows = sides.rows();
     composit::IndexAnalysis analysis(statement.axes);

@@ -223,7 +223,7 @@ void pack_panels(const Team& team, const Packing& of, const From* from, T* panel
     packer.pack(part, from + first * of.columns.stride,
                 factors == nullptr ? nullptr : factors + first, columns, panels + first * count);
   };
-  // Who packs a panel multiplies with it, where threads share columns.
+  // If threads share columns, the thread that packs a panel multiplies with it.
   const bool by_panels = all % team.threads() == 0 || all >= 8 * team.threads();
   const Part mine = team.part(by_panels ? all : all * parts);
   const int64_t width = by_panels ? mine.size() : all, begin = by_panels ? mine.begin : 0;

@@ -29,7 +29,7 @@ using flashlight::preload::Settings;
 constexpr const char* kStub = "libflashlight_preload.so";
 constexpr int kForwarded[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP};
 
-// Where it is installed, or built.
+// The folder in which it is installed, or built.
 fs::path find_stub() {
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
   std::string tried;

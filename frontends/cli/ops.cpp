@@ -19,7 +19,7 @@ std::string form_of(const Operation& operation) {
   return operation.row.decompose ? "decomposition" : "native";
 }
 
-// Where its derivative comes from; `composit/ad/vjp.cpp` asks in the same order.
+// The source of its derivative; `composit/ad/vjp.cpp` asks in the same order.
 std::string derivative_of(const Operation& operation) {
   if (operation.row.vjp) return "rule";
   if (operation.row.decompose) return "decomposition";

@@ -24,7 +24,7 @@ struct Signature {
 // UserError where there is no such function.
 Signature signature_of(const Program& program, const std::string& function);
 
-// How numbers of the language become numbers of a graph.
+// Choices for the numbers of a graph.
 struct GraphOptions {
   composit::DType floating = composit::DType::float32;  // of Float; or float64
 };

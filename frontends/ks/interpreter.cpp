@@ -301,7 +301,7 @@ void Interpreter::print(Values values, Position at) {
 
 Value Interpreter::let(const Let& one, const ScopePtr& scope, Position at) {
   const Value value = evaluate(*one.value, scope);
-  // What is read more than once is computed once.
+  // A value that is read more than once is computed once.
   return evaluate(*one.body, bind(one.pattern, tape_.in_memory(value), scope, at));
 }
 

@@ -31,14 +31,14 @@ class Interpreter {
   const Def& definition(const Name& name, const std::optional<Type>& argument, Position at) const;
 
   Value evaluate(const Expression& expression, const ScopePtr& scope);
-  // Of numbers, tuples and tensors of them; InternalError for functions.
+  // The type of a value; (Lam …) for a function.
   Type type_of(const Value& value);
   [[noreturn]] void refuse(Position at, const std::string& what) const;
 
-  // Of both where it is not known which: numbers are selected, tensors element by element.
+  // x if the condition holds, else y: numbers are selected, tensors element by element.
   Value select(const Expr& condition, const Value& x, const Value& y, Position at);
 
-  // What the program prints, in its order. UserError where it is not known how often that is.
+  // Prints values, after those before. UserError where it is not known how often that happens.
   void print(Values values, Position at);
   const Values& printed() const { return printed_; }
 

@@ -163,7 +163,7 @@ double hashed(int64_t value) {
   v ^= v << 20, v ^= v >> 41, v ^= v << 5;
   return 5.42101086242752217e-20 * static_cast<double>(v);
 }
-// Of an index, a constant holds the numbers of all that it can be.
+// For an index, a constant holds the numbers of all values that it can have.
 Value ranhash(PrimitiveCall& call) {
   const Value x = arguments(call, 1, "an Integer")[0];
   if (!is_integer(x)) refuse(call, "an Integer");

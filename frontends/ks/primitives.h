@@ -1,4 +1,5 @@
-// What functions of the language itself share, and those that the table in primitives.cpp names.
+// Helpers of the language's own functions, and the functions that the table in primitives.cpp
+// names.
 #pragma once
 
 #include <functional>

@@ -44,7 +44,7 @@ std::string print(const std::vector<Parameter>& parameters) {
   return "(" + all + ")";
 }
 
-// What does not fit in a line begins new ones, further to the right.
+// Text that does not fit in a line is broken into several, further to the right.
 class Printer {
  public:
   std::string text(const Expression& expr, size_t indent) const {

@@ -48,7 +48,7 @@ class Session : public tracer::OperatorWatch {
 
  private:
   using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
-  // How an operator uses parameters, which are leaves that require a gradient.
+  // The use that an operator makes of parameters, which are leaves that require a gradient.
   struct Use {
     const c10::StorageImpl* read = nullptr;  // the first one it reads
     bool writes = false;

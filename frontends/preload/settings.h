@@ -9,7 +9,7 @@
 
 namespace flashlight::preload {
 
-// Where one step ends and the next begins.
+// The border between one step and the next.
 enum class Cut {
   // `optimizer` where the first step computes with gradients (in Python: of a module in training),
   // else `forward`.

@@ -1,4 +1,4 @@
-// Where in the user's text something is, and errors that say so:
+// Places in the user's text, and errors that name them:
 //
 //   model.py:3:11: aten::foo is not among composit's operations
 //       y = torch.foo(x)

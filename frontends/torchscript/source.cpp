@@ -144,7 +144,7 @@ struct Resolver : jit::Resolver {
   }
 };
 
-// Where the parser stopped; the end of a line is after its last character.
+// The place where the parser stopped; the end of a line is after its last character.
 jit::SourceRange stopped_at(jit::Parser& parser) {
   const jit::SourceRange range = parser.lexer().cur().range;
   size_t begin = range.start();

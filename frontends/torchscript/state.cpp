@@ -279,7 +279,7 @@ bool State::counts(const Entry& entry, const Mark& mark) const {
 }
 
 Changes State::changes(const Mark& mark) {
-  // What one of several tensors is, depends on writes to each of them.
+  // The value of one of several tensors depends on writes to each of them.
   for (size_t i = mark.place, size = journal_.size(); i < size; ++i)
     if (const IValue what = journal_[i].what; what.isTensor() && counts(journal_[i], mark))
       refreshed(what.toTensor());

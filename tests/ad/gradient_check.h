@@ -44,7 +44,7 @@ void check_dot_product(const Loops& loops, const std::vector<Array>& operands, s
 void check_linear(const Loops& loops, const std::vector<Array>& operands,
                   const std::vector<size_t>& linear);
 
-// Of one nest, with random operands.
+// Checks one nest, with random operands.
 void check_random(const Nest& nest, const std::vector<In>& operands,
                   const std::vector<size_t>& linear = {});
 

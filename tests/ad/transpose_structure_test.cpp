@@ -1,4 +1,4 @@
-// What transposed loop forms look like: which loops run, what is read, what is stored. Among them
+// The form of transposed loops: which loops run, what is read, what is stored. Among them
 // the mistakes of an early version, each by name.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Values of transposed loop forms, first and second order: contractions, movement, sums and scans.
-// What they look like is in transpose_structure_test.cpp.
+// Their form is tested in transpose_structure_test.cpp.
 #include "composit/ad/transpose.h"
 
 #include <gtest/gtest.h>

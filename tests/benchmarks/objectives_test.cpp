@@ -134,7 +134,7 @@ void expect_slope(double derivative, double slope, const std::string& name) {
   EXPECT_NEAR(derivative, slope, 1e-7 * (1 + std::abs(slope))) << name;
 }
 
-// Of the first inputs, by the results behind the value.
+// The gradients of the first inputs, by the results after the value.
 void expect_gradients_are_slopes(const Problem& problem) {
   const std::vector<Array> results = evaluate(problem.gradient, problem.inputs);
   for (size_t input = 0; input + 1 < results.size(); ++input) {

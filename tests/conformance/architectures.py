@@ -64,7 +64,7 @@ _T5 = {"d_kv": 8, "d_ff": 64, "num_layers": 2, "num_decoder_layers": 2, "num_hea
 _SWIN = {"embed_dim": 8, "depths": [1, 1], "num_heads": [2, 2], "window_size": 2, "patch_size": 4}
 _EXPERTS = {"num_local_experts": 4, "num_experts": 4, "num_experts_per_tok": 2,
             "moe_intermediate_size": 32}  # fmt: skip
-# What a configuration of small widths needs besides.
+# Further fields of configurations of small widths.
 _SPECIAL = {
     "big_bird": {"attention_type": "original_full"},
     "bigbird_pegasus": {"attention_type": "original_full"},
@@ -155,7 +155,7 @@ _SPECIAL = {
     "yolos": {"image_size": [32, 32]},
     "yoso": {"use_expectation": True},
 }  # fmt: skip
-# Of a class: its configuration; shapes of its arguments, or numbers.
+# By class: its configuration; shapes of its arguments, or numbers.
 _DIFFUSERS = {
     "AutoencoderTiny": ({"encoder_block_out_channels": (8, 8),
                          "decoder_block_out_channels": (8, 8), "num_encoder_blocks": (1, 1),

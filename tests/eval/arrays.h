@@ -47,7 +47,7 @@ Array waves(const std::vector<int64_t>& sizes, double seed) {
   return array<S>(sizes, waves(type.numel(), seed));
 }
 
-// Of a contiguous array, in row-major order.
+// The elements of a contiguous array, in row-major order.
 template <class S>
 std::vector<S> values(const Array& array) {
   const auto* data = reinterpret_cast<const S*>(array.data());

@@ -1,4 +1,4 @@
-// What the interpreter loads, where that fails, and dtypes.
+// The interpreter's loads: values, faults and dtypes.
 #include <gtest/gtest.h>
 
 #include <cmath>

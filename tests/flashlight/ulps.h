@@ -18,8 +18,8 @@ int last_place(Wide size) {
   return std::max(exponent, std::numeric_limits<T>::min_exponent) - std::numeric_limits<T>::digits;
 }
 
-// How far `x` is from `expected`, in units of the last place of a T; infinity where one of them is
-// NaN, or has the other sign.
+// The distance of `x` from `expected`, in units of the last place of a T; infinity where one of
+// them is NaN, or has the other sign.
 template <class T, class Wide>
 double ulps(T x, Wide expected) {
   const T rounded = static_cast<T>(expected);

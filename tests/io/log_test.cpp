@@ -18,7 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// What `work` writes to the error stream while FLASHLIGHT_PROGRESS is `seconds`.
+// The text that `work` writes to the error stream while FLASHLIGHT_PROGRESS is `seconds`.
 template <class Work>
 std::string written(const char* seconds, Work work) {
   seconds == nullptr ? ::unsetenv("FLASHLIGHT_PROGRESS")

@@ -1,4 +1,4 @@
-// What is written is read back, by us and by Python; what is damaged is refused with file and
+// Files that are written are read back, by us and by Python; damaged ones are refused with file and
 // place.
 
 #include "composit/io/safetensors.h"

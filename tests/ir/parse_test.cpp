@@ -1,4 +1,4 @@
-// What the parser refuses, with its messages, and what it accepts beyond what is printed.
+// Texts that the parser refuses, with its messages, and texts it accepts that are never printed.
 #include "composit/ir/parse.h"
 
 #include <gtest/gtest.h>

@@ -54,7 +54,7 @@ class RandomGraph {
   std::mt19937_64 random_;
 };
 
-// How often a randomised test runs: FLASHLIGHT_FUZZ_PROGRAMS, or else `usual`.
+// The number of runs of a randomised test: FLASHLIGHT_FUZZ_PROGRAMS, or else `usual`.
 uint64_t fuzz_runs(uint64_t usual);
 
 // Empty if both graphs are the same node by node, with types, attributes and annotations, compared

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a Python original computed for one case, written by make_reference.py, and the comparison
+// The results of a Python original for one case, written by make_reference.py, and the comparison
 // with what the C++ model computes from the same weights and inputs.
 //
 //   const Reference reference("clip_text");

@@ -1,4 +1,4 @@
-// What torch_cases.py wrote: the tensors of each case, by part.
+// The tensors that torch_cases.py wrote, by case and part.
 //
 //   for (const auto& [name, parts] : torch_cases()) ... parts.at("result.0") ...
 #pragma once

@@ -20,7 +20,7 @@ std::string refusal_problem(const Case& one, const UserError& error, const char*
   return !one.error.empty() && text.starts_with(prefix) ? "" : text;
 }
 
-// What is wrong with our side of a case; empty where nothing is.
+// The fault of our side of a case; empty if there is none.
 std::string problem(const Case& one) {
   const Function function = find_function(one.name);
   if (function == nullptr) return "there is no such function";

@@ -1,4 +1,4 @@
-// How each function of NumPy that the cases call is called here.
+// The call here for each function of NumPy that the cases call.
 #include <map>
 
 #include "tests/numpy/case.h"

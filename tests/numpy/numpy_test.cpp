@@ -1,5 +1,5 @@
-// What cases of NumPy's cannot show: graphs, names, values that travel with inputs, operations of
-// one's own, gradients, and what users are told.
+// Tests that NumPy's cases cannot make: graphs, names, values that travel with inputs, operations
+// of one's own, gradients, and messages to users.
 #include "composit/numpy/numpy.h"
 
 #include <gmock/gmock.h>

@@ -166,7 +166,7 @@ TEST(Stores, Disjoint) {
   EXPECT_FALSE(apart(j, Expr::load(0, DType::int64, {i})));
 }
 
-// Whether a store at `at` writes place `p`, for each p of 12.
+// True if a store at `at` writes place `p`, for each p of 12.
 std::string written(const Expr& at, const Expr& domain = {}) {
   const Statement statement = store_at(at, domain);
   const auto predicate = writes(statement, statement.stores[0], {Expr::axis(0)});

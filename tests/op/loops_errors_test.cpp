@@ -1,4 +1,4 @@
-// What cannot be read gets an error with its place; what is unsound, one with its text.
+// Text that cannot be read gets an error with its place; unsound loops get one with their text.
 #include <gtest/gtest.h>
 
 #include "composit/ir/error.h"

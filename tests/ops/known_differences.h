@@ -1,4 +1,4 @@
-// Where rows and torch differ, and why that is right.
+// The known differences between rows and torch, each with the reason why it is right.
 //
 //   verdict("aten::topk", What::value, "result 1: elem 3: …") == Verdict::right
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace composit::test {
 
-// What a difference means: a failure; one that we know of, so that the call is not covered; or that
-// torch's answer is one of several right ones.
+// The meaning of a difference: a failure; one that we know of, so that the call is not covered; or
+// that torch's answer is one of several right ones.
 enum class Verdict { fails, differs, right };
 
 struct Difference {

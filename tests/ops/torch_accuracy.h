@@ -1,4 +1,4 @@
-// How closely rows and torch can agree.
+// Tolerances for rows beside torch.
 //
 //   difference(ours, torch, torch_tolerance("aten::polygamma", What::value, DType::float64));
 #pragma once

@@ -57,8 +57,8 @@ Tensors random_like(const Tensors& tensors, uint64_t seed);
 // The message of the UserError that `function` throws; fails when it throws none.
 std::string user_error(const std::function<void()>& function);
 
-// What differs first: definedness, dtype, sizes, strides, conj and neg bits, bits of the elements.
-// Empty: nothing.
+// The first difference: definedness, dtype, sizes, strides, conj and neg bits, bits of the
+// elements. Empty: nothing.
 std::string difference(const at::Tensor& a, const at::Tensor& b);
 std::string difference(const Tensors& a, const Tensors& b);
 

@@ -1,4 +1,4 @@
-// What a capture assumes is checked at each replay, and nothing is written when it does not hold.
+// Assumptions of a capture: each replay checks them, and writes nothing when one does not hold.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What the tracer believes of LibTorch's operators against what opdb/op_tables.py has seen them do.
+// The tracer's tables of LibTorch's operators beside what opdb/op_tables.py has seen them do.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

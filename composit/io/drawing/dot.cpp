@@ -48,7 +48,7 @@ class PageWriter {
                         "Helvetica,Arial,sans-serif", kDark, trail());
   }
 
-  // Where this page stands: "contents / unet / down_blocks.0", each a link.
+  // The path to this page: "contents / unet / down_blocks.0", each a link.
   std::string trail() const {
     if (top_ == 0 && links_.contents.empty()) return "";
     std::vector<uint32_t> boxes;

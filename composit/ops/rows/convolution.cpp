@@ -85,7 +85,7 @@ Index with(const Expr& a, const Expr& b, const Index& rest) {
   return index;
 }
 
-// Where the plain convolution reads x for output `y` and kernel element `k`.
+// The index at which the plain convolution reads x for output `y` and kernel element `k`.
 Index x_of(Nest& nest, const Geometry& g, const Index& y, const Index& k) {
   Index x;
   for (size_t i = 0; i < g.axes(); ++i) {

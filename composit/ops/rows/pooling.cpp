@@ -65,7 +65,7 @@ Window window(const Ints& sizes, size_t axes, const Ints& kernel, const Ints& st
   return w;
 }
 
-// Where the window at `y` has its element `k`; only places inside of the input count.
+// The index of element `k` of the window at `y`; only places inside of the input count.
 Index places(Nest& nest, const Window& w, const Index& y, const Index& k) {
   Index x;
   for (size_t i = 0; i < w.axes(); ++i) {

@@ -30,7 +30,7 @@ struct Axis {
     if (align_corners) return Expr::literal(out > 1 ? double(in - 1) / double(out - 1) : 0.0, work);
     return Expr::literal(scale && *scale > 0 ? 1 / *scale : double(in) / double(out), work);
   }
-  // Where output `y` is among the inputs: corners on corners, or middles on middles.
+  // The position of output `y` among the inputs: corners on corners, or middles on middles.
   Expr place(const Expr& y) const {
     const Expr at = cast(y, work());
     return align_corners ? at * step(work()) : (at + 0.5) * step(work()) - 0.5;

@@ -90,7 +90,7 @@ struct Diagonal {
     sizes.push_back(length);
   }
 
-  // Where the element `at` of the diagonals is in the whole.
+  // The index in the whole of element `at` of the diagonals.
   Index place(const Index& at) const {
     Index index;
     size_t next = 0;

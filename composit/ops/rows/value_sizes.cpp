@@ -90,7 +90,7 @@ std::vector<bool> is_nonzero(const Array& x) {
   return result;
 }
 
-// Where elements are not zero, an index per row.
+// The indices of the elements that are not zero, one per row.
 std::vector<Array> nonzero(const Array& x) {
   const Ints sizes = sizes_of(x);
   const std::vector<bool> values = is_nonzero(x);

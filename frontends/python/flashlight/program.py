@@ -117,10 +117,10 @@ class Program:
         self.function = function
         self.arguments = arguments
         self.modules = modules
-        # Of the last run:
+        # These belong to the last run:
         self.results: Structure | None = None
         self.changes: list[Change] = []  # of modules and variables around it
-        # What was read on the host and no guard watches. A second run that agrees on other inputs
+        # Reads on the host that no guard watches. A second run that agrees on other inputs
         # shows that nothing depends on it; else: host_memory.refuse_large_reads.
         self.large_reads: list[Read] = []
         # The modules as the last run left them. A run of modules that were changed since (by

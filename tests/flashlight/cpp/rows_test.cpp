@@ -102,7 +102,7 @@ TEST(EmittedRows, float32) {
 TEST(EmittedRows, float64) {
   expect_agreement(DType::float64, [](const Applied& one) { return std::optional(one.call); });
 }
-// What users get: -O3 for this processor.
+// The flags that users get: -O3 for this processor.
 TEST(EmittedRows, float32_with_default_flags) {
   if (std::getenv("FLASHLIGHT_FUZZ_PROGRAMS") == nullptr)
     GTEST_SKIP() << "the nightly preset runs this";

@@ -36,7 +36,7 @@ Worst<float> worst_of_floats(F f, G exact) {
   return worst;
 }
 
-// Of all magnitudes, and in [-8, 8].
+// Numbers of all magnitudes, and in [-8, 8].
 template <class F, class G>
 Worst<double> worst_of_doubles(F f, G exact) {
   std::mt19937_64 random(7);

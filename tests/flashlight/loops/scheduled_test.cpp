@@ -1,4 +1,4 @@
-// What a function needs of its caller's memory, and where its temporaries lie there.
+// The memory that a function needs of its caller, and the places of its temporaries in it.
 #include "flashlight/loops/scheduled.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// What `t` takes in the arena: 50 x 60 float32, up to the next multiple of 64 bytes.
+// The bytes of `t` in the arena: 50 x 60 float32, up to the next multiple of 64 bytes.
 constexpr int64_t kBytes = (50 * 60 * 4 + 63) / 64 * 64;
 
 // Rows of `t` and its columns: two loops, and memory between them. `s` is small.

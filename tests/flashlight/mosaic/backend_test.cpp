@@ -152,7 +152,7 @@ TEST(MosaicBackend, calls_at_the_same_time) {
   EXPECT_EQ(found[1], "");
 }
 
-// What one thread does alone: order, factors, draws.
+// Steps that one thread does alone: order, factors, draws.
 TEST(MosaicBackend, draws_are_those_of_the_cpp_backend) {
   const Graph graph = parse(R"(graph(%x: float32[5, 30]) {
     %noise: float32[5, 30] = aten::randn_like(%x)

@@ -1,5 +1,5 @@
-// What somebody decides instead of the planner: it is done, the results stay the same, and what
-// cannot be is refused.
+// Decisions that somebody makes instead of the planner: they are carried out, the results stay the
+// same, and impossible ones are refused.
 #include "flashlight/mosaic/choices.h"
 
 #include <gtest/gtest.h>

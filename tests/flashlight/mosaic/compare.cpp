@@ -55,7 +55,7 @@ std::string difference(const std::vector<Array>& expected, const std::vector<Arr
   return "";
 }
 
-// What to paste into a test, and what was made of it.
+// Text to paste into a test, and the plan of it.
 std::string code_of(const Case& one, const Compiled* compiled) {
   return "\nparse(R\"(" + composit::print(one.graph) + ")\")\n" +
          (compiled == nullptr ? "" : (*compiled)->source()) + "\n";

@@ -51,10 +51,10 @@ composit::LazyTensor given(const std::string& name, const composit::Dims& sizes,
 composit::LazyTensor weight(const std::string& name, const composit::Dims& sizes,
                             double scale = 0.3, composit::DType dtype = composit::DType::float32);
 
-// Whether this processor runs what is compiled for "native", "x86-64-v3" or "x86-64".
+// True if this processor runs code that is compiled for "native", "x86-64-v3" or "x86-64".
 bool runs_here(const std::string& march);
 
-// How many kernels of a form a plan has, and how many of products by whatever algorithm.
+// The number of a plan's kernels of a form, and of its products by any algorithm.
 size_t count(const Plan& plan, const KernelForm& form);
 size_t count_products(const Plan& plan);
 // Pixels of Winograd's tiles that a product is computed by, or packed for; else 0.

@@ -1,4 +1,4 @@
-// Where the values of a plan lie: apart while they live, and in place where that is allowed.
+// The memory of a plan's values: apart while they live, and in place where that is allowed.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -93,7 +93,7 @@ LazyTensor value(const std::string& name, int64_t rows, int64_t columns) {
 }
 LazyTensor used(const LazyTensor& y) { return linear(y, "used", 33); }
 
-// How many values are written in place.
+// The number of values are written in place.
 size_t in_place(const LazyTensor& y) { return plan_of_one(y).in_place.size(); }
 
 std::vector<Case> cases_in_place() {

@@ -1,4 +1,4 @@
-// How programs are planned: layouts, products, attention, memory.
+// Plans of programs: layouts, products, attention, memory.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -230,7 +230,7 @@ TEST(MosaicPlan, prints) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
-// Why what is written is memory, for each reason there is.
+// The reason why a value is in memory, for each reason there is.
 TEST(MosaicPlan, says_why_the_next_operation_is_not_fused) {
   const LazyTensor x = given("x", {20, 40}), w = weight("w", {40, 40}), v = weight("v", {40, 40});
   const auto says = [](const LazyTensor& y, const std::string& reason) {

@@ -1,5 +1,5 @@
-// What the tests of the header of the mosaic backend share. They are built for several instruction
-// sets, each as a program of its own.
+// The common part of the tests of the mosaic backend's header. They are built for several
+// instruction sets, each as a program of its own.
 //
 //   class RuntimePack : public Isa {};
 //   Guarded<float> y(12, 40);                       // NaN all over, as far as nothing is stored

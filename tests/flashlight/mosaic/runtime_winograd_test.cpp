@@ -64,7 +64,7 @@ fl::Winograd<T> convolution_of(const Case<T>& one, const Image<T>& x) {
   return of;
 }
 
-// Of x and the weights [output][channel][3][3]; each element has to be stored once.
+// The convolution of x and the weights [output][channel][3][3]; each element has to be stored once.
 template <int kOut, class T>
 void convolve(const Case<T>& one, const Image<T>& x, const std::vector<T>& w, Guarded<T>& y) {
   fl::Winograd<T> of = convolution_of(one, x);

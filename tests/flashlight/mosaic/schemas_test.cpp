@@ -53,7 +53,7 @@ Dims memory_of(const Plan& plan, const std::string& name) {
   if (found == names.end()) throw std::runtime_error("no value " + name);
   return plan.routine.values[ValueId(static_cast<size_t>(found - names.begin()))].type.sizes;
 }
-// How many nests copy what products cannot read in blocks, and what the caller gives or takes.
+// The number of nests that copy what products cannot read in blocks, or the caller gives or takes.
 int64_t copies(const Plan& plan) {
   return std::count_if(
       plan.routine.steps.begin(), plan.routine.steps.end(),

@@ -1,4 +1,4 @@
-// What is made of products with weights: factors folded into them, Winograd's and Strassen's
+// Rewrites of products with weights: factors folded into them, Winograd's and Strassen's
 // algorithms.
 #include <gtest/gtest.h>
 

@@ -28,7 +28,7 @@ inline const Words kWarnings = {"-Wall",
                                 "-Wno-unknown-warning-option",
                                 "-Wno-aggressive-loop-optimizations"};
 
-// What a program prints; it has to end with `status`.
+// The output of a program, which has to end with `status`.
 inline std::string output_of(const Words& words, int status = 0,
                              const std::filesystem::path& folder = {}) {
   const toolchain::ProcessResult result = toolchain::run({words, folder});

@@ -1,4 +1,4 @@
-// What is built, what is taken from the cache, and what is told about it.
+// Builds, hits of the cache, and messages about them.
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>

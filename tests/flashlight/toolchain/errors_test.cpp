@@ -1,4 +1,4 @@
-// What users are told when the compiler refuses.
+// Messages to users when the compiler refuses.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 namespace flashlight::ks::test {
 namespace {
 
-// Of one cell: sigmoid gates of input and forget, tanh of the candidate; state (c, h).
+// An LSTM of one cell: sigmoid gates of input and forget, tanh of the candidate; state (c, h).
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 Numbers lstm_by_hand(const Numbers& w, const Numbers& xs) {
   double c = 0, h = 0;

@@ -1,4 +1,4 @@
-// What a program's main prints.
+// The output of a program's main.
 #include "frontends/ks/run.h"
 
 #include <gmock/gmock.h>

@@ -12,7 +12,7 @@ namespace flashlight::testing {
 
 using Command = std::vector<std::string>;
 
-// What a process leaves behind.
+// The status and the output of a process.
 struct Outcome {
   int status = 0;  // as of waitpid
   std::string out, err;

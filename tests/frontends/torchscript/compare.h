@@ -39,7 +39,7 @@ std::string last_function(const std::string& text);
 // A tensor of float64 with random elements, away from 0.
 at::Tensor random(const std::vector<int64_t>& sizes, uint64_t seed = 0);
 at::Tensor number(double value);
-// Whether an operation is in the graph or its regions.
+// True if an operation is in the graph or its regions.
 bool holds(const composit::Graph& graph, const std::string& operation);
 
 }  // namespace flashlight::test

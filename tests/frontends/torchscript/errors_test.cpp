@@ -1,4 +1,4 @@
-// What users are told: the place in their text, what is wrong with it, and what there is.
+// Messages to users: the place in their text, what is wrong with it, and what there is.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -130,7 +130,7 @@ TEST(Errors, of_writes) {
                     "    for i in range(20):\n        y += 1\n        z = z * 2\n    return z\n",
                     {random({2})}),
               AllOf(StartsWith("[torchscript] model.py:4:5: "), HasSubstr("another name of it")));
-  // What a trip or a way made may be two of its results.
+  // Two results of a trip or a way may be one tensor.
   const std::string twice = "            c = x * 3\n";
   for (const std::string& text :
        {"    a, c = x.clone(), x * 2\n    for i in range(20):\n        c = x * 0.5 - a\n"

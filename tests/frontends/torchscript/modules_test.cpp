@@ -45,7 +45,7 @@ const std::filesystem::path& folder() {
 
 Array array_of(const at::Tensor& tensor) { return tracer::to_array(tensor.detach().contiguous()); }
 
-// What a run of the graph is given: the example, then what inputs hold.
+// The inputs of a run of the graph: the example, then what inputs hold.
 Arrays inputs_of(const composit::SavedCapture& capture) {
   Arrays inputs = capture.example_inputs;
   for (size_t i = inputs.size(); i < capture.graph.inputs().size(); ++i)
@@ -218,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(Python, SavedModules,
                                          Saved{"decisions", {floats({3, 4}), "b", 0.5}},
                                          Saved{"encoder", {floats({2, 5, 8})}}));
 
-// What the module writes: the count of its calls, statistics of batch norm.
+// The module writes the count of its calls, statistics of batch norm.
 TEST_F(SavedModules, write_buffers) {
   const auto path = folder() / "decisions.pt";
   const at::Tensor x = floats({3, 4});

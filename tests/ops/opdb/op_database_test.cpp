@@ -25,7 +25,7 @@ const Recorded& recorded() {
   return all;
 }
 
-// What is wrong with one call in one respect; empty: nothing.
+// The fault of one call in one respect; empty if there is none.
 using Check = std::string (*)(const RecordedCall&);
 
 std::string differing_types(const std::vector<Type>& ours, const std::vector<std::string>& torch) {
@@ -146,7 +146,7 @@ struct Coverage {
 };
 constexpr size_t kCoveredAtLeast = 85;  // percent
 
-// Whether it makes any call that a row could stand for.
+// True if it makes any call that a row could stand for.
 bool is_about_tensors(const Entry& entry) { return !entry.calls.empty() || !entry.holes.empty(); }
 
 Coverage coverage(const std::set<size_t>& agree, bool (*counts)(const Entry&)) {

@@ -1,4 +1,4 @@
-// What dump.py has written: calls of torch's operator database with torch's answers.
+// The calls that dump.py has written: those of torch's operator database with torch's answers.
 //
 //   const Recorded recorded = read_recorded(folder);
 //   for (const RecordedCall& call : recorded.calls) infer(*call.operation, call.call);

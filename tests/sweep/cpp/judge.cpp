@@ -45,7 +45,7 @@ struct Verdict {
   std::string detail;
 };
 
-// What one call left. Nobody sees the result of call 0: that one is the trace.
+// The values after one call. Nobody sees the result of call 0: that one is the trace.
 struct Seen {
   Values results, arguments, state;
   std::string exception;  // its type
@@ -180,7 +180,7 @@ bool is_unseen(const Registered& entry) {
   return entry.expect == Expect::cannot_see || entry.expect == Expect::copies;
 }
 
-// What is wrong with a verdict; empty if it is as expected.
+// The fault of a verdict; empty if it is as expected.
 std::string complaint(const Registered& entry, const Verdict& verdict, bool eager) {
   if (eager) return verdict.kind == "right" ? "" : verdict.kind;
   if (is_unseen(entry) && verdict.kind != "crash") return "";

@@ -1,4 +1,4 @@
-// What a program takes from outside of its arguments, and how long it lives. Most are planted: no
+// Programs that take values from outside of their arguments. Most are planted: no
 // graph can be right for them, so they must be refused.
 #include <chrono>
 #include <cstdlib>

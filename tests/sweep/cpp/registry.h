@@ -24,9 +24,9 @@ namespace sweep {
 
 using Values = std::vector<at::Tensor>;
 
-// What a program should become. `refused`: a planted wrong variant, which may be right as well.
-// `copies`: right, but that results are copies where the program gives its own state or argument.
-// `cannot_see`: alike in the first two calls and not in a later one.
+// The expected verdict on a program. `refused`: a planted wrong variant, which may be right as
+// well. `copies`: right, but that results are copies where the program gives its own state or
+// argument. `cannot_see`: alike in the first two calls and not in a later one.
 enum class Expect { right, refused, either, copies, cannot_see };
 
 struct Case {
@@ -37,7 +37,7 @@ struct Case {
   std::function<Values()> state = [] { return Values(); };  // compared after each call
   std::function<void(size_t)> before = [](size_t) {};       // called before each call
   std::function<void(const Values&)> after = [](const Values&) {};  // with its results
-  // Where no two runs agree, the program counts its runs here: it is right if it runs each time.
+  // If no two runs agree, the program counts its runs here: it is right if it runs each time.
   std::shared_ptr<size_t> runs;
 };
 

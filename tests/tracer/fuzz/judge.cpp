@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kCaptureSeed = 1, kReplaySeed = 2, kDrawSeed = 7;
 
-// What a run leaves behind: every tensor of the program and every input.
+// The values after a run: every tensor of the program and every input.
 struct Outcome {
   std::vector<at::Tensor> tensors;
   std::vector<at::Tensor> inputs;
@@ -76,7 +76,8 @@ bool has_odd_bools(const std::vector<at::Tensor>& tensors) {
   });
 }
 
-// Why a difference between eager mode and replay means nothing; empty: it does.
+// The reason why a difference between eager mode and replay means nothing; empty if it means a
+// fault.
 std::string excuse(const Program& program) {
   const Outcome once = run_eagerly(program, 0x11), again = run_eagerly(program, 0x77);
   if (!compare(once, again).empty()) return "eager mode is not deterministic";

@@ -21,7 +21,7 @@ struct Var {
   int index = -1;
 };
 using Vars = std::vector<Var>;
-// What an operator is given: a tensor, a list of tensors, anything else.
+// An argument of an operator: a tensor, a list of tensors, anything else.
 using Argument = std::variant<Var, Vars, c10::IValue>;
 
 // Calls `op` of the dispatcher, or one of the things a program does without it: `cpp::data`

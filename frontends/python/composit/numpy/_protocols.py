@@ -12,7 +12,7 @@ from composit._composit import LazyTensor, ValuesNeeded
 
 _functions: dict[Any, Callable] = {}  # of composit, by NumPy's function
 
-# What a ufunc does along an axis.
+# The functions that a ufunc's methods along an axis stand for.
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
                "logical_and": "all", "logical_or": "any"}
 _SCANS = {"add": "cumsum", "multiply": "cumprod"}
