@@ -47,6 +47,7 @@ FLASHLIGHT_PARTS = (
     "flashlight/text",
     "flashlight/package",
     "flashlight/cpp",
+    "flashlight/cuda",
     "flashlight/mosaic",
 )
 # Layers of a backend: none includes another's folder.
@@ -105,6 +106,7 @@ LAYERS = {
         torch=False,
     ),
     "flashlight/cpp": Layer(BACKEND, torch=False),
+    "flashlight/cuda": Layer(BACKEND, torch=False),
     "flashlight/mosaic": Layer(BACKEND, torch=False),
     "flashlight": Layer((*COMPOSIT, *FLASHLIGHT_PARTS, "tracer"), torch=True),
     "frontends/torchscript": Layer(LIBRARY, torch=True),

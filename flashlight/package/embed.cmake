@@ -29,6 +29,8 @@ foreach(header flashlight/runtime/arena.hpp flashlight/runtime/aten.hpp flashlig
 endforeach()
 read_header(flashlight/runtime/profile.hpp text)
 add_shipped(flashlight_profile.hpp "${text}")
+read_header(flashlight/runtime/cuda.cuh text)
+add_shipped(flashlight_cuda.cuh "${text}")
 
 # Files of written programs, and templates of them.
 foreach(file safetensors.hpp model.h.in model_c.cpp.in main.cpp.in CMakeLists.txt.in)

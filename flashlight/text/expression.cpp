@@ -280,21 +280,19 @@ bool ExpressionWriter::is_known_inside(const Expr& index, int64_t extent) {
   return range && range->first >= 0 && range->second < extent;
 }
 
+std::string ExpressionWriter::index(const Expr& x, int64_t extent) {
+  // Indices that are loaded are checked where they are used.
+  const bool checks = composit::has_loads(x) && !is_known_inside(x, extent),
+             wraps = checks && may_count_from_end(x) && composit::is_literal(x[1][1], extent);
+  const std::string text = write(wraps ? x[2] : x, 0).str();
+  if (!checks) return text;
+  return (wraps ? "fl::wrapped(" : "fl::checked(") + text + ", " + std::to_string(extent) + ")";
+}
+
 ExpressionText ExpressionWriter::load(const Expr& x) {
   const Type& type = leaves_.type(value_of(x));
   std::vector<std::string> indices;
-  for (size_t i = 0; i < x.arguments().size(); ++i) {
-    const int64_t extent = type.sizes[i];
-    // Indices that are loaded are checked where they are used.
-    const bool checks = composit::has_loads(x[i]) && !is_known_inside(x[i], extent),
-               wraps =
-                   checks && may_count_from_end(x[i]) && composit::is_literal(x[i][1][1], extent);
-    std::string index = write(wraps ? x[i][2] : x[i], 0).str();
-    if (checks)
-      index =
-          (wraps ? "fl::wrapped(" : "fl::checked(") + index + ", " + std::to_string(extent) + ")";
-    indices.push_back(std::move(index));
-  }
+  for (size_t i = 0; i < x.arguments().size(); ++i) indices.push_back(index(x[i], type.sizes[i]));
   if (leaves_.mention && !measures_) leaves_.mention(value_of(x));
   const ExpressionText element = leaves_.element(value_of(x), indices).text();
   return is_half(x.dtype()) ? "float(" + element + ")" : element;

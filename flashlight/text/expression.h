@@ -49,6 +49,9 @@ class ExpressionWriter {
   Code locals(const Expr& root);
   ExpressionText expression(const Expr& x) { return write(x, 0); }
   std::string text(const Expr& x) { return expression(x).str(); }
+  // An index of an element along an axis of `extent`: checked where loaded elements decide it, and
+  // it is not known to be in range.
+  std::string index(const Expr& x, int64_t extent);
   // True if an element is read under a condition only, because its index may be out of range.
   bool has_guarded_reads() const;
   // "target = x;", or if and else if x is a select that does not fit a line.

@@ -57,6 +57,7 @@ NestWriter::NestWriter(const Statement& statement, const AxisIds& order, const N
 }
 
 Code NestWriter::write() {
+  if (context_.plain) return statement_.init.empty() ? elementwise() : accumulated();
   if (const auto contraction = contraction_of(statement_)) return product(*contraction);
   if (statement_.init.empty()) return elementwise();
   return reduction();
@@ -118,10 +119,13 @@ For NestWriter::header(AxisId axis, const Bounds& bounds) const {
   For loop = {extent > INT32_MAX ? "int64_t" : "int", leaves_.axes[axis], "0",
               std::to_string(extent)};
   if (const auto found = bounds.limits.find(axis); found != bounds.limits.end()) {
+    const std::string space = context_.plain ? "fl::" : "std::";
     for (const std::string& limit : found->second.first)
-      loop.low = "std::max(" + loop.low + ", " + limit + ")";
+      loop.low =
+          space + (context_.plain ? "max<int64_t>(" : "max(") + loop.low + ", " + limit + ")";
     for (const std::string& limit : found->second.second)
-      loop.high = "std::min(" + loop.high + ", " + limit + ")";
+      loop.high =
+          space + (context_.plain ? "min<int64_t>(" : "min(") + loop.high + ", " + limit + ")";
   }
   return loop;
 }
@@ -130,7 +134,7 @@ Code NestWriter::loops(const AxisIds& axes, const Bounds& bounds, Code body, boo
   for (size_t i = axes.size(); i-- > 0;) {
     body = block(header(axes[i], bounds), body);
     // g++ 12 gives reads under a condition wrong masks in loops that it unrolls (-O3, AVX).
-    if (!rolled || i + 1 < axes.size()) continue;
+    if (!rolled || context_.plain || i + 1 < axes.size()) continue;
     Code with_pragma = directive("#pragma GCC unroll 1");
     with_pragma += body;
     body = std::move(with_pragma);
@@ -166,9 +170,9 @@ Code NestWriter::stores(ExpressionWriter& text, bool declare) {
 Code NestWriter::store(ExpressionWriter& text, const Store& one, bool declare) {
   Code code;
   std::vector<std::string> indices;
-  for (const Expr& index : one.at) {
-    code += text.locals(index);
-    indices.push_back(text.text(index));
+  for (size_t i = 0; i < one.at.size(); ++i) {
+    code += text.locals(one.at[i]);
+    indices.push_back(text.index(one.at[i], context_.type(value_of(one)).sizes[i]));
   }
   code += text.locals(one.value);
   const DType dtype = context_.type(value_of(one)).dtype;
@@ -323,7 +327,8 @@ Code NestWriter::reduction_outside() {
     ExpressionWriter text = writer();
     text.plan(first.at);
     std::vector<std::string> indices;
-    for (const Expr& index : first.at) indices.push_back(text.text(index));
+    for (size_t i = 0; i < first.at.size(); ++i)
+      indices.push_back(text.index(first.at[i], context_.type(value_of(first)).sizes[i]));
     context_.mention(value_of(first));
     element = context_.element(value_of(first), indices);
   } else {

@@ -32,6 +32,8 @@ struct NestContext {
   // True if the store to `value` declares it: it is a number that only this scope uses.
   std::function<bool(ValueId value)> declares;
   std::set<std::string>* taken = nullptr;  // names that are in use in the function
+  // Loops alone, without functions of the runtime and hints for C++ compilers: in a kernel.
+  bool plain = false;
 };
 
 class NestWriter {

@@ -118,6 +118,31 @@ TEST(MosaicBackend, errors_of_generated_code) {
   }
 }
 
+// An element is never stored beside the array.
+TEST(MosaicBackend, stores_to_loaded_indices_are_checked) {
+  for (const char* scattered : {"aten::index_add(%z, %i, %x, dim=0, alpha=scalar(1))",
+                                "aten::index_put(%z, [%i], %x, accumulate=true)",
+                                "aten::index_put(%z, [%i], %x, accumulate=false)"}) {
+    const Graph graph = parse(R"(graph(%x: float32[7, 300], %i: int64[7]) {
+      %z: float32[5, 300] = aten::zeros(size=[5, 300], dtype=float32, layout=none, device=none, pin_memory=none)
+      %y: float32[5, 300] = )" +
+                              std::string(scattered) + "\n return %y\n}");
+    const Array x = array_of(tensor_type(DType::float32, {7, 300}), std::vector<double>(2100, 0.5));
+    const auto indices = [](double last) {
+      return array_of(tensor_type(DType::int64, {7}), std::vector<double>{0, 1, 2, 3, 4, 0, last});
+    };
+    for (const Compiled& compiled : {test::compiled(graph, {}, {.name = "scatter"}, 2),
+                                     cpp::compile(graph, {.name = "scatter"})}) {
+      for (const double out_of_range : {5., 1e9, -6.})
+        EXPECT_THAT(user_error([&] {
+                      compiled({x, indices(out_of_range)});
+                    }),
+                    Optional(HasSubstr("out of range")));
+      EXPECT_EQ(difference(compiled({x, indices(4)})[0], evaluate(graph, {x, indices(4)})[0]), "");
+    }
+  }
+}
+
 TEST(MosaicBackend, mutations) {
   const LazyTensor x = given("x", {9, 65}), w = weight("w", {33, 65}, 0.1), m = weight("m", {33});
   const LazyTensor y = apply_one("aten::linear", {x, w}), next = m * 0.9 + mean(y, {0}) * 0.1;

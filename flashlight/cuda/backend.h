@@ -1,0 +1,22 @@
+// The backend that writes CUDA C++: kernels as a person would write them, and a function that
+// launches them on a stream.
+//
+//   flashlight::cuda::backend().source(graph, {.name = "relu3"});     // relu3.cu
+//
+// It writes programs of loops: elementwise functions, reductions, gathers and scatters, also of
+// derivatives. It calls nothing in this process; `compile` of it is a UserError.
+#pragma once
+
+#include "composit/ir/graph.h"
+#include "composit/op/backend.h"
+#include "flashlight/cuda/emit.h"
+#include "flashlight/loops/lower.h"
+
+namespace flashlight::cuda {
+
+const composit::Backend& backend();
+
+// The CUDA C++ for a graph: lower, fuse, emit. UserError as of emit.
+CudaSource source_of(const composit::Graph& graph, const LowerOptions& options = {});
+
+}  // namespace flashlight::cuda

@@ -1,0 +1,28 @@
+// Writes a program of loops as CUDA C++: a kernel per nest, and a function that launches them.
+//
+//   const CudaSource source = emit(program);
+//   source.text;       // relu3.cu: kernels, cudaError_t relu3(const float* x, float* y, …)
+//   source.header;     // relu3.h: the function, for C
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "flashlight/loops/program.h"
+
+namespace flashlight::cuda {
+
+using namespace loops;
+
+struct CudaSource {
+  std::string name;    // of the function
+  std::string text;    // a translation unit
+  std::string header;  // for callers, in C
+  int64_t arena_bytes = 0;
+};
+
+// A program of one function. UserError that lists all steps without a kernel: calls of the runtime
+// (sorting, draws, guards), branches and loops on values, 16-bit and complex numbers.
+CudaSource emit(Program program);
+
+}  // namespace flashlight::cuda

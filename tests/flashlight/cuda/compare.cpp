@@ -1,0 +1,106 @@
+#include "tests/flashlight/cuda/compare.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "composit/eval/evaluate.h"
+#include "composit/ir/error.h"
+#include "flashlight/package/shipped.h"
+#include "flashlight/text/literal.h"
+#include "flashlight/toolchain/library.h"
+#include "tests/agreement.h"
+
+namespace flashlight::cuda::test {
+namespace {
+
+using composit::Array;
+using Entry = int(const void* const*, void* const*, void*);
+
+std::string read(const std::string& path) {
+  std::ifstream stream(path);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// Calls the function with pointers of its own types.
+std::string entry(const composit::Graph& graph, const std::string& name) {
+  std::string arguments;
+  size_t i = 0;
+  for (const composit::LazyTensor& input : graph.inputs())
+    arguments += "static_cast<const " + text::type_name(input.dtype()) + "*>(in[" +
+                 std::to_string(i++) + "]), ";
+  i = 0;
+  for (const composit::LazyTensor& output : graph.outputs())
+    arguments +=
+        "static_cast<" + text::type_name(output.dtype()) + "*>(out[" + std::to_string(i++) + "]), ";
+  return "extern \"C\" int " + name +
+         "_entry(const void* const* in, void* const* out, void* arena) {\n  return " + name + "(" +
+         arguments + "arena, nullptr);\n}\n";
+}
+
+// Memory with bytes around it that nobody may write.
+class Guarded {
+ public:
+  explicit Guarded(size_t bytes) : bytes_(2 * kAround + bytes, kPoison) {}
+  void* data() { return bytes_.data() + kAround; }
+  bool is_whole() const {
+    const auto poisoned = [](std::byte one) { return one == kPoison; };
+    return std::all_of(bytes_.begin(), bytes_.begin() + kAround, poisoned) &&
+           std::all_of(bytes_.end() - kAround, bytes_.end(), poisoned);
+  }
+
+ private:
+  static constexpr int64_t kAround = 256;
+  static constexpr std::byte kPoison{0xc7};
+  std::vector<std::byte> bytes_;
+};
+
+std::string difference(const Case& one, const CudaSource& source, Entry* run, double times) {
+  std::vector<const void*> in;
+  for (const Array& value : one.values) in.push_back(value.data());
+  std::vector<Guarded> results;
+  std::vector<void*> out;
+  for (const composit::LazyTensor& output : one.graph.outputs())
+    results.emplace_back(static_cast<size_t>(output.numel()) * composit::item_size(output.dtype()));
+  for (Guarded& result : results) out.push_back(result.data());
+  Guarded arena(static_cast<size_t>(source.arena_bytes));
+  if (run(in.data(), out.data(), arena.data()) != 0) return one.text + ": a kernel fails\n";
+  const std::vector<Array> expected = composit::evaluate(one.graph, one.values);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const composit::LazyTensor& output = one.graph.outputs()[i];
+    const Array result =
+        Array::copy_of(composit::tensor_type(output.dtype(), output.sizes()), out[i]);
+    std::string found = composit::test::difference(result, expected[i], times);
+    if (!results[i].is_whole() || !arena.is_whole()) found = "writes beside its memory";
+    if (!found.empty())
+      return one.text + ", result " + std::to_string(i) + ": " + found + "\n" + source.text + "\n";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string differences(const std::vector<Case>& cases, double times) {
+  toolchain::Sources sources;
+  sources.headers = {package::shipped_file("flashlight_cuda.cuh"),
+                     {"host_cuda.h", read(FLASHLIGHT_HOST_CUDA)}};
+  std::string text = "#include \"host_cuda.h\"\n";
+  std::vector<CudaSource> emitted;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const std::string name = "case_" + std::to_string(i);
+    emitted.push_back(source_of(cases[i].graph, {.name = name, .outline = false}));
+    const std::string& whole = emitted.back().text;
+    text += "namespace " + name + "_kernels {\n" + whole.substr(whole.find('\n') + 1) + "\n" +
+            entry(cases[i].graph, name) + "}\n";
+  }
+  sources.units.push_back({"kernels.cpp", text});
+  const toolchain::Library library =
+      toolchain::Library::load(sources, {.flags = {"-std=c++17", "-O0", "-fwrapv"}});
+  std::string found;
+  for (size_t i = 0; i < cases.size(); ++i)
+    found += difference(cases[i], emitted[i],
+                        library.symbol<Entry>("case_" + std::to_string(i) + "_entry"), times);
+  return found;
+}
+
+}  // namespace flashlight::cuda::test

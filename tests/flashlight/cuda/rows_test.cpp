@@ -1,0 +1,91 @@
+// Every sample of every row that has kernels as CUDA C++, and its derivative.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "composit/ad/chain_rule.h"
+#include "composit/ir/error.h"
+#include "composit/op/samples.h"
+#include "composit/ops/functions.h"
+#include "tests/flashlight/cuda/compare.h"
+
+namespace flashlight::cuda {
+namespace {
+
+using namespace composit;  // NOLINT
+using test::Case;
+
+std::optional<Case> applied(const Operation& operation, const std::string& text, DType floats) {
+  const SampleCall sample = parse_sample(operation.schema, text, floats);
+  const NodePtr node = sample.call.node(infer(operation, sample.call));
+  Case one{operation.schema.name.str() + ": " + text, {}, {}};
+  Graph::Parts parts;
+  for (size_t i = 0; i < sample.call.tensors().size(); ++i) {
+    const LazyTensor& tensor = sample.call.tensors()[i];
+    if (!tensor.defined() || !is_input(*tensor.node)) continue;
+    parts.inputs.push_back(tensor);
+    one.values.push_back(sample.values[i]);
+  }
+  for (uint32_t i = 0; i < node->outputs().size(); ++i)
+    if (is_defined(node->outputs()[i])) parts.outputs.push_back(LazyTensor{node, i});
+  one.graph = Graph(std::move(parts));
+  return one;
+}
+
+// The gradients of a weighted sum of all float results by all float inputs.
+std::optional<Case> derivative(const Operation& operation, const std::string& text, DType floats) {
+  Case one = *applied(operation, text, floats);
+  LazyTensor loss;
+  for (const LazyTensor& y : one.graph.outputs()) {
+    if (y.dtype() != floats) continue;
+    const LazyTensor part =
+        sum(y * reshape(sin(arange(y.numel(), y.dtype()) * 0.7 + 1.0), y.sizes()));
+    loss = loss.defined() ? loss + part : part;
+  }
+  LazyTensors inputs;
+  for (const LazyTensor& input : one.graph.inputs())
+    if (input.dtype() == floats &&
+        operation.row.nondifferentiable.find(input_name(*input.node)) == std::string_view::npos)
+      inputs.push_back(input);
+  if (!loss.defined() || inputs.empty()) return std::nullopt;
+  one.text += ", gradient";
+  one.graph = Graph({.inputs = one.graph.inputs(), .outputs = grad(loss, inputs)});
+  return one;
+}
+
+using Make = std::optional<Case> (*)(const Operation&, const std::string&, DType);
+
+// All cases in batches; those without kernels are refused by name.
+void expect_agreement(DType floats, Make make) {
+  constexpr size_t kBatch = 150;
+  std::vector<Case> batch;
+  size_t count = 0, refused = 0;
+  const auto flush = [&] {
+    EXPECT_EQ(test::differences(batch), "");
+    count += batch.size();
+    batch.clear();
+  };
+  for (const Operation* operation : all_operations())
+    for (const std::string& text : split_samples(operation->row.samples)) {
+      SCOPED_TRACE(operation->schema.name.str() + ": " + text);
+      try {
+        std::optional<Case> one = make(*operation, text, floats);
+        if (!one) continue;
+        source_of(one->graph, {.name = "probe", .outline = false});
+        batch.push_back(std::move(*one));
+      } catch (const UserError& error) {
+        EXPECT_TRUE(std::string(error.what()).starts_with("[compile] no code for")) << error.what();
+        ++refused;
+      }
+      if (batch.size() == kBatch) flush();
+    }
+  if (!batch.empty()) flush();
+  std::cout << count << " cases, " << refused << " refused\n";
+  EXPECT_GT(count, 5 * refused);
+}
+
+TEST(CudaRows, float32) { expect_agreement(DType::float32, applied); }
+TEST(CudaRows, gradients) { expect_agreement(DType::float64, derivative); }
+
+}  // namespace
+}  // namespace flashlight::cuda

@@ -1,0 +1,80 @@
+// The text of kernels: which thread computes what, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "composit/ops/functions.h"
+#include "composit/ops/operations.h"
+#include "tests/flashlight/cuda/compare.h"
+#include "tests/user_error.h"
+
+namespace flashlight::cuda {
+namespace {
+
+using namespace composit;  // NOLINT
+using testing::HasSubstr;
+using testing::Not;
+
+LazyTensor x_of(const Ints& sizes, DType dtype = DType::float32) {
+  return input("x", tensor_type(dtype, Dims(sizes.begin(), sizes.end())));
+}
+std::string text_of(const LazyTensor& x, const LazyTensor& y) {
+  Graph::Parts parts;
+  parts.inputs = {x};
+  parts.outputs = {y};
+  return source_of(Graph(std::move(parts)), {.name = "f", .outline = false}).text;
+}
+
+TEST(CudaText, ElementwiseIsOneKernelWithNeighboursInMemory) {
+  const LazyTensor x = x_of({3, 5});
+  const std::string text = text_of(x, exp(x) * 2.0 + 1.0);
+  EXPECT_THAT(text, HasSubstr("__global__ void add_kernel(const float* __restrict__ x, float* "
+                              "__restrict__ add)"));
+  EXPECT_THAT(text, HasSubstr("for (int64_t point = fl::thread(); point < 15"));
+  EXPECT_THAT(text, HasSubstr("const int j = static_cast<int>(point % 5);"));
+  EXPECT_THAT(text, HasSubstr("add[i * 5 + j] = fl::exp(x[i * 5 + j]) * 2.0f + 1.0f;"));
+  EXPECT_THAT(text, HasSubstr("extern \"C\" cudaError_t f(const float* x, float* add, void* "
+                              "/*arena*/, cudaStream_t stream)"));
+}
+
+TEST(CudaText, LongSumsAreDivided) {
+  const LazyTensor rows = x_of({7, 100}), long_rows = x_of({7, 5000}), many = x_of({200000, 100});
+  EXPECT_THAT(text_of(rows, sum(rows, {1})), HasSubstr("fl::of_warp(part, fl::add_of<float>)"));
+  EXPECT_THAT(text_of(long_rows, sum(long_rows, {1})), HasSubstr("fl::of_block(part"));
+  EXPECT_THAT(text_of(many, sum(many, {1})), Not(HasSubstr("fl::of_")));
+  EXPECT_THAT(text_of(rows, amax(rows, {1})), HasSubstr("fl::of_warp(part, fl::max_of<float>)"));
+}
+
+// Two points that add to one element are one thread's: there are no atomics.
+TEST(CudaText, PointsThatAddAreOneThreads) {
+  const LazyTensor x = x_of({4, 6});
+  const LazyTensor index = input("index", tensor_type(DType::int64, {6}));
+  Graph::Parts parts;
+  parts.inputs = {x, index};
+  parts.outputs = {
+      apply_one("aten::index_add", {zeros({4, 3}, DType::float32), int64_t{1}, index, x})};
+  const std::string text = source_of(Graph(std::move(parts)), {.name = "f", .outline = false}).text;
+  EXPECT_THAT(text, HasSubstr("point < 4;"));
+  EXPECT_THAT(text, HasSubstr("fl::checked("));
+  EXPECT_THAT(text, Not(HasSubstr("atomic")));
+}
+
+TEST(CudaText, RefusesByName) {
+  const auto error = [](const LazyTensor& x, const LazyTensor& y) {
+    return user_error([&] { text_of(x, y); }).value_or("");
+  };
+  const LazyTensor x = x_of({8}), half = x_of({8}, DType::bfloat16);
+  EXPECT_THAT(error(x, apply("aten::sort", {x, int64_t{0}, false})[0]),
+              HasSubstr("[compile] no code for 'aten::sort' on a GPU"));
+  EXPECT_THAT(error(half, half + half), HasSubstr("for values of bfloat16"));
+  EXPECT_THAT(error(x, apply_one("aten::digamma", {x})), HasSubstr("for the function digamma"));
+  EXPECT_THAT(user_error([&] {
+                Graph::Parts parts;
+                parts.inputs = {x};
+                parts.outputs = {exp(x)};
+                backend().compile(Graph(std::move(parts)));
+              }).value_or(""),
+              HasSubstr("[cuda] this backend writes CUDA C++, which is called elsewhere"));
+}
+
+}  // namespace
+}  // namespace flashlight::cuda

@@ -1,0 +1,62 @@
+// Reductions of all lengths, and ADBench's objectives with their gradients, as CUDA C++.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "composit/ops/functions.h"
+#include "composit/ops/native.h"
+#include "examples/objectives/activations.h"
+#include "examples/objectives/bundle_adjustment.h"
+#include "examples/objectives/gmm.h"
+#include "tests/flashlight/cuda/compare.h"
+
+namespace flashlight::cuda {
+namespace {
+
+using namespace composit;  // NOLINT
+using test::Case;
+
+// Threads, warps and blocks fold.
+TEST(CudaValues, Reductions) {
+  std::vector<Case> cases;
+  for (const int64_t length : {1, 31, 64, 100, 2047, 2048, 5000})
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      const LazyTensor x = input("x", tensor_type(dtype, {3, length}));
+      std::vector<double> values(static_cast<size_t>(3 * length));
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = 1 + .25 * std::sin(1.7 * static_cast<double>(i));
+      const Array array = array_of(x.type(), values);
+      const auto add = [&](const std::string& name, const LazyTensor& y) {
+        Graph::Parts parts;
+        parts.inputs = {x};
+        parts.outputs = {y};
+        cases.push_back({name + " of " + std::to_string(length), Graph(std::move(parts)), {array}});
+      };
+      add("sum", sum(x, {1}));
+      add("sum of all", sum(x));
+      add("largest", amax(x, {1}));
+      add("smallest", apply_one("aten::amin", {x, Ints{1}, false}));
+      add("sum with an epilogue", exp(sum(x * x, {1}) * (1.0 / static_cast<double>(length))));
+      add("argmax", apply_one("aten::argmax", {x, int64_t{1}, false}));
+      add("cumsum", apply_one("aten::cumsum", {x, int64_t{1}}));
+      add("softmax", apply_one("aten::softmax.int", {x, int64_t{1}}));
+      add("sum of columns", sum(x, {0}));
+    }
+  EXPECT_EQ(test::differences(cases, 16), "");  // thousands of terms in another order
+}
+
+TEST(CudaValues, Objectives) {
+  std::vector<Case> cases;
+  const auto add = [&](const objectives::Problem& problem) {
+    cases.push_back({problem.name, problem.objective, problem.inputs});
+    cases.push_back({problem.name + ", gradient", problem.gradient, problem.inputs});
+  };
+  add(objectives::relu3_problem(1000, DType::float64));
+  add(objectives::gelu_problem(1000, DType::float64));
+  add(objectives::gmm_problem({.d = 3, .k = 5, .n = 100}));
+  add(objectives::bundle_adjustment_problem({.cameras = 3, .points = 20, .observations = 50}));
+  EXPECT_EQ(test::differences(cases), "");
+}
+
+}  // namespace
+}  // namespace flashlight::cuda
