@@ -82,7 +82,7 @@ class Emitter {
     Code body = temporaries();
     for (const StepId step : routine_.steps.ids()) {
       const auto& nest = std::get<Nest>(routine_.steps[step]);
-      const KernelShape shape = shape_of(nest.statement, routine_.values);
+      const KernelShape shape = shape_of(nest.statement);
       if (shape.points == 0) continue;
       kernels += text::blank();
       body += launch(nest, shape, kernels);

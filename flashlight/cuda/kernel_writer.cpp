@@ -66,7 +66,7 @@ std::optional<ScalarFunction> divided_fold(const Statement& statement) {
 
 }  // namespace
 
-KernelShape shape_of(const Statement& statement, const Table<ValueId, Value>&) {
+KernelShape shape_of(const Statement& statement) {
   KernelShape shape;
   AxisIds parallel;
   for (const AxisId i : axes_of(statement))

@@ -30,7 +30,7 @@ struct KernelShape {
   Worker worker = Worker::thread;
   int64_t points = 1;  // of the axes of threads
 };
-KernelShape shape_of(const Statement& statement, const Table<ValueId, Value>& values);
+KernelShape shape_of(const Statement& statement);
 
 struct KernelContext {
   std::function<const Type&(ValueId value)> type;

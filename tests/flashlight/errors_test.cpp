@@ -316,8 +316,7 @@ void nested_tensors() {
       ones());
 }
 void compiled_in_capture() {
-  const auto compiled = flashlight::compile(
-      flashlight::trace([](const at::Tensor& x) { return x.sin(); }, at::ones({2})));
+  const auto compiled = flashlight::compile(trace(torch::nn::Linear(2, 2), at::ones({2})));
   flashlight::trace([&](const at::Tensor& x) { return compiled(x); }, at::ones({2}));
 }
 
