@@ -53,11 +53,15 @@ class Writer {
   void simple() {
     // What composit refuses, mostly, where values decide: rarely.
     if (below(undecided_ ? 40 : 8) == 0) {
-      if (below(2) == 0) return line(place() + " = " + place());  // another name
+      // Another name. In a loop that wrote a view of the variable before (b[0] = 1; b = a),
+      // LibTorch does not write to the tensor that it then is in the next trip, which Python does.
+      if (below(2) == 0) return line(place() + " = " + place() + (viewed_ ? ".clone()" : ""));
       return line("xs.append(" + one_of("a * " + fresh(), "c") + ")");
     }
     // Nor what a loop both assigns and writes.
-    switch (in_loops_ > 0 && below(4) > 0 ? one_of_assignments() : below(11)) {
+    const int choice = in_loops_ > 0 && below(4) > 0 ? one_of_assignments() : below(11);
+    viewed_ = viewed_ || (in_loops_ > 0 && choice >= 4 && choice <= 6);
+    switch (choice) {
       case 0:
         return line(place() + " = torch.tanh(" + tensor() + " * " + tensor() + " + " + number() +
                     ")");
@@ -126,7 +130,7 @@ class Writer {
     if (below(3) == 0) line("u += " + one_of("0.1 * " + counter, "float(x[" + counter + " % 3])"));
     indent_ -= 4;
     block(1 + below(3));
-    --in_loops_;
+    if (--in_loops_ == 0) viewed_ = false;
   }
 
   void statement() {
@@ -148,6 +152,7 @@ class Writer {
   size_t indent_ = 0;
   int depth_ = 0, loops_ = 0, in_loops_ = 0, numbers_ = 0;
   bool undecided_ = false;
+  bool viewed_ = false;  // a loop around has written a view
 };
 
 }  // namespace
