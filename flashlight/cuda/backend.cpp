@@ -44,9 +44,8 @@ class CudaBackend : public package::GeneratingBackend {
  protected:
   Compiled make(const Graph&, const CompileOptions&) const override {
     throw composit::UserError(
-        "[cuda] this backend writes CUDA C++, which is called elsewhere: `flashlight emit "
-        "--backend "
-        "cuda` prints it, `flashlight compile --backend cuda` writes a folder");
+        "[cuda] this backend writes CUDA C++, which is called elsewhere: `flashlight emit"
+        " --backend cuda` prints it, `flashlight compile --backend cuda` writes a folder");
   }
   std::string write(const Graph& graph, const CompileOptions& options) const override {
     return source_of(graph, lowering_of(options)).text;

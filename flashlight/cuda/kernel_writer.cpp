@@ -1,6 +1,7 @@
 #include "flashlight/cuda/kernel_writer.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "composit/ir/error.h"
 #include "composit/ir/scope.h"
@@ -27,12 +28,6 @@ constexpr int64_t kBlockTerms = 2048;
 bool stores_at(const Store& store, AxisId axis) {
   return std::any_of(store.at.begin(), store.at.end(),
                      [&](const Expr& index) { return is_axis(index, axis); });
-}
-
-int64_t product_of(const Statement& statement, const AxisIds& axes) {
-  int64_t points = 1;
-  for (const AxisId axis : axes) points *= statement.axes[axis].extent;
-  return points;
 }
 
 AxisIds reduced_axes(const Statement& statement) {
@@ -91,8 +86,8 @@ KernelShape shape_of(const Statement& statement) {
       std::erase(shape.threads, axis);
       shape.serial.push_back(axis);
     }
-  shape.points = product_of(statement, shape.threads);
-  const int64_t terms = product_of(statement, reduced_axes(statement));
+  shape.points = iterations(statement, shape.threads);
+  const int64_t terms = iterations(statement, reduced_axes(statement));
   if (shape.serial.empty() && divided_fold(statement) && terms >= kLeastTerms &&
       shape.points < kManyPoints)
     shape.worker = terms >= kBlockTerms ? Worker::block : Worker::warp;
@@ -123,25 +118,17 @@ text::Element KernelWriter::element(ValueId value, const std::vector<std::string
   return {context_.name(value), {place}};
 }
 
-std::string KernelWriter::loop_name() {
-  static const std::string kLetters = "ijklmnopqrstuvwxyz";
-  for (int round = 0;; ++round)
-    for (const char letter : kLetters)
-      if (const std::string name = letter + (round == 0 ? "" : std::to_string(round));
-          taken_.insert(name).second)
-        return name;
-}
-
-Code KernelWriter::indices(const AxisIds& axes, const std::string& point, const char* type) {
+Code KernelWriter::indices(const AxisIds& axes, const std::string& point, bool is_wide) {
   Code code;
-  int64_t stride = product_of(statement_, axes);
+  int64_t stride = iterations(statement_, axes);
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t extent = statement_.axes[axes[i]].extent;
     stride /= extent;
     std::string index = stride == 1 ? point : point + " / " + std::to_string(stride);
     if (i > 0) index += " % " + std::to_string(extent);
-    axes_[axes[i]] = loop_name();
-    if (std::string(type) != "int") index = "static_cast<int>(" + index + ")";
+    axes_[axes[i]] =
+        text::loop_name([this](const std::string& name) { return taken_.insert(name).second; });
+    if (is_wide) index = "static_cast<int>(" + index + ")";
     code += text::assignment("const int " + axes_[axes[i]], index);
   }
   return code;
@@ -185,7 +172,7 @@ Code KernelWriter::write(const std::string& name, const std::vector<std::string>
 // ---- one thread per point -----------------------------------------------------------------------
 
 Code KernelWriter::of_thread() {
-  Code code = indices(shape_.threads, "point", "int64_t");
+  Code code = indices(shape_.threads, "point", true);
   text::NestContext context;
   AxisIds order = shape_.threads;
   order.insert(order.end(), shape_.serial.begin(), shape_.serial.end());
@@ -212,7 +199,7 @@ Code KernelWriter::of_several() {
   const composit::DType dtype = statement_.init[0].dtype();
   const std::string type = text::compute_type_name(dtype);
   const ScalarFunction function = *divided_fold(statement_);
-  Code code = indices(shape_.threads, "point", "int64_t");
+  Code code = indices(shape_.threads, "point", true);
   if (warp) code += text::statement("const int lane = threadIdx.x % 32;");
   const std::string lane = warp ? "lane" : "threadIdx.x";
 
@@ -226,9 +213,9 @@ Code KernelWriter::of_several() {
   const std::string none = start.text(neutral(function, dtype)), first = start.text(init);
   code += text::assignment(type + " " + name,
                            none == first ? none : lane + " == 0 ? " + first + " : " + none);
-  const std::string terms = std::to_string(product_of(statement_, reduced));
+  const std::string terms = std::to_string(iterations(statement_, reduced));
   const std::set<std::string> outside = taken_;
-  Code round = indices(reduced, "term", "int");
+  Code round = indices(reduced, "term", false);
   leaves = this->leaves();
   leaves.accumulators = {{name}};
   round += update(leaves);

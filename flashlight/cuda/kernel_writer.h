@@ -47,9 +47,8 @@ class KernelWriter {
 
  private:
   text::Element element(ValueId value, const std::vector<std::string>& indices) const;
-  std::string loop_name();
-  // Declares the indices of `axes` at `point`.
-  text::Code indices(const AxisIds& axes, const std::string& point, const char* type);
+  // Declares the indices of `axes` at `point`, which is an int64_t if `is_wide`, else an int.
+  text::Code indices(const AxisIds& axes, const std::string& point, bool is_wide);
   text::Code of_thread();
   text::Code of_several();
   text::Code update(text::Leaves& leaves);

@@ -40,6 +40,15 @@ const char* lane_function_of(const Statement& statement) {
 
 }  // namespace
 
+std::string loop_name(const std::function<bool(const std::string& name)>& is_free) {
+  static const std::string kLetters = "ijklmnopqrstuvwxyz";
+  for (int round = 0;; ++round)
+    for (const char letter : kLetters)
+      if (const std::string name = letter + (round == 0 ? "" : std::to_string(round));
+          is_free(name))
+        return name;
+}
+
 NestWriter::NestWriter(const Statement& statement, const AxisIds& order, const NestContext& context)
     : statement_(statement), context_(context) {
   leaves_.axes.resize(statement.axes.size());
@@ -70,15 +79,11 @@ AxisIds NestWriter::axes_of(AxisKind kind) const {
   return axes;
 }
 
-// Names loop variables i, j, k, ... from the outermost loop in.
+// Names loop variables from the outermost loop in.
 std::string NestWriter::name_axis(AxisId axis) {
-  static const std::string kLetters = "ijklmnopqrstuvwxyz";
-  for (int round = 0;; ++round)
-    for (const char letter : kLetters) {
-      const std::string name = letter + (round == 0 ? "" : std::to_string(round));
-      if (context_.taken->contains(name) || !loop_names_.insert(name).second) continue;
-      return leaves_.axes[axis] = name;
-    }
+  return leaves_.axes[axis] = loop_name([this](const std::string& name) {
+           return !context_.taken->contains(name) && loop_names_.insert(name).second;
+         });
 }
 void NestWriter::name_axes(const AxisIds& axes) {
   for (AxisId axis : axes) name_axis(axis);

@@ -21,6 +21,9 @@ namespace flashlight::text {
 
 using namespace loops;
 
+// The first of i, j, k, …, z, i1, j1, … that is free.
+std::string loop_name(const std::function<bool(const std::string& name)>& is_free);
+
 // The surroundings of a nest.
 struct NestContext {
   std::vector<std::string> loops;  // variables of the loops around it: the first axes of `order`

@@ -196,13 +196,9 @@ Code RoutineWriter::heading() const {
 }
 
 std::string RoutineWriter::loop_name(const std::vector<std::string>& loops) {
-  static const std::string kLetters = "ijklmnopqrstuvwxyz";
-  for (int round = 0;; ++round)
-    for (const char letter : kLetters) {
-      const std::string name = letter + (round == 0 ? "" : std::to_string(round));
-      if (!taken_.contains(name) && std::find(loops.begin(), loops.end(), name) == loops.end())
-        return name;
-    }
+  return text::loop_name([&](const std::string& name) {
+    return !taken_.contains(name) && std::find(loops.begin(), loops.end(), name) == loops.end();
+  });
 }
 
 // Declares arrays and numbers that `item` is the first to touch.

@@ -75,8 +75,7 @@ Expr equal(const PrimitiveCall& call, const Value& x, const Value& y) {
     refuse(call, "two values of one type");
   if (x.tensor().sizes != y.tensor().sizes) return Expr::literal(false, DType::bool_);
   Tape& tape = call.interpreter.tape();
-  Index index;
-  for (const int64_t extent : x.tensor().sizes) index.push_back(tape.variable(extent));
+  const Index index = tape.variables(x.tensor().sizes);
   Expr different =
       composit::cast(!equal(call, x.tensor().at(index), y.tensor().at(index)), DType::int64);
   for (size_t axis = index.size(); axis-- > 0;) different = tape.sum(different, index[axis]);

@@ -36,8 +36,7 @@ Type Interpreter::type_of(const Value& value) {
     return tuple;
   }
   if (!value.is_tensor()) return {Type::Kind::lambda};
-  Index index;
-  for (const int64_t size : value.tensor().sizes) index.push_back(tape_.variable(size));
+  const Index index = tape_.variables(value.tensor().sizes);
   return {Type::Kind::tensor, static_cast<int>(index.size()), {type_of(value.tensor().at(index))}};
 }
 

@@ -121,8 +121,7 @@ Expr dot(const PrimitiveCall& call, const Value& x, const Value& y) {
   }
   if (!x.is_tensor() || !y.is_tensor() || x.tensor().sizes != y.tensor().sizes)
     refuse(call, "two values of one form");
-  Index index;
-  for (const int64_t extent : x.tensor().sizes) index.push_back(tape.variable(extent));
+  const Index index = tape.variables(x.tensor().sizes);
   total = dot(call, x.tensor().at(index), y.tensor().at(index));
   for (size_t axis = index.size(); axis-- > 0;) total = tape.sum(total, index[axis]);
   return total;

@@ -111,9 +111,7 @@ bool has_sizes(const Value& value) {
 // The sum of all elements that a function gives for the same index, zero elsewhere.
 Value build_from_sparse(PrimitiveCall& call) {
   const Values all = arguments(call, 3, "a shape, a size and a function of an index");
-  Index loop;
-  for (const int64_t extent : sizes(call, all[1]))
-    loop.push_back(call.interpreter.tape().variable(extent));
+  const Index loop = call.interpreter.tape().variables(sizes(call, all[1]));
   const Value pairs = closure(call, all[2]).call(index_value(loop));
   if (call.name == "buildFromSparse") return from_pairs(call, all[0], pairs, loop);
   if (!all[0].is_tuple() || !pairs.is_tuple() || all[0].items().size() != pairs.items().size())
@@ -128,9 +126,7 @@ Value build_from_sparse(PrimitiveCall& call) {
 Value unzip(PrimitiveCall& call) {
   const Value v = arguments(call, 1, "a tensor of tuples")[0];
   if (!v.is_tensor()) refuse(call, "a tensor of tuples");
-  Index some;
-  for (const int64_t size : v.tensor().sizes)
-    some.push_back(call.interpreter.tape().variable(size));
+  const Index some = call.interpreter.tape().variables(v.tensor().sizes);
   const Value element = v.tensor().at(some);
   if (!element.is_tuple()) refuse(call, "a tensor of tuples");
   Values tensors;

@@ -82,8 +82,7 @@ Value sum_over(Interpreter& interpreter, const Value& value, const Expr& variabl
   }
   // All elements at once: a sum for each would be a node for each.
   const TensorValue& tensor = value.tensor();
-  Index own;
-  for (const int64_t size : tensor.sizes) own.push_back(interpreter.tape().variable(size));
+  const Index own = interpreter.tape().variables(tensor.sizes);
   const Value sums = sum_over(interpreter, tensor.at(own), variable);
   return tensor_of(
       tensor.sizes,
@@ -97,6 +96,12 @@ Value sum_over(Interpreter& interpreter, const Value& value, const Expr& variabl
         });
       },
       true);
+}
+
+// The same over several indices, the last one first.
+Value sum_over(Interpreter& interpreter, Value value, const Index& index) {
+  for (size_t axis = index.size(); axis-- > 0;) value = sum_over(interpreter, value, index[axis]);
+  return value;
 }
 
 Value zero_of(const Value& x) {
@@ -113,24 +118,14 @@ Value build(PrimitiveCall& call) {
 }
 Value sumbuild(PrimitiveCall& call) {
   const Values both = arguments(call, 2, "a size and a function of an index");
-  const composit::Ints extents = sizes(call, both[0]);
-  Index index;
-  for (const int64_t extent : extents) index.push_back(call.interpreter.tape().variable(extent));
-  Value sums = closure(call, both[1]).call(index_value(index));
-  for (size_t axis = index.size(); axis-- > 0;)
-    sums = sum_over(call.interpreter, sums, index[axis]);
-  return sums;
+  const Index index = call.interpreter.tape().variables(sizes(call, both[0]));
+  return sum_over(call.interpreter, closure(call, both[1]).call(index_value(index)), index);
 }
 Value sum(PrimitiveCall& call) {
   const Value v = arguments(call, 1, "a tensor")[0];
   if (!v.is_tensor()) refuse(call, "a tensor");
-  Index index;
-  for (const int64_t size : v.tensor().sizes)
-    index.push_back(call.interpreter.tape().variable(size));
-  Value sums = v.tensor().at(index);
-  for (size_t axis = index.size(); axis-- > 0;)
-    sums = sum_over(call.interpreter, sums, index[axis]);
-  return sums;
+  const Index index = call.interpreter.tape().variables(v.tensor().sizes);
+  return sum_over(call.interpreter, v.tensor().at(index), index);
 }
 Value size(PrimitiveCall& call) {
   const Value v = arguments(call, 1, "a tensor")[0];
@@ -219,8 +214,7 @@ bool same_sizes(Tape& tape, const Value& x, const Value& y) {
   }
   if (!x.is_tensor() || !y.is_tensor()) return true;
   if (x.tensor().sizes != y.tensor().sizes) return false;
-  Index some;
-  for (const int64_t size : x.tensor().sizes) some.push_back(tape.variable(size));
+  const Index some = tape.variables(x.tensor().sizes);
   return same_sizes(tape, x.tensor().at(some), y.tensor().at(some));
 }
 

@@ -47,6 +47,12 @@ Expr Tape::variable(int64_t extent) {
   return Expr::parameter(extents_.size() - 1, composit::DType::int64);
 }
 
+Index Tape::variables(const composit::Ints& sizes) {
+  Index index;
+  for (const int64_t size : sizes) index.push_back(variable(size));
+  return index;
+}
+
 Expr Tape::load(const LazyTensor& tensor, Index index) {
   size_t number = 0;
   while (number < tensors_.size() && !(tensors_[number] == tensor)) ++number;
@@ -248,8 +254,7 @@ Value Tape::from_leaves(const Value& form, const std::shared_ptr<const std::vect
     return tuple_of(std::move(items));
   }
   if (!form.is_tensor()) return form;
-  Index some;
-  for (const int64_t size : form.tensor().sizes) some.push_back(variable(size));
+  const Index some = variables(form.tensor().sizes);
   const Value element = form.tensor().at(some);
   const size_t first = next;
   next += count_numbers(element);

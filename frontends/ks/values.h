@@ -81,6 +81,8 @@ class Tape {
   composit::DType floating() const { return floating_; }
   // A new index below `extent`.
   Expr variable(int64_t extent);
+  // One for each axis of a tensor of these sizes.
+  Index variables(const composit::Ints& sizes);
   // The element of a tensor at an index per axis.
   Expr load(const LazyTensor& tensor, Index index);
   // The indices that an expression depends on, in the order in which they were made.

@@ -96,15 +96,6 @@ class Function:
         return f"<function {self.__name__} of Knossos' language>"
 
 
-def _numbers(form: Any) -> Iterator[str]:
-    """The numbers of a type, in order."""
-    if isinstance(form, str):
-        yield form
-    else:
-        for part in form[1:] if isinstance(form, tuple) else form:
-            yield from _numbers(part)
-
-
 def _take_apart(form: Any, value: Any, name: str, leaves: list[Any]) -> None:
     if isinstance(form, tuple):  # a tensor: as its element, of arrays
         _take_tensor(form[1], value, name, leaves)

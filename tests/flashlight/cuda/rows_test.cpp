@@ -1,13 +1,11 @@
 // Every sample of every row that has kernels as CUDA C++, and its derivative.
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "composit/ad/chain_rule.h"
 #include "composit/ir/error.h"
-#include "composit/op/samples.h"
 #include "composit/ops/functions.h"
 #include "tests/flashlight/cuda/compare.h"
+#include "tests/flashlight/sample_case.h"
 
 namespace flashlight::cuda {
 namespace {
@@ -16,20 +14,7 @@ using namespace composit;  // NOLINT
 using test::Case;
 
 std::optional<Case> applied(const Operation& operation, const std::string& text, DType floats) {
-  const SampleCall sample = parse_sample(operation.schema, text, floats);
-  const NodePtr node = sample.call.node(infer(operation, sample.call));
-  Case one{operation.schema.name.str() + ": " + text, {}, {}};
-  Graph::Parts parts;
-  for (size_t i = 0; i < sample.call.tensors().size(); ++i) {
-    const LazyTensor& tensor = sample.call.tensors()[i];
-    if (!tensor.defined() || !is_input(*tensor.node)) continue;
-    parts.inputs.push_back(tensor);
-    one.values.push_back(sample.values[i]);
-  }
-  for (uint32_t i = 0; i < node->outputs().size(); ++i)
-    if (is_defined(node->outputs()[i])) parts.outputs.push_back(LazyTensor{node, i});
-  one.graph = Graph(std::move(parts));
-  return one;
+  return flashlight::test::sample_case<Case>(operation, text, floats);
 }
 
 // The gradients of a weighted sum of all float results by all float inputs.

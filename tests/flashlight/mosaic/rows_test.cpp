@@ -5,32 +5,15 @@
 #include <map>
 
 #include "composit/ir/error.h"
-#include "composit/op/samples.h"
 #include "composit/ops/functions.h"
 #include "tests/flashlight/mosaic/compare.h"
+#include "tests/flashlight/sample_case.h"
 
 namespace flashlight::mosaic {
 namespace {
 
 using namespace composit;  // NOLINT
 using test::Case;
-
-Case applied(const Operation& operation, const std::string& text, DType floats) {
-  const SampleCall sample = parse_sample(operation.schema, text, floats);
-  const NodePtr node = sample.call.node(infer(operation, sample.call));
-  Case one = {operation.schema.name.str() + ": " + text, {}, {}};
-  Graph::Parts parts;
-  for (size_t i = 0; i < sample.call.tensors().size(); ++i) {
-    const LazyTensor& tensor = sample.call.tensors()[i];
-    if (!tensor.defined() || !is_input(*tensor.node)) continue;
-    parts.inputs.push_back(tensor);
-    one.values.push_back(sample.values[i]);
-  }
-  for (uint32_t i = 0; i < node->outputs().size(); ++i)
-    if (is_defined(node->outputs()[i])) parts.outputs.push_back(LazyTensor{node, i});
-  one.graph = Graph(std::move(parts));
-  return one;
-}
 
 // All are planned; every other one is compiled, and by the nightly preset all.
 TEST(MosaicRows, float32) {
@@ -48,7 +31,7 @@ TEST(MosaicRows, float32) {
     for (const std::string& text : split_samples(operation->row.samples)) {
       SCOPED_TRACE(operation->schema.name.str() + ": " + text);
       try {
-        Case one = applied(*operation, text, DType::float32);
+        Case one = flashlight::test::sample_case<Case>(*operation, text, DType::float32);
         plan_of(one.graph);
         if (planned++ % step == 0) batch.push_back(std::move(one));
       } catch (const UserError& error) {
