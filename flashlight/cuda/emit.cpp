@@ -4,6 +4,7 @@
 #include <set>
 
 #include "composit/ir/scope.h"
+#include "composit/op/nest.h"
 #include "flashlight/cuda/kernel_writer.h"
 #include "flashlight/loops/arena.h"
 #include "flashlight/loops/constants.h"
