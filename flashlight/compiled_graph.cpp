@@ -145,13 +145,6 @@ composit::Compiled compiled(const Graph& graph, const CompileSettings& settings)
   return backend_named(settings.backend.name).compile(graph, options);
 }
 
-// Drops options that name values of one graph.
-composit::BackendChoice for_derivative(composit::BackendChoice backend) {
-  for (const composit::Option& option : backend_named(backend.name).options())
-    if (option.of_one_graph) backend.options.erase(option.name);
-  return backend;
-}
-
 }  // namespace
 
 CompiledGraph::State::State(Graph one, CompileSettings chosen)
@@ -178,7 +171,8 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
   CompileSettings settings = state_->settings;
   settings.name += "_vjp";
   settings.results = gradient_names(state_->graph, wanted);
-  settings.backend = for_derivative(settings.backend);
+  composit::BackendChoice& backend = settings.backend;
+  backend.options = backend_named(backend.name).for_derivative(std::move(backend.options));
   CompiledGraph derivative(vjp_graph(state_->graph, wanted), std::move(settings));
   state_->vjps.emplace(wanted, derivative);
   return derivative;

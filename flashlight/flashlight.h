@@ -27,6 +27,8 @@
 
 // The options of backends, and profiles.
 #include "flashlight/backends/cpp.h"
+#include "flashlight/backends/cuda.h"
+#include "flashlight/backends/devices.h"
 #include "flashlight/backends/mosaic.h"
 #include "flashlight/backends/profile.h"
 #include "flashlight/backends/registry.h"

@@ -50,6 +50,7 @@ FLASHLIGHT_PARTS = (
     "flashlight/cpp",
     "flashlight/cuda",
     "flashlight/mosaic",
+    "flashlight/devices",
 )
 # Layers of a backend: none includes another's folder.
 BACKEND = (
@@ -109,6 +110,7 @@ LAYERS = {
     "flashlight/cpp": Layer(BACKEND, torch=False),
     "flashlight/cuda": Layer(BACKEND, torch=False),
     "flashlight/mosaic": Layer(BACKEND, torch=False),
+    "flashlight/devices": Layer(BACKEND, torch=False),
     "flashlight": Layer((*COMPOSIT, *FLASHLIGHT_PARTS, "tracer"), torch=True),
     "frontends/torchscript": Layer(LIBRARY, torch=True),
     "frontends/ks": Layer((*COMPOSIT, "flashlight/scalar"), torch=False),

@@ -143,6 +143,7 @@ class Reference : public Backend {
  public:
   std::string name() const override { return "reference"; }
   std::string help() const override { return "interprets the definitions of operations"; }
+  bool has_code(const Operation& /*operation*/) const override { return true; }
 
  protected:
   Compiled make(const Graph& graph, const CompileOptions& options) const override {

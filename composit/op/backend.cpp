@@ -139,6 +139,18 @@ std::string Backend::source(const Graph& graph, const CompileOptions& options) c
   return write(graph, all);
 }
 
+std::string Backend::plan(const Graph& graph, const CompileOptions& options) const {
+  CompileOptions all = options;
+  all.options = complete(options.options, this->options(), Option::Use::calls, name());
+  return describe_plan(graph, all);
+}
+
+Options Backend::for_derivative(Options options) const {
+  for (const Option& option : this->options())
+    if (option.of_one_graph) options.erase(option.name);
+  return options;
+}
+
 void Backend::write_program(const SavedCapture& capture, const std::string& folder,
                             const CompileOptions& options) const {
   CompileOptions all = options;
@@ -148,6 +160,11 @@ void Backend::write_program(const SavedCapture& capture, const std::string& fold
 
 std::string Backend::write(const Graph& graph, const CompileOptions& options) const {
   return make(graph, options)->source();
+}
+
+std::string Backend::describe_plan(const Graph& /*graph*/,
+                                   const CompileOptions& /*options*/) const {
+  throw UserError("[" + name() + "] expected a backend that plans, received one that has no plan");
 }
 
 void Backend::write_folder(const SavedCapture& /*capture*/, const std::string& /*folder*/,

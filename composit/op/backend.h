@@ -135,16 +135,23 @@ class Backend {
   Compiled compile(const Graph& graph, const CompileOptions& options = {}) const;
   // The text that `compile` makes code of, without that; empty where there is none.
   std::string source(const Graph& graph, const CompileOptions& options = {}) const;
+  // What `compile` would make of the graph, for people: which kernels, which parts. UserError where
+  // the backend has nothing to tell.
+  std::string plan(const Graph& graph, const CompileOptions& options = {}) const;
   // A folder to build and ship. UserError where the backend writes none.
   void write_program(const SavedCapture& capture, const std::string& folder,
                      const CompileOptions& options = {}) const;
   // True if the backend has code for an operation, for at least some types. False by default.
   virtual bool has_code(const Operation& operation) const;
+  // The options for code of a derivative of the graph that these are for. By default without those
+  // that name values of one graph.
+  virtual Options for_derivative(Options options) const;
 
  protected:
   // The same, with all options of the table that are for this use.
   virtual Compiled make(const Graph& graph, const CompileOptions& options) const = 0;
   virtual std::string write(const Graph& graph, const CompileOptions& options) const;
+  virtual std::string describe_plan(const Graph& graph, const CompileOptions& options) const;
   virtual void write_folder(const SavedCapture& capture, const std::string& folder,
                             const CompileOptions& options) const;
 };

@@ -13,7 +13,7 @@
 
 // The version of the interface that a plugin is compiled against. Every change of a header of
 // composit that plugins include raises it. Strings of libstdc++ have two forms.
-#define COMPOSIT_BACKEND_INTERFACE "1"
+#define COMPOSIT_BACKEND_INTERFACE "2"
 
 #define COMPOSIT_TEXT_OF(x) #x
 #define COMPOSIT_EXPANDED_TEXT_OF(x) COMPOSIT_TEXT_OF(x)

@@ -1,4 +1,6 @@
 #include "flashlight/backends/cpp.h"
+#include "flashlight/backends/cuda.h"
+#include "flashlight/backends/devices.h"
 #include "flashlight/backends/mosaic.h"
 
 namespace flashlight {
@@ -12,6 +14,37 @@ const OptionFields<Cpp>& Cpp::fields() {
          .help = "operations without a definition become calls of LibTorch",
          .flag = "--link aten"},
         &Cpp::link_aten}});
+  return fields;
+}
+
+const OptionFields<Cuda>& Cuda::fields() {
+  static const OptionFields<Cuda> fields(
+      {{{.name = "link_aten",
+         .help = "products, convolutions, attention, sorting and draws are calls of LibTorch",
+         .flag = "--link aten"},
+        &Cuda::link_aten}});
+  return fields;
+}
+
+const OptionFields<Devices>& Devices::fields() {
+  static const OptionFields<Devices> fields(
+      {{{.name = "choices",
+         .help = "what runs where, as in 'encoder.layer.3: on aten' or '*: on mosaic'",
+         .use = Option::Use::calls,
+         .is_file = true},
+        &Devices::choices},
+       {{.name = "propose",
+         .help = "devices, as in 'mosaic,aten', for modules that no choice covers, by their speed",
+         .use = Option::Use::calls},
+        &Devices::propose},
+       {{.name = "overlap",
+         .help = "parts that need not wait for each other run at the same time",
+         .use = Option::Use::calls},
+        &Devices::overlap},
+       {{.name = "lenient",
+         .help = "choices may name what the program does not have",
+         .use = Option::Use::calls},
+        &Devices::lenient}});
   return fields;
 }
 

@@ -1,7 +1,12 @@
 #include "flashlight/cuda/backend.h"
 
+#include <algorithm>
+
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
+#include "composit/ops/draws.h"
+#include "composit/ops/operations.h"
+#include "flashlight/backends/cuda.h"
 #include "flashlight/backends/registry.h"
 #include "flashlight/loops/fuse.h"
 #include "flashlight/loops/runtime_call.h"
@@ -20,22 +25,36 @@ using composit::CompileOptions;
 using composit::Graph;
 
 constexpr const char* kHeader = "flashlight_cuda.cuh";
+constexpr const char* kLinkedHeader = "flashlight_cuda_aten.cuh";
+
+bool is_linked(const CompileOptions& options) {
+  return Cuda::fields().typed(options.options).link_aten;
+}
 
 LowerOptions lowering_of(const CompileOptions& options) {
-  return {.name = options.name, .results = options.results, .outline = false};
+  LowerOptions lowering = {.name = options.name, .results = options.results, .outline = false};
+  if (is_linked(options)) lowering.called = schema_of_call;
+  return lowering;
+}
+
+CudaSource source_for(const Graph& graph, const CompileOptions& options) {
+  return is_linked(options) ? linked_source_of(graph, lowering_of(options))
+                            : source_of(graph, lowering_of(options));
 }
 
 // A library that nvcc builds: "cmake -B build && cmake --build build".
-std::string build_file(const std::string& name) {
-  return "cmake_minimum_required(VERSION 3.18)\nproject(" + name +
-         " LANGUAGES CXX CUDA)\n\nadd_library(" + name + " " + name +
-         ".cu)\ntarget_include_directories(" + name + " PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})\n";
+std::string build_file(const std::string& name, bool linked) {
+  return "cmake_minimum_required(VERSION 3.18)\nproject(" + name + " LANGUAGES CXX CUDA)\n\n" +
+         (linked ? "find_package(Torch REQUIRED)\n\n" : "") + "add_library(" + name + " " + name +
+         ".cu)\ntarget_include_directories(" + name + " PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})\n" +
+         (linked ? "target_link_libraries(" + name + " PUBLIC torch)\n" : "");
 }
 
 class CudaBackend : public package::GeneratingBackend {
  public:
   std::string name() const override { return "cuda"; }
   std::string help() const override { return "CUDA C++ to be read, for nvcc"; }
+  const composit::OptionTable& options() const override { return Cuda::fields().table(); }
   // Functions of the runtime are not on a GPU.
   bool has_code(const composit::Operation& operation) const override {
     return GeneratingBackend::has_code(operation) && operation.row.runtime.empty();
@@ -48,17 +67,20 @@ class CudaBackend : public package::GeneratingBackend {
         " --backend cuda` prints it, `flashlight compile --backend cuda` writes a folder");
   }
   std::string write(const Graph& graph, const CompileOptions& options) const override {
-    return source_of(graph, lowering_of(options)).text;
+    return source_for(graph, options).text;
   }
   void write_folder(const composit::SavedCapture& capture, const std::string& folder,
                     const CompileOptions& options) const override {
     package::check_program(capture, folder);
-    const CudaSource source = source_of(capture.graph, lowering_of(options));
-    toolchain::write_folder({{source.name + ".cu", source.text},
-                             {source.name + ".h", source.header},
-                             {kHeader, package::shipped_text(kHeader)},
-                             {"CMakeLists.txt", build_file(source.name)}},
-                            folder, [](const std::filesystem::path&) {});
+    const bool linked = is_linked(options);
+    const CudaSource source = source_for(capture.graph, options);
+    std::vector<toolchain::SourceFile> files = {
+        {source.name + ".cu", source.text},
+        {source.name + ".h", source.header},
+        {kHeader, package::shipped_text(kHeader)},
+        {"CMakeLists.txt", build_file(source.name, linked)}};
+    if (linked) files.push_back({kLinkedHeader, package::shipped_text(kLinkedHeader)});
+    toolchain::write_folder(files, folder, [](const std::filesystem::path&) {});
   }
 };
 
@@ -71,11 +93,40 @@ const composit::Backend& backend() {
   return backend;
 }
 
-CudaSource source_of(const Graph& graph, const LowerOptions& options) {
+namespace {
+
+Program lowered(const Graph& graph, const LowerOptions& options) {
   Program program = checked("lower", lower(graph, options));
   program = checked("fuse", fuse(std::move(program)));
-  program = checked("drop_zero_terms", drop_zero_terms(std::move(program)));
-  return emit(std::move(program));
+  return checked("drop_zero_terms", drop_zero_terms(std::move(program)));
+}
+
+}  // namespace
+
+CudaSource source_of(const Graph& graph, const LowerOptions& options) {
+  return emit(lowered(graph, options));
+}
+
+CudaSource linked_source_of(const Graph& graph, const LowerOptions& options) {
+  LinkOptions link;
+  for (const composit::Mutation& mutation : graph.mutations()) {
+    const auto& inputs = graph.inputs();
+    link.targets.push_back(static_cast<size_t>(
+        std::find(inputs.begin(), inputs.end(), mutation.target) - inputs.begin()));
+  }
+  return emit_linked(lowered(graph, options), link);
+}
+
+const composit::Schema* schema_of_call(const composit::Node& node) {
+  if (const composit::Draw* draw = composit::find_draw(node.op())) return &draw->schema;
+  const composit::Operation* operation = composit::operation_of(node);
+  if (operation == nullptr || operation->schema.name.domain() != "aten") return nullptr;
+  // LibTorch's kernels for the CPU alone say so.
+  const std::string_view name = operation->schema.name.base_name();
+  const bool cpu_only = name.find("_for_cpu") != name.npos || name.find("mkldnn") != name.npos;
+  const bool called =
+      operation->row.kind == composit::OpKind::contraction || !operation->row.runtime.empty();
+  return called && !cpu_only ? &operation->schema : nullptr;
 }
 
 }  // namespace flashlight::cuda

@@ -80,11 +80,9 @@ std::optional<RuntimeCallOf> aten_call_of(const composit::Node& node,
                                           const composit::Schema& schema) {
   const bool writes = std::any_of(schema.arguments.begin(), schema.arguments.end(),
                                   [](const SchemaArgument& one) { return one.written(); });
-  const bool undefined = std::any_of(node.outputs().begin(), node.outputs().end(),
-                                     [](const Type& one) { return !is_defined(one); });
-  if (writes || undefined) return std::nullopt;
+  if (writes) return std::nullopt;
   RuntimeCallOf result;
-  result.call.function = composit::Symbol("aten::" + std::string(node.op().base_name()));
+  result.call.function = composit::Symbol("aten::" + std::string(schema.name.base_name()));
   result.call.schema = std::make_shared<const composit::Schema>(schema);
   result.call.effect = node.find_run("effect") != nullptr;
   const Call call = composit::call_of(node, schema);

@@ -20,9 +20,9 @@ using AtenSchemas = std::map<std::string, composit::Schema>;
 // for which LibTorch has no C++ functions. UserError for a text that is no schema.
 AtenSchemas aten_schemas(const std::vector<std::string>& texts);
 
-// The call for `node`; nothing if the operation writes to its arguments or returns undefined
-// tensors. An operation that draws uses LibTorch's own generator. UserError for an argument that
-// C++ cannot spell ("a generator").
+// The call for `node`; nothing if the operation writes to its arguments. A result that is an
+// undefined tensor has no elements. An operation that draws uses LibTorch's own generator.
+// UserError for an argument that C++ cannot spell ("a generator").
 std::optional<RuntimeCallOf> aten_call_of(const composit::Node& node,
                                           const composit::Schema& schema);
 

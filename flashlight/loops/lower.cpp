@@ -212,6 +212,8 @@ class Lowering {
       for (const Array& array : *constants) add_constant_value(scope, node, array, is_region);
       return;
     }
+    if (const composit::Schema* schema = options_.called ? options_.called(node) : nullptr)
+      if (add_call(scope, node, origin, [&] { return aten_call_of(node, *schema); })) return;
     if (add_call(scope, node, origin, [&] { return runtime_call_of(node, origin); })) return;
     const auto loops = loops_for(node);
     if (!loops && add_call(scope, node, origin, [&] { return aten_call(node); })) return;
@@ -246,7 +248,8 @@ class Lowering {
     int64_t elements = 0;
     const composit::Operation* operation = composit::operation_of(node);
     for (size_t i = 0; i < node.outputs().size(); ++i) {
-      const Type& type = node.outputs()[i];
+      const Type& output = node.outputs()[i];
+      const Type type = is_defined(output) ? output : composit::tensor_type(DType::float32, {0});
       std::string name = scope.names.of(node);
       const bool named = operation != nullptr && i < operation->schema.results.size();
       if (named && node.outputs().size() > 1)
@@ -466,24 +469,27 @@ bool is_normalization(const Node& node) {
 
 // Decomposes the graph, with repeated pieces as calls. Looks for repeats before it decomposes
 // operations, so that a piece consists of whole ones.
-Graph prepared(const Graph& graph, bool outline) {
+Graph prepared(const Graph& graph, const LowerOptions& options) {
   Graph now = with_open_effects(composit::inline_calls(graph));
   now = composit::drop_no_ops(canonicalize(now, {.exact = true}), {.detach = true});
   now = composit::common_subexpressions(composit::join_slices(now));
-  if (outline) {
+  if (options.outline) {
     now = composit::outline_repeats(
         now, {.min_saved = has_modules(now) ? kLeastSaved : kLeastSavedWithoutModules,
               .whole_modules = true,
               .effects = true});
     now = composit::outline_nodes(now, is_normalization);
   }
-  return composit::decompose(now, {.open_bodies = true});
+  const auto stays = [&](const Node& node) {
+    return options.called && options.called(node) != nullptr;
+  };
+  return composit::decompose(now, {.keep = stays, .open_bodies = true});
 }
 
 }  // namespace
 
 Program lower(const Graph& graph, const LowerOptions& options) {
-  Program program = Lowering(options).run(prepared(graph, options.outline));
+  Program program = Lowering(options).run(prepared(graph, options));
   Routine& main = program.functions.back();
   for (size_t i = 0; i < std::min(options.results.size(), main.results.size()); ++i)
     if (!options.results[i].empty()) main.values[main.results[i]].name = options.results[i];

@@ -7,6 +7,7 @@
 // dimensions of size 1 of temporaries.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct LowerOptions {
   std::vector<std::string> results = {};
   // Operations that become calls of LibTorch if they have no definition.
   AtenSchemas aten = {};
+  // The schema by which LibTorch is called for an operation that stays closed, whatever defines it;
+  // nullptr for others.
+  std::function<const composit::Schema*(const composit::Node&)> called = {};
   // Makes functions of repeated modules, and of norms.
   bool outline = true;
 };

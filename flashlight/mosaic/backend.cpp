@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <mutex>
 #include <optional>
 
 #include "composit/ir/error.h"
@@ -14,6 +13,7 @@
 #include "flashlight/mosaic/emit.h"
 #include "flashlight/mosaic/offline.h"
 #include "flashlight/mosaic/prepare.h"
+#include "flashlight/package/arena_pool.h"
 #include "flashlight/package/backend.h"
 
 namespace flashlight::mosaic {
@@ -36,16 +36,15 @@ struct Kernels {
   Plan plan;
   int threads;
   Run* run;
-  // Arenas that no call uses.
-  mutable std::mutex mutex = {};
-  mutable std::vector<fl::Memory> arenas = {};
+  package::ArenaPool arenas;
 
   Kernels(toolchain::Library made, Source text, Plan planned, int thread_count)
       : library(std::move(made)),
         source(std::move(text)),
         plan(std::move(planned)),
         threads(thread_count),
-        run(library.symbol<Run>(source.run_name)) {}
+        run(library.symbol<Run>(source.run_name)),
+        arenas(static_cast<std::size_t>(plan.arena_bytes)) {}
 
   bool may_update(size_t result) const {
     return plan.updates.contains(plan.routine.results[result]);
@@ -64,18 +63,6 @@ struct Kernels {
         std::memcpy(results[i].data, from,
                     static_cast<size_t>(routine.values[value].type.nbytes()));
     }
-  }
-
-  fl::Memory take_arena() const {
-    const std::lock_guard lock(mutex);
-    if (arenas.empty()) return fl::allocate(static_cast<std::size_t>(plan.arena_bytes));
-    fl::Memory arena = std::move(arenas.back());
-    arenas.pop_back();
-    return arena;
-  }
-  void give_arena(fl::Memory arena) const {
-    const std::lock_guard lock(mutex);
-    arenas.push_back(std::move(arena));
   }
 };
 
@@ -123,12 +110,10 @@ class MosaicCode : public package::GeneratedCode {
     COMPOSIT_ASSERT(prepared_, "code is prepared before it is run");
     call(inputs, results, generator, [&](const package::Pointers& at) {
       kernels_->copy_updated(inputs, results);
-      fl::Memory arena = kernels_->take_arena();
-      const char* error = kernels_->run(at.arguments.data(), at.weights.data(), at.results.data(),
-                                        prepared_->memory.get(), arena.get(), at.generator, times,
-                                        kernels_->threads);
-      kernels_->give_arena(std::move(arena));
-      return error;
+      const package::ArenaPool::Loan arena = kernels_->arenas.take();
+      return kernels_->run(at.arguments.data(), at.weights.data(), at.results.data(),
+                           prepared_->memory.get(), arena.get(), at.generator, times,
+                           kernels_->threads);
     });
   }
   const void* weight(size_t place, InputBuffers inputs) const override {
@@ -178,6 +163,9 @@ class MosaicBackend : public package::GeneratingBackend {
   }
   std::string write(const Graph& graph, const CompileOptions& options) const override {
     return emit(plan_of(graph, planning_of(typed(options), options)), options.name).text;
+  }
+  std::string describe_plan(const Graph& graph, const CompileOptions& options) const override {
+    return print(mosaic::plan_of(graph, planning_of(typed(options), options)));
   }
   void write_folder(const composit::SavedCapture& capture, const std::string& folder,
                     const CompileOptions& options) const override {

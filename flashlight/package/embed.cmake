@@ -31,6 +31,8 @@ read_header(flashlight/runtime/profile.hpp text)
 add_shipped(flashlight_profile.hpp "${text}")
 read_header(flashlight/runtime/cuda.cuh text)
 add_shipped(flashlight_cuda.cuh "${text}")
+read_header(flashlight/runtime/cuda_aten.cuh text)
+add_shipped(flashlight_cuda_aten.cuh "${text}")
 
 # Files of written programs, and templates of them.
 foreach(file safetensors.hpp model.h.in model_c.cpp.in main.cpp.in CMakeLists.txt.in)

@@ -66,11 +66,12 @@ std::string scalar(const composit::Scalar& scalar) {
 }
 
 // Writes data of those kinds that aten_call_of (loops/aten_call.h) accepts.
-std::string data_text(const Attribute& data, const SchemaArgument& argument) {
+std::string data_text(const Attribute& data, const SchemaArgument& argument,
+                      const std::string& device) {
   if (data.is_none()) return "std::nullopt";
   if (const auto* list = data.get_if<composit::List>()) {
     std::vector<std::string> items;
-    for (const Attribute& item : list->items) items.push_back(data_text(item, argument));
+    for (const Attribute& item : list->items) items.push_back(data_text(item, argument, device));
     const bool sizes = argument.type == composit::ArgumentType::integer ||
                        argument.type == composit::ArgumentType::symint;
     return (sizes ? "at::IntArrayRef(" : "") + braces(items) + (sizes ? ")" : "");
@@ -82,18 +83,19 @@ std::string data_text(const Attribute& data, const SchemaArgument& argument) {
   if (const auto* value = data.get_if<DType>()) return scalar_type(*value);
   if (const auto* value = data.get_if<composit::Scalar>()) return scalar(*value);
   if (data.get_if<composit::Layout>() != nullptr) return "at::kStrided";
-  if (data.get_if<composit::Device>() != nullptr) return "at::kCPU";
+  if (data.get_if<composit::Device>() != nullptr) return device;
   COMPOSIT_ASSERT(data.get_if<composit::MemoryFormat>() != nullptr, "data that C++ cannot write");
   return "at::MemoryFormat::Contiguous";
 }
 
 class AtenArguments {
  public:
-  explicit AtenArguments(const std::function<std::string(size_t)>& name_of) : name_of_(name_of) {}
+  AtenArguments(const std::function<std::string(size_t)>& name_of, const std::string& device)
+      : name_of_(name_of), device_(device) {}
 
   // Writes an argument as functions of at:: take it, tensors that may be absent as optionals.
   std::string text(const Attribute& option, const SchemaArgument& argument) const {
-    if (!argument.is_tensor()) return data_text(option, argument);
+    if (!argument.is_tensor()) return data_text(option, argument, device_);
     if (!argument.list) {
       if (option.is_none() && argument.optional) return "std::nullopt";
       return tensor(option);
@@ -115,6 +117,7 @@ class AtenArguments {
   }
 
   const std::function<std::string(size_t)>& name_of_;
+  const std::string& device_;
 };
 
 }  // namespace
@@ -151,8 +154,9 @@ Code reported(const Code& run) {
 }
 
 std::vector<std::string> aten_arguments(const RuntimeCall& call,
-                                        const std::function<std::string(size_t)>& name_of) {
-  const AtenArguments arguments(name_of);
+                                        const std::function<std::string(size_t)>& name_of,
+                                        const std::string& device) {
+  const AtenArguments arguments(name_of, device);
   std::vector<std::string> texts;
   for (size_t i = 0; i < call.options.size(); ++i)
     texts.push_back(arguments.text(call.options[i].value, call.schema->arguments[i]));

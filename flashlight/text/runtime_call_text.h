@@ -26,9 +26,10 @@ std::string link_header_of(const RuntimeCall& call);
 // function compares them with its arguments.
 std::vector<std::string> option_texts(const RuntimeCall& call, composit::DType dtype);
 // One text per argument of a function of LibTorch; `name_of` writes the pointer to the value at an
-// index of `call.arguments`.
+// index of `call.arguments`, `device` is the text of a device.
 std::vector<std::string> aten_arguments(const RuntimeCall& call,
-                                        const std::function<std::string(size_t)>& name_of);
+                                        const std::function<std::string(size_t)>& name_of,
+                                        const std::string& device = "at::kCPU");
 
 // The body of a function that a loader calls: returns nullptr, or the message of what `run` throws.
 Code reported(const Code& run);

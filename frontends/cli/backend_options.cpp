@@ -67,8 +67,8 @@ std::string footer_for(const Backend& chosen, Option::Use use) {
 }  // namespace
 
 BackendOptions::BackendOptions(CLI::App& command, Option::Use use,
-                               const std::vector<std::string>& words)
-    : command_(command), use_(use) {
+                               const std::vector<std::string>& words, std::string fallback)
+    : command_(command), use_(use), name_(std::move(fallback)) {
   for (const std::string& path : values_behind("--plugin", words)) flashlight::load_plugin(path);
   for (const std::string& name : values_behind("--backend", words)) name_ = name;
   backend_ = &flashlight::backend_named(name_);

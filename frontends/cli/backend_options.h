@@ -17,9 +17,10 @@ class BackendOptions {
  public:
   // Adds them to the command that is called. Its `words` are looked through for plugins, which are
   // loaded, and the name of the backend, as it decides which options there are. UserError for a
-  // file that is no plugin, and for a backend that there is not.
+  // file that is no plugin, and for a backend that there is not. `fallback`: the backend if they
+  // name none.
   BackendOptions(CLI::App& command, composit::Option::Use use,
-                 const std::vector<std::string>& words);
+                 const std::vector<std::string>& words, std::string fallback);
 
   const composit::Backend& backend() const { return *backend_; }
   // The given options. UserError that lists the backend's options for an option that it does not
@@ -33,7 +34,7 @@ class BackendOptions {
   CLI::App& command_;
   composit::Option::Use use_;
   const composit::Backend* backend_;
-  std::string name_ = "cpp";
+  std::string name_;
   std::vector<std::string> plugins_;
   std::map<std::string, std::string> texts_;  // value by option
   std::map<std::string, bool> switches_;

@@ -32,13 +32,11 @@ composit::CompileOptions compile_options(const composit::SavedCapture& capture,
                                          const composit::Options& options, const std::string& name);
 // The C++ that the capture becomes.
 int emit(const BackendArguments& arguments, std::ostream& out);
-struct PlanArguments {
-  std::string folder;
-  std::string choices;  // a file of decisions (flashlight/mosaic/choices.h), or empty
-  std::string arena;    // draws the arena over time into this .svg
-  std::string graph;    // draws the kernels, coloured by place, into this .svg, .dot or .gv
+struct PlanArguments : BackendArguments {
+  std::string arena;  // draws mosaic's arena over time into this .svg
+  std::string graph;  // draws mosaic's kernels, coloured by place, into this .svg, .dot or .gv
 };
-// Prints mosaic's kernels of the capture, or draws them.
+// Prints what the backend would make of the capture, or draws mosaic's kernels.
 int plan(const PlanArguments& arguments, std::ostream& out);
 // Compiles it, runs the saved example and compares with the saved results.
 int run(const BackendArguments& arguments, std::ostream& out);

@@ -49,14 +49,16 @@ CLI::App* add_compile(CLI::App& app, cli::CompileArguments& arguments) {
 
 CLI::App* add_plan(CLI::App& app, cli::PlanArguments& arguments) {
   CLI::App* command = add_command(
-      app, "plan", "print the kernels that mosaic makes of the capture, and what is fused where",
+      app, "plan",
+      "print what a backend makes of the capture: mosaic's kernels, with what is fused\n"
+      "where; parts on several devices, and what is copied between them",
       arguments.folder);
-  command->add_option("--choices", arguments.choices,
-                      "a file of decisions, as in 'relu_3: keep' or 'conv2d: winograd 0'\n"
-                      "or 'add: layout NCHW -> N C/16 H W | 16c'");
-  command->add_option("--arena", arguments.arena, "draw memory over time into this .svg instead");
-  command->add_option("--graph", arguments.graph,
-                      "draw kernels in the colours of their memory into this .svg or .dot instead");
+  command->add_option("--arena", arguments.arena,
+                      "draw mosaic's memory over time into this .svg instead");
+  command->add_option(
+      "--graph", arguments.graph,
+      "draw mosaic's kernels in the colours of their memory into this .svg or .dot\n"
+      "instead");
   return command;
 }
 
@@ -99,9 +101,9 @@ std::optional<cli::BackendOptions> backend_options(CLI::App& app, int argc, char
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   const std::string called = words.empty() ? "" : words[0];
   std::optional<cli::BackendOptions> options;
-  if (called == "emit" || called == "run" || called == "compile")
+  if (called == "emit" || called == "run" || called == "compile" || called == "plan")
     options.emplace(*app.get_subcommand(called), called == "compile" ? Use::programs : Use::calls,
-                    words);
+                    words, called == "plan" ? "mosaic" : "cpp");
   return options;
 }
 
@@ -151,11 +153,11 @@ int run_command(int argc, char** argv) {
   cli::BackendArguments emit_arguments;
   CLI::App* emit = add_command(app, "emit", "print the capture as C++", emit_arguments.folder);
   cli::BackendArguments run_arguments;
-  CLI::App* run = add_command(
-      app, "run",
-      "compile the capture, run the saved example, compare with the saved results;\n"
-      "of a .ks: run its main",
-      run_arguments.folder);
+  CLI::App* run =
+      add_command(app, "run",
+                  "compile the capture, run the saved example, compare with the saved results;\n"
+                  "of a .ks: run its main",
+                  run_arguments.folder);
   cli::PlanArguments plan_arguments;
   CLI::App* plan = add_plan(app, plan_arguments);
   cli::CompileArguments compile_arguments;
@@ -174,7 +176,7 @@ int run_command(int argc, char** argv) {
   if (*list) return cli::list(arguments.folder, arguments.weights, std::cout);
   if (*diff) return cli::diff(arguments.folder, arguments.other, std::cout);
   if (*emit) return cli::emit(with_backend(emit_arguments, options.value()), std::cout);
-  if (*plan) return cli::plan(plan_arguments, std::cout);
+  if (*plan) return cli::plan(with_backend(plan_arguments, options.value()), std::cout);
   if (*compile) return cli::compile(with_backend(compile_arguments, options.value()), std::cout);
   if (*import) return cli::import(import_arguments, std::cout);
   if (*run && run_arguments.folder.ends_with(".ks"))

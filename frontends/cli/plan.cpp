@@ -27,20 +27,17 @@ void check_ending(const std::string& file, bool is_graph) {
                             "'");
 }
 
-// None where there is no file.
-flashlight::mosaic::Choices read_choices(const std::string& file) {
-  if (file.empty()) return {};
-  return flashlight::mosaic::parse_choices(composit::io::MappedFile::open(file)->text());
-}
-
-}  // namespace
-
-int plan(const PlanArguments& arguments, std::ostream& out) {
+void draw(const PlanArguments& arguments, const composit::Graph& graph) {
+  if (arguments.backend->name() != "mosaic")
+    throw composit::UserError("[plan] expected the backend mosaic for a drawing, received '" +
+                              arguments.backend->name() + "'");
   if (!arguments.arena.empty()) check_ending(arguments.arena, false);
   if (!arguments.graph.empty()) check_ending(arguments.graph, true);
+  const auto found = arguments.options.find("choices");
   const flashlight::mosaic::Plan plan = flashlight::mosaic::plan_of(
-      load_to_compile(arguments.folder).graph,
-      {.name = fs::path(arguments.folder).stem(), .choices = read_choices(arguments.choices)});
+      graph, {.name = fs::path(arguments.folder).stem(),
+              .choices = flashlight::mosaic::parse_choices(
+                  found == arguments.options.end() ? "" : std::get<std::string>(found->second))});
   if (!arguments.arena.empty()) write_text(arguments.arena, flashlight::mosaic::arena_svg(plan));
   if (!arguments.graph.empty()) {
     const std::string dot = flashlight::mosaic::kernels_dot(plan);
@@ -48,7 +45,20 @@ int plan(const PlanArguments& arguments, std::ostream& out) {
     write_text(arguments.graph,
                is_svg ? composit::drawing::render_svg({dot}, "dot", 1).at(0) : dot);
   }
-  if (arguments.arena.empty() && arguments.graph.empty()) out << print(plan);
+}
+
+}  // namespace
+
+int plan(const PlanArguments& arguments, std::ostream& out) {
+  const composit::SavedCapture capture = load_to_compile(arguments.folder);
+  if (!arguments.arena.empty() || !arguments.graph.empty()) {
+    draw(arguments, capture.graph);
+    return 0;
+  }
+  composit::CompileOptions options =
+      compile_options(capture, arguments.options, fs::path(arguments.folder).stem());
+  options.may_prepare = true;
+  out << arguments.backend->plan(capture.graph, options);
   return 0;
 }
 

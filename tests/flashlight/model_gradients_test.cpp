@@ -6,8 +6,8 @@
 #include "composit/eval/evaluate.h"
 #include "composit/passes/pass.h"
 #include "examples/zoo/zoo.h"
+#include "flashlight/aten_backend.h"
 #include "flashlight/cpp/backend.h"
-#include "tracer/aten_backend.h"
 #include "tracer/convert.h"
 
 namespace zoo {

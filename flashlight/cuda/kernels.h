@@ -1,0 +1,67 @@
+// The kernels of a program, which functions on the host launch.
+//
+//   Kernels kernels(routine, name);
+//   const Launch launch = kernels.add(nest);           // its text is in kernels.text()
+//
+// Values have names of their own. Temporaries lie in one arena, known elements in the text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "flashlight/loops/program.h"
+#include "flashlight/text/code.h"
+
+namespace flashlight::cuda {
+
+using namespace loops;
+
+struct Launch {
+  std::string kernel, grid;            // "relu_kernel", "fl::points(1000)"
+  std::vector<std::string> arguments;  // names of values
+};
+
+class Kernels {
+ public:
+  // `words`: names that values and kernels must not have. `in_arena`: true for a temporary that is
+  // placed there; by default all are.
+  Kernels(const Routine& routine, std::set<std::string> words,
+          const std::function<bool(ValueId)>& in_arena = {});
+
+  // Adds the kernel of a nest; nothing for one without points.
+  std::optional<Launch> add(const Nest& nest);
+  // Constants, then kernels.
+  text::Code text() const;
+
+  const std::string& name(ValueId value) const { return names_[value]; }
+  std::string type(ValueId value) const;  // of an element
+  // True if the text has the elements.
+  bool is_constant(ValueId value) const;
+  // Declares the pointers of temporaries in the memory `arena`.
+  text::Code temporaries() const;
+  int64_t arena_bytes() const { return arena_bytes_; }
+  // A name that nothing has.
+  std::string unused(const std::string& base);
+
+ private:
+  void place_temporaries(const std::function<bool(ValueId)>& in_arena);
+  text::Code constants() const;
+
+  const Routine& routine_;
+  std::set<std::string> taken_;
+  Table<ValueId, std::string> names_;
+  ValueIds temporaries_;
+  std::vector<int64_t> offsets_;
+  int64_t arena_bytes_ = 0;
+  text::Code kernels_;
+};
+
+// UserError that lists the nests without a kernel ("for the function erfinv"), other steps for
+// which `fault_of` gives a reason, and for a value with more elements than kernels count.
+void check(const Routine& routine, const std::function<std::string(const Step&)>& fault_of);
+
+}  // namespace flashlight::cuda

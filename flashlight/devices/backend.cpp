@@ -1,0 +1,153 @@
+#include "flashlight/devices/backend.h"
+
+#include <algorithm>
+#include <set>
+
+#include "composit/ir/error.h"
+#include "composit/ops/draws.h"
+#include "composit/ops/operations.h"
+#include "flashlight/backends/devices.h"
+#include "flashlight/backends/registry.h"
+#include "flashlight/devices/code.h"
+#include "flashlight/devices/plan.h"
+
+namespace flashlight::devices {
+
+using composit::Backend;
+using composit::Compiled;
+using composit::CompileOptions;
+using composit::Graph;
+
+namespace {
+
+CompileOptions options_of_part(const Plan& plan, size_t number, const CompileOptions& all) {
+  CompileOptions options = all;
+  const Part& part = plan.partition.parts[number];
+  options.name += "_" + std::to_string(number);
+  options.results.clear();
+  for (const size_t value : part.makes)
+    options.results.push_back(plan.partition.values[value].name);
+  options.options = plan.partition.devices[part.device].backend.options;
+  options.may_update = false;
+  return options;
+}
+
+// The names of backends with code for an operation.
+std::string names_with_code(const composit::Operation& operation) {
+  std::string names;
+  for (const Backend* backend : backends())
+    if (backend->name() != "devices" && backend->has_code(operation))
+      names += (names.empty() ? "" : ", ") + backend->name();
+  return names.empty() ? "no backend" : names;
+}
+
+// For a part that its device refused: who has code for the operations that this one has none for.
+std::string advice(const Part& part, const Backend& backend) {
+  std::set<std::string> lines;
+  for (const composit::NodePtr& node : part.graph.nodes()) {
+    const composit::Operation* operation =
+        is_computed(*node) ? composit::operation_of(*node) : nullptr;
+    if (operation != nullptr && !backend.has_code(*operation))
+      lines.insert("\n  " + node->op().str() + ": " + names_with_code(*operation) +
+                   " could run it");
+  }
+  std::string text;
+  for (const std::string& line : lines) text += line;
+  return text;
+}
+
+// The first node of the graph that draws random numbers, regions included; nullptr: none.
+const composit::Node* find_draw_in(const Graph& graph) {
+  for (const composit::NodePtr& node : graph.nodes()) {
+    const composit::Node* found = composit::find_draw(node->op()) != nullptr ? node.get() : nullptr;
+    composit::for_each_region(*node, [&](const composit::Region& region) {
+      if (found == nullptr && node->effect() >= 0) found = find_draw_in(*region);
+    });
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+// Code that draws from a generator of its own would leave the program's sequence.
+void expect_draws(const Plan& plan, size_t number, const composit::Code& code) {
+  const Part& part = plan.partition.parts[number];
+  const composit::Node* draw = code.draws() ? nullptr : find_draw_in(part.graph);
+  if (draw == nullptr) return;
+  throw composit::UserError("[devices] part " + std::to_string(number) + " on '" +
+                            plan.partition.devices[part.device].name + "' draws random numbers (" +
+                            draw->op().str() +
+                            "): expected a device whose draws go on from those of other parts, as "
+                            "those of cpp and mosaic do");
+}
+
+template <class Work>
+auto on_device(const Plan& plan, size_t number, Work work) {
+  const Part& part = plan.partition.parts[number];
+  const DeviceChoice& device = plan.partition.devices[part.device];
+  const Backend& backend = backend_named(device.backend.name);
+  try {
+    return work(backend);
+  } catch (const composit::UserError& error) {
+    throw composit::UserError("[devices] part " + std::to_string(number) + " on '" + device.name +
+                              "': " + error.what() + advice(part, backend));
+  }
+}
+
+class DevicesBackend : public Backend {
+ public:
+  std::string name() const override { return "devices"; }
+  std::string help() const override { return "parts of the program on several other backends"; }
+  const composit::OptionTable& options() const override { return Devices::fields().table(); }
+  bool has_code(const composit::Operation& operation) const override {
+    const std::vector<const Backend*> all = backends();
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Backend* one) { return one != this && one->has_code(operation); });
+  }
+  // A derivative has only some of the modules.
+  composit::Options for_derivative(composit::Options options) const override {
+    options["lenient"] = true;
+    return options;
+  }
+
+ protected:
+  Compiled make(const Graph& graph, const CompileOptions& options) const override {
+    Plan plan = plan_of(graph, options);
+    std::vector<Compiled> parts;
+    for (size_t i = 0; i < plan.partition.parts.size(); ++i) {
+      parts.push_back(on_device(plan, i, [&](const Backend& backend) {
+        return backend.compile(plan.partition.parts[i].graph, options_of_part(plan, i, options));
+      }));
+      expect_draws(plan, i, *parts.back());
+    }
+    const bool overlap = composit::option<bool>(options.options, "overlap");
+    return code_of(std::move(plan.partition), std::move(plan.schedule), std::move(parts),
+                   {.ports = composit::ports_of(graph, options.name), .overlap = overlap});
+  }
+  std::string write(const Graph& graph, const CompileOptions& options) const override {
+    const Plan plan = plan_of(graph, options);
+    std::string text;
+    for (size_t i = 0; i < plan.partition.parts.size(); ++i)
+      text += heading(plan.partition, i) +
+              on_device(plan, i,
+                        [&](const Backend& backend) {
+                          return backend.source(plan.partition.parts[i].graph,
+                                                options_of_part(plan, i, options));
+                        }) +
+              "\n";
+    return text;
+  }
+  std::string describe_plan(const Graph& graph, const CompileOptions& options) const override {
+    return print(plan_of(graph, options));
+  }
+};
+
+const BackendRegistration kRegistration(backend());
+
+}  // namespace
+
+const composit::Backend& backend() {
+  static const DevicesBackend backend;
+  return backend;
+}
+
+}  // namespace flashlight::devices

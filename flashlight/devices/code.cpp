@@ -1,0 +1,342 @@
+#include "flashlight/devices/code.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "composit/ir/error.h"
+#include "flashlight/devices/queues.h"
+#include "flashlight/loops/arena.h"
+#include "flashlight/package/arena_pool.h"
+#include "flashlight/package/backend.h"
+#include "flashlight/runtime/profile.hpp"
+
+namespace flashlight::devices {
+
+using composit::Array;
+using composit::Buffer;
+using composit::Buffers;
+using composit::Compiled;
+using composit::InputBuffer;
+using composit::InputBuffers;
+
+namespace {
+
+using Arrays = std::vector<Array>;
+constexpr size_t kNone = SIZE_MAX;
+
+int64_t now() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+// The place of a value in one memory during a call: a result's buffer, or the arena.
+struct Location {
+  size_t result = kNone;
+  int64_t offset = -1;
+};
+struct Layout {
+  std::vector<Location> made, copied;  // by value, and by copy
+  int64_t bytes = 0;
+};
+
+class LayoutMaker {
+ public:
+  LayoutMaker(const Partition& partition, const Schedule& schedule, bool threads)
+      : partition_(partition), schedule_(schedule), keeps_all_(threads && schedule.overlaps) {}
+
+  Layout run() {
+    layout_.made.resize(partition_.values.size());
+    layout_.copied.resize(schedule_.copies.size());
+    for (size_t value = 0; value < partition_.values.size(); ++value)
+      if (partition_.values[value].maker != PassedValue::kCaller) add_value(value);
+    for (size_t copy = 0; copy < schedule_.copies.size(); ++copy) add_copy(copy);
+    const std::vector<int64_t> offsets = loops::place(lifetimes_);
+    for (size_t i = 0; i < offsets.size(); ++i) places_[i]->offset = offsets[i];
+    layout_.bytes = loops::arena_size(lifetimes_, offsets);
+    return std::move(layout_);
+  }
+
+ private:
+  // The first result that has this value; kNone: it is no result.
+  size_t result_of(size_t value) const {
+    const auto found = std::find(partition_.results.begin(), partition_.results.end(), value);
+    return found == partition_.results.end()
+               ? kNone
+               : static_cast<size_t>(found - partition_.results.begin());
+  }
+  const Part* part_of(const Task& task) const {
+    return task.is_copy ? nullptr : &partition_.parts[task.number];
+  }
+
+  void add_value(size_t value) {
+    const std::string& memory = memory_of(partition_, value);
+    size_t first = 0, last = 0;
+    for (size_t i = 0; i < schedule_.tasks.size(); ++i) {
+      const Task& task = schedule_.tasks[i];
+      const Part* part = part_of(task);
+      if (part == nullptr ? schedule_.copies[task.number].value == value : makes(*part, value))
+        last = i;
+      if (part != nullptr && makes(*part, value)) first = i;
+      if (part != nullptr && reads(*part, value, memory)) last = i;
+    }
+    add(value, memory, first, last, layout_.made[value]);
+  }
+  void add_copy(size_t copy) {
+    const Copy& one = schedule_.copies[copy];
+    size_t first = 0, last = 0;
+    for (size_t i = 0; i < schedule_.tasks.size(); ++i) {
+      const Task& task = schedule_.tasks[i];
+      const Part* part = part_of(task);
+      if (part == nullptr && task.number == copy) first = last = i;
+      if (part != nullptr && reads(*part, one.value, one.to)) last = i;
+    }
+    add(one.value, one.to, first, last, layout_.copied[copy]);
+  }
+  // Tasks that overlap do not follow each other, so then nothing shares memory.
+  void add(size_t value, const std::string& memory, size_t first, size_t last, Location& place) {
+    if (memory == kCallersMemory) place.result = result_of(value);
+    if (place.result != kNone) return;
+    if (keeps_all_) {
+      first = 0;
+      last = schedule_.tasks.size();
+    }
+    lifetimes_.push_back({partition_.values[value].type.nbytes(), first, last});
+    places_.push_back(&place);
+  }
+  static bool makes(const Part& part, size_t value) {
+    return std::count(part.makes.begin(), part.makes.end(), value) > 0;
+  }
+  bool reads(const Part& part, size_t value, const std::string& memory) const {
+    return partition_.devices[part.device].memory == memory &&
+           std::count(part.reads.begin(), part.reads.end(), value) > 0;
+  }
+
+  const Partition& partition_;
+  const Schedule& schedule_;
+  const bool keeps_all_;
+  std::vector<loops::Lifetime> lifetimes_;
+  std::vector<Location*> places_;
+  Layout layout_;
+};
+
+// What all calls share.
+struct Program {
+  Program(Partition parts, Schedule order, CodeOptions chosen)
+      : partition(std::move(parts)),
+        schedule(std::move(order)),
+        options(std::move(chosen)),
+        layout(LayoutMaker(partition, schedule, options.overlap).run()),
+        arenas(static_cast<size_t>(layout.bytes)) {
+    for (size_t i = 0; i < schedule.copies.size(); ++i)
+      copies[{schedule.copies[i].value, schedule.copies[i].to}] = i;
+  }
+
+  Partition partition;
+  Schedule schedule;
+  CodeOptions options;
+  Layout layout;
+  package::ArenaPool arenas;
+  std::map<std::pair<size_t, std::string>, size_t> copies;  // by value and memory
+};
+
+class DevicesCode : public composit::Code {
+ public:
+  using Kept = std::map<std::pair<size_t, std::string>, Array>;  // by input and memory
+
+  DevicesCode(std::shared_ptr<const Program> program, std::vector<Compiled> parts, Kept kept = {})
+      : Code(program->options.ports),
+        program_(std::move(program)),
+        parts_(std::move(parts)),
+        kept_(std::move(kept)) {
+    for (size_t i = 0; i < parts_.size(); ++i)
+      source_ += heading(program_->partition, i) + parts_[i]->source() + "\n";
+  }
+
+  const std::string& source() const override { return source_; }
+  bool draws() const override {
+    return std::any_of(parts_.begin(), parts_.end(),
+                       [](const Compiled& part) { return part->draws(); });
+  }
+  // An input that one part packs is taken for all, and so is a weight that goes to another memory.
+  bool is_frozen(size_t input) const override {
+    for (const Copy& copy : program_->schedule.kept)
+      if (copy.value == input) return true;
+    for (size_t i = 0; i < parts_.size(); ++i)
+      if (const size_t place = place_of(i, input); place != kNone && parts_[i]->is_frozen(place))
+        return true;
+    return false;
+  }
+
+  std::shared_ptr<const composit::Code> prepare(const Arrays& weights) const override {
+    std::vector<Compiled> prepared;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      Arrays given;
+      for (const size_t value : program_->partition.parts[i].reads)
+        given.push_back(value < weights.size() ? weights[value] : Array());
+      prepared.emplace_back(parts_[i]->prepare(given));
+    }
+    Kept kept;
+    for (size_t i = 0; i < parts_.size(); ++i) keep_weights_of(i, weights, kept);
+    return std::make_shared<const DevicesCode>(program_, std::move(prepared), std::move(kept));
+  }
+
+  void run(InputBuffers inputs, Buffers results, fl::Generator* generator) const override {
+    call(inputs, results, generator, nullptr);
+  }
+  std::vector<fl::TimedKernel> profile(InputBuffers inputs, Buffers results,
+                                       fl::Generator* generator) const override {
+    std::vector<fl::Profile> profiles(program_->schedule.tasks.size());
+    call(inputs, results, generator, &profiles);
+    fl::Profile all;
+    for (const fl::Profile& one : profiles) all.insert(all.end(), one.begin(), one.end());
+    return all;
+  }
+
+ private:
+  class Call;
+
+  // The place of an input of the graph among those of a part.
+  size_t place_of(size_t part, size_t input) const {
+    const Numbers& reads = program_->partition.parts[part].reads;
+    const auto found = std::find(reads.begin(), reads.end(), input);
+    return found == reads.end() ? kNone : static_cast<size_t>(found - reads.begin());
+  }
+  // Those that the part reads at each call, in the memory of its device.
+  void keep_weights_of(size_t part, const Arrays& weights, Kept& kept) const {
+    const Partition& partition = program_->partition;
+    const Part& one = partition.parts[part];
+    const std::string& memory = partition.devices[one.device].memory;
+    for (size_t place = 0; place < one.reads.size(); ++place) {
+      const size_t input = one.reads[place];
+      if (input >= weights.size() || !is_frozen(input) || parts_[part]->is_frozen(place)) continue;
+      const Array tight = weights[input].contiguous();
+      kept.emplace(std::pair(input, memory),
+                   memory == kCallersMemory ? tight : Array::copy_of(tight.type(), tight.data()));
+    }
+  }
+
+  void call(InputBuffers inputs, Buffers results, fl::Generator* generator,
+            std::vector<fl::Profile>* profiles) const;
+
+  std::shared_ptr<const Program> program_;
+  std::vector<Compiled> parts_;
+  Kept kept_;  // frozen inputs that parts read at each call
+  std::string source_;
+};
+
+// ---- a call -------------------------------------------------------------------------------------
+
+class DevicesCode::Call {
+ public:
+  Call(const DevicesCode& code, InputBuffers inputs, std::vector<void*> results,
+       fl::Generator* generator)
+      : code_(code),
+        partition_(code.program_->partition),
+        inputs_(inputs),
+        results_(std::move(results)),
+        generator_(generator),
+        arena_(code.program_->arenas.take()) {}
+
+  // The time of a task is added to `profile`, where there is one.
+  void work(const Task& task, fl::Profile* profile) {
+    if (task.is_copy)
+      copy(code_.program_->schedule.copies[task.number], task.number, profile);
+    else
+      run(task.number, profile);
+  }
+
+  // Results that are inputs, or come twice.
+  void finish() {
+    for (size_t i = 0; i < partition_.results.size(); ++i) {
+      const size_t value = partition_.results[i];
+      const void* from = address(value, kCallersMemory);
+      if (from != results_[i]) transfer(results_[i], from, value);
+    }
+  }
+
+ private:
+  void copy(const Copy& copy, size_t number, fl::Profile* profile) {
+    const int64_t start = now();
+    if (const void* from = address(copy.value, copy.from))
+      transfer(place_of(layout().copied[number]), from, copy.value);
+    if (profile != nullptr)
+      profile->push_back({.name = "copy to " + copy.to,
+                          .module = partition_.values[copy.value].name,
+                          .start = start,
+                          .end = now(),
+                          .bytes = 2 * partition_.values[copy.value].type.nbytes()});
+  }
+
+  void run(size_t number, fl::Profile* profile) {
+    const Part& part = partition_.parts[number];
+    const DeviceChoice& device = partition_.devices[part.device];
+    std::vector<InputBuffer> from;
+    for (const size_t value : part.reads) from.emplace_back(address(value, device.memory));
+    std::vector<Buffer> to;
+    for (const size_t value : part.makes) to.emplace_back(place_of(layout().made[value]));
+    const composit::Code& code = *code_.parts_[number];
+    fl::Generator* const generator = code.draws() ? generator_ : nullptr;
+    if (profile == nullptr) return code.run(from, to, generator);
+    const int64_t start = now();
+    code.run(from, to, generator);
+    profile->push_back({.name = "part " + std::to_string(number) + " on " + device.name,
+                        .module = "",
+                        .start = start,
+                        .end = now()});
+  }
+
+  // The address of a value in a memory; nullptr for an input that all who read it there have
+  // packed.
+  const void* address(size_t value, const std::string& memory) const {
+    if (const auto kept = code_.kept_.find({value, memory}); kept != code_.kept_.end())
+      return kept->second.data();
+    if (memory_of(partition_, value) == memory)
+      return value < inputs_.size() ? inputs_[value].data : place_of(layout().made[value]);
+    const auto copy = code_.program_->copies.find({value, memory});
+    return copy == code_.program_->copies.end() ? nullptr : place_of(layout().copied[copy->second]);
+  }
+  void* place_of(const Location& location) const {
+    return location.result == kNone ? arena_.get() + location.offset : results_[location.result];
+  }
+  const Layout& layout() const { return code_.program_->layout; }
+  void transfer(void* to, const void* from, size_t value) const {
+    const auto bytes = static_cast<size_t>(partition_.values[value].type.nbytes());
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+
+  const DevicesCode& code_;
+  const Partition& partition_;
+  InputBuffers inputs_;
+  std::vector<void*> results_;
+  fl::Generator* generator_;
+  package::ArenaPool::Loan arena_;
+};
+
+void DevicesCode::call(InputBuffers inputs, Buffers results, fl::Generator* generator,
+                       std::vector<fl::Profile>* profiles) const {
+  std::vector<void*> places = ports().places(results);
+  std::optional<fl::Generator> fresh;
+  if (generator == nullptr && draws()) generator = &fresh.emplace(package::kDefaultSeed);
+  for (const size_t value : program_->partition.results)
+    if (value < inputs.size()) ports().given(value, inputs);
+  Call call(*this, inputs, std::move(places), generator);
+  const Schedule& schedule = program_->schedule;
+  run_in_queues(schedule, program_->options.overlap && profiles == nullptr, [&](size_t task) {
+    call.work(schedule.tasks[task], profiles == nullptr ? nullptr : &(*profiles)[task]);
+  });
+  call.finish();
+}
+
+}  // namespace
+
+Compiled code_of(Partition partition, Schedule schedule, std::vector<Compiled> parts,
+                 CodeOptions options) {
+  auto program = std::make_shared<const Program>(std::move(partition), std::move(schedule),
+                                                 std::move(options));
+  return {std::make_shared<const DevicesCode>(std::move(program), std::move(parts))};
+}
+
+}  // namespace flashlight::devices

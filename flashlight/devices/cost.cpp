@@ -1,0 +1,237 @@
+#include "flashlight/devices/cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "composit/ir/error.h"
+#include "composit/ir/transform.h"
+#include "composit/op/call.h"
+#include "composit/ops/operations.h"
+#include "composit/passes/decompose.h"
+#include "flashlight/backends/registry.h"
+
+namespace flashlight::devices {
+
+using composit::Graph;
+using composit::LazyTensor;
+using composit::Node;
+using composit::NodePtr;
+
+namespace {
+
+constexpr double kCopiedBytes = 5e9;  // per second, from one memory to another
+
+// ---- the work of nodes --------------------------------------------------------------------------
+
+struct Work {
+  double products = 0, convolutions = 0, bytes = 0;
+};
+
+double points_of(const composit::Statement& statement) {
+  double points = 1;
+  for (const composit::Axis& axis : statement.axes) points *= static_cast<double>(axis.extent);
+  return points;
+}
+
+bool reduces(const composit::Statement& statement) {
+  return std::any_of(statement.axes.begin(), statement.axes.end(), [](const composit::Axis& axis) {
+    return axis.kind == composit::AxisKind::reduction;
+  });
+}
+
+// A sum of products: its points, each one multiplication and one addition.
+double operations_of(const Node& node) {
+  const composit::Operation* operation = composit::operation_of(node);
+  if (operation == nullptr || node.operands().size() < 2) return 0;
+  const auto loops = composit::loops_of(*operation, composit::call_of(node, operation->schema));
+  double operations = 0;
+  if (loops)
+    for (const composit::Statement& statement : loops->statements)
+      if (reduces(statement)) operations += 2 * points_of(statement);
+  return operations;
+}
+
+void add_work(const Node& node, Work& work) {
+  if (!is_computed(node)) return;
+  const double operations = operations_of(node);
+  const bool convolves = node.op().base_name().find("conv") != std::string_view::npos;
+  (convolves ? work.convolutions : work.products) += operations;
+  if (operations > 0) return;
+  for (const LazyTensor& operand : node.operands())
+    work.bytes += static_cast<double>(operand.type().nbytes());
+  for (const composit::Type& output : node.outputs())
+    if (composit::is_defined(output)) work.bytes += static_cast<double>(output.nbytes());
+}
+
+// Its parts' where others define it.
+Work work_of(const NodePtr& node) {
+  composit::LazyTensors operands;
+  for (const LazyTensor& operand : node->operands())
+    operands.push_back(composit::input("x" + std::to_string(operands.size()), operand.type()));
+  composit::Graph::Parts parts = {.inputs = operands};
+  const NodePtr alone = composit::copy_of(*node, operands).make_node();
+  for (uint32_t i = 0; i < node->outputs().size(); ++i)
+    if (composit::is_defined(node->outputs()[i])) parts.outputs.push_back({alone, i});
+  if (alone->effect() >= 0) parts.effects.push_back(alone);
+  Work work;
+  const Graph small = composit::decompose(Graph(std::move(parts)), {.open_bodies = true});
+  for (const NodePtr& one : small.nodes()) add_work(*one, work);
+  return work;
+}
+
+double seconds_on(const Speed& speed, const Work& work) {
+  double seconds = 0;
+  const auto add = [&](double amount, double rate) {
+    if (amount > 0) seconds += rate > 0 ? amount / rate : HUGE_VAL;
+  };
+  add(work.products, speed.products);
+  add(work.convolutions, speed.convolutions);
+  add(work.bytes, speed.bytes);
+  return seconds;
+}
+
+// ---- modules ------------------------------------------------------------------------------------
+
+// The module up to its last number, or its first name: "encoder.layer.3", "embeddings".
+std::string block_of(const std::string& module) {
+  size_t end = 0;
+  for (size_t first = 0; first < module.size();) {
+    const size_t dot = std::min(module.find('.', first), module.size());
+    const bool is_number = std::all_of(module.begin() + static_cast<std::ptrdiff_t>(first),
+                                       module.begin() + static_cast<std::ptrdiff_t>(dot),
+                                       [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (is_number || end == 0) end = dot;
+    first = dot + 1;
+  }
+  return module.substr(0, end);
+}
+
+struct Block {
+  std::string module;           // empty: of no module
+  std::vector<double> seconds;  // by device
+  double bytes_read = 0;        // of values that other blocks made
+};
+
+class Proposer {
+ public:
+  Proposer(const Graph& graph, const NodeNames& names, const std::vector<DeviceChoice>& devices,
+           const composit::CompileOptions& options)
+      : names_(names), devices_(devices) {
+    for (const DeviceChoice& device : devices) speeds_.push_back(speed_of(device, options));
+    for (const NodePtr& node : graph.nodes())
+      if (is_computed(*node)) add(node);
+  }
+
+  Proposal run() {
+    const std::vector<size_t> chosen = fastest();
+    Proposal proposal;
+    std::map<std::string, double> rest;
+    size_t star = 0;
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      if (blocks_[i].module.empty())
+        star = i;
+      else
+        add_line(blocks_[i].module, i, chosen[i], proposal);
+    }
+    if (!blocks_.empty()) add_line("*", star, chosen[star], proposal);
+    return proposal;
+  }
+
+ private:
+  void add(const NodePtr& node) {
+    const std::string module = block_of(names_.module(*node));
+    const auto [found, is_new] = numbers_.emplace(module, blocks_.size());
+    if (is_new) blocks_.push_back({module, std::vector<double>(devices_.size(), 0.0)});
+    Block& block = blocks_[found->second];
+    block_of_.insert(node.get(), found->second);
+    const Work work = work_of(node);
+    bool any = false;
+    for (size_t device = 0; device < devices_.size(); ++device) {
+      const double seconds = has_code(*node, device) ? seconds_on(speeds_[device], work) : HUGE_VAL;
+      any = any || seconds < HUGE_VAL;
+      block.seconds[device] += seconds;
+    }
+    if (!any) refuse(*node);
+    for (const LazyTensor& operand : node->operands())
+      if (const size_t* maker = block_of_.find(operand.node.get());
+          maker != nullptr && *maker != found->second)
+        block.bytes_read += static_cast<double>(operand.type().nbytes());
+  }
+
+  bool has_code(const Node& node, size_t device) const {
+    const composit::Operation* operation = composit::operation_of(node);
+    return operation == nullptr ||
+           backend_named(devices_[device].backend.name).has_code(*operation);
+  }
+
+  [[noreturn]] void refuse(const Node& node) const {
+    std::string names;
+    for (const DeviceChoice& device : devices_) names += (names.empty() ? "" : ", ") + device.name;
+    throw composit::UserError("[devices] expected a device that has code for " + node.op().str() +
+                              " ('" + names_.name(node) +
+                              "') among those to choose from, received " + names);
+  }
+
+  // The best way to each block and device, block by block.
+  std::vector<size_t> fastest() const {
+    const size_t devices = devices_.size();
+    std::vector<std::vector<size_t>> from(blocks_.size(), std::vector<size_t>(devices));
+    std::vector<double> best(devices, 0.0);
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      std::vector<double> next(devices, HUGE_VAL);
+      for (size_t to = 0; to < devices; ++to)
+        for (size_t before = 0; before < devices; ++before) {
+          const double seconds = best[before] + blocks_[i].seconds[to] +
+                                 (i == 0 ? 0 : change(before, to, blocks_[i].bytes_read));
+          if (seconds >= next[to]) continue;
+          next[to] = seconds;
+          from[i][to] = before;
+        }
+      best = next;
+    }
+    std::vector<size_t> chosen(blocks_.size());
+    size_t device = static_cast<size_t>(std::min_element(best.begin(), best.end()) - best.begin());
+    for (size_t i = blocks_.size(); i-- > 0;) {
+      chosen[i] = device;
+      device = from[i][device];
+    }
+    return chosen;
+  }
+  double change(size_t from, size_t to, double bytes) const {
+    if (from == to) return 0;
+    const bool copies = devices_[from].memory != devices_[to].memory;
+    return speeds_[to].call + (copies ? bytes / kCopiedBytes : 0);
+  }
+
+  void add_line(const std::string& what, size_t block, size_t device, Proposal& proposal) const {
+    proposal.lines.push_back({what, devices_[device].name});
+    std::string reason;
+    for (size_t other = 0; other < devices_.size(); ++other) {
+      const double seconds = blocks_[block].seconds[other];
+      char time[32];
+      std::snprintf(time, sizeof time, "%.3f ms", 1e3 * seconds);
+      reason += (reason.empty() ? "" : ", ") + devices_[other].name + " " +
+                (seconds < HUGE_VAL ? time : "has no code");
+    }
+    proposal.text += what + ": on " + devices_[device].name + "   # " + reason + "\n";
+  }
+
+  const NodeNames& names_;
+  const std::vector<DeviceChoice>& devices_;
+  std::vector<Speed> speeds_;
+  std::vector<Block> blocks_;  // in the order of their first nodes
+  std::map<std::string, size_t> numbers_;
+  composit::FlatMap<const Node*, size_t> block_of_;
+};
+
+}  // namespace
+
+Proposal propose(const Graph& graph, const NodeNames& names,
+                 const std::vector<DeviceChoice>& devices,
+                 const composit::CompileOptions& options) {
+  return Proposer(graph, names, devices, options).run();
+}
+
+}  // namespace flashlight::devices

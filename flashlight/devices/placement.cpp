@@ -1,0 +1,183 @@
+#include "flashlight/devices/placement.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "composit/ir/error.h"
+#include "composit/ir/scope.h"
+#include "flashlight/loops/names.h"
+
+namespace flashlight::devices {
+
+using composit::Graph;
+using composit::LazyTensor;
+using composit::Node;
+using composit::NodePtr;
+using composit::UserError;
+
+bool is_computed(const Node& node) {
+  return !composit::is_input(node) && node.op() != composit::ops::kConstant;
+}
+
+namespace {
+
+// "encoder.layer.3.query.weight" is of the module "encoder.layer.3.query".
+std::string module_of_parameter(const Node& input) {
+  if (composit::input_kind(input) != composit::InputKind::parameter &&
+      composit::input_kind(input) != composit::InputKind::buffer)
+    return "";
+  const std::string& name = composit::input_name(input);
+  const size_t dot = name.rfind('.');
+  return dot == std::string::npos ? "" : name.substr(0, dot);
+}
+
+}  // namespace
+
+NodeNames::NodeNames(const Graph& graph) {
+  const loops::Names names(graph);
+  std::set<std::string> taken;
+  for (const LazyTensor& input : graph.inputs()) taken.insert(composit::input_name(*input.node));
+  for (const NodePtr& node : graph.nodes())
+    if (is_computed(*node))
+      entries_.insert(node.get(),
+                      {composit::unused_name(names.of(*node), taken), module_of(*node)});
+}
+
+std::string NodeNames::module_of(const Node& node) const {
+  const std::string own(node.annotation("scope"));
+  if (!own.empty()) return own;
+  std::string of_forward, of_largest;
+  int64_t largest = -1;
+  for (const LazyTensor& operand : node.operands()) {
+    const Node& maker = *operand.node;
+    if (composit::is_input(maker)) {
+      const std::string module = module_of_parameter(maker);
+      if (!module.empty()) return module;
+      continue;
+    }
+    const Entry* known = entries_.find(&maker);
+    if (known == nullptr || known->module.empty()) continue;
+    if (!maker.annotation("scope").empty()) of_forward = known->module;
+    if (operand.type().nbytes() > largest) {
+      largest = operand.type().nbytes();
+      of_largest = known->module;
+    }
+  }
+  return of_forward.empty() ? of_largest : of_forward;
+}
+
+const NodeNames::Entry& NodeNames::entry(const Node& node) const {
+  const Entry* found = entries_.find(&node);
+  COMPOSIT_ASSERT(found != nullptr, "a node of the graph that computes");
+  return *found;
+}
+const std::string& NodeNames::name(const Node& node) const { return entry(node).name; }
+const std::string& NodeNames::module(const Node& node) const { return entry(node).module; }
+
+namespace {
+
+// Names like one that is not there, for an error.
+std::string some_of(const std::set<std::string>& names, const std::string& wanted) {
+  constexpr size_t kMost = 5;
+  std::vector<std::string> list(names.begin(), names.end());
+  const auto common = [&](const std::string& name) {
+    return std::mismatch(name.begin(), name.end(), wanted.begin(), wanted.end()).first -
+           name.begin();
+  };
+  std::stable_sort(list.begin(), list.end(), [&](const std::string& a, const std::string& b) {
+    return common(a) > common(b);
+  });
+  std::string text;
+  for (size_t i = 0; i < std::min(kMost, list.size()); ++i) text += (i == 0 ? "" : ", ") + list[i];
+  if (list.size() > kMost) text += " and " + std::to_string(list.size() - kMost) + " more";
+  return text.empty() ? "none" : text;
+}
+
+class Placer {
+ public:
+  Placer(const NodeNames& names, const Choices& choices) : names_(names), choices_(choices) {
+    for (size_t i = 0; i < choices.lines.size(); ++i) lines_[choices.lines[i].what] = i;
+    used_.resize(choices.lines.size());
+  }
+
+  void add(const Node& node) {
+    const Line* line = line_of(node);
+    if (line == nullptr) {
+      uncovered_.insert(names_.name(node));
+      return;
+    }
+    placement_.numbers.insert(&node, number_of(*line));
+  }
+
+  Placement finish(const Graph& graph, bool lenient) {
+    for (size_t i = 0; i < used_.size() && !lenient; ++i)
+      if (!used_[i] && choices_.lines[i].what != "*") refuse(graph, choices_.lines[i]);
+    if (!uncovered_.empty())
+      throw UserError("[devices] no choice says where " + some_of(uncovered_, "") +
+                      " run: add a line '*: on DEVICE'");
+    return std::move(placement_);
+  }
+
+ private:
+  // The line of the value, of the innermost module, or "*".
+  const Line* line_of(const Node& node) {
+    if (const Line* line = find(names_.name(node))) return line;
+    for (std::string module = names_.module(node); !module.empty();) {
+      if (const Line* line = find(module)) return line;
+      const size_t dot = module.rfind('.');
+      module.resize(dot == std::string::npos ? 0 : dot);
+    }
+    return find("*");
+  }
+  const Line* find(const std::string& what) {
+    const auto found = lines_.find(what);
+    if (found == lines_.end()) return nullptr;
+    used_[found->second] = true;
+    return &choices_.lines[found->second];
+  }
+
+  size_t number_of(const Line& line) {
+    const auto [found, is_new] = numbers_.emplace(line.device, placement_.devices.size());
+    if (is_new)
+      placement_.devices.push_back(
+          device_named(line.device, choices_, "choices, line " + std::to_string(line.number)));
+    return found->second;
+  }
+
+  // A line whose value or module another line covers names something, too.
+  void refuse(const Graph& graph, const Line& line) const {
+    std::set<std::string> names;
+    for (const NodePtr& node : graph.nodes()) {
+      if (!is_computed(*node)) continue;
+      const std::string& module = names_.module(*node);
+      if (names_.name(*node) == line.what || composit::is_within(module, line.what)) return;
+      names.insert(names_.name(*node));
+      for (size_t dot = module.find('.'); dot != module.npos; dot = module.find('.', dot + 1))
+        names.insert(module.substr(0, dot));
+      if (!module.empty()) names.insert(module);
+    }
+    throw UserError("[devices] choices, line " + std::to_string(line.number) +
+                    ": expected a value or a module of the program, as in " +
+                    some_of(names, line.what) + ", received '" + line.what + "'");
+  }
+
+  const NodeNames& names_;
+  const Choices& choices_;
+  std::map<std::string, size_t> lines_;
+  std::vector<bool> used_;
+  std::map<std::string, size_t> numbers_;  // of devices
+  std::set<std::string> uncovered_;
+  Placement placement_;
+};
+
+}  // namespace
+
+Placement place(const Graph& graph, const NodeNames& names, const Choices& choices, bool lenient) {
+  Placer placer(names, choices);
+  for (const NodePtr& node : graph.nodes())
+    if (is_computed(*node)) placer.add(*node);
+  return placer.finish(graph, lenient);
+}
+
+}  // namespace flashlight::devices

@@ -1,0 +1,146 @@
+// Memory and calls of LibTorch between kernels of the cuda backend.
+//
+//   const fl::Session session("bert", {{"x", fl::scalar_type<float>, {2, 3}}}, inputs);
+//   session.check(fl::launch(kernel, fl::points(6), session.stream(), session.input<float>(0), y));
+//
+// All work goes to LibTorch's current stream of the device that the inputs are on; memory comes
+// from LibTorch's allocator, so a call can be captured in a CUDA graph as one of LibTorch's own.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+#ifndef FLASHLIGHT_CUDA_HOST
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#endif
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "flashlight/runtime/cuda.cuh"
+
+namespace fl {
+
+// ---- the device ---------------------------------------------------------------------------------
+
+#ifdef FLASHLIGHT_CUDA_HOST  // tests run kernels on the host
+inline at::Device device() { return at::kCPU; }
+struct DeviceGuard {
+  explicit DeviceGuard(at::Device) {}
+};
+inline cudaStream_t current_stream() { return nullptr; }
+template <class T, size_t N>
+const T* address(const T (&constant)[N]) {
+  return constant;
+}
+#else
+inline at::Device device() {
+  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(c10::cuda::current_device()));
+}
+using DeviceGuard = c10::cuda::CUDAGuard;
+inline cudaStream_t current_stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
+// Of a constant in the memory of the device.
+template <class T, size_t N>
+const T* address(const T (&constant)[N]) {
+  void* memory = nullptr;
+  if (cudaGetSymbolAddress(&memory, constant) != cudaSuccess)
+    throw std::runtime_error("a constant has no address on the device");
+  return static_cast<const T*>(memory);
+}
+#endif
+
+// ---- tensors ------------------------------------------------------------------------------------
+
+template <class T>
+constexpr at::ScalarType scalar_type = c10::CppTypeToScalarType<T>::value;
+
+// A tensor over memory of the device.
+template <class T>
+at::Tensor tensor(const T* memory, at::IntArrayRef sizes) {
+  return at::from_blob(const_cast<T*>(memory), sizes,
+                       at::TensorOptions(scalar_type<T>).device(device()));
+}
+
+template <class T>
+at::Tensor empty(at::IntArrayRef sizes) {
+  return at::empty(sizes, at::TensorOptions(scalar_type<T>).device(device()));
+}
+
+// What LibTorch gave, with its elements in order.
+template <class T>
+at::Tensor row_major(const at::Tensor& value, int64_t count) {
+  if (value.scalar_type() != scalar_type<T> || value.numel() != count)
+    throw std::runtime_error("LibTorch gave " + std::string(c10::toString(value.scalar_type())) +
+                             c10::str(value.sizes()) + ", expected " + std::to_string(count) +
+                             " elements of " + c10::toString(scalar_type<T>));
+  return value.contiguous();
+}
+
+template <class T>
+T* elements(const at::Tensor& tensor) {
+  return tensor.mutable_data_ptr<T>();
+}
+
+// ---- a call -------------------------------------------------------------------------------------
+
+struct Expected {
+  const char* name;
+  at::ScalarType dtype;
+  std::vector<int64_t> sizes;
+};
+
+class Session {
+ public:
+  // Throws std::invalid_argument for inputs of other types, or on other devices.
+  Session(const char* program, const std::vector<Expected>& expected,
+          const std::vector<at::Tensor>& inputs)
+      : program_(program), guard_(first_device(inputs)) {
+    if (inputs.size() != expected.size())
+      refuse(std::to_string(expected.size()) + " tensors", std::to_string(inputs.size()));
+    size_t i = 0;
+    for (const Expected& one : expected) inputs_.push_back(checked(inputs[i++], one));
+  }
+
+  template <class T>
+  const T* input(size_t number) const {
+    return inputs_[number].const_data_ptr<T>();
+  }
+  cudaStream_t stream() const { return current_stream(); }
+  void check(cudaError_t error) const {
+    if (error == cudaSuccess) return;
+    throw std::runtime_error(std::string(program_) + ": a kernel was not launched, CUDA's error " +
+                             std::to_string(static_cast<int>(error)));
+  }
+
+ private:
+  static at::Device first_device(const std::vector<at::Tensor>& inputs) {
+    return inputs.empty() ? fl::device() : inputs[0].device();
+  }
+  [[noreturn]] void refuse(const std::string& expected, const std::string& received) const {
+    throw std::invalid_argument(std::string(program_) + ": expected " + expected + ", received " +
+                                received);
+  }
+  at::Tensor checked(const at::Tensor& given, const Expected& expected) const {
+    const auto text = [](at::ScalarType dtype, at::IntArrayRef sizes, at::Device device) {
+      return std::string(c10::toString(dtype)) + c10::str(sizes) + " on " + device.str();
+    };
+    const bool fits = given.defined() && given.scalar_type() == expected.dtype &&
+                      given.sizes() == at::IntArrayRef(expected.sizes) &&
+                      given.device() == fl::device();
+    if (!fits)
+      refuse("for '" + std::string(expected.name) + "' " +
+                 text(expected.dtype, expected.sizes, fl::device()),
+             given.defined() ? text(given.scalar_type(), given.sizes(), given.device())
+                             : "an undefined tensor");
+    return given.contiguous();
+  }
+
+  const char* program_;
+  DeviceGuard guard_;
+  std::vector<at::Tensor> inputs_;
+};
+
+}  // namespace fl

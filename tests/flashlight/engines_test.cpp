@@ -1,0 +1,89 @@
+// Training steps whose parts run on several devices, compared with LibTorch's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include "examples/zoo/zoo.h"
+#include "flashlight/backends/devices.h"
+#include "flashlight/compile.h"
+#include "tests/user_error.h"
+
+namespace flashlight {
+namespace {
+
+using testing::HasSubstr;
+using testing::Optional;
+using zoo::Subject;
+using zoo::Tensors;
+
+struct Case {
+  std::string name;
+  Subject (*subject)();
+  std::string choices;
+  bool overlap = true;
+};
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+
+Tensors state_of(const Subject& subject) {
+  Tensors copies;
+  for (const NamedTensor& one : subject.named) copies.push_back(one.tensor.detach().clone());
+  return copies;
+}
+void set_state(const Subject& subject, const Tensors& state) {
+  const torch::NoGradGuard no_grad;
+  for (size_t i = 0; i < state.size(); ++i) at::Tensor(subject.named[i].tensor).copy_(state[i]);
+}
+
+// Rounding in another order, which steps carry on.
+bool close(const at::Tensor& a, const at::Tensor& b) {
+  return at::allclose(a, b, /*rtol=*/2e-3, /*atol=*/2e-4);
+}
+
+Capture<Tensors(Tensors)> captured(const Subject& subject) {
+  TraceSettings settings;
+  settings.named = subject.named;
+  return trace(
+      settings, [&](Tensors x) { return subject.run(x); }, subject.inputs(1));
+}
+
+class Engines : public testing::TestWithParam<Case> {};
+
+TEST_P(Engines, train_as_libtorch_does) {
+  const Case& one = GetParam();
+  const Subject subject = one.subject();
+  const auto step = captured(subject);
+  const auto compiled =
+      compile(step, {.backend = Devices{.choices = one.choices, .overlap = one.overlap}});
+  const Tensors before = state_of(subject);
+  Tensors losses;
+  torch::manual_seed(5);
+  for (uint64_t i = 2; i < 5; ++i) losses.push_back(compiled(subject.inputs(i))[0]);
+  const Tensors after = state_of(subject);
+  set_state(subject, before);
+  torch::manual_seed(5);
+  for (uint64_t i = 2; i < 5; ++i)
+    EXPECT_TRUE(close(losses[i - 2], subject.run(subject.inputs(i))[0])) << i;
+  for (size_t i = 0; i < after.size(); ++i)
+    EXPECT_TRUE(close(after[i], subject.named[i].tensor)) << subject.named[i].name;
+}
+
+const char* const kBert =
+    "device small: mosaic, threads 1, memory far\n"
+    "encoder.layer.0: on mosaic\n"
+    "encoder.layer.1: on cpp\n"
+    "encoder.layer.2: on small\n"
+    "pooler: on aten\n"
+    "*: on mosaic\n";
+const char* const kResnet =
+    "layer1: on aten\n"
+    "layer2: on cpp\n"
+    "fc: on aten\n"
+    "*: on mosaic\n";
+
+INSTANTIATE_TEST_SUITE_P(Steps, Engines,
+                         testing::Values(Case{"bert", zoo::bert_step, kBert},
+                                         Case{"resnet", zoo::resnet18_step, kResnet}),
+                         [](const auto& one) { return one.param.name; });
+
+}  // namespace
+}  // namespace flashlight
