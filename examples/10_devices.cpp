@@ -27,8 +27,8 @@ int main() {
           "model.4: on aten\n"
           "*: on mosaic\n"};
   const composit::BackendChoice choice = devices;
-  std::cout
-      << flashlight::backend_named(choice.name).plan(captured.graph(), {.options = choice.options});
+  std::cout << flashlight::backend_named(choice.name)
+                   .plan(captured.graph(), {.options = choice.options, .may_prepare = true});
 
   const auto compiled = flashlight::compile(captured, {.backend = devices});
   const at::Tensor loss = compiled(x, y), expected = loss_of(x, y);

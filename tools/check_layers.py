@@ -15,7 +15,8 @@ from typing import Iterator, NamedTuple
 MAX_LINES = 500
 # Not compiled here: text of the cpp backend, which a test checks; what a written folder carries along;
 # what tests put beside generated code.
-ELSEWHERE = ("examples/generated/", "flashlight/package/files/", "tests/flashlight/cuda/host_cuda.h")
+ELSEWHERE = ("examples/generated/", "flashlight/package/files/", "tests/flashlight/cuda/host_cuda.h",
+             "tests/flashlight/cuda/host_memory.h")
 FOR_LIBTORCH = {"flashlight/runtime/aten.hpp"}  # For LibTorch programs; the rest of its layer has none.
 SOURCES = {".h", ".hpp", ".cpp"}
 SCRIPTS = {".py"}

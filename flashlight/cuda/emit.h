@@ -24,13 +24,13 @@ struct CudaSource {
 
 // A program of one function. UserError that lists all steps without a kernel: calls of the runtime
 // (sorting, draws, guards), branches and loops on values, 16-bit and complex numbers.
-CudaSource emit(Program program);
+CudaSource emit(loops::Program program);
 
 struct LinkOptions {
   // The inputs that the last results are new values of.
   std::vector<size_t> targets = {};
 };
 // The same as a function of LibTorch's tensors, in which steps may be calls of LibTorch.
-CudaSource emit_linked(Program program, const LinkOptions& options);
+CudaSource emit_linked(loops::Program program, const LinkOptions& options);
 
 }  // namespace flashlight::cuda

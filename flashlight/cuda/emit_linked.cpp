@@ -20,7 +20,11 @@ bool is_call(const Step& step) {
   return call != nullptr && call->schema != nullptr;
 }
 
+bool is_guard(const RuntimeCall& call) { return call.function.domain() == "guards"; }
+
 std::string fault_of(const Step& step) {
+  const auto* runtime = std::get_if<RuntimeCall>(&step);
+  if (runtime != nullptr && is_guard(*runtime)) return "";
   if (!is_call(step)) return "on a GPU";
   const auto& results = std::get<RuntimeCall>(step).schema->results;
   const bool list = std::any_of(results.begin(), results.end(),
@@ -138,7 +142,8 @@ class LinkedEmitter {
   }
   Code pointer(ValueId value) {
     return text::assignment("auto* const " + kernels_.name(value),
-                            "fl::elements<" + kernels_.type(value) + ">(" + memory(value) + ")");
+                            "fl::elements<" + kernels_.type(value) + ">(" + memory(value) + ", " +
+                                element_count(value) + ")");
   }
 
   // Writes new values of inputs, then gives the outputs.
@@ -174,7 +179,8 @@ class LinkedEmitter {
       code += released(number);
       return code;
     }
-    Code code = call(std::get<RuntimeCall>(step));
+    const auto& called = std::get<RuntimeCall>(step);
+    Code code = is_guard(called) ? guard(called) : call(called);
     code += released(number);
     return code;
   }
@@ -183,39 +189,30 @@ class LinkedEmitter {
     headers_.insert(text::link_header_of(call));
     const std::vector<std::string> arguments = text::aten_arguments(
         call, [&](size_t position) { return passed(call.arguments.at(position)); }, "fl::device()");
-    text::Call inner = {"", text::function_text(call), {arguments.begin(), arguments.end()}, ""};
-    if (call.results.size() == 1) {
-      return taken(call.results[0], [&](Code& code, const std::string& target) {
-        code += text::call(
-            text::Call{target,
-                       "fl::row_major<" + kernels_.type(call.results[0]) + ">",
-                       {std::make_shared<const text::Call>(inner), element_count(call.results[0])},
-                       ";"});
-      });
-    }
-    const std::string all = kernels_.unused(kernels_.name(call.results.at(0)) + "_all");
-    inner.target = "const auto " + all;
-    inner.tail = ";";
-    Code code = text::call(inner);
+    const bool is_one = call.results.size() == 1;
+    const std::string whole = is_one ? memory(call.results[0])
+                                     : kernels_.unused(kernels_.name(call.results.at(0)) + "_all");
+    Code code = text::call(text::Call{.target = (is_one ? "at::Tensor " : "const auto ") + whole,
+                                      .function = text::function_text(call),
+                                      .arguments = {arguments.begin(), arguments.end()}});
     for (size_t i = 0; i < call.results.size(); ++i) {
       const ValueId value = call.results[i];
       if (routine_.values[value].type.numel() == 0) continue;
-      code += taken(value, [&](Code& inside, const std::string& target) {
-        inside += text::assignment(target, "fl::row_major<" + kernels_.type(value) + ">(std::get<" +
-                                               std::to_string(i) + ">(" + all + "), " +
-                                               element_count(value) + ")");
-      });
+      if (!is_one)
+        code += text::assignment("at::Tensor " + memory(value),
+                                 "std::get<" + std::to_string(i) + ">(" + whole + ")");
+      code += pointer(value);
     }
     return code;
   }
 
-  // The memory of a value that LibTorch made, and its pointer.
-  template <class Make>
-  Code taken(ValueId value, Make make) {
-    Code code;
-    make(code, "at::Tensor " + memory(value));
-    code += pointer(value);
-    return code;
+  // A guard reads a number on the host, and waits for it.
+  Code guard(const RuntimeCall& guard) const {
+    const ValueId value = guard.arguments.at(0);
+    std::vector<std::string> words = {"fl::number(" + passed(value) + ")"};
+    for (std::string& option : text::option_texts(guard, routine_.values[value].type.dtype))
+      words.push_back(std::move(option));
+    return text::call(text::function_text(guard), words);
   }
 
   std::string passed(ValueId value) const {

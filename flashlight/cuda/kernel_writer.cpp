@@ -5,6 +5,8 @@
 
 #include "composit/ir/error.h"
 #include "composit/ir/scope.h"
+#include "composit/op/affine.h"
+#include "composit/op/stores.h"
 #include "flashlight/loops/statement.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/nest_writer.h"
@@ -28,6 +30,12 @@ constexpr int64_t kBlockTerms = 2048;
 bool stores_at(const Store& store, AxisId axis) {
   return std::any_of(store.at.begin(), store.at.end(),
                      [&](const Expr& index) { return is_axis(index, axis); });
+}
+
+// True unless each point stores to an element of its own.
+bool may_collide(const Statement& statement, const Store& store) {
+  composit::IndexAnalysis analysis(statement.axes);
+  return !composit::injective(store.at, composit::store_axes(statement), analysis);
 }
 
 AxisIds reduced_axes(const Statement& statement) {
@@ -76,10 +84,14 @@ KernelShape shape_of(const Statement& statement) {
   for (const AxisId axis : parallel)
     if (std::count(shape.threads.begin(), shape.threads.end(), axis) == 0)
       shape.threads.insert(shape.threads.begin(), axis);
-  // Points that add to one element are one thread's.
+  // Points that may store to one element are one thread's, in the order of the loops: those of axes
+  // that are no index of such a store.
+  std::vector<const Store*> colliding;
+  for (const Store& store : statement.stores)
+    if (may_collide(statement, store)) colliding.push_back(&store);
   const auto shared = [&](AxisId axis) {
-    return std::any_of(statement.stores.begin(), statement.stores.end(),
-                       [&](const Store& store) { return store.add && !stores_at(store, axis); });
+    return std::any_of(colliding.begin(), colliding.end(),
+                       [&](const Store* store) { return !stores_at(*store, axis); });
   };
   for (const AxisId axis : parallel)
     if (shared(axis)) {

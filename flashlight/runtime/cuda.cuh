@@ -16,6 +16,9 @@
 #endif
 
 #define FLASHLIGHT_DEVICE __device__ __forceinline__
+#ifndef FLASHLIGHT_CUDA_HOST
+#define FLASHLIGHT_SHARED(type, name, count) __shared__ type name[count]
+#endif
 
 namespace fl {
 
@@ -64,7 +67,7 @@ FLASHLIGHT_DEVICE T of_warp(T value, T (*combine)(T, T)) {
 // The same for all threads of a block, whose first one gets the result.
 template <class T>
 FLASHLIGHT_DEVICE T of_block(T value, T (*combine)(T, T)) {
-  __shared__ T parts[kBlockThreads / 32];
+  FLASHLIGHT_SHARED(T, parts, kBlockThreads / 32);
   value = of_warp(value, combine);
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
   __syncthreads();
@@ -76,8 +79,8 @@ FLASHLIGHT_DEVICE T of_block(T value, T (*combine)(T, T)) {
 
 // ---- functions of numbers -----------------------------------------------------------------------
 
-#define FLASHLIGHT_UNARY(name, of_float, of_double)                \
-  FLASHLIGHT_DEVICE float name(float x) { return of_float(x); }    \
+#define FLASHLIGHT_UNARY(name, of_float, of_double)             \
+  FLASHLIGHT_DEVICE float name(float x) { return of_float(x); } \
   FLASHLIGHT_DEVICE double name(double x) { return of_double(x); }
 FLASHLIGHT_UNARY(exp, ::expf, ::exp)
 FLASHLIGHT_UNARY(exp2, ::exp2f, ::exp2)
@@ -125,8 +128,8 @@ template <class T>
 FLASHLIGHT_DEVICE T trunc(T x) {
   return x;
 }
-#define FLASHLIGHT_BINARY(name, of_float, of_double)                             \
-  FLASHLIGHT_DEVICE float name(float x, float y) { return of_float(x, y); }      \
+#define FLASHLIGHT_BINARY(name, of_float, of_double)                        \
+  FLASHLIGHT_DEVICE float name(float x, float y) { return of_float(x, y); } \
   FLASHLIGHT_DEVICE double name(double x, double y) { return of_double(x, y); }
 FLASHLIGHT_BINARY(pow, ::powf, ::pow)
 FLASHLIGHT_BINARY(atan2, ::atan2f, ::atan2)

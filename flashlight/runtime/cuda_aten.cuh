@@ -18,6 +18,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "flashlight/runtime/cuda.cuh"
@@ -69,19 +70,42 @@ at::Tensor empty(at::IntArrayRef sizes) {
   return at::empty(sizes, at::TensorOptions(scalar_type<T>).device(device()));
 }
 
-// What LibTorch gave, with its elements in order.
+// The first element of what LibTorch gave, whose elements are put in order.
 template <class T>
-at::Tensor row_major(const at::Tensor& value, int64_t count) {
+T* elements(at::Tensor& value, int64_t count) {
   if (value.scalar_type() != scalar_type<T> || value.numel() != count)
     throw std::runtime_error("LibTorch gave " + std::string(c10::toString(value.scalar_type())) +
                              c10::str(value.sizes()) + ", expected " + std::to_string(count) +
                              " elements of " + c10::toString(scalar_type<T>));
-  return value.contiguous();
+  value = value.contiguous();
+  return value.mutable_data_ptr<T>();
+}
+
+// ---- guards -------------------------------------------------------------------------------------
+
+// An element on the host, which waits for it.
+template <class T>
+T number(const T* memory) {
+  return tensor(memory, {}).template item<T>();
+}
+
+// Whole numbers are equal; real ones up to rounding, as they were computed in another order.
+template <class T, class Captured>
+void expect(T number, Captured captured, const char* place) {
+  const auto expected = static_cast<T>(captured);
+  if (number == expected || (number != number && expected != expected)) return;
+  if constexpr (std::is_floating_point_v<T>) {
+    // As fl::kTolerance of generated C++.
+    constexpr T kTolerance = sizeof(T) == sizeof(float) ? T(1e-4) : T(1e-10);
+    if (std::abs(number - expected) <= kTolerance * std::abs(expected)) return;
+  }
+  throw std::runtime_error("guard: " + std::string(place) + " gave " + c10::str(number) +
+                           ", captured with " + c10::str(expected));
 }
 
 template <class T>
-T* elements(const at::Tensor& tensor) {
-  return tensor.mutable_data_ptr<T>();
+void require(T condition, const char* message) {
+  if (!(condition != T(0))) throw std::runtime_error("guard: " + std::string(message));
 }
 
 // ---- a call -------------------------------------------------------------------------------------

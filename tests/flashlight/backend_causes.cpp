@@ -8,6 +8,7 @@
 #include "composit/eval/evaluate.h"
 #include "composit/io/saved_capture.h"
 #include "composit/op/plugin.h"
+#include "flashlight/backends/devices.h"
 #include "flashlight/backends/registry.h"
 #include "flashlight/compile.h"
 #include "flashlight/trace.h"
@@ -25,6 +26,15 @@ void option_of_another_type() { compile_by({"mosaic", {{"threads", "two"}}}); }
 void no_profile() {
   compile(trace([](const at::Tensor& x) { return x.sin(); }, at::ones({2})))
       .profile({at::ones({2})});
+}
+void compile_on(const std::string& choices) { compile_by(Devices{.choices = choices}); }
+void places_nothing() { compile_on("encoder: on cpp\n*: on cpp"); }
+void unknown_device() { compile_on("*: on gpu"); }
+void places_too_little() { compile_on(""); }
+void device_without_code() { compile_on("*: on cuda"); }
+void draws_elsewhere() {
+  compile(trace([](const at::Tensor& x) { return at::rand_like(x); }, at::ones({2})),
+          {.backend = Devices{.choices = "*: on aten"}});
 }
 void no_programs() { composit::reference().write_program({}, "folder"); }
 
@@ -85,6 +95,15 @@ Causes with_backend_causes(Causes others) {
       {"[program] profile: expected a backend that times its kernels, received one whose code has "
        "none to time",
        no_profile},
+      {"[devices] choices, line …: expected a value or a module of the program, as in …, received "
+       "'…'",
+       places_nothing},
+      {"[devices] choices, line …: expected a device, one of …, received '…'", unknown_device},
+      {"[devices] no choice says where … run: add a line '*: on DEVICE'", places_too_little},
+      {"[devices] part … on '…': …", device_without_code},
+      {"[devices] part … on '…' draws random numbers (…): expected a device whose draws go on from "
+       "those of other parts, as those of cpp and mosaic do",
+       draws_elsewhere},
       {"[reference] expected a backend that writes programs, received one that only runs graphs",
        no_programs},
       {"[wave] …: expected memory of the CPU, received memory of …", memory_elsewhere},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <regex>
 
 #include "composit/eval/evaluate.h"
 #include "composit/ir/error.h"
@@ -38,11 +39,18 @@ std::string entry(const composit::Graph& graph, const std::string& name) {
          arguments + "arena, nullptr);\n}\n";
 }
 
+// The kernels with parameters that are watched.
+std::string watched(const std::string& text) {
+  static const std::regex pointer(R"((const )?(\w+)\* __restrict__ (\w+))");
+  return std::regex_replace(text, pointer, "host_cuda::Pointer<$1$2> $3");
+}
+
 // Memory with bytes around it that nobody may write.
 class Guarded {
  public:
   explicit Guarded(size_t bytes) : bytes_(2 * kAround + bytes, kPoison) {}
   void* data() { return bytes_.data() + kAround; }
+  size_t size() const { return bytes_.size() - 2 * kAround; }
   bool is_whole() const {
     const auto poisoned = [](std::byte one) { return one == kPoison; };
     return std::all_of(bytes_.begin(), bytes_.begin() + kAround, poisoned) &&
@@ -55,16 +63,43 @@ class Guarded {
   std::vector<std::byte> bytes_;
 };
 
-std::string difference(const Case& one, const CudaSource& source, Entry* run, double times) {
+// What a library of kernels offers beside its entries.
+struct Watch {
+  explicit Watch(const toolchain::Library& library)
+      : allow(library.symbol<void(const void*, size_t)>("host_cuda_allow")),
+        forget(library.symbol<void()>("host_cuda_forget")),
+        report(library.symbol<void(char*, int64_t*, int64_t*)>("host_cuda_report")) {}
+  void (*allow)(const void*, size_t);
+  void (*forget)();
+  void (*report)(char*, int64_t*, int64_t*);
+};
+
+std::string difference(const Case& one, const CudaSource& source, Entry* run, double times,
+                       const Watch& watch, Sectors& sectors) {
+  watch.forget();
   std::vector<const void*> in;
-  for (const Array& value : one.values) in.push_back(value.data());
+  for (const Array& value : one.values) {
+    in.push_back(value.data());
+    watch.allow(value.data(), static_cast<size_t>(value.type().nbytes()));
+  }
   std::vector<Guarded> results;
   std::vector<void*> out;
   for (const composit::LazyTensor& output : one.graph.outputs())
     results.emplace_back(static_cast<size_t>(output.numel()) * composit::item_size(output.dtype()));
-  for (Guarded& result : results) out.push_back(result.data());
+  for (Guarded& result : results) {
+    out.push_back(result.data());
+    watch.allow(result.data(), result.size());
+  }
   Guarded arena(static_cast<size_t>(source.arena_bytes));
-  if (run(in.data(), out.data(), arena.data()) != 0) return one.text + ": a kernel fails\n";
+  watch.allow(arena.data(), arena.size());
+  const int error = run(in.data(), out.data(), arena.data());
+  char fault[200] = "";
+  Sectors more;
+  watch.report(fault, &more.written, &more.least);
+  sectors.written += more.written;
+  sectors.least += more.least;
+  if (fault[0] != 0) return one.text + ": " + fault + "\n" + source.text + "\n";
+  if (error != 0) return one.text + ": a kernel fails\n";
   const std::vector<Array> expected = composit::evaluate(one.graph, one.values);
   for (size_t i = 0; i < results.size(); ++i) {
     const composit::LazyTensor& output = one.graph.outputs()[i];
@@ -80,26 +115,31 @@ std::string difference(const Case& one, const CudaSource& source, Entry* run, do
 
 }  // namespace
 
-std::string differences(const std::vector<Case>& cases, double times) {
+std::string differences(const std::vector<Case>& cases, double times, Sectors* sectors) {
   toolchain::Sources sources;
   sources.headers = {package::shipped_file("flashlight_cuda.cuh"),
-                     {"host_cuda.h", read(FLASHLIGHT_HOST_CUDA)}};
+                     {"host_cuda.h", read(std::string(FLASHLIGHT_HOST_CUDA) + "/host_cuda.h")},
+                     {"host_memory.h", read(std::string(FLASHLIGHT_HOST_CUDA) + "/host_memory.h")}};
   std::string text = "#include \"host_cuda.h\"\n";
   std::vector<CudaSource> emitted;
   for (size_t i = 0; i < cases.size(); ++i) {
     const std::string name = "case_" + std::to_string(i);
     emitted.push_back(source_of(cases[i].graph, {.name = name, .outline = false}));
     const std::string& whole = emitted.back().text;
-    text += "namespace " + name + "_kernels {\n" + whole.substr(whole.find('\n') + 1) + "\n" +
-            entry(cases[i].graph, name) + "}\n";
+    text += "namespace " + name + "_kernels {\n" + watched(whole.substr(whole.find('\n') + 1)) +
+            "\n" + entry(cases[i].graph, name) + "}\n";
   }
   sources.units.push_back({"kernels.cpp", text});
   const toolchain::Library library =
       toolchain::Library::load(sources, {.flags = {"-std=c++17", "-O0", "-fwrapv"}});
+  const Watch watch(library);
   std::string found;
+  Sectors all;
   for (size_t i = 0; i < cases.size(); ++i)
     found += difference(cases[i], emitted[i],
-                        library.symbol<Entry>("case_" + std::to_string(i) + "_entry"), times);
+                        library.symbol<Entry>("case_" + std::to_string(i) + "_entry"), times, watch,
+                        all);
+  if (sectors != nullptr) *sectors = all;
   return found;
 }
 

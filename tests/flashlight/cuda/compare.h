@@ -16,8 +16,14 @@ struct Case {
   std::vector<composit::Array> values;
 };
 
+// Sectors of 32 bytes that warps wrote, and how few they could have been.
+struct Sectors {
+  int64_t written = 0, least = 0;
+};
+
 // Empty, or every case that differs from the reference by more than `times` the tolerance of its
-// dtype, or writes beside its results: what, and the text.
-std::string differences(const std::vector<Case>& cases, double times = 4);
+// dtype, leaves its memory, or has threads that race: what, and the text.
+std::string differences(const std::vector<Case>& cases, double times = 4,
+                        Sectors* sectors = nullptr);
 
 }  // namespace flashlight::cuda::test

@@ -2,7 +2,8 @@
 //
 // Each thread of a block is a fiber. Fibers run in shuffled order from barrier to barrier; a
 // shuffle of a warp is two barriers of its fibers. Barriers that not all reach are an error. Blocks
-// run one after the other, in shuffled order.
+// run one after the other, in shuffled order. Shared memory is poisoned before each; accesses to
+// memory are watched (host_memory.h).
 #pragma once
 
 #include <ucontext.h>
@@ -19,7 +20,9 @@
 #define __global__ static
 #define __device__
 #define __forceinline__ inline
-#define __shared__ static
+// NaN, or large integers, when a block begins.
+#define FLASHLIGHT_SHARED(type, name, count) \
+  type* const name = host_cuda::Block::instance().shared<type>(count)
 #define __restrict__ __restrict
 
 using cudaError_t = int;
@@ -47,6 +50,7 @@ class Block {
   void run(const std::function<void()>& kernel) {
     kernel_ = &kernel;
     trapped_ = false;
+    std::memset(shared_, 0xff, sizeof shared_);
     for (int i = 0; i < kThreads; ++i) start(i);
     while (step()) {
     }
@@ -61,6 +65,11 @@ class Block {
     threadIdx.x = static_cast<unsigned>(current_);
   }
   char* slot(int thread) { return slots_[thread]; }
+  template <class T>
+  T* shared(size_t count) {
+    if (count * sizeof(T) > sizeof shared_) std::abort();
+    return reinterpret_cast<T*>(shared_);
+  }
   int current() const { return current_; }
   std::mt19937& order() { return order_; }
 
@@ -128,6 +137,7 @@ class Block {
   const std::function<void()>* kernel_ = nullptr;
   Fiber fibers_[kThreads];
   char slots_[kThreads][16];
+  alignas(16) char shared_[4096];
   ucontext_t scheduler_;
   int current_ = 0;
   bool trapped_ = false;
@@ -135,6 +145,8 @@ class Block {
 };
 
 }  // namespace host_cuda
+
+#include "host_memory.h"
 
 inline void __syncthreads() { host_cuda::Block::instance().wait(host_cuda::Block::block); }
 [[noreturn]] inline void __trap() { throw host_cuda::Trap(); }
@@ -163,6 +175,7 @@ cudaError_t launch(void (*kernel)(Parameters...), Grid grid, cudaStream_t, Argum
   std::vector<unsigned> order(static_cast<size_t>(grid.blocks));
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<unsigned>(i);
   std::shuffle(order.begin(), order.end(), block.order());
+  host_cuda::Memory::instance().begin_kernel();
   for (const unsigned i : order) {
     blockIdx.x = i;
     block.run([&] { kernel(arguments...); });

@@ -45,6 +45,31 @@ TEST(CudaValues, Reductions) {
   EXPECT_EQ(test::differences(cases, 16), "");  // thousands of terms in another order
 }
 
+// Neighbouring threads write neighbouring elements, whatever they read.
+TEST(CudaValues, WritesAreCoalesced) {
+  const LazyTensor x = input("x", tensor_type(DType::float32, {64, 96})),
+                   row = input("row", tensor_type(DType::float32, {96}));
+  std::vector<double> values(64 * 96, 0.5);
+  const Array array = array_of(x.type(), values);
+  values.resize(96);
+  const Array row_array = array_of(row.type(), values);
+  const std::vector<std::pair<std::string, LazyTensor>> results = {
+      {"elementwise", tanh(x) * x + row},
+      {"transposed", apply_one("aten::transpose.int", {x, int64_t{0}, int64_t{1}}) * 2},
+      {"softmax", apply_one("aten::softmax.int", {x, int64_t{1}})},
+      {"cumsum", apply_one("aten::cumsum", {x, int64_t{0}})}};
+  for (const auto& [name, result] : results) {
+    Graph::Parts parts;
+    parts.inputs = {x, row};
+    parts.outputs = {result};
+    test::Sectors sectors;
+    EXPECT_EQ(test::differences({{name, Graph(std::move(parts)), {array, row_array}}}, 4, &sectors),
+              "");
+    // Memory of the test is not aligned to sectors.
+    EXPECT_LE(sectors.written, 1.3 * static_cast<double>(sectors.least)) << name;
+  }
+}
+
 TEST(CudaValues, Objectives) {
   std::vector<Case> cases;
   const auto add = [&](const objectives::Problem& problem) {

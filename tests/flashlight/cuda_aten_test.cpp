@@ -1,0 +1,121 @@
+// Programs for CUDA that call LibTorch, compiled for the host: their kernels run in the host's
+// machine of tests/flashlight/cuda, calls of LibTorch on the CPU.
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "examples/zoo/zoo.h"
+#include "flashlight/cuda/backend.h"
+#include "flashlight/gradient.h"
+#include "flashlight/package/shipped.h"
+#include "flashlight/toolchain/library.h"
+
+namespace zoo {
+
+static void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
+
+}  // namespace zoo
+
+namespace flashlight {
+namespace {
+
+using zoo::Subject;
+using zoo::Tensors;
+using Entry = void(const Tensors&, Tensors&);
+
+std::string read(const std::string& path) {
+  std::ifstream stream(path);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+class LinkedProgram {
+ public:
+  explicit LinkedProgram(const composit::Graph& graph)
+      : source_(cuda::linked_source_of(
+            graph, {.name = "program", .called = cuda::schema_of_call, .outline = false})),
+        library_(build(source_)),
+        entry_(library_.symbol<Entry>("entry")) {}
+
+  Tensors operator()(const Tensors& inputs) const {
+    Tensors results;
+    entry_(inputs, results);
+    return results;
+  }
+  const std::string& text() const { return source_.text; }
+
+ private:
+  static toolchain::Library build(const cuda::CudaSource& source) {
+    toolchain::Sources sources;
+    sources.headers = {
+        package::shipped_file("flashlight_cuda.cuh"),
+        package::shipped_file("flashlight_cuda_aten.cuh"),
+        {"host_cuda.h", read(std::string(FLASHLIGHT_HOST_CUDA) + "/host_cuda.h")},
+        {"host_memory.h", read(std::string(FLASHLIGHT_HOST_CUDA) + "/host_memory.h")},
+        {"program.h", source.header}};
+    sources.units.push_back(
+        {"program.cpp",
+         "#include \"host_cuda.h\"\n" + source.text +
+             "\nextern \"C\" void entry(const std::vector<at::Tensor>& inputs, "
+             "std::vector<at::Tensor>& results) {\n  results = program(inputs);\n}\n"});
+    std::vector<std::string> flags = {"-std=c++20", "-O1", "-fwrapv"};
+    for (const char* folder : {FLASHLIGHT_TORCH_INCLUDES})
+      flags.push_back("-I" + std::string(folder));
+    return toolchain::Library::load(sources, {.flags = flags});
+  }
+
+  cuda::CudaSource source_;
+  toolchain::Library library_;
+  Entry* entry_;
+};
+
+// What the inputs of a captured graph are bound to.
+Tensors bound(const CaptureBase& captured, const composit::Graph& graph, const Tensors& arguments) {
+  Tensors tensors;
+  size_t next = 0;
+  for (const composit::LazyTensor& input : graph.inputs()) {
+    at::Tensor found;
+    for (const NamedTensor& named : captured.state())
+      if (named.name == composit::input_name(*input.node)) found = named.tensor.detach();
+    tensors.push_back(found.defined() ? found : arguments.at(next++));
+  }
+  return tensors;
+}
+
+double difference(const Tensors& actual, const Tensors& expected) {
+  double worst = 0, scale = 1;
+  EXPECT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < std::min(actual.size(), expected.size()); ++i) {
+    scale = std::max(scale, expected[i].abs().max().item<double>());
+    worst = std::max(worst, (actual[i] - expected[i]).abs().max().item<double>());
+  }
+  return worst / scale;
+}
+
+class CudaModels : public testing::TestWithParam<Subject> {};
+
+// Of every architecture, at a width that runs on the host: the loss and all gradients.
+TEST_P(CudaModels, loss_and_gradients_are_libtorchs) {
+  const Subject& subject = GetParam();
+  const bool is_nightly = std::getenv("FLASHLIGHT_FUZZ_PROGRAMS") != nullptr;
+  if (!is_nightly && subject.name != "bert" && subject.name != "resnet_training")
+    GTEST_SKIP() << "minutes of kernels on the host: the nightly preset runs this";
+  zoo::to_double(subject);
+  const auto inputs = [&](uint64_t seed) { return zoo::to_double(subject.inputs(seed)); };
+  const auto captured = zoo::capture_loss(subject, inputs(1));
+  const Gradient gradient = captured.grad();
+  const LinkedProgram program(gradient.graph());
+  const auto expected = gradient(inputs(2));
+  const Tensors results = program(bound(captured, gradient.graph(), inputs(2)));
+  ASSERT_FALSE(results.empty());
+  EXPECT_LT(difference({results[0]}, {expected.loss}), 1e-9);
+  EXPECT_LT(difference({results.begin() + 1, results.end()}, expected.gradients), 1e-9);
+}
+
+INSTANTIATE_TEST_SUITE_P(Small, CudaModels, testing::ValuesIn(zoo::small_models()),
+                         [](const auto& each) { return each.param.name; });
+
+}  // namespace
+}  // namespace flashlight
