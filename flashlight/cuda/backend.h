@@ -4,8 +4,8 @@
 //   flashlight::cuda::backend().source(graph, {.name = "relu3"});     // relu3.cu
 //
 // It writes programs of loops: elementwise functions, reductions, gathers and scatters, also of
-// derivatives; with the option `link_aten` products, convolutions and what else LibTorch has kernels
-// for are calls of it. It calls nothing in this process; `compile` of it is a UserError.
+// derivatives; with the option `link_aten` products, convolutions and what else LibTorch has
+// kernels for are calls of it. It calls nothing in this process; `compile` of it is a UserError.
 #pragma once
 
 #include "composit/ir/graph.h"

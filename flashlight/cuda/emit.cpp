@@ -1,7 +1,7 @@
 #include "flashlight/cuda/emit.h"
 
 #include "composit/op/nest.h"
-#include "flashlight/cuda/kernels.h"
+#include "flashlight/cuda/function_writer.h"
 #include "flashlight/loops/sizes.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/printer.h"
@@ -17,19 +17,17 @@ class Emitter {
   explicit Emitter(const Program& program)
       : routine_(program.functions.back()),
         name_(text::identifier(routine_.name)),
-        kernels_(routine_, {name_, "arena", "stream", "error"}) {}
+        functions_(write_functions(program, /*linked=*/false)),
+        kernels_(functions_->main->kernels()) {}
 
   CudaSource source() {
     Code body = kernels_.temporaries();
-    for (const Step& step : routine_.steps)
-      if (const auto launch = kernels_.add(std::get<Nest>(step))) body += launched(*launch);
+    body += functions_->steps;
     body += text::returned("cudaSuccess");
-
     CudaSource source;
     source.name = name_;
-    source.arena_bytes = kernels_.arena_bytes();
-    source.text = "#include \"flashlight_cuda.cuh\"\n\nnamespace {\n" + text::str(kernels_.text()) +
-                  "\n}  // namespace\n\n" +
+    source.arena_bytes = functions_->arena_bytes;
+    source.text = "#include \"flashlight_cuda.cuh\"\n\n" + functions_->hidden +
                   text::str(text::code(
                       text::Definition{"extern \"C\" cudaError_t " + name_, parameters(), body}));
     source.header = header();
@@ -44,20 +42,9 @@ class Emitter {
         list.push_back("const " + kernels_.type(value) + "* " + kernels_.name(value));
     for (const ValueId value : routine_.results)
       list.push_back(kernels_.type(value) + "* " + kernels_.name(value));
-    list.push_back(kernels_.arena_bytes() > 0 ? "void* arena" : "void* /*arena*/");
+    list.push_back(functions_->arena_bytes > 0 ? "void* arena" : "void* /*arena*/");
     list.push_back("cudaStream_t stream");
     return list;
-  }
-
-  static Code launched(const Launch& launch) {
-    std::vector<std::string> words = {launch.kernel, launch.grid, "stream"};
-    words.insert(words.end(), launch.arguments.begin(), launch.arguments.end());
-    Code code = text::call({.target = "cudaError_t error_" + launch.kernel,
-                            .function = "fl::launch",
-                            .arguments = {words.begin(), words.end()}});
-    code += text::block(text::If{"error_" + launch.kernel + " != cudaSuccess"},
-                        text::returned("error_" + launch.kernel));
-    return code;
   }
 
   std::string header() const {
@@ -73,21 +60,22 @@ class Emitter {
     for (const std::string& one : parameters()) arguments += (arguments.empty() ? "" : ", ") + one;
     return text + ".\n// All memory is the device's, row-major; `arena` has " + name_ +
            "_arena_bytes.\n#pragma once\n\n#include <cuda_runtime_api.h>\n\nenum { " + name_ +
-           "_arena_bytes = " + std::to_string(kernels_.arena_bytes()) +
+           "_arena_bytes = " + std::to_string(functions_->arena_bytes) +
            " };\n\n#ifdef __cplusplus\nextern \"C\"\n#endif\ncudaError_t " + name_ + "(" +
            arguments + ");\n";
   }
 
   const Routine& routine_;
   std::string name_;
-  Kernels kernels_;
+  const std::unique_ptr<Functions> functions_;
+  Kernels& kernels_;
 };
 
 }  // namespace
 
 CudaSource emit(Program program) {
   expect_bound("cuda", program);
-  check(program.functions.back(), [](const Step&) { return "on a GPU"; });
+  check(program, /*linked=*/false);
   return Emitter(program).source();
 }
 

@@ -22,8 +22,8 @@ struct CudaSource {
   int64_t arena_bytes = 0;
 };
 
-// A program of one function. UserError that lists all steps without a kernel: calls of the runtime
-// (sorting, draws, guards), branches and loops on values, 16-bit and complex numbers.
+// UserError that lists all steps without a kernel: calls of the runtime
+// (sorting, draws, guards), 16-bit and complex numbers.
 CudaSource emit(loops::Program program);
 
 struct LinkOptions {

@@ -4,8 +4,8 @@
 //   text::Code kernel = KernelWriter(nest.statement, shape, context).write("relu_3");
 //
 // Each point of the axes of threads is one thread's (a grid-stride loop), one warp's or one
-// block's: the last two divide a long reduction. No atomics: an element that several points may store
-// or add to is one thread's, in the order of the loops.
+// block's: the last two divide a long reduction. No atomics: an element that several points may
+// store or add to is one thread's, in the order of the loops.
 #pragma once
 
 #include <functional>

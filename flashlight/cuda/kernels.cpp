@@ -66,16 +66,30 @@ void check(const Routine& routine, const std::function<std::string(const Step&)>
                                 " elements; expected at most 2147483647");
 }
 
-Kernels::Kernels(const Routine& routine, std::set<std::string> words,
+Kernels::Kernels(const Routine& routine, std::set<std::string> words, File& file,
                  const std::function<bool(ValueId)>& in_arena)
-    : routine_(routine), taken_(std::move(words)) {
+    : routine_(routine), taken_(std::move(words)), file_(file) {
   names_.resize(routine_.values.size());
   for (const ValueId value : routine_.values.ids())
     names_[value] = unused(text::identifier(routine_.values[value].name));
   place_temporaries(in_arena);
+  add_constants();
 }
 
-std::string Kernels::unused(const std::string& base) { return composit::unused_name(base, taken_); }
+// Neither in the function nor in the file, whose names it would hide.
+std::string Kernels::unused(const std::string& base) {
+  std::set<std::string> all = taken_;
+  all.insert(file_.names.begin(), file_.names.end());
+  const std::string name = composit::unused_name(base, all);
+  taken_.insert(name);
+  return name;
+}
+
+int64_t Kernels::reserve(int64_t bytes) {
+  const int64_t offset = arena_bytes_;
+  arena_bytes_ += (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+  return offset;
+}
 
 std::string Kernels::type(ValueId value) const {
   return text::type_name(routine_.values[value].type.dtype);
@@ -107,24 +121,17 @@ void Kernels::place_temporaries(const std::function<bool(ValueId)>& in_arena) {
   arena_bytes_ = arena_size(lifetimes, offsets_);
 }
 
-Code Kernels::constants() const {
-  Code code;
+void Kernels::add_constants() {
   for (const ValueId value : routine_.values.ids()) {
     const Value& one = routine_.values[value];
     if (!is_constant(value) || one.type.numel() == 0) continue;
+    file_.names.insert(names_[value]);
     text::List list{"__device__ const " + type(value) + " " + names_[value] + "[] = ", {}};
     for (int64_t i = 0; i < one.type.numel(); ++i)
       list.items.push_back(text::literal(element(one.constant, i), one.type.dtype));
-    code += text::blank();
-    code += text::code(list);
+    file_.kernels += text::blank();
+    file_.kernels += text::code(list);
   }
-  return code;
-}
-
-Code Kernels::text() const {
-  Code all = constants();
-  all += kernels_;
-  return all;
 }
 
 Code Kernels::temporaries() const {
@@ -154,6 +161,7 @@ std::optional<Launch> Kernels::add(const Nest& nest) {
   for (const ValueId value : out) pass(value, false);
 
   launch.kernel = unused(names_[out.at(0)] + "_kernel");
+  file_.names.insert(launch.kernel);
   static const char* const kGrid[] = {"fl::points", "fl::warps", "fl::blocks"};
   launch.grid = std::string(kGrid[static_cast<size_t>(shape.worker)]) + "(" +
                 std::to_string(shape.points) + ")";
@@ -161,10 +169,11 @@ std::optional<Launch> Kernels::add(const Nest& nest) {
   context.type = [this](ValueId value) -> const Type& { return routine_.values[value].type; };
   context.name = [this](ValueId value) { return names_[value]; };
   context.range = [](ValueId) { return std::nullopt; };
-  kernels_ += text::blank();
+  file_.kernels += text::blank();
   const Origin& origin = nest.origin;
-  if (!origin.module.empty() || !origin.source.empty()) kernels_ += text::comment(place_of(origin));
-  kernels_ += KernelWriter(nest.statement, shape, context).write(launch.kernel, parameters);
+  if (!origin.module.empty() || !origin.source.empty())
+    file_.kernels += text::comment(place_of(origin));
+  file_.kernels += KernelWriter(nest.statement, shape, context).write(launch.kernel, parameters);
   return launch;
 }
 

@@ -1,7 +1,8 @@
 // The kernels of a program, which functions on the host launch.
 //
-//   Kernels kernels(routine, name);
-//   const Launch launch = kernels.add(nest);           // its text is in kernels.text()
+//   File file;
+//   Kernels kernels(routine, {"arena", "stream"}, file);
+//   const Launch launch = kernels.add(nest);           // its text is in file.kernels
 //
 // Values have names of their own. Temporaries lie in one arena, known elements in the text.
 #pragma once
@@ -25,17 +26,23 @@ struct Launch {
   std::vector<std::string> arguments;  // names of values
 };
 
+// What the functions of a file share.
+struct File {
+  std::set<std::string> names = {};    // of functions, kernels and constants
+  text::Code kernels = {};             // and constants
+  std::set<std::string> headers = {};  // that calls of LibTorch need
+};
+
+// The kernels of one function on the host.
 class Kernels {
  public:
-  // `words`: names that values and kernels must not have. `in_arena`: true for a temporary that is
-  // placed there; by default all are.
-  Kernels(const Routine& routine, std::set<std::string> words,
+  // `words`: names that values must not have. `in_arena`: true for a temporary that is placed
+  // there; by default all are.
+  Kernels(const Routine& routine, std::set<std::string> words, File& file,
           const std::function<bool(ValueId)>& in_arena = {});
 
-  // Adds the kernel of a nest; nothing for one without points.
+  // Adds the kernel of a nest to the file; nothing for one without points.
   std::optional<Launch> add(const Nest& nest);
-  // Constants, then kernels.
-  text::Code text() const;
 
   const std::string& name(ValueId value) const { return names_[value]; }
   std::string type(ValueId value) const;  // of an element
@@ -44,12 +51,14 @@ class Kernels {
   // Declares the pointers of temporaries in the memory `arena`.
   text::Code temporaries() const;
   int64_t arena_bytes() const { return arena_bytes_; }
-  // A name that nothing has.
+  // The offset of more bytes in the arena.
+  int64_t reserve(int64_t bytes);
+  // A name that nothing in the function has.
   std::string unused(const std::string& base);
 
  private:
   void place_temporaries(const std::function<bool(ValueId)>& in_arena);
-  text::Code constants() const;
+  void add_constants();
 
   const Routine& routine_;
   std::set<std::string> taken_;
@@ -57,7 +66,7 @@ class Kernels {
   ValueIds temporaries_;
   std::vector<int64_t> offsets_;
   int64_t arena_bytes_ = 0;
-  text::Code kernels_;
+  File& file_;
 };
 
 // UserError that lists the nests without a kernel ("for the function erfinv"), other steps for

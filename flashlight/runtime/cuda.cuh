@@ -45,6 +45,38 @@ cudaError_t launch(void (*kernel)(Parameters...), Grid grid, cudaStream_t stream
 }
 #endif
 
+// Ends the function with the error of a call, if there is one.
+#define FLASHLIGHT_TRY(...) \
+  if (const cudaError_t error = (__VA_ARGS__); error != cudaSuccess) return error
+
+// ---- memory -------------------------------------------------------------------------------------
+
+// Copies, zeros, and numbers from and to the device. The host waits for what it reads.
+inline cudaError_t copy(void* to, const void* from, size_t bytes, cudaStream_t stream) {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+inline cudaError_t zero(void* memory, size_t bytes, cudaStream_t stream) {
+  return cudaMemsetAsync(memory, 0, bytes, stream);
+}
+template <class T>
+cudaError_t read(T* number, const T* memory, cudaStream_t stream) {
+  FLASHLIGHT_TRY(cudaMemcpyAsync(number, memory, sizeof(T), cudaMemcpyDeviceToHost, stream));
+  return cudaStreamSynchronize(stream);
+}
+template <class T>
+cudaError_t write(T* memory, T number, cudaStream_t stream) {
+  FLASHLIGHT_TRY(cudaMemcpyAsync(memory, &number, sizeof(T), cudaMemcpyHostToDevice, stream));
+  return cudaStreamSynchronize(stream);  // before `number` goes
+}
+
+// Of a constant in the memory of the device; nullptr after an error.
+template <class T, size_t N>
+const T* address(const T (&constant)[N]) {
+  void* memory = nullptr;
+  return cudaGetSymbolAddress(&memory, constant) == cudaSuccess ? static_cast<const T*>(memory)
+                                                                : nullptr;
+}
+
 // The array that begins `offset` bytes after the start of the arena.
 template <class T>
 T* at(void* arena, int64_t offset) {

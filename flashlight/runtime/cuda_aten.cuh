@@ -33,24 +33,12 @@ struct DeviceGuard {
   explicit DeviceGuard(at::Device) {}
 };
 inline cudaStream_t current_stream() { return nullptr; }
-template <class T, size_t N>
-const T* address(const T (&constant)[N]) {
-  return constant;
-}
 #else
 inline at::Device device() {
   return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(c10::cuda::current_device()));
 }
 using DeviceGuard = c10::cuda::CUDAGuard;
 inline cudaStream_t current_stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
-// Of a constant in the memory of the device.
-template <class T, size_t N>
-const T* address(const T (&constant)[N]) {
-  void* memory = nullptr;
-  if (cudaGetSymbolAddress(&memory, constant) != cudaSuccess)
-    throw std::runtime_error("a constant has no address on the device");
-  return static_cast<const T*>(memory);
-}
 #endif
 
 // ---- tensors ------------------------------------------------------------------------------------
@@ -79,6 +67,13 @@ T* elements(at::Tensor& value, int64_t count) {
                              " elements of " + c10::toString(scalar_type<T>));
   value = value.contiguous();
   return value.mutable_data_ptr<T>();
+}
+
+// Copies what LibTorch gave to memory of the device.
+template <class T>
+void store(at::Tensor& value, T* memory, int64_t count) {
+  elements<T>(value, count);
+  tensor(memory, {count}).copy_(value.view({count}));
 }
 
 // ---- guards -------------------------------------------------------------------------------------

@@ -1,10 +1,12 @@
 """Compiles what the cuda backend writes with nvcc, to a cubin; prints registers and fails on spills.
 
-    compile_with_nvcc.py FLASHLIGHT EXAMPLES HEADER_FOLDER
+    compile_with_nvcc.py FLASHLIGHT EXAMPLES [TORCH_FOLDER ...]
 
-FLASHLIGHT is the command line, EXAMPLES the folder of programs in Knossos' language. nvcc is that of
-FLASHLIGHT_NVCC, or of the path; without one the test is skipped (exit code 77). NVIDIA's packages
-nvidia-cuda-nvcc, nvidia-nvvm, nvidia-cuda-crt and nvidia-cuda-runtime have it."""
+FLASHLIGHT is the command line, EXAMPLES the folder of programs in Knossos' language. With LibTorch's
+include folders, programs that call LibTorch are compiled, too. nvcc is that of FLASHLIGHT_NVCC, or of
+the path; without one the test is skipped (exit code 77). NVIDIA's packages nvidia-cuda-nvcc,
+nvidia-nvvm, nvidia-cuda-crt, nvidia-cuda-runtime and, for LibTorch's headers, nvidia-cuda-cccl have
+it."""
 
 import os
 import pathlib
@@ -24,7 +26,32 @@ PROGRAMS = {
 }
 
 
-def main(flashlight: str, examples: str, headers: str) -> int:
+def written(flashlight: str, capture: pathlib.Path, target: pathlib.Path, linked: bool) -> None:
+    words = ["--link", "aten"] if linked else []
+    subprocess.run([flashlight, "compile", str(capture), "--backend", "cuda", "-o", str(target),
+                    "--name", "program", *words], check=True, stdout=subprocess.DEVNULL)
+
+
+def includes(folder: pathlib.Path, torch_folders: list[str]) -> list[str]:
+    """LibTorch's folders; a build of it for the CPU lacks a header that says how it was built."""
+    macros = folder / "macros/c10/cuda/impl/cuda_cmake_macros.h"
+    macros.parent.mkdir(parents=True, exist_ok=True)
+    macros.write_text("#pragma once\n#define C10_CUDA_BUILD_SHARED_LIBS\n")
+    return [f"-I{one}" for one in (*torch_folders, folder / "macros")]
+
+
+def compile_folder(nvcc: str, folder: pathlib.Path, words: list[str]) -> str | None:
+    """What ptxas says; nothing after an error, which is printed."""
+    done = subprocess.run([nvcc, "-arch=sm_80", "-cubin", "-Xptxas", "-v", "-o",
+                           str(folder / "program.cubin"), str(folder / "program.cu"), *words],
+                          capture_output=True, text=True)
+    if done.returncode:
+        print(done.stdout, done.stderr)
+        return None
+    return done.stderr
+
+
+def main(flashlight: str, examples: str, *torch_folders: str) -> int:
     nvcc = os.environ.get("FLASHLIGHT_NVCC") or shutil.which("nvcc")
     if not nvcc:
         print("skipped: there is no nvcc")
@@ -32,25 +59,24 @@ def main(flashlight: str, examples: str, headers: str) -> int:
     spills = 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        shutil.copy(pathlib.Path(headers) / "cuda.cuh", folder / "flashlight_cuda.cuh")
         for program, (file, function, inputs) in PROGRAMS.items():
             words = [word for one in inputs for word in ("--input", one)]
             subprocess.run([flashlight, "import", str(pathlib.Path(examples) / file), "--function",
                             function, *words, "-o", str(folder / program)], check=True)
-            text = subprocess.run([flashlight, "emit", str(folder / program), "--backend", "cuda"],
-                                  check=True, capture_output=True, text=True).stdout
-            (folder / f"{program}.cu").write_text(text)
-            done = subprocess.run([nvcc, "-std=c++17", "-arch=sm_80", "-cubin", "-Xptxas", "-v",
-                                   "-Werror", "all-warnings", "-o", str(folder / f"{program}.cubin"),
-                                   str(folder / f"{program}.cu")], capture_output=True, text=True)
-            if done.returncode:
-                print(done.stdout, done.stderr)
-                return 1
-            registers = [int(n) for n in re.findall(r"Used (\d+) registers", done.stderr)]
-            spilled = sum(map(int, re.findall(r"(\d+) bytes spill", done.stderr)))
-            print(f"{program}: {len(registers)} kernels, at most {max(registers)} registers, "
-                  f"{spilled} bytes spilled")
-            spills += spilled
+            kinds = {"": ["-std=c++17", "-Werror", "all-warnings"]}
+            if torch_folders:
+                kinds[" with LibTorch"] = ["-std=c++20", *includes(folder, list(torch_folders))]
+            for kind, flags in kinds.items():
+                target = folder / f"{program}{kind.replace(' ', '_')}_cuda"
+                written(flashlight, folder / program, target, bool(kind))
+                said = compile_folder(nvcc, target, flags)
+                if said is None:
+                    return 1
+                registers = [int(n) for n in re.findall(r"Used (\d+) registers", said)]
+                spilled = sum(map(int, re.findall(r"(\d+) bytes spill", said)))
+                print(f"{program}{kind}: {len(registers)} kernels, at most {max(registers)} "
+                      f"registers, {spilled} bytes spilled")
+                spills += spilled
     return 1 if spills else 0
 
 

@@ -27,7 +27,22 @@
 
 using cudaError_t = int;
 using cudaStream_t = void*;
-constexpr int cudaSuccess = 0, cudaErrorIllegalInstruction = 715;
+constexpr int cudaSuccess = 0, cudaErrorAssert = 710, cudaErrorIllegalInstruction = 715;
+constexpr int cudaMemcpyDeviceToDevice = 0, cudaMemcpyDeviceToHost = 0, cudaMemcpyHostToDevice = 0;
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, int, cudaStream_t) {
+  std::memmove(to, from, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t) {
+  std::memset(memory, value, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+template <class T>
+cudaError_t cudaGetSymbolAddress(void** memory, const T& symbol) {
+  *memory = const_cast<void*>(static_cast<const void*>(&symbol));
+  return cudaSuccess;
+}
 
 struct Coordinate {
   unsigned x = 0, y = 0, z = 0;
