@@ -52,17 +52,15 @@ class LinkedEmitter {
   }
 
   Code preamble() {
-    text::List expected{"const std::vector<fl::Expected> expected = ", {}};
-    for (const ValueId value : arguments())
-      expected.items.push_back("{\"" + routine_.values[value].name + "\", " + "fl::scalar_type<" +
-                               kernels_.type(value) + ">, " + main_.sizes(value) + "}");
-    Code code = text::code(expected);
-    code += text::call("const fl::Session session", {"\"" + name_ + "\"", "expected", "inputs"});
-    size_t number = 0;
-    for (const ValueId value : arguments())
-      code += text::assignment(
-          "const auto* const " + kernels_.name(value),
-          "session.input<" + kernels_.type(value) + ">(" + std::to_string(number++) + ")");
+    const ValueIds list = arguments();
+    Code code = text::call("fl::Session session",
+                           {"\"" + name_ + "\"", "inputs", std::to_string(list.size())});
+    for (size_t i = 0; i < list.size(); ++i)
+      code += text::call(
+          text::Call{.target = "const auto* const " + kernels_.name(list[i]),
+                     .function = "session.input<" + kernels_.type(list[i]) + ">",
+                     .arguments = {std::to_string(i), "\"" + routine_.values[list[i]].name + "\"",
+                                   main_.sizes(list[i])}});
     for (const ValueId value : routine_.results)
       if (!main_.is_made_by_libtorch(value)) {
         code +=

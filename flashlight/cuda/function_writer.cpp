@@ -63,7 +63,7 @@ Table<ValueId, StepId> last_uses(const Routine& routine) {
 std::set<std::string> words(bool linked, bool is_main) {
   std::set<std::string> all = {"arena", "error"};
   all.insert(linked ? "session" : "stream");
-  if (linked && is_main) all.insert({"expected", "inputs"});
+  if (linked && is_main) all.insert("inputs");
   return all;
 }
 
@@ -248,7 +248,6 @@ Code FunctionWriter::copy(ValueId to, ValueId from) const {
 }
 
 Code FunctionWriter::control(const Control& control) {
-  // What the body needs lies behind all that this function has.
   return control.kind == Control::Kind::branch ? branch(control) : loop(control);
 }
 

@@ -26,7 +26,7 @@ struct Launch {
   std::vector<std::string> arguments;  // names of values
 };
 
-// What the functions of a file share.
+// The part of a file that its functions share.
 struct File {
   std::set<std::string> names = {};    // of functions, kernels and constants
   text::Code kernels = {};             // and constants

@@ -122,7 +122,7 @@ class LayoutMaker {
   Layout layout_;
 };
 
-// What all calls share.
+// The part of the code that all calls share, for any weights.
 struct Program {
   Program(Partition parts, Schedule order, CodeOptions chosen)
       : partition(std::move(parts)),

@@ -19,7 +19,7 @@ using composit::NodePtr;
 
 namespace {
 
-// What the graph gives back: outputs that are there, then mutations.
+// The values that the graph gives back: outputs that are there, then mutations.
 LazyTensors results_of(const Graph& graph) {
   LazyTensors results;
   for (const LazyTensor& output : graph.outputs())
@@ -144,7 +144,7 @@ class Partitioner {
   }
   size_t number_of(const LazyTensor& value) const { return numbers_.at(key(value)); }
 
-  // A constant that the graph gives back belongs to the first part.
+  // A part for each stage and device, in this order.
   void assign_nodes() {
     std::map<std::pair<size_t, size_t>, size_t> parts;  // by stage and device
     std::vector<std::pair<std::pair<size_t, size_t>, NodePtr>> nodes;
@@ -177,6 +177,7 @@ class Partitioner {
     if (part == nullptr) return pass_constant(result);
     pass_on(result, name_of(result), *part);
   }
+  // A constant that the graph gives back belongs to the first part.
   void pass_constant(const LazyTensor& constant) {
     if (all_.parts.empty()) {
       if (all_.devices.empty()) all_.devices.push_back({"reference", {"reference"}});

@@ -1,4 +1,4 @@
-// What runs where, and what is copied when.
+// The plan of a graph on several devices: parts, values that pass, copies.
 //
 //   const Plan plan = plan_of(graph, options);
 //   std::cout << print(plan);

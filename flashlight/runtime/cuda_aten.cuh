@@ -1,7 +1,8 @@
 // Memory and calls of LibTorch between kernels of the cuda backend.
 //
-//   const fl::Session session("bert", {{"x", fl::scalar_type<float>, {2, 3}}}, inputs);
-//   session.check(fl::launch(kernel, fl::points(6), session.stream(), session.input<float>(0), y));
+//   fl::Session session("bert", inputs, 1);
+//   const float* const x = session.input<float>(0, "x", {2, 3});
+//   session.check(fl::launch(kernel, fl::points(6), session.stream(), x, y));
 //
 // All work goes to LibTorch's current stream of the device that the inputs are on; memory comes
 // from LibTorch's allocator, so a call can be captured in a CUDA graph as one of LibTorch's own.
@@ -105,27 +106,23 @@ void require(T condition, const char* message) {
 
 // ---- a call -------------------------------------------------------------------------------------
 
-struct Expected {
-  const char* name;
-  at::ScalarType dtype;
-  std::vector<int64_t> sizes;
-};
-
 class Session {
  public:
-  // Throws std::invalid_argument for inputs of other types, or on other devices.
-  Session(const char* program, const std::vector<Expected>& expected,
-          const std::vector<at::Tensor>& inputs)
-      : program_(program), guard_(first_device(inputs)) {
-    if (inputs.size() != expected.size())
-      refuse(std::to_string(expected.size()) + " tensors", std::to_string(inputs.size()));
-    size_t i = 0;
-    for (const Expected& one : expected) inputs_.push_back(checked(inputs[i++], one));
+  // Throws std::invalid_argument for another number of inputs than `count`.
+  Session(const char* program, const std::vector<at::Tensor>& inputs, size_t count)
+      : program_(program), guard_(first_device(inputs)), inputs_(inputs) {
+    if (inputs.size() != count)
+      refuse(std::to_string(count) + " tensors", std::to_string(inputs.size()));
   }
 
+  // The elements of an input, in order. Throws std::invalid_argument if it has another type or
+  // sizes, or is not on the device of the first input.
   template <class T>
-  const T* input(size_t number) const {
-    return inputs_[number].const_data_ptr<T>();
+  const T* input(size_t number, const char* name, at::IntArrayRef sizes) {
+    at::Tensor& given = inputs_[number];
+    expect(given, name, scalar_type<T>, sizes);
+    given = given.contiguous();
+    return given.const_data_ptr<T>();
   }
   cudaStream_t stream() const { return current_stream(); }
   void check(cudaError_t error) const {
@@ -142,19 +139,17 @@ class Session {
     throw std::invalid_argument(std::string(program_) + ": expected " + expected + ", received " +
                                 received);
   }
-  at::Tensor checked(const at::Tensor& given, const Expected& expected) const {
-    const auto text = [](at::ScalarType dtype, at::IntArrayRef sizes, at::Device device) {
-      return std::string(c10::toString(dtype)) + c10::str(sizes) + " on " + device.str();
+  void expect(const at::Tensor& given, const char* name, at::ScalarType dtype,
+              at::IntArrayRef sizes) const {
+    const auto text = [](at::ScalarType one, at::IntArrayRef its_sizes, at::Device device) {
+      return std::string(c10::toString(one)) + c10::str(its_sizes) + " on " + device.str();
     };
-    const bool fits = given.defined() && given.scalar_type() == expected.dtype &&
-                      given.sizes() == at::IntArrayRef(expected.sizes) &&
-                      given.device() == fl::device();
-    if (!fits)
-      refuse("for '" + std::string(expected.name) + "' " +
-                 text(expected.dtype, expected.sizes, fl::device()),
-             given.defined() ? text(given.scalar_type(), given.sizes(), given.device())
-                             : "an undefined tensor");
-    return given.contiguous();
+    if (given.defined() && given.scalar_type() == dtype && given.sizes() == sizes &&
+        given.device() == fl::device())
+      return;
+    refuse("for '" + std::string(name) + "' " + text(dtype, sizes, fl::device()),
+           given.defined() ? text(given.scalar_type(), given.sizes(), given.device())
+                           : "an undefined tensor");
   }
 
   const char* program_;

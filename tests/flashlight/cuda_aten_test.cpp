@@ -71,7 +71,7 @@ class LinkedProgram {
   Entry* entry_;
 };
 
-// What the inputs of a captured graph are bound to.
+// The tensors that the inputs of a captured graph are bound to.
 Tensors bound(const CaptureBase& captured, const composit::Graph& graph, const Tensors& arguments) {
   Tensors tensors;
   size_t next = 0;
@@ -96,7 +96,7 @@ double difference(const Tensors& actual, const Tensors& expected) {
 
 class CudaModels : public testing::TestWithParam<Subject> {};
 
-// Of every architecture, at a width that runs on the host: the loss and all gradients.
+// Every architecture at a width that runs on the host: its loss and all gradients.
 TEST_P(CudaModels, loss_and_gradients_are_libtorchs) {
   const Subject& subject = GetParam();
   const bool is_nightly = std::getenv("FLASHLIGHT_FUZZ_PROGRAMS") != nullptr;

@@ -63,7 +63,7 @@ class Guarded {
   std::vector<std::byte> bytes_;
 };
 
-// What a library of kernels offers beside its entries.
+// The functions of host_memory.h in a library of kernels.
 struct Watch {
   explicit Watch(const toolchain::Library& library)
       : allow(library.symbol<void(const void*, size_t)>("host_cuda_allow")),

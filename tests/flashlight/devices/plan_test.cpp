@@ -71,7 +71,7 @@ TEST(Placement, TakesTheValueThenTheInnermostModule) {
   EXPECT_EQ(device(e), "mosaic");  // of no module: goes with what it reads
 }
 
-// What LibTorch's backward and an optimizer did belongs to no module by itself.
+// Nodes of LibTorch's backward and of an optimizer are in no module by themselves.
 TEST(Placement, GivesNodesWithoutAModuleThatOfWhatTheyRead) {
   const LazyTensor x = composit::input("x", kSquare),
                    w = composit::input("decoder.weight", kSquare, InputKind::parameter);

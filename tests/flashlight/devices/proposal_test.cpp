@@ -37,7 +37,7 @@ TEST(Proposal, TakesTheFasterDeviceAndSaysWhy) {
   EXPECT_THAT(proposal.text, HasSubstr("encoder.layer.0: on mosaic   # reference "));
   EXPECT_THAT(proposal.text, HasSubstr("encoder.layer.1: on mosaic   # reference "));
   EXPECT_THAT(proposal.text, HasSubstr("*: on mosaic   # reference "));
-  // What is printed is a placement.
+  // The printed text is a placement.
   const Placement placement = place(graph, names, parse_choices(proposal.text));
   EXPECT_EQ(placement.devices.size(), 1U);
   EXPECT_EQ(placement.devices[0].name, "mosaic");

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "composit/io/saved_capture.h"
 #include "flashlight/toolchain/process.h"
@@ -126,6 +127,30 @@ TEST_P(CommandLineOfMosaic, emits_text_and_plan) {
               HasSubstr("fl::end_kernel(team, times, 1);"));
   EXPECT_THAT(printed("emit"), HasSubstr("void encoder(const Weights& weights"));
   EXPECT_THAT(printed("plan"), HasSubstr("MB of values, at least"));
+  EXPECT_THAT(printed("plan", {"--backend", "cpp"}),
+              HasSubstr("[cpp] expected a backend that plans, received one that has no plan"));
+}
+
+TEST_P(CommandLineOfMosaic, places_modules_on_devices) {
+  std::ofstream(folder_ / "choices.txt") << "device far: cpp, memory far\n"
+                                            "encoder.layer.0: on far\n"
+                                            "*: on mosaic\n";
+  const auto called = [&](const char* command, std::vector<std::string> more) {
+    std::vector<std::string> words = {FLASHLIGHT_TEST_CLI, command, folder_ / "encoder",
+                                      "--backend", "devices"};
+    words.insert(words.end(), more.begin(), more.end());
+    return toolchain::run({words});
+  };
+  const std::vector<std::string> choices = {"--choices", folder_ / "choices.txt"};
+  EXPECT_THAT(called("plan", choices).output,
+              AllOf(HasSubstr("device far: cpp, memory far"), HasSubstr("part 1 on far, stage 1"),
+                    HasSubstr("cpu to far")));
+  const toolchain::ProcessResult run = called("run", choices);
+  EXPECT_EQ(WEXITSTATUS(run.status), 0) << run.output;
+  EXPECT_THAT(called("plan", {"--propose", "mosaic,cpp"}).output,
+              AllOf(HasSubstr("proposed:\nembeddings: on "), HasSubstr("   # mosaic ")));
+  EXPECT_THAT(called("compile", {"-o", folder_ / "out"}).output,
+              HasSubstr("[devices] expected a backend that writes programs"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, CommandLineOfMosaic, testing::Values(test::Backend::mosaic),
