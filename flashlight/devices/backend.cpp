@@ -98,11 +98,6 @@ class DevicesBackend : public Backend {
   std::string name() const override { return "devices"; }
   std::string help() const override { return "parts of the program on several other backends"; }
   const composit::OptionTable& options() const override { return Devices::fields().table(); }
-  bool has_code(const composit::Operation& operation) const override {
-    const std::vector<const Backend*> all = backends();
-    return std::any_of(all.begin(), all.end(),
-                       [&](const Backend* one) { return one != this && one->has_code(operation); });
-  }
   // A derivative has only some of the modules.
   composit::Options for_derivative(composit::Options options) const override {
     options["lenient"] = true;

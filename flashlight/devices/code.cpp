@@ -37,8 +37,9 @@ struct Location {
   size_t result = kNone;
   int64_t offset = -1;
 };
+using InMemory = std::pair<size_t, std::string>;  // a value, in a memory
 struct Layout {
-  std::vector<Location> made, copied;  // by value, and by copy
+  std::map<InMemory, Location> locations;  // of values that parts and copies make
   int64_t bytes = 0;
 };
 
@@ -48,14 +49,19 @@ class LayoutMaker {
       : partition_(partition), schedule_(schedule), keeps_all_(threads && schedule.overlaps) {}
 
   Layout run() {
-    layout_.made.resize(partition_.values.size());
-    layout_.copied.resize(schedule_.copies.size());
-    for (size_t value = 0; value < partition_.values.size(); ++value)
-      if (partition_.values[value].maker != PassedValue::kCaller) add_value(value);
-    for (size_t copy = 0; copy < schedule_.copies.size(); ++copy) add_copy(copy);
-    const std::vector<int64_t> offsets = loops::place(lifetimes_);
-    for (size_t i = 0; i < offsets.size(); ++i) places_[i]->offset = offsets[i];
-    layout_.bytes = loops::arena_size(lifetimes_, offsets);
+    for (size_t i = 0; i < schedule_.tasks.size(); ++i) touch_all(schedule_.tasks[i], i);
+    std::vector<loops::Lifetime> lifetimes;
+    std::vector<Location*> places;
+    for (const auto& [place, life] : lives_) {
+      Location& location = layout_.locations[place];
+      if (place.second == kCallersMemory) location.result = result_of(place.first);
+      if (location.result != kNone) continue;
+      lifetimes.push_back({partition_.values[place.first].type.nbytes(), life.first, life.second});
+      places.push_back(&location);
+    }
+    const std::vector<int64_t> offsets = loops::place(lifetimes);
+    for (size_t i = 0; i < offsets.size(); ++i) places[i]->offset = offsets[i];
+    layout_.bytes = loops::arena_size(lifetimes, offsets);
     return std::move(layout_);
   }
 
@@ -67,58 +73,38 @@ class LayoutMaker {
                ? kNone
                : static_cast<size_t>(found - partition_.results.begin());
   }
-  const Part* part_of(const Task& task) const {
-    return task.is_copy ? nullptr : &partition_.parts[task.number];
-  }
 
-  void add_value(size_t value) {
-    const std::string& memory = memory_of(partition_, value);
-    size_t first = 0, last = 0;
-    for (size_t i = 0; i < schedule_.tasks.size(); ++i) {
-      const Task& task = schedule_.tasks[i];
-      const Part* part = part_of(task);
-      if (part == nullptr ? schedule_.copies[task.number].value == value : makes(*part, value))
-        last = i;
-      if (part != nullptr && makes(*part, value)) first = i;
-      if (part != nullptr && reads(*part, value, memory)) last = i;
+  void touch_all(const Task& task, size_t number) {
+    if (task.is_copy) {
+      const Copy& copy = schedule_.copies[task.number];
+      touch({copy.value, copy.from}, number);
+      touch({copy.value, copy.to}, number);
+      return;
     }
-    add(value, memory, first, last, layout_.made[value]);
+    const Part& part = partition_.parts[task.number];
+    const std::string& memory = partition_.devices[part.device].memory;
+    for (const size_t value : part.makes) touch({value, memory}, number);
+    for (const size_t value : part.reads) touch({value, memory}, number);
   }
-  void add_copy(size_t copy) {
-    const Copy& one = schedule_.copies[copy];
-    size_t first = 0, last = 0;
-    for (size_t i = 0; i < schedule_.tasks.size(); ++i) {
-      const Task& task = schedule_.tasks[i];
-      const Part* part = part_of(task);
-      if (part == nullptr && task.number == copy) first = last = i;
-      if (part != nullptr && reads(*part, one.value, one.to)) last = i;
-    }
-    add(one.value, one.to, first, last, layout_.copied[copy]);
+  // Callers have inputs in their own memory. Tasks that overlap do not follow each other, so then
+  // nothing shares memory.
+  void touch(const InMemory& value, size_t task) {
+    const bool is_input = partition_.values[value.first].maker == PassedValue::kCaller;
+    if (is_input && (value.second == kCallersMemory || is_kept(value))) return;
+    const auto [life, is_new] = lives_.emplace(value, std::pair(task, task));
+    life->second.second = task;
+    if (keeps_all_) life->second = {0, schedule_.tasks.size()};
   }
-  // Tasks that overlap do not follow each other, so then nothing shares memory.
-  void add(size_t value, const std::string& memory, size_t first, size_t last, Location& place) {
-    if (memory == kCallersMemory) place.result = result_of(value);
-    if (place.result != kNone) return;
-    if (keeps_all_) {
-      first = 0;
-      last = schedule_.tasks.size();
-    }
-    lifetimes_.push_back({partition_.values[value].type.nbytes(), first, last});
-    places_.push_back(&place);
-  }
-  static bool makes(const Part& part, size_t value) {
-    return std::count(part.makes.begin(), part.makes.end(), value) > 0;
-  }
-  bool reads(const Part& part, size_t value, const std::string& memory) const {
-    return partition_.devices[part.device].memory == memory &&
-           std::count(part.reads.begin(), part.reads.end(), value) > 0;
+  bool is_kept(const InMemory& value) const {
+    return std::any_of(schedule_.kept.begin(), schedule_.kept.end(), [&](const Copy& copy) {
+      return copy.value == value.first && copy.to == value.second;
+    });
   }
 
   const Partition& partition_;
   const Schedule& schedule_;
   const bool keeps_all_;
-  std::vector<loops::Lifetime> lifetimes_;
-  std::vector<Location*> places_;
+  std::map<InMemory, std::pair<size_t, size_t>> lives_;  // first and last task
   Layout layout_;
 };
 
@@ -129,22 +115,18 @@ struct Program {
         schedule(std::move(order)),
         options(std::move(chosen)),
         layout(LayoutMaker(partition, schedule, options.overlap).run()),
-        arenas(static_cast<size_t>(layout.bytes)) {
-    for (size_t i = 0; i < schedule.copies.size(); ++i)
-      copies[{schedule.copies[i].value, schedule.copies[i].to}] = i;
-  }
+        arenas(static_cast<size_t>(layout.bytes)) {}
 
   Partition partition;
   Schedule schedule;
   CodeOptions options;
   Layout layout;
   package::ArenaPool arenas;
-  std::map<std::pair<size_t, std::string>, size_t> copies;  // by value and memory
 };
 
 class DevicesCode : public composit::Code {
  public:
-  using Kept = std::map<std::pair<size_t, std::string>, Array>;  // by input and memory
+  using Kept = std::map<InMemory, Array>;  // by input and memory
 
   DevicesCode(std::shared_ptr<const Program> program, std::vector<Compiled> parts, Kept kept = {})
       : Code(program->options.ports),
@@ -165,7 +147,7 @@ class DevicesCode : public composit::Code {
     for (const Copy& copy : program_->schedule.kept)
       if (copy.value == input) return true;
     for (size_t i = 0; i < parts_.size(); ++i)
-      if (const size_t place = place_of(i, input); place != kNone && parts_[i]->is_frozen(place))
+      if (const size_t place = position(i, input); place != kNone && parts_[i]->is_frozen(place))
         return true;
     return false;
   }
@@ -198,8 +180,8 @@ class DevicesCode : public composit::Code {
  private:
   class Call;
 
-  // The place of an input of the graph among those of a part.
-  size_t place_of(size_t part, size_t input) const {
+  // The position of an input of the graph among those of a part.
+  size_t position(size_t part, size_t input) const {
     const Numbers& reads = program_->partition.parts[part].reads;
     const auto found = std::find(reads.begin(), reads.end(), input);
     return found == reads.end() ? kNone : static_cast<size_t>(found - reads.begin());
@@ -243,7 +225,7 @@ class DevicesCode::Call {
   // The time of a task is added to `profile`, where there is one.
   void work(const Task& task, fl::Profile* profile) {
     if (task.is_copy)
-      copy(code_.program_->schedule.copies[task.number], task.number, profile);
+      copy(code_.program_->schedule.copies[task.number], profile);
     else
       run(task.number, profile);
   }
@@ -258,10 +240,10 @@ class DevicesCode::Call {
   }
 
  private:
-  void copy(const Copy& copy, size_t number, fl::Profile* profile) {
+  void copy(const Copy& copy, fl::Profile* profile) {
     const int64_t start = now();
     if (const void* from = address(copy.value, copy.from))
-      transfer(place_of(layout().copied[number]), from, copy.value);
+      transfer(address_of({copy.value, copy.to}), from, copy.value);
     if (profile != nullptr)
       profile->push_back({.name = "copy to " + copy.to,
                           .module = partition_.values[copy.value].name,
@@ -276,7 +258,7 @@ class DevicesCode::Call {
     std::vector<InputBuffer> from;
     for (const size_t value : part.reads) from.emplace_back(address(value, device.memory));
     std::vector<Buffer> to;
-    for (const size_t value : part.makes) to.emplace_back(place_of(layout().made[value]));
+    for (const size_t value : part.makes) to.emplace_back(address_of({value, device.memory}));
     const composit::Code& code = *code_.parts_[number];
     fl::Generator* const generator = code.draws() ? generator_ : nullptr;
     if (profile == nullptr) return code.run(from, to, generator);
@@ -293,12 +275,13 @@ class DevicesCode::Call {
   const void* address(size_t value, const std::string& memory) const {
     if (const auto kept = code_.kept_.find({value, memory}); kept != code_.kept_.end())
       return kept->second.data();
-    if (memory_of(partition_, value) == memory)
-      return value < inputs_.size() ? inputs_[value].data : place_of(layout().made[value]);
-    const auto copy = code_.program_->copies.find({value, memory});
-    return copy == code_.program_->copies.end() ? nullptr : place_of(layout().copied[copy->second]);
+    if (value < inputs_.size() && memory == kCallersMemory) return inputs_[value].data;
+    return address_of({value, memory});
   }
-  void* place_of(const Location& location) const {
+  void* address_of(const InMemory& value) const {
+    const auto found = layout().locations.find(value);
+    if (found == layout().locations.end()) return nullptr;
+    const Location& location = found->second;
     return location.result == kNone ? arena_.get() + location.offset : results_[location.result];
   }
   const Layout& layout() const { return code_.program_->layout; }
