@@ -1,4 +1,4 @@
-# What the project needs from outside. `./dev setup` installs it all on Debian 12.
+# The project's dependencies. `./dev setup` installs it all on Debian 12.
 
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -1,4 +1,4 @@
-# How this project declares targets: compiler options as private interface targets, and one function
+# This project declares its targets here: compiler options as private interface targets, and one function
 # each for libraries, programs and tests, so that a folder's CMakeLists.txt only lists its sources.
 
 find_program(FLASHLIGHT_CCACHE ccache)

@@ -323,14 +323,14 @@ class Gmm {
   Wishart wishart_;
   T log_sum_of_alphas_;
   int64_t width_ = rounded_up(sizes_.d, std::max(kLanes<T>, kRows));  // of padded rows
-  // Of one chunk:
+  // For one chunk:
   int64_t begin_ = 0, blocks_ = 0;
   Numbers<T> columns_{kBlocks * width_ * kPoints};  // [kBlocks, width, kPoints]: x
   Numbers<T> terms_{kBlocks * sizes_.k * kPoints};  // [kBlocks, k, kPoints]
-  // Of one Gaussian:
+  // For one Gaussian:
   Numbers<T> factor_{width_ * width_};  // see factor()
   Numbers<T> moved_mean_{width_};       // Q mean
-  // Of one Gaussian and one block:
+  // For one Gaussian and one block:
   Numbers<T> moved_{width_ * kPoints};        // [width, kPoints]: Q (x - mean)
   Numbers<T> shared_rows_{kPoints * width_};  // [kPoints, width]: share x
 };

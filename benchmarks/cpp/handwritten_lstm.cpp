@@ -5,7 +5,7 @@
 
 #include "benchmarks/cpp/handwritten.h"
 
-// What the loop behind it writes is not what it reads by another name.
+// The next loop does not write what it reads by another name.
 #ifdef __clang__
 #define HANDWRITTEN_NO_ALIASES _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -33,7 +33,7 @@ struct Layer {
   Gates<T> weights, biases;
 };
 
-// What is kept of one layer in one step: its four gates, and these.
+// The values of one layer in one step that are kept: its four gates, and these.
 template <class T>
 struct Step {
   static constexpr int64_t kArrays = 7;

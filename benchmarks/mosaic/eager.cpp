@@ -79,7 +79,7 @@ class Beginning {
     for (size_t i = 0; i < values_.size(); ++i) subject_.named[i].tensor.copy_(values_[i]);
     torch::manual_seed(flashlight::package::kDefaultSeed);
   }
-  // What a run from here on gives, and for a training step all that it may have written.
+  // The results of a run from here on, and for a training step all that it may have written.
   benchmarks::Results results(const Tensors& inputs) const {
     restore();
     std::vector<composit::Array> outputs;

@@ -120,7 +120,7 @@ class Calls {
   fl::Generator generator_ = fl::Generator(flashlight::package::kDefaultSeed);
 };
 
-// Of a call on the capture's values.
+// The results of a call on the capture's values.
 benchmarks::Results results_of(const composit::SavedCapture& capture, const Compiled& compiled,
                                const std::vector<Array>& inputs) {
   std::vector<Array> outputs = compiled(inputs);
@@ -152,7 +152,7 @@ void serve_capture(const std::string& folder, int threads) {
                      .results = [&] { return results_of(capture, compiled, values.inputs); }});
 }
 
-// Of this process, without what was freed: the allocator gives that back first.
+// Memory of this process, without what was freed: the allocator gives that back first.
 int64_t resident_bytes() {
   malloc_trim(0);
   int64_t size = 0, resident = 0;
@@ -184,7 +184,7 @@ int64_t compile_and_call(const std::string& folder, Compiled& compiled) {
   return bytes_of(values.weights);
 }
 
-// What this program, the toolchain and threads keep of their first use is no model's.
+// The program, the toolchain and threads keep memory from their first use, which is no model's.
 void compile_something() {
   const composit::Graph graph = composit::parse(R"(graph(%x: float32[64, 64]) {
     %y: float32[64, 64] = aten::mm(%x, %x)

@@ -12,7 +12,7 @@ run(${CMAKE_COMMAND} -S ${WORK}/perceptron_cpp -B ${WORK}/build -DCMAKE_CXX_COMP
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/perceptron_example ${WORK}/perceptron_cpp)
 
-# What does not say that it is C++ needs libstdc++ named.
+# A C compiler links libstdc++ only where it is named.
 run(${CC} -std=c11 -Wall -Wextra -Wpedantic -Werror -I ${WORK}/perceptron_cpp
     ${CMAKE_CURRENT_LIST_DIR}/main.c ${WORK}/build/libperceptron.a -lstdc++ -lm -pthread
     -o ${WORK}/call_from_c)

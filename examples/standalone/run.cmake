@@ -8,7 +8,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/../../tests/run_command.cmake)
 set(most_lines 600)      # of model.cpp, where it is to be read
 set(most_bytes 1000000)  # of the program without its symbols; weights are a file of their own
 
-# What a program may load beyond the loader and the kernel's own.
+# The libraries that a program may load beyond the loader and the kernel's own.
 set(libraries "libc|libm|libstdc\\+\\+|libgcc_s|libpthread")
 
 file(REMOVE_RECURSE ${WORK})

@@ -165,7 +165,7 @@ TEST(GradientOfMap, of_no_slots) {
   EXPECT_EQ(numbers(gradients[1]), Numbers{0});
 }
 
-// Of a map without anything from outside: a map, which has no order.
+// The derivative of a map that reads nothing from outside is a map, which has no order.
 TEST(GradientOfMap, is_a_map_where_nothing_is_summed) {
   const LazyTensor xs = held("xs", {2}, {1, 2});
   const LazyTensor y = map([](const LazyTensors& x) { return LazyTensors{x[0] * x[0]}; }, {xs})[0];

@@ -293,7 +293,7 @@ TEST(ExprDerivative, MagnitudeOfComplexZero) {
   EXPECT_EQ(values_of(gradient, {{0.0}, {1.0}}).at(0), Complex(0, 0));
 }
 
-// Where nothing flows, an infinite cotangent or factor does not make it NaN.
+// A gradient of zero stays zero where a cotangent or factor is infinite.
 TEST(ExprDerivative, MasksStayZero) {
   const Expr x = element(0), y = element(1);
   const Expr relu = select(x < 0, 0, x);

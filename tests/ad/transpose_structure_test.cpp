@@ -50,7 +50,7 @@ TEST(TransposeStructure, StridedConvolutionInputRunsOverTheKernel) {
 TEST(TransposeStructure, ConvolutionWeightIsAContraction) {
   const Statement dw = only_statement(transpose_all(convolution(2, 1, 28), 1).loops);
   EXPECT_EQ(loops_of_statement(dw), "5 6 3 3 | 2 14 14 ");
-  // What was padding bounds the loops, instead of being summed as zeros.
+  // Padding bounds the loops, instead of being summed as zeros.
   EXPECT_TRUE(dw.body[0].is(Function::mul)) << print(dw.body[0]);
   EXPECT_EQ(conjuncts(dw.domain).size(), 2U);
 }

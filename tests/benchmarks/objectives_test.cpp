@@ -111,7 +111,7 @@ TEST(ByHand, HasTheValuesOfTorch) {
   EXPECT_EQ(found, expected.size());
 }
 
-// How result `result` of the objective, times `weights`, changes when input `input` moves along
+// The change of result `result` of the objective, times `weights`, when input `input` moves along
 // `direction`.
 double slope(const Problem& problem, size_t result, const std::vector<double>& weights,
              size_t input, const std::vector<double>& direction) {

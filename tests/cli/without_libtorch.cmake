@@ -22,7 +22,7 @@ foreach(command --version ops passes env)
   run(${FLASHLIGHT} ${command})
 endforeach()
 
-# What needs LibTorch says so.
+# Commands that need LibTorch say so.
 foreach(command "check nothing" "import nothing.pt -o ${WORK}/out")
   separate_arguments(words UNIX_COMMAND ${command})
   execute_process(COMMAND ${FLASHLIGHT} ${words} ERROR_VARIABLE message RESULT_VARIABLE result)

@@ -60,7 +60,7 @@ std::pair<std::string, std::string> verdict(const std::vector<std::string>& ops,
 
 // ---- compilation --------------------------------------------------------------------------------
 
-// What is compiled already, for any graph.
+// Code that is compiled already, for any graph.
 class Precompiled : public Backend {
  public:
   explicit Precompiled(Compiled compiled) : compiled_(std::move(compiled)) {}

@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tracer", "opdb
 from spread import spread  # noqa: E402
 from tensors import clone, tensors_in  # noqa: E402
 
-# Where draws of LibTorch and of compiled code start when nobody seeds.
+# The seed of LibTorch and of compiled code when nobody gives one.
 SEED = 67280421310721
 # Elements of a sample's largest tensor; more where an operator has no smaller samples.
 LARGEST_TENSOR = 1000

@@ -35,7 +35,7 @@ COLUMNS = {
 }
 
 
-# Of tokens that see nothing but the least float32: rounding takes the number of tokens out of the
+# Tokens that see nothing but the least float32: rounding takes the number of tokens out of the
 # logarithm that torch's backward kernel begins with, and the gradients are that many times too large.
 _OTHER_KERNEL = "as by torch's math kernel; its flash kernel differs from that"
 

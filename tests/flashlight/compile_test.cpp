@@ -125,7 +125,7 @@ TEST_P(Compile, AWholeTrainingStepWritesParameters) {
   for (size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(close(after[i], model->parameters()[i]));
 }
 
-// What a training step may change: parameters, statistics, and the optimizer's momentum.
+// The state that a training step may change: parameters, statistics, the optimizer's momentum.
 std::vector<NamedTensor> state_of(torch::nn::Sequential& model, torch::optim::SGD& optimizer) {
   std::vector<NamedTensor> state = named_tensors(*model);
   int number = 0;

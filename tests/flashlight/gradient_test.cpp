@@ -93,7 +93,7 @@ TEST(Gradient, DetachedAndNoGradPartsPassNothing) {
   EXPECT_TRUE(at::allclose(ours, torch::autograd::grad({run(x)}, {x})[0]));
 }
 
-// Of a loss of `model(x)`, where `use` makes a tensor that depends on the model by its type alone.
+// The loss is of `model(x)`; `use` makes a tensor that depends on the model by its type alone.
 void expect_gradients_through(const std::function<at::Tensor(const at::Tensor&)>& use) {
   torch::manual_seed(1);
   torch::nn::Linear model(3, 4);

@@ -38,7 +38,7 @@ double difference(const Tensors& actual, const Tensors& expected) {
   return worst / scale;
 }
 
-// What the inputs of a captured graph are bound to.
+// The tensors that the inputs of a captured graph are bound to.
 Tensors tensors_of(const CaptureBase& captured, const Tensors& arguments) {
   Tensors bound;
   size_t next = 0;

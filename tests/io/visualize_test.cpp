@@ -44,7 +44,7 @@ std::map<std::string, size_t> pages_from(const std::filesystem::path& first) {
   return pages;
 }
 
-// What graphviz itself counts in a DOT text, which it must accept.
+// The counts of graphviz itself for a DOT text, which it must accept.
 size_t nodes_in(const std::string& dot) {
   const TemporaryFolder folder;
   write_file(folder / "a.dot", dot);

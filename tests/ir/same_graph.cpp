@@ -57,7 +57,7 @@ bool same_attributes(const Attributes& a, const Attributes& b) {
   });
 }
 
-// What is needed, in the order of the text: inputs first.
+// The needed nodes, in the order of the text: inputs first.
 std::vector<NodePtr> in_text_order(const Graph& graph) {
   std::vector<NodePtr> nodes;
   for (const LazyTensor& input : graph.inputs()) nodes.push_back(input.node);

@@ -195,7 +195,7 @@ TEST(Verify, Regions) {
   with_body({.inputs = {block}, .outputs = {block}, .effects = {effect(0)}}, "its node has not");
   expect_node_fault([](NodeSpec& s) { s.run("body", 3); }, "'body' is not a region");
 
-  // What is wrong within a region is found, and shown with the nodes around it.
+  // A fault within a region is found, and shown with the nodes around it.
   NodeSpec wrong("aten::inner");
   wrong.tensor(block).attribute("", 1).output(kVector);
   with_body({.inputs = {block}, .outputs = {std::move(wrong).make()}},

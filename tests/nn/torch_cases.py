@@ -365,7 +365,7 @@ FUNCTIONS = {
     "chain max": (lambda x: x.amax(2), [f(5, 25, 15, 3)]),
     "chain mean": (lambda x: x.mean(2), [f(5, 25, 15, 3)]),
     "chain mean all": (lambda x: x.mean(), [f(16, 8)]),
-    # What NaN and infinity make of it.
+    # Their values at NaN and infinity.
     "special exp": (torch.exp, [Special()]),
     "special sqrt": (torch.sqrt, [Special()]),
     "special relu": (F.relu, [Special()]),

@@ -33,7 +33,7 @@ struct Case {
   Indices indices(size_t i) const;
   Axes axes(size_t i) const { return axes_of(args.at(i)); }
 
-  // What stands at a name; `fallback` where it is missing, nothing where it is null.
+  // The value at a name; `fallback` where it is missing, nothing where it is null.
   const Json& at(const std::string& key) const;
   Axes axis() const { return axes_of(at("axis")); }
   std::optional<int64_t> one_axis(std::optional<int64_t> fallback) const;

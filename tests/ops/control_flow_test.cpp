@@ -70,7 +70,7 @@ TEST(Cond, takes_one_branch) {
   }
 }
 
-// What a branch refuses is not asked where the other one is taken.
+// A branch that is not taken refuses nothing.
 TEST(Cond, does_not_compute_the_other_branch) {
   const LazyTensor x = scalar("x", 1);
   const auto endless = [&](const LazyTensors&) {

@@ -252,7 +252,7 @@ TEST_P(TorchDraws, derivatives_are_zero_as_autograds) {
   }
 }
 
-// What LibTorch says is random, on tensors of its own alone, is a draw, or stands here.
+// Each operator that LibTorch calls random, and that takes tensors alone, is a draw or stands here.
 TEST(TorchDraws, are_all_there_are) {
   // Functions of their input, or compositions of operators.
   const std::set<std::string, std::less<>> others = {"alpha_dropout",

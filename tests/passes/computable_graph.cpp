@@ -158,7 +158,7 @@ ComputableGraph::Step ComputableGraph::random_step() {
 void ComputableGraph::apply_step(const Step& step) {
   static const std::vector<Rule> rules = all_rules();
   const auto recent = [&](size_t back) { return values_[values_.size() - 1 - back]; };
-  // What stays between -1 and 1 neither overflows nor makes NaNs.
+  // Values between -1 and 1 neither overflow nor make NaNs.
   values_.push_back(tanh(rules[step.rule](recent(step.a), recent(step.b))));
 }
 

@@ -144,7 +144,7 @@ TEST(OutlineRepeats, residual_blocks_at_two_resolutions_are_two_regions) {
   EXPECT_EQ(evaluate(outlined, inputs), evaluate(graph, inputs));
 }
 
-// What stands between the pieces may differ: numbers, other operations, effects.
+// Nodes between the pieces may differ: numbers, other operations, effects.
 TEST(OutlineRepeats, finds_pieces_with_other_things_between) {
   Graph::Parts parts{.inputs = {matrix("x"), matrix("y")}};
   LazyTensor x = parts.inputs[0];

@@ -103,7 +103,7 @@ TEST_P(EveryPass, keeps_derivatives) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     const Graph graph = graph_of(seed);
     const auto inputs = random_inputs(graph, seed);
-    // Where gradients flow through float32, a last bit may decide how a tie is rounded.
+    // If gradients flow through float32, a last bit may decide how a tie is rounded.
     const bool single = print(graph).find("float32") != std::string::npos;
     const DType dtype = single ? DType::float32 : DType::float64;
     expect_near(gradients_of(run(graph), inputs, dtype), gradients_of(graph, inputs, dtype), seed);

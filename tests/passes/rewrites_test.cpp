@@ -221,7 +221,7 @@ TEST(CommonSubexpressions, equal_regions_become_one_object) {
 
 // ---- drop_no_ops --------------------------------------------------------------------------------
 
-// What `line` makes of %x: float32[2, 3], after the pass.
+// The graph of `line` for %x: float32[2, 3], after the pass.
 std::string after_drop(const std::string& lines, const DropOptions& options = {}) {
   return operations(
       drop_no_ops(parse("graph(%x: float32[2, 3]) {\n" + lines + "\nreturn %y\n}"), options));

@@ -126,7 +126,7 @@ TEST(ShareLoops, keeps_the_number_of_trips) {
   EXPECT_EQ(now.outputs()[0].node->outputs().size(), 2);
 }
 
-// What every pass is checked for: regions that no longer fit their node.
+// Each pass is checked for regions that no longer fit their node.
 TEST(Passes, may_not_change_what_a_region_gives) {
   const LazyTensor xs = input("xs", tensor_type(DType::float64, {4}));
   const LazyTensor y = map([](const LazyTensors& x) { return LazyTensors{exp(x[0])}; }, {xs})[0];

@@ -141,7 +141,7 @@ TEST(ForeignThreads, run_no_backward_of_the_scope) {
       {ones()}, "aten::", "a value of the scope");
 }
 
-// What a worker of at::parallel_for does, where the program has begun the loop and no kernel.
+// The work of at::parallel_for in a loop that the program began, and no kernel.
 TEST(ForeignThreads, do_no_part_of_a_parallel_loop) {
   expect_refused(
       [](Tensors& in) -> Tensors {

@@ -105,7 +105,7 @@ TEST(Memory, bits_read_as_another_type) {
       {values({3, 4}) - 5});
 }
 
-// Of a gradient that is zero everywhere.
+// A gradient that is zero everywhere.
 TEST(Memory, zeros_without_memory) {
   const at::Tensor zeros = at::_efficientzerotensor({2, 3}, at::kFloat);
   ASSERT_TRUE(zeros._is_zerotensor());

@@ -97,8 +97,8 @@ TEST(OpTables, undeclared_writes) {
   EXPECT_EQ(difference(believed, read_table("undeclared_writes.txt")), Table());
 }
 
-// Of what a composite calls, each is guarded by itself. Beside tensors, a number that is always the
-// same may be guarded.
+// Each operator that a composite calls is guarded by itself. Beside tensors, a number that is
+// always the same may be guarded.
 TEST(OpTables, value_queries) {
   const Table table = read_table("value_queries.txt");
   for (const auto& [op, what] : table) {
@@ -114,7 +114,7 @@ TEST(OpTables, value_queries) {
   }
 }
 
-// What a composite calls has entries of its own.
+// Operators that a composite calls have entries of their own.
 TEST(OpTables, dynamic_shapes) {
   const Table table = read_table("dynamic_shapes.txt"), host_reads = read_table("host_reads.txt");
   const auto listed = [&](const OpInfo& info) {

@@ -218,7 +218,7 @@ TEST(RandomState, a_seed_at_the_end_of_the_scope) {
   });
 }
 
-// What torch.utils.checkpoint does: the forward pass is computed again in the state it began with.
+// As torch.utils.checkpoint, it computes the forward pass again in the state it began with.
 TEST(RandomState, a_checkpoint_by_hand) {
   at::Tensor weight = at::randn({3, 3}).requires_grad_();
   const auto block = [&](const at::Tensor& x) {

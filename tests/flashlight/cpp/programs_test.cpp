@@ -142,7 +142,7 @@ TEST(Programs, loops_run_over_weights) {
   EXPECT_EQ(differences(cases), "");
 }
 
-// What decides is a parameter, or of rank 1.
+// The deciding value is a parameter, or of rank 1.
 TEST(Programs, weights_decide) {
   std::vector<Case> cases;
   const auto one = [](DType dtype, const Dims& sizes, double number, InputKind kind) {
@@ -248,7 +248,7 @@ TEST(Programs, layers_are_functions) {
   EXPECT_EQ(products, 1) << text;
 }
 
-// What few numbers one call of a loop gives to the next need no arena.
+// A few numbers that one round of a loop gives to the next need no arena.
 TEST(Programs, small_results_take_turns) {
   std::string head = "graph(%x: float64[3]", body, last = "%x";
   for (int i = 0; i < 5; ++i) {
@@ -284,7 +284,7 @@ TEST(Programs, large_products_are_computed_again) {
   EXPECT_LT(source.arena_bytes, 4 << 20) << source.text;
 }
 
-// What a loop does in a round is a function where it is long; equal ones are one.
+// A long body of a loop is a function; equal bodies are one.
 TEST(Programs, long_loops_have_bodies) {
   const LazyTensor x = held("x", {100, 3});
   LazyTensor y = x;

@@ -144,7 +144,7 @@ TEST(SignedZero, one_zero_makes_a_sum_positive) {
   EXPECT_EQ(text.find("+ 0.0", first + 1), std::string::npos) << text;
 }
 
-// What is added up of slices is zeros around each of them.
+// A sum of slices has zeros around each of them.
 TEST(SignedZero, values_in_memory_lose_theirs) {
   const LazyTensor x = special("x", false);
   const LazyTensor part = slice(x, 1, 1, 5), shifted = exp(part + 0.0);

@@ -201,7 +201,7 @@ end
   expect_after([](Program program) { return drop_zero_terms(std::move(program)); }, kSeen, kSeen);
 }
 
-// What small programs do is in the caches: nothing is computed twice, or in blocks.
+// Small programs fit into the caches: nothing is computed twice, or in blocks.
 TEST(RecomputeAndTile, LeaveSmallProgramsAlone) {
   constexpr const char* kSmall = R"(function "f" {inputs=[0, 1], results=[3]}
   %0: float32[8, 4] = argument "x" {}

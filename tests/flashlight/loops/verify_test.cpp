@@ -238,7 +238,7 @@ TEST(Verify, ParametersAreNamedSizes) {
               HasSubstr("size rows is not read as int64"));
 }
 
-// What a call makes of other sizes is a fault, too: 6 is that of the example alone.
+// A number that holds for the example's sizes alone is a fault, too: 6 here.
 TEST(Verify, HoldsForAllSizesThatWereShown) {
   EXPECT_THAT(open_fault([](Program& one) {
                 Routine caller = one.functions.back();

@@ -54,7 +54,7 @@ TEST(MosaicBackend, frozen_weights_need_not_be_given) {
   EXPECT_EQ(difference(compiled(values)[0], evaluate(one.graph, one.values)[0], 4), "");
 }
 
-// What calls read as it is stays shared with who gave it; of the rest there are panels.
+// Weights that calls read as they are stay shared with the caller; the others are panels.
 TEST(MosaicBackend, packed_weights_are_not_kept) {
   const Case one = classifier();
   std::vector<Array> weights(one.values.size()), inputs = one.values;

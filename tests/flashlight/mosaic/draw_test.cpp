@@ -69,7 +69,7 @@ TEST(MosaicDraw, kernels_are_nodes_in_the_colour_of_their_place) {
   const std::string dot = kernels_dot(plan);
   EXPECT_EQ(count_of(dot, "fillcolor="), plan.run.size());
   EXPECT_EQ(count_of(dot, "\\nover "), plan.in_place.size());
-  // What is written over another value has its colour.
+  // A value that is written over another one has its colour.
   const std::regex node(
       "k([0-9]+) \\[label=\"[^\"]*\\\\nover [^\"]*\", fillcolor=\"(#[0-9a-f]+)\"");
   std::set<std::string> colours;

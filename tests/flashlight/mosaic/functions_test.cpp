@@ -1,7 +1,7 @@
 // Elementary functions in the loops of generated code, by each set of instructions, against higher
 // precision: over floats and doubles of all magnitudes, infinities, NaN and subnormal numbers.
 //
-// What is allowed is what flashlight/runtime/functions.hpp says.
+// Tolerances are those that flashlight/runtime/functions.hpp states.
 #include "composit/ops/functions.h"
 
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 
 namespace flashlight::mosaic::test {
 
-// Of its last dimension, with a bias.
+// A linear layer over the last dimension, with a bias.
 inline composit::LazyTensor linear(const composit::LazyTensor& x, const std::string& name,
                                    int64_t out) {
   const composit::DType dtype = x.type().dtype;

@@ -106,7 +106,7 @@ void expect_same_plan(const PlanForm& form, const Model& model, const SizeNumber
   EXPECT_EQ(bound.layouts, anew.layouts);
 }
 
-// What is compiled of the bound plan gives what the graph means.
+// Code of the bound plan gives the graph's values.
 void expect_right(const PlanForm& form, const Model& model, const SizeNumbers& numbers,
                   const Sizes& sizes) {
   const Case one = case_of("", {model(sizes)});

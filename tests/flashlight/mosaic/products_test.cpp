@@ -63,7 +63,7 @@ std::vector<Case> convolutions_of_shapes() {
 
 TEST(MosaicProducts, convolutions) { EXPECT_EQ(differences(convolutions_of_shapes()), ""); }
 
-// What is not known beforehand is packed in each call, and windows go backwards.
+// Operands that are not known beforehand are packed in each call, and windows go backwards.
 TEST(MosaicProducts, derivatives_of_depthwise_convolutions) {
   std::vector<Case> cases;
   for (const int64_t stride : {1, 2}) {

@@ -44,7 +44,7 @@ class RandomNetwork {
   }
   std::string name() { return std::string(1, static_cast<char>('a' + names_++)); }
 
-  // What fits into the picture.
+  // The window has to fit into the picture.
   LazyTensor convolution(const LazyTensor& x) {
     const Ints size = x.sizes();
     const bool transposed = one_of(0, 4) == 0;

@@ -82,7 +82,7 @@ LazyTensor RandomModel::pointwise(const LazyTensor& x) {
   }
 }
 
-// What is broadcast, and residuals.
+// Broadcast operands, and residuals.
 LazyTensor RandomModel::beside_another(const LazyTensor& x) {
   Ints sizes = x.sizes();
   for (const LazyTensor& other : values_)
@@ -247,8 +247,8 @@ LazyTensor RandomModel::image(const LazyTensor& given) {
   }
 }
 
-// Of images; of lines, where there are three dimensions. Large enough for Winograd's algorithm at
-// times.
+// A convolution of images; of lines, if there are three dimensions. Large enough for Winograd's
+// algorithm at times.
 LazyTensor RandomModel::convolved(const LazyTensor& given) {
   const size_t rank = given.type().rank();
   const LazyTensor x = rank == 3 || rank == 4 ? given : of_rank(4);

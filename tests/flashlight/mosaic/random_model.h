@@ -42,7 +42,7 @@ class RandomModel {
   }
   std::string name();
   LazyTensor parameter(const composit::Dims& sizes, double scale = 0.3);
-  // Of the rank; a value made before, or another input.
+  // A value of the rank that was made before, or another input.
   LazyTensor of_rank(int64_t rank);
   LazyTensor input(int64_t rank);
 

@@ -7,7 +7,7 @@ namespace {
 
 class RuntimeBorder : public Isa {};
 
-// What lies inside, and beside the array, stays as it is.
+// Elements inside, and beside the array, stay as they are.
 template <int kRank, class T>
 void expect_cleared(const int64_t (&sizes)[kRank], const int64_t (&before)[kRank],
                     const int64_t (&after)[kRank], int threads) {

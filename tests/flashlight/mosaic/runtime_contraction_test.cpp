@@ -325,7 +325,7 @@ TEST_F(RuntimeStrassen, OfNothingIsNothing) {
 }
 
 // So many times the bound of sums: what Strassen's algorithm adds are larger numbers, which cancel.
-// Of three rows, the first is `larger` times as large, the second one has halves that are opposite.
+// The first of three rows is `larger` times as large, the second one has opposite halves.
 // `beside_zeros`: what a row of zeros may become.
 template <class Algorithm>
 void expect_rounding(double times, float larger, double beside_zeros = 0) {

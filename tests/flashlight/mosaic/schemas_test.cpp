@@ -154,7 +154,7 @@ TEST(MosaicSchemas, of_products_of_two_values) {
   EXPECT_EQ(test::differences(cases), "");
 }
 
-// What works element by element hands blocks on, so that nothing is laid out again.
+// Elementwise operations hand blocks on, so that nothing is laid out again.
 TEST(MosaicSchemas, are_handed_on) {
   const LazyTensor x = given("x", {4, 33, 10, 10});
   const LazyTensor a = tanh(x), b = exp(a - amax(a, {2, 3}, true)), y = b / sum(b, {1}, true);

@@ -173,7 +173,7 @@ end
 )");
 }
 
-// Of two convolutions, what one hands to the other.
+// The value that one convolution hands to another.
 TEST(Tilize, TermsLieInnermostAndPaddingIsMemory) {
   expect_after([](Program program) { return tilize(std::move(program), kNothing).program; },
                R"(function "f" {inputs=[0, 1, 2], results=[4]}

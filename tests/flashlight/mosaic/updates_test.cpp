@@ -102,7 +102,7 @@ TEST(MosaicUpdates, of_two_that_become_each_other) {
   EXPECT_EQ(differences({one}), "");
 }
 
-// What is in place is written again by a later kernel, which reads nothing of what was there.
+// A later kernel writes again in place, and reads nothing of the old values.
 TEST(MosaicUpdates, of_what_is_written_in_parts) {
   const LazyTensor x = given("x", {40, 24}), rows = given("rows", {2, 24});
   const LazyTensor index =

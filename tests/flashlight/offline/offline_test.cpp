@@ -243,7 +243,7 @@ TEST_P(Offline, gives_what_buffers_become) {
   EXPECT_THAT(run(), HasSubstr("output.0: largest difference 0 "));
 }
 
-// What only packing reads is not shipped, and what is packed is taken from no other program.
+// Weights that only packing reads are not shipped, and packed ones of another program are refused.
 TEST_F(OfflineByMosaic, ships_packed_weights_for_itself) {
   write(small_encoder());
   const auto stored = composit::read_safetensors(program() / "weights.safetensors");

@@ -74,7 +74,7 @@ T largest(const T& x, const T& y) {
   return max(x, y);
 }
 
-// What a statement without blocks makes.
+// The value of a statement without blocks.
 template <class T>
 T simple(const Statement& s, const T& a, const T& b) {
   using std::sin, std::tanh;

@@ -41,7 +41,7 @@ class Workshop {
   // The files of this kind in the cache.
   std::vector<std::filesystem::path> cached(const std::string& extension) const;
 
-  // What was compiled, sorted, or linked since this or the other was asked last.
+  // The units that were compiled, sorted, or how often it linked, since one of both was asked last.
   std::vector<std::string> compiled() { return calls_since().compiled; }
   int links() { return calls_since().links; }
 

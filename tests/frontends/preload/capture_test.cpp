@@ -28,7 +28,7 @@ void expect_replays(const Replayed& replayed) {
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same(replayed.results[i], expected[i]));
 }
 
-// What the replay of one step has written is what the next one found.
+// The replay of one step has written the values that the next one found.
 void expect_follows(const Replayed& step, const Replayed& next, size_t at_least) {
   size_t changed = 0;
   for (const auto& [name, value] : step.after) {

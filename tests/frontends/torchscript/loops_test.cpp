@@ -191,7 +191,7 @@ def f(x: Tensor) -> Tensor:
   }
 }
 
-// Of numbers that are known: the graph has no trace of them.
+// Loops over known numbers leave no trace in the graph.
 TEST(Loops, of_known_numbers_are_run) {
   const char* text = R"(
 def f(x: Tensor, n: int) -> Tensor:

@@ -51,7 +51,7 @@ class Writer {
   }
 
   void simple() {
-    // What composit refuses, mostly, where values decide: rarely.
+    // Composit refuses most of these where values decide: rarely.
     if (below(undecided_ ? 40 : 8) == 0) {
       // Another name. In a loop that wrote a view of the variable before (b[0] = 1; b = a),
       // LibTorch does not write to the tensor that it then is in the next trip, which Python does.

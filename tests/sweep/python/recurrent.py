@@ -25,7 +25,7 @@ class Recurrent(nn.Module):
 
 @case("recurrent.attribute", expect="either")
 def attribute():
-    # Where a replay cannot rebind a Python attribute, results alone are compared.
+    # A replay cannot rebind a Python attribute, so results alone are compared.
     return Case(Recurrent(), rows(20))
 
 
