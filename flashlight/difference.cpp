@@ -55,7 +55,11 @@ Distance distance(const at::Tensor& actual, const at::Tensor& expected) {
                                        expected.sizes(), ", received ", actual.scalar_type(), " ",
                                        actual.sizes()));
   const auto plain = [](const at::Tensor& tensor) {
-    at::Tensor dense = tensor.detach().resolve_conj().resolve_neg();
+    const at::Tensor host = tracer::on_host(tensor.detach());
+    if (!host.defined())
+      throw composit::UserError("[check] expected a tensor whose elements can be read, received " +
+                                tensor.toString());
+    const at::Tensor dense = host.resolve_conj().resolve_neg();
     return (dense.is_complex() ? at::view_as_real(dense) : dense).contiguous();
   };
   const at::Tensor a = plain(actual), b = plain(expected);
@@ -73,8 +77,8 @@ Distance distance(const at::Tensor& actual, const at::Tensor& expected) {
 }
 
 composit::Hash digest(const at::Tensor& tensor) {
-  if (!tensor.defined() || !tracer::has_memory(tensor)) return {};
-  return tracer::to_array(tensor).content_hash();
+  const at::Tensor host = tracer::on_host(tensor);
+  return host.defined() ? tracer::to_array(host).content_hash() : composit::Hash();
 }
 
 }  // namespace flashlight

@@ -145,7 +145,7 @@ class Verifier {
 // ---- memory -------------------------------------------------------------------------------------
 
 void WatchedMemory::add(const at::Tensor& tensor, const std::string& name, int64_t whole) {
-  if (!tensor.defined() || !tracer::has_memory(tensor)) return;
+  if (!tensor.defined() || !tracer::is_readable(tensor)) return;
   watched_.push_back({tensor, storage_of(tensor), name, whole, digest_of_memory(tensor, whole)});
 }
 

@@ -85,8 +85,9 @@ class MemoryDigest {
 void ValueSamples::add(tracer::RecordId id, c10::ArrayRef<at::Tensor> values) {
   if (id >= of_record_.size()) of_record_.resize(id + 1);
   of_record_[id] = {static_cast<uint32_t>(samples_.size()), static_cast<uint32_t>(values.size())};
-  for (const at::Tensor& value : values) {
-    const bool kept = value.defined() && tracer::has_memory(value);
+  for (const at::Tensor& given : values) {
+    const at::Tensor value = tracer::on_host(given);
+    const bool kept = value.defined();
     samples_.push_back({elements_.size(), kept ? value.numel() : -1,
                         kept ? value.scalar_type() : c10::ScalarType::Undefined});
     for (int64_t i = 0; kept && i < std::min(value.numel(), kSampled); ++i) {
@@ -107,8 +108,9 @@ std::optional<std::string> ValueSamples::difference(tracer::RecordId id,
 }
 
 std::optional<std::string> ValueSamples::difference(const Sample& sample,
-                                                    const at::Tensor& tensor) const {
-  if (sample.numel < 0 || !tensor.defined() || !tracer::has_memory(tensor)) return std::nullopt;
+                                                    const at::Tensor& given) const {
+  const at::Tensor tensor = tracer::on_host(given);
+  if (sample.numel < 0 || !tensor.defined()) return std::nullopt;
   if (tensor.numel() != sample.numel || tensor.scalar_type() != sample.dtype)
     return c10::str("has ", sample.numel, " elements of ", sample.dtype, " in the program and ",
                     tensor.numel(), " of ", tensor.scalar_type(), " in the replay");
@@ -123,9 +125,10 @@ std::optional<std::string> ValueSamples::difference(const Sample& sample,
   return std::nullopt;
 }
 
-uint64_t digest_of_memory(const at::Tensor& tensor, int64_t whole) {
+uint64_t digest_of_memory(const at::Tensor& given, int64_t whole) {
   MemoryDigest digest;
-  if (!tensor.defined() || !tracer::has_memory(tensor)) return digest.finish();
+  const at::Tensor tensor = tracer::on_host(given);
+  if (!tensor.defined()) return digest.finish();
   constexpr int64_t kPiece = 4096;
   const int64_t pieces = std::max<int64_t>(2, whole / kPiece / 4);
   const int64_t span = tracer::span_of(tensor);
@@ -139,12 +142,14 @@ uint64_t digest_of_memory(const at::Tensor& tensor, int64_t whole) {
   return digest.finish();
 }
 
-bool same_bits(const at::Tensor& a, const at::Tensor& b) {
-  if (!a.defined() || !b.defined()) return a.defined() == b.defined();
-  if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes()) return false;
-  if (!tracer::has_memory(a) || !tracer::has_memory(b))
-    return a.layout() == b.layout() && a.device() == b.device() &&
-           (a.is_meta() || same_bits(a.to_dense(), b.to_dense()));
+bool same_bits(const at::Tensor& first, const at::Tensor& second) {
+  if (!first.defined() || !second.defined()) return first.defined() == second.defined();
+  if (first.scalar_type() != second.scalar_type() || first.sizes() != second.sizes()) return false;
+  if (first.layout() != second.layout() || first.device() != second.device()) return false;
+  const at::Tensor a = tracer::on_host(first), b = tracer::on_host(second);
+  if (!a.defined() || !b.defined())
+    return first.is_meta() || (first.layout() != c10::Layout::Strided &&
+                               same_bits(first.to_dense(), second.to_dense()));
   if (a.numel() == 0) return true;
   if (a.strides() == b.strides() && a.is_conj() == b.is_conj() && a.is_neg() == b.is_neg() &&
       a.is_non_overlapping_and_dense())
@@ -152,14 +157,17 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
   return digest(a) == digest(b);
 }
 
-std::string first_difference(const at::Tensor& program, const at::Tensor& replay) {
-  if (!program.defined() || !replay.defined()) return "is undefined in one of them";
-  if (program.scalar_type() != replay.scalar_type() || program.sizes() != replay.sizes())
-    return c10::str("is ", program.scalar_type(), " ", program.sizes(), " in the program and ",
-                    replay.scalar_type(), " ", replay.sizes(), " in the replay");
+std::string first_difference(const at::Tensor& of_program, const at::Tensor& of_replay) {
+  if (!of_program.defined() || !of_replay.defined()) return "is undefined in one of them";
+  if (of_program.scalar_type() != of_replay.scalar_type() ||
+      of_program.sizes() != of_replay.sizes())
+    return c10::str("is ", of_program.scalar_type(), " ", of_program.sizes(),
+                    " in the program and ", of_replay.scalar_type(), " ", of_replay.sizes(),
+                    " in the replay");
+  const at::Tensor program = tracer::on_host(of_program), replay = tracer::on_host(of_replay);
+  if (!program.defined() || !replay.defined()) return "is laid out differently in memory";
   const auto item = static_cast<size_t>(program.itemsize());
-  for (int64_t i = 0;
-       i < program.numel() && tracer::has_memory(program) && tracer::has_memory(replay); ++i) {
+  for (int64_t i = 0; i < program.numel(); ++i) {
     const int64_t a = place_of_element(program, i), b = place_of_element(replay, i);
     if (std::memcmp(bytes_of(program) + a, bytes_of(replay) + b, item) == 0) continue;
     return values_text(i, element(bytes_of(program) + a, program.scalar_type()),

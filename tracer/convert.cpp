@@ -1,6 +1,7 @@
 #include "tracer/convert.h"
 
 #include <ATen/TensorSubclassLikeUtils.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 
@@ -8,6 +9,7 @@
 #include <unordered_map>
 
 #include "composit/ir/error.h"
+#include "tracer/dispatch_key.h"
 #include "tracer/distributed.h"
 #include "tracer/geometry.h"
 
@@ -133,6 +135,19 @@ c10::Device to_c10(composit::Device device) {
 bool has_memory(const at::Tensor& tensor) {
   return tensor.has_storage() && tensor.layout() == c10::Layout::Strided &&
          tensor.device().is_cpu() && !at::isTensorSubclassLike(tensor);
+}
+
+bool is_readable(const at::Tensor& tensor) {
+  return tensor.has_storage() && tensor.layout() == c10::Layout::Strided && !tensor.is_meta() &&
+         !at::isTensorSubclassLike(tensor);
+}
+
+at::Tensor on_host(const at::Tensor& tensor) {
+  if (!tensor.defined() || !is_readable(tensor)) return {};
+  if (has_memory(tensor)) return tensor;
+  const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
+  const at::AutoDispatchBelowADInplaceOrView no_grad;
+  return tensor.to(c10::Device(c10::kCPU));
 }
 
 composit::Array to_array(const at::Tensor& tensor) {

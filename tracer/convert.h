@@ -26,6 +26,11 @@ c10::Device to_c10(composit::Device device);
 // Strided, on the CPU, with elements to read: not sparse, on meta, or one of Python's that stands
 // for others (FakeTensor).
 bool has_memory(const at::Tensor& tensor);
+// True if the host can read the elements, if need be from a copy: strided, in memory of any device.
+bool is_readable(const at::Tensor& tensor);
+// A tensor whose elements the host can read: itself, or a copy of one on another device, which no
+// scope records. Undefined if it is not readable.
+at::Tensor on_host(const at::Tensor& tensor);
 
 // Zero-copy both ways; the result keeps the other alive. UserError of a tensor without memory.
 composit::Array to_array(const at::Tensor& tensor);

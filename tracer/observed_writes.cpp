@@ -25,8 +25,10 @@ uint32_t version_of(const at::Tensor& tensor) {
 
 // All bytes from the first element to the last one, or pieces at equal distances, both ends among
 // them.
-std::vector<std::byte> bytes_of(const at::Tensor& tensor) {
-  if (!has_memory(tensor) || tensor.numel() == 0 || tensor._is_zerotensor()) return {};
+std::vector<std::byte> bytes_of(const at::Tensor& given) {
+  if (!given.defined() || given.numel() == 0 || given._is_zerotensor()) return {};
+  const at::Tensor tensor = on_host(given);
+  if (!tensor.defined()) return {};
   const auto size = static_cast<size_t>(span_of(tensor));
   const auto* begin = reinterpret_cast<const std::byte*>(address_of(tensor));
   if (size <= kAllBytes) return {begin, begin + size};
@@ -49,7 +51,7 @@ ArgumentContents::ArgumentContents(const OpInfo& info, c10::ArrayRef<c10::IValue
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (info.arguments[i] == ArgumentKind::other || info.writes[i]) continue;
     for (const at::Tensor& tensor : tensors_of(arguments[i])) {
-      if (!tensor.defined() || !has_memory(tensor)) continue;
+      if (!tensor.defined() || !is_readable(tensor)) continue;
       const void* storage = storage_of(tensor);
       if (std::find(written.begin(), written.end(), storage) != written.end()) continue;
       contents_.push_back({i, tensor, tensor.sizes().vec(), tensor.strides().vec(), storage,

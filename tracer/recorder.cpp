@@ -90,7 +90,7 @@ ValueId Recorder::add_source(RecordKind kind, uint32_t index, const at::Tensor& 
   const uint32_t composite = std::exchange(recording_->current_composite, kNone);
   const ValueId value = recording_->push(record, {}, recording_->geometries.intern(tensor), 0);
   recording_->current_composite = composite;
-  if (keeps_originals() && has_memory(tensor))
+  if (keeps_originals() && is_readable(tensor))
     came_in_.emplace(value, view_memory(tensor, tensor.scalar_type(), tensor.sizes(),
                                         tensor.strides(), 0, tensor.is_conj(), tensor.is_neg()));
   const ValueId first = aliasing_.bind_outside(tensor, value);

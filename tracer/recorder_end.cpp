@@ -1,11 +1,14 @@
 // The end of a scope: what the outputs hold, which inputs were written.
 #include <ATen/EmptyTensor.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/clone.h>
 
 #include <cstring>
 
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "tracer/convert.h"
+#include "tracer/dispatch_key.h"
 #include "tracer/memory_view.h"
 #include "tracer/recorder.h"
 
@@ -141,10 +144,18 @@ void Recorder::promote_constants() {
 
 // Before the first write into memory from outside.
 void Recorder::keep_original(const at::Tensor& written) {
-  if (!has_memory(written) || !aliasing_.is_untouched(written)) return;
+  if (!is_readable(written) || !aliasing_.is_untouched(written)) return;
   const at::Tensor bytes = all_bytes(written);
-  at::Tensor copy = at::detail::empty_cpu({bytes.numel()}, at::kByte);  // asks no dispatcher
-  std::memcpy(copy.mutable_data_ptr(), bytes.const_data_ptr(), static_cast<size_t>(bytes.numel()));
+  at::Tensor copy;
+  if (has_memory(written)) {
+    copy = at::detail::empty_cpu({bytes.numel()}, at::kByte);  // asks no dispatcher
+    std::memcpy(copy.mutable_data_ptr(), bytes.const_data_ptr(),
+                static_cast<size_t>(bytes.numel()));
+  } else {
+    const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
+    const at::AutoDispatchBelowADInplaceOrView no_grad;
+    copy = bytes.clone();
+  }
   originals_.emplace(written.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl(), copy);
 }
 
