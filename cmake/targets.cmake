@@ -1,5 +1,5 @@
-# This project declares its targets here: compiler options as private interface targets, and one function
-# each for libraries, programs and tests, so that a folder's CMakeLists.txt only lists its sources.
+# This project declares its targets here: compiler options as private interface targets, and one
+# function each for libraries, programs and tests, so that a folder's CMakeLists.txt only lists its sources.
 
 find_program(FLASHLIGHT_CCACHE ccache)
 if(is_top_level AND FLASHLIGHT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -122,6 +122,10 @@ function(flashlight_test target)
   cmake_parse_arguments(arg "ONE_PROCESS" "" "SOURCES;LIBRARIES" ${ARGN})
   flashlight_program(${target} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
   target_link_libraries(${target} PRIVATE GTest::gmock GTest::gtest_main)
+  if("address" IN_LIST FLASHLIGHT_SANITIZE)
+    set_target_properties(${target} PROPERTIES CROSSCOMPILING_EMULATOR
+                                               ${PROJECT_SOURCE_DIR}/tools/run_sanitized.sh)
+  endif()
   if(arg_ONE_PROCESS)
     add_test(NAME ${target} COMMAND ${target})
   else()

@@ -9,6 +9,7 @@
 #include "flashlight/check.h"
 #include "flashlight/compile.h"
 #include "flashlight/trace.h"
+#include "tests/io/temporary_folder.h"
 #include "tests/user_error.h"
 
 namespace flashlight {
@@ -122,9 +123,12 @@ TEST(OtherDevice, trains) {
   EXPECT_LT(captured(x).item<float>(), before);
 }
 
-TEST(OtherDevice, compiled_code_says_where_it_runs) {
+TEST(OtherDevice, saved_and_compiled_captures_are_the_cpus) {
   const at::Tensor x = there(at::ones({3}));
   const auto captured = trace([](const at::Tensor& one) { return one + 1; }, x, confirm(x * 2));
+  const composit::test::TemporaryFolder folder;
+  EXPECT_THAT(user_error([&] { captured.save(folder / "capture"); }),
+              Optional(HasSubstr("expected a strided tensor on the CPU")));
   EXPECT_THAT(user_error([&] { compile(captured)(x); }), testing::Ne(std::nullopt));
 }
 
