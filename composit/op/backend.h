@@ -135,8 +135,8 @@ class Backend {
   Compiled compile(const Graph& graph, const CompileOptions& options = {}) const;
   // The text that `compile` makes code of, without that; empty where there is none.
   std::string source(const Graph& graph, const CompileOptions& options = {}) const;
-  // What `compile` would make of the graph, for people: which kernels, which parts. UserError where
-  // the backend has nothing to tell.
+  // Text for people about what `compile` would make of the graph: its kernels, its parts. UserError
+  // where the backend has none.
   std::string plan(const Graph& graph, const CompileOptions& options = {}) const;
   // A folder to build and ship. UserError where the backend writes none.
   void write_program(const SavedCapture& capture, const std::string& folder,

@@ -23,7 +23,7 @@
 namespace flashlight {
 
 struct Devices {
-  // What runs where, as above. UserError, with the line, for what names nothing.
+  // Lines as above. UserError, with the line, for one that names nothing.
   std::string choices = {};
   // Names of devices, separated by commas, that compute what no choice covers: each module where it
   // is fastest by an estimate, for which small programs are timed on each device.

@@ -69,7 +69,7 @@ cudaError_t write(T* memory, T number, cudaStream_t stream) {
   return cudaStreamSynchronize(stream);  // before `number` goes
 }
 
-// Of a constant in the memory of the device; nullptr after an error.
+// The address of a constant in the memory of the device; nullptr after an error.
 template <class T, size_t N>
 const T* address(const T (&constant)[N]) {
   void* memory = nullptr;
